@@ -1,0 +1,72 @@
+# Everything sets itself up: `make demo` and `make test` work in a fresh clone on a
+# bare Debian 12, as root or as a user with sudo, and need neither afterwards.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+INSTALLED := $(VENV)/.installed
+
+PACKAGES := emu topologies traffic
+C_FILES := $(wildcard emu/*/*.[ch] emu/*/*/*.[ch] traffic/rnic/*.[ch])
+SCRIPTS := vagrant/provision.sh .ci/run
+CORE_TESTS := $(wildcard tests/shim tests/rnic tests/model)
+
+.PHONY: help setup demo test lint sanitize format clean
+
+help:
+	@echo "make demo      one incast on four fabrics: table, page and captures in out/demo"
+	@echo "make test      all tests"
+	@echo "make lint      layout, types, spelling, the C analyser, who may import whom"
+	@echo "make sanitize  the core's tests with the address and undefined-behaviour sanitizers"
+	@echo "make format    lay out Python and C"
+	@echo "make clean     remove what was built; the environment stays"
+
+demo: setup
+	$(VENV)/bin/emu compare topologies/incast.emu.yml --out out/demo
+
+test: setup
+	$(PYTHON) -m pytest
+
+lint: setup
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	clang-format --dry-run -Werror $(C_FILES)
+	$(PYTHON) -m emu._build analyze
+	$(PYTHON) -m codespell_lib
+	shellcheck $(SCRIPTS)
+	$(VENV)/bin/lint-imports
+
+# The interpreter itself is not instrumented, so the sanitizer comes first of all
+# libraries; what Python keeps to its end is no leak of ours.
+sanitize: setup
+	$(PYTHON) -m emu._build sanitize
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 \
+	$(PYTHON) -m pytest --core build/sanitize $(CORE_TESTS)
+
+format: setup
+	$(PYTHON) -m ruff format .
+	$(PYTHON) -m ruff check --fix --select I .
+	clang-format -i $(C_FILES)
+
+clean:
+	rm -rf build out emu/_core.*.so emu.egg-info .pytest_cache .mypy_cache .ruff_cache
+
+# --- set-up: well under a second when there is nothing to do ---
+
+setup: $(INSTALLED)
+	@vagrant/provision.sh
+	@$(PYTHON) -m emu._build
+
+# An environment holds absolute paths, so one that was moved is made anew.
+ifneq ($(CURDIR),$(shell cat $(INSTALLED) 2>/dev/null))
+.PHONY: $(INSTALLED)
+$(INSTALLED): CLEAR := --clear
+endif
+
+# Debian's own Python, with its packages in sight: Mininet is one of them.
+$(INSTALLED): pyproject.toml
+	vagrant/provision.sh
+	/usr/bin/python3 -m venv --system-site-packages $(CLEAR) $(VENV)
+	$(PYTHON) -m pip install --quiet --editable '.[dev]'
+	@pwd -P > $@

@@ -1,0 +1,181 @@
+"""Builds the C core: one extension module of every C file of the switches and the NIC.
+
+    api.h, rnic_api.h ──cffi──▶ _core.c ─┐
+    emu/shim/*.c, traffic/rnic/*.c ──────┴─compiler──▶ objects ──linker──▶ emu/_core.*.so
+
+The two headers are plain C declarations: the compiler reads them as they are,
+and cffi the same text without its preprocessor lines, so Python and C cannot
+disagree about them.
+
+Only what changed is compiled again: the compiler writes down which headers each
+object was made from (`-MMD`), and every object also depends on this file.
+Everything runs in the root of the source tree with relative paths, so that the
+tree may have any name.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+MODULE = "emu._core"
+ROOT = Path(__file__).parents[2]
+
+_FOLDERS = (Path("emu/shim"), Path("traffic/rnic"))
+_INTERFACES = (
+    Path("emu/shim/api.h"),
+    Path("emu/shim/live.h"),
+    Path("traffic/rnic/rnic_api.h"),
+)
+_NOT_CORE = ("_test.c", ".bpf.c")
+"""Ends of the names of C files that are programs of their own."""
+_GLUE = Path("build/_core.c")
+_THIS_FILE = Path(__file__).relative_to(ROOT)
+
+_COMPILER = os.environ.get("CC", "gcc")
+_FLAGS = ("-std=gnu11", "-fPIC", "-fvisibility=hidden", *(f"-I{folder}" for folder in _FOLDERS))
+_WARNINGS = ("-Wall", "-Wextra", "-Werror")
+_LIBRARIES = ("-ldeflate",)
+
+
+class BuildError(Exception):
+    """The compiler refused. Its words are the message."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to build the same core. Its objects lie in `build/<name>`."""
+
+    name: str
+    flags: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        return Path("build") / self.name
+
+
+RELEASE = Variant("release", ("-O2",))
+ANALYZE = Variant("analyze", ("-O2", "-fanalyzer"))
+SANITIZE = Variant(
+    "sanitize",
+    (
+        "-O1",
+        "-g",
+        "-fno-omit-frame-pointer",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+    ),
+)
+VARIANTS = {variant.name: variant for variant in (RELEASE, ANALYZE, SANITIZE)}
+
+
+def target(variant: Variant) -> Path:
+    """Where developers find a variant: the release in the package, others beside their objects."""
+    folder = Path("emu") if variant is RELEASE else variant.folder
+    return folder / f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+
+def sources() -> list[Path]:
+    """The C files of the core, relative to the root."""
+    return [
+        path.relative_to(ROOT)
+        for folder in _FOLDERS
+        for path in sorted((ROOT / folder).glob("*.c"))
+        if not path.name.endswith(_NOT_CORE)
+    ]
+
+
+def inputs() -> list[Path]:
+    """Every file the core is made from, relative to the root."""
+    headers = [
+        path.relative_to(ROOT)
+        for folder in _FOLDERS
+        for path in sorted((ROOT / folder).glob("*.h"))
+    ]
+    return sources() + headers
+
+
+def build(variant: Variant, module: Path) -> bool:
+    """Brings `module` up to date (relative paths start at the root).
+
+    False when it was. Raises BuildError.
+    """
+    if _is_stale(_GLUE, (*_INTERFACES, _THIS_FILE)):
+        _write_glue()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = list(pool.map(partial(_compile, variant), [_GLUE, *sources()]))
+    # A folder is younger than the module when a source file came or went.
+    if not _is_stale(module, (*objects, *_FOLDERS)):
+        return False
+    _link(variant, objects, module)
+    return True
+
+
+def _write_glue() -> None:
+    """Writes the C code between Python and the core."""
+    from cffi import FFI  # slow to import, seldom needed
+
+    ffi = FFI()
+    for path in _INTERFACES:
+        ffi.cdef(declarations((ROOT / path).read_text()))
+    ffi.set_source(MODULE, "".join(f'#include "{path.name}"\n' for path in _INTERFACES))
+    (ROOT / _GLUE).parent.mkdir(parents=True, exist_ok=True)
+    ffi.emit_c_code(str(ROOT / _GLUE))
+    (ROOT / _GLUE).touch()
+
+
+def declarations(header: str) -> str:
+    """A plain header's text without its preprocessor lines."""
+    return "\n".join(line for line in header.splitlines() if not line.lstrip().startswith("#"))
+
+
+def _compile(variant: Variant, source: Path) -> Path:
+    """Brings the object made from `source` up to date and returns it."""
+    made = variant.folder / source.with_suffix(".o")
+    if _is_stale(made, _made_from(source, made)):
+        (ROOT / made).parent.mkdir(parents=True, exist_ok=True)
+        warnings = () if source == _GLUE else _WARNINGS
+        include = f"-I{sysconfig.get_path('include')}"
+        flags = (*_FLAGS, *variant.flags, *warnings, include, "-MMD")
+        _run([_COMPILER, *flags, "-c", str(source), "-o", str(made)])
+    return made
+
+
+def _made_from(source: Path, made: Path) -> list[Path]:
+    """The files an object was made from the last time; at least its source and this file."""
+    noted = ROOT / made.with_suffix(".d")
+    rule = noted.read_text().replace("\\\n", " ") if noted.exists() else ":"
+    return [source, _THIS_FILE, *map(Path, rule.partition(":")[2].split())]
+
+
+def _link(variant: Variant, objects: Sequence[Path], module: Path) -> None:
+    """Replaces the module in one step: a process that runs with the old one keeps it."""
+    (ROOT / module).parent.mkdir(parents=True, exist_ok=True)
+    fresh = variant.folder / "linked.so"
+    paths = map(str, objects)
+    _run([_COMPILER, "-shared", *variant.flags, *paths, *_LIBRARIES, "-o", str(fresh)])
+    (ROOT / fresh).replace(ROOT / module)
+
+
+def _is_stale(made: Path, made_from: Iterable[Path]) -> bool:
+    """A file that is gone counts as changed."""
+    try:
+        since = (ROOT / made).stat().st_mtime_ns
+        return any((ROOT / path).stat().st_mtime_ns > since for path in made_from)
+    except FileNotFoundError:
+        return True
+
+
+def _run(command: Sequence[str]) -> None:
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise BuildError(f"{command[0]} is not installed; run vagrant/provision.sh") from None
+    if done.returncode != 0:
+        raise BuildError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")

@@ -1,0 +1,35 @@
+"""Options that several verbs have, so that they mean the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+spec_argument = click.argument("path", metavar="SPEC", type=click.Path(path_type=Path))
+
+settings_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a key of the spec, e.g. --set switches.ecn.kmin=50KB. May be repeated.",
+)
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document to stdout, nothing else."
+)
+
+clock_option = click.option(
+    "--clock",
+    type=click.Choice(["real", "virtual"]),
+    default="real",
+    show_default=True,
+    help="real: a live lab of namespaces. virtual: in this process, without waiting.",
+)
+
+out_option = click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for results and captures.  [default: out/<name of the spec>]",
+)

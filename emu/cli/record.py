@@ -1,0 +1,36 @@
+"""One run on either clock, with a line on stderr that tells how it gets on."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from emu.measure.recording import Recording
+from emu.report.progress import ProgressLine
+from emu.spec.model import Spec
+from topologies.graph import Topology
+
+
+def record(name: str, spec: Spec, clock: str, out: Path) -> tuple[Recording, Spec, Topology]:
+    """Runs the spec under this name. Captures are written into `out`."""
+    topology = spec.topology.build()
+    with ProgressLine(name, sys.stderr) as line:
+        if clock == "real":
+            from emu.lab.live import run_live  # Mininet is needed only for a live lab
+
+            recording = run_live(spec, topology, out=out, on_progress=line.update)
+        else:
+            recording = _run_virtual(spec, topology, out, line)
+    return recording, spec, topology
+
+
+def _run_virtual(spec: Spec, topology: Topology, out: Path, line: ProgressLine) -> Recording:
+    from emu.shim.virtual import run_virtual
+    from emu.subnet import sweep
+
+    if spec.fabric != "ib":
+        return run_virtual(spec, topology, subnet=None, out=out, on_progress=line.update)
+    with TemporaryDirectory(prefix="emu-subnet-") as workdir:
+        subnet = sweep(topology, workdir=Path(workdir))
+    return run_virtual(spec, topology, subnet=subnet, out=out, on_progress=line.update)

@@ -1,0 +1,41 @@
+"""`emu run SPEC`: one run of one spec."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from emu.cli.options import clock_option, json_option, out_option, settings_option, spec_argument
+from emu.cli.record import record
+from emu.report.facts import RunFacts
+from emu.report.summary import to_json
+from emu.report.text import print_run
+from emu.report.verdict import exit_code
+from emu.report.write import write_run
+from emu.spec.model import load_spec
+
+
+@click.command("run")
+@spec_argument
+@settings_option
+@clock_option
+@out_option
+@json_option
+def command(
+    path: Path, settings: tuple[str, ...], clock: str, out: Path | None, as_json: bool
+) -> None:
+    """Run SPEC and report what happened.
+
+    Exits 0 when all its checks hold, 1 when one does not, 5 when the machine
+    could not keep up and the numbers mean nothing.
+    """
+    spec = load_spec(path, settings)
+    folder = out or Path("out") / spec.name
+    facts = RunFacts(spec.name, *record(spec.name, spec, clock, folder))
+    artifacts = write_run(facts, folder)
+    print_run(facts, artifacts, sys.stderr if as_json else sys.stdout)
+    if as_json:
+        click.echo(to_json(facts.summary))
+    sys.exit(exit_code([facts.summary], facts.checks))

@@ -1,0 +1,80 @@
+"""`emu validate SPEC`: every mistake in a spec at once, or what it makes. Starts nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from emu.errors import SpecError
+from emu.spec.model import Spec, load_spec
+from emu.units import format_size
+
+SCHEMA = "emu.validate/1"
+
+
+@click.command("validate")
+@click.argument("path", metavar="SPEC", type=click.Path(path_type=Path))
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a key of the spec, e.g. --set switches.ecn.kmin=50KB. May be repeated.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
+def command(path: Path, settings: tuple[str, ...], as_json: bool) -> None:
+    """Check a spec file. Exits 2 and tells every mistake with its line when there is one."""
+    try:
+        spec = load_spec(path, settings)
+    except SpecError as error:
+        if as_json:
+            _print({"ok": False, "findings": error.findings})
+        raise
+    made = Made.by(spec)
+    if as_json:
+        _print({"ok": True, "findings": [], **asdict(made)})
+    else:
+        click.echo(f"{path}: ok: {made}")
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a valid spec makes."""
+
+    name: str
+    fabric: str
+    hosts: int
+    switches: int
+    cables: int
+    flows: int
+    bytes: int
+    variants: list[str]
+
+    @classmethod
+    def by(cls, spec: Spec) -> Made:
+        topology, workload = spec.topology.build(), spec.workload()
+        return cls(
+            name=spec.name,
+            fabric=spec.fabric,
+            hosts=len(topology.hosts),
+            switches=len(topology.switches),
+            cables=len(topology.cables),
+            flows=len(workload.flows),
+            bytes=sum(operation.size_bytes for operation in workload.operations),
+            variants=list(spec.compare),
+        )
+
+    def __str__(self) -> str:
+        variants = f"; variants {', '.join(self.variants)}" if self.variants else ""
+        return (
+            f"{self.fabric}, {self.hosts} hosts, {self.switches} switches, "
+            f"{self.cables} cables, {self.flows} flows of {format_size(self.bytes)} together"
+            f"{variants}"
+        )
+
+
+def _print(document: dict[str, object]) -> None:
+    click.echo(json.dumps({"schema": SCHEMA, **document}, indent=2))

@@ -1,0 +1,118 @@
+"""Carries out a plan: the only place where its steps become effects."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterable
+from functools import singledispatchmethod
+
+from emu.errors import HostError
+from emu.lab import ovs
+from emu.lab.command import run
+from emu.lab.hold import hold_udp_port
+from emu.lab.marker.marker import Marker, marker_program
+from emu.lab.namespace import PRIVATE
+from emu.lab.net import FabricNet
+from emu.lab.netns import entered, write_sysctl
+from emu.lab.offload import turn_offloads_off
+from emu.lab.plan import (
+    LAB,
+    AddCable,
+    AddHost,
+    AddSwitch,
+    AttachMarker,
+    HoldUdpPort,
+    IpBatch,
+    LoadRoutes,
+    NoIpv6,
+    OffloadsOff,
+    StartSwitches,
+    Step,
+)
+from emu.lab.supervisor import Supervisor
+
+
+class Lab:
+    """A lab as far as it is built. Its parts live as long as its first process."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self.net = FabricNet()
+        """The hosts and switches, for Mininet's prompt."""
+        self.pids = {LAB: os.getpid()}
+        """Namespace -> a process that lives in it."""
+        self.marker: Marker | None = None
+        self.no_marker = ""
+        """Why there is no eBPF marker though the plan has one."""
+        self._supervisor = supervisor
+        self._held: list[socket.socket] = []
+
+    def build(self, steps: Iterable[Step]) -> None:
+        """Carries out steps, in order. Raises HostError or FabricError."""
+        for step in steps:
+            self._do(step)
+
+    @singledispatchmethod
+    def _do(self, step: Step) -> None:
+        raise NotImplementedError(step)
+
+    @_do.register
+    def _add_host(self, step: AddHost) -> None:
+        self.net.add_host(step.name, step.ip)
+        self._adopt_shell(step.name)
+
+    @_do.register
+    def _add_switch(self, step: AddSwitch) -> None:
+        self.net.add_switch(step.name, step.dpid)
+        self._adopt_shell(step.name)
+
+    @_do.register
+    def _add_cable(self, step: AddCable) -> None:
+        self.net.add_cable(step.a, step.b)
+
+    @_do.register
+    def _no_ipv6(self, step: NoIpv6) -> None:
+        with entered(self.pids[step.namespace]):
+            for scope in ("all", "default"):
+                write_sysctl(f"net.ipv6.conf.{scope}.disable_ipv6", "1")
+
+    @_do.register
+    def _ip_batch(self, step: IpBatch) -> None:
+        lines = "".join(f"{line}\n" for line in step.lines)
+        with entered(self.pids[step.namespace]):
+            run(["ip", "-batch", "-"], stdin=lines.format_map(self.pids))
+
+    @_do.register
+    def _offloads_off(self, step: OffloadsOff) -> None:
+        with entered(self.pids[step.namespace]):
+            for interface in step.interfaces:
+                turn_offloads_off(interface)
+
+    @_do.register
+    def _hold_udp_port(self, step: HoldUdpPort) -> None:
+        with entered(self.pids[step.namespace]):
+            self._held.append(hold_udp_port(step.port))
+
+    @_do.register
+    def _start_switches(self, step: StartSwitches) -> None:
+        ovs.start_database(self._supervisor)
+        ovs.define_bridges(step.transaction)
+        ovs.start_switches(self._supervisor)
+
+    @_do.register
+    def _load_routes(self, step: LoadRoutes) -> None:
+        ovs.load_routes(step.table)
+
+    @_do.register
+    def _attach_marker(self, step: AttachMarker) -> None:
+        """Does without the marker where it cannot be compiled or may not be loaded."""
+        try:
+            self.marker = Marker(marker_program(PRIVATE), step.ports, step.dscp_class)
+        except OSError as error:
+            self.no_marker = f"eBPF may not be loaded here ({error.strerror or error})"
+        except HostError as error:
+            self.no_marker = error.what
+
+    def _adopt_shell(self, node: str) -> None:
+        self.pids[node] = self.net.pid(node)
+        self._supervisor.adopt(f"the shell of {node}", self.pids[node])

@@ -1,0 +1,111 @@
+"""One end of the conversation between two processes of a lab: messages over a Unix socket.
+
+Open files can come along with a message, as the eBPF marker's depth board does.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from emu.lab.messages import Failure, Message, from_line, to_line
+
+M = TypeVar("M")
+
+_CHUNK = 1 << 16
+_MAX_FDS = 8
+
+
+class Channel:
+    """Sends and receives messages. Any thread may send; one may receive.
+
+    Both raise EOFError when the other end is gone.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._sending = threading.Lock()
+        self._received = bytearray()
+        self._files: list[int] = []
+
+    @staticmethod
+    def inherited(fd: int) -> Channel:
+        """The channel whose descriptor the parent process left open for this one."""
+        os.set_inheritable(fd, False)
+        return Channel(socket.socket(fileno=fd))
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def send(self, message: Message, files: Sequence[int] = ()) -> None:
+        """Sends a message and copies of open files with it."""
+        line = to_line(message)
+        with self._sending, _gone_is_eof():
+            sent = socket.send_fds(self._socket, [line], files) if files else 0
+            self._socket.sendall(line[sent:])
+
+    def receive(self) -> Message:
+        """The next message. A `Failure` is raised as the error it tells of."""
+        while b"\n" not in self._received:
+            self._read()
+        line, _, self._received = self._received.partition(b"\n")
+        message = from_line(bytes(line))
+        if isinstance(message, Failure):
+            raise message.error()
+        return message
+
+    def expect(self, kind: type[M]) -> M:
+        """The next message, which must be of this kind."""
+        message = self.receive()
+        if not isinstance(message, kind):
+            raise TypeError(f"expected {kind.__name__}, received {message}")
+        return message
+
+    def take_files(self) -> list[int]:
+        """Open files that came with messages so far; they are the caller's from now on."""
+        files, self._files = self._files, []
+        return files
+
+    @property
+    def has_message(self) -> bool:
+        """Whether `receive` returns without reading."""
+        return b"\n" in self._received
+
+    def _read(self) -> None:
+        with _gone_is_eof():
+            data, files, _, _ = socket.recv_fds(self._socket, _CHUNK, _MAX_FDS)
+        if not data:
+            raise EOFError
+        self._received += data
+        self._files += files
+
+
+@contextmanager
+def _gone_is_eof() -> Iterator[None]:
+    try:
+        yield
+    except (BrokenPipeError, ConnectionResetError):
+        raise EOFError from None
+
+
+def channel_pair() -> tuple[Channel, socket.socket]:
+    """A channel, and the far end to hand to a child process."""
+    near, far = socket.socketpair()
+    return Channel(near), far
+
+
+def first_ready(channels: Sequence[Channel]) -> Channel:
+    """Waits until one of the channels has something to receive."""
+    for channel in channels:
+        if channel.has_message:
+            return channel
+    ready, _, _ = select.select(channels, [], [])
+    return ready[0]

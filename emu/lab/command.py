@@ -1,0 +1,61 @@
+"""Runs the programs of other projects: the one place that starts and checks them.
+
+A program that is not installed is a HostError with the Debian package to
+install; one that fails is a FabricError with what it said.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+
+from emu.errors import FabricError, HostError
+
+PACKAGES = {
+    "clang": "clang",
+    "ibsim": "ibsim-utils",
+    "ip": "iproute2",
+    "iperf3": "iperf3",
+    "mnexec": "mininet",
+    "opensm": "opensm",
+    "ovs-appctl": "openvswitch-switch",
+    "ovs-ofctl": "openvswitch-switch",
+    "ovs-vsctl": "openvswitch-switch",
+    "ovs-vswitchd": "openvswitch-switch",
+    "ovsdb-server": "openvswitch-switch",
+    "ovsdb-tool": "openvswitch-switch",
+    "ping": "iputils-ping",
+    "setpriv": "util-linux",
+    "tc": "iproute2",
+    "tshark": "tshark",
+    "unshare": "util-linux",
+}
+"""Program -> the Debian package it is in."""
+
+
+def missing_program(program: str) -> HostError:
+    """The error that a program is not installed."""
+    return HostError(
+        f"the program {program} is missing", remedy=f"sudo apt-get install {PACKAGES[program]}"
+    )
+
+
+def run(command: Sequence[str], *, stdin: str = "") -> str:
+    """Runs a program to its end and returns what it printed.
+
+    Raises HostError when it is not installed and FabricError when it fails.
+    """
+    try:
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise missing_program(command[0]) from None
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip()
+        raise FabricError(f"{_short(command)} failed ({done.returncode}): {said}")
+    return done.stdout
+
+
+def _short(command: Sequence[str]) -> str:
+    """A command fit for an error line."""
+    line = " ".join(command)
+    return line if len(line) <= 100 else f"{line[:100]}..."

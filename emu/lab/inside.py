@@ -1,0 +1,61 @@
+"""`python -m emu.lab.inside FD`: the first process of a lab, pid 1 of its namespaces.
+
+It makes the lab private, does one job, and ends; with it ends everything.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from emu.errors import EmuError, ExitCode
+from emu.lab.channel import Channel
+from emu.lab.command import run
+from emu.lab.messages import Failure, Request, Result, Started
+from emu.lab.namespace import PRIVATE
+from emu.lab.supervisor import Supervisor
+
+Job = Callable[[Request, Supervisor], dict[str, Any]]
+
+
+def main(jobs: Mapping[str, Job]) -> None:
+    """Does the job that the lab's owner asks for, and ends the lab."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    owner = Channel.inherited(int(sys.argv[-1]))
+    request = owner.expect(Request)
+    (stderr,) = owner.take_files()
+    os.dup2(stderr, sys.stderr.fileno())
+    owner.send(Started())
+    supervisor = Supervisor(owner)
+    try:
+        make_private()
+        result = jobs[request.job](request, supervisor)
+    except EOFError:
+        supervisor.wait_for_the_end()
+    except KeyboardInterrupt:
+        os._exit(ExitCode.INTERRUPTED)
+    except Exception as error:
+        if not isinstance(error, EmuError):
+            traceback.print_exc()
+        owner.send(Failure.of(error))
+        os._exit(ExitCode.FAILED)
+    owner.send(Result(result))
+    sys.stdout.flush()
+    os._exit(ExitCode.OK)
+
+
+def make_private() -> None:
+    """Gives the lab its own /run, and a loopback interface that is up."""
+    run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(PRIVATE)])
+    run(["ip", "link", "set", "lo", "up"])
+
+
+if __name__ == "__main__":
+    from emu.lab.session import run_session
+    from emu.lab.shell import run_shell
+
+    main({"run": run_session, "shell": run_shell})

@@ -1,0 +1,56 @@
+"""A run on the real clock: a lab is built, does the spec's workload, and is gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from emu.lab.job import read_observation
+from emu.lab.messages import Progress as LabProgress
+from emu.lab.messages import Request
+from emu.lab.namespace import run_in_lab
+from emu.lab.slowdown import choose_slowdown
+from emu.lab.telling import told_progress
+from emu.measure.assemble import assemble
+from emu.measure.progress import Progress
+from emu.measure.recording import Recording
+from emu.spec.scenario import Spec
+from topologies.graph import Topology
+
+
+def run_live(
+    spec: Spec,
+    topology: Topology,
+    *,
+    out: Path,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Recording:
+    """Runs the spec in a lab of its own. Captures are written into the folder `out`.
+
+    Raises HostError when the machine lacks something, FabricError when the lab
+    died, KeyboardInterrupt; the lab is gone by then.
+    """
+    began = time.monotonic()
+    slowdown, why = choose_slowdown(spec, topology)
+    request = Request("run", spec.to_json(), str(out.resolve()), {"slowdown": slowdown})
+
+    def relay(message: LabProgress) -> None:
+        progress = told_progress(message)
+        if progress is not None:
+            on_progress(progress)
+
+    result, files = run_in_lab(request, on_progress=relay)
+    observations = [read_observation(file) for file in files]
+    return assemble(
+        spec,
+        topology,
+        observations,
+        plane=result["plane"],
+        clock="real",
+        slowdown=slowdown,
+        marker=result["marker"],
+        wall_seconds=time.monotonic() - began,
+        captures={name: Path(path) for name, path in result["captures"].items()},
+        notes=(*result["notes"], *why),
+    )

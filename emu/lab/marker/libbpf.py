@@ -1,0 +1,91 @@
+"""The few functions of libbpf that the marker needs, by ctypes.
+
+Each returns what libbpf returns or raises OSError with libbpf's errno. Programs
+and maps live as long as this process (or a copy of a map's descriptor) does;
+nothing is pinned.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+_EGRESS = 1 << 1  # BPF_TC_EGRESS
+_ANY = 0  # BPF_ANY
+
+
+class _Hook(ctypes.Structure):
+    """struct bpf_tc_hook"""
+
+    _fields_ = [
+        ("sz", ctypes.c_size_t),
+        ("ifindex", ctypes.c_int),
+        ("attach_point", ctypes.c_int),
+        ("parent", ctypes.c_uint32),
+    ]
+
+
+class _Options(ctypes.Structure):
+    """struct bpf_tc_opts"""
+
+    _fields_ = [
+        ("sz", ctypes.c_size_t),
+        ("prog_fd", ctypes.c_int),
+        ("flags", ctypes.c_uint32),
+        ("prog_id", ctypes.c_uint32),
+        ("handle", ctypes.c_uint32),
+        ("priority", ctypes.c_uint32),
+    ]
+
+
+class BpfObject:
+    """A compiled BPF file, loaded into the kernel."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError when libbpf is missing or the kernel refuses."""
+        self._lib = ctypes.CDLL("libbpf.so.1", use_errno=True)
+        for returns_pointer in ("bpf_object__open", "bpf_object__find_program_by_name"):
+            getattr(self._lib, returns_pointer).restype = ctypes.c_void_p
+        self._lib.libbpf_set_print(None)  # errors are raised, not printed
+        self._object = ctypes.c_void_p(_pointer(self._lib.bpf_object__open(os.fsencode(path))))
+        _result(self._lib.bpf_object__load(self._object))
+
+    def map_fd(self, name: str) -> int:
+        """The open file of a map; it stays this object's."""
+        return _result(self._lib.bpf_object__find_map_fd_by_name(self._object, name.encode()))
+
+    def update(self, map_fd: int, key: int, value: bytes) -> None:
+        """Sets one element of a map whose keys are 32-bit numbers."""
+        index = ctypes.c_uint32(key)
+        _result(self._lib.bpf_map_update_elem(map_fd, ctypes.byref(index), value, _ANY))
+
+    def look_up(self, map_fd: int, key: int, size: int) -> bytes:
+        """One element of such a map."""
+        index, value = ctypes.c_uint32(key), ctypes.create_string_buffer(size)
+        _result(self._lib.bpf_map_lookup_elem(map_fd, ctypes.byref(index), value))
+        return value.raw
+
+    def attach_to_egress(self, program: str, ifindex: int) -> None:
+        """Runs a program, as a direct-action tc filter, on all that leaves an interface."""
+        found = ctypes.c_void_p(
+            _pointer(self._lib.bpf_object__find_program_by_name(self._object, program.encode()))
+        )
+        hook = _Hook(ctypes.sizeof(_Hook), ifindex, _EGRESS)
+        options = _Options(ctypes.sizeof(_Options), self._lib.bpf_program__fd(found))
+        _result(self._lib.bpf_tc_hook_create(ctypes.byref(hook)))
+        _result(self._lib.bpf_tc_attach(ctypes.byref(hook), ctypes.byref(options)))
+
+
+def _result(result: int) -> int:
+    """libbpf's functions return -errno."""
+    if result < 0:
+        raise OSError(-result, os.strerror(-result))
+    return result
+
+
+def _pointer(pointer: int | None) -> int:
+    if not pointer:
+        errno = ctypes.get_errno()
+        raise OSError(errno, os.strerror(errno))
+    return pointer

@@ -1,0 +1,139 @@
+/* The marker on a switch port: WRED on the way out, at the clsact egress hook.
+ *
+ *   Open vSwitch ──▶ leaf1-eth1 ──[here]──▶ the shim's end, its egress queue
+ *
+ * A packet that says it understands ECN (RFC 3168: ECT) gets its CE bits set
+ * with the probability that the WRED curve gives for the queue it is about to
+ * join. The shim keeps the depth of every queue on a board that it shares with
+ * this program; the curve is the shim's own, from the same header.
+ *
+ * IPv4 only, with at most one VLAN tag in the frame. The random numbers are the
+ * kernel's and cannot be seeded. */
+#include "wred.h"
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/pkt_cls.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+/* marker.py has the same numbers. */
+enum { PORTS = 1024, PRIORITIES = 8, DSCPS = 64 };
+
+enum { ECN_MASK = 3, ECN_NOT_ECT = 0, ECN_CE = 3 };
+
+struct depths {
+    __u32 bytes[PRIORITIES];
+};
+
+struct curves {
+    struct wred wred[PRIORITIES];
+};
+
+struct marks {
+    __u64 packets[PRIORITIES];
+};
+
+struct classes {
+    __u8 priority[DSCPS];
+};
+
+/* Written by the shim: bytes queued per port and priority. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, PORTS);
+    __type(key, __u32);
+    __type(value, struct depths);
+} board SEC(".maps");
+
+/* Written once, by the lab: interface -> port, a port's curves, DSCP -> priority. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, PORTS);
+    __type(key, __u32);
+    __type(value, __u32);
+} port_of SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, PORTS);
+    __type(key, __u32);
+    __type(value, struct curves);
+} curves SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct classes);
+} classes SEC(".maps");
+
+/* Written here: packets marked. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, PORTS);
+    __type(key, __u32);
+    __type(value, struct marks);
+} marks SEC(".maps");
+
+/* Where the IPv4 header starts; 0 when the frame has none. */
+static __u32 ipv4_offset(struct __sk_buff *skb)
+{
+    __u32 offset = ETH_HLEN;
+    __be16 ethertype;
+
+    if (bpf_skb_load_bytes(skb, offset - sizeof ethertype, &ethertype, sizeof ethertype))
+        return 0;
+    if (ethertype == bpf_htons(ETH_P_8021Q) || ethertype == bpf_htons(ETH_P_8021AD)) {
+        offset += 4;
+        if (bpf_skb_load_bytes(skb, offset - sizeof ethertype, &ethertype, sizeof ethertype))
+            return 0;
+    }
+    return ethertype == bpf_htons(ETH_P_IP) ? offset : 0;
+}
+
+/* Sets CE. The checksum covers TOS as the low byte of a 16-bit word. */
+static void set_ce(struct __sk_buff *skb, __u32 ip_offset, __u8 tos)
+{
+    __u8 marked = tos | ECN_CE;
+
+    bpf_l3_csum_replace(skb, ip_offset + __builtin_offsetof(struct iphdr, check), bpf_htons(tos),
+                        bpf_htons(marked), sizeof(__u16));
+    bpf_skb_store_bytes(skb, ip_offset + __builtin_offsetof(struct iphdr, tos), &marked,
+                        sizeof marked, 0);
+}
+
+SEC("tc")
+int mark(struct __sk_buff *skb)
+{
+    __u32 zero = 0, ifindex = skb->ifindex;
+    struct iphdr ip;
+    __u32 offset = ipv4_offset(skb);
+
+    if (!offset || bpf_skb_load_bytes(skb, offset, &ip, sizeof ip))
+        return TC_ACT_OK;
+    if ((ip.tos & ECN_MASK) == ECN_NOT_ECT || (ip.tos & ECN_MASK) == ECN_CE)
+        return TC_ACT_OK;
+
+    const __u32 *port = bpf_map_lookup_elem(&port_of, &ifindex);
+    const struct classes *dscp = bpf_map_lookup_elem(&classes, &zero);
+    if (!port || !dscp)
+        return TC_ACT_OK;
+    const struct depths *depth = bpf_map_lookup_elem(&board, port);
+    const struct curves *curve = bpf_map_lookup_elem(&curves, port);
+    struct marks *count = bpf_map_lookup_elem(&marks, port);
+    if (!depth || !curve || !count)
+        return TC_ACT_OK;
+
+    __u32 priority = dscp->priority[ip.tos >> 2] & (PRIORITIES - 1);
+    if (wred_marks(&curve->wred[priority], depth->bytes[priority], bpf_get_prandom_u32())) {
+        set_ce(skb, offset, ip.tos);
+        __sync_fetch_and_add(&count->packets[priority], 1);
+    }
+    return TC_ACT_OK;
+}
+
+char mark_license[] SEC("license") = "GPL";

@@ -1,0 +1,113 @@
+"""The eBPF marker, from C file to running program; `mark.bpf.c` tells what it does.
+
+    compile_marker ─▶ mark.bpf.o ─▶ Marker(ports, dscp_class)
+
+The marker's `board` is for the shim, which maps it and writes every queue's depth
+there; `marks` tells how many packets were marked.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from emu.errors import HostError
+from emu.lab.command import run
+from emu.lab.marker.libbpf import BpfObject
+
+# mark.bpf.c has the same numbers.
+PORTS = 1024
+PRIORITIES = 8
+DSCPS = 64
+
+_SOURCE = Path(__file__).with_name("mark.bpf.c")
+_CURVE = Path(__file__).parents[2] / "shim/wred.h"
+_BUILT = _SOURCE.with_suffix(".o")
+_WRED = struct.Struct("=IIII")
+_MARKS = struct.Struct(f"={PRIORITIES}Q")
+
+
+@dataclass(frozen=True)
+class Wred:
+    """`struct wred` of wred.h."""
+
+    kmin_bytes: int
+    kmax_bytes: int
+    pmax_2_32: int
+    """The probability at kmax, times 2^32 - 1."""
+    enabled: bool = True
+
+
+@dataclass(frozen=True)
+class MarkedPort:
+    """A switch port that marks."""
+
+    interface: str
+    index: int
+    """Its row on the depth board."""
+    wred: tuple[Wred, ...]
+    """One curve for each priority."""
+
+
+class Marker:
+    """The marker, loaded and on its ports."""
+
+    def __init__(self, program: Path, ports: Sequence[MarkedPort], dscp_class: bytes) -> None:
+        """`dscp_class` has the priority of each of the 64 DSCPs.
+
+        The calling thread is in the ports' namespace. Raises OSError where eBPF
+        may not be loaded.
+        """
+        self._bpf = BpfObject(program)
+        self._marks = self._bpf.map_fd("marks")
+        self.board = self._bpf.map_fd("board")
+        """An open file to map: 8 32-bit depths in bytes for each port index."""
+        self._bpf.update(self._bpf.map_fd("classes"), 0, dscp_class)
+        for port in ports:
+            self._attach(port)
+
+    def marks(self, index: int) -> tuple[int, ...]:
+        """Packets marked at a port so far, for each priority."""
+        return _MARKS.unpack(self._bpf.look_up(self._marks, index, _MARKS.size))
+
+    def _attach(self, port: MarkedPort) -> None:
+        ifindex = socket.if_nametoindex(port.interface)
+        self._bpf.update(self._bpf.map_fd("port_of"), ifindex, struct.pack("=I", port.index))
+        self._bpf.update(self._bpf.map_fd("curves"), port.index, _curves(port.wred))
+        self._bpf.attach_to_egress("mark", ifindex)
+
+
+def marker_program(scratch: Path) -> Path:
+    """The compiled marker: the package's own, or one made in `scratch` when that is older.
+
+    Raises HostError without a compiler.
+    """
+    if _BUILT.exists() and _BUILT.stat().st_mtime >= max(
+        _SOURCE.stat().st_mtime, _CURVE.stat().st_mtime
+    ):
+        return _BUILT
+    made = scratch / _BUILT.name
+    compile_marker(made)
+    return made
+
+
+def compile_marker(out: Path) -> None:
+    """Compiles mark.bpf.c. Raises HostError without clang or libbpf's headers."""
+    headers = f"/usr/include/{sysconfig.get_config_var('MULTIARCH')}"
+    flags = ["-O2", "-g", "-Wall", "-Wextra", "-Werror", "-target", "bpf"]
+    include = [f"-I{headers}", f"-I{_CURVE.parent}"]
+    if not Path("/usr/include/bpf/bpf_helpers.h").exists():
+        raise HostError("libbpf's headers are missing", remedy="sudo apt-get install libbpf-dev")
+    run(["clang", *flags, *include, "-c", str(_SOURCE), "-o", str(out)])
+
+
+def _curves(wred: Sequence[Wred]) -> bytes:
+    assert len(wred) == PRIORITIES
+    return b"".join(
+        _WRED.pack(curve.kmin_bytes, curve.kmax_bytes, curve.pmax_2_32, curve.enabled)
+        for curve in wred
+    )

@@ -1,0 +1,37 @@
+"""Who marks, and by which curves: from the spec to what the eBPF marker is loaded with."""
+
+from __future__ import annotations
+
+from emu.lab.marker.marker import DSCPS, PRIORITIES, MarkedPort, Wred
+from emu.lab.plan import AttachMarker, port_indexes
+from emu.spec.host import priority_of_dscp
+from emu.spec.scenario import Spec
+from emu.spec.switch import Ecn
+from topologies.graph import Port, Topology
+
+_CERTAIN = 2**32 - 1
+
+
+def plan_marker(spec: Spec, topology: Topology) -> AttachMarker | None:
+    """The eBPF marker that the spec asks for or leaves to us; None when it wants none."""
+    ports = tuple(
+        MarkedPort(port.interface, index, (_curve(ecn),) * PRIORITIES)
+        for port, index in port_indexes(topology).items()
+        if (ecn := _ecn(spec, port)) is not None and ecn.marker != "shim"
+    )
+    dscp_class = bytes(priority_of_dscp(dscp) for dscp in range(DSCPS))
+    return AttachMarker(ports, dscp_class) if ports else None
+
+
+def insists_on_ebpf(spec: Spec, topology: Topology) -> bool:
+    """Whether the spec names eBPF as the marker of some switch, so nothing else will do."""
+    ecns = (spec.switch(switch.name).ecn for switch in topology.switches)
+    return any(ecn is not None and ecn.marker == "ebpf" for ecn in ecns)
+
+
+def _ecn(spec: Spec, port: Port) -> Ecn | None:
+    return spec.switch(port.node).ecn
+
+
+def _curve(ecn: Ecn) -> Wred:
+    return Wred(ecn.kmin_bytes, ecn.kmax_bytes, round(ecn.pmax * _CERTAIN))

@@ -1,0 +1,142 @@
+"""What the processes of a lab say to each other: JSON lines, one message each.
+
+    `emu` ──────────── Request ──────────▶ lab ─────── Setup, Start, Stop ──────▶ shim, NICs
+          ◀─ Progress, Result, Failure ──     ◀─ Ready, Done, Progress, Failure ──
+
+A line is the message's fields and its `type`:
+
+    {"type": "Ready", "pid": 42}
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from emu.errors import EmuError, FabricError, HostError
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `emu` asks of a new lab; its only message to it. Its stderr comes along."""
+
+    job: str
+    """`run` or `shell`."""
+    spec: str
+    """The resolved spec, `Spec.to_json()`."""
+    out: str
+    """The folder for results and captures, absolute."""
+    options: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Started:
+    """The lab's first process runs in its namespaces."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A process of the lab is up and waits for its `Setup`.
+
+    The shim is in its own network namespace by now; `pid` is how the lab finds it.
+    """
+
+    pid: int
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything a process of the lab needs. Answered by `Done`."""
+
+    spec: str
+    plane: str
+    """`ovs` or `shim`."""
+    marker: str
+    """`ebpf`, `shim` or `none`. With `ebpf`, the depth board's descriptor comes along."""
+    out: str
+    hosts: dict[str, int]
+    """Host -> a process in its network namespace."""
+    options: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Begin; `at_ns` on CLOCK_MONOTONIC is the emulated time 0. Answered by `Done`."""
+
+    at_ns: int
+    options: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Stop emulating and say what happened. Answered by `Done`."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is: a fraction from 0 to 1, and what it is doing."""
+
+    fraction: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """The answer to `Setup`, `Start` and `Stop`."""
+
+    value: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The job's result; the lab's last message."""
+
+    value: Json
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error on its way to the process that can tell it to the user."""
+
+    kind: str
+    """`host` or `fabric`."""
+    text: str
+    remedy: str = ""
+
+    @staticmethod
+    def of(error: Exception) -> Failure:
+        """An error as a message. What is no EmuError is a fault of ours."""
+        if isinstance(error, HostError):
+            return Failure("host", error.what, error.remedy)
+        if isinstance(error, EmuError):
+            return Failure("fabric", str(error))
+        return Failure("fabric", f"internal error: {type(error).__name__}: {error}")
+
+    def error(self) -> EmuError:
+        """The message as an error again."""
+        if self.kind == "host":
+            return HostError(self.text, remedy=self.remedy)
+        return FabricError(self.text)
+
+
+Message = Request | Started | Ready | Setup | Start | Stop | Progress | Done | Result | Failure
+
+_TYPES: dict[str, type[Message]] = {
+    cls.__name__: cls
+    for cls in (Request, Started, Ready, Setup, Start, Stop, Progress, Done, Result, Failure)
+}
+
+
+def to_line(message: Message) -> bytes:
+    """A message as one line of JSON, newline included."""
+    fields = {"type": type(message).__name__, **asdict(message)}
+    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+
+
+def from_line(line: bytes) -> Message:
+    """The message in a line of JSON."""
+    fields = json.loads(line)
+    return _TYPES[fields.pop("type")](**fields)

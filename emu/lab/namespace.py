@@ -1,0 +1,154 @@
+"""Starts a lab's first process in namespaces of its own, and relays what it says.
+
+    emu ── setpriv ─▶ unshare ──▶ python -m emu.lab.inside    pid 1 of the lab
+         (dies with emu)  (kills its child when it dies)
+
+So the lab dies with any of the three, whatever kills it, and when pid 1 dies the
+kernel ends every other process in the lab, and with the last of them its network
+namespaces, interfaces and mounts. `setpriv` and `unshare` (util-linux) do it all.
+Root keeps the user namespace it is in, as only there eBPF may be loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from emu.errors import FabricError, HostError, UsageError
+from emu.lab.channel import Channel, channel_pair
+from emu.lab.command import missing_program
+from emu.lab.messages import Progress, Request, Result, Started
+
+INSIDE = "emu.lab.inside"
+PRIVATE = Path("/run")
+"""Where a lab has a file system of its own; what is written there goes with the lab."""
+
+_SECONDS_TO_END = 5.0
+
+
+def run_in_lab(
+    request: Request,
+    *,
+    on_progress: Callable[[Progress], None],
+    terminal: bool = False,
+    module: str = INSIDE,
+) -> dict[str, Any]:
+    """Runs one job in a new lab and returns its result.
+
+    With `terminal` the job has the terminal, Ctrl-C included; without, it has no
+    input and its output goes to stderr. `module` is what pid 1 runs.
+    Raises HostError, FabricError, and KeyboardInterrupt; the lab is gone by then.
+    """
+    _refuse_private(Path(request.out))
+    with _lab(module, terminal) as (process, channel):
+        try:
+            channel.send(request, [sys.stderr.fileno()])
+            channel.expect(Started)
+        except EOFError:
+            raise _did_not_start(process) from None
+        try:
+            return _relay(channel, on_progress)
+        except EOFError:
+            raise FabricError("the lab's first process died") from None
+
+
+def unshare_command(*, root: bool) -> list[str]:
+    """The command that runs the command after it in a lab's namespaces."""
+    user = [] if root else ["--user", "--map-root-user"]
+    return [
+        *("setpriv", "--pdeathsig", "KILL", "--"),
+        *("unshare", *user, "--net", "--pid", "--mount", "--mount-proc"),
+        *("--fork", "--kill-child=KILL", "--"),
+    ]
+
+
+@contextmanager
+def _lab(module: str, terminal: bool) -> Iterator[tuple[subprocess.Popen[bytes], Channel]]:
+    """A lab's outermost process and the channel to its first; both are gone afterwards."""
+    channel, far = channel_pair()
+    with far, _terminal_is_the_labs(terminal):
+        process = _start(module, far, terminal)
+        far.close()
+        try:
+            yield process, channel
+        finally:
+            channel.close()  # the lab ends when its owner hangs up
+            _wait(process)
+
+
+def _start(module: str, far: socket.socket, terminal: bool) -> subprocess.Popen[bytes]:
+    inside = [sys.executable, "-m", module, str(far.fileno())]
+    try:
+        return subprocess.Popen(
+            [*unshare_command(root=os.geteuid() == 0), *inside],
+            stdin=None if terminal else subprocess.DEVNULL,
+            stdout=None if terminal else 2,
+            stderr=subprocess.PIPE,  # until the lab has started; then it has ours
+            pass_fds=[far.fileno()],
+            start_new_session=not terminal,
+        )
+    except FileNotFoundError:
+        raise missing_program("setpriv") from None
+
+
+def _relay(channel: Channel, on_progress: Callable[[Progress], None]) -> dict[str, Any]:
+    while True:
+        message = channel.receive()
+        if isinstance(message, Result):
+            return message.value
+        if isinstance(message, Progress):
+            on_progress(message)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    """Waits until the last process of the lab is gone, with force if it takes too long."""
+    try:
+        process.wait(_SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def _terminal_is_the_labs(terminal: bool) -> Iterator[None]:
+    """While the lab has the terminal, Ctrl-C is for the lab alone."""
+    if not terminal:
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _did_not_start(process: subprocess.Popen[bytes]) -> FabricError | HostError:
+    """Why the lab's first process has said nothing at all."""
+    _, said = process.communicate()
+    if not namespaces_allowed():
+        return HostError(
+            "this machine does not let you make namespaces",
+            remedy="run as root, or: sudo sysctl -w user.max_user_namespaces=15000"
+            " kernel.unprivileged_userns_clone=1",
+        )
+    return FabricError(f"the lab did not start: {said.decode(errors='replace').strip()}")
+
+
+def namespaces_allowed() -> bool:
+    """Whether this user may make a lab's namespaces, found out by making some."""
+    command = [*unshare_command(root=os.geteuid() == 0), "true"]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def _refuse_private(out: Path) -> None:
+    if out.resolve().is_relative_to(PRIVATE):
+        raise UsageError(
+            f"{out}: results would be lost, a lab has its own {PRIVATE}; choose another folder"
+        )

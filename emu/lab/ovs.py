@@ -1,0 +1,88 @@
+"""A lab's own Open vSwitch: two daemons, one transaction, one bundle per switch.
+
+Nothing is shared with an Open vSwitch of the machine: database, sockets and logs
+lie in the lab's private /run. The daemons detach, because that is how they tell
+that they are ready; then the lab's first process is their parent.
+
+The datapath is the userspace one. Its usual kind, `netdev`, makes a tap device
+for every bridge and so needs /dev/net/tun, which is root's alone on machines
+without udev. Where it may not be opened we take `dummy`, the same datapath with
+local ports that do nothing; ours never do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from emu.lab.command import run
+from emu.lab.namespace import PRIVATE
+from emu.lab.routes import RouteTable
+from emu.lab.supervisor import Supervisor
+from topologies.graph import Switch, Topology
+
+FOLDER = PRIVATE / "openvswitch"
+_SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
+_DATABASE = FOLDER / "conf.db"
+_SOCKET = FOLDER / "db.sock"
+_TUN = Path("/dev/net/tun")
+_QUIET = ("-vconsole:off", "--log-file")
+
+
+def datapath_type() -> str:
+    """`netdev`, or `dummy` where this user may not make tap devices."""
+    return "netdev" if os.access(_TUN, os.R_OK | os.W_OK) else "dummy"
+
+
+def start_database(supervisor: Supervisor) -> None:
+    """Starts `ovsdb-server` on an empty database; returns when it serves."""
+    FOLDER.mkdir()
+    os.environ.update(OVS_RUNDIR=str(FOLDER), OVS_DBDIR=str(FOLDER), OVS_LOGDIR=str(FOLDER))
+    run(["ovsdb-tool", "create", str(_DATABASE), str(_SCHEMA)])
+    _start_daemon(supervisor, "ovsdb-server", [f"--remote=punix:{_SOCKET}", str(_DATABASE)])
+
+
+def start_switches(supervisor: Supervisor) -> None:
+    """Starts `ovs-vswitchd`; returns when every bridge in the database works."""
+    _start_daemon(supervisor, "ovs-vswitchd", ["--enable-dummy", f"unix:{_SOCKET}"])
+
+
+def define_bridges(transaction: Sequence[str]) -> None:
+    """Writes what `bridge_transaction` returned to the database, before anyone acts on it."""
+    run(["ovs-vsctl", "--no-wait", *transaction])
+
+
+def load_routes(table: RouteTable) -> None:
+    """Gives a switch its table, all of it or nothing."""
+    lines = "".join(f"{line}\n" for line in table.lines())
+    run(["ovs-ofctl", "--protocols=OpenFlow15", "bundle", table.switch, "-"], stdin=lines)
+
+
+def bridge_transaction(topology: Topology, datapath: str) -> list[str]:
+    """The arguments of the one `ovs-vsctl` that makes all bridges and ports of a fabric.
+
+    OpenFlow's port numbers are ours, and a datapath id is the switch's index.
+    `emc-insert-inv-prob=0`: the transit tag makes every packet's key new, so
+    caching by exact match would only cost.
+    """
+    words = ["init", "--", "set", "Open_vSwitch", ".", "other_config:emc-insert-inv-prob=0"]
+    for switch in topology.switches:
+        words += _bridge(switch, datapath)
+        for port in topology.ports[switch.name]:
+            words += ["--", "add-port", switch.name, port.interface]
+            words += ["--", "set", "Interface", port.interface, f"ofport_request={port.number}"]
+    return words
+
+
+def _bridge(switch: Switch, datapath: str) -> list[str]:
+    return [
+        *("--", "add-br", switch.name),
+        *("--", "set", "Bridge", switch.name, f"datapath_type={datapath}", "fail_mode=secure"),
+        f"other_config:datapath-id={switch.index:016x}",
+    ]
+
+
+def _start_daemon(supervisor: Supervisor, name: str, arguments: Sequence[str]) -> None:
+    run([name, *_QUIET, "--detach", "--no-chdir", "--pidfile", *arguments])
+    supervisor.adopt(name, int((FOLDER / f"{name}.pid").read_text()))

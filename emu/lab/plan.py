@@ -1,0 +1,205 @@
+"""What it takes to build a lab, as a list of steps: printable, comparable, done by `build`.
+
+    namespace   its interfaces
+    lab         leaf1-eth1 …      ports of the Open vSwitch bridges (plane `ovs` only)
+    shim        leaf1-eth1 …      their other ends
+                h1-eth0 …         the hosts' other ends
+    h1          h1-eth0           the host's NIC
+
+    h1 [h1-eth0]═══[h1-eth0] shim, all cables inside [leaf1-eth1]═══[leaf1-eth1] bridge leaf1
+
+Namespaces are named by the process that lives in them; in lines for `ip`, a
+name in braces stands for its pid, known only when the lab is built.
+
+The bridge's end of a veth keeps a MAC address of its own: with the port's
+address the lab's kernel would take routed frames for its own and look at each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from emu.lab.marker.marker import MarkedPort
+from emu.lab.ovs import bridge_transaction
+from emu.lab.routes import RouteTable, route_tables
+from topologies.graph import Host, Port, Topology
+
+MTU = 4200
+"""Bytes; holds a 4096-byte RDMA payload with every header."""
+ROCE_UDP_PORT = 4791
+GATEWAY = "169.254.0.1"
+"""Every host's next hop: a name for "the leaf", whose MAC address is set by hand."""
+
+LAB = "lab"
+SHIM = "shim"
+
+
+@dataclass(frozen=True)
+class AddHost:
+    """A namespace with a shell in it, as a Mininet host."""
+
+    name: str
+    ip: str
+
+
+@dataclass(frozen=True)
+class AddSwitch:
+    """A Mininet switch; it gets its bridge later."""
+
+    name: str
+    dpid: int
+
+
+@dataclass(frozen=True)
+class AddCable:
+    """Tells Mininet which interfaces are joined, and by which MAC addresses."""
+
+    a: Port
+    b: Port
+
+
+@dataclass(frozen=True)
+class NoIpv6:
+    """Keeps the kernel from sending packets of its own."""
+
+    namespace: str
+
+
+@dataclass(frozen=True)
+class IpBatch:
+    """Lines for one `ip -batch`, run in a namespace."""
+
+    namespace: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OffloadsOff:
+    """Every frame on these interfaces has its checksums, and is one packet."""
+
+    namespace: str
+    interfaces: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class HoldUdpPort:
+    """A socket that accepts nothing, so that the kernel does not answer "port unreachable"."""
+
+    namespace: str
+    port: int
+
+
+@dataclass(frozen=True)
+class StartSwitches:
+    """Open vSwitch, with the bridges and ports of this transaction."""
+
+    transaction: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LoadRoutes:
+    """A switch's OpenFlow table."""
+
+    table: RouteTable
+
+
+@dataclass(frozen=True)
+class AttachMarker:
+    """The eBPF marker on the bridges' ports; `dscp_class` maps DSCP to priority."""
+
+    ports: tuple[MarkedPort, ...]
+    dscp_class: bytes
+
+
+Step = (
+    AddHost
+    | AddSwitch
+    | AddCable
+    | NoIpv6
+    | IpBatch
+    | OffloadsOff
+    | HoldUdpPort
+    | StartSwitches
+    | LoadRoutes
+    | AttachMarker
+)
+
+
+def port_indexes(topology: Topology) -> dict[Port, int]:
+    """Every switch port's number in the fabric, from 0: its row on the depth board."""
+    ports = (port for switch in topology.switches for port in topology.ports[switch.name])
+    return {port: index for index, port in enumerate(ports)}
+
+
+def plan_nodes(topology: Topology, *, bridges: bool) -> list[Step]:
+    """The nodes as Mininet sees them. Switches are there only with `bridges`."""
+    steps: list[Step] = [AddHost(host.name, str(host.ip)) for host in topology.hosts]
+    if bridges:
+        steps += [AddSwitch(switch.name, switch.index) for switch in topology.switches]
+        steps += [AddCable(cable.a, cable.b) for cable in topology.cables]
+    return steps
+
+
+def plan_network(topology: Topology, *, datapath: str | None, ip: bool) -> list[Step]:
+    """Interfaces, addresses and bridges; the nodes and the shim are there by now.
+
+    `datapath` is Open vSwitch's, or None without bridges. With `ip` the hosts
+    get addresses and routes; without, they are bare ports, as in InfiniBand.
+    """
+    hosts = [topology.ports[host.name][0] for host in topology.hosts]
+    bridged = [] if datapath is None else list(port_indexes(topology))
+    namespaces = (LAB, SHIM, *(host.name for host in topology.hosts))
+    steps: list[Step] = [NoIpv6(namespace) for namespace in namespaces]
+    steps.append(IpBatch(LAB, tuple(_veth_lines(hosts, bridged))))
+    steps.append(_up(SHIM, hosts + bridged))
+    steps += [_host_network(topology, host, ip=ip) for host in topology.hosts]
+    steps.append(OffloadsOff(LAB, _interfaces(bridged)))
+    steps.append(OffloadsOff(SHIM, _interfaces(hosts + bridged)))
+    steps += [OffloadsOff(port.node, (port.interface,)) for port in hosts]
+    if ip:
+        steps += [HoldUdpPort(host.name, ROCE_UDP_PORT) for host in topology.hosts]
+    if datapath is not None:
+        steps.append(StartSwitches(tuple(bridge_transaction(topology, datapath))))
+        steps += [LoadRoutes(table) for table in route_tables(topology)]
+    return steps
+
+
+def _veth_lines(hosts: list[Port], bridged: list[Port]) -> Iterator[str]:
+    for port in hosts:
+        yield (
+            f"link add dev {port.interface} address {port.mac} mtu {MTU} netns {{{port.node}}}"
+            f" type veth peer name {port.interface} mtu {MTU} netns {{{SHIM}}}"
+        )
+    for port in bridged:
+        name = port.interface
+        yield (
+            f"link add dev {name} mtu {MTU} type veth peer name {name} mtu {MTU} netns {{{SHIM}}}"
+        )
+        yield f"link set {name} up"
+
+
+def _up(namespace: str, ports: list[Port]) -> IpBatch:
+    return IpBatch(namespace, tuple(f"link set {port.interface} up" for port in ports))
+
+
+def _host_network(topology: Topology, host: Host, *, ip: bool) -> IpBatch:
+    """A routed host: its own address and nothing beside it, everything else by the leaf."""
+    port = topology.ports[host.name][0]
+    up = ("link set lo up", f"link set {port.interface} up")
+    if not ip:
+        return IpBatch(host.name, up)
+    name, leaf_mac = port.interface, topology.peer[port].mac
+    return IpBatch(
+        host.name,
+        (
+            *up,
+            f"address add {host.ip}/32 dev {name}",
+            f"neighbour add {GATEWAY} lladdr {leaf_mac} dev {name} nud permanent",
+            f"route add default via {GATEWAY} dev {name} onlink",
+        ),
+    )
+
+
+def _interfaces(ports: list[Port]) -> tuple[str, ...]:
+    return tuple(port.interface for port in ports)

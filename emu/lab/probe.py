@@ -1,0 +1,176 @@
+"""What this machine has of what a lab can use, found out by trying the exact thing.
+
+A probe tries in a scratch namespace, the way a lab would, and says what is
+missing in words. Where a lab can do without, the probe names what it uses
+instead; where it cannot, the thing is required.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from emu.errors import HostError
+from emu.lab.command import PACKAGES
+from emu.lab.namespace import unshare_command
+from emu.lab.ovs import datapath_type
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One thing a lab can use."""
+
+    name: str
+    needed_for: str
+    try_it: Callable[[], str]
+    """Says what is missing; nothing when all is well."""
+    instead: str = ""
+    """What a lab uses without it. Empty: it is required."""
+    remedy: str = ""
+    """How to get it: a command."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a probe found."""
+
+    name: str
+    needed_for: str
+    present: bool
+    missing: str
+    instead: str
+    remedy: str
+
+    @property
+    def required(self) -> bool:
+        return not self.instead
+
+
+def install(*packages: str) -> str:
+    """The command that installs Debian packages."""
+    return f"sudo apt-get install {' '.join(packages)}"
+
+
+def _programs(*programs: str) -> Callable[[], str]:
+    def try_it() -> str:
+        absent = [program for program in programs if shutil.which(program) is None]
+        return f"{', '.join(absent)} not installed" if absent else ""
+
+    return try_it
+
+
+def _packaged(name: str, needed_for: str, *programs: str, instead: str = "") -> Probe:
+    packages = dict.fromkeys(PACKAGES[program] for program in programs)
+    return Probe(name, needed_for, _programs(*programs), instead, install(*packages))
+
+
+def _module(name: str) -> Callable[[], str]:
+    def try_it() -> str:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            return str(error)
+        return ""
+
+    return try_it
+
+
+def _in_scratch(*command: str) -> Callable[[], str]:
+    """Tries a command in namespaces like a lab's."""
+
+    def try_it() -> str:
+        return _scratch(command)
+
+    return try_it
+
+
+def _scratch(command: Sequence[str]) -> str:
+    scratch = unshare_command(root=os.geteuid() == 0)
+    try:
+        done = subprocess.run([*scratch, *command], capture_output=True, text=True)
+    except FileNotFoundError as error:
+        return f"{error.filename} not installed"
+    if done.returncode == 0:
+        return ""
+    said = (done.stderr or done.stdout).strip().splitlines()
+    return said[-1] if said else f"exit code {done.returncode}"
+
+
+def _tap_devices() -> str:
+    return "" if datapath_type() == "netdev" else "/dev/net/tun may not be opened"
+
+
+PROBES = (
+    Probe(
+        "namespaces",
+        "every lab",
+        _in_scratch("true"),
+        remedy="run as root, or: sudo sysctl -w user.max_user_namespaces=15000",
+    ),
+    _packaged("iproute2", "every lab", "ip"),
+    Probe(
+        "veth",
+        "every lab",
+        _in_scratch("ip", "link", "add", "name", "one", "type", "veth", "peer", "name", "two"),
+        remedy="sudo modprobe veth",
+    ),
+    Probe(
+        "mininet",
+        "every lab",
+        lambda: _programs("mnexec")() or _module("mininet.net")(),
+        remedy=f"{install('mininet')}; the virtual environment needs --system-site-packages",
+    ),
+    Probe(
+        "emu._core",
+        "every run",
+        _module("emu._core"),
+        remedy="make",
+    ),
+    _packaged(
+        "Open vSwitch",
+        "fabric: roce with plane: ovs",
+        *("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl"),
+    ),
+    Probe(
+        "tap devices",
+        "Open vSwitch's netdev datapath",
+        _tap_devices,
+        instead="its dummy datapath, which forwards the same",
+        remedy="sudo chmod 666 /dev/net/tun",
+    ),
+    Probe(
+        "eBPF marker",
+        "ecn with marker: ebpf",
+        _in_scratch(sys.executable, "-m", "emu.lab.marker.trial"),
+        instead="the shim marks",
+        remedy=f"run as root; {install('clang', 'libbpf-dev')}",
+    ),
+    _packaged("OpenSM", "fabric: ib", "opensm"),
+    _packaged("ibsim", "fabric: ib", "ibsim"),
+    _packaged("ping", "emu shell", "ping", instead="any other program on the hosts"),
+    _packaged("iperf3", "emu shell", "iperf3", instead="any other program on the hosts"),
+    _packaged("tshark", "reading captures", "tshark", instead="emu inspect"),
+)
+
+
+def look(probe: Probe) -> Finding:
+    """Tries one thing."""
+    missing = probe.try_it()
+    return Finding(probe.name, probe.needed_for, not missing, missing, probe.instead, probe.remedy)
+
+
+def look_around() -> list[Finding]:
+    """Tries everything."""
+    return [look(probe) for probe in PROBES]
+
+
+def require(*names: str) -> None:
+    """Raises HostError when one of these is missing, with how to get it."""
+    for probe in PROBES:
+        if probe.name in names and (missing := probe.try_it()):
+            raise HostError(f"{probe.name}: {missing}", remedy=probe.remedy)

@@ -1,0 +1,157 @@
+"""A running lab: the network, the shim in it, and the processes that use it.
+
+    lab                          shim (and NICs)
+     spawn ─────────────────────▶ starts, takes its own network namespace
+     builds nodes                 Ready
+     builds veths into it, OVS
+     Setup ─────────────────────▶ opens its sockets
+                                  Done
+     Start ─────────────────────▶ emulates from that moment on
+
+The lab's processes are started first, so that they load while the lab is built.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from emu.errors import FabricError, HostError
+from emu.lab import marking, ovs
+from emu.lab.build import Lab
+from emu.lab.channel import Channel
+from emu.lab.messages import Done, Json, Message, Progress, Ready, Request, Setup, Start, Stop
+from emu.lab.plan import SHIM, plan_network, plan_nodes
+from emu.lab.supervisor import Supervisor
+from emu.spec.scenario import Spec, spec_from_json
+from topologies.graph import Topology
+
+_NS_UNTIL_START = 50_000_000
+"""Real time from `Start` to the emulated time 0, for every process to be ready by then."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The commands of the lab's own processes."""
+
+    shim: Sequence[str] = (sys.executable, "-m", "emu.lab.shim_main")
+    rnic: Sequence[str] = (sys.executable, "-m", "emu.lab.rnic_main")
+
+
+@dataclass(frozen=True)
+class Session:
+    """A lab that is built and set up, and not started yet."""
+
+    spec: Spec
+    plane: str
+    marker: str
+    """`ebpf`, `shim` or `none`."""
+    notes: tuple[str, ...]
+    """Fallbacks taken, for the reader of the results."""
+    lab: Lab
+    shim: Channel
+    rnic: Channel | None
+    supervisor: Supervisor = field(repr=False)
+
+
+def open_session(
+    request: Request,
+    supervisor: Supervisor,
+    *,
+    with_rnic: bool,
+    programs: Programs = Programs(),
+) -> Session:
+    """Builds the lab of a request and sets up its processes. Raises HostError, FabricError."""
+    spec = spec_from_json(request.spec)
+    topology = spec.topology.build()
+    plane = plane_of(spec)
+    supervisor.progress(0.0, "building the lab")
+    shim = supervisor.spawn("the shim", programs.shim)
+    rnic = supervisor.spawn("the NIC process", programs.rnic) if with_rnic else None
+    lab = Lab(supervisor)
+    lab.build(plan_nodes(topology, bridges=plane == "ovs"))
+    lab.pids[SHIM] = shim.expect(Ready).pid
+    datapath = ovs.datapath_type() if plane == "ovs" else None
+    lab.build(plan_network(topology, datapath=datapath, ip=spec.fabric == "roce"))
+    marker, notes = _place_marker(spec, topology, plane, lab)
+    hosts = {host.name: lab.pids[host.name] for host in topology.hosts}
+    setup = Setup(request.spec, plane, marker, request.out, hosts, request.options)
+    shim.send(setup, [lab.marker.board] if lab.marker else [])
+    if rnic is not None:
+        rnic.expect(Ready)
+        rnic.send(setup)
+        wait_done(rnic)
+    wait_done(shim)
+    return Session(spec, plane, marker, notes, lab, shim, rnic, supervisor)
+
+
+def plane_of(spec: Spec) -> str:
+    """Who forwards. InfiniBand's switches always do so themselves."""
+    if spec.plane == "auto":
+        return "ovs" if spec.fabric == "roce" else "shim"
+    return spec.plane
+
+
+def start(session: Session) -> int:
+    """Starts emulating and returns when: emulated time 0 on CLOCK_MONOTONIC, in nanoseconds."""
+    at_ns = time.monotonic_ns() + _NS_UNTIL_START
+    session.shim.send(Start(at_ns))
+    if session.rnic is not None:
+        session.rnic.send(Start(at_ns))
+    return at_ns
+
+
+def stop(channel: Channel) -> Json:
+    """Stops a process's emulation and returns what it measured."""
+    channel.send(Stop())
+    return wait_done(channel)
+
+
+def wait_done(channel: Channel, on_progress: Callable[[Progress], None] | None = None) -> Json:
+    """The value of a process's next `Done`."""
+    while True:
+        message: Message = channel.receive()
+        if isinstance(message, Done):
+            return message.value
+        if not isinstance(message, Progress):
+            raise FabricError(f"a process of the lab said {message} where it should be done")
+        if on_progress is not None:
+            on_progress(message)
+
+
+def run_session(request: Request, supervisor: Supervisor, programs: Programs = Programs()) -> Json:
+    """The job `run`: the spec's traffic from start to end; what each process measured."""
+    session = open_session(request, supervisor, with_rnic=True, programs=programs)
+    assert session.rnic is not None
+    at_ns = start(session)
+    rnic = wait_done(session.rnic, lambda told: supervisor.progress(told.fraction, told.text))
+    shim = stop(session.shim)
+    return {
+        "plane": session.plane,
+        "marker": session.marker,
+        "notes": list(session.notes),
+        "start_ns": at_ns,
+        "rnic": rnic,
+        "shim": shim,
+    }
+
+
+def _place_marker(
+    spec: Spec, topology: Topology, plane: str, lab: Lab
+) -> tuple[str, tuple[str, ...]]:
+    """Who marks, and a note where it is not who was asked for."""
+    if spec.fabric != "roce" or all(spec.switch(s.name).ecn is None for s in topology.switches):
+        return "none", ()
+    step = marking.plan_marker(spec, topology) if plane == "ovs" else None
+    if step is None:
+        return "shim", ()
+    lab.build([step])
+    if lab.marker is not None:
+        return "ebpf", ()
+    if marking.insists_on_ebpf(spec, topology):
+        raise HostError(
+            lab.no_marker, remedy="run as root, or set switches.ecn.marker to auto or shim"
+        )
+    return "shim", (f"the shim marks: {lab.no_marker}",)

@@ -1,0 +1,77 @@
+"""`python -m emu.lab.shim_main FD`: the shim, all switches and cables of a lab.
+
+It lives in a network namespace of its own, so that one socket sees every frame
+that comes in by any cable, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+from emu.lab import netns
+from emu.lab.channel import Channel
+from emu.lab.child import serve
+from emu.lab.job import send_observation, slowdown_of, spec_of, subnet_of
+from emu.lab.messages import Done, Ready, Setup, Start, Stop
+from emu.lab.namespace import PRIVATE
+from emu.lab.pace import be_punctual
+from emu.shim.capture import CaptureFile, captured_ports
+from emu.shim.fabric import Fabric, Members
+from emu.shim.live import Live, Outcome, packet_socket
+
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+def job(channel: Channel) -> None:
+    """From `Setup` to the answer to `Stop`."""
+    netns.unshare()
+    channel.send(Ready(os.getpid()))
+    setup = channel.expect(Setup)
+    spec = spec_of(setup)
+    topology = spec.topology.build()
+    marks = setup.marker == "shim"
+    fabric = Fabric(spec, topology, Members.SWITCHES, subnet=subnet_of(setup), marks=marks)
+    with fabric, Live(fabric, slowdown=slowdown_of(setup), wake=channel.fileno()) as live:
+        capture = CaptureFile(fabric, PRIVATE / "capture")
+        fabric.connect()
+        fabric.capture(captured_ports(spec, topology))
+        fabric.sample()
+        _attach(live, fabric, setup)
+        for board in channel.take_files():
+            live.share_depths(board)
+        channel.send(Done())
+        _run(channel, live, fabric, capture)
+        channel.expect(Stop)
+        observation = replace(fabric.observe(), ledger=live.ledger())
+        files = capture.convert(Path(setup.out))
+        value = {"captures": {name: str(path) for name, path in files.items()}}
+        send_observation(channel, observation, value)
+
+
+def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
+    """One socket for all interfaces: the hosts' cables, and the ways to Open vSwitch."""
+    wire = live.add_socket(packet_socket())
+    topology = fabric.topology
+    for host in topology.hosts:
+        port = topology.ports[host.name][0]
+        live.attach_end(wire, socket.if_nametoindex(port.interface), port)
+    if setup.plane == "ovs":
+        for switch in topology.switches:
+            for port in topology.ports[switch.name]:
+                live.attach_plane(wire, socket.if_nametoindex(port.interface), port)
+
+
+def _run(channel: Channel, live: Live, fabric: Fabric, capture: CaptureFile) -> None:
+    """Emulates until the lab has something to say."""
+    start = channel.expect(Start)
+    be_punctual()
+    fabric.start()
+    while live.run(start.at_ns, seconds=_SECONDS_BETWEEN_LOOKS) is Outcome.PAUSED:
+        capture.drain_when_large()
+
+
+if __name__ == "__main__":
+    serve(job)

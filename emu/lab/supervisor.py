@@ -1,0 +1,82 @@
+"""Watches everybody in a lab: when one dies, all do, and the lab says who.
+
+Rules:
+
+- No process of a lab ends before the lab does. One that ends has died.
+- The lab ends by the exit of its first process. The kernel then ends all others
+  and takes the namespaces away; nobody cleans up.
+- The lab's owner (the `emu` process) hanging up ends the lab as well.
+
+A thread waits for these events, so they are noticed whatever the lab is busy
+with. The supervisor runs in the first process of a pid namespace: daemons that
+detach become its children.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+from emu.errors import ExitCode
+from emu.lab.channel import Channel, channel_pair
+from emu.lab.messages import Failure, Progress
+
+
+class Supervisor:
+    """The processes of one lab."""
+
+    def __init__(self, owner: Channel) -> None:
+        self._owner = owner
+        self._selector = selectors.EpollSelector()
+        self._selector.register(owner, selectors.EVENT_READ)
+        self._channels: list[Channel] = []  # kept open: a process ends when its channel closes
+        self._watcher = threading.Thread(target=self._watch, name="supervisor", daemon=True)
+        self._watcher.start()
+
+    def adopt(self, name: str, pid: int) -> None:
+        """Watches a child process that somebody else has started."""
+        self._selector.register(os.pidfd_open(pid), selectors.EVENT_READ, name)
+
+    def spawn(self, name: str, command: Sequence[str]) -> Channel:
+        """Starts a process of the lab. Its last argument is its channel's descriptor."""
+        channel, far = channel_pair()
+        with far:
+            process = subprocess.Popen(
+                [*command, str(far.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=2,
+                pass_fds=[far.fileno()],
+                start_new_session=True,  # the terminal's Ctrl-C is not for it
+            )
+        self.adopt(name, process.pid)
+        self._channels.append(channel)
+        return channel
+
+    def progress(self, fraction: float, text: str) -> None:
+        """Tells the lab's owner how far it is."""
+        self._owner.send(Progress(fraction, text))
+
+    def wait_for_the_end(self) -> None:
+        """For whoever has seen a channel close: the watcher knows why and ends the lab."""
+        self._watcher.join()
+
+    def _watch(self) -> None:
+        key, _ = self._selector.select()[0]
+        if key.fileobj is self._owner:
+            os._exit(ExitCode.INTERRUPTED)
+        assert isinstance(key.fileobj, int)
+        with suppress(EOFError):
+            self._owner.send(Failure("fabric", f"{key.data} {_how_it_ended(key.fileobj)}"))
+        os._exit(ExitCode.FAILED)
+
+
+def _how_it_ended(pidfd: int) -> str:
+    end = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
+    assert end is not None
+    if end.si_code == os.CLD_EXITED:
+        return f"ended by itself (exit code {end.si_status})"
+    return f"died (signal {end.si_status})"

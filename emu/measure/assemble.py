@@ -1,0 +1,153 @@
+"""Puts the views of a run's processes together into one recording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu.measure.counters import PRIORITIES, RawCounters, ethernet_counters, infiniband_counters
+from emu.measure.fidelity import judge
+from emu.measure.observation import Observation, Samples
+from emu.measure.recording import Counters, Fidelity, FlowRecord, Recording, Series
+from emu.shim.headroom import ETHERNET_OVERHEAD, HEADERS
+from emu.spec.scenario import Spec
+from emu.units import PS_PER_S
+from topologies.graph import Topology
+
+
+def assemble(
+    spec: Spec,
+    topology: Topology,
+    observations: Sequence[Observation],
+    *,
+    plane: str,
+    clock: str,
+    slowdown: float,
+    marker: str,
+    wall_seconds: float,
+    captures: Mapping[str, Path],
+    notes: Sequence[str] = (),
+) -> Recording:
+    """All observations of one run -> its recording."""
+    raw = {name: counters for seen in observations for name, counters in seen.ports.items()}
+    nics = {host: nic for seen in observations for host, nic in (seen.nics or {}).items()}
+    flows = tuple(flow for seen in observations for flow in seen.flows)
+    name_ports = infiniband_counters if spec.fabric == "ib" else ethernet_counters
+    edge = {topology.port_name[topology.ports[host.name][0]]: host.name for host in topology.hosts}
+    ports = {name: name_ports(own) for name, own in raw.items()}
+    lost = sum(own["transit_lost"][0] for own in raw.values())
+    missed = sum(seen.captures_missed for seen in observations)
+    missed_note = [f"{missed} frames are missing from the captures: they came too fast"]
+    return Recording(
+        name=spec.name,
+        fabric=spec.fabric,
+        plane=plane,
+        clock=clock,
+        slowdown=slowdown,
+        seed=spec.seed,
+        marker=marker,
+        flows=flows,
+        ports={name: own for name, own in ports.items() if name not in edge},
+        hosts={host: nics[host] | ports[name] for name, host in edge.items()},
+        totals=_totals(spec, topology, raw, nics, flows),
+        series=_series([seen.samples for seen in observations], [flow.name for flow in flows]),
+        fidelity=_fidelity(spec, topology, observations, clock, slowdown, lost),
+        wall_seconds=wall_seconds,
+        captures=dict(captures),
+        notes=(*notes, *(missed_note if missed else [])),
+    )
+
+
+def _fidelity(
+    spec: Spec,
+    topology: Topology,
+    observations: Sequence[Observation],
+    clock: str,
+    slowdown: float,
+    lost: int,
+) -> Fidelity:
+    budget_ns = mtu_time_ns(spec, topology) if clock == "real" else 0
+    return judge(observations, slowdown=slowdown, budget_ns=budget_ns, transit_lost=lost)
+
+
+def mtu_time_ns(spec: Spec, topology: Topology) -> int:
+    """Serialisation of the largest data packet on the fastest link, in emulated ns."""
+    mtu = max(spec.host(host.name).nic.mtu for host in topology.hosts)
+    fastest = max(cable.rate_bps for cable in topology.cables)
+    return (mtu + HEADERS + ETHERNET_OVERHEAD) * 8 * PS_PER_S // fastest // 1000
+
+
+def _totals(
+    spec: Spec,
+    topology: Topology,
+    raw: Mapping[str, RawCounters],
+    nics: Mapping[str, Counters],
+    flows: Sequence[FlowRecord],
+) -> Counters:
+    switch_ports = [
+        (raw[topology.port_name[port]], _lossless(spec, switch.name))
+        for switch in topology.switches
+        for port in topology.ports[switch.name]
+    ]
+    lossless = lossy = 0
+    for own, priorities in switch_ports:
+        for priority in PRIORITIES:
+            drops = own["rx_buf_discard"][priority] + own["tx_queue_discard"][priority]
+            lossless += drops if priority in priorities else 0
+            lossy += 0 if priority in priorities else drops
+    everywhere = list(raw.values())
+    return {
+        "packets": sum(nic["tx_packets"] for nic in nics.values()),
+        "packet_hops": sum(sum(own["tx_packets"]) for own, _ in switch_ports),
+        "drops_lossless": lossless + _sum(everywhere, "rx_credit_violations"),
+        "drops_lossy": lossy,
+        "drops_other": sum(_sum(everywhere, name) for name in ("no_route", "ttl_expired", "not_ip")),
+        "ce_marked": _sum(everywhere, "ecn_marked"),
+        "cnp": sum(nic["np_cnp_sent"] for nic in nics.values()),
+        "pause_frames": _sum(everywhere, "tx_pause_frames"),
+        "retransmitted_packets": sum(flow.retransmitted_packets for flow in flows),
+        "credit_updates": _sum(everywhere, "tx_flow_control"),
+        "credit_wait_ns": _sum(everywhere, "xmit_wait") // 1000,
+    }
+
+
+def _lossless(spec: Spec, switch: str) -> tuple[int, ...]:
+    pfc = spec.switch(switch).pfc
+    return pfc.priorities if pfc else ()
+
+
+def _sum(ports: Sequence[RawCounters], name: str) -> int:
+    return sum(sum(own[name]) for own in ports)
+
+
+def _series(views: Sequence[Samples], flows: Sequence[str]) -> Series:
+    """All views on the time grid of the first; what only grows is interpolated onto it."""
+    grid = views[0].time_ns
+    with_flows = next((view for view in views if view.flow_bytes.shape[1]), views[0])
+
+    def joined(quantity: str) -> NDArray[np.int64]:
+        return np.hstack([_onto(grid, view.time_ns, getattr(view, quantity)) for view in views])
+
+    return Series(
+        time_ns=grid,
+        ports=tuple(name for view in views for name in view.ports),
+        queue_bytes=joined("queue_bytes"),
+        buffer_bytes=joined("buffer_bytes"),
+        tx_bytes=joined("tx_bytes"),
+        paused_ns=joined("paused_ns"),
+        credit_wait_ns=joined("credit_wait_ns"),
+        flows=tuple(flows),
+        flow_bytes=_onto(grid, with_flows.time_ns, with_flows.flow_bytes),
+    )
+
+
+def _onto(
+    grid: NDArray[np.int64], times: NDArray[np.int64], values: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    if grid is times or not values.shape[1]:
+        return values if grid is times else np.zeros((len(grid), 0), np.int64)
+    columns = [np.interp(grid, times, column) for column in values.T]
+    return np.stack(columns, axis=1).astype(np.int64)

@@ -1,0 +1,57 @@
+"""Samples made small enough to look at, without hiding what matters.
+
+A run may have a hundred thousand samples, a plot a few hundred columns. Levels
+(queues) keep the highest value of each bin, because the peak is what fills a
+buffer; growing counts (bytes, time paused) become the mean rate over each bin,
+which adds up to the same total.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def bin_edges(start_ns: int, end_ns: int, bins: int) -> Floats:
+    """(bins + 1,): equal bins over the window; `end_ns` must be after `start_ns`."""
+    return np.linspace(start_ns, end_ns, bins + 1)
+
+
+def peak_per_bin(time_ns: Ints, level: Ints, edges: Floats) -> Floats:
+    """(n,) and (n, k) -> (bins, k): the highest level in each bin.
+
+    A bin without a sample has the level of the sample before it.
+    """
+    peaks = np.empty((len(edges) - 1, level.shape[1]))
+    places = np.searchsorted(time_ns, edges)
+    for bin_, (first, last) in enumerate(pairwise(places)):
+        held = max(0, first - 1) if first == last else first
+        peaks[bin_] = level[held : max(last, held + 1)].max(axis=0, initial=0)
+    return peaks
+
+
+def rate_per_bin(time_ns: Ints, count: Ints, edges: Floats) -> Floats:
+    """(n,) and (n, k) -> (bins, k): growth per nanosecond, mean over each bin.
+
+    Between two samples the count is taken to grow evenly; before the first and
+    after the last it stands still.
+    """
+    if len(time_ns) == 0:
+        return np.zeros((len(edges) - 1, count.shape[1]))
+    at_edges = np.column_stack(
+        [np.interp(edges, time_ns, column) for column in count.T] or [np.empty((len(edges), 0))]
+    )
+    rates: Floats = np.diff(at_edges, axis=0) / np.diff(edges)[:, np.newaxis]
+    return rates
+
+
+def growth(time_ns: Ints, count: Ints, start_ns: int, end_ns: int) -> Floats:
+    """(n,) and (n, k) -> (k,): how much each count grew in the window."""
+    rates = rate_per_bin(time_ns, count, bin_edges(start_ns, end_ns, 1))
+    grown: Floats = rates[0] * (end_ns - start_ns)
+    return grown

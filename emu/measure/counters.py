@@ -1,0 +1,86 @@
+"""The core's counters under the names that operators already graph.
+
+    Ethernet     ethtool's, as mlx5 has them: rx_prio3_pause, tx_prio3_bytes, ...
+    InfiniBand   the PMA's: PortXmitData, PortXmitWait, ...
+
+PortXmitData and PortRcvData count words of 4 bytes, as the standard has it.
+PortXmitWait's tick is up to the device; here it is 1 ns of emulated time. Pause
+durations are microseconds, like mlx5's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from emu.measure.recording import Counters
+
+RawCounters = Mapping[str, list[int]]
+"""Name -> one value per class (priority or VL), or a single one."""
+
+_PS_PER_US = 1_000_000
+_PS_PER_NS = 1_000
+_WORD = 4
+
+_PER_PRIORITY = {
+    "rx_packets": "rx_prio{}_packets",
+    "rx_bytes": "rx_prio{}_bytes",
+    "tx_packets": "tx_prio{}_packets",
+    "tx_bytes": "tx_prio{}_bytes",
+    "rx_pause": "rx_prio{}_pause",
+    "tx_pause": "tx_prio{}_pause",
+    "rx_pause_transition": "rx_prio{}_pause_transition",
+    "rx_buf_discard": "rx_prio{}_buf_discard",
+    "tx_queue_discard": "tx_prio{}_discards",
+    "ecn_marked": "tx_prio{}_ecn_marked",
+}
+_PLAIN = (
+    "rx_pause_frames",
+    "tx_pause_frames",
+    "rx_mac_control_unknown",
+    "rx_crc_errors",
+    "no_route",
+    "ttl_expired",
+    "not_ip",
+    "transit_lost",
+    "transit_overflow",
+    "transit_unknown",
+    "queue_peak_bytes",
+)
+PRIORITIES = range(8)
+
+
+def ethernet_counters(raw: RawCounters) -> Counters:
+    """A RoCE port's counters; those of a priority that nothing used are left out."""
+    counters: Counters = {}
+    for priority in PRIORITIES:
+        own = {new.format(priority): raw[old][priority] for old, new in _PER_PRIORITY.items()}
+        duration = raw["rx_pause_duration"][priority]
+        own[f"rx_prio{priority}_pause_duration"] = duration // _PS_PER_US
+        if any(own.values()):
+            counters |= own
+    return counters | {name: raw[name][0] for name in _PLAIN} | _common(raw)
+
+
+def infiniband_counters(raw: RawCounters) -> Counters:
+    """An InfiniBand port's counters, all VLs together, and the waits of each VL that waited."""
+    waits = {vl: ps // _PS_PER_NS for vl, ps in enumerate(raw["xmit_wait"]) if ps}
+    return {
+        "PortXmitData": sum(raw["tx_bytes"]) // _WORD,
+        "PortRcvData": sum(raw["rx_bytes"]) // _WORD,
+        "PortXmitPkts": sum(raw["tx_packets"]),
+        "PortRcvPkts": sum(raw["rx_packets"]),
+        "PortXmitWait": sum(raw["xmit_wait"]) // _PS_PER_NS,
+        **{f"PortXmitWait_VL{vl}": wait for vl, wait in waits.items()},
+        "PortXmitDiscards": raw["no_route"][0],
+        "PortRcvErrors": raw["rx_crc_errors"][0],
+        "tx_flow_control": raw["tx_flow_control"][0],
+        "rx_flow_control": raw["rx_flow_control"][0],
+        "rx_flow_control_errors": raw["rx_flow_control_errors"][0],
+        "rx_credit_violations": raw["rx_credit_violations"][0],
+        "queue_peak_bytes": raw["queue_peak_bytes"][0],
+        **_common(raw),
+    }
+
+
+def _common(raw: RawCounters) -> Counters:
+    return {"tx_wire_bytes": raw["tx_wire_bytes"][0]}

@@ -1,0 +1,97 @@
+"""The verdict on a run's own honesty: did the machine keep to the schedule?
+
+A frame may leave late by the time its link needs for one MTU; if more than one
+in a hundred is later than that, or a frame was lost where the emulated fabric
+loses none, the run is inconclusive and its numbers are not results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from emu.measure.observation import Histogram, Ledger, Observation
+from emu.measure.recording import Fidelity
+
+_FINE = 16
+
+
+def bucket_value(bucket: int) -> int:
+    """The least value a bucket of emu/shim/ledger.h stands for, in ns."""
+    if bucket < _FINE:
+        return bucket
+    exponent, fraction = divmod(bucket, _FINE)
+    return (_FINE + fraction) << (exponent - 1)
+
+
+def percentile(histogram: Histogram, share: float) -> int:
+    """The value that `share` of all entries do not exceed; 0 for an empty histogram."""
+    total = int(histogram.sum())
+    if total == 0:
+        return 0
+    bucket = int(np.searchsorted(np.cumsum(histogram), share * total))
+    return bucket_value(bucket)
+
+
+def judge(
+    observations: Sequence[Observation], *, slowdown: float, budget_ns: int, transit_lost: int
+) -> Fidelity:
+    """`budget_ns`: one MTU's serialisation on the fastest link, emulated."""
+    ledgers = [seen.ledger for seen in observations if seen.ledger is not None]
+    histograms = [h for ledger in ledgers for h in (ledger.late_sent, ledger.late_returned)]
+    p50, p99, most = (_worst(histograms, share, slowdown) for share in (0.5, 0.99, 1.0))
+    reasons = [
+        *_late(p99, budget_ns, slowdown),
+        *_lost(ledgers, transit_lost),
+        *_exhausted(observations),
+    ]
+    return Fidelity(
+        verdict="inconclusive" if reasons else "ok",
+        late_p50_ns=p50,
+        late_p99_ns=p99,
+        late_max_ns=most,
+        budget_ns=budget_ns,
+        reasons=tuple(reasons),
+    )
+
+
+def _worst(histograms: Iterable[Histogram], share: float, slowdown: float) -> int:
+    """The worst of the places where frames may be late, emulated."""
+    return round(max((percentile(h, share) for h in histograms), default=0) / slowdown)
+
+
+def _late(p99_ns: int, budget_ns: int, slowdown: float) -> list[str]:
+    if p99_ns <= budget_ns:
+        return []
+    fitting = slowdown * p99_ns / budget_ns * 1.25
+    return [
+        f"one frame in a hundred left more than {p99_ns} ns late, allowed are {budget_ns} ns; "
+        f"try slowdown: {_round_up(fitting)}, or fewer hosts"
+    ]
+
+
+def _lost(ledgers: Iterable[Ledger], transit_lost: int) -> list[str]:
+    reasons = []
+    if transit_lost:
+        reasons.append(f"Open vSwitch lost {transit_lost} packets; try a larger slowdown")
+    for ledger in ledgers:
+        if ledger.receive_drops:
+            reasons.append(
+                f"{ledger.receive_drops} frames found a socket's buffer full; "
+                "try a larger slowdown"
+            )
+        if ledger.send_failures:
+            reasons.append(f"the kernel refused {ledger.send_failures} frames")
+    return reasons
+
+
+def _exhausted(observations: Iterable[Observation]) -> list[str]:
+    missing = sum(seen.frames_exhausted for seen in observations)
+    return [f"{missing} frames found no room in the emulator's memory"] if missing else []
+
+
+def _round_up(slowdown: float) -> int:
+    """To two digits, as people choose numbers."""
+    step = 10 ** max(0, len(str(int(slowdown))) - 2)
+    return (int(slowdown) // step + 1) * step

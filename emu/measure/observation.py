@@ -1,0 +1,57 @@
+"""What one process of a run has seen, before it is put together into a recording.
+
+On the virtual clock one process sees everything; in a live lab the shim sees
+the switches and the NIC process the hosts. Plain values, so that they can be
+handed from one process to another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu.measure.counters import RawCounters
+from emu.measure.recording import Counters, FlowRecord
+
+Histogram = NDArray[np.uint64]
+"""(1024,): counts per bucket; see emu/shim/ledger.h for the buckets' bounds."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Rows of samples: times (n,), one (n, p) array per quantity, flows (n, f)."""
+
+    time_ns: NDArray[np.int64]
+    ports: tuple[str, ...]
+    queue_bytes: NDArray[np.int64]
+    buffer_bytes: NDArray[np.int64]
+    tx_bytes: NDArray[np.int64]
+    paused_ns: NDArray[np.int64]
+    credit_wait_ns: NDArray[np.int64]
+    flow_bytes: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """One process' share of the fidelity ledger, in wall-clock nanoseconds."""
+
+    late_sent: Histogram
+    late_returned: Histogram
+    plane_kept: Histogram
+    send_failures: int
+    receive_drops: int
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One process' view. `ports`: raw counters by port name, of the ports it owns."""
+
+    ports: dict[str, RawCounters]
+    samples: Samples
+    frames_exhausted: int
+    captures_missed: int
+    flows: tuple[FlowRecord, ...] = ()
+    nics: dict[str, Counters] | None = None
+    ledger: Ledger | None = None

@@ -1,0 +1,106 @@
+"""What happened in a run: the value between the lab (or the virtual clock) and the report.
+
+A recording knows nothing of how it was made. Times are emulated nanoseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counters = dict[str, int]
+"""Counters under the names operators know, e.g. `tx_prio3_pause`, `np_cnp_sent`, `PortXmitWait`."""
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """How faithfully the machine kept to the schedule; all zero on the virtual clock.
+
+    `late_*`: how long after its scheduled time a frame really left, emulated.
+    """
+
+    verdict: str = "ok"
+    """`ok` or `inconclusive`."""
+    late_p50_ns: int = 0
+    late_p99_ns: int = 0
+    late_max_ns: int = 0
+    budget_ns: int = 0
+    """One MTU's serialisation on the fastest link: the most that late_p99_ns may be."""
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FlowRecord:
+    """One flow. `end_ns` is when its last byte was in the receiver's memory."""
+
+    name: str
+    traffic: str
+    src: str
+    dst: str
+    op: str
+    bytes: int
+    start_ns: int
+    end_ns: int | None
+    retransmitted_packets: int
+    completed: bool
+    """Delivered, acknowledged, and every byte compared equal at the receiver."""
+
+    @property
+    def goodput_bps(self) -> int:
+        """Bits of message per second from start to end; 0 for an unfinished flow."""
+        if self.end_ns is None or self.end_ns <= self.start_ns:
+            return 0
+        return round(self.bytes * 8 * 1_000_000_000 / (self.end_ns - self.start_ns))
+
+
+@dataclass(frozen=True)
+class Series:
+    """Samples over time. n samples, p ports (as in `ports`), f flows (as in `flows`)."""
+
+    time_ns: NDArray[np.int64]
+    """(n,)"""
+    ports: tuple[str, ...]
+    queue_bytes: NDArray[np.int64]
+    """(n, p): egress queue, all classes together."""
+    buffer_bytes: NDArray[np.int64]
+    """(n, p): ingress buffer occupied by frames that came in here."""
+    tx_bytes: NDArray[np.int64]
+    """(n, p): bytes put on the wire so far, with framing."""
+    paused_ns: NDArray[np.int64]
+    """(n, p): time so far in which at least one class was paused by the far end (summed over classes)."""
+    credit_wait_ns: NDArray[np.int64]
+    """(n, p): time so far that data waited for credit (summed over VLs)."""
+    flows: tuple[str, ...]
+    flow_bytes: NDArray[np.int64]
+    """(n, f): message bytes delivered so far."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One run of one spec."""
+
+    name: str
+    fabric: str
+    """`roce` or `ib`."""
+    plane: str
+    """`ovs` or `shim`."""
+    clock: str
+    """`real` or `virtual`."""
+    slowdown: float
+    seed: int
+    marker: str
+    """Who marks CE: `ebpf`, `shim` or `none`; with the reason where it is not the one asked for."""
+    flows: tuple[FlowRecord, ...]
+    ports: dict[str, Counters]
+    hosts: dict[str, Counters]
+    totals: Counters
+    series: Series
+    fidelity: Fidelity
+    wall_seconds: float
+    captures: dict[str, Path] = field(default_factory=dict)
+    """Port name -> capture file."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know: a fallback that was taken, why `auto` chose what it did."""

@@ -1,0 +1,29 @@
+"""The pictures of a report: what happened over time, and when each flow was over.
+
+Each chart takes one run or several. Several stand side by side on shared
+scales, because that is what makes fabrics comparable. Where there is more than
+can be told apart, the caption says what was left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from emu.report.charts.chart import Chart
+from emu.report.charts.completion import completion
+from emu.report.charts.queues import queues
+from emu.report.charts.rates import rates
+from emu.report.charts.waiting import waiting
+from emu.report.facts import RunFacts
+from emu.report.figure import in_style
+
+__all__ = ["Chart", "charts"]
+
+
+def charts(runs: Sequence[RunFacts]) -> list[Chart]:
+    """All the charts that these runs have samples for; none without runs."""
+    if not runs:
+        return []
+    with in_style():
+        drawn = [draw(runs) for draw in (queues, completion, rates, waiting)]
+    return [chart for chart in drawn if chart is not None]

@@ -1,0 +1,158 @@
+"""What a report says about one run, worked out once: text, page and plots read it from here.
+
+Nothing here is printed. `None` means that there is no such number: because a
+flow never finished, or because the fabric has no such thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu.measure.binning import growth
+from emu.measure.recording import FlowRecord, Recording, Series
+from emu.report.bound import Bound, fabric_of, last_finish_bound
+from emu.report.summary import Summary, summarise
+from emu.report.verdict import CheckResult, judge
+from emu.spec.model import Spec
+from topologies.graph import Topology
+
+XMIT_WAIT = "PortXmitWait"
+"""InfiniBand's counter of a port: ticks in which it had data to send, and no credit."""
+
+
+@dataclass(frozen=True)
+class PortLoad:
+    """One direction of a cable: what its sending port did, as shares of the time, 0 to 1."""
+
+    utilisation: float
+    waiting: float
+    """Held back by pause frames or for want of credit."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """One run, what it was to show, and what follows. `name` is its name in the report."""
+
+    name: str
+    recording: Recording
+    spec: Spec
+    topology: Topology
+
+    @cached_property
+    def summary(self) -> Summary:
+        return summarise(self.recording)
+
+    @cached_property
+    def checks(self) -> tuple[CheckResult, ...]:
+        return judge(self.spec.verify, self.summary)
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the machine kept up: only then are the numbers results."""
+        return self.recording.fidelity.verdict == "ok"
+
+    @cached_property
+    def bound(self) -> Bound | None:
+        return last_finish_bound(
+            self.topology,
+            self.spec.workload().operations,
+            fabric_of(self.spec, self.topology),
+        )
+
+    @property
+    def flows(self) -> tuple[FlowRecord, ...]:
+        return self.recording.flows
+
+    @property
+    def unfinished(self) -> tuple[FlowRecord, ...]:
+        return tuple(flow for flow in self.flows if not flow.completed)
+
+    @property
+    def last_finish_ns(self) -> int | None:
+        """When the last flow was over; None while one is not."""
+        return last_finish_ns(self.flows)
+
+    @property
+    def over_bound(self) -> float | None:
+        """How much later than the bound the last flow was over: 0.02 is two per cent."""
+        if self.last_finish_ns is None or self.bound is None or self.bound.last_finish_ns == 0:
+            return None
+        return self.last_finish_ns / self.bound.last_finish_ns - 1
+
+    @cached_property
+    def traffic(self) -> dict[str, tuple[FlowRecord, ...]]:
+        """Flows by the entry of the spec's `traffic:` they belong to."""
+        names = dict.fromkeys(flow.traffic for flow in self.flows)
+        return {name: tuple(flow for flow in self.flows if flow.traffic == name) for name in names}
+
+    def median_goodput_bps(self, traffic: str) -> float:
+        """Of that entry's flows; unfinished ones count as zero, or loss would look fast."""
+        return median(flow.goodput_bps for flow in self.traffic[traffic])
+
+    def total(self, counter: str) -> int:
+        return self.summary["totals"].get(counter, 0)
+
+    @property
+    def drops(self) -> int:
+        return self.total("drops_lossless") + self.total("drops_lossy")
+
+    @property
+    def xmit_wait(self) -> int:
+        """PortXmitWait of all ports, those of the hosts included."""
+        everywhere = (*self.recording.ports.values(), *self.recording.hosts.values())
+        return sum(counters.get(XMIT_WAIT, 0) for counters in everywhere)
+
+    @cached_property
+    def port_waiting_ns(self) -> dict[str, int]:
+        """Of each sampled port: how long flow control held data back."""
+        series = self.recording.series
+        total = waiting_ns(series)[-1:].sum(axis=0)
+        return {name: int(ns) for name, ns in zip(series.ports, total, strict=True)}
+
+    @property
+    def uses_credits(self) -> bool:
+        return self.recording.fabric == "ib"
+
+    @cached_property
+    def window_ns(self) -> tuple[int, int]:
+        """From the first start to the last finish; to the last sample if a flow is unfinished."""
+        times = self.recording.series.time_ns
+        start = min((flow.start_ns for flow in self.flows), default=0)
+        end = self.last_finish_ns
+        if end is None:
+            end = int(times[-1]) if len(times) else start
+        return start, max(end, start + 1)
+
+    @cached_property
+    def port_load(self) -> dict[str, PortLoad]:
+        """Of each sampled port, over the window."""
+        series, (start, end) = self.recording.series, self.window_ns
+        sent_bytes = growth(series.time_ns, series.tx_bytes, start, end)
+        waited_ns = growth(series.time_ns, waiting_ns(series), start, end)
+        return {
+            name: PortLoad(
+                utilisation=min(1.0, float(sent) * 8e9 / self._rate_bps(name) / (end - start)),
+                waiting=min(1.0, float(waited) / (end - start)),
+            )
+            for name, sent, waited in zip(series.ports, sent_bytes, waited_ns, strict=True)
+        }
+
+    def _rate_bps(self, port_name: str) -> int:
+        return self.topology.cable[self.topology.port_named[port_name]].rate_bps
+
+
+def last_finish_ns(flows: Iterable[FlowRecord]) -> int | None:
+    """When all of them were over; None while one is not, or when there are none."""
+    ends = [flow.end_ns if flow.completed else None for flow in flows]
+    return max((end for end in ends if end is not None), default=None) if None not in ends else None
+
+
+def waiting_ns(series: Series) -> NDArray[np.int64]:
+    """(n, p): time so far in which flow control, by pause or for want of credit, held data back."""
+    return series.paused_ns + series.credit_wait_ns

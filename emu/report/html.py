@@ -1,0 +1,153 @@
+"""The page: one HTML file with everything in it, to be read offline and sent by mail.
+
+No scripts, no fonts, no addresses: style and pictures are inside. Names come
+from users' files, so the template escapes everything but the pictures, whose
+own text matplotlib has escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from emu.measure.recording import Counters
+from emu.report.charts import charts
+from emu.report.facts import RunFacts
+from emu.report.findings import findings
+from emu.report.palette import COLOURS, LOAD
+from emu.report.picture import Picture, picture
+from emu.report.tables import (
+    Table,
+    checks_table,
+    comparison_table,
+    completion_table,
+    flows_table,
+    ports_table,
+    totals_table,
+)
+from emu.report.words import (
+    INCONCLUSIVE,
+    REMEDY,
+    against_the_bound,
+    conditions,
+    fidelity,
+    offered_and_finished,
+)
+
+
+@dataclass(frozen=True)
+class Badge:
+    """The verdict of a page in a word."""
+
+    text: str
+    tone: str
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run as the template shows it."""
+
+    name: str
+    conditions: str
+    fidelity: str
+    conclusive: bool
+    reasons: tuple[str, ...]
+    sentences: tuple[str, ...]
+    topology: Picture
+    tables: tuple[Table, ...]
+    captures: Mapping[str, str]
+    notes: tuple[str, ...]
+    port_counters: Mapping[str, Counters]
+    host_counters: Mapping[str, Counters]
+
+
+def run_page(run: RunFacts) -> str:
+    """The page of one run."""
+    return _render(run.name, [run], tables=(), sentences=())
+
+
+def comparison_page(title: str, runs: Sequence[RunFacts]) -> str:
+    """The page of several runs, side by side."""
+    return _render(
+        title,
+        runs,
+        tables=(comparison_table(runs), completion_table(runs)),
+        sentences=findings(runs),
+    )
+
+
+def _render(
+    title: str, runs: Sequence[RunFacts], *, tables: Sequence[Table], sentences: Sequence[str]
+) -> str:
+    views = [_view(run) for run in runs]
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            title=title,
+            badge=_badge(runs),
+            runs=views,
+            honest=[view for view in views if view.conclusive],
+            tables=tables,
+            checks=checks_table(runs),
+            sentences=sentences,
+            charts=charts([run for run in runs if run.conclusive]),
+            colours=COLOURS,
+            load=LOAD,
+            inconclusive=INCONCLUSIVE,
+            remedy=REMEDY,
+        )
+    )
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("emu.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _badge(runs: Sequence[RunFacts]) -> Badge:
+    results = [result for run in runs for result in run.checks]
+    failed = sum(result.passed is False for result in results)
+    if not all(run.conclusive for run in runs):
+        return Badge("inconclusive", "bad")
+    if failed:
+        return Badge(f"{failed} of {len(results)} checks failed", "bad")
+    if not results:
+        return Badge("no checks", "faint")
+    return Badge(f"{len(results)} checks passed" if len(results) > 1 else "check passed", "good")
+
+
+def _view(run: RunFacts) -> RunView:
+    return RunView(
+        name=run.name,
+        conditions=conditions(run),
+        fidelity=fidelity(run),
+        conclusive=run.conclusive,
+        reasons=run.recording.fidelity.reasons,
+        sentences=(offered_and_finished(run), against_the_bound(run) if run.conclusive else ""),
+        topology=picture(run),
+        tables=(flows_table(run), *(_measured_tables(run) if run.conclusive else ())),
+        captures=run.summary["captures"],
+        notes=run.recording.notes,
+        port_counters=_nonzero(run.summary["ports"]),
+        host_counters=_nonzero(run.summary["hosts"]),
+    )
+
+
+def _measured_tables(run: RunFacts) -> tuple[Table, ...]:
+    return totals_table(run), ports_table(run)
+
+
+def _nonzero(counters: Mapping[str, Counters]) -> dict[str, Counters]:
+    return {
+        name: {counter: value for counter, value in own.items() if value}
+        for name, own in counters.items()
+        if any(own.values())
+    }

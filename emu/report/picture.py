@@ -1,0 +1,169 @@
+"""The fabric as a picture: hosts below, switches above, each cable in two halves.
+
+A half belongs to the port it touches and tells what that port sent: its colour
+how busy it was, a disc on it how much of the time flow control held it back.
+
+        spine1              a disc at leaf1's end of this cable: leaf1 had to
+         ┃ ← spine1's half  wait before it could send to spine1
+         ┃
+         ● ← leaf1's half
+        leaf1
+
+Only geometry and words are worked out here; the template draws them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import hypot, sqrt
+
+import networkx as nx
+
+from emu.report.facts import PortLoad, RunFacts
+from emu.report.palette import HELD_BACK, Legend, load_colour
+from topologies.graph import Port, Topology
+
+NODE_GAP = 10.0
+"""Between neighbours in the widest layer, in the picture's own units."""
+NODE_MARGIN, LETTER_WIDTH, NODE_HEIGHT = 14.0, 6.5, 22.0
+"""A node is as wide as its name."""
+LAYER_GAP, STEEPEST = 120.0, 0.11
+"""Between layers: a distance, and a share of the picture's width, or cables would lie flat."""
+PARALLEL_GAP = 9.0
+"""Between cables that join the same two nodes."""
+DISC_RADIUS = 11.0
+"""Of a port that was held back all the time; a disc's area tells the share."""
+LEAST_SHOWN = 0.005
+"""Less waiting than this share of the time has no disc."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A host or a switch, with its centre."""
+
+    name: str
+    is_host: bool
+    x: float
+    y: float
+    height: float = NODE_HEIGHT
+
+    @property
+    def width(self) -> float:
+        return _node_width(self.name)
+
+
+@dataclass(frozen=True)
+class Half:
+    """One port's half of its cable, from the port to the middle."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    colour: str
+    title: str
+    disc_x: float
+    disc_y: float
+    disc_radius: float
+    """0: flow control never held it back."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    width: float
+    height: float
+    nodes: tuple[Node, ...]
+    halves: tuple[Half, ...]
+    discs: Legend
+
+
+def picture(run: RunFacts) -> Picture:
+    """The fabric of a run, with what its ports did."""
+    nodes = _placed(run.topology)
+    at = {node.name: node for node in nodes}
+    return Picture(
+        width=max(node.x + node.width / 2 for node in nodes) + NODE_GAP / 2,
+        height=max(node.y for node in nodes) + NODE_HEIGHT,
+        nodes=nodes,
+        halves=tuple(
+            _half(run, port, at, load=run.port_load.get(run.topology.port_name[port]))
+            for cable in run.topology.cables
+            for port in (cable.a, cable.b)
+        ),
+        discs=HELD_BACK[run.recording.fabric],
+    )
+
+
+def _placed(topology: Topology) -> tuple[Node, ...]:
+    """Hosts in the lowest layer; a switch as high as it is far from the nearest host."""
+    layers = _layers(topology)
+    width = max(sum(_node_width(name) + NODE_GAP for name in layer) for layer in layers)
+    gap = max(LAYER_GAP, STEEPEST * width)
+    placed = []
+    for height, layer in enumerate(layers):
+        step = width / len(layer)
+        for place, name in enumerate(layer):
+            x = (place + 0.5) * step
+            y = (len(layers) - 1 - height) * gap + NODE_HEIGHT
+            placed.append(Node(name, name in topology.host, x, y))
+    return tuple(placed)
+
+
+def _node_width(name: str) -> float:
+    return NODE_MARGIN + LETTER_WIDTH * len(name)
+
+
+def _layers(topology: Topology) -> list[list[str]]:
+    distance: Mapping[str, int] = nx.multi_source_dijkstra_path_length(
+        topology.graph, set(topology.host), weight=lambda *_: 1
+    )
+    highest = max(distance.values(), default=0)
+    names = [*topology.host, *topology.switch]
+    layers = [
+        [name for name in names if distance.get(name, highest) == n] for n in range(highest + 1)
+    ]
+    return [layer for layer in layers if layer]
+
+
+def _half(run: RunFacts, port: Port, at: Mapping[str, Node], load: PortLoad | None) -> Half:
+    here, there = at[port.node], at[run.topology.peer[port].node]
+    dx, dy = _aside(run.topology, port, here, there)
+    middle_x, middle_y = (here.x + there.x) / 2 + dx, (here.y + there.y) / 2 + dy
+    x1, y1 = here.x + dx, here.y + dy
+    share = load.waiting if load is not None else 0.0
+    return Half(
+        x1=x1,
+        y1=y1,
+        x2=middle_x,
+        y2=middle_y,
+        colour=load_colour(load.utilisation if load is not None else 0.0).css,
+        title=_title(run, port, load),
+        disc_x=x1 + (middle_x - x1) * 0.6,
+        disc_y=y1 + (middle_y - y1) * 0.6,
+        disc_radius=DISC_RADIUS * sqrt(share) if share >= LEAST_SHOWN else 0.0,
+    )
+
+
+def _aside(topology: Topology, port: Port, here: Node, there: Node) -> tuple[float, float]:
+    """How far a cable lies beside the line between its nodes, because others join them too."""
+    cables = [
+        cable
+        for cable in topology.cables
+        if {cable.a.node, cable.b.node} == {here.name, there.name}
+    ]
+    offset = (cables.index(topology.cable[port]) - (len(cables) - 1) / 2) * PARALLEL_GAP
+    first, second = sorted((here, there), key=lambda node: node.name)
+    length = hypot(second.x - first.x, second.y - first.y) or 1.0
+    return (
+        -(second.y - first.y) / length * offset,
+        (second.x - first.x) / length * offset,
+    )
+
+
+def _title(run: RunFacts, port: Port, load: PortLoad | None) -> str:
+    name = run.topology.port_name[port]
+    if load is None:
+        return f"{name}: not sampled"
+    held_back = HELD_BACK[run.recording.fabric].name
+    return f"{name}: {load.utilisation:.1%} busy, {load.waiting:.1%} of the time {held_back}"

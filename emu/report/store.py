@@ -1,0 +1,83 @@
+"""A recording on disk: two files that any tool can open, and back again.
+
+summary.json   everything but the samples (see emu/report/summary.py)
+series.npz     the samples: numpy arrays named as the fields of Series
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from emu.errors import EmuError
+from emu.measure.recording import Fidelity, FlowRecord, Recording, Series
+from emu.report.summary import SUMMARY_SCHEMA, summarise, to_json
+
+T = TypeVar("T")
+
+SUMMARY_FILE = "summary.json"
+SERIES_FILE = "series.npz"
+
+_NAMES = ("ports", "flows")
+"""The fields of Series that are tuples of names."""
+
+
+def save_recording(recording: Recording, folder: Path) -> None:
+    """Writes both files, making the folder if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SUMMARY_FILE).write_text(to_json(summarise(recording)), encoding="utf-8")
+    arrays = {field.name: getattr(recording.series, field.name) for field in fields(Series)}
+    arrays |= {name: np.array(arrays[name], dtype=np.str_) for name in _NAMES}
+    np.savez_compressed(folder / SERIES_FILE, **arrays)
+
+
+def load_recording(folder: Path) -> Recording:
+    """Reads what `save_recording` wrote. Raises EmuError, naming the file, when it cannot."""
+    series = _read(folder / SERIES_FILE, _load_series)
+    return _read(folder / SUMMARY_FILE, lambda path: _load_summary(path, series))
+
+
+def _read(path: Path, load: Callable[[Path], T]) -> T:
+    try:
+        return load(path)
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise EmuError(
+            f"{path}: not the recording of a run ({error}); give the folder `emu run --out` made"
+        ) from error
+
+
+def _load_series(path: Path) -> Series:
+    with np.load(path, allow_pickle=False) as arrays:
+        loaded = {field.name: arrays[field.name] for field in fields(Series)}
+    return Series(**loaded | {name: tuple(loaded[name].tolist()) for name in _NAMES})
+
+
+def _load_summary(path: Path, series: Series) -> Recording:
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    if summary["schema"] != SUMMARY_SCHEMA:
+        raise ValueError(f"schema {summary['schema']!r}, wanted {SUMMARY_SCHEMA!r}")
+    return Recording(
+        **_only(Recording, summary)
+        | {
+            "fidelity": _load_fidelity(summary["fidelity"]),
+            "flows": tuple(FlowRecord(**_only(FlowRecord, flow)) for flow in summary["flows"]),
+            "captures": {port: Path(file) for port, file in summary["captures"].items()},
+            "notes": tuple(summary["notes"]),
+            "series": series,
+        }
+    )
+
+
+def _load_fidelity(fidelity: Mapping[str, Any]) -> Fidelity:
+    return Fidelity(**_only(Fidelity, fidelity) | {"reasons": tuple(fidelity["reasons"])})
+
+
+def _only(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the values that are fields of this dataclass."""
+    return {field.name: values[field.name] for field in fields(kind) if field.name in values}

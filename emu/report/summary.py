@@ -1,0 +1,176 @@
+"""A run as one JSON document: what scripts, tests and `--json` read.
+
+Times are emulated nanoseconds, rates bits per second, sizes bytes, all of them
+integers; only `slowdown` and `wall_seconds` are fractions. Keys are only ever
+added: whoever reads schema 1 today can read it tomorrow.
+
+Flows that did not finish are listed like the others, with `end_ns: null` and
+`completed: false`: leaving them out would make a lossy fabric look fast.
+
+Every document the project writes goes through `to_json`, so that it is JSON
+(no NaN, no numpy types) and byte-identical for identical runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TypedDict
+
+from emu.measure.recording import Counters, Fidelity, FlowRecord, Recording
+
+SUMMARY_SCHEMA = "emu.summary/1"
+COMPARISON_SCHEMA = "emu.comparison/1"
+
+TOTALS = (
+    "packets",
+    "packet_hops",
+    "drops_lossless",
+    "drops_lossy",
+    "ce_marked",
+    "cnp",
+    "pause_frames",
+    "retransmitted_packets",
+    "credit_updates",
+)
+"""Totals every summary has; zero where a fabric has no such thing."""
+
+
+class FidelitySummary(TypedDict):
+    """How well the machine kept to the schedule. Over budget, no number below is a result."""
+
+    verdict: str
+    """`ok` or `inconclusive`."""
+    late_p50_ns: int
+    late_p99_ns: int
+    late_max_ns: int
+    budget_ns: int
+    """What `late_p99_ns` may be."""
+    reasons: list[str]
+
+
+class FlowSummary(TypedDict):
+    """One flow: all messages of one pair of hosts in one entry of the spec's `traffic:`."""
+
+    name: str
+    traffic: str
+    """Name of that entry."""
+    src: str
+    dst: str
+    op: str
+    """`write` or `send`."""
+    bytes: int
+    """Offered, that is to be delivered."""
+    start_ns: int
+    end_ns: int | None
+    """When the last byte was in the receiver's memory; null: never."""
+    goodput_bps: int
+    """Bits of message per second from start to end; 0 when unfinished."""
+    retransmitted_packets: int
+    completed: bool
+    """Delivered, acknowledged, and every byte compared equal at the receiver."""
+
+
+class Summary(TypedDict):
+    """One run of one spec."""
+
+    schema: str
+    name: str
+    fabric: str
+    """`roce` or `ib`."""
+    plane: str
+    """Who forwards: `ovs` or `shim`."""
+    clock: str
+    """`real` or `virtual`."""
+    slowdown: float
+    seed: int
+    marker: str
+    """Who marks CE: `ebpf`, `shim` or `none`; with the reason where it is not the one asked for."""
+    fidelity: FidelitySummary
+    flows: list[FlowSummary]
+    ports: dict[str, Counters]
+    """Port name (`leaf1:h1` is leaf1's port towards h1) -> its counters."""
+    hosts: dict[str, Counters]
+    totals: Counters
+    captures: dict[str, str]
+    """Port name -> capture file."""
+    notes: list[str]
+    """Fallbacks that were taken, and why `auto` chose what it did."""
+    wall_seconds: float
+
+
+class Comparison(TypedDict):
+    """The same workload over several fabrics."""
+
+    schema: str
+    runs: dict[str, Summary]
+
+
+def summarise(recording: Recording) -> Summary:
+    """The summary of one run."""
+    return Summary(
+        schema=SUMMARY_SCHEMA,
+        name=recording.name,
+        fabric=recording.fabric,
+        plane=recording.plane,
+        clock=recording.clock,
+        slowdown=float(recording.slowdown),
+        seed=int(recording.seed),
+        marker=recording.marker,
+        fidelity=_fidelity(recording.fidelity),
+        flows=[_flow(flow) for flow in recording.flows],
+        ports=_counters_by_name(recording.ports),
+        hosts=_counters_by_name(recording.hosts),
+        totals=dict.fromkeys(TOTALS, 0) | _counters(recording.totals),
+        captures={port: str(path) for port, path in recording.captures.items()},
+        notes=list(recording.notes),
+        wall_seconds=float(recording.wall_seconds),
+    )
+
+
+def compare(recordings: Mapping[str, Recording]) -> Comparison:
+    """The summaries of several runs, by name, in the order given."""
+    return Comparison(
+        schema=COMPARISON_SCHEMA,
+        runs={name: summarise(recording) for name, recording in recordings.items()},
+    )
+
+
+def to_json(document: Summary | Comparison) -> str:
+    """The document's text. Raises ValueError for a number JSON does not know."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _fidelity(fidelity: Fidelity) -> FidelitySummary:
+    return FidelitySummary(
+        verdict=fidelity.verdict,
+        late_p50_ns=int(fidelity.late_p50_ns),
+        late_p99_ns=int(fidelity.late_p99_ns),
+        late_max_ns=int(fidelity.late_max_ns),
+        budget_ns=int(fidelity.budget_ns),
+        reasons=list(fidelity.reasons),
+    )
+
+
+def _flow(flow: FlowRecord) -> FlowSummary:
+    return FlowSummary(
+        name=flow.name,
+        traffic=flow.traffic,
+        src=flow.src,
+        dst=flow.dst,
+        op=flow.op,
+        bytes=int(flow.bytes),
+        start_ns=int(flow.start_ns),
+        end_ns=None if flow.end_ns is None else int(flow.end_ns),
+        goodput_bps=flow.goodput_bps,
+        retransmitted_packets=int(flow.retransmitted_packets),
+        completed=bool(flow.completed),
+    )
+
+
+def _counters_by_name(counters: Mapping[str, Counters]) -> dict[str, Counters]:
+    return {name: _counters(own) for name, own in counters.items()}
+
+
+def _counters(counters: Counters) -> Counters:
+    return {name: int(value) for name, value in counters.items()}

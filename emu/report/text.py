@@ -1,0 +1,158 @@
+"""What a person reads in the terminal after `emu run` and `emu compare`.
+
+On a terminal rich draws the tables. Anywhere else (a pipe, a log) they are
+plain aligned columns: no colours, no rules, nothing cut off. Names come from
+users' files, so nothing is ever read as rich's markup.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from emu.report.facts import RunFacts
+from emu.report.findings import findings
+from emu.report.tables import (
+    Cell,
+    Table,
+    Tone,
+    checks_table,
+    comparison_table,
+    flows_table,
+    totals_table,
+)
+from emu.report.words import (
+    INCONCLUSIVE,
+    REMEDY,
+    against_the_bound,
+    conditions,
+    fidelity,
+    offered_and_finished,
+)
+
+Artifacts = Mapping[str, Path]
+"""What a file is -> where it was written."""
+
+FLOW_ROWS = 24
+"""More flows than this are left to the summary and the page."""
+
+_STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "bold red", Tone.FAINT: "dim"}
+_LABEL_WIDTH, _FABRIC_WIDTH = 28, 12
+"""What a comparison needs of a terminal's columns: for its labels, and for each fabric."""
+_UNLIMITED = 10_000
+"""Width where lines are not for a screen: nothing is wrapped."""
+
+
+def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO = sys.stdout) -> None:
+    """One run: first whether it can be believed, then results, then where to read on."""
+    out = _console(stream)
+    _say(out, f"{run.name}: {conditions(run)}", style="bold")
+    _print_fidelity(out, run)
+    _say(out, offered_and_finished(run))
+    _print_table(out, flows_table(run, FLOW_ROWS))
+    if run.conclusive:
+        _print_table(out, totals_table(run))
+        _say(out, against_the_bound(run))
+    _print_table(out, checks_table([run]))
+    _print_notes(out, run)
+    _print_artifacts(out, artifacts)
+
+
+def print_comparison(
+    runs: Sequence[RunFacts], artifacts: Artifacts, stream: TextIO = sys.stdout
+) -> None:
+    """The same workload over several fabrics, side by side."""
+    out = _console(stream)
+    for run in runs:
+        _say(out, f"{run.name}: {conditions(run)}", style="bold")
+        if not run.conclusive:
+            _print_fidelity(out, run)
+    for side_by_side in _blocks(runs, out.width):
+        _print_table(out, comparison_table(side_by_side))
+    for sentence in findings(runs):
+        _say(out, f"- {sentence}")
+    _print_table(out, checks_table(runs))
+    for run in runs:
+        _print_notes(out, run)
+    _print_artifacts(out, artifacts)
+
+
+def _console(stream: TextIO) -> Console:
+    return Console(
+        file=stream,
+        width=None if stream.isatty() else _UNLIMITED,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+def _say(out: Console, sentence: str, style: str = "") -> None:
+    if sentence:
+        out.print(Text(sentence, style=style))
+
+
+def _print_fidelity(out: Console, run: RunFacts) -> None:
+    if run.conclusive:
+        _say(out, fidelity(run))
+        return
+    _say(out, INCONCLUSIVE, style=_STYLES[Tone.BAD])
+    for line in (fidelity(run), *run.recording.fidelity.reasons, REMEDY):
+        _say(out, f"  {line}")
+
+
+def _blocks(runs: Sequence[RunFacts], width: int) -> list[Sequence[RunFacts]]:
+    """As many fabrics beside each other as the width takes."""
+    fit = max(1, (width - _LABEL_WIDTH) // _FABRIC_WIDTH)
+    return [runs[first : first + fit] for first in range(0, len(runs), fit)]
+
+
+def _print_table(out: Console, table: Table) -> None:
+    if not table.rows:
+        return
+    out.print()
+    _say(out, table.title, style="bold")
+    out.print(_drawn(table) if out.is_terminal else _aligned(table))
+    _say(out, table.note, style=_STYLES[Tone.FAINT])
+
+
+def _drawn(table: Table) -> RichTable:
+    drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in table.columns:
+        drawn.add_column(Text(column.name), justify="right" if column.numeric else "left")
+    for row in table.rows:
+        drawn.add_row(*(Text(cell.text, style=_STYLES[cell.tone]) for cell in row))
+    return drawn
+
+
+def _aligned(table: Table) -> Text:
+    lines = [tuple(Cell(column.name) for column in table.columns), *table.rows]
+    widths = [max(len(cell.text) for cell in column) for column in zip(*lines, strict=True)]
+    return Text("\n".join(_aligned_line(table, line, widths) for line in lines))
+
+
+def _aligned_line(table: Table, line: Sequence[Cell], widths: Sequence[int]) -> str:
+    cells = (
+        cell.text.rjust(width) if column.numeric else cell.text.ljust(width)
+        for column, cell, width in zip(table.columns, line, widths, strict=True)
+    )
+    return "  ".join(cells).rstrip()
+
+
+def _print_notes(out: Console, run: RunFacts) -> None:
+    for note in run.recording.notes:
+        _say(out, f"Note on {run.name}: {note}")
+
+
+def _print_artifacts(out: Console, artifacts: Artifacts) -> None:
+    out.print()
+    width = max((len(what) for what in artifacts), default=0)
+    for what, path in artifacts.items():
+        out.print(Text(f"{what.ljust(width)}  {path}"), soft_wrap=True)

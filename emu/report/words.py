@@ -1,0 +1,66 @@
+"""Sentences about one run that the terminal and the page share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from emu.measure.recording import FlowRecord
+from emu.report.facts import RunFacts
+from emu.units import format_size, format_time_ns
+
+FABRIC_NAMES = {"roce": "RoCEv2", "ib": "InfiniBand"}
+
+
+def conditions(run: RunFacts) -> str:
+    """What was emulated, and how."""
+    recording = run.recording
+    clock = (
+        "virtual clock"
+        if recording.clock == "virtual"
+        else f"real clock at slowdown {recording.slowdown:g}"
+    )
+    return (
+        f"{FABRIC_NAMES.get(recording.fabric, recording.fabric)}, {recording.plane} plane, {clock},"
+        f" marker {recording.marker}, seed {recording.seed}"
+    )
+
+
+def fidelity(run: RunFacts) -> str:
+    """How well the machine kept to the schedule."""
+    if run.recording.clock == "virtual":
+        return "Fidelity ok: on the virtual clock nothing is late."
+    measured = run.recording.fidelity
+    verdict = "ok" if run.conclusive else measured.verdict.upper()
+    return (
+        f"Fidelity {verdict}: 99 % of frames left at most"
+        f" {format_time_ns(measured.late_p99_ns)} late, budget"
+        f" {format_time_ns(measured.budget_ns)} (median {format_time_ns(measured.late_p50_ns)},"
+        f" latest {format_time_ns(measured.late_max_ns)})."
+    )
+
+
+INCONCLUSIVE = (
+    "INCONCLUSIVE: the machine did not keep up, so what it measured is no result and is not shown."
+)
+REMEDY = "Give the run a larger slowdown, or the machine less else to do."
+
+
+def offered_and_finished(run: RunFacts) -> str:
+    """How much was to be delivered, and how much of it was."""
+    finished = [flow for flow in run.flows if flow.completed]
+    return f"Offered: {_amount(run.flows)}. Finished: {_amount(finished)}."
+
+
+def _amount(flows: Sequence[FlowRecord]) -> str:
+    noun = "flow" if len(flows) == 1 else "flows"
+    return f"{len(flows)} {noun}, {format_size(sum(flow.bytes for flow in flows))}"
+
+
+def against_the_bound(run: RunFacts) -> str:
+    """The last completion beside what the links allow; empty when there is none of them."""
+    if run.bound is None or run.last_finish_ns is None or run.over_bound is None:
+        return ""
+    return (
+        f"Last completion {format_time_ns(run.last_finish_ns)}, {run.over_bound:+.1%} against the"
+        f" arithmetic bound of {format_time_ns(run.bound.last_finish_ns)} ({run.bound.link})."
+    )

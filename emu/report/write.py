@@ -1,0 +1,52 @@
+"""Writes what a run leaves behind.
+
+emu run       OUT/summary.json  series.npz  report.html
+emu compare   OUT/comparison.json  comparison.html  and a folder like that for each fabric
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from emu.report.facts import RunFacts
+from emu.report.html import comparison_page, run_page
+from emu.report.store import SERIES_FILE, SUMMARY_FILE, save_recording
+from emu.report.summary import compare, to_json
+
+PAGE_FILE = "report.html"
+COMPARISON_PAGE_FILE = "comparison.html"
+COMPARISON_FILE = "comparison.json"
+
+
+def write_run(run: RunFacts, out: Path) -> dict[str, Path]:
+    """Writes one run into `out`; returns what each file is and where."""
+    save_recording(run.recording, out)
+    _write(out / PAGE_FILE, run_page(run))
+    return {
+        "page": out / PAGE_FILE,
+        "summary": out / SUMMARY_FILE,
+        "samples": out / SERIES_FILE,
+        **_captures(run),
+    }
+
+
+def write_comparison(title: str, runs: Sequence[RunFacts], out: Path) -> dict[str, Path]:
+    """Writes several runs and what they show together; each run gets a folder of its name."""
+    artifacts = {"page": out / COMPARISON_PAGE_FILE, "summary": out / COMPARISON_FILE}
+    _write(artifacts["page"], comparison_page(title, runs))
+    _write(artifacts["summary"], to_json(compare({run.name: run.recording for run in runs})))
+    for run in runs:
+        write_run(run, out / run.name)
+        artifacts[run.name] = out / run.name
+        artifacts |= {f"{run.name} {what}": path for what, path in _captures(run).items()}
+    return artifacts
+
+
+def _captures(run: RunFacts) -> dict[str, Path]:
+    return {f"capture {port}": path for port, path in run.recording.captures.items()}
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,110 @@
+/* What Python sees of the fabric: plain prototypes, read by the binding as they
+ * stand here. Times are emulated picoseconds, sizes bytes, rates bits/s.
+ *
+ * Order of use: fabric_new, add nodes, set them up, connect, fabric_start; then
+ * fabric_run (virtual clock) or a driver (live.h). All set-up calls that can
+ * fail say so by NULL or false: no memory. Every port has an index, given by
+ * the caller, which must be unique and below the number passed to fabric_new. */
+#ifndef EMU_API_H
+#define EMU_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fabric;
+struct fabric_switch;
+struct clock;
+struct nic;
+struct nic_config;
+
+struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
+                          uint32_t large_frames, uint32_t frame_bytes);
+void fabric_free(struct fabric *fabric);
+
+/* A switch; its ports are numbered from 1 and get the indices from first_index on. */
+struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, uint32_t ports,
+                                        uint32_t first_index, int64_t latency_ps,
+                                        bool cut_through);
+void switch_set_buffer(struct fabric_switch *sw, uint64_t shared_bytes, uint32_t alpha_1024);
+void switch_set_pfc(struct fabric_switch *sw, uint8_t priorities, uint32_t xoff_bytes,
+                    uint32_t xon_bytes, uint32_t headroom_bytes);
+void switch_set_wred(struct fabric_switch *sw, uint8_t klass, uint32_t kmin_bytes,
+                     uint32_t kmax_bytes, uint32_t pmax_2_32);
+/* Whether the switch applies its WRED settings itself; somebody outside does otherwise. */
+void switch_set_marks(struct fabric_switch *sw, bool marks);
+void switch_set_strict(struct fabric_switch *sw, uint8_t klass);
+void switch_set_weight(struct fabric_switch *sw, uint8_t klass, uint8_t weight);
+void switch_set_dscp(struct fabric_switch *sw, uint8_t dscp, uint8_t klass);
+void switch_set_ecmp_seed(struct fabric_switch *sw, uint64_t seed);
+void switch_set_mac(struct fabric_switch *sw, uint32_t number, const uint8_t mac[6],
+                    const uint8_t far_mac[6]);
+/* Destination: the low 16 bits of an IPv4 address, or a LID. Ports: numbers, 1 ... */
+bool switch_add_route(struct fabric_switch *sw, uint16_t destination, const uint16_t *ports,
+                      uint16_t count);
+
+/* The end of a cable whose node is in another process: frames come and go by a driver. */
+bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband);
+
+/* A NIC with one port; set up further by rnic_api.h. The fabric frees it. */
+struct nic *fabric_add_nic(struct fabric *fabric, uint32_t index, const struct nic_config *config);
+
+/* InfiniBand: data VLs of a port, and the receive buffer behind each. */
+void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t vls, uint32_t buffer_bytes);
+/* Ethernet: priorities for which a port obeys PFC. */
+void fabric_set_pfc_honoured(struct fabric *fabric, uint32_t index, uint8_t priorities);
+
+/* A cable, both directions. */
+void fabric_connect(struct fabric *fabric, uint32_t index_a, uint32_t index_b, uint64_t rate_bps,
+                    int64_t delay_ps);
+
+/* Captures what passes the port, in and out; see tap.h for the records. */
+bool fabric_capture(struct fabric *fabric, uint32_t index, size_t ring_bytes);
+size_t fabric_captured(struct fabric *fabric, const uint8_t **bytes);
+size_t fabric_captured_bytes(const struct fabric *fabric);
+void fabric_captured_taken(struct fabric *fabric, size_t size);
+uint64_t fabric_captures_missed(const struct fabric *fabric);
+
+/* Samples the ports with these indices, and `flows` counters, into `capacity` rows. */
+bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity,
+                   const uint32_t *indices, uint32_t ports, const uint64_t *flow_bytes,
+                   uint32_t flows);
+uint32_t fabric_samples(struct fabric *fabric, const int64_t **values, uint32_t *columns);
+void fabric_sample_now(struct fabric *fabric);
+
+void fabric_start(struct fabric *fabric);
+/* Fires all that is due up to `until_ps`; returns how many events that were. */
+uint64_t fabric_run(struct fabric *fabric, int64_t until_ps);
+int64_t fabric_now(const struct fabric *fabric);
+int64_t fabric_next_deadline(const struct fabric *fabric);
+struct clock *fabric_clock(struct fabric *fabric);
+uint64_t fabric_frames_exhausted(const struct fabric *fabric);
+uint32_t fabric_frames_in_use(const struct fabric *fabric);
+
+/* A frame appears on the cable at port `index` as if its node had sent it now.
+ * kind: enum frame_kind. False when it is too long or no frame is free. */
+bool fabric_inject(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,
+                   uint32_t length);
+
+/* Counters of a port: `counter_count` of them, each with `counter_width` cells
+ * (one per class, or 1), `counter_cells` cells in all. */
+uint32_t counter_count(void);
+const char *counter_name(uint32_t counter);
+uint32_t counter_width(uint32_t counter);
+uint32_t counter_cells(void);
+void fabric_counters(struct fabric *fabric, uint32_t index, int64_t *cells);
+
+/* A look at one class of a port, now. */
+uint64_t fabric_queued(const struct fabric *fabric, uint32_t index, uint8_t klass);
+uint64_t fabric_held(const struct fabric *fabric, uint32_t index, uint8_t klass);
+bool fabric_paused(const struct fabric *fabric, uint32_t index, uint8_t klass);
+
+/* Pieces of the core, to be tested one by one. */
+/* The next hop that ECMP gives an IPv4 packet (ecmp.h), of `count` ports. */
+uint16_t core_ecmp(uint64_t seed, const uint8_t *header, uint32_t length, const uint16_t *ports,
+                   uint16_t count);
+uint16_t core_crc16(const uint8_t *bytes, size_t length);
+bool core_wred_marks(uint32_t kmin_bytes, uint32_t kmax_bytes, uint32_t pmax_2_32,
+                     uint32_t depth_bytes, uint32_t random);
+
+#endif

@@ -1,0 +1,60 @@
+"""Which ports a spec wants captured, and the way from the core's records to files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from emu.shim.fabric import Fabric
+from emu.spec.scenario import Spec
+from emu.wire.convert import convert
+from topologies.graph import Port, Topology
+
+DRAIN_BYTES = 1 << 26
+
+
+def captured_ports(spec: Spec, topology: Topology) -> list[Port]:
+    """The ports that `capture:` names; `all` stands for every switch port."""
+    if "all" in spec.capture:
+        return [port for switch in topology.switches for port in topology.ports[switch.name]]
+    return [topology.port_named[name] for name in spec.capture]
+
+
+class CaptureFile:
+    """The raw records of one process, kept in a file until the run is over."""
+
+    def __init__(self, fabric: Fabric, path: Path) -> None:
+        self._fabric = fabric
+        self._path = path
+        self._file = path.open("wb")
+
+    def drain(self) -> None:
+        """Moves what the core has captured since the last time into the file."""
+        self._file.write(self._fabric.captured())
+
+    def drain_when_large(self) -> None:
+        """The same, put off while there is room: writing takes time that a live run has not."""
+        if self._fabric.captured_bytes > DRAIN_BYTES:
+            self.drain()
+
+    def convert(self, out: Path) -> dict[str, Path]:
+        """Ends the capture; returns port name -> file in `out`."""
+        self.drain()
+        self._file.close()
+        topology, index = self._fabric.topology, self._fabric.index
+        ports = captured_ports(self._fabric.spec, topology)
+        if not ports:
+            return {}
+        out.mkdir(parents=True, exist_ok=True)
+        names = {index[port]: topology.port_name[port] for port in ports}
+        rates = {topology.port_name[port]: topology.cable[port].rate_bps for port in ports}
+        return convert(self._path, out, names, rates)
+
+
+@contextmanager
+def capture_file(fabric: Fabric) -> Iterator[CaptureFile]:
+    """A capture whose raw records are gone afterwards."""
+    with TemporaryDirectory(prefix="emu-") as folder:
+        yield CaptureFile(fabric, Path(folder) / "raw")

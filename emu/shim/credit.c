@@ -1,0 +1,78 @@
+#include "credit.h"
+
+#include <assert.h>
+
+#include "crc16.h"
+
+bool credit_may_send(const struct credit_sender *sender, uint32_t bytes)
+{
+    if (!sender->limited)
+        return false;
+    uint32_t required = sender->fctbs + credit_blocks(bytes);
+    return ((sender->fccl - required) & (CREDIT_MODULUS - 1)) <= CREDIT_WINDOW;
+}
+
+void credit_sent(struct credit_sender *sender, uint32_t bytes)
+{
+    sender->fctbs = (uint16_t)((sender->fctbs + credit_blocks(bytes)) & (CREDIT_MODULUS - 1));
+}
+
+void credit_granted(struct credit_sender *sender, uint16_t fccl)
+{
+    sender->fccl = fccl;
+    sender->limited = true;
+}
+
+bool credit_received(struct credit_receiver *receiver, uint32_t bytes)
+{
+    uint32_t blocks = credit_blocks(bytes);
+    receiver->abr = (uint16_t)((receiver->abr + blocks) & (CREDIT_MODULUS - 1));
+    if (receiver->used_blocks + blocks > receiver->buffer_blocks)
+        return false;
+    receiver->used_blocks += blocks;
+    return true;
+}
+
+void credit_released(struct credit_receiver *receiver, uint32_t bytes)
+{
+    assert(receiver->used_blocks >= credit_blocks(bytes));
+    receiver->used_blocks -= credit_blocks(bytes);
+}
+
+void credit_synchronised(struct credit_receiver *receiver, uint16_t fctbs)
+{
+    receiver->abr = fctbs;
+}
+
+uint16_t credit_limit(const struct credit_receiver *receiver)
+{
+    uint32_t free_blocks = receiver->buffer_blocks - receiver->used_blocks;
+    if (free_blocks > CREDIT_WINDOW)
+        free_blocks = CREDIT_WINDOW;
+    return (uint16_t)((receiver->abr + free_blocks) & (CREDIT_MODULUS - 1));
+}
+
+void flow_control_build(const struct flow_control *packet, uint8_t bytes[FLOW_CONTROL_BYTES])
+{
+    bytes[0] = (uint8_t)(packet->op << 4 | packet->fctbs >> 8);
+    bytes[1] = (uint8_t)packet->fctbs;
+    bytes[2] = (uint8_t)(packet->vl << 4 | packet->fccl >> 8);
+    bytes[3] = (uint8_t)packet->fccl;
+    uint16_t lpcrc = crc16(bytes, 4);
+    bytes[4] = (uint8_t)lpcrc;
+    bytes[5] = (uint8_t)(lpcrc >> 8);
+}
+
+bool flow_control_parse(struct flow_control *packet, const uint8_t *bytes, uint32_t length)
+{
+    if (length != FLOW_CONTROL_BYTES)
+        return false;
+    uint16_t lpcrc = crc16(bytes, 4);
+    if (bytes[4] != (uint8_t)lpcrc || bytes[5] != (uint8_t)(lpcrc >> 8))
+        return false;
+    packet->op = bytes[0] >> 4;
+    packet->fctbs = (uint16_t)((bytes[0] & 0x0F) << 8 | bytes[1]);
+    packet->vl = bytes[2] >> 4;
+    packet->fccl = (uint16_t)((bytes[2] & 0x0F) << 8 | bytes[3]);
+    return packet->op == FLOW_CONTROL_NORMAL || packet->op == FLOW_CONTROL_INIT;
+}

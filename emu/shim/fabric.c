@@ -1,0 +1,314 @@
+#include "fabric.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nic.h"
+
+enum { END_BACKLOG_FRAMES = 1000 }; /* like a network interface's txqueuelen */
+
+/* ---- cable ends ------------------------------------------------------------ */
+
+static void end_receive(struct port *port, struct frame *frame, picoseconds now)
+{
+    struct fabric *fabric = port->owner;
+    if (fabric->emit)
+        fabric->emit(fabric->driver, port, frame, now);
+    else
+        frame_free(&fabric->pool, frame);
+}
+
+static const struct port_handler end_handler = {.receive = end_receive};
+
+static struct cable_end *end_of(struct port *port)
+{
+    return port->handler == &end_handler ? container_of(port, struct cable_end, port) : NULL;
+}
+
+bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband)
+{
+    struct cable_end *end = calloc(1, sizeof *end);
+    if (!end)
+        return false;
+    port_init(&end->port, &fabric->clock, &fabric->pool, &end_handler, fabric,
+              infiniband ? FRAMING_INFINIBAND : FRAMING_ETHERNET);
+    end->port.index = index;
+    end->port.outside = true;
+    fabric->ports[index] = &end->port;
+    fabric->ends[fabric->end_count++] = end;
+    return true;
+}
+
+bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,
+                  uint32_t length, picoseconds now)
+{
+    struct port *port = fabric->ports[index];
+    struct cable_end *end = end_of(port);
+    if (end && port->line.in_flight.count >= END_BACKLOG_FRAMES) {
+        end->backlog_discard++;
+        return false;
+    }
+    struct frame *frame = frame_new(&fabric->pool, kind, length);
+    if (!frame)
+        return false;
+    memcpy(frame->bytes, bytes, length);
+    if (kind == FRAME_IB && length > 0)
+        frame->klass = bytes[0] >> 4;
+    if (end && port->line.far->line.delivery == DELIVER_START) {
+        /* The far process has emulated the cable: the frame is at the NIC now. */
+        frame->tail_at = now;
+        port_deliver(port->line.far, frame, now);
+    } else {
+        port_inject(port, frame, now);
+    }
+    return true;
+}
+
+bool fabric_inject(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,
+                   uint32_t length)
+{
+    return fabric_input(fabric, index, kind, bytes, length, fabric->clock.now);
+}
+
+/* ---- switches ---------------------------------------------------------------- */
+
+struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, uint32_t ports,
+                                        uint32_t first_index, int64_t latency_ps, bool cut_through)
+{
+    struct switch_config config = {
+        .framing = infiniband ? FRAMING_INFINIBAND : FRAMING_ETHERNET,
+        .plane = PLANE_OWN,
+        .latency = latency_ps,
+        .cut_through = cut_through,
+        .ports = ports,
+        .alpha_1024 = 1024,
+        .marks = true,
+    };
+    for (int klass = 0; klass < CLASSES; klass++)
+        config.arbiter.weight[klass] = 1;
+    struct fabric_switch *sw = calloc(1, sizeof *sw);
+    if (!sw || !switch_init(sw, &fabric->clock, &fabric->pool, &fabric->rng, &config)) {
+        free(sw);
+        return NULL;
+    }
+    for (uint32_t number = 1; number <= ports; number++) {
+        struct switch_port *own = switch_port(sw, number);
+        own->port.index = first_index + number - 1;
+        own->depth = fabric->depths + (size_t)own->port.index * PRIORITIES;
+        fabric->ports[own->port.index] = &own->port;
+    }
+    fabric->switches[fabric->switch_count++] = sw;
+    return sw;
+}
+
+/* ---- NICs ---------------------------------------------------------------------- */
+
+struct nic *fabric_add_nic(struct fabric *fabric, uint32_t index, const struct nic_config *config)
+{
+    struct nic *nic = calloc(1, sizeof *nic);
+    if (!nic || !nic_init(nic, &fabric->clock, &fabric->pool, &fabric->rng, config)) {
+        free(nic);
+        return NULL;
+    }
+    nic->port.index = index;
+    fabric->ports[index] = &nic->port;
+    fabric->nics[fabric->nic_count++] = nic;
+    return nic;
+}
+
+static bool is_nic(const struct fabric *fabric, const struct port *port)
+{
+    for (uint32_t i = 0; i < fabric->nic_count; i++)
+        if (&fabric->nics[i]->port == port)
+            return true;
+    return false;
+}
+
+/* ---- cables ---------------------------------------------------------------------- */
+
+static enum delivery delivery_to(const struct fabric *fabric, const struct port *from,
+                                 const struct port *to)
+{
+    if (to->outside && is_nic(fabric, from))
+        return DELIVER_START;
+    if (port_of_switch(to) && ((const struct fabric_switch *)to->owner)->config.cut_through)
+        return DELIVER_HEAD;
+    return DELIVER_TAIL;
+}
+
+void fabric_connect(struct fabric *fabric, uint32_t index_a, uint32_t index_b, uint64_t rate_bps,
+                    int64_t delay_ps)
+{
+    struct port *a = fabric->ports[index_a], *b = fabric->ports[index_b];
+    port_connect(a, b, rate_bps, delay_ps, delivery_to(fabric, a, b));
+    port_connect(b, a, rate_bps, delay_ps, delivery_to(fabric, b, a));
+}
+
+/* ---- the whole -------------------------------------------------------------------- */
+
+struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
+                          uint32_t large_frames, uint32_t frame_bytes)
+{
+    struct fabric *fabric = calloc(1, sizeof *fabric);
+    if (!fabric)
+        return NULL;
+    clock_init(&fabric->clock);
+    fabric->rng.state = seed;
+    fabric->port_count = ports;
+    fabric->ports = calloc(ports, sizeof *fabric->ports);
+    fabric->switches = calloc(ports, sizeof *fabric->switches);
+    fabric->ends = calloc(ports, sizeof *fabric->ends);
+    fabric->nics = calloc(ports, sizeof *fabric->nics);
+    fabric->depths = calloc(ports, PRIORITIES * sizeof *fabric->depths);
+    if (!fabric->ports || !fabric->switches || !fabric->ends || !fabric->nics ||
+        !fabric->depths ||
+        !frame_pool_init(&fabric->pool, small_frames, large_frames, frame_bytes)) {
+        fabric_free(fabric);
+        return NULL;
+    }
+    return fabric;
+}
+
+void fabric_free(struct fabric *fabric)
+{
+    for (uint32_t i = 0; i < fabric->switch_count; i++) {
+        switch_free(fabric->switches[i]);
+        free(fabric->switches[i]);
+    }
+    for (uint32_t i = 0; i < fabric->end_count; i++)
+        free(fabric->ends[i]);
+    for (uint32_t i = 0; i < fabric->nic_count; i++) {
+        nic_free(fabric->nics[i]);
+        free(fabric->nics[i]);
+    }
+    sampler_free(&fabric->sampler);
+    tap_free(&fabric->tap);
+    frame_pool_free(&fabric->pool);
+    clock_free(&fabric->clock);
+    free(fabric->ports);
+    free(fabric->switches);
+    free(fabric->ends);
+    free(fabric->nics);
+    free(fabric->depths);
+    free(fabric);
+}
+
+void fabric_start(struct fabric *fabric)
+{
+    picoseconds now = fabric->clock.now;
+    assert(!fabric->clock.out_of_memory);
+    for (uint32_t i = 0; i < fabric->switch_count; i++)
+        switch_start(fabric->switches[i], now);
+    for (uint32_t i = 0; i < fabric->nic_count; i++)
+        port_start(&fabric->nics[i]->port, now);
+    if (fabric->sampler.values)
+        sampler_start(&fabric->sampler, now);
+}
+
+uint64_t fabric_run(struct fabric *fabric, int64_t until_ps)
+{
+    return clock_run_until(&fabric->clock, until_ps);
+}
+
+int64_t fabric_now(const struct fabric *fabric)
+{
+    return fabric->clock.now;
+}
+
+struct clock *fabric_clock(struct fabric *fabric)
+{
+    return &fabric->clock;
+}
+
+int64_t fabric_next_deadline(const struct fabric *fabric)
+{
+    return clock_next_deadline(&fabric->clock);
+}
+
+uint64_t fabric_frames_exhausted(const struct fabric *fabric)
+{
+    return fabric->pool.exhausted;
+}
+
+uint32_t fabric_frames_in_use(const struct fabric *fabric)
+{
+    return fabric->pool.in_use;
+}
+
+/* ---- captures and samples ------------------------------------------------------------ */
+
+bool fabric_capture(struct fabric *fabric, uint32_t index, size_t ring_bytes)
+{
+    if (!fabric->tap.ring && !tap_init(&fabric->tap, ring_bytes))
+        return false;
+    fabric->ports[index]->tap = &fabric->tap;
+    return true;
+}
+
+size_t fabric_captured(struct fabric *fabric, const uint8_t **bytes)
+{
+    return tap_pending(&fabric->tap, bytes);
+}
+
+size_t fabric_captured_bytes(const struct fabric *fabric)
+{
+    return (size_t)(fabric->tap.head - fabric->tap.tail);
+}
+
+void fabric_captured_taken(struct fabric *fabric, size_t size)
+{
+    tap_taken(&fabric->tap, size);
+}
+
+uint64_t fabric_captures_missed(const struct fabric *fabric)
+{
+    return fabric->tap.missed;
+}
+
+bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity,
+                   const uint32_t *indices, uint32_t ports, const uint64_t *flow_bytes,
+                   uint32_t flows)
+{
+    struct sampler *sampler = &fabric->sampler;
+    if (!sampler_init(sampler, &fabric->clock, interval_ps, capacity, ports, flow_bytes, flows))
+        return false;
+    for (uint32_t i = 0; i < ports; i++)
+        sampler->ports[i] = fabric->ports[indices[i]];
+    return true;
+}
+
+uint32_t fabric_samples(struct fabric *fabric, const int64_t **values, uint32_t *columns)
+{
+    *values = fabric->sampler.values;
+    *columns = fabric->sampler.columns;
+    return fabric->sampler.rows;
+}
+
+void fabric_sample_now(struct fabric *fabric)
+{
+    sampler_take(&fabric->sampler, fabric->clock.now);
+}
+
+/* ---- looking in ------------------------------------------------------------------------ */
+
+uint64_t fabric_queued(const struct fabric *fabric, uint32_t index, uint8_t klass)
+{
+    const struct switch_port *own = port_of_switch(fabric->ports[index]);
+    return own ? own->queue[klass].bytes : 0;
+}
+
+uint64_t fabric_held(const struct fabric *fabric, uint32_t index, uint8_t klass)
+{
+    const struct port *port = fabric->ports[index];
+    const struct switch_port *own = port_of_switch(port);
+    if (port->framing == FRAMING_INFINIBAND)
+        return (uint64_t)port->credit_given[klass].used_blocks * CREDIT_BLOCK;
+    return own ? ingress_held(&own->ingress[klass]) : 0;
+}
+
+bool fabric_paused(const struct fabric *fabric, uint32_t index, uint8_t klass)
+{
+    return port_is_paused(fabric->ports[index], klass);
+}
+

@@ -1,0 +1,41 @@
+/* A set of switches, NICs and cable ends around one clock: all of a fabric on
+ * the virtual clock, or one process' part of it in a live lab. */
+#ifndef EMU_FABRIC_H
+#define EMU_FABRIC_H
+
+#include "api.h"
+#include "sampler.h"
+#include "switch.h"
+#include "tap.h"
+
+/* The end of a cable that leads out of this process. */
+struct cable_end {
+    struct port port;
+    uint64_t backlog_discard; /* frames from outside that found the line's backlog full */
+};
+
+struct fabric {
+    struct clock clock;
+    struct frame_pool pool;
+    struct rng rng;
+    struct tap tap;
+    struct sampler sampler;
+    struct port **ports; /* by index; NULL where there is none */
+    uint32_t port_count;
+    struct fabric_switch **switches;
+    uint32_t switch_count;
+    struct cable_end **ends;
+    uint32_t end_count;
+    struct nic **nics;
+    uint32_t nic_count;
+    uint32_t *depths; /* the depth board: PRIORITIES cells a port, by index */
+    /* Where frames go that reach a cable end. Takes the frame. NULL: they are dropped. */
+    void (*emit)(void *driver, struct port *end, struct frame *frame, picoseconds now);
+    void *driver;
+};
+
+/* A frame came from outside at the cable end `index`. */
+bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,
+                  uint32_t length, picoseconds now);
+
+#endif

@@ -1,0 +1,336 @@
+"""A topology in the C core: switches, cables, and the ends that lead elsewhere.
+
+The same code builds all three sizes of it:
+
+    Members.ALL        everything, for the virtual clock
+    Members.SWITCHES   the shim of a live lab: hosts are cable ends outside
+    Members.HOSTS      the NICs of a live lab: the leaves' ports are outside
+
+Ports have the same index in all of them: switches first, then hosts, as the
+topology lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from emu._core import ffi, lib
+from emu.errors import FabricError, SpecError
+from emu.measure.counters import RawCounters
+from emu.measure.observation import Observation, Samples
+from emu.shim.headroom import headroom_bytes
+from emu.spec.host import priority_of_dscp
+from emu.spec.scenario import Spec
+from emu.spec.switch import SwitchSpec
+from emu.subnet import Subnet
+from topologies.ecmp import ecmp_seed
+from topologies.graph import Host, Port, Switch, Topology
+
+FRAME_BYTES = 4352
+"""The largest frame that a fabric carries: 4096 bytes of payload and every header."""
+CAPTURE_RING_BYTES = 1 << 28
+SAMPLE_INTERVAL_PS = 500_000
+SAMPLE_CELLS = 1 << 22
+PORT_SAMPLES = 5
+"""Columns of a port in a row of samples: queue, held, tx, paused, waited."""
+
+_TWO_TO_32 = 2**32 - 1
+
+
+class Members(Enum):
+    """Which nodes of the topology are in this process."""
+
+    ALL = "all"
+    SWITCHES = "switches"
+    HOSTS = "hosts"
+
+
+class Fabric:
+    """The core's fabric. Use as a context manager: it holds memory outside Python's heap."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        topology: Topology,
+        members: Members,
+        *,
+        subnet: Subnet | None = None,
+        marks: bool = True,
+    ) -> None:
+        """`subnet` is needed on InfiniBand; `marks`: whether the switches mark CE themselves."""
+        self.spec = spec
+        self.topology = topology
+        self.members = members
+        self.infiniband = spec.fabric == "ib"
+        self._subnet = subnet
+        self._marks = marks
+        self.switches: dict[str, Any] = {}
+        self.core = _have(
+            lib.fabric_new(spec.seed, len(self.index), *self._frames(), FRAME_BYTES)
+        )
+        if members is not Members.HOSTS:
+            for switch in topology.switches:
+                self._add_switch(switch)
+        self._add_cable_ends()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        lib.fabric_free(self.core)
+        self.core = ffi.NULL
+
+    @cached_property
+    def index(self) -> dict[Port, int]:
+        """The index of every port, in this process or not."""
+        nodes = (*self.topology.switches, *self.topology.hosts)
+        ports = (port for node in nodes for port in self.topology.ports[node.name])
+        return {port: index for index, port in enumerate(ports)}
+
+    # ---- building ----------------------------------------------------------
+
+    def add_nic(self, host: Host, config: Any) -> Any:
+        """The host's NIC (a `struct nic *`), from a `struct nic_config *`."""
+        port = self.topology.ports[host.name][0]
+        nic = _have(lib.fabric_add_nic(self.core, self.index[port], config))
+        leaf = self.spec.switch(self.topology.peer[port].node)
+        if self.infiniband:
+            credits = leaf.credits
+            lib.fabric_set_lanes(self.core, self.index[port], credits.vls, credits.buffer_bytes)
+        else:
+            lib.fabric_set_pfc_honoured(self.core, self.index[port], _priorities(leaf))
+        return nic
+
+    def connect(self) -> None:
+        """Lays all cables whose two ends are here. NICs must have been added."""
+        here = self._ports_here()
+        for cable in self.topology.cables:
+            if cable.a in here and cable.b in here:
+                a, b = self.index[cable.a], self.index[cable.b]
+                lib.fabric_connect(self.core, a, b, cable.rate_bps, cable.delay_ps)
+
+    def capture(self, ports: Iterable[Port]) -> None:
+        for port in ports:
+            done = lib.fabric_capture(self.core, self.index[port], CAPTURE_RING_BYTES)
+            _have_memory(done)
+
+    def sample(self, flow_bytes: Any = ffi.NULL, flows: int = 0) -> None:
+        """Samples own ports, and `flows` counters at `flow_bytes`, from the start on."""
+        ports = [self.index[port] for port in self._own_ports()]
+        columns = 1 + len(ports) * PORT_SAMPLES + flows
+        rows = max(256, min(4096, SAMPLE_CELLS // columns))
+        _have_memory(
+            lib.fabric_sample(
+                self.core, SAMPLE_INTERVAL_PS, rows, ports, len(ports), flow_bytes, flows
+            )
+        )
+
+    def start(self) -> None:
+        lib.fabric_start(self.core)
+
+    # ---- looking in --------------------------------------------------------
+
+    @property
+    def now_ns(self) -> int:
+        return int(lib.fabric_now(self.core)) // 1000
+
+    def counters(self, port: Port) -> RawCounters:
+        """A port's raw counters: name -> one value per class, or a single one."""
+        cells = ffi.new("int64_t[]", lib.counter_cells())
+        lib.fabric_counters(self.core, self.index[port], cells)
+        values = iter(cells)
+        return {name: [next(values) for _ in range(width)] for name, width in _COUNTERS}
+
+    def observe(self) -> Observation:
+        """Everything that the members have counted and sampled so far."""
+        name = self.topology.port_name
+        return Observation(
+            ports={name[port]: self.counters(port) for port in self._own_ports()},
+            samples=self._samples(),
+            frames_exhausted=lib.fabric_frames_exhausted(self.core),
+            captures_missed=lib.fabric_captures_missed(self.core),
+        )
+
+    def _samples(self) -> Samples:
+        """All samples so far, and one more of this moment."""
+        lib.fabric_sample_now(self.core)
+        values, columns = ffi.new("int64_t **"), ffi.new("uint32_t *")
+        rows = lib.fabric_samples(self.core, values, columns)
+        memory = ffi.buffer(values[0], rows * columns[0] * 8)
+        table = np.frombuffer(memory, np.int64).reshape(rows, columns[0])
+        ports = self._own_ports()
+        width = len(ports) * PORT_SAMPLES
+        by_port = table[:, 1 : 1 + width].reshape(rows, len(ports), PORT_SAMPLES).copy()
+        queue, held, tx, paused_ps, wait_ps = np.moveaxis(by_port, 2, 0)
+        return Samples(
+            time_ns=table[:, 0] // 1000,
+            ports=tuple(self.topology.port_name[port] for port in ports),
+            queue_bytes=queue,
+            buffer_bytes=held,
+            tx_bytes=tx,
+            paused_ns=paused_ps // 1000,
+            credit_wait_ns=wait_ps // 1000,
+            flow_bytes=table[:, 1 + width :].copy(),
+        )
+
+    @property
+    def captured_bytes(self) -> int:
+        """Size of what `captured` would return."""
+        return int(lib.fabric_captured_bytes(self.core))
+
+    def captured(self) -> bytes:
+        """Capture records since the last call (layout: tap.h)."""
+        pieces = []
+        start = ffi.new("uint8_t **")
+        while size := lib.fabric_captured(self.core, start):
+            pieces.append(bytes(ffi.buffer(start[0], size)))
+            lib.fabric_captured_taken(self.core, size)
+        return b"".join(pieces)
+
+    # ---- details -----------------------------------------------------------
+
+    def _frames(self) -> tuple[int, int]:
+        """Frames to make room for, up to 256 bytes and larger: more than all buffers can hold."""
+        nodes = len(self.topology.switches) + len(self.topology.hosts)
+        buffers = sum(self.spec.switch(s.name).buffer_bytes for s in self.topology.switches)
+        return 16384 + 2048 * nodes, 4096 + 64 * nodes + buffers // 1024
+
+    def _own_ports(self) -> list[Port]:
+        """Ports of the members, in order of index."""
+        hosts = set(self.topology.host)
+        return [
+            port
+            for port in self.index
+            if self.members is Members.ALL or (port.node in hosts) == (self.members is Members.HOSTS)
+        ]
+
+    def _ports_here(self) -> set[Port]:
+        """Own ports, and the cable ends that stand for the others."""
+        own = set(self._own_ports())
+        return own | {self.topology.peer[port] for port in own}
+
+    def _add_cable_ends(self) -> None:
+        """The ends of hosts' cables whose node is in the other process."""
+        if self.members is Members.ALL:
+            return
+        for host in self.topology.hosts:
+            for port in self.topology.ports[host.name]:
+                outside = self.topology.peer[port] if self.members is Members.HOSTS else port
+                _have_memory(
+                    lib.fabric_add_socket(self.core, self.index[outside], self.infiniband)
+                )
+
+    def _add_switch(self, switch: Switch) -> None:
+        settings = self.spec.switch(switch.name)
+        ports = self.topology.ports[switch.name]
+        core = _have(
+            lib.fabric_add_switch(
+                self.core,
+                self.infiniband,
+                len(ports),
+                self.index[ports[0]],
+                settings.latency_ps,
+                settings.switching == "cut-through",
+            )
+        )
+        self.switches[switch.name] = core
+        for port in ports:
+            own, far = _mac(port), _mac(self.topology.peer[port])
+            lib.switch_set_mac(core, port.number, own, far)
+        if self.infiniband:
+            self._set_up_infiniband(switch, core, settings)
+        else:
+            self._set_up_ethernet(switch, core, settings)
+
+    def _set_up_infiniband(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:
+        assert self._subnet is not None, "InfiniBand switches forward by LFTs"
+        for port in self.topology.ports[switch.name]:
+            credits = settings.credits
+            lib.fabric_set_lanes(self.core, self.index[port], credits.vls, credits.buffer_bytes)
+        for lid, number in self._subnet.lfts[switch.name].items():
+            if number:  # port 0 is the switch itself
+                _have_memory(lib.switch_add_route(core, lid, [number], 1))
+
+    def _set_up_ethernet(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:
+        headroom = self._headroom(switch, settings)
+        ports = self.topology.ports[switch.name]
+        reserved = headroom * len(ports) * _priorities(settings).bit_count()
+        shared = settings.buffer_bytes - reserved
+        if shared <= 0:
+            raise SpecError(
+                [
+                    f"switches.buffer: {switch.name} has {settings.buffer_bytes} bytes, but the "
+                    f"headroom of its {len(ports)} ports takes {reserved}; "
+                    "raise buffer, or set pfc.headroom"
+                ]
+            )
+        lib.switch_set_buffer(core, shared, round(settings.alpha * 1024))
+        if settings.pfc:
+            pfc = settings.pfc
+            priorities = _priorities(settings)
+            lib.switch_set_pfc(core, priorities, pfc.xoff_bytes, pfc.xon_bytes, headroom)
+            for port in ports:
+                lib.fabric_set_pfc_honoured(self.core, self.index[port], priorities)
+        lib.switch_set_marks(core, self._marks)
+        if settings.ecn:
+            ecn = settings.ecn
+            pmax = round(ecn.pmax * _TWO_TO_32)
+            for priority in range(8):
+                lib.switch_set_wred(core, priority, ecn.kmin_bytes, ecn.kmax_bytes, pmax)
+        for priority in settings.scheduling.strict:
+            lib.switch_set_strict(core, priority)
+        for priority, weight in settings.scheduling.weights.items():
+            lib.switch_set_weight(core, priority, weight)
+        for dscp in range(64):
+            lib.switch_set_dscp(core, dscp, priority_of_dscp(dscp))
+        lib.switch_set_ecmp_seed(core, ecmp_seed(self.spec.seed, switch))
+        for host, next_hops in self.topology.next_hops[switch.name].items():
+            destination = int(self.topology.host[host].ip) & 0xFFFF
+            numbers = [port.number for port in next_hops]
+            _have_memory(lib.switch_add_route(core, destination, numbers, len(numbers)))
+
+    def _headroom(self, switch: Switch, settings: SwitchSpec) -> int:
+        """Bytes per port and lossless priority: as set, or the most that any port needs."""
+        if settings.pfc is None:
+            return 0
+        if settings.pfc.headroom_bytes is not None:
+            return settings.pfc.headroom_bytes
+        mtu = max(self.spec.host(host.name).nic.mtu for host in self.topology.hosts)
+        cables = (self.topology.cable[port] for port in self.topology.ports[switch.name])
+        return max(
+            headroom_bytes(rate_bps=cable.rate_bps, delay_ps=cable.delay_ps, mtu=mtu)
+            for cable in cables
+        )
+
+
+def _priorities(settings: SwitchSpec) -> int:
+    """The lossless priorities, a bit each."""
+    return sum(1 << priority for priority in settings.pfc.priorities) if settings.pfc else 0
+
+
+def _mac(port: Port) -> bytes:
+    return bytes.fromhex(port.mac.replace(":", ""))
+
+
+def _have(pointer: Any) -> Any:
+    _have_memory(pointer != ffi.NULL)
+    return pointer
+
+
+def _have_memory(done: bool) -> None:
+    if not done:
+        raise FabricError("the fabric does not fit into this machine's memory; make it smaller")
+
+
+_COUNTERS = [
+    (ffi.string(lib.counter_name(i)).decode(), lib.counter_width(i))
+    for i in range(lib.counter_count())
+]

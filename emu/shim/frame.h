@@ -1,0 +1,110 @@
+/* A frame on its way through the fabric, and the pool it is taken from.
+ *
+ * A frame belongs to exactly one holder at a time: whoever receives it passes
+ * it on or frees it. Its bytes are written once by the sender and travel by
+ * pointer; switches change only header fields in place.
+ *
+ *     kind                 bytes[] holds                     on the wire
+ *     FRAME_ETHERNET       destination MAC .. payload        + preamble, FCS, gap
+ *     FRAME_IB             LRH .. ICRC, VCRC                 as it is
+ *     FRAME_IB_LINK        the 6-byte flow-control packet    as it is
+ */
+#ifndef EMU_FRAME_H
+#define EMU_FRAME_H
+
+#include "clock.h"
+
+enum frame_kind { FRAME_ETHERNET, FRAME_IB, FRAME_IB_LINK };
+
+enum {
+    ETHERNET_MIN = 60,      /* shortest frame without its FCS */
+    ETHERNET_OVERHEAD = 24, /* preamble and SFD 8, FCS 4, inter-frame gap 12 */
+    SMALL_FRAME = 256,      /* bytes in a slot of the pool's small class */
+    CLASSES = 16,           /* 8 Ethernet priorities, or 16 virtual lanes */
+};
+
+/* Whose ingress buffer a frame occupies, in the switch it is in. */
+struct charge {
+    uint16_t in_port; /* port number in that switch */
+    uint8_t klass;    /* priority or VL it was charged to */
+    uint32_t bytes;   /* 0: nothing is charged */
+};
+
+struct frame {
+    struct frame *next;
+    uint8_t *bytes;
+    uint32_t length;     /* bytes, as a capture shows them */
+    uint8_t kind;        /* enum frame_kind */
+    uint8_t klass;       /* priority 0-7 (Ethernet) or VL 0-15 (InfiniBand) */
+    bool small;          /* which class of the pool it returns to */
+    bool corrupt;        /* damaged on a cable: its FCS or VCRC would be wrong */
+    uint16_t out_port;   /* in a switch: the port it leaves by */
+    struct charge charge;
+    picoseconds tail_at; /* when its last bit reached, or will reach, this node */
+    picoseconds due_at;  /* the holder's own appointment with it */
+    uint64_t id;         /* unique in a run: the same packet at several points */
+};
+
+/* Bytes a frame keeps its link busy for. */
+static inline uint32_t wire_bytes(uint8_t kind, uint32_t length)
+{
+    if (kind != FRAME_ETHERNET)
+        return length;
+    return (length < ETHERNET_MIN ? ETHERNET_MIN : length) + ETHERNET_OVERHEAD;
+}
+
+struct frame_pool {
+    struct frame *free_small, *free_large;
+    struct frame *frames;
+    uint8_t *storage;
+    size_t storage_size;
+    uint32_t large_size; /* bytes in a large slot */
+    uint64_t ids;
+    uint64_t exhausted; /* requests that found the pool empty */
+    uint32_t in_use;
+};
+
+/* Set-up only. `storage` is address space; memory is used as frames are.
+ * Returns false when there is none. */
+bool frame_pool_init(struct frame_pool *pool, uint32_t small, uint32_t large, uint32_t large_size);
+void frame_pool_free(struct frame_pool *pool);
+
+/* NULL when the pool is empty or `length` exceeds the largest slot. The bytes
+ * are not cleared; id is new, charge is empty, the rest is zero. */
+struct frame *frame_new(struct frame_pool *pool, uint8_t kind, uint32_t length);
+void frame_free(struct frame_pool *pool, struct frame *frame);
+
+/* First in, first out. */
+struct frame_queue {
+    struct frame *first, *last;
+    uint32_t count;
+    uint64_t bytes;
+};
+
+static inline void queue_push(struct frame_queue *queue, struct frame *frame)
+{
+    frame->next = NULL;
+    if (queue->last)
+        queue->last->next = frame;
+    else
+        queue->first = frame;
+    queue->last = frame;
+    queue->count++;
+    queue->bytes += frame->length;
+}
+
+static inline struct frame *queue_pop(struct frame_queue *queue)
+{
+    struct frame *frame = queue->first;
+    if (!frame)
+        return NULL;
+    queue->first = frame->next;
+    if (!queue->first)
+        queue->last = NULL;
+    frame->next = NULL;
+    queue->count--;
+    queue->bytes -= frame->length;
+    return frame;
+}
+
+#endif

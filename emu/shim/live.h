@@ -1,0 +1,51 @@
+/* The real clock: a fabric driven by CLOCK_MONOTONIC, with AF_PACKET sockets
+ * where its cables leave the process and where its switches hand packets to
+ * Open vSwitch. Plain prototypes, read by the Python binding.
+ *
+ * Emulated time is (monotonic time - t0) / slowdown. The core's events happen
+ * at their scheduled times; how much later the driver really got to them is
+ * recorded in the ledger. A frame from outside arrives when the kernel stamped
+ * it, not when this process woke up.
+ *
+ * Sockets are made and bound by the caller (they live in other namespaces);
+ * the driver only sends and receives on them. */
+#ifndef EMU_LIVE_H
+#define EMU_LIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fabric;
+struct fabric_switch;
+struct live;
+
+struct live *live_new(struct fabric *fabric, double slowdown, int wake_fd);
+void live_free(struct live *live);
+
+/* A socket to receive from and send by; returns its channel, or -1. */
+int live_add_channel(struct live *live, int fd);
+/* The cable end `index` is network interface `ifindex` on that channel. */
+bool live_attach_end(struct live *live, int channel, int ifindex, uint32_t index);
+/* Port `number` of the switch is `ifindex`: its packets are forwarded there. */
+bool live_attach_plane(struct live *live, int channel, int ifindex, struct fabric_switch *sw,
+                       uint32_t number);
+/* The depth board moves to memory that the eBPF program reads. */
+void live_set_depths(struct live *live, uint32_t *depths);
+/* live_run returns LIVE_FINISHED when this count is 0. */
+void live_set_remaining(struct live *live, const uint32_t *remaining);
+
+/* How live_run ends; a negative value is an errno. */
+enum live_outcome { LIVE_WOKEN, LIVE_FINISHED, LIVE_PAUSED, LIVE_GOES_ON };
+
+/* Runs from t0 (monotonic ns, may lie ahead) on, until wake_fd is readable, the
+ * workload is finished, or `until_ns` (monotonic) is reached; then call it again. */
+int live_run(struct live *live, int64_t t0_ns, int64_t until_ns);
+
+/* The ledger. which: 0 how late frames left, 1 how late they came back from the
+ * forwarding plane, 2 how long the plane kept them; 1024 buckets, see ledger.h. */
+void live_histogram(const struct live *live, int which, uint64_t *buckets);
+uint64_t live_send_failures(const struct live *live);
+uint64_t live_frames_sent(const struct live *live);
+uint64_t live_frames_received(const struct live *live);
+
+#endif

@@ -1,0 +1,144 @@
+"""The real clock: one process' part of a fabric, driven on AF_PACKET sockets.
+
+The C driver (live.c) does everything between two calls of `run`; Python opens
+the sockets, hands them over, and reads the ledger afterwards.
+"""
+
+from __future__ import annotations
+
+import mmap
+import socket
+import struct
+import time
+from enum import IntEnum
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from emu._core import ffi, lib
+from emu.errors import FabricError
+from emu.measure.observation import Histogram, Ledger
+from emu.shim.fabric import Fabric
+from topologies.graph import Port
+
+_ETH_P_ALL = 0x0003
+_SOL_PACKET = 263  # linux/if_packet.h and asm-generic/socket.h, which Python does not have
+_PACKET_STATISTICS = 6
+_PACKET_QDISC_BYPASS = 20
+_PACKET_IGNORE_OUTGOING = 23
+_SO_SNDBUFFORCE = 32
+_SO_RCVBUFFORCE = 33
+_SO_TIMESTAMPNS = 35
+_SOCKET_BUFFER_BYTES = 1 << 27
+_TPACKET_STATS = struct.Struct("=II")
+_HISTOGRAM_BUCKETS = 1024
+
+
+class Outcome(IntEnum):
+    """Why `Live.run` came back."""
+
+    WOKEN = lib.LIVE_WOKEN
+    FINISHED = lib.LIVE_FINISHED
+    PAUSED = lib.LIVE_PAUSED
+
+
+def packet_socket(interface: str | None = None) -> socket.socket:
+    """An AF_PACKET socket in the calling thread's network namespace.
+
+    It sees every frame that comes in by `interface`, or by any where that is
+    None, and none that it sends itself.
+    """
+    opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    opened.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+    opened.setsockopt(_SOL_PACKET, _PACKET_QDISC_BYPASS, 1)
+    opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    opened.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _SOCKET_BUFFER_BYTES)
+    opened.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _SOCKET_BUFFER_BYTES)
+    opened.bind((interface or "", _ETH_P_ALL))
+    return opened
+
+
+class Live:
+    """A fabric on the real clock. Use as a context manager."""
+
+    def __init__(self, fabric: Fabric, *, slowdown: float, wake: int) -> None:
+        """`run` returns when the descriptor `wake` becomes readable."""
+        self._fabric = fabric
+        self._slowdown = slowdown
+        self._sockets: list[socket.socket] = []
+        self._board: Any = None
+        self._core = lib.live_new(fabric.core, slowdown, wake)
+        _check(self._core != ffi.NULL)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        lib.live_free(self._core)
+        for opened in self._sockets:
+            opened.close()
+
+    def add_socket(self, opened: socket.socket) -> int:
+        """Hands a socket over to the driver; returns its channel."""
+        self._sockets.append(opened)
+        channel = int(lib.live_add_channel(self._core, opened.fileno()))
+        _check(channel >= 0)
+        return channel
+
+    def attach_end(self, channel: int, ifindex: int, port: Port) -> None:
+        """The cable end that stands for `port` is this interface."""
+        index = self._fabric.index[port]
+        _check(lib.live_attach_end(self._core, channel, ifindex, index))
+
+    def attach_plane(self, channel: int, ifindex: int, port: Port) -> None:
+        """The switch port hands its packets over for forwarding by this interface."""
+        switch = self._fabric.switches[port.node]
+        _check(lib.live_attach_plane(self._core, channel, ifindex, switch, port.number))
+
+    def share_depths(self, board: int) -> None:
+        """Keeps the depth of every queue on the map behind the descriptor `board`."""
+        size = 8 * 4 * len(self._fabric.index)
+        self._board = mmap.mmap(board, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
+        lib.live_set_depths(self._core, ffi.from_buffer("uint32_t[]", self._board))
+
+    def finish_with(self, remaining: Any) -> None:
+        """`run` returns when this count (a C pointer to uint32_t) is 0."""
+        lib.live_set_remaining(self._core, remaining)
+
+    def run(self, start_ns: int, *, seconds: float) -> Outcome:
+        """Emulates for so many wall-clock seconds; emulated time 0 is at `start_ns`, monotonic."""
+        until_ns = time.monotonic_ns() + int(seconds * 1e9)
+        outcome = lib.live_run(self._core, start_ns, until_ns)
+        if outcome < 0:
+            raise FabricError(f"the emulation stopped: {OSError(-outcome, '').strerror or -outcome}")
+        return Outcome(outcome)
+
+    def ledger(self) -> Ledger:
+        """The fidelity ledger so far."""
+        return Ledger(
+            late_sent=self._histogram(0),
+            late_returned=self._histogram(1),
+            plane_kept=self._histogram(2),
+            send_failures=lib.live_send_failures(self._core),
+            receive_drops=sum(map(_drops, self._sockets)),
+        )
+
+    def _histogram(self, which: int) -> Histogram:
+        buckets = np.zeros(_HISTOGRAM_BUCKETS, np.uint64)
+        lib.live_histogram(self._core, which, ffi.from_buffer("uint64_t[]", buckets))
+        return buckets
+
+
+def _drops(opened: socket.socket) -> int:
+    """Frames that found the socket's buffer full since the last call."""
+    raw = opened.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _TPACKET_STATS.size)
+    _, drops = _TPACKET_STATS.unpack(raw)
+    return int(drops)
+
+
+def _check(done: bool) -> None:
+    if not done:
+        raise FabricError("the driver could not take in a socket: no memory or descriptors left")

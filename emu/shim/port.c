@@ -1,0 +1,397 @@
+#include "port.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "ipv4.h"
+#include "tap.h"
+
+/* Symbol times between two flow-control packets of a VL, at most (IBTA vol 1, 7.9.4). */
+enum { FLOW_CONTROL_INTERVAL_SYMBOLS = 65536, BITS_PER_SYMBOL = 8, LANES = 4 };
+
+/* Bytes of a frame that a cut-through switch must see before it can decide. */
+enum { ETHERNET_HEADER_BYTES = 64, INFINIBAND_HEADER_BYTES = 20 };
+
+static void line_arrival(struct timer *timer, picoseconds now);
+static void transmission_done(struct timer *timer, picoseconds now);
+static void pause_over(struct timer *timer, picoseconds now);
+static void pause_refresh(struct timer *timer, picoseconds now);
+static void credit_refresh(struct timer *timer, picoseconds now);
+
+void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
+               const struct port_handler *handler, void *owner, enum framing framing)
+{
+    *port = (struct port){.clock = clock,
+                          .pool = pool,
+                          .handler = handler,
+                          .owner = owner,
+                          .framing = framing,
+                          .pfc_honoured = 0xFF};
+    for (int vl = 0; vl < CLASSES; vl++)
+        port->waiting_since[vl] = NEVER;
+    timer_init(clock, &port->line.arrival, line_arrival);
+    timer_init(clock, &port->done, transmission_done);
+    timer_init(clock, &port->pause_over, pause_over);
+    timer_init(clock, &port->pause_refresh, pause_refresh);
+    timer_init(clock, &port->credit_refresh, credit_refresh);
+}
+
+void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picoseconds delay,
+                  enum delivery delivery)
+{
+    port->line.far = far;
+    port->line.rate_bps = rate_bps;
+    port->line.delay = delay;
+    port->line.delivery = delivery;
+}
+
+/* ---- the line ---------------------------------------------------------- */
+
+static picoseconds delivery_time(const struct line *line, const struct frame *frame,
+                                 picoseconds start)
+{
+    uint32_t wire = wire_bytes(frame->kind, frame->length);
+    uint32_t header =
+        frame->kind == FRAME_ETHERNET ? ETHERNET_HEADER_BYTES : INFINIBAND_HEADER_BYTES;
+    switch (line->delivery) {
+    case DELIVER_START:
+        return start;
+    case DELIVER_HEAD:
+        return start + line->delay + serialisation(wire < header ? wire : header, line->rate_bps);
+    case DELIVER_TAIL:
+    default:
+        return frame->tail_at;
+    }
+}
+
+/* Puts a frame on the line, from `start` on; returns when its last bit is out. */
+static picoseconds line_send(struct port *port, struct frame *frame, picoseconds start)
+{
+    struct line *line = &port->line;
+    uint32_t wire = wire_bytes(frame->kind, frame->length);
+    line->free_at = start + serialisation(wire, line->rate_bps);
+    frame->tail_at = line->free_at + line->delay;
+    frame->due_at = delivery_time(line, frame, start);
+    port->counters.tx_wire_bytes += wire;
+    queue_push(&line->in_flight, frame);
+    if (!timer_is_set(&line->arrival))
+        timer_set(port->clock, &line->arrival, frame->due_at);
+    return line->free_at;
+}
+
+static void line_arrival(struct timer *timer, picoseconds now)
+{
+    struct line *line = container_of(timer, struct line, arrival);
+    struct port *port = container_of(line, struct port, line);
+    struct frame *frame = queue_pop(&line->in_flight);
+    if (line->in_flight.first)
+        timer_set(port->clock, &line->arrival, line->in_flight.first->due_at);
+    port_deliver(line->far, frame, now);
+}
+
+/* ---- flow control that arrives ------------------------------------------ */
+
+static void pause_ends(struct port *port, uint8_t priority, picoseconds now)
+{
+    port->paused &= (uint8_t) ~(1u << priority);
+    port->counters.rx_pause_transition[priority]++;
+    port->counters.rx_pause_duration[priority] += now - port->paused_since[priority];
+}
+
+static void pause_arm(struct port *port)
+{
+    picoseconds next = NEVER;
+    for (int priority = 0; priority < PRIORITIES; priority++)
+        if (port->paused & 1u << priority && port->paused_until[priority] < next)
+            next = port->paused_until[priority];
+    if (next == NEVER)
+        timer_cancel(port->clock, &port->pause_over);
+    else
+        timer_set(port->clock, &port->pause_over, next);
+}
+
+static void pause_over(struct timer *timer, picoseconds now)
+{
+    struct port *port = container_of(timer, struct port, pause_over);
+    for (uint8_t priority = 0; priority < PRIORITIES; priority++)
+        if (port->paused & 1u << priority && port->paused_until[priority] <= now)
+            pause_ends(port, priority, now);
+    pause_arm(port);
+    port_kick(port, now);
+}
+
+static void pause_arrived(struct port *port, const struct pause *pause, picoseconds now)
+{
+    port->counters.rx_pause_frames++;
+    for (uint8_t priority = 0; priority < PRIORITIES; priority++) {
+        uint8_t bit = (uint8_t)(1u << priority);
+        if (!(pause->enable & bit))
+            continue;
+        port->counters.rx_pause[priority]++;
+        if (!(port->pfc_honoured & bit))
+            continue;
+        if (pause->time[priority] == 0) {
+            if (port->paused & bit)
+                pause_ends(port, priority, now);
+            continue;
+        }
+        if (!(port->paused & bit))
+            port->paused_since[priority] = now;
+        port->paused |= bit;
+        port->paused_until[priority] =
+            now + quanta_time(pause->time[priority], port->line.rate_bps);
+    }
+    pause_arm(port);
+    port_kick(port, now);
+}
+
+static void flow_control_arrived(struct port *port, const struct frame *frame, picoseconds now)
+{
+    struct flow_control packet;
+    if (frame->corrupt || !flow_control_parse(&packet, frame->bytes, frame->length)) {
+        port->counters.rx_flow_control_errors++;
+        return;
+    }
+    port->counters.rx_flow_control++;
+    if (packet.vl >= port->vls)
+        return;
+    credit_synchronised(&port->credit_given[packet.vl], packet.fctbs);
+    credit_granted(&port->credit_to_send[packet.vl], packet.fccl);
+    port_kick(port, now);
+}
+
+/* True when the frame ended here. */
+static bool port_consumes(struct port *port, const struct frame *frame, picoseconds now)
+{
+    if (frame->kind == FRAME_IB_LINK) {
+        flow_control_arrived(port, frame, now);
+        return true;
+    }
+    if (frame->kind != FRAME_ETHERNET || !is_mac_control(frame->bytes, frame->length))
+        return false;
+    struct pause pause;
+    if (!frame->corrupt && pause_parse(&pause, frame->bytes, frame->length))
+        pause_arrived(port, &pause, now);
+    else
+        port->counters.rx_mac_control_unknown++;
+    return true;
+}
+
+/* Frames that are no IPv4 ride in class 0. */
+static uint8_t classify(const struct port *port, const struct frame *frame)
+{
+    if (!port->dscp_class || frame->kind != FRAME_ETHERNET)
+        return frame->klass;
+    uint32_t ip = ipv4_offset(frame->bytes, frame->length);
+    return ip ? port->dscp_class[ipv4_dscp(frame->bytes + ip)] : 0;
+}
+
+void port_deliver(struct port *port, struct frame *frame, picoseconds now)
+{
+    if (port->tap)
+        tap_frame(port->tap, port->index, frame, TAP_IN, frame->tail_at);
+    if (port->outside) {
+        port->handler->receive(port, frame, now);
+        return;
+    }
+    if (port_consumes(port, frame, now)) {
+        frame_free(port->pool, frame);
+        return;
+    }
+    if (frame->corrupt)
+        port->counters.rx_crc_errors++;
+    frame->klass = classify(port, frame);
+    port->counters.rx_packets[frame->klass]++;
+    port->counters.rx_bytes[frame->klass] += frame->length;
+    if (frame->kind == FRAME_IB && frame->klass < port->vls &&
+        !credit_received(&port->credit_given[frame->klass], frame->length)) {
+        port->counters.rx_credit_violations++;
+        frame_free(port->pool, frame);
+        return;
+    }
+    port->handler->receive(port, frame, now);
+}
+
+/* ---- flow control that we send ------------------------------------------ */
+
+static struct frame *next_pause(struct port *port)
+{
+    struct frame *frame = frame_new(port->pool, FRAME_ETHERNET, PAUSE_FRAME_BYTES);
+    if (!frame)
+        return NULL;
+    struct pause pause = {.enable = port->pause_to_send};
+    for (int priority = 0; priority < PRIORITIES; priority++) {
+        if (port->xoff & 1u << priority)
+            pause.time[priority] = PAUSE_MAX_QUANTA;
+        if (pause.enable & 1u << priority)
+            port->counters.tx_pause[priority]++;
+    }
+    pause_build(&pause, port->mac, frame->bytes);
+    port->pause_to_send = 0;
+    port->counters.tx_pause_frames++;
+    return frame;
+}
+
+static struct frame *next_update(struct port *port)
+{
+    struct frame *frame = frame_new(port->pool, FRAME_IB_LINK, FLOW_CONTROL_BYTES);
+    if (!frame)
+        return NULL;
+    uint8_t vl = (uint8_t)__builtin_ctz(port->update_to_send);
+    port->update_to_send &= (uint16_t) ~(1u << vl);
+    struct flow_control packet = {
+        .op = port->link_initialised ? FLOW_CONTROL_NORMAL : FLOW_CONTROL_INIT,
+        .vl = vl,
+        .fctbs = port->credit_to_send[vl].fctbs,
+        .fccl = credit_limit(&port->credit_given[vl])};
+    flow_control_build(&packet, frame->bytes);
+    frame->klass = vl;
+    port->counters.tx_flow_control++;
+    if (!port->update_to_send)
+        port->link_initialised = true;
+    return frame;
+}
+
+void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds now)
+{
+    uint8_t bit = (uint8_t)(1u << priority);
+    if (xoff)
+        port->xoff |= bit;
+    else
+        port->xoff &= (uint8_t)~bit;
+    port->pause_to_send |= bit;
+    if (!port->xoff)
+        timer_cancel(port->clock, &port->pause_refresh);
+    else if (!timer_is_set(&port->pause_refresh))
+        timer_set(port->clock, &port->pause_refresh,
+                  now + quanta_time(PAUSE_MAX_QUANTA / 2, port->line.rate_bps));
+    port_kick(port, now);
+}
+
+/* A pause lasts 65535 quanta; while it shall last longer it is told again at half time. */
+static void pause_refresh(struct timer *timer, picoseconds now)
+{
+    struct port *port = container_of(timer, struct port, pause_refresh);
+    port->pause_to_send |= port->xoff;
+    timer_set(port->clock, timer, now + quanta_time(PAUSE_MAX_QUANTA / 2, port->line.rate_bps));
+    port_kick(port, now);
+}
+
+void port_return_credit(struct port *port, uint8_t vl, uint32_t length, picoseconds now)
+{
+    if (vl >= port->vls)
+        return;
+    credit_released(&port->credit_given[vl], length);
+    port->update_to_send |= (uint16_t)(1u << vl);
+    port_kick(port, now);
+}
+
+static void credit_refresh(struct timer *timer, picoseconds now)
+{
+    struct port *port = container_of(timer, struct port, credit_refresh);
+    picoseconds symbol = serialisation(LANES * BITS_PER_SYMBOL / 8, port->line.rate_bps);
+    port->update_to_send |= (uint16_t)((1u << port->vls) - 1);
+    timer_set(port->clock, timer, now + FLOW_CONTROL_INTERVAL_SYMBOLS / 2 * symbol);
+    port_kick(port, now);
+}
+
+void port_start(struct port *port, picoseconds now)
+{
+    port->up = true;
+    if (port->framing == FRAMING_INFINIBAND && port->vls)
+        credit_refresh(&port->credit_refresh, now);
+    else
+        port_kick(port, now);
+}
+
+/* ---- sending ------------------------------------------------------------ */
+
+bool port_may_send(struct port *port, uint8_t klass, uint32_t length, picoseconds now)
+{
+    if (port->framing == FRAMING_ETHERNET)
+        return !port_is_paused(port, klass);
+    if (klass >= port->vls || credit_may_send(&port->credit_to_send[klass], length))
+        return true;
+    if (port->waiting_since[klass] == NEVER)
+        port->waiting_since[klass] = now;
+    return false;
+}
+
+static void waiting_ends(struct port *port, uint8_t vl, picoseconds now)
+{
+    if (port->waiting_since[vl] == NEVER)
+        return;
+    port->counters.xmit_wait[vl] += now - port->waiting_since[vl];
+    port->waiting_since[vl] = NEVER;
+}
+
+static struct frame *next_frame(struct port *port, picoseconds now)
+{
+    struct frame *frame = NULL;
+    if (port->pause_to_send)
+        frame = next_pause(port);
+    else if (port->update_to_send)
+        frame = next_update(port);
+    if (frame)
+        return frame;
+    frame = port->handler->pull ? port->handler->pull(port, now) : NULL;
+    if (!frame)
+        return NULL;
+    port->counters.tx_packets[frame->klass]++;
+    port->counters.tx_bytes[frame->klass] += frame->length;
+    if (frame->kind == FRAME_IB && frame->klass < port->vls) {
+        credit_sent(&port->credit_to_send[frame->klass], frame->length);
+        waiting_ends(port, frame->klass, now);
+    }
+    return frame;
+}
+
+static void transmit(struct port *port, struct frame *frame, picoseconds now)
+{
+    port->busy = true;
+    port->sending = frame->charge;
+    frame->charge = (struct charge){0};
+    if (port->tap)
+        tap_frame(port->tap, port->index, frame, TAP_OUT, now);
+    timer_set(port->clock, &port->done, line_send(port, frame, now));
+}
+
+void port_kick(struct port *port, picoseconds now)
+{
+    if (port->busy || !port->up || now < port->line.free_at)
+        return;
+    struct frame *frame = next_frame(port, now);
+    if (frame)
+        transmit(port, frame, now);
+}
+
+static void transmission_done(struct timer *timer, picoseconds now)
+{
+    struct port *port = container_of(timer, struct port, done);
+    port->busy = false;
+    if (port->sending.bytes && port->handler->sent)
+        port->handler->sent(port, &port->sending, now);
+    port_kick(port, now);
+}
+
+void port_inject(struct port *port, struct frame *frame, picoseconds now)
+{
+    picoseconds start = now > port->line.free_at ? now : port->line.free_at;
+    if (port->tap)
+        tap_frame(port->tap, port->index, frame, TAP_OUT, start);
+    line_send(port, frame, start);
+}
+
+void port_settle(struct port *port, picoseconds now)
+{
+    for (uint8_t priority = 0; priority < PRIORITIES; priority++)
+        if (port->paused & 1u << priority) {
+            port->counters.rx_pause_duration[priority] += now - port->paused_since[priority];
+            port->paused_since[priority] = now;
+        }
+    for (uint8_t vl = 0; vl < CLASSES; vl++)
+        if (port->waiting_since[vl] != NEVER) {
+            port->counters.xmit_wait[vl] += now - port->waiting_since[vl];
+            port->waiting_since[vl] = now;
+        }
+}

@@ -1,0 +1,152 @@
+/* A port and the cable on it: serialisation, propagation, and the two rules of
+ * who may send (PFC or credits). Switches and NICs have the same ports.
+ *
+ *      owner                 port                     line              peer port
+ *     pull() ──▶ control frames first, then data ──▶ busy ──▶ delay ──▶ receive()
+ *
+ * A port holds no data queue of its own. When its line falls idle it sends what
+ * flow control itself has to say (pause frames, credit updates), and otherwise
+ * asks its owner for one more frame. The owner answers from its own queues, for
+ * classes that `port_may_send` allows, and calls `port_kick` whenever there may
+ * be something new to send; the port calls it when a pause ends or credit comes.
+ *
+ * A line is one direction of a cable. Frames keep their order on it. */
+#ifndef EMU_PORT_H
+#define EMU_PORT_H
+
+#include "credit.h"
+#include "frame.h"
+#include "pause.h"
+
+struct port;
+struct tap;
+
+enum framing { FRAMING_ETHERNET, FRAMING_INFINIBAND };
+
+struct port_handler {
+    /* A frame is here: the handler owns it now. `now` is when its last bit is
+     * in, or its header for a cut-through receiver (then tail_at is later).
+     * Pause frames and flow-control packets end in the port and are not passed. */
+    void (*receive)(struct port *port, struct frame *frame, picoseconds now);
+    /* The line is idle: the next frame to send, or NULL when there is none for now. */
+    struct frame *(*pull)(struct port *port, picoseconds now);
+    /* The last bit of a frame that carried `charge` is out. May be NULL. */
+    void (*sent)(struct port *port, const struct charge *charge, picoseconds now);
+};
+
+/* When the far end gets to see a frame. */
+enum delivery {
+    DELIVER_TAIL,  /* all of it has arrived: store-and-forward switches, NICs */
+    DELIVER_HEAD,  /* its header has arrived: cut-through switches */
+    DELIVER_START, /* as its first bit leaves: the far end emulates the cable itself */
+};
+
+struct line {
+    uint64_t rate_bps;
+    picoseconds delay;
+    enum delivery delivery;
+    struct port *far;
+    picoseconds free_at;         /* when the last bit of the last frame is out */
+    struct frame_queue in_flight; /* due_at: when the far end gets it */
+    struct timer arrival;
+};
+
+struct port_counters {
+    uint64_t rx_packets[CLASSES], rx_bytes[CLASSES];
+    uint64_t tx_packets[CLASSES], tx_bytes[CLASSES];
+    uint64_t tx_wire_bytes;                    /* with preamble, FCS and gap */
+    uint64_t rx_pause[PRIORITIES], tx_pause[PRIORITIES]; /* classes enabled in PFC frames */
+    uint64_t rx_pause_frames, tx_pause_frames;
+    uint64_t rx_pause_transition[PRIORITIES];  /* XOFF -> XON */
+    picoseconds rx_pause_duration[PRIORITIES]; /* time this port was told not to send */
+    uint64_t rx_mac_control_unknown;
+    uint64_t rx_flow_control, tx_flow_control; /* InfiniBand flow-control packets */
+    uint64_t rx_flow_control_errors;           /* LPCRC or Op wrong */
+    uint64_t rx_crc_errors;                    /* damaged on the cable */
+    uint64_t rx_credit_violations;             /* packets that came without credit */
+    picoseconds xmit_wait[CLASSES];            /* data was waiting, credit was not there */
+};
+
+struct port {
+    void *owner;
+    const struct port_handler *handler;
+    struct clock *clock;
+    struct frame_pool *pool;
+    struct tap *tap; /* NULL: this port is not captured */
+    uint16_t number; /* in its node */
+    uint32_t index;  /* in the fabric */
+    enum framing framing;
+    uint8_t mac[6];
+    const uint8_t *dscp_class; /* Ethernet: DSCP -> priority of frames that come in; NULL: as sent */
+    bool up;
+    bool outside; /* its node is not in this process: all that arrives is passed on */
+
+    struct line line;     /* out of this port */
+    bool busy;            /* a frame is being sent */
+    struct charge sending; /* its charge */
+    struct timer done;    /* its last bit is out */
+
+    /* PFC, towards us: how long we may not send. */
+    uint8_t pfc_honoured; /* bit per priority */
+    picoseconds paused_until[PRIORITIES], paused_since[PRIORITIES];
+    uint8_t paused;
+    struct timer pause_over;
+    /* PFC, from us: what we have told the far end. */
+    uint8_t xoff;         /* priorities we are pausing */
+    uint8_t pause_to_send; /* priorities whose state must be told */
+    struct timer pause_refresh;
+
+    /* Credits, per VL. */
+    uint8_t vls; /* data VLs in use, 0 .. vls-1 */
+    struct credit_sender credit_to_send[CLASSES];
+    struct credit_receiver credit_given[CLASSES];
+    uint16_t update_to_send; /* VLs with credit to advertise */
+    bool link_initialised;   /* false: updates carry Op init */
+    picoseconds waiting_since[CLASSES]; /* NEVER, or since when data waits for credit */
+    struct timer credit_refresh;
+
+    struct port_counters counters;
+};
+
+/* Set-up only. */
+void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
+               const struct port_handler *handler, void *owner, enum framing framing);
+
+/* Set-up only: one direction of a cable, from `port` to `far`. */
+void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picoseconds delay,
+                  enum delivery delivery);
+
+/* Brings the link up; InfiniBand ports advertise their first credits. */
+void port_start(struct port *port, picoseconds now);
+
+/* There may be something new to send. Cheap when the line is busy. */
+void port_kick(struct port *port, picoseconds now);
+
+/* Whether flow control lets a data frame of `length` bytes go now. Where credit
+ * is missing, the time until it comes is counted as xmit_wait. */
+bool port_may_send(struct port *port, uint8_t klass, uint32_t length, picoseconds now);
+
+/* Like port_may_send for every frame, whatever its length and without counting. */
+static inline bool port_is_paused(const struct port *port, uint8_t klass)
+{
+    return port->framing == FRAMING_ETHERNET && klass < PRIORITIES && port->paused & 1u << klass;
+}
+
+/* Tells the far end to stop or go on sending a priority. */
+void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds now);
+
+/* InfiniBand: a packet that arrived here has left the node; its credit goes back. */
+void port_return_credit(struct port *port, uint8_t vl, uint32_t length, picoseconds now);
+
+/* A frame arrives from outside the core (a driver's socket), at the port it
+ * would have reached by its cable. Takes the frame. */
+void port_deliver(struct port *port, struct frame *frame, picoseconds now);
+
+/* Puts a frame onto the port's line as if the owner had sent it, queueing
+ * behind what is being sent: how the far end of a host's cable enters the shim. */
+void port_inject(struct port *port, struct frame *frame, picoseconds now);
+
+/* Brings counters that grow with time up to `now`. */
+void port_settle(struct port *port, picoseconds now);
+
+#endif

@@ -1,0 +1,83 @@
+#include "sampler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void sampler_due(struct timer *timer, picoseconds now)
+{
+    struct sampler *sampler = container_of(timer, struct sampler, due);
+    sampler_take(sampler, now);
+    timer_set(sampler->clock, timer, now + sampler->interval);
+}
+
+bool sampler_init(struct sampler *sampler, struct clock *clock, picoseconds interval,
+                  uint32_t capacity, uint32_t port_count, const uint64_t *flows,
+                  uint32_t flow_count)
+{
+    *sampler = (struct sampler){.clock = clock,
+                                .interval = interval,
+                                .capacity = capacity,
+                                .columns = 1 + port_count * SAMPLED + flow_count,
+                                .port_count = port_count,
+                                .flows = flows,
+                                .flow_count = flow_count};
+    timer_init(clock, &sampler->due, sampler_due);
+    sampler->values = calloc((size_t)capacity * sampler->columns, sizeof *sampler->values);
+    sampler->ports = calloc(port_count, sizeof *sampler->ports);
+    if (sampler->values && sampler->ports)
+        return true;
+    sampler_free(sampler);
+    return false;
+}
+
+void sampler_free(struct sampler *sampler)
+{
+    free(sampler->values);
+    free(sampler->ports);
+    sampler->values = NULL;
+    sampler->ports = NULL;
+}
+
+void sampler_start(struct sampler *sampler, picoseconds now)
+{
+    timer_set(sampler->clock, &sampler->due, now);
+}
+
+static void halve(struct sampler *sampler)
+{
+    size_t row = sampler->columns * sizeof *sampler->values;
+    for (uint32_t kept = 0; 2 * kept < sampler->rows; kept++)
+        memmove(sampler->values + (size_t)kept * sampler->columns,
+                sampler->values + (size_t)2 * kept * sampler->columns, row);
+    sampler->rows = (sampler->rows + 1) / 2;
+    sampler->interval *= 2;
+}
+
+static int64_t *sample_port(struct port *port, int64_t *cell, picoseconds now)
+{
+    picoseconds paused = 0, waited = 0;
+    port_settle(port, now);
+    for (int priority = 0; priority < PRIORITIES; priority++)
+        paused += port->counters.rx_pause_duration[priority];
+    for (int vl = 0; vl < CLASSES; vl++)
+        waited += port->counters.xmit_wait[vl];
+    const struct switch_port *own = port_of_switch(port);
+    cell[SAMPLED_QUEUE] = own ? (int64_t)switch_port_queued(own) : 0;
+    cell[SAMPLED_HELD] = own ? (int64_t)switch_port_held(own) : 0;
+    cell[SAMPLED_TX] = (int64_t)port->counters.tx_wire_bytes;
+    cell[SAMPLED_PAUSED] = paused;
+    cell[SAMPLED_WAIT] = waited;
+    return cell + SAMPLED;
+}
+
+void sampler_take(struct sampler *sampler, picoseconds now)
+{
+    if (sampler->rows == sampler->capacity)
+        halve(sampler);
+    int64_t *cell = sampler->values + (size_t)sampler->rows++ * sampler->columns;
+    *cell++ = now;
+    for (uint32_t i = 0; i < sampler->port_count; i++)
+        cell = sample_port(sampler->ports[i], cell, now);
+    for (uint32_t i = 0; i < sampler->flow_count; i++)
+        *cell++ = (int64_t)sampler->flows[i];
+}

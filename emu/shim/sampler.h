@@ -1,0 +1,37 @@
+/* Samples over time: what the plots are drawn from.
+ *
+ * One row every `interval`, into memory that is reserved beforehand. When it
+ * is full, every second row is dropped and the interval doubled, so that a run
+ * of any length fits and ends with between half and all of the rows.
+ *
+ *     row:  time_ps | per port: queue, held, tx_wire, paused, credit_wait | per flow: bytes */
+#ifndef EMU_SAMPLER_H
+#define EMU_SAMPLER_H
+
+#include "switch.h"
+
+enum sampled { SAMPLED_QUEUE, SAMPLED_HELD, SAMPLED_TX, SAMPLED_PAUSED, SAMPLED_WAIT, SAMPLED };
+
+struct sampler {
+    struct clock *clock;
+    struct timer due;
+    picoseconds interval;
+    uint32_t rows, capacity, columns;
+    int64_t *values; /* capacity x columns */
+    uint32_t port_count, flow_count;
+    struct port **ports;
+    const uint64_t *flows; /* bytes delivered, per flow */
+};
+
+/* Set-up only; the caller fills `ports`, and keeps `flows` alive. False when
+ * there is no memory. */
+bool sampler_init(struct sampler *sampler, struct clock *clock, picoseconds interval,
+                  uint32_t capacity, uint32_t port_count, const uint64_t *flows,
+                  uint32_t flow_count);
+void sampler_free(struct sampler *sampler);
+void sampler_start(struct sampler *sampler, picoseconds now);
+
+/* One more row, outside the rhythm: the run's last state. */
+void sampler_take(struct sampler *sampler, picoseconds now);
+
+#endif

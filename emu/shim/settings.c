@@ -1,0 +1,74 @@
+/* Settings of switches and ports, one call each: used before the fabric starts. */
+#include <string.h>
+
+#include "fabric.h"
+
+void switch_set_buffer(struct fabric_switch *sw, uint64_t shared_bytes, uint32_t alpha_1024)
+{
+    sw->buffer.shared_size = sw->config.shared_bytes = shared_bytes;
+    sw->config.alpha_1024 = alpha_1024;
+}
+
+void switch_set_pfc(struct fabric_switch *sw, uint8_t priorities, uint32_t xoff_bytes,
+                    uint32_t xon_bytes, uint32_t headroom_bytes)
+{
+    sw->config.pfc = (struct pfc){priorities, xoff_bytes, xon_bytes, headroom_bytes};
+}
+
+void switch_set_wred(struct fabric_switch *sw, uint8_t klass, uint32_t kmin_bytes,
+                     uint32_t kmax_bytes, uint32_t pmax_2_32)
+{
+    sw->config.wred[klass] = (struct wred){kmin_bytes, kmax_bytes, pmax_2_32, 1};
+}
+
+void switch_set_marks(struct fabric_switch *sw, bool marks)
+{
+    sw->config.marks = marks;
+}
+
+void switch_set_strict(struct fabric_switch *sw, uint8_t klass)
+{
+    sw->config.arbiter.strict |= (uint16_t)(1u << klass);
+}
+
+void switch_set_weight(struct fabric_switch *sw, uint8_t klass, uint8_t weight)
+{
+    sw->config.arbiter.weight[klass] = weight;
+}
+
+void switch_set_dscp(struct fabric_switch *sw, uint8_t dscp, uint8_t klass)
+{
+    sw->config.dscp_class[dscp] = klass;
+}
+
+void switch_set_ecmp_seed(struct fabric_switch *sw, uint64_t seed)
+{
+    sw->config.ecmp_seed = seed;
+}
+
+void switch_set_mac(struct fabric_switch *sw, uint32_t number, const uint8_t mac[6],
+                    const uint8_t far_mac[6])
+{
+    struct switch_port *own = switch_port(sw, number);
+    memcpy(own->port.mac, mac, 6);
+    memcpy(own->far_mac, far_mac, 6);
+}
+
+bool switch_add_route(struct fabric_switch *sw, uint16_t destination, const uint16_t *ports,
+                      uint16_t count)
+{
+    return routes_add(&sw->routes, destination, ports, count);
+}
+
+void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t vls, uint32_t buffer_bytes)
+{
+    struct port *port = fabric->ports[index];
+    port->vls = vls;
+    for (uint8_t vl = 0; vl < vls; vl++)
+        port->credit_given[vl].buffer_blocks = buffer_bytes / CREDIT_BLOCK;
+}
+
+void fabric_set_pfc_honoured(struct fabric *fabric, uint32_t index, uint8_t priorities)
+{
+    fabric->ports[index]->pfc_honoured = priorities;
+}

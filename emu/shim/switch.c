@@ -1,0 +1,438 @@
+#include "switch.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRANSIT_MARK = 0x06, TRANSIT_SEQUENCES = 1 << 24, MAC_BYTES = 6 };
+
+static struct switch_port *of_port(struct port *port)
+{
+    return container_of(port, struct switch_port, port);
+}
+
+static struct fabric_switch *of_switch(const struct port *port)
+{
+    return port->owner;
+}
+
+static bool is_lossless(const struct fabric_switch *sw, uint8_t klass)
+{
+    return sw->config.framing == FRAMING_ETHERNET && klass < PRIORITIES &&
+           sw->config.pfc.priorities & 1u << klass;
+}
+
+/* ---- the ingress buffer and its two rules -------------------------------- */
+
+static void pfc_update(struct fabric_switch *sw, struct switch_port *in, uint8_t klass,
+                       picoseconds now)
+{
+    const struct pfc *pfc = &sw->config.pfc;
+    const struct ingress *ingress = &in->ingress[klass];
+    bool paused = in->port.xoff & 1u << klass;
+    if (!paused && ingress_wants_xoff(ingress, pfc))
+        port_pause_peer(&in->port, klass, true, now);
+    else if (paused && ingress_wants_xon(ingress, pfc))
+        port_pause_peer(&in->port, klass, false, now);
+}
+
+/* InfiniBand's lanes have buffers of their own, which the port has charged already. */
+static bool take_in(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
+                    picoseconds now)
+{
+    uint8_t klass = frame->klass;
+    if (sw->config.framing == FRAMING_ETHERNET) {
+        bool lossless = is_lossless(sw, klass);
+        bool fits = buffer_charge(&sw->buffer, &in->ingress[klass], &sw->config.pfc, lossless,
+                                  frame->length);
+        if (lossless)
+            pfc_update(sw, in, klass, now);
+        if (!fits) {
+            in->counters.rx_buf_discard[klass]++;
+            return false;
+        }
+    }
+    frame->charge = (struct charge){in->port.number, klass, frame->length};
+    return true;
+}
+
+static void give_back(struct fabric_switch *sw, const struct charge *charge, picoseconds now)
+{
+    struct switch_port *in = switch_port(sw, charge->in_port);
+    if (sw->config.framing == FRAMING_INFINIBAND) {
+        port_return_credit(&in->port, charge->klass, charge->bytes, now);
+        return;
+    }
+    buffer_release(&sw->buffer, &in->ingress[charge->klass], charge->bytes);
+    if (is_lossless(sw, charge->klass))
+        pfc_update(sw, in, charge->klass, now);
+}
+
+static void discard(struct fabric_switch *sw, struct frame *frame, picoseconds now)
+{
+    if (frame->charge.bytes)
+        give_back(sw, &frame->charge, now);
+    frame_free(sw->pool, frame);
+}
+
+/* ---- egress --------------------------------------------------------------- */
+
+static void depth_changed(struct switch_port *out, uint8_t klass)
+{
+    if (out->depth && klass < PRIORITIES)
+        __atomic_store_n(&out->depth[klass], (uint32_t)out->queue[klass].bytes, __ATOMIC_RELAXED);
+}
+
+static void mark(struct fabric_switch *sw, struct switch_port *out, struct frame *frame)
+{
+    const struct wred *wred = &sw->config.wred[frame->klass];
+    uint32_t ip = sw->config.marks && wred->enabled ? ipv4_offset(frame->bytes, frame->length) : 0;
+    if (!ip || ipv4_ecn(frame->bytes + ip) == ECN_NOT_ECT)
+        return;
+    if (wred_marks(wred, (uint32_t)out->queue[frame->klass].bytes, rng_u32(sw->rng))) {
+        ipv4_set_ce(frame->bytes + ip);
+        out->counters.ecn_marked[frame->klass]++;
+    }
+}
+
+static bool over_threshold(const struct fabric_switch *sw, const struct switch_port *out,
+                           const struct frame *frame)
+{
+    uint64_t spare = sw->buffer.shared_size - sw->buffer.shared_used;
+    return (out->queue[frame->klass].bytes + frame->length) * 1024 > spare * sw->config.alpha_1024;
+}
+
+static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds now)
+{
+    struct switch_port *out = switch_port(sw, frame->out_port);
+    uint8_t klass = frame->klass;
+    bool lossy = sw->config.framing == FRAMING_ETHERNET && !is_lossless(sw, klass);
+    if (lossy && over_threshold(sw, out, frame)) {
+        out->counters.tx_queue_discard[klass]++;
+        discard(sw, frame, now);
+        return;
+    }
+    mark(sw, out, frame);
+    queue_push(&out->queue[klass], frame);
+    depth_changed(out, klass);
+    if (out->queue[klass].bytes > out->counters.queue_peak_bytes)
+        out->counters.queue_peak_bytes = out->queue[klass].bytes;
+    port_kick(&out->port, now);
+}
+
+static struct frame *pull(struct port *port, picoseconds now)
+{
+    struct fabric_switch *sw = of_switch(port);
+    struct switch_port *out = of_port(port);
+    uint16_t sendable = 0;
+    for (uint8_t klass = 0; klass < CLASSES; klass++) {
+        const struct frame *head = out->queue[klass].first;
+        if (head && port_may_send(port, klass, head->length, now))
+            sendable |= (uint16_t)(1u << klass);
+    }
+    uint8_t klass = arbiter_pick(&out->arbiter, &sw->config.arbiter, out->queue, sendable);
+    if (klass == ARBITER_NONE)
+        return NULL;
+    struct frame *frame = queue_pop(&out->queue[klass]);
+    depth_changed(out, klass);
+    return frame;
+}
+
+static void sent(struct port *port, const struct charge *charge, picoseconds now)
+{
+    give_back(of_switch(port), charge, now);
+}
+
+/* ---- latency -------------------------------------------------------------- */
+
+/* A cut-through frame may start leaving before its tail is in, but never so
+ * early that a faster egress would run out of bytes. */
+static picoseconds earliest_enqueue(const struct fabric_switch *sw, const struct frame *frame,
+                                    picoseconds arrived)
+{
+    const struct port *out = &sw->ports[frame->out_port - 1].port;
+    picoseconds whole =
+        serialisation(wire_bytes(frame->kind, frame->length), out->line.rate_bps);
+    picoseconds by_tail = frame->tail_at - whole;
+    picoseconds from = !sw->config.cut_through  ? frame->tail_at
+                       : by_tail > arrived      ? by_tail
+                                                : arrived;
+    return from + sw->config.latency;
+}
+
+static void wait_latency(struct switch_port *in, struct frame *frame, picoseconds due,
+                         picoseconds now)
+{
+    const struct frame *last = in->pipeline.last;
+    if (due < now)
+        due = now;
+    if (last && due < last->due_at)
+        due = last->due_at; /* a port's frames stay in order */
+    frame->due_at = due;
+    queue_push(&in->pipeline, frame);
+    if (!timer_is_set(&in->pipeline_due))
+        timer_set(in->port.clock, &in->pipeline_due, due);
+}
+
+static void pipeline_due(struct timer *timer, picoseconds now)
+{
+    struct switch_port *in = container_of(timer, struct switch_port, pipeline_due);
+    struct frame *frame = queue_pop(&in->pipeline);
+    if (in->pipeline.first)
+        timer_set(in->port.clock, timer, in->pipeline.first->due_at);
+    enqueue(of_switch(&in->port), frame, now);
+}
+
+/* ---- forwarding, outer plane ---------------------------------------------- */
+
+static struct frame **transit_slot(struct fabric_switch *sw, uint32_t sequence)
+{
+    return &sw->transit[sequence % TRANSIT_SLOTS];
+}
+
+static void transit_advance(struct fabric_switch *sw)
+{
+    while (sw->transit_oldest != sw->transit_next && !*transit_slot(sw, sw->transit_oldest))
+        sw->transit_oldest = (sw->transit_oldest + 1) % TRANSIT_SEQUENCES;
+    if (sw->transit_oldest == sw->transit_next)
+        timer_cancel(sw->clock, &sw->transit_check);
+    else
+        timer_set(sw->clock, &sw->transit_check,
+                  (*transit_slot(sw, sw->transit_oldest))->due_at + sw->config.transit_timeout);
+}
+
+static void transit_check(struct timer *timer, picoseconds now)
+{
+    struct fabric_switch *sw = container_of(timer, struct fabric_switch, transit_check);
+    struct frame **slot = transit_slot(sw, sw->transit_oldest);
+    struct frame *lost = *slot;
+    *slot = NULL;
+    switch_port(sw, lost->charge.in_port)->counters.transit_lost++;
+    discard(sw, lost, now);
+    transit_advance(sw);
+}
+
+static void transit_begin(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
+                          picoseconds now)
+{
+    uint32_t sequence = sw->transit_next;
+    struct frame **slot = transit_slot(sw, sequence);
+    if (*slot) {
+        in->counters.transit_overflow++;
+        discard(sw, frame, now);
+        return;
+    }
+    uint8_t tag[MAC_BYTES] = {TRANSIT_MARK,
+                              (uint8_t)(in->port.number >> 8),
+                              (uint8_t)in->port.number,
+                              (uint8_t)(sequence >> 16),
+                              (uint8_t)(sequence >> 8),
+                              (uint8_t)sequence};
+    memcpy(frame->bytes + MAC_BYTES, tag, MAC_BYTES);
+    frame->due_at = now;
+    *slot = frame;
+    sw->transit_next = (sequence + 1) % TRANSIT_SEQUENCES;
+    if (!timer_is_set(&sw->transit_check))
+        transit_advance(sw);
+    sw->hand_over(sw->outer, in, frame, now);
+}
+
+/* The frame whose tag `bytes` carry, taken out of transit; NULL when there is none. */
+static struct frame *transit_end(struct fabric_switch *sw, const uint8_t *bytes)
+{
+    const uint8_t *tag = bytes + MAC_BYTES;
+    uint32_t sequence = (uint32_t)tag[3] << 16 | (uint32_t)tag[4] << 8 | tag[5];
+    struct frame **slot = transit_slot(sw, sequence);
+    struct frame *frame = *slot;
+    if (tag[0] != TRANSIT_MARK || !frame || memcmp(frame->bytes + MAC_BYTES, tag, MAC_BYTES) != 0)
+        return NULL;
+    *slot = NULL;
+    if (sequence == sw->transit_oldest)
+        transit_advance(sw);
+    return frame;
+}
+
+/* A mark that somebody else set on the way shows in what came back. */
+static void note_mark(struct switch_port *out, const struct frame *frame, const uint8_t *bytes)
+{
+    uint32_t ip = ipv4_offset(bytes, frame->length);
+    if (ip && ipv4_ecn(bytes + ip) == ECN_CE && ipv4_ecn(frame->bytes + ip) != ECN_CE)
+        out->counters.ecn_marked[frame->klass]++;
+}
+
+struct transit_time switch_returned(struct fabric_switch *sw, uint32_t number,
+                                    const uint8_t *bytes, uint32_t length, picoseconds now)
+{
+    struct switch_port *out = switch_port(sw, number);
+    struct frame *frame = length >= 2 * MAC_BYTES ? transit_end(sw, bytes) : NULL;
+    if (!frame || length != frame->length) {
+        out->counters.transit_unknown++;
+        if (frame)
+            discard(sw, frame, now);
+        return (struct transit_time){0};
+    }
+    note_mark(out, frame, bytes);
+    memcpy(frame->bytes, bytes, length);
+    memcpy(frame->bytes + MAC_BYTES, out->port.mac, MAC_BYTES);
+    frame->out_port = (uint16_t)number;
+    picoseconds due = earliest_enqueue(sw, frame, frame->due_at);
+    struct transit_time time = {.kept = now - frame->due_at, .late = now > due ? now - due : 0};
+    wait_latency(switch_port(sw, frame->charge.in_port), frame, due, now);
+    return time;
+}
+
+/* ---- forwarding, own plane ------------------------------------------------ */
+
+static bool route_ipv4(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
+                       uint32_t ip)
+{
+    uint8_t *header = frame->bytes + ip;
+    const struct route *route = routes_find(&sw->routes, (uint16_t)ipv4_destination(header));
+    if (!route->count) {
+        in->counters.no_route++;
+        return false;
+    }
+    if (!ipv4_decrement_ttl(header)) {
+        in->counters.ttl_expired++;
+        return false;
+    }
+    const uint16_t *ports = sw->routes.ports + route->first;
+    uint16_t number = ports[0];
+    if (route->count > 1)
+        number = ecmp_choose(ecmp_basis(sw->config.ecmp_seed, header, frame->length - ip), ports,
+                             route->count);
+    const struct switch_port *out = switch_port(sw, number);
+    memcpy(frame->bytes, out->far_mac, MAC_BYTES);
+    memcpy(frame->bytes + MAC_BYTES, out->port.mac, MAC_BYTES);
+    frame->out_port = number;
+    return true;
+}
+
+static bool route_lid(struct fabric_switch *sw, struct switch_port *in, struct frame *frame)
+{
+    uint16_t dlid = (uint16_t)(frame->bytes[2] << 8 | frame->bytes[3]);
+    const struct route *route = routes_find(&sw->routes, dlid);
+    if (!route->count) {
+        in->counters.no_route++;
+        return false;
+    }
+    frame->out_port = sw->routes.ports[route->first];
+    return true;
+}
+
+/* ---- ingress ---------------------------------------------------------------- */
+
+static void forward(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
+                    uint32_t ip, picoseconds now)
+{
+    if (sw->config.plane == PLANE_OUTER) {
+        transit_begin(sw, in, frame, now);
+        return;
+    }
+    bool found = sw->config.framing == FRAMING_INFINIBAND ? route_lid(sw, in, frame)
+                                                          : route_ipv4(sw, in, frame, ip);
+    if (found)
+        wait_latency(in, frame, earliest_enqueue(sw, frame, now), now);
+    else
+        discard(sw, frame, now);
+}
+
+/* A frame that ends at its ingress port never held any of the switch's buffer,
+ * but an InfiniBand port has charged its lane. */
+static void refuse(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
+                   uint64_t *reason, picoseconds now)
+{
+    (*reason)++;
+    if (sw->config.framing == FRAMING_INFINIBAND)
+        port_return_credit(&in->port, frame->klass, frame->length, now);
+    frame_free(sw->pool, frame);
+}
+
+static void receive(struct port *port, struct frame *frame, picoseconds now)
+{
+    struct fabric_switch *sw = of_switch(port);
+    struct switch_port *in = of_port(port);
+    uint32_t ip = 0;
+    if (frame->corrupt && !sw->config.cut_through) {
+        refuse(sw, in, frame, &in->counters.corrupt, now);
+        return;
+    }
+    if (sw->config.framing == FRAMING_ETHERNET) {
+        ip = ipv4_offset(frame->bytes, frame->length);
+        if (!ip) {
+            refuse(sw, in, frame, &in->counters.not_ip, now);
+            return;
+        }
+    }
+    if (take_in(sw, in, frame, now))
+        forward(sw, in, frame, ip, now);
+    else
+        frame_free(sw->pool, frame);
+}
+
+static const struct port_handler handler = {.receive = receive, .pull = pull, .sent = sent};
+
+/* ---- set-up ------------------------------------------------------------------ */
+
+static void port_setup(struct fabric_switch *sw, struct switch_port *own, uint32_t number)
+{
+    port_init(&own->port, sw->clock, sw->pool, &handler, sw, sw->config.framing);
+    timer_init(sw->clock, &own->pipeline_due, pipeline_due);
+    own->port.number = (uint16_t)number;
+    own->port.dscp_class = sw->config.dscp_class;
+}
+
+bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_pool *pool,
+                 struct rng *rng, const struct switch_config *config)
+{
+    *sw = (struct fabric_switch){.config = *config, .clock = clock, .pool = pool, .rng = rng};
+    sw->buffer.shared_size = config->shared_bytes;
+    sw->ports = calloc(config->ports, sizeof *sw->ports);
+    if (!sw->ports || !routes_init(&sw->routes)) {
+        switch_free(sw);
+        return false;
+    }
+    for (uint32_t number = 1; number <= config->ports; number++)
+        port_setup(sw, switch_port(sw, number), number);
+    timer_init(clock, &sw->transit_check, transit_check);
+    return true;
+}
+
+void switch_free(struct fabric_switch *sw)
+{
+    free(sw->ports);
+    routes_free(&sw->routes);
+    sw->ports = NULL;
+}
+
+void switch_start(struct fabric_switch *sw, picoseconds now)
+{
+    for (uint32_t number = 1; number <= sw->config.ports; number++)
+        port_start(&switch_port(sw, number)->port, now);
+}
+
+/* ---- looking in ---------------------------------------------------------------- */
+
+const struct switch_port *port_of_switch(const struct port *port)
+{
+    return port->handler == &handler ? container_of(port, struct switch_port, port) : NULL;
+}
+
+uint64_t switch_port_queued(const struct switch_port *port)
+{
+    uint64_t bytes = 0;
+    for (int klass = 0; klass < CLASSES; klass++)
+        bytes += port->queue[klass].bytes;
+    return bytes;
+}
+
+uint64_t switch_port_held(const struct switch_port *port)
+{
+    uint64_t bytes = 0;
+    for (int klass = 0; klass < CLASSES; klass++)
+        if (port->port.framing == FRAMING_INFINIBAND)
+            bytes += (uint64_t)port->port.credit_given[klass].used_blocks * CREDIT_BLOCK;
+        else
+            bytes += ingress_held(&port->ingress[klass]);
+    return bytes;
+}

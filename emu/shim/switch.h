@@ -1,0 +1,118 @@
+/* A switch: one model for both fabrics.
+ *
+ *   port in ─▶ classify ─▶ charge ingress buffer ─▶ forward ─▶ latency ─▶ egress queue ─▶ arbiter ─▶ port out
+ *                               │                     │                        │
+ *                        PFC or credits        own tables or OVS        tail drop, WRED
+ *
+ * Forwarding has two planes. In its own plane the switch looks the packet up
+ * and rewrites it as a router does. In the outer plane it hands the packet to
+ * whoever decides (Open vSwitch), with a transit tag in the source MAC, and
+ * takes it back by `switch_returned`. The tag tells which packet came back, so
+ * that the time it took is part of the switch's latency and a packet that never
+ * comes back is noticed.
+ *
+ *     transit tag    06 : PP PP : SS SS SS      ingress port, sequence number
+ *
+ * Left out: cell granularity of the buffer, several pools, multicast. */
+#ifndef EMU_SWITCH_H
+#define EMU_SWITCH_H
+
+#include "arbiter.h"
+#include "buffer.h"
+#include "ecmp.h"
+#include "ipv4.h"
+#include "port.h"
+#include "rng.h"
+#include "route.h"
+#include "wred.h"
+
+enum plane { PLANE_OWN, PLANE_OUTER };
+
+enum { TRANSIT_SLOTS = 4096, DSCPS = 64 };
+
+struct switch_config {
+    enum framing framing;
+    enum plane plane;
+    picoseconds latency; /* from last bit in (cut-through: header in) to egress queue */
+    bool cut_through;
+    uint32_t ports;
+    uint64_t shared_bytes;   /* the buffer less all headroom */
+    uint32_t alpha_1024;     /* a lossy egress queue holds at most alpha/1024 of the free pool */
+    struct pfc pfc;
+    struct wred wred[CLASSES];
+    bool marks;              /* false: somebody outside (eBPF) marks */
+    struct arbiter_config arbiter;
+    uint8_t dscp_class[DSCPS];
+    uint64_t ecmp_seed;
+    picoseconds transit_timeout; /* outer plane: then a packet counts as lost */
+};
+
+struct switch_port_counters {
+    uint64_t rx_buf_discard[CLASSES];  /* no room in the ingress buffer */
+    uint64_t tx_queue_discard[CLASSES]; /* lossy: egress queue over its threshold */
+    uint64_t ecn_marked[CLASSES];
+    uint64_t no_route, ttl_expired, not_ip, corrupt;
+    uint64_t transit_lost;      /* handed to the outer plane, never came back */
+    uint64_t transit_overflow;  /* too many packets in transit */
+    uint64_t transit_unknown;   /* came back, but is none of ours */
+    uint64_t queue_peak_bytes;
+};
+
+struct switch_port {
+    struct port port;
+    uint8_t far_mac[6];
+    struct frame_queue queue[CLASSES];
+    struct arbiter arbiter;
+    struct ingress ingress[CLASSES];
+    struct frame_queue pipeline; /* frames that came in here and wait out the latency */
+    struct timer pipeline_due;
+    uint32_t *depth; /* this port's row of the depth board: bytes queued per class */
+    struct switch_port_counters counters;
+};
+
+struct fabric_switch {
+    struct switch_config config;
+    struct clock *clock;
+    struct frame_pool *pool;
+    struct rng *rng;
+    struct buffer buffer;
+    struct routes routes;
+    struct switch_port *ports; /* config.ports of them, numbered from 1 */
+    /* Outer plane. `hand_over` may not keep the frame's bytes. */
+    void (*hand_over)(void *outer, struct switch_port *in, const struct frame *frame,
+                      picoseconds now);
+    void *outer;
+    struct frame *transit[TRANSIT_SLOTS];
+    uint32_t transit_next, transit_oldest; /* sequence numbers */
+    struct timer transit_check;
+};
+
+/* Set-up only. False when there is no memory. */
+bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_pool *pool,
+                 struct rng *rng, const struct switch_config *config);
+void switch_free(struct fabric_switch *sw);
+void switch_start(struct fabric_switch *sw, picoseconds now);
+
+static inline struct switch_port *switch_port(struct fabric_switch *sw, uint32_t number)
+{
+    return &sw->ports[number - 1];
+}
+
+/* How long the outer plane kept a packet, and how much of that the switch's
+ * latency could not hide. */
+struct transit_time {
+    picoseconds kept, late;
+};
+
+/* Outer plane: `length` bytes came out at port `number`. */
+struct transit_time switch_returned(struct fabric_switch *sw, uint32_t number, const uint8_t *bytes,
+                     uint32_t length, picoseconds now);
+
+/* The switch port a port is part of; NULL when it is a NIC's or outside. */
+const struct switch_port *port_of_switch(const struct port *port);
+
+/* Bytes in a port's egress queues, and in the ingress buffer it fills. */
+uint64_t switch_port_queued(const struct switch_port *port);
+uint64_t switch_port_held(const struct switch_port *port);
+
+#endif

@@ -1,0 +1,11 @@
+"""What all models of a spec have in common: frozen, and no key that is not known."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Model(BaseModel):
+    """A mapping in a spec. Its fields are the keys, under their `alias` where they have one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

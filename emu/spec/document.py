@@ -1,0 +1,185 @@
+"""Text -> plain data, and where each key of it was written.
+
+The YAML is composed, not loaded: a tree of nodes with marks, walked once into
+dicts, lists and scalars. That gives a place for every key, finds all duplicate
+keys instead of the first, and no tag can make Python objects.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+
+from emu.spec.finding import Finding, KeyPath, Place, Places
+
+MAX_BYTES = 1_000_000
+MAX_KEYS = 100_000
+"""Aliases can make much of little; more than this is no spec."""
+
+_TAG = "tag:yaml.org,2002:"
+_TYPED = {_TAG + name for name in ("null", "bool", "int", "float")}
+
+
+@dataclass
+class Document:
+    """A spec's text as data: dicts, lists, str, int, float, bool, None."""
+
+    data: Any
+    places: Places
+    findings: list[Finding] = field(default_factory=list)
+
+
+class Unreadable(Exception):
+    """The text is no YAML at all; holds the one finding."""
+
+    def __init__(self, text: str, place: Place) -> None:
+        super().__init__(text)
+        self.finding = Finding((), text, place=place)
+
+
+def read(text: bytes, source: str) -> Document:
+    """Reads a spec's text. `source` is how places call it. Raises Unreadable."""
+    start = Place(1, 1, source)
+    if len(text) > MAX_BYTES:
+        raise Unreadable(f"is longer than {MAX_BYTES} bytes, so it cannot be a spec", start)
+    root = _compose(_decoded(text, source), source)
+    if root is None:
+        raise Unreadable("is empty; a spec needs at least `topology:`", start)
+    document = Document(None, Places(start))
+    try:
+        document.data = _Walk(document, source).value(root, ())
+    except RecursionError:
+        raise Unreadable("is nested too deeply to be a spec", start) from None
+    return document
+
+
+def _decoded(text: bytes, source: str) -> str:
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = text[: error.start].decode("utf-8", "replace")
+        raise Unreadable(
+            f"is not text in UTF-8 (byte 0x{text[error.start]:02x})", _end_of(before, source)
+        ) from None
+
+
+def _end_of(text: str, source: str) -> Place:
+    return Place(text.count("\n") + 1, len(text) - text.rfind("\n"), source)
+
+
+def _compose(text: str, source: str) -> Node | None:
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            root: Node | None = yaml.compose(text)
+            return root
+    except ReaderError as error:
+        place = _end_of(text[: error.position], source)
+        raise Unreadable("is not a text file: it has control characters", place) from None
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Place(mark.line + 1, mark.column + 1, source) if mark else Place(1, 1, source)
+        raise Unreadable(f"is not valid YAML: {_problem(error)}", place) from None
+    except RecursionError:
+        raise Unreadable("is nested too deeply to be a spec", Place(1, 1, source)) from None
+    except (YAMLError, ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
+        # The parser trips over some malformed texts instead of reporting them.
+        raise Unreadable(f"is not valid YAML: {error}", Place(1, 1, source)) from None
+
+
+def _problem(error: MarkedYAMLError) -> str:
+    parts = (error.context, error.problem) if _continues(error) else (error.problem,)
+    problem = " ".join(" ".join(map(str, parts)).split())
+    if "'\\t'" in problem:
+        return "a tab where only spaces may stand"
+    return problem
+
+
+def _continues(error: MarkedYAMLError) -> bool:
+    """Whether the parser began its sentence in `context`."""
+    return error.problem is None or error.problem.startswith("but ")
+
+
+class _Walk:
+    """One walk over a tree of YAML nodes."""
+
+    def __init__(self, document: Document, source: str) -> None:
+        self._document = document
+        self._source = source
+        self._scalars = YAML(typ="safe", pure=True).constructor
+        self._open: set[int] = set()
+        self._keys = 0
+
+    def value(self, node: Node, path: KeyPath) -> Any:
+        """The data of a node; notes where it and all below it were written."""
+        if isinstance(node, ScalarNode):
+            return self._scalar(node, path)
+        if id(node) in self._open:
+            raise Unreadable("an alias stands inside of what it is an alias for", self._place(node))
+        self._open.add(id(node))
+        try:
+            if isinstance(node, SequenceNode):
+                return self._sequence(node, path)
+            assert isinstance(node, MappingNode)
+            return self._mapping(node, path)
+        finally:
+            self._open.remove(id(node))
+
+    def _sequence(self, node: SequenceNode, path: KeyPath) -> list[Any]:
+        items = []
+        for index, item in enumerate(node.value):
+            self._note((*path, index), item)
+            items.append(self.value(item, (*path, index)))
+        return items
+
+    def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Any]:
+        mapping: dict[str, Any] = {}
+        first: dict[str, Node] = {}
+        for key, value in self._pairs(node):
+            name = str(key.value)
+            if name in first:
+                self._duplicate(name, path, key, first[name])
+                continue
+            first[name] = key
+            self._note((*path, name), key)
+            mapping[name] = self.value(value, (*path, name))
+        return mapping
+
+    def _pairs(self, node: MappingNode) -> Iterator[tuple[ScalarNode, Node]]:
+        """Keys and values of a mapping whose keys are plain words."""
+        for key, value in node.value:
+            if not isinstance(key, ScalarNode):
+                raise Unreadable("a key must be a word", self._place(key))
+            yield key, value
+
+    def _duplicate(self, name: str, path: KeyPath, key: Node, first: Node) -> None:
+        text = f"is given twice, first in line {first.start_mark.line + 1}; keep one of them"
+        finding = Finding((*path, name), text, place=self._place(key))
+        self._document.findings.append(finding)
+
+    def _scalar(self, node: ScalarNode, path: KeyPath) -> Any:
+        if node.tag not in _TYPED:
+            return node.value
+        try:
+            return self._scalars.construct_object(node)
+        except (YAMLError, ValueError, LookupError):
+            text = f"{node.value!r:.40} is no {node.tag.removeprefix(_TAG)}"
+            self._document.findings.append(Finding(path, text))
+            return None
+
+    def _note(self, path: KeyPath, node: Node) -> None:
+        self._keys += 1
+        if self._keys > MAX_KEYS:
+            raise Unreadable(f"has more than {MAX_KEYS} keys, so it is no spec", self._place(node))
+        self._document.places.add(path, self._place(node))
+
+    def _place(self, node: Node) -> Place:
+        return Place(node.start_mark.line + 1, node.start_mark.column + 1, self._source)

@@ -1,0 +1,113 @@
+"""A file -> a Spec, or every finding in it at once.
+
+    text ──▶ document ──▶ settings ──▶ Spec ──▶ contradictions ──▶ variants
+              syntax       --set       keys       rules            the same again
+
+A file that breaks in one stage still goes through the later ones, with what was
+understood of it: keys that could not be are left out, and nothing is reported
+that rests on them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from emu.errors import SpecError, UsageError
+from emu.spec import settings as command_line
+from emu.spec.document import MAX_BYTES, Document, Unreadable, read
+from emu.spec.finding import Finding, KeyPath, lines
+from emu.spec.rules import contradictions
+from emu.spec.scenario import Spec, variant
+from emu.spec.understand import understand
+
+
+def load_spec(path: Path, settings: Sequence[str] = ()) -> Spec:
+    """Reads a spec file. `settings` are `KEY=VALUE` each, as after `--set`.
+
+    Raises SpecError with all findings, UsageError when the file cannot be read.
+    """
+    return spec_from_text(_text_of(path), source=str(path), settings=settings)
+
+
+def spec_from_text(text: bytes, *, source: str, settings: Sequence[str] = ()) -> Spec:
+    """The same for text that is already here; `source` is the name it goes by in findings."""
+    try:
+        document = read(text, source)
+    except Unreadable as unreadable:
+        raise SpecError([f"{unreadable.finding.place}: {unreadable}"]) from None
+    if not isinstance(document.data, dict):
+        raise SpecError(lines([_NO_MAPPING], document.places))
+    document.data.setdefault("name", _name_of(source))
+    for setting in settings:
+        command_line.apply(document, setting)
+    return _spec(document)
+
+
+_NO_MAPPING = Finding((), "is not a spec: it must be a mapping of keys (`topology: ...`) to values")
+
+
+def _text_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise UsageError(f"{str(path)!r} is no name of a file ({error})") from None
+
+
+def _name_of(source: str) -> str:
+    stem = Path(source).name.removesuffix(".yml").removesuffix(".yaml").removesuffix(".emu")
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-_")[:64] or "unnamed"
+
+
+def _spec(document: Document) -> Spec:
+    findings = list(document.findings)
+    doubtful = [finding.path for finding in findings if finding.path]
+    own = _findings(document.data, doubtful)
+    findings += own
+    findings += _variant_findings(document.data, doubtful, own)
+    if findings:
+        raise SpecError(lines(findings, document.places))
+    return Spec.model_validate(document.data)
+
+
+def _findings(data: dict[str, Any], doubtful: Iterable[KeyPath]) -> list[Finding]:
+    """What is wrong with a spec's data, its variants apart."""
+    understood = understand(data)
+    doubts = [*doubtful, *(path for finding in understood.findings for path in finding.about)]
+    contradicting = (
+        replace(finding, path=written(finding.path), about=tuple(map(written, finding.about)))
+        for written in [understood.kept.written]
+        for finding in contradictions(understood.spec)
+    )
+    return understood.findings + [f for f in contradicting if not _rests_on(f, doubts)]
+
+
+def _rests_on(finding: Finding, doubts: Iterable[KeyPath]) -> bool:
+    """Whether a finding is about a doubtful key, one inside it or one around it."""
+    return any(
+        path[: len(doubt)] == doubt[: len(path)]
+        for path in (finding.path, *finding.about)
+        for doubt in doubts
+    )
+
+
+def _variant_findings(
+    data: dict[str, Any], doubtful: Sequence[KeyPath], own: Sequence[Finding]
+) -> Iterator[Finding]:
+    """What is wrong with the variants and not with the spec itself, placed in `compare:`."""
+    known = {(finding.path, finding.text) for finding in own}
+    compare = data.get("compare")
+    for name, changes in compare.items() if isinstance(compare, dict) else ():
+        if not isinstance(changes, dict):
+            continue
+        if "compare" in changes:
+            yield Finding(("compare", name, "compare"), "a variant has no variants of its own")
+        for finding in _findings(variant(data, changes), doubtful):
+            if (finding.path, finding.text) not in known:
+                yield replace(finding, path=("compare", name, *finding.path))

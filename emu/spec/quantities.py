@@ -1,0 +1,274 @@
+"""The types of values in a spec: friendly text outside, integers inside, and back again.
+
+    rate: 100Gbit   int, bits/s          size: 96KB        int, bytes
+    delay: 500ns    int, picoseconds     pmax: 20%, 1/256  float, 0..1
+    length: 5m      int, picoseconds     from: h2-h8       tuple of host names
+
+A number without a unit is taken for bytes where a size is meant and refused where
+a rate or a time is, as nobody could say which unit was in mind. What is written
+by `to_json` is read again by the same types, exactly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    Strict,
+    WithJsonSchema,
+    WrapSerializer,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from emu import units
+
+MAX_HOSTS = 1024
+"""More hosts than this in one fabric are refused: addresses, LIDs and patience run out."""
+
+_RATE_LIMITS = (1_000_000, 10_000_000_000_000)
+_RANGE = re.compile(r"([A-Za-z_]+)([0-9]{1,9})-(?:([A-Za-z_]+))?([0-9]{1,9})")
+
+
+def _number(value: object, parse: Callable[[str], int], example: str) -> int:
+    if isinstance(value, str):
+        return parse(value)
+    if value == 0 and type(value) is int:
+        return 0
+    raise ValueError(f"{_shown(value)} has no unit; write it like {example}")
+
+
+def _shown(value: object) -> str:
+    return "an empty value" if value is None else str(value)
+
+
+def _rate(value: object) -> int:
+    bps = _number(value, units.parse_rate, "100Gbit")
+    slowest, fastest = _RATE_LIMITS
+    if not slowest <= bps <= fastest:
+        raise ValueError(
+            f"{value!r} is outside what is emulated, "
+            f"{units.write_rate(slowest)} to {units.write_rate(fastest)}"
+        )
+    return bps
+
+
+def _time(value: object) -> int:
+    return _number(value, units.parse_time, "600ns or 55us")
+
+
+def _length(value: object) -> int:
+    return _number(value, units.parse_length, "5m")
+
+
+def _size(value: object) -> int:
+    if type(value) is int:
+        return value
+    return _number(value, units.parse_size, "96KB")
+
+
+def _fraction(value: object) -> float:
+    """`20%`, `1/256` or `0.2`."""
+    if isinstance(value, float) or type(value) is int:
+        return float(value)
+    match = re.fullmatch(r"([0-9.]+)\s*(%|/\s*[0-9]+)?", value) if isinstance(value, str) else None
+    try:
+        if match is None:
+            raise ValueError
+        number, rest = float(match[1]), match[2] or "/1"
+        return number / (100 if rest == "%" else int(rest[1:]))
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(
+            f"{_shown(value)} is not understood; write it like 20%, 1/256 or 0.2"
+        ) from None
+
+
+def _names(value: object) -> Iterator[str]:
+    """The host names in `h1`, `h2-h8`, `h1, h3-h5` or a list of these."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _names(item)
+    elif isinstance(value, str):
+        for item in value.split(","):
+            yield from _range(item.strip())
+    else:
+        raise ValueError(f"{_shown(value)} names no host; write it like h1, h2-h8 or [h1, h3]")
+
+
+def _range(text: str) -> Iterator[str]:
+    match = _RANGE.fullmatch(text)
+    if match is None or match[3] not in (None, match[1]):
+        yield text
+        return
+    first, last = int(match[2]), int(match[4])
+    if first > last:
+        raise ValueError(f"{text!r} is an empty range: it counts down")
+    if last - first >= MAX_HOSTS:
+        raise ValueError(f"{text!r} is more than {MAX_HOSTS} hosts, the most there can be")
+    yield from (f"{match[1]}{number}" for number in range(first, last + 1))
+
+
+def _hosts(value: object) -> tuple[str, ...]:
+    names = tuple(_names(value))
+    if not any(names):
+        raise ValueError("names no host; write it like h1, h2-h8 or [h1, h3]")
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"names host {name!r} more than once")
+    return names
+
+
+def _one_or_more(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _off(value: object) -> object:
+    """`off` is text in YAML 1.2 and false in YAML 1.1; both mean that there is none of it."""
+    if value == "off" or value is False:
+        return None
+    return {} if value == "on" or value is True else _not_none(value)
+
+
+def _auto(value: object) -> object:
+    return None if value == "auto" else _not_none(value)
+
+
+def _not_none(value: object) -> object:
+    if value is None:
+        raise ValueError("has no value")
+    return value
+
+
+def _key(value: object) -> object:
+    return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
+
+
+def _slowdown(value: Any) -> object:
+    if value == "auto" or (type(value) in (int, float) and 1 <= value <= 1_000_000):
+        return value
+    raise ValueError(f"{_shown(value)} is neither auto nor a number from 1 to 1000000")
+
+
+def named_like(pattern: str, rule: str) -> AfterValidator:
+    """Annotates a name: text that matches `pattern`, which `rule` puts into words."""
+
+    def checked(name: str) -> str:
+        if re.fullmatch(pattern, name) is None:
+            raise ValueError(f"{name!r:.40} cannot be a name here: it takes {rule}")
+        return name
+
+    return AfterValidator(checked)
+
+
+def _text_schema(*examples: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "examples": list(examples)})
+
+
+Integer = Annotated[int, Strict()]
+
+Rate = Annotated[
+    int,
+    BeforeValidator(_rate),
+    PlainSerializer(units.write_rate),
+    _text_schema("100Gbit", "25Gbit", "40Mbit"),
+]
+"""Bits per second, more than 0."""
+
+Time = Annotated[
+    int,
+    BeforeValidator(_time),
+    PlainSerializer(units.write_time),
+    _text_schema("600ns", "55us", "10ms"),
+]
+"""Picoseconds."""
+
+Length = Annotated[
+    int,
+    BeforeValidator(_length),
+    PlainSerializer(units.write_length),
+    _text_schema("5m", "2km"),
+]
+"""A cable's length as its one-way delay in picoseconds."""
+
+Size = Annotated[
+    int,
+    BeforeValidator(_size),
+    Field(ge=0, le=2**40),
+    PlainSerializer(units.write_size),
+    WithJsonSchema({"type": ["string", "integer"], "examples": ["96KB", "64KiB", "2MB", 4096]}),
+]
+"""Bytes."""
+
+Fraction = Annotated[
+    float,
+    BeforeValidator(_fraction),
+    Field(ge=0, le=1),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["20%", "1/256", 0.2]}),
+]
+"""0 to 1."""
+
+Hosts = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_hosts),
+    WithJsonSchema(
+        {
+            "type": ["string", "array"],
+            "items": {"type": "string"},
+            "examples": ["h1", "h2-h8", ["h1", "h3-h5"]],
+        }
+    ),
+]
+"""Host names, ranges expanded."""
+
+PortNames = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_one_or_more),
+    WithJsonSchema(
+        {
+            "type": ["string", "array"],
+            "items": {"type": "string"},
+            "examples": ["all", ["leaf1:h1", "leaf1:spine1"]],
+        }
+    ),
+]
+"""Port names, or `all` alone."""
+
+Priority = Annotated[int, Strict(), Field(ge=0, le=7)]
+
+PriorityKey = Annotated[int, BeforeValidator(_key), Field(ge=0, le=7)]
+"""A priority as the key of a mapping, which is text in JSON."""
+
+Slowdown = Annotated[
+    Literal["auto"] | float,
+    BeforeValidator(_slowdown),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["auto", 1000]}),
+]
+
+
+class _OffSchema:
+    """The schema of a mapping, or of the words instead of it."""
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [handler(core), {"enum": ["off", "on", False, True]}]}
+
+
+OFF = BeforeValidator(_off)
+"""Annotates an optional mapping that can be switched `off`."""
+
+OFF_SCHEMA = _OffSchema()
+
+OFF_WRITTEN = WrapSerializer(lambda value, write: "off" if value is None else write(value))
+
+AUTO = BeforeValidator(_auto)
+"""Annotates an optional value that the emulator works out when it is `auto`."""
+
+AUTO_WRITTEN = WrapSerializer(lambda value, write: "auto" if value is None else write(value))

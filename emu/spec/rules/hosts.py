@@ -1,0 +1,35 @@
+"""What must hold for a host and its NIC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emu.spec.finding import Finding, there_is_no
+from emu.spec.rules.given import for_host
+from emu.spec.scenario import Spec
+from emu.units import write_rate
+
+
+def nodes_exist(spec: Spec) -> Iterator[Finding]:
+    known = list(spec.topology.build().host)
+    for name in spec.hosts.nodes:
+        if name not in known:
+            text = there_is_no("host", name, known)
+            yield Finding(("hosts", "nodes", name), text, about=(("topology",),))
+
+
+def slowest_rate_is_below_the_link_s(spec: Spec) -> Iterator[Finding]:
+    topology = spec.topology.build()
+    for name in topology.host:
+        nic = spec.host(name).nic
+        rate_bps = topology.cable[topology.ports[name][0]].rate_bps
+        if nic.cc == "dcqcn" and nic.dcqcn.min_rate_bps > rate_bps:
+            yield Finding(
+                for_host(spec, name, "nic", "dcqcn", "min_rate"),
+                f"{write_rate(nic.dcqcn.min_rate_bps)} is more than hosts' links of "
+                f"{write_rate(rate_bps)} carry, so no flow could be slowed; lower min_rate",
+                about=(("topology",),),
+            )
+
+
+RULES = (nodes_exist, slowest_rate_is_below_the_link_s)

@@ -1,0 +1,35 @@
+"""What must hold between the fabric and who forwards and marks in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emu.spec.finding import Finding
+from emu.spec.rules.given import for_switch
+from emu.spec.scenario import Spec
+
+
+def infiniband_is_not_forwarded_by_ovs(spec: Spec) -> Iterator[Finding]:
+    if spec.fabric == "ib" and spec.plane == "ovs":
+        yield Finding(
+            ("plane",),
+            "Open vSwitch cannot forward InfiniBand packets; use plane: auto, or fabric: roce",
+            about=(("fabric",),),
+        )
+
+
+def ebpf_has_ports_to_mark_on(spec: Spec) -> Iterator[Finding]:
+    if spec.fabric != "roce" or spec.plane != "shim":
+        return
+    for name in spec.topology.build().switch:
+        ecn = spec.switch(name).ecn
+        if ecn is not None and ecn.marker == "ebpf":
+            yield Finding(
+                for_switch(spec, name, "ecn", "marker"),
+                "eBPF marks on Open vSwitch's ports, which plane: shim does without; "
+                "use marker: auto, or plane: ovs",
+                about=(("plane",),),
+            )
+
+
+RULES = (infiniband_is_not_forwarded_by_ovs, ebpf_has_ports_to_mark_on)

@@ -1,0 +1,136 @@
+"""What must hold for a switch when all that is said about it is merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emu.spec.finding import Finding, KeyPath, there_is_no
+from emu.spec.rules.given import for_switch
+from emu.spec.scenario import Spec
+from emu.spec.switch import SwitchSpec
+from emu.units import write_size
+
+_TOPOLOGY: KeyPath = ("topology",)
+
+_HEADERS = 80
+"""At most this many bytes come with a payload: Ethernet to RETH, ICRC and FCS."""
+
+
+def _switches(spec: Spec) -> Iterator[tuple[str, SwitchSpec]]:
+    for name in spec.topology.build().switch:
+        yield name, spec.switch(name)
+
+
+def roles_and_nodes_exist(spec: Spec) -> Iterator[Finding]:
+    topology = spec.topology.build()
+    roles = sorted({switch.role for switch in topology.switches})
+    for section, what, named, known in (
+        ("roles", "role", spec.switches.roles, roles),
+        ("nodes", "switch", spec.switches.nodes, list(topology.switch)),
+    ):
+        for name in named:
+            if name not in known:
+                path = ("switches", section, name)
+                yield Finding(path, there_is_no(what, name, known), about=(_TOPOLOGY,))
+
+
+def xon_is_not_above_xoff(spec: Spec) -> Iterator[Finding]:
+    for name, switch in _switches(spec):
+        pfc = switch.pfc
+        if pfc is not None and pfc.xon_bytes > pfc.xoff_bytes:
+            yield Finding(
+                for_switch(spec, name, "pfc", "xon"),
+                f"xon ({write_size(pfc.xon_bytes)}) is above xoff ({write_size(pfc.xoff_bytes)}): "
+                "the sender would be let go before it was stopped; lower xon or raise xoff",
+                about=(for_switch(spec, name, "pfc", "xoff"),),
+            )
+
+
+def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Finding]:
+    """Every port may fill xoff and headroom of every lossless priority at the same time."""
+    topology = spec.topology.build()
+    for name, switch in _switches(spec):
+        pfc = switch.pfc
+        if pfc is None:
+            continue
+        ports, priorities = len(topology.ports[name]), len(set(pfc.priorities))
+        headroom = pfc.headroom_bytes or 0
+        needed = ports * priorities * (pfc.xoff_bytes + headroom)
+        if needed > switch.buffer_bytes:
+            yield Finding(
+                for_switch(spec, name, "pfc", "headroom" if headroom else "xoff"),
+                f"{ports} ports x {priorities} priorities x (xoff {write_size(pfc.xoff_bytes)} + "
+                f"headroom {write_size(headroom)}) is {write_size(needed)}, more than the buffer "
+                f"of {write_size(switch.buffer_bytes)}, so lossless packets could be dropped; "
+                "lower xoff or headroom, or raise buffer",
+                about=(
+                    for_switch(spec, name, "pfc", "xoff"),
+                    for_switch(spec, name, "pfc", "priorities"),
+                    for_switch(spec, name, "buffer"),
+                    _TOPOLOGY,
+                ),
+            )
+
+
+def kmin_is_not_above_kmax(spec: Spec) -> Iterator[Finding]:
+    for name, switch in _switches(spec):
+        ecn = switch.ecn
+        if ecn is not None and ecn.kmin_bytes > ecn.kmax_bytes:
+            yield Finding(
+                for_switch(spec, name, "ecn", "kmin"),
+                f"kmin ({write_size(ecn.kmin_bytes)}) is above kmax "
+                f"({write_size(ecn.kmax_bytes)}): marking would end before it began; "
+                "lower kmin or raise kmax",
+                about=(for_switch(spec, name, "ecn", "kmax"),),
+            )
+
+
+def kmin_can_be_reached(spec: Spec) -> Iterator[Finding]:
+    for name, switch in _switches(spec):
+        ecn = switch.ecn
+        if ecn is not None and ecn.kmin_bytes >= switch.buffer_bytes:
+            yield Finding(
+                for_switch(spec, name, "ecn", "kmin"),
+                f"no queue gets as deep as kmin ({write_size(ecn.kmin_bytes)}) in a buffer of "
+                f"{write_size(switch.buffer_bytes)}; lower kmin, or raise buffer",
+                about=(for_switch(spec, name, "buffer"),),
+            )
+
+
+def buffers_hold_a_packet(spec: Spec) -> Iterator[Finding]:
+    mtu = max(spec.host(name).nic.mtu for name in spec.topology.build().host)
+    for name, switch in _switches(spec):
+        for size, keys in (
+            (switch.buffer_bytes, ("buffer",)),
+            (switch.credits.buffer_bytes, ("credits", "buffer")),
+        ):
+            if size < mtu + _HEADERS:
+                yield Finding(
+                    for_switch(spec, name, *keys),
+                    f"{write_size(size)} cannot hold one packet of mtu {mtu} and its headers; "
+                    "raise it, or lower hosts.nic.mtu",
+                    about=(("hosts",),),
+                )
+
+
+def strict_priorities_have_no_weight(spec: Spec) -> Iterator[Finding]:
+    for name, switch in _switches(spec):
+        scheduling = switch.scheduling
+        for priority in sorted(scheduling.weights.keys() & set(scheduling.strict)):
+            yield Finding(
+                for_switch(spec, name, "scheduling", "weights", str(priority)),
+                f"priority {priority} is strict, so its weight is never asked for; "
+                "take it out of weights or out of strict",
+                about=(for_switch(spec, name, "scheduling", "strict"),),
+            )
+
+
+RULES = (
+    roles_and_nodes_exist,
+    xon_is_not_above_xoff,
+    lossless_priorities_fit_into_the_buffer,
+    kmin_is_not_above_kmax,
+    kmin_can_be_reached,
+    buffers_hold_a_packet,
+    strict_priorities_have_no_weight,
+)

@@ -1,0 +1,77 @@
+"""What must hold for the fabric's graph before it can be built."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import networkx as nx
+
+from emu.spec.finding import Finding, KeyPath, there_is_no
+from emu.spec.quantities import MAX_HOSTS
+from emu.spec.scenario import Spec
+from emu.spec.topology import Graph
+
+_TOPOLOGY: KeyPath = ("topology",)
+_HOSTS: KeyPath = ("topology", "hosts")
+_SWITCHES: KeyPath = ("topology", "switches")
+_LINKS: KeyPath = ("topology", "links")
+
+
+def hosts_are_not_too_many(spec: Spec) -> Iterator[Finding]:
+    if spec.topology.host_count > MAX_HOSTS:
+        yield Finding(
+            _TOPOLOGY,
+            f"makes {spec.topology.host_count} hosts; {MAX_HOSTS} is the most there can be",
+        )
+
+
+def free_graphs_are_sound(spec: Spec) -> Iterator[Finding]:
+    if isinstance(spec.topology, Graph):
+        yield from _names_are_unique(spec.topology)
+        yield from _cables_join_two_nodes(spec.topology)
+        yield from _hosts_have_one_cable(spec.topology)
+        yield from _all_is_connected(spec.topology)
+
+
+def _names_are_unique(graph: Graph) -> Iterator[Finding]:
+    count = Counter((*graph.hosts, *graph.switches))
+    for path, names in ((_HOSTS, graph.hosts), (_SWITCHES, graph.switches)):
+        for index, name in enumerate(names):
+            if count[name] > 1:
+                text = f"{name!r} names {count[name]} nodes; give each a name of its own"
+                yield Finding((*path, index), text)
+
+
+def _cables_join_two_nodes(graph: Graph) -> Iterator[Finding]:
+    known = list(dict.fromkeys((*graph.hosts, *graph.switches)))
+    for index, link in enumerate(graph.links):
+        path = (*_LINKS, index, "between")
+        for name in link.between:
+            if name not in known:
+                yield Finding(path, there_is_no("node", name, known), (_HOSTS, _SWITCHES))
+        if link.between[0] == link.between[1]:
+            yield Finding(path, f"joins {link.between[0]} to itself; a cable needs two nodes")
+        elif set(graph.hosts).issuperset(link.between):
+            text = "joins two hosts, and hosts never forward; put a switch between them"
+            yield Finding(path, text, (_HOSTS,))
+
+
+def _hosts_have_one_cable(graph: Graph) -> Iterator[Finding]:
+    cables = Counter(name for link in graph.links for name in link.between)
+    for index, name in enumerate(graph.hosts):
+        if cables[name] != 1:
+            text = f"{name} has {cables[name]} cables; a host has exactly one"
+            yield Finding((*_HOSTS, index), text, (_LINKS,))
+
+
+def _all_is_connected(graph: Graph) -> Iterator[Finding]:
+    cables = nx.Graph(link.between for link in graph.links)
+    cables.add_nodes_from((*graph.hosts, *graph.switches))
+    parts = [min(part) for part in nx.connected_components(cables)]
+    if len(parts) > 1:
+        text = f"no path leads from {parts[0]} to {parts[1]}; add a cable between their parts"
+        yield Finding(_LINKS, text, (_TOPOLOGY,))
+
+
+RULES = (hosts_are_not_too_many, free_graphs_are_sound)

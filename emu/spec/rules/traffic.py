@@ -1,0 +1,94 @@
+"""What must hold for the workload: who sends to whom, how much, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emu.spec.finding import Finding, KeyPath, there_is_no
+from emu.spec.scenario import Spec
+from emu.units import format_size, write_time
+
+MAX_MESSAGES = 200_000
+MAX_BYTES = 16_000_000_000
+"""In one run, as all messages are kept in memory to be compared."""
+
+
+def names_are_unique(spec: Spec) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for index, entry in enumerate(spec.traffic):
+        if first.setdefault(entry.name, index) != index:
+            yield Finding(
+                ("traffic", index, "name"),
+                f"another entry is called {entry.name!r} too; rename one, or their results "
+                "could not be told apart",
+                about=(("traffic", first[entry.name], "name"),),
+            )
+
+
+def hosts_exist(spec: Spec) -> Iterator[Finding]:
+    known = list(spec.topology.build().host)
+    for index, entry in enumerate(spec.traffic):
+        for key, names in (("from", entry.sources), ("to", entry.to)):
+            for name in names:
+                if name not in known:
+                    text = there_is_no("host", name, known)
+                    yield Finding(("traffic", index, key), text, about=(("topology",),))
+
+
+def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Finding]:
+    for index, entry in enumerate(spec.traffic):
+        path: KeyPath = ("traffic", index, "to")
+        about: tuple[KeyPath, ...] = (("traffic", index, "from"), ("traffic", index, "pattern"))
+        if entry.pattern == "incast" and len(entry.to) > 1:
+            text = f"an incast has one receiver, not {len(entry.to)}; use pattern: pair"
+            yield Finding(path, text, about)
+        elif entry.pattern == "pair" and len(entry.to) != len(entry.sources):
+            yield Finding(
+                path,
+                f"{len(entry.sources)} in from and {len(entry.to)} in to make no pairs; "
+                "name as many receivers as senders",
+                about,
+            )
+
+
+def nobody_sends_to_itself(spec: Spec) -> Iterator[Finding]:
+    for index, entry in enumerate(spec.traffic):
+        for source, destination in entry.pairs:
+            if source == destination:
+                yield Finding(
+                    ("traffic", index, "from"),
+                    f"{source} would send to itself; take it out of from or out of to",
+                    about=(("traffic", index, "to"), ("traffic", index, "pattern")),
+                )
+
+
+def the_run_fits_into_memory(spec: Spec) -> Iterator[Finding]:
+    messages = sum(len(entry.sources) * entry.count for entry in spec.traffic)
+    size = sum(len(entry.sources) * entry.count * entry.size_bytes for entry in spec.traffic)
+    if messages > MAX_MESSAGES:
+        text = f"makes {messages} messages; {MAX_MESSAGES} is the most in one run"
+        yield Finding(("traffic",), text)
+    if size > MAX_BYTES:
+        text = f"sends {format_size(size)}; {format_size(MAX_BYTES)} is the most in one run"
+        yield Finding(("traffic",), text)
+
+
+def messages_start_before_the_end(spec: Spec) -> Iterator[Finding]:
+    for index, entry in enumerate(spec.traffic):
+        if entry.start_ps >= spec.time_limit_ps:
+            yield Finding(
+                ("traffic", index, "start"),
+                f"the run is over by then (time_limit is {write_time(spec.time_limit_ps)}); "
+                "start earlier, or raise time_limit",
+                about=(("time_limit",),),
+            )
+
+
+RULES = (
+    names_are_unique,
+    hosts_exist,
+    senders_and_receivers_suit_the_pattern,
+    nobody_sends_to_itself,
+    the_run_fits_into_memory,
+    messages_start_before_the_end,
+)

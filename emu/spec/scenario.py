@@ -1,0 +1,114 @@
+"""A whole spec: fabric, hosts, workload, and what to look at and to check."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from emu.spec.base import Model
+from emu.spec.check import Check
+from emu.spec.host import HostDefaults, HostSpec
+from emu.spec.merge import inherit, overlay
+from emu.spec.quantities import Integer, PortNames, Slowdown, Time, named_like
+from emu.spec.switch import SwitchDefaults, SwitchSpec
+from emu.spec.topology import TopologySpec
+from emu.spec.workload import TrafficEntry
+from traffic.graph import OperationGraph, together
+
+SpecName = Annotated[
+    str, named_like("[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", "up to 64 letters, digits, -, _ and .")
+]
+"""Files and folders of a run are called by it."""
+
+Changes = Annotated[
+    dict[str, Any],
+    BeforeValidator(lambda value: {} if value is None else value),
+    WithJsonSchema({"type": ["object", "null"]}),
+]
+"""What a variant has different; nothing at all is also an answer."""
+
+
+class Spec(Model):
+    """A scenario: one fabric with its workload, reproducible from its text and seed."""
+
+    name: SpecName = Field(description="Name of the scenario; the file's own name unless given.")
+    fabric: Literal["roce", "ib"] = Field(
+        default="roce", description="roce: RoCEv2 over Ethernet. ib: InfiniBand."
+    )
+    plane: Literal["auto", "ovs", "shim"] = Field(
+        default="auto",
+        description="Who forwards: Open vSwitch or the emulator's own switches (always on "
+        "InfiniBand). auto takes ovs for roce and shim for ib.",
+    )
+    seed: Integer = Field(
+        default=1, ge=0, lt=2**63, description="Seed of everything random; same seed, same choices."
+    )
+    slowdown: Slowdown = Field(
+        default="auto",
+        description="How many times slower than real the fabric runs; auto takes the least that "
+        "this machine can honour.",
+    )
+    time_limit_ps: Time = Field(
+        default=100_000_000_000,
+        alias="time_limit",
+        gt=0,
+        description="Emulated time after which a run ends, finished or not.",
+    )
+    topology: TopologySpec = Field(description="Hosts, switches and cables.")
+    switches: SwitchDefaults = Field(default=SwitchDefaults(), description="What the switches do.")
+    hosts: HostDefaults = Field(default=HostDefaults(), description="What the hosts' NICs do.")
+    traffic: tuple[TrafficEntry, ...] = Field(default=(), description="Who sends how much to whom.")
+    capture: PortNames = Field(
+        default=(),
+        description="Ports whose link is captured, e.g. leaf1:h1 (leaf1's port to h1), or all.",
+    )
+    verify: tuple[Check, ...] = Field(default=(), description="What must hold after a run.")
+    compare: dict[SpecName, Changes] = Field(
+        default={},
+        description="Variants for `emu compare`: a name and the keys that differ. A variant "
+        "has only the checks it brings itself.",
+    )
+
+    def switch(self, name: str) -> SwitchSpec:
+        """A switch as it is in the end: all switches, its role, itself. KeyError if unknown."""
+        role = self.topology.build().switch[name].role
+        layers = (self.switches, self.switches.roles.get(role), self.switches.nodes.get(name))
+        return reduce(inherit, (layer for layer in layers if layer is not None), SwitchSpec())
+
+    def host(self, name: str) -> HostSpec:
+        """A host as it is in the end: all hosts, itself."""
+        layers = (self.hosts, self.hosts.nodes.get(name))
+        return reduce(inherit, (layer for layer in layers if layer is not None), HostSpec())
+
+    def workload(self) -> OperationGraph:
+        """All traffic entries side by side."""
+        return together(entry.graph() for entry in self.traffic)
+
+    def variants(self) -> dict[str, Spec]:
+        """The specs that `compare:` names, in its order."""
+        base = self.to_mapping()
+        return {
+            name: Spec.model_validate(variant(base, changes))
+            for name, changes in self.compare.items()
+        }
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The keys that were given, as they would be written in a file."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+    def to_json(self) -> str:
+        """A spec again, with settings and variants applied; `spec_from_json` reads it back."""
+        return self.model_dump_json(by_alias=True, exclude_unset=True)
+
+
+def variant(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A variant's mapping. The base's checks speak about the base, so they stay behind."""
+    shared = {key: value for key, value in base.items() if key not in ("compare", "verify")}
+    return overlay(shared, changes)
+
+
+def spec_from_json(text: str) -> Spec:
+    """What `Spec.to_json` wrote."""
+    return Spec.model_validate_json(text)

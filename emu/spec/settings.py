@@ -1,0 +1,81 @@
+"""Settings from the command line: `--set switches.ecn.kmin=50KB` changes one key of a spec.
+
+The value is YAML. An entry of a list is meant by its number, counted from 0, or
+by its name: `traffic.0.size` or `traffic.incast.size`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emu.spec.document import Document, Unreadable, read
+from emu.spec.finding import KeyPath, Place, did_you_mean
+
+
+def apply(document: Document, setting: str) -> None:
+    """Changes the document; what is wrong with the setting becomes a finding of it."""
+    key, equals, text = setting.partition("=")
+    place = Place(0, 0, f"--set {key}")
+    try:
+        if not equals or not all(key.split(".")):
+            raise Unreadable("is no setting; write it like --set switches.ecn.kmin=50KB", place)
+        path = _put(document, key.split("."), _value(text, place), place)
+    except Unreadable as error:
+        document.findings.append(error.finding)
+    else:
+        document.places.replace(path, place)
+
+
+def _value(text: str, place: Place) -> Any:
+    if not text.strip():
+        raise Unreadable("has no value", place)
+    try:
+        given = read(text.encode(errors="surrogateescape"), place.source)
+    except Unreadable as error:
+        raise Unreadable(f"its value {error}", place) from None
+    for finding in given.findings:
+        raise Unreadable(f"its value: {finding.text}", place)
+    return given.data
+
+
+def _put(document: Document, keys: list[str], value: Any, place: Place) -> KeyPath:
+    """Puts a value at a key, making the mappings above it where there are none.
+
+    Returns the path of all that is new.
+    """
+    inside: Any = document.data
+    path: KeyPath = ()
+    for key in keys[:-1]:
+        step = _step(inside, key, place)
+        path = (*path, step)
+        if not isinstance(_get(inside, step), dict | list):
+            inside[step] = _nested(keys[len(path) :], value)
+            return path
+        inside = inside[step]
+    step = _step(inside, keys[-1], place)
+    inside[step] = value
+    return (*path, step)
+
+
+def _nested(keys: list[str], value: Any) -> Any:
+    for key in reversed(keys):
+        value = {key: value}
+    return value
+
+
+def _get(inside: Any, step: str | int) -> Any:
+    return inside.get(step) if isinstance(inside, dict) else inside[step]
+
+
+def _step(inside: dict[str, Any] | list[Any], key: str, place: Place) -> str | int:
+    """The key itself, or the number of the list's entry that it means."""
+    if isinstance(inside, dict):
+        return key
+    if key.isascii() and key.isdigit() and len(key) < 9 and int(key) < len(inside):
+        return int(key)
+    names = [entry.get("name") for entry in inside if isinstance(entry, dict)]
+    known = [name for name in names if isinstance(name, str)]
+    for index, entry in enumerate(inside):
+        if isinstance(entry, dict) and entry.get("name") == key:
+            return index
+    raise Unreadable(f"there is no entry {key!r}{did_you_mean(key, known)}", place)

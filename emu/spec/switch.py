@@ -1,0 +1,165 @@
+"""The `switches:` section: what a switch does with packets.
+
+Every key has a default, because the same model also holds the few keys that a
+role or a single switch has different (see `merge`). For the same reason keys
+that contradict each other are not found here but in `rules`, when all is merged.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from emu.spec.base import Model
+from emu.spec.quantities import (
+    AUTO,
+    AUTO_WRITTEN,
+    OFF,
+    OFF_SCHEMA,
+    OFF_WRITTEN,
+    Fraction,
+    Integer,
+    Priority,
+    PriorityKey,
+    Size,
+    Time,
+)
+
+OPERATIONAL_VLS = (1, 2, 4, 8)
+"""InfiniBand's PortInfo.OperationalVLs can say these (and 15, which no workload here needs)."""
+
+CREDIT_BLOCK = 64
+CREDIT_LIMIT = 2048 * CREDIT_BLOCK
+"""A receiver never advertises more than 2048 blocks of 64 bytes (IBTA vol 1, 7.9.4)."""
+
+
+class Pfc(Model):
+    """Priority flow control: a pause frame stops one priority of the sender (802.1Qbb)."""
+
+    priorities: tuple[Priority, ...] = Field(
+        default=(3,), min_length=1, description="Lossless priorities, e.g. [3]."
+    )
+    xoff_bytes: Size = Field(
+        default=96_000,
+        alias="xoff",
+        gt=0,
+        description="Bytes from one port and priority in the buffer at which the sender is paused.",
+    )
+    xon_bytes: Size = Field(
+        default=64_000, alias="xon", description="Bytes at which it may go on; below xoff."
+    )
+    headroom_bytes: Annotated[Size | None, AUTO, AUTO_WRITTEN] = Field(
+        default=None,
+        alias="headroom",
+        description="Buffer kept per port and priority for what arrives after the pause was sent; "
+        "auto works it out from rate, cable and MTU.",
+    )
+
+
+class Ecn(Model):
+    """WRED marking on the depth of the egress queue that a packet joins."""
+
+    kmin_bytes: Size = Field(
+        default=100_000, alias="kmin", description="Depth up to which nothing is marked."
+    )
+    kmax_bytes: Size = Field(
+        default=400_000, alias="kmax", description="Depth from which every packet is marked."
+    )
+    pmax: Fraction = Field(
+        default=0.2,
+        description="Probability of a mark just below kmax; 0 at kmin, a line in between.",
+    )
+    marker: Literal["auto", "ebpf", "shim"] = Field(
+        default="auto",
+        description="Who marks: a tc eBPF program on the switch ports, or the emulator's own "
+        "switches. auto takes eBPF where it may be loaded.",
+    )
+
+
+def _operational(vls: int) -> int:
+    if vls not in OPERATIONAL_VLS:
+        raise ValueError(f"a port cannot run {vls} data VLs; choose one of 1, 2, 4, 8")
+    return vls
+
+
+class Credits(Model):
+    """InfiniBand's flow control: credits per virtual lane. RoCE fabrics do without."""
+
+    vls: Annotated[Integer, AfterValidator(_operational)] = Field(
+        default=1, description="Data virtual lanes in operation: 1, 2, 4 or 8."
+    )
+    buffer_bytes: Size = Field(
+        default=65_536,
+        alias="buffer",
+        ge=CREDIT_BLOCK,
+        le=CREDIT_LIMIT,
+        description="Receive buffer of each virtual lane at each port; 128KiB is the most that "
+        "credits can tell.",
+    )
+
+
+class Scheduling(Model):
+    """Which priority an egress port serves next."""
+
+    strict: tuple[Priority, ...] = Field(
+        default=(6,),
+        description="Priorities served before all others, highest first (CNPs ride on 6).",
+    )
+    weights: dict[PriorityKey, Annotated[Integer, Field(ge=1, le=100)]] = Field(
+        default={},
+        description="Shares of the other priorities, e.g. {3: 50, 0: 50}; 1 unless told.",
+    )
+
+
+class SwitchSpec(Model):
+    """One switch."""
+
+    latency_ps: Time = Field(
+        default=600_000,
+        alias="latency",
+        description="Time through the switch when nothing is queued.",
+    )
+    switching: Literal["store-and-forward", "cut-through"] = Field(
+        default="store-and-forward",
+        description="Whether a packet is sent on when all of it is there, or when its header is.",
+    )
+    buffer_bytes: Size = Field(
+        default=2_000_000,
+        alias="buffer",
+        gt=0,
+        description="Packet buffer of the switch, shared by its ports.",
+    )
+    alpha: float = Field(
+        default=1.0,
+        gt=0,
+        le=256,
+        strict=True,
+        description="A lossy queue may grow to alpha times the free shared buffer.",
+    )
+    pfc: Annotated[Pfc | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
+        default=None,
+        description="Priority flow control; off unless given. `on` takes the defaults.",
+    )
+    ecn: Annotated[Ecn | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
+        default=None, description="ECN marking; off unless given. `on` takes the defaults."
+    )
+    credits: Credits = Field(
+        default=Credits(),
+        description="Credits of an InfiniBand switch; unused where fabric is roce.",
+    )
+    scheduling: Scheduling = Field(
+        default=Scheduling(), description="Order in which an egress port serves its priorities."
+    )
+
+
+class SwitchDefaults(SwitchSpec):
+    """All switches, with what is different for a role or for a single one."""
+
+    roles: dict[str, SwitchSpec] = Field(
+        default={},
+        description="By role, e.g. {spine: {buffer: 4MB}}: what differs from the keys beside.",
+    )
+    nodes: dict[str, SwitchSpec] = Field(
+        default={}, description="By name, e.g. {leaf1: {pfc: off}}: what differs from its role."
+    )

@@ -1,0 +1,174 @@
+"""The `topology:` section: a kind of fabric and its size, turned into a graph of cables.
+
+`kind` decides which other keys there are, so that a mistake is told against the
+kind that was meant.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from emu.spec.base import Model
+from emu.spec.quantities import Integer, Length, Rate, Time, named_like
+from topologies.dumbbell import dumbbell
+from topologies.graph import Builder, Topology
+from topologies.leaf_spine import leaf_spine
+
+NodeName = Annotated[
+    str, named_like("[A-Za-z][A-Za-z0-9_]{0,8}", "a letter and up to 8 letters, digits or _")
+]
+"""Interfaces are called `<name>-ethN`, and Linux allows them 15 characters."""
+
+
+class Link(Model):
+    """A cable. Rate and delay hold for each direction."""
+
+    rate_bps: Rate = Field(
+        default=100_000_000_000,
+        alias="rate",
+        description="Rate of the link, each way, e.g. 100Gbit.",
+    )
+    length_ps: Length | None = Field(
+        default=None,
+        alias="length",
+        description="Length of the cable, e.g. 5m; light needs 5 ns a metre.",
+    )
+    given_delay_ps: Time | None = Field(
+        default=None,
+        alias="delay",
+        description="One-way delay of the cable, e.g. 500ns; instead of length.",
+    )
+
+    @property
+    def delay_ps(self) -> int:
+        """One-way delay, however it was given; a cable of 5 m unless told."""
+        if self.given_delay_ps is not None:
+            return self.given_delay_ps
+        return 25_000 if self.length_ps is None else self.length_ps
+
+    @model_validator(mode="after")
+    def _length_or_delay(self) -> Self:
+        if self.length_ps is not None and self.given_delay_ps is not None:
+            raise ValueError("length and delay say the same thing twice; keep one of them")
+        return self
+
+
+class Links(Model):
+    """The two sorts of cable in a fabric with switches in tiers."""
+
+    host: Link = Field(default=Link(), description="Cables between a host and its switch.")
+    fabric: Link = Field(default=Link(), description="Cables between switches.")
+
+
+class LeafSpine(Model):
+    """Two tiers: every leaf has one cable to every spine, every host one to its leaf."""
+
+    kind: Literal["leaf-spine"] = Field(description="Kind of topology.")
+    spines: Integer = Field(
+        ge=1, le=64, description="Number of spine switches: spine1, spine2, ..."
+    )
+    leaves: Integer = Field(ge=1, le=64, description="Number of leaf switches: leaf1, leaf2, ...")
+    hosts_per_leaf: Integer = Field(
+        ge=1, le=128, description="Hosts on each leaf: h1, h2, ... on leaf1, then on leaf2, ..."
+    )
+    links: Links = Field(default=Links(), description="Rate and delay of the cables.")
+
+    @property
+    def host_count(self) -> int:
+        return self.leaves * self.hosts_per_leaf
+
+    def build(self) -> Topology:
+        return _built(self)
+
+    def lay_out(self) -> Topology:
+        return leaf_spine(
+            self.spines,
+            self.leaves,
+            self.hosts_per_leaf,
+            host_rate_bps=self.links.host.rate_bps,
+            host_delay_ps=self.links.host.delay_ps,
+            fabric_rate_bps=self.links.fabric.rate_bps,
+            fabric_delay_ps=self.links.fabric.delay_ps,
+        )
+
+
+class Dumbbell(Model):
+    """Two switches, `left` and `right`, one cable between them, hosts on both sides."""
+
+    kind: Literal["dumbbell"] = Field(description="Kind of topology.")
+    hosts_per_side: Integer = Field(
+        ge=1, le=128, description="Hosts on each switch: h1, h2, ... left, then the same right."
+    )
+    links: Links = Field(default=Links(), description="Rate and delay of the cables.")
+
+    @property
+    def host_count(self) -> int:
+        return 2 * self.hosts_per_side
+
+    def build(self) -> Topology:
+        return _built(self)
+
+    def lay_out(self) -> Topology:
+        return dumbbell(
+            self.hosts_per_side,
+            host_rate_bps=self.links.host.rate_bps,
+            host_delay_ps=self.links.host.delay_ps,
+            fabric_rate_bps=self.links.fabric.rate_bps,
+            fabric_delay_ps=self.links.fabric.delay_ps,
+        )
+
+
+class GraphLink(Link):
+    """A cable of a free graph: the two nodes it joins, and what any cable has."""
+
+    between: tuple[NodeName, NodeName] = Field(
+        description="The two nodes that the cable joins, e.g. [leaf1, h1]."
+    )
+
+
+class Graph(Model):
+    """Any fabric: its hosts, its switches and every cable, named one by one.
+
+    Ports are numbered in the order in which a node's cables are listed.
+    """
+
+    kind: Literal["graph"] = Field(description="Kind of topology.")
+    hosts: tuple[NodeName, ...] = Field(
+        min_length=1, description="Names of the hosts; each has exactly one cable."
+    )
+    switches: tuple[NodeName, ...] = Field(
+        min_length=1,
+        description="Names of the switches. A switch's role is its name without digits at the "
+        "end: leaf1 and leaf2 are both a leaf.",
+    )
+    links: tuple[GraphLink, ...] = Field(min_length=1, description="The cables.")
+
+    @property
+    def host_count(self) -> int:
+        return len(self.hosts)
+
+    def build(self) -> Topology:
+        return _built(self)
+
+    def lay_out(self) -> Topology:
+        builder = Builder()
+        for name in self.switches:
+            builder.add_switch(name, role=name.rstrip("0123456789"))
+        for name in self.hosts:
+            builder.add_host(name)
+        for link in self.links:
+            a, b = link.between
+            builder.add_cable(a, b, rate_bps=link.rate_bps, delay_ps=link.delay_ps)
+        return builder.topology()
+
+
+TopologySpec = Annotated[LeafSpine | Dumbbell | Graph, Field(discriminator="kind")]
+
+
+@lru_cache(maxsize=32)
+def _built(topology: LeafSpine | Dumbbell | Graph) -> Topology:
+    """Everybody asks a spec for its graph, so each is built once."""
+    return topology.lay_out()

@@ -1,0 +1,76 @@
+"""A topology in the language of ibsim's net files (and of ibnetdiscover).
+
+    switchguid=0x100001
+    Switch 4 "leaf1"                the next GUID; a switch, its number of ports, its name
+    [1] "h1"[1] s=7 e=2             port 1 leads to port 1 of h1, at 4 x 25.78 Gb/s (EDR)
+
+A blank line ends a node. A cable is listed at both its ends. GUIDs are written
+out, so that a node is recognised in what OpenSM says about it:
+
+    switch N    0x100000 + N               its port 0, where management ends, has the same
+    host N      0x200000 + 2 N             its port: one more
+"""
+
+from __future__ import annotations
+
+from topologies.graph import Host, Port, Switch, Topology
+
+_GBIT = 10**9
+_SPEEDS = (
+    (200 * _GBIT, "s=7 e=4"),  # HDR, the fastest that ibsim knows
+    (100 * _GBIT, "s=7 e=2"),  # EDR
+    (56 * _GBIT, "s=7 e=1"),  # FDR
+    (40 * _GBIT, "s=4"),  # QDR
+    (20 * _GBIT, "s=2"),  # DDR
+    (0, "s=1"),  # SDR
+)
+"""Nominal rate of a 4x link in bits/s -> LinkSpeedEnabled, LinkSpeedExtEnabled."""
+
+
+def switch_guid(switch: Switch) -> int:
+    return 0x100000 + switch.index
+
+
+def host_guid(host: Host) -> int:
+    """The GUID of the host's NIC."""
+    return 0x200000 + 2 * host.index
+
+
+def host_port_guid(host: Host) -> int:
+    """The GUID of that NIC's port, which is the one that gets a LID."""
+    return host_guid(host) + 1
+
+
+def net_file(topology: Topology) -> str:
+    """The whole fabric, switches first, in order of their indices."""
+    nodes = [_switch(topology, switch) for switch in topology.switches]
+    nodes += [_host(topology, host) for host in topology.hosts]
+    return "\n\n".join(nodes) + "\n"
+
+
+def _switch(topology: Topology, switch: Switch) -> str:
+    ports = topology.ports[switch.name]
+    most = max((port.number for port in ports), default=1)
+    lines = [f"switchguid={switch_guid(switch):#x}", f'Switch {most} "{switch.name}"']
+    return "\n".join(lines + [_link(topology, port) for port in ports])
+
+
+def _host(topology: Topology, host: Host) -> str:
+    lines = [f"hcaguids={host_guid(host):#x}", f'Hca 1 "{host.name}"']
+    return "\n".join(lines + [_link(topology, port) for port in topology.ports[host.name]])
+
+
+def _link(topology: Topology, port: Port) -> str:
+    far = topology.peer[port]
+    speed = _speed(topology.cable[port].rate_bps)
+    return f'[{_number(topology, port)}] "{far.node}"[{_number(topology, far)}] {speed}'
+
+
+def _number(topology: Topology, port: Port) -> int:
+    """InfiniBand counts a NIC's ports from 1; a topology's host has port 0."""
+    return port.number + 1 if port.node in topology.host else port.number
+
+
+def _speed(rate_bps: int) -> str:
+    """The fastest speed that a link of this rate carries."""
+    return next(options for nominal, options in _SPEEDS if rate_bps >= nominal)

@@ -1,0 +1,60 @@
+"""What a subnet manager decides: who has which LID, and where each switch sends it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from emu.errors import FabricError
+from topologies.graph import Port, Topology
+
+
+@dataclass(frozen=True)
+class Subnet:
+    """The outcome of one sweep."""
+
+    lids: dict[str, int]
+    """Host or switch -> LID, 1 to 0xBFFF. A switch has one, at its port 0."""
+    lfts: dict[str, dict[int, int]]
+    """Switch -> LID -> port it leaves by; port 0 is the switch itself. No entry: unreachable."""
+    engine: str
+    """The routing engine that made the tables, as OpenSM calls it: `updn`, `minhop`, ..."""
+    seconds: float
+    """How long the sweep took, simulator and all."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; `from_json` reads them back."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(told: dict[str, Any]) -> Subnet:
+        """What `to_json` wrote. JSON's keys are text, an LFT's are LIDs."""
+        lfts = {
+            switch: {int(lid): port for lid, port in lft.items()}
+            for switch, lft in told["lfts"].items()
+        }
+        return Subnet(**{**told, "lfts": lfts})
+
+    def path(self, topology: Topology, src: str, dst: str) -> list[Port]:
+        """The ports, in order, that a packet from host or switch `src` to host `dst` leaves by.
+
+        Raises FabricError where the tables lead nowhere, or round in a circle.
+        """
+        path: list[Port] = []
+        node = src
+        while node != dst:
+            port = self._next(topology, node, dst)
+            if port in path:
+                raise FabricError(f"the subnet manager's route from {src} to {dst} is a circle")
+            path.append(port)
+            node = topology.peer[port].node
+        return path
+
+    def _next(self, topology: Topology, node: str, dst: str) -> Port:
+        if node in topology.host:
+            return topology.ports[node][0]
+        number = self.lfts[node].get(self.lids[dst])
+        for port in topology.ports[node]:
+            if port.number == number:
+                return port
+        raise FabricError(f"the subnet manager found no route from {node} to {dst}")

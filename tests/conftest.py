@@ -1,0 +1,56 @@
+"""What all tests share: repeatable random inputs, golden files, a choice of the compiled core."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("emu")
+    group.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+    group.addoption("--core", type=Path, metavar="DIR", help="test the emu._core built there")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    folder = config.getoption("--core")
+    if folder is not None:
+        _load_core(folder)
+
+
+def _load_core(folder: Path) -> None:
+    """Makes the module in `folder` the one that `import emu._core` finds."""
+    import emu
+
+    (path,) = folder.glob("_core.*.so")
+    spec = importlib.util.spec_from_file_location("emu._core", path)
+    assert spec is not None
+    assert spec.loader is not None
+    emu._core = sys.modules["emu._core"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(emu._core)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)`: the text equals the file of that name in `golden/` beside the test.
+
+    With `--update-golden` the file is written instead; review the difference like code.
+    """
+    folder = request.path.parent / "golden"
+
+    def check(name: str, text: str) -> None:
+        path = folder / name
+        if request.config.getoption("--update-golden"):
+            folder.mkdir(exist_ok=True)
+            path.write_text(text)
+        assert text == path.read_text()
+
+    return check

@@ -1,0 +1,28 @@
+"""A stand-in for the NIC process: it answers, and has nothing to send.
+
+`python -m tests.lab.stub_rnic FD`
+"""
+
+from __future__ import annotations
+
+import os
+
+from emu.errors import FabricError
+from emu.lab.channel import Channel
+from emu.lab.child import serve
+from emu.lab.messages import Done, Progress, Ready, Setup, Start
+
+
+def job(channel: Channel) -> None:
+    channel.send(Ready(os.getpid()))
+    setup = channel.expect(Setup)
+    if "rnic_fails" in setup.options:
+        raise FabricError(setup.options["rnic_fails"])
+    channel.send(Done())
+    channel.expect(Start)
+    channel.send(Progress(0.5, "half of it"))
+    channel.send(Done({"hosts": sorted(setup.hosts)}))
+
+
+if __name__ == "__main__":
+    serve(job)

@@ -1,0 +1,84 @@
+"""Messages between the processes of a lab."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+import pytest
+
+from emu.errors import EmuError, FabricError, HostError
+from emu.lab.channel import Channel, channel_pair, first_ready
+from emu.lab.messages import Done, Failure, Progress, Ready, Setup, Start, from_line, to_line
+
+
+def _pair() -> tuple[Channel, Channel]:
+    near, far = channel_pair()
+    return near, Channel(far)
+
+
+def test_a_message_is_one_line_of_json() -> None:
+    """Its fields and its type."""
+    assert to_line(Ready(42)) == b'{"type":"Ready","pid":42}\n'
+    assert from_line(b'{"type":"Ready","pid":42}') == Ready(42)
+
+
+def test_messages_arrive_whole_and_in_order() -> None:
+    """However many are waiting, and whatever is in them."""
+    near, far = _pair()
+    sent = [Progress(0.5, "line\nbreak"), Start(7, {"limit": 1}), Done({"rows": [1, 2]})]
+    for message in sent:
+        near.send(message)
+    assert [far.receive() for _ in sent] == sent
+
+
+def test_an_open_file_comes_along() -> None:
+    """What the sender wrote can be read from the receiver's descriptor."""
+    near, far = _pair()
+    with tempfile.TemporaryFile() as file:
+        file.write(b"depths")
+        file.flush()
+        near.send(Setup("{}", "ovs", "ebpf", "/tmp", {}), [file.fileno()])
+    far.expect(Setup)
+    (descriptor,) = far.take_files()
+    assert os.pread(descriptor, 6, 0) == b"depths"
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    "error", [FabricError("no bridge"), HostError("no opensm", remedy="install it")]
+)
+def test_a_failure_is_raised_where_it_is_received(error: EmuError) -> None:
+    """With its kind and its text."""
+    near, far = _pair()
+    near.send(Failure.of(error))
+    with pytest.raises(type(error)) as raised:
+        far.receive()
+    assert str(raised.value) == str(error)
+
+
+def test_a_closed_channel_is_the_end_of_file() -> None:
+    """For whoever receives, and for whoever sends."""
+    near, far = _pair()
+    near.close()
+    with pytest.raises(EOFError):
+        far.receive()
+    with pytest.raises(EOFError):
+        far.send(Done())
+
+
+def test_a_message_of_the_wrong_kind_is_an_error() -> None:
+    near, far = _pair()
+    near.send(Done())
+    with pytest.raises(TypeError, match="expected Ready"):
+        far.expect(Ready)
+
+
+def test_first_ready_knows_what_has_been_read_already() -> None:
+    """Two messages that came in one read: the second still counts as ready."""
+    near, far = _pair()
+    quiet, _quiet_far = _pair()
+    near.send(Done({"n": 1}))
+    near.send(Done({"n": 2}))
+    assert far.receive() == Done({"n": 1})
+    assert first_ready([quiet, far]) is far

@@ -1,0 +1,84 @@
+"""`emu check`, and the probes behind it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from emu.cli import check as verb
+from emu.errors import HostError
+from emu.lab import probe
+from emu.lab.probe import Finding, Probe, look, require
+
+GOOD = Finding("veth", "every lab", True, "", "", "sudo modprobe veth")
+WITHOUT = Finding("eBPF marker", "marking", False, "not permitted", "the shim marks", "be root")
+LACKING = Finding("OpenSM", "fabric: ib", False, "opensm not installed", "", "apt-get it")
+
+
+def _check(
+    monkeypatch: pytest.MonkeyPatch, findings: list[Finding], *words: str
+) -> tuple[int, str]:
+    monkeypatch.setattr(verb, "look_around", lambda: findings)
+    done = CliRunner().invoke(verb.check, words)
+    return done.exit_code, done.output
+
+
+def test_all_there_or_replaced_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is used instead is told, and how to have the real thing."""
+    code, output = _check(monkeypatch, [GOOD, WITHOUT])
+    assert code == 0
+    assert output.splitlines() == [
+        "ok       veth         for every lab",
+        "without  eBPF marker  for marking",
+        "         not permitted",
+        "         used instead: the shim marks",
+        "         to have it: be root",
+    ]
+
+
+def test_a_required_thing_that_is_missing_is_exit_code_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that brings it."""
+    code, output = _check(monkeypatch, [GOOD, LACKING])
+    assert code == 3
+    assert output.splitlines()[1:] == [
+        "MISSING  OpenSM  for fabric: ib",
+        "         opensm not installed",
+        "         to have it: apt-get it",
+    ]
+
+
+def test_json_is_one_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, output = _check(monkeypatch, [GOOD, LACKING], "--json")
+    document = json.loads(output)
+    assert code == 3
+    assert document["ok"] is False
+    assert [finding["required"] for finding in document["findings"]] == [True, True]
+
+
+def test_a_probe_that_finds_nothing_wrong_is_present() -> None:
+    assert look(Probe("x", "y", lambda: "")).present
+    assert look(Probe("x", "y", lambda: "no x")).missing == "no x"
+
+
+def test_require_names_the_thing_and_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At run time, before a lab is started."""
+    probes = (Probe("ibsim", "ib", lambda: "ibsim not installed", remedy="apt-get it"),)
+    monkeypatch.setattr(probe, "PROBES", probes)
+    with pytest.raises(HostError, match=r"^ibsim: ibsim not installed; apt-get it$"):
+        require("ibsim")
+
+
+def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is on an empty PATH."""
+    monkeypatch.setenv("PATH", "")
+    finding = look(next(p for p in probe.PROBES if p.name == "ibsim"))
+    assert finding.missing == "ibsim not installed"
+    assert finding.remedy == "sudo apt-get install ibsim-utils"
+
+
+def test_every_probe_ends_with_a_finding() -> None:
+    """On whatever machine this is, none raises, and each knows a remedy."""
+    for finding in probe.look_around():
+        assert finding.present or finding.remedy

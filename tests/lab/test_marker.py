@@ -1,0 +1,158 @@
+"""The eBPF marker on a real veth, in a network namespace of its own; needs to load eBPF."""
+
+from __future__ import annotations
+
+import mmap
+import socket
+import struct
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Dot1Q, Ether
+from scapy.packet import Packet, Raw
+
+from emu.lab import netns
+from emu.lab.command import run
+from emu.lab.marker.marker import DSCPS, PORTS, PRIORITIES, MarkedPort, Marker, Wred, compile_marker
+from emu.lab.probe import look_around
+
+ROCE_DSCP = 26
+ECT0, ECT1, CE = 2, 1, 3
+INDEX = 5
+PRIORITY = 3
+KMIN, KMAX = 1_000, 3_000
+_ALL = 3  # ETH_P_ALL
+
+
+class Wire:
+    """A veth with the marker on the end that is written to."""
+
+    def __init__(self, program: Path) -> None:
+        """The calling thread is in a fresh namespace."""
+        netns.write_sysctl("net.ipv6.conf.default.disable_ipv6", "1")  # nothing else on the wire
+        run(["ip", "link", "add", "name", "near", "type", "veth", "peer", "name", "far"])
+        run(["ip", "-batch", "-"], stdin="link set near mtu 4200 up\nlink set far mtu 4200 up\n")
+        curve = Wred(KMIN, KMAX, 2**31)
+        port = MarkedPort("near", INDEX, (curve,) * PRIORITIES)
+        self.marker = Marker(program, [port], bytes(dscp >> 3 for dscp in range(DSCPS)))
+        self._board = mmap.mmap(self.marker.board, PORTS * PRIORITIES * 4)
+        self._near, self._far = _socket("near"), _socket("far")
+
+    def set_depth(self, depth_bytes: int, priority: int = PRIORITY) -> None:
+        """What the shim does when a queue grows."""
+        struct.pack_into("=I", self._board, (INDEX * PRIORITIES + priority) * 4, depth_bytes)
+
+    def send(self, packet: Packet) -> Packet:
+        """The packet as it arrives at the far end."""
+        self._near.send(bytes(packet))
+        return Ether(self._far.recv(9000))
+
+    def marked(self, packet: Packet, times: int) -> int:
+        """How many of so many such packets arrive with CE."""
+        return sum(self.send(packet)[IP].tos & 3 == CE for _ in range(times))
+
+
+def _socket(interface: str) -> socket.socket:
+    """A socket that is an interface's wire; it does not hear itself."""
+    wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    wire.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
+    wire.bind((interface, _ALL))
+    wire.settimeout(5)
+    return wire
+
+
+@pytest.fixture(scope="module")
+def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+    """A wire in the namespace of a thread that lives as long as the tests of this module."""
+    finding = next(finding for finding in look_around() if finding.name == "eBPF marker")
+    if not finding.present:
+        pytest.skip(f"needs eBPF: {finding.missing}; {finding.remedy}")
+    program = tmp_path_factory.mktemp("marker") / "mark.bpf.o"
+    compile_marker(program)
+    with ThreadPoolExecutor(1, initializer=netns.unshare) as elsewhere:
+        yield elsewhere.submit(Wire, program).result()
+
+
+def _roce(ecn: int = ECT0, dscp: int = ROCE_DSCP, size: int = 1000) -> Packet:
+    return _ether() / _ip(ecn, dscp) / UDP(sport=0xC001, dport=4791) / Raw(bytes(size))
+
+
+def _ether() -> Packet:
+    return Ether(src="06:00:01:00:00:01", dst="02:01:00:01:00:01")
+
+
+def _ip(ecn: int, dscp: int) -> Packet:
+    return IP(src="10.0.0.1", dst="10.0.0.2", tos=dscp << 2 | ecn)
+
+
+def test_a_deep_queue_marks_and_the_checksum_stays_right(wire: Wire) -> None:
+    """Only TOS and checksum differ, and scapy computes the same checksum."""
+    wire.set_depth(KMAX)
+    for size in (0, 1000, 4096):
+        sent = _roce(size=size)
+        expected = sent.copy()
+        expected[IP].tos |= CE
+        assert bytes(wire.send(sent)) == bytes(expected)
+
+
+def test_a_shallow_queue_marks_nothing(wire: Wire) -> None:
+    """At kmin itself there is no mark yet, and the packet is untouched."""
+    wire.set_depth(KMIN)
+    assert bytes(wire.send(_roce())) == bytes(_roce())
+
+
+def test_both_ect_codepoints_are_marked_and_marks_are_counted(wire: Wire) -> None:
+    """RFC 3168 treats ECT(0) and ECT(1) alike; CE that was there is not counted again."""
+    wire.set_depth(KMAX)
+    before = wire.marker.marks(INDEX)[PRIORITY]
+    assert [wire.marked(_roce(ecn), 1) for ecn in (ECT0, ECT1, CE)] == [1, 1, 1]
+    assert wire.marker.marks(INDEX)[PRIORITY] == before + 2
+
+
+def test_packets_that_do_not_understand_ecn_are_left_alone(wire: Wire) -> None:
+    """CNPs among them."""
+    wire.set_depth(KMAX, priority=6)
+    for packet in (_roce(ecn=0), _roce(ecn=0, dscp=48)):
+        assert bytes(wire.send(packet)) == bytes(packet)
+
+
+def test_the_dscp_says_which_queue_counts(wire: Wire) -> None:
+    """Another priority's deep queue marks nothing here."""
+    wire.set_depth(0)
+    wire.set_depth(KMAX, priority=0)
+    assert wire.marked(_roce(), 1) == 0
+    assert wire.marked(_roce(dscp=0), 1) == 1
+
+
+def test_a_tagged_frame_is_marked(wire: Wire) -> None:
+    """One VLAN tag in the frame is looked through; the kernel takes it off at the far end."""
+    wire.set_depth(KMAX)
+    sent = _ether() / Dot1Q(vlan=7) / _ip(ECT0, ROCE_DSCP) / UDP(dport=4791) / Raw(bytes(100))
+    assert wire.marked(sent, 1) == 1
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        _ether() / IPv6(tc=ROCE_DSCP << 2 | ECT0) / UDP() / Raw(bytes(100)),
+        Ether(type=0x8808) / Raw(bytes(46)),
+        Ether(type=0x0800) / Raw(b"\x45\x6a"),
+    ],
+    ids=["IPv6", "pause frame", "cut short in the IP header"],
+)
+def test_what_is_not_ipv4_passes_untouched(wire: Wire, packet: Packet) -> None:
+    """Whatever its bytes."""
+    wire.set_depth(KMAX)
+    assert bytes(wire.send(packet)) == bytes(packet)
+
+
+def test_halfway_up_the_curve_marks_half_of_pmax(wire: Wire) -> None:
+    """pmax is a half, so a quarter of the packets; the bounds are five standard deviations."""
+    wire.set_depth((KMIN + KMAX) // 2)
+    n, p = 2000, 0.25
+    allowed = 5 * (n * p * (1 - p)) ** 0.5
+    assert wire.marked(_roce(size=10), n) == pytest.approx(n * p, abs=allowed)

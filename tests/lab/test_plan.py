@@ -1,0 +1,64 @@
+"""The plan of a lab, without carrying it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from emu.lab.plan import (
+    HoldUdpPort,
+    IpBatch,
+    LoadRoutes,
+    StartSwitches,
+    Step,
+    plan_network,
+    plan_nodes,
+    port_indexes,
+)
+from tests.lab.fabrics import clos
+
+
+def _text(steps: Sequence[Step]) -> str:
+    """A line per step, and a line per line of a batch."""
+    lines = []
+    for step in steps:
+        if isinstance(step, IpBatch):
+            lines += [f"IpBatch {step.namespace}", *(f"    {line}" for line in step.lines)]
+        elif isinstance(step, StartSwitches):
+            words = " ".join(step.transaction).split(" -- ")
+            lines += ["StartSwitches", *(f"    {word}" for word in words)]
+        elif isinstance(step, LoadRoutes):
+            lines.append(f"LoadRoutes {step.table.switch}")
+        else:
+            lines.append(repr(step))
+    return "\n".join(lines) + "\n"
+
+
+def test_the_plan_of_a_routed_fabric(golden: Callable[[str, str], None]) -> None:
+    """Every step for a small Clos whose switches are Open vSwitch bridges."""
+    topology = clos(1)
+    nodes = plan_nodes(topology, bridges=True)
+    golden("plan.txt", _text(nodes + plan_network(topology, datapath="netdev", ip=True)))
+
+
+def test_without_bridges_only_the_hosts_have_interfaces() -> None:
+    """Where the shim forwards, no veth is made for a switch, and no switch is started."""
+    steps = plan_network(clos(2), datapath=None, ip=True)
+    assert "leaf1-eth1" not in _text(steps)
+    assert not [step for step in steps if isinstance(step, StartSwitches | LoadRoutes)]
+
+
+def test_without_ip_a_host_is_a_bare_port() -> None:
+    """InfiniBand hosts have no addresses and no RoCE port to hold."""
+    steps = plan_network(clos(2), datapath=None, ip=False)
+    assert "address add" not in _text(steps)
+    assert not [step for step in steps if isinstance(step, HoldUdpPort)]
+
+
+def test_port_indexes_count_all_switch_ports() -> None:
+    """Every switch port has its own row on the depth board; hosts have none."""
+    indexes = port_indexes(clos(2))
+    assert sorted(indexes.values()) == list(range(12))
+    assert [port.interface for port, index in indexes.items() if index in (0, 11)] == [
+        "spine1-eth1",
+        "leaf2-eth4",
+    ]

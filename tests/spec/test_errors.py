@@ -1,0 +1,70 @@
+"""Golden errors: every file in `errors/` beside the findings it must get, word for word.
+
+After a change that is meant to change them: `EMU_UPDATE_GOLDEN=1 pytest tests/spec`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from emu.errors import ExitCode, SpecError, UsageError
+from emu.spec.model import load_spec
+
+ERRORS = Path(__file__).parent / "errors"
+FILES = sorted(ERRORS.glob("*.emu.yml"), key=lambda path: path.name)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".emu.yml"))
+def test_a_broken_spec_gets_all_its_findings(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every finding at once, each with line, column, path, reason and remedy."""
+    monkeypatch.chdir(ERRORS)
+    with pytest.raises(SpecError) as caught:
+        load_spec(Path(path.name))
+    golden = path.with_name(path.name.replace(".emu.yml", ".txt"))
+    found = "".join(f"{line}\n" for line in caught.value.findings)
+    if os.environ.get("EMU_UPDATE_GOLDEN"):
+        golden.write_text(found)
+    assert found == golden.read_text()
+    assert caught.value.exit_code is ExitCode.USAGE
+
+
+def test_a_missing_file_is_told_by_its_name(tmp_path: Path) -> None:
+    """No file, nothing to find in it: the command line is wrong."""
+    with pytest.raises(UsageError, match=r"nothing\.emu\.yml: cannot be read \(No such file"):
+        load_spec(tmp_path / "nothing.emu.yml")
+
+
+def test_a_folder_is_no_spec(tmp_path: Path) -> None:
+    """A folder's name in place of a file's is told as such."""
+    with pytest.raises(UsageError, match=r"cannot be read \(Is a directory\)"):
+        load_spec(tmp_path)
+
+
+def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """No spec is a megabyte long; a disk image given by mistake is not parsed."""
+    path = tmp_path / "disk.emu.yml"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(SpecError, match="is longer than 1000000 bytes"):
+        load_spec(path)
+
+
+def test_aliases_that_explode_are_refused(tmp_path: Path) -> None:
+    """A few lines of aliases can mean a billion keys; they are not followed."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
+    path = tmp_path / "bomb.emu.yml"
+    path.write_text("\n".join(lines))
+    with pytest.raises(SpecError, match="more than 100000 keys"):
+        load_spec(path)
+
+
+def test_deep_nesting_is_refused(tmp_path: Path) -> None:
+    """A thousand brackets are a finding, not a crash."""
+    path = tmp_path / "deep.emu.yml"
+    path.write_text("[" * 5000)
+    with pytest.raises(SpecError, match="nested too deeply"):
+        load_spec(path)

@@ -1,0 +1,39 @@
+"""The topology as ibsim reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from emu.subnet.netfile import net_file
+from topologies.graph import Builder
+from topologies.leaf_spine import leaf_spine
+
+GBIT = 10**9
+
+
+def test_leaf_spine_as_net_file(golden: Callable[[str, str], None]) -> None:
+    """Two spines, two leaves, two hosts on each: names, GUIDs, both ends of every cable, speeds."""
+    topology = leaf_spine(
+        spines=2,
+        leaves=2,
+        hosts_per_leaf=2,
+        host_rate_bps=100 * GBIT,
+        host_delay_ps=25_000,
+        fabric_rate_bps=200 * GBIT,
+        fabric_delay_ps=500_000,
+    )
+    golden("leaf-spine.net", net_file(topology))
+
+
+@pytest.mark.parametrize(
+    ("rate_gbit", "options"),
+    [(400, "s=7 e=4"), (100, "s=7 e=2"), (99, "s=7 e=1"), (40, "s=4"), (25, "s=2"), (1, "s=1")],
+)
+def test_link_gets_the_fastest_speed_it_carries(rate_gbit: int, options: str) -> None:
+    """HDR is the fastest that ibsim knows, SDR the slowest there is."""
+    builder = Builder()
+    leaf, host = builder.add_switch("leaf1", "leaf"), builder.add_host()
+    builder.add_cable(leaf, host, rate_bps=rate_gbit * GBIT, delay_ps=0)
+    assert f'[1] "h1"[1] {options}\n' in net_file(builder.topology())

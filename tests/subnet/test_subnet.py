@@ -1,0 +1,53 @@
+"""Paths through forwarding tables, and tables as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from emu.errors import FabricError
+from emu.subnet import Subnet
+from topologies.graph import Builder, Topology
+
+
+def two_switches() -> Topology:
+    """h1 - s1 - s2 - h2; towards each other the switches have port 2."""
+    builder = Builder()
+    for name in ("s1", "s2"):
+        builder.add_cable(
+            builder.add_switch(name, "leaf"), builder.add_host(), rate_bps=1, delay_ps=0
+        )
+    builder.add_cable("s1", "s2", rate_bps=1, delay_ps=0)
+    return builder.topology()
+
+
+LIDS = {"h1": 1, "h2": 2, "s1": 3, "s2": 4}
+GOOD = Subnet(LIDS, {"s1": {1: 1, 2: 2, 3: 0}, "s2": {1: 2, 2: 1, 4: 0}}, "minhop", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("src", "ports"), [("h1", ["h1-eth0", "s1-eth2", "s2-eth1"]), ("s2", ["s2-eth1"]), ("h2", [])]
+)
+def test_path_follows_the_tables(src: str, ports: list[str]) -> None:
+    """From a host it begins with the host's port; from a switch, with that switch's."""
+    assert [port.interface for port in GOOD.path(two_switches(), src, "h2")] == ports
+
+
+def test_missing_route_is_an_error() -> None:
+    """It names the switch that does not know the way."""
+    lost = Subnet(LIDS, {"s1": {2: 2}, "s2": {}}, "updn", 0.1)
+    with pytest.raises(FabricError, match="no route from s2 to h2"):
+        lost.path(two_switches(), "h1", "h2")
+
+
+def test_circle_is_an_error() -> None:
+    """Two switches that send a packet to each other do not hang us."""
+    circle = Subnet(LIDS, {"s1": {2: 2}, "s2": {2: 2}}, "minhop", 0.1)
+    with pytest.raises(FabricError, match="from h1 to h2 is a circle"):
+        circle.path(two_switches(), "h1", "h2")
+
+
+def test_json_round_trip() -> None:
+    """LIDs are integers again after JSON made text of them."""
+    assert Subnet.from_json(json.loads(json.dumps(GOOD.to_json()))) == GOOD

@@ -1,0 +1,51 @@
+"""A dumbbell: two switches with one cable between them, the same number of hosts on each.
+
+h1 ─┐               ┌─ h3
+    left ───────── right
+h2 ─┘               └─ h4
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topologies.graph import Builder, Topology
+from topologies.mininet_topo import MININET_RATE_BPS, as_mininet
+
+if TYPE_CHECKING:
+    from mininet.topo import Topo
+
+
+def dumbbell(
+    hosts_per_side: int,
+    *,
+    host_rate_bps: int,
+    host_delay_ps: int,
+    fabric_rate_bps: int,
+    fabric_delay_ps: int,
+) -> Topology:
+    """Builds the fabric; a switch's host ports come first, then the cable between the two."""
+    builder = Builder()
+    sides = [builder.add_switch(name, "side") for name in ("left", "right")]
+    for side in sides:
+        for _ in range(hosts_per_side):
+            host = builder.add_host()
+            builder.add_cable(side, host, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+    builder.add_cable(*sides, rate_bps=fabric_rate_bps, delay_ps=fabric_delay_ps)
+    return builder.topology()
+
+
+def dumbbell_for_mininet(hosts_per_side: int = 2) -> Topo:
+    """`mn --custom topologies/dumbbell.py --topo dumbbell,2`."""
+    return as_mininet(
+        dumbbell(
+            hosts_per_side,
+            host_rate_bps=MININET_RATE_BPS,
+            host_delay_ps=0,
+            fabric_rate_bps=MININET_RATE_BPS,
+            fabric_delay_ps=0,
+        )
+    )
+
+
+topos = {"dumbbell": dumbbell_for_mininet}

@@ -1,0 +1,203 @@
+"""A fabric as a graph: hosts, switches, and the cables between their ports.
+
+Plain data that everything else is built from: the live lab, the virtual one,
+OpenFlow routes, ibsim's net file. Names and addresses are derived, so that a
+reader can work them out:
+
+    host   hN       10.0.N/256.N%256   MAC 02:00:<its IPv4 address>   port hN-eth0
+    switch leafN …                     MAC of port P: 02:01:<switch index>:<P>, 16 bits each
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address
+
+import networkx as nx
+
+HOST_NETWORK = int(IPv4Address("10.0.0.0"))
+
+
+@dataclass(frozen=True)
+class Host:
+    """A server with one NIC. `index` counts from 1 and gives its addresses."""
+
+    name: str
+    index: int
+
+    @property
+    def ip(self) -> IPv4Address:
+        return IPv4Address(HOST_NETWORK + self.index)
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A switch; `index` counts from 1. `role` is `leaf`, `spine`, ... as its topology names it."""
+
+    name: str
+    index: int
+    role: str
+
+
+@dataclass(frozen=True)
+class Port:
+    """One end of a cable. Switch ports count from 1, a host's only port is 0."""
+
+    node: str
+    number: int
+    mac: str
+
+    @property
+    def interface(self) -> str:
+        """Its network interface: `leaf1-eth3`, `h1-eth0`."""
+        return f"{self.node}-eth{self.number}"
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A cable: its two ports, rate in bits/s each way, one-way delay in picoseconds."""
+
+    a: Port
+    b: Port
+    rate_bps: int
+    delay_ps: int
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A whole fabric. Host and switch names are unique over both."""
+
+    hosts: tuple[Host, ...]
+    switches: tuple[Switch, ...]
+    cables: tuple[Cable, ...]
+
+    @cached_property
+    def host(self) -> dict[str, Host]:
+        return {host.name: host for host in self.hosts}
+
+    @cached_property
+    def switch(self) -> dict[str, Switch]:
+        return {switch.name: switch for switch in self.switches}
+
+    @cached_property
+    def ports(self) -> dict[str, list[Port]]:
+        """The ports of each node, in order of their numbers."""
+        ports: dict[str, list[Port]] = {node.name: [] for node in (*self.switches, *self.hosts)}
+        for cable in self.cables:
+            ports[cable.a.node].append(cable.a)
+            ports[cable.b.node].append(cable.b)
+        for own in ports.values():
+            own.sort(key=lambda port: port.number)
+        return ports
+
+    @cached_property
+    def peer(self) -> dict[Port, Port]:
+        """The port at the other end of each port's cable."""
+        return {cable.a: cable.b for cable in self.cables} | {
+            cable.b: cable.a for cable in self.cables
+        }
+
+    @cached_property
+    def cable(self) -> dict[Port, Cable]:
+        """The cable in each port."""
+        return {port: cable for cable in self.cables for port in (cable.a, cable.b)}
+
+    @cached_property
+    def port_name(self) -> dict[Port, str]:
+        """How people name a port: `leaf1:h1` is leaf1's port towards h1.
+
+        Of several cables between the same two nodes, the second is `leaf1:spine1#2`.
+        """
+        names: dict[Port, str] = {}
+        for node, ports in self.ports.items():
+            seen: dict[str, int] = {}
+            for port in ports:
+                far = self.peer[port].node
+                seen[far] = seen.get(far, 0) + 1
+                names[port] = f"{node}:{far}" + (f"#{seen[far]}" if seen[far] > 1 else "")
+        return names
+
+    @cached_property
+    def port_named(self) -> dict[str, Port]:
+        return {name: port for port, name in self.port_name.items()}
+
+    @cached_property
+    def graph(self) -> nx.MultiGraph:
+        """The same as a networkx graph: nodes by name, each edge's `cable`."""
+        graph = nx.MultiGraph()
+        graph.add_nodes_from(node.name for node in (*self.hosts, *self.switches))
+        for cable in self.cables:
+            graph.add_edge(cable.a.node, cable.b.node, cable=cable)
+        return graph
+
+    @cached_property
+    def next_hops(self) -> dict[str, dict[str, tuple[Port, ...]]]:
+        """switch -> host -> its ports on a shortest path to that host, lowest number first.
+
+        Hosts never forward. A host that cannot be reached has no entry.
+        """
+        fabric = self.graph.subgraph(switch.name for switch in self.switches)
+        routes: dict[str, dict[str, tuple[Port, ...]]] = {s.name: {} for s in self.switches}
+        for host in self.hosts:
+            for edge_port in self.ports[host.name]:
+                leaf = self.peer[edge_port].node
+                distance = nx.single_source_shortest_path_length(fabric, leaf)
+                for switch, steps in distance.items():
+                    routes[switch][host.name] = tuple(
+                        port
+                        for port in self.ports[switch]
+                        if self.peer[port].node == host.name
+                        or (steps > 0 and distance.get(self.peer[port].node, steps) == steps - 1)
+                    )
+        return routes
+
+
+class Builder:
+    """Puts a topology together, numbering hosts, switches and ports as they come."""
+
+    def __init__(self) -> None:
+        self._hosts: list[Host] = []
+        self._switches: list[Switch] = []
+        self._cables: list[Cable] = []
+        self._next_port: dict[str, int] = {}
+
+    def add_host(self, name: str | None = None) -> str:
+        """Adds a host, `hN` unless named, and returns its name."""
+        host = Host(name or f"h{len(self._hosts) + 1}", len(self._hosts) + 1)
+        self._hosts.append(host)
+        self._next_port[host.name] = 0
+        return host.name
+
+    def add_switch(self, name: str, role: str) -> str:
+        switch = Switch(name, len(self._switches) + 1, role)
+        self._switches.append(switch)
+        self._next_port[switch.name] = 1
+        return switch.name
+
+    def add_cable(self, a: str, b: str, *, rate_bps: int, delay_ps: int) -> None:
+        self._cables.append(Cable(self._port(a), self._port(b), rate_bps, delay_ps))
+
+    def topology(self) -> Topology:
+        return Topology(tuple(self._hosts), tuple(self._switches), tuple(self._cables))
+
+    def _port(self, node: str) -> Port:
+        number = self._next_port[node]
+        self._next_port[node] += 1
+        return Port(node, number, self._mac(node, number))
+
+    def _mac(self, node: str, number: int) -> str:
+        for host in self._hosts:
+            if host.name == node:
+                return _mac(b"\x02\x00" + host.ip.packed)
+        index = next(switch.index for switch in self._switches if switch.name == node)
+        return _mac(b"\x02\x01" + index.to_bytes(2, "big") + number.to_bytes(2, "big"))
+
+
+def _mac(octets: bytes) -> str:
+    return ":".join(f"{octet:02x}" for octet in octets)
+
+
+def names(nodes: Iterable[Host | Switch]) -> list[str]:
+    return [node.name for node in nodes]

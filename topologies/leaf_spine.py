@@ -1,0 +1,61 @@
+"""A leaf-spine (two-tier Clos) fabric: every leaf has one cable to every spine.
+
+spine1   spine2
+  │ ╲   ╱ │
+  │   ╳   │
+  │ ╱   ╲ │
+leaf1   leaf2
+┌┴─┐    ┌┴─┐
+h1 h2   h3 h4
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topologies.graph import Builder, Topology
+from topologies.mininet_topo import MININET_RATE_BPS, as_mininet
+
+if TYPE_CHECKING:
+    from mininet.topo import Topo
+
+
+def leaf_spine(
+    spines: int,
+    leaves: int,
+    hosts_per_leaf: int,
+    *,
+    host_rate_bps: int,
+    host_delay_ps: int,
+    fabric_rate_bps: int,
+    fabric_delay_ps: int,
+) -> Topology:
+    """Builds the fabric; a leaf's host ports come first, then its spines in order."""
+    builder = Builder()
+    spine_names = [builder.add_switch(f"spine{n + 1}", "spine") for n in range(spines)]
+    for n in range(leaves):
+        leaf = builder.add_switch(f"leaf{n + 1}", "leaf")
+        for _ in range(hosts_per_leaf):
+            host = builder.add_host()
+            builder.add_cable(leaf, host, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+        for spine in spine_names:
+            builder.add_cable(leaf, spine, rate_bps=fabric_rate_bps, delay_ps=fabric_delay_ps)
+    return builder.topology()
+
+
+def leaf_spine_for_mininet(spines: int = 2, leaves: int = 2, hosts_per_leaf: int = 4) -> Topo:
+    """`mn --custom topologies/leaf_spine.py --topo leaf_spine,2,2,4`."""
+    return as_mininet(
+        leaf_spine(
+            spines,
+            leaves,
+            hosts_per_leaf,
+            host_rate_bps=MININET_RATE_BPS,
+            host_delay_ps=0,
+            fabric_rate_bps=MININET_RATE_BPS,
+            fabric_delay_ps=0,
+        )
+    )
+
+
+topos = {"leaf_spine": leaf_spine_for_mininet}

@@ -1,0 +1,46 @@
+"""Our graphs as Mininet's `Topo`s: the same names, port numbers and addresses.
+
+The files beside this one are custom files of Mininet's own command, too:
+
+    mn --custom topologies/leaf_spine.py --topo leaf_spine,2,2,4 --link tc --switch ovsbr,stp=1
+
+There, Mininet makes the links and its switches learn addresses, hence the
+spanning tree: a leaf-spine fabric is full of loops. `mn` must run under a Python
+that has this project's libraries: `.venv/bin/python $(command -v mn) --custom ...`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topologies.graph import Topology
+
+if TYPE_CHECKING:
+    from mininet.topo import Topo
+
+MININET_RATE_BPS = 1_000_000_000
+"""As fast as Mininet's own links (`--link tc`) can be."""
+
+PS_PER_NS = 1_000
+BPS_PER_MBPS = 1_000_000
+
+
+def as_mininet(topology: Topology) -> Topo:
+    """The same fabric for Mininet; its links carry `bw` in Mbit/s and `delay`."""
+    from mininet.topo import Topo
+
+    topo = Topo()
+    for switch in topology.switches:
+        topo.addSwitch(switch.name, dpid=f"{switch.index:016x}")
+    for host in topology.hosts:
+        topo.addHost(host.name, ip=f"{host.ip}/8", mac=topology.ports[host.name][0].mac)
+    for cable in topology.cables:
+        topo.addLink(
+            cable.a.node,
+            cable.b.node,
+            cable.a.number,
+            cable.b.number,
+            bw=cable.rate_bps / BPS_PER_MBPS,
+            delay=f"{cable.delay_ps / PS_PER_NS:g}ns",
+        )
+    return topo

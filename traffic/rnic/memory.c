@@ -1,0 +1,42 @@
+#include "memory.h"
+
+#include <stdlib.h>
+
+enum { VARIANT_BITS = 8 };
+
+bool memory_init(struct memory *memory, uint32_t capacity)
+{
+    *memory = (struct memory){.capacity = capacity};
+    memory->regions = calloc(capacity ? capacity : 1, sizeof *memory->regions);
+    return memory->regions != NULL;
+}
+
+void memory_free(struct memory *memory)
+{
+    free(memory->regions);
+    *memory = (struct memory){0};
+}
+
+uint32_t memory_register(struct memory *memory, const struct region *region, uint8_t variant)
+{
+    if (memory->count == memory->capacity)
+        return 0;
+    struct region *entry = &memory->regions[memory->count++];
+    *entry = *region;
+    entry->key = memory->count << VARIANT_BITS | variant;
+    return entry->key;
+}
+
+uint8_t *memory_find(const struct memory *memory, uint32_t key, uint64_t va, uint64_t length,
+                     uint32_t access)
+{
+    uint32_t place = key >> VARIANT_BITS;
+    if (place == 0 || place > memory->count)
+        return NULL;
+    const struct region *region = &memory->regions[place - 1];
+    if (region->key != key || (region->access & access) != access)
+        return NULL;
+    if (va < region->va || length > region->length || va - region->va > region->length - length)
+        return NULL;
+    return region->bytes + (va - region->va);
+}

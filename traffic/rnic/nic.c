@@ -1,0 +1,266 @@
+#include "nic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "requester.h"
+#include "responder.h"
+
+/* The first queue pair number given out; 0 and 1 are the management ones. */
+enum { FIRST_QPN = 0x11 };
+
+static void receive(struct port *port, struct frame *frame, picoseconds now);
+static struct frame *pull(struct port *port, picoseconds now);
+
+static const struct port_handler handler = {.receive = receive, .pull = pull};
+
+/* ---- set-up ------------------------------------------------------------------ */
+
+static bool classes_exist(const struct nic_config *config)
+{
+    for (size_t dscp = 0; dscp < sizeof config->priority_of_dscp; dscp++)
+        if (config->priority_of_dscp[dscp] >= PRIORITIES)
+            return false;
+    for (size_t sl = 0; sl < sizeof config->vl_of_sl; sl++)
+        if (config->vl_of_sl[sl] >= CLASSES)
+            return false;
+    return config->cnp_dscp < sizeof config->priority_of_dscp;
+}
+
+bool nic_init(struct nic *nic, struct clock *clock, struct frame_pool *pool, struct rng *rng,
+              const struct nic_config *config)
+{
+    *nic = (struct nic){.config = *config, .clock = clock, .pool = pool, .rng = rng};
+    if (!classes_exist(config))
+        return false;
+    nic->framing = config->framing == FRAMING_ETHERNET ? &framing_roce : &framing_ib;
+    port_init(&nic->port, clock, pool, &handler, nic, (enum framing)config->framing);
+    memcpy(nic->port.mac, config->mac, sizeof nic->port.mac);
+    nic->qps = calloc(config->max_qps ? config->max_qps : 1, sizeof *nic->qps);
+    if (nic->qps && memory_init(&nic->memory, config->max_regions))
+        return true;
+    nic_free(nic);
+    return false;
+}
+
+void nic_free(struct nic *nic)
+{
+    memory_free(&nic->memory);
+    free(nic->qps);
+    *nic = (struct nic){0};
+}
+
+uint32_t nic_add_region(struct nic *nic, uint64_t va, uint64_t length, uint32_t access,
+                        uint8_t *bytes)
+{
+    struct region region = {.va = va, .length = length, .access = access, .bytes = bytes};
+    return memory_register(&nic->memory, &region, (uint8_t)rng_u32(nic->rng));
+}
+
+struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config)
+{
+    if (nic->qp_count == nic->config.max_qps)
+        return NULL;
+    struct qp *qp = &nic->qps[nic->qp_count];
+    if (!qp_init(qp, nic, FIRST_QPN + nic->qp_count, config))
+        return NULL;
+    nic->qp_count++;
+    return qp;
+}
+
+const struct nic_counters *nic_counters(const struct nic *nic)
+{
+    return &nic->counters;
+}
+
+/* ---- sending ----------------------------------------------------------------- */
+
+struct frame *nic_frame(struct nic *nic, uint32_t body_bytes)
+{
+    return frame_new(nic->pool, nic->framing->kind, framing_length(nic->framing, body_bytes));
+}
+
+void nic_queue(struct qp *qp, enum traffic traffic)
+{
+    struct nic *nic = qp->nic;
+    uint8_t klass = qp->path.klass[traffic];
+    struct turns *turns = &nic->turns[traffic][klass];
+    struct turn *turn = &qp->turns[traffic];
+    if (turn->waiting)
+        return;
+    *turn = (struct turn){.waiting = true};
+    if (turns->first)
+        turns->last->turns[traffic].next = qp;
+    else
+        turns->first = qp;
+    turns->last = qp;
+    nic->waiting[traffic] |= (uint16_t)(1u << klass);
+}
+
+static void turn_is_over(struct nic *nic, enum traffic traffic, uint8_t klass)
+{
+    struct turns *turns = &nic->turns[traffic][klass];
+    struct turn *turn = &turns->first->turns[traffic];
+    turn->waiting = false;
+    turns->first = turn->next;
+    if (!turns->first)
+        nic->waiting[traffic] &= (uint16_t) ~(1u << klass);
+}
+
+static uint32_t length_of_next(const struct qp *qp, enum traffic traffic)
+{
+    static const uint32_t fixed[] = {
+        [TRAFFIC_CNP] = CNP_BODY_BYTES, [TRAFFIC_ACKNOWLEDGE] = ACKNOWLEDGE_BODY_BYTES};
+    uint32_t body = traffic == TRAFFIC_DATA ? requester_body_bytes(qp) : fixed[traffic];
+    return framing_length(qp->nic->framing, body);
+}
+
+static struct frame *build_next(struct qp *qp, enum traffic traffic, picoseconds now)
+{
+    switch (traffic) {
+    case TRAFFIC_CNP:
+        return responder_notify(qp);
+    case TRAFFIC_ACKNOWLEDGE:
+        return responder_acknowledge(qp);
+    default:
+        return requester_send(qp, now);
+    }
+}
+
+/* Drops turns of queue pairs whose data has meanwhile been acknowledged, or must wait. */
+static struct qp *first_with_data(struct nic *nic, uint8_t klass, picoseconds now)
+{
+    struct turns *turns = &nic->turns[TRAFFIC_DATA][klass];
+    while (turns->first) {
+        struct qp *qp = turns->first;
+        if (requester_has_data(qp) && now >= qp->not_before)
+            return qp;
+        turn_is_over(nic, TRAFFIC_DATA, klass);
+        qp_wake(qp, now);
+    }
+    return NULL;
+}
+
+static struct frame *next_of_class(struct nic *nic, enum traffic traffic, uint8_t klass,
+                                   picoseconds now)
+{
+    struct qp *qp = traffic == TRAFFIC_DATA ? first_with_data(nic, klass, now)
+                                            : nic->turns[traffic][klass].first;
+    if (!qp || !port_may_send(&nic->port, klass, length_of_next(qp, traffic), now))
+        return NULL;
+    struct frame *frame = build_next(qp, traffic, now);
+    if (!frame)
+        return NULL;
+    turn_is_over(nic, traffic, klass);
+    qp_wake(qp, now);
+    nic->framing->seal(&qp->path, traffic, frame);
+    nic->counters.tx_packets++;
+    return frame;
+}
+
+static struct frame *pull(struct port *port, picoseconds now)
+{
+    struct nic *nic = port->owner;
+    for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++)
+        for (uint8_t i = 0; nic->waiting[traffic] && i < CLASSES; i++) {
+            uint8_t klass = (uint8_t)((nic->first_class + i) % CLASSES);
+            if (!(nic->waiting[traffic] & 1u << klass))
+                continue;
+            struct frame *frame = next_of_class(nic, traffic, klass, now);
+            if (!frame)
+                continue;
+            if (traffic == TRAFFIC_DATA)
+                nic->first_class = (uint8_t)((klass + 1) % CLASSES);
+            return frame;
+        }
+    return NULL;
+}
+
+/* ---- receiving --------------------------------------------------------------- */
+
+/* Counts a frame that goes no further. */
+static struct qp *dropped(uint64_t *counter)
+{
+    ++*counter;
+    return NULL;
+}
+
+static bool payload_fits(const struct packet *packet)
+{
+    if (packet->type == PACKET_ACKNOWLEDGE)
+        return packet->payload_bytes == 0;
+    return packet->type != PACKET_CNP || packet->payload_bytes == CNP_PAYLOAD_BYTES;
+}
+
+/* The queue pair a right packet is for; NULL, and counted why, when there is none. */
+static struct qp *find_qp(struct nic *nic, const struct packet *packet)
+{
+    struct nic_counters *counters = &nic->counters;
+    if (packet->type == PACKET_ALIEN)
+        return dropped(&counters->rx_other);
+    if (packet->bth.tver != 0 || !payload_fits(packet))
+        return dropped(&counters->rx_malformed);
+    if ((packet->bth.pkey & PKEY_MASK) != (PKEY_DEFAULT & PKEY_MASK))
+        return dropped(&counters->rx_pkey_violations);
+    uint32_t place = packet->bth.dest_qp - FIRST_QPN;
+    if (place >= nic->qp_count)
+        return dropped(&counters->rx_unknown_qp);
+    struct qp *qp = &nic->qps[place];
+    if (qp->state == QP_INIT || packet->source != qp->remote.address)
+        return dropped(&counters->rx_unknown_qp);
+    if (qp->state == QP_ERROR)
+        return dropped(&counters->rx_qp_error);
+    counters->rx_packets++;
+    return qp;
+}
+
+static struct qp *open_frame(struct nic *nic, const struct frame *frame, struct packet *packet)
+{
+    struct nic_counters *counters = &nic->counters;
+    if (frame->corrupt)
+        return dropped(&counters->rx_crc_errors);
+    if (frame->kind != nic->framing->kind)
+        return dropped(&counters->rx_other);
+    switch (nic->framing->open(&nic->config, frame, packet)) {
+    case VERDICT_OTHER:
+        return dropped(&counters->rx_other);
+    case VERDICT_MALFORMED:
+        return dropped(&counters->rx_malformed);
+    case VERDICT_VCRC:
+        return dropped(&counters->rx_crc_errors);
+    case VERDICT_ICRC:
+        return dropped(&counters->rx_icrc_encapsulated);
+    case VERDICT_OK:
+    default:
+        return find_qp(nic, packet);
+    }
+}
+
+static void receive_cnp(struct qp *qp, picoseconds now)
+{
+    if (qp->cc.algorithm->notified(&qp->cc, now))
+        qp->nic->counters.rp_cnp_handled++;
+    else
+        qp->nic->counters.rp_cnp_ignored++;
+}
+
+static void receive(struct port *port, struct frame *frame, picoseconds now)
+{
+    struct nic *nic = port->owner;
+    struct packet packet;
+    struct qp *qp = open_frame(nic, frame, &packet);
+    if (qp && packet.type == PACKET_CNP)
+        receive_cnp(qp, now);
+    else if (qp && packet.type == PACKET_ACKNOWLEDGE)
+        requester_receive(qp, &packet, now);
+    else if (qp)
+        responder_receive(qp, &packet, now);
+
+    uint8_t klass = frame->klass;
+    uint32_t length = frame->length;
+    bool takes_credit = frame->kind == FRAME_IB;
+    frame_free(nic->pool, frame);
+    if (takes_credit)
+        port_return_credit(port, klass, length, now);
+    port_kick(port, now);
+}

@@ -1,0 +1,60 @@
+/* An RDMA NIC: queue pairs and registered memory behind one port.
+ *
+ *     receive() ─▶ framing: CRCs, lengths ─▶ queue pair ─▶ requester │ responder
+ *     pull()    ◀─ framing: headers, CRCs ◀─ whose turn is it
+ *
+ * Turns: CNPs go before acknowledgements, and these before data. Within one
+ * kind the classes (priorities or VLs) take turns, within a class the queue
+ * pairs, a packet at a time. A class that flow control stops keeps its turns.
+ *
+ * Where the fabric sets a NIC up: nic_init, then port_connect both ways, then
+ * regions, queue pairs and their connections, then port_start. */
+#ifndef RNIC_NIC_H
+#define RNIC_NIC_H
+
+#include "framing.h"
+#include "memory.h"
+#include "port.h"
+#include "qp.h"
+#include "rng.h"
+#include "rnic_api.h"
+
+struct turns {
+    struct qp *first, *last;
+};
+
+struct nic {
+    struct port port;
+    struct nic_config config;
+    struct clock *clock;
+    struct frame_pool *pool;
+    struct rng *rng;
+    const struct framing_ops *framing;
+    struct memory memory;
+    struct qp *qps;
+    uint32_t qp_count;
+    struct turns turns[TRAFFIC_KINDS][CLASSES];
+    uint16_t waiting[TRAFFIC_KINDS]; /* bit per class in which somebody waits */
+    uint8_t first_class;             /* the one that is asked first */
+    struct nic_counters counters;
+};
+
+/* Set-up only. False when memory is short, or a class in the config does not exist. */
+bool nic_init(struct nic *nic, struct clock *clock, struct frame_pool *pool, struct rng *rng,
+              const struct nic_config *config);
+void nic_free(struct nic *nic);
+
+/* For the NIC's own files: the queue pair wants to send such a packet. The
+ * caller kicks the port once its own state is in order. */
+void nic_queue(struct qp *qp, enum traffic traffic);
+
+/* A frame with room for `body_bytes` of BTH .. pad, and where they go; NULL
+ * when the pool is empty. */
+struct frame *nic_frame(struct nic *nic, uint32_t body_bytes);
+
+static inline uint8_t *nic_frame_body(const struct nic *nic, struct frame *frame)
+{
+    return frame->bytes + nic->framing->header_bytes;
+}
+
+#endif

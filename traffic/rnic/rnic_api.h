@@ -1,0 +1,185 @@
+/* The public face of the RNIC: what a fabric and a workload are set up with,
+ * and what can be read while and after they run.
+ *
+ * Plain declarations only, so that a C parser without a preprocessor can read
+ * them once the lines that begin with # are gone. Times are emulated
+ * picoseconds since the run began, rates bits per second.
+ *
+ * Everything here is called at set-up or between two runs of the clock. */
+#ifndef RNIC_API_H
+#define RNIC_API_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct clock;
+struct nic;
+struct qp;
+struct workload;
+
+enum verb { VERB_SEND, VERB_WRITE };
+
+/* What a memory region may be used for; reading it locally is always allowed. */
+enum access { ACCESS_LOCAL_WRITE = 1, ACCESS_REMOTE_WRITE = 2 };
+
+/* How a message ended: ibv_wc_status, by its names. */
+enum status {
+    STATUS_SUCCESS,
+    STATUS_PENDING,           /* not yet */
+    STATUS_LOC_PROT_ERR,      /* its own memory: no such region, or outside of it */
+    STATUS_WR_FLUSH_ERR,      /* its queue pair failed before */
+    STATUS_REM_INV_REQ_ERR,   /* NAK 0x61 */
+    STATUS_REM_ACCESS_ERR,    /* NAK 0x62 */
+    STATUS_REM_OP_ERR,        /* NAK 0x63 */
+    STATUS_RETRY_EXC_ERR,     /* no answer, retry_count times */
+    STATUS_RNR_RETRY_EXC_ERR, /* no receive posted, rnr_retry times */
+    STATUS_CANCELLED,         /* never started: an operation it comes after failed */
+};
+
+/* DCQCN under the names of the paper; see cc_dcqcn.c. */
+struct dcqcn_config {
+    double g;
+    uint64_t rai_bps, rhai_bps, min_rate_bps;
+    uint64_t byte_counter_bytes;
+    uint32_t fast_recovery;
+    int64_t cnp_interval_ps, alpha_timer_ps, increase_timer_ps;
+};
+
+struct nic_config {
+    int framing;      /* enum framing of its port */
+    uint32_t address; /* IPv4 address, or LID */
+    uint8_t mac[6];   /* Ethernet: its own, and where it sends everything */
+    uint8_t gateway_mac[6];
+    uint8_t cnp_dscp;             /* Ethernet */
+    uint8_t priority_of_dscp[64]; /* Ethernet */
+    uint8_t vl_of_sl[16];         /* InfiniBand */
+    uint32_t max_qps, max_regions;
+};
+
+struct qp_config {
+    uint32_t psn;          /* of the first packet it sends, 24 bits */
+    uint32_t mtu;          /* path MTU: 256, 512, 1024, 2048 or 4096 bytes of payload */
+    uint8_t dscp;          /* Ethernet */
+    uint8_t sl;            /* InfiniBand */
+    uint32_t ack_every;    /* packets; asks for an ACK that often, and at the end of a message */
+    uint32_t window;       /* packets in flight; 0: as many as PSNs allow */
+    uint8_t timeout;       /* 4.096 us * 2^timeout; 0: never */
+    uint8_t retry_count;   /* 0-7 */
+    uint8_t rnr_retry;     /* 0-7; 7: for ever */
+    uint8_t min_rnr_timer; /* code of the wait our RNR NAKs ask for */
+    const char *cc;        /* "none" or "dcqcn"; read during the call only */
+    struct dcqcn_config dcqcn;
+};
+
+/* The other end of a queue pair. */
+struct qp_remote {
+    uint32_t qpn;
+    uint32_t psn;     /* of the first packet it sends */
+    uint32_t address; /* IPv4 address, or LID */
+};
+
+/* Names as in the RDMA hw_counters of Linux, where there is such a counter. */
+struct nic_counters {
+    uint64_t tx_packets, rx_packets; /* rx: those that reached a queue pair */
+    uint64_t retransmitted_packets;
+
+    /* Requester. */
+    uint64_t packet_seq_err;        /* NAK 0x60 received */
+    uint64_t local_ack_timeout_err; /* retransmission timer expired */
+    uint64_t rnr_nak_retry_err;     /* RNR NAK received */
+    uint64_t req_remote_invalid_request, req_remote_access_errors, req_remote_operation_errors;
+    uint64_t req_cqe_error, req_cqe_flush_error; /* messages that failed, or were flushed */
+
+    /* Responder. */
+    uint64_t out_of_sequence;   /* PSN ahead of the expected one */
+    uint64_t duplicate_request; /* PSN behind it */
+    uint64_t out_of_buffer;     /* SEND found no receive posted */
+    uint64_t resp_invalid_request, resp_remote_access_errors;
+
+    /* Congestion: notification point and reaction point. */
+    uint64_t np_ecn_marked_roce_packets, np_cnp_sent;
+    uint64_t rp_cnp_handled, rp_cnp_ignored;
+
+    /* Packets that reached no queue pair, each counted once. */
+    uint64_t rx_crc_errors;        /* damaged on the cable, or VCRC wrong */
+    uint64_t rx_icrc_encapsulated; /* ICRC wrong */
+    uint64_t rx_malformed;         /* a length or a fixed field is wrong */
+    uint64_t rx_other;             /* neither RoCEv2 nor IBA transport, or not for this NIC */
+    uint64_t rx_unknown_qp;        /* no such queue pair, not connected, or another sender's */
+    uint64_t rx_pkey_violations;
+    uint64_t rx_qp_error; /* its queue pair has failed */
+};
+
+/* ---- a NIC -------------------------------------------------------------- */
+
+/* Registers `length` bytes at `bytes` under the addresses from `va` on. The
+ * bytes stay the caller's and must outlive the NIC. Returns the region's key,
+ * for local and remote use; 0 when max_regions are registered. */
+uint32_t nic_add_region(struct nic *nic, uint64_t va, uint64_t length, uint32_t access,
+                        uint8_t *bytes);
+
+/* NULL when max_qps are there, or the config is wrong (mtu, cc, psn). */
+struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config);
+const struct nic_counters *nic_counters(const struct nic *nic);
+
+uint32_t qp_number(const struct qp *qp);
+
+/* Makes a queue pair ready. The NIC's port must have its cable by then. */
+void qp_connect(struct qp *qp, const struct qp_remote *remote);
+
+/* Connects two queue pairs of one process with each other: deliveries of each
+ * are then recorded with the messages of the other. */
+void qp_connect_pair(struct qp *one, struct qp *other);
+
+/* What congestion control allows it now; the line's rate when it does not limit. */
+uint64_t qp_rate_bps(const struct qp *qp);
+
+/* ---- a workload --------------------------------------------------------- */
+
+/* One message, and what waits for it. */
+struct operation {
+    struct qp *qp; /* the sender's; connected as one of a pair */
+    int verb;      /* enum verb */
+    uint32_t flow; /* whose bytes are counted */
+    uint64_t local_va;
+    uint32_t lkey;
+    uint64_t remote_va; /* SEND: the receive that is posted for it */
+    uint32_t rkey;
+    uint32_t length; /* bytes, at most 2^31 */
+    int64_t not_before_ps;
+    uint32_t first_dependent, dependent_count; /* in the table of dependents */
+};
+
+/* What became of a message. Times are INT64_MAX until they are known. */
+struct message_record {
+    int64_t started_ps;    /* posted to its queue pair */
+    int64_t first_sent_ps; /* its first packet's first byte left */
+    int64_t delivered_ps;  /* its last byte was in the receiver's memory */
+    int64_t completed_ps;  /* acknowledged, or failed */
+    uint64_t delivered_bytes;
+    uint32_t retransmitted_packets;
+    int32_t status; /* enum status */
+};
+
+/* `operations` must outlive the workload; `dependents` are indices of
+ * operations. NULL when an operation is wrong (its indices,
+ * verb, length, its own memory, a SEND's receive) or memory is short. */
+struct workload *workload_new(struct clock *clock, const struct operation *operations,
+                              uint32_t count, const uint32_t *dependents, uint32_t dependent_count,
+                              uint32_t flow_count);
+void workload_free(struct workload *workload);
+
+/* Starts every operation that waits for nothing but its time. Call once. */
+void workload_start(struct workload *workload);
+
+/* Operations that are not over yet, and whether there are none: a flag that may be watched. */
+uint32_t workload_remaining(const struct workload *workload);
+/* Where that number is kept, for a driver to watch. */
+const uint32_t *workload_remaining_count(const struct workload *workload);
+const bool *workload_finished(const struct workload *workload);
+
+/* One record an operation; bytes delivered so far, one count a flow. */
+const struct message_record *workload_records(const struct workload *workload);
+const uint64_t *workload_delivered(const struct workload *workload);
+
+#endif
