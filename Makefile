@@ -5,10 +5,9 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
-PACKAGES := emu topologies traffic
 C_FILES := $(wildcard emu/*/*.[ch] emu/*/*/*.[ch] traffic/rnic/*.[ch])
 SCRIPTS := vagrant/provision.sh .ci/run
-CORE_TESTS := $(wildcard tests/shim tests/rnic tests/model)
+CORE_TESTS := $(wildcard tests/shim tests/rnic tests/model tests/traffic)
 
 .PHONY: help setup demo test lint sanitize format clean
 

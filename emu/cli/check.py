@@ -9,6 +9,7 @@ from dataclasses import asdict
 
 import click
 
+from emu.cli.options import json_option
 from emu.errors import ExitCode
 from emu.lab.probe import Finding, look_around
 
@@ -18,8 +19,8 @@ _MARGIN = " " * 9
 
 
 @click.command("check")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
-def check(as_json: bool) -> None:
+@json_option
+def command(as_json: bool) -> None:
     """Look for what labs need. Exits 3 when something is missing that is required."""
     findings = look_around()
     if as_json:

@@ -6,22 +6,22 @@ from pathlib import Path
 
 import click
 
-from emu.lab.messages import Request
-from emu.lab.namespace import run_in_lab
-from emu.spec.load import load_spec
+from emu.cli.options import settings_option, spec_argument
+from emu.spec.model import load_spec
 
 
 @click.command("shell")
-@click.argument("path", metavar="SPEC", type=click.Path(path_type=Path))
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a key of the spec, e.g. --set slowdown=1000. May be repeated.",
-)
-def shell(path: Path, settings: tuple[str, ...]) -> None:
-    """Build the fabric without its traffic and open Mininet's prompt: h1 ping h5, net, help."""
+@spec_argument
+@settings_option
+def command(path: Path, settings: tuple[str, ...]) -> None:
+    """Build SPEC's fabric without its traffic and open Mininet's prompt: h1 ping h5, net, help."""
+    from emu.lab.messages import Request
+    from emu.lab.namespace import run_in_lab
+    from emu.lab.slowdown import choose_slowdown
+
     spec = load_spec(path, settings)
-    request = Request("shell", spec.to_json(), str(Path.cwd()))
+    slowdown, why = choose_slowdown(spec, spec.topology.build())
+    for note in why:
+        click.echo(note, err=True)
+    request = Request("shell", spec.to_json(), str(Path.cwd()), {"slowdown": slowdown})
     run_in_lab(request, on_progress=lambda told: click.echo(told.text, err=True), terminal=True)

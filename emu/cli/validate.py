@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from emu.cli.options import json_option, settings_option, spec_argument
 from emu.errors import SpecError
 from emu.spec.model import Spec, load_spec
 from emu.units import format_size
@@ -16,15 +17,9 @@ SCHEMA = "emu.validate/1"
 
 
 @click.command("validate")
-@click.argument("path", metavar="SPEC", type=click.Path(path_type=Path))
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a key of the spec, e.g. --set switches.ecn.kmin=50KB. May be repeated.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
+@spec_argument
+@settings_option
+@json_option
 def command(path: Path, settings: tuple[str, ...], as_json: bool) -> None:
     """Check a spec file. Exits 2 and tells every mistake with its line when there is one."""
     try:

@@ -6,7 +6,6 @@ Open files can come along with a message, as the eBPF marker's depth board does.
 from __future__ import annotations
 
 import os
-import select
 import socket
 import threading
 from collections.abc import Iterator, Sequence
@@ -74,11 +73,6 @@ class Channel:
         files, self._files = self._files, []
         return files
 
-    @property
-    def has_message(self) -> bool:
-        """Whether `receive` returns without reading."""
-        return b"\n" in self._received
-
     def _read(self) -> None:
         with _gone_is_eof():
             data, files, _, _ = socket.recv_fds(self._socket, _CHUNK, _MAX_FDS)
@@ -100,12 +94,3 @@ def channel_pair() -> tuple[Channel, socket.socket]:
     """A channel, and the far end to hand to a child process."""
     near, far = socket.socketpair()
     return Channel(near), far
-
-
-def first_ready(channels: Sequence[Channel]) -> Channel:
-    """Waits until one of the channels has something to receive."""
-    for channel in channels:
-        if channel.has_message:
-            return channel
-    ready, _, _ = select.select(channels, [], [])
-    return ready[0]

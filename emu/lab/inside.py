@@ -10,16 +10,17 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from emu.errors import EmuError, ExitCode
 from emu.lab.channel import Channel
 from emu.lab.command import run
 from emu.lab.messages import Failure, Request, Result, Started
 from emu.lab.namespace import PRIVATE
+from emu.lab.session import JobResult, run_session
+from emu.lab.shell import run_shell
 from emu.lab.supervisor import Supervisor
 
-Job = Callable[[Request, Supervisor], dict[str, Any]]
+Job = Callable[[Request, Supervisor], JobResult]
 
 
 def main(jobs: Mapping[str, Job]) -> None:
@@ -33,7 +34,7 @@ def main(jobs: Mapping[str, Job]) -> None:
     supervisor = Supervisor(owner)
     try:
         make_private()
-        result = jobs[request.job](request, supervisor)
+        value, files = jobs[request.job](request, supervisor)
     except EOFError:
         supervisor.wait_for_the_end()
     except KeyboardInterrupt:
@@ -43,7 +44,7 @@ def main(jobs: Mapping[str, Job]) -> None:
             traceback.print_exc()
         owner.send(Failure.of(error))
         os._exit(ExitCode.FAILED)
-    owner.send(Result(result))
+    owner.send(Result(value), files)
     sys.stdout.flush()
     os._exit(ExitCode.OK)
 
@@ -55,7 +56,4 @@ def make_private() -> None:
 
 
 if __name__ == "__main__":
-    from emu.lab.session import run_session
-    from emu.lab.shell import run_shell
-
     main({"run": run_session, "shell": run_shell})

@@ -67,7 +67,6 @@ class Start:
     """Begin; `at_ns` on CLOCK_MONOTONIC is the emulated time 0. Answered by `Done`."""
 
     at_ns: int
-    options: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,22 +76,23 @@ class Stop:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job is: a fraction from 0 to 1, and what it is doing."""
+    """What a job is doing, and while traffic runs, how far it is."""
 
-    fraction: float
     text: str
+    moment: Json | None = None
+    """The fields of an `emu.measure.progress.Progress`."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """The answer to `Setup`, `Start` and `Stop`."""
+    """The answer to `Setup`, `Start` and `Stop`. An observation may come along as an open file."""
 
     value: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Result:
-    """The job's result; the lab's last message."""
+    """The job's result; the lab's last message. Open files may come along."""
 
     value: Json
 

@@ -18,18 +18,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from emu.errors import FabricError, HostError, UsageError
+from emu.errors import ExitCode, FabricError, HostError, UsageError
 from emu.lab.channel import Channel, channel_pair
 from emu.lab.command import missing_program
-from emu.lab.messages import Progress, Request, Result, Started
+from emu.lab.messages import Json, Progress, Request, Result, Started
 
 INSIDE = "emu.lab.inside"
 PRIVATE = Path("/run")
 """Where a lab has a file system of its own; what is written there goes with the lab."""
 
+_STDERR = 2
 _SECONDS_TO_END = 5.0
 
 
@@ -39,24 +40,25 @@ def run_in_lab(
     on_progress: Callable[[Progress], None],
     terminal: bool = False,
     module: str = INSIDE,
-) -> dict[str, Any]:
-    """Runs one job in a new lab and returns its result.
+) -> tuple[Json, list[int]]:
+    """Runs one job in a new lab. Returns its result, and the open files that came with it.
 
     With `terminal` the job has the terminal, Ctrl-C included; without, it has no
     input and its output goes to stderr. `module` is what pid 1 runs.
     Raises HostError, FabricError, and KeyboardInterrupt; the lab is gone by then.
     """
     _refuse_private(Path(request.out))
+    _need_mininet()
     with _lab(module, terminal) as (process, channel):
         try:
-            channel.send(request, [sys.stderr.fileno()])
+            channel.send(request, [_STDERR])
             channel.expect(Started)
         except EOFError:
             raise _did_not_start(process) from None
         try:
             return _relay(channel, on_progress)
         except EOFError:
-            raise FabricError("the lab's first process died") from None
+            raise _ended(process) from None
 
 
 def unshare_command(*, root: bool) -> list[str]:
@@ -73,8 +75,7 @@ def unshare_command(*, root: bool) -> list[str]:
 def _lab(module: str, terminal: bool) -> Iterator[tuple[subprocess.Popen[bytes], Channel]]:
     """A lab's outermost process and the channel to its first; both are gone afterwards."""
     channel, far = channel_pair()
-    with far, _terminal_is_the_labs(terminal):
-        process = _start(module, far, terminal)
+    with far, _terminal_is_the_labs(terminal), _start(module, far, terminal) as process:
         far.close()
         try:
             yield process, channel
@@ -89,7 +90,7 @@ def _start(module: str, far: socket.socket, terminal: bool) -> subprocess.Popen[
         return subprocess.Popen(
             [*unshare_command(root=os.geteuid() == 0), *inside],
             stdin=None if terminal else subprocess.DEVNULL,
-            stdout=None if terminal else 2,
+            stdout=None if terminal else _STDERR,
             stderr=subprocess.PIPE,  # until the lab has started; then it has ours
             pass_fds=[far.fileno()],
             start_new_session=not terminal,
@@ -98,11 +99,11 @@ def _start(module: str, far: socket.socket, terminal: bool) -> subprocess.Popen[
         raise missing_program("setpriv") from None
 
 
-def _relay(channel: Channel, on_progress: Callable[[Progress], None]) -> dict[str, Any]:
+def _relay(channel: Channel, on_progress: Callable[[Progress], None]) -> tuple[Json, list[int]]:
     while True:
         message = channel.receive()
         if isinstance(message, Result):
-            return message.value
+            return message.value, channel.take_files()
         if isinstance(message, Progress):
             on_progress(message)
 
@@ -141,10 +142,26 @@ def _did_not_start(process: subprocess.Popen[bytes]) -> FabricError | HostError:
     return FabricError(f"the lab did not start: {said.decode(errors='replace').strip()}")
 
 
+def _ended(process: subprocess.Popen[bytes]) -> FabricError | KeyboardInterrupt:
+    """Why the lab has hung up without a result."""
+    if process.wait() == ExitCode.INTERRUPTED:
+        return KeyboardInterrupt()
+    return FabricError("the lab's first process died")
+
+
 def namespaces_allowed() -> bool:
     """Whether this user may make a lab's namespaces, found out by making some."""
     command = [*unshare_command(root=os.geteuid() == 0), "true"]
     return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def _need_mininet() -> None:
+    if find_spec("mininet") is None:
+        raise HostError(
+            "Mininet's Python package is missing",
+            remedy="sudo apt-get install mininet (and a virtual environment with"
+            " --system-site-packages)",
+        )
 
 
 def _refuse_private(out: Path) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from emu.lab.command import run
 from emu.lab.namespace import PRIVATE
+from emu.lab.pace import run_before_others
 from emu.lab.routes import RouteTable
 from emu.lab.supervisor import Supervisor
 from topologies.graph import Switch, Topology
@@ -45,7 +46,8 @@ def start_database(supervisor: Supervisor) -> None:
 
 def start_switches(supervisor: Supervisor) -> None:
     """Starts `ovs-vswitchd`; returns when every bridge in the database works."""
-    _start_daemon(supervisor, "ovs-vswitchd", ["--enable-dummy", f"unix:{_SOCKET}"])
+    pid = _start_daemon(supervisor, "ovs-vswitchd", ["--enable-dummy", f"unix:{_SOCKET}"])
+    run_before_others(pid)
 
 
 def define_bridges(transaction: Sequence[str]) -> None:
@@ -83,6 +85,9 @@ def _bridge(switch: Switch, datapath: str) -> list[str]:
     ]
 
 
-def _start_daemon(supervisor: Supervisor, name: str, arguments: Sequence[str]) -> None:
+def _start_daemon(supervisor: Supervisor, name: str, arguments: Sequence[str]) -> int:
+    """Starts a daemon, which is ready when this returns; its process."""
     run([name, *_QUIET, "--detach", "--no-chdir", "--pidfile", *arguments])
-    supervisor.adopt(name, int((FOLDER / f"{name}.pid").read_text()))
+    pid = int((FOLDER / f"{name}.pid").read_text())
+    supervisor.adopt(name, pid)
+    return pid

@@ -141,11 +141,12 @@ def plan_nodes(topology: Topology, *, bridges: bool) -> list[Step]:
     return steps
 
 
-def plan_network(topology: Topology, *, datapath: str | None, ip: bool) -> list[Step]:
+def plan_network(topology: Topology, *, datapath: str | None, ip: bool, seed: int) -> list[Step]:
     """Interfaces, addresses and bridges; the nodes and the shim are there by now.
 
     `datapath` is Open vSwitch's, or None without bridges. With `ip` the hosts
     get addresses and routes; without, they are bare ports, as in InfiniBand.
+    `seed` is that of the routes' hashes.
     """
     hosts = [topology.ports[host.name][0] for host in topology.hosts]
     bridged = [] if datapath is None else list(port_indexes(topology))
@@ -161,7 +162,7 @@ def plan_network(topology: Topology, *, datapath: str | None, ip: bool) -> list[
         steps += [HoldUdpPort(host.name, ROCE_UDP_PORT) for host in topology.hosts]
     if datapath is not None:
         steps.append(StartSwitches(tuple(bridge_transaction(topology, datapath))))
-        steps += [LoadRoutes(table) for table in route_tables(topology)]
+        steps += [LoadRoutes(table) for table in route_tables(topology, seed)]
     return steps
 
 

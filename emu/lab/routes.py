@@ -20,10 +20,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from topologies.graph import Port, Topology
+from topologies.ecmp import ecmp_seed
+from topologies.graph import Port, Switch, Topology
 
 _ROUTE_PRIORITY = 100
-_HASH = "selection_method=hash,fields(ip_src,ip_dst,udp_src,udp_dst)"
+_HASHED = "fields(ip_src,ip_dst,udp_src,udp_dst)"
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,15 @@ class Group:
     """Equal next hops. OpenFlow numbers groups from 1."""
 
     id: int
+    seed: int
+    """Of the hash, 64 bits."""
     hops: tuple[Hop, ...]
 
     def line(self) -> str:
         """The group as a line of an `ovs-ofctl bundle`. A bucket's id is its port number."""
         buckets = (f"bucket=bucket_id:{hop.port},actions={hop.actions()}" for hop in self.hops)
-        return f"group add group_id={self.id},type=select,{_HASH},{','.join(buckets)}"
+        method = f"selection_method=hash,selection_method_param={self.seed},{_HASHED}"
+        return f"group add group_id={self.id},type=select,{method},{','.join(buckets)}"
 
 
 @dataclass(frozen=True)
@@ -81,22 +85,22 @@ class RouteTable:
         yield "flow add priority=0,actions=drop"
 
 
-def route_tables(topology: Topology) -> list[RouteTable]:
-    """The table of every switch."""
-    return [_table(topology, switch.name) for switch in topology.switches]
+def route_tables(topology: Topology, seed: int) -> list[RouteTable]:
+    """The table of every switch; `seed` is the fabric's."""
+    return [_table(topology, switch, ecmp_seed(seed, switch)) for switch in topology.switches]
 
 
-def _table(topology: Topology, switch: str) -> RouteTable:
-    next_hops = topology.next_hops[switch]
+def _table(topology: Topology, switch: Switch, seed: int) -> RouteTable:
+    next_hops = topology.next_hops[switch.name]
     groups: dict[tuple[Port, ...], Group] = {}
     for ports in next_hops.values():
         if len(ports) > 1 and ports not in groups:
-            groups[ports] = Group(len(groups) + 1, _hops(topology, ports))
+            groups[ports] = Group(len(groups) + 1, seed, _hops(topology, ports))
     routes = (
         Route(topology.host[host].ip, groups.get(ports) or _hops(topology, ports)[0])
         for host, ports in next_hops.items()
     )
-    return RouteTable(switch, tuple(groups.values()), tuple(routes))
+    return RouteTable(switch.name, tuple(groups.values()), tuple(routes))
 
 
 def _hops(topology: Topology, ports: Sequence[Port]) -> tuple[Hop, ...]:

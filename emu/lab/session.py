@@ -16,17 +16,22 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from emu.errors import FabricError, HostError
 from emu.lab import marking, ovs
 from emu.lab.build import Lab
 from emu.lab.channel import Channel
 from emu.lab.messages import Done, Json, Message, Progress, Ready, Request, Setup, Start, Stop
+from emu.lab.namespace import PRIVATE
 from emu.lab.plan import SHIM, plan_network, plan_nodes
 from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import Spec, spec_from_json
+from emu.subnet import sweep
 from topologies.graph import Topology
+
+JobResult = tuple[Json, list[int]]
+"""What a job came to: JSON, and open files beside it."""
 
 _NS_UNTIL_START = 50_000_000
 """Real time from `Start` to the emulated time 0, for every process to be ready by then."""
@@ -53,7 +58,6 @@ class Session:
     lab: Lab
     shim: Channel
     rnic: Channel | None
-    supervisor: Supervisor = field(repr=False)
 
 
 def open_session(
@@ -67,24 +71,25 @@ def open_session(
     spec = spec_from_json(request.spec)
     topology = spec.topology.build()
     plane = plane_of(spec)
-    supervisor.progress(0.0, "building the lab")
+    supervisor.progress(Progress("building the lab"))
     shim = supervisor.spawn("the shim", programs.shim)
     rnic = supervisor.spawn("the NIC process", programs.rnic) if with_rnic else None
     lab = Lab(supervisor)
     lab.build(plan_nodes(topology, bridges=plane == "ovs"))
     lab.pids[SHIM] = shim.expect(Ready).pid
     datapath = ovs.datapath_type() if plane == "ovs" else None
-    lab.build(plan_network(topology, datapath=datapath, ip=spec.fabric == "roce"))
+    lab.build(plan_network(topology, datapath=datapath, ip=spec.fabric == "roce", seed=spec.seed))
     marker, notes = _place_marker(spec, topology, plane, lab)
     hosts = {host.name: lab.pids[host.name] for host in topology.hosts}
-    setup = Setup(request.spec, plane, marker, request.out, hosts, request.options)
+    options = {**request.options, "subnet": _sweep(topology) if spec.fabric == "ib" else None}
+    setup = Setup(request.spec, plane, marker, request.out, hosts, options)
     shim.send(setup, [lab.marker.board] if lab.marker else [])
     if rnic is not None:
         rnic.expect(Ready)
         rnic.send(setup)
         wait_done(rnic)
     wait_done(shim)
-    return Session(spec, plane, marker, notes, lab, shim, rnic, supervisor)
+    return Session(spec, plane, marker, notes, lab, shim, rnic)
 
 
 def plane_of(spec: Spec) -> str:
@@ -94,13 +99,12 @@ def plane_of(spec: Spec) -> str:
     return spec.plane
 
 
-def start(session: Session) -> int:
-    """Starts emulating and returns when: emulated time 0 on CLOCK_MONOTONIC, in nanoseconds."""
+def start(session: Session) -> None:
+    """Starts emulating, all processes from the same moment on."""
     at_ns = time.monotonic_ns() + _NS_UNTIL_START
     session.shim.send(Start(at_ns))
     if session.rnic is not None:
         session.rnic.send(Start(at_ns))
-    return at_ns
 
 
 def stop(channel: Channel) -> Json:
@@ -121,21 +125,30 @@ def wait_done(channel: Channel, on_progress: Callable[[Progress], None] | None =
             on_progress(message)
 
 
-def run_session(request: Request, supervisor: Supervisor, programs: Programs = Programs()) -> Json:
-    """The job `run`: the spec's traffic from start to end; what each process measured."""
+def run_session(
+    request: Request, supervisor: Supervisor, programs: Programs = Programs()
+) -> JobResult:
+    """The job `run`: the spec's traffic from start to end.
+
+    The open files are the observations of the shim and of the NICs.
+    """
     session = open_session(request, supervisor, with_rnic=True, programs=programs)
     assert session.rnic is not None
-    at_ns = start(session)
-    rnic = wait_done(session.rnic, lambda told: supervisor.progress(told.fraction, told.text))
+    start(session)
+    wait_done(session.rnic, supervisor.progress)
     shim = stop(session.shim)
-    return {
+    result = {
         "plane": session.plane,
         "marker": session.marker,
         "notes": list(session.notes),
-        "start_ns": at_ns,
-        "rnic": rnic,
-        "shim": shim,
+        "captures": shim["captures"],
     }
+    return result, [*session.shim.take_files(), *session.rnic.take_files()]
+
+
+def _sweep(topology: Topology) -> Json:
+    """Lets the subnet manager route the fabric, before anything else runs in the lab."""
+    return sweep(topology, workdir=PRIVATE / "subnet").to_json()
 
 
 def _place_marker(

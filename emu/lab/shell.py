@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mininet.cli import CLI
 
-from emu.lab.messages import Json, Request
-from emu.lab.session import open_session, start
+from emu.lab.messages import Request
+from emu.lab.session import JobResult, open_session, start
 from emu.lab.supervisor import Supervisor
 
 
@@ -20,9 +20,9 @@ class FabricPrompt(CLI):
         import readline  # noqa: F401, importing it gives input() line editing
 
 
-def run_shell(request: Request, supervisor: Supervisor) -> Json:
+def run_shell(request: Request, supervisor: Supervisor) -> JobResult:
     """The job `shell`: a lab without traffic of its own, until the user leaves it."""
     session = open_session(request, supervisor, with_rnic=False)
     start(session)
     FabricPrompt(session.lab.net)
-    return {}
+    return {}, []

@@ -56,9 +56,9 @@ class Supervisor:
         self._channels.append(channel)
         return channel
 
-    def progress(self, fraction: float, text: str) -> None:
+    def progress(self, told: Progress) -> None:
         """Tells the lab's owner how far it is."""
-        self._owner.send(Progress(fraction, text))
+        self._owner.send(told)
 
     def wait_for_the_end(self) -> None:
         """For whoever has seen a channel close: the watcher knows why and ends the lab."""

@@ -14,19 +14,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from emu.measure.recording import Counters
 from emu.report.charts import charts
+from emu.report.checks_table import checks_table
+from emu.report.comparison_tables import comparison_table, completion_table
 from emu.report.facts import RunFacts
 from emu.report.findings import findings
 from emu.report.palette import COLOURS, LOAD
 from emu.report.picture import Picture, picture
-from emu.report.tables import (
-    Table,
-    checks_table,
-    comparison_table,
-    completion_table,
-    flows_table,
-    ports_table,
-    totals_table,
-)
+from emu.report.run_tables import flows_table, ports_table, totals_table
+from emu.report.table import Table
 from emu.report.words import (
     INCONCLUSIVE,
     REMEDY,

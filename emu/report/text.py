@@ -7,7 +7,6 @@ users' files, so nothing is ever read as rich's markup.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -17,17 +16,12 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from emu.report.checks_table import checks_table
+from emu.report.comparison_tables import comparison_table
 from emu.report.facts import RunFacts
 from emu.report.findings import findings
-from emu.report.tables import (
-    Cell,
-    Table,
-    Tone,
-    checks_table,
-    comparison_table,
-    flows_table,
-    totals_table,
-)
+from emu.report.run_tables import flows_table, totals_table
+from emu.report.table import Cell, Table, Tone
 from emu.report.words import (
     INCONCLUSIVE,
     REMEDY,
@@ -50,7 +44,7 @@ _UNLIMITED = 10_000
 """Width where lines are not for a screen: nothing is wrapped."""
 
 
-def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO = sys.stdout) -> None:
+def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     """One run: first whether it can be believed, then results, then where to read on."""
     out = _console(stream)
     _say(out, f"{run.name}: {conditions(run)}", style="bold")
@@ -65,9 +59,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO = sys.stdout) 
     _print_artifacts(out, artifacts)
 
 
-def print_comparison(
-    runs: Sequence[RunFacts], artifacts: Artifacts, stream: TextIO = sys.stdout
-) -> None:
+def print_comparison(runs: Sequence[RunFacts], artifacts: Artifacts, stream: TextIO) -> None:
     """The same workload over several fabrics, side by side."""
     out = _console(stream)
     for run in runs:

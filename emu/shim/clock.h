@@ -28,7 +28,10 @@ typedef int64_t picoseconds;
 /* How long `bytes` occupy a link of `rate_bps`. */
 static inline picoseconds serialisation(uint64_t bytes, uint64_t rate_bps)
 {
-    return (picoseconds)(bytes * 8 * (uint64_t)PS_PER_S / rate_bps);
+    const uint64_t bits_ps = 8 * (uint64_t)PS_PER_S;
+    if (bytes <= UINT64_MAX / bits_ps)
+        return (picoseconds)(bytes * bits_ps / rate_bps);
+    return (picoseconds)((unsigned __int128)bytes * bits_ps / rate_bps);
 }
 
 struct timer {

@@ -273,12 +273,12 @@ class Fabric:
                 ]
             )
         lib.switch_set_buffer(core, shared, round(settings.alpha * 1024))
+        priorities = _priorities(settings)
+        for port in ports:
+            lib.fabric_set_pfc_honoured(self.core, self.index[port], priorities)
         if settings.pfc:
             pfc = settings.pfc
-            priorities = _priorities(settings)
             lib.switch_set_pfc(core, priorities, pfc.xoff_bytes, pfc.xon_bytes, headroom)
-            for port in ports:
-                lib.fabric_set_pfc_honoured(self.core, self.index[port], priorities)
         lib.switch_set_marks(core, self._marks)
         if settings.ecn:
             ecn = settings.ecn

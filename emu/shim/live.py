@@ -49,13 +49,15 @@ def packet_socket(interface: str | None = None) -> socket.socket:
     It sees every frame that comes in by `interface`, or by any where that is
     None, and none that it sends itself.
     """
-    opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    everything = 0 if interface else socket.htons(_ETH_P_ALL)
+    opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, everything)
     opened.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
     opened.setsockopt(_SOL_PACKET, _PACKET_QDISC_BYPASS, 1)
     opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     opened.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _SOCKET_BUFFER_BYTES)
     opened.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _SOCKET_BUFFER_BYTES)
-    opened.bind((interface or "", _ETH_P_ALL))
+    if interface:
+        opened.bind((interface, _ETH_P_ALL))
     return opened
 
 

@@ -6,9 +6,9 @@ All their files lie in `workdir`, and neither reads the machine's configuration
 or outlives the caller.
 
 The default engine is updn: a packet that went down never goes up again, so that
-no circle of waiting for credit can close, whatever the fabric. In a leaf-spine
-its routes for hosts are the shortest ones, spread over the spines as minhop
-spreads them. One spine cannot reach another, which no host misses.
+no circle of waiting for credit can close. In a leaf-spine its routes for hosts
+are the shortest ones, spread over the spines as minhop spreads them. One spine
+cannot reach another, which no host misses.
 """
 
 from __future__ import annotations

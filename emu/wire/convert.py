@@ -67,28 +67,18 @@ def convert(
     """Writes one file for each captured port: port name -> file.
 
     `ports` maps the core's port index to names like `leaf1:h1`, `rates` those to bits/s. Files are
-    named `leaf1-h1.pcapng` or, for InfiniBand, `leaf1-h1.erf`. A port that saw nothing gets an
-    empty file of the family the others have. Raises FabricError when `raw` is no raw capture.
+    named `leaf1-h1.pcapng` or, for InfiniBand, `leaf1-h1.erf`; a port that saw nothing has an empty
+    one. Raises FabricError when `raw` is no raw capture of one fabric.
     """
-    files: dict[str, Path] = {}
-    writers: dict[str, PcapngWriter] = {}
-    idle_linktype = LinkType.ETHERNET
+    linktype = _linktype(raw)
+    files = {name: out_dir / _file_name(name, linktype) for name in ports.values()}
     with ExitStack() as open_files:
-
-        def open_port(name: str, linktype: LinkType) -> PcapngWriter:
-            files[name] = out_dir / _file_name(name, linktype)
-            stream = open_files.enter_context(files[name].open("wb"))
-            return PcapngWriter(stream, [_interface(name, linktype, rates)])
-
-        for record in read_raw(raw):
-            name = _port_name(raw, record, ports)
-            if name not in writers:
-                writers[name] = open_port(name, record.linktype)
-            idle_linktype = record.linktype
+        writers: dict[str, PcapngWriter] = {}
+        for name, path in files.items():
+            stream = open_files.enter_context(path.open("wb"))
+            writers[name] = PcapngWriter(stream, [_interface(name, linktype, rates)])
+        for name, record in _records_of(raw, ports, linktype):
             _write(writers[name], record, interface=0)
-        for name in ports.values():
-            if name not in writers:
-                writers[name] = open_port(name, idle_linktype)
     return files
 
 
@@ -96,13 +86,12 @@ def convert_together(
     raw: Path, out_file: Path, ports: Mapping[int, str], rates: Mapping[str, int]
 ) -> None:
     """Writes one file, an interface for each port in the order of `ports`. Raises FabricError."""
-    linktype = next((record.linktype for record in read_raw(raw)), LinkType.ETHERNET)
-    number = {name: i for i, name in enumerate(ports.values())}
+    linktype = _linktype(raw)
+    interface = {name: number for number, name in enumerate(ports.values())}
     with out_file.open("wb") as stream:
-        interfaces = [_interface(name, linktype, rates) for name in number]
-        writer = PcapngWriter(stream, interfaces)
-        for record in read_raw(raw):
-            _write(writer, record, interface=number[_port_name(raw, record, ports)])
+        writer = PcapngWriter(stream, [_interface(name, linktype, rates) for name in interface])
+        for name, record in _records_of(raw, ports, linktype):
+            _write(writer, record, interface=interface[name])
 
 
 def read_raw(raw: Path) -> Iterator[RawRecord]:
@@ -137,6 +126,24 @@ def _next_record(source: Source) -> RawRecord | None:
     )
 
 
+def _linktype(raw: Path) -> LinkType:
+    """That of the first record: a fabric is Ethernet or InfiniBand throughout."""
+    return next((record.linktype for record in read_raw(raw)), LinkType.ETHERNET)
+
+
+def _records_of(
+    raw: Path, ports: Mapping[int, str], linktype: LinkType
+) -> Iterator[tuple[str, RawRecord]]:
+    """The records, each with its port's name."""
+    for record in read_raw(raw):
+        if record.port_index not in ports:
+            raise FabricError(f"{raw}: a record of port {record.port_index}, which is not captured")
+        name = ports[record.port_index]
+        if record.linktype is not linktype:
+            raise FabricError(f"{raw}: both Ethernet and InfiniBand, the latest at {name}")
+        yield name, record
+
+
 def _write(writer: PcapngWriter, record: RawRecord, *, interface: int) -> None:
     time_ns = record.time_ps // PS_PER_NS
     data, length = record.data, record.length
@@ -160,12 +167,6 @@ def _interface(name: str, linktype: LinkType, rates: Mapping[str, int]) -> Inter
     rate_bps = rates.get(name, 0)
     description = f"{name}, {format_rate(rate_bps)}, emulated time" if rate_bps else name
     return Interface(name, linktype, description=description, speed_bps=rate_bps)
-
-
-def _port_name(raw: Path, record: RawRecord, ports: Mapping[int, str]) -> str:
-    if record.port_index not in ports:
-        raise FabricError(f"{raw}: a record of port {record.port_index}, which is not captured")
-    return ports[record.port_index]
 
 
 def _file_name(port_name: str, linktype: LinkType) -> str:

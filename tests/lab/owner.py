@@ -17,7 +17,7 @@ from emu.lab.namespace import run_in_lab
 def main() -> int:
     request = Request(**json.loads(sys.argv[1]))
     try:
-        result = run_in_lab(
+        result, _ = run_in_lab(
             request,
             on_progress=lambda told: print(told.text, flush=True),
             terminal="terminal" in sys.argv[2:],

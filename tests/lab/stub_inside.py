@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 from emu.lab.inside import main
-from emu.lab.messages import Json, Request
+from emu.lab.messages import Progress, Request
 from emu.lab.netns import entered
-from emu.lab.session import Programs, Session, open_session, run_session, start
+from emu.lab.session import JobResult, Programs, Session, open_session, run_session, start
 from emu.lab.shell import FabricPrompt
 from emu.lab.supervisor import Supervisor
 
@@ -24,36 +22,38 @@ PROGRAMS = Programs(
 )
 
 
-def run(request: Request, supervisor: Supervisor) -> Json:
+def run(request: Request, supervisor: Supervisor) -> JobResult:
     """The job of a real run, with stubs."""
     return run_session(request, supervisor, PROGRAMS)
 
 
-def idle(request: Request, supervisor: Supervisor) -> Json:
-    """Builds the lab, tells every process in it, and waits until it is ended."""
+def idle(request: Request, supervisor: Supervisor) -> JobResult:
+    """Builds the lab, says so, and waits until it is ended."""
     _open(request, supervisor)
-    supervisor.progress(1.0, json.dumps(_processes()))
+    supervisor.progress(Progress("idle"))
     supervisor.wait_for_the_end()
-    return {}
+    return {}, []
 
 
-def commands(request: Request, supervisor: Supervisor) -> Json:
+def whole(request: Request, supervisor: Supervisor) -> JobResult:
+    """The same commands in a lab with the real shim."""
+    session = open_session(request, supervisor, with_rnic=False)
+    start(session)
+    return _outputs(session, request)
+
+
+def commands(request: Request, supervisor: Supervisor) -> JobResult:
     """Builds the lab and runs commands: [namespace, word, ...] each; what they print."""
-    session = _open(request, supervisor)
-    return {
-        "marker": session.marker,
-        "notes": session.notes,
-        "output": [_output(session, *command) for command in request.options["commands"]],
-    }
+    return _outputs(_open(request, supervisor), request)
 
 
-def prompt(request: Request, supervisor: Supervisor) -> Json:
+def prompt(request: Request, supervisor: Supervisor) -> JobResult:
     """Mininet's prompt."""
     FabricPrompt(_open(request, supervisor).lab.net)
-    return {}
+    return {}, []
 
 
-def crash(request: Request, supervisor: Supervisor) -> Json:
+def crash(request: Request, supervisor: Supervisor) -> JobResult:
     raise ZeroDivisionError("on purpose")
 
 
@@ -63,10 +63,9 @@ def _open(request: Request, supervisor: Supervisor) -> Session:
     return session
 
 
-def _processes() -> dict[str, int]:
-    """Command -> pid, of every process of the lab."""
-    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return {Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "): pid for pid in pids}
+def _outputs(session: Session, request: Request) -> JobResult:
+    output = [_output(session, *command) for command in request.options["commands"]]
+    return {"marker": session.marker, "notes": session.notes, "output": output}, []
 
 
 def _output(session: Session, namespace: str, *command: str) -> str:
@@ -76,4 +75,5 @@ def _output(session: Session, namespace: str, *command: str) -> str:
 
 
 if __name__ == "__main__":
-    main({"run": run, "idle": idle, "commands": commands, "prompt": prompt, "crash": crash})
+    jobs = (run, idle, whole, commands, prompt, crash)
+    main({job.__name__: job for job in jobs})

@@ -20,8 +20,8 @@ def job(channel: Channel) -> None:
         raise FabricError(setup.options["rnic_fails"])
     channel.send(Done())
     channel.expect(Start)
-    channel.send(Progress(0.5, "half of it"))
-    channel.send(Done({"hosts": sorted(setup.hosts)}))
+    channel.send(Progress(f"hosts: {' '.join(sorted(setup.hosts))}"))
+    channel.send(Done())
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def job(channel: Channel) -> None:
     channel.send(Done({"files": len(channel.take_files())}))
     channel.expect(Start)
     channel.expect(Stop)
-    channel.send(Done())
+    channel.send(Done({"captures": {"subnet": setup.options["subnet"] is not None}}))
 
 
 def _bridge(name: str, cable: Cable) -> str:

@@ -8,7 +8,7 @@ import tempfile
 import pytest
 
 from emu.errors import EmuError, FabricError, HostError
-from emu.lab.channel import Channel, channel_pair, first_ready
+from emu.lab.channel import Channel, channel_pair
 from emu.lab.messages import Done, Failure, Progress, Ready, Setup, Start, from_line, to_line
 
 
@@ -26,7 +26,7 @@ def test_a_message_is_one_line_of_json() -> None:
 def test_messages_arrive_whole_and_in_order() -> None:
     """However many are waiting, and whatever is in them."""
     near, far = _pair()
-    sent = [Progress(0.5, "line\nbreak"), Start(7, {"limit": 1}), Done({"rows": [1, 2]})]
+    sent = [Progress("line\nbreak"), Start(7), Done({"rows": [1, 2]})]
     for message in sent:
         near.send(message)
     assert [far.receive() for _ in sent] == sent
@@ -72,13 +72,3 @@ def test_a_message_of_the_wrong_kind_is_an_error() -> None:
     near.send(Done())
     with pytest.raises(TypeError, match="expected Ready"):
         far.expect(Ready)
-
-
-def test_first_ready_knows_what_has_been_read_already() -> None:
-    """Two messages that came in one read: the second still counts as ready."""
-    near, far = _pair()
-    quiet, _quiet_far = _pair()
-    near.send(Done({"n": 1}))
-    near.send(Done({"n": 2}))
-    assert far.receive() == Done({"n": 1})
-    assert first_ready([quiet, far]) is far

@@ -21,7 +21,7 @@ def _check(
     monkeypatch: pytest.MonkeyPatch, findings: list[Finding], *words: str
 ) -> tuple[int, str]:
     monkeypatch.setattr(verb, "look_around", lambda: findings)
-    done = CliRunner().invoke(verb.check, words)
+    done = CliRunner().invoke(verb.command, words)
     return done.exit_code, done.output
 
 

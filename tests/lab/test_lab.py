@@ -15,13 +15,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 
-from emu.lab.namespace import namespaces_allowed
-from emu.lab.probe import look_around
+from emu.errors import HostError
+from emu.lab.probe import require
 from tests.lab.fabrics import clos_spec
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +37,7 @@ class Owner:
     prefix: tuple[str, ...]
     home: Path
 
-    def start(self, job: str, spec: str = "", *words: str, **options: Any) -> subprocess.Popen[str]:
+    def start(self, job: str, *words: str, spec: str = "", **options: Any) -> subprocess.Popen[str]:
         request = {
             "job": job,
             "spec": spec or clos_spec(),
@@ -51,13 +52,24 @@ class Owner:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def run(self, job: str, spec: str = "", **options: Any) -> tuple[int, str, str]:
         """Exit code, output and errors of a lab that ends by itself."""
-        process = self.start(job, spec, **options)
+        process = self.start(job, spec=spec, **options)
         out, err = process.communicate(timeout=SECONDS)
         return process.returncode, out, err
+
+
+@cache
+def _lacking() -> str:
+    """What this machine lacks for the labs of these tests."""
+    try:
+        require("namespaces", "veth", "mininet", "Open vSwitch", "OpenSM", "ibsim")
+    except HostError as error:
+        return f"needs {error}"
+    return ""
 
 
 @pytest.fixture(params=["root", "user"])
@@ -66,11 +78,8 @@ def owner(request: pytest.FixtureRequest, tmp_path: Path) -> Owner:
     is_root = os.geteuid() == 0
     if request.param == "root" and not is_root:
         pytest.skip("needs root")
-    if not namespaces_allowed():
-        pytest.skip("needs namespaces: sudo sysctl -w user.max_user_namespaces=15000")
-    lacking = [f for f in look_around() if f.name in ("mininet", "Open vSwitch") and f.missing]
-    if lacking:
-        pytest.skip(f"needs {lacking[0].name}: {lacking[0].remedy}")
+    if lacking := _lacking():
+        pytest.skip(lacking)
     if request.param == "root" or not is_root:
         return Owner((), tmp_path)
     for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
@@ -100,9 +109,9 @@ def _command(pid: int) -> str:
 class RunningLab:
     """A lab that waits to be ended, and everything of it that could outlive it."""
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Owner, *words: str) -> None:
         self._before = _outside()
-        self.owner = owner.start("idle")
+        self.owner = owner.start("idle", *words)
         assert self.owner.stdout is not None
         assert _line(self.owner.stdout) == "building the lab"
         _line(self.owner.stdout)
@@ -139,25 +148,36 @@ def test_a_run_asks_shim_and_nics_and_returns_what_they_measured(owner: Owner) -
     code, out, err = owner.run("run")
     assert (code, err) == (0, "")
     *progress, result = out.splitlines()
-    assert progress == ["building the lab", "half of it"]
-    assert json.loads(result)["rnic"] == {"hosts": ["h1", "h2", "h3", "h4"]}
+    assert progress == ["building the lab", "hosts: h1 h2 h3 h4"]
+    assert json.loads(result) == {
+        "plane": "ovs",
+        "marker": "none",
+        "notes": [],
+        "captures": {"subnet": False},
+    }
 
 
-def test_an_infiniband_lab_has_no_switches_of_its_own(owner: Owner) -> None:
-    """Its shim forwards; the lab is the hosts."""
-    code, out, _ = owner.run("run", clos_spec("ib"))
-    assert code == 0
-    assert json.loads(out.splitlines()[-1])["plane"] == "shim"
+def test_an_infiniband_lab_has_a_subnet_manager_and_no_bridges(owner: Owner) -> None:
+    """Its shim forwards, by the tables of the subnet manager."""
+    code, out, err = owner.run("run", clos_spec("ib"))
+    assert (code, err) == (0, "")
+    result = json.loads(out.splitlines()[-1])
+    assert (result["plane"], result["captures"]) == ("shim", {"subnet": True})
 
 
-def test_ping_and_tcp_cross_the_racks(owner: Owner) -> None:
-    """Three routers on the way take three from the TTL; jumbo frames pass; TCP has checksums."""
+@pytest.mark.parametrize("job", ["commands", "whole"])
+def test_ping_and_tcp_cross_the_racks(owner: Owner, job: str) -> None:
+    """Three routers on the way take three from the TTL; jumbo frames pass; TCP has checksums.
+
+    First with bridges for cables, then with the shim.
+    """
     output = _outputs(
         owner,
         ["h1", "ping", "-c", "1", "-W", "2", "10.0.0.4"],
         ["h1", "ping", "-c", "1", "-W", "2", "-M", "do", "-s", "4172", "10.0.0.4"],
         ["h4", "iperf3", "--server", "--one-off", "--daemon"],
         ["h1", "iperf3", "--client", "10.0.0.4", "--bytes", "1M", "--json"],
+        job=job,
     )
     assert "ttl=61" in output[0]
     assert "1 received" in output[1]
@@ -252,6 +272,13 @@ def test_ctrl_c_ends_all(owner: Owner) -> None:
     assert lab.end() == (130, "")
 
 
+def test_ctrl_c_in_a_lab_that_has_the_terminal_is_for_the_lab(owner: Owner) -> None:
+    """Everybody on the terminal gets the signal; the lab's job ends by it, and then the rest."""
+    lab = RunningLab(owner, "terminal")
+    os.killpg(lab.owner.pid, signal.SIGINT)
+    assert lab.end() == (130, "")
+
+
 def test_two_labs_at_once(owner: Owner) -> None:
     """Same names, same addresses, no collision; one ends and the other goes on."""
     one, two = RunningLab(owner), RunningLab(owner)
@@ -260,6 +287,30 @@ def test_two_labs_at_once(owner: Owner) -> None:
     assert two.owner.poll() is None
     two.owner.send_signal(signal.SIGINT)
     assert two.end()[0] == 130
+
+
+def test_a_machine_without_namespaces_is_told_so(owner: Owner) -> None:
+    """With exit code 3 and what to do; `unshare`'s own words are not for the user."""
+    forbid = 'echo 0 > /proc/sys/user/max_net_namespaces; exec "$@"'
+    inside = ("unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh")
+    code, _, err = Owner((*owner.prefix, *inside), owner.home).run("run")
+    assert code == 3
+    assert err.startswith("this machine does not let you make namespaces; run as root, or:")
+
+
+def test_a_missing_program_is_named_with_its_package(owner: Owner, tmp_path: Path) -> None:
+    """With exit code 3, though it shows only when the lab is half built."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for folder in ("/usr/bin", "/usr/sbin"):
+        for program in Path(folder).iterdir():
+            if program.name != "ovsdb-tool" and not (programs / program.name).exists():
+                (programs / program.name).symlink_to(program)
+    code, _, err = Owner((*owner.prefix, "env", f"PATH={programs}"), owner.home).run("run")
+    assert (code, err) == (
+        3,
+        "the program ovsdb-tool is missing; sudo apt-get install openvswitch-switch\n",
+    )
 
 
 def test_results_in_the_private_folder_are_refused(owner: Owner) -> None:
@@ -272,16 +323,16 @@ def test_results_in_the_private_folder_are_refused(owner: Owner) -> None:
 
 def test_mininets_prompt(owner: Owner) -> None:
     """Names of hosts stand for their addresses; leaving the prompt ends the lab."""
-    process = owner.start("prompt", "", "terminal")
-    out, _ = process.communicate("net\nh1 ping -c 1 h4\nexit\n", timeout=SECONDS)
+    process = owner.start("prompt", "terminal")
+    _, said = process.communicate("net\nh1 ping -c 1 h4\nexit\n", timeout=SECONDS)
     assert process.returncode == 0
-    assert "h1 h1-eth0:leaf1-eth1" in out
-    assert "1 received" in out
+    assert "h1 h1-eth0:leaf1-eth1" in said
+    assert "1 received" in said
     assert not list(owner.home.iterdir())
 
 
-def _outputs(owner: Owner, *commands: list[str]) -> list[str]:
-    code, out, err = owner.run("commands", commands=commands)
+def _outputs(owner: Owner, *commands: list[str], job: str = "commands") -> list[str]:
+    code, out, err = owner.run(job, commands=commands, slowdown=100)
     assert code == 0, err
     output: list[str] = json.loads(out.splitlines()[-1])["output"]
     return output

@@ -15,10 +15,11 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
+from emu.errors import HostError
 from emu.lab import netns
 from emu.lab.command import run
 from emu.lab.marker.marker import DSCPS, PORTS, PRIORITIES, MarkedPort, Marker, Wred, compile_marker
-from emu.lab.probe import look_around
+from emu.lab.probe import require
 
 ROCE_DSCP = 26
 ECT0, ECT1, CE = 2, 1, 3
@@ -68,9 +69,10 @@ def _socket(interface: str) -> socket.socket:
 @pytest.fixture(scope="module")
 def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
     """A wire in the namespace of a thread that lives as long as the tests of this module."""
-    finding = next(finding for finding in look_around() if finding.name == "eBPF marker")
-    if not finding.present:
-        pytest.skip(f"needs eBPF: {finding.missing}; {finding.remedy}")
+    try:
+        require("eBPF marker")
+    except HostError as error:
+        pytest.skip(f"needs {error}")
     program = tmp_path_factory.mktemp("marker") / "mark.bpf.o"
     compile_marker(program)
     with ThreadPoolExecutor(1, initializer=netns.unshare) as elsewhere:

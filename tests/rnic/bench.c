@@ -39,8 +39,7 @@ static struct sight look(const struct nic *nic, const struct frame *frame, uint8
     const uint8_t *body = frame->bytes + nic->framing->header_bytes;
     struct sight sight = {.at = now, .from = from, .klass = frame->klass};
     sight.bth = bth_read(body);
-    sight.body_bytes =
-        frame->length - nic->framing->header_bytes - nic->framing->trailer_bytes;
+    sight.body_bytes = frame->length - nic->framing->header_bytes - nic->framing->trailer_bytes;
     if (sight.body_bytes >= BTH_BYTES + RETH_BYTES)
         sight.reth = reth_read(body + BTH_BYTES);
     if (sight.bth.opcode == OPCODE_ACKNOWLEDGE)
@@ -146,8 +145,8 @@ static struct nic_config nic_config_of(int which, enum framing framing)
                                 .cnp_dscp = 48,
                                 .max_qps = 8,
                                 .max_regions = 4};
-    config.address = framing == FRAMING_ETHERNET ? 0x0A000001u + (uint32_t)which
-                                                 : 4u + (uint32_t)which;
+    config.address =
+        framing == FRAMING_ETHERNET ? 0x0A000001u + (uint32_t)which : 4u + (uint32_t)which;
     for (uint8_t dscp = 0; dscp < 64; dscp++)
         config.priority_of_dscp[dscp] = dscp >> 3;
     return config;

@@ -16,12 +16,12 @@
 #include "responder.h"
 
 enum {
-    PLAN = 4096,         /* packets a direction that a fate can be planned for */
-    SIGHTS = 1 << 15,    /* packets that are remembered */
-    MEMORY = 1 << 20,    /* bytes of a source, and of a sink */
-    GUARD = 4096,        /* bytes before and behind a sink */
+    PLAN = 4096,      /* packets a direction that a fate can be planned for */
+    SIGHTS = 1 << 15, /* packets that are remembered */
+    MEMORY = 1 << 20, /* bytes of a source, and of a sink */
+    GUARD = 4096,     /* bytes before and behind a sink */
     GUARD_BYTE = 0xA5,
-    FIRST_VA = 0x10000,  /* of a source, and of a sink */
+    FIRST_VA = 0x10000, /* of a source, and of a sink */
     FRAME_MAX = 4352,
 };
 
@@ -140,7 +140,10 @@ struct test {
 int run_test(const struct test *tests, size_t count, int argc, char **argv);
 
 #define TEST(name) static void name(void)
-#define RUN(name) {#name, name}
+#define RUN(name)                                                                                  \
+    {                                                                                              \
+#name, name                                                                                \
+    }
 #define MAIN(...)                                                                                  \
     int main(int argc, char **argv)                                                                \
     {                                                                                              \

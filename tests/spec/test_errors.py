@@ -1,11 +1,7 @@
-"""Golden errors: every file in `errors/` beside the findings it must get, word for word.
-
-After a change that is meant to change them: `EMU_UPDATE_GOLDEN=1 pytest tests/spec`.
-"""
+"""Golden errors: every file in `errors/` beside the findings it must get, word for word."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -18,14 +14,16 @@ FILES = sorted(ERRORS.glob("*.emu.yml"), key=lambda path: path.name)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".emu.yml"))
-def test_a_broken_spec_gets_all_its_findings(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_spec_gets_all_its_findings(
+    path: Path, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+) -> None:
     """Every finding at once, each with line, column, path, reason and remedy."""
     monkeypatch.chdir(ERRORS)
     with pytest.raises(SpecError) as caught:
         load_spec(Path(path.name))
     golden = path.with_name(path.name.replace(".emu.yml", ".txt"))
     found = "".join(f"{line}\n" for line in caught.value.findings)
-    if os.environ.get("EMU_UPDATE_GOLDEN"):
+    if pytestconfig.getoption("--update-golden"):
         golden.write_text(found)
     assert found == golden.read_text()
     assert caught.value.exit_code is ExitCode.USAGE

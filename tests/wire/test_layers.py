@@ -13,13 +13,21 @@ from scapy.packet import Packet, Raw
 
 from emu.errors import RemoteProtocolError
 from emu.wire import crc
+from emu.wire.capture import Kind, LinkType, Record
 from emu.wire.layers import AETH, BTH, GRH, LRH, RETH, FlowControl, ImmDt, cnp, pfc
+from emu.wire.layers.dissect import dissect
 from emu.wire.layers.transport import LAYER_OF
 from emu.wire.opcodes import EXTENSION_BYTES, EXTENSIONS, Opcode
 
 from . import vectors
 
-HEADERS = [*LAYER_OF.values(), BTH, GRH, LRH, FlowControl]
+CAPTURED_AS = {
+    Ether: (Kind.ETHERNET, LinkType.ETHERNET),
+    IP: (Kind.COOKED, LinkType.IPV4),
+    IPv6: (Kind.COOKED, LinkType.IPV6),
+    LRH: (Kind.IB, LinkType.INFINIBAND),
+}
+HEADERS: list[type[Packet]] = [*LAYER_OF.values(), BTH, GRH, LRH, FlowControl]
 
 
 def _first_layer(vector: vectors.Vector) -> type[Packet]:
@@ -109,8 +117,8 @@ def test_what_is_given_is_kept() -> None:
 @pytest.mark.parametrize("header", HEADERS, ids=lambda h: h.__name__)
 def test_each_header_has_its_size(header: type[Packet]) -> None:
     """The size that truncation is judged by is the size on the wire, without trailers."""
-    trailers = {BTH: 4, LRH: 2, FlowControl: 2}.get(header, 0)
-    assert len(bytes(header())) == header.size + trailers
+    trailers: dict[type[Packet], int] = {BTH: 4, LRH: 2, FlowControl: 2}
+    assert len(bytes(header())) == header.size + trailers.get(header, 0)
 
 
 def test_the_opcode_table_agrees_with_the_layers() -> None:
@@ -130,10 +138,10 @@ def test_a_header_cut_short_anywhere_is_refused(header: type[Packet]) -> None:
 @pytest.mark.parametrize("vector", vectors.ALL, ids=lambda v: v.name)
 def test_a_frame_cut_short_anywhere_is_rebuilt(vector: vectors.Vector) -> None:
     """Whatever is missing, dissection finds no fault and building gives the same bytes back."""
-    for length in range(34, len(vector.frame)):
-        frame = Ether(vectors.REAL_ROCE_ACK.link + vector.frame[:length])
-        frame = _first_layer(vector)(vector.frame[:length])
-        assert bytes(frame) == vector.frame[:length]
+    kind, linktype = CAPTURED_AS[type(vector.layers)]
+    for length in range(1, len(vector.frame) + 1):
+        frame = vector.frame[:length]
+        assert bytes(dissect(Record(0, kind, linktype, frame, length, ""))) == frame
 
 
 def test_a_truncated_frame_shows_no_icrc() -> None:
@@ -221,9 +229,8 @@ def test_our_layers_come_first_beside_scapys_own(order: str) -> None:
             "from scapy.layers.l2 import Ether",
             f"frame = bytes.fromhex('{vectors.REAL_ROCE_ACK.frame.hex()}')",
             "assert type(Ether(frame)[UDP].payload) is emu.wire.layers.BTH",
-            "built = bytes(IP() / UDP() / scapy.contrib.roce.BTH(opcode=0x11))",
-            "assert built == bytes(IP() / UDP(sport=53, chksum=None) / emu.wire.layers.BTH("
-            "opcode=0x11, m=0))[:-4] + built[-4:]",
+            "built = IP() / UDP() / scapy.contrib.roce.BTH(opcode=0x11)",
+            "assert IP(bytes(built))[UDP].dport == 4791",
         ]
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -34,7 +34,7 @@ enum verdict {
 };
 
 struct framing_ops {
-    enum frame_kind kind;
+    uint8_t kind;           /* enum frame_kind */
     uint32_t header_bytes;  /* before the BTH */
     uint32_t trailer_bytes; /* after the pad */
 

@@ -58,7 +58,8 @@ struct requester {
     uint64_t next;                   /* the packet to send next */
     uint64_t sent_end;               /* after the last packet ever sent */
     uint64_t posted_end;             /* after the last packet of the newest message */
-    uint32_t since_ack_req;          /* packets sent since one that asked for an ACK */
+    uint64_t awaited_end;            /* after the last packet in flight that asked for an ACK */
+    uint32_t since_ack_req;          /* packets sent since then */
     uint8_t retries, rnr_retries;    /* since the last progress */
     struct timer ack_timeout;
 };

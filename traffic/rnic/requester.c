@@ -7,7 +7,8 @@
  *    acknowledge all before theirs.
  *  - PSN sequence error: go back to its PSN and send on from there.
  *  - RNR NAK: the same, after the time it asks for; at most rnr_retry times (7: for ever).
- *  - The timer runs while anything is in flight and starts again with progress.
+ *  - The timer runs while an ACK that was asked for is outstanding, so that a slow
+ *    sender does not time out between two of them, and starts again with progress.
  *    When it expires: go back to the oldest unacknowledged packet.
  *  - Going back without progress is allowed retry_count times.
  *  - Other NAKs, and too many retries, end the queue pair.
@@ -46,7 +47,8 @@ void requester_init(struct qp *qp)
 {
     struct requester *requester = &qp->requester;
     uint64_t psn = qp->config.psn;
-    requester->unacked = requester->next = requester->sent_end = requester->posted_end = psn;
+    requester->unacked = requester->next = psn;
+    requester->sent_end = requester->posted_end = requester->awaited_end = psn;
     timer_init(qp->nic->clock, &requester->ack_timeout, ack_timeout);
 }
 
@@ -258,14 +260,18 @@ static void advance(struct qp *qp, const struct segment *segment, picoseconds no
     } else if (requester->next == message->first_psn) {
         message->record->first_sent_ps = now;
     }
-    requester->since_ack_req = segment->ack_req ? 0 : requester->since_ack_req + 1;
     requester->next++;
+    requester->since_ack_req++;
+    if (segment->ack_req) {
+        requester->since_ack_req = 0;
+        requester->awaited_end = requester->next;
+        if (!timer_is_set(&requester->ack_timeout))
+            start_timer(qp, now);
+    }
     if (requester->next > requester->sent_end)
         requester->sent_end = requester->next;
     if (segment->last)
         requester->current = message->next;
-    if (!timer_is_set(&requester->ack_timeout))
-        start_timer(qp, now);
 }
 
 struct frame *requester_send(struct qp *qp, picoseconds now)
@@ -288,7 +294,7 @@ struct frame *requester_send(struct qp *qp, picoseconds now)
 /* The next packet to send is `psn`. */
 static void go_to(struct requester *requester, uint64_t psn)
 {
-    requester->next = psn;
+    requester->next = requester->awaited_end = psn;
     requester->since_ack_req = 0;
     requester->current = requester->oldest;
     while (requester->current && end_of(requester->current) <= psn)
@@ -305,7 +311,7 @@ static bool acknowledge_before(struct qp *qp, uint64_t psn, picoseconds now)
     requester->retries = requester->rnr_retries = 0;
     if (requester->next < psn)
         go_to(requester, psn);
-    if (requester->unacked < requester->next)
+    if (requester->unacked < requester->awaited_end)
         start_timer(qp, now);
     else
         timer_cancel(qp->nic->clock, &requester->ack_timeout);

@@ -7,6 +7,7 @@ their median and the range they cover.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,27 +22,33 @@ from emu.units import format_rate
 MOST_FLOWS = 16
 
 
+@dataclass(frozen=True)
+class Group:
+    """The flows that share a row, all of one entry of `traffic:`."""
+
+    traffic: str
+    label: str
+    flows: tuple[str, ...]
+    colour: Colour
+
+
 def rates(runs: Sequence[RunFacts]) -> Chart | None:
     """None when nothing was delivered."""
     time = time_axis(runs)
-    by_run = [_flow_rates(run, time.end_ns) for run in runs]
-    top = max((float(rate.max()) for own in by_run for rate in own.values()), default=0.0)
-    if not top:
+    rates_of = [_flow_rates(run, time.end_ns) for run in runs]
+    top = max((float(rate.max()) for own in rates_of for rate in own.values()), default=0.0)
+    groups = _groups(runs)
+    if not top or not groups:
         return None
-    traffic = _flows_by_traffic(runs)
-    single = sum(len(flows) for flows in traffic.values()) <= MOST_FLOWS
-    colours = {entry: series_colour(place) for place, entry in enumerate(traffic)}
+    single = all(len(group.flows) == 1 for group in groups)
     rows = {
-        label: [
-            _strip(run, own, flows, colours[entry]) for run, own in zip(runs, by_run, strict=True)
-        ]
-        for entry, members in traffic.items()
-        for label, flows in ([(flow, [flow]) for flow in members] if single else [(entry, members)])
+        group.label: [_strip(run, own, group) for run, own in zip(runs, rates_of, strict=True)]
+        for group in groups
     }
     return Chart(
         title="Rate of each flow" if single else "Rates of the flows",
         svg=inline_svg(stack(runs, rows, time, top), "Rate of the flows over time"),
-        legend=tuple(Legend(entry, colour) for entry, colour in colours.items()),
+        legend=tuple(dict.fromkeys(Legend(group.traffic, group.colour) for group in groups)),
         caption=_caption(top, single=single),
     )
 
@@ -54,13 +61,19 @@ def _caption(top_bps: float, *, single: bool) -> str:
     )
 
 
-def _flows_by_traffic(runs: Sequence[RunFacts]) -> dict[str, list[str]]:
-    """Names of flows by the entry of `traffic:` they belong to, over all runs."""
-    groups: dict[str, dict[str, None]] = {}
+def _groups(runs: Sequence[RunFacts]) -> list[Group]:
+    """The rows: each flow, or each entry where there are many flows."""
+    entries: dict[str, dict[str, None]] = {}
     for run in runs:
         for flow in run.flows:
-            groups.setdefault(flow.traffic, {})[flow.name] = None
-    return {entry: list(flows) for entry, flows in groups.items()}
+            entries.setdefault(flow.traffic, {})[flow.name] = None
+    groups = [
+        Group(entry, entry, tuple(flows), series_colour(place))
+        for place, (entry, flows) in enumerate(entries.items())
+    ]
+    if sum(len(group.flows) for group in groups) > MOST_FLOWS:
+        return groups
+    return [replace(group, label=flow, flows=(flow,)) for group in groups for flow in group.flows]
 
 
 def _flow_rates(run: RunFacts, end_ns: int) -> dict[str, Floats]:
@@ -70,16 +83,14 @@ def _flow_rates(run: RunFacts, end_ns: int) -> dict[str, Floats]:
     return dict(zip(series.flows, per_ns.T * 8e9, strict=True))
 
 
-def _strip(
-    run: RunFacts, by_flow: dict[str, Floats], flows: Sequence[str], colour: Colour
-) -> Strip | None:
-    own = np.array([by_flow[flow] for flow in flows if flow in by_flow])
+def _strip(run: RunFacts, rates: dict[str, Floats], group: Group) -> Strip | None:
+    own = np.array([rates[flow] for flow in group.flows if flow in rates])
     if not len(own):
         return None
     return Strip(
         middle=np.median(own, axis=0),
         low=own.min(axis=0) if len(own) > 1 else np.zeros(BINS),
         high=own.max(axis=0),
-        colour=colour,
-        end_ns=last_finish_ns([flow for flow in run.flows if flow.name in flows]),
+        colour=group.colour,
+        end_ns=last_finish_ns([flow for flow in run.flows if flow.name in group.flows]),
     )

@@ -93,6 +93,8 @@ class GRH(Header):
     ]
 
     def extract_padding(self, s: bytes) -> tuple[bytes, bytes]:
+        if isinstance(self.underlayer, LRH):
+            return s, b""  # PktLen has already told where the packet ends
         return s[: self.paylen], s[self.paylen :]
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:

@@ -1,0 +1,139 @@
+"""The tables of a comparison: the fabrics side by side, one column each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from emu.report.facts import XMIT_WAIT, RunFacts, last_finish_ns
+from emu.report.table import (
+    NOT_A_RESULT,
+    NOT_APPLICABLE,
+    UNFINISHED,
+    Cell,
+    Column,
+    Table,
+    Tone,
+    result,
+    took,
+)
+from emu.units import format_rate, format_time_ns
+
+CellOf = Callable[[RunFacts], Cell]
+"""What a row says of a run."""
+Count = Callable[[RunFacts], int]
+Fabrics = tuple[str, ...]
+
+
+def comparison_table(runs: Sequence[RunFacts]) -> Table:
+    """What the fabrics did with the same workload, one column each."""
+    traffic = dict.fromkeys(name for run in runs for name in run.traffic)
+    rows: list[tuple[str, CellOf]] = [
+        ("all complete, bytes equal", _all_complete),
+        ("dropped packets", _count_row(lambda run: run.drops, bad=True)),
+        ("retransmitted packets", _total_row("retransmitted_packets", bad=True)),
+        ("pause frames", _total_row("pause_frames", only=("roce",))),
+        ("packets marked CE", _total_row("ce_marked", only=("roce",))),
+        ("CNPs", _total_row("cnp", only=("roce",))),
+        (f"credit waits ({XMIT_WAIT})", _count_row(lambda run: run.xmit_wait, only=("ib",))),
+        ("last completion", _last_completion),
+        ("  arithmetic bound", _bound),
+        ("  above the bound", _over_bound),
+        *(row for name in traffic for row in _traffic_rows(name)),
+        ("fidelity", _fidelity),
+        ("  lateness, 99 % of frames", _lateness),
+    ]
+    conclusive = all(run.conclusive for run in runs)
+    return Table(
+        title="The same workload on each fabric",
+        columns=(Column("", numeric=False), *(Column(run.name) for run in runs)),
+        rows=tuple((Cell(label), *(cell(run) for run in runs)) for label, cell in rows),
+        note="" if conclusive else f"{NOT_A_RESULT.text} the machine did not keep up: not a result",
+    )
+
+
+def completion_table(runs: Sequence[RunFacts]) -> Table:
+    """How long each flow took on each fabric."""
+    names = list(dict.fromkeys(flow.name for run in runs for flow in run.flows))
+    flows = [{flow.name: flow for flow in run.flows} for run in runs]
+    return Table(
+        title="Completion times",
+        columns=(Column("flow", numeric=False), *(Column(run.name) for run in runs)),
+        rows=tuple(
+            (
+                Cell(name),
+                *(
+                    took(run, own[name]) if name in own else NOT_APPLICABLE
+                    for run, own in zip(runs, flows, strict=True)
+                ),
+            )
+            for name in names
+        ),
+    )
+
+
+def _all_complete(run: RunFacts) -> Cell:
+    if run.unfinished:
+        return Cell(f"{len(run.unfinished)} of {len(run.flows)} not", Tone.BAD)
+    return Cell("yes", Tone.GOOD)
+
+
+def _count_row(count: Count, *, only: Fabrics = ("roce", "ib"), bad: bool = False) -> CellOf:
+    """A count; a dash on fabrics that have no such thing."""
+
+    def cell(run: RunFacts) -> Cell:
+        if run.recording.fabric not in only:
+            return NOT_APPLICABLE
+        value = count(run)
+        return result(run, f"{value:,}", Tone.BAD if bad and value else Tone.PLAIN)
+
+    return cell
+
+
+def _total_row(counter: str, *, only: Fabrics = ("roce", "ib"), bad: bool = False) -> CellOf:
+    return _count_row(lambda run: run.total(counter), only=only, bad=bad)
+
+
+def _last_completion(run: RunFacts) -> Cell:
+    if run.last_finish_ns is None:
+        return UNFINISHED
+    return result(run, format_time_ns(run.last_finish_ns))
+
+
+def _bound(run: RunFacts) -> Cell:
+    if run.bound is None:
+        return NOT_APPLICABLE
+    return Cell(format_time_ns(run.bound.last_finish_ns))
+
+
+def _over_bound(run: RunFacts) -> Cell:
+    if run.over_bound is None:
+        return NOT_APPLICABLE
+    return result(run, f"{run.over_bound:+.1%}")
+
+
+def _traffic_rows(name: str) -> tuple[tuple[str, CellOf], ...]:
+    return (
+        (f"{name}: last flow over", lambda run: _traffic_finish(run, name)),
+        (f"{name}: median goodput", lambda run: _traffic_goodput(run, name)),
+    )
+
+
+def _traffic_finish(run: RunFacts, name: str) -> Cell:
+    if name not in run.traffic:
+        return NOT_APPLICABLE
+    finish = last_finish_ns(run.traffic[name])
+    return UNFINISHED if finish is None else result(run, format_time_ns(finish))
+
+
+def _traffic_goodput(run: RunFacts, name: str) -> Cell:
+    if name not in run.traffic:
+        return NOT_APPLICABLE
+    return result(run, format_rate(run.median_goodput_bps(name)))
+
+
+def _lateness(run: RunFacts) -> Cell:
+    return Cell(format_time_ns(run.recording.fidelity.late_p99_ns))
+
+
+def _fidelity(run: RunFacts) -> Cell:
+    return Cell("ok", Tone.GOOD) if run.conclusive else Cell("INCONCLUSIVE", Tone.BAD)

@@ -1,0 +1,100 @@
+"""The tables of one run: its flows, what the whole fabric counted, its ports."""
+
+from __future__ import annotations
+
+from emu.measure.recording import FlowRecord
+from emu.report.facts import XMIT_WAIT, RunFacts
+from emu.report.palette import HELD_BACK
+from emu.report.table import NOT_APPLICABLE, Cell, Column, Table, result, took
+from emu.units import format_rate, format_size, format_time_ns
+
+
+def flows_table(run: RunFacts, limit: int | None = None) -> Table:
+    """Every flow; of more than `limit`, the unfinished and then the slowest."""
+    flows = run.flows
+    if limit is not None and len(flows) > limit:
+        flows = tuple(sorted(flows, key=_slowest_first)[:limit])
+    left_out = len(run.flows) - len(flows)
+    return Table(
+        title="Flows",
+        columns=(
+            Column("flow", numeric=False),
+            Column("path", numeric=False),
+            Column("size"),
+            Column("start"),
+            Column("took"),
+            Column("goodput"),
+            Column("resent"),
+        ),
+        rows=tuple(_flow_row(run, flow) for flow in flows),
+        note=f"{left_out} faster flows are not shown; {run.name}'s summary has them all."
+        if left_out
+        else "",
+    )
+
+
+def _slowest_first(flow: FlowRecord) -> tuple[bool, int]:
+    """To sort by: the unfinished, then those that took longest."""
+    return flow.completed, flow.start_ns - (flow.end_ns or 0)
+
+
+def _flow_row(run: RunFacts, flow: FlowRecord) -> tuple[Cell, ...]:
+    return (
+        Cell(flow.name),
+        Cell(f"{flow.src} > {flow.dst}"),
+        Cell(format_size(flow.bytes)),
+        Cell(format_time_ns(flow.start_ns)),
+        took(run, flow),
+        result(run, format_rate(flow.goodput_bps)) if flow.completed else NOT_APPLICABLE,
+        result(run, str(flow.retransmitted_packets)),
+    )
+
+
+def totals_table(run: RunFacts) -> Table:
+    """What the whole fabric did, of the things that this kind of fabric does."""
+    counts = _TOTALS | (_IB_TOTALS if run.uses_credits else _ROCE_TOTALS)
+    rows = [(label, run.total(counter)) for label, counter in counts.items()]
+    if run.uses_credits:
+        rows.append((f"credit waits ({XMIT_WAIT})", run.xmit_wait))
+    return Table(
+        title="Totals",
+        columns=(Column("what", numeric=False), Column("count")),
+        rows=tuple((Cell(label), Cell(f"{count:,}")) for label, count in rows),
+    )
+
+
+_TOTALS = {
+    "packets sent": "packets",
+    "packet hops": "packet_hops",
+    "drops of lossless classes": "drops_lossless",
+    "drops of lossy classes": "drops_lossy",
+    "retransmitted packets": "retransmitted_packets",
+}
+_ROCE_TOTALS = {"pause frames": "pause_frames", "packets marked CE": "ce_marked", "CNPs": "cnp"}
+_IB_TOTALS = {"credit updates": "credit_updates"}
+
+
+def ports_table(run: RunFacts) -> Table:
+    """Each port that sent anything, the busiest first."""
+    peaks = run.recording.series.queue_bytes.max(axis=0, initial=0)
+    peak_bytes = dict(zip(run.recording.series.ports, peaks, strict=True))
+    busiest = sorted(run.port_load.items(), key=lambda item: -item[1].utilisation)
+    return Table(
+        title="Ports",
+        columns=(
+            Column("port", numeric=False),
+            Column("busy"),
+            Column(HELD_BACK[run.recording.fabric].name),
+            Column("deepest queue"),
+        ),
+        rows=tuple(
+            (
+                Cell(name),
+                Cell(f"{load.utilisation:.1%}"),
+                Cell(f"{load.waiting:.1%}"),
+                Cell(format_size(int(peak_bytes[name]))),
+            )
+            for name, load in busiest
+            if load.utilisation or load.waiting
+        ),
+    )

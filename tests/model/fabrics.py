@@ -1,0 +1,101 @@
+"""Small fabrics on the virtual clock, for the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from emu.measure.recording import FlowRecord
+from emu.shim.virtual import VirtualFabric
+from emu.spec.model import Spec, spec_from_text
+from emu.subnet import Subnet
+from topologies.graph import Port, Topology
+
+PAIR = """
+topology: {kind: dumbbell, hosts_per_side: 1, links: {host: {delay: 500ns}, fabric: {delay: 500ns}}}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 1MB}]
+"""
+"""Two hosts, three links of 100 Gb/s and 500 ns, two switches of 600 ns."""
+
+ONE_SWITCH = """
+topology:
+  kind: graph
+  switches: [s1]
+  hosts: [h1, h2, h3, h4, h5]
+  links:
+    - {between: [s1, h1], rate: 100Gbit, delay: 500ns}
+    - {between: [s1, h2], rate: 100Gbit, delay: 500ns}
+    - {between: [s1, h3], rate: 100Gbit, delay: 500ns}
+    - {between: [s1, h4], rate: 100Gbit, delay: 500ns}
+    - {between: [s1, h5], rate: 100Gbit, delay: 500ns}
+"""
+
+
+def spec_of(text: str, *settings: str) -> Spec:
+    """A spec from its text, with `--set` settings."""
+    return spec_from_text(text.encode(), source="test.emu.yml", settings=settings)
+
+
+@contextmanager
+def started(spec: Spec) -> Iterator[VirtualFabric]:
+    """The spec's fabric at time 0, its workload begun."""
+    topology = spec.topology.build()
+    subnet = shortest_paths(topology) if spec.fabric == "ib" else None
+    with VirtualFabric(spec, topology, subnet) as run:
+        run.start()
+        yield run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a finished run has to say."""
+
+    flows: dict[str, FlowRecord]
+    ports: dict[str, dict[str, Any]]
+    """Raw counters by port name."""
+    hosts: dict[str, dict[str, int]]
+
+    def total(self, counter: str) -> int:
+        return sum(sum(own[counter]) for own in self.ports.values())
+
+    @property
+    def last_end_ns(self) -> int:
+        ends = [flow.end_ns for flow in self.flows.values()]
+        assert None not in ends, "a flow did not finish"
+        return max(end for end in ends if end is not None)
+
+
+def finish(run: VirtualFabric, *, within_ns: int = 20_000_000) -> Outcome:
+    """Runs until every operation is over, or for `within_ns`."""
+    while not run.finished and run.now_ns < within_ns:
+        run.run_until(run.now_ns + 10_000)
+    return look(run)
+
+
+def look(run: VirtualFabric) -> Outcome:
+    seen = run.observe()
+    assert seen.frames_exhausted == 0
+    return Outcome({flow.name: flow for flow in seen.flows}, dict(seen.ports), seen.nics or {})
+
+
+def outcome_of(text: str, *settings: str) -> Outcome:
+    """Builds, runs to the end, looks."""
+    with started(spec_of(text, *settings)) as run:
+        return finish(run)
+
+
+def shortest_paths(topology: Topology) -> Subnet:
+    """LFTs of shortest paths, lowest port first: enough of a subnet manager for one-path tests."""
+    nodes = [*topology.hosts, *topology.switches]
+    lids = {node.name: lid for lid, node in enumerate(nodes, start=1)}
+    lfts = {
+        switch: {lids[host]: ports[0].number for host, ports in routes.items()}
+        for switch, routes in topology.next_hops.items()
+    }
+    return Subnet(lids, lfts, engine="none", seconds=0.0)
+
+
+def port(run: VirtualFabric, name: str) -> Port:
+    return run.topology.port_named[name]

@@ -1,0 +1,145 @@
+"""The arithmetic bound against formulas written out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from emu.report.bound import (
+    INFINIBAND,
+    ROCE_V2,
+    Fabric,
+    Framing,
+    fabric_of,
+    last_finish_bound,
+    packet_wire_bytes,
+)
+from tests.report.synthetic import spec
+from topologies.graph import Builder, Topology
+from topologies.leaf_spine import leaf_spine
+from traffic.graph import Operation, Verb
+
+MTU = 4096
+DELAY_NS, LATENCY_NS = 500, 600
+BYTE_NS = 0.08  # at 100 Gb/s
+
+
+def clos(fabric_rate_bps: int = 100_000_000_000) -> Topology:
+    return leaf_spine(
+        2,
+        2,
+        4,
+        host_rate_bps=100_000_000_000,
+        host_delay_ps=DELAY_NS * 1000,
+        fabric_rate_bps=fabric_rate_bps,
+        fabric_delay_ps=DELAY_NS * 1000,
+    )
+
+
+def fabric(topology: Topology, framing: Framing = ROCE_V2, *, cut_through: bool = False) -> Fabric:
+    return Fabric(
+        framing=framing,
+        mtu_bytes=dict.fromkeys(topology.host, MTU),
+        latency_ps=dict.fromkeys(topology.switch, LATENCY_NS * 1000),
+        cut_through=frozenset(topology.switch if cut_through else ()),
+    )
+
+
+def write(src: str, dst: str, size_bytes: int, not_before_ns: int = 0) -> Operation:
+    return Operation(0, Verb.WRITE, src, dst, size_bytes, f"{src}-{dst}", not_before_ns)
+
+
+def bound_ns(topology: Topology, operations: list[Operation], **options: bool) -> int:
+    bound = last_finish_bound(topology, operations, fabric(topology, **options))
+    assert bound is not None
+    return bound.last_finish_ns
+
+
+@pytest.mark.parametrize(
+    ("framing", "verb", "sizes"),
+    [
+        (ROCE_V2, Verb.WRITE, [4096 + 98, 4096 + 82, 1808 + 82]),
+        (ROCE_V2, Verb.SEND, [4096 + 82, 4096 + 82, 1808 + 82]),
+        (INFINIBAND, Verb.WRITE, [4096 + 42, 4096 + 26, 1808 + 26]),
+        (INFINIBAND, Verb.SEND, [4096 + 26, 4096 + 26, 1808 + 26]),
+    ],
+)
+def test_packets_occupy_what_the_wire_formats_say(
+    framing: Framing, verb: Verb, sizes: list[int]
+) -> None:
+    """A first WRITE packet carries its RETH, all carry the rest."""
+    assert packet_wire_bytes(10_000, MTU, verb, framing) == sizes
+
+
+def test_payload_is_padded_to_words() -> None:
+    """Five bytes of payload travel as eight."""
+    assert packet_wire_bytes(5, MTU, Verb.SEND, ROCE_V2) == [8 + 82]
+
+
+def test_one_message_on_an_idle_path_is_exact() -> None:
+    """Store-and-forward: every hop serialises the first packet, the rest follow it once."""
+    first, rest = 4096 + 98, 9 * (4096 + 82)
+    expected = (4 * first + rest) * BYTE_NS + 4 * DELAY_NS + 3 * LATENCY_NS
+    assert bound_ns(clos(), [write("h1", "h5", 10 * MTU)]) == int(expected)
+
+
+def test_cut_through_waits_for_headers_only() -> None:
+    """The extra serialisations shrink to header times."""
+    whole, header = 10 * (4096 + 82) + 16, 64
+    expected = (whole + 3 * header) * BYTE_NS + 4 * DELAY_NS + 3 * LATENCY_NS
+    assert bound_ns(clos(), [write("h1", "h5", 10 * MTU)], cut_through=True) == pytest.approx(
+        expected, abs=1
+    )
+
+
+def test_incast_is_bound_by_the_receivers_link() -> None:
+    """Seven senders: all their bytes over one link, after the nearest sender's first packet."""
+    topology = clos()
+    operations = [write(f"h{n}", "h1", 1_000_000) for n in range(2, 9)]
+    bound = last_finish_bound(topology, operations, fabric(topology))
+    message = 245 * 82 + 16 + 1_000_000
+    nearest = (4096 + 98) * BYTE_NS + DELAY_NS + LATENCY_NS
+    assert bound is not None
+    assert bound.link == "leaf1:h1"
+    assert bound.last_finish_ns == int(nearest + 7 * message * BYTE_NS + DELAY_NS)
+
+
+def test_parallel_links_share_the_load() -> None:
+    """Two slow spines carry half each at best, and that is slower than any host's link."""
+    topology = clos(fabric_rate_bps=10_000_000_000)
+    operations = [write(f"h{n}", f"h{n + 4}", 1_000_000) for n in range(1, 5)]
+    bound = last_finish_bound(topology, operations, fabric(topology))
+    assert bound is not None
+    assert bound.link == "spine1:leaf2 + spine2:leaf2"
+    assert bound.last_finish_ns > 4 * 1_000_000 * 8 // 20
+
+
+def test_late_start_moves_the_bound() -> None:
+    """A link cannot use the time before a message is posted."""
+    early, late = write("h2", "h1", MTU), write("h3", "h1", MTU, not_before_ns=1_000_000)
+    alone = bound_ns(clos(), [write("h3", "h1", MTU)])
+    assert bound_ns(clos(), [early, late]) == 1_000_000 + alone
+
+
+def test_nothing_to_send_has_no_bound() -> None:
+    """No message, no bound; nor where there is no way."""
+    builder = Builder()
+    for switch in ("left", "right"):
+        builder.add_switch(switch, "side")
+        builder.add_cable(switch, builder.add_host(), rate_bps=10**9, delay_ps=0)
+    apart = builder.topology()
+    assert last_finish_bound(apart, [], fabric(apart)) is None
+    assert last_finish_bound(apart, [write("h1", "h2", MTU)], fabric(apart)) is None
+
+
+def test_spec_gives_framing_latency_and_mtu() -> None:
+    """The bound of a spec uses what its switches and hosts are in the end."""
+    changed = spec(
+        fabric="ib",
+        switches={"latency": "100ns", "roles": {"spine": {"switching": "cut-through"}}},
+        hosts={"nic": {"mtu": 1024}},
+    )
+    fabric = fabric_of(changed, changed.topology.build())
+    assert fabric.framing is INFINIBAND
+    assert fabric.latency_ps["leaf1"] == 100_000
+    assert fabric.mtu_bytes["h8"] == 1024
+    assert fabric.cut_through == {"spine1", "spine2"}

@@ -1,0 +1,187 @@
+"""The page: it always renders, needs nothing from outside, and believes no name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emu.measure.recording import FlowRecord, Recording, Series
+from emu.report.facts import RunFacts
+from emu.report.html import comparison_page, run_page
+from emu.report.write import write_comparison, write_run
+from tests.report.synthetic import INCONCLUSIVE, four_fabrics, record, run, spec
+
+NASTY = "<script>alert('x')</script>&\"${$}"
+EMPTY_ELEMENTS = {"meta", "br"}
+
+
+class Page(HTMLParser):
+    """Collects a page's elements and text, and insists that elements are closed in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.text = ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in EMPTY_ELEMENTS:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def assert_self_contained(page: str) -> None:
+    """No element or attribute that would fetch anything, and no address at all."""
+    parsed = Page(page)
+    assert not {"script", "link", "img", "iframe", "object", "image"} & set(parsed.elements)
+    references = [value for name, value in parsed.attributes if name in ("href", "src")]
+    assert all(reference.startswith("#") for reference in references)
+    assert not re.search(r"https?:|//\w|@import|url\((?!#)", page)
+
+
+def test_comparison_needs_nothing_from_outside() -> None:
+    """It can be sent by mail and read on a train."""
+    page = comparison_page("incast", four_fabrics())
+    assert_self_contained(page)
+    assert len(page.encode()) < 2_000_000
+
+
+def test_same_run_gives_the_same_page() -> None:
+    """No dates, no random identifiers."""
+    assert run_page(four_fabrics()[2]) == run_page(four_fabrics()[2])
+
+
+def test_names_are_escaped_everywhere() -> None:
+    """Names come from files, and appear in tables, legends, plots and hover texts."""
+    good = four_fabrics()[0]
+    names = {flow.name: f"{NASTY}{n}" for n, flow in enumerate(good.flows)}
+    recording = replace(
+        good.recording,
+        marker=NASTY,
+        notes=(NASTY,),
+        flows=tuple(replace(flow, name=names[flow.name], traffic=NASTY) for flow in good.flows),
+        series=replace(good.recording.series, flows=tuple(names.values())),
+        captures={NASTY: Path(NASTY)},
+        hosts={NASTY: {NASTY: 1}},
+    )
+    nasty = replace(good, name=NASTY, recording=recording)
+    for page in (run_page(nasty), comparison_page(NASTY, [nasty, nasty])):
+        assert "script" not in Page(page).elements
+        assert "alert('x')" in Page(page).text
+
+
+def test_inconclusive_run_shows_no_numbers() -> None:
+    """It is said first, and neither plots nor rates are shown."""
+    good = four_fabrics()[1]
+    page = Page(run_page(replace(good, recording=replace(good.recording, fidelity=INCONCLUSIVE))))
+    assert page.text.index("INCONCLUSIVE") < page.text.index("RoCEv2")
+    assert "svg" not in page.elements
+    assert "Gb/s" not in page.text
+
+
+def test_both_themes_define_every_colour() -> None:
+    """No variable is used that the style does not set, for light and for dark."""
+    page = comparison_page("incast", four_fabrics())
+    used = set(re.findall(r"var\(--(\w+)\)", page))
+    for name in used:
+        assert len(re.findall(rf"--{name}: ", page)) == 2, name
+
+
+def test_more_flows_than_colours_still_tell_all() -> None:
+    """Many flows become a distribution, and every one of them stays in the table."""
+    scenario = spec(
+        traffic=[
+            {"name": f"t{n}", "pattern": "incast", "from": "h2-h8", "to": "h1", "size": "1MB"}
+            for n in range(5)
+        ],
+        verify=[],
+    )
+    ends = {flow.name: 1_000 * n for n, flow in enumerate(scenario.workload().flows, 1)}
+    page = Page(run_page(run(record(scenario, ends_ns=ends), scenario)))
+    assert "Share of all flows" in page.text
+    assert all(name in page.text for name in ends)
+
+
+def test_files_are_where_they_are_said_to_be(tmp_path: Path) -> None:
+    """Pages, summaries and samples, for a run and for a comparison."""
+    runs = four_fabrics()[:2]
+    single = write_run(runs[0], tmp_path / "run")
+    several = write_comparison("incast", runs, tmp_path / "compare")
+    written = {what: path for what, path in (single | several).items() if "capture" not in what}
+    assert set(written) >= {"page", "summary", "samples", "roce-lossy", "roce-pfc"}
+    assert all(path.exists() for path in written.values())
+
+
+@st.composite
+def recordings(draw: st.DrawFn) -> Recording:
+    """Any recording of the incast: unfinished or idle flows, wild samples, none at all."""
+    base = four_fabrics()[draw(st.sampled_from([0, 3]))].recording
+    samples = draw(st.integers(0, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+
+    def wild(columns: int) -> Any:
+        return np.sort(rng.integers(0, 10 ** rng.integers(1, 13), (samples, columns)), axis=0)
+
+    ports = len(base.series.ports)
+    series = Series(
+        time_ns=wild(1)[:, 0],
+        ports=base.series.ports,
+        queue_bytes=wild(ports),
+        buffer_bytes=wild(ports),
+        tx_bytes=wild(ports),
+        paused_ns=wild(ports),
+        credit_wait_ns=wild(ports),
+        flows=base.series.flows,
+        flow_bytes=wild(len(base.series.flows)),
+    )
+    flows = tuple(draw(flow_like(flow)) for flow in base.flows)
+    return replace(base, series=series, flows=flows[: draw(st.integers(0, len(flows)))])
+
+
+@st.composite
+def flow_like(draw: st.DrawFn, flow: FlowRecord) -> FlowRecord:
+    start = draw(st.integers(0, 10**9))
+    took = draw(st.none() | st.integers(0, 10**12))
+    return replace(
+        flow,
+        start_ns=start,
+        end_ns=None if took is None else start + took,
+        completed=took is not None and draw(st.booleans()),
+    )
+
+
+@settings(max_examples=8)
+@given(recordings())
+def test_any_recording_renders(recording: Recording) -> None:
+    """Nothing a run can produce keeps its report from being written."""
+    scenario = spec(fabric=recording.fabric)
+    assert_self_contained(run_page(run(recording, scenario)))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_any_number_of_fabrics_renders(count: int) -> None:
+    """A comparison of one is a comparison too."""
+    runs: list[RunFacts] = four_fabrics()[:count]
+    assert_self_contained(comparison_page("incast", runs))

@@ -1,0 +1,76 @@
+"""A recording survives the disk; anything else found there is named."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from emu.errors import EmuError
+from emu.measure.recording import Recording, Series
+from emu.report.store import SERIES_FILE, SUMMARY_FILE, load_recording, save_recording
+from emu.report.summary import SUMMARY_SCHEMA
+from tests.report.synthetic import INCONCLUSIVE, four_fabrics
+
+
+@pytest.fixture
+def recording() -> Recording:
+    return replace(
+        four_fabrics()[0].recording,
+        fidelity=INCONCLUSIVE,
+        notes=("the shim marks: eBPF may not be loaded",),
+        totals=dict.fromkeys(four_fabrics()[0].summary["totals"], 3),
+    )
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path, recording: Recording) -> None:
+    """Every field and every sample comes back."""
+    save_recording(recording, tmp_path / "run")
+    loaded = load_recording(tmp_path / "run")
+    assert replace(loaded, series=recording.series) == recording
+    for field in fields(Series):
+        saved, again = getattr(recording.series, field.name), getattr(loaded.series, field.name)
+        np.testing.assert_array_equal(saved, again)
+
+
+def test_saving_twice_gives_the_same_bytes(tmp_path: Path, recording: Recording) -> None:
+    """No time of day, no address in memory."""
+    for name in ("a", "b"):
+        save_recording(recording, tmp_path / name)
+    for file in (SUMMARY_FILE, SERIES_FILE):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_missing_folder_is_named(tmp_path: Path) -> None:
+    """The error says which file, and what to give instead."""
+    with pytest.raises(EmuError, match=r"series\.npz: not the recording of a run .*--out"):
+        load_recording(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"schema": "other/9"}', '{"schema": 1'])
+def test_summary_that_is_none_is_refused(tmp_path: Path, recording: Recording, text: str) -> None:
+    """Whatever the file holds, it is an error with its name."""
+    save_recording(recording, tmp_path)
+    (tmp_path / SUMMARY_FILE).write_text(text)
+    with pytest.raises(EmuError, match=r"summary\.json: not the recording of a run"):
+        load_recording(tmp_path)
+
+
+def test_another_schema_is_refused(tmp_path: Path, recording: Recording) -> None:
+    """A document of a later version is not guessed at."""
+    save_recording(recording, tmp_path)
+    file = tmp_path / SUMMARY_FILE
+    file.write_text(file.read_text().replace(SUMMARY_SCHEMA, "emu.summary/2"))
+    with pytest.raises(EmuError, match=r"schema 'emu\.summary/2', wanted 'emu\.summary/1'"):
+        load_recording(tmp_path)
+
+
+def test_damaged_samples_are_refused(tmp_path: Path, recording: Recording) -> None:
+    """A cut-off file is an error with its name."""
+    save_recording(recording, tmp_path)
+    file = tmp_path / SERIES_FILE
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(EmuError, match=r"series\.npz: not the recording of a run"):
+        load_recording(tmp_path)

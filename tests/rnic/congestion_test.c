@@ -1,0 +1,155 @@
+/* Notification and reaction: CE marks, CNPs, pacing. The recurrence of DCQCN is
+ * checked elsewhere, against a second implementation. */
+#include "bench.h"
+
+static struct qp_config dcqcn_config(void)
+{
+    struct qp_config config = bench_qp_config;
+    config.cc = "dcqcn";
+    return config;
+}
+
+static bool is_data(const struct sight *sight)
+{
+    return sight->bth.opcode <= OPCODE_WRITE_ONLY;
+}
+
+static enum fate mark_data(struct bench *bench, const struct sight *sight)
+{
+    (void)bench;
+    return is_data(sight) ? MARK : PASS;
+}
+
+static enum fate mark_first(struct bench *bench, const struct sight *sight)
+{
+    (void)bench;
+    return is_data(sight) && sight->bth.psn == 1000 ? MARK : PASS;
+}
+
+TEST(at_most_one_cnp_is_sent_in_an_interval)
+{
+    struct bench bench;
+    struct letter letter;
+    struct qp_config config = dcqcn_config();
+    bench_init(&bench, FRAMING_ETHERNET, &config);
+    bench.fate = mark_data;
+    bench_write(&bench, bench.qp[0], &letter, 0, 0, MEMORY);
+    bench_run(&bench, 50 * PS_PER_MS);
+    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    EXPECT_EQUAL(0, letter.record.retransmitted_packets);
+    const struct nic_counters *sender = nic_counters(&bench.nic[0]);
+    const struct nic_counters *receiver = nic_counters(&bench.nic[1]);
+    EXPECT_EQUAL(MEMORY / 1024, receiver->np_ecn_marked_roce_packets);
+    EXPECT_EQUAL(receiver->np_cnp_sent, sender->rp_cnp_handled);
+    EXPECT_EQUAL(receiver->np_cnp_sent, bench_count(&bench, 1, OPCODE_CNP));
+    EXPECT(receiver->np_cnp_sent > 3);
+    for (uint32_t i = 1; i < receiver->np_cnp_sent; i++) {
+        picoseconds gap =
+            bench_find(&bench, 1, OPCODE_CNP, i)->at - bench_find(&bench, 1, OPCODE_CNP, i - 1)->at;
+        /* The line may be busy with an ACK, so that the earlier of two is late. */
+        EXPECT(gap > config.dcqcn.cnp_interval_ps - 20 * PS_PER_NS);
+    }
+    bench_free(&bench);
+}
+
+TEST(a_cnp_goes_to_the_sender_in_its_own_class)
+{
+    struct bench bench;
+    struct letter letter;
+    struct qp_config config = dcqcn_config();
+    bench_init(&bench, FRAMING_ETHERNET, &config);
+    bench.fate = mark_first;
+    bench_write(&bench, bench.qp[0], &letter, 0, 0, 100000);
+    bench_run(&bench, PS_PER_MS);
+    EXPECT_EQUAL(1, bench_count(&bench, 1, OPCODE_CNP));
+    const struct sight *cnp = bench_find(&bench, 1, OPCODE_CNP, 0);
+    EXPECT_EQUAL(48 << 2, cnp->tos);
+    EXPECT_EQUAL(6, cnp->klass);
+    EXPECT_EQUAL(BTH_BYTES + 16, cnp->body_bytes);
+    EXPECT_EQUAL(bench.qp[0]->qpn, cnp->bth.dest_qp);
+    EXPECT(cnp->bth.becn && !cnp->bth.mig_req && !cnp->bth.ack_req && cnp->bth.psn == 0);
+    EXPECT_EQUAL(26 << 2 | 2, bench_find(&bench, 0, -1, 0)->tos);
+    EXPECT_EQUAL(26 << 2, bench_find(&bench, 1, OPCODE_ACKNOWLEDGE, 0)->tos);
+    bench_free(&bench);
+}
+
+TEST(after_a_cnp_packets_leave_at_half_the_line_rate)
+{
+    struct bench bench;
+    struct letter letter;
+    struct qp_config config = dcqcn_config();
+    bench_init(&bench, FRAMING_ETHERNET, &config);
+    bench.fate = mark_first;
+    bench_write(&bench, bench.qp[0], &letter, 0, 0, MEMORY);
+    bench_run(&bench, 40 * PS_PER_US);
+    EXPECT_EQUAL(LINE_RATE / 2, qp_rate_bps(bench.qp[0]));
+    picoseconds cnp = bench_find(&bench, 1, OPCODE_CNP, 0)->at;
+    picoseconds gap = serialisation(1024 + 82, LINE_RATE / 2);
+    uint32_t paced = 0;
+    for (uint32_t i = 1; i < bench_count(&bench, 0, -1); i++) {
+        const struct sight *before = bench_find(&bench, 0, -1, i - 1);
+        if (before->at < cnp + 2 * PS_PER_US)
+            continue;
+        EXPECT_EQUAL(gap, bench_find(&bench, 0, -1, i)->at - before->at);
+        paced++;
+    }
+    EXPECT(paced > 100);
+    bench_free(&bench);
+}
+
+TEST(a_limited_sender_comes_back_to_line_rate)
+{
+    struct bench bench;
+    struct letter letter;
+    struct qp_config config = dcqcn_config();
+    bench_init(&bench, FRAMING_ETHERNET, &config);
+    bench.fate = mark_first;
+    bench_write(&bench, bench.qp[0], &letter, 0, 0, MEMORY);
+    bench_run(&bench, 10 * PS_PER_MS);
+    EXPECT_EQUAL(LINE_RATE, qp_rate_bps(bench.qp[0]));
+    EXPECT_EQUAL(0, bench.qp[0]->cc.rate_bps);
+    EXPECT_EQUAL(NEVER, clock_next_deadline(&bench.clock));
+    bench_free(&bench);
+}
+
+TEST(without_congestion_control_marks_are_only_counted)
+{
+    struct bench bench;
+    struct letter letter;
+    bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
+    bench.fate = mark_data;
+    bench_write(&bench, bench.qp[0], &letter, 0, 0, 100 * 1024);
+    bench_run(&bench, PS_PER_MS);
+    EXPECT_EQUAL(100, nic_counters(&bench.nic[1])->np_ecn_marked_roce_packets);
+    EXPECT_EQUAL(0, bench_count(&bench, 1, OPCODE_CNP));
+
+    uint8_t body[BTH_BYTES + CNP_PAYLOAD_BYTES] = {0};
+    struct bth bth = {
+        .opcode = OPCODE_CNP, .pkey = PKEY_DEFAULT, .becn = true, .dest_qp = bench.qp[0]->qpn};
+    bth_write(body, &bth);
+    bench_inject(&bench, 0, body, sizeof body);
+    EXPECT_EQUAL(1, nic_counters(&bench.nic[0])->rp_cnp_ignored);
+    EXPECT_EQUAL(LINE_RATE, qp_rate_bps(bench.qp[0]));
+    bench_free(&bench);
+}
+
+TEST(a_cnp_passes_while_the_data_priority_is_paused)
+{
+    struct bench bench;
+    struct letter letter;
+    struct qp_config config = dcqcn_config();
+    bench_init(&bench, FRAMING_ETHERNET, &config);
+    bench.fate = mark_data;
+    port_pause_peer(&bench.wire[1], 26 >> 3, true, 0); /* the receiver may send no ACK */
+    bench_write(&bench, bench.qp[0], &letter, 0, 0, 20 * 1024);
+    bench_run(&bench, 30 * PS_PER_US);
+    EXPECT_EQUAL(1, bench_count(&bench, 1, OPCODE_CNP));
+    EXPECT_EQUAL(0, bench_count(&bench, 1, OPCODE_ACKNOWLEDGE));
+    bench_free(&bench);
+}
+
+MAIN(RUN(at_most_one_cnp_is_sent_in_an_interval), RUN(a_cnp_goes_to_the_sender_in_its_own_class),
+     RUN(after_a_cnp_packets_leave_at_half_the_line_rate),
+     RUN(a_limited_sender_comes_back_to_line_rate),
+     RUN(without_congestion_control_marks_are_only_counted),
+     RUN(a_cnp_passes_while_the_data_priority_is_paused))

@@ -1,0 +1,234 @@
+/* Graphs of operations: what starts when, and what is recorded. */
+#include "bench.h"
+
+enum { MAX_OPERATIONS = 64 };
+
+struct plan {
+    struct bench bench;
+    struct operation operations[MAX_OPERATIONS];
+    uint32_t dependents[MAX_OPERATIONS], count, dependent_count;
+    struct workload *workload;
+    const struct message_record *records;
+};
+
+static void plan_init(struct plan *plan, enum framing framing)
+{
+    *plan = (struct plan){0};
+    bench_init(&plan->bench, framing, &bench_qp_config);
+}
+
+/* Operation number `count` moves bytes from `side` to a place of its own in the other sink. */
+static void plan_add(struct plan *plan, int side, int verb, uint32_t length)
+{
+    struct bench *bench = &plan->bench;
+    uint32_t place = plan->count * 10000;
+    plan->operations[plan->count++] = (struct operation){.qp = bench->qp[side],
+                                                         .verb = verb,
+                                                         .flow = (uint32_t)side,
+                                                         .local_va = FIRST_VA + place,
+                                                         .lkey = bench->source_key[side],
+                                                         .remote_va = FIRST_VA + place,
+                                                         .rkey = bench->sink_key[!side],
+                                                         .length = length};
+}
+
+/* The newest operation releases `dependent`; call right after adding it. */
+static void plan_releases(struct plan *plan, uint32_t dependent)
+{
+    struct operation *newest = &plan->operations[plan->count - 1];
+    if (newest->dependent_count++ == 0)
+        newest->first_dependent = plan->dependent_count;
+    plan->dependents[plan->dependent_count++] = dependent;
+}
+
+static void plan_run(struct plan *plan, picoseconds duration)
+{
+    plan->workload = workload_new(&plan->bench.clock, plan->operations, plan->count,
+                                  plan->dependents, plan->dependent_count, 2);
+    EXPECT(plan->workload);
+    plan->records = workload_records(plan->workload);
+    workload_start(plan->workload);
+    bench_run(&plan->bench, duration);
+}
+
+static void plan_free(struct plan *plan)
+{
+    workload_free(plan->workload);
+    bench_free(&plan->bench);
+}
+
+static void expect_finished(const struct plan *plan)
+{
+    EXPECT_EQUAL(0, workload_remaining(plan->workload));
+    EXPECT(*workload_finished(plan->workload));
+}
+
+TEST(an_operation_starts_when_the_one_before_is_completed)
+{
+    for (int f = 0; f < 2; f++) {
+        struct plan plan;
+        plan_init(&plan, bench_framings[f]);
+        for (uint32_t i = 0; i < 5; i++) {
+            plan_add(&plan, 0, i % 2 ? VERB_SEND : VERB_WRITE, 5000 + i);
+            if (i < 4)
+                plan_releases(&plan, i + 1);
+        }
+        plan_run(&plan, PS_PER_MS);
+        expect_finished(&plan);
+        for (uint32_t i = 0; i < 5; i++) {
+            EXPECT_EQUAL(STATUS_SUCCESS, plan.records[i].status);
+            EXPECT(bench_arrived(&plan.bench, 1, i * 10000, i * 10000, 5000 + i));
+            if (i)
+                EXPECT_EQUAL(plan.records[i - 1].completed_ps, plan.records[i].started_ps);
+        }
+        EXPECT_EQUAL(5 * 5000 + 10, workload_delivered(plan.workload)[0]);
+        EXPECT_EQUAL(0, workload_delivered(plan.workload)[1]);
+        plan_free(&plan);
+    }
+}
+
+TEST(the_receiver_answers_when_the_message_is_delivered)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    plan_add(&plan, 0, VERB_WRITE, 5000);
+    plan_releases(&plan, 1);
+    plan_add(&plan, 1, VERB_WRITE, 3000);
+    plan_releases(&plan, 2);
+    plan_add(&plan, 0, VERB_SEND, 0);
+    plan_run(&plan, PS_PER_MS);
+    expect_finished(&plan);
+    EXPECT_EQUAL(plan.records[0].delivered_ps, plan.records[1].started_ps);
+    EXPECT_EQUAL(plan.records[1].delivered_ps, plan.records[2].started_ps);
+    EXPECT(plan.records[0].delivered_ps < plan.records[0].completed_ps);
+    EXPECT_EQUAL(3000, workload_delivered(plan.workload)[1]);
+    plan_free(&plan);
+}
+
+TEST(an_operation_waits_for_all_it_comes_after_and_for_its_time)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    plan_add(&plan, 0, VERB_WRITE, 9000);
+    plan_releases(&plan, 2);
+    plan_add(&plan, 0, VERB_WRITE, 100);
+    plan_releases(&plan, 2);
+    plan.operations[1].not_before_ps = 20 * PS_PER_US;
+    plan_add(&plan, 0, VERB_WRITE, 100);
+    plan_releases(&plan, 3);
+    plan_add(&plan, 0, VERB_WRITE, 100);
+    plan.operations[3].not_before_ps = 50 * PS_PER_US;
+    plan_run(&plan, PS_PER_MS);
+    expect_finished(&plan);
+    EXPECT_EQUAL(0, plan.records[0].started_ps);
+    EXPECT_EQUAL(20 * PS_PER_US, plan.records[1].started_ps);
+    EXPECT_EQUAL(plan.records[1].completed_ps, plan.records[2].started_ps);
+    EXPECT_EQUAL(50 * PS_PER_US, plan.records[3].started_ps);
+    plan_free(&plan);
+}
+
+TEST(progress_can_be_read_while_it_runs)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    plan_add(&plan, 0, VERB_WRITE, 900000);
+    plan_run(&plan, 30 * PS_PER_US);
+    uint64_t early = workload_delivered(plan.workload)[0];
+    EXPECT(early > 300000 && early < 400000 && early % 1024 == 0);
+    EXPECT_EQUAL(early, plan.records[0].delivered_bytes);
+    EXPECT_EQUAL(1, workload_remaining(plan.workload));
+    EXPECT(!*workload_finished(plan.workload));
+    plan_free(&plan);
+}
+
+TEST(losses_show_up_with_their_operation)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    plan_add(&plan, 0, VERB_WRITE, 4096);
+    plan_add(&plan, 0, VERB_WRITE, 4096);
+    plan.bench.plan[0][5] = DROP;
+    plan_run(&plan, PS_PER_MS);
+    expect_finished(&plan);
+    EXPECT_EQUAL(0, plan.records[0].retransmitted_packets);
+    EXPECT_EQUAL(3, plan.records[1].retransmitted_packets);
+    plan_free(&plan);
+}
+
+TEST(what_waits_for_a_failed_operation_is_cancelled)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    plan_add(&plan, 1, VERB_WRITE, 100); /* succeeds before the other direction fails */
+    plan_add(&plan, 0, VERB_WRITE, 100);
+    plan_releases(&plan, 2);
+    plan_releases(&plan, 3);
+    plan.operations[1].not_before_ps = 10 * PS_PER_US;
+    plan.operations[1].rkey ^= 1;
+    plan_add(&plan, 0, VERB_WRITE, 100);
+    plan_releases(&plan, 3);
+    plan_add(&plan, 1, VERB_WRITE, 100);
+    plan_run(&plan, PS_PER_MS);
+    expect_finished(&plan);
+    EXPECT_EQUAL(STATUS_SUCCESS, plan.records[0].status);
+    EXPECT_EQUAL(STATUS_REM_ACCESS_ERR, plan.records[1].status);
+    EXPECT_EQUAL(STATUS_CANCELLED, plan.records[2].status);
+    EXPECT_EQUAL(STATUS_CANCELLED, plan.records[3].status);
+    EXPECT_EQUAL(NEVER, plan.records[3].started_ps);
+    plan_free(&plan);
+}
+
+static void expect_rejected(const struct plan *plan)
+{
+    EXPECT(!workload_new((struct clock *)&plan->bench.clock, plan->operations, plan->count,
+                         plan->dependents, plan->dependent_count, 2));
+}
+
+TEST(a_wrong_table_makes_no_workload)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    plan_add(&plan, 0, VERB_SEND, 100);
+    plan_releases(&plan, 0);
+    struct operation right = plan.operations[0], *operation = &plan.operations[0];
+    plan.dependents[0] = 1;
+    expect_rejected(&plan);
+    plan.dependents[0] = 0;
+    operation->dependent_count = 2;
+    expect_rejected(&plan);
+    *operation = right;
+    operation->first_dependent = UINT32_MAX;
+    expect_rejected(&plan);
+    *operation = right;
+    operation->flow = 2;
+    expect_rejected(&plan);
+    *operation = right;
+    operation->verb = 2;
+    expect_rejected(&plan);
+    *operation = right;
+    operation->local_va += MEMORY;
+    expect_rejected(&plan);
+    *operation = right;
+    operation->rkey ^= 1;
+    expect_rejected(&plan);
+    *operation = right;
+    operation->qp = NULL;
+    expect_rejected(&plan);
+    plan_free(&plan);
+}
+
+TEST(a_workload_of_nothing_is_finished)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    plan_run(&plan, 0);
+    expect_finished(&plan);
+    plan_free(&plan);
+}
+
+MAIN(RUN(an_operation_starts_when_the_one_before_is_completed),
+     RUN(the_receiver_answers_when_the_message_is_delivered),
+     RUN(an_operation_waits_for_all_it_comes_after_and_for_its_time),
+     RUN(progress_can_be_read_while_it_runs), RUN(losses_show_up_with_their_operation),
+     RUN(what_waits_for_a_failed_operation_is_cancelled), RUN(a_wrong_table_makes_no_workload),
+     RUN(a_workload_of_nothing_is_finished))

@@ -1,0 +1,58 @@
+"""`emu validate` and `emu schema`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from emu.cli.schema import command as schema
+from emu.cli.validate import command as validate
+from emu.errors import SpecError
+
+ROOT = Path(__file__).parents[2]
+INCAST = str(ROOT / "topologies" / "incast.emu.yml")
+BROKEN = str(Path(__file__).parent / "errors" / "kinds.emu.yml")
+
+
+def test_a_valid_spec_is_told_by_what_it_makes() -> None:
+    """One line for people."""
+    result = CliRunner().invoke(validate, [INCAST])
+    assert result.exit_code == 0
+    assert result.stdout.endswith(
+        "incast.emu.yml: ok: roce, 8 hosts, 4 switches, 12 cables, 8 flows of 8 MB together; "
+        "variants roce-lossy, roce-pfc, roce-dcqcn, ib\n"
+    )
+
+
+def test_json_is_one_document() -> None:
+    """For programs, with a setting applied."""
+    result = CliRunner().invoke(validate, [INCAST, "--json", "--set", "traffic.victim.size=2MB"])
+    document = json.loads(result.stdout)
+    assert document["schema"] == "emu.validate/1"
+    assert (document["ok"], document["flows"], document["bytes"]) == (True, 8, 9_000_000)
+
+
+def test_findings_are_raised_for_the_command_line_to_tell() -> None:
+    """The findings are the error's text, and its exit code is 2."""
+    result = CliRunner().invoke(validate, [BROKEN])
+    assert isinstance(result.exception, SpecError)
+    assert "topology.kind: 'leaf-spin' is not known" in str(result.exception)
+    assert result.stdout == ""
+
+
+def test_findings_in_json() -> None:
+    """With --json they are on stdout as well."""
+    result = CliRunner().invoke(validate, [BROKEN, "--json"])
+    assert isinstance(result.exception, SpecError)
+    document = json.loads(result.stdout)
+    assert document["ok"] is False
+    assert document["findings"] == result.exception.findings
+
+
+def test_the_schema_is_printed() -> None:
+    """What an editor is told to use."""
+    result = CliRunner().invoke(schema)
+    assert result.exit_code == 0
+    assert "hosts_per_leaf" in json.loads(result.stdout)["$defs"]["LeafSpine"]["properties"]

@@ -1,0 +1,109 @@
+"""Defaults -> role -> node, and variants: the nearer word wins, key by key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from emu.spec.merge import overlay
+from emu.spec.model import Pfc, Spec, load_spec, spec_from_json, spec_from_text
+
+INCAST = Path(__file__).parents[2] / "topologies" / "incast.emu.yml"
+
+LAYERS = """
+topology: {kind: leaf-spine, spines: 1, leaves: 3, hosts_per_leaf: 1}
+switches:
+  buffer: 4MB
+  latency: 500ns
+  pfc: {xoff: 90KB, xon: 50KB}
+  scheduling: {weights: {3: 10, 0: 5}}
+  roles:
+    leaf: {latency: 300ns, pfc: {xon: 40KB}, scheduling: {weights: {0: 7}}}
+    spine: {pfc: off}
+  nodes:
+    leaf2: {latency: 200ns, pfc: {xoff: 80KB}}
+    leaf3: {pfc: off}
+    spine1: {pfc: {xoff: 70KB}}
+hosts:
+  nic: {mtu: 2048, dcqcn: {rai: 5Mbit}}
+  nodes:
+    h2: {nic: {dcqcn: {rhai: 50Mbit}}}
+"""
+
+
+@pytest.fixture
+def layers() -> Spec:
+    return spec_from_text(LAYERS.encode(), source="layers.emu.yml")
+
+
+@pytest.mark.parametrize(
+    ("name", "latency_ps", "pfc"),
+    [
+        ("leaf1", 300_000, Pfc(xoff="90KB", xon="40KB")),
+        ("leaf2", 200_000, Pfc(xoff="80KB", xon="40KB")),
+        ("leaf3", 300_000, None),
+        ("spine1", 500_000, Pfc(xoff="70KB")),
+    ],
+)
+def test_the_nearer_word_wins(layers: Spec, name: str, latency_ps: int, pfc: Pfc | None) -> None:
+    """A node's keys beat its role's, those beat the ones for all; what is off starts anew."""
+    for spec in (layers, spec_from_json(layers.to_json())):
+        switch = spec.switch(name)
+        assert (switch.latency_ps, switch.pfc, switch.buffer_bytes) == (latency_ps, pfc, 4_000_000)
+
+
+def test_mappings_are_merged_and_all_else_replaced(layers: Spec) -> None:
+    """A weight of one priority leaves the others' alone."""
+    assert layers.switch("leaf1").scheduling.weights == {3: 10, 0: 7}
+    assert layers.switch("spine1").scheduling.weights == {3: 10, 0: 5}
+
+
+def test_hosts_inherit_as_switches_do(layers: Spec) -> None:
+    """One NIC differs in one parameter."""
+    assert (layers.host("h2").nic.mtu, layers.host("h2").nic.dcqcn.rai_bps) == (2048, 5_000_000)
+    assert layers.host("h2").nic.dcqcn.rhai_bps == 50_000_000
+    assert layers.host("h1").nic.dcqcn.rhai_bps == 200_000_000
+
+
+def test_an_unknown_switch_is_a_mistake_of_the_caller(layers: Spec) -> None:
+    """Names come from the topology; there is nothing to guess."""
+    with pytest.raises(KeyError):
+        layers.switch("leaf9")
+
+
+def test_the_demo_s_variants_are_the_four_fabrics() -> None:
+    """Lossy, with PFC, with PFC and DCQCN, and InfiniBand: same traffic, same seed."""
+    variants = load_spec(INCAST).variants()
+    told = {
+        name: (
+            spec.fabric,
+            spec.switch("leaf1").pfc is not None,
+            spec.switch("leaf1").ecn is not None,
+            spec.host("h1").nic.cc,
+        )
+        for name, spec in variants.items()
+    }
+    assert told == {
+        "roce-lossy": ("roce", False, False, "none"),
+        "roce-pfc": ("roce", True, False, "none"),
+        "roce-dcqcn": ("roce", True, True, "dcqcn"),
+        "ib": ("ib", True, True, "dcqcn"),
+    }
+    assert {spec.seed for spec in variants.values()} == {7}
+
+
+def test_a_variant_keeps_only_its_own_checks() -> None:
+    """The base's checks speak about the base: without PFC, a priority is not lossless."""
+    base = load_spec(INCAST)
+    assert base.verify
+    assert all(variant.verify == () for variant in base.variants().values())
+    own = load_spec(INCAST, ["compare.roce-pfc.verify=[{lossless: {priority: 3}}]"])
+    assert len(own.variants()["roce-pfc"].verify) == 1
+
+
+def test_overlay_changes_nothing_it_is_given() -> None:
+    """Merging makes a new mapping."""
+    base, changes = {"a": {"b": 1, "c": [1]}, "d": 2}, {"a": {"c": [2]}, "d": {"e": 3}}
+    assert overlay(base, changes) == {"a": {"b": 1, "c": [2]}, "d": {"e": 3}}
+    assert base == {"a": {"b": 1, "c": [1]}, "d": 2}

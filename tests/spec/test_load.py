@@ -1,0 +1,197 @@
+"""A spec file becomes a Spec: units, defaults, settings, JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emu.errors import SpecError
+from emu.spec.model import Spec, load_spec, spec_from_json, spec_from_text
+
+ROOT = Path(__file__).parents[2]
+READY = sorted((ROOT / "topologies").glob("*.emu.yml"))
+INCAST = ROOT / "topologies" / "incast.emu.yml"
+
+SMALL = "topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 2}\n"
+
+
+def spec(text: str, *settings: str) -> Spec:
+    return spec_from_text((SMALL + text).encode(), source="small.emu.yml", settings=settings)
+
+
+@pytest.mark.parametrize("path", READY, ids=lambda path: path.name)
+def test_ready_specs_are_valid(path: Path) -> None:
+    """Every spec file that we ship loads, with all its variants, and sends something."""
+    loaded = load_spec(path)
+    assert loaded.workload().operations
+    for variant in loaded.variants().values():
+        assert variant.workload() == loaded.workload()
+
+
+@pytest.mark.parametrize("path", READY, ids=lambda path: path.name)
+def test_json_brings_back_the_same_spec(path: Path) -> None:
+    """`to_json` and `spec_from_json` are inverse, for variants and their parts too."""
+    loaded = load_spec(path)
+    for one in (loaded, *loaded.variants().values()):
+        again = spec_from_json(one.to_json())
+        assert again == one
+        assert again.to_json() == one.to_json()
+        assert list(again.variants()) == list(one.variants())
+
+
+def test_units_become_integers() -> None:
+    """Friendly strings outside; picoseconds, bytes and bits per second inside."""
+    loaded = load_spec(INCAST)
+    leaf = loaded.switch("leaf1")
+    assert leaf.latency_ps == 600_000
+    assert leaf.buffer_bytes == 2_000_000
+    assert leaf.pfc is not None
+    assert (leaf.pfc.xoff_bytes, leaf.pfc.xon_bytes, leaf.pfc.headroom_bytes) == (
+        96_000,
+        64_000,
+        None,
+    )
+    assert leaf.ecn is not None
+    assert (leaf.ecn.kmin_bytes, leaf.ecn.kmax_bytes, leaf.ecn.pmax) == (100_000, 400_000, 0.2)
+    assert {(c.rate_bps, c.delay_ps) for c in loaded.topology.build().cables} == {
+        (100_000_000_000, 500_000)
+    }
+
+
+def test_what_is_not_said_has_sensible_defaults() -> None:
+    """A topology alone makes a lossy RoCE fabric called after its file."""
+    loaded = spec("")
+    assert (loaded.name, loaded.fabric, loaded.plane, loaded.slowdown) == (
+        "small",
+        "roce",
+        "auto",
+        "auto",
+    )
+    assert loaded.time_limit_ps == 100_000_000_000
+    leaf, nic = loaded.switch("leaf1"), loaded.host("h1").nic
+    assert (leaf.pfc, leaf.ecn, leaf.alpha) == (None, None, 1.0)
+    assert (nic.mtu, nic.cc, nic.priority, nic.window) == (4096, "none", 3, None)
+    assert loaded.workload().operations == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "length_ps"),
+    [("length: 5m", 25_000), ("delay: 500ns", 500_000), ("rate: 1Gbit", 25_000)],
+)
+def test_a_cable_is_as_long_or_as_slow_as_told(text: str, length_ps: int) -> None:
+    """Length and delay mean the same; without either a cable is 5 m long."""
+    text = f"topology: {{kind: dumbbell, hosts_per_side: 1, links: {{host: {{{text}}}}}}}"
+    loaded = spec_from_text(text.encode(), source="a.yml")
+    assert loaded.topology.build().cables[0].delay_ps == length_ps
+
+
+@pytest.mark.parametrize("word", ["off", "false", "%YAML 1.1\n---\n"])
+def test_off_means_none_of_it(word: str) -> None:
+    """`off` is text in YAML 1.2 and false in YAML 1.1."""
+    head, value = (word, "off") if word.startswith("%") else ("", word)
+    text = f"{head}{SMALL}switches: {{pfc: {value}, ecn: on, roles: {{leaf: {{ecn: {value}}}}}}}"
+    loaded = spec_from_text(text.encode(), source="a.yml")
+    assert loaded.switch("leaf1").pfc is None
+    assert loaded.switch("leaf1").ecn is None
+    assert loaded.switch("spine1").ecn is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("h1", ("h1",)),
+        ("h1-h2", ("h1", "h2")),
+        ("h1-2", ("h1", "h2")),
+        ("[h2, h1]", ("h2", "h1")),
+        ("'h2, h1'", ("h2", "h1")),
+    ],
+)
+def test_hosts_are_named_singly_in_ranges_and_in_lists(text: str, names: tuple[str, ...]) -> None:
+    """All the ways to say who sends."""
+    entry = f"traffic: [{{name: a, pattern: incast, from: {text}, to: h4, size: 1KB}}]"
+    small = "topology: {kind: dumbbell, hosts_per_side: 2}\n"
+    loaded = spec_from_text((small + entry).encode(), source="a.yml")
+    assert loaded.traffic[0].sources == names
+
+
+def test_a_setting_changes_one_key() -> None:
+    """`--set` reaches mappings, entries of lists by number or name, and keys not there yet."""
+    loaded = load_spec(
+        INCAST,
+        [
+            "switches.ecn.kmin=50KB",
+            "traffic.0.size=2MB",
+            "traffic.victim.count=3",
+            "hosts.nodes.h1.nic.mtu=1024",
+            "capture=all",
+            "slowdown=1000",
+            "compare.roce-pfc.seed=9",
+        ],
+    )
+    ecn = loaded.switch("leaf1").ecn
+    assert ecn is not None
+    assert (ecn.kmin_bytes, ecn.kmax_bytes) == (50_000, 400_000)
+    assert [entry.size_bytes for entry in loaded.traffic] == [2_000_000, 1_000_000]
+    assert loaded.traffic[1].count == 3
+    assert (loaded.host("h1").nic.mtu, loaded.host("h2").nic.mtu) == (1024, 4096)
+    assert loaded.capture == ("all",)
+    assert loaded.slowdown == 1000
+    assert loaded.variants()["roce-pfc"].seed == 9
+
+
+@pytest.mark.parametrize(
+    ("setting", "finding"),
+    [
+        ("seed", "--set seed: is no setting; write it like --set switches.ecn.kmin=50KB"),
+        ("=1", "--set : is no setting; write it like --set switches.ecn.kmin=50KB"),
+        ("seed=", "--set seed: has no value"),
+        ("sede=1", "--set sede: sede: unknown key (did you mean 'seed'?)"),
+        ("x.y.z=1", "--set x.y.z: x: unknown key"),
+        ("traffic.victm.size=1", "--set traffic.victm.size: there is no entry 'victm' (did you"),
+        ("traffic.9.size=1", "--set traffic.9.size: there is no entry '9'"),
+        ("switches.buffer=2XB", "--set switches.buffer: switches.buffer: '2XB' is not understood"),
+        ("seed=[", "--set seed: its value is not valid YAML"),
+        ("seed={a: 1, a: 2}", "--set seed: its value: is given twice"),
+        ("traffic.victim.to.host=h9", "--set traffic.victim.to.host: traffic.1.to: "),
+    ],
+)
+def test_a_wrong_setting_is_found_on_the_command_line(setting: str, finding: str) -> None:
+    """What a setting breaks is placed at the setting, not in the file."""
+    with pytest.raises(SpecError) as caught:
+        load_spec(INCAST, [setting])
+    assert len(caught.value.findings) == 1
+    assert caught.value.findings[0].startswith(finding)
+
+
+def test_a_setting_that_contradicts_the_file_is_placed_at_the_setting() -> None:
+    """The file was right before; the variants that inherit the mistake do not repeat it."""
+    with pytest.raises(SpecError) as caught:
+        load_spec(INCAST, ["switches.pfc.xon=100KB"])
+    (finding,) = caught.value.findings
+    assert finding.startswith("--set switches.pfc.xon: switches.pfc.xon: xon (100KB) is above xoff")
+
+
+def test_a_spec_cannot_be_changed() -> None:
+    """Whoever holds a spec can rely on it."""
+    loaded: Any = spec("")
+    with pytest.raises(ValueError, match="frozen"):
+        loaded.seed = 2
+
+
+def test_schema_is_kept_beside_the_specs() -> None:
+    """Editors find it there; `emu schema > topologies/emu.schema.json` writes it anew."""
+    from emu.spec.schema import schema_text
+
+    assert (ROOT / "topologies" / "emu.schema.json").read_text() == schema_text()
+
+
+def test_every_key_is_described_in_the_schema() -> None:
+    """Whoever hovers over a key in an editor is told what it means."""
+    from emu.spec.schema import schema
+
+    document = schema()
+    for name, model in {"spec": document, **document["$defs"]}.items():
+        for key, about in model["properties"].items():
+            assert about.get("description", "").endswith("."), f"{name}.{key}"

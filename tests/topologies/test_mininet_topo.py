@@ -1,0 +1,48 @@
+"""The same fabrics as Mininet's topologies. Nothing is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topologies.leaf_spine import leaf_spine
+from topologies.mininet_topo import as_mininet
+
+FOLDER = Path(__file__).parents[2] / "topologies"
+
+pytest.importorskip("mininet.topo", reason="apt install mininet")
+
+
+def test_names_ports_and_links_are_ours() -> None:
+    """Port numbers as in the graph; rate in Mbit/s and delay on every link."""
+    ours = leaf_spine(
+        2, 2, 2,
+        host_rate_bps=100_000_000, host_delay_ps=25_000,
+        fabric_rate_bps=1_000_000_000, fabric_delay_ps=500_000,
+    )  # fmt: skip
+    topo = as_mininet(ours)
+    assert sorted(topo.hosts()) == ["h1", "h2", "h3", "h4"]
+    assert sorted(topo.switches()) == ["leaf1", "leaf2", "spine1", "spine2"]
+    for cable in ours.cables:
+        assert topo.port(cable.a.node, cable.b.node) == (cable.a.number, cable.b.number)
+    assert topo.linkInfo("leaf1", "h1")["bw"] == 100
+    assert topo.linkInfo("leaf1", "h1")["delay"] == "25ns"
+    assert topo.linkInfo("leaf1", "spine1")["bw"] == 1000
+    assert topo.nodeInfo("h3")["ip"] == "10.0.0.3/8"
+    assert topo.nodeInfo("spine2")["dpid"] == "0000000000000002"
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "sizes", "hosts"),
+    [("leaf_spine.py", "leaf_spine", (2, 2, 4), 8), ("dumbbell.py", "dumbbell", (3,), 6)],
+)
+def test_mn_finds_the_topology_in_its_custom_file(
+    file: str, name: str, sizes: tuple[int, ...], hosts: int
+) -> None:
+    """As `mn --custom FILE --topo NAME,SIZES` does: execute the file, call what `topos` names."""
+    custom: dict[str, Any] = {}
+    exec(compile((FOLDER / file).read_text(), file, "exec"), custom)
+    topo = custom["topos"][name](*sizes)
+    assert len(topo.hosts()) == hosts

@@ -1,0 +1,74 @@
+"""Patterns of traffic: who sends how much to whom, in which order."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traffic.graph import OperationGraph, Verb, together
+from traffic.patterns import Messages, incast, pair
+
+HOSTS = [f"h{n}" for n in range(1, 9)]
+
+
+def test_an_incast_sends_from_all_to_one() -> None:
+    """Seven senders, a flow each, named after its two ends."""
+    graph = incast("incast", HOSTS[1:], "h1", Messages(Verb.WRITE, 1_000_000))
+    assert [flow.name for flow in graph.flows] == [f"incast.{host}-h1" for host in HOSTS[1:]]
+    assert {flow.traffic for flow in graph.flows} == {"incast"}
+    assert all(graph.bytes_between(host, "h1") == 1_000_000 for host in HOSTS[1:])
+    assert sum(o.size_bytes for o in graph.operations) == 7_000_000
+    assert all(o.after == () for o in graph.operations)
+
+
+def test_a_single_flow_has_the_entry_s_name() -> None:
+    """`victim`, not `victim.h5-h3`."""
+    graph = pair("victim", ["h5"], ["h3"], Messages(Verb.SEND, 10))
+    assert [(flow.name, flow.src, flow.dst) for flow in graph.flows] == [("victim", "h5", "h3")]
+    assert {operation.flow for operation in graph.operations} == {"victim"}
+
+
+def test_pairs_are_made_in_order() -> None:
+    """First with first, second with second."""
+    graph = pair("p", ["h1", "h2"], ["h4", "h3"], Messages(Verb.WRITE, 5))
+    assert [(flow.src, flow.dst) for flow in graph.flows] == [("h1", "h4"), ("h2", "h3")]
+
+
+def test_uneven_pairs_are_refused() -> None:
+    """Nobody is left over silently."""
+    with pytest.raises(ValueError, match="shorter"):
+        pair("p", ["h1", "h2"], ["h3"], Messages(Verb.WRITE, 5))
+
+
+def test_messages_of_a_flow_follow_each_other() -> None:
+    """Each starts after the one before in its flow, and after nothing else."""
+    messages = Messages(Verb.SEND, 100, count=3, start_ns=700, priority=4)
+    graph = incast("i", ["h2", "h3"], "h1", messages)
+    assert [o.after for o in graph.operations] == [(), (0,), (1,), (), (3,), (4,)]
+    assert [flow.operations for flow in graph.flows] == [(0, 1, 2), (3, 4, 5)]
+    assert {(o.verb, o.not_before_ns, o.priority) for o in graph.operations} == {
+        (Verb.SEND, 700, 4)
+    }
+
+
+@given(
+    senders=st.integers(1, 7),
+    count=st.integers(1, 5),
+    size=st.integers(1, 10**9),
+    others=st.integers(0, 3),
+)
+def test_bytes_and_order_survive_being_put_together(
+    senders: int, count: int, size: int, others: int
+) -> None:
+    """Side by side, every flow still has its bytes and its own chain of messages."""
+    messages = Messages(Verb.WRITE, size, count=count)
+    one = incast("one", HOSTS[1 : senders + 1], "h1", messages)
+    more = [pair(f"p{n}", ["h1"], ["h8"], messages) for n in range(others)]
+    graph: OperationGraph = together([*more, one])
+    assert graph.bytes_between("h2", "h1") == size * count
+    assert graph.bytes_between("h1", "h8") == size * count * others
+    assert [operation.id for operation in graph.operations] == list(range(len(graph.operations)))
+    chains = [sorted(part) for part in nx.weakly_connected_components(graph.dependencies())]
+    assert sorted(chains) == sorted(list(flow.operations) for flow in graph.flows)

@@ -1,0 +1,50 @@
+"""Gaps and repeats in a flow's PSNs."""
+
+from __future__ import annotations
+
+import pytest
+
+from emu.wire.psn import PsnTrail, psn_difference
+
+LAST = (1 << 24) - 1
+
+
+def trail(*psns: int) -> tuple[int, int, int]:
+    seen = PsnTrail()
+    for psn in psns:
+        seen.see(psn)
+    return seen.gaps, seen.missing, seen.repeats
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "difference"),
+    [(0, 0, 0), (1, 0, 1), (0, 1, -1), (0, LAST, 1), (LAST, 0, -1), (1 << 23, 0, -(1 << 23))],
+)
+def test_difference_wraps(a: int, b: int, difference: int) -> None:
+    """Half the space is ahead, half behind."""
+    assert psn_difference(a, b) == difference
+
+
+def test_consecutive_psns_are_in_order() -> None:
+    """Over the wrap too."""
+    assert trail(LAST - 1, LAST, 0, 1) == (0, 0, 0)
+
+
+def test_a_gap_counts_what_is_missing() -> None:
+    """One gap, however many PSNs it skips."""
+    assert trail(5, 6, 10) == (1, 3, 0)
+
+
+def test_go_back_n_repeats() -> None:
+    """After a loss upstream the packets come again: those behind the furthest are repeats."""
+    assert trail(1, 2, 4, 5, 3, 4, 5, 6) == (1, 1, 3)
+
+
+def test_a_read_takes_as_many_psns_as_its_response_has_packets() -> None:
+    """With any MTU from 256 to 4096; beyond that it is a gap."""
+    for following, gaps in ((7, 0), (8, 0), (37, 0), (38, 1), (6, 0)):
+        seen = PsnTrail()
+        seen.see(5, read_bytes=8192)
+        seen.see(following)
+        assert seen.gaps == gaps
+        assert seen.repeats == (following == 6)

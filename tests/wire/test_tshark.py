@@ -1,0 +1,262 @@
+"""tshark as the second opinion: of every file we write it finds the same, and nothing malformed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+
+from emu.wire import erf
+from emu.wire.capture import Direction, Interface, LinkType
+from emu.wire.convert import RawKind, convert
+from emu.wire.layers import (
+    AETH,
+    BTH,
+    DETH,
+    GRH,
+    IETH,
+    LRH,
+    RETH,
+    AtomicAckETH,
+    AtomicETH,
+    FlowControl,
+    ImmDt,
+    cnp,
+    pfc,
+)
+from emu.wire.layers.transport import LAYER_OF
+from emu.wire.opcodes import EXTENSIONS, Opcode, Transport
+from emu.wire.pcapng import PcapngWriter
+
+from . import files
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("tshark") is None, reason="needs tshark: apt-get install tshark"
+)
+
+ETHERNET = Ether(dst="02:00:0a:00:00:02", src="02:00:0a:00:00:01")
+CARRIERS: dict[str, Packet] = {
+    "ipv4": ETHERNET / IP(src="10.0.0.1", dst="10.0.0.2") / UDP(),
+    "ipv6": ETHERNET / IPv6(src="fe80::1", dst="fe80::2") / UDP(),
+    "roce-v1": ETHERNET / GRH(sgid="fe80::1", dgid="fe80::2"),
+    "ib-local": LRH(slid=1, dlid=2),
+    "ib-global": LRH(slid=1, dlid=2) / GRH(sgid="fe80::1", dgid="fe80::2"),
+}
+TSHARK_KNOWS = [o for o in Opcode if o < Transport.RD and o not in (0x1C, 0x1D)] + [
+    Opcode.UD_SEND_ONLY,
+    Opcode.UD_SEND_ONLY_WITH_IMMEDIATE,
+]
+"""Its 4.0 has no FLUSH, ATOMIC WRITE or XRC, and leaves RD's headers alone."""
+
+VALUES: dict[type[Packet], dict[str, int]] = {
+    RETH: {"va": 0x1122334455667788, "r_key": 0xBEEF, "dma_len": 5000},
+    AETH: {"syndrome": 0x1F, "msn": 77},
+    AtomicETH: {"va": 4096, "r_key": 7, "swap_add": 0x0102030405060708, "compare": 0x99},
+    AtomicAckETH: {"original": 0x0A0B0C0D0E0F1011},
+    ImmDt: {"immediate": 0xCAFEBABE},
+    IETH: {"r_key": 0xFEED},
+    DETH: {"q_key": 0x80010000, "src_qp": 0x1234},
+}
+TSHARK_FIELDS: dict[type[Packet], dict[str, str]] = {
+    RETH: {
+        "va": "infiniband.reth.va",
+        "r_key": "infiniband.reth.r_key",
+        "dma_len": "infiniband.reth.dmalen",
+    },
+    AETH: {"syndrome": "infiniband.aeth.syndrome", "msn": "infiniband.aeth.msn"},
+    AtomicETH: {
+        "va": "infiniband.reth.va",
+        "r_key": "infiniband.reth.r_key",
+        "swap_add": "infiniband.atomiceth.swapdt",
+        "compare": "infiniband.atomiceth.cmpdt",
+    },
+    AtomicAckETH: {"original": "infiniband.atomicacketh.origremdt"},
+    DETH: {"q_key": "infiniband.deth.q_key", "src_qp": "infiniband.deth.srcqp"},
+}
+BTH_FIELDS = {
+    "opcode": "infiniband.bth.opcode",
+    "pad_count": "infiniband.bth.padcnt",
+    "p_key": "infiniband.bth.p_key",
+    "dest_qp": "infiniband.bth.destqp",
+    "ack_req": "infiniband.bth.a",
+    "psn": "infiniband.bth.psn",
+}
+MALFORMED = "_ws.malformed"
+PAYLOAD = b"twenty-one bytes, odd"
+"""A SEND's last bytes, when they are twelve or fewer, it takes for a malformed RPC over RDMA."""
+
+
+def tshark(path: Path, fields: Sequence[str]) -> list[dict[str, str]]:
+    """One row of field values for each frame; with `_ws.malformed`, which must be empty."""
+    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "separator=|"]
+    for name in (*fields, MALFORMED):
+        command += ["-e", name]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    rows = (line.split("|") for line in output.splitlines())
+    return [dict(zip((*fields, MALFORMED), row, strict=True)) for row in rows]
+
+
+def number(text: str) -> int:
+    return int(text, 0)
+
+
+def packet_with(opcode: Opcode) -> Packet:
+    """A BTH, the opcode's headers with telling values, and a payload unless it has none."""
+    packet: Packet = BTH(opcode=opcode, dest_qp=0x123456, psn=0xABCDEF, ack_req=1)
+    for extension in EXTENSIONS[opcode]:
+        header = LAYER_OF[extension]()
+        for name, value in VALUES.get(type(header), {}).items():
+            header.setfieldval(name, value)
+        packet = packet / header
+    return packet if opcode in (Opcode.RC_ACKNOWLEDGE, Opcode.CNP) else packet / PAYLOAD
+
+
+def write(path: Path, packets: Sequence[Packet]) -> None:
+    """A pcapng file, as ERF records where the packets are native."""
+    native = LRH in packets[0]
+    linktype = LinkType.ERF if native else LinkType.ETHERNET
+    with path.open("wb") as stream:
+        writer = PcapngWriter(stream, [Interface("leaf1:h1", linktype)])
+        for n, packet in enumerate(packets):
+            data = bytes(packet)
+            writer.write(erf.packet_record(data, time_ns=n) if native else data, time_ns=n)
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_every_opcode_on_every_carrier(tmp_path: Path, carrier: str) -> None:
+    """BTH and extension headers have the values they were built with."""
+    path = tmp_path / "capture"
+    packets = [CARRIERS[carrier] / packet_with(opcode) for opcode in Opcode]
+    write(path, packets)
+    extension_fields = sorted({f for names in TSHARK_FIELDS.values() for f in names.values()})
+    rows = tshark(path, [*BTH_FIELDS.values(), *extension_fields])
+    assert len(rows) == len(packets)
+    for opcode, packet, row in zip(Opcode, packets, rows, strict=True):
+        assert row.pop(MALFORMED) == "", opcode.name
+        built = type(packet)(bytes(packet))
+        bth = {field: built[BTH].getfieldval(name) for name, field in BTH_FIELDS.items()}
+        assert {field: number(row.pop(field)) for field in bth} == bth, opcode.name
+        if opcode in TSHARK_KNOWS:
+            found = {field: number(value) for field, value in row.items() if value}
+            assert found == _extension_values(built), opcode.name
+
+
+def _extension_values(packet: Packet) -> dict[str, int]:
+    return {
+        field: packet[layer].getfieldval(name)
+        for layer, names in TSHARK_FIELDS.items()
+        if layer in packet
+        for name, field in names.items()
+    }
+
+
+def test_link_headers_and_checksums(tmp_path: Path) -> None:
+    """LRH, GRH, and ICRC and VCRC where tshark looks for them."""
+    path = tmp_path / "capture"
+    packet = LRH(vl=3, sl=2, slid=0x17, dlid=0x2A) / GRH(tclass=5, sgid="fe80::a", dgid="fe80::b")
+    packet = LRH(bytes(packet / BTH(dest_qp=9) / PAYLOAD))
+    write(path, [packet])
+    expected = {
+        "infiniband.lrh.vl": packet.vl,
+        "infiniband.lrh.sl": packet.sl,
+        "infiniband.lrh.lnh": packet.lnh,
+        "infiniband.lrh.dlid": packet.dlid,
+        "infiniband.lrh.slid": packet.slid,
+        "infiniband.lrh.pktlen": packet.pktlen,
+        "infiniband.grh.tclass": 5,
+        "infiniband.grh.paylen": packet[GRH].paylen,
+        "infiniband.invariant.crc": int.from_bytes(packet[BTH].icrc, "big"),
+        "infiniband.variant.crc": int.from_bytes(packet.vcrc, "big"),
+    }
+    (row,) = tshark(path, list(expected))
+    assert row.pop(MALFORMED) == ""
+    assert {field: number(value or "-1") for field, value in row.items()} == expected
+
+
+def test_pause_frames(tmp_path: Path) -> None:
+    """The class enable vector and the times."""
+    path = tmp_path / "capture"
+    write(path, [pfc({3: 0xFFFF}), pfc({3: 0, 5: 7})])
+    times = [f"macc.cbfc.pause_time.c{n}" for n in (3, 5)]
+    xoff, xon = tshark(path, ["macc.cbfc.enbv", *times])
+    assert [number(value) for value in xoff.values() if value] == [0x08, 0xFFFF, 0]
+    assert [number(value) for value in xon.values() if value] == [0x28, 0, 7]
+
+
+@pytest.mark.parametrize("low_bits", range(4))
+def test_credits_are_never_malformed(tmp_path: Path, low_bits: int) -> None:
+    """Whatever the low bits of FCTBS, which tshark takes for an LNH before it knows better."""
+    path = tmp_path / "capture"
+    credits = bytes(FlowControl(vl=2, fctbs=0xAB0 | low_bits, fccl=0x7FF))
+    path.write_bytes(
+        files.pcapng([erf.flow_control_record(credits, time_ns=0)], linktype=LinkType.ERF)
+    )
+    fields = ["op", "vl", "fctbs", "fccl", "lpcrc"]
+    (row,) = tshark(path, [f"infiniband_link.{name}" for name in fields])
+    packet = FlowControl(credits)
+    assert [number(value) for value in list(row.values())[:5]] == [
+        packet.op,
+        packet.vl,
+        packet.fctbs,
+        packet.fccl,
+        int.from_bytes(packet.lpcrc, "big"),
+    ]
+    assert row[MALFORMED] == ""
+
+
+def test_the_malformed_test_would_notice(tmp_path: Path) -> None:
+    """A record of six bytes is what tshark 4.0 calls malformed: the padding is needed."""
+    path = tmp_path / "capture"
+    padded = erf.flow_control_record(bytes.fromhex("012324566a84"), time_ns=0)
+    bare = padded[:10] + bytes([0, 24, 0, 0, 0, 6]) + padded[16:22]
+    path.write_bytes(files.pcapng([bare], linktype=LinkType.ERF))
+    (row,) = tshark(path, [])
+    assert row[MALFORMED] != ""
+
+
+@pytest.mark.parametrize("family", ["roce", "ib"])
+def test_converted_captures(tmp_path: Path, family: str) -> None:
+    """Interface names, directions, packet ids and emulated nanoseconds are there."""
+    ack = BTH(opcode=Opcode.RC_ACKNOWLEDGE) / AETH()
+    if family == "roce":
+        kinds = (RawKind.ETHERNET, RawKind.ETHERNET)
+        frames = (bytes(CARRIERS["ipv4"] / cnp(5)), bytes(pfc({3: 9})))
+    else:
+        kinds = (RawKind.IB, RawKind.IB_LINK)
+        frames = (bytes(CARRIERS["ib-local"] / ack), bytes(FlowControl(vl=1)))
+    raw = tmp_path / "raw"
+    raw.write_bytes(
+        files.raw_capture(
+            [
+                (4, 1_234_567_000, kinds[0], Direction.IN, frames[0]),
+                (4, 5_000_000_000_001, kinds[1], Direction.OUT, frames[1]),
+            ]
+        )
+    )
+    path = convert(raw, tmp_path, {4: "leaf1:h1"}, {"leaf1:h1": 100_000_000_000})["leaf1:h1"]
+    fields = ["frame.interface_name", "frame.time_epoch", "frame.packet_flags_direction"]
+    rows = tshark(path, [*fields, "frame.packet_id"])
+    assert [list(row.values()) for row in rows] == [
+        ["leaf1:h1", "0.001234567", "0x00000001", "0", ""],
+        ["leaf1:h1", "5.000000000", "0x00000002", "1", ""],
+    ]
+
+
+def test_bare_erf_records_make_a_file(tmp_path: Path) -> None:
+    """Records padded and end to end are an ERF file for other tools."""
+    path = tmp_path / "bare.erf"
+    packet = erf.packet_record(bytes(CARRIERS["ib-local"] / BTH() / b"abc"), time_ns=1001)
+    credits = erf.flow_control_record(bytes(FlowControl()), time_ns=2002)
+    path.write_bytes(erf.padded(packet) + erf.padded(credits))
+    rows = tshark(path, ["frame.time_epoch", "erf.types.type"])
+    assert [list(row.values()) for row in rows] == [
+        ["0.000001001", "21", ""],
+        ["0.000002002", "25", ""],
+    ]
