@@ -10,7 +10,6 @@ reader can work them out:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
@@ -73,6 +72,11 @@ class Topology:
     switches: tuple[Switch, ...]
     cables: tuple[Cable, ...]
 
+    @property
+    def nodes(self) -> tuple[Host | Switch, ...]:
+        """Switches, then hosts."""
+        return (*self.switches, *self.hosts)
+
     @cached_property
     def host(self) -> dict[str, Host]:
         return {host.name: host for host in self.hosts}
@@ -84,7 +88,7 @@ class Topology:
     @cached_property
     def ports(self) -> dict[str, list[Port]]:
         """The ports of each node, in order of their numbers."""
-        ports: dict[str, list[Port]] = {node.name: [] for node in (*self.switches, *self.hosts)}
+        ports: dict[str, list[Port]] = {node.name: [] for node in self.nodes}
         for cable in self.cables:
             ports[cable.a.node].append(cable.a)
             ports[cable.b.node].append(cable.b)
@@ -127,7 +131,7 @@ class Topology:
     def graph(self) -> nx.MultiGraph:
         """The same as a networkx graph: nodes by name, each edge's `cable`."""
         graph = nx.MultiGraph()
-        graph.add_nodes_from(node.name for node in (*self.hosts, *self.switches))
+        graph.add_nodes_from(node.name for node in self.nodes)
         for cable in self.cables:
             graph.add_edge(cable.a.node, cable.b.node, cable=cable)
         return graph
@@ -197,7 +201,3 @@ class Builder:
 
 def _mac(octets: bytes) -> str:
     return ":".join(f"{octet:02x}" for octet in octets)
-
-
-def names(nodes: Iterable[Host | Switch]) -> list[str]:
-    return [node.name for node in nodes]

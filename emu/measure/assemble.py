@@ -104,7 +104,9 @@ def _totals(
         "packet_hops": sum(sum(own["tx_packets"]) for own, _ in switch_ports),
         "drops_lossless": lossless + _sum(everywhere, "rx_credit_violations"),
         "drops_lossy": lossy,
-        "drops_other": sum(_sum(everywhere, name) for name in ("no_route", "ttl_expired", "not_ip")),
+        "drops_other": sum(
+            _sum(everywhere, name) for name in ("no_route", "ttl_expired", "not_ip")
+        ),
         "ce_marked": _sum(everywhere, "ecn_marked"),
         "cnp": sum(nic["np_cnp_sent"] for nic in nics.values()),
         "pause_frames": _sum(everywhere, "tx_pause_frames"),

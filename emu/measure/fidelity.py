@@ -78,8 +78,7 @@ def _lost(ledgers: Iterable[Ledger], transit_lost: int) -> list[str]:
     for ledger in ledgers:
         if ledger.receive_drops:
             reasons.append(
-                f"{ledger.receive_drops} frames found a socket's buffer full; "
-                "try a larger slowdown"
+                f"{ledger.receive_drops} frames found a socket's buffer full; try a larger slowdown"
             )
         if ledger.send_failures:
             reasons.append(f"the kernel refused {ledger.send_failures} frames")
@@ -94,4 +93,4 @@ def _exhausted(observations: Iterable[Observation]) -> list[str]:
 def _round_up(slowdown: float) -> int:
     """To two digits, as people choose numbers."""
     step = 10 ** max(0, len(str(int(slowdown))) - 2)
-    return (int(slowdown) // step + 1) * step
+    return int((slowdown // step + 1) * step)

@@ -70,7 +70,7 @@ class Series:
     tx_bytes: NDArray[np.int64]
     """(n, p): bytes put on the wire so far, with framing."""
     paused_ns: NDArray[np.int64]
-    """(n, p): time so far in which at least one class was paused by the far end (summed over classes)."""
+    """(n, p): time so far that the far end kept classes paused (summed over classes)."""
     credit_wait_ns: NDArray[np.int64]
     """(n, p): time so far that data waited for credit (summed over VLs)."""
     flows: tuple[str, ...]

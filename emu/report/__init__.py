@@ -1,0 +1,7 @@
+"""From a recording to what people and scripts read.
+
+Recording + Spec + Topology ─▶ RunFacts ─┬▶ summary.json, series.npz   store, summary
+                                         ├▶ verdict, exit code         verdict
+                                         ├▶ terminal                   text
+                                         └▶ page                       html, charts, picture
+"""

@@ -24,8 +24,8 @@ from emu.report.facts import PortLoad, RunFacts
 from emu.report.palette import HELD_BACK, Legend, load_colour
 from topologies.graph import Port, Topology
 
-NODE_GAP = 10.0
-"""Between neighbours in the widest layer, in the picture's own units."""
+NODE_GAP, LEAST_WIDTH = 10.0, 500.0
+"""Between neighbours in the widest layer, and of all of it, in the picture's own units."""
 NODE_MARGIN, LETTER_WIDTH, NODE_HEIGHT = 14.0, 6.5, 22.0
 """A node is as wide as its name."""
 LAYER_GAP, STEEPEST = 120.0, 0.11
@@ -98,7 +98,8 @@ def picture(run: RunFacts) -> Picture:
 def _placed(topology: Topology) -> tuple[Node, ...]:
     """Hosts in the lowest layer; a switch as high as it is far from the nearest host."""
     layers = _layers(topology)
-    width = max(sum(_node_width(name) + NODE_GAP for name in layer) for layer in layers)
+    widths = [sum(_node_width(name) + NODE_GAP for name in layer) for layer in layers]
+    width = max(LEAST_WIDTH, *widths)
     gap = max(LAYER_GAP, STEEPEST * width)
     placed = []
     for height, layer in enumerate(layers):

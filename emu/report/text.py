@@ -47,8 +47,10 @@ _UNLIMITED = 10_000
 def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     """One run: first whether it can be believed, then results, then where to read on."""
     out = _console(stream)
+    _print_alarm(out, run)
     _say(out, f"{run.name}: {conditions(run)}", style="bold")
-    _print_fidelity(out, run)
+    if run.conclusive:
+        _say(out, fidelity(run))
     _say(out, offered_and_finished(run))
     _print_table(out, flows_table(run, FLOW_ROWS))
     if run.conclusive:
@@ -63,9 +65,9 @@ def print_comparison(runs: Sequence[RunFacts], artifacts: Artifacts, stream: Tex
     """The same workload over several fabrics, side by side."""
     out = _console(stream)
     for run in runs:
+        _print_alarm(out, run)
+    for run in runs:
         _say(out, f"{run.name}: {conditions(run)}", style="bold")
-        if not run.conclusive:
-            _print_fidelity(out, run)
     for side_by_side in _blocks(runs, out.width):
         _print_table(out, comparison_table(side_by_side))
     for sentence in findings(runs):
@@ -91,11 +93,11 @@ def _say(out: Console, sentence: str, style: str = "") -> None:
         out.print(Text(sentence, style=style))
 
 
-def _print_fidelity(out: Console, run: RunFacts) -> None:
+def _print_alarm(out: Console, run: RunFacts) -> None:
+    """Nothing, unless the run cannot be believed."""
     if run.conclusive:
-        _say(out, fidelity(run))
         return
-    _say(out, INCONCLUSIVE, style=_STYLES[Tone.BAD])
+    _say(out, f"{run.name} is {INCONCLUSIVE}", style=_STYLES[Tone.BAD])
     for line in (fidelity(run), *run.recording.fidelity.reasons, REMEDY):
         _say(out, f"  {line}")
 

@@ -27,7 +27,7 @@ def conditions(run: RunFacts) -> str:
 
 def fidelity(run: RunFacts) -> str:
     """How well the machine kept to the schedule."""
-    if run.recording.clock == "virtual":
+    if run.recording.clock == "virtual" and run.conclusive:
         return "Fidelity ok: on the virtual clock nothing is late."
     measured = run.recording.fidelity
     verdict = "ok" if run.conclusive else measured.verdict.upper()

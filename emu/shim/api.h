@@ -24,8 +24,7 @@ void fabric_free(struct fabric *fabric);
 
 /* A switch; its ports are numbered from 1 and get the indices from first_index on. */
 struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, uint32_t ports,
-                                        uint32_t first_index, int64_t latency_ps,
-                                        bool cut_through);
+                                        uint32_t first_index, int64_t latency_ps, bool cut_through);
 void switch_set_buffer(struct fabric_switch *sw, uint64_t shared_bytes, uint32_t alpha_1024);
 void switch_set_pfc(struct fabric_switch *sw, uint8_t priorities, uint32_t xoff_bytes,
                     uint32_t xon_bytes, uint32_t headroom_bytes);

@@ -9,7 +9,7 @@
 #include "frame.h"
 
 struct arbiter_config {
-    uint16_t strict;        /* bit per class with strict priority */
+    uint16_t strict;         /* bit per class with strict priority */
     uint8_t weight[CLASSES]; /* share of the others, in quanta per round */
 };
 

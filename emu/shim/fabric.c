@@ -161,8 +161,7 @@ struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
     fabric->ends = calloc(ports, sizeof *fabric->ends);
     fabric->nics = calloc(ports, sizeof *fabric->nics);
     fabric->depths = calloc(ports, PRIORITIES * sizeof *fabric->depths);
-    if (!fabric->ports || !fabric->switches || !fabric->ends || !fabric->nics ||
-        !fabric->depths ||
+    if (!fabric->ports || !fabric->switches || !fabric->ends || !fabric->nics || !fabric->depths ||
         !frame_pool_init(&fabric->pool, small_frames, large_frames, frame_bytes)) {
         fabric_free(fabric);
         return NULL;
@@ -311,4 +310,3 @@ bool fabric_paused(const struct fabric *fabric, uint32_t index, uint8_t klass)
 {
     return port_is_paused(fabric->ports[index], klass);
 }
-

@@ -71,9 +71,7 @@ class Fabric:
         self._subnet = subnet
         self._marks = marks
         self.switches: dict[str, Any] = {}
-        self.core = _have(
-            lib.fabric_new(spec.seed, len(self.index), *self._frames(), FRAME_BYTES)
-        )
+        self.core = _have(lib.fabric_new(spec.seed, len(self.index), *self._frames(), FRAME_BYTES))
         if members is not Members.HOSTS:
             for switch in topology.switches:
                 self._add_switch(switch)
@@ -83,7 +81,10 @@ class Fabric:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         lib.fabric_free(self.core)
         self.core = ffi.NULL
@@ -91,8 +92,8 @@ class Fabric:
     @cached_property
     def index(self) -> dict[Port, int]:
         """The index of every port, in this process or not."""
-        nodes = (*self.topology.switches, *self.topology.hosts)
-        ports = (port for node in nodes for port in self.topology.ports[node.name])
+        topology = self.topology
+        ports = (port for node in topology.nodes for port in topology.ports[node.name])
         return {port: index for index, port in enumerate(ports)}
 
     # ---- building ----------------------------------------------------------
@@ -199,7 +200,7 @@ class Fabric:
 
     def _frames(self) -> tuple[int, int]:
         """Frames to make room for, up to 256 bytes and larger: more than all buffers can hold."""
-        nodes = len(self.topology.switches) + len(self.topology.hosts)
+        nodes = len(self.topology.nodes)
         buffers = sum(self.spec.switch(s.name).buffer_bytes for s in self.topology.switches)
         return 16384 + 2048 * nodes, 4096 + 64 * nodes + buffers // 1024
 
@@ -209,7 +210,8 @@ class Fabric:
         return [
             port
             for port in self.index
-            if self.members is Members.ALL or (port.node in hosts) == (self.members is Members.HOSTS)
+            if self.members is Members.ALL
+            or (port.node in hosts) == (self.members is Members.HOSTS)
         ]
 
     def _ports_here(self) -> set[Port]:
@@ -224,9 +226,7 @@ class Fabric:
         for host in self.topology.hosts:
             for port in self.topology.ports[host.name]:
                 outside = self.topology.peer[port] if self.members is Members.HOSTS else port
-                _have_memory(
-                    lib.fabric_add_socket(self.core, self.index[outside], self.infiniband)
-                )
+                _have_memory(lib.fabric_add_socket(self.core, self.index[outside], self.infiniband))
 
     def _add_switch(self, switch: Switch) -> None:
         settings = self.spec.switch(switch.name)

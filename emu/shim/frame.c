@@ -10,8 +10,8 @@ static void thread(struct frame_pool *pool, struct frame *frames, uint32_t count
     struct frame **list = small ? &pool->free_small : &pool->free_large;
     /* Backwards, so that the first slots are handed out first. */
     for (uint32_t i = count; i-- > 0;) {
-        frames[i] = (struct frame){
-            .next = *list, .bytes = storage + (size_t)i * size, .small = small};
+        frames[i] =
+            (struct frame){.next = *list, .bytes = storage + (size_t)i * size, .small = small};
         *list = &frames[i];
     }
 }
@@ -55,11 +55,8 @@ struct frame *frame_new(struct frame_pool *pool, uint8_t kind, uint32_t length)
         return NULL;
     }
     *list = frame->next;
-    *frame = (struct frame){.bytes = frame->bytes,
-                            .small = small,
-                            .kind = kind,
-                            .length = length,
-                            .id = ++pool->ids};
+    *frame = (struct frame){
+        .bytes = frame->bytes, .small = small, .kind = kind, .length = length, .id = ++pool->ids};
     pool->in_use++;
     return frame;
 }

@@ -33,12 +33,12 @@ struct charge {
 struct frame {
     struct frame *next;
     uint8_t *bytes;
-    uint32_t length;     /* bytes, as a capture shows them */
-    uint8_t kind;        /* enum frame_kind */
-    uint8_t klass;       /* priority 0-7 (Ethernet) or VL 0-15 (InfiniBand) */
-    bool small;          /* which class of the pool it returns to */
-    bool corrupt;        /* damaged on a cable: its FCS or VCRC would be wrong */
-    uint16_t out_port;   /* in a switch: the port it leaves by */
+    uint32_t length;   /* bytes, as a capture shows them */
+    uint8_t kind;      /* enum frame_kind */
+    uint8_t klass;     /* priority 0-7 (Ethernet) or VL 0-15 (InfiniBand) */
+    bool small;        /* which class of the pool it returns to */
+    bool corrupt;      /* damaged on a cable: its FCS or VCRC would be wrong */
+    uint16_t out_port; /* in a switch: the port it leaves by */
     struct charge charge;
     picoseconds tail_at; /* when its last bit reached, or will reach, this node */
     picoseconds due_at;  /* the holder's own appointment with it */

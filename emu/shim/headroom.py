@@ -44,7 +44,7 @@ def response_quanta(rate_bps: int) -> int:
 
 
 def headroom_bytes(*, rate_bps: int, delay_ps: int, mtu: int) -> int:
-    """Headroom of one port and priority: `delay_ps` of its cable one way, `mtu` bytes of payload."""
+    """Of one port and priority; `delay_ps` of its cable one way, `mtu` in bytes of payload."""
     frame = mtu + HEADERS + ETHERNET_OVERHEAD
     round_trip = -(-2 * delay_ps * rate_bps // (8 * PS_PER_S))
     return 3 * frame + PAUSE_FRAME + round_trip + response_quanta(rate_bps) * QUANTUM_BYTES

@@ -146,8 +146,8 @@ static void queue_message(struct live *live, struct attachment *to, const struct
     struct iovec *parts = channel->parts[slot];
     int count = 0;
     if (frame->kind != FRAME_ETHERNET)
-        parts[count++] = (struct iovec){(void *)carriers[frame->kind == FRAME_IB_LINK],
-                                        CARRIER_BYTES};
+        parts[count++] =
+            (struct iovec){(void *)carriers[frame->kind == FRAME_IB_LINK], CARRIER_BYTES};
     parts[count++] = (struct iovec){frame->bytes, frame->length};
     channel->messages[slot].msg_hdr = (struct msghdr){.msg_name = &to->address,
                                                       .msg_namelen = sizeof to->address,
@@ -194,8 +194,7 @@ static void accept_message(struct live *live, struct channel *channel, uint32_t 
 {
     struct msghdr *header = &live->headers[slot].msg_hdr;
     uint32_t ifindex = (uint32_t)live->senders[slot].sll_ifindex;
-    struct attachment *from =
-        ifindex < channel->ifindices ? channel->by_ifindex[ifindex] : NULL;
+    struct attachment *from = ifindex < channel->ifindices ? channel->by_ifindex[ifindex] : NULL;
     if (!from || header->msg_flags & MSG_TRUNC)
         return;
     live->inbox[live->inbox_count] =
@@ -211,8 +210,8 @@ static void accept_message(struct live *live, struct channel *channel, uint32_t 
 static uint32_t receive_channel(struct live *live, struct channel *channel, uint32_t used)
 {
     for (uint32_t i = used; i < RECEIVE_BATCH; i++) {
-        live->vectors[i] = (struct iovec){live->buffers + (size_t)i * live->buffer_bytes,
-                                          live->buffer_bytes};
+        live->vectors[i] =
+            (struct iovec){live->buffers + (size_t)i * live->buffer_bytes, live->buffer_bytes};
         live->headers[i].msg_hdr = (struct msghdr){.msg_name = &live->senders[i],
                                                    .msg_namelen = sizeof live->senders[i],
                                                    .msg_iov = &live->vectors[i],
@@ -220,8 +219,8 @@ static uint32_t receive_channel(struct live *live, struct channel *channel, uint
                                                    .msg_control = live->controls[i],
                                                    .msg_controllen = sizeof live->controls[i]};
     }
-    int count = recvmmsg(channel->fd, live->headers + used, RECEIVE_BATCH - used, MSG_DONTWAIT,
-                         NULL);
+    int count =
+        recvmmsg(channel->fd, live->headers + used, RECEIVE_BATCH - used, MSG_DONTWAIT, NULL);
     int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     int64_t realtime_offset = clock_ns(CLOCK_REALTIME) - now_ns;
     for (int i = 0; i < count; i++)
@@ -276,9 +275,9 @@ static void deliver(struct live *live, const struct received *message)
         deliver_to_end(live, message);
         return;
     }
-    struct transit_time time = switch_returned(message->from->sw, message->from->number,
-                                               message->bytes, message->length,
-                                               live->fabric->clock.now);
+    struct transit_time time =
+        switch_returned(message->from->sw, message->from->number, message->bytes, message->length,
+                        live->fabric->clock.now);
     double to_wall = live->slowdown / PS_PER_NS;
     histogram_add(&live->histograms[LATE_RETURNED], (int64_t)((double)time.late * to_wall));
     histogram_add(&live->histograms[PLANE_KEPT], (int64_t)((double)time.kept * to_wall));
@@ -405,8 +404,7 @@ static bool grow_ifindices(struct channel *channel, uint32_t ifindex)
         realloc(channel->by_ifindex, 2 * (ifindex + 1) * sizeof(struct attachment *));
     if (!grown)
         return false;
-    memset(grown + channel->ifindices, 0,
-           (2 * (ifindex + 1) - channel->ifindices) * sizeof *grown);
+    memset(grown + channel->ifindices, 0, (2 * (ifindex + 1) - channel->ifindices) * sizeof *grown);
     channel->by_ifindex = grown;
     channel->ifindices = 2 * (ifindex + 1);
     return true;

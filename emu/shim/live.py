@@ -77,7 +77,10 @@ class Live:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         lib.live_free(self._core)
         for opened in self._sockets:
@@ -115,7 +118,9 @@ class Live:
         until_ns = time.monotonic_ns() + int(seconds * 1e9)
         outcome = lib.live_run(self._core, start_ns, until_ns)
         if outcome < 0:
-            raise FabricError(f"the emulation stopped: {OSError(-outcome, '').strerror or -outcome}")
+            raise FabricError(
+                f"the emulation stopped: {OSError(-outcome, '').strerror or -outcome}"
+            )
         return Outcome(outcome)
 
     def ledger(self) -> Ledger:

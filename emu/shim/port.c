@@ -84,6 +84,7 @@ static void line_arrival(struct timer *timer, picoseconds now)
     struct line *line = container_of(timer, struct line, arrival);
     struct port *port = container_of(line, struct port, line);
     struct frame *frame = queue_pop(&line->in_flight);
+    assert(frame);
     if (line->in_flight.first)
         timer_set(port->clock, &line->arrival, line->in_flight.first->due_at);
     port_deliver(line->far, frame, now);
@@ -239,11 +240,11 @@ static struct frame *next_update(struct port *port)
         return NULL;
     uint8_t vl = (uint8_t)__builtin_ctz(port->update_to_send);
     port->update_to_send &= (uint16_t) ~(1u << vl);
-    struct flow_control packet = {
-        .op = port->link_initialised ? FLOW_CONTROL_NORMAL : FLOW_CONTROL_INIT,
-        .vl = vl,
-        .fctbs = port->credit_to_send[vl].fctbs,
-        .fccl = credit_limit(&port->credit_given[vl])};
+    struct flow_control packet = {.op = port->link_initialised ? FLOW_CONTROL_NORMAL
+                                                               : FLOW_CONTROL_INIT,
+                                  .vl = vl,
+                                  .fctbs = port->credit_to_send[vl].fctbs,
+                                  .fccl = credit_limit(&port->credit_given[vl])};
     flow_control_build(&packet, frame->bytes);
     frame->klass = vl;
     port->counters.tx_flow_control++;

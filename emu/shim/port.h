@@ -46,7 +46,7 @@ struct line {
     picoseconds delay;
     enum delivery delivery;
     struct port *far;
-    picoseconds free_at;         /* when the last bit of the last frame is out */
+    picoseconds free_at;          /* when the last bit of the last frame is out */
     struct frame_queue in_flight; /* due_at: when the far end gets it */
     struct timer arrival;
 };
@@ -54,7 +54,7 @@ struct line {
 struct port_counters {
     uint64_t rx_packets[CLASSES], rx_bytes[CLASSES];
     uint64_t tx_packets[CLASSES], tx_bytes[CLASSES];
-    uint64_t tx_wire_bytes;                    /* with preamble, FCS and gap */
+    uint64_t tx_wire_bytes;                              /* with preamble, FCS and gap */
     uint64_t rx_pause[PRIORITIES], tx_pause[PRIORITIES]; /* classes enabled in PFC frames */
     uint64_t rx_pause_frames, tx_pause_frames;
     uint64_t rx_pause_transition[PRIORITIES];  /* XOFF -> XON */
@@ -77,14 +77,15 @@ struct port {
     uint32_t index;  /* in the fabric */
     enum framing framing;
     uint8_t mac[6];
-    const uint8_t *dscp_class; /* Ethernet: DSCP -> priority of frames that come in; NULL: as sent */
+    const uint8_t
+        *dscp_class; /* Ethernet: DSCP -> priority of frames that come in; NULL: as sent */
     bool up;
     bool outside; /* its node is not in this process: all that arrives is passed on */
 
-    struct line line;     /* out of this port */
-    bool busy;            /* a frame is being sent */
+    struct line line;      /* out of this port */
+    bool busy;             /* a frame is being sent */
     struct charge sending; /* its charge */
-    struct timer done;    /* its last bit is out */
+    struct timer done;     /* its last bit is out */
 
     /* PFC, towards us: how long we may not send. */
     uint8_t pfc_honoured; /* bit per priority */
@@ -92,7 +93,7 @@ struct port {
     uint8_t paused;
     struct timer pause_over;
     /* PFC, from us: what we have told the far end. */
-    uint8_t xoff;         /* priorities we are pausing */
+    uint8_t xoff;          /* priorities we are pausing */
     uint8_t pause_to_send; /* priorities whose state must be told */
     struct timer pause_refresh;
 
@@ -100,8 +101,8 @@ struct port {
     uint8_t vls; /* data VLs in use, 0 .. vls-1 */
     struct credit_sender credit_to_send[CLASSES];
     struct credit_receiver credit_given[CLASSES];
-    uint16_t update_to_send; /* VLs with credit to advertise */
-    bool link_initialised;   /* false: updates carry Op init */
+    uint16_t update_to_send;            /* VLs with credit to advertise */
+    bool link_initialised;              /* false: updates carry Op init */
     picoseconds waiting_since[CLASSES]; /* NEVER, or since when data waits for credit */
     struct timer credit_refresh;
 

@@ -151,12 +151,11 @@ static picoseconds earliest_enqueue(const struct fabric_switch *sw, const struct
                                     picoseconds arrived)
 {
     const struct port *out = &sw->ports[frame->out_port - 1].port;
-    picoseconds whole =
-        serialisation(wire_bytes(frame->kind, frame->length), out->line.rate_bps);
+    picoseconds whole = serialisation(wire_bytes(frame->kind, frame->length), out->line.rate_bps);
     picoseconds by_tail = frame->tail_at - whole;
-    picoseconds from = !sw->config.cut_through  ? frame->tail_at
-                       : by_tail > arrived      ? by_tail
-                                                : arrived;
+    picoseconds from = !sw->config.cut_through ? frame->tail_at
+                       : by_tail > arrived     ? by_tail
+                                               : arrived;
     return from + sw->config.latency;
 }
 
@@ -178,6 +177,7 @@ static void pipeline_due(struct timer *timer, picoseconds now)
 {
     struct switch_port *in = container_of(timer, struct switch_port, pipeline_due);
     struct frame *frame = queue_pop(&in->pipeline);
+    assert(frame);
     if (in->pipeline.first)
         timer_set(in->port.clock, timer, in->pipeline.first->due_at);
     enqueue(of_switch(&in->port), frame, now);
@@ -260,8 +260,8 @@ static void note_mark(struct switch_port *out, const struct frame *frame, const 
         out->counters.ecn_marked[frame->klass]++;
 }
 
-struct transit_time switch_returned(struct fabric_switch *sw, uint32_t number,
-                                    const uint8_t *bytes, uint32_t length, picoseconds now)
+struct transit_time switch_returned(struct fabric_switch *sw, uint32_t number, const uint8_t *bytes,
+                                    uint32_t length, picoseconds now)
 {
     struct switch_port *out = switch_port(sw, number);
     struct frame *frame = length >= 2 * MAC_BYTES ? transit_end(sw, bytes) : NULL;

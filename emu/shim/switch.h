@@ -1,8 +1,8 @@
 /* A switch: one model for both fabrics.
  *
- *   port in ─▶ classify ─▶ charge ingress buffer ─▶ forward ─▶ latency ─▶ egress queue ─▶ arbiter ─▶ port out
- *                               │                     │                        │
- *                        PFC or credits        own tables or OVS        tail drop, WRED
+ *   port in ─▶ classify ─▶ charge ingress buffer ─▶ forward ─▶ latency ─▶ egress queue ─▶ arbiter
+ * ─▶ port out │                     │                        │ PFC or credits        own tables or
+ * OVS        tail drop, WRED
  *
  * Forwarding has two planes. In its own plane the switch looks the packet up
  * and rewrites it as a router does. In the outer plane it hands the packet to
@@ -36,11 +36,11 @@ struct switch_config {
     picoseconds latency; /* from last bit in (cut-through: header in) to egress queue */
     bool cut_through;
     uint32_t ports;
-    uint64_t shared_bytes;   /* the buffer less all headroom */
-    uint32_t alpha_1024;     /* a lossy egress queue holds at most alpha/1024 of the free pool */
+    uint64_t shared_bytes; /* the buffer less all headroom */
+    uint32_t alpha_1024;   /* a lossy egress queue holds at most alpha/1024 of the free pool */
     struct pfc pfc;
     struct wred wred[CLASSES];
-    bool marks;              /* false: somebody outside (eBPF) marks */
+    bool marks; /* false: somebody outside (eBPF) marks */
     struct arbiter_config arbiter;
     uint8_t dscp_class[DSCPS];
     uint64_t ecmp_seed;
@@ -48,13 +48,13 @@ struct switch_config {
 };
 
 struct switch_port_counters {
-    uint64_t rx_buf_discard[CLASSES];  /* no room in the ingress buffer */
+    uint64_t rx_buf_discard[CLASSES];   /* no room in the ingress buffer */
     uint64_t tx_queue_discard[CLASSES]; /* lossy: egress queue over its threshold */
     uint64_t ecn_marked[CLASSES];
     uint64_t no_route, ttl_expired, not_ip, corrupt;
-    uint64_t transit_lost;      /* handed to the outer plane, never came back */
-    uint64_t transit_overflow;  /* too many packets in transit */
-    uint64_t transit_unknown;   /* came back, but is none of ours */
+    uint64_t transit_lost;     /* handed to the outer plane, never came back */
+    uint64_t transit_overflow; /* too many packets in transit */
+    uint64_t transit_unknown;  /* came back, but is none of ours */
     uint64_t queue_peak_bytes;
 };
 
@@ -106,7 +106,7 @@ struct transit_time {
 
 /* Outer plane: `length` bytes came out at port `number`. */
 struct transit_time switch_returned(struct fabric_switch *sw, uint32_t number, const uint8_t *bytes,
-                     uint32_t length, picoseconds now);
+                                    uint32_t length, picoseconds now);
 
 /* The switch port a port is part of; NULL when it is a NIC's or outside. */
 const struct switch_port *port_of_switch(const struct port *port);

@@ -40,8 +40,8 @@ void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,
         uint32_t port_index, length, stored;
         uint8_t kind, direction;
         uint16_t zero;
-    } header = {at,           frame->id,   port_index,         frame->length,
-                frame->length, frame->kind, (uint8_t)direction, 0};
+    } header = {at,          frame->id,          port_index, frame->length, frame->length,
+                frame->kind, (uint8_t)direction, 0};
     static_assert(sizeof header == TAP_HEADER_BYTES, "the record's layout is a file format");
     static const uint8_t padding[8];
     size_t pad = -frame->length & 7;

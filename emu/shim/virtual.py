@@ -45,7 +45,10 @@ class VirtualFabric:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.endpoints.close()
         self.fabric.__exit__(kind, error, trace)

@@ -24,10 +24,12 @@ def job(channel: Channel) -> None:
         topology = spec_from_json(setup.spec).topology.build()
         for number, cable in enumerate(topology.cables):
             run(["ip", "-batch", "-"], stdin=_bridge(f"cable{number}", cable))
-    channel.send(Done({"files": len(channel.take_files())}))
+    boards = len(channel.take_files())
+    channel.send(Done())
     channel.expect(Start)
     channel.expect(Stop)
-    channel.send(Done({"captures": {"subnet": setup.options["subnet"] is not None}}))
+    told = {"subnet": setup.options["subnet"] is not None, "boards": boards}
+    channel.send(Done({"captures": told}))
 
 
 def _bridge(name: str, cable: Cable) -> str:

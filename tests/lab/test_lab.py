@@ -153,7 +153,7 @@ def test_a_run_asks_shim_and_nics_and_returns_what_they_measured(owner: Owner) -
         "plane": "ovs",
         "marker": "none",
         "notes": [],
-        "captures": {"subnet": False},
+        "captures": {"subnet": False, "boards": 0},
     }
 
 
@@ -162,7 +162,28 @@ def test_an_infiniband_lab_has_a_subnet_manager_and_no_bridges(owner: Owner) -> 
     code, out, err = owner.run("run", clos_spec("ib"))
     assert (code, err) == (0, "")
     result = json.loads(out.splitlines()[-1])
-    assert (result["plane"], result["captures"]) == ("shim", {"subnet": True})
+    assert result["plane"] == "shim"
+    assert result["captures"]["subnet"]
+
+
+def test_the_marker_is_ebpf_where_it_may_be_loaded(owner: Owner) -> None:
+    """The shim gets the board to write its depths on; elsewhere it marks, and the run says so."""
+    code, out, err = owner.run("run", clos_spec(ecn={"kmin": "50KB"}))
+    assert code == 0, err
+    result = json.loads(out.splitlines()[-1])
+    if result["marker"] == "ebpf":
+        assert (result["notes"], result["captures"]["boards"]) == ([], 1)
+    else:
+        assert (result["marker"], result["captures"]["boards"]) == ("shim", 0)
+        assert result["notes"][0].startswith("the shim marks: eBPF may not be loaded here")
+
+
+def test_a_spec_that_insists_on_ebpf_needs_it(owner: Owner) -> None:
+    """Exit code 3 for those who may not load it, with both remedies."""
+    code, _, err = owner.run("run", clos_spec(ecn={"marker": "ebpf"}))
+    if code != 0:
+        assert code == 3
+        assert err.endswith("run as root, or set switches.ecn.marker to auto or shim\n")
 
 
 @pytest.mark.parametrize("job", ["commands", "whole"])
@@ -283,10 +304,10 @@ def test_two_labs_at_once(owner: Owner) -> None:
     """Same names, same addresses, no collision; one ends and the other goes on."""
     one, two = RunningLab(owner), RunningLab(owner)
     one.owner.send_signal(signal.SIGINT)
-    one.owner.wait(SECONDS)
+    assert one.end() == (130, "")
     assert two.owner.poll() is None
     two.owner.send_signal(signal.SIGINT)
-    assert two.end()[0] == 130
+    assert two.end() == (130, "")
 
 
 def test_a_machine_without_namespaces_is_told_so(owner: Owner) -> None:

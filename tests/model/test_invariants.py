@@ -9,7 +9,16 @@ import random
 import pytest
 
 from emu._core import lib
-from tests.model.fabrics import ONE_SWITCH, PAIR, Outcome, finish, outcome_of, port, spec_of, started
+from tests.model.fabrics import (
+    ONE_SWITCH,
+    PAIR,
+    Outcome,
+    finish,
+    outcome_of,
+    port,
+    spec_of,
+    started,
+)
 
 FUZZ_FRAMES = int(os.environ.get("EMU_FUZZ_FRAMES", "20000"))
 INCAST = (

@@ -112,6 +112,25 @@ TEST(a_limited_sender_comes_back_to_line_rate)
     bench_free(&bench);
 }
 
+TEST(a_slow_sender_does_not_time_out_between_acks)
+{
+    struct bench bench;
+    struct letter letter;
+    bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
+    bench.qp[0]->cc.rate_bps = 50000000; /* 16 packets last 2.8 ms, the timeout is 1.05 ms */
+    bench_write(&bench, bench.qp[0], &letter, 0, 0, 40 * 1024);
+    /* The ACK of the 16th comes so late that others are in flight, which ask for none yet. */
+    bench_run(&bench, 2 * PS_PER_MS);
+    port_pause_peer(&bench.wire[1], 26 >> 3, true, bench.clock.now);
+    bench_run(&bench, 1100 * PS_PER_US);
+    EXPECT_EQUAL(0, bench_count(&bench, 1, OPCODE_ACKNOWLEDGE));
+    port_pause_peer(&bench.wire[1], 26 >> 3, false, bench.clock.now);
+    bench_run(&bench, 10 * PS_PER_MS);
+    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    EXPECT_EQUAL(0, nic_counters(&bench.nic[0])->local_ack_timeout_err);
+    bench_free(&bench);
+}
+
 TEST(without_congestion_control_marks_are_only_counted)
 {
     struct bench bench;
@@ -151,5 +170,6 @@ TEST(a_cnp_passes_while_the_data_priority_is_paused)
 MAIN(RUN(at_most_one_cnp_is_sent_in_an_interval), RUN(a_cnp_goes_to_the_sender_in_its_own_class),
      RUN(after_a_cnp_packets_leave_at_half_the_line_rate),
      RUN(a_limited_sender_comes_back_to_line_rate),
+     RUN(a_slow_sender_does_not_time_out_between_acks),
      RUN(without_congestion_control_marks_are_only_counted),
      RUN(a_cnp_passes_while_the_data_priority_is_paused))

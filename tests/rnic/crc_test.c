@@ -155,6 +155,16 @@ TEST(ce_is_seen_in_the_ip_header)
     EXPECT(packet.ce);
 }
 
+TEST(a_wrong_ip_checksum_is_refused)
+{
+    uint8_t bytes[128];
+    struct packet packet;
+    uint32_t length = from_hex("02000a000002 02000a000001 0800", bytes);
+    length += from_hex(hello, bytes + length);
+    bytes[25] ^= 1;
+    EXPECT_EQUAL(VERDICT_MALFORMED, open_bytes(bytes, length, &packet));
+}
+
 TEST(a_truncated_frame_is_refused_at_every_length)
 {
     uint8_t bytes[128];
@@ -172,4 +182,5 @@ TEST(a_truncated_frame_is_refused_at_every_length)
 MAIN(RUN(icrc_of_a_real_roce_ack), RUN(icrc_ignores_what_switches_change),
      RUN(icrc_and_vcrc_of_infiniband_packets), RUN(udp_source_port_follows_the_kernels_rule),
      RUN(a_cnp_is_right_byte_for_byte), RUN(a_frame_may_carry_a_vlan_tag_and_padding),
-     RUN(ce_is_seen_in_the_ip_header), RUN(a_truncated_frame_is_refused_at_every_length))
+     RUN(ce_is_seen_in_the_ip_header), RUN(a_wrong_ip_checksum_is_refused),
+     RUN(a_truncated_frame_is_refused_at_every_length))

@@ -122,8 +122,9 @@ TEST(a_send_may_be_shorter_than_its_receive)
     bench_free(&bench);
 }
 
-/* A request of the test's own, with the PSN the responder expects. */
-static void inject(struct bench *bench, uint8_t opcode, uint32_t dma_length, uint32_t payload)
+/* A request of the test's own. */
+static void inject_at(struct bench *bench, uint32_t psn, bool ack_req, uint8_t opcode,
+                      uint32_t dma_length, uint32_t payload)
 {
     uint8_t body[BTH_BYTES + RETH_BYTES + MTU_MAX] = {0};
     struct bth bth = {.opcode = opcode,
@@ -131,8 +132,8 @@ static void inject(struct bench *bench, uint8_t opcode, uint32_t dma_length, uin
                       .pad = (uint8_t)(-payload & 3),
                       .pkey = PKEY_DEFAULT,
                       .dest_qp = bench->qp[1]->qpn,
-                      .ack_req = true,
-                      .psn = bench->qp[1]->responder.expected};
+                      .ack_req = ack_req,
+                      .psn = psn};
     bth_write(body, &bth);
     uint32_t length = BTH_BYTES;
     if (opcode == OPCODE_WRITE_FIRST || opcode == OPCODE_WRITE_ONLY) {
@@ -141,6 +142,12 @@ static void inject(struct bench *bench, uint8_t opcode, uint32_t dma_length, uin
         length += RETH_BYTES;
     }
     bench_inject(bench, 1, body, length + payload + bth.pad);
+}
+
+/* The same with the PSN the responder expects. */
+static void inject(struct bench *bench, uint8_t opcode, uint32_t dma_length, uint32_t payload)
+{
+    inject_at(bench, bench->qp[1]->responder.expected, true, opcode, dma_length, payload);
 }
 
 static void expect_invalid(struct bench *bench)
@@ -198,6 +205,63 @@ TEST(a_message_must_go_on_as_it_began)
         EXPECT(bench_untouched(&bench, 1, 0, 1024));
         expect_invalid(&bench);
     }
+}
+
+/* Holds the receiver's acknowledgements back, so that one may replace another. */
+static void hold_answers(struct bench *bench, bool hold)
+{
+    port_pause_peer(&bench->wire[1], 26 >> 3, hold, bench->clock.now);
+    bench_run(bench, 10 * PS_PER_US);
+}
+
+static const struct sight *only_answer(struct bench *bench)
+{
+    hold_answers(bench, false);
+    EXPECT_EQUAL(1, bench_count(bench, 1, OPCODE_ACKNOWLEDGE));
+    return bench_find(bench, 1, OPCODE_ACKNOWLEDGE, 0);
+}
+
+TEST(a_nak_that_is_due_is_not_replaced_by_a_duplicates_ack)
+{
+    struct bench bench;
+    bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
+    hold_answers(&bench, true);
+    inject_at(&bench, 1001, true, OPCODE_WRITE_ONLY, 4, 4);
+    inject_at(&bench, 999, true, OPCODE_WRITE_ONLY, 4, 4);
+    const struct sight *answer = only_answer(&bench);
+    EXPECT_EQUAL(AETH_NAK_PSN_SEQUENCE_ERROR, answer->aeth.syndrome);
+    EXPECT_EQUAL(1000, answer->bth.psn);
+    bench_free(&bench);
+}
+
+TEST(a_nak_that_is_due_becomes_an_ack_when_its_packet_arrives)
+{
+    struct bench bench;
+    bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
+    hold_answers(&bench, true);
+    inject_at(&bench, 1001, false, OPCODE_WRITE_ONLY, 4, 4);
+    inject_at(&bench, 1000, false, OPCODE_WRITE_ONLY, 4, 4);
+    const struct sight *answer = only_answer(&bench);
+    EXPECT_EQUAL(AETH_ACK, answer->aeth.syndrome);
+    EXPECT_EQUAL(1000, answer->bth.psn);
+    bench_free(&bench);
+}
+
+TEST(a_message_that_failed_is_not_touched_when_its_packets_arrive_late)
+{
+    struct bench bench;
+    struct qp_config config = bench_qp_config;
+    config.retry_count = 0;
+    bench_init(&bench, FRAMING_ETHERNET, &config);
+    struct letter *letter = malloc(sizeof *letter);
+    bench.plan[0][0] = DROP;
+    bench_write(&bench, bench.qp[0], letter, 0, 0, 4);
+    bench_run(&bench, 2 * PS_PER_MS);
+    EXPECT_EQUAL(STATUS_RETRY_EXC_ERR, letter->record.status);
+    free(letter);
+    inject(&bench, OPCODE_WRITE_ONLY, 4, 4);
+    EXPECT_EQUAL(1001, bench.qp[1]->responder.expected);
+    bench_free(&bench);
 }
 
 TEST(packets_for_others_are_dropped_and_counted)
@@ -300,6 +364,10 @@ MAIN(RUN(a_write_needs_the_right_key_and_must_stay_in_bounds),
      RUN(a_message_from_memory_that_is_not_registered_is_not_sent),
      RUN(a_send_longer_than_its_receive_is_refused), RUN(a_send_may_be_shorter_than_its_receive),
      RUN(requests_out_of_turn_or_of_wrong_length_are_refused),
-     RUN(a_message_must_go_on_as_it_began), RUN(packets_for_others_are_dropped_and_counted),
+     RUN(a_message_must_go_on_as_it_began),
+     RUN(a_nak_that_is_due_is_not_replaced_by_a_duplicates_ack),
+     RUN(a_nak_that_is_due_becomes_an_ack_when_its_packet_arrives),
+     RUN(a_message_that_failed_is_not_touched_when_its_packets_arrive_late),
+     RUN(packets_for_others_are_dropped_and_counted),
      RUN(acknowledgements_of_what_was_never_sent_are_ignored),
      RUN(a_wrong_config_makes_no_queue_pair))

@@ -178,6 +178,32 @@ TEST(what_waits_for_a_failed_operation_is_cancelled)
     plan_free(&plan);
 }
 
+static enum fate lose_acks(struct bench *bench, const struct sight *sight)
+{
+    (void)bench;
+    return sight->from == 1 && sight->bth.opcode == OPCODE_ACKNOWLEDGE ? DROP : PASS;
+}
+
+TEST(what_a_delivery_released_is_not_cancelled)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    plan.bench.fate = lose_acks;
+    plan_add(&plan, 0, VERB_WRITE, 100); /* delivered, but the sender never learns */
+    plan_releases(&plan, 1);
+    plan_releases(&plan, 2);
+    plan_add(&plan, 1, VERB_WRITE, 100);
+    plan.operations[1].not_before_ps = 20 * PS_PER_MS;
+    plan_add(&plan, 0, VERB_WRITE, 100);
+    plan_run(&plan, 100 * PS_PER_MS);
+    expect_finished(&plan);
+    EXPECT_EQUAL(STATUS_RETRY_EXC_ERR, plan.records[0].status);
+    EXPECT(plan.records[0].delivered_ps < PS_PER_MS);
+    EXPECT_EQUAL(20 * PS_PER_MS, plan.records[1].started_ps);
+    EXPECT_EQUAL(STATUS_CANCELLED, plan.records[2].status);
+    plan_free(&plan);
+}
+
 static void expect_rejected(const struct plan *plan)
 {
     EXPECT(!workload_new((struct clock *)&plan->bench.clock, plan->operations, plan->count,
@@ -230,5 +256,6 @@ MAIN(RUN(an_operation_starts_when_the_one_before_is_completed),
      RUN(the_receiver_answers_when_the_message_is_delivered),
      RUN(an_operation_waits_for_all_it_comes_after_and_for_its_time),
      RUN(progress_can_be_read_while_it_runs), RUN(losses_show_up_with_their_operation),
-     RUN(what_waits_for_a_failed_operation_is_cancelled), RUN(a_wrong_table_makes_no_workload),
+     RUN(what_waits_for_a_failed_operation_is_cancelled),
+     RUN(what_a_delivery_released_is_not_cancelled), RUN(a_wrong_table_makes_no_workload),
      RUN(a_workload_of_nothing_is_finished))

@@ -1,8 +1,10 @@
 """From a captured record to scapy layers, for people who look at captures in Python.
 
-with open_capture(Path("leaf1-h1.pcapng")) as capture:
-    for record in capture:
-        dissect(record).show()
+    with open_capture(Path("leaf1-h1.pcapng")) as capture:
+        for record in capture:
+            dissect(record).show()
+
+Built again, whatever was captured gives the same bytes.
 """
 
 from __future__ import annotations
