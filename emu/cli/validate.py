@@ -66,7 +66,7 @@ class Made:
         variants = f"; variants {', '.join(self.variants)}" if self.variants else ""
         return (
             f"{self.fabric}, {self.hosts} hosts, {self.switches} switches, "
-            f"{self.cables} cables, {self.flows} flows of {format_size(self.bytes)} together"
+            f"{self.cables} cables, {self.flows} flows, {format_size(self.bytes)} in all"
             f"{variants}"
         )
 

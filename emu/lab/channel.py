@@ -49,7 +49,8 @@ class Channel:
         line = to_line(message)
         with self._sending, _gone_is_eof():
             sent = socket.send_fds(self._socket, [line], files) if files else 0
-            self._socket.sendall(line[sent:])
+            if sent < len(line):
+                self._socket.sendall(line[sent:])
 
     def receive(self) -> Message:
         """The next message. A `Failure` is raised as the error it tells of."""

@@ -35,7 +35,7 @@ def job(channel: Channel) -> None:
         with Live(fabric, slowdown=slowdown_of(setup), wake=channel.fileno()) as live:
             fabric.sample(endpoints.flow_bytes, len(workload.flows))
             _attach(live, fabric, setup)
-            live.finish_with(endpoints.remaining_count)
+            live.finish_on(endpoints.finished_flag)
             channel.send(Done())
             _run(channel, live, fabric, endpoints)
             seen = replace(fabric.observe(), ledger=live.ledger())
@@ -55,6 +55,7 @@ def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
 
 def _run(channel: Channel, live: Live, fabric: Fabric, endpoints: Endpoints) -> None:
     """Emulates until the workload is over, or the spec's time limit."""
+    fabric.prefault()
     start = channel.expect(Start)
     be_punctual()
     fabric.start()

@@ -22,7 +22,8 @@ from emu.shim.capture import CaptureFile, captured_ports
 from emu.shim.fabric import Fabric, Members
 from emu.shim.live import Live, Outcome, packet_socket
 
-_SECONDS_BETWEEN_LOOKS = 1.0
+_SECONDS_BETWEEN_LOOKS = 60.0
+_SECONDS_BETWEEN_DRAINS = 0.05
 
 
 def job(channel: Channel) -> None:
@@ -66,11 +67,13 @@ def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
 
 def _run(channel: Channel, live: Live, fabric: Fabric, capture: CaptureFile) -> None:
     """Emulates until the lab has something to say."""
+    fabric.prefault()
     start = channel.expect(Start)
     be_punctual()
     fabric.start()
-    while live.run(start.at_ns, seconds=_SECONDS_BETWEEN_LOOKS) is Outcome.PAUSED:
-        capture.drain_when_large()
+    with capture.draining(_SECONDS_BETWEEN_DRAINS):
+        while live.run(start.at_ns, seconds=_SECONDS_BETWEEN_LOOKS) is Outcome.PAUSED:
+            pass
 
 
 if __name__ == "__main__":

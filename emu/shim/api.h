@@ -59,8 +59,8 @@ void fabric_connect(struct fabric *fabric, uint32_t index_a, uint32_t index_b, u
 
 /* Captures what passes the port, in and out; see tap.h for the records. */
 bool fabric_capture(struct fabric *fabric, uint32_t index, size_t ring_bytes);
+/* These two may be called by another thread than the one that runs the fabric. */
 size_t fabric_captured(struct fabric *fabric, const uint8_t **bytes);
-size_t fabric_captured_bytes(const struct fabric *fabric);
 void fabric_captured_taken(struct fabric *fabric, size_t size);
 uint64_t fabric_captures_missed(const struct fabric *fabric);
 
@@ -70,6 +70,9 @@ bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity
                    uint32_t flows);
 uint32_t fabric_samples(struct fabric *fabric, const int64_t **values, uint32_t *columns);
 void fabric_sample_now(struct fabric *fabric);
+
+/* Touches all memory of frames and captures, so that no page fault delays a live run. */
+void fabric_prefault(struct fabric *fabric);
 
 void fabric_start(struct fabric *fabric);
 /* Fires all that is due up to `until_ps`; returns how many events that were. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +12,6 @@ from emu.shim.fabric import Fabric
 from emu.spec.scenario import Spec
 from emu.wire.convert import convert
 from topologies.graph import Port, Topology
-
-DRAIN_BYTES = 1 << 26
 
 
 def captured_ports(spec: Spec, topology: Topology) -> list[Port]:
@@ -34,10 +33,22 @@ class CaptureFile:
         """Moves what the core has captured since the last time into the file."""
         self._file.write(self._fabric.captured())
 
-    def drain_when_large(self) -> None:
-        """The same, put off while there is room: writing takes time that a live run has not."""
-        if self._fabric.captured_bytes > DRAIN_BYTES:
-            self.drain()
+    @contextmanager
+    def draining(self, every_seconds: float) -> Iterator[None]:
+        """Drains again and again beside the body, in a thread of its own."""
+        over = threading.Event()
+
+        def work() -> None:
+            while not over.wait(every_seconds):
+                self.drain()
+
+        thread = threading.Thread(target=work, name="capture")
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def convert(self, out: Path) -> dict[str, Path]:
         """Ends the capture; returns port name -> file in `out`."""

@@ -193,6 +193,13 @@ void fabric_free(struct fabric *fabric)
     free(fabric);
 }
 
+void fabric_prefault(struct fabric *fabric)
+{
+    memset(fabric->pool.storage, 0, fabric->pool.storage_size);
+    if (fabric->tap.ring)
+        memset(fabric->tap.ring, 0, fabric->tap.size);
+}
+
 void fabric_start(struct fabric *fabric)
 {
     picoseconds now = fabric->clock.now;
@@ -248,11 +255,6 @@ bool fabric_capture(struct fabric *fabric, uint32_t index, size_t ring_bytes)
 size_t fabric_captured(struct fabric *fabric, const uint8_t **bytes)
 {
     return tap_pending(&fabric->tap, bytes);
-}
-
-size_t fabric_captured_bytes(const struct fabric *fabric)
-{
-    return (size_t)(fabric->tap.head - fabric->tap.tail);
 }
 
 void fabric_captured_taken(struct fabric *fabric, size_t size)

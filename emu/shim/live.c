@@ -72,7 +72,7 @@ struct live {
     double slowdown;
     int64_t t0_ns;
     int epoll_fd;
-    const uint32_t *remaining;
+    const bool *finished;
     struct channel *channels[CHANNELS];
     int channel_count;
     struct attachment **by_index; /* by port index */
@@ -326,7 +326,7 @@ static int turn(struct live *live)
     process_inbox(live);
     step_until(live, emulated(live, now_ns));
     flush_all(live);
-    return live->remaining && *live->remaining == 0 ? LIVE_FINISHED : outcome;
+    return live->finished && *live->finished ? LIVE_FINISHED : outcome;
 }
 
 int live_run(struct live *live, int64_t t0_ns, int64_t until_ns)
@@ -461,9 +461,9 @@ void live_set_depths(struct live *live, uint32_t *depths)
         }
 }
 
-void live_set_remaining(struct live *live, const uint32_t *remaining)
+void live_set_finished(struct live *live, const bool *finished)
 {
-    live->remaining = remaining;
+    live->finished = finished;
 }
 
 /* ---- the ledger ------------------------------------------------------------------------------ */

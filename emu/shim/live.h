@@ -31,8 +31,8 @@ bool live_attach_plane(struct live *live, int channel, int ifindex, struct fabri
                        uint32_t number);
 /* The depth board moves to memory that the eBPF program reads. */
 void live_set_depths(struct live *live, uint32_t *depths);
-/* live_run returns LIVE_FINISHED when this count is 0. */
-void live_set_remaining(struct live *live, const uint32_t *remaining);
+/* live_run returns LIVE_FINISHED when the flag is true. */
+void live_set_finished(struct live *live, const bool *finished);
 
 /* How live_run ends; a negative value is an errno. */
 enum live_outcome { LIVE_WOKEN, LIVE_FINISHED, LIVE_PAUSED, LIVE_GOES_ON };

@@ -54,11 +54,19 @@ def packet_socket(interface: str | None = None) -> socket.socket:
     opened.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
     opened.setsockopt(_SOL_PACKET, _PACKET_QDISC_BYPASS, 1)
     opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-    opened.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _SOCKET_BUFFER_BYTES)
-    opened.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _SOCKET_BUFFER_BYTES)
+    _enlarge(opened, _SO_RCVBUFFORCE, socket.SO_RCVBUF)
+    _enlarge(opened, _SO_SNDBUFFORCE, socket.SO_SNDBUF)
     if interface:
         opened.bind((interface, _ETH_P_ALL))
     return opened
+
+
+def _enlarge(opened: socket.socket, by_force: int, within_limits: int) -> None:
+    """A buffer as large as root may have it, or as the machine allows everybody."""
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, by_force, _SOCKET_BUFFER_BYTES)
+    except PermissionError:
+        opened.setsockopt(socket.SOL_SOCKET, within_limits, _SOCKET_BUFFER_BYTES)
 
 
 class Live:
@@ -109,9 +117,9 @@ class Live:
         self._board = mmap.mmap(board, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
         lib.live_set_depths(self._core, ffi.from_buffer("uint32_t[]", self._board))
 
-    def finish_with(self, remaining: Any) -> None:
-        """`run` returns when this count (a C pointer to uint32_t) is 0."""
-        lib.live_set_remaining(self._core, remaining)
+    def finish_on(self, flag: Any) -> None:
+        """`run` returns when this flag (a C pointer to bool) is true."""
+        lib.live_set_finished(self._core, flag)
 
     def run(self, start_ns: int, *, seconds: float) -> Outcome:
         """Emulates for so many wall-clock seconds; emulated time 0 is at `start_ns`, monotonic."""

@@ -21,14 +21,14 @@ void tap_free(struct tap *tap)
     *tap = (struct tap){0};
 }
 
-static void put(struct tap *tap, const void *bytes, size_t count)
+/* Copies to where the record's byte `offset` belongs. */
+static void put(struct tap *tap, size_t offset, const void *bytes, size_t count)
 {
-    size_t at = tap->head & (tap->size - 1), first = tap->size - at;
+    size_t at = (tap->head + offset) & (tap->size - 1), first = tap->size - at;
     if (first > count)
         first = count;
     memcpy(tap->ring + at, bytes, first);
     memcpy(tap->ring, (const uint8_t *)bytes + first, count - first);
-    tap->head += count;
 }
 
 void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,
@@ -44,25 +44,27 @@ void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,
                 frame->kind, (uint8_t)direction, 0};
     static_assert(sizeof header == TAP_HEADER_BYTES, "the record's layout is a file format");
     static const uint8_t padding[8];
-    size_t pad = -frame->length & 7;
-    if (tap->size - (tap->head - tap->tail) < sizeof header + frame->length + pad) {
+    size_t pad = -frame->length & 7, whole = sizeof header + frame->length + pad;
+    uint64_t taken = __atomic_load_n(&tap->tail, __ATOMIC_ACQUIRE);
+    if (tap->size - (tap->head - taken) < whole) {
         tap->missed++;
         return;
     }
-    put(tap, &header, sizeof header);
-    put(tap, frame->bytes, frame->length);
-    put(tap, padding, pad);
+    put(tap, 0, &header, sizeof header);
+    put(tap, sizeof header, frame->bytes, frame->length);
+    put(tap, sizeof header + frame->length, padding, pad);
+    __atomic_store_n(&tap->head, tap->head + whole, __ATOMIC_RELEASE);
 }
 
 size_t tap_pending(const struct tap *tap, const uint8_t **bytes)
 {
-    size_t at = tap->tail & (tap->size - 1), count = (size_t)(tap->head - tap->tail);
+    uint64_t written = __atomic_load_n(&tap->head, __ATOMIC_ACQUIRE);
+    size_t at = tap->tail & (tap->size - 1), count = (size_t)(written - tap->tail);
     *bytes = tap->ring + at;
     return count < tap->size - at ? count : tap->size - at;
 }
 
 void tap_taken(struct tap *tap, size_t size)
 {
-    assert(size <= tap->head - tap->tail);
-    tap->tail += size;
+    __atomic_store_n(&tap->tail, tap->tail + size, __ATOMIC_RELEASE);
 }

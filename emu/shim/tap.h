@@ -5,6 +5,8 @@
  *     time_ps i64 | packet_id u64 | port_index u32 | length u32 | stored u32 |
  *     kind u8 | direction u8 | zero u16 | bytes[stored]
  *
+ * One thread captures and another may take out: each writes only its own count.
+ *
  * A frame that comes in is stamped when its last bit is in, one that goes out
  * when its first bit leaves. */
 #ifndef EMU_TAP_H

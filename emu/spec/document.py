@@ -144,7 +144,7 @@ class _Walk:
         mapping: dict[str, Any] = {}
         first: dict[str, Node] = {}
         for key, value in self._pairs(node):
-            name = str(key.value)
+            name = self._text(key)
             if name in first:
                 self._duplicate(name, path, key, first[name])
                 continue
@@ -167,13 +167,20 @@ class _Walk:
 
     def _scalar(self, node: ScalarNode, path: KeyPath) -> Any:
         if node.tag not in _TYPED:
-            return node.value
+            return self._text(node)
         try:
             return self._scalars.construct_object(node)
         except (YAMLError, ValueError, LookupError):
             text = f"{node.value!r:.40} is no {node.tag.removeprefix(_TAG)}"
             self._document.findings.append(Finding(path, text))
             return None
+
+    def _text(self, node: ScalarNode) -> str:
+        """Escapes can write half a character (`"\\ud800"`), which nobody can print."""
+        text = str(node.value)
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            raise Unreadable("an escape makes half a character", self._place(node))
+        return text
 
     def _note(self, path: KeyPath, node: Node) -> None:
         self._keys += 1

@@ -80,11 +80,7 @@ def _findings(data: dict[str, Any], doubtful: Iterable[KeyPath]) -> list[Finding
     """What is wrong with a spec's data, its variants apart."""
     understood = understand(data)
     doubts = [*doubtful, *(path for finding in understood.findings for path in finding.about)]
-    contradicting = (
-        replace(finding, path=written(finding.path), about=tuple(map(written, finding.about)))
-        for written in [understood.kept.written]
-        for finding in contradictions(understood.spec)
-    )
+    contradicting = map(understood.as_written, contradictions(understood.spec))
     return understood.findings + [f for f in contradicting if not _rests_on(f, doubts)]
 
 

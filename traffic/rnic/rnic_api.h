@@ -174,8 +174,6 @@ void workload_start(struct workload *workload);
 
 /* Operations that are not over yet, and whether there are none: a flag that may be watched. */
 uint32_t workload_remaining(const struct workload *workload);
-/* Where that number is kept, for a driver to watch. */
-const uint32_t *workload_remaining_count(const struct workload *workload);
 const bool *workload_finished(const struct workload *workload);
 
 /* One record an operation; bytes delivered so far, one count a flow. */

@@ -262,11 +262,6 @@ static void completed(struct message *message, picoseconds now)
 
 /* ---- results ----------------------------------------------------------------- */
 
-const uint32_t *workload_remaining_count(const struct workload *workload)
-{
-    return &workload->remaining;
-}
-
 uint32_t workload_remaining(const struct workload *workload)
 {
     return workload->remaining;
