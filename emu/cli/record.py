@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from emu.cli.say import say
 from emu.measure.recording import Recording
 from emu.report.progress import ProgressLine
 from emu.spec.model import Spec
@@ -19,7 +20,7 @@ def record(name: str, spec: Spec, clock: str, out: Path) -> tuple[Recording, Spe
         if clock == "real":
             from emu.lab.live import run_live  # Mininet is needed only for a live lab
 
-            recording = run_live(spec, topology, out=out, on_progress=line.update)
+            recording = run_live(spec, topology, out=out, on_progress=line.update, say=say)
         else:
             recording = _run_virtual(spec, topology, out, line)
     return recording, spec, topology

@@ -18,6 +18,7 @@ from emu.lab.netns import entered, write_sysctl
 from emu.lab.offload import turn_offloads_off
 from emu.lab.plan import (
     LAB,
+    OVS,
     AddCable,
     AddHost,
     AddSwitch,
@@ -40,7 +41,7 @@ class Lab:
         self.net = FabricNet()
         """The hosts and switches, for Mininet's prompt."""
         self.pids = {LAB: os.getpid()}
-        """Namespace -> a process that lives in it."""
+        """Namespace -> a process that lives in it; and Open vSwitch's, in the lab's own."""
         self.marker: Marker | None = None
         self.no_marker = ""
         """Why there is no eBPF marker though the plan has one."""
@@ -97,7 +98,7 @@ class Lab:
     def _start_switches(self, step: StartSwitches) -> None:
         ovs.start_database(self._supervisor)
         ovs.define_bridges(step.transaction)
-        ovs.start_switches(self._supervisor)
+        self.pids[OVS] = ovs.start_switches(self._supervisor)
 
     @_do.register
     def _load_routes(self, step: LoadRoutes) -> None:

@@ -25,14 +25,28 @@ def run_live(
     *,
     out: Path,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Recording:
     """Runs the spec in a lab of its own. Captures are written into the folder `out`.
 
-    Raises HostError when the machine lacks something, FabricError when the lab
+    `say` gets sentences for the user. Raises HostError when the machine lacks something, FabricError when the lab
     died, KeyboardInterrupt; the lab is gone by then.
     """
+    slowdown, why = choose_slowdown(spec, topology, run_at, say)
+    return run_at(spec, topology, slowdown, out, on_progress=on_progress, notes=why)
+
+
+def run_at(
+    spec: Spec,
+    topology: Topology,
+    slowdown: float,
+    out: Path,
+    *,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    notes: tuple[str, ...] = (),
+) -> Recording:
+    """The same with the slowdown given, whatever the spec says; `notes` go into the recording."""
     began = time.monotonic()
-    slowdown, why = choose_slowdown(spec, topology)
     request = Request("run", spec.to_json(), str(out.resolve()), {"slowdown": slowdown})
 
     def relay(message: LabProgress) -> None:
@@ -41,16 +55,16 @@ def run_live(
             on_progress(progress)
 
     result, files = run_in_lab(request, on_progress=relay)
-    observations = [read_observation(file) for file in files]
     return assemble(
         spec,
         topology,
-        observations,
+        [read_observation(file) for file in files],
         plane=result["plane"],
         clock="real",
         slowdown=slowdown,
         marker=result["marker"],
         wall_seconds=time.monotonic() - began,
+        cpu_seconds=result["cpu_seconds"],
         captures={name: Path(path) for name, path in result["captures"].items()},
-        notes=(*result["notes"], *why),
+        notes=(*result["notes"], *notes),
     )

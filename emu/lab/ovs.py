@@ -44,10 +44,11 @@ def start_database(supervisor: Supervisor) -> None:
     _start_daemon(supervisor, "ovsdb-server", [f"--remote=punix:{_SOCKET}", str(_DATABASE)])
 
 
-def start_switches(supervisor: Supervisor) -> None:
-    """Starts `ovs-vswitchd`; returns when every bridge in the database works."""
+def start_switches(supervisor: Supervisor) -> int:
+    """Starts `ovs-vswitchd`, whose bridges all work when this returns; its process."""
     pid = _start_daemon(supervisor, "ovs-vswitchd", ["--enable-dummy", f"unix:{_SOCKET}"])
     run_before_others(pid)
+    return pid
 
 
 def define_bridges(transaction: Sequence[str]) -> None:

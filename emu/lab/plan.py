@@ -33,6 +33,7 @@ GATEWAY = "169.254.0.1"
 
 LAB = "lab"
 SHIM = "shim"
+OVS = "ovs"
 
 
 @dataclass(frozen=True)

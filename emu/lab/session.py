@@ -22,9 +22,10 @@ from emu.errors import FabricError, HostError
 from emu.lab import marking, ovs
 from emu.lab.build import Lab
 from emu.lab.channel import Channel
+from emu.lab.cpu import CpuMeter
 from emu.lab.messages import Done, Json, Message, Progress, Ready, Request, Setup, Start, Stop
 from emu.lab.namespace import PRIVATE
-from emu.lab.plan import SHIM, plan_network, plan_nodes
+from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import Spec, spec_from_json
 from emu.subnet import sweep
@@ -58,6 +59,8 @@ class Session:
     lab: Lab
     shim: Channel
     rnic: Channel | None
+    workers: dict[str, int]
+    """The processes that every frame passes: `shim`, `nics`, `ovs`."""
 
 
 def open_session(
@@ -84,12 +87,13 @@ def open_session(
     options = {**request.options, "subnet": _sweep(topology) if spec.fabric == "ib" else None}
     setup = Setup(request.spec, plane, marker, request.out, hosts, options)
     shim.send(setup, [lab.marker.board] if lab.marker else [])
+    workers = {name: pid for name, pid in lab.pids.items() if name in (SHIM, OVS)}
     if rnic is not None:
-        rnic.expect(Ready)
+        workers["nics"] = rnic.expect(Ready).pid
         rnic.send(setup)
         wait_done(rnic)
     wait_done(shim)
-    return Session(spec, plane, marker, notes, lab, shim, rnic)
+    return Session(spec, plane, marker, notes, lab, shim, rnic, workers)
 
 
 def plane_of(spec: Spec) -> str:
@@ -134,6 +138,7 @@ def run_session(
     """
     session = open_session(request, supervisor, with_rnic=True, programs=programs)
     assert session.rnic is not None
+    cpu = CpuMeter(session.workers)
     start(session)
     wait_done(session.rnic, supervisor.progress)
     shim = stop(session.shim)
@@ -142,6 +147,7 @@ def run_session(
         "marker": session.marker,
         "notes": list(session.notes),
         "captures": shim["captures"],
+        "cpu_seconds": cpu.used(),
     }
     return result, [*session.shim.take_files(), *session.rnic.take_files()]
 

@@ -1,13 +1,147 @@
-"""Which slowdown a run gets when its spec leaves the choice to us."""
+"""Which slowdown a run gets when its spec leaves the choice to us.
+
+The machine is tried once with a reference load (reference.emu.yml): the least
+slowdown on a ladder at which two live runs in a row keep their schedule is what
+it can do, for each way of forwarding. That is kept in the user's cache. A fabric
+that moves more packets, or whose frames are shorter in time, gets more; and
+every fabric gets some room for a worse moment than the one that was measured.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import platform
+from bisect import bisect_left
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import emu
+from emu.errors import FabricError
+from emu.measure.demand import Demand, demand_of
+from emu.measure.recording import Recording
+from emu.spec.model import load_spec
 from emu.spec.scenario import Spec
 from topologies.graph import Topology
 
+_REFERENCE = Path(__file__).with_name("reference.emu.yml")
+_LADDER = (200, 250, 320, 400, 500, 640, 800, 1000, 1250, 1600, 2000, 2500, 3200, 4000, 6400, 12800)
+_RUNS_THAT_MUST_KEEP_UP = 2
+_ROOM = 1.4
+"""The slowdown chosen, as a multiple of the least that was kept."""
 
-def choose_slowdown(spec: Spec, topology: Topology) -> tuple[float, tuple[str, ...]]:
-    """The slowdown, and a note for the report where it was our choice."""
+Run = Callable[[Spec, Topology, float, Path], Recording]
+"""A live run at a given slowdown, its captures in a folder."""
+
+
+def choose_slowdown(
+    spec: Spec, topology: Topology, run: Run, say: Callable[[str], None]
+) -> tuple[float, tuple[str, ...]]:
+    """The slowdown for a spec, and where it was our choice, a note that says why.
+
+    `run` is used to try the machine, a few seconds, when that has not been done
+    yet; then `say` tells the user why it takes so long.
+    """
     if spec.slowdown != "auto":
         return spec.slowdown, ()
-    return 1000.0, ("slowdown 1000",)
+    plane = "shim" if spec.fabric == "ib" or spec.plane == "shim" else "ovs"
+    least = _least_slowdown(plane, run, say)
+    reference = _reference(plane)
+    times = _times(demand_of(spec, topology), demand_of(reference, reference.topology.build()))
+    chosen = _round_up(least * times * _ROOM)
+    why = (
+        f"slowdown {chosen:g} chosen: with the {plane} plane this machine kept up with the "
+        f"reference fabric down to {least}, this fabric asks {times:.2g} times as much, "
+        f"and {_ROOM - 1:.0%} is room for worse moments"
+    )
+    return chosen, (why,)
+
+
+def _times(wanted: Demand, reference: Demand) -> float:
+    """How much more a fabric asks than the reference; never less than its punctuality needs."""
+    return max(
+        wanted.packet_hops_per_second / reference.packet_hops_per_second,
+        reference.budget_ns / wanted.budget_ns,
+    )
+
+
+def _round_up(slowdown: float) -> float:
+    """To two digits, as people choose numbers."""
+    step = 10 ** max(0, len(str(int(slowdown))) - 2)
+    return float(-(-slowdown // step) * step)
+
+
+def _reference(plane: str) -> Spec:
+    return load_spec(_REFERENCE, [f"plane={plane}"])
+
+
+@cache
+def _least_slowdown(plane: str, run: Run, say: Callable[[str], None]) -> int:
+    """From the cache, or tried now and put there."""
+    known = _read_cache()
+    if plane not in known:
+        say(f"finding out what this machine can do with the {plane} plane: once, some seconds")
+        known[plane] = _try_machine(_reference(plane), run)
+        _write_cache(known)
+    return known[plane]
+
+
+def _try_machine(reference: Spec, run: Run) -> int:
+    """The first rung of the ladder, by bisection, that the machine keeps."""
+    topology = reference.topology.build()
+
+    def keeps_up(slowdown: int) -> bool:
+        return all(
+            _conclusive(run, reference, topology, slowdown) for _ in range(_RUNS_THAT_MUST_KEEP_UP)
+        )
+
+    rung = bisect_left(_LADDER, True, key=keeps_up)
+    if rung == len(_LADDER):
+        raise FabricError(
+            "this machine is too busy or too slow to emulate even the reference fabric; "
+            "give it less else to do, or set slowdown to a number"
+        )
+    return _LADDER[rung]
+
+
+def _conclusive(run: Run, reference: Spec, topology: Topology, slowdown: int) -> bool:
+    with TemporaryDirectory(prefix="emu-") as out:
+        recording = run(reference, topology, float(slowdown), Path(out))
+    return recording.fidelity.verdict == "ok"
+
+
+def _cache_file() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "emu" / "machine.json"
+
+
+def _machine() -> dict[str, object]:
+    """What the measurement depends on: tried again when any of it changes."""
+    return {
+        "emu": emu.__version__,
+        "kernel": platform.release(),
+        "processors": len(os.sched_getaffinity(0)),
+        "root": os.geteuid() == 0,
+    }
+
+
+def _read_cache() -> dict[str, int]:
+    """Plane -> least slowdown; empty when nothing is known of this machine as it is."""
+    try:
+        cached = json.loads(_cache_file().read_text())
+    except (OSError, ValueError):
+        return {}
+    return dict(cached["least_slowdown"]) if cached.get("machine") == _machine() else {}
+
+
+def _write_cache(known: dict[str, int]) -> None:
+    """A cache that cannot be written is done without."""
+    try:
+        _cache_file().parent.mkdir(parents=True, exist_ok=True)
+        _cache_file().write_text(
+            json.dumps({"machine": _machine(), "least_slowdown": known}, indent=2) + "\n"
+        )
+    except OSError:
+        return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ def assemble(
     marker: str,
     wall_seconds: float,
     captures: Mapping[str, Path],
+    cpu_seconds: Mapping[str, float] = MappingProxyType({}),
     notes: Sequence[str] = (),
 ) -> Recording:
     """All observations of one run -> its recording."""
@@ -56,6 +58,7 @@ def assemble(
         series=_series([seen.samples for seen in observations], [flow.name for flow in flows]),
         fidelity=_fidelity(spec, topology, observations, clock, slowdown, lost),
         wall_seconds=wall_seconds,
+        cpu_seconds=dict(cpu_seconds),
         captures=dict(captures),
         notes=(*notes, *(missed_note if missed else [])),
     )

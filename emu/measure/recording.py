@@ -100,6 +100,8 @@ class Recording:
     series: Series
     fidelity: Fidelity
     wall_seconds: float
+    cpu_seconds: dict[str, float] = field(default_factory=dict)
+    """Processor time of `shim`, `nics` and `ovs` while traffic ran; empty on the virtual clock."""
     captures: dict[str, Path] = field(default_factory=dict)
     """Port name -> capture file."""
     notes: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """A run as one JSON document: what scripts, tests and `--json` read.
 
 Times are emulated nanoseconds, rates bits per second, sizes bytes, all of them
-integers; only `slowdown` and `wall_seconds` are fractions. Keys are only ever
+integers; only `slowdown` and seconds are fractions. Keys are only ever
 added: whoever reads schema 1 today can read it tomorrow.
 
 Flows that did not finish are listed like the others, with `end_ns: null` and
@@ -97,6 +97,8 @@ class Summary(TypedDict):
     notes: list[str]
     """Fallbacks that were taken, and why `auto` chose what it did."""
     wall_seconds: float
+    cpu_seconds: dict[str, float]
+    """Processor time of `shim`, `nics` and `ovs` while traffic ran; empty on the virtual clock."""
 
 
 class Comparison(TypedDict):
@@ -125,6 +127,7 @@ def summarise(recording: Recording) -> Summary:
         captures={port: str(path) for port, path in recording.captures.items()},
         notes=list(recording.notes),
         wall_seconds=float(recording.wall_seconds),
+        cpu_seconds=dict(recording.cpu_seconds),
     )
 
 
