@@ -140,22 +140,43 @@ class Topology:
     def next_hops(self) -> dict[str, dict[str, tuple[Port, ...]]]:
         """switch -> host -> its ports on a shortest path to that host, lowest number first.
 
-        Hosts never forward. A host that cannot be reached has no entry.
+        Hosts never forward. A host that cannot be reached has no entry. Hosts on the
+        same switch share their entries elsewhere.
         """
-        fabric = self.graph.subgraph(switch.name for switch in self.switches)
         routes: dict[str, dict[str, tuple[Port, ...]]] = {s.name: {} for s in self.switches}
+        towards: dict[str, dict[str, tuple[Port, ...]]] = {}
         for host in self.hosts:
-            for edge_port in self.ports[host.name]:
-                leaf = self.peer[edge_port].node
-                distance = nx.single_source_shortest_path_length(fabric, leaf)
-                for switch, steps in distance.items():
-                    routes[switch][host.name] = tuple(
-                        port
-                        for port in self.ports[switch]
-                        if self.peer[port].node == host.name
-                        or (steps > 0 and distance.get(self.peer[port].node, steps) == steps - 1)
-                    )
+            for edge_port in map(self.peer.__getitem__, self.ports[host.name]):
+                leaf = edge_port.node
+                if leaf not in towards:
+                    towards[leaf] = self._towards(leaf)
+                for switch, ports in towards[leaf].items():
+                    routes[switch][host.name] = ports
+                routes[leaf][host.name] = (edge_port,)
         return routes
+
+    def _towards(self, target: str) -> dict[str, tuple[Port, ...]]:
+        """Each other switch that reaches the switch `target` -> its ports on a shortest path."""
+        distance = nx.single_source_shortest_path_length(self._fabric, target)
+        return {
+            switch: tuple(port for port, far in self._cabled[switch] if distance[far] < steps)
+            for switch, steps in distance.items()
+            if switch != target
+        }
+
+    @cached_property
+    def _fabric(self) -> nx.Graph:
+        """The switches alone."""
+        return nx.Graph(self.graph.subgraph(switch.name for switch in self.switches))
+
+    @cached_property
+    def _cabled(self) -> dict[str, list[tuple[Port, str]]]:
+        """Each switch's ports to other switches, by number, with the switch at the far end."""
+        far = {port: self.peer[port].node for port in self.peer}
+        return {
+            switch: [(port, far[port]) for port in self.ports[switch] if far[port] in self.switch]
+            for switch in self.switch
+        }
 
 
 class Builder:
@@ -165,20 +186,20 @@ class Builder:
         self._hosts: list[Host] = []
         self._switches: list[Switch] = []
         self._cables: list[Cable] = []
+        self._nodes: dict[str, Host | Switch] = {}
         self._next_port: dict[str, int] = {}
 
     def add_host(self, name: str | None = None) -> str:
         """Adds a host, `hN` unless named, and returns its name."""
         host = Host(name or f"h{len(self._hosts) + 1}", len(self._hosts) + 1)
         self._hosts.append(host)
-        self._next_port[host.name] = 0
-        return host.name
+        return self._add(host, first_port=0)
 
     def add_switch(self, name: str, role: str) -> str:
+        """Adds a switch and returns its name."""
         switch = Switch(name, len(self._switches) + 1, role)
         self._switches.append(switch)
-        self._next_port[switch.name] = 1
-        return switch.name
+        return self._add(switch, first_port=1)
 
     def add_cable(self, a: str, b: str, *, rate_bps: int, delay_ps: int) -> None:
         self._cables.append(Cable(self._port(a), self._port(b), rate_bps, delay_ps))
@@ -186,18 +207,19 @@ class Builder:
     def topology(self) -> Topology:
         return Topology(tuple(self._hosts), tuple(self._switches), tuple(self._cables))
 
-    def _port(self, node: str) -> Port:
-        number = self._next_port[node]
-        self._next_port[node] += 1
-        return Port(node, number, self._mac(node, number))
+    def _add(self, node: Host | Switch, *, first_port: int) -> str:
+        self._nodes[node.name] = node
+        self._next_port[node.name] = first_port
+        return node.name
 
-    def _mac(self, node: str, number: int) -> str:
-        for host in self._hosts:
-            if host.name == node:
-                return _mac(b"\x02\x00" + host.ip.packed)
-        index = next(switch.index for switch in self._switches if switch.name == node)
-        return _mac(b"\x02\x01" + index.to_bytes(2, "big") + number.to_bytes(2, "big"))
+    def _port(self, name: str) -> Port:
+        number = self._next_port[name]
+        self._next_port[name] += 1
+        return Port(name, number, _mac(self._nodes[name], number))
 
 
-def _mac(octets: bytes) -> str:
-    return ":".join(f"{octet:02x}" for octet in octets)
+def _mac(node: Host | Switch, number: int) -> str:
+    """As told on top: a host's from its address, a switch port's from index and number."""
+    if isinstance(node, Host):
+        return (b"\x02\x00" + node.ip.packed).hex(":")
+    return (b"\x02\x01" + node.index.to_bytes(2, "big") + number.to_bytes(2, "big")).hex(":")

@@ -29,8 +29,8 @@ def run_live(
 ) -> Recording:
     """Runs the spec in a lab of its own. Captures are written into the folder `out`.
 
-    `say` gets sentences for the user. Raises HostError when the machine lacks something, FabricError when the lab
-    died, KeyboardInterrupt; the lab is gone by then.
+    `say` gets sentences for the user. Raises HostError when the machine lacks
+    something, FabricError when the lab died, KeyboardInterrupt; the lab is gone by then.
     """
     slowdown, why = choose_slowdown(spec, topology, run_at, say)
     return run_at(spec, topology, slowdown, out, on_progress=on_progress, notes=why)

@@ -19,7 +19,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import emu
-from emu.errors import FabricError
 from emu.measure.demand import Demand, demand_of
 from emu.measure.recording import Recording
 from emu.spec.model import load_spec
@@ -28,6 +27,7 @@ from topologies.graph import Topology
 
 _REFERENCE = Path(__file__).with_name("reference.emu.yml")
 _LADDER = (200, 250, 320, 400, 500, 640, 800, 1000, 1250, 1600, 2000, 2500, 3200, 4000, 6400, 12800)
+_GUESS = 4000.0
 _RUNS_THAT_MUST_KEEP_UP = 2
 _ROOM = 1.4
 """The slowdown chosen, as a multiple of the least that was kept."""
@@ -48,6 +48,8 @@ def choose_slowdown(
         return spec.slowdown, ()
     plane = "shim" if spec.fabric == "ib" or spec.plane == "shim" else "ovs"
     least = _least_slowdown(plane, run, say)
+    if least is None:
+        return _GUESS, (f"slowdown {_GUESS:g} is a guess: the machine was too busy to be tried",)
     reference = _reference(plane)
     times = _times(demand_of(spec, topology), demand_of(reference, reference.topology.build()))
     chosen = _round_up(least * times * _ROOM)
@@ -78,18 +80,21 @@ def _reference(plane: str) -> Spec:
 
 
 @cache
-def _least_slowdown(plane: str, run: Run, say: Callable[[str], None]) -> int:
-    """From the cache, or tried now and put there."""
+def _least_slowdown(plane: str, run: Run, say: Callable[[str], None]) -> int | None:
+    """From the cache, or tried now and put there; None when it keeps up with nothing now."""
     known = _read_cache()
     if plane not in known:
         say(f"finding out what this machine can do with the {plane} plane: once, some seconds")
-        known[plane] = _try_machine(_reference(plane), run)
+        least = _try_machine(_reference(plane), run)
+        if least is None:
+            return None
+        known[plane] = least
         _write_cache(known)
     return known[plane]
 
 
-def _try_machine(reference: Spec, run: Run) -> int:
-    """The first rung of the ladder, by bisection, that the machine keeps."""
+def _try_machine(reference: Spec, run: Run) -> int | None:
+    """The first rung of the ladder, by bisection, that the machine keeps; None: it keeps none."""
     topology = reference.topology.build()
 
     def keeps_up(slowdown: int) -> bool:
@@ -98,12 +103,7 @@ def _try_machine(reference: Spec, run: Run) -> int:
         )
 
     rung = bisect_left(_LADDER, True, key=keeps_up)
-    if rung == len(_LADDER):
-        raise FabricError(
-            "this machine is too busy or too slow to emulate even the reference fabric; "
-            "give it less else to do, or set slowdown to a number"
-        )
-    return _LADDER[rung]
+    return _LADDER[rung] if rung < len(_LADDER) else None
 
 
 def _conclusive(run: Run, reference: Spec, topology: Topology, slowdown: int) -> bool:

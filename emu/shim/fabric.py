@@ -187,7 +187,10 @@ class Fabric:
         )
 
     def captured(self) -> bytes:
-        """Capture records since the last call (layout: tap.h). Any thread may call it, one at a time."""
+        """Capture records since the last call (layout: tap.h).
+
+        Any thread may call it, one at a time.
+        """
         pieces = []
         start = ffi.new("uint8_t **")
         while size := lib.fabric_captured(self.core, start):

@@ -1,0 +1,83 @@
+"""A three-tier fat tree of equal switches with k ports each (Al-Fares, SIGCOMM'08).
+
+             core1           core2           core3  ...              (k/2)^2 cores
+               │               │               │
+    ┌──────────┴───────────────┴──── to every pod ──────────┐
+    agg1     agg2   │    agg3     agg4   │  ...                     k/2 in each pod
+     │   ╲ ╱   │    │     │   ╲ ╱   │    │
+     │   ╱ ╲   │    │     │   ╱ ╲   │    │
+    edge1    edge2  │    edge3    edge4  │  ...                     k/2 in each pod
+    ┌┴─┐     ┌┴─┐   │    ┌┴─┐     ┌┴─┐   │
+    h1 h2    h3 h4  │    h5 h6    h7 h8  │  ...                     k/2 on each edge switch
+        pod 1               pod 2              k pods
+
+Half of a switch's ports lead down, half up, so that all k^3/4 hosts can send at
+full rate at the same time. The first aggregation switch of every pod is cabled to
+the first k/2 cores, the second to the next k/2, and so on: between two pods there
+are (k/2)^2 paths, one over each core.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topologies.graph import Builder, Topology
+from topologies.mininet_topo import MININET_RATE_BPS, as_mininet
+
+if TYPE_CHECKING:
+    from mininet.topo import Topo
+
+
+def fat_tree(
+    k: int,
+    *,
+    host_rate_bps: int,
+    host_delay_ps: int,
+    edge_rate_bps: int,
+    edge_delay_ps: int,
+    core_rate_bps: int,
+    core_delay_ps: int,
+) -> Topology:
+    """Builds the fabric of switches with `k` ports; `k` is even.
+
+    `edge_...` are the cables between edge and aggregation, `core_...` those between
+    aggregation and core. A switch's lower ports lead down, in order, then come those
+    that lead up; a core's port N leads to pod N.
+    """
+    half = k // 2
+    builder = Builder()
+    cores = [builder.add_switch(f"core{n + 1}", "core") for n in range(half * half)]
+    for pod in range(k):
+        own = range(pod * half, (pod + 1) * half)
+        edges = [builder.add_switch(f"edge{n + 1}", "edge") for n in own]
+        aggregations = [builder.add_switch(f"agg{n + 1}", "aggregation") for n in own]
+        for edge in edges:
+            for _ in range(half):
+                host = builder.add_host()
+                builder.add_cable(edge, host, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+            for above in aggregations:
+                builder.add_cable(edge, above, rate_bps=edge_rate_bps, delay_ps=edge_delay_ps)
+        for place, aggregation in enumerate(aggregations):
+            for core in cores[place * half : (place + 1) * half]:
+                builder.add_cable(
+                    aggregation, core, rate_bps=core_rate_bps, delay_ps=core_delay_ps
+                )
+    return builder.topology()
+
+
+def fat_tree_for_mininet(k: int = 4) -> Topo:
+    """`mn --custom topologies/fat_tree.py --topo fat_tree,4`."""
+    return as_mininet(
+        fat_tree(
+            k,
+            host_rate_bps=MININET_RATE_BPS,
+            host_delay_ps=0,
+            edge_rate_bps=MININET_RATE_BPS,
+            edge_delay_ps=0,
+            core_rate_bps=MININET_RATE_BPS,
+            core_delay_ps=0,
+        )
+    )
+
+
+topos = {"fat_tree": fat_tree_for_mininet}

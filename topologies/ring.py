@@ -1,0 +1,58 @@
+"""Switches in a ring, each cabled to the next and the last to the first.
+
+    h1 ─ ring1 ──── ring2 ─ h2
+           │          │
+    h4 ─ ring4 ──── ring3 ─ h3
+
+Packets take the shorter way around, or either when both are as long. The
+smallest fabric with a cycle of buffers: when every switch waits for the next
+to take its packets, none ever does, and pause frames keep it that way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topologies.graph import Builder, Topology
+from topologies.mininet_topo import MININET_RATE_BPS, as_mininet
+
+if TYPE_CHECKING:
+    from mininet.topo import Topo
+
+
+def ring(
+    switches: int,
+    hosts_per_switch: int,
+    *,
+    host_rate_bps: int,
+    host_delay_ps: int,
+    fabric_rate_bps: int,
+    fabric_delay_ps: int,
+) -> Topology:
+    """Builds the fabric of three switches or more; a switch's host ports come first."""
+    builder = Builder()
+    names = [builder.add_switch(f"ring{n + 1}", "ring") for n in range(switches)]
+    for name in names:
+        for _ in range(hosts_per_switch):
+            host = builder.add_host()
+            builder.add_cable(name, host, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+    for name, following in zip(names, [*names[1:], names[0]], strict=True):
+        builder.add_cable(name, following, rate_bps=fabric_rate_bps, delay_ps=fabric_delay_ps)
+    return builder.topology()
+
+
+def ring_for_mininet(switches: int = 4, hosts_per_switch: int = 1) -> Topo:
+    """`mn --custom topologies/ring.py --topo ring,4,1`."""
+    return as_mininet(
+        ring(
+            switches,
+            hosts_per_switch,
+            host_rate_bps=MININET_RATE_BPS,
+            host_delay_ps=0,
+            fabric_rate_bps=MININET_RATE_BPS,
+            fabric_delay_ps=0,
+        )
+    )
+
+
+topos = {"ring": ring_for_mininet}
