@@ -26,12 +26,12 @@ def bucket_value(bucket: int) -> int:
 
 
 def percentile(histogram: Histogram, share: float) -> int:
-    """The value that `share` of all entries do not exceed; 0 for an empty histogram."""
+    """A value that `share` of all entries do not exceed, within a bucket; 0 when it is empty."""
     total = int(histogram.sum())
     if total == 0:
         return 0
     bucket = int(np.searchsorted(np.cumsum(histogram), share * total))
-    return bucket_value(bucket)
+    return bucket_value(bucket + 1) - 1
 
 
 def judge(

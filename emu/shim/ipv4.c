@@ -43,10 +43,7 @@ void ipv4_set_ce(uint8_t *header)
     update(header, header, (uint16_t)(read16(header) | ECN_CE));
 }
 
-bool ipv4_decrement_ttl(uint8_t *header)
+void ipv4_decrement_ttl(uint8_t *header)
 {
-    if (header[8] <= 1)
-        return false;
     update(header, header + 8, (uint16_t)(read16(header + 8) - 0x0100));
-    return true;
 }

@@ -28,8 +28,13 @@ static inline uint32_t ipv4_destination(const uint8_t *header)
            header[19];
 }
 
+static inline uint8_t ipv4_ttl(const uint8_t *header)
+{
+    return header[8];
+}
+
 /* Both keep the header checksum right (RFC 1624). */
 void ipv4_set_ce(uint8_t *header);
-bool ipv4_decrement_ttl(uint8_t *header); /* false: it has run out, nothing was changed */
+void ipv4_decrement_ttl(uint8_t *header); /* of a TTL above 0 */
 
 #endif

@@ -22,8 +22,11 @@ enum {
     SEND_BATCH = 64,
     CHANNELS = 1100,
     CARRIER_BYTES = 14,
+    MAC_ADDRESSES = 12,
+    VLAN_TAG = 4,
     ETHERTYPE_IB_PACKET = 0x88B5, /* IEEE's first local experimental ethertype */
     ETHERTYPE_IB_LINK = 0x88B6,   /* and the second */
+    CONTROL_BYTES = 128,          /* a time stamp and a tpacket_auxdata */
     WAKE = CHANNELS,
     NS_PER_S = 1000000000,
 };
@@ -83,7 +86,7 @@ struct live {
     struct mmsghdr headers[RECEIVE_BATCH];
     struct iovec vectors[RECEIVE_BATCH];
     struct sockaddr_ll senders[RECEIVE_BATCH];
-    uint8_t controls[RECEIVE_BATCH][64];
+    uint8_t controls[RECEIVE_BATCH][CONTROL_BYTES];
     uint8_t *buffers;
     uint32_t buffer_bytes;
 };
@@ -189,6 +192,27 @@ static int64_t kernel_stamp(struct msghdr *header, int64_t fallback_ns, int64_t 
     return fallback_ns;
 }
 
+/* The kernel takes a VLAN tag out of the frame and tells it beside; here it goes
+ * back, into the room that is kept before the frame. */
+static uint32_t restore_vlan_tag(struct msghdr *header, uint8_t **bytes)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
+        struct tpacket_auxdata aux;
+        if (c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA)
+            continue;
+        memcpy(&aux, CMSG_DATA(c), sizeof aux);
+        if (!(aux.tp_status & TP_STATUS_VLAN_VALID))
+            return 0;
+        uint8_t tag[VLAN_TAG] = {(uint8_t)(aux.tp_vlan_tpid >> 8), (uint8_t)aux.tp_vlan_tpid,
+                                 (uint8_t)(aux.tp_vlan_tci >> 8), (uint8_t)aux.tp_vlan_tci};
+        *bytes -= VLAN_TAG;
+        memmove(*bytes, *bytes + VLAN_TAG, MAC_ADDRESSES);
+        memcpy(*bytes + MAC_ADDRESSES, tag, VLAN_TAG);
+        return VLAN_TAG;
+    }
+    return 0;
+}
+
 static void accept_message(struct live *live, struct channel *channel, uint32_t slot,
                            int64_t now_ns, int64_t realtime_offset)
 {
@@ -197,11 +221,13 @@ static void accept_message(struct live *live, struct channel *channel, uint32_t 
     struct attachment *from = ifindex < channel->ifindices ? channel->by_ifindex[ifindex] : NULL;
     if (!from || header->msg_flags & MSG_TRUNC)
         return;
+    uint8_t *bytes = live->vectors[slot].iov_base;
+    uint32_t length = live->headers[slot].msg_len + restore_vlan_tag(header, &bytes);
     live->inbox[live->inbox_count] =
         (struct received){.from = from,
                           .stamp_ns = kernel_stamp(header, now_ns, realtime_offset),
-                          .bytes = live->vectors[slot].iov_base,
-                          .length = live->headers[slot].msg_len,
+                          .bytes = bytes,
+                          .length = length,
                           .order = live->inbox_count};
     live->inbox_count++;
 }
@@ -210,8 +236,8 @@ static void accept_message(struct live *live, struct channel *channel, uint32_t 
 static uint32_t receive_channel(struct live *live, struct channel *channel, uint32_t used)
 {
     for (uint32_t i = used; i < RECEIVE_BATCH; i++) {
-        live->vectors[i] =
-            (struct iovec){live->buffers + (size_t)i * live->buffer_bytes, live->buffer_bytes};
+        live->vectors[i] = (struct iovec){live->buffers + (size_t)i * live->buffer_bytes + VLAN_TAG,
+                                          live->buffer_bytes - VLAN_TAG};
         live->headers[i].msg_hdr = (struct msghdr){.msg_name = &live->senders[i],
                                                    .msg_namelen = sizeof live->senders[i],
                                                    .msg_iov = &live->vectors[i],
@@ -348,7 +374,7 @@ struct live *live_new(struct fabric *fabric, double slowdown, int wake_fd)
         return NULL;
     live->fabric = fabric;
     live->slowdown = slowdown;
-    live->buffer_bytes = fabric->pool.large_size + CARRIER_BYTES;
+    live->buffer_bytes = VLAN_TAG + CARRIER_BYTES + fabric->pool.large_size;
     live->buffers = malloc((size_t)RECEIVE_BATCH * live->buffer_bytes);
     live->by_index = calloc(fabric->port_count, sizeof *live->by_index);
     live->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

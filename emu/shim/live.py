@@ -25,6 +25,7 @@ from topologies.graph import Port
 _ETH_P_ALL = 0x0003
 _SOL_PACKET = 263  # linux/if_packet.h and asm-generic/socket.h, which Python does not have
 _PACKET_STATISTICS = 6
+_PACKET_AUXDATA = 8
 _PACKET_QDISC_BYPASS = 20
 _PACKET_IGNORE_OUTGOING = 23
 _SO_SNDBUFFORCE = 32
@@ -52,6 +53,7 @@ def packet_socket(interface: str | None = None) -> socket.socket:
     everything = 0 if interface else socket.htons(_ETH_P_ALL)
     opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, everything)
     opened.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+    opened.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
     opened.setsockopt(_SOL_PACKET, _PACKET_QDISC_BYPASS, 1)
     opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     _enlarge(opened, _SO_RCVBUFFORCE, socket.SO_RCVBUF)

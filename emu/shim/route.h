@@ -10,7 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ROUTES = 65536 };
+enum {
+    ROUTES = 65536,
+    HOST_NETWORK = 10 << 8, /* the high 16 bits of every host's address: 10.0.0.0/16 */
+};
 
 struct route {
     uint32_t first; /* in `ports` */

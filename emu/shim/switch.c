@@ -283,19 +283,29 @@ struct transit_time switch_returned(struct fabric_switch *sw, uint32_t number, c
 
 /* ---- forwarding, own plane ------------------------------------------------ */
 
-static bool route_ipv4(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
-                       uint32_t ip)
+/* The route of a packet that a router may pass on; NULL, with the reason
+ * counted, when there is none or its TTL has run out. */
+static const struct route *passable(const struct fabric_switch *sw, struct switch_port *in,
+                                    const uint8_t *header)
+{
+    uint32_t destination = ipv4_destination(header);
+    const struct route *route = routes_find(&sw->routes, (uint16_t)destination);
+    if (destination >> 16 != HOST_NETWORK || !route->count) {
+        in->counters.no_route++;
+        return NULL;
+    }
+    if (ipv4_ttl(header) <= 1) {
+        in->counters.ttl_expired++;
+        return NULL;
+    }
+    return route;
+}
+
+static void route_ipv4(struct fabric_switch *sw, struct frame *frame, uint32_t ip,
+                       const struct route *route)
 {
     uint8_t *header = frame->bytes + ip;
-    const struct route *route = routes_find(&sw->routes, (uint16_t)ipv4_destination(header));
-    if (!route->count) {
-        in->counters.no_route++;
-        return false;
-    }
-    if (!ipv4_decrement_ttl(header)) {
-        in->counters.ttl_expired++;
-        return false;
-    }
+    ipv4_decrement_ttl(header);
     const uint16_t *ports = sw->routes.ports + route->first;
     uint16_t number = ports[0];
     if (route->count > 1)
@@ -305,7 +315,6 @@ static bool route_ipv4(struct fabric_switch *sw, struct switch_port *in, struct 
     memcpy(frame->bytes, out->far_mac, MAC_BYTES);
     memcpy(frame->bytes + MAC_BYTES, out->port.mac, MAC_BYTES);
     frame->out_port = number;
-    return true;
 }
 
 static bool route_lid(struct fabric_switch *sw, struct switch_port *in, struct frame *frame)
@@ -322,19 +331,28 @@ static bool route_lid(struct fabric_switch *sw, struct switch_port *in, struct f
 
 /* ---- ingress ---------------------------------------------------------------- */
 
-static void forward(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
-                    uint32_t ip, picoseconds now)
+static void forward_lid(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
+                        picoseconds now)
 {
-    if (sw->config.plane == PLANE_OUTER) {
-        transit_begin(sw, in, frame, now);
-        return;
-    }
-    bool found = sw->config.framing == FRAMING_INFINIBAND ? route_lid(sw, in, frame)
-                                                          : route_ipv4(sw, in, frame, ip);
-    if (found)
+    if (route_lid(sw, in, frame))
         wait_latency(in, frame, earliest_enqueue(sw, frame, now), now);
     else
         discard(sw, frame, now);
+}
+
+/* Whoever decides where a packet goes: what no router would pass on ends here. */
+static void forward_ipv4(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
+                         uint32_t ip, picoseconds now)
+{
+    const struct route *route = passable(sw, in, frame->bytes + ip);
+    if (!route) {
+        discard(sw, frame, now);
+    } else if (sw->config.plane == PLANE_OUTER) {
+        transit_begin(sw, in, frame, now);
+    } else {
+        route_ipv4(sw, frame, ip, route);
+        wait_latency(in, frame, earliest_enqueue(sw, frame, now), now);
+    }
 }
 
 /* A frame that ends at its ingress port never held any of the switch's buffer,
@@ -352,22 +370,20 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
 {
     struct fabric_switch *sw = of_switch(port);
     struct switch_port *in = of_port(port);
-    uint32_t ip = 0;
+    bool infiniband = sw->config.framing == FRAMING_INFINIBAND;
     if (frame->corrupt && !sw->config.cut_through) {
         refuse(sw, in, frame, &in->counters.corrupt, now);
         return;
     }
-    if (sw->config.framing == FRAMING_ETHERNET) {
-        ip = ipv4_offset(frame->bytes, frame->length);
-        if (!ip) {
-            refuse(sw, in, frame, &in->counters.not_ip, now);
-            return;
-        }
-    }
-    if (take_in(sw, in, frame, now))
-        forward(sw, in, frame, ip, now);
-    else
+    uint32_t ip = infiniband ? 0 : ipv4_offset(frame->bytes, frame->length);
+    if (!infiniband && !ip)
+        refuse(sw, in, frame, &in->counters.not_ip, now);
+    else if (!take_in(sw, in, frame, now))
         frame_free(sw->pool, frame);
+    else if (infiniband)
+        forward_lid(sw, in, frame, now);
+    else
+        forward_ipv4(sw, in, frame, ip, now);
 }
 
 static const struct port_handler handler = {.receive = receive, .pull = pull, .sent = sent};

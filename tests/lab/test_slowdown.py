@@ -1,0 +1,118 @@
+"""`slowdown: auto`, with a machine of which the test decides what it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from emu.lab import slowdown
+from emu.lab.slowdown import choose_slowdown
+from emu.measure.recording import Fidelity, Recording, Series
+from emu.spec.model import Spec, spec_from_text
+from topologies.graph import Topology
+
+SPEC = """
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: HOSTS}
+traffic: [{name: all, pattern: incast, from: h2-hLAST, to: h1, op: write, size: 1MB}]
+"""
+
+
+def spec_of(hosts_per_leaf: int, *settings: str) -> Spec:
+    text = SPEC.replace("HOSTS", str(hosts_per_leaf)).replace("LAST", str(2 * hosts_per_leaf))
+    return spec_from_text(text.encode(), source="test.emu.yml", settings=settings)
+
+
+class Machine:
+    """Keeps up from a certain slowdown on."""
+
+    def __init__(self, least: float) -> None:
+        self.least = least
+        self.tried: list[float] = []
+
+    def run(self, spec: Spec, topology: Topology, at: float, out: Path) -> Recording:
+        self.tried.append(at)
+        verdict = "ok" if at >= self.least else "inconclusive"
+        return replace(RECORDING, fidelity=Fidelity(verdict=verdict))
+
+    def choose(self, spec: Spec) -> tuple[float, tuple[str, ...]]:
+        said: list[str] = []
+        return choose_slowdown(spec, spec.topology.build(), self.run, said.append)
+
+
+_none: Any = np.zeros((0, 0), np.int64)
+RECORDING = Recording(
+    name="reference",
+    fabric="roce",
+    plane="ovs",
+    clock="real",
+    slowdown=1,
+    seed=1,
+    marker="none",
+    flows=(),
+    ports={},
+    hosts={},
+    totals={},
+    series=Series(np.zeros(0, np.int64), (), _none, _none, _none, _none, _none, (), _none),
+    fidelity=Fidelity(),
+    wall_seconds=0,
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Every test has a cache of its own, and forgets what an earlier one has found."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    slowdown._least_slowdown.cache_clear()
+    yield tmp_path / "emu/machine.json"
+    slowdown._least_slowdown.cache_clear()
+
+
+def test_a_number_in_the_spec_is_taken_as_it_is() -> None:
+    machine = Machine(1000)
+    assert machine.choose(spec_of(4, "slowdown=123")) == (123, ())
+    assert machine.tried == []
+
+
+def test_the_least_rung_that_is_kept_gets_some_room() -> None:
+    """The reference fabric asks about as much as eight hosts on two leaves."""
+    machine = Machine(900)
+    chosen, why = machine.choose(spec_of(4))
+    assert 1.3 * 1000 <= chosen <= 1.5 * 1000
+    assert "down to 1000" in why[0]
+
+
+def test_twice_the_hosts_get_twice_the_slowdown() -> None:
+    machine = Machine(900)
+    few, _ = machine.choose(spec_of(8))
+    many, _ = machine.choose(spec_of(16))
+    assert many == pytest.approx(2 * few, rel=0.1)
+
+
+def test_a_machine_is_tried_once(cache: Path) -> None:
+    """The second time its answer comes from the cache, also in another process."""
+    first = Machine(900)
+    chosen = first.choose(spec_of(4))
+    assert cache.exists()
+    slowdown._least_slowdown.cache_clear()
+    second = Machine(5000)
+    assert second.choose(spec_of(4)) == chosen
+    assert second.tried == []
+
+
+def test_a_cache_that_is_broken_is_made_anew(cache: Path) -> None:
+    cache.parent.mkdir(parents=True)
+    cache.write_text("{")
+    chosen, _ = Machine(900).choose(spec_of(4))
+    assert chosen >= 1000
+
+
+def test_a_machine_that_keeps_up_with_nothing_gets_a_guess_and_is_tried_again(cache: Path) -> None:
+    chosen, why = Machine(1e9).choose(spec_of(4))
+    assert "guess" in why[0]
+    assert chosen > 0
+    assert not cache.exists()

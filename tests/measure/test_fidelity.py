@@ -1,0 +1,83 @@
+"""The fidelity ledger's arithmetic: buckets, percentiles, and what makes a run inconclusive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from emu.measure.fidelity import bucket_value, judge, percentile
+from emu.measure.observation import Histogram, Ledger, Observation, Samples
+from emu.measure.recording import Fidelity
+
+BUDGET_NS = 335
+SLOWDOWN = 1000.0
+
+
+def bucket_of(value: int) -> int:
+    """The bucket a value belongs to, found by its definition."""
+    return max(bucket for bucket in range(1024) if bucket_value(bucket) <= value)
+
+
+def histogram(*values: int) -> Histogram:
+    counts = np.zeros(1024, np.uint64)
+    for value in values:
+        counts[bucket_of(value)] += 1
+    return counts
+
+
+def observation(late: Histogram, **faults: int) -> Observation:
+    none = histogram()
+    empty = np.zeros((0, 0), np.int64)
+    samples = Samples(np.zeros(0, np.int64), (), empty, empty, empty, empty, empty, empty)
+    ledger = Ledger(
+        late, none, none, faults.get("send_failures", 0), faults.get("receive_drops", 0)
+    )
+    return Observation({}, samples, faults.get("exhausted", 0), 0, ledger=ledger)
+
+
+def verdict(*observations: Observation, transit_lost: int = 0) -> Fidelity:
+    return judge(observations, slowdown=SLOWDOWN, budget_ns=BUDGET_NS, transit_lost=transit_lost)
+
+
+@pytest.mark.parametrize("value", [0, 1, 15, 16, 31, 32, 1000, 123_456, 10**9])
+def test_a_bucket_knows_its_values_to_a_sixteenth(value: int) -> None:
+    """The bounds of the bucket enclose the value, and are close."""
+    bucket = bucket_of(value)
+    assert bucket_value(bucket) <= value < bucket_value(bucket + 1)
+    assert bucket_value(bucket + 1) - bucket_value(bucket) <= max(1, value // 16 + 1)
+
+
+def test_a_percentile_is_never_told_too_low() -> None:
+    """It is the upper end of the bucket in which it lies."""
+    late = histogram(*range(1000))
+    assert 989 <= percentile(late, 0.99) <= 989 * 17 / 16
+    assert percentile(late, 1.0) >= 999
+    assert percentile(histogram(), 0.99) == 0
+
+
+def test_punctual_frames_make_a_run_conclusive() -> None:
+    """99 of 100 within the budget, in emulated time."""
+    within = observation(histogram(*[200_000] * 99, 50_000_000))
+    assert verdict(within).verdict == "ok"
+    assert verdict(within).late_max_ns >= 50_000
+
+
+def test_one_frame_too_late_in_fifty_makes_it_inconclusive_and_says_what_to_do() -> None:
+    late = observation(histogram(*[200_000] * 98, 700_000, 700_000))
+    found = verdict(late)
+    assert found.verdict == "inconclusive"
+    assert "try slowdown:" in found.reasons[0]
+
+
+@pytest.mark.parametrize("fault", ["send_failures", "receive_drops", "exhausted"])
+def test_a_frame_lost_by_the_emulator_makes_a_run_inconclusive(fault: str) -> None:
+    """Whatever lost it: the kernel, a socket's buffer, our own memory."""
+    faults = {fault: 3}
+    found = verdict(observation(histogram(1), **faults))
+    assert found.verdict == "inconclusive"
+    assert "3" in found.reasons[0]
+
+
+def test_a_packet_lost_in_open_vswitch_makes_a_run_inconclusive() -> None:
+    found = verdict(observation(histogram(1)), transit_lost=2)
+    assert found.reasons == ("Open vSwitch lost 2 packets; try a larger slowdown",)
