@@ -2,43 +2,73 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn, TextIO
 
 import click
 
 from emu.cli.options import clock_option, json_option, out_option, settings_option, spec_argument
 from emu.cli.record import record
 from emu.errors import UsageError
+from emu.report.clocks import BothClocks, clocks_document
 from emu.report.facts import RunFacts
 from emu.report.summary import compare, to_json
-from emu.report.text import print_comparison
+from emu.report.text import print_clocks, print_comparison
 from emu.report.verdict import exit_code
 from emu.report.write import write_comparison
-from emu.spec.model import load_spec
+from emu.spec.model import Spec, load_spec
 
 
 @click.command("compare")
 @spec_argument
 @settings_option
 @clock_option
+@click.option("--clocks", is_flag=True, help="Put the two clocks side by side instead.")
 @out_option
 @json_option
 def command(
-    path: Path, settings: tuple[str, ...], clock: str, out: Path | None, as_json: bool
+    path: Path,
+    settings: tuple[str, ...],
+    clock: str,
+    clocks: bool,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
-    """Run every variant in SPEC's `compare:` section and put them side by side."""
+    """Run every variant in SPEC's `compare:` section and put them side by side.
+
+    With --clocks, run each of them (or SPEC itself, where it has none) on the
+    real and on the virtual clock: the difference is the emulator's own error.
+    """
     spec = load_spec(path, settings)
+    folder = out or Path("out") / spec.name
+    stream = sys.stderr if as_json else sys.stdout
+    if clocks:
+        _compare_clocks(spec.variants() or {spec.name: spec}, folder, stream, as_json)
     if not spec.compare:
         raise UsageError(f"{path}: has no `compare:` section; name the variants to run there")
-    folder = out or Path("out") / spec.name
-    runs = [
-        RunFacts(name, *record(name, variant, clock, folder / name))
-        for name, variant in spec.variants().items()
-    ]
-    artifacts = write_comparison(spec.name, runs, folder)
-    print_comparison(runs, artifacts, sys.stderr if as_json else sys.stdout)
+    runs = [_run(name, variant, clock, folder) for name, variant in spec.variants().items()]
+    print_comparison(runs, write_comparison(spec.name, runs, folder), stream)
     if as_json:
-        click.echo(to_json(compare({run.name: run.recording for run in runs})))
+        click.echo(to_json(compare({run.name: run.recording for run in runs})), nl=False)
     summaries = [run.summary for run in runs]
     sys.exit(exit_code(summaries, [check for run in runs for check in run.checks]))
+
+
+def _compare_clocks(
+    specs: Mapping[str, Spec], folder: Path, stream: TextIO, as_json: bool
+) -> NoReturn:
+    pairs = [
+        BothClocks(*(_run(name, spec, clock, folder / clock) for clock in ("real", "virtual")))
+        for name, spec in specs.items()
+    ]
+    print_clocks(pairs, stream)
+    if as_json:
+        click.echo(json.dumps(clocks_document(pairs), indent=2))
+    sys.exit(exit_code([pair.real.summary for pair in pairs], []))
+
+
+def _run(name: str, spec: Spec, clock: str, folder: Path) -> RunFacts:
+    return RunFacts(name, *record(name, spec, clock, folder / name))

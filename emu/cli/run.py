@@ -37,5 +37,5 @@ def command(
     artifacts = write_run(facts, folder)
     print_run(facts, artifacts, sys.stderr if as_json else sys.stdout)
     if as_json:
-        click.echo(to_json(facts.summary))
+        click.echo(to_json(facts.summary), nl=False)
     sys.exit(exit_code([facts.summary], facts.checks))

@@ -8,6 +8,7 @@ from emu.spec.host import priority_of_dscp
 from emu.spec.scenario import Spec
 from emu.spec.switch import Ecn
 from topologies.graph import Port, Topology
+from topologies.seeds import draw_seed
 
 _CERTAIN = 2**32 - 1
 
@@ -15,7 +16,7 @@ _CERTAIN = 2**32 - 1
 def plan_marker(spec: Spec, topology: Topology) -> AttachMarker | None:
     """The eBPF marker that the spec asks for or leaves to us; None when it wants none."""
     ports = tuple(
-        MarkedPort(port.interface, index, (_curve(ecn),) * PRIORITIES)
+        MarkedPort(port.interface, index, (_curve(ecn, draw_seed(spec.seed, index)),) * PRIORITIES)
         for port, index in port_indexes(topology).items()
         if (ecn := _ecn(spec, port)) is not None and ecn.marker != "shim"
     )
@@ -33,5 +34,5 @@ def _ecn(spec: Spec, port: Port) -> Ecn | None:
     return spec.switch(port.node).ecn
 
 
-def _curve(ecn: Ecn) -> Wred:
-    return Wred(ecn.kmin_bytes, ecn.kmax_bytes, round(ecn.pmax * _CERTAIN))
+def _curve(ecn: Ecn, seed: int) -> Wred:
+    return Wred(ecn.kmin_bytes, ecn.kmax_bytes, round(ecn.pmax * _CERTAIN), seed)

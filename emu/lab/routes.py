@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from topologies.ecmp import ecmp_seed
 from topologies.graph import Port, Switch, Topology
+from topologies.seeds import ecmp_seed
 
 _ROUTE_PRIORITY = 100
 _HASHED = "fields(ip_src,ip_dst,udp_src,udp_dst)"

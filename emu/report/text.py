@@ -17,6 +17,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from emu.report.checks_table import checks_table
+from emu.report.clocks import BothClocks, clocks_table
 from emu.report.comparison_tables import comparison_table
 from emu.report.facts import RunFacts
 from emu.report.findings import findings
@@ -76,6 +77,16 @@ def print_comparison(runs: Sequence[RunFacts], artifacts: Artifacts, stream: Tex
     for run in runs:
         _print_notes(out, run)
     _print_artifacts(out, artifacts)
+
+
+def print_clocks(runs: Sequence[BothClocks], stream: TextIO) -> None:
+    """The emulator's own error, spec by spec."""
+    out = _console(stream)
+    for both in runs:
+        _print_alarm(out, both.real)
+    for both in runs:
+        _say(out, f"{both.real.name}: {conditions(both.real)}", style="bold")
+        _print_table(out, clocks_table(both))
 
 
 def _console(stream: TextIO) -> Console:

@@ -28,8 +28,8 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, 
 void switch_set_buffer(struct fabric_switch *sw, uint64_t shared_bytes, uint32_t alpha_1024);
 void switch_set_pfc(struct fabric_switch *sw, uint8_t priorities, uint32_t xoff_bytes,
                     uint32_t xon_bytes, uint32_t headroom_bytes);
-void switch_set_wred(struct fabric_switch *sw, uint8_t klass, uint32_t kmin_bytes,
-                     uint32_t kmax_bytes, uint32_t pmax_2_32);
+void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t klass, uint32_t kmin_bytes,
+                     uint32_t kmax_bytes, uint32_t pmax_2_32, uint32_t seed);
 /* Whether the switch applies its WRED settings itself; somebody outside does otherwise. */
 void switch_set_marks(struct fabric_switch *sw, bool marks);
 void switch_set_strict(struct fabric_switch *sw, uint8_t klass);
@@ -106,6 +106,8 @@ bool fabric_paused(const struct fabric *fabric, uint32_t index, uint8_t klass);
 uint16_t core_ecmp(uint64_t seed, const uint8_t *header, uint32_t length, const uint16_t *ports,
                    uint16_t count);
 uint16_t core_crc16(const uint8_t *bytes, size_t length);
+/* The draw (wred.h) of a packet with these 28 bytes from its source address on. */
+uint32_t core_wred_draw(uint32_t seed, const uint8_t bytes[28]);
 bool core_wred_marks(uint32_t kmin_bytes, uint32_t kmax_bytes, uint32_t pmax_2_32,
                      uint32_t depth_bytes, uint32_t random);
 

@@ -4,6 +4,7 @@
 #define EMU_FABRIC_H
 
 #include "api.h"
+#include "rng.h"
 #include "sampler.h"
 #include "switch.h"
 #include "tap.h"

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from functools import cached_property
+from itertools import product
 from types import TracebackType
 from typing import Any, Self
 
@@ -29,7 +30,7 @@ from emu.spec.host import priority_of_dscp
 from emu.spec.scenario import Spec
 from emu.spec.switch import SwitchSpec
 from emu.subnet import Subnet
-from topologies.ecmp import ecmp_seed
+from topologies.seeds import draw_seed, ecmp_seed
 from topologies.graph import Host, Port, Switch, Topology
 
 FRAME_BYTES = 4352
@@ -285,8 +286,10 @@ class Fabric:
         if settings.ecn:
             ecn = settings.ecn
             pmax = round(ecn.pmax * _TWO_TO_32)
-            for priority in range(8):
-                lib.switch_set_wred(core, priority, ecn.kmin_bytes, ecn.kmax_bytes, pmax)
+            curve = ecn.kmin_bytes, ecn.kmax_bytes, pmax
+            for port, priority in product(ports, range(8)):
+                seed = draw_seed(self.spec.seed, self.index[port])
+                lib.switch_set_wred(core, port.number, priority, *curve, seed)
         for priority in settings.scheduling.strict:
             lib.switch_set_strict(core, priority)
         for priority, weight in settings.scheduling.weights.items():

@@ -15,10 +15,11 @@ void switch_set_pfc(struct fabric_switch *sw, uint8_t priorities, uint32_t xoff_
     sw->config.pfc = (struct pfc){priorities, xoff_bytes, xon_bytes, headroom_bytes};
 }
 
-void switch_set_wred(struct fabric_switch *sw, uint8_t klass, uint32_t kmin_bytes,
-                     uint32_t kmax_bytes, uint32_t pmax_2_32)
+void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t klass, uint32_t kmin_bytes,
+                     uint32_t kmax_bytes, uint32_t pmax_2_32, uint32_t seed)
 {
-    sw->config.wred[klass] = (struct wred){kmin_bytes, kmax_bytes, pmax_2_32, 1};
+    switch_port(sw, number)->wred[klass] =
+        (struct wred){kmin_bytes, kmax_bytes, pmax_2_32, seed, 1};
 }
 
 void switch_set_marks(struct fabric_switch *sw, bool marks)

@@ -83,14 +83,24 @@ static void depth_changed(struct switch_port *out, uint8_t klass)
         __atomic_store_n(&out->depth[klass], (uint32_t)out->queue[klass].bytes, __ATOMIC_RELAXED);
 }
 
-static void mark(struct fabric_switch *sw, struct switch_port *out, struct frame *frame)
+static uint32_t draw(const struct wred *wred, const uint8_t *header, uint32_t length)
 {
-    const struct wred *wred = &sw->config.wred[frame->klass];
+    uint32_t words[WRED_DRAW_WORDS] = {0};
+    if (length >= WRED_DRAW_OFFSET + sizeof words)
+        memcpy(words, header + WRED_DRAW_OFFSET, sizeof words);
+    return wred_draw(wred, words);
+}
+
+static void mark(const struct fabric_switch *sw, struct switch_port *out, struct frame *frame)
+{
+    const struct wred *wred = &out->wred[frame->klass];
     uint32_t ip = sw->config.marks && wred->enabled ? ipv4_offset(frame->bytes, frame->length) : 0;
-    if (!ip || ipv4_ecn(frame->bytes + ip) == ECN_NOT_ECT)
+    uint8_t *header = frame->bytes + ip;
+    if (!ip || ipv4_ecn(header) == ECN_NOT_ECT || ipv4_ecn(header) == ECN_CE)
         return;
-    if (wred_marks(wred, (uint32_t)out->queue[frame->klass].bytes, rng_u32(sw->rng))) {
-        ipv4_set_ce(frame->bytes + ip);
+    uint32_t depth = (uint32_t)out->queue[frame->klass].bytes;
+    if (wred_marks(wred, depth, draw(wred, header, frame->length - ip))) {
+        ipv4_set_ce(header);
         out->counters.ecn_marked[frame->klass]++;
     }
 }
@@ -399,9 +409,9 @@ static void port_setup(struct fabric_switch *sw, struct switch_port *own, uint32
 }
 
 bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_pool *pool,
-                 struct rng *rng, const struct switch_config *config)
+                 const struct switch_config *config)
 {
-    *sw = (struct fabric_switch){.config = *config, .clock = clock, .pool = pool, .rng = rng};
+    *sw = (struct fabric_switch){.config = *config, .clock = clock, .pool = pool};
     sw->buffer.shared_size = config->shared_bytes;
     sw->ports = calloc(config->ports, sizeof *sw->ports);
     if (!sw->ports || !routes_init(&sw->routes)) {

@@ -22,7 +22,6 @@
 #include "ecmp.h"
 #include "ipv4.h"
 #include "port.h"
-#include "rng.h"
 #include "route.h"
 #include "wred.h"
 
@@ -39,7 +38,6 @@ struct switch_config {
     uint64_t shared_bytes; /* the buffer less all headroom */
     uint32_t alpha_1024;   /* a lossy egress queue holds at most alpha/1024 of the free pool */
     struct pfc pfc;
-    struct wred wred[CLASSES];
     bool marks; /* false: somebody outside (eBPF) marks */
     struct arbiter_config arbiter;
     uint8_t dscp_class[DSCPS];
@@ -63,6 +61,7 @@ struct switch_port {
     uint8_t far_mac[6];
     struct frame_queue queue[CLASSES];
     struct arbiter arbiter;
+    struct wred wred[CLASSES];
     struct ingress ingress[CLASSES];
     struct frame_queue pipeline; /* frames that came in here and wait out the latency */
     struct timer pipeline_due;
@@ -74,7 +73,6 @@ struct fabric_switch {
     struct switch_config config;
     struct clock *clock;
     struct frame_pool *pool;
-    struct rng *rng;
     struct buffer buffer;
     struct routes routes;
     struct switch_port *ports; /* config.ports of them, numbered from 1 */
@@ -89,7 +87,7 @@ struct fabric_switch {
 
 /* Set-up only. False when there is no memory. */
 bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_pool *pool,
-                 struct rng *rng, const struct switch_config *config);
+                 const struct switch_config *config);
 void switch_free(struct fabric_switch *sw);
 void switch_start(struct fabric_switch *sw, picoseconds now);
 

@@ -18,11 +18,35 @@ struct wred {
     unsigned int kmin_bytes;
     unsigned int kmax_bytes;
     unsigned int pmax_2_32; /* the probability at kmax, times 2^32 - 1 */
+    unsigned int seed;      /* of this port's draws */
     unsigned int enabled;
 };
 
-/* Whether a packet that finds `depth_bytes` queued is marked; `random` is
- * uniform over 32 bits. */
+/* What a draw is made from: an IPv4 header from its source address on and what
+ * follows it, so a RoCEv2 packet's addresses, ports, queue pair and PSN. */
+enum { WRED_DRAW_OFFSET = 12, WRED_DRAW_WORDS = 7 };
+
+/* A random number that is a packet's own at this port: MurmurHash3 of the seed
+ * and the packet. Whoever marks draws the same, in any order, and so does the
+ * next run. */
+static inline unsigned int wred_draw(const struct wred *wred, const unsigned int *words)
+{
+    unsigned int hash = wred->seed;
+    for (int i = 0; i < WRED_DRAW_WORDS; i++) {
+        unsigned int word = words[i] * 0xCC9E2D51u;
+        word = word << 15 | word >> 17;
+        hash ^= word * 0x1B873593u;
+        hash = hash << 13 | hash >> 19;
+        hash = hash * 5 + 0xE6546B64u;
+    }
+    hash ^= hash >> 16;
+    hash *= 0x85EBCA6Bu;
+    hash ^= hash >> 13;
+    hash *= 0xC2B2AE35u;
+    return hash ^ hash >> 16;
+}
+
+/* Whether a packet that finds `depth_bytes` queued and draws `random` is marked. */
 static inline int wred_marks(const struct wred *wred, unsigned int depth_bytes, unsigned int random)
 {
     if (!wred->enabled || depth_bytes <= wred->kmin_bytes)

@@ -7,8 +7,7 @@
  * join. The shim keeps the depth of every queue on a board that it shares with
  * this program; the curve is the shim's own, from the same header.
  *
- * IPv4 only, with at most one VLAN tag in the frame. The random numbers are the
- * kernel's and cannot be seeded. */
+ * IPv4 only, with at most one VLAN tag in the frame. */
 #include "wred.h"
 
 #include <linux/bpf.h>
@@ -106,6 +105,15 @@ static void set_ce(struct __sk_buff *skb, __u32 ip_offset, __u8 tos)
                         sizeof marked, 0);
 }
 
+static __u32 draw(struct __sk_buff *skb, __u32 ip_offset, const struct wred *wred)
+{
+    __u32 words[WRED_DRAW_WORDS];
+
+    if (bpf_skb_load_bytes(skb, ip_offset + WRED_DRAW_OFFSET, words, sizeof words))
+        __builtin_memset(words, 0, sizeof words);
+    return wred_draw(wred, words);
+}
+
 SEC("tc")
 int mark(struct __sk_buff *skb)
 {
@@ -129,7 +137,8 @@ int mark(struct __sk_buff *skb)
         return TC_ACT_OK;
 
     __u32 priority = dscp->priority[ip.tos >> 2] & (PRIORITIES - 1);
-    if (wred_marks(&curve->wred[priority], depth->bytes[priority], bpf_get_prandom_u32())) {
+    const struct wred *wred = &curve->wred[priority];
+    if (wred_marks(wred, depth->bytes[priority], draw(skb, offset, wred))) {
         set_ce(skb, offset, ip.tos);
         __sync_fetch_and_add(&count->packets[priority], 1);
     }

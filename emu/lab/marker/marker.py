@@ -27,7 +27,7 @@ DSCPS = 64
 _SOURCE = Path(__file__).with_name("mark.bpf.c")
 _CURVE = Path(__file__).parents[2] / "shim/wred.h"
 _BUILT = _SOURCE.with_suffix(".o")
-_WRED = struct.Struct("=IIII")
+_WRED = struct.Struct("=IIIII")
 _MARKS = struct.Struct(f"={PRIORITIES}Q")
 
 
@@ -39,6 +39,8 @@ class Wred:
     kmax_bytes: int
     pmax_2_32: int
     """The probability at kmax, times 2^32 - 1."""
+    seed: int
+    """Of the port's draws, 32 bits."""
     enabled: bool = True
 
 
@@ -108,6 +110,8 @@ def compile_marker(out: Path) -> None:
 def _curves(wred: Sequence[Wred]) -> bytes:
     assert len(wred) == PRIORITIES
     return b"".join(
-        _WRED.pack(curve.kmin_bytes, curve.kmax_bytes, curve.pmax_2_32, curve.enabled)
+        _WRED.pack(
+            curve.kmin_bytes, curve.kmax_bytes, curve.pmax_2_32, curve.seed, curve.enabled
+        )
         for curve in wred
     )

@@ -15,7 +15,7 @@ from emu.lab.marker.marker import DSCPS, PRIORITIES, MarkedPort, Marker, Wred, m
 
 
 def main() -> int:
-    port = MarkedPort("lo", 0, (Wred(0, 0, 0, enabled=False),) * PRIORITIES)
+    port = MarkedPort("lo", 0, (Wred(0, 0, 0, 0, enabled=False),) * PRIORITIES)
     try:
         with tempfile.TemporaryDirectory() as scratch:
             Marker(marker_program(Path(scratch)), [port], bytes(DSCPS))

@@ -1,0 +1,24 @@
+"""Seeds for the parts of a fabric, from the fabric's own.
+
+Every switch hashes flows with a seed of its own: with one for all, the second
+tier would send each flow the way the first has chosen, and leave its other
+ports idle (polarisation). Every port draws marks with one of its own.
+"""
+
+from __future__ import annotations
+
+from topologies.graph import Switch
+
+_SEED_BITS = 48
+_INDEX_BITS = 16
+_GOLDEN_RATIO = 0x9E3779B1
+
+
+def ecmp_seed(seed: int, switch: Switch) -> int:
+    """64 bits: the low 48 of the fabric's seed, then the switch's index."""
+    return (seed % (1 << _SEED_BITS)) << _INDEX_BITS | switch.index
+
+
+def draw_seed(seed: int, port_index: int) -> int:
+    """32 bits, for the WRED draws of the port with this index in the fabric."""
+    return (seed + port_index) * _GOLDEN_RATIO % (1 << 32)
