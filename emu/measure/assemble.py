@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from emu.measure.counters import PRIORITIES, RawCounters, ethernet_counters, infiniband_counters
 from emu.measure.fidelity import judge
-from emu.measure.observation import Observation, Samples
+from emu.measure.observation import Observation, Samples, Timeline
 from emu.measure.recording import Counters, Fidelity, FlowRecord, Recording, Series
-from emu.shim.headroom import ETHERNET_OVERHEAD, HEADERS
+from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_S
 from topologies.graph import Topology
@@ -55,7 +55,7 @@ def assemble(
         ports={name: own for name, own in ports.items() if name not in edge},
         hosts={host: nics[host] | ports[name] for name, host in edge.items()},
         totals=_totals(spec, topology, raw, nics, flows),
-        series=_series([seen.samples for seen in observations], [flow.name for flow in flows]),
+        series=_series(observations, [flow.name for flow in flows], slowdown),
         fidelity=_fidelity(spec, topology, observations, clock, slowdown, lost),
         wall_seconds=wall_seconds,
         cpu_seconds=dict(cpu_seconds),
@@ -128,8 +128,9 @@ def _sum(ports: Sequence[RawCounters], name: str) -> int:
     return sum(sum(own[name]) for own in ports)
 
 
-def _series(views: Sequence[Samples], flows: Sequence[str]) -> Series:
-    """All views on the time grid of the first; what only grows is interpolated onto it."""
+def _series(observations: Sequence[Observation], flows: Sequence[str], slowdown: float) -> Series:
+    """All samples on the time grid of the first; what only grows is interpolated onto it."""
+    views = [seen.samples for seen in observations]
     grid = views[0].time_ns
     with_flows = next((view for view in views if view.flow_bytes.shape[1]), views[0])
 
@@ -146,7 +147,31 @@ def _series(views: Sequence[Samples], flows: Sequence[str]) -> Series:
         credit_wait_ns=joined("credit_wait_ns"),
         flows=tuple(flows),
         flow_bytes=_onto(grid, with_flows.time_ns, with_flows.flow_bytes),
+        **_lateness([seen.ledger.timeline for seen in observations if seen.ledger], slowdown),
     )
+
+
+def _lateness(timelines: Sequence[Timeline], slowdown: float) -> dict[str, NDArray[np.int64]]:
+    """Of all processes together, in emulated time, up to the last moment anything was late."""
+    interval_ns = max((timeline.interval_ns for timeline in timelines), default=0)
+    worst = np.zeros(0, np.int64)
+    for timeline in timelines:
+        if timeline.interval_ns:
+            coarse = _coarsened(timeline, interval_ns)
+            worst = np.maximum(worst, coarse) if len(worst) else coarse
+    worst = np.trim_zeros(worst, "b")
+    ends = np.arange(1, len(worst) + 1) * interval_ns
+    return {
+        "late_time_ns": np.rint(ends / slowdown).astype(np.int64),
+        "late_ns": np.rint(worst / slowdown).astype(np.int64),
+    }
+
+
+def _coarsened(timeline: Timeline, interval_ns: int) -> NDArray[np.int64]:
+    """The same with longer intervals, as many of its own each."""
+    factor = interval_ns // timeline.interval_ns
+    worst = timeline.worst_ns.reshape(-1, factor).max(axis=1)
+    return np.pad(worst, (0, len(timeline.worst_ns) - len(worst)))
 
 
 def _onto(

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from emu.measure.assemble import mtu_time_ns
-from emu.shim.headroom import ETHERNET_OVERHEAD, HEADERS
+from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS
 from emu.spec.scenario import Spec
 from topologies.graph import Topology
 

@@ -34,6 +34,16 @@ class Samples:
 
 
 @dataclass(frozen=True)
+class Timeline:
+    """The worst lateness in each interval of wall-clock time since the start, in ns."""
+
+    interval_ns: int
+    """0: nothing was noted."""
+    worst_ns: NDArray[np.int64]
+    """(1024,)"""
+
+
+@dataclass(frozen=True)
 class Ledger:
     """One process' share of the fidelity ledger, in wall-clock nanoseconds."""
 
@@ -42,6 +52,7 @@ class Ledger:
     plane_kept: Histogram
     send_failures: int
     receive_drops: int
+    timeline: Timeline
 
 
 @dataclass(frozen=True)

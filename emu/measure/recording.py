@@ -76,6 +76,10 @@ class Series:
     flows: tuple[str, ...]
     flow_bytes: NDArray[np.int64]
     """(n, f): message bytes delivered so far."""
+    late_time_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(m,): ends of intervals; none on the virtual clock."""
+    late_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(m,): the most that a frame was late in each."""
 
 
 @dataclass(frozen=True)

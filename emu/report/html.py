@@ -88,7 +88,7 @@ def _render(
             tables=tables,
             checks=checks_table(runs),
             sentences=sentences,
-            charts=charts([run for run in runs if run.conclusive]),
+            charts=charts(runs),
             colours=COLOURS,
             load=LOAD,
             inconclusive=INCONCLUSIVE,

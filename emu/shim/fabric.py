@@ -22,10 +22,10 @@ from typing import Any, Self
 import numpy as np
 
 from emu._core import ffi, lib
-from emu.errors import FabricError, SpecError
+from emu.errors import FabricError
 from emu.measure.counters import RawCounters
 from emu.measure.observation import Observation, Samples
-from emu.shim.headroom import headroom_bytes
+from emu.spec.headroom import headroom_of
 from emu.spec.host import priority_of_dscp
 from emu.spec.scenario import Spec
 from emu.spec.switch import SwitchSpec
@@ -263,18 +263,11 @@ class Fabric:
                 _have_memory(lib.switch_add_route(core, lid, [number], 1))
 
     def _set_up_ethernet(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:
-        headroom = self._headroom(switch, settings)
+        headroom = headroom_of(self.spec, switch.name)
         ports = self.topology.ports[switch.name]
         reserved = headroom * len(ports) * _priorities(settings).bit_count()
         shared = settings.buffer_bytes - reserved
-        if shared <= 0:
-            raise SpecError(
-                [
-                    f"switches.buffer: {switch.name} has {settings.buffer_bytes} bytes, but the "
-                    f"headroom of its {len(ports)} ports takes {reserved}; "
-                    "raise buffer, or set pfc.headroom"
-                ]
-            )
+        assert shared > 0, "the spec's rules leave room beside the headroom"
         lib.switch_set_buffer(core, shared, round(settings.alpha * 1024))
         priorities = _priorities(settings)
         for port in ports:
@@ -301,19 +294,6 @@ class Fabric:
             destination = int(self.topology.host[host].ip) & 0xFFFF
             numbers = [port.number for port in next_hops]
             _have_memory(lib.switch_add_route(core, destination, numbers, len(numbers)))
-
-    def _headroom(self, switch: Switch, settings: SwitchSpec) -> int:
-        """Bytes per port and lossless priority: as set, or the most that any port needs."""
-        if settings.pfc is None:
-            return 0
-        if settings.pfc.headroom_bytes is not None:
-            return settings.pfc.headroom_bytes
-        mtu = max(self.spec.host(host.name).nic.mtu for host in self.topology.hosts)
-        cables = (self.topology.cable[port] for port in self.topology.ports[switch.name])
-        return max(
-            headroom_bytes(rate_bps=cable.rate_bps, delay_ps=cable.delay_ps, mtu=mtu)
-            for cable in cables
-        )
 
 
 def _priorities(settings: SwitchSpec) -> int:

@@ -80,6 +80,7 @@ struct live {
     int channel_count;
     struct attachment **by_index; /* by port index */
     struct histogram histograms[HISTOGRAMS];
+    struct timeline timeline;
     uint64_t sent, received, send_failures;
     struct received inbox[RECEIVE_BATCH];
     uint32_t inbox_count;
@@ -110,6 +111,12 @@ static int64_t wall(const struct live *live, picoseconds at)
     return live->t0_ns + (int64_t)((double)at * live->slowdown / PS_PER_NS);
 }
 
+static void note_late(struct live *live, int which, int64_t late_ns, int64_t now_ns)
+{
+    histogram_add(&live->histograms[which], late_ns);
+    timeline_note(&live->timeline, now_ns - live->t0_ns, late_ns);
+}
+
 /* ---- sending --------------------------------------------------------------------- */
 
 static void flush(struct live *live, struct channel *channel)
@@ -127,7 +134,7 @@ static void flush(struct live *live, struct channel *channel)
     for (uint32_t i = 0; i < channel->count; i++) {
         if (!channel->frames[i])
             continue;
-        histogram_add(&live->histograms[LATE_SENT], now_ns - wall(live, channel->due[i]));
+        note_late(live, LATE_SENT, now_ns - wall(live, channel->due[i]), now_ns);
         frame_free(&live->fabric->pool, channel->frames[i]);
     }
     live->sent += channel->count;
@@ -305,7 +312,7 @@ static void deliver(struct live *live, const struct received *message)
         switch_returned(message->from->sw, message->from->number, message->bytes, message->length,
                         live->fabric->clock.now);
     double to_wall = live->slowdown / PS_PER_NS;
-    histogram_add(&live->histograms[LATE_RETURNED], (int64_t)((double)time.late * to_wall));
+    note_late(live, LATE_RETURNED, (int64_t)((double)time.late * to_wall), message->stamp_ns);
     histogram_add(&live->histograms[PLANE_KEPT], (int64_t)((double)time.kept * to_wall));
 }
 
@@ -497,6 +504,12 @@ void live_set_finished(struct live *live, const bool *finished)
 void live_histogram(const struct live *live, int which, uint64_t *buckets)
 {
     memcpy(buckets, live->histograms[which].count, sizeof live->histograms[which].count);
+}
+
+int64_t live_timeline(const struct live *live, int64_t *worst)
+{
+    memcpy(worst, live->timeline.worst, sizeof live->timeline.worst);
+    return live->timeline.interval;
 }
 
 uint64_t live_send_failures(const struct live *live)

@@ -44,6 +44,9 @@ int live_run(struct live *live, int64_t t0_ns, int64_t until_ns);
 /* The ledger. which: 0 how late frames left, 1 how late they came back from the
  * forwarding plane, 2 how long the plane kept them; 1024 buckets, see ledger.h. */
 void live_histogram(const struct live *live, int which, uint64_t *buckets);
+/* The worst lateness in each interval of wall-clock time since t0, in ns, both ways
+ * of being late together; 1024 slots. Returns the interval in ns. */
+int64_t live_timeline(const struct live *live, int64_t *worst);
 uint64_t live_send_failures(const struct live *live);
 uint64_t live_frames_sent(const struct live *live);
 uint64_t live_frames_received(const struct live *live);

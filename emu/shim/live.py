@@ -18,7 +18,7 @@ import numpy as np
 
 from emu._core import ffi, lib
 from emu.errors import FabricError
-from emu.measure.observation import Histogram, Ledger
+from emu.measure.observation import Histogram, Ledger, Timeline
 from emu.shim.fabric import Fabric
 from topologies.graph import Port
 
@@ -34,6 +34,7 @@ _SO_TIMESTAMPNS = 35
 _SOCKET_BUFFER_BYTES = 1 << 27
 _TPACKET_STATS = struct.Struct("=II")
 _HISTOGRAM_BUCKETS = 1024
+_TIMELINE_SLOTS = 1024
 
 
 class Outcome(IntEnum):
@@ -141,7 +142,13 @@ class Live:
             plane_kept=self._histogram(2),
             send_failures=lib.live_send_failures(self._core),
             receive_drops=sum(map(_drops, self._sockets)),
+            timeline=self._timeline(),
         )
+
+    def _timeline(self) -> Timeline:
+        worst = np.zeros(_TIMELINE_SLOTS, np.int64)
+        interval_ns = lib.live_timeline(self._core, ffi.from_buffer("int64_t[]", worst))
+        return Timeline(interval_ns, worst)
 
     def _histogram(self, which: int) -> Histogram:
         buckets = np.zeros(_HISTOGRAM_BUCKETS, np.uint64)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from emu.measure.fidelity import bucket_value, judge, percentile
-from emu.measure.observation import Histogram, Ledger, Observation, Samples
+from emu.measure.observation import Histogram, Ledger, Observation, Samples, Timeline
 from emu.measure.recording import Fidelity
 
 BUDGET_NS = 335
@@ -30,7 +30,12 @@ def observation(late: Histogram, **faults: int) -> Observation:
     empty = np.zeros((0, 0), np.int64)
     samples = Samples(np.zeros(0, np.int64), (), empty, empty, empty, empty, empty, empty)
     ledger = Ledger(
-        late, none, none, faults.get("send_failures", 0), faults.get("receive_drops", 0)
+        late,
+        none,
+        none,
+        faults.get("send_failures", 0),
+        faults.get("receive_drops", 0),
+        Timeline(0, np.zeros(1024, np.int64)),
     )
     return Observation({}, samples, faults.get("exhausted", 0), 0, ledger=ledger)
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from emu.report.charts.chart import Chart
 from emu.report.charts.completion import completion
+from emu.report.charts.lateness import lateness
 from emu.report.charts.queues import queues
 from emu.report.charts.rates import rates
 from emu.report.charts.waiting import waiting
@@ -21,9 +22,12 @@ __all__ = ["Chart", "charts"]
 
 
 def charts(runs: Sequence[RunFacts]) -> list[Chart]:
-    """All the charts that these runs have samples for; none without runs."""
-    if not runs:
-        return []
+    """All the charts that these runs have samples for.
+
+    Of a run that the machine did not keep up with only its lateness is shown.
+    """
+    honest = [run for run in runs if run.conclusive]
     with in_style():
-        drawn = [draw(runs) for draw in (queues, completion, rates, waiting)]
+        drawn = [draw(honest) for draw in (queues, completion, rates, waiting) if honest]
+        drawn.append(lateness(runs))
     return [chart for chart in drawn if chart is not None]

@@ -13,6 +13,7 @@ more, because a switch counts a frame when it is whole.
 
 from __future__ import annotations
 
+from emu.spec.scenario import Spec
 from emu.units import PS_PER_S
 
 ETHERNET_OVERHEAD = 24
@@ -35,12 +36,22 @@ _RESPONSE_QUANTA = {
 """Link rate -> quanta a sender may need before it obeys; faster links take the last."""
 
 
-def response_quanta(rate_bps: int) -> int:
-    """The response time of the slowest listed rate that is at least `rate_bps`."""
-    for rate, quanta in _RESPONSE_QUANTA.items():
-        if rate >= rate_bps:
-            return quanta
-    return _RESPONSE_QUANTA[400_000_000_000]
+def headroom_of(spec: Spec, switch: str) -> int:
+    """Bytes per port and lossless priority of a switch: as set, or the most that any port needs.
+
+    0 without PFC.
+    """
+    pfc = spec.switch(switch).pfc
+    if pfc is None:
+        return 0
+    if pfc.headroom_bytes is not None:
+        return pfc.headroom_bytes
+    topology = spec.topology.build()
+    cables = (topology.cable[port] for port in topology.ports[switch])
+    return max(
+        headroom_bytes(rate_bps=cable.rate_bps, delay_ps=cable.delay_ps, mtu=spec.largest_mtu)
+        for cable in cables
+    )
 
 
 def headroom_bytes(*, rate_bps: int, delay_ps: int, mtu: int) -> int:
@@ -48,3 +59,11 @@ def headroom_bytes(*, rate_bps: int, delay_ps: int, mtu: int) -> int:
     frame = mtu + HEADERS + ETHERNET_OVERHEAD
     round_trip = -(-2 * delay_ps * rate_bps // (8 * PS_PER_S))
     return 3 * frame + PAUSE_FRAME + round_trip + response_quanta(rate_bps) * QUANTUM_BYTES
+
+
+def response_quanta(rate_bps: int) -> int:
+    """The response time of the slowest listed rate that is at least `rate_bps`."""
+    for rate, quanta in _RESPONSE_QUANTA.items():
+        if rate >= rate_bps:
+            return quanta
+    return _RESPONSE_QUANTA[400_000_000_000]
