@@ -59,9 +59,7 @@ def fat_tree(
                 builder.add_cable(edge, above, rate_bps=edge_rate_bps, delay_ps=edge_delay_ps)
         for place, aggregation in enumerate(aggregations):
             for core in cores[place * half : (place + 1) * half]:
-                builder.add_cable(
-                    aggregation, core, rate_bps=core_rate_bps, delay_ps=core_delay_ps
-                )
+                builder.add_cable(aggregation, core, rate_bps=core_rate_bps, delay_ps=core_delay_ps)
     return builder.topology()
 
 

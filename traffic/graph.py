@@ -6,17 +6,34 @@ seen from the rank that waits: for the operation's own sender it is the
 completion (acknowledged), for its receiver the delivery (the bytes are in
 memory).
 
+A collective over a thousand ranks has millions of operations. They are the rows
+of a table, one numpy array a column; what is the same for a whole flow is told
+once, by the flow. Whoever looks at a single row gets it as an `Operation`:
+
+    flows          a   a   a   b   b        a flow's operations are consecutive
+    operations     0   1   2   3   4
+    size_bytes    10  10  10  99  99
+    not_before_ns  0   0   0   0   0
+    earlier, later     (0,1) (1,2)    (3,4)     1 comes after 0, 2 after 1, 4 after 3
+
 Plain data: printable, countable, testable without a fabric. The RNIC executes
 it, so that no Python runs between one packet and the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
+from itertools import accumulate
+from typing import overload
 
 import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[np.int64]
 
 
 class Verb(StrEnum):
@@ -53,46 +70,124 @@ class Flow:
     src: str
     dst: str
     verb: Verb
-    operations: tuple[int, ...]
+    operations: range
+    priority: int | None = None
+    """Traffic class asked for; None: the NIC's own."""
 
 
-@dataclass(frozen=True)
+def _no_rows() -> Column:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
 class OperationGraph:
-    """A workload: operations in order of id, and the flows they form."""
+    """A workload: the flows, in order, and the table of their operations."""
 
-    operations: tuple[Operation, ...] = ()
     flows: tuple[Flow, ...] = ()
+    size_bytes: Column = field(default_factory=_no_rows)
+    not_before_ns: Column = field(default_factory=_no_rows)
+    earlier: Column = field(default_factory=_no_rows)
+    later: Column = field(default_factory=_no_rows)
+    """Operation `later[i]` waits for `earlier[i]`; in order of `later`."""
 
-    def __add__(self, other: OperationGraph) -> OperationGraph:
-        """Both workloads, side by side."""
-        shift = len(self.operations)
-        moved = tuple(
-            Operation(
-                **{
-                    **vars(operation),
-                    "id": operation.id + shift,
-                    "after": tuple(i + shift for i in operation.after),
-                }
-            )
-            for operation in other.operations
-        )
-        flows = tuple(
-            Flow(**{**vars(flow), "operations": tuple(i + shift for i in flow.operations)})
-            for flow in other.flows
-        )
-        return OperationGraph(self.operations + moved, self.flows + flows)
+    @property
+    def operations(self) -> Operations:
+        """The rows of the table."""
+        return Operations(self)
+
+    @cached_property
+    def flow_of(self) -> Column:
+        """For each operation the number of its flow."""
+        lengths = [len(flow.operations) for flow in self.flows]
+        return np.repeat(np.arange(len(self.flows)), lengths)
+
+    @property
+    def total_bytes(self) -> int:
+        return int(self.size_bytes.sum())
+
+    def bytes_of(self, flow: Flow) -> int:
+        """What all operations of one of its flows move."""
+        return int(self.size_bytes[flow.operations.start : flow.operations.stop].sum())
 
     def bytes_between(self, src: str, dst: str) -> int:
-        return sum(o.size_bytes for o in self.operations if (o.src, o.dst) == (src, dst))
+        return sum(self.bytes_of(flow) for flow in self.flows if (flow.src, flow.dst) == (src, dst))
+
+    def dependents(self) -> tuple[Column, Column]:
+        """Who waits for whom: for `i` wait `ids[first[i]:first[i + 1]]`, lowest first."""
+        ids = self.later[np.argsort(self.earlier, kind="stable")]
+        waiting = np.bincount(self.earlier, minlength=len(self.size_bytes))
+        return np.concatenate([[0], np.cumsum(waiting)]), ids
 
     def dependencies(self) -> nx.DiGraph:
         """Edges from each operation to those that wait for it."""
         graph = nx.DiGraph()
-        graph.add_nodes_from(operation.id for operation in self.operations)
-        graph.add_edges_from((i, o.id) for o in self.operations for i in o.after)
+        graph.add_nodes_from(range(len(self.operations)))
+        graph.add_edges_from(zip(self.earlier.tolist(), self.later.tolist(), strict=True))
         return graph
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, OperationGraph)
+            and self.flows == other.flows
+            and all(map(np.array_equal, self._columns(), other._columns()))
+        )
+
+    def _columns(self) -> tuple[Column, ...]:
+        return self.size_bytes, self.not_before_ns, self.earlier, self.later
+
+
+@dataclass(frozen=True)
+class Operations(Sequence[Operation]):
+    """The operations of a graph one by one, in order of id, each made when it is looked at."""
+
+    graph: OperationGraph
+
+    def __len__(self) -> int:
+        return len(self.graph.size_bytes)
+
+    @overload
+    def __getitem__(self, which: int) -> Operation: ...
+    @overload
+    def __getitem__(self, which: slice) -> tuple[Operation, ...]: ...
+    def __getitem__(self, which: int | slice) -> Operation | tuple[Operation, ...]:
+        ids = range(len(self))[which]
+        return self._row(ids) if isinstance(ids, int) else tuple(map(self._row, ids))
+
+    def _row(self, id: int) -> Operation:
+        graph = self.graph
+        flow = graph.flows[graph.flow_of[id]]
+        first, end = np.searchsorted(graph.later, (id, id + 1))
+        return Operation(
+            id=id,
+            verb=flow.verb,
+            src=flow.src,
+            dst=flow.dst,
+            size_bytes=int(graph.size_bytes[id]),
+            flow=flow.name,
+            not_before_ns=int(graph.not_before_ns[id]),
+            after=tuple(graph.earlier[first:end].tolist()),
+            priority=flow.priority,
+        )
 
 
 def together(graphs: Iterable[OperationGraph]) -> OperationGraph:
     """All of them side by side."""
-    return sum(graphs, OperationGraph())
+    parts = list(graphs)
+    starts = list(accumulate((len(part.operations) for part in parts), initial=0))
+    moved = list(zip(parts, starts, strict=False))
+    return OperationGraph(
+        flows=tuple(_moved(flow, start) for part, start in moved for flow in part.flows),
+        size_bytes=_joined([part.size_bytes for part in parts]),
+        not_before_ns=_joined([part.not_before_ns for part in parts]),
+        earlier=_joined([part.earlier + start for part, start in moved]),
+        later=_joined([part.later + start for part, start in moved]),
+    )
+
+
+def _moved(flow: Flow, start: int) -> Flow:
+    ids = flow.operations
+    return replace(flow, operations=range(ids.start + start, ids.stop + start))
+
+
+def _joined(columns: list[Column]) -> Column:
+    return np.concatenate([_no_rows(), *columns])

@@ -3,14 +3,27 @@
 A flow is the messages of one pair of hosts, one after another: each starts when
 the one before is acknowledged. Flows of a pattern run side by side. A pattern's
 only flow has its name; of several each is `<name>.<source>-<destination>`.
+
+    incast       pair        permutation             all-to-all
+
+    h2 ─┐        h1 ─▶ h5    h1 ─▶ h3 ─▶ h2 ─▶ h1    every host to every other
+    h3 ─┼─▶ h1   h2 ─▶ h6    h4 ─▶ h5 ─▶ h4
+    h4 ─┘                    (drawn at random)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import eq
+from random import Random
 
-from traffic.graph import Flow, Operation, OperationGraph, Verb
+import numpy as np
+
+from traffic.graph import Flow, OperationGraph, Verb
+
+Pairs = Sequence[tuple[str, str]]
+"""Source and destination of each flow."""
 
 
 @dataclass(frozen=True)
@@ -39,40 +52,81 @@ def pair(
     return _side_by_side(name, list(zip(sources, destinations, strict=True)), messages)
 
 
-def flow_names(name: str, pairs: Sequence[tuple[str, str]]) -> list[str]:
+def permutation(
+    name: str, hosts: Sequence[str], messages: Messages, random: Random
+) -> OperationGraph:
+    """Every host sends to one other and receives from one other."""
+    return _side_by_side(name, permuted(hosts, random), messages)
+
+
+def all_to_all(name: str, hosts: Sequence[str], messages: Messages) -> OperationGraph:
+    """Every host sends to every other."""
+    return _side_by_side(name, each_to_each(hosts), messages)
+
+
+def permuted(hosts: Sequence[str], random: Random) -> Pairs:
+    """A permutation that leaves nobody in place, each as likely as any other.
+
+    Drawn until nobody is left in place, 2.7 times on average. Raises ValueError for
+    a single host: it could only send to itself.
+    """
+    if len(hosts) == 1:
+        raise ValueError(f"{hosts[0]} has nobody to send to")
+    destinations = list(hosts)
+    while any(map(eq, hosts, destinations)):
+        random.shuffle(destinations)
+    return list(zip(hosts, destinations, strict=True))
+
+
+def each_to_each(hosts: Sequence[str]) -> Pairs:
+    """All ordered pairs. Every host begins with its next neighbour, not all with the same one."""
+    return [
+        (source, hosts[(place + distance) % len(hosts)])
+        for place, source in enumerate(hosts)
+        for distance in range(1, len(hosts))
+    ]
+
+
+def flow_names(name: str, pairs: Pairs) -> list[str]:
     """Names of a pattern's flows, given each one's source and destination."""
     if len(pairs) == 1:
         return [name]
     return [f"{name}.{src}-{dst}" for src, dst in pairs]
 
 
-def _side_by_side(name: str, pairs: list[tuple[str, str]], messages: Messages) -> OperationGraph:
-    flows = tuple(
+def flows(
+    name: str, pairs: Pairs, verb: Verb, *, operations_each: int, priority: int | None
+) -> tuple[Flow, ...]:
+    """A flow for each pair, with its share of consecutive operations."""
+    return tuple(
         Flow(
             name=flow_name,
             traffic=name,
             src=src,
             dst=dst,
-            verb=messages.verb,
-            operations=tuple(range(i * messages.count, (i + 1) * messages.count)),
+            verb=verb,
+            operations=range(place * operations_each, (place + 1) * operations_each),
+            priority=priority,
         )
-        for i, (flow_name, (src, dst)) in enumerate(
+        for place, (flow_name, (src, dst)) in enumerate(
             zip(flow_names(name, pairs), pairs, strict=True)
         )
     )
-    operations = tuple(_operation(flow, id, messages) for flow in flows for id in flow.operations)
-    return OperationGraph(operations, flows)
 
 
-def _operation(flow: Flow, id: int, messages: Messages) -> Operation:
-    return Operation(
-        id=id,
-        verb=flow.verb,
-        src=flow.src,
-        dst=flow.dst,
-        size_bytes=messages.size_bytes,
-        flow=flow.name,
-        not_before_ns=messages.start_ns,
-        after=() if id == flow.operations[0] else (id - 1,),
-        priority=messages.priority,
+def _side_by_side(name: str, pairs: Pairs, messages: Messages) -> OperationGraph:
+    ids = np.arange(len(pairs) * messages.count)
+    not_first = ids[ids % messages.count > 0]
+    return OperationGraph(
+        flows=flows(
+            name,
+            pairs,
+            messages.verb,
+            operations_each=messages.count,
+            priority=messages.priority,
+        ),
+        size_bytes=np.full(len(ids), messages.size_bytes),
+        not_before_ns=np.full(len(ids), messages.start_ns),
+        earlier=not_first - 1,
+        later=not_first,
     )

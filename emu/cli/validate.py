@@ -58,7 +58,7 @@ class Made:
             switches=len(topology.switches),
             cables=len(topology.cables),
             flows=len(workload.flows),
-            bytes=sum(operation.size_bytes for operation in workload.operations),
+            bytes=workload.total_bytes,
             variants=list(spec.compare),
         )
 

@@ -36,6 +36,8 @@ class Finding:
     about: tuple[KeyPath, ...] = ()
     place: Place | None = None
     """Where it is, when that is not simply where `path` was written."""
+    idle_if_inherited: bool = False
+    """Whether a variant that has the key only from its base may keep it, unused."""
 
 
 class Places:

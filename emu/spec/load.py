@@ -21,6 +21,7 @@ from emu.spec import settings as command_line
 from emu.spec.document import MAX_BYTES, Document, Unreadable, read
 from emu.spec.finding import Finding, KeyPath, lines
 from emu.spec.rules import contradictions
+from emu.spec.rules.given import has
 from emu.spec.scenario import Spec, variant
 from emu.spec.understand import understand
 
@@ -105,5 +106,7 @@ def _variant_findings(
         if "compare" in changes:
             yield Finding(("compare", name, "compare"), "a variant has no variants of its own")
         for finding in _findings(variant(data, changes), doubtful):
-            if (finding.path, finding.text) not in known:
-                yield replace(finding, path=("compare", name, *finding.path))
+            inherited = not has(changes, finding.path)
+            if (finding.path, finding.text) in known or (inherited and finding.idle_if_inherited):
+                continue
+            yield replace(finding, path=("compare", name, *finding.path))

@@ -2,7 +2,8 @@
 
 The nearer word wins, key by key: `nodes: {leaf1: {pfc: {xoff: 50KB}}}` changes
 leaf1's xoff and leaves its xon as its role or all switches have it. Anything
-that is not a mapping (a number, a list, `off`) replaces as a whole.
+that is not a mapping (a number, a list, `off`) replaces as a whole, and so does a
+mapping of another `kind`, as it has other keys.
 """
 
 from __future__ import annotations
@@ -35,7 +36,12 @@ def overlay(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     merged = dict(base)
     for key, value in changes.items():
         under = merged.get(key)
-        if isinstance(under, Mapping) and isinstance(value, Mapping):
+        if isinstance(under, Mapping) and isinstance(value, Mapping) and _same_kind(under, value):
             value = overlay(under, value)
         merged[key] = value
     return merged
+
+
+def _same_kind(base: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
+    kind = base.get("kind")
+    return bool(changes.get("kind", kind) == kind)

@@ -13,26 +13,33 @@ from emu.spec.host import Dcqcn, HostDefaults, HostSpec, Nic, priority_of_dscp
 from emu.spec.load import load_spec, spec_from_text
 from emu.spec.scenario import Spec, spec_from_json
 from emu.spec.switch import Credits, Ecn, Pfc, Scheduling, SwitchDefaults, SwitchSpec
-from emu.spec.topology import Dumbbell, Graph, LeafSpine, Link, Links
-from emu.spec.workload import TrafficEntry
+from emu.spec.topology import Dumbbell, FatTree, Graph, LeafSpine, Link, Links, Ring
+from emu.spec.workload import AllReduce, AllToAll, Incast, Pair, Permutation, TrafficEntry
 
 __all__ = [
+    "AllReduce",
+    "AllToAll",
     "Check",
     "Credits",
     "Dcqcn",
     "Dumbbell",
     "Ecn",
+    "FatTree",
     "Finish",
     "Goodput",
     "Graph",
     "HostDefaults",
     "HostSpec",
+    "Incast",
     "LeafSpine",
     "Link",
     "Links",
     "Lossless",
     "Nic",
+    "Pair",
+    "Permutation",
     "Pfc",
+    "Ring",
     "Scheduling",
     "Spec",
     "SwitchDefaults",

@@ -12,6 +12,7 @@ by `to_json` is read again by the same types, exactly.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal
 
@@ -119,9 +120,9 @@ def _hosts(value: object) -> tuple[str, ...]:
     names = tuple(_names(value))
     if not any(names):
         raise ValueError("names no host; write it like h1, h2-h8 or [h1, h3]")
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"names host {name!r} more than once")
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"names host {name!r} more than once")
     return names
 
 

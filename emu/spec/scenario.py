@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -14,7 +14,8 @@ from emu.spec.merge import inherit, overlay
 from emu.spec.quantities import Integer, PortNames, Slowdown, Time, named_like
 from emu.spec.switch import SwitchDefaults, SwitchSpec
 from emu.spec.topology import TopologySpec
-from emu.spec.workload import TrafficEntry
+from emu.spec.workload import TrafficSpec
+from topologies.graph import Switch
 from traffic.graph import OperationGraph, together
 
 SpecName = Annotated[
@@ -59,7 +60,7 @@ class Spec(Model):
     topology: TopologySpec = Field(description="Hosts, switches and cables.")
     switches: SwitchDefaults = Field(default=SwitchDefaults(), description="What the switches do.")
     hosts: HostDefaults = Field(default=HostDefaults(), description="What the hosts' NICs do.")
-    traffic: tuple[TrafficEntry, ...] = Field(default=(), description="Who sends how much to whom.")
+    traffic: tuple[TrafficSpec, ...] = Field(default=(), description="Who sends how much to whom.")
     capture: PortNames = Field(
         default=(),
         description="Ports whose link is captured, e.g. leaf1:h1 (leaf1's port to h1), or all.",
@@ -73,18 +74,39 @@ class Spec(Model):
 
     def switch(self, name: str) -> SwitchSpec:
         """A switch as it is in the end: all switches, its role, itself. KeyError if unknown."""
-        role = self.topology.build().switch[name].role
-        layers = (self.switches, self.switches.roles.get(role), self.switches.nodes.get(name))
+        return self._merged_switches[name]
+
+    @cached_property
+    def _merged_switches(self) -> dict[str, SwitchSpec]:
+        switches = self.topology.build().switches
+        return {switch.name: self._merged_switch(switch) for switch in switches}
+
+    def _merged_switch(self, switch: Switch) -> SwitchSpec:
+        said = self.switches
+        layers = (said, said.roles.get(switch.role), said.nodes.get(switch.name))
         return reduce(inherit, (layer for layer in layers if layer is not None), SwitchSpec())
 
     def host(self, name: str) -> HostSpec:
         """A host as it is in the end: all hosts, itself."""
-        layers = (self.hosts, self.hosts.nodes.get(name))
-        return reduce(inherit, (layer for layer in layers if layer is not None), HostSpec())
+        return self._merged_hosts.get(name, self._any_host)
+
+    @cached_property
+    def _any_host(self) -> HostSpec:
+        return inherit(HostSpec(), self.hosts)
+
+    @cached_property
+    def _merged_hosts(self) -> dict[str, HostSpec]:
+        """Those that differ from the others."""
+        return {name: inherit(self._any_host, own) for name, own in self.hosts.nodes.items()}
+
+    @cached_property
+    def largest_mtu(self) -> int:
+        """Payload of the largest packet that any host may send."""
+        return max(self.host(name).nic.mtu for name in self.topology.build().host)
 
     def workload(self) -> OperationGraph:
         """All traffic entries side by side."""
-        return together(entry.graph() for entry in self.traffic)
+        return together(entry.graph(self.seed) for entry in self.traffic)
 
     def variants(self) -> dict[str, Spec]:
         """The specs that `compare:` names, in its order."""

@@ -10,13 +10,15 @@ from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from emu.spec.base import Model
 from emu.spec.quantities import Integer, Length, Rate, Time, named_like
 from topologies.dumbbell import dumbbell
+from topologies.fat_tree import fat_tree
 from topologies.graph import Builder, Topology
 from topologies.leaf_spine import leaf_spine
+from topologies.ring import ring
 
 NodeName = Annotated[
     str, named_like("[A-Za-z][A-Za-z0-9_]{0,8}", "a letter and up to 8 letters, digits or _")
@@ -133,6 +135,94 @@ class Dumbbell(Kind):
         )
 
 
+class FatTreeLinks(Model):
+    """The three sorts of cable in a fat tree. They are all alike unless told."""
+
+    host: Link = Field(default=Link(), description="Cables between a host and its switch.")
+    given_edge: Link | None = Field(
+        default=None,
+        alias="edge",
+        description="Cables between edge and aggregation switches; as `host` if not given.",
+    )
+    given_core: Link | None = Field(
+        default=None,
+        alias="core",
+        description="Cables between aggregation and core switches; as `edge` if not given.",
+    )
+
+    @property
+    def edge(self) -> Link:
+        return self.given_edge or self.host
+
+    @property
+    def core(self) -> Link:
+        return self.given_core or self.edge
+
+
+def _even(k: int) -> int:
+    if k % 2:
+        raise ValueError(
+            f"{k} is odd, but half of a switch's ports lead down and half up; take {k + 1}"
+        )
+    return k
+
+
+class FatTree(Kind):
+    """Three tiers of equal switches with k ports: k^3/4 hosts that can all send at full rate."""
+
+    kind: Literal["fat-tree"] = Field(description="Kind of topology.")
+    k: Annotated[Integer, AfterValidator(_even)] = Field(
+        ge=2,
+        le=16,
+        description="Ports of each switch, an even number: 4 makes 16 hosts, 8 makes 128, 16 "
+        "makes 1024. Switches are edge1, ..., agg1, ... and core1, ...",
+    )
+    links: FatTreeLinks = Field(default=FatTreeLinks(), description="Rate and delay of the cables.")
+
+    @property
+    def host_count(self) -> int:
+        return self.k**3 // 4
+
+    def lay_out(self) -> Topology:
+        links = self.links
+        return fat_tree(
+            self.k,
+            host_rate_bps=links.host.rate_bps,
+            host_delay_ps=links.host.delay_ps,
+            edge_rate_bps=links.edge.rate_bps,
+            edge_delay_ps=links.edge.delay_ps,
+            core_rate_bps=links.core.rate_bps,
+            core_delay_ps=links.core.delay_ps,
+        )
+
+
+class Ring(Kind):
+    """Switches in a ring, each with its own hosts."""
+
+    kind: Literal["ring"] = Field(description="Kind of topology.")
+    switches: Integer = Field(
+        ge=3, le=64, description="Number of switches: ring1, ring2, ... and back to ring1."
+    )
+    hosts_per_switch: Integer = Field(
+        ge=1, le=128, description="Hosts on each switch: h1, h2, ... on ring1, then on ring2, ..."
+    )
+    links: Links = Field(default=Links(), description="Rate and delay of the cables.")
+
+    @property
+    def host_count(self) -> int:
+        return self.switches * self.hosts_per_switch
+
+    def lay_out(self) -> Topology:
+        return ring(
+            self.switches,
+            self.hosts_per_switch,
+            host_rate_bps=self.links.host.rate_bps,
+            host_delay_ps=self.links.host.delay_ps,
+            fabric_rate_bps=self.links.fabric.rate_bps,
+            fabric_delay_ps=self.links.fabric.delay_ps,
+        )
+
+
 class GraphLink(Link):
     """A cable of a free graph: the two nodes it joins, and what any cable has."""
 
@@ -174,7 +264,7 @@ class Graph(Kind):
         return builder.topology()
 
 
-TopologySpec = Annotated[LeafSpine | Dumbbell | Graph, Field(discriminator="kind")]
+TopologySpec = Annotated[LeafSpine | FatTree | Dumbbell | Ring | Graph, Field(discriminator="kind")]
 
 
 @lru_cache(maxsize=32)

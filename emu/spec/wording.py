@@ -69,6 +69,10 @@ _WORDS: dict[str, Callable[[ErrorDetails], str]] = {
 }
 
 
+_TAGS = {"topology": 1, "traffic": 2}
+"""Where pydantic puts a union's tag: `topology.leaf-spine.spines`, `traffic.0.incast.size`."""
+
+
 def reworded(error: ValidationError) -> Iterator[Finding]:
     """Each of pydantic's errors as a finding."""
     for details in error.errors(include_url=False):
@@ -103,10 +107,11 @@ def _unknown_key(path: KeyPath, loc: KeyPath) -> Finding:
 def _path(error: ErrorDetails) -> KeyPath:
     """The key an error is about, without what pydantic adds: a union's tag, `[key]`."""
     path = tuple(step for step in error["loc"] if step != "[key]")
-    if path[:1] == ("topology",):
-        path = path[:1] + path[2:]
+    tag = _TAGS.get(str(path[0])) if path else None
+    if tag is not None:
+        path = path[:tag] + path[tag + 1 :]
     if error["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        return (*path, "kind")
+        return (*path, error["ctx"]["discriminator"].strip("'"))
     return path
 
 

@@ -1,37 +1,50 @@
-"""The `traffic:` section: who sends how much to whom, as patterns over hosts."""
+"""The `traffic:` section: who sends how much to whom, as patterns over hosts.
+
+`pattern` decides which other keys there are: `from` and `to` where hosts play
+different parts, `among` where all play the same.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from random import Random
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from emu.spec.base import Model
 from emu.spec.quantities import Hosts, Integer, Priority, Size, Time, named_like
 from emu.units import PS_PER_NS
+from traffic.collectives import ring_all_reduce, ring_pairs, ring_steps
 from traffic.graph import OperationGraph, Verb
-from traffic.patterns import Messages, incast, pair
+from traffic.patterns import (
+    Messages,
+    Pairs,
+    all_to_all,
+    each_to_each,
+    flow_names,
+    incast,
+    pair,
+    permutation,
+    permuted,
+)
 
 TrafficName = Annotated[str, named_like("[A-Za-z0-9_-]{1,32}", "up to 32 letters, digits, - and _")]
 
 
-class TrafficEntry(Model):
-    """One pattern of messages. `sources` is the key `from`."""
+def _two_or_more(hosts: tuple[str, ...]) -> tuple[str, ...]:
+    if len(hosts) < 2:
+        raise ValueError(f"{hosts[0]} has nobody to send to; name two hosts or more")
+    return hosts
+
+
+class TrafficEntry(Model, ABC):
+    """What all patterns can tell."""
 
     name: TrafficName = Field(description="Name in reports and checks; no two entries share one.")
-    pattern: Literal["incast", "pair"] = Field(
-        description="incast: all of `from` send to the one host in `to`. "
-        "pair: the first of `from` sends to the first of `to`, the second to the second, ..."
-    )
-    sources: Hosts = Field(alias="from", description="Sending hosts, e.g. h2-h8 or [h1, h5].")
-    to: Hosts = Field(description="Receiving host; with pair as many as in `from`.")
-    op: Literal["write", "send"] = Field(default="write", description="RDMA WRITE or SEND.")
-    size_bytes: Size = Field(alias="size", gt=0, le=2**31, description="Bytes of each message.")
+    pattern: str = Field(description="Pattern of the traffic.")
     start_ps: Time = Field(
         default=0, alias="start", description="When the first message is posted."
-    )
-    count: Integer = Field(
-        default=1, ge=1, le=100_000, description="Messages of each flow, one after another."
     )
     priority: Priority | None = Field(
         default=None,
@@ -39,21 +52,194 @@ class TrafficEntry(Model):
     )
 
     @property
-    def pairs(self) -> list[tuple[str, str]]:
-        """Sender and receiver of each flow, as far as `from` and `to` suit the pattern."""
-        if self.pattern == "incast":
-            return [(source, self.to[0]) for source in self.sources]
-        return list(zip(self.sources, self.to, strict=False))
+    def start_ns(self) -> int:
+        return round(self.start_ps / PS_PER_NS)
 
-    def graph(self) -> OperationGraph:
-        """Its operations and flows. `from` and `to` must suit the pattern (see `rules`)."""
-        messages = Messages(
+    @property
+    @abstractmethod
+    def hosts(self) -> dict[str, tuple[str, ...]]:
+        """The hosts that each key names; those of the first key send."""
+
+    @property
+    def senders(self) -> tuple[str, ...]:
+        return next(iter(self.hosts.values()))
+
+    @property
+    @abstractmethod
+    def flow_count(self) -> int:
+        """Number of pairs."""
+
+    @property
+    @abstractmethod
+    def message_count(self) -> int:
+        """Of all flows."""
+
+    @property
+    @abstractmethod
+    def total_bytes(self) -> int:
+        """Of all messages."""
+
+    @abstractmethod
+    def pairs(self, seed: int) -> Pairs:
+        """Source and destination of each flow, as far as the hosts suit the pattern."""
+
+    def ends(self, seed: int) -> dict[str, tuple[str, str]]:
+        """The same by the flows' names."""
+        pairs = self.pairs(seed)
+        return dict(zip(flow_names(self.name, pairs), pairs, strict=True))
+
+    @abstractmethod
+    def graph(self, seed: int) -> OperationGraph:
+        """Its operations and flows. The hosts must suit the pattern (see `rules`)."""
+
+
+class AmongEntry(TrafficEntry):
+    """A pattern in which all hosts play the same part."""
+
+    among: Annotated[Hosts, AfterValidator(_two_or_more)] = Field(
+        description="The hosts, two or more, e.g. h1-h8; of a collective the ranks, in order."
+    )
+
+    @property
+    def hosts(self) -> dict[str, tuple[str, ...]]:
+        return {"among": self.among}
+
+    @property
+    def flow_count(self) -> int:
+        return len(self.among)
+
+
+class MessageEntry(TrafficEntry):
+    """A pattern whose flows all send the same messages."""
+
+    op: Literal["write", "send"] = Field(default="write", description="RDMA WRITE or SEND.")
+    size_bytes: Size = Field(alias="size", gt=0, le=2**31, description="Bytes of each message.")
+    count: Integer = Field(
+        default=1, ge=1, le=100_000, description="Messages of each flow, one after another."
+    )
+
+    @property
+    def message_count(self) -> int:
+        return self.flow_count * self.count
+
+    @property
+    def total_bytes(self) -> int:
+        return self.message_count * self.size_bytes
+
+    @property
+    def messages(self) -> Messages:
+        return Messages(
             verb=Verb(self.op),
             size_bytes=self.size_bytes,
             count=self.count,
-            start_ns=round(self.start_ps / PS_PER_NS),
+            start_ns=self.start_ns,
             priority=self.priority,
         )
-        if self.pattern == "incast":
-            return incast(self.name, self.sources, self.to[0], messages)
-        return pair(self.name, self.sources, self.to, messages)
+
+
+class FromToEntry(MessageEntry):
+    """A pattern of some hosts that send and others that receive."""
+
+    sources: Hosts = Field(alias="from", description="Sending hosts, e.g. h2-h8 or [h1, h5].")
+    to: Hosts = Field(description="Receiving host; with pair as many as in `from`.")
+
+    @property
+    def hosts(self) -> dict[str, tuple[str, ...]]:
+        return {"from": self.sources, "to": self.to}
+
+    @property
+    def flow_count(self) -> int:
+        return len(self.sources)
+
+
+class Incast(FromToEntry):
+    """All of `from` send to the one host in `to`."""
+
+    pattern: Literal["incast"] = Field(description="Pattern of the traffic.")
+
+    def pairs(self, seed: int) -> Pairs:
+        return [(source, self.to[0]) for source in self.sources]
+
+    def graph(self, seed: int) -> OperationGraph:
+        return incast(self.name, self.sources, self.to[0], self.messages)
+
+
+class Pair(FromToEntry):
+    """The first of `from` sends to the first of `to`, the second to the second, and so on."""
+
+    pattern: Literal["pair"] = Field(description="Pattern of the traffic.")
+
+    def pairs(self, seed: int) -> Pairs:
+        return list(zip(self.sources, self.to, strict=False))
+
+    def graph(self, seed: int) -> OperationGraph:
+        return pair(self.name, self.sources, self.to, self.messages)
+
+
+class Permutation(AmongEntry, MessageEntry):
+    """Every host sends to one other and receives from one other, drawn by the spec's seed."""
+
+    pattern: Literal["permutation"] = Field(description="Pattern of the traffic.")
+
+    def pairs(self, seed: int) -> Pairs:
+        return permuted(self.among, self._random(seed))
+
+    def graph(self, seed: int) -> OperationGraph:
+        return permutation(self.name, self.among, self.messages, self._random(seed))
+
+    def _random(self, seed: int) -> Random:
+        """Its own, so that what is drawn does not hang on the entries beside it."""
+        return Random(f"{seed} {self.name}")
+
+
+class AllToAll(AmongEntry, MessageEntry):
+    """Every host sends to every other, all at the same time."""
+
+    pattern: Literal["all-to-all"] = Field(description="Pattern of the traffic.")
+
+    @property
+    def flow_count(self) -> int:
+        return len(self.among) * (len(self.among) - 1)
+
+    def pairs(self, seed: int) -> Pairs:
+        return each_to_each(self.among)
+
+    def graph(self, seed: int) -> OperationGraph:
+        return all_to_all(self.name, self.among, self.messages)
+
+
+class AllReduce(AmongEntry):
+    """All ranks sum up a buffer that each of them has, by WRITEs that wait for each other."""
+
+    pattern: Literal["all-reduce"] = Field(description="Pattern of the traffic.")
+    algorithm: Literal["ring"] = Field(
+        default="ring",
+        description="ring: every rank sends pieces of the buffer to the next, the last to the "
+        "first.",
+    )
+    size_bytes: Size = Field(alias="size", gt=0, le=2**31, description="Bytes of the buffer.")
+
+    @property
+    def message_count(self) -> int:
+        return len(self.among) * ring_steps(len(self.among))
+
+    @property
+    def total_bytes(self) -> int:
+        return self.size_bytes * ring_steps(len(self.among))
+
+    def pairs(self, seed: int) -> Pairs:
+        return ring_pairs(self.among)
+
+    def graph(self, seed: int) -> OperationGraph:
+        return ring_all_reduce(
+            self.name,
+            self.among,
+            self.size_bytes,
+            start_ns=self.start_ns,
+            priority=self.priority,
+        )
+
+
+TrafficSpec = Annotated[
+    Incast | Pair | Permutation | AllToAll | AllReduce, Field(discriminator="pattern")
+]

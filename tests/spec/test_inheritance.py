@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from emu.errors import SpecError
 from emu.spec.merge import overlay
 from emu.spec.model import Pfc, Spec, load_spec, spec_from_json, spec_from_text
 
@@ -100,6 +101,24 @@ def test_a_variant_keeps_only_its_own_checks() -> None:
     assert all(variant.verify == () for variant in base.variants().values())
     own = load_spec(INCAST, ["compare.roce-pfc.verify=[{lossless: {priority: 3}}]"])
     assert len(own.variants()["roce-pfc"].verify) == 1
+
+
+def test_a_mapping_of_another_kind_replaces_as_a_whole() -> None:
+    """The same traffic over another fabric: the keys of the first would mean nothing in it."""
+    text = "compare.ring.topology={kind: ring, switches: 4, hosts_per_switch: 2}"
+    ring = load_spec(INCAST, [text, "capture=[]"]).variants()["ring"]
+    assert set(ring.topology.build().switch) == {"ring1", "ring2", "ring3", "ring4"}
+    smaller = load_spec(INCAST, ["compare.one.topology.spines=1", "capture=[]"]).variants()["one"]
+    assert len(smaller.topology.build().switches) == 3
+
+
+def test_keys_of_ethernet_are_idle_in_a_variant_on_infiniband() -> None:
+    """`{fabric: ib}` is a variant of any spec, whatever it says about PFC, ECN and markers."""
+    ethernet_only = ["switches.ecn.marker=ebpf", "switches.pfc.headroom=400KB"]
+    spec = load_spec(INCAST, [*ethernet_only, "switches.buffer=9MB"])
+    assert spec.variants()["ib"].switch("leaf1").ecn == spec.switch("leaf1").ecn
+    with pytest.raises(SpecError, match=r"^[^\n]* compare.ib.switches.ecn.marker: [^\n]*$"):
+        load_spec(INCAST, ["compare.ib.switches.ecn.marker=ebpf"])
 
 
 def test_overlay_changes_nothing_it_is_given() -> None:

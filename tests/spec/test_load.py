@@ -73,7 +73,7 @@ def test_what_is_not_said_has_sensible_defaults() -> None:
     leaf, nic = loaded.switch("leaf1"), loaded.host("h1").nic
     assert (leaf.pfc, leaf.ecn, leaf.alpha) == (None, None, 1.0)
     assert (nic.mtu, nic.cc, nic.priority, nic.window) == (4096, "none", 3, None)
-    assert loaded.workload().operations == ()
+    assert len(loaded.workload().operations) == 0
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from emu.spec.model import Graph
 from topologies.dumbbell import dumbbell
+from topologies.fat_tree import fat_tree
 from topologies.graph import Topology
 from topologies.leaf_spine import leaf_spine
+from topologies.ring import ring
 
 CABLES = {
     "host_rate_bps": 25_000_000_000,
@@ -21,7 +23,16 @@ CABLES = {
     "fabric_delay_ps": 500_000,
 }
 
-RING = Graph.model_validate(
+FAT_TREE_CABLES = {
+    "host_rate_bps": 25_000_000_000,
+    "host_delay_ps": 25_000,
+    "edge_rate_bps": 50_000_000_000,
+    "edge_delay_ps": 50_000,
+    "core_rate_bps": 100_000_000_000,
+    "core_delay_ps": 500_000,
+}
+
+CIRCLE = Graph.model_validate(
     {
         "kind": "graph",
         "hosts": ["a", "b", "c", "d"],
@@ -99,9 +110,57 @@ def test_dumbbell(hosts_per_side: int) -> None:
     assert topology.peer[topology.ports[f"h{hosts_per_side + 1}"][0]].node == "right"
 
 
+@pytest.mark.parametrize("k", [2, 4, 6])
+def test_fat_tree(k: int) -> None:
+    """k^3/4 hosts, 5k^2/4 switches of k ports, as many paths between pods as cores."""
+    topology = fat_tree(k, **FAT_TREE_CABLES)
+    _check(topology)
+    assert len(topology.hosts) == k**3 // 4
+    assert Counter(switch.role for switch in topology.switches) == {
+        "core": k**2 // 4,
+        "aggregation": k**2 // 2,
+        "edge": k**2 // 2,
+    }
+    assert {len(topology.ports[switch]) for switch in topology.switch} == {k}
+    first, last = topology.hosts[0].name, topology.hosts[-1].name
+    through = topology.graph.subgraph({*topology.switch, first, last})
+    assert len(list(nx.all_shortest_paths(nx.Graph(through), first, last))) == k**2 // 4
+
+
+def test_each_tier_of_a_fat_tree_has_its_own_cables() -> None:
+    """Host, edge and core cables; a core's port N leads to pod N."""
+    topology = fat_tree(4, **FAT_TREE_CABLES)
+    cables = [topology.cable[topology.port_named[name]] for name in ("edge1:h2", "edge1:agg2")]
+    cables.append(topology.cable[topology.port_named["agg2:core3"]])
+    assert [cable.delay_ps for cable in cables] == [25_000, 50_000, 500_000]
+    pods = [topology.peer[port].node for port in topology.ports["core3"]]
+    assert pods == ["agg2", "agg4", "agg6", "agg8"]
+
+
+def test_a_fat_tree_of_a_thousand_hosts_is_routed() -> None:
+    """k = 16: every switch has a way to every host, hosts of one edge share theirs."""
+    topology = fat_tree(16, **FAT_TREE_CABLES)
+    assert (len(topology.hosts), len(topology.switches), len(topology.cables)) == (1024, 320, 3072)
+    assert all(len(routes) == 1024 for routes in topology.next_hops.values())
+    assert topology.next_hops["core1"]["h1"] is topology.next_hops["core1"]["h8"]
+    assert len(topology.next_hops["edge1"]["h1024"]) == 8
+
+
+@given(st.integers(3, 7), st.integers(1, 3))
+def test_ring(switches: int, hosts_per_switch: int) -> None:
+    """Every switch has two neighbours; the far side of an even ring is reached both ways."""
+    topology = ring(switches, hosts_per_switch, **CABLES)
+    _check(topology)
+    assert {len(topology.ports[name]) for name in topology.switch} == {hosts_per_switch + 2}
+    fabric = topology.graph.subgraph(topology.switch)
+    assert nx.is_isomorphic(nx.Graph(fabric), nx.cycle_graph(switches))
+    opposite = topology.hosts[switches // 2 * hosts_per_switch].name
+    assert len(topology.next_hops["ring1"][opposite]) == (2 if switches % 2 == 0 else 1)
+
+
 def test_a_free_graph_is_cabled_as_listed() -> None:
     """A ring with one cable doubled: names, roles, rates and both ways around."""
-    topology = RING.build()
+    topology = CIRCLE.build()
     _check(topology)
     assert {switch.role for switch in topology.switches} == {"sw"}
     assert topology.cable[topology.port_named["sw2:sw3"]].rate_bps == 400_000_000_000

@@ -36,7 +36,12 @@ def test_names_ports_and_links_are_ours() -> None:
 
 @pytest.mark.parametrize(
     ("file", "name", "sizes", "hosts"),
-    [("leaf_spine.py", "leaf_spine", (2, 2, 4), 8), ("dumbbell.py", "dumbbell", (3,), 6)],
+    [
+        ("leaf_spine.py", "leaf_spine", (2, 2, 4), 8),
+        ("fat_tree.py", "fat_tree", (4,), 16),
+        ("dumbbell.py", "dumbbell", (3,), 6),
+        ("ring.py", "ring", (5, 2), 10),
+    ],
 )
 def test_mn_finds_the_topology_in_its_custom_file(
     file: str, name: str, sizes: tuple[int, ...], hosts: int

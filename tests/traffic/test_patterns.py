@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from random import Random
+
 import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from traffic.graph import OperationGraph, Verb, together
-from traffic.patterns import Messages, incast, pair
+from traffic.patterns import Messages, all_to_all, incast, pair, permutation, permuted
 
 HOSTS = [f"h{n}" for n in range(1, 9)]
 
@@ -47,10 +50,47 @@ def test_messages_of_a_flow_follow_each_other() -> None:
     messages = Messages(Verb.SEND, 100, count=3, start_ns=700, priority=4)
     graph = incast("i", ["h2", "h3"], "h1", messages)
     assert [o.after for o in graph.operations] == [(), (0,), (1,), (), (3,), (4,)]
-    assert [flow.operations for flow in graph.flows] == [(0, 1, 2), (3, 4, 5)]
+    assert [flow.operations for flow in graph.flows] == [range(3), range(3, 6)]
     assert {(o.verb, o.not_before_ns, o.priority) for o in graph.operations} == {
         (Verb.SEND, 700, 4)
     }
+
+
+@given(hosts=st.integers(2, 40), seed=st.integers())
+def test_a_permutation_leaves_nobody_out_and_nobody_alone(hosts: int, seed: int) -> None:
+    """Everybody sends once and receives once, and not from itself; the seed decides."""
+    names = [f"h{n}" for n in range(hosts)]
+    graph = permutation("p", names, Messages(Verb.WRITE, 7), Random(seed))
+    assert [flow.src for flow in graph.flows] == names
+    assert sorted(flow.dst for flow in graph.flows) == sorted(names)
+    assert all(flow.src != flow.dst for flow in graph.flows)
+    assert graph == permutation("p", names, Messages(Verb.WRITE, 7), Random(seed))
+
+
+def test_every_permutation_is_drawn_as_often() -> None:
+    """Of three hosts two permutations move all, of four nine; a bias would show by far."""
+    random = Random(1)
+    for hosts, possible in (("abc", 2), ("abcd", 9)):
+        drawn = Counter(tuple(permuted(hosts, random)) for _ in range(900 * possible))
+        assert len(drawn) == possible
+        assert all(800 < times < 1000 for times in drawn.values())
+
+
+def test_a_single_host_cannot_be_permuted() -> None:
+    """It could only send to itself."""
+    with pytest.raises(ValueError, match=r"^h1 has nobody to send to$"):
+        permuted(["h1"], Random(1))
+
+
+@given(hosts=st.integers(2, 12), count=st.integers(1, 3))
+def test_all_to_all_is_every_ordered_pair_once(hosts: int, count: int) -> None:
+    """n(n - 1) flows; of the first flows of all hosts no two go to the same one."""
+    names = [f"h{n}" for n in range(hosts)]
+    graph = all_to_all("a", names, Messages(Verb.SEND, 7, count=count))
+    pairs = [(flow.src, flow.dst) for flow in graph.flows]
+    assert sorted(pairs) == sorted((a, b) for a in names for b in names if a != b)
+    assert graph.total_bytes == hosts * (hosts - 1) * count * 7
+    assert len({dst for _, dst in pairs[:: hosts - 1]}) == hosts
 
 
 @given(

@@ -8,7 +8,6 @@ from emu.spec.check import Check
 from emu.spec.finding import Finding, did_you_mean, there_is_no
 from emu.spec.scenario import Spec
 from emu.units import write_rate, write_time
-from traffic.patterns import flow_names
 
 
 def captured_ports_exist(spec: Spec) -> Iterator[Finding]:
@@ -66,7 +65,7 @@ def checked_priorities_carry_traffic(spec: Spec) -> Iterator[Finding]:
     carried = {
         spec.host(source).nic.priority if entry.priority is None else entry.priority
         for entry in spec.traffic
-        for source in entry.sources
+        for source in entry.senders
     }
     for index, check in enumerate(spec.verify):
         if check.lossless is not None and check.lossless.priority not in carried:
@@ -92,11 +91,7 @@ def checked_times_are_in_the_run(spec: Spec) -> Iterator[Finding]:
 
 def _flows(spec: Spec) -> dict[str, tuple[str, str]]:
     """Source and destination of each flow, by its name."""
-    return {
-        name: pair
-        for entry in spec.traffic
-        for name, pair in zip(flow_names(entry.name, entry.pairs), entry.pairs, strict=True)
-    }
+    return {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
 
 
 RULES = (

@@ -22,12 +22,13 @@ def _nearest(
 ) -> KeyPath:
     written = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
     for owner in owners:
-        if _has(written, (*owner, *keys)):
+        if has(written, (*owner, *keys)):
             return (section, *owner, *keys)
     return (section, *keys)
 
 
-def _has(mapping: object, path: tuple[str, ...]) -> bool:
+def has(mapping: object, path: KeyPath) -> bool:
+    """Whether a key was written, in mappings within mappings."""
     for key in path:
         if not isinstance(mapping, dict) or key not in mapping:
             return False

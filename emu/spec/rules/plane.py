@@ -19,16 +19,20 @@ def infiniband_is_not_forwarded_by_ovs(spec: Spec) -> Iterator[Finding]:
 
 
 def ebpf_has_ports_to_mark_on(spec: Spec) -> Iterator[Finding]:
-    if spec.fabric != "roce" or spec.plane != "shim":
+    if spec.fabric == "ib":
+        why, remedy = "InfiniBand does without", "fabric: roce"
+    elif spec.plane == "shim":
+        why, remedy = "plane: shim does without", "plane: ovs"
+    else:
         return
     for name in spec.topology.build().switch:
         ecn = spec.switch(name).ecn
         if ecn is not None and ecn.marker == "ebpf":
             yield Finding(
                 for_switch(spec, name, "ecn", "marker"),
-                "eBPF marks on Open vSwitch's ports, which plane: shim does without; "
-                "use marker: auto, or plane: ovs",
-                about=(("plane",),),
+                f"eBPF marks on Open vSwitch's ports, which {why}; use marker: auto, or {remedy}",
+                about=(("plane",), ("fabric",)),
+                idle_if_inherited=spec.fabric == "ib",
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.spec.finding import Finding, KeyPath, there_is_no
+from emu.spec.headroom import headroom_of
 from emu.spec.rules.given import for_switch
 from emu.spec.scenario import Spec
 from emu.spec.switch import SwitchSpec
@@ -21,6 +22,12 @@ def _switches(spec: Spec) -> Iterator[tuple[str, SwitchSpec]]:
         yield name, spec.switch(name)
 
 
+def _ethernet_switches(spec: Spec) -> Iterator[tuple[str, SwitchSpec]]:
+    """Those whose PFC and ECN count; on InfiniBand these keys are not used."""
+    if spec.fabric == "roce":
+        yield from _switches(spec)
+
+
 def roles_and_nodes_exist(spec: Spec) -> Iterator[Finding]:
     topology = spec.topology.build()
     roles = sorted({switch.role for switch in topology.switches})
@@ -35,7 +42,7 @@ def roles_and_nodes_exist(spec: Spec) -> Iterator[Finding]:
 
 
 def xon_is_not_above_xoff(spec: Spec) -> Iterator[Finding]:
-    for name, switch in _switches(spec):
+    for name, switch in _ethernet_switches(spec):
         pfc = switch.pfc
         if pfc is not None and pfc.xon_bytes > pfc.xoff_bytes:
             yield Finding(
@@ -49,22 +56,27 @@ def xon_is_not_above_xoff(spec: Spec) -> Iterator[Finding]:
 def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Finding]:
     """Every port may fill xoff and headroom of every lossless priority at the same time."""
     topology = spec.topology.build()
-    for name, switch in _switches(spec):
+    for name, switch in _ethernet_switches(spec):
         pfc = switch.pfc
         if pfc is None:
             continue
         ports, priorities = len(topology.ports[name]), len(set(pfc.priorities))
-        headroom = pfc.headroom_bytes or 0
+        headroom = headroom_of(spec, name)
         needed = ports * priorities * (pfc.xoff_bytes + headroom)
         if needed > switch.buffer_bytes:
+            if pfc.headroom_bytes is None:
+                key, words, remedy = "xoff", "automatic headroom", "lower xoff"
+            else:
+                key, words, remedy = "headroom", "headroom", "lower xoff or headroom"
             yield Finding(
-                for_switch(spec, name, "pfc", "headroom" if headroom else "xoff"),
+                for_switch(spec, name, "pfc", key),
                 f"{ports} ports x {priorities} priorities x (xoff {write_size(pfc.xoff_bytes)} + "
-                f"headroom {write_size(headroom)}) is {write_size(needed)}, more than the buffer "
+                f"{words} {write_size(headroom)}) is {write_size(needed)}, more than the buffer "
                 f"of {write_size(switch.buffer_bytes)}, so lossless packets could be dropped; "
-                "lower xoff or headroom, or raise buffer",
+                f"{remedy}, or raise buffer",
                 about=(
                     for_switch(spec, name, "pfc", "xoff"),
+                    for_switch(spec, name, "pfc", "headroom"),
                     for_switch(spec, name, "pfc", "priorities"),
                     for_switch(spec, name, "buffer"),
                     _TOPOLOGY,
@@ -73,7 +85,7 @@ def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Finding]:
 
 
 def kmin_is_not_above_kmax(spec: Spec) -> Iterator[Finding]:
-    for name, switch in _switches(spec):
+    for name, switch in _ethernet_switches(spec):
         ecn = switch.ecn
         if ecn is not None and ecn.kmin_bytes > ecn.kmax_bytes:
             yield Finding(
@@ -86,7 +98,7 @@ def kmin_is_not_above_kmax(spec: Spec) -> Iterator[Finding]:
 
 
 def kmin_can_be_reached(spec: Spec) -> Iterator[Finding]:
-    for name, switch in _switches(spec):
+    for name, switch in _ethernet_switches(spec):
         ecn = switch.ecn
         if ecn is not None and ecn.kmin_bytes >= switch.buffer_bytes:
             yield Finding(
@@ -98,7 +110,7 @@ def kmin_can_be_reached(spec: Spec) -> Iterator[Finding]:
 
 
 def buffers_hold_a_packet(spec: Spec) -> Iterator[Finding]:
-    mtu = max(spec.host(name).nic.mtu for name in spec.topology.build().host)
+    mtu = spec.largest_mtu
     for name, switch in _switches(spec):
         for size, keys in (
             (switch.buffer_bytes, ("buffer",)),

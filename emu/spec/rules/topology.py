@@ -12,6 +12,9 @@ from emu.spec.quantities import MAX_HOSTS
 from emu.spec.scenario import Spec
 from emu.spec.topology import Graph
 
+LONGEST_INTERFACE = 15
+"""Linux's IFNAMSIZ, without the zero at the end."""
+
 _TOPOLOGY: KeyPath = ("topology",)
 _HOSTS: KeyPath = ("topology", "hosts")
 _SWITCHES: KeyPath = ("topology", "switches")
@@ -74,4 +77,22 @@ def _all_is_connected(graph: Graph) -> Iterator[Finding]:
         yield Finding(_LINKS, text, (_TOPOLOGY,))
 
 
-RULES = (hosts_are_not_too_many, free_graphs_are_sound)
+def interface_names_are_short_enough(spec: Spec) -> Iterator[Finding]:
+    """Asked when the graph is sound: it looks at every port."""
+    topology = spec.topology
+    for node, ports in topology.build().ports.items():
+        longest = ports[-1].interface
+        if len(longest) > LONGEST_INTERFACE:
+            yield Finding(
+                (*_SWITCHES, topology.switches.index(node))
+                if isinstance(topology, Graph)
+                else _TOPOLOGY,
+                f"{node} has {len(ports)} cables, so one of its interfaces would be called "
+                f"{longest!r}, and Linux allows {LONGEST_INTERFACE} characters; "
+                "give it a shorter name or fewer cables",
+                about=(_TOPOLOGY,),
+            )
+
+
+SOUND = (hosts_are_not_too_many, free_graphs_are_sound)
+RULES = (interface_names_are_short_enough,)

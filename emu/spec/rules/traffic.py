@@ -6,11 +6,22 @@ from collections.abc import Iterator
 
 from emu.spec.finding import Finding, KeyPath, there_is_no
 from emu.spec.scenario import Spec
-from emu.units import format_size, write_time
+from emu.spec.workload import AllReduce, Incast, Pair
+from emu.units import format_size, write_size, write_time
 
-MAX_MESSAGES = 200_000
+MAX_FLOWS = 200_000
+"""In one run. Each has two queue pairs, and a row in every table of results."""
+MAX_MESSAGES = 4_000_000
+"""In one run. Each takes about 300 bytes of memory beside its own."""
 MAX_BYTES = 16_000_000_000
 """In one run, as all messages are kept in memory to be compared."""
+
+
+def flows_are_not_too_many(spec: Spec) -> Iterator[Finding]:
+    flows = sum(entry.flow_count for entry in spec.traffic)
+    if flows > MAX_FLOWS:
+        text = f"makes {flows} flows; {MAX_FLOWS} is the most in one run, so name fewer hosts"
+        yield Finding(("traffic",), text)
 
 
 def names_are_unique(spec: Spec) -> Iterator[Finding]:
@@ -26,12 +37,12 @@ def names_are_unique(spec: Spec) -> Iterator[Finding]:
 
 
 def hosts_exist(spec: Spec) -> Iterator[Finding]:
-    known = list(spec.topology.build().host)
+    known = spec.topology.build().host
     for index, entry in enumerate(spec.traffic):
-        for key, names in (("from", entry.sources), ("to", entry.to)):
+        for key, names in entry.hosts.items():
             for name in names:
                 if name not in known:
-                    text = there_is_no("host", name, known)
+                    text = there_is_no("host", name, list(known))
                     yield Finding(("traffic", index, key), text, about=(("topology",),))
 
 
@@ -39,10 +50,10 @@ def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Finding]:
     for index, entry in enumerate(spec.traffic):
         path: KeyPath = ("traffic", index, "to")
         about: tuple[KeyPath, ...] = (("traffic", index, "from"), ("traffic", index, "pattern"))
-        if entry.pattern == "incast" and len(entry.to) > 1:
+        if isinstance(entry, Incast) and len(entry.to) > 1:
             text = f"an incast has one receiver, not {len(entry.to)}; use pattern: pair"
             yield Finding(path, text, about)
-        elif entry.pattern == "pair" and len(entry.to) != len(entry.sources):
+        elif isinstance(entry, Pair) and len(entry.to) != len(entry.sources):
             yield Finding(
                 path,
                 f"{len(entry.sources)} in from and {len(entry.to)} in to make no pairs; "
@@ -53,7 +64,7 @@ def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Finding]:
 
 def nobody_sends_to_itself(spec: Spec) -> Iterator[Finding]:
     for index, entry in enumerate(spec.traffic):
-        for source, destination in entry.pairs:
+        for source, destination in entry.pairs(spec.seed):
             if source == destination:
                 yield Finding(
                     ("traffic", index, "from"),
@@ -62,9 +73,20 @@ def nobody_sends_to_itself(spec: Spec) -> Iterator[Finding]:
                 )
 
 
+def every_rank_has_a_piece(spec: Spec) -> Iterator[Finding]:
+    for index, entry in enumerate(spec.traffic):
+        if isinstance(entry, AllReduce) and entry.size_bytes < len(entry.among):
+            yield Finding(
+                ("traffic", index, "size"),
+                f"{write_size(entry.size_bytes)} cannot be cut into a piece for each of "
+                f"{len(entry.among)} ranks; raise size",
+                about=(("traffic", index, "among"),),
+            )
+
+
 def the_run_fits_into_memory(spec: Spec) -> Iterator[Finding]:
-    messages = sum(len(entry.sources) * entry.count for entry in spec.traffic)
-    size = sum(len(entry.sources) * entry.count * entry.size_bytes for entry in spec.traffic)
+    messages = sum(entry.message_count for entry in spec.traffic)
+    size = sum(entry.total_bytes for entry in spec.traffic)
     if messages > MAX_MESSAGES:
         text = f"makes {messages} messages; {MAX_MESSAGES} is the most in one run"
         yield Finding(("traffic",), text)
@@ -84,11 +106,13 @@ def messages_start_before_the_end(spec: Spec) -> Iterator[Finding]:
             )
 
 
+SOUND = (flows_are_not_too_many,)
 RULES = (
     names_are_unique,
     hosts_exist,
     senders_and_receivers_suit_the_pattern,
     nobody_sends_to_itself,
+    every_rank_has_a_piece,
     the_run_fits_into_memory,
     messages_start_before_the_end,
 )

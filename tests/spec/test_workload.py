@@ -1,0 +1,60 @@
+"""The `traffic:` section: patterns count what they make, and the seed decides what is drawn."""
+
+from __future__ import annotations
+
+import pytest
+
+from emu.spec.model import AllToAll, Permutation, Spec, spec_from_text
+
+PATTERNS = {
+    "incast": "pattern: incast, from: h2-h8, to: h1, count: 3, size: 10KB",
+    "pair": "pattern: pair, from: h1-h3, to: h4-h6, count: 2, size: 10KB",
+    "permutation": "pattern: permutation, among: h1-h8, count: 2, size: 10KB",
+    "all-to-all": "pattern: all-to-all, among: h1-h5, op: send, size: 10KB",
+    "all-reduce": "pattern: all-reduce, algorithm: ring, among: h1-h7, size: 10KB",
+}
+
+
+def spec(*entries: str, seed: int = 1) -> Spec:
+    lines = ["topology: {kind: ring, switches: 4, hosts_per_switch: 4}", f"seed: {seed}"]
+    lines += ["traffic:", *(f"  - {{{entry}}}" for entry in entries)]
+    return spec_from_text("\n".join(lines).encode(), source="ring.emu.yml")
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_an_entry_counts_what_its_graph_has(pattern: str) -> None:
+    """Limits are checked by these numbers, before anything is built."""
+    loaded = spec(f"name: a, start: 5us, priority: 2, {PATTERNS[pattern]}")
+    entry, graph = loaded.traffic[0], loaded.workload()
+    assert entry.flow_count == len(graph.flows)
+    assert entry.message_count == len(graph.operations)
+    assert entry.total_bytes == graph.total_bytes
+    assert entry.ends(loaded.seed) == {flow.name: (flow.src, flow.dst) for flow in graph.flows}
+    assert {flow.src for flow in graph.flows} == set(entry.senders)
+    assert {flow.priority for flow in graph.flows} == {2}
+    assert set(graph.not_before_ns.tolist()) == {5_000}
+
+
+def test_the_seed_draws_the_permutation() -> None:
+    """The same seed the same pairs, another seed others; what stands beside changes nothing."""
+    entry = f"name: a, {PATTERNS['permutation']}"
+    pairs = [flow.dst for flow in spec(entry).workload().flows]
+    assert [flow.dst for flow in spec(entry).workload().flows] == pairs
+    assert [flow.dst for flow in spec(entry, seed=2).workload().flows] != pairs
+    both = spec(f"name: b, {PATTERNS['incast']}", entry).workload()
+    assert [flow.dst for flow in both.flows if flow.traffic == "a"] == pairs
+
+
+def test_two_permutations_of_a_spec_differ() -> None:
+    """Each entry draws its own."""
+    loaded = spec(
+        *(f"name: {name}, pattern: permutation, among: h1-h16, size: 1KB" for name in "ab")
+    )
+    first, second = (entry.pairs(loaded.seed) for entry in loaded.traffic)
+    assert first != second
+
+
+def test_patterns_are_told_apart_by_their_name() -> None:
+    """`pattern` decides which keys there are."""
+    loaded = spec(*(f"name: {name}, {PATTERNS[name]}" for name in ("permutation", "all-to-all")))
+    assert [type(entry) for entry in loaded.traffic] == [Permutation, AllToAll]

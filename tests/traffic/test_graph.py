@@ -1,0 +1,60 @@
+"""The table of operations: rows, who waits for whom, putting tables together."""
+
+from __future__ import annotations
+
+import pytest
+
+from traffic.collectives import ring_all_reduce
+from traffic.graph import Operation, OperationGraph, Verb, together
+from traffic.patterns import Messages, incast, pair
+
+CHAIN = pair("p", ["h1"], ["h2"], Messages(Verb.SEND, 10, count=3, start_ns=5, priority=2))
+
+
+def test_a_row_is_an_operation() -> None:
+    """With all that its flow tells."""
+    assert CHAIN.operations[1] == Operation(1, Verb.SEND, "h1", "h2", 10, "p", 5, (0,), 2)
+    assert CHAIN.operations[-1].after == (1,)
+    assert [o.id for o in CHAIN.operations[1:]] == [1, 2]
+    assert len(CHAIN.operations) == len(list(CHAIN.operations)) == 3
+
+
+@pytest.mark.parametrize("id", [3, -4])
+def test_a_row_that_is_not_there_is_told(id: int) -> None:
+    """As of any sequence."""
+    with pytest.raises(IndexError):
+        CHAIN.operations[id]
+
+
+def test_dependents_are_the_dependencies_the_other_way_round() -> None:
+    """As the core wants them: a row's dependents are a slice."""
+    graph = ring_all_reduce("sum", ["h1", "h2", "h3"], 300)
+    first, ids = graph.dependents()
+    assert len(first) == len(graph.operations) + 1
+    for operation in graph.operations:
+        slice_ = ids[first[operation.id] : first[operation.id + 1]].tolist()
+        assert slice_ == [o.id for o in graph.operations if operation.id in o.after]
+
+
+def test_flows_are_told_for_all_rows_at_once() -> None:
+    """The number of its flow, for each operation."""
+    graph = incast("i", ["h2", "h3"], "h1", Messages(Verb.WRITE, 10, count=2))
+    assert graph.flow_of.tolist() == [0, 0, 1, 1]
+    assert graph.bytes_of(graph.flows[1]) == graph.bytes_between("h3", "h1") == 20
+
+
+def test_nothing_is_a_workload_too() -> None:
+    """No flows, no rows, no dependents."""
+    empty = together([])
+    assert empty == OperationGraph()
+    assert (len(empty.operations), empty.total_bytes) == (0, 0)
+    first, ids = empty.dependents()
+    assert (first.tolist(), ids.tolist()) == ([0], [])
+
+
+def test_workloads_differ_by_any_column() -> None:
+    """Equal when all that could be looked at is."""
+    other = pair("p", ["h1"], ["h2"], Messages(Verb.SEND, 10, count=3, start_ns=6, priority=2))
+    assert together([CHAIN]) == CHAIN
+    assert other != CHAIN
+    assert CHAIN != "a workload"
