@@ -36,6 +36,8 @@ def job(channel: Channel) -> None:
             fabric.sample(endpoints.flow_bytes, len(workload.flows))
             _attach(live, fabric, setup)
             live.finish_on(endpoints.finished_flag)
+            fabric.prefault()
+            be_punctual()
             channel.send(Done())
             _run(channel, live, fabric, endpoints)
             seen = replace(fabric.observe(), ledger=live.ledger())
@@ -55,9 +57,7 @@ def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
 
 def _run(channel: Channel, live: Live, fabric: Fabric, endpoints: Endpoints) -> None:
     """Emulates until the workload is over, or the spec's time limit."""
-    fabric.prefault()
     start = channel.expect(Start)
-    be_punctual()
     fabric.start()
     endpoints.start()
     while live.run(start.at_ns, seconds=_SECONDS_BETWEEN_PROGRESS) is Outcome.PAUSED:

@@ -43,6 +43,8 @@ def job(channel: Channel) -> None:
         _attach(live, fabric, setup)
         for board in channel.take_files():
             live.share_depths(board)
+        fabric.prefault()
+        be_punctual()
         channel.send(Done())
         _run(channel, live, fabric, capture)
         channel.expect(Stop)
@@ -67,9 +69,7 @@ def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
 
 def _run(channel: Channel, live: Live, fabric: Fabric, capture: CaptureFile) -> None:
     """Emulates until the lab has something to say."""
-    fabric.prefault()
     start = channel.expect(Start)
-    be_punctual()
     fabric.start()
     with capture.draining(_SECONDS_BETWEEN_DRAINS):
         while live.run(start.at_ns, seconds=_SECONDS_BETWEEN_LOOKS) is Outcome.PAUSED:
