@@ -22,10 +22,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from emu.spec.model import Spec
 from emu.units import PS_PER_NS
 from topologies.graph import Port, Topology
-from traffic.graph import Operation, Verb
+from traffic.graph import OperationGraph, Verb
 
 BYTE_PS_AT_1_BPS = 8_000_000_000_000
 """Picoseconds that a byte takes on a link of one bit per second."""
@@ -70,8 +72,20 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class Batch:
+    """So many equal messages of one pair. A collective has millions, but few that differ."""
+
+    src: str
+    dst: str
+    verb: Verb
+    size_bytes: int
+    not_before_ns: int = 0
+    count: int = 1
+
+
+@dataclass(frozen=True)
 class _Crossing:
-    """One message as one link sees it."""
+    """A batch as one link sees it."""
 
     head_ps: int
     """When its first bit can be there at the earliest."""
@@ -97,13 +111,21 @@ def fabric_of(spec: Spec, topology: Topology) -> Fabric:
     )
 
 
-def last_finish_bound(
-    topology: Topology, operations: Iterable[Operation], fabric: Fabric
-) -> Bound | None:
+def batches_of(graph: OperationGraph) -> Iterator[Batch]:
+    """A workload's messages, equal ones of a flow together."""
+    for flow in graph.flows:
+        own = slice(flow.operations.start, flow.operations.stop)
+        rows = np.stack([graph.size_bytes[own], graph.not_before_ns[own]])
+        kinds, counts = np.unique(rows, axis=1, return_counts=True)
+        for (size_bytes, not_before_ns), count in zip(kinds.T.tolist(), counts, strict=True):
+            yield Batch(flow.src, flow.dst, flow.verb, size_bytes, not_before_ns, int(count))
+
+
+def last_finish_bound(topology: Topology, batches: Iterable[Batch], fabric: Fabric) -> Bound | None:
     """The bound and the link that sets it; None when nothing crosses the fabric."""
     crossings: dict[Stage, list[_Crossing]] = defaultdict(list)
-    for operation in operations:
-        for stage, crossing in _crossings(topology, operation, fabric):
+    for batch in batches:
+        for stage, crossing in _crossings(topology, batch, fabric):
             crossings[stage].append(crossing)
     if not crossings:
         return None
@@ -146,12 +168,12 @@ def _finish_ps(crossings: list[_Crossing], *, rate_bps: int) -> int:
 
 
 def _crossings(
-    topology: Topology, operation: Operation, fabric: Fabric
+    topology: Topology, batch: Batch, fabric: Fabric
 ) -> Iterator[tuple[Stage, _Crossing]]:
-    """Everything that a message must cross, and when at the earliest."""
-    stages = _stages(topology, operation.src, operation.dst)
-    mtu_bytes = fabric.mtu_bytes[operation.src]
-    packets = packet_wire_bytes(operation.size_bytes, mtu_bytes, operation.verb, fabric.framing)
+    """Everything that a batch must cross, and when at the earliest."""
+    stages = _stages(topology, batch.src, batch.dst)
+    mtu_bytes = fabric.mtu_bytes[batch.src]
+    packets = packet_wire_bytes(batch.size_bytes, mtu_bytes, batch.verb, fabric.framing)
     first, last = packets[0], packets[-1]
     for place, stage in enumerate(stages):
         before = [_hop_ps(topology, earlier, first, fabric) for earlier in stages[:place]]
@@ -159,8 +181,8 @@ def _crossings(
         yield (
             stage,
             _Crossing(
-                head_ps=operation.not_before_ns * PS_PER_NS + sum(before),
-                wire_bytes=sum(packets),
+                head_ps=batch.not_before_ns * PS_PER_NS + sum(before),
+                wire_bytes=sum(packets) * batch.count,
                 tail_ps=sum(onward) - _serialisation_ps(topology, stage, last),
             ),
         )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from emu.measure.binning import growth
 from emu.measure.recording import FlowRecord, Recording, Series
-from emu.report.bound import Bound, fabric_of, last_finish_bound
+from emu.report.bound import Bound, batches_of, fabric_of, last_finish_bound
 from emu.report.summary import Summary, summarise
 from emu.report.verdict import CheckResult, judge
 from emu.spec.model import Spec
@@ -61,7 +61,7 @@ class RunFacts:
     def bound(self) -> Bound | None:
         return last_finish_bound(
             self.topology,
-            self.spec.workload().operations,
+            batches_of(self.spec.workload()),
             fabric_of(self.spec, self.topology),
         )
 

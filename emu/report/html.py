@@ -50,7 +50,7 @@ class RunView:
     conclusive: bool
     reasons: tuple[str, ...]
     sentences: tuple[str, ...]
-    topology: Picture
+    topology: Picture | None
     tables: tuple[Table, ...]
     captures: Mapping[str, str]
     notes: tuple[str, ...]
@@ -85,6 +85,7 @@ def _render(
             badge=_badge(runs),
             runs=views,
             honest=[view for view in views if view.conclusive],
+            drawn=[view for view in views if view.conclusive and view.topology],
             tables=tables,
             checks=checks_table(runs),
             sentences=sentences,

@@ -32,6 +32,8 @@ LAYER_GAP, STEEPEST = 120.0, 0.11
 """Between layers: a distance, and a share of the picture's width, or cables would lie flat."""
 PARALLEL_GAP = 9.0
 """Between cables that join the same two nodes."""
+MOST_NODES = 100
+"""A drawing of more nodes than this shows nothing."""
 DISC_RADIUS = 11.0
 """Of a port that was held back all the time; a disc's area tells the share."""
 LEAST_SHOWN = 0.005
@@ -78,8 +80,10 @@ class Picture:
     discs: Legend
 
 
-def picture(run: RunFacts) -> Picture:
-    """The fabric of a run, with what its ports did."""
+def picture(run: RunFacts) -> Picture | None:
+    """The fabric of a run, with what its ports did; None when it has too many nodes to see."""
+    if len(run.topology.nodes) > MOST_NODES:
+        return None
     nodes = _placed(run.topology)
     at = {node.name: node for node in nodes}
     return Picture(

@@ -7,6 +7,7 @@ import pytest
 from emu.report.bound import (
     INFINIBAND,
     ROCE_V2,
+    Batch,
     Fabric,
     Framing,
     fabric_of,
@@ -16,7 +17,7 @@ from emu.report.bound import (
 from tests.report.synthetic import spec
 from topologies.graph import Builder, Topology
 from topologies.leaf_spine import leaf_spine
-from traffic.graph import Operation, Verb
+from traffic.graph import Verb
 
 MTU = 4096
 DELAY_NS, LATENCY_NS = 500, 600
@@ -44,11 +45,11 @@ def fabric(topology: Topology, framing: Framing = ROCE_V2, *, cut_through: bool 
     )
 
 
-def write(src: str, dst: str, size_bytes: int, not_before_ns: int = 0) -> Operation:
-    return Operation(0, Verb.WRITE, src, dst, size_bytes, f"{src}-{dst}", not_before_ns)
+def write(src: str, dst: str, size_bytes: int, not_before_ns: int = 0) -> Batch:
+    return Batch(src, dst, Verb.WRITE, size_bytes, not_before_ns)
 
 
-def bound_ns(topology: Topology, operations: list[Operation], **options: bool) -> int:
+def bound_ns(topology: Topology, operations: list[Batch], **options: bool) -> int:
     bound = last_finish_bound(topology, operations, fabric(topology, **options))
     assert bound is not None
     return bound.last_finish_ns
@@ -143,3 +144,11 @@ def test_spec_gives_framing_latency_and_mtu() -> None:
     assert fabric.latency_ps["leaf1"] == 100_000
     assert fabric.mtu_bytes["h8"] == 1024
     assert fabric.cut_through == {"spine1", "spine2"}
+
+
+def test_equal_messages_one_after_another_count_together() -> None:
+    """A batch of three bounds the finish as three batches of one do."""
+    topology = clos()
+    together = [Batch("h1", "h5", Verb.WRITE, 1_000_000, count=3)]
+    apart = [write("h1", "h5", 1_000_000)] * 3
+    assert bound_ns(topology, together) == bound_ns(topology, apart)
