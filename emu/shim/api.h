@@ -78,7 +78,7 @@ void fabric_start(struct fabric *fabric);
 /* Fires all that is due up to `until_ps`; returns how many events that were. */
 uint64_t fabric_run(struct fabric *fabric, int64_t until_ps);
 int64_t fabric_now(const struct fabric *fabric);
-int64_t fabric_next_deadline(const struct fabric *fabric);
+int64_t fabric_next_deadline(struct fabric *fabric);
 struct clock *fabric_clock(struct fabric *fabric);
 uint64_t fabric_frames_exhausted(const struct fabric *fabric);
 uint32_t fabric_frames_in_use(const struct fabric *fabric);

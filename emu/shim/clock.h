@@ -35,18 +35,37 @@ static inline picoseconds serialisation(uint64_t bytes, uint64_t rate_bps)
 }
 
 struct timer {
-    picoseconds at; /* NEVER when it is not set */
-    uint64_t order; /* when it was set, among timers due at the same instant */
-    uint32_t slot;  /* its place in the heap */
+    picoseconds at;        /* NEVER when it is not set */
+    picoseconds queued_at; /* the time it is queued for; NEVER: it is in no queue */
+    uint64_t order;        /* when it was set, among timers due at the same instant */
+    struct timer *next;    /* in its slot of the wheel */
     void (*fire)(struct timer *timer, picoseconds now);
+};
+
+enum {
+    TICK_BITS = 10, /* a tick is 1024 ps */
+    SLOT_BITS = 11,
+    SLOTS = 1 << SLOT_BITS,
+    WHEELS = 5, /* TICK_BITS + WHEELS * SLOT_BITS are enough for any time */
+};
+
+/* A wheel's timers by slot, and a bit for each slot that has any. */
+struct wheel {
+    struct timer *slots[SLOTS];
+    uint64_t used[SLOTS / 64];
+    uint64_t used_words; /* bit per word of `used` that is not 0 */
 };
 
 struct clock {
     picoseconds now;
-    struct timer **heap;
-    uint32_t count, capacity;
     uint64_t order;
+    /* Timers due before this tick are in the heap, the others on the wheels. */
+    uint64_t tick;
+    struct clock_entry *heap;
+    uint32_t count, capacity;
+    bool top_is_free;   /* the first entry is the timer that fires: it may be overwritten */
     bool out_of_memory; /* a timer could not be registered at set-up */
+    struct wheel wheels[WHEELS];
 };
 
 void clock_init(struct clock *clock);
@@ -66,10 +85,7 @@ static inline bool timer_is_set(const struct timer *timer)
 }
 
 /* When the next timer is due; NEVER when none is set. */
-static inline picoseconds clock_next_deadline(const struct clock *clock)
-{
-    return clock->count ? clock->heap[0]->at : NEVER;
-}
+picoseconds clock_next_deadline(struct clock *clock);
 
 /* Fires all that is due up to and including `until`, then stands at `until`.
  * Returns how many timers fired. */

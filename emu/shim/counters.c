@@ -1,35 +1,42 @@
-/* The counters of a port, as a table: name, where it stands, how many cells.
- * Python gives them the names that operators know. */
+/* The counters of a port, as a table: name, where its cells stand, how many there
+ * are and how far apart. Python gives them the names that operators know. */
 #include <assert.h>
 #include <string.h>
 
 #include "fabric.h"
 
+/* Which struct the offset is of. A switch port begins with its port. */
 enum place { IN_PORT, IN_SWITCH_PORT };
 
 struct counter {
     const char *name;
     enum place place;
-    uint32_t offset, width;
+    uint32_t offset, width, stride;
 };
 
+#define CELLS(type, member) (sizeof(((type *)0)->member) / sizeof(int64_t))
 #define PORT_COUNTER(member)                                                                       \
     {                                                                                              \
-#member, IN_PORT, offsetof(struct port_counters, member),                                  \
-            sizeof(((struct port_counters *)0)->member) / sizeof(int64_t)                          \
+#member, IN_PORT, offsetof(struct port, counters.member),                                  \
+            CELLS(struct port, counters.member), sizeof(int64_t)                                   \
+    }
+#define CLASS_COUNTER(member)                                                                      \
+    {                                                                                              \
+#member, IN_PORT, offsetof(struct port, counters.of_class[0].member), CLASSES,             \
+            sizeof(struct class_counters)                                                          \
     }
 #define SWITCH_COUNTER(member)                                                                     \
     {                                                                                              \
-#member, IN_SWITCH_PORT, offsetof(struct switch_port_counters, member),                    \
-            sizeof(((struct switch_port_counters *)0)->member) / sizeof(int64_t)                   \
+#member, IN_SWITCH_PORT, offsetof(struct switch_port, counters.member),                    \
+            CELLS(struct switch_port, counters.member), sizeof(int64_t)                            \
     }
 
 static const struct counter counters[] = {
-    PORT_COUNTER(rx_packets),
-    PORT_COUNTER(rx_bytes),
-    PORT_COUNTER(tx_packets),
-    PORT_COUNTER(tx_bytes),
-    PORT_COUNTER(tx_wire_bytes),
+    CLASS_COUNTER(rx_packets),
+    CLASS_COUNTER(rx_bytes),
+    CLASS_COUNTER(tx_packets),
+    CLASS_COUNTER(tx_bytes),
+    {"tx_wire_bytes", IN_PORT, offsetof(struct port, gauges.tx_wire), 1, sizeof(int64_t)},
     PORT_COUNTER(rx_pause),
     PORT_COUNTER(tx_pause),
     PORT_COUNTER(rx_pause_frames),
@@ -79,6 +86,13 @@ uint32_t counter_cells(void)
     return cells;
 }
 
+static int64_t read_cell(const void *place, size_t offset)
+{
+    int64_t value;
+    memcpy(&value, (const uint8_t *)place + offset, sizeof value);
+    return value;
+}
+
 void fabric_counters(struct fabric *fabric, uint32_t index, int64_t *cells)
 {
     struct port *port = fabric->ports[index];
@@ -86,14 +100,8 @@ void fabric_counters(struct fabric *fabric, uint32_t index, int64_t *cells)
     port_settle(port, fabric->clock.now);
     for (uint32_t i = 0; i < counter_count(); i++) {
         const struct counter *counter = &counters[i];
-        const uint8_t *from = counter->place == IN_PORT ? (const uint8_t *)&port->counters
-                              : own                     ? (const uint8_t *)&own->counters
-                                                        : NULL;
-        size_t size = counter->width * sizeof *cells;
-        if (from)
-            memcpy(cells, from + counter->offset, size);
-        else
-            memset(cells, 0, size);
-        cells += counter->width;
+        const void *place = counter->place == IN_PORT ? (const void *)port : own;
+        for (size_t cell = 0; cell < counter->width; cell++)
+            *cells++ = place ? read_cell(place, counter->offset + cell * counter->stride) : 0;
     }
 }

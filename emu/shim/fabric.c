@@ -95,7 +95,6 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, 
     for (uint32_t number = 1; number <= ports; number++) {
         struct switch_port *own = switch_port(sw, number);
         own->port.index = first_index + number - 1;
-        own->depth = fabric->depths + (size_t)own->port.index * PRIORITIES;
         fabric->ports[own->port.index] = &own->port;
     }
     fabric->switches[fabric->switch_count++] = sw;
@@ -160,8 +159,7 @@ struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
     fabric->switches = calloc(ports, sizeof *fabric->switches);
     fabric->ends = calloc(ports, sizeof *fabric->ends);
     fabric->nics = calloc(ports, sizeof *fabric->nics);
-    fabric->depths = calloc(ports, PRIORITIES * sizeof *fabric->depths);
-    if (!fabric->ports || !fabric->switches || !fabric->ends || !fabric->nics || !fabric->depths ||
+    if (!fabric->ports || !fabric->switches || !fabric->ends || !fabric->nics ||
         !frame_pool_init(&fabric->pool, small_frames, large_frames, frame_bytes)) {
         fabric_free(fabric);
         return NULL;
@@ -189,7 +187,6 @@ void fabric_free(struct fabric *fabric)
     free(fabric->switches);
     free(fabric->ends);
     free(fabric->nics);
-    free(fabric->depths);
     free(fabric);
 }
 
@@ -227,7 +224,7 @@ struct clock *fabric_clock(struct fabric *fabric)
     return &fabric->clock;
 }
 
-int64_t fabric_next_deadline(const struct fabric *fabric)
+int64_t fabric_next_deadline(struct fabric *fabric)
 {
     return clock_next_deadline(&fabric->clock);
 }

@@ -29,7 +29,6 @@ struct fabric {
     uint32_t end_count;
     struct nic **nics;
     uint32_t nic_count;
-    uint32_t *depths; /* the depth board: PRIORITIES cells a port, by index */
     /* Where frames go that reach a cable end. Takes the frame. NULL: they are dropped. */
     void (*emit)(void *driver, struct port *end, struct frame *frame, picoseconds now);
     void *driver;

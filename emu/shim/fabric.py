@@ -30,8 +30,8 @@ from emu.spec.host import priority_of_dscp
 from emu.spec.scenario import Spec
 from emu.spec.switch import SwitchSpec
 from emu.subnet import Subnet
-from topologies.seeds import draw_seed, ecmp_seed
 from topologies.graph import Host, Port, Switch, Topology
+from topologies.seeds import draw_seed, ecmp_seed
 
 FRAME_BYTES = 4352
 """The largest frame that a fabric carries: 4096 bytes of payload and every header."""

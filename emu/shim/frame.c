@@ -1,39 +1,38 @@
+/* A slot is a frame's state with its bytes right behind it, so that whoever looks
+ * at the one finds the other near. Slots are handed out last in, first out, for
+ * those that are still in the cache. */
 #include "frame.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-static void thread(struct frame_pool *pool, struct frame *frames, uint32_t count, uint8_t *storage,
-                   uint32_t size, bool small)
+enum { CACHE_LINE = 64 };
+
+static size_t slot_size(uint32_t room)
 {
-    struct frame **list = small ? &pool->free_small : &pool->free_large;
-    /* Backwards, so that the first slots are handed out first. */
-    for (uint32_t i = count; i-- > 0;) {
-        frames[i] =
-            (struct frame){.next = *list, .bytes = storage + (size_t)i * size, .small = small};
-        *list = &frames[i];
-    }
+    size_t size = sizeof(struct frame) + room;
+    return (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
+static struct frame_slots slots_at(uint8_t *storage, uint32_t count, uint32_t room)
+{
+    return (struct frame_slots){
+        .fresh = storage, .end = storage + count * slot_size(room), .room = room};
 }
 
 bool frame_pool_init(struct frame_pool *pool, uint32_t small, uint32_t large, uint32_t large_size)
 {
-    *pool = (struct frame_pool){.large_size = large_size};
-    pool->storage_size = (size_t)small * SMALL_FRAME + (size_t)large * large_size;
-    void *storage = mmap(NULL, pool->storage_size, PROT_READ | PROT_WRITE,
+    assert(large_size <= UINT16_MAX);
+    size_t size = small * slot_size(SMALL_FRAME) + large * slot_size(large_size);
+    void *storage = mmap(NULL, size, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    pool->frames = calloc((size_t)small + large, sizeof *pool->frames);
-    if (storage == MAP_FAILED || !pool->frames) {
-        if (storage != MAP_FAILED)
-            munmap(storage, pool->storage_size);
-        free(pool->frames);
+    if (storage == MAP_FAILED) {
         *pool = (struct frame_pool){0};
         return false;
     }
-    pool->storage = storage;
-    thread(pool, pool->frames, small, pool->storage, SMALL_FRAME, true);
-    thread(pool, pool->frames + small, large, pool->storage + (size_t)small * SMALL_FRAME,
-           large_size, false);
+    *pool = (struct frame_pool){.storage = storage, .storage_size = size};
+    pool->small = slots_at(storage, small, SMALL_FRAME);
+    pool->large = slots_at(pool->small.end, large, large_size);
     return true;
 }
 
@@ -41,22 +40,36 @@ void frame_pool_free(struct frame_pool *pool)
 {
     if (pool->storage)
         munmap(pool->storage, pool->storage_size);
-    free(pool->frames);
     *pool = (struct frame_pool){0};
 }
 
-struct frame *frame_new(struct frame_pool *pool, uint8_t kind, uint32_t length)
+static struct frame *take_slot(struct frame_slots *slots)
 {
-    bool small = length <= SMALL_FRAME;
-    struct frame **list = small ? &pool->free_small : &pool->free_large;
-    struct frame *frame = *list;
-    if (!frame || length > (small ? SMALL_FRAME : pool->large_size)) {
+    struct frame *frame = slots->free;
+    if (frame) {
+        slots->free = frame->next;
+    } else if (slots->fresh < slots->end) {
+        frame = (struct frame *)slots->fresh;
+        slots->fresh += slot_size(slots->room);
+    }
+    return frame;
+}
+
+struct frame *frame_new_stored(struct frame_pool *pool, uint8_t kind, uint32_t length,
+                               uint32_t stored)
+{
+    struct frame_slots *slots = stored <= SMALL_FRAME ? &pool->small : &pool->large;
+    struct frame *frame = stored <= slots->room ? take_slot(slots) : NULL;
+    if (!frame) {
         pool->exhausted++;
         return NULL;
     }
-    *list = frame->next;
-    *frame = (struct frame){
-        .bytes = frame->bytes, .small = small, .kind = kind, .length = length, .id = ++pool->ids};
+    *frame = (struct frame){.bytes = (uint8_t *)(frame + 1),
+                            .id = ++pool->ids,
+                            .length = length,
+                            .stored = (uint16_t)stored,
+                            .kind = kind,
+                            .small = slots == &pool->small};
     pool->in_use++;
     return frame;
 }
@@ -64,8 +77,8 @@ struct frame *frame_new(struct frame_pool *pool, uint8_t kind, uint32_t length)
 void frame_free(struct frame_pool *pool, struct frame *frame)
 {
     assert(pool->in_use > 0);
-    struct frame **list = frame->small ? &pool->free_small : &pool->free_large;
-    frame->next = *list;
-    *list = frame;
+    struct frame_slots *slots = frame->small ? &pool->small : &pool->large;
+    frame->next = slots->free;
+    slots->free = frame;
     pool->in_use--;
 }

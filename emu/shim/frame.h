@@ -4,6 +4,10 @@
  * it on or frees it. Its bytes are written once by the sender and travel by
  * pointer; switches change only header fields in place.
  *
+ * A NIC may leave a payload out (rnic_api.h): then the frame holds its headers
+ * only, `stored` bytes of `length`. All that counts or measures goes by the
+ * length; all that reads bytes goes by what is stored.
+ *
  *     kind                 bytes[] holds                     on the wire
  *     FRAME_ETHERNET       destination MAC .. payload        + preamble, FCS, gap
  *     FRAME_IB             LRH .. ICRC, VCRC                 as it is
@@ -12,6 +16,8 @@
 #ifndef EMU_FRAME_H
 #define EMU_FRAME_H
 
+#include <assert.h>
+
 #include "clock.h"
 
 enum frame_kind { FRAME_ETHERNET, FRAME_IB, FRAME_IB_LINK };
@@ -19,7 +25,7 @@ enum frame_kind { FRAME_ETHERNET, FRAME_IB, FRAME_IB_LINK };
 enum {
     ETHERNET_MIN = 60,      /* shortest frame without its FCS */
     ETHERNET_OVERHEAD = 24, /* preamble and SFD 8, FCS 4, inter-frame gap 12 */
-    SMALL_FRAME = 256,      /* bytes in a slot of the pool's small class */
+    SMALL_FRAME = 192,      /* bytes of a frame in a slot of the pool's small class */
     CLASSES = 16,           /* 8 Ethernet priorities, or 16 virtual lanes */
 };
 
@@ -33,17 +39,27 @@ struct charge {
 struct frame {
     struct frame *next;
     uint8_t *bytes;
-    uint32_t length;   /* bytes, as a capture shows them */
-    uint8_t kind;      /* enum frame_kind */
-    uint8_t klass;     /* priority 0-7 (Ethernet) or VL 0-15 (InfiniBand) */
-    bool small;        /* which class of the pool it returns to */
-    bool corrupt;      /* damaged on a cable: its FCS or VCRC would be wrong */
-    uint16_t out_port; /* in a switch: the port it leaves by */
-    struct charge charge;
     picoseconds tail_at; /* when its last bit reached, or will reach, this node */
     picoseconds due_at;  /* the holder's own appointment with it */
     uint64_t id;         /* unique in a run: the same packet at several points */
+    uint32_t length;     /* bytes on the wire, as a capture shows them */
+    uint16_t stored;     /* of these, bytes that are there: all, or the headers */
+    uint16_t out_port;   /* in a switch: the port it leaves by */
+    struct charge charge;
+    uint8_t kind;  /* enum frame_kind */
+    uint8_t klass; /* priority 0-7 (Ethernet) or VL 0-15 (InfiniBand) */
+    uint8_t ip;    /* in a switch: where its IPv4 header begins; 0: it has none */
+    bool small;    /* which class of the pool it returns to */
+    bool corrupt;  /* damaged on a cable: its FCS or VCRC would be wrong */
 };
+
+static_assert(sizeof(struct frame) <= 64, "a frame's state fits into a cache line");
+
+/* Whether its payload is there too, and its CRCs with it. */
+static inline bool frame_is_whole(const struct frame *frame)
+{
+    return frame->stored == frame->length;
+}
 
 /* Bytes a frame keeps its link busy for. */
 static inline uint32_t wire_bytes(uint8_t kind, uint32_t length)
@@ -53,12 +69,17 @@ static inline uint32_t wire_bytes(uint8_t kind, uint32_t length)
     return (length < ETHERNET_MIN ? ETHERNET_MIN : length) + ETHERNET_OVERHEAD;
 }
 
+/* Slots of one size: those given back, and those that were never used. */
+struct frame_slots {
+    struct frame *free;
+    uint8_t *fresh, *end;
+    uint32_t room; /* bytes of a frame that a slot holds */
+};
+
 struct frame_pool {
-    struct frame *free_small, *free_large;
-    struct frame *frames;
+    struct frame_slots small, large;
     uint8_t *storage;
     size_t storage_size;
-    uint32_t large_size; /* bytes in a large slot */
     uint64_t ids;
     uint64_t exhausted; /* requests that found the pool empty */
     uint32_t in_use;
@@ -69,10 +90,18 @@ struct frame_pool {
 bool frame_pool_init(struct frame_pool *pool, uint32_t small, uint32_t large, uint32_t large_size);
 void frame_pool_free(struct frame_pool *pool);
 
-/* NULL when the pool is empty or `length` exceeds the largest slot. The bytes
- * are not cleared; id is new, charge is empty, the rest is zero. */
-struct frame *frame_new(struct frame_pool *pool, uint8_t kind, uint32_t length);
+/* A frame of `length` bytes that holds the first `stored` of them. NULL when
+ * the pool is empty or `stored` exceeds the largest slot. The bytes are not
+ * cleared; id is new, charge is empty, the rest is zero. */
+struct frame *frame_new_stored(struct frame_pool *pool, uint8_t kind, uint32_t length,
+                               uint32_t stored);
 void frame_free(struct frame_pool *pool, struct frame *frame);
+
+/* A whole frame. */
+static inline struct frame *frame_new(struct frame_pool *pool, uint8_t kind, uint32_t length)
+{
+    return frame_new_stored(pool, kind, length, length);
+}
 
 /* First in, first out. */
 struct frame_queue {

@@ -158,6 +158,7 @@ static void queue_message(struct live *live, struct attachment *to, const struct
     if (frame->kind != FRAME_ETHERNET)
         parts[count++] =
             (struct iovec){(void *)carriers[frame->kind == FRAME_IB_LINK], CARRIER_BYTES};
+    assert(frame_is_whole(frame));
     parts[count++] = (struct iovec){frame->bytes, frame->length};
     channel->messages[slot].msg_hdr = (struct msghdr){.msg_name = &to->address,
                                                       .msg_namelen = sizeof to->address,
@@ -381,7 +382,7 @@ struct live *live_new(struct fabric *fabric, double slowdown, int wake_fd)
         return NULL;
     live->fabric = fabric;
     live->slowdown = slowdown;
-    live->buffer_bytes = VLAN_TAG + CARRIER_BYTES + fabric->pool.large_size;
+    live->buffer_bytes = VLAN_TAG + CARRIER_BYTES + fabric->pool.large.room;
     live->buffers = malloc((size_t)RECEIVE_BATCH * live->buffer_bytes);
     live->by_index = calloc(fabric->port_count, sizeof *live->by_index);
     live->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

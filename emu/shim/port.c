@@ -25,10 +25,8 @@ void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
                           .pool = pool,
                           .handler = handler,
                           .owner = owner,
-                          .framing = framing,
+                          .framing = (uint8_t)framing,
                           .pfc_honoured = 0xFF};
-    for (int vl = 0; vl < CLASSES; vl++)
-        port->waiting_since[vl] = NEVER;
     timer_init(clock, &port->line.arrival, line_arrival);
     timer_init(clock, &port->done, transmission_done);
     timer_init(clock, &port->pause_over, pause_over);
@@ -36,11 +34,18 @@ void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
     timer_init(clock, &port->credit_refresh, credit_refresh);
 }
 
+static picoseconds whole_byte_time(uint64_t rate_bps)
+{
+    const uint64_t bits = 8 * (uint64_t)PS_PER_S;
+    return bits % rate_bps ? 0 : (picoseconds)(bits / rate_bps);
+}
+
 void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picoseconds delay,
                   enum delivery delivery)
 {
     port->line.far = far;
     port->line.rate_bps = rate_bps;
+    port->line.byte_time = whole_byte_time(rate_bps);
     port->line.delay = delay;
     port->line.delivery = delivery;
 }
@@ -57,7 +62,7 @@ static picoseconds delivery_time(const struct line *line, const struct frame *fr
     case DELIVER_START:
         return start;
     case DELIVER_HEAD:
-        return start + line->delay + serialisation(wire < header ? wire : header, line->rate_bps);
+        return start + line->delay + line_time(line, wire < header ? wire : header);
     case DELIVER_TAIL:
     default:
         return frame->tail_at;
@@ -69,10 +74,10 @@ static picoseconds line_send(struct port *port, struct frame *frame, picoseconds
 {
     struct line *line = &port->line;
     uint32_t wire = wire_bytes(frame->kind, frame->length);
-    line->free_at = start + serialisation(wire, line->rate_bps);
+    line->free_at = start + line_time(line, wire);
     frame->tail_at = line->free_at + line->delay;
     frame->due_at = delivery_time(line, frame, start);
-    port->counters.tx_wire_bytes += wire;
+    port->gauges.tx_wire += wire;
     queue_push(&line->in_flight, frame);
     if (!timer_is_set(&line->arrival))
         timer_set(port->clock, &line->arrival, frame->due_at);
@@ -92,11 +97,19 @@ static void line_arrival(struct timer *timer, picoseconds now)
 
 /* ---- flow control that arrives ------------------------------------------ */
 
+static void count_pause(struct port *port, int priority, picoseconds now)
+{
+    picoseconds duration = now - port->paused_since[priority];
+    port->paused_since[priority] = now;
+    port->counters.rx_pause_duration[priority] += duration;
+    port->gauges.paused += duration;
+}
+
 static void pause_ends(struct port *port, uint8_t priority, picoseconds now)
 {
+    count_pause(port, priority, now);
     port->paused &= (uint8_t) ~(1u << priority);
     port->counters.rx_pause_transition[priority]++;
-    port->counters.rx_pause_duration[priority] += now - port->paused_since[priority];
 }
 
 static void pause_arm(struct port *port)
@@ -149,7 +162,7 @@ static void pause_arrived(struct port *port, const struct pause *pause, picoseco
 static void flow_control_arrived(struct port *port, const struct frame *frame, picoseconds now)
 {
     struct flow_control packet;
-    if (frame->corrupt || !flow_control_parse(&packet, frame->bytes, frame->length)) {
+    if (frame->corrupt || !flow_control_parse(&packet, frame->bytes, frame->stored)) {
         port->counters.rx_flow_control_errors++;
         return;
     }
@@ -168,10 +181,10 @@ static bool port_consumes(struct port *port, const struct frame *frame, picoseco
         flow_control_arrived(port, frame, now);
         return true;
     }
-    if (frame->kind != FRAME_ETHERNET || !is_mac_control(frame->bytes, frame->length))
+    if (frame->kind != FRAME_ETHERNET || !is_mac_control(frame->bytes, frame->stored))
         return false;
     struct pause pause;
-    if (!frame->corrupt && pause_parse(&pause, frame->bytes, frame->length))
+    if (!frame->corrupt && pause_parse(&pause, frame->bytes, frame->stored))
         pause_arrived(port, &pause, now);
     else
         port->counters.rx_mac_control_unknown++;
@@ -179,12 +192,20 @@ static bool port_consumes(struct port *port, const struct frame *frame, picoseco
 }
 
 /* Frames that are no IPv4 ride in class 0. */
-static uint8_t classify(const struct port *port, const struct frame *frame)
+static void classify(const struct port *port, struct frame *frame)
 {
     if (!port->dscp_class || frame->kind != FRAME_ETHERNET)
-        return frame->klass;
-    uint32_t ip = ipv4_offset(frame->bytes, frame->length);
-    return ip ? port->dscp_class[ipv4_dscp(frame->bytes + ip)] : 0;
+        return;
+    frame->ip = (uint8_t)ipv4_offset(frame->bytes, frame->stored);
+    frame->klass = frame->ip ? port->dscp_class[ipv4_dscp(frame->bytes + frame->ip)] : 0;
+}
+
+static bool port_take_credit(struct port *port, const struct frame *frame)
+{
+    if (!credit_received(&port->credit_given[frame->klass], frame->length))
+        return false;
+    port->gauges.held += credit_blocks(frame->length) * CREDIT_BLOCK;
+    return true;
 }
 
 void port_deliver(struct port *port, struct frame *frame, picoseconds now)
@@ -201,11 +222,11 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now)
     }
     if (frame->corrupt)
         port->counters.rx_crc_errors++;
-    frame->klass = classify(port, frame);
-    port->counters.rx_packets[frame->klass]++;
-    port->counters.rx_bytes[frame->klass] += frame->length;
-    if (frame->kind == FRAME_IB && frame->klass < port->vls &&
-        !credit_received(&port->credit_given[frame->klass], frame->length)) {
+    classify(port, frame);
+    struct class_counters *counters = &port->counters.of_class[frame->klass];
+    counters->rx_packets++;
+    counters->rx_bytes += frame->length;
+    if (frame->kind == FRAME_IB && frame->klass < port->vls && !port_take_credit(port, frame)) {
         port->counters.rx_credit_violations++;
         frame_free(port->pool, frame);
         return;
@@ -283,6 +304,7 @@ void port_return_credit(struct port *port, uint8_t vl, uint32_t length, picoseco
     if (vl >= port->vls)
         return;
     credit_released(&port->credit_given[vl], length);
+    port->gauges.held -= credit_blocks(length) * CREDIT_BLOCK;
     port->update_to_send |= (uint16_t)(1u << vl);
     port_kick(port, now);
 }
@@ -313,17 +335,26 @@ bool port_may_send(struct port *port, uint8_t klass, uint32_t length, picosecond
         return !port_is_paused(port, klass);
     if (klass >= port->vls || credit_may_send(&port->credit_to_send[klass], length))
         return true;
-    if (port->waiting_since[klass] == NEVER)
+    if (!(port->waiting & 1u << klass))
         port->waiting_since[klass] = now;
+    port->waiting |= (uint16_t)(1u << klass);
     return false;
+}
+
+static void count_wait(struct port *port, int vl, picoseconds now)
+{
+    picoseconds duration = now - port->waiting_since[vl];
+    port->waiting_since[vl] = now;
+    port->counters.xmit_wait[vl] += duration;
+    port->gauges.waited += duration;
 }
 
 static void waiting_ends(struct port *port, uint8_t vl, picoseconds now)
 {
-    if (port->waiting_since[vl] == NEVER)
+    if (!(port->waiting & 1u << vl))
         return;
-    port->counters.xmit_wait[vl] += now - port->waiting_since[vl];
-    port->waiting_since[vl] = NEVER;
+    count_wait(port, vl, now);
+    port->waiting &= (uint16_t) ~(1u << vl);
 }
 
 static struct frame *next_frame(struct port *port, picoseconds now)
@@ -338,8 +369,9 @@ static struct frame *next_frame(struct port *port, picoseconds now)
     frame = port->handler->pull ? port->handler->pull(port, now) : NULL;
     if (!frame)
         return NULL;
-    port->counters.tx_packets[frame->klass]++;
-    port->counters.tx_bytes[frame->klass] += frame->length;
+    struct class_counters *counters = &port->counters.of_class[frame->klass];
+    counters->tx_packets++;
+    counters->tx_bytes += frame->length;
     if (frame->kind == FRAME_IB && frame->klass < port->vls) {
         credit_sent(&port->credit_to_send[frame->klass], frame->length);
         waiting_ends(port, frame->klass, now);
@@ -385,14 +417,8 @@ void port_inject(struct port *port, struct frame *frame, picoseconds now)
 
 void port_settle(struct port *port, picoseconds now)
 {
-    for (uint8_t priority = 0; priority < PRIORITIES; priority++)
-        if (port->paused & 1u << priority) {
-            port->counters.rx_pause_duration[priority] += now - port->paused_since[priority];
-            port->paused_since[priority] = now;
-        }
-    for (uint8_t vl = 0; vl < CLASSES; vl++)
-        if (port->waiting_since[vl] != NEVER) {
-            port->counters.xmit_wait[vl] += now - port->waiting_since[vl];
-            port->waiting_since[vl] = now;
-        }
+    for (unsigned left = port->paused; left; left &= left - 1)
+        count_pause(port, __builtin_ctz(left), now);
+    for (unsigned left = port->waiting; left; left &= left - 1)
+        count_wait(port, __builtin_ctz(left), now);
 }

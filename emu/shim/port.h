@@ -42,19 +42,29 @@ enum delivery {
 };
 
 struct line {
-    uint64_t rate_bps;
-    picoseconds delay;
-    enum delivery delivery;
     struct port *far;
-    picoseconds free_at;          /* when the last bit of the last frame is out */
+    uint64_t rate_bps;
+    picoseconds byte_time; /* 0: no whole number of picoseconds */
+    picoseconds delay;
+    picoseconds free_at; /* when the last bit of the last frame is out */
+    enum delivery delivery;
     struct frame_queue in_flight; /* due_at: when the far end gets it */
     struct timer arrival;
 };
 
+/* How long so many bytes occupy the line. */
+static inline picoseconds line_time(const struct line *line, uint32_t bytes)
+{
+    return line->byte_time ? bytes * line->byte_time : serialisation(bytes, line->rate_bps);
+}
+
+/* What has passed of one class. */
+struct class_counters {
+    uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+};
+
 struct port_counters {
-    uint64_t rx_packets[CLASSES], rx_bytes[CLASSES];
-    uint64_t tx_packets[CLASSES], tx_bytes[CLASSES];
-    uint64_t tx_wire_bytes;                              /* with preamble, FCS and gap */
+    struct class_counters of_class[CLASSES];
     uint64_t rx_pause[PRIORITIES], tx_pause[PRIORITIES]; /* classes enabled in PFC frames */
     uint64_t rx_pause_frames, tx_pause_frames;
     uint64_t rx_pause_transition[PRIORITIES];  /* XOFF -> XON */
@@ -67,43 +77,55 @@ struct port_counters {
     picoseconds xmit_wait[CLASSES];            /* data was waiting, credit was not there */
 };
 
+/* What a port shows over time: a sample is a copy of this. */
+struct gauges {
+    int64_t queued;     /* bytes in its egress queues; 0 at a NIC */
+    int64_t held;       /* bytes in the ingress buffer that it fills; 0 at a NIC */
+    int64_t tx_wire;    /* bytes sent so far, with preamble, FCS and gap */
+    picoseconds paused; /* time the far end kept classes paused, summed over them */
+    picoseconds waited; /* time data waited for credit, summed over VLs */
+};
+
+/* What a frame on its way needs comes first, what is seldom needed last. */
 struct port {
     void *owner;
     const struct port_handler *handler;
     struct clock *clock;
     struct frame_pool *pool;
     struct tap *tap; /* NULL: this port is not captured */
-    uint16_t number; /* in its node */
+    /* Ethernet: DSCP -> priority of frames that come in; NULL: as sent. */
+    const uint8_t *dscp_class;
     uint32_t index;  /* in the fabric */
-    enum framing framing;
+    uint16_t number; /* in its node */
     uint8_t mac[6];
-    const uint8_t
-        *dscp_class; /* Ethernet: DSCP -> priority of frames that come in; NULL: as sent */
+    uint8_t framing;         /* enum framing */
+    uint8_t vls;             /* credits: data VLs in use, 0 .. vls-1 */
+    uint8_t paused;          /* PFC, towards us: priorities that we may not send */
+    uint8_t xoff;            /* PFC, from us: priorities we are pausing */
+    uint8_t pause_to_send;   /* priorities whose state must be told */
+    uint16_t update_to_send; /* VLs with credit to advertise */
     bool up;
     bool outside; /* its node is not in this process: all that arrives is passed on */
 
-    struct line line;      /* out of this port */
     bool busy;             /* a frame is being sent */
     struct charge sending; /* its charge */
     struct timer done;     /* its last bit is out */
+    struct line line;      /* out of this port */
+    struct gauges gauges;
 
     /* PFC, towards us: how long we may not send. */
     uint8_t pfc_honoured; /* bit per priority */
     picoseconds paused_until[PRIORITIES], paused_since[PRIORITIES];
-    uint8_t paused;
     struct timer pause_over;
-    /* PFC, from us: what we have told the far end. */
-    uint8_t xoff;          /* priorities we are pausing */
-    uint8_t pause_to_send; /* priorities whose state must be told */
+    /* PFC, from us: a pause that lasts is told again. */
     struct timer pause_refresh;
 
     /* Credits, per VL. */
-    uint8_t vls; /* data VLs in use, 0 .. vls-1 */
+    bool link_initialised; /* false: updates carry Op init */
+    uint16_t waiting;      /* VLs with data that waits for credit */
+    picoseconds waiting_since[CLASSES];
     struct credit_sender credit_to_send[CLASSES];
     struct credit_receiver credit_given[CLASSES];
-    uint16_t update_to_send;            /* VLs with credit to advertise */
-    bool link_initialised;              /* false: updates carry Op init */
-    picoseconds waiting_since[CLASSES]; /* NEVER, or since when data waits for credit */
     struct timer credit_refresh;
 
     struct port_counters counters;
@@ -130,7 +152,7 @@ bool port_may_send(struct port *port, uint8_t klass, uint32_t length, picosecond
 /* Like port_may_send for every frame, whatever its length and without counting. */
 static inline bool port_is_paused(const struct port *port, uint8_t klass)
 {
-    return port->framing == FRAMING_ETHERNET && klass < PRIORITIES && port->paused & 1u << klass;
+    return port->paused & 1u << klass;
 }
 
 /* Tells the far end to stop or go on sending a priority. */
@@ -147,7 +169,7 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now);
  * behind what is being sent: how the far end of a host's cable enters the shim. */
 void port_inject(struct port *port, struct frame *frame, picoseconds now);
 
-/* Brings counters that grow with time up to `now`. */
+/* Brings counters and gauges that grow with time up to `now`. */
 void port_settle(struct port *port, picoseconds now);
 
 #endif

@@ -17,7 +17,7 @@ bool sampler_init(struct sampler *sampler, struct clock *clock, picoseconds inte
     *sampler = (struct sampler){.clock = clock,
                                 .interval = interval,
                                 .capacity = capacity,
-                                .columns = 1 + port_count * SAMPLED + flow_count,
+                                .columns = 1 + port_count * GAUGES + flow_count,
                                 .port_count = port_count,
                                 .flows = flows,
                                 .flow_count = flow_count};
@@ -53,31 +53,16 @@ static void halve(struct sampler *sampler)
     sampler->interval *= 2;
 }
 
-static int64_t *sample_port(struct port *port, int64_t *cell, picoseconds now)
-{
-    picoseconds paused = 0, waited = 0;
-    port_settle(port, now);
-    for (int priority = 0; priority < PRIORITIES; priority++)
-        paused += port->counters.rx_pause_duration[priority];
-    for (int vl = 0; vl < CLASSES; vl++)
-        waited += port->counters.xmit_wait[vl];
-    const struct switch_port *own = port_of_switch(port);
-    cell[SAMPLED_QUEUE] = own ? (int64_t)switch_port_queued(own) : 0;
-    cell[SAMPLED_HELD] = own ? (int64_t)switch_port_held(own) : 0;
-    cell[SAMPLED_TX] = (int64_t)port->counters.tx_wire_bytes;
-    cell[SAMPLED_PAUSED] = paused;
-    cell[SAMPLED_WAIT] = waited;
-    return cell + SAMPLED;
-}
-
 void sampler_take(struct sampler *sampler, picoseconds now)
 {
     if (sampler->rows == sampler->capacity)
         halve(sampler);
     int64_t *cell = sampler->values + (size_t)sampler->rows++ * sampler->columns;
     *cell++ = now;
-    for (uint32_t i = 0; i < sampler->port_count; i++)
-        cell = sample_port(sampler->ports[i], cell, now);
+    for (uint32_t i = 0; i < sampler->port_count; i++, cell += GAUGES) {
+        port_settle(sampler->ports[i], now);
+        memcpy(cell, &sampler->ports[i]->gauges, sizeof(struct gauges));
+    }
     for (uint32_t i = 0; i < sampler->flow_count; i++)
         *cell++ = (int64_t)sampler->flows[i];
 }

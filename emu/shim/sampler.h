@@ -4,13 +4,13 @@
  * is full, every second row is dropped and the interval doubled, so that a run
  * of any length fits and ends with between half and all of the rows.
  *
- *     row:  time_ps | per port: queue, held, tx_wire, paused, credit_wait | per flow: bytes */
+ *     row:  time_ps | per port: its gauges | per flow: bytes */
 #ifndef EMU_SAMPLER_H
 #define EMU_SAMPLER_H
 
-#include "switch.h"
+#include "port.h"
 
-enum sampled { SAMPLED_QUEUE, SAMPLED_HELD, SAMPLED_TX, SAMPLED_PAUSED, SAMPLED_WAIT, SAMPLED };
+enum { GAUGES = sizeof(struct gauges) / sizeof(int64_t) };
 
 struct sampler {
     struct clock *clock;

@@ -51,6 +51,7 @@ static bool take_in(struct fabric_switch *sw, struct switch_port *in, struct fra
             in->counters.rx_buf_discard[klass]++;
             return false;
         }
+        in->port.gauges.held += frame->length;
     }
     frame->charge = (struct charge){in->port.number, klass, frame->length};
     return true;
@@ -64,6 +65,7 @@ static void give_back(struct fabric_switch *sw, const struct charge *charge, pic
         return;
     }
     buffer_release(&sw->buffer, &in->ingress[charge->klass], charge->bytes);
+    in->port.gauges.held -= charge->bytes;
     if (is_lossless(sw, charge->klass))
         pfc_update(sw, in, charge->klass, now);
 }
@@ -77,8 +79,10 @@ static void discard(struct fabric_switch *sw, struct frame *frame, picoseconds n
 
 /* ---- egress --------------------------------------------------------------- */
 
-static void depth_changed(struct switch_port *out, uint8_t klass)
+/* `bytes` more or less wait in the class' queue. */
+static void depth_changed(struct switch_port *out, uint8_t klass, int64_t bytes)
 {
+    out->port.gauges.queued += bytes;
     if (out->depth && klass < PRIORITIES)
         __atomic_store_n(&out->depth[klass], (uint32_t)out->queue[klass].bytes, __ATOMIC_RELAXED);
 }
@@ -94,12 +98,12 @@ static uint32_t draw(const struct wred *wred, const uint8_t *header, uint32_t le
 static void mark(const struct fabric_switch *sw, struct switch_port *out, struct frame *frame)
 {
     const struct wred *wred = &out->wred[frame->klass];
-    uint32_t ip = sw->config.marks && wred->enabled ? ipv4_offset(frame->bytes, frame->length) : 0;
-    uint8_t *header = frame->bytes + ip;
-    if (!ip || ipv4_ecn(header) == ECN_NOT_ECT || ipv4_ecn(header) == ECN_CE)
+    uint8_t *header = frame->bytes + frame->ip;
+    if (!sw->config.marks || !wred->enabled || !frame->ip || ipv4_ecn(header) == ECN_NOT_ECT ||
+        ipv4_ecn(header) == ECN_CE)
         return;
     uint32_t depth = (uint32_t)out->queue[frame->klass].bytes;
-    if (wred_marks(wred, depth, draw(wred, header, frame->length - ip))) {
+    if (wred_marks(wred, depth, draw(wred, header, frame->stored - frame->ip))) {
         ipv4_set_ce(header);
         out->counters.ecn_marked[frame->klass]++;
     }
@@ -124,7 +128,8 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
     }
     mark(sw, out, frame);
     queue_push(&out->queue[klass], frame);
-    depth_changed(out, klass);
+    out->waiting |= (uint16_t)(1u << klass);
+    depth_changed(out, klass, frame->length);
     if (out->queue[klass].bytes > out->counters.queue_peak_bytes)
         out->counters.queue_peak_bytes = out->queue[klass].bytes;
     port_kick(&out->port, now);
@@ -135,16 +140,18 @@ static struct frame *pull(struct port *port, picoseconds now)
     struct fabric_switch *sw = of_switch(port);
     struct switch_port *out = of_port(port);
     uint16_t sendable = 0;
-    for (uint8_t klass = 0; klass < CLASSES; klass++) {
-        const struct frame *head = out->queue[klass].first;
-        if (head && port_may_send(port, klass, head->length, now))
+    for (unsigned left = out->waiting; left; left &= left - 1) {
+        uint8_t klass = (uint8_t)__builtin_ctz(left);
+        if (port_may_send(port, klass, out->queue[klass].first->length, now))
             sendable |= (uint16_t)(1u << klass);
     }
     uint8_t klass = arbiter_pick(&out->arbiter, &sw->config.arbiter, out->queue, sendable);
     if (klass == ARBITER_NONE)
         return NULL;
     struct frame *frame = queue_pop(&out->queue[klass]);
-    depth_changed(out, klass);
+    if (!out->queue[klass].first)
+        out->waiting &= (uint16_t) ~(1u << klass);
+    depth_changed(out, klass, -(int64_t)frame->length);
     return frame;
 }
 
@@ -160,13 +167,12 @@ static void sent(struct port *port, const struct charge *charge, picoseconds now
 static picoseconds earliest_enqueue(const struct fabric_switch *sw, const struct frame *frame,
                                     picoseconds arrived)
 {
+    if (!sw->config.cut_through)
+        return frame->tail_at + sw->config.latency;
     const struct port *out = &sw->ports[frame->out_port - 1].port;
-    picoseconds whole = serialisation(wire_bytes(frame->kind, frame->length), out->line.rate_bps);
-    picoseconds by_tail = frame->tail_at - whole;
-    picoseconds from = !sw->config.cut_through ? frame->tail_at
-                       : by_tail > arrived     ? by_tail
-                                               : arrived;
-    return from + sw->config.latency;
+    picoseconds by_tail =
+        frame->tail_at - line_time(&out->line, wire_bytes(frame->kind, frame->length));
+    return (by_tail > arrived ? by_tail : arrived) + sw->config.latency;
 }
 
 static void wait_latency(struct switch_port *in, struct frame *frame, picoseconds due,
@@ -265,7 +271,7 @@ static struct frame *transit_end(struct fabric_switch *sw, const uint8_t *bytes)
 /* A mark that somebody else set on the way shows in what came back. */
 static void note_mark(struct switch_port *out, const struct frame *frame, const uint8_t *bytes)
 {
-    uint32_t ip = ipv4_offset(bytes, frame->length);
+    uint32_t ip = ipv4_offset(bytes, frame->stored);
     if (ip && ipv4_ecn(bytes + ip) == ECN_CE && ipv4_ecn(frame->bytes + ip) != ECN_CE)
         out->counters.ecn_marked[frame->klass]++;
 }
@@ -275,7 +281,7 @@ struct transit_time switch_returned(struct fabric_switch *sw, uint32_t number, c
 {
     struct switch_port *out = switch_port(sw, number);
     struct frame *frame = length >= 2 * MAC_BYTES ? transit_end(sw, bytes) : NULL;
-    if (!frame || length != frame->length) {
+    if (!frame || length != frame->stored) {
         out->counters.transit_unknown++;
         if (frame)
             discard(sw, frame, now);
@@ -283,6 +289,7 @@ struct transit_time switch_returned(struct fabric_switch *sw, uint32_t number, c
     }
     note_mark(out, frame, bytes);
     memcpy(frame->bytes, bytes, length);
+    frame->ip = (uint8_t)ipv4_offset(bytes, length);
     memcpy(frame->bytes + MAC_BYTES, out->port.mac, MAC_BYTES);
     frame->out_port = (uint16_t)number;
     picoseconds due = earliest_enqueue(sw, frame, frame->due_at);
@@ -311,17 +318,17 @@ static const struct route *passable(const struct fabric_switch *sw, struct switc
     return route;
 }
 
-static void route_ipv4(struct fabric_switch *sw, struct frame *frame, uint32_t ip,
+static void route_ipv4(const struct fabric_switch *sw, struct frame *frame,
                        const struct route *route)
 {
-    uint8_t *header = frame->bytes + ip;
+    uint8_t *header = frame->bytes + frame->ip;
     ipv4_decrement_ttl(header);
     const uint16_t *ports = sw->routes.ports + route->first;
     uint16_t number = ports[0];
     if (route->count > 1)
-        number = ecmp_choose(ecmp_basis(sw->config.ecmp_seed, header, frame->length - ip), ports,
-                             route->count);
-    const struct switch_port *out = switch_port(sw, number);
+        number = ecmp_choose(ecmp_basis(sw->config.ecmp_seed, header, frame->stored - frame->ip),
+                             ports, route->count);
+    const struct switch_port *out = &sw->ports[number - 1];
     memcpy(frame->bytes, out->far_mac, MAC_BYTES);
     memcpy(frame->bytes + MAC_BYTES, out->port.mac, MAC_BYTES);
     frame->out_port = number;
@@ -352,15 +359,15 @@ static void forward_lid(struct fabric_switch *sw, struct switch_port *in, struct
 
 /* Whoever decides where a packet goes: what no router would pass on ends here. */
 static void forward_ipv4(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
-                         uint32_t ip, picoseconds now)
+                         picoseconds now)
 {
-    const struct route *route = passable(sw, in, frame->bytes + ip);
+    const struct route *route = passable(sw, in, frame->bytes + frame->ip);
     if (!route) {
         discard(sw, frame, now);
     } else if (sw->config.plane == PLANE_OUTER) {
         transit_begin(sw, in, frame, now);
     } else {
-        route_ipv4(sw, frame, ip, route);
+        route_ipv4(sw, frame, route);
         wait_latency(in, frame, earliest_enqueue(sw, frame, now), now);
     }
 }
@@ -385,15 +392,14 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
         refuse(sw, in, frame, &in->counters.corrupt, now);
         return;
     }
-    uint32_t ip = infiniband ? 0 : ipv4_offset(frame->bytes, frame->length);
-    if (!infiniband && !ip)
+    if (!infiniband && !frame->ip)
         refuse(sw, in, frame, &in->counters.not_ip, now);
     else if (!take_in(sw, in, frame, now))
         frame_free(sw->pool, frame);
     else if (infiniband)
         forward_lid(sw, in, frame, now);
     else
-        forward_ipv4(sw, in, frame, ip, now);
+        forward_ipv4(sw, in, frame, now);
 }
 
 static const struct port_handler handler = {.receive = receive, .pull = pull, .sent = sent};
@@ -442,23 +448,4 @@ void switch_start(struct fabric_switch *sw, picoseconds now)
 const struct switch_port *port_of_switch(const struct port *port)
 {
     return port->handler == &handler ? container_of(port, struct switch_port, port) : NULL;
-}
-
-uint64_t switch_port_queued(const struct switch_port *port)
-{
-    uint64_t bytes = 0;
-    for (int klass = 0; klass < CLASSES; klass++)
-        bytes += port->queue[klass].bytes;
-    return bytes;
-}
-
-uint64_t switch_port_held(const struct switch_port *port)
-{
-    uint64_t bytes = 0;
-    for (int klass = 0; klass < CLASSES; klass++)
-        if (port->port.framing == FRAMING_INFINIBAND)
-            bytes += (uint64_t)port->port.credit_given[klass].used_blocks * CREDIT_BLOCK;
-        else
-            bytes += ingress_held(&port->ingress[klass]);
-    return bytes;
 }

@@ -59,13 +59,14 @@ struct switch_port_counters {
 struct switch_port {
     struct port port;
     uint8_t far_mac[6];
+    uint16_t waiting; /* bit per class with a frame in its queue */
     struct frame_queue queue[CLASSES];
     struct arbiter arbiter;
     struct wred wred[CLASSES];
     struct ingress ingress[CLASSES];
     struct frame_queue pipeline; /* frames that came in here and wait out the latency */
     struct timer pipeline_due;
-    uint32_t *depth; /* this port's row of the depth board: bytes queued per class */
+    uint32_t *depth; /* its row of somebody's depth board: bytes queued per class; or NULL */
     struct switch_port_counters counters;
 };
 
@@ -108,9 +109,5 @@ struct transit_time switch_returned(struct fabric_switch *sw, uint32_t number, c
 
 /* The switch port a port is part of; NULL when it is a NIC's or outside. */
 const struct switch_port *port_of_switch(const struct port *port);
-
-/* Bytes in a port's egress queues, and in the ingress buffer it fills. */
-uint64_t switch_port_queued(const struct switch_port *port);
-uint64_t switch_port_held(const struct switch_port *port);
 
 #endif

@@ -40,19 +40,19 @@ void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,
         uint32_t port_index, length, stored;
         uint8_t kind, direction;
         uint16_t zero;
-    } header = {at,          frame->id,          port_index, frame->length, frame->length,
+    } header = {at,          frame->id,          port_index, frame->length, frame->stored,
                 frame->kind, (uint8_t)direction, 0};
     static_assert(sizeof header == TAP_HEADER_BYTES, "the record's layout is a file format");
     static const uint8_t padding[8];
-    size_t pad = -frame->length & 7, whole = sizeof header + frame->length + pad;
+    size_t pad = -frame->stored & 7, whole = sizeof header + frame->stored + pad;
     uint64_t taken = __atomic_load_n(&tap->tail, __ATOMIC_ACQUIRE);
     if (tap->size - (tap->head - taken) < whole) {
         tap->missed++;
         return;
     }
     put(tap, 0, &header, sizeof header);
-    put(tap, sizeof header, frame->bytes, frame->length);
-    put(tap, sizeof header + frame->length, padding, pad);
+    put(tap, sizeof header, frame->bytes, frame->stored);
+    put(tap, sizeof header + frame->stored, padding, pad);
     __atomic_store_n(&tap->head, tap->head + whole, __ATOMIC_RELEASE);
 }
 

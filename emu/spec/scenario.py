@@ -51,6 +51,11 @@ class Spec(Model):
         description="How many times slower than real the fabric runs; auto takes the least that "
         "this machine can honour.",
     )
+    payload: Literal["real", "elided"] = Field(
+        default="real",
+        description="real: every byte of a message is carried and compared. elided: packets have "
+        "their lengths and headers only, for large fabrics; on the virtual clock alone.",
+    )
     time_limit_ps: Time = Field(
         default=100_000_000_000,
         alias="time_limit",

@@ -328,7 +328,7 @@ uint32_t bench_count(const struct bench *bench, int nic, int opcode)
 void bench_inject(struct bench *bench, int receiver, const uint8_t *body, uint32_t body_bytes)
 {
     struct nic *sender = &bench->nic[!receiver];
-    struct frame *frame = nic_frame(sender, body_bytes);
+    struct frame *frame = nic_frame(sender, body_bytes, 0);
     assert(frame);
     memcpy(nic_frame_body(sender, frame), body, body_bytes);
     sender->framing->seal(&bench->qp[!receiver]->path, TRAFFIC_DATA, frame);

@@ -121,7 +121,8 @@ TEST(a_cnp_is_right_byte_for_byte)
 static enum verdict open_bytes(uint8_t *bytes, uint32_t length, struct packet *packet)
 {
     struct nic_config own = own_config();
-    struct frame frame = {.kind = FRAME_ETHERNET, .bytes = bytes, .length = length};
+    struct frame frame = {
+        .kind = FRAME_ETHERNET, .bytes = bytes, .length = length, .stored = (uint16_t)length};
     return framing_roce.open(&own, &frame, packet);
 }
 

@@ -87,7 +87,7 @@ static uint64_t frames_received(const struct nic *nic)
 {
     uint64_t frames = 0;
     for (int klass = 0; klass < CLASSES; klass++)
-        frames += nic->port.counters.rx_packets[klass];
+        frames += nic->port.counters.of_class[klass].rx_packets;
     return frames - nic->port.counters.rx_credit_violations;
 }
 
@@ -127,7 +127,7 @@ static uint32_t make_frame(struct bench *bench, uint8_t *bytes)
 {
     struct qp *qp = bench->qp[0];
     uint32_t payload = 4 * below(bench, 20);
-    struct frame *frame = nic_frame(&bench->nic[0], BTH_BYTES + payload);
+    struct frame *frame = nic_frame(&bench->nic[0], BTH_BYTES, payload);
     uint8_t *body = nic_frame_body(&bench->nic[0], frame);
     struct bth bth = {.opcode = (uint8_t)below(bench, 0x20), .pkey = PKEY_DEFAULT};
     memset(body, 0, BTH_BYTES + payload);
@@ -156,8 +156,10 @@ TEST(no_frame_is_read_beyond_its_end)
             /* Exactly as long as it says, so that the sanitizer sees what is beyond. */
             uint8_t *exact = malloc(length + !length);
             memcpy(exact, bytes, length);
-            struct frame frame = {
-                .kind = receiver->framing->kind, .bytes = exact, .length = length};
+            struct frame frame = {.kind = receiver->framing->kind,
+                                  .bytes = exact,
+                                  .length = length,
+                                  .stored = (uint16_t)length};
             struct packet packet;
             if (receiver->framing->open(&receiver->config, &frame, &packet) == VERDICT_OK)
                 EXPECT(packet.payload + packet.payload_bytes <= exact + length);

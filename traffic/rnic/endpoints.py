@@ -1,14 +1,15 @@
 """The hosts of a fabric at work: NICs, registered memory, queue pairs, and the workload on them.
 
-Every host has two regions of real memory: a source, filled with random bytes,
-and a sink with a place of its own for every message it receives. Every flow has
-a pair of queue pairs. The C core runs the whole graph of operations; Python
-looks at the memory afterwards and compares every byte.
+Every flow has a pair of queue pairs. The C core runs the whole graph of
+operations; Python looks at its records afterwards, and at the memory, where it
+compares every byte. Of elided payloads there are none to compare.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from dataclasses import replace
+from operator import eq
 from random import Random
 from typing import Any
 
@@ -24,30 +25,17 @@ from emu.shim.fabric import Fabric
 from emu.spec.host import Nic, priority_of_dscp
 from emu.subnet import Subnet
 from topologies.graph import Host
-from traffic.graph import Flow, Operation, OperationGraph, Verb
+from traffic.graph import Flow, OperationGraph, Verb
+from traffic.rnic.memory import SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
 
-SOURCE_VA = 0x1000_0000_0000
-SINK_VA = 0x2000_0000_0000
-SOURCE_SLACK = 1 << 16
-"""Messages start at different places of the source, so that no two carry the same bytes."""
 RNR_RETRY_FOR_EVER = 7
 MIN_RNR_TIMER = 1
 """Code of the shortest wait, 10 us."""
 
 _NEVER = 2**63 - 1
 _VERBS = {Verb.SEND: lib.VERB_SEND, Verb.WRITE: lib.VERB_WRITE}
-
-
-@dataclass
-class _Memory:
-    """A host's registered memory, and where each message goes."""
-
-    source: NDArray[np.uint8]
-    sink: NDArray[np.uint8]
-    source_key: int = 0
-    sink_key: int = 0
-    source_at: dict[int, int] = field(default_factory=dict)
-    sink_at: dict[int, int] = field(default_factory=dict)
+_READABLE = 0
+_WRITABLE = lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_WRITE
 
 
 class Endpoints:
@@ -57,13 +45,20 @@ class Endpoints:
         self._fabric = fabric
         self._graph = workload
         self._subnet = subnet
-        self._random = Random(fabric.spec.seed)
         self._alive: list[Any] = []  # what C keeps pointers to
-        self._nics = {host.name: self._add_nic(host) for host in fabric.topology.hosts}
-        self._memory = {host.name: self._register(host.name) for host in fabric.topology.hosts}
+        spec, hosts = fabric.spec, fabric.topology.hosts
+        self._layout = lay_out(workload, [host.name for host in hosts])
+        self._contents = None
+        if spec.payload == "real":
+            self._contents = Contents(self._layout, Random(spec.seed))
+        qps = Counter(host for flow in workload.flows for host in (flow.src, flow.dst))
+        self._nics = {host.name: self._add_nic(host, qps[host.name]) for host in hosts}
+        self._source_keys, self._sink_keys = self._register()
         fabric.connect()
-        self._qps = {flow.name: self._connect(flow) for flow in workload.flows}
+        psns = Random(spec.seed)
+        self._qps = [self._connect(flow, psns) for flow in workload.flows]
         self._workload = self._load()
+        self._wanted = [workload.bytes_of(flow) for flow in workload.flows]
 
     def start(self) -> None:
         """Starts what waits for nothing but its time."""
@@ -89,22 +84,20 @@ class Endpoints:
 
     def progress(self, now_ns: int) -> Progress:
         """How far the workload is at the emulated time `now_ns`."""
-        delivered = [self.flow_bytes[i] for i in range(len(self._graph.flows))]
-        wanted = [
-            sum(self._graph.operations[i].size_bytes for i in flow.operations)
-            for flow in self._graph.flows
-        ]
+        delivered = ffi.unpack(self.flow_bytes, len(self._wanted))
         return Progress(
             emulated_ns=now_ns,
             bytes_done=sum(delivered),
-            bytes_total=sum(wanted),
-            flows_done=sum(done == want for done, want in zip(delivered, wanted, strict=True)),
-            flows_total=len(wanted),
+            bytes_total=sum(self._wanted),
+            flows_done=sum(
+                done == want for done, want in zip(delivered, self._wanted, strict=True)
+            ),
+            flows_total=len(self._wanted),
         )
 
     def observe(self, fabric: Observation) -> Observation:
         """What the fabric has seen, and with it what became of flows and NICs."""
-        flows = tuple(self._flow_record(flow) for flow in self._graph.flows)
+        flows = tuple(map(self._flow_record, self._graph.flows))
         return replace(fabric, flows=flows, nics=self._counters())
 
     def _counters(self) -> dict[str, Counters]:
@@ -121,67 +114,64 @@ class Endpoints:
             return self._subnet.lids[host]
         return int(self._fabric.topology.host[host].ip)
 
-    def _add_nic(self, host: Host) -> Any:
-        topology = self._fabric.topology
+    def _add_nic(self, host: Host, qps: int) -> Any:
+        topology, spec = self._fabric.topology, self._fabric.spec
         port = topology.ports[host.name][0]
         gateway = topology.peer[port]
-        settings = self._fabric.spec.host(host.name).nic
         config = ffi.new("struct nic_config *")
         config.framing = int(self._fabric.infiniband)
         config.address = self._address(host.name)
         config.mac = bytes.fromhex(port.mac.replace(":", ""))
         config.gateway_mac = bytes.fromhex(gateway.mac.replace(":", ""))
-        config.cnp_dscp = settings.cnp_dscp
+        config.cnp_dscp = spec.host(host.name).nic.cnp_dscp
         config.priority_of_dscp = [priority_of_dscp(dscp) for dscp in range(64)]
-        vls = self._fabric.spec.switch(gateway.node).credits.vls
+        vls = spec.switch(gateway.node).credits.vls
         config.vl_of_sl = [sl % vls for sl in range(16)]
-        config.max_qps = sum(host.name in (flow.src, flow.dst) for flow in self._graph.flows)
+        config.elides_payload = spec.payload == "elided"
+        config.max_qps = qps
         config.max_regions = 2
         return self._fabric.add_nic(host, config)
 
-    def _register(self, host: str) -> _Memory:
-        sent = [o.size_bytes for o in self._graph.operations if o.src == host]
-        received = [o for o in self._graph.operations if o.dst == host]
-        source = np.frombuffer(
-            self._random.randbytes(max(sent, default=0) + SOURCE_SLACK), np.uint8
-        ).copy()
-        sink = np.full(sum(o.size_bytes for o in received) + 1, 0, np.uint8)
-        memory = _Memory(source, sink)
-        memory.source_key = self._add_region(host, SOURCE_VA, source, 0)
-        memory.sink_key = self._add_region(
-            host, SINK_VA, sink, lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_WRITE
-        )
-        place = 0
-        for operation in received:
-            memory.sink_at[operation.id] = place
-            place += operation.size_bytes
-        for operation in self._graph.operations:
-            if operation.src == host:
-                memory.source_at[operation.id] = operation.id * 64 % SOURCE_SLACK
-        return memory
+    def _register(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The keys of all hosts' sources and sinks."""
+        layout, contents = self._layout, self._contents
+        sources, sinks = {}, {}
+        for host in self._nics:
+            source = contents.source[host] if contents else None
+            sink = contents.sink[host] if contents else None
+            sources[host] = self._add_region(
+                host, SOURCE_VA, layout.source_bytes[host], _READABLE, source
+            )
+            sinks[host] = self._add_region(host, SINK_VA, layout.sink_bytes[host], _WRITABLE, sink)
+        return sources, sinks
 
-    def _add_region(self, host: str, va: int, array: NDArray[np.uint8], access: int) -> int:
-        bytes_ = ffi.from_buffer("uint8_t[]", array, require_writable=True)
-        self._alive.append(bytes_)
-        key = lib.nic_add_region(self._nics[host], va, len(array), access, bytes_)
+    def _add_region(
+        self, host: str, va: int, length: int, access: int, contents: Bytes | None
+    ) -> int:
+        bytes_ = ffi.NULL
+        if contents is not None:
+            bytes_ = ffi.from_buffer("uint8_t[]", contents, require_writable=True)
+            self._alive.append(bytes_)
+        key = lib.nic_add_region(self._nics[host], va, length, access, bytes_)
         return int(_have(key, "a memory region"))
 
-    def _connect(self, flow: Flow) -> Any:
+    def _connect(self, flow: Flow, psns: Random) -> Any:
         """The flow's queue pair at its sender, connected to one at its receiver."""
-        sender, receiver = (self._add_qp(host, flow) for host in (flow.src, flow.dst))
+        sender, receiver = (
+            self._add_qp(flow, host, psns.getrandbits(24)) for host in (flow.src, flow.dst)
+        )
         lib.qp_connect_pair(sender, receiver)
         return sender
 
-    def _add_qp(self, host: str, flow: Flow) -> Any:
+    def _add_qp(self, flow: Flow, host: str, psn: int) -> Any:
         settings = self._fabric.spec.host(host).nic
         peer = self._fabric.spec.host(flow.dst if host == flow.src else flow.src).nic
-        first = self._graph.operations[flow.operations[0]]
         name = ffi.new("char[]", settings.cc.encode())
         config = ffi.new("struct qp_config *")
-        config.psn = self._random.getrandbits(24)
+        config.psn = psn
         config.mtu = min(settings.mtu, peer.mtu)
-        config.dscp = settings.dscp if first.priority is None else first.priority << 3
-        config.sl = settings.sl if first.priority is None else first.priority
+        config.dscp = settings.dscp if flow.priority is None else flow.priority << 3
+        config.sl = settings.sl if flow.priority is None else flow.priority
         config.ack_every = settings.ack_every
         config.window = settings.window or 0
         config.timeout = settings.timeout
@@ -193,65 +183,70 @@ class Endpoints:
         return _have(lib.nic_add_qp(self._nics[host], config), "a queue pair")
 
     def _load(self) -> Any:
-        operations = self._graph.operations
-        waiting: list[list[int]] = [[] for _ in operations]
-        for operation in operations:
-            for earlier in operation.after:
-                waiting[earlier].append(operation.id)
-        table = ffi.new("struct operation[]", len(operations))
-        dependents: list[int] = []
-        flow_index = {flow.name: i for i, flow in enumerate(self._graph.flows)}
-        for row, operation in zip(table, operations, strict=True):
-            self._fill(row, operation, flow_index[operation.flow])
-            row.first_dependent = len(dependents)
-            row.dependent_count = len(waiting[operation.id])
-            dependents += waiting[operation.id]
-        self._alive.append(table)
+        graph = self._graph
+        first, dependents = graph.dependents()
+        table = np.zeros(len(graph.operations), _OPERATION)
+        self._fill(table)
+        table["first_dependent"] = first[:-1]
+        table["dependent_count"] = np.diff(first)
+        operations = ffi.from_buffer("struct operation[]", table)
+        waiting = ffi.from_buffer("uint32_t[]", dependents.astype(np.uint32))
+        self._alive += [operations, waiting]
         clock = lib.fabric_clock(self._fabric.core)
         workload = lib.workload_new(
-            clock, table, len(table), dependents, len(dependents), len(self._graph.flows)
+            clock, operations, len(table), waiting, len(dependents), len(graph.flows)
         )
         return _have(workload, "the workload")
 
-    def _fill(self, row: Any, operation: Operation, flow: int) -> None:
-        source, sink = self._memory[operation.src], self._memory[operation.dst]
-        row.qp = self._qps[operation.flow]
-        row.verb = _VERBS[operation.verb]
-        row.flow = flow
-        row.local_va = SOURCE_VA + source.source_at[operation.id]
-        row.lkey = source.source_key
-        row.remote_va = SINK_VA + sink.sink_at[operation.id]
-        row.rkey = sink.sink_key
-        row.length = operation.size_bytes
-        row.not_before_ps = operation.not_before_ns * 1000
+    def _fill(self, table: NDArray[np.void]) -> None:
+        """Who sends what from where to where."""
+        graph, layout = self._graph, self._layout
+
+        def of_flow(values: list[int]) -> NDArray[np.int64]:
+            return np.array(values, np.int64)[graph.flow_of]
+
+        table["qp"] = of_flow([int(ffi.cast("intptr_t", qp)) for qp in self._qps])
+        table["verb"] = of_flow([_VERBS[flow.verb] for flow in graph.flows])
+        table["flow"] = graph.flow_of
+        table["local_va"] = SOURCE_VA + layout.source_at
+        table["lkey"] = of_flow([self._source_keys[flow.src] for flow in graph.flows])
+        table["remote_va"] = SINK_VA + layout.sink_at
+        table["rkey"] = of_flow([self._sink_keys[flow.dst] for flow in graph.flows])
+        table["length"] = graph.size_bytes
+        table["not_before_ps"] = graph.not_before_ns * 1000
 
     # ---- looking back --------------------------------------------------------
 
     def _flow_record(self, flow: Flow) -> FlowRecord:
-        records = lib.workload_records(self._workload)
-        own = [records[i] for i in flow.operations]
-        operations = [self._graph.operations[i] for i in flow.operations]
-        delivered = max(record.delivered_ps for record in own)
-        succeeded = all(record.status == lib.STATUS_SUCCESS for record in own)
-        started = min(record.started_ps for record in own)
+        ids = flow.operations
+        own = self._records()[ids.start : ids.stop]
+        delivered, started = int(own["delivered_ps"].max()), int(own["started_ps"].min())
+        planned = int(self._graph.not_before_ns[ids.start])
         return FlowRecord(
             name=flow.name,
             traffic=flow.traffic,
             src=flow.src,
             dst=flow.dst,
             op=flow.verb.value,
-            bytes=sum(operation.size_bytes for operation in operations),
-            start_ns=operations[0].not_before_ns if started == _NEVER else started // 1000,
+            bytes=self._graph.bytes_of(flow),
+            start_ns=planned if started == _NEVER else started // 1000,
             end_ns=None if delivered == _NEVER else delivered // 1000,
-            retransmitted_packets=sum(record.retransmitted_packets for record in own),
-            completed=succeeded and all(map(self._arrived_intact, operations)),
+            retransmitted_packets=int(own["retransmitted_packets"].sum()),
+            completed=bool((own["status"] == lib.STATUS_SUCCESS).all()) and self._arrived(flow),
         )
 
-    def _arrived_intact(self, operation: Operation) -> bool:
-        source, sink = self._memory[operation.src], self._memory[operation.dst]
-        at, to = source.source_at[operation.id], sink.sink_at[operation.id]
-        size = operation.size_bytes
-        return np.array_equal(source.source[at : at + size], sink.sink[to : to + size])
+    def _records(self) -> NDArray[np.void]:
+        """What became of every operation so far."""
+        records = lib.workload_records(self._workload)
+        size = len(self._graph.operations) * _RECORD.itemsize
+        return np.frombuffer(ffi.buffer(records, size), _RECORD)
+
+    def _arrived(self, flow: Flow) -> bool:
+        """Whether all its bytes are as they were sent, as far as there are any."""
+        contents, sizes = self._contents, self._graph.size_bytes
+        return contents is None or all(
+            contents.arrived(id, int(sizes[id]), flow.src, flow.dst) for id in flow.operations
+        )
 
 
 def _set_dcqcn(config: Any, nic: Nic) -> None:
@@ -271,3 +266,25 @@ def _have(made: Any, what: str) -> Any:
     if not made:
         raise FabricError(f"the NICs could not make room for {what}; make the workload smaller")
     return made
+
+
+def _row_type(struct: str) -> np.dtype[np.void]:
+    """A C struct of numbers and pointers as a numpy type, so that arrays of it are tables."""
+    fields = ffi.typeof(struct).fields
+    return np.dtype(
+        {
+            "names": [name for name, _ in fields],
+            "formats": [_column_type(field.type) for _, field in fields],
+            "offsets": [field.offset for _, field in fields],
+            "itemsize": ffi.sizeof(struct),
+        }
+    )
+
+
+def _column_type(ctype: Any) -> str:
+    signed = ctype.kind == "primitive" and int(ffi.cast(ctype, -1)) < 0
+    return f"{'i' if signed else 'u'}{ffi.sizeof(ctype)}"
+
+
+_OPERATION = _row_type("struct operation")
+_RECORD = _row_type("struct message_record")

@@ -40,9 +40,11 @@ struct framing_ops {
 
     void (*prepare)(struct path *path, const struct nic_config *own, const struct qp_config *config,
                     uint32_t qpn, const struct qp_remote *remote);
-    /* BTH .. pad are in place: writes what is before and after them. */
+    /* BTH .. pad are in place, or the headers of these: writes what is before them, and
+     * behind them where the frame is whole. */
     void (*seal)(const struct path *path, enum traffic traffic, struct frame *frame);
-    /* The frame is of this kind. Fills `packet`, which points into it, when the verdict is OK. */
+    /* The frame is of this kind. Fills `packet`, which points into it, when the verdict is OK.
+     * CRCs are right in a frame that has none. */
     enum verdict (*open)(const struct nic_config *own, const struct frame *frame,
                          struct packet *packet);
 };

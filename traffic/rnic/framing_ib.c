@@ -45,6 +45,8 @@ static void ib_seal(const struct path *path, enum traffic traffic, struct frame 
     memcpy(lrh, path->header, LRH_BYTES);
     frame->klass = path->klass[traffic];
     write_be16(lrh + 4, (uint16_t)(to_icrc / 4));
+    if (!frame_is_whole(frame))
+        return;
     write_le32(lrh + covered, icrc_ib_local(lrh, covered));
     uint16_t vcrc = crc16(lrh, to_icrc);
     lrh[to_icrc] = (uint8_t)vcrc;
@@ -55,19 +57,21 @@ static enum verdict ib_open(const struct nic_config *own, const struct frame *fr
                             struct packet *packet)
 {
     const uint8_t *lrh = frame->bytes;
-    if (frame->length < LRH_BYTES + BTH_BYTES + ICRC_BYTES + VCRC_BYTES)
+    if (frame->length < LRH_BYTES + BTH_BYTES + ICRC_BYTES + VCRC_BYTES ||
+        frame->stored < LRH_BYTES + BTH_BYTES)
         return VERDICT_MALFORMED;
     uint32_t to_icrc = frame->length - VCRC_BYTES;
-    if (crc16(lrh, to_icrc) != (lrh[to_icrc] | lrh[to_icrc + 1] << 8))
+    if (frame_is_whole(frame) && crc16(lrh, to_icrc) != (lrh[to_icrc] | lrh[to_icrc + 1] << 8))
         return VERDICT_VCRC;
     if ((lrh[0] & LVER_MASK) != 0 || (read_be16(lrh + 4) & PKTLEN_MASK) * 4u != to_icrc)
         return VERDICT_MALFORMED;
     if ((lrh[1] & LNH_MASK) != LNH_IBA_LOCAL || read_be16(lrh + 2) != own->address)
         return VERDICT_OTHER;
     uint32_t covered = to_icrc - ICRC_BYTES;
-    if (read_le32(lrh + covered) != icrc_ib_local(lrh, covered))
+    if (frame_is_whole(frame) && read_le32(lrh + covered) != icrc_ib_local(lrh, covered))
         return VERDICT_ICRC;
-    if (!packet_parse(packet, lrh + LRH_BYTES, covered - LRH_BYTES))
+    uint32_t here = frame->stored < covered ? frame->stored : covered;
+    if (!packet_parse(packet, lrh + LRH_BYTES, covered - LRH_BYTES, here - LRH_BYTES))
         return VERDICT_MALFORMED;
     packet->source = read_be16(lrh + 6);
     return VERDICT_OK;

@@ -101,40 +101,44 @@ static void roce_seal(const struct path *path, enum traffic traffic, struct fram
     write_be16(ip + 2, (uint16_t)ip_bytes);
     write_be16(ip + 10, internet_checksum(ip, IPV4_BYTES));
     write_be16(ip + IPV4_BYTES + 4, (uint16_t)(ip_bytes - IPV4_BYTES));
+    if (!frame_is_whole(frame))
+        return;
     uint32_t covered = ip_bytes - ICRC_BYTES;
     write_le32(ip + covered, icrc_roce_ipv4(ip, covered));
 }
 
-/* Whether an IPv4 header of `ip_bytes` and `left` bytes in all begin a RoCEv2 packet for us. */
+/* Whether an IPv4 header of `ip_bytes` and `here` bytes in all begin a RoCEv2 packet for us. */
 static bool is_ours(const struct nic_config *own, const uint8_t *ip, uint32_t ip_bytes,
-                    uint32_t left)
+                    uint32_t here)
 {
     return ip[9] == PROTOCOL_UDP && (read_be16(ip + 6) & IPV4_FRAGMENT) == 0 &&
-           ipv4_destination(ip) == own->address && left >= ip_bytes + UDP_BYTES &&
+           ipv4_destination(ip) == own->address && here >= ip_bytes + UDP_BYTES &&
            read_be16(ip + ip_bytes + 2) == ROCE_PORT;
 }
 
 static enum verdict roce_open(const struct nic_config *own, const struct frame *frame,
                               struct packet *packet)
 {
-    uint32_t offset = ipv4_offset(frame->bytes, frame->length);
+    uint32_t offset = ipv4_offset(frame->bytes, frame->stored);
     if (offset == 0 || memcmp(frame->bytes, own->mac, 6) != 0)
         return VERDICT_OTHER;
     const uint8_t *ip = frame->bytes + offset;
     uint32_t ip_bytes = (ip[0] & 0x0F) * 4u;
-    uint32_t left = frame->length - offset;
-    if (!is_ours(own, ip, ip_bytes, left))
+    uint32_t here = frame->stored - offset;
+    if (!is_ours(own, ip, ip_bytes, here))
         return VERDICT_OTHER;
 
     const uint8_t *udp = ip + ip_bytes;
     uint32_t total = read_be16(ip + 2);
-    if (total > left || total < ip_bytes + UDP_BYTES + BTH_BYTES + ICRC_BYTES ||
+    if (total > frame->length - offset || total < ip_bytes + UDP_BYTES + BTH_BYTES + ICRC_BYTES ||
         read_be16(udp + 4) != total - ip_bytes || internet_checksum(ip, ip_bytes) != 0)
         return VERDICT_MALFORMED;
     uint32_t covered = total - ICRC_BYTES;
-    if (read_le32(ip + covered) != icrc_roce_ipv4(ip, covered))
+    if (frame_is_whole(frame) && read_le32(ip + covered) != icrc_roce_ipv4(ip, covered))
         return VERDICT_ICRC;
-    if (!packet_parse(packet, udp + UDP_BYTES, covered - ip_bytes - UDP_BYTES))
+    uint32_t before = ip_bytes + UDP_BYTES;
+    if (!packet_parse(packet, ip + before, covered - before,
+                      (here < covered ? here : covered) - before))
         return VERDICT_MALFORMED;
     packet->source = read_be32(ip + 12);
     packet->ce = ipv4_ecn(ip) == ECN_CE;

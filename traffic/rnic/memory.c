@@ -27,16 +27,19 @@ uint32_t memory_register(struct memory *memory, const struct region *region, uin
     return entry->key;
 }
 
-uint8_t *memory_find(const struct memory *memory, uint32_t key, uint64_t va, uint64_t length,
-                     uint32_t access)
+bool memory_find(const struct memory *memory, uint32_t key, uint64_t va, uint64_t length,
+                 uint32_t access, uint8_t **bytes)
 {
     uint32_t place = key >> VARIANT_BITS;
+    *bytes = NULL;
     if (place == 0 || place > memory->count)
-        return NULL;
+        return false;
     const struct region *region = &memory->regions[place - 1];
     if (region->key != key || (region->access & access) != access)
-        return NULL;
+        return false;
     if (va < region->va || length > region->length || va - region->va > region->length - length)
-        return NULL;
-    return region->bytes + (va - region->va);
+        return false;
+    if (region->bytes)
+        *bytes = region->bytes + (va - region->va);
+    return true;
 }

@@ -5,6 +5,9 @@
  *
  *     key   | place in the table + 1, 24 bits | variant, 8 bits |
  *
+ * A region may be of addresses alone: it is checked like any other, and nothing
+ * is ever read from it or written to it.
+ *
  * Left out: deregistration, protection domains, memory windows. */
 #ifndef RNIC_MEMORY_H
 #define RNIC_MEMORY_H
@@ -18,7 +21,7 @@ struct region {
     uint64_t va, length;
     uint32_t key;
     uint32_t access; /* bits of enum access */
-    uint8_t *bytes;  /* the host's, at least `length` of them */
+    uint8_t *bytes;  /* the host's, at least `length` of them; NULL: addresses alone */
 };
 
 struct memory {
@@ -33,9 +36,10 @@ void memory_free(struct memory *memory);
 /* Set-up only. Returns the region's key, 0 when the table is full. */
 uint32_t memory_register(struct memory *memory, const struct region *region, uint8_t variant);
 
-/* Where [va, va + length) is in the host. NULL unless all of it lies in the
- * region of that key, and the region grants all of `access`. */
-uint8_t *memory_find(const struct memory *memory, uint32_t key, uint64_t va, uint64_t length,
-                     uint32_t access);
+/* Whether all of [va, va + length) lies in the region of that key, and the region
+ * grants all of `access`. Then `bytes` is where it begins in the host; NULL
+ * otherwise, and where the region has none. */
+bool memory_find(const struct memory *memory, uint32_t key, uint64_t va, uint64_t length,
+                 uint32_t access, uint8_t **bytes);
 
 #endif

@@ -53,6 +53,8 @@ void nic_free(struct nic *nic)
 uint32_t nic_add_region(struct nic *nic, uint64_t va, uint64_t length, uint32_t access,
                         uint8_t *bytes)
 {
+    if (!bytes && length && !nic->config.elides_payload)
+        return 0;
     struct region region = {.va = va, .length = length, .access = access, .bytes = bytes};
     return memory_register(&nic->memory, &region, (uint8_t)rng_u32(nic->rng));
 }
@@ -75,9 +77,12 @@ const struct nic_counters *nic_counters(const struct nic *nic)
 
 /* ---- sending ----------------------------------------------------------------- */
 
-struct frame *nic_frame(struct nic *nic, uint32_t body_bytes)
+struct frame *nic_frame(struct nic *nic, uint32_t headers, uint32_t payload)
 {
-    return frame_new(nic->pool, nic->framing->kind, framing_length(nic->framing, body_bytes));
+    const struct framing_ops *framing = nic->framing;
+    uint32_t length = framing_length(framing, headers + payload);
+    uint32_t stored = nic->config.elides_payload ? framing->header_bytes + headers : length;
+    return frame_new_stored(nic->pool, framing->kind, length, stored);
 }
 
 void nic_queue(struct qp *qp, enum traffic traffic)

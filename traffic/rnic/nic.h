@@ -48,9 +48,9 @@ void nic_free(struct nic *nic);
  * caller kicks the port once its own state is in order. */
 void nic_queue(struct qp *qp, enum traffic traffic);
 
-/* A frame with room for `body_bytes` of BTH .. pad, and where they go; NULL
- * when the pool is empty. */
-struct frame *nic_frame(struct nic *nic, uint32_t body_bytes);
+/* A frame with room for `headers` from the BTH on and for `payload` with its pad,
+ * unless the NIC elides that, and where they go; NULL when the pool is empty. */
+struct frame *nic_frame(struct nic *nic, uint32_t headers, uint32_t payload);
 
 static inline uint8_t *nic_frame_body(const struct nic *nic, struct frame *frame)
 {

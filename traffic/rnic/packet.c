@@ -1,5 +1,7 @@
 #include "packet.h"
 
+#include <stddef.h>
+
 #include "rnic_api.h"
 
 /* What an opcode of a request means. Absent ones are not supported. */
@@ -41,9 +43,9 @@ static uint32_t extension_bytes(const struct packet *packet)
     return 0;
 }
 
-bool packet_parse(struct packet *packet, const uint8_t *bytes, uint32_t length)
+bool packet_parse(struct packet *packet, const uint8_t *bytes, uint32_t length, uint32_t stored)
 {
-    if (length < BTH_BYTES || length % 4 != 0)
+    if (stored < BTH_BYTES || length % 4 != 0)
         return false;
     *packet = (struct packet){.bth = bth_read(bytes)};
     packet->type = type_of(packet->bth.opcode);
@@ -53,14 +55,14 @@ bool packet_parse(struct packet *packet, const uint8_t *bytes, uint32_t length)
         packet->starts = rule->starts;
         packet->ends = rule->ends;
     }
-    uint32_t extension = extension_bytes(packet);
-    if (length < BTH_BYTES + extension + packet->bth.pad)
+    uint32_t extension = extension_bytes(packet), headers = BTH_BYTES + extension;
+    if (stored < headers || length < headers + packet->bth.pad)
         return false;
     if (packet->type == PACKET_ACKNOWLEDGE)
         packet->aeth = aeth_read(bytes + BTH_BYTES);
     else if (extension)
         packet->reth = reth_read(bytes + BTH_BYTES);
-    packet->payload = bytes + BTH_BYTES + extension;
-    packet->payload_bytes = length - BTH_BYTES - extension - packet->bth.pad;
+    packet->payload = stored == length ? bytes + headers : NULL;
+    packet->payload_bytes = length - headers - packet->bth.pad;
     return true;
 }

@@ -37,14 +37,14 @@ struct message {
     uint32_t length;
     /* The requester's own. */
     struct message *next;
-    const uint8_t *bytes;
+    uint8_t *bytes;     /* what it sends, only read; NULL: nothing, or elided */
     uint64_t first_psn; /* of its first packet, not wrapped */
     uint32_t packets;
 };
 
 /* Where one SEND may be put. */
 struct receive {
-    uint8_t *bytes;
+    uint8_t *bytes; /* NULL: elided */
     uint32_t length;
     struct receive *next; /* the responder's own */
 };

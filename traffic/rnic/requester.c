@@ -97,9 +97,9 @@ void requester_post(struct qp *qp, struct message *message, picoseconds now)
         complete(qp, message, STATUS_WR_FLUSH_ERR, now);
         return;
     }
-    message->bytes =
-        memory_find(&qp->nic->memory, message->lkey, message->local_va, message->length, 0);
-    if ((!message->bytes && message->length) || message->length > MESSAGE_MAX) {
+    bool granted = memory_find(&qp->nic->memory, message->lkey, message->local_va, message->length,
+                               0, &message->bytes);
+    if ((!granted && message->length) || message->length > MESSAGE_MAX) {
         complete(qp, message, STATUS_LOC_PROT_ERR, now);
         return;
     }
@@ -207,19 +207,18 @@ static struct segment next_segment(const struct qp *qp)
                             .pad = -bytes & 3};
 }
 
-static uint32_t body_bytes(const struct segment *segment)
+static uint32_t header_bytes(const struct segment *segment)
 {
-    uint32_t headers = segment->has_reth ? BTH_BYTES + RETH_BYTES : BTH_BYTES;
-    return headers + segment->bytes + segment->pad;
+    return segment->has_reth ? BTH_BYTES + RETH_BYTES : BTH_BYTES;
 }
 
 uint32_t requester_body_bytes(const struct qp *qp)
 {
     struct segment segment = next_segment(qp);
-    return body_bytes(&segment);
+    return header_bytes(&segment) + segment.bytes + segment.pad;
 }
 
-static void write_body(const struct qp *qp, const struct segment *segment, uint8_t *body)
+static void write_headers(const struct qp *qp, const struct segment *segment, uint8_t *body)
 {
     const struct message *message = qp->requester.current;
     struct bth bth = {.opcode = segment->opcode,
@@ -235,11 +234,15 @@ static void write_body(const struct qp *qp, const struct segment *segment, uint8
         struct reth reth = {
             .va = message->remote_va, .rkey = message->rkey, .dma_length = message->length};
         reth_write(body, &reth);
-        body += RETH_BYTES;
     }
+}
+
+static void write_payload(const struct message *message, const struct segment *segment,
+                          uint8_t *payload)
+{
     if (segment->bytes)
-        memcpy(body, message->bytes + segment->offset, segment->bytes);
-    memset(body + segment->bytes, 0, segment->pad);
+        memcpy(payload, message->bytes + segment->offset, segment->bytes);
+    memset(payload + segment->bytes, 0, segment->pad);
 }
 
 static void start_timer(struct qp *qp, picoseconds now)
@@ -277,10 +280,14 @@ static void advance(struct qp *qp, const struct segment *segment, picoseconds no
 struct frame *requester_send(struct qp *qp, picoseconds now)
 {
     struct segment segment = next_segment(qp);
-    struct frame *frame = nic_frame(qp->nic, body_bytes(&segment));
+    uint32_t headers = header_bytes(&segment);
+    struct frame *frame = nic_frame(qp->nic, headers, segment.bytes + segment.pad);
     if (!frame)
         return NULL;
-    write_body(qp, &segment, nic_frame_body(qp->nic, frame));
+    uint8_t *body = nic_frame_body(qp->nic, frame);
+    write_headers(qp, &segment, body);
+    if (frame_is_whole(frame))
+        write_payload(qp->requester.current, &segment, body + headers);
     advance(qp, &segment, now);
 
     uint32_t wire = wire_bytes(frame->kind, frame->length);

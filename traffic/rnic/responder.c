@@ -63,10 +63,10 @@ static uint8_t begin_write(struct qp *qp, const struct reth *reth)
     if (reth->dma_length > MESSAGE_MAX)
         return AETH_NAK_INVALID_REQUEST;
     responder->remaining = reth->dma_length;
-    responder->into =
-        memory_find(&qp->nic->memory, reth->rkey, reth->va, reth->dma_length, ACCESS_REMOTE_WRITE);
+    bool granted = memory_find(&qp->nic->memory, reth->rkey, reth->va, reth->dma_length,
+                               ACCESS_REMOTE_WRITE, &responder->into);
     /* A WRITE of nothing needs no memory. */
-    return responder->into || reth->dma_length == 0 ? AETH_ACK : AETH_NAK_REMOTE_ACCESS_ERROR;
+    return granted || reth->dma_length == 0 ? AETH_ACK : AETH_NAK_REMOTE_ACCESS_ERROR;
 }
 
 static uint8_t begin_send(struct qp *qp)
@@ -106,15 +106,21 @@ static uint8_t admit(struct qp *qp, const struct packet *packet)
 
 /* ---- executing, or not ------------------------------------------------------ */
 
+/* Payload or memory may be elided; then only the length counts. */
+static void take_payload(struct responder *responder, const struct packet *packet)
+{
+    responder->remaining -= packet->payload_bytes;
+    if (!responder->into || !packet->payload)
+        return;
+    memcpy(responder->into, packet->payload, packet->payload_bytes);
+    responder->into += packet->payload_bytes;
+}
+
 static void execute(struct qp *qp, const struct packet *packet, picoseconds now)
 {
     struct responder *responder = &qp->responder;
-    uint32_t bytes = packet->payload_bytes;
-    if (bytes) {
-        memcpy(responder->into, packet->payload, bytes);
-        responder->into += bytes;
-        responder->remaining -= bytes;
-    }
+    if (packet->payload_bytes)
+        take_payload(responder, packet);
     responder->expected = psn_next(responder->expected);
     responder->refused = false;
     responder->verb = packet->verb;
@@ -124,7 +130,7 @@ static void execute(struct qp *qp, const struct packet *packet, picoseconds now)
     if (packet->bth.ack_req || nak_is_due(qp))
         answer(qp, AETH_ACK);
     if (qp->peer)
-        requester_delivered(qp->peer, bytes, packet->ends, now);
+        requester_delivered(qp->peer, packet->payload_bytes, packet->ends, now);
 }
 
 static void refuse(struct qp *qp, uint8_t syndrome, picoseconds now)
@@ -193,7 +199,7 @@ void responder_receive(struct qp *qp, const struct packet *packet, picoseconds n
 struct frame *responder_acknowledge(struct qp *qp)
 {
     const struct responder *responder = &qp->responder;
-    struct frame *frame = nic_frame(qp->nic, ACKNOWLEDGE_BODY_BYTES);
+    struct frame *frame = nic_frame(qp->nic, ACKNOWLEDGE_BODY_BYTES, 0);
     if (!frame)
         return NULL;
     uint8_t *body = nic_frame_body(qp->nic, frame);
@@ -212,7 +218,7 @@ struct frame *responder_acknowledge(struct qp *qp)
 
 struct frame *responder_notify(struct qp *qp)
 {
-    struct frame *frame = nic_frame(qp->nic, CNP_BODY_BYTES);
+    struct frame *frame = nic_frame(qp->nic, CNP_BODY_BYTES, 0);
     if (!frame)
         return NULL;
     uint8_t *body = nic_frame_body(qp->nic, frame);

@@ -53,6 +53,9 @@ struct nic_config {
     uint8_t cnp_dscp;             /* Ethernet */
     uint8_t priority_of_dscp[64]; /* Ethernet */
     uint8_t vl_of_sl[16];         /* InfiniBand */
+    /* Payloads exist by their length only: frames hold their headers, no CRC is
+     * written or read, and no byte of memory is. */
+    bool elides_payload;
     uint32_t max_qps, max_regions;
 };
 
@@ -113,8 +116,9 @@ struct nic_counters {
 /* ---- a NIC -------------------------------------------------------------- */
 
 /* Registers `length` bytes at `bytes` under the addresses from `va` on. The
- * bytes stay the caller's and must outlive the NIC. Returns the region's key,
- * for local and remote use; 0 when max_regions are registered. */
+ * bytes stay the caller's and must outlive the NIC; a NIC that elides payloads
+ * needs none (NULL). Returns the region's key, for local and remote use; 0 when
+ * max_regions are registered, or bytes are missing. */
 uint32_t nic_add_region(struct nic *nic, uint64_t va, uint64_t length, uint32_t access,
                         uint8_t *bytes);
 
@@ -161,9 +165,9 @@ struct message_record {
     int32_t status; /* enum status */
 };
 
-/* `operations` must outlive the workload; `dependents` are indices of
- * operations. NULL when an operation is wrong (its indices,
- * verb, length, its own memory, a SEND's receive) or memory is short. */
+/* `operations` and `dependents`, which are indices of operations, must outlive the workload. NULL
+ * when an operation is wrong (its indices, verb, length, its own memory, a SEND's receive) or
+ * memory is short. */
 struct workload *workload_new(struct clock *clock, const struct operation *operations,
                               uint32_t count, const uint32_t *dependents, uint32_t dependent_count,
                               uint32_t flow_count);

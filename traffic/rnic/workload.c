@@ -52,11 +52,12 @@ static bool memory_is_right(const struct operation *operation)
     const struct memory *remote = &operation->qp->peer->nic->memory;
     if (operation->length == 0)
         return true;
-    if (!memory_find(local, operation->lkey, operation->local_va, operation->length, 0))
+    uint8_t *bytes;
+    if (!memory_find(local, operation->lkey, operation->local_va, operation->length, 0, &bytes))
         return false;
     return operation->verb == VERB_WRITE ||
            memory_find(remote, operation->rkey, operation->remote_va, operation->length,
-                       ACCESS_LOCAL_WRITE);
+                       ACCESS_LOCAL_WRITE, &bytes);
 }
 
 static bool operation_is_right(const struct operation *operation, uint32_t dependent_count,
@@ -154,9 +155,9 @@ static void post_receive(struct task *task)
 {
     const struct operation *operation = task->operation;
     struct qp *peer = operation->qp->peer;
-    uint8_t *bytes = memory_find(&peer->nic->memory, operation->rkey, operation->remote_va,
-                                 operation->length, ACCESS_LOCAL_WRITE);
-    task->receive = (struct receive){.bytes = bytes, .length = operation->length};
+    task->receive = (struct receive){.length = operation->length};
+    memory_find(&peer->nic->memory, operation->rkey, operation->remote_va, operation->length,
+                ACCESS_LOCAL_WRITE, &task->receive.bytes);
     responder_post_receive(peer, &task->receive);
 }
 
