@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from emu.errors import UsageError
 from emu.lab.job import read_observation
 from emu.lab.messages import Progress as LabProgress
 from emu.lab.messages import Request
@@ -35,9 +36,15 @@ def run_live(
     Where the slowdown is ours to choose, a run that the machine did not keep up
     with is repeated at twice the slowdown, and the recording says so.
 
-    `say` gets sentences for the user. Raises HostError when the machine lacks
+    `say` gets sentences for the user. Raises UsageError for what only the virtual clock can
+    do, HostError when the machine lacks
     something, FabricError when the lab died, KeyboardInterrupt; the lab is gone by then.
     """
+    if spec.payload == "elided":
+        raise UsageError(
+            "payload: elided leaves the bytes of messages out, and packets on interfaces have "
+            "theirs; add --clock virtual, or --set payload=real"
+        )
     slowdown, notes = choose_slowdown(spec, topology, run_at, say)
     attempts = _ATTEMPTS if spec.slowdown == "auto" else 1
     while True:
