@@ -7,10 +7,11 @@ import socket
 from collections.abc import Iterable
 from functools import singledispatchmethod
 
-from emu.errors import HostError
+from emu.errors import FabricError, HostError
 from emu.lab import ovs
 from emu.lab.command import run
 from emu.lab.hold import hold_udp_port
+from emu.lab.keeper import keep_host
 from emu.lab.marker.marker import Marker, marker_program
 from emu.lab.namespace import PRIVATE
 from emu.lab.net import FabricNet
@@ -31,6 +32,7 @@ from emu.lab.plan import (
     StartSwitches,
     Step,
 )
+from emu.lab.probe import require
 from emu.lab.supervisor import Supervisor
 
 
@@ -38,10 +40,10 @@ class Lab:
     """A lab as far as it is built. Its parts live as long as its first process."""
 
     def __init__(self, supervisor: Supervisor) -> None:
-        self.net = FabricNet()
+        self.net = FabricNet(self._adopt_shell)
         """The hosts and switches, for Mininet's prompt."""
         self.pids = {LAB: os.getpid()}
-        """Namespace -> a process that lives in it; and Open vSwitch's, in the lab's own."""
+        """Namespace -> a process or thread in it; and Open vSwitch's, in the lab's own."""
         self.marker: Marker | None = None
         self.no_marker = ""
         """Why there is no eBPF marker though the plan has one."""
@@ -59,13 +61,12 @@ class Lab:
 
     @_do.register
     def _add_host(self, step: AddHost) -> None:
-        self.net.add_host(step.name, step.ip)
-        self._adopt_shell(step.name)
+        self.pids[step.name] = keep_host()
+        self.net.add_host(step.name, step.ip, self.pids[step.name])
 
     @_do.register
     def _add_switch(self, step: AddSwitch) -> None:
-        self.net.add_switch(step.name, step.dpid)
-        self._adopt_shell(step.name)
+        self.net.add_switch(step.name, step.dpid, self.pids[LAB])
 
     @_do.register
     def _add_cable(self, step: AddCable) -> None:
@@ -80,8 +81,12 @@ class Lab:
     @_do.register
     def _ip_batch(self, step: IpBatch) -> None:
         lines = "".join(f"{line}\n" for line in step.lines)
-        with entered(self.pids[step.namespace]):
-            run(["ip", "-batch", "-"], stdin=lines.format_map(self.pids))
+        try:
+            with entered(self.pids[step.namespace]):
+                run(["ip", "-batch", "-"], stdin=lines.format_map(self.pids))
+        except FabricError:
+            require("veth")  # the one kernel feature in these lines that may be missing
+            raise
 
     @_do.register
     def _offloads_off(self, step: OffloadsOff) -> None:
@@ -102,7 +107,7 @@ class Lab:
 
     @_do.register
     def _load_routes(self, step: LoadRoutes) -> None:
-        ovs.load_routes(step.table)
+        ovs.load_routes(step.tables)
 
     @_do.register
     def _attach_marker(self, step: AttachMarker) -> None:
@@ -114,6 +119,5 @@ class Lab:
         except HostError as error:
             self.no_marker = error.what
 
-    def _adopt_shell(self, node: str) -> None:
-        self.pids[node] = self.net.pid(node)
-        self._supervisor.adopt(f"the shell of {node}", self.pids[node])
+    def _adopt_shell(self, node: str, pid: int) -> None:
+        self._supervisor.adopt(f"the shell of {node}", pid)

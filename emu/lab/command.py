@@ -2,21 +2,29 @@
 
 A program that is not installed is a HostError with the Debian package to
 install; one that fails is a FabricError with what it said.
+
+Programs are looked for in PATH and then in the administrators' folders: Debian
+keeps Open vSwitch's daemons there, and an ordinary user's PATH lacks them.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 
 from emu.errors import FabricError, HostError
 
 PACKAGES = {
+    "bash": "bash",
     "clang": "clang",
     "ibsim": "ibsim-utils",
+    "ifconfig": "net-tools",
     "ip": "iproute2",
     "iperf3": "iperf3",
     "mnexec": "mininet",
+    "mount": "mount",
     "opensm": "opensm",
     "ovs-appctl": "openvswitch-switch",
     "ovs-ofctl": "openvswitch-switch",
@@ -31,6 +39,19 @@ PACKAGES = {
     "unshare": "util-linux",
 }
 """Program -> the Debian package it is in."""
+
+_ADMINISTRATORS_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+
+
+def environment() -> dict[str, str]:
+    """Ours, with a PATH that has all of Debian's programs."""
+    path = os.environ.get("PATH", os.defpath)
+    return os.environ | {"PATH": os.pathsep.join((path, *_ADMINISTRATORS_FOLDERS))}
+
+
+def is_installed(program: str) -> bool:
+    """Whether `run` would find the program."""
+    return shutil.which(program, path=environment()["PATH"]) is not None
 
 
 def missing_program(program: str) -> HostError:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from pathlib import Path
 
-_NS_PER_S = 1e9
+_CPUCLOCK_SCHED = 2  # linux/posix-timers.h
 
 
 class CpuMeter:
@@ -25,6 +25,10 @@ class CpuMeter:
 
 
 def _seconds(pid: int) -> float:
-    """Of all threads; the first number in a schedstat is nanoseconds on a processor."""
-    threads = Path("/proc", str(pid), "task").iterdir()
-    return sum(int((t / "schedstat").read_text().split()[0]) for t in threads) / _NS_PER_S
+    """Of all threads, those that have ended too, by the clock that counts it."""
+    return time.clock_gettime(_clock_of(pid))
+
+
+def _clock_of(pid: int) -> int:
+    """As `clock_getcpuclockid(3)`, which Python does not have, makes it."""
+    return ~pid << 3 | _CPUCLOCK_SCHED

@@ -27,10 +27,7 @@ def main(jobs: Mapping[str, Job]) -> None:
     """Does the job that the lab's owner asks for, and ends the lab."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     owner = Channel.inherited(int(sys.argv[-1]))
-    request = owner.expect(Request)
-    (stderr,) = owner.take_files()
-    os.dup2(stderr, sys.stderr.fileno())
-    owner.send(Started())
+    request = _accept(owner)
     supervisor = Supervisor(owner)
     try:
         make_private()
@@ -46,7 +43,20 @@ def main(jobs: Mapping[str, Job]) -> None:
         os._exit(ExitCode.FAILED)
     owner.send(Result(value), files)
     sys.stdout.flush()
+    supervisor.end_all()
     os._exit(ExitCode.OK)
+
+
+def _accept(owner: Channel) -> Request:
+    """The owner's request. Ends the lab when the owner is gone by now."""
+    try:
+        request = owner.expect(Request)
+        (stderr,) = owner.take_files()
+        os.dup2(stderr, sys.stderr.fileno())
+        owner.send(Started())
+    except EOFError:
+        os._exit(ExitCode.INTERRUPTED)
+    return request
 
 
 def make_private() -> None:

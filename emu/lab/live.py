@@ -19,7 +19,6 @@ from emu.measure.recording import Recording
 from emu.spec.scenario import Spec
 from topologies.graph import Topology
 
-
 _ATTEMPTS = 3
 
 

@@ -23,13 +23,15 @@ from pathlib import Path
 
 from emu.errors import ExitCode, FabricError, HostError, UsageError
 from emu.lab.channel import Channel, channel_pair
-from emu.lab.command import missing_program
+from emu.lab.command import environment, is_installed, missing_program
 from emu.lab.messages import Json, Progress, Request, Result, Started
 
 INSIDE = "emu.lab.inside"
 PRIVATE = Path("/run")
 """Where a lab has a file system of its own; what is written there goes with the lab."""
 
+_PROGRAMS = ("setpriv", "unshare", "mount", "ip", "mnexec", "ifconfig", "bash")
+"""What every lab starts. Without the last three Mininet would end or wait, without a reason."""
 _STDERR = 2
 _SECONDS_TO_END = 5.0
 
@@ -48,6 +50,7 @@ def run_in_lab(
     Raises HostError, FabricError, and KeyboardInterrupt; the lab is gone by then.
     """
     _refuse_private(Path(request.out))
+    _need_programs()
     _need_mininet()
     with _lab(module, terminal) as (process, channel):
         try:
@@ -86,17 +89,15 @@ def _lab(module: str, terminal: bool) -> Iterator[tuple[subprocess.Popen[bytes],
 
 def _start(module: str, far: socket.socket, terminal: bool) -> subprocess.Popen[bytes]:
     inside = [sys.executable, "-m", module, str(far.fileno())]
-    try:
-        return subprocess.Popen(
-            [*unshare_command(root=os.geteuid() == 0), *inside],
-            stdin=None if terminal else subprocess.DEVNULL,
-            stdout=None if terminal else _STDERR,
-            stderr=subprocess.PIPE,  # until the lab has started; then it has ours
-            pass_fds=[far.fileno()],
-            start_new_session=not terminal,
-        )
-    except FileNotFoundError:
-        raise missing_program("setpriv") from None
+    return subprocess.Popen(
+        [*unshare_command(root=os.geteuid() == 0), *inside],
+        stdin=None if terminal else subprocess.DEVNULL,
+        stdout=None if terminal else _STDERR,
+        stderr=subprocess.PIPE,  # until the lab has started; then it has ours
+        env=environment(),
+        pass_fds=[far.fileno()],
+        start_new_session=not terminal,
+    )
 
 
 def _relay(channel: Channel, on_progress: Callable[[Progress], None]) -> tuple[Json, list[int]]:
@@ -130,16 +131,21 @@ def _terminal_is_the_labs(terminal: bool) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _did_not_start(process: subprocess.Popen[bytes]) -> FabricError | HostError:
+def _did_not_start(
+    process: subprocess.Popen[bytes],
+) -> FabricError | HostError | KeyboardInterrupt:
     """Why the lab's first process has said nothing at all."""
     _, said = process.communicate()
+    if process.returncode == ExitCode.INTERRUPTED:
+        return KeyboardInterrupt()
     if not namespaces_allowed():
         return HostError(
             "this machine does not let you make namespaces",
             remedy="run as root, or: sudo sysctl -w user.max_user_namespaces=15000"
             " kernel.unprivileged_userns_clone=1",
         )
-    return FabricError(f"the lab did not start: {said.decode(errors='replace').strip()}")
+    reason = said.decode(errors="replace").strip() or "its first process died"
+    return FabricError(f"the lab did not start: {reason}")
 
 
 def _ended(process: subprocess.Popen[bytes]) -> FabricError | KeyboardInterrupt:
@@ -153,6 +159,12 @@ def namespaces_allowed() -> bool:
     """Whether this user may make a lab's namespaces, found out by making some."""
     command = [*unshare_command(root=os.geteuid() == 0), "true"]
     return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def _need_programs() -> None:
+    for program in _PROGRAMS:
+        if not is_installed(program):
+            raise missing_program(program)
 
 
 def _need_mininet() -> None:

@@ -4,29 +4,67 @@
     Mininet knows nodes and how to run commands on them.
 
 So our subclasses leave out what Mininet would configure itself, and its way to
-raise limits of the whole machine.
+raise limits of the whole machine. A node's shell starts with its first command:
+a run needs none of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mininet.link import Intf, Link
 from mininet.log import setLogLevel
 from mininet.net import Mininet
-from mininet.node import Host, OVSSwitch
+from mininet.node import Host, Node, OVSSwitch
 
 from topologies.graph import Port
 
+OnShell = Callable[[str, int], None]
+"""Told of a node's shell: the node and the process."""
 
-class FabricHost(Host):
+
+class ShellOnDemand(Node):
+    """A node in the namespaces of parameter `task`, whose shell starts with its first command.
+
+    Parameter `on_shell` is told of the shell.
+    """
+
+    def __init__(self, name: str, **params: Any) -> None:
+        self._built = False
+        super().__init__(name, **params)
+        self._built = True
+
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802, Mininet's name
+        """Not yet; programs need to know where they are to run, though."""
+        self.pid = self.params["task"]
+
+    def cmd(self, *args: Any, **options: Any) -> Any:
+        """Commands to configure it, while it is being built, are the lab's business."""
+        if not self._built:
+            return ""
+        self._need_shell()
+        return super().cmd(*args, **options)
+
+    def sendCmd(self, *args: Any, **options: Any) -> None:  # noqa: N802
+        self._need_shell()
+        super().sendCmd(*args, **options)
+
+    def _need_shell(self) -> None:
+        """Starts the shell as Mininet does, but in namespaces that are there already (`-a`)."""
+        if not self.shell:
+            super().startShell(f"-cda{self.params['task']}")
+            self.params["on_shell"](self.name, self.pid)
+
+
+class FabricHost(ShellOnDemand, Host):
     """A host whose network is configured by the lab."""
 
     def config(self, **_params: Any) -> dict[str, Any]:
         return {}
 
 
-class FabricSwitch(OVSSwitch):
+class FabricSwitch(ShellOnDemand, OVSSwitch):
     """A switch whose bridge is in the lab's one transaction."""
 
     @classmethod
@@ -55,7 +93,8 @@ class FabricLink(Link):
 class FabricNet(Mininet):
     """A fabric as a Mininet network."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_shell: OnShell) -> None:
+        self._on_shell = on_shell
         setLogLevel("output")  # what the prompt prints, and warnings
         Mininet.inited = True  # its init() would change limits of the whole machine
         super().__init__(
@@ -67,12 +106,13 @@ class FabricNet(Mininet):
             build=False,
         )
 
-    def add_host(self, name: str, ip: str) -> None:
-        """A host with a shell in its own network namespace."""
-        self.addHost(name, ip=ip)
+    def add_host(self, name: str, ip: str, task: int) -> None:
+        """A host in the namespaces of a process or thread."""
+        # `inNamespace`: whether Mininet makes a namespace for it.
+        self.addHost(name, ip=ip, task=task, inNamespace=False, on_shell=self._on_shell)
 
-    def add_switch(self, name: str, dpid: int) -> None:
-        self.addSwitch(name, dpid=f"{dpid:x}")
+    def add_switch(self, name: str, dpid: int, task: int) -> None:
+        self.addSwitch(name, dpid=f"{dpid:x}", task=task, on_shell=self._on_shell)
 
     def add_cable(self, a: Port, b: Port) -> None:
         """Makes the cable's ends known to their nodes."""
@@ -81,8 +121,3 @@ class FabricNet(Mininet):
         )
         for end in (link.intf1, link.intf2):
             end.ip = end.node.params.get("ip")
-
-    def pid(self, node: str) -> int:
-        """The node's shell: a process in its namespace."""
-        pid: int = self[node].pid
-        return pid

@@ -1,7 +1,7 @@
-"""Network namespaces, named by a process that lives in them.
+"""Network namespaces, named by a process or thread that lives in them.
 
-A lab's namespaces have no names in the file system: they exist as long as a
-process is in them, and no longer.
+A lab's namespaces have no names in the file system: they exist as long as
+somebody is in them, and no longer.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+_CLONE_NEWNS = 0x00020000
 _CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 @contextmanager
 def entered(pid: int) -> Iterator[None]:
-    """Runs the body in the network namespace of process `pid`.
+    """Runs the body in the network namespace of the process or thread `pid`.
 
     Only the calling thread is moved. Sockets opened there stay there.
     """
@@ -33,6 +34,12 @@ def entered(pid: int) -> Iterator[None]:
 def unshare() -> None:
     """Moves the calling process, which must have one thread, to a new network namespace."""
     _check(_libc.unshare(_CLONE_NEWNET))
+
+
+def unshare_host() -> None:
+    """Moves the calling thread to a new network namespace, with a /sys that shows it."""
+    _check(_libc.unshare(_CLONE_NEWNET | _CLONE_NEWNS))
+    _libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None)  # where it may not be: the lab's
 
 
 def write_sysctl(key: str, value: str) -> None:

@@ -8,12 +8,16 @@ The datapath is the userspace one. Its usual kind, `netdev`, makes a tap device
 for every bridge and so needs /dev/net/tun, which is root's alone on machines
 without udev. Where it may not be opened we take `dummy`, the same datapath with
 local ports that do nothing; ours never do.
+
+`ovs-vswitchd` keeps its memory locked, where it may: a page to be fetched again
+would delay a frame.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from emu.lab.command import run
@@ -29,6 +33,8 @@ _DATABASE = FOLDER / "conf.db"
 _SOCKET = FOLDER / "db.sock"
 _TUN = Path("/dev/net/tun")
 _QUIET = ("-vconsole:off", "--log-file")
+_LOADERS = 4
+"""More of them would only wait for `ovs-vswitchd`."""
 
 
 def datapath_type() -> str:
@@ -46,7 +52,8 @@ def start_database(supervisor: Supervisor) -> None:
 
 def start_switches(supervisor: Supervisor) -> int:
     """Starts `ovs-vswitchd`, whose bridges all work when this returns; its process."""
-    pid = _start_daemon(supervisor, "ovs-vswitchd", ["--enable-dummy", f"unix:{_SOCKET}"])
+    options = ["--enable-dummy", "--mlockall", f"unix:{_SOCKET}"]
+    pid = _start_daemon(supervisor, "ovs-vswitchd", options)
     run_before_others(pid)
     return pid
 
@@ -56,7 +63,14 @@ def define_bridges(transaction: Sequence[str]) -> None:
     run(["ovs-vsctl", "--no-wait", *transaction])
 
 
-def load_routes(table: RouteTable) -> None:
+def load_routes(tables: Sequence[RouteTable]) -> None:
+    """Gives every switch its table, several at a time."""
+    with ThreadPoolExecutor(_LOADERS) as pool:
+        for _ in pool.map(_load, tables):
+            pass
+
+
+def _load(table: RouteTable) -> None:
     """Gives a switch its table, all of it or nothing."""
     lines = "".join(f"{line}\n" for line in table.lines())
     run(["ovs-ofctl", "--protocols=OpenFlow15", "bundle", table.switch, "-"], stdin=lines)

@@ -100,9 +100,9 @@ class StartSwitches:
 
 @dataclass(frozen=True)
 class LoadRoutes:
-    """A switch's OpenFlow table."""
+    """The OpenFlow tables of all switches."""
 
-    table: RouteTable
+    tables: tuple[RouteTable, ...]
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def plan_network(topology: Topology, *, datapath: str | None, ip: bool, seed: in
         steps += [HoldUdpPort(host.name, ROCE_UDP_PORT) for host in topology.hosts]
     if datapath is not None:
         steps.append(StartSwitches(tuple(bridge_transaction(topology, datapath))))
-        steps += [LoadRoutes(table) for table in route_tables(topology, seed)]
+        steps.append(LoadRoutes(tuple(route_tables(topology, seed))))
     return steps
 
 

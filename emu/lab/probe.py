@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from emu.errors import HostError
-from emu.lab.command import PACKAGES
+from emu.lab.command import PACKAGES, environment, is_installed
 from emu.lab.namespace import unshare_command
 from emu.lab.ovs import datapath_type
 
@@ -58,7 +57,7 @@ def install(*packages: str) -> str:
 
 def _programs(*programs: str) -> Callable[[], str]:
     def try_it() -> str:
-        absent = [program for program in programs if shutil.which(program) is None]
+        absent = [program for program in programs if not is_installed(program)]
         return f"{', '.join(absent)} not installed" if absent else ""
 
     return try_it
@@ -92,7 +91,9 @@ def _in_scratch(*command: str) -> Callable[[], str]:
 def _scratch(command: Sequence[str]) -> str:
     scratch = unshare_command(root=os.geteuid() == 0)
     try:
-        done = subprocess.run([*scratch, *command], capture_output=True, text=True)
+        done = subprocess.run(
+            [*scratch, *command], capture_output=True, text=True, env=environment()
+        )
     except FileNotFoundError as error:
         return f"{error.filename} not installed"
     if done.returncode == 0:
@@ -122,7 +123,7 @@ PROBES = (
     Probe(
         "mininet",
         "every lab",
-        lambda: _programs("mnexec")() or _module("mininet.net")(),
+        lambda: _programs("mnexec", "ifconfig", "bash")() or _module("mininet.net")(),
         remedy=f"{install('mininet')}; the virtual environment needs --system-site-packages",
     ),
     Probe(

@@ -4,7 +4,7 @@ Rules:
 
 - No process of a lab ends before the lab does. One that ends has died.
 - The lab ends by the exit of its first process. The kernel then ends all others
-  and takes the namespaces away; nobody cleans up.
+  and takes the namespaces away; nobody needs to clean up.
 - The lab's owner (the `emu` process) hanging up ends the lab as well.
 
 A thread waits for these events, so they are noticed whatever the lab is busy
@@ -23,6 +23,7 @@ from contextlib import suppress
 
 from emu.errors import ExitCode
 from emu.lab.channel import Channel, channel_pair
+from emu.lab.ending import end_processes
 from emu.lab.messages import Failure, Progress
 
 
@@ -34,12 +35,15 @@ class Supervisor:
         self._selector = selectors.EpollSelector()
         self._selector.register(owner, selectors.EVENT_READ)
         self._channels: list[Channel] = []  # kept open: a process ends when its channel closes
+        self._pids: list[int] = []
+        self._ending = False
         self._watcher = threading.Thread(target=self._watch, name="supervisor", daemon=True)
         self._watcher.start()
 
     def adopt(self, name: str, pid: int) -> None:
         """Watches a child process that somebody else has started."""
         self._selector.register(os.pidfd_open(pid), selectors.EVENT_READ, name)
+        self._pids.append(pid)
 
     def spawn(self, name: str, command: Sequence[str]) -> Channel:
         """Starts a process of the lab. Its last argument is its channel's descriptor."""
@@ -64,8 +68,15 @@ class Supervisor:
         """For whoever has seen a channel close: the watcher knows why and ends the lab."""
         self._watcher.join()
 
+    def end_all(self) -> None:
+        """Ends all processes, because the lab's job is done."""
+        self._ending = True
+        end_processes(self._pids)
+
     def _watch(self) -> None:
         key, _ = self._selector.select()[0]
+        if self._ending:
+            return
         if key.fileobj is self._owner:
             os._exit(ExitCode.INTERRUPTED)
         assert isinstance(key.fileobj, int)

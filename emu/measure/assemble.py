@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from emu.measure.counters import PRIORITIES, RawCounters, ethernet_counters, infiniband_counters
 from emu.measure.fidelity import judge
-from emu.measure.observation import Observation, Samples, Timeline
+from emu.measure.observation import Observation, Timeline
 from emu.measure.recording import Counters, Fidelity, FlowRecord, Recording, Series
 from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS
 from emu.spec.scenario import Spec

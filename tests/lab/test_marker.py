@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import shutil
 import socket
 import struct
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
+from emu._build import marker as build
 from emu._core import lib
 from emu.errors import HostError
 from emu.lab import netns
@@ -178,3 +180,22 @@ def test_the_same_packets_are_marked_as_by_the_shim(wire: Wire) -> None:
         draw = lib.core_wred_draw(SEED, bytes(packet[IP])[12:40])
         expected = lib.core_wred_marks(KMIN, KMAX, PMAX_2_32, depth, draw)
         assert wire.marks(packet) == expected
+
+
+def test_the_packages_build_compiles_the_marker_once(tmp_path: Path) -> None:
+    """So that no run needs a compiler."""
+    if shutil.which("clang") is None or not Path("/usr/include/bpf/bpf_helpers.h").exists():
+        pytest.skip("needs clang and libbpf-dev")
+    made = tmp_path / "package" / "mark.bpf.o"
+    assert build.build(made)
+    assert made.read_bytes().startswith(b"\x7fELF")
+    assert not build.build(made)
+
+
+def test_without_a_compiler_the_package_is_built_without_the_marker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It works without."""
+    monkeypatch.setenv("PATH", "")
+    assert not build.build(tmp_path / "mark.bpf.o")
+    assert not list(tmp_path.iterdir())

@@ -29,7 +29,7 @@ def _text(steps: Sequence[Step]) -> str:
             words = " ".join(step.transaction).split(" -- ")
             lines += ["StartSwitches", *(f"    {word}" for word in words)]
         elif isinstance(step, LoadRoutes):
-            lines.append(f"LoadRoutes {step.table.switch}")
+            lines += ["LoadRoutes", *(f"    {table.switch}" for table in step.tables)]
         else:
             lines.append(repr(step))
     return "\n".join(lines) + "\n"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from operator import eq
 from random import Random
 from typing import Any
 

@@ -26,7 +26,10 @@ DSCPS = 64
 
 _SOURCE = Path(__file__).with_name("mark.bpf.c")
 _CURVE = Path(__file__).parents[2] / "shim/wred.h"
-_BUILT = _SOURCE.with_suffix(".o")
+SOURCES = (_SOURCE, _CURVE)
+OBJECT = _SOURCE.with_suffix(".o")
+"""The package's own, when it could be compiled as the package was built."""
+
 _WRED = struct.Struct("=IIIII")
 _MARKS = struct.Struct(f"={PRIORITIES}Q")
 
@@ -84,15 +87,13 @@ class Marker:
 
 
 def marker_program(scratch: Path) -> Path:
-    """The compiled marker: the package's own, or one made in `scratch` when that is older.
+    """The compiled marker: the package's own, or where it has none, one made in `scratch`.
 
     Raises HostError without a compiler.
     """
-    if _BUILT.exists() and _BUILT.stat().st_mtime >= max(
-        _SOURCE.stat().st_mtime, _CURVE.stat().st_mtime
-    ):
-        return _BUILT
-    made = scratch / _BUILT.name
+    if OBJECT.exists():
+        return OBJECT
+    made = scratch / OBJECT.name
     compile_marker(made)
     return made
 
@@ -110,8 +111,6 @@ def compile_marker(out: Path) -> None:
 def _curves(wred: Sequence[Wred]) -> bytes:
     assert len(wred) == PRIORITIES
     return b"".join(
-        _WRED.pack(
-            curve.kmin_bytes, curve.kmax_bytes, curve.pmax_2_32, curve.seed, curve.enabled
-        )
+        _WRED.pack(curve.kmin_bytes, curve.kmax_bytes, curve.pmax_2_32, curve.seed, curve.enabled)
         for curve in wred
     )

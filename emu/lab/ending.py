@@ -1,0 +1,57 @@
+"""Ends the processes of a lab, faster than the kernel would.
+
+A packet socket is gone only when no processor can still be looking at it, and
+the kernel waits for that once for each socket of a dying process: 13 ms a port,
+seconds for a large fabric. Sockets that are closed at the same time wait
+together. So we take copies of the sockets, end the processes, and close each
+copy in a thread of its own.
+
+This only saves time: what is not done here the kernel does when the lab's first
+process ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+_SYS_PIDFD_GETFD = 438  # asm-generic/unistd.h
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def end_processes(pids: Sequence[int]) -> None:
+    """Kills child processes; returns when they and their packet sockets are gone."""
+    sockets = [copy for pid in pids for copy in _packet_sockets(pid)]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    for pid in pids:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    with ThreadPoolExecutor(len(sockets) or 1) as pool:
+        pool.map(socket.socket.close, sockets)
+
+
+def _packet_sockets(pid: int) -> Iterator[socket.socket]:
+    """Copies of a process's packet sockets, as far as the kernel hands them out."""
+    pidfd = os.pidfd_open(pid)
+    for entry in Path("/proc", str(pid), "fd").iterdir():
+        with suppress(OSError):
+            if str(entry.readlink()).startswith("socket:"):
+                copied = socket.socket(fileno=_copy(pidfd, int(entry.name)))
+                if copied.family == socket.AF_PACKET:
+                    yield copied
+    os.close(pidfd)
+
+
+def _copy(pidfd: int, descriptor: int) -> int:
+    """A descriptor of ours for an open file of another process. Raises OSError."""
+    copied: int = _libc.syscall(_SYS_PIDFD_GETFD, pidfd, descriptor, 0)
+    if copied < 0:
+        errno = ctypes.get_errno()
+        raise OSError(errno, os.strerror(errno))
+    return copied

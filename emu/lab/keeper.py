@@ -1,0 +1,34 @@
+"""A host's namespaces, kept by a thread of the lab's first process instead of a process.
+
+A namespace lives as long as somebody is in it. A host of a run needs nothing but
+that, and a thread costs half a millisecond where a shell costs eight. For the
+kernel a thread is as good as a process: its id names the namespaces in `/proc`,
+for `ip link ... netns`, and for `mnexec -a`.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+
+from emu.lab.netns import unshare_host
+
+
+def keep_host() -> int:
+    """Makes the namespaces of a host, which last as long as this process; a thread's id in them.
+
+    Raises OSError.
+    """
+    inside: Future[int] = Future()
+    threading.Thread(target=_keep, args=(inside,), name="a host", daemon=True).start()
+    return inside.result()
+
+
+def _keep(inside: Future[int]) -> None:
+    try:
+        unshare_host()
+    except OSError as error:
+        inside.set_exception(error)
+        return
+    inside.set_result(threading.get_native_id())
+    threading.Event().wait()

@@ -1,0 +1,47 @@
+"""Who the tests of the lab run `emu` as."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from emu.errors import HostError
+from emu.lab.probe import require
+from tests.lab.user import User, make_user, may_be_anybody
+
+NEEDED = ("namespaces", "veth", "mininet", "Open vSwitch", "OpenSM", "ibsim")
+
+
+@pytest.fixture(scope="session")
+def _machine() -> None:
+    """Skips, with the reason, where no lab can be."""
+    try:
+        require(*NEEDED)
+    except HostError as error:
+        pytest.skip(f"needs {error}")
+
+
+@pytest.fixture(scope="session")
+def matplotlib_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where everybody's matplotlib keeps its list of fonts, which takes long to make."""
+    folder = tmp_path_factory.mktemp("matplotlib")
+    folder.chmod(0o777)
+    return folder
+
+
+@pytest.fixture(params=["root", "user"])
+def user(
+    request: pytest.FixtureRequest, tmp_path: Path, matplotlib_folder: Path, _machine: None
+) -> User:
+    """Root, then an ordinary user; where the tests are not root, only themselves."""
+    if request.param == "root" and os.geteuid() != 0:
+        pytest.skip("needs root")
+    return make_user(tmp_path, matplotlib_folder, ordinary=request.param == "user")
+
+
+@pytest.fixture
+def myself(tmp_path: Path, matplotlib_folder: Path, _machine: None) -> User:
+    """Whoever runs the tests."""
+    return make_user(tmp_path, matplotlib_folder, ordinary=not may_be_anybody())

@@ -1,0 +1,98 @@
+"""Whatever is killed in a running lab, all of it ends, somebody says why, and nothing is left.
+
+The labs are real ones, in the middle of a run that would go on for seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lab.running import Command, RunningLab
+from tests.lab.user import EMU, Ended, User
+
+NAME = "long"
+SPEC = f"""
+name: {NAME}
+slowdown: 5000
+topology: {{kind: dumbbell, hosts_per_side: 1}}
+switches: {{pfc: {{}}, ecn: {{}}}}
+traffic: [{{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 10MB}}]
+capture: [all]
+"""
+"""Four seconds of traffic, of which a tenth is over when it first says how far it is."""
+
+VICTIMS: dict[str, Command] = {
+    "shim": (sys.executable, "emu.lab.shim_main"),
+    "NICs": (sys.executable, "emu.lab.rnic_main"),
+    "ovs-vswitchd": ("ovs-vswitchd", "--detach"),
+    "ovsdb-server": ("ovsdb-server", "--detach"),
+    "first": (sys.executable, "emu.lab.inside"),
+    "unshare": ("unshare", "emu.lab.inside"),
+    "emu": (sys.executable, "emu.cli.main"),
+}
+"""Every process of a run."""
+
+
+_IS_PROGRESS = f"{NAME}  "
+
+
+@pytest.fixture
+def lab(user: User, tmp_path: Path) -> RunningLab:
+    spec = tmp_path / f"{NAME}.emu.yml"
+    spec.write_text(SPEC)
+    return RunningLab(user, *EMU, "run", str(spec), says=_IS_PROGRESS)
+
+
+def _end(lab: RunningLab) -> Ended:
+    """How the lab ended, without what it said while all was well."""
+    code, out, err = lab.end()
+    told = [line for line in err.splitlines() if line and not line.startswith(_IS_PROGRESS)]
+    return Ended(code, out, "\n".join(told))
+
+
+def test_these_are_all_processes_of_a_lab(lab: RunningLab) -> None:
+    """What is killed below is everything that can be."""
+    known = {lab.inside.process(*victim) for victim in VICTIMS.values()}
+    assert set(lab.inside.commands) == known
+    lab.kill(VICTIMS["emu"])
+    lab.end()
+
+
+@pytest.mark.parametrize(
+    ("victim", "says"),
+    [
+        ("shim", "the shim died (signal 9)"),
+        ("NICs", "the NIC process died (signal 9)"),
+        ("ovs-vswitchd", "ovs-vswitchd died (signal 9)"),
+        ("ovsdb-server", "ovsdb-server died (signal 9)"),
+        ("first", "the lab's first process died"),
+        ("unshare", "the lab's first process died"),
+    ],
+)
+def test_a_lab_ends_with_any_of_its_processes(lab: RunningLab, victim: str, says: str) -> None:
+    """Exit code 4 and one clear line."""
+    lab.kill(VICTIMS[victim])
+    assert _end(lab) == Ended(4, "", says)
+
+
+def test_a_lab_ends_with_the_emu_that_owns_it(lab: RunningLab) -> None:
+    """Nobody is left to say anything."""
+    lab.kill(VICTIMS["emu"])
+    assert _end(lab) == Ended(-signal.SIGKILL, "", "")
+
+
+def test_ctrl_c_ends_a_lab(lab: RunningLab) -> None:
+    """On a terminal the signal goes to the whole process group."""
+    os.killpg(lab.owner.pid, signal.SIGINT)
+    assert _end(lab) == Ended(130, "", "interrupted")
+
+
+def test_sigint_for_emu_alone_ends_a_lab(lab: RunningLab) -> None:
+    """As a script or a supervisor would send it."""
+    lab.owner.send_signal(signal.SIGINT)
+    assert _end(lab) == Ended(130, "", "interrupted")

@@ -1,0 +1,123 @@
+"""What `emu run` will not begin, or cannot: it says why and what to do, and nothing is left."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from emu.errors import HostError
+from emu.lab.messages import Request
+from emu.lab.namespace import run_in_lab
+from tests.lab.traces import Outside
+from tests.lab.user import Ended, User
+
+GOOD = """
+name: good
+slowdown: 5000
+topology: {kind: dumbbell, hosts_per_side: 1}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 4KB}]
+"""
+BROKEN = """
+name: broken
+slowdown: fast
+topology: {kind: dumbbell, hosts_per_side: 1}
+traffic: [{name: flow, pattern: pair, from: h1, to: h9, op: write, size: 4KB}]
+captures: [all]
+"""
+"""A word for a number, a host that is not there, a key that is not known."""
+
+
+def _spec(folder: Path, text: str, *more: str) -> Path:
+    path = folder / "test.emu.yml"
+    path.write_text("\n".join((text, *more)))
+    return path
+
+
+def _programs(folder: Path, *, without: str = "", **stubs: str) -> str:
+    """A PATH with all programs of /usr/bin but one, and shell scripts for some."""
+    programs = folder / "bin"
+    programs.mkdir()
+    for program in Path("/usr/bin").iterdir():
+        if program.name not in (without, *stubs):
+            (programs / program.name).symlink_to(program)
+    for name, script in stubs.items():
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / name).chmod(0o755)
+    return str(programs)
+
+
+def _noting_start(folder: Path) -> str:
+    """A PATH on which the program that makes namespaces leaves a note in the home folder."""
+    return _programs(folder, unshare=f'touch ~/started\nexec {shutil.which("unshare")} "$@"')
+
+
+def test_a_good_spec_starts_a_lab(myself: User, tmp_path: Path) -> None:
+    """So that the next test can tell."""
+    somebody = myself.with_path(_noting_start(tmp_path))
+    ended = somebody.run_emu("run", _spec(tmp_path, GOOD))
+    assert ended.code in (0, 5), ended.err
+    assert (somebody.home / "started").exists()
+
+
+@pytest.mark.parametrize("verb", [("run",), ("run", "--json"), ("shell",)])
+def test_a_broken_spec_starts_none(myself: User, tmp_path: Path, verb: tuple[str, ...]) -> None:
+    """Exit code 2, every mistake at once, each with its place."""
+    somebody = myself.with_path(_noting_start(tmp_path))
+    spec = _spec(tmp_path, BROKEN)
+    ended = somebody.run_emu(*verb, spec)
+    assert (ended.code, ended.out) == (2, "")
+    place = re.compile(re.escape(f"{spec}:") + r"(\d+):\d+: ")
+    found = [place.match(line) for line in ended.err.splitlines()]
+    assert [match and match[1] for match in found] == ["3", "5", "6"]
+    assert not (somebody.home / "started").exists()
+
+
+@pytest.mark.parametrize(
+    ("program", "package"),
+    [
+        ("setpriv", "util-linux"),
+        ("unshare", "util-linux"),
+        ("mount", "mount"),
+        ("mnexec", "mininet"),
+        ("bash", "bash"),
+    ],
+)
+def test_what_every_lab_needs_is_looked_for_first(
+    program: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it there would be no lab, or one that waits."""
+    monkeypatch.setenv("PATH", _programs(tmp_path, without=program))
+    with pytest.raises(HostError) as raised:
+        run_in_lab(Request("run", GOOD, str(tmp_path)), on_progress=print)
+    assert str(raised.value) == _missing(program, package)
+
+
+def test_a_missing_program_is_named_with_its_package(myself: User, tmp_path: Path) -> None:
+    """Exit code 3, though it is missed only when the lab is half built; nothing of that is left."""
+    somebody = myself.with_path(_programs(tmp_path, without="ovs-vsctl"))
+    before = Outside.now(somebody)
+    ended = somebody.run_emu("run", _spec(tmp_path, GOOD))
+    assert ended == Ended(3, "", f"{_missing('ovs-vsctl', 'openvswitch-switch')}\n")
+    assert Outside.now(somebody) == before
+
+
+def test_a_kernel_without_veth_is_told_so(myself: User, tmp_path: Path) -> None:
+    """Exit code 3, the feature's name, and how to have it."""
+    no_veth = "echo 'Error: Unknown device type.' >&2; exit 2"
+    script = f'case "$*" in *"set lo up") exec {shutil.which("ip")} "$@";; esac\n{no_veth}'
+    somebody = myself.with_path(_programs(tmp_path, ip=script))
+    ended = somebody.run_emu("run", _spec(tmp_path, GOOD))
+    assert ended == Ended(3, "", "veth: Error: Unknown device type.; sudo modprobe veth\n")
+
+
+def test_an_ordinary_users_path_is_enough(user: User, tmp_path: Path) -> None:
+    """Debian's has no sbin folder, where Open vSwitch's daemons are."""
+    ended = user.with_path("/usr/local/bin:/usr/bin:/bin").run_emu("run", _spec(tmp_path, GOOD))
+    assert ended.code in (0, 5), ended.err
+
+
+def _missing(program: str, package: str) -> str:
+    return f"the program {program} is missing; sudo apt-get install {package}"

@@ -1,0 +1,156 @@
+"""Whole runs of real labs by `emu`: beside each other, with other traffic, for programs to read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Dot1Q, Ether
+
+from emu.report.summary import Comparison, Summary
+from emu.spec.model import spec_from_text
+from emu.wire.inspect import inspect
+from emu.wire.layers import BTH
+from emu.wire.opcodes import Opcode
+from emu.wire.reader import open_capture
+from tests.lab.driven import run_driven
+from tests.lab.typed_json import misfits
+from tests.lab.user import User, wait
+
+MTU = 4096
+
+
+def _text(name: str, *, fabric: str = "roce", size: int, more: str = "") -> str:
+    """A spec: two hosts on two leaves send to a third host, beside the first."""
+    return (
+        f"name: {name}\n"
+        f"fabric: {fabric}\n"
+        "slowdown: 5000\n"
+        "topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}\n"
+        "switches: {pfc: {}}\n"
+        f"traffic: [{{name: in, pattern: incast, from: h2-h3, to: h1, op: write, size: {size}}}]\n"
+        f"{more}"
+    )
+
+
+def _file(folder: Path, text: str) -> Path:
+    path = folder / f"{len(list(folder.iterdir()))}.emu.yml"
+    path.write_text(text)
+    return path
+
+
+def _document(text: str, kind: type) -> Any:
+    """The one JSON document that the text is, which has the keys and types it is to have."""
+    document = json.loads(text)
+    assert misfits(document, kind) == []
+    return document
+
+
+def test_two_labs_at_once_do_not_disturb_each_other(user: User, tmp_path: Path) -> None:
+    """Same names and addresses in both; each delivers its own traffic, all of it and no more.
+
+    More only where the machine was so late that frames found no room and were sent again.
+    """
+    sizes = {"roce": 400_000, "ib": 300_000}
+    running = {
+        fabric: user.emu("run", _file(tmp_path, _text(fabric, fabric=fabric, size=size)), "--json")
+        for fabric, size in sizes.items()
+    }
+    for fabric, process in running.items():
+        ended = wait(process)
+        assert ended.code in (0, 5), ended.err
+        summary = _document(ended.out, Summary)
+        assert (summary["name"], summary["fabric"]) == (fabric, fabric)
+        assert [flow["completed"] for flow in summary["flows"]] == [True, True]
+        resent = summary["totals"]["retransmitted_packets"]
+        assert 0 <= _packets_to_h1(summary) - 2 * -(-sizes[fabric] // MTU) <= resent
+
+
+def _packets_to_h1(summary: Any) -> int:
+    port = summary["ports"]["leaf1:h1"]
+    counter = "PortXmitPkts" if summary["fabric"] == "ib" else "tx_prio3_packets"
+    return int(port[counter])
+
+
+def test_json_of_a_run_is_one_document_with_the_schema_it_names(
+    myself: User, tmp_path: Path
+) -> None:
+    """And what is for people goes elsewhere."""
+    ended = myself.run_emu("run", _file(tmp_path, _text("one", size=100_000)), "--json")
+    assert ended.code in (0, 5), ended.err
+    assert _document(ended.out, Summary)["schema"] == "emu.summary/1"
+    assert "one: RoCEv2, ovs plane, real clock" in ended.err
+
+
+def test_json_of_a_comparison_is_one_document_too(myself: User, tmp_path: Path) -> None:
+    """With a summary for each fabric."""
+    variants = "compare: {a: {}, b: {fabric: ib, switches: {pfc: off}}}\n"
+    spec = _file(tmp_path, _text("two", size=100_000, more=variants))
+    ended = myself.run_emu("compare", spec, "--json")
+    assert ended.code in (0, 5), ended.err
+    document = _document(ended.out, Comparison)
+    assert {name: run["fabric"] for name, run in document["runs"].items()} == {
+        "a": "roce",
+        "b": "ib",
+    }
+
+
+@pytest.mark.usefixtures("_machine")
+def test_ping_and_tcp_cross_the_racks_while_rdma_runs(tmp_path: Path) -> None:
+    """By the same cables and switches: the capture has them among the RDMA packets."""
+    run = run_driven(
+        _text("mixed", size=10_000_000, more="capture: [leaf1:h1]\n"),
+        tmp_path,
+        slowdown=2000,
+        commands=[
+            ("h1", "ping", "-c", "1", "-W", "5", "10.0.0.3"),
+            ("h3", "iperf3", "--server", "--one-off", "--daemon"),
+            ("h1", "iperf3", "--client", "10.0.0.3", "--bytes", "100K", "--json"),
+        ],
+    )
+    ping, _, iperf = run.output
+    assert "1 received" in ping
+    assert json.loads(iperf)["end"]["sum_received"]["bytes"] > 0
+    assert all(flow.completed for flow in run.flows.values())
+    kinds = _kinds(run.captures["leaf1:h1"])
+    first, last = kinds.index("rdma"), len(kinds) - kinds[::-1].index("rdma")
+    assert {"rdma", "icmp", "tcp"} == set(kinds[first:last])
+
+
+@pytest.mark.usefixtures("_machine")
+def test_a_vlan_tag_crosses_the_fabric(tmp_path: Path) -> None:
+    """The kernel takes tags off what it hands to us; the fabric has them, and the far end."""
+    text = _text("vlan", size=1_000_000, more="capture: [leaf1:h1, leaf1:h2]\n")
+    topology = spec_from_text(text.encode(), source="vlan", settings=()).topology.build()
+    port = topology.port_named["h1:leaf1"]
+    tagged = (
+        Ether(src=port.mac, dst=topology.peer[port].mac)
+        / Dot1Q(prio=3, vlan=7)
+        / IP(src="10.0.0.1", dst="10.0.0.2", tos=26 << 2)
+        / UDP(sport=0xC000)
+        / BTH(opcode=Opcode.RC_SEND_ONLY, dest_qp=5)
+        / b"hello"
+    )
+    run = run_driven(text, tmp_path, slowdown=5000, frames=[("h1", bytes(tagged))])
+    arrived = tagged.copy()
+    arrived[Ether].src, arrived[Ether].dst = (
+        topology.port_named[name].mac for name in ("leaf1:h2", "h2:leaf1")
+    )
+    arrived[IP].ttl -= 1
+    for name, frame in {"leaf1:h1": tagged, "leaf1:h2": arrived}.items():
+        assert bytes(frame) in _frames(run.captures[name])
+        assert inspect(run.captures[name]).icrc.bad == 0
+
+
+def _frames(path: Path) -> list[bytes]:
+    with open_capture(path) as capture:
+        return [record.data for record in capture]
+
+
+def _kinds(path: Path) -> list[str]:
+    """What each frame of a capture is, by the protocol that IPv4 names."""
+    names = {1: "icmp", 6: "tcp", 17: "rdma"}
+    return [names[data[23]] for data in _frames(path) if data[12:14] == b"\x08\x00"]

@@ -1,0 +1,132 @@
+"""What a lab could leave behind, and whether it has.
+
+before = Outside.now(user)
+process = user.emu("run", spec)
+lab = Inside(process.pid)
+...
+lab.wait_for_end()
+assert lab.left() == []
+assert Outside.now(user) == before
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tests.lab.user import SECONDS, User
+
+_PROC = Path("/proc")
+_NAMESPACES = ("net", "pid", "mnt", "user")
+_STATE, _STARTED = 0, 19  # in /proc/PID/stat, behind the command
+_ANYBODYS_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock")
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What is there outside any lab."""
+
+    interfaces: frozenset[str]
+    mounts: frozenset[str]
+    files: frozenset[Path]
+    """The user's: in the home folder, and where anybody may write."""
+
+    @classmethod
+    def now(cls, user: User) -> Self:
+        return cls(
+            interfaces=frozenset(entry.name for entry in Path("/sys/class/net").iterdir()),
+            mounts=frozenset((_PROC / "self/mounts").read_text().splitlines()),
+            files=frozenset(user.home.rglob("*")) | frozenset(_files_of(user.group)),
+        )
+
+
+class Inside:
+    """The processes and namespaces of a running lab."""
+
+    def __init__(self, root: int) -> None:
+        """`root` is the process that all others descend from, the user's."""
+        self.commands = {pid: _command(pid) for pid in (root, *_descendants(root))}
+        self._ends = {pid: os.pidfd_open(pid) for pid in self.commands}
+        processes = (_PROC / str(pid) for pid in self.commands)
+        links = frozenset[str]().union(*map(_namespaces, processes))
+        self._namespaces = links - _namespaces(_PROC / "self")
+
+    def process(self, program: str, word: str) -> int:
+        """The one process of this program whose command has this word."""
+        (pid,) = (
+            pid
+            for pid, command in self.commands.items()
+            if command[0] == program and word in command
+        )
+        return pid
+
+    def wait_for_end(self) -> None:
+        """Waits until every process is gone. Fails when one stays."""
+        for pid, end in self._ends.items():
+            assert select.select([end], [], [], SECONDS)[0], f"left: {self.commands[pid]}"
+            os.close(end)
+
+    def left(self) -> list[str]:
+        """Who is still in one of the namespaces, or holds one open.
+
+        The kernel soon gives a namespace's number to another: whoever starts from now on is
+        somebody else's.
+        """
+        now = time.clock_gettime(time.CLOCK_BOOTTIME)
+        return [
+            f"process {process.name}"
+            for process in _PROC.iterdir()
+            if process.name.isdigit() and self._namespaces & _held(process, started_before=now)
+        ]
+
+
+def _command(pid: int) -> tuple[str, ...]:
+    return tuple((_PROC / str(pid) / "cmdline").read_text().rstrip("\0").split("\0"))
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    for task in (_PROC / str(pid) / "task").iterdir():
+        for child in (task / "children").read_text().split():
+            yield int(child)
+            yield from _descendants(int(child))
+
+
+def _namespaces(process: Path) -> frozenset[str]:
+    """The namespaces that a process and its threads are in: `net:[4026531840]`."""
+    links = (
+        _target(task / "ns" / kind) for task in (process / "task").iterdir() for kind in _NAMESPACES
+    )
+    return frozenset(filter(None, links))
+
+
+def _held(process: Path, *, started_before: float) -> frozenset[str]:
+    """The same and those it has open; nothing of a process that has ended or is not ours to see."""
+    try:
+        fields = (process / "stat").read_text().rpartition(")")[2].split()
+        started = int(fields[_STARTED]) / os.sysconf("SC_CLK_TCK")
+        if fields[_STATE] == "Z" or started > started_before:
+            return frozenset()
+        return _namespaces(process) | frozenset(map(_target, (process / "fd").iterdir()))
+    except OSError:
+        return frozenset()
+
+
+def _target(link: Path) -> str:
+    with suppress(OSError):
+        return str(link.readlink())
+    return ""
+
+
+def _files_of(group: int) -> Iterator[Path]:
+    """A group's files in the folders where anybody may write."""
+    for folder in filter(Path.is_dir, map(Path, _ANYBODYS_FOLDERS)):
+        for path in folder.iterdir():
+            with suppress(OSError):
+                if path.lstat().st_gid == group:
+                    yield path

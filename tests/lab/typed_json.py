@@ -1,0 +1,29 @@
+"""Whether a JSON document is as a TypedDict has it: these keys, values of these types."""
+
+from __future__ import annotations
+
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+
+
+def misfits(value: Any, kind: Any, at: str = "document") -> list[str]:
+    """Where the value is not of its kind; nothing when all is well."""
+    if is_typeddict(kind):
+        return _misfits_of_typed_dict(value, get_type_hints(kind), at)
+    if isinstance(kind, UnionType):
+        found = [misfits(value, one, at) for one in get_args(kind)]
+        return [] if [] in found else [where for one in found for where in one]
+    if get_origin(kind) is list and isinstance(value, list):
+        (each,) = get_args(kind)
+        return [w for n, item in enumerate(value) for w in misfits(item, each, f"{at}[{n}]")]
+    if get_origin(kind) is dict and isinstance(value, dict):
+        _, each = get_args(kind)
+        return [w for key, item in value.items() for w in misfits(item, each, f"{at}.{key}")]
+    plain = NoneType if kind is None else get_origin(kind) or kind
+    return [] if type(value) is plain else [f"{at}: {value!r} is no {kind}"]
+
+
+def _misfits_of_typed_dict(value: Any, hints: dict[str, Any], at: str) -> list[str]:
+    if not isinstance(value, dict) or value.keys() != hints.keys():
+        return [f"{at}: has not exactly the keys {', '.join(hints)}"]
+    return [w for key, kind in hints.items() for w in misfits(value[key], kind, f"{at}.{key}")]
