@@ -1,26 +1,38 @@
-"""`python -m emu._build [release|sanitize|analyze]`: brings the compiled core up to date."""
+"""`python -m emu._build [release|sanitize|analyze]`: brings the compiled core up to date.
+
+The release is what runs use, so with it comes the eBPF marker.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
-from emu._build import core
+from emu._build import core, marker
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m emu._build", description=__doc__)
     parser.add_argument("variant", nargs="?", choices=core.VARIANTS, default=core.RELEASE.name)
     variant = core.VARIANTS[parser.parse_args().variant]
-    module = core.target(variant)
     try:
-        built = core.build(variant, module)
+        for made in _build(variant):
+            print(f"built {made}", file=sys.stderr)
     except core.BuildError as error:
         print(error, file=sys.stderr)
         return 1
-    if built:
-        print(f"built {module}", file=sys.stderr)
     return 0
+
+
+def _build(variant: core.Variant) -> Iterator[Path]:
+    """Builds what is out of date, and yields it."""
+    module = core.target(variant)
+    if core.build(variant, module):
+        yield module
+    if variant is core.RELEASE and marker.build(marker.PLACE):
+        yield marker.PLACE
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What setuptools calls to make `emu._core`, for a wheel or an editable install."""
+"""What setuptools calls to make `emu._core` and the eBPF marker: for a wheel, or in place."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ from pathlib import Path
 
 from setuptools.command.build_ext import build_ext
 
-from emu._build import core
+from emu._build import core, marker
 
 
 class BuildCore(build_ext):
-    """Leaves compiling to `core`, which compiles only what changed."""
+    """Leaves compiling to `core` and `marker`, which compile only what changed."""
 
     def build_extension(self, ext: object) -> None:
-        core.build(core.RELEASE, Path(self.get_ext_fullpath(core.MODULE)))
+        module = Path(self.get_ext_fullpath(core.MODULE))
+        core.build(core.RELEASE, module)
+        marker.build(module.parents[1] / marker.PLACE)
+
+    def copy_extensions_to_source(self) -> None:
+        """For an editable install."""
+        super().copy_extensions_to_source()
+        marker.build(marker.PLACE)
 
     def get_source_files(self) -> list[str]:
         return [str(path) for path in core.inputs()]

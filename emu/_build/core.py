@@ -106,12 +106,12 @@ def build(variant: Variant, module: Path) -> bool:
 
     False when it was. Raises BuildError.
     """
-    if _is_stale(_GLUE, (*_INTERFACES, _THIS_FILE)):
+    if is_stale(_GLUE, (*_INTERFACES, _THIS_FILE)):
         _write_glue()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = list(pool.map(partial(_compile, variant), [_GLUE, *sources()]))
     # A folder is younger than the module when a source file came or went.
-    if not _is_stale(module, (*objects, *_FOLDERS)):
+    if not is_stale(module, (*objects, *_FOLDERS)):
         return False
     _link(variant, objects, module)
     return True
@@ -138,7 +138,7 @@ def declarations(header: str) -> str:
 def _compile(variant: Variant, source: Path) -> Path:
     """Brings the object made from `source` up to date and returns it."""
     made = variant.folder / source.with_suffix(".o")
-    if _is_stale(made, _made_from(source, made)):
+    if is_stale(made, _made_from(source, made)):
         (ROOT / made).parent.mkdir(parents=True, exist_ok=True)
         warnings = () if source == _GLUE else _WARNINGS
         include = f"-I{sysconfig.get_path('include')}"
@@ -163,8 +163,8 @@ def _link(variant: Variant, objects: Sequence[Path], module: Path) -> None:
     (ROOT / fresh).replace(ROOT / module)
 
 
-def _is_stale(made: Path, made_from: Iterable[Path]) -> bool:
-    """A file that is gone counts as changed."""
+def is_stale(made: Path, made_from: Iterable[Path]) -> bool:
+    """Whether `made` is older than a file it is made from. One that is gone counts as changed."""
     try:
         since = (ROOT / made).stat().st_mtime_ns
         return any((ROOT / path).stat().st_mtime_ns > since for path in made_from)
