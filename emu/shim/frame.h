@@ -122,11 +122,11 @@ static inline void queue_push(struct frame_queue *queue, struct frame *frame)
     queue->bytes += frame->length;
 }
 
+/* Of a queue that is not empty. */
 static inline struct frame *queue_pop(struct frame_queue *queue)
 {
     struct frame *frame = queue->first;
-    if (!frame)
-        return NULL;
+    assert(frame);
     queue->first = frame->next;
     if (!queue->first)
         queue->last = NULL;

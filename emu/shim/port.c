@@ -1,6 +1,5 @@
 #include "port.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "ipv4.h"
@@ -89,7 +88,6 @@ static void line_arrival(struct timer *timer, picoseconds now)
     struct line *line = container_of(timer, struct line, arrival);
     struct port *port = container_of(line, struct port, line);
     struct frame *frame = queue_pop(&line->in_flight);
-    assert(frame);
     if (line->in_flight.first)
         timer_set(port->clock, &line->arrival, line->in_flight.first->due_at);
     port_deliver(line->far, frame, now);

@@ -1,6 +1,5 @@
 #include "switch.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,7 +192,6 @@ static void pipeline_due(struct timer *timer, picoseconds now)
 {
     struct switch_port *in = container_of(timer, struct switch_port, pipeline_due);
     struct frame *frame = queue_pop(&in->pipeline);
-    assert(frame);
     if (in->pipeline.first)
         timer_set(in->port.clock, timer, in->pipeline.first->due_at);
     enqueue(of_switch(&in->port), frame, now);
