@@ -1,0 +1,67 @@
+"""`python -m emu.bench [--quick] [--json FILE] [FIGURE ...]`: see the package."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from emu.bench import clock, fat_tree, hop, lab, memory, relay, slowdown
+from emu.bench.machine import machine
+from emu.bench.row import Row
+from emu.bench.table import document, table
+from emu.errors import EmuError
+
+Measure = Callable[..., list[Row]]
+
+FIGURES: dict[str, Measure] = {
+    "relay": relay.measure,
+    "hop": hop.measure,
+    "clock": clock.measure,
+    "growth": clock.measure_growth,
+    "lab": lab.measure,
+    "memory": memory.measure,
+    "slowdown": slowdown.measure,
+    "fat-tree": fat_tree.measure,
+}
+NOT_QUICK = ("slowdown", "fat-tree")
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Less than a minute: fewer turns, smaller fabrics.")
+@click.option(
+    "--json",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("out/bench.json"),
+    show_default=True,
+    help="Where the figures are written, with what they were made from.",
+)
+@click.argument("figures", nargs=-1, type=click.Choice(list(FIGURES)))
+def main(quick: bool, file: Path, figures: tuple[str, ...]) -> None:
+    """Measure this machine's speed, side by side with baselines; all FIGURES unless named."""
+    here = machine()
+    chosen = figures or [name for name in FIGURES if not (quick and name in NOT_QUICK)]
+    rows = [row for name in chosen for row in _measure(name, quick)]
+    click.echo(table(rows))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(document(here, rows, quick=quick), indent=2) + "\n")
+    click.echo(f"written to {file}", err=True)
+
+
+def _measure(name: str, quick: bool) -> list[Row]:
+    """A figure's rows; one that says why, where it cannot be measured."""
+    began = time.monotonic()
+    try:
+        return FIGURES[name](quick=quick)
+    except (EmuError, OSError) as error:
+        return [Row(name, "", note=str(error))]
+    finally:
+        click.echo(f"{name}: {time.monotonic() - began:.0f} s", err=True)
+
+
+if __name__ == "__main__":
+    main()

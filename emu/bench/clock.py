@@ -1,0 +1,104 @@
+"""The virtual clock: packet-hops for a second of one processor.
+
+A hop is a packet, of data or not, that a switch has sent. Full transport, PFC on,
+payloads elided, and with them the ICRC. Building the fabric is not counted.
+
+Baseline: none in this run. To reach: 3 million a second, and at 1024 hosts no
+less than a third of what it is at 8.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+from emu.bench.row import Row, Target
+from emu.shim.virtual import STEP_NS, VirtualFabric
+from emu.spec.scenario import Spec
+
+TARGET = Target(3e6)
+GROWTH = Target(1 / 3)
+_TURNS = 7
+_TURNS_OF_GROWTH = 3
+_LEAF_SPINE = {
+    8: (2, 2, 4),
+    16: (2, 2, 8),
+    64: (8, 8, 8),
+    512: (16, 32, 16),
+    1024: (16, 64, 16),
+}
+"""Hosts -> spines, leaves, hosts on each leaf."""
+
+
+def measure(*, quick: bool) -> list[Row]:
+    incast = {"pattern": "incast", "from": "h2-h8", "to": "h1", "size": "4MB"}
+    permutation = {"pattern": "permutation", "among": "h1-h16", "size": "40MB"}
+    return [
+        _row("virtual clock, incast 7 x 4 MB", _spec(8, incast)),
+        _row("virtual clock, permutation 16 x 40 MB", _spec(16, permutation)),
+    ]
+
+
+def measure_growth(*, quick: bool) -> list[Row]:
+    """The same number of packets a host at every size."""
+    rates: dict[int, list[float]] = {}
+    for hosts in (8, 64) if quick else (8, 64, 512, 1024):
+        spec = _spec(hosts, {"pattern": "permutation", "among": f"h1-h{hosts}", "size": "4MB"})
+        rates[hosts] = [_rate(spec) for _ in range(_TURNS_OF_GROWTH)]
+    smallest = median(rates[8])
+    return [
+        Row(
+            f"virtual clock, {hosts} hosts x 4 MB, against 8",
+            "hops/s",
+            median(measured),
+            smallest,
+            GROWTH,
+            details={"measured": measured},
+        )
+        for hosts, measured in rates.items()
+    ]
+
+
+def _row(figure: str, spec: Spec) -> Row:
+    rates = [_rate(spec) for _ in range(_TURNS)]
+    return Row(figure, "hops/s", median(rates), target=TARGET, details={"measured": rates})
+
+
+def _spec(hosts: int, traffic: dict[str, Any]) -> Spec:
+    spines, leaves, hosts_per_leaf = _LEAF_SPINE[hosts]
+    return Spec.model_validate(
+        {
+            "name": "bench",
+            "payload": "elided",
+            "time_limit": "1s",
+            "topology": {
+                "kind": "leaf-spine",
+                "spines": spines,
+                "leaves": leaves,
+                "hosts_per_leaf": hosts_per_leaf,
+            },
+            "switches": {"buffer": "8MB", "pfc": {}},
+            "traffic": [{"name": "traffic", **traffic}],
+        }
+    )
+
+
+def _rate(spec: Spec) -> float:
+    """Packet-hops for a second of processor time."""
+    topology = spec.topology.build()
+    with VirtualFabric(spec, topology) as run:
+        run.start()
+        began = time.process_time()
+        while not run.finished:
+            run.run_until(run.now_ns + STEP_NS)
+        spent = time.process_time() - began
+        return sum(_sent(run)) / spent
+
+
+def _sent(run: VirtualFabric) -> Iterator[int]:
+    """Packets that each switch port has sent."""
+    for switch in run.topology.switches:
+        for port in run.topology.ports[switch.name]:
+            yield sum(run.fabric.counters(port)["tx_packets"])

@@ -1,0 +1,169 @@
+"""A hop over a switch whose packets Open vSwitch forwards.
+
+    h1 ═══ shim ═══ Open vSwitch ═══ shim ═══ h2
+
+Baseline: Open vSwitch alone, between the same interfaces at its ports, in a lab
+without the shim. To reach: 0.6 of its speed.
+
+Frames are sent as fast as they arrive: as many are on their way at a time as the
+receive buffer of an Open vSwitch port holds. Sender, shim and Open vSwitch share
+the machine's processors as they do in a run.
+
+The slowdown and the rate of the links are so chosen that nothing waits for the
+emulated cables, and that the shim takes samples no more often than in a run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import socket
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from emu.bench.in_lab import in_lab
+from emu.bench.native import compiled, loops
+from emu.bench.row import Row, Target, side_by_side
+from emu.lab.build import Lab
+from emu.lab.keeper import keep_host
+from emu.lab.messages import Json, Request
+from emu.lab.netns import entered
+from emu.lab.ovs import datapath_type
+from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
+from emu.lab.session import open_session, start
+from emu.lab.supervisor import Supervisor
+from emu.shim.live import packet_socket
+from emu.spec.scenario import spec_from_json
+from topologies.graph import Topology
+
+WINDOWS = {4200: 16, 1100: 64}
+"""Bytes of a frame -> frames on their way."""
+SLOWDOWN = 100.0
+TARGET = Target(0.6)
+Ends = tuple[socket.socket, socket.socket]
+"""Where frames are sent, and where they arrive."""
+
+_LINKS = [{"between": ["leaf1", host], "rate": "10Tbit", "length": "0m"} for host in ("h1", "h2")]
+_SPEC = json.dumps(
+    {
+        "name": "hop",
+        "plane": "ovs",
+        "switches": {"latency": "0ns"},
+        "topology": {
+            "kind": "graph",
+            "hosts": ["h1", "h2"],
+            "switches": ["leaf1"],
+            "links": _LINKS,
+        },
+    }
+)
+
+
+def measure(*, quick: bool) -> list[Row]:
+    turns = 2 if quick else 5
+    with compiled() as library:
+        options = {
+            "library": str(library),
+            "frames": 20_000 if quick else 50_000,
+            "slowdown": SLOWDOWN,
+        }
+        alone, through = [], []
+        for _ in range(turns):
+            alone.append(in_lab("open_vswitch_alone", _SPEC, **options))
+            through.append(in_lab("hop", _SPEC, **options))
+    return [
+        side_by_side(
+            f"hop by shim, Open vSwitch, shim, {size} bytes",
+            "frames/s",
+            [rates[str(size)]["frames_per_second"] for rates in through],
+            [rates[str(size)]["frames_per_second"] for rates in alone],
+            TARGET,
+            through=[rates[str(size)] for rates in through],
+            alone=[rates[str(size)] for rates in alone],
+        )
+        for size in WINDOWS
+    ]
+
+
+def hop(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
+    """Frames a second from h1 to h2, by frame size, in a whole lab."""
+    session = open_session(request, supervisor, with_rnic=False)
+    start(session)
+    pids = session.lab.pids
+    ends = (_socket(pids["h1"], "h1-eth0"), _socket(pids["h2"], "h2-eth0"))
+    return _rates(request, ends, session.workers), []
+
+
+def open_vswitch_alone(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
+    """The same between the far ends of the bridge's ports, where nobody is."""
+    spec = spec_from_json(request.spec)
+    topology = spec.topology.build()
+    lab = Lab(supervisor)
+    lab.build(plan_nodes(topology, bridges=True))
+    lab.pids[SHIM] = keep_host()
+    lab.build(plan_network(topology, datapath=datapath_type(), ip=True, seed=spec.seed))
+    ends = (_socket(lab.pids[SHIM], "leaf1-eth1"), _socket(lab.pids[SHIM], "leaf1-eth2"))
+    return _rates(request, ends, {OVS: lab.pids[OVS]}), []
+
+
+def _socket(namespace: int, interface: str) -> socket.socket:
+    with entered(namespace):
+        return packet_socket(interface)
+
+
+def _rates(request: Request, ends: Ends, workers: Mapping[str, int]) -> Json:
+    """By frame size: the rate, the frames lost, and each worker's time for a frame."""
+    flood = loops(Path(request.options["library"])).flood
+    topology = spec_from_json(request.spec).topology.build()
+    count = request.options["frames"]
+    rates: Json = {}
+    for size in WINDOWS:
+        frame = _frame(topology, size)
+        _flood(flood, ends, frame, count // 10)  # to warm up
+        before = {name: _processor_ns(pid) for name, pid in workers.items()}
+        spent_ns, lost = _flood(flood, ends, frame, count)
+        rates[str(size)] = {
+            "frames_per_second": count / spent_ns * 1e9,
+            "lost": lost,
+            "processor_ns_per_frame": {
+                name: (_processor_ns(pid) - before[name]) / count for name, pid in workers.items()
+            },
+        }
+    return rates
+
+
+def _flood(flood: Any, ends: Ends, frame: bytes, count: int) -> tuple[int, int]:
+    """The nanoseconds it took, and how many frames were lost."""
+    source, sink = (end.fileno() for end in ends)
+    lost = ctypes.c_uint32()
+    spent_ns = flood(
+        source, sink, frame, len(frame), count, WINDOWS[len(frame)], ctypes.byref(lost)
+    )
+    return int(spent_ns), lost.value
+
+
+def _processor_ns(pid: int) -> int:
+    """Time that a process's main thread has run."""
+    return int(Path("/proc", str(pid), "schedstat").read_text().split()[0])
+
+
+def _frame(topology: Topology, size: int) -> bytes:
+    """An IPv4 datagram from h1 to h2, as h1 sends it to its leaf."""
+    port = topology.ports["h1"][0]
+    macs = bytes.fromhex((topology.peer[port].mac + port.mac).replace(":", ""))
+    source, destination = topology.host["h1"].ip.packed, topology.host["h2"].ip.packed
+    header = struct.pack(
+        "!BBHHHBBH4s4s", 0x45, 26 << 2, size - 14, 0, 0, 64, 17, 0, source, destination
+    )
+    header = header[:10] + _checksum(header) + header[12:]
+    udp = struct.pack("!HHHH", 0xC000, 4791, size - 34, 0)
+    return macs + b"\x08\x00" + header + udp + bytes(size - 42)
+
+
+def _checksum(header: bytes) -> bytes:
+    """RFC 1071."""
+    total: int = sum(struct.unpack(f"!{len(header) // 2}H", header))
+    total = (total & 0xFFFF) + (total >> 16)
+    return (~(total + (total >> 16)) & 0xFFFF).to_bytes(2, "big")

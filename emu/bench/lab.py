@@ -1,0 +1,83 @@
+"""A lab up and down: from the command to the end of its last process.
+
+Everything counts that a run has, the start of its Python processes and of Open
+vSwitch and the NICs of all hosts among it; no traffic.
+
+Baseline: Mininet's own `net.start()` and `net.stop()` of the same topology in the
+same kind of namespaces, with Open vSwitch running already and without its
+`TCLink`s. To reach at 128 hosts: a quarter of its time.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import partial
+
+from emu.bench.in_lab import in_lab
+from emu.bench.row import Row, Target, side_by_side
+from emu.lab import ovs
+from emu.lab.command import run
+from emu.lab.messages import Json, Request
+from emu.lab.session import open_session, start
+from emu.lab.supervisor import Supervisor
+from emu.spec.scenario import spec_from_json
+from topologies.mininet_topo import as_mininet
+
+TARGETS = {16: None, 128: Target(0.25, at_most=True)}
+_TURNS = 3
+_LEAF_SPINE = {16: (2, 2, 8), 128: (4, 8, 16)}
+"""Hosts -> spines, leaves, hosts on each leaf."""
+
+
+def measure(*, quick: bool) -> list[Row]:
+    return [_row(hosts) for hosts in ((16,) if quick else (16, 128))]
+
+
+def _row(hosts: int) -> Row:
+    spec = lab_spec(hosts)
+    ours, theirs = [], []
+    for _ in range(_TURNS):
+        theirs.append(in_lab("mininet", spec)["seconds"])
+        began = time.monotonic()
+        in_lab("lab", spec, slowdown=1000.0)
+        ours.append(time.monotonic() - began)
+    return side_by_side(f"lab up and down, {hosts} hosts", "s", ours, theirs, TARGETS[hosts])
+
+
+def lab_spec(hosts: int) -> str:
+    """A leaf-spine fabric with a little traffic, which is never started."""
+    spines, leaves, hosts_per_leaf = _LEAF_SPINE[hosts]
+    topology = {
+        "kind": "leaf-spine",
+        "spines": spines,
+        "leaves": leaves,
+        "hosts_per_leaf": hosts_per_leaf,
+    }
+    traffic = {"name": "flow", "pattern": "pair", "from": "h1", "to": "h2", "size": "1MB"}
+    return json.dumps({"name": "bench", "plane": "ovs", "topology": topology, "traffic": [traffic]})
+
+
+def lab(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
+    """A whole lab, ready to start."""
+    start(open_session(request, supervisor, with_rnic=True))
+    return {}, []
+
+
+def mininet(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
+    """The seconds that Mininet needs."""
+    from mininet.log import setLogLevel
+    from mininet.net import Mininet
+    from mininet.node import OVSSwitch
+
+    setLogLevel("error")
+    ovs.start_database(supervisor)
+    run(["ovs-vsctl", "--no-wait", "init"])
+    ovs.start_switches(supervisor)
+    topology = spec_from_json(request.spec).topology.build()
+    switch = partial(OVSSwitch, datapath="user", failMode="standalone")
+    net = Mininet(topo=as_mininet(topology), controller=None, switch=switch, build=False)
+    began = time.monotonic()
+    net.start()
+    net.stop()
+    return {"seconds": time.monotonic() - began}, []

@@ -1,0 +1,136 @@
+"""The shim's relay: frames through one cable between two veths.
+
+    source ═══ in   [ the cable, in this process ]   out ═══ sink
+
+Baseline: a bare loop of recvmmsg and sendmmsg between the same two interfaces,
+with no cable and no queue in it. To reach: 0.8 of its speed.
+
+Frames are put into the socket's buffer first and relayed then, so that nothing
+else runs meanwhile; and what is told is frames for a second of processor time,
+so that other programs on the machine take nothing from it. Nobody listens at
+the sink: the kernel drops the frames there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from emu._core import lib
+from emu.bench.in_lab import in_lab
+from emu.bench.native import compiled, loops
+from emu.bench.row import Row, Target, side_by_side
+from emu.lab.command import run
+from emu.lab.keeper import keep_host
+from emu.lab.messages import Json, Request
+from emu.lab.netns import entered, write_sysctl
+from emu.lab.supervisor import Supervisor
+from emu.shim.live import packet_socket
+
+SIZES = (4200, 1100)
+TARGET = Target(0.8)
+_FRAMES = 800
+"""In the buffer at a time: within the backlog of a cable end."""
+_ETHERTYPE = b"\x88\xb5"
+"""IEEE's first local experimental one: nobody's."""
+
+Relay = Callable[[], int]
+"""Relays all frames that wait; how many those were."""
+
+
+def measure(*, quick: bool) -> list[Row]:
+    with compiled() as library:
+        rates = in_lab("relay", library=str(library), turns=5 if quick else 15)
+    return [
+        side_by_side(
+            f"relay, one cable, {size} bytes",
+            "frames/s",
+            rates["cable"][str(size)],
+            rates["bare loop"][str(size)],
+            TARGET,
+        )
+        for size in SIZES
+    ]
+
+
+def job(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
+    """The rates of both, by frame size, in frames a second."""
+    ends = keep_host()
+    lines = (
+        f"link add in mtu 4200 type veth peer name source mtu 4200 netns {ends}\n"
+        f"link add out mtu 4200 type veth peer name sink mtu 4200 netns {ends}\n"
+    )
+    _no_ipv6()
+    with entered(ends):
+        _no_ipv6()
+    run(["ip", "-batch", "-"], stdin=lines + "link set in up\nlink set out up\n")
+    with entered(ends):
+        run(["ip", "-batch", "-"], stdin="link set source up\nlink set sink up\n")
+        source = packet_socket("source")
+    bare = loops(Path(request.options["library"]))
+    rates: Json = {"cable": {}, "bare loop": {}}
+    for size in SIZES:
+        frame = bytes(12) + _ETHERTYPE + bytes(size - 14)
+        for _ in range(request.options["turns"]):
+            for name, relay in (("bare loop", _bare_loop(bare)), ("cable", _cable())):
+                with relay as relays:
+                    rate = _rate(source, frame, relays)
+                rates[name].setdefault(str(size), []).append(rate)
+    return rates, []
+
+
+def _no_ipv6() -> None:
+    """Keeps the kernel from sending frames of its own on interfaces to come."""
+    write_sysctl("net.ipv6.conf.default.disable_ipv6", "1")
+
+
+def _rate(source: socket.socket, frame: bytes, relay: Relay) -> float:
+    """Frames for a second of this thread's time, over several fillings of the buffer."""
+    relayed, spent_ns = 0, 0
+    for _ in range(10):
+        for _ in range(_FRAMES):
+            source.send(frame)
+        began = time.thread_time_ns()
+        relayed += relay()
+        spent_ns += time.thread_time_ns() - began
+    assert relayed == 10 * _FRAMES, f"of {10 * _FRAMES} frames {relayed} were relayed"
+    return relayed / spent_ns * 1e9
+
+
+@contextmanager
+def _bare_loop(bare: ctypes.CDLL) -> Iterator[Relay]:
+    with packet_socket("in") as inwards, packet_socket("out") as outwards:
+        yield lambda: int(bare.relay(inwards.fileno(), outwards.fileno()))
+
+
+@contextmanager
+def _cable() -> Iterator[Relay]:
+    """A cable of 100 Gbit/s between two ends outside, on the real clock."""
+    fabric = lib.fabric_new(1, 2, 4096, 4096, 4352)
+    wake, other = os.pipe()
+    live = lib.live_new(fabric, 1.0, wake)
+    with packet_socket() as wire:
+        channel = lib.live_add_channel(live, wire.fileno())
+        for index, interface in enumerate(("in", "out")):
+            lib.fabric_add_socket(fabric, index, False)
+            lib.live_attach_end(live, channel, socket.if_nametoindex(interface), index)
+        lib.fabric_connect(fabric, 0, 1, 100_000_000_000, 0)
+        lib.fabric_start(fabric)
+        start_ns = time.monotonic_ns()
+
+        def relay() -> int:
+            before = lib.live_frames_sent(live)
+            while lib.live_frames_sent(live) - before < _FRAMES:
+                lib.live_run(live, start_ns, 0)
+            return int(lib.live_frames_sent(live) - before)
+
+        yield relay
+        lib.live_free(live)
+    lib.fabric_free(fabric)
+    os.close(wake)
+    os.close(other)

@@ -1,0 +1,67 @@
+"""What a figure of the benchmark comes to: a row of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be reached: a bound of the ratio to the baseline, or of the figure without one."""
+
+    bound: float
+    at_most: bool = False
+
+    def met_by(self, value: float) -> bool:
+        return value <= self.bound if self.at_most else value >= self.bound
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure. `measured` is None where it could not be; then `note` says why."""
+
+    figure: str
+    unit: str
+    measured: float | None = None
+    baseline: float | None = None
+    target: Target | None = None
+    note: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """For the JSON file: what the figure was made from."""
+
+    @property
+    def ratio(self) -> float | None:
+        """To the baseline."""
+        if self.measured is None or not self.baseline:
+            return None
+        return self.measured / self.baseline
+
+    @property
+    def reached(self) -> bool | None:
+        """None without a target or a value."""
+        value = self.measured if self.baseline is None else self.ratio
+        if self.target is None or value is None:
+            return None
+        return self.target.met_by(value)
+
+
+def side_by_side(
+    figure: str,
+    unit: str,
+    measured: Sequence[float],
+    baseline: Sequence[float],
+    target: Target | None,
+    **details: Any,
+) -> Row:
+    """A row of medians, from measurements taken in turn."""
+    return Row(
+        figure,
+        unit,
+        median(measured),
+        median(baseline),
+        target,
+        details={"measured": list(measured), "baseline": list(baseline), **details},
+    )
