@@ -107,3 +107,9 @@ def format_size(size: float) -> str:
 
 def format_time_ns(ns: float) -> str:
     return _format(ns, [(1e9, " s"), (1e6, " ms"), (1e3, " us"), (1, " ns")], 4)
+
+
+def round_up(value: float) -> int:
+    """A positive number to two digits, as people choose numbers: 1234.5 to 1300."""
+    step: int = 10 ** max(0, len(str(int(value))) - 2)
+    return int(-(-value // step) * step)

@@ -35,9 +35,9 @@ def run_live(
     Where the slowdown is ours to choose, a run that the machine did not keep up
     with is repeated at twice the slowdown, and the recording says so.
 
-    `say` gets sentences for the user. Raises UsageError for what only the virtual clock can
-    do, HostError when the machine lacks
-    something, FabricError when the lab died, KeyboardInterrupt; the lab is gone by then.
+    `say` gets sentences for the user. Raises UsageError for what only the virtual
+    clock can do, HostError when the machine lacks something, FabricError when the
+    lab died, KeyboardInterrupt; the lab is gone by then.
     """
     if spec.payload == "elided":
         raise UsageError(
@@ -85,6 +85,6 @@ def run_at(
         marker=result["marker"],
         wall_seconds=time.monotonic() - began,
         cpu_seconds=result["cpu_seconds"],
-        captures={name: Path(path) for name, path in result["captures"].items()},
+        captures={name: out / Path(path).name for name, path in result["captures"].items()},
         notes=(*result["notes"], *notes),
     )

@@ -13,8 +13,12 @@ import numpy as np
 
 from emu.measure.observation import Histogram, Ledger, Observation
 from emu.measure.recording import Fidelity
+from emu.units import round_up
 
 _FINE = 16
+_SHARES = (0.5, 0.99, 1.0)
+_FURTHEST = 4.0
+"""Times the slowdown that a hint suggests at most: a hiccup of the machine is no measure."""
 
 
 def bucket_value(bucket: int) -> int:
@@ -39,8 +43,10 @@ def judge(
 ) -> Fidelity:
     """`budget_ns`: one MTU's serialisation on the fastest link, emulated."""
     ledgers = [seen.ledger for seen in observations if seen.ledger is not None]
-    histograms = [h for ledger in ledgers for h in (ledger.late_sent, ledger.late_returned)]
-    p50, p99, most = (_worst(histograms, share, slowdown) for share in (0.5, 0.99, 1.0))
+    late = [h for ledger in ledgers for h in (ledger.late_sent, ledger.late_returned)]
+    kept = [ledger.plane_kept for ledger in ledgers]
+    p50, p99, most = (_worst(late, share, slowdown) for share in _SHARES)
+    kept_p50, kept_p99, kept_most = (_worst(kept, share, slowdown) for share in _SHARES)
     reasons = [
         *_late(p99, budget_ns, slowdown),
         *_lost(ledgers, transit_lost),
@@ -51,23 +57,26 @@ def judge(
         late_p50_ns=p50,
         late_p99_ns=p99,
         late_max_ns=most,
+        ovs_kept_p50_ns=kept_p50,
+        ovs_kept_p99_ns=kept_p99,
+        ovs_kept_max_ns=kept_most,
         budget_ns=budget_ns,
         reasons=tuple(reasons),
     )
 
 
 def _worst(histograms: Iterable[Histogram], share: float, slowdown: float) -> int:
-    """The worst of the places where frames may be late, emulated."""
+    """The worst of several places, emulated."""
     return round(max((percentile(h, share) for h in histograms), default=0) / slowdown)
 
 
 def _late(p99_ns: int, budget_ns: int, slowdown: float) -> list[str]:
     if p99_ns <= budget_ns:
         return []
-    fitting = slowdown * p99_ns / budget_ns * 1.25
+    fitting = slowdown * min(p99_ns / budget_ns * 1.25, _FURTHEST)
     return [
         f"one frame in a hundred left more than {p99_ns} ns late, allowed are {budget_ns} ns; "
-        f"try slowdown: {_round_up(fitting)}, or fewer hosts"
+        f"try slowdown: {round_up(fitting)}, or fewer hosts"
     ]
 
 
@@ -88,9 +97,3 @@ def _lost(ledgers: Iterable[Ledger], transit_lost: int) -> list[str]:
 def _exhausted(observations: Iterable[Observation]) -> list[str]:
     missing = sum(seen.frames_exhausted for seen in observations)
     return [f"{missing} frames found no room in the emulator's memory"] if missing else []
-
-
-def _round_up(slowdown: float) -> int:
-    """To two digits, as people choose numbers."""
-    step = 10 ** max(0, len(str(int(slowdown))) - 2)
-    return int((slowdown // step + 1) * step)

@@ -20,6 +20,7 @@ class Fidelity:
     """How faithfully the machine kept to the schedule; all zero on the virtual clock.
 
     `late_*`: how long after its scheduled time a frame really left, emulated.
+    `ovs_kept_*`: how long Open vSwitch had a frame, emulated; zero where it forwards none.
     """
 
     verdict: str = "ok"
@@ -27,6 +28,9 @@ class Fidelity:
     late_p50_ns: int = 0
     late_p99_ns: int = 0
     late_max_ns: int = 0
+    ovs_kept_p50_ns: int = 0
+    ovs_kept_p99_ns: int = 0
+    ovs_kept_max_ns: int = 0
     budget_ns: int = 0
     """One MTU's serialisation on the fastest link: the most that late_p99_ns may be."""
     reasons: tuple[str, ...] = ()
@@ -105,7 +109,9 @@ class Recording:
     fidelity: Fidelity
     wall_seconds: float
     cpu_seconds: dict[str, float] = field(default_factory=dict)
-    """Processor time of `shim`, `nics` and `ovs` while traffic ran; empty on the virtual clock."""
+    """Processor time while traffic ran: of the `shim`, the `nics`, `ovs`, and of all `other`
+    programs; and what was `stolen`, taken from this machine by the one that hosts it. Empty
+    on the virtual clock."""
     captures: dict[str, Path] = field(default_factory=dict)
     """Port name -> capture file."""
     notes: tuple[str, ...] = ()

@@ -29,6 +29,7 @@ from emu.report.words import (
     conditions,
     fidelity,
     offered_and_finished,
+    processors,
 )
 
 
@@ -127,7 +128,11 @@ def _view(run: RunFacts) -> RunView:
         fidelity=fidelity(run),
         conclusive=run.conclusive,
         reasons=run.recording.fidelity.reasons,
-        sentences=(offered_and_finished(run), against_the_bound(run) if run.conclusive else ""),
+        sentences=(
+            offered_and_finished(run),
+            against_the_bound(run) if run.conclusive else "",
+            processors(run),
+        ),
         topology=picture(run),
         tables=(flows_table(run), *(_measured_tables(run) if run.conclusive else ())),
         captures=run.summary["captures"],

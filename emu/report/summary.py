@@ -44,6 +44,10 @@ class FidelitySummary(TypedDict):
     late_p50_ns: int
     late_p99_ns: int
     late_max_ns: int
+    ovs_kept_p50_ns: int
+    """How long Open vSwitch had a frame, of which the switch's latency is made."""
+    ovs_kept_p99_ns: int
+    ovs_kept_max_ns: int
     budget_ns: int
     """What `late_p99_ns` may be."""
     reasons: list[str]
@@ -98,7 +102,8 @@ class Summary(TypedDict):
     """Fallbacks that were taken, and why `auto` chose what it did."""
     wall_seconds: float
     cpu_seconds: dict[str, float]
-    """Processor time of `shim`, `nics` and `ovs` while traffic ran; empty on the virtual clock."""
+    """Processor time while traffic ran: `shim`, `nics`, `ovs`, `other` programs, and `stolen` by
+    the machine's host; empty on the virtual clock."""
 
 
 class Comparison(TypedDict):
@@ -150,6 +155,9 @@ def _fidelity(fidelity: Fidelity) -> FidelitySummary:
         late_p50_ns=int(fidelity.late_p50_ns),
         late_p99_ns=int(fidelity.late_p99_ns),
         late_max_ns=int(fidelity.late_max_ns),
+        ovs_kept_p50_ns=int(fidelity.ovs_kept_p50_ns),
+        ovs_kept_p99_ns=int(fidelity.ovs_kept_p99_ns),
+        ovs_kept_max_ns=int(fidelity.ovs_kept_max_ns),
         budget_ns=int(fidelity.budget_ns),
         reasons=list(fidelity.reasons),
     )

@@ -30,6 +30,7 @@ from emu.report.words import (
     conditions,
     fidelity,
     offered_and_finished,
+    processors,
 )
 
 Artifacts = Mapping[str, Path]
@@ -52,6 +53,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     _say(out, f"{run.name}: {conditions(run)}", style="bold")
     if run.conclusive:
         _say(out, fidelity(run))
+    _say(out, processors(run))
     _say(out, offered_and_finished(run))
     _print_table(out, flows_table(run, FLOW_ROWS))
     if run.conclusive:

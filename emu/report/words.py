@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from emu.measure.recording import FlowRecord
+from emu.measure.recording import Fidelity, FlowRecord
 from emu.report.facts import RunFacts
 from emu.units import format_size, format_time_ns
 
 FABRIC_NAMES = {"roce": "RoCEv2", "ib": "InfiniBand"}
+_WORKERS = {
+    "nics": "NICs",
+    "ovs": "Open vSwitch",
+    "other": "other programs",
+    "stolen": "taken by the machine's host",
+}
 
 
 def conditions(run: RunFacts) -> str:
@@ -35,8 +41,26 @@ def fidelity(run: RunFacts) -> str:
         f"Fidelity {verdict}: 99 % of frames left at most"
         f" {format_time_ns(measured.late_p99_ns)} late, budget"
         f" {format_time_ns(measured.budget_ns)} (median {format_time_ns(measured.late_p50_ns)},"
-        f" latest {format_time_ns(measured.late_max_ns)})."
+        f" latest {format_time_ns(measured.late_max_ns)}).{_forwarding(measured)}"
     )
+
+
+def _forwarding(measured: Fidelity) -> str:
+    if not measured.ovs_kept_max_ns:
+        return ""
+    return (
+        f" Open vSwitch had 99 % of them for at most {format_time_ns(measured.ovs_kept_p99_ns)}"
+        f" (longest {format_time_ns(measured.ovs_kept_max_ns)})."
+    )
+
+
+def processors(run: RunFacts) -> str:
+    """Who used the machine's processors; empty on the virtual clock."""
+    spent = run.recording.cpu_seconds
+    if not spent:
+        return ""
+    parts = [f"{_WORKERS.get(name, name)} {seconds:.2f} s" for name, seconds in spent.items()]
+    return f"Processor time: {', '.join(parts)}."
 
 
 INCONCLUSIVE = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,20 @@ def test_a_frame_lost_by_the_emulator_makes_a_run_inconclusive(fault: str) -> No
 def test_a_packet_lost_in_open_vswitch_makes_a_run_inconclusive() -> None:
     found = verdict(observation(histogram(1)), transit_lost=2)
     assert found.reasons == ("Open vSwitch lost 2 packets; try a larger slowdown",)
+
+
+def test_how_long_open_vswitch_had_frames_is_told_in_emulated_time() -> None:
+    """It is part of a switch's latency, so it makes no run inconclusive by itself."""
+    seen = observation(histogram(1))
+    assert seen.ledger is not None
+    kept = replace(seen.ledger, plane_kept=histogram(*[300_000] * 99, 9_000_000))
+    found = verdict(replace(seen, ledger=kept))
+    assert found.verdict == "ok"
+    assert found.ovs_kept_p99_ns == pytest.approx(300, rel=1 / 16)
+    assert found.ovs_kept_max_ns == pytest.approx(9_000, rel=1 / 16)
+
+
+def test_the_slowdown_suggested_is_never_far_off() -> None:
+    """One long hiccup says little about what the machine can do."""
+    found = verdict(observation(histogram(*[10**9] * 50)))
+    assert "try slowdown: 4000," in found.reasons[0]

@@ -92,7 +92,7 @@ def record(
         "hosts": {"h1": {"np_cnp_sent": 0, "out_of_sequence": 0}},
         "totals": totals or {"packets": 1960, "packet_hops": 7840},
         "series": _series(topology, flows, last, queues or {}, waiting or {}, spec.fabric == "ib"),
-        "fidelity": Fidelity("ok", 20, 210, 305, 334),
+        "fidelity": Fidelity("ok", 20, 210, 305, budget_ns=334),
         "wall_seconds": 1.25,
         "captures": {"leaf1:h1": Path("out/leaf1-h1.pcapng")},
     }

@@ -14,7 +14,7 @@ from emu.spec.model import Check
 from tests.report.synthetic import INCONCLUSIVE, record, spec
 
 ENDS: dict[str, int | None] = {f"incast.h{n}-h1": 600_000 for n in range(2, 9)}
-OK = Fidelity("ok", 1, 2, 3, 334)
+OK = Fidelity("ok", 1, 2, 3, budget_ns=334)
 
 
 def summary(fabric: str = "roce", victim_ns: int | None = 100_000, **fields: Any) -> Summary:
