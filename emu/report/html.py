@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -53,7 +54,7 @@ class RunView:
     sentences: tuple[str, ...]
     topology: Picture | None
     tables: tuple[Table, ...]
-    captures: Mapping[str, str]
+    captures: Mapping[str, Path]
     notes: tuple[str, ...]
     port_counters: Mapping[str, Counters]
     host_counters: Mapping[str, Counters]
@@ -135,7 +136,7 @@ def _view(run: RunFacts) -> RunView:
         ),
         topology=picture(run),
         tables=(flows_table(run), *(_measured_tables(run) if run.conclusive else ())),
-        captures=run.summary["captures"],
+        captures=run.recording.captures,
         notes=run.recording.notes,
         port_counters=_nonzero(run.summary["ports"]),
         host_counters=_nonzero(run.summary["hosts"]),

@@ -67,7 +67,7 @@ def _load_summary(path: Path, series: Series) -> Recording:
         | {
             "fidelity": _load_fidelity(summary["fidelity"]),
             "flows": tuple(FlowRecord(**_only(FlowRecord, flow)) for flow in summary["flows"]),
-            "captures": {port: Path(file) for port, file in summary["captures"].items()},
+            "captures": {port: path.with_name(file) for port, file in summary["captures"].items()},
             "notes": tuple(summary["notes"]),
             "series": series,
         }

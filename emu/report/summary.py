@@ -97,7 +97,7 @@ class Summary(TypedDict):
     hosts: dict[str, Counters]
     totals: Counters
     captures: dict[str, str]
-    """Port name -> capture file."""
+    """Port name -> capture file, in the folder of this summary."""
     notes: list[str]
     """Fallbacks that were taken, and why `auto` chose what it did."""
     wall_seconds: float
@@ -129,7 +129,7 @@ def summarise(recording: Recording) -> Summary:
         ports=_counters_by_name(recording.ports),
         hosts=_counters_by_name(recording.hosts),
         totals=dict.fromkeys(TOTALS, 0) | _counters(recording.totals),
-        captures={port: str(path) for port, path in recording.captures.items()},
+        captures={port: path.name for port, path in recording.captures.items()},
         notes=list(recording.notes),
         wall_seconds=float(recording.wall_seconds),
         cpu_seconds=dict(recording.cpu_seconds),

@@ -26,7 +26,9 @@ def recording() -> Recording:
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path, recording: Recording) -> None:
-    """Every field and every sample comes back."""
+    """Every field and every sample comes back; captures lie in the recording's folder."""
+    captures = {port: tmp_path / "run" / path.name for port, path in recording.captures.items()}
+    recording = replace(recording, captures=captures)
     save_recording(recording, tmp_path / "run")
     loaded = load_recording(tmp_path / "run")
     assert replace(loaded, series=recording.series) == recording
