@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 
 from emu.cli.say import say
+from emu.errors import UsageError
 from emu.measure.recording import Recording
 from emu.report.progress import ProgressLine
 from emu.spec.model import Spec
@@ -14,7 +15,11 @@ from topologies.graph import Topology
 
 
 def record(name: str, spec: Spec, clock: str, out: Path) -> tuple[Recording, Spec, Topology]:
-    """Runs the spec under this name. Captures are written into `out`."""
+    """Runs the spec under this name. Captures are written into `out`.
+
+    Raises UsageError, before anything runs, when nothing can be written there.
+    """
+    _prepare(out)
     topology = spec.topology.build()
     with ProgressLine(name, sys.stderr) as line:
         if clock == "real":
@@ -24,6 +29,16 @@ def record(name: str, spec: Spec, clock: str, out: Path) -> tuple[Recording, Spe
         else:
             recording = _run_virtual(spec, topology, out, line)
     return recording, spec, topology
+
+
+def _prepare(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=out).close()
+    except OSError as error:
+        raise UsageError(
+            f"{out}: nothing can be written there ({error.strerror}); choose another --out"
+        ) from None
 
 
 def _run_virtual(spec: Spec, topology: Topology, out: Path, line: ProgressLine) -> Recording:

@@ -71,7 +71,7 @@ def captures(
 
 def _captured(folder: Path) -> Captured:
     summary = json.loads((folder / "summary.json").read_text())
-    to_h1, to_spine1 = (Path(summary["captures"][f"leaf1:{far}"]) for far in ("h1", "spine1"))
+    to_h1, to_spine1 = (folder / summary["captures"][f"leaf1:{far}"] for far in ("h1", "spine1"))
     totals = summary["totals"]
     return Captured(to_h1, to_spine1, totals["drops_lossy"] + totals["drops_lossless"] > 0)
 

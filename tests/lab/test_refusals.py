@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from emu.cli.main import cli
 from emu.errors import UsageError
 from emu.lab.live import run_live
 from emu.spec.model import load_spec
@@ -16,3 +18,17 @@ def test_the_real_clock_does_not_elide_payload(tmp_path: Path) -> None:
     spec = load_spec(Path("topologies/pair.emu.yml"), ["payload=elided"])
     with pytest.raises(UsageError, match=r"--clock virtual, or --set payload=real"):
         run_live(spec, spec.topology.build(), out=tmp_path)
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+def test_results_that_could_not_be_written_are_not_begun(tmp_path: Path, clock: str) -> None:
+    """The run that they would come from is as long as it likes."""
+    (tmp_path / "file").touch()
+    out = tmp_path / "file/out"
+    ended = CliRunner().invoke(
+        cli, ["run", "topologies/pair.emu.yml", "--clock", clock, "--out", str(out)]
+    )
+    assert isinstance(ended.exception, UsageError)
+    assert str(ended.exception) == (
+        f"{out}: nothing can be written there (Not a directory); choose another --out"
+    )

@@ -6,30 +6,32 @@ remedy, at the key that a user would most likely change, and names the other
 keys it rests on.
 
 Most rules look at the fabric's graph, and some at every flow. So those come first
-that say whether the graph is sound and the flows can be counted; the others are not
-asked when they found something.
+that say whether the graph is sound and the flows can be counted; where they find
+something, those that rely on it are not asked.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 
 from emu.spec.finding import Finding
 from emu.spec.rules import checks, hosts, plane, switches, topology, traffic
 from emu.spec.scenario import Spec
 
-_SOUND = (*topology.SOUND, *traffic.SOUND)
-_RULES = (
-    *topology.RULES,
-    *plane.RULES,
-    *switches.RULES,
-    *hosts.RULES,
-    *traffic.RULES,
-    *checks.RULES,
-)
+Rule = Callable[[Spec], Iterable[Finding]]
+_ON_THE_GRAPH = (*topology.RULES, *plane.RULES, *switches.RULES, *hosts.RULES)
+_ON_THE_FLOWS = (*traffic.RULES, *checks.RULES)
 
 
 def contradictions(spec: Spec) -> list[Finding]:
     """Everything in a spec that contradicts itself."""
-    found = [finding for rule in _SOUND for finding in rule(spec)]
-    if not found:
-        found = [finding for rule in _RULES for finding in rule(spec)]
-    return found
+    found = _ask(topology.SOUND, spec)
+    if found:
+        return found
+    unknown_flows = _ask(traffic.SOUND, spec)
+    found = _ask(_ON_THE_GRAPH, spec) + unknown_flows
+    return found if unknown_flows else found + _ask(_ON_THE_FLOWS, spec)
+
+
+def _ask(rules: Sequence[Rule], spec: Spec) -> list[Finding]:
+    return [finding for rule in rules for finding in rule(spec)]
