@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.counters import PRIORITIES, RawCounters, ethernet_counters, infiniband_counters
-from emu.measure.fidelity import judge
-from emu.measure.observation import Observation, Timeline
+from emu.measure.fidelity import bucket_value, judge
+from emu.measure.observation import Histogram, Ledger, Observation, Timeline
 from emu.measure.recording import Counters, Fidelity, FlowRecord, Recording, Series
 from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS
 from emu.spec.scenario import Spec
@@ -147,12 +147,31 @@ def _series(observations: Sequence[Observation], flows: Sequence[str], slowdown:
         credit_wait_ns=joined("credit_wait_ns"),
         flows=tuple(flows),
         flow_bytes=_onto(grid, with_flows.time_ns, with_flows.flow_bytes),
-        **_lateness([seen.ledger.timeline for seen in observations if seen.ledger], slowdown),
+        **_lateness([seen.ledger for seen in observations if seen.ledger], slowdown),
     )
 
 
-def _lateness(timelines: Sequence[Timeline], slowdown: float) -> dict[str, NDArray[np.int64]]:
-    """Of all processes together, in emulated time, up to the last moment anything was late."""
+def _lateness(ledgers: Sequence[Ledger], slowdown: float) -> dict[str, NDArray[np.int64]]:
+    """Of all processes together, in emulated time: over the run, and as a histogram."""
+    return _late_over_time([ledger.timeline for ledger in ledgers], slowdown) | _late_histogram(
+        [h for ledger in ledgers for h in (ledger.late_sent, ledger.late_returned)], slowdown
+    )
+
+
+def _late_histogram(
+    histograms: Sequence[Histogram], slowdown: float
+) -> dict[str, NDArray[np.int64]]:
+    frames = sum(histograms, np.zeros(1, np.uint64)).astype(np.int64)
+    (full,) = np.nonzero(frames)
+    up_to_ns = np.array([bucket_value(int(bucket) + 1) - 1 for bucket in full], np.float64)
+    return {
+        "late_up_to_ns": np.rint(up_to_ns / slowdown).astype(np.int64),
+        "late_frames": frames[full],
+    }
+
+
+def _late_over_time(timelines: Sequence[Timeline], slowdown: float) -> dict[str, NDArray[np.int64]]:
+    """Up to the last moment anything was late."""
     interval_ns = max((timeline.interval_ns for timeline in timelines), default=0)
     worst = np.zeros(0, np.int64)
     for timeline in timelines:

@@ -84,6 +84,10 @@ class Series:
     """(m,): ends of intervals; none on the virtual clock."""
     late_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """(m,): the most that a frame was late in each."""
+    late_up_to_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(k,): the ledger's histogram, without its empty buckets: so late at most..."""
+    late_frames: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(k,): ...and later than the bucket before, were so many frames."""
 
 
 @dataclass(frozen=True)

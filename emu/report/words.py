@@ -37,10 +37,12 @@ def fidelity(run: RunFacts) -> str:
         return "Fidelity ok: on the virtual clock nothing is late."
     measured = run.recording.fidelity
     verdict = "ok" if run.conclusive else measured.verdict.upper()
+    on_the_wall_ns = measured.late_p99_ns * run.recording.slowdown
     return (
         f"Fidelity {verdict}: 99 % of frames left at most"
-        f" {format_time_ns(measured.late_p99_ns)} late, budget"
-        f" {format_time_ns(measured.budget_ns)} (median {format_time_ns(measured.late_p50_ns)},"
+        f" {format_time_ns(measured.late_p99_ns)} late ({format_time_ns(on_the_wall_ns)} by the"
+        f" clock on the wall), budget {format_time_ns(measured.budget_ns)}"
+        f" (median {format_time_ns(measured.late_p50_ns)},"
         f" latest {format_time_ns(measured.late_max_ns)}).{_forwarding(measured)}"
     )
 

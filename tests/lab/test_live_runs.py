@@ -10,6 +10,7 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 
+from emu.report.store import load_recording
 from emu.report.summary import Comparison, Summary
 from emu.spec.model import spec_from_text
 from emu.wire.inspect import inspect
@@ -83,6 +84,21 @@ def test_json_of_a_run_is_one_document_with_the_schema_it_names(
     assert ended.code in (0, 5), ended.err
     assert _document(ended.out, Summary)["schema"] == "emu.summary/1"
     assert "one: RoCEv2, ovs plane, real clock" in ended.err
+
+
+def test_a_run_keeps_its_ledger(myself: User, tmp_path: Path) -> None:
+    """All that the verdict rests on: how late every frame was, and who had the processors."""
+    out = tmp_path / "out"
+    ended = myself.run_emu("run", _file(tmp_path, _text("kept", size=100_000)), "--out", out)
+    assert ended.code in (0, 5), ended.err
+    recording = load_recording(out)
+    fidelity, series = recording.fidelity, recording.series
+    assert series.late_up_to_ns[-1] == fidelity.late_max_ns
+    assert series.late_ns.max() == pytest.approx(fidelity.late_max_ns, rel=1 / 16)  # a bucket
+    packets = sum(host["tx_packets"] for host in recording.hosts.values())
+    assert series.late_frames.sum() > 3 * packets  # each leaves its NIC and two switches
+    assert 0 < fidelity.ovs_kept_p50_ns <= fidelity.ovs_kept_p99_ns <= fidelity.ovs_kept_max_ns
+    assert all(recording.cpu_seconds[worker] > 0 for worker in ("shim", "nics", "ovs"))
 
 
 def test_json_of_a_comparison_is_one_document_too(myself: User, tmp_path: Path) -> None:
