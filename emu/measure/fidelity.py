@@ -73,10 +73,11 @@ def _worst(histograms: Iterable[Histogram], share: float, slowdown: float) -> in
 def _late(p99_ns: int, budget_ns: int, slowdown: float) -> list[str]:
     if p99_ns <= budget_ns:
         return []
-    fitting = slowdown * min(p99_ns / budget_ns * 1.25, _FURTHEST)
+    times = p99_ns / budget_ns * 1.25
+    hint = f"{round_up(slowdown * min(times, _FURTHEST))}{' or more' * (times > _FURTHEST)}"
     return [
         f"one frame in a hundred left more than {p99_ns} ns late, allowed are {budget_ns} ns; "
-        f"try slowdown: {round_up(fitting)}, or fewer hosts"
+        f"try slowdown: {hint}, or fewer hosts"
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 
+from emu.errors import ExitCode
 from emu.report.store import load_recording
 from emu.report.summary import Comparison, Summary
 from emu.spec.model import spec_from_text
@@ -84,6 +86,20 @@ def test_json_of_a_run_is_one_document_with_the_schema_it_names(
     assert ended.code in (0, 5), ended.err
     assert _document(ended.out, Summary)["schema"] == "emu.summary/1"
     assert "one: RoCEv2, ovs plane, real clock" in ended.err
+
+
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+def test_a_slowdown_that_no_machine_can_honour_is_told_first(
+    myself: User, tmp_path: Path, fabric: str
+) -> None:
+    """No number of that run is shown as a result, and its checks are not judged."""
+    text = _text("hasty", fabric=fabric, size=1_000_000, more="verify: [{completed: all}]\n")
+    ended = myself.run_emu("run", _file(tmp_path, text), "--set", "slowdown=1")
+    assert ended.code == ExitCode.INCONCLUSIVE, ended.err
+    assert ended.out.startswith("hasty is INCONCLUSIVE")
+    assert "try slowdown:" in ended.out
+    assert "Totals" not in ended.out
+    assert re.search("not judged +every flow completed", ended.out)
 
 
 def test_a_run_keeps_its_ledger(myself: User, tmp_path: Path) -> None:
