@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 
 PS_PER_NS = 1_000
+PS_PER_US = 1_000_000
 PS_PER_S = 1_000_000_000_000
+BPS_PER_MBPS = 1_000_000
 PS_PER_METRE = 5_000
 """Light in fibre needs about 5 ns for a metre."""
 

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from emu.spec.base import Model
-from emu.spec.quantities import Fraction, Integer, Rate, Size, Time
+from emu.spec.congestion import Dcqcn, RoceCcEcn
+from emu.spec.quantities import Integer
 
 MTUS = (256, 512, 1024, 2048, 4096)
 """Path MTUs of InfiniBand and RoCE: bytes of payload in a packet."""
@@ -27,51 +28,6 @@ def _legal_mtu(mtu: int) -> int:
     return mtu
 
 
-class Dcqcn(Model):
-    """DCQCN's reaction and notification points, named as in the paper (SIGCOMM'15)."""
-
-    g: Fraction = Field(
-        default=1 / 256, gt=0, description="Weight of new congestion in alpha, e.g. 1/256."
-    )
-    rai_bps: Rate = Field(
-        default=40_000_000, alias="rai", description="R_AI, the additive increase."
-    )
-    rhai_bps: Rate = Field(
-        default=200_000_000, alias="rhai", description="R_HAI, the hyper increase."
-    )
-    min_rate_bps: Rate = Field(
-        default=100_000_000,
-        alias="min_rate",
-        description="Rate below which a flow is never slowed.",
-    )
-    cnp_interval_ps: Time = Field(
-        default=50_000_000,
-        alias="cnp_interval",
-        description="A receiver sends at most one CNP per flow in this time.",
-    )
-    alpha_timer_ps: Time = Field(
-        default=55_000_000,
-        alias="alpha_timer",
-        gt=0,
-        description="alpha decays once in this time without a CNP.",
-    )
-    increase_timer_ps: Time = Field(
-        default=55_000_000,
-        alias="increase_timer",
-        gt=0,
-        description="Time between increases of the rate.",
-    )
-    byte_counter: Size = Field(
-        default=10_000_000, gt=0, description="Bytes sent between increases of the rate."
-    )
-    fast_recovery: Integer = Field(
-        default=5,
-        ge=1,
-        le=255,
-        description="F, the steps of fast recovery before additive increase.",
-    )
-
-
 class Nic(Model):
     """The RDMA NIC of a host."""
 
@@ -79,8 +35,14 @@ class Nic(Model):
         default=4096,
         description="Path MTU, payload bytes of a packet: 256, 512, 1024, 2048 or 4096.",
     )
-    cc: Literal["none", "dcqcn"] = Field(default="none", description="Congestion control.")
-    dcqcn: Dcqcn = Field(default=Dcqcn(), description="Parameters of DCQCN.")
+    cc: Literal["none", "dcqcn", "dcqcn-nvidia"] = Field(
+        default="none",
+        description="Congestion control: none, DCQCN as in its paper, or as NVIDIA's NICs have it.",
+    )
+    dcqcn: Dcqcn = Field(default=Dcqcn(), description="Parameters of cc: dcqcn.")
+    roce_cc_ecn: RoceCcEcn = Field(
+        default=RoceCcEcn(), description="Parameters of cc: dcqcn-nvidia, as mlxconfig has them."
+    )
     recovery: Literal["go-back-n"] = Field(
         default="go-back-n", description="What is sent again after a loss."
     )

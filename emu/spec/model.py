@@ -9,7 +9,8 @@ spec_from_json(spec.to_json()) == spec
 """
 
 from emu.spec.check import Check, Finish, Goodput, Lossless
-from emu.spec.host import Dcqcn, HostDefaults, HostSpec, Nic, priority_of_dscp
+from emu.spec.congestion import Dcqcn, RoceCcEcn
+from emu.spec.host import HostDefaults, HostSpec, Nic, priority_of_dscp
 from emu.spec.load import load_spec, spec_from_text
 from emu.spec.scenario import Spec, spec_from_json
 from emu.spec.switch import Credits, Ecn, Pfc, Scheduling, SwitchDefaults, SwitchSpec
@@ -40,6 +41,7 @@ __all__ = [
     "Permutation",
     "Pfc",
     "Ring",
+    "RoceCcEcn",
     "Scheduling",
     "Spec",
     "SwitchDefaults",

@@ -61,6 +61,8 @@ _WORDS: dict[str, Callable[[ErrorDetails], str]] = {
     "string_unicode": _is_not("text"),
     "int_type": _is_not("a whole number"),
     "float_type": _is_not("a number"),
+    "bool_type": _is_not("true or false"),
+    "bool_parsing": _is_not("true or false"),
     "finite_number": _is_not("a finite number"),
     "tuple_type": _is_not("a list"),
     "dict_type": _is_not("a mapping of keys to values"),

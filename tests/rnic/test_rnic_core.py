@@ -10,6 +10,7 @@ import pytest
 
 from tests.rnic.core import SelfTest, build, run, self_tests
 from tests.rnic.dcqcn_model import Parameters, ReactionPoint
+from tests.rnic.nvidia_model import NvidiaReactionPoint, RoceCcEcn
 
 US = 1_000_000
 """Picoseconds."""
@@ -19,6 +20,14 @@ PARAMETERS = {
     "small byte counter": Parameters(byte_counter=150_000, r_ai=400e6, r_hai=2e9),
     "slow gain, short timers": Parameters(g=1 / 16, alpha_timer=1 * US, increase_timer=9 * US),
     "no fast recovery": Parameters(fast_recovery=0, byte_counter=500_000, r_min=10e9),
+}
+
+NVIDIA = {
+    "ConnectX-6 Dx": RoceCcEcn(),
+    "no byte counter": RoceCcEcn(byte_reset=0, time_reset=20 * US, hai_rate=2e9),
+    "target always clamped": RoceCcEcn(clamp_tgt_rate=True, byte_reset=0),
+    "not by time": RoceCcEcn(clamp_tgt_rate_after_time_inc=False, byte_reset=0, threshold=5),
+    "slower at first": RoceCcEcn(rate_to_set_on_first_cnp=60e9, max_rate=90e9, gd=10),
 }
 
 
@@ -51,8 +60,9 @@ def _script(random: Random) -> list[tuple[int, str, int]]:
     return events
 
 
-def _expected(parameters: Parameters, events: list[tuple[int, str, int]]) -> list[float]:
-    point = ReactionPoint(parameters)
+def _expected(
+    point: ReactionPoint | NvidiaReactionPoint, events: list[tuple[int, str, int]]
+) -> list[float]:
     rates: list[float] = []
     for now, event, size in events:
         if event == "cnp":
@@ -67,10 +77,29 @@ def _expected(parameters: Parameters, events: list[tuple[int, str, int]]) -> lis
 def test_dcqcn_follows_the_paper(programs: Path, parameters: Parameters) -> None:
     """Current and target rate after each CNP and packet are those of a second implementation."""
     events = _script(Random(3))
-    lines = [f"{now} {event}{f' {size}' if size else ''}" for now, event, size in events]
-    arguments = [str(int(value) if value >= 1 else value) for value in astuple(parameters)]
-    printed = run(programs / "dcqcn_trace", *arguments, script="\n".join(lines))
-    rates = [float(word) for word in printed.split()]
-    expected = _expected(parameters, events)
+    rates = _traced(programs, "dcqcn", astuple(parameters), events)
+    expected = _expected(ReactionPoint(parameters), events)
     assert rates == pytest.approx(expected, rel=1e-9)
     assert min(expected) < 50e9 < max(expected)
+
+
+@pytest.mark.parametrize("parameters", NVIDIA.values(), ids=NVIDIA)
+def test_nvidias_dcqcn_follows_its_parameters(programs: Path, parameters: RoceCcEcn) -> None:
+    """The same for the other variant."""
+    events = _script(Random(4))
+    rates = _traced(programs, "dcqcn-nvidia", astuple(parameters), events)
+    expected = _expected(NvidiaReactionPoint(parameters), events)
+    assert rates == pytest.approx(expected, rel=1e-9)
+    assert min(expected) < 50e9 < max(expected)
+
+
+def _traced(
+    programs: Path,
+    algorithm: str,
+    parameters: tuple[float, ...],
+    events: list[tuple[int, str, int]],
+) -> list[float]:
+    lines = [f"{now} {event}{f' {size}' if size else ''}" for now, event, size in events]
+    arguments = [repr(float(value)) if value % 1 else str(int(value)) for value in parameters]
+    printed = run(programs / "cc_trace", algorithm, *arguments, script="\n".join(lines))
+    return [float(word) for word in printed.split()]

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct cc_algorithm *const algorithms[] = {&cc_none, &cc_dcqcn};
+static const struct cc_algorithm *const algorithms[] = {&cc_none, &cc_dcqcn, &cc_dcqcn_nvidia};
 
 const struct cc_algorithm *cc_named(const char *name)
 {

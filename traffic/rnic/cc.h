@@ -32,32 +32,55 @@ struct cc_algorithm {
 
 struct dcqcn {
     struct dcqcn_config config;
-    /* Reaction point; rates in bits per second. */
-    bool limiting;
+    bool limiting; /* rates in bits per second */
     double current_rate, target_rate;
     double alpha;
     picoseconds alpha_since; /* it is right for this time; NEVER before the first CNP */
     uint64_t bytes;          /* since the last event of the byte counter */
     uint32_t byte_stage, timer_stage;
     struct timer increase;
-    /* Notification point. */
-    picoseconds next_cnp_at;
+};
+
+enum increase_cause { NO_INCREASE, INCREASE_BY_BYTES, INCREASE_BY_TIME };
+
+struct dcqcn_nvidia {
+    struct roce_cc_ecn_config config;
+    bool limiting;
+    double current_rate, target_rate;
+    double alpha;
+    picoseconds alpha_since; /* the start of the period that alpha is right for */
+    bool alpha_notified;     /* a CNP came in that period */
+    uint64_t bytes;          /* since the last event of the byte counter */
+    uint32_t byte_stage, timer_stage;
+    enum increase_cause last_increase; /* since the last reduction */
+    struct timer increase, reduce;
 };
 
 struct cc {
     const struct cc_algorithm *algorithm;
     struct clock *clock;
     uint64_t line_rate_bps;
-    uint64_t rate_bps; /* 0: not limited */
+    uint64_t rate_bps;       /* 0: not limited */
+    picoseconds next_cnp_at; /* notification point: no CNP before */
     union {
         struct dcqcn dcqcn;
+        struct dcqcn_nvidia dcqcn_nvidia;
     };
 };
 
-extern const struct cc_algorithm cc_none, cc_dcqcn;
+extern const struct cc_algorithm cc_none, cc_dcqcn, cc_dcqcn_nvidia;
 
 /* NULL when there is no algorithm of that name. */
 const struct cc_algorithm *cc_named(const char *name);
+
+/* A packet with CE arrived: whether a CNP is due, of which one is sent in an interval. */
+static inline bool cc_cnp_is_due(struct cc *cc, picoseconds interval, picoseconds now)
+{
+    if (now < cc->next_cnp_at)
+        return false;
+    cc->next_cnp_at = now + interval;
+    return true;
+}
 
 /* How long after a packet of `wire` bytes began the next one may. */
 static inline picoseconds cc_gap(const struct cc *cc, uint32_t wire)

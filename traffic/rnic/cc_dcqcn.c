@@ -20,13 +20,9 @@
  * numbers as a timer that fires in vain most of the time. Back at line rate the
  * limiter is released, its timer stops, and alpha goes on fading. */
 #include "cc.h"
+#include "cc_math.h"
 
 static void increase_timer(struct timer *timer, picoseconds now);
-
-static double clamp(double value, double low, double high)
-{
-    return value < low ? low : value > high ? high : value;
-}
 
 static bool config_is_right(const struct dcqcn_config *config)
 {
@@ -44,20 +40,7 @@ static bool dcqcn_init(struct cc *cc, const struct qp_config *config)
 
 static bool dcqcn_congestion_seen(struct cc *cc, picoseconds now)
 {
-    struct dcqcn *dcqcn = &cc->dcqcn;
-    if (now < dcqcn->next_cnp_at)
-        return false;
-    dcqcn->next_cnp_at = now + dcqcn->config.cnp_interval_ps;
-    return true;
-}
-
-static double power(double base, uint64_t exponent)
-{
-    double result = 1;
-    for (; exponent; exponent >>= 1, base *= base)
-        if (exponent & 1)
-            result *= base;
-    return result;
+    return cc_cnp_is_due(cc, cc->dcqcn.config.cnp_interval_ps, now);
 }
 
 static void fade_alpha(struct dcqcn *dcqcn, picoseconds now)

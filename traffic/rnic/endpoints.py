@@ -21,10 +21,11 @@ from emu.measure.observation import Observation
 from emu.measure.progress import Progress
 from emu.measure.recording import Counters, FlowRecord
 from emu.shim.fabric import Fabric
-from emu.spec.host import Nic, priority_of_dscp
+from emu.spec.host import priority_of_dscp
 from emu.subnet import Subnet
 from topologies.graph import Host
 from traffic.graph import Flow, OperationGraph, Verb
+from traffic.rnic.congestion import set_congestion_control
 from traffic.rnic.memory import SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
 
 RNR_RETRY_FOR_EVER = 7
@@ -165,7 +166,6 @@ class Endpoints:
     def _add_qp(self, flow: Flow, host: str, psn: int) -> Any:
         settings = self._fabric.spec.host(host).nic
         peer = self._fabric.spec.host(flow.dst if host == flow.src else flow.src).nic
-        name = ffi.new("char[]", settings.cc.encode())
         config = ffi.new("struct qp_config *")
         config.psn = psn
         config.mtu = min(settings.mtu, peer.mtu)
@@ -177,8 +177,7 @@ class Endpoints:
         config.retry_count = settings.retry_count
         config.rnr_retry = RNR_RETRY_FOR_EVER
         config.min_rnr_timer = MIN_RNR_TIMER
-        config.cc = name
-        _set_dcqcn(config.dcqcn, settings)
+        set_congestion_control(config, settings)
         return _have(lib.nic_add_qp(self._nics[host], config), "a queue pair")
 
     def _load(self) -> Any:
@@ -246,19 +245,6 @@ class Endpoints:
         return contents is None or all(
             contents.arrived(id, int(sizes[id]), flow.src, flow.dst) for id in flow.operations
         )
-
-
-def _set_dcqcn(config: Any, nic: Nic) -> None:
-    dcqcn = nic.dcqcn
-    config.g = dcqcn.g
-    config.rai_bps = dcqcn.rai_bps
-    config.rhai_bps = dcqcn.rhai_bps
-    config.min_rate_bps = dcqcn.min_rate_bps
-    config.byte_counter_bytes = dcqcn.byte_counter
-    config.fast_recovery = dcqcn.fast_recovery
-    config.cnp_interval_ps = dcqcn.cnp_interval_ps
-    config.alpha_timer_ps = dcqcn.alpha_timer_ps
-    config.increase_timer_ps = dcqcn.increase_timer_ps
 
 
 def _have(made: Any, what: str) -> Any:

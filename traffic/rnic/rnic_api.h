@@ -45,6 +45,25 @@ struct dcqcn_config {
     int64_t cnp_interval_ps, alpha_timer_ps, increase_timer_ps;
 };
 
+/* DCQCN under the names of mlxconfig's class ROCE_CC_ECN; see cc_dcqcn_nvidia.c.
+ * Fractions are of 1. */
+struct roce_cc_ecn_config {
+    bool clamp_tgt_rate, clamp_tgt_rate_after_time_inc;
+    int64_t rpg_time_reset_ps;
+    uint64_t rpg_byte_reset; /* bytes; 0: never */
+    uint32_t rpg_threshold;
+    uint64_t rpg_max_rate_bps; /* 0: the line's */
+    uint64_t rpg_ai_rate_bps, rpg_hai_rate_bps, rpg_min_rate_bps;
+    uint32_t rpg_gd;                       /* a power of two */
+    double rpg_min_dec_fac;                /* fraction */
+    uint64_t rate_to_set_on_first_cnp_bps; /* 0: rpg_max_rate */
+    double dce_tcp_g;                      /* fraction of alpha that is kept */
+    int64_t dce_tcp_rtt_ps;
+    int64_t rate_reduce_monitor_period_ps;
+    double initial_alpha_value; /* fraction */
+    int64_t min_time_between_cnps_ps;
+};
+
 struct nic_config {
     int framing;      /* enum framing of its port */
     uint32_t address; /* IPv4 address, or LID */
@@ -70,8 +89,9 @@ struct qp_config {
     uint8_t retry_count;   /* 0-7 */
     uint8_t rnr_retry;     /* 0-7; 7: for ever */
     uint8_t min_rnr_timer; /* code of the wait our RNR NAKs ask for */
-    const char *cc;        /* "none" or "dcqcn"; read during the call only */
+    const char *cc;        /* "none", "dcqcn" or "dcqcn-nvidia"; read during the call only */
     struct dcqcn_config dcqcn;
+    struct roce_cc_ecn_config roce_cc_ecn;
 };
 
 /* The other end of a queue pair. */

@@ -1,0 +1,21 @@
+/* Arithmetic that rate controllers share. */
+#ifndef RNIC_CC_MATH_H
+#define RNIC_CC_MATH_H
+
+#include <stdint.h>
+
+static inline double clamp(double value, double low, double high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+static inline double power(double base, uint64_t exponent)
+{
+    double result = 1;
+    for (; exponent; exponent >>= 1, base *= base)
+        if (exponent & 1)
+            result *= base;
+    return result;
+}
+
+#endif
