@@ -19,7 +19,7 @@ def record(name: str, spec: Spec, clock: str, out: Path) -> tuple[Recording, Spe
 
     Raises UsageError, before anything runs, when nothing can be written there.
     """
-    _prepare(out)
+    _refuse_unwritable(out)
     topology = spec.topology.build()
     with ProgressLine(name, sys.stderr) as line:
         if clock == "real":
@@ -31,10 +31,11 @@ def record(name: str, spec: Spec, clock: str, out: Path) -> tuple[Recording, Spe
     return recording, spec, topology
 
 
-def _prepare(out: Path) -> None:
+def _refuse_unwritable(out: Path) -> None:
+    """Makes nothing: a run that is killed leaves no empty folder."""
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=out).close()
+        there = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+        TemporaryFile(dir=there).close()
     except OSError as error:
         raise UsageError(
             f"{out}: nothing can be written there ({error.strerror}); choose another --out"
