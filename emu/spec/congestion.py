@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from emu.spec.base import Model
 from emu.spec.quantities import Fraction, Integer, Rate, Size, Time
+
+
+class Cnp(Model):
+    """Which CNPs a receiver holds back; the interval is a parameter of `cc`."""
+
+    per: Literal["qp", "ip-pair", "port"] = Field(
+        default="qp",
+        description="One CNP in an interval for each queue pair, for all queue pairs with the same "
+        "sender, or for all of the port.",
+    )
+    delay_ps: Time = Field(
+        default=0, alias="delay", description="From a marked packet's arrival to its CNP."
+    )
 
 
 class Dcqcn(Model):
@@ -28,7 +43,7 @@ class Dcqcn(Model):
     cnp_interval_ps: Time = Field(
         default=50_000_000,
         alias="cnp_interval",
-        description="A receiver sends at most one CNP per flow in this time.",
+        description="A receiver sends one CNP in this time; marks that come meanwhile make one more at its end.",
     )
     alpha_timer_ps: Time = Field(
         default=55_000_000,
@@ -128,5 +143,5 @@ class RoceCcEcn(Model):
         default=4,
         ge=0,
         lt=2**17,
-        description="A receiver sends at most one CNP per flow in this time, in us.",
+        description="A receiver sends no second CNP in this time, in us, and forgets marks meanwhile.",
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from emu.spec.base import Model
-from emu.spec.congestion import Dcqcn, RoceCcEcn
+from emu.spec.congestion import Cnp, Dcqcn, RoceCcEcn
 from emu.spec.quantities import Integer
 
 MTUS = (256, 512, 1024, 2048, 4096)
@@ -43,6 +43,7 @@ class Nic(Model):
     roce_cc_ecn: RoceCcEcn = Field(
         default=RoceCcEcn(), description="Parameters of cc: dcqcn-nvidia, as mlxconfig has them."
     )
+    cnp: Cnp = Field(default=Cnp(), description="Which CNPs are held back.")
     recovery: Literal["go-back-n"] = Field(
         default="go-back-n", description="What is sent again after a loss."
     )

@@ -91,12 +91,12 @@ int main(int argc, char **argv)
     while (scanf("%" SCNd64 " %7s", &at, event) == 2) {
         clock_run_until(&clock, at);
         if (strcmp(event, "cnp") == 0)
-            cc.algorithm->notified(&cc, at);
+            cc_notified(&cc, at);
         else if (scanf("%" SCNu32, &bytes) == 1)
-            cc.algorithm->sent(&cc, bytes, at);
+            cc_sent(&cc, bytes, at);
         print_rates(&cc);
     }
-    cc.algorithm->stop(&cc);
+    cc_stop(&cc);
     clock_free(&clock);
     return 0;
 }

@@ -1,10 +1,8 @@
-/* Congestion control of one queue pair, both of its halves.
+/* Congestion control of one queue pair: the reaction point.
  *
- * The receiver's half (notification point) is told of packets that met
- * congestion, and says whether the sender shall be notified by a CNP. The
- * sender's half (reaction point) is told of CNPs and of every packet sent, and
- * keeps `rate_bps`; the queue pair leaves at least the time between the starts of two
- * packets that the first would take at that rate.
+ * It is told of CNPs and of every packet sent, and keeps `rate_bps`; the queue pair
+ * leaves at least the time between the starts of two packets that the first would
+ * take at that rate. Who sends CNPs is another matter: see notification.h.
  *
  * An algorithm is one file: it fills a struct cc_algorithm, and is entered
  * into the table in cc.c and the union below. */
@@ -20,10 +18,9 @@ struct cc_algorithm {
     const char *name;
     /* Set-up only: checks the configuration and makes timers. False when it is wrong. */
     bool (*init)(struct cc *cc, const struct qp_config *config);
-    /* A packet with CE arrived: true when a CNP is due. */
-    bool (*congestion_seen)(struct cc *cc, picoseconds now);
-    /* A CNP arrived; false when it is ignored. */
-    bool (*notified)(struct cc *cc, picoseconds now);
+    /* The rest may be NULL. */
+    /* A CNP arrived. */
+    void (*notified)(struct cc *cc, picoseconds now);
     /* `wire` bytes begin to leave. */
     void (*sent)(struct cc *cc, uint32_t wire, picoseconds now);
     /* The queue pair has failed: no timer may fire any more. */
@@ -60,8 +57,7 @@ struct cc {
     const struct cc_algorithm *algorithm;
     struct clock *clock;
     uint64_t line_rate_bps;
-    uint64_t rate_bps;       /* 0: not limited */
-    picoseconds next_cnp_at; /* notification point: no CNP before */
+    uint64_t rate_bps; /* 0: not limited */
     union {
         struct dcqcn dcqcn;
         struct dcqcn_nvidia dcqcn_nvidia;
@@ -73,13 +69,24 @@ extern const struct cc_algorithm cc_none, cc_dcqcn, cc_dcqcn_nvidia;
 /* NULL when there is no algorithm of that name. */
 const struct cc_algorithm *cc_named(const char *name);
 
-/* A packet with CE arrived: whether a CNP is due, of which one is sent in an interval. */
-static inline bool cc_cnp_is_due(struct cc *cc, picoseconds interval, picoseconds now)
+/* A CNP arrived; false when it is ignored. */
+static inline bool cc_notified(struct cc *cc, picoseconds now)
 {
-    if (now < cc->next_cnp_at)
-        return false;
-    cc->next_cnp_at = now + interval;
-    return true;
+    if (cc->algorithm->notified)
+        cc->algorithm->notified(cc, now);
+    return cc->algorithm->notified;
+}
+
+static inline void cc_sent(struct cc *cc, uint32_t wire, picoseconds now)
+{
+    if (cc->algorithm->sent)
+        cc->algorithm->sent(cc, wire, now);
+}
+
+static inline void cc_stop(struct cc *cc)
+{
+    if (cc->algorithm->stop)
+        cc->algorithm->stop(cc);
 }
 
 /* How long after a packet of `wire` bytes began the next one may. */

@@ -1,10 +1,6 @@
 /* DCQCN (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments",
  * SIGCOMM'15), by its names: Rc the current rate, Rt the target rate.
  *
- * Notification point: a packet with CE makes one CNP, and no other of the same
- * queue pair does within the CNP interval.
- *
- * Reaction point:
  *     before the first CNP     no limit; Rc = Rt = line rate, alpha = 1
  *     a CNP                    Rt = Rc; Rc = Rc (1 - alpha/2); alpha = (1-g) alpha + g;
  *                              byte counter, timer and both stages start again
@@ -27,8 +23,8 @@ static void increase_timer(struct timer *timer, picoseconds now);
 static bool config_is_right(const struct dcqcn_config *config)
 {
     return config->g > 0 && config->g <= 1 && config->min_rate_bps > 0 &&
-           config->byte_counter_bytes > 0 && config->cnp_interval_ps >= 0 &&
-           config->alpha_timer_ps > 0 && config->increase_timer_ps > 0;
+           config->byte_counter_bytes > 0 && config->alpha_timer_ps > 0 &&
+           config->increase_timer_ps > 0;
 }
 
 static bool dcqcn_init(struct cc *cc, const struct qp_config *config)
@@ -36,11 +32,6 @@ static bool dcqcn_init(struct cc *cc, const struct qp_config *config)
     cc->dcqcn = (struct dcqcn){.config = config->dcqcn, .alpha = 1, .alpha_since = NEVER};
     timer_init(cc->clock, &cc->dcqcn.increase, increase_timer);
     return config_is_right(&config->dcqcn);
-}
-
-static bool dcqcn_congestion_seen(struct cc *cc, picoseconds now)
-{
-    return cc_cnp_is_due(cc, cc->dcqcn.config.cnp_interval_ps, now);
 }
 
 static void fade_alpha(struct dcqcn *dcqcn, picoseconds now)
@@ -70,7 +61,7 @@ static void set_rates(struct cc *cc, double current, double target)
         release(cc);
 }
 
-static bool dcqcn_notified(struct cc *cc, picoseconds now)
+static void dcqcn_notified(struct cc *cc, picoseconds now)
 {
     struct dcqcn *dcqcn = &cc->dcqcn;
     const struct dcqcn_config *config = &dcqcn->config;
@@ -84,7 +75,6 @@ static bool dcqcn_notified(struct cc *cc, picoseconds now)
     timer_set(cc->clock, &dcqcn->increase, now + config->increase_timer_ps);
     set_rates(cc, dcqcn->current_rate * (1 - dcqcn->alpha / 2), dcqcn->current_rate);
     dcqcn->alpha = (1 - config->g) * dcqcn->alpha + config->g;
-    return true;
 }
 
 static void increase(struct cc *cc)
@@ -134,7 +124,6 @@ static void dcqcn_stop(struct cc *cc)
 const struct cc_algorithm cc_dcqcn = {
     .name = "dcqcn",
     .init = dcqcn_init,
-    .congestion_seen = dcqcn_congestion_seen,
     .notified = dcqcn_notified,
     .sent = dcqcn_sent,
     .stop = dcqcn_stop,

@@ -48,11 +48,6 @@ static bool nvidia_init(struct cc *cc, const struct qp_config *config)
     return config_is_right(&own->config);
 }
 
-static bool nvidia_congestion_seen(struct cc *cc, picoseconds now)
-{
-    return cc_cnp_is_due(cc, cc->dcqcn_nvidia.config.min_time_between_cnps_ps, now);
-}
-
 static double max_rate(const struct cc *cc)
 {
     uint64_t limit = cc->dcqcn_nvidia.config.rpg_max_rate_bps;
@@ -114,7 +109,7 @@ static void begin(struct cc *cc, picoseconds now)
     set_rates(cc, rate, rate);
 }
 
-static bool nvidia_notified(struct cc *cc, picoseconds now)
+static void nvidia_notified(struct cc *cc, picoseconds now)
 {
     struct dcqcn_nvidia *own = &cc->dcqcn_nvidia;
     if (!timer_is_set(&own->reduce))
@@ -123,7 +118,6 @@ static bool nvidia_notified(struct cc *cc, picoseconds now)
         begin(cc, now);
     update_alpha(own, now);
     own->alpha_notified = true;
-    return true;
 }
 
 static bool clamps_target(const struct dcqcn_nvidia *own)
@@ -194,7 +188,6 @@ static void nvidia_stop(struct cc *cc)
 const struct cc_algorithm cc_dcqcn_nvidia = {
     .name = "dcqcn-nvidia",
     .init = nvidia_init,
-    .congestion_seen = nvidia_congestion_seen,
     .notified = nvidia_notified,
     .sent = nvidia_sent,
     .stop = nvidia_stop,

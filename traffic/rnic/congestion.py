@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emu._core import ffi
+from emu._core import ffi, lib
 from emu.spec.congestion import Dcqcn, RoceCcEcn
 from emu.spec.host import Nic
 from emu.units import BPS_PER_MBPS, PS_PER_US
@@ -12,12 +12,27 @@ from emu.units import BPS_PER_MBPS, PS_PER_US
 _NAMES = {name: ffi.new("char[]", name.encode()) for name in ("none", "dcqcn", "dcqcn-nvidia")}
 """As C strings, which live as long as this module."""
 
+_CNP_PER = {"qp": lib.CNP_PER_QP, "ip-pair": lib.CNP_PER_ADDRESS, "port": lib.CNP_PER_PORT}
+
 
 def set_congestion_control(config: Any, nic: Nic) -> None:
     """Fills in a `struct qp_config`."""
     config.cc = _NAMES[nic.cc]
     _set_dcqcn(config.dcqcn, nic.dcqcn)
     _set_roce_cc_ecn(config.roce_cc_ecn, nic.roce_cc_ecn)
+    _set_cnp(config.cnp, nic)
+
+
+def _set_cnp(config: Any, nic: Nic) -> None:
+    config.enabled = nic.cc != "none"
+    config.keeps_marks = nic.cc == "dcqcn"
+    config.per = _CNP_PER[nic.cnp.per]
+    config.delay_ps = nic.cnp.delay_ps
+    config.interval_ps = (
+        nic.dcqcn.cnp_interval_ps
+        if nic.cc == "dcqcn"
+        else nic.roce_cc_ecn.min_time_between_cnps * PS_PER_US
+    )
 
 
 def _set_dcqcn(config: Any, dcqcn: Dcqcn) -> None:
@@ -27,7 +42,6 @@ def _set_dcqcn(config: Any, dcqcn: Dcqcn) -> None:
     config.min_rate_bps = dcqcn.min_rate_bps
     config.byte_counter_bytes = dcqcn.byte_counter
     config.fast_recovery = dcqcn.fast_recovery
-    config.cnp_interval_ps = dcqcn.cnp_interval_ps
     config.alpha_timer_ps = dcqcn.alpha_timer_ps
     config.increase_timer_ps = dcqcn.increase_timer_ps
 
@@ -49,4 +63,3 @@ def _set_roce_cc_ecn(config: Any, given: RoceCcEcn) -> None:
     config.dce_tcp_rtt_ps = given.dce_tcp_rtt * PS_PER_US
     config.rate_reduce_monitor_period_ps = given.rate_reduce_monitor_period * PS_PER_US
     config.initial_alpha_value = given.initial_alpha_value / 1024
-    config.min_time_between_cnps_ps = given.min_time_between_cnps * PS_PER_US

@@ -243,7 +243,7 @@ static struct qp *open_frame(struct nic *nic, const struct frame *frame, struct 
 
 static void receive_cnp(struct qp *qp, picoseconds now)
 {
-    if (qp->cc.algorithm->notified(&qp->cc, now))
+    if (cc_notified(&qp->cc, now))
         qp->nic->counters.rp_cnp_handled++;
     else
         qp->nic->counters.rp_cnp_ignored++;

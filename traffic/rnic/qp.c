@@ -37,6 +37,7 @@ bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_confi
     if (!algorithm->init(&qp->cc, config))
         return false;
     timer_init(nic->clock, &qp->wake, wake);
+    notification_init(qp);
     requester_init(qp);
     return true;
 }
@@ -49,6 +50,7 @@ void qp_connect(struct qp *qp, const struct qp_remote *remote)
     qp->cc.line_rate_bps = nic->port.line.rate_bps;
     qp->responder.expected = remote->psn & PSN_MASK;
     nic->framing->prepare(&qp->path, &nic->config, &qp->config, qp->qpn, remote);
+    notification_join(qp);
     qp->state = QP_READY;
 }
 
@@ -91,7 +93,7 @@ void qp_fail(struct qp *qp, enum status status, picoseconds now)
 {
     qp->state = QP_ERROR;
     timer_cancel(qp->nic->clock, &qp->wake);
-    qp->cc.algorithm->stop(&qp->cc);
+    cc_stop(&qp->cc);
     qp->responder.receives = qp->responder.last_receive = NULL;
     requester_flush(qp, status, now);
 }

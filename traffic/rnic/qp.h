@@ -15,6 +15,7 @@
 #include "cc.h"
 #include "clock.h"
 #include "framing.h"
+#include "notification.h"
 #include "rnic_api.h"
 
 struct nic;
@@ -93,6 +94,7 @@ struct qp {
     struct qp_remote remote;
     struct path path;
     struct cc cc;
+    struct notification *notification, own_notification;
     picoseconds not_before; /* pacing, or an RNR NAK: no data until then */
     struct timer wake;
     struct turn turns[TRAFFIC_KINDS];

@@ -291,7 +291,7 @@ struct frame *requester_send(struct qp *qp, picoseconds now)
     advance(qp, &segment, now);
 
     uint32_t wire = wire_bytes(frame->kind, frame->length);
-    qp->cc.algorithm->sent(&qp->cc, wire, now);
+    cc_sent(&qp->cc, wire, now);
     qp->not_before = now + cc_gap(&qp->cc, wire);
     return frame;
 }

@@ -174,17 +174,10 @@ static void receive_duplicate(struct qp *qp)
         answer(qp, AETH_ACK);
 }
 
-static void notice_congestion(struct qp *qp, picoseconds now)
-{
-    qp->nic->counters.np_ecn_marked_roce_packets++;
-    if (qp->cc.algorithm->congestion_seen(&qp->cc, now))
-        nic_queue(qp, TRAFFIC_CNP);
-}
-
 void responder_receive(struct qp *qp, const struct packet *packet, picoseconds now)
 {
     if (packet->ce)
-        notice_congestion(qp, now);
+        notification_see(qp, now);
     int32_t ahead = psn_ahead(packet->bth.psn, qp->responder.expected);
     if (ahead == 0)
         receive_expected(qp, packet, now);

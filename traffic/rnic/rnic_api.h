@@ -42,7 +42,7 @@ struct dcqcn_config {
     uint64_t rai_bps, rhai_bps, min_rate_bps;
     uint64_t byte_counter_bytes;
     uint32_t fast_recovery;
-    int64_t cnp_interval_ps, alpha_timer_ps, increase_timer_ps;
+    int64_t alpha_timer_ps, increase_timer_ps;
 };
 
 /* DCQCN under the names of mlxconfig's class ROCE_CC_ECN; see cc_dcqcn_nvidia.c.
@@ -61,7 +61,17 @@ struct roce_cc_ecn_config {
     int64_t dce_tcp_rtt_ps;
     int64_t rate_reduce_monitor_period_ps;
     double initial_alpha_value; /* fraction */
-    int64_t min_time_between_cnps_ps;
+};
+
+enum cnp_per { CNP_PER_QP, CNP_PER_ADDRESS, CNP_PER_PORT };
+
+/* When packets that met congestion make CNPs; see notification.h. */
+struct cnp_config {
+    bool enabled;     /* false: they are only counted */
+    bool keeps_marks; /* of an interval, for a CNP when it is over */
+    int per;          /* enum cnp_per: who shares an interval */
+    int64_t interval_ps;
+    int64_t delay_ps; /* from the packet's arrival to the CNP */
 };
 
 struct nic_config {
@@ -90,6 +100,7 @@ struct qp_config {
     uint8_t rnr_retry;     /* 0-7; 7: for ever */
     uint8_t min_rnr_timer; /* code of the wait our RNR NAKs ask for */
     const char *cc;        /* "none", "dcqcn" or "dcqcn-nvidia"; read during the call only */
+    struct cnp_config cnp;
     struct dcqcn_config dcqcn;
     struct roce_cc_ecn_config roce_cc_ecn;
 };

@@ -1,0 +1,57 @@
+#include "notification.h"
+
+#include "nic.h"
+#include "qp.h"
+
+static void due(struct timer *timer, picoseconds now)
+{
+    struct notification *point = container_of(timer, struct notification, due);
+    struct qp *qp = point->noted;
+    point->noted = NULL;
+    if (qp->state == QP_ERROR)
+        return;
+    nic_queue(qp, TRAFFIC_CNP);
+    port_kick(&qp->nic->port, now);
+}
+
+void notification_init(struct qp *qp)
+{
+    qp->own_notification = (struct notification){0};
+    qp->notification = &qp->own_notification;
+    timer_init(qp->nic->clock, &qp->own_notification.due, due);
+}
+
+static bool shares_interval(const struct qp *qp, const struct qp *other)
+{
+    return qp->config.cnp.per == CNP_PER_PORT ||
+           (qp->config.cnp.per == CNP_PER_ADDRESS && other->remote.address == qp->remote.address);
+}
+
+void notification_join(struct qp *qp)
+{
+    struct nic *nic = qp->nic;
+    for (uint32_t i = 0; i < nic->qp_count; i++)
+        if (nic->qps[i].state == QP_READY && shares_interval(qp, &nic->qps[i])) {
+            qp->notification = nic->qps[i].notification;
+            return;
+        }
+}
+
+void notification_see(struct qp *qp, picoseconds now)
+{
+    const struct cnp_config *config = &qp->config.cnp;
+    struct notification *point = qp->notification;
+    qp->nic->counters.np_ecn_marked_roce_packets++;
+    picoseconds at = now + config->delay_ps;
+    if (!config->enabled || point->noted || (at < point->next_at && !config->keeps_marks))
+        return;
+    if (at < point->next_at)
+        at = point->next_at;
+    point->next_at = at + config->interval_ps;
+    if (at == now) {
+        nic_queue(qp, TRAFFIC_CNP);
+    } else {
+        point->noted = qp;
+        timer_set(qp->nic->clock, &point->due, at);
+    }
+}

@@ -1,0 +1,36 @@
+/* The notification point: makes CNPs out of packets that met congestion.
+ *
+ *     quiet ── CE / CNP ──▶ holding ── interval over ──▶ quiet
+ *       ▲                    │    ▲
+ *       │        CE / noted  ▼    │ interval over / CNP
+ *       └────────────────── noted ┘
+ *
+ * So has DCQCN's paper (Zhu et al., SIGCOMM'15, 3.1): the first packet that was
+ * marked makes a CNP at once; of those in the interval after it, one CNP is made
+ * when it is over. A NIC that does not keep such marks forgets them instead, and
+ * the next CNP waits for a mark after the interval.
+ *
+ * An interval may be a queue pair's own, or shared by all that talk to the same
+ * address, or by all of the NIC: then it is that of the first of them. */
+#ifndef RNIC_NOTIFICATION_H
+#define RNIC_NOTIFICATION_H
+
+#include "clock.h"
+
+struct qp;
+
+struct notification {
+    picoseconds next_at; /* no CNP before */
+    struct qp *noted;    /* gets a CNP when `due` fires; NULL: nobody does */
+    struct timer due;
+};
+
+/* Set-up only. */
+void notification_init(struct qp *qp);
+/* Set-up only: finds whose interval is this queue pair's, which knows its remote. */
+void notification_join(struct qp *qp);
+
+/* A packet with CE arrived for this queue pair. */
+void notification_see(struct qp *qp, picoseconds now);
+
+#endif
