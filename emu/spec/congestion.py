@@ -43,7 +43,8 @@ class Dcqcn(Model):
     cnp_interval_ps: Time = Field(
         default=50_000_000,
         alias="cnp_interval",
-        description="A receiver sends one CNP in this time; marks that come meanwhile make one more at its end.",
+        description="A receiver sends one CNP in this time; marks that come meanwhile make one "
+        "more at its end.",
     )
     alpha_timer_ps: Time = Field(
         default=55_000_000,
@@ -143,5 +144,6 @@ class RoceCcEcn(Model):
         default=4,
         ge=0,
         lt=2**17,
-        description="A receiver sends no second CNP in this time, in us, and forgets marks meanwhile.",
+        description="A receiver sends no second CNP in this time, in us, and forgets marks "
+        "meanwhile.",
     )
