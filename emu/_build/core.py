@@ -60,7 +60,7 @@ class Variant:
         return Path("build") / self.name
 
 
-RELEASE = Variant("release", ("-O2",))
+RELEASE = Variant("release", ("-O3", "-flto=auto"))
 ANALYZE = Variant("analyze", ("-O2", "-fanalyzer"))
 SANITIZE = Variant(
     "sanitize",
