@@ -35,11 +35,13 @@ static inline picoseconds serialisation(uint64_t bytes, uint64_t rate_bps)
 }
 
 struct timer {
-    picoseconds at;        /* NEVER when it is not set */
-    picoseconds queued_at; /* the time it is queued for; NEVER: it is in no queue */
-    uint64_t order;        /* when it was set, among timers due at the same instant */
-    struct timer *next;    /* in its slot of the wheel */
+    picoseconds at; /* NEVER when it is not set */
+    uint64_t order; /* when it was set, among timers due at the same instant */
     void (*fire)(struct timer *timer, picoseconds now);
+    /* Where it is queued, which may be for an earlier time than it is set to. */
+    picoseconds queued_at; /* NEVER: it is in no queue */
+    uint64_t queued_order;
+    struct timer *next; /* in its slot of the wheel */
 };
 
 enum {
@@ -51,7 +53,7 @@ enum {
 
 /* A wheel's timers by slot, and a bit for each slot that has any. */
 struct wheel {
-    struct timer *slots[SLOTS];
+    struct timer *last[SLOTS]; /* of a ring: after the last timer comes the first */
     uint64_t used[SLOTS / 64];
     uint64_t used_words; /* bit per word of `used` that is not 0 */
 };
@@ -59,25 +61,18 @@ struct wheel {
 struct clock {
     picoseconds now;
     uint64_t order;
-    /* Timers due before this tick are in the heap, the others on the wheels. */
-    uint64_t tick;
-    struct clock_entry *heap;
-    uint32_t count, capacity;
-    bool top_is_free;   /* the first entry is the timer that fires: it may be overwritten */
-    bool out_of_memory; /* a timer could not be registered at set-up */
+    uint64_t tick; /* no timer is queued for an earlier one */
     struct wheel wheels[WHEELS];
 };
 
 void clock_init(struct clock *clock);
-void clock_free(struct clock *clock);
 
-/* Set-up only: makes room for one more timer, so that setting it never allocates. */
-void timer_init(struct clock *clock, struct timer *timer,
-                void (*fire)(struct timer *timer, picoseconds now));
+/* Before anything else is done with a timer. */
+void timer_init(struct timer *timer, void (*fire)(struct timer *timer, picoseconds now));
 
 /* Sets the timer, or moves it when it is set already; `at` may not lie in the past. */
 void timer_set(struct clock *clock, struct timer *timer, picoseconds at);
-void timer_cancel(struct clock *clock, struct timer *timer);
+void timer_cancel(struct timer *timer);
 
 static inline bool timer_is_set(const struct timer *timer)
 {

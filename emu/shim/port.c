@@ -26,11 +26,11 @@ void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
                           .owner = owner,
                           .framing = (uint8_t)framing,
                           .pfc_honoured = 0xFF};
-    timer_init(clock, &port->line.arrival, line_arrival);
-    timer_init(clock, &port->done, transmission_done);
-    timer_init(clock, &port->pause_over, pause_over);
-    timer_init(clock, &port->pause_refresh, pause_refresh);
-    timer_init(clock, &port->credit_refresh, credit_refresh);
+    timer_init(&port->line.arrival, line_arrival);
+    timer_init(&port->done, transmission_done);
+    timer_init(&port->pause_over, pause_over);
+    timer_init(&port->pause_refresh, pause_refresh);
+    timer_init(&port->credit_refresh, credit_refresh);
 }
 
 static picoseconds whole_byte_time(uint64_t rate_bps)
@@ -117,7 +117,7 @@ static void pause_arm(struct port *port)
         if (port->paused & 1u << priority && port->paused_until[priority] < next)
             next = port->paused_until[priority];
     if (next == NEVER)
-        timer_cancel(port->clock, &port->pause_over);
+        timer_cancel(&port->pause_over);
     else
         timer_set(port->clock, &port->pause_over, next);
 }
@@ -281,7 +281,7 @@ void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds
         port->xoff &= (uint8_t)~bit;
     port->pause_to_send |= bit;
     if (!port->xoff)
-        timer_cancel(port->clock, &port->pause_refresh);
+        timer_cancel(&port->pause_refresh);
     else if (!timer_is_set(&port->pause_refresh))
         timer_set(port->clock, &port->pause_refresh,
                   now + quanta_time(PAUSE_MAX_QUANTA / 2, port->line.rate_bps));

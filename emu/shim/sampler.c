@@ -21,7 +21,7 @@ bool sampler_init(struct sampler *sampler, struct clock *clock, picoseconds inte
                                 .port_count = port_count,
                                 .flows = flows,
                                 .flow_count = flow_count};
-    timer_init(clock, &sampler->due, sampler_due);
+    timer_init(&sampler->due, sampler_due);
     sampler->values = calloc((size_t)capacity * sampler->columns, sizeof *sampler->values);
     sampler->ports = calloc(port_count, sizeof *sampler->ports);
     if (sampler->values && sampler->ports)

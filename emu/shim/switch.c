@@ -209,7 +209,7 @@ static void transit_advance(struct fabric_switch *sw)
     while (sw->transit_oldest != sw->transit_next && !*transit_slot(sw, sw->transit_oldest))
         sw->transit_oldest = (sw->transit_oldest + 1) % TRANSIT_SEQUENCES;
     if (sw->transit_oldest == sw->transit_next)
-        timer_cancel(sw->clock, &sw->transit_check);
+        timer_cancel(&sw->transit_check);
     else
         timer_set(sw->clock, &sw->transit_check,
                   (*transit_slot(sw, sw->transit_oldest))->due_at + sw->config.transit_timeout);
@@ -407,7 +407,7 @@ static const struct port_handler handler = {.receive = receive, .pull = pull, .s
 static void port_setup(struct fabric_switch *sw, struct switch_port *own, uint32_t number)
 {
     port_init(&own->port, sw->clock, sw->pool, &handler, sw, sw->config.framing);
-    timer_init(sw->clock, &own->pipeline_due, pipeline_due);
+    timer_init(&own->pipeline_due, pipeline_due);
     own->port.number = (uint16_t)number;
     own->port.dscp_class = sw->config.dscp_class;
 }
@@ -424,7 +424,7 @@ bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_poo
     }
     for (uint32_t number = 1; number <= config->ports; number++)
         port_setup(sw, switch_port(sw, number), number);
-    timer_init(clock, &sw->transit_check, transit_check);
+    timer_init(&sw->transit_check, transit_check);
     return true;
 }
 

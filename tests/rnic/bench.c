@@ -219,7 +219,6 @@ void bench_free(struct bench *bench)
         free(bench->sink[i] - GUARD);
     }
     frame_pool_free(&bench->pool);
-    clock_free(&bench->clock);
     free(bench->sights);
 }
 

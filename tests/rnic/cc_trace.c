@@ -97,6 +97,5 @@ int main(int argc, char **argv)
         print_rates(&cc);
     }
     cc_stop(&cc);
-    clock_free(&clock);
     return 0;
 }

@@ -30,7 +30,7 @@ static bool config_is_right(const struct dcqcn_config *config)
 static bool dcqcn_init(struct cc *cc, const struct qp_config *config)
 {
     cc->dcqcn = (struct dcqcn){.config = config->dcqcn, .alpha = 1, .alpha_since = NEVER};
-    timer_init(cc->clock, &cc->dcqcn.increase, increase_timer);
+    timer_init(&cc->dcqcn.increase, increase_timer);
     return config_is_right(&config->dcqcn);
 }
 
@@ -46,7 +46,7 @@ static void release(struct cc *cc)
 {
     cc->dcqcn.limiting = false;
     cc->rate_bps = 0;
-    timer_cancel(cc->clock, &cc->dcqcn.increase);
+    timer_cancel(&cc->dcqcn.increase);
 }
 
 static void set_rates(struct cc *cc, double current, double target)

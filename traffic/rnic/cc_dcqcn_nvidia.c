@@ -43,8 +43,8 @@ static bool nvidia_init(struct cc *cc, const struct qp_config *config)
 {
     struct dcqcn_nvidia *own = &cc->dcqcn_nvidia;
     *own = (struct dcqcn_nvidia){.config = config->roce_cc_ecn};
-    timer_init(cc->clock, &own->increase, increase_timer);
-    timer_init(cc->clock, &own->reduce, reduce_timer);
+    timer_init(&own->increase, increase_timer);
+    timer_init(&own->reduce, reduce_timer);
     return config_is_right(&own->config);
 }
 
@@ -58,7 +58,7 @@ static void release(struct cc *cc)
 {
     cc->dcqcn_nvidia.limiting = false;
     cc->rate_bps = 0;
-    timer_cancel(cc->clock, &cc->dcqcn_nvidia.increase);
+    timer_cancel(&cc->dcqcn_nvidia.increase);
 }
 
 static void set_rates(struct cc *cc, double current, double target)
@@ -180,7 +180,7 @@ static void nvidia_sent(struct cc *cc, uint32_t wire, picoseconds now)
 
 static void nvidia_stop(struct cc *cc)
 {
-    timer_cancel(cc->clock, &cc->dcqcn_nvidia.reduce);
+    timer_cancel(&cc->dcqcn_nvidia.reduce);
     if (cc->dcqcn_nvidia.limiting)
         release(cc);
 }

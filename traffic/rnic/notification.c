@@ -18,7 +18,7 @@ void notification_init(struct qp *qp)
 {
     qp->own_notification = (struct notification){0};
     qp->notification = &qp->own_notification;
-    timer_init(qp->nic->clock, &qp->own_notification.due, due);
+    timer_init(&qp->own_notification.due, due);
 }
 
 static bool shares_interval(const struct qp *qp, const struct qp *other)

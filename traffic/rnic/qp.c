@@ -36,7 +36,7 @@ bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_confi
     qp->cc = (struct cc){.algorithm = algorithm, .clock = nic->clock};
     if (!algorithm->init(&qp->cc, config))
         return false;
-    timer_init(nic->clock, &qp->wake, wake);
+    timer_init(&qp->wake, wake);
     notification_init(qp);
     requester_init(qp);
     return true;
@@ -92,7 +92,7 @@ void qp_wake(struct qp *qp, picoseconds now)
 void qp_fail(struct qp *qp, enum status status, picoseconds now)
 {
     qp->state = QP_ERROR;
-    timer_cancel(qp->nic->clock, &qp->wake);
+    timer_cancel(&qp->wake);
     cc_stop(&qp->cc);
     qp->responder.receives = qp->responder.last_receive = NULL;
     requester_flush(qp, status, now);

@@ -49,7 +49,7 @@ void requester_init(struct qp *qp)
     uint64_t psn = qp->config.psn;
     requester->unacked = requester->next = psn;
     requester->sent_end = requester->posted_end = requester->awaited_end = psn;
-    timer_init(qp->nic->clock, &requester->ack_timeout, ack_timeout);
+    timer_init(&requester->ack_timeout, ack_timeout);
 }
 
 /* ---- posting and completing ----------------------------------------------- */
@@ -137,7 +137,7 @@ static void complete_acknowledged(struct qp *qp, picoseconds now)
 void requester_flush(struct qp *qp, enum status status, picoseconds now)
 {
     struct requester *requester = &qp->requester;
-    timer_cancel(qp->nic->clock, &requester->ack_timeout);
+    timer_cancel(&requester->ack_timeout);
     requester->current = NULL;
     while (requester->oldest) {
         complete(qp, take_oldest(requester), status, now);
@@ -321,7 +321,7 @@ static bool acknowledge_before(struct qp *qp, uint64_t psn, picoseconds now)
     if (requester->unacked < requester->awaited_end)
         start_timer(qp, now);
     else
-        timer_cancel(qp->nic->clock, &requester->ack_timeout);
+        timer_cancel(&requester->ack_timeout);
     return true;
 }
 
@@ -329,7 +329,7 @@ static bool acknowledge_before(struct qp *qp, uint64_t psn, picoseconds now)
 static void go_back(struct qp *qp, picoseconds now)
 {
     go_to(&qp->requester, qp->requester.unacked);
-    timer_cancel(qp->nic->clock, &qp->requester.ack_timeout);
+    timer_cancel(&qp->requester.ack_timeout);
     qp_wake(qp, now);
 }
 

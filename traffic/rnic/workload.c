@@ -107,7 +107,7 @@ static void prepare_task(struct workload *workload, uint32_t index)
                                      .rkey = operation->rkey,
                                      .remote_va = operation->remote_va,
                                      .length = operation->length};
-    timer_init(workload->clock, &task->start, start_timer);
+    timer_init(&task->start, start_timer);
     for (uint32_t i = 0; i < operation->dependent_count; i++)
         workload->tasks[workload->dependents[operation->first_dependent + i]].unmet++;
 }
