@@ -163,14 +163,18 @@ static struct frame *next_of_class(struct nic *nic, enum traffic traffic, uint8_
     return frame;
 }
 
+/* The classes of `waiting` as seen from the one whose turn it is: bit 0 is that one. */
+static uint16_t in_turn(const struct nic *nic, uint16_t waiting)
+{
+    return (uint16_t)(waiting >> nic->first_class | waiting << (CLASSES - nic->first_class));
+}
+
 static struct frame *pull(struct port *port, picoseconds now)
 {
     struct nic *nic = port->owner;
     for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++)
-        for (uint8_t i = 0; nic->waiting[traffic] && i < CLASSES; i++) {
-            uint8_t klass = (uint8_t)((nic->first_class + i) % CLASSES);
-            if (!(nic->waiting[traffic] & 1u << klass))
-                continue;
+        for (unsigned left = in_turn(nic, nic->waiting[traffic]); left; left &= left - 1) {
+            uint8_t klass = (uint8_t)((nic->first_class + __builtin_ctz(left)) % CLASSES);
             struct frame *frame = next_of_class(nic, traffic, klass, now);
             if (!frame)
                 continue;
