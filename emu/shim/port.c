@@ -413,7 +413,7 @@ void port_inject(struct port *port, struct frame *frame, picoseconds now)
     line_send(port, frame, start);
 }
 
-void port_settle(struct port *port, picoseconds now)
+void port_count_stops(struct port *port, picoseconds now)
 {
     for (unsigned left = port->paused; left; left &= left - 1)
         count_pause(port, __builtin_ctz(left), now);

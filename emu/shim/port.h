@@ -169,7 +169,14 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now);
  * behind what is being sent: how the far end of a host's cable enters the shim. */
 void port_inject(struct port *port, struct frame *frame, picoseconds now);
 
+/* Counts the pauses and waits that are not over yet, up to `now`. */
+void port_count_stops(struct port *port, picoseconds now);
+
 /* Brings counters and gauges that grow with time up to `now`. */
-void port_settle(struct port *port, picoseconds now);
+static inline void port_settle(struct port *port, picoseconds now)
+{
+    if (port->paused || port->waiting)
+        port_count_stops(port, now);
+}
 
 #endif

@@ -2,12 +2,26 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+enum { HUGE_PAGE = 1 << 21 };
 
 static void sampler_due(struct timer *timer, picoseconds now)
 {
     struct sampler *sampler = container_of(timer, struct sampler, due);
     sampler_take(sampler, now);
     timer_set(sampler->clock, timer, now + sampler->interval);
+}
+
+/* Rows are written once, one after the other: in small pages, the faults would take longer than
+ * the writing. */
+static int64_t *table(size_t cells)
+{
+    size_t size = (cells * sizeof(int64_t) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    int64_t *values = aligned_alloc(HUGE_PAGE, size);
+    if (values)
+        madvise(values, size, MADV_HUGEPAGE); /* where there are none, small ones do */
+    return values;
 }
 
 bool sampler_init(struct sampler *sampler, struct clock *clock, picoseconds interval,
@@ -22,7 +36,7 @@ bool sampler_init(struct sampler *sampler, struct clock *clock, picoseconds inte
                                 .flows = flows,
                                 .flow_count = flow_count};
     timer_init(&sampler->due, sampler_due);
-    sampler->values = calloc((size_t)capacity * sampler->columns, sizeof *sampler->values);
+    sampler->values = table((size_t)capacity * sampler->columns);
     sampler->ports = calloc(port_count, sizeof *sampler->ports);
     if (sampler->values && sampler->ports)
         return true;
@@ -60,8 +74,9 @@ void sampler_take(struct sampler *sampler, picoseconds now)
     int64_t *cell = sampler->values + (size_t)sampler->rows++ * sampler->columns;
     *cell++ = now;
     for (uint32_t i = 0; i < sampler->port_count; i++, cell += GAUGES) {
-        port_settle(sampler->ports[i], now);
-        memcpy(cell, &sampler->ports[i]->gauges, sizeof(struct gauges));
+        struct port *port = sampler->ports[i];
+        port_settle(port, now);
+        memcpy(cell, &port->gauges, sizeof port->gauges);
     }
     for (uint32_t i = 0; i < sampler->flow_count; i++)
         *cell++ = (int64_t)sampler->flows[i];
