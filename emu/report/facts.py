@@ -50,7 +50,7 @@ class RunFacts:
 
     @cached_property
     def checks(self) -> tuple[CheckResult, ...]:
-        return judge(self.spec.verify, self.summary)
+        return judge(self.spec.verify, self.recording)
 
     @property
     def conclusive(self) -> bool:

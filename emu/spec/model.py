@@ -8,7 +8,15 @@ spec.variants()            the specs that `compare:` names
 spec_from_json(spec.to_json()) == spec
 """
 
-from emu.spec.check import Check, Finish, Goodput, Lossless
+from emu.spec.checks.check import Check
+from emu.spec.checks.counter import Agreement, Counter
+from emu.spec.checks.fairness import Fairness, Share
+from emu.spec.checks.finish import Finish
+from emu.spec.checks.goodput import Goodput
+from emu.spec.checks.kind import Window
+from emu.spec.checks.lossless import Lossless
+from emu.spec.checks.queue import QueueDepth
+from emu.spec.checks.rate import DeliveryRate
 from emu.spec.congestion import Dcqcn, RoceCcEcn
 from emu.spec.host import HostDefaults, HostSpec, Nic, priority_of_dscp
 from emu.spec.load import load_spec, spec_from_text
@@ -18,13 +26,17 @@ from emu.spec.topology import Dumbbell, FatTree, Graph, LeafSpine, Link, Links, 
 from emu.spec.workload import AllReduce, AllToAll, Incast, Pair, Permutation, TrafficEntry
 
 __all__ = [
+    "Agreement",
     "AllReduce",
     "AllToAll",
     "Check",
+    "Counter",
     "Credits",
     "Dcqcn",
+    "DeliveryRate",
     "Dumbbell",
     "Ecn",
+    "Fairness",
     "FatTree",
     "Finish",
     "Goodput",
@@ -40,13 +52,16 @@ __all__ = [
     "Pair",
     "Permutation",
     "Pfc",
+    "QueueDepth",
     "Ring",
     "RoceCcEcn",
     "Scheduling",
+    "Share",
     "Spec",
     "SwitchDefaults",
     "SwitchSpec",
     "TrafficEntry",
+    "Window",
     "load_spec",
     "priority_of_dscp",
     "spec_from_json",

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from emu.spec.base import Model
-from emu.spec.check import Check
+from emu.spec.checks.check import Check
 from emu.spec.host import HostDefaults, HostSpec
 from emu.spec.merge import inherit, overlay
 from emu.spec.quantities import Integer, PortNames, Slowdown, Time, named_like

@@ -7,21 +7,21 @@ from typing import Any
 import pytest
 
 from emu.errors import ExitCode
-from emu.measure.recording import Fidelity
-from emu.report.summary import Summary, summarise
+from emu.measure.recording import Fidelity, Recording
+from emu.report.summary import summarise
 from emu.report.verdict import CheckResult, exit_code, judge
 from emu.spec.model import Check
-from tests.report.synthetic import INCONCLUSIVE, record, spec
+from tests.report.synthetic import INCAST, INCONCLUSIVE, record, spec
 
 ENDS: dict[str, int | None] = {f"incast.h{n}-h1": 600_000 for n in range(2, 9)}
 OK = Fidelity("ok", 1, 2, 3, budget_ns=334)
 
 
-def summary(fabric: str = "roce", victim_ns: int | None = 100_000, **fields: Any) -> Summary:
-    return summarise(record(spec(fabric=fabric), ends_ns=ENDS | {"victim": victim_ns}, **fields))
+def run(fabric: str = "roce", victim_ns: int | None = 100_000, **fields: Any) -> Recording:
+    return record(spec(fabric=fabric), ends_ns=ENDS | {"victim": victim_ns}, **fields)
 
 
-def one(check: dict[str, Any], measured: Summary) -> CheckResult:
+def one(check: dict[str, Any], measured: Recording) -> CheckResult:
     (result,) = judge([Check.model_validate(check)], measured)
     return result
 
@@ -46,7 +46,7 @@ def one(check: dict[str, Any], measured: Summary) -> CheckResult:
 )
 def test_check_is_measured(check: dict[str, Any], passed: bool, detail: str) -> None:
     """Each kind, at its limit and beyond; the limit itself passes."""
-    result = one(check, summary())
+    result = one(check, run())
     assert (result.passed, result.detail) == (passed, detail)
 
 
@@ -60,33 +60,112 @@ def test_check_is_measured(check: dict[str, Any], passed: bool, detail: str) -> 
 )
 def test_unfinished_flow_fails_every_check_of_it(check: dict[str, Any], detail: str) -> None:
     """Even one that only forbids too much goodput."""
-    result = one(check, summary(victim_ns=None))
+    result = one(check, run(victim_ns=None))
     assert (result.passed, result.detail) == (False, detail)
+
+
+SHARED = {
+    "leaf1:h1": {"np_cnp_sent": 40},
+    "leaf1:h2": {"rp_cnp_handled": 30},
+    "leaf1:h3": {"rp_cnp_handled": 9},
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "passed", "detail"),
+    [
+        ({"counter": {"name": "rp_cnp_handled", "at_least": 39}}, True, "39"),
+        ({"counter": {"name": "rp_cnp_handled", "at": "leaf1:h2", "at_most": 29}}, False, "30"),
+        ({"counter": {"name": "cnp", "at": "total", "is": 42}}, True, "42"),
+        ({"counter": {"name": "cpn", "at_most": 0}}, False, "nothing of this run counts cpn"),
+        (
+            {"agreement": {"name": "rp_cnp_handled", "like": "np_cnp_sent", "within": "2.5%"}},
+            True,
+            "39 and 40",
+        ),
+        (
+            {"agreement": {"name": "rp_cnp_handled", "like": "np_cnp_sent", "within": "2%"}},
+            False,
+            "39 and 40",
+        ),
+    ],
+)
+def test_counters_are_added_up(check: dict[str, Any], passed: bool, detail: str) -> None:
+    """Over the places named, or everywhere; a counter that nobody has is no zero."""
+    result = one(check, run(ports=SHARED, totals={"cnp": 42}))
+    assert (result.passed, result.detail) == (passed, detail)
+
+
+@pytest.mark.parametrize(
+    ("check", "passed", "detail"),
+    [
+        # Flows of 1 MB that grow evenly: seven over 600 us, the victim over 100 us.
+        ({"rate": {"flow": "victim", "until": "50us", "is": "80Gbit", "within": "1%"}}, True, "80"),
+        ({"rate": {"traffic": "incast", "until": "300us", "at_least": "94Gbit"}}, False, "93.33"),
+        ({"rate": {"flow": "victim", "after": "200us", "at_most": "1Mbit"}}, True, "0"),
+        ({"fairness": {"traffic": "incast", "at_least": 0.99}}, True, "1.000"),
+        (
+            {"share": {"flow": "incast.h2-h1", "traffic": "incast", "is": "1/7", "within": "1%"}},
+            True,
+            "14.29 %",
+        ),
+        (
+            {"share": {"flow": "incast.h2-h1", "traffic": "incast", "is": "1/6", "within": "9%"}},
+            False,
+            "14.29 %",
+        ),
+        ({"queue": {"port": "leaf1:h1", "statistic": "max", "at_most": "199KB"}}, True, "199 KB"),
+        ({"queue": {"port": "leaf1:h1", "statistic": "max", "at_most": "198KB"}}, False, "199 KB"),
+        ({"queue": {"port": "leaf1:h1", "is": "100KB", "within": "10%"}}, True, ""),
+    ],
+)
+def test_a_part_of_the_run_is_measured(check: dict[str, Any], passed: bool, detail: str) -> None:
+    """From the samples, whether or not the flow was over by then."""
+    result = one(check, run(queues={"leaf1:h1": 200_000}))
+    assert result.passed is passed
+    assert result.detail.startswith(detail)
+
+
+def test_jain_s_index_of_unequal_flows() -> None:
+    """Shares of 1/2, 1/6, 1/6 and 1/6 make 3/4."""
+    ends = {"incast.h2-h1": 100_000} | {f"incast.h{n}-h1": 300_000 for n in (3, 4, 5)}
+    traffic = [{**INCAST["traffic"][0], "from": "h2-h5"}]
+    measured = record(spec(traffic=traffic, verify=[]), ends_ns=ends)
+    check = {"fairness": {"traffic": "incast", "until": "100us", "is": 0.75, "within": "1%"}}
+    assert one(check, measured).passed
+
+
+def test_the_virtual_clock_may_have_a_tolerance_of_its_own() -> None:
+    """It has no error of its own, so its results may be held to more."""
+    check = {"rate": {"flow": "victim", "until": "50us", "is": "79Gbit", "within": "5%"}}
+    check["rate"]["within_virtual"] = "0.5%"
+    assert one(check, run(clock="real")).passed
+    assert not one(check, run(clock="virtual")).passed
 
 
 def test_lossless_counts_its_own_priority_only() -> None:
     """Drops of another priority are not its business."""
-    measured = summary(ports={"leaf1:h1": {"rx_prio3_buf_discard": 2, "tx_prio5_discards": 7}})
+    measured = run(ports={"leaf1:h1": {"rx_prio3_buf_discard": 2, "tx_prio5_discards": 7}})
     assert one({"lossless": {"priority": 3}}, measured).detail == "2 packets dropped"
     assert one({"lossless": {"priority": 0}}, measured).passed
 
 
 def test_infiniband_counts_every_drop() -> None:
     """It has no priorities, and drops of none."""
-    measured = summary("ib", totals={"drops_lossless": 1})
+    measured = run("ib", totals={"drops_lossless": 1})
     assert one({"lossless": {"priority": 3}}, measured).passed is False
 
 
 def test_failed_check_says_what_its_author_wants_said() -> None:
     """And says it only then."""
     check = {"goodput": {"flow": "victim", "at_least": "90Gbit"}, "fail": "head of line blocked"}
-    assert one(check, summary()).detail == "80 Gb/s: head of line blocked"
-    assert one(check, summary(victim_ns=80_000)).detail == "100 Gb/s"
+    assert one(check, run()).detail == "80 Gb/s: head of line blocked"
+    assert one(check, run(victim_ns=80_000)).detail == "100 Gb/s"
 
 
 def test_inconclusive_run_is_not_judged() -> None:
     """Neither a pass nor a failure would mean anything."""
-    result = one({"completed": "all"}, summary(fidelity=INCONCLUSIVE))
+    result = one({"completed": "all"}, run(fidelity=INCONCLUSIVE))
     assert result == CheckResult("every flow completed", None, "the run is inconclusive")
 
 
@@ -101,5 +180,5 @@ def test_inconclusive_run_is_not_judged() -> None:
 )
 def test_exit_code(fidelity: Fidelity, victim_ns: int | None, code: ExitCode) -> None:
     """Inconclusive goes before failed."""
-    measured = summary(victim_ns=victim_ns, fidelity=fidelity)
-    assert exit_code([measured], judge(spec().verify, measured)[:1]) is code
+    measured = run(victim_ns=victim_ns, fidelity=fidelity)
+    assert exit_code([summarise(measured)], judge(spec().verify, measured)[:1]) is code

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from emu.spec.check import Check
+from emu.spec.checks.check import Check
+from emu.spec.checks.kind import Window
 from emu.spec.finding import Finding, did_you_mean, there_is_no
 from emu.spec.scenario import Spec
 from emu.units import write_rate, write_time
@@ -19,32 +20,41 @@ def captured_ports_exist(spec: Spec) -> Iterator[Finding]:
             yield Finding(("capture", index), text, about=(("topology",),))
 
 
-def checked_flows_exist(spec: Spec) -> Iterator[Finding]:
-    known = {"flow": list(_flows(spec)), "traffic": [entry.name for entry in spec.traffic]}
+def checked_names_exist(spec: Spec) -> Iterator[Finding]:
+    topology = spec.topology.build()
+    ports = list(topology.port_named)
+    places = [*ports, *topology.host, "all", "total"]
+    known = {
+        "flow": ("flow called", list(_flows(spec))),
+        "traffic": ("traffic called", [entry.name for entry in spec.traffic]),
+        "port": ("port", ports),
+        "at": ("port or host", places),
+        "like_at": ("port or host", places),
+    }
     for index, check in enumerate(spec.verify):
-        for kind, key, name in _named(check):
-            if name not in known[key]:
-                text = there_is_no(f"{key} called", name, known[key])
-                yield Finding(("verify", index, kind, key), text, about=(("traffic",),))
+        for key, name in _named(check, known):
+            what, names = known[key]
+            if name not in names:
+                text = there_is_no(what, name, names)
+                about = ("topology",) if key in ("port", "at", "like_at") else ("traffic",)
+                yield Finding(("verify", index, check.kind, key), text, about=(about,))
 
 
-def _named(check: Check) -> Iterator[tuple[str, str, str]]:
-    """Kind, key and name of what a check speaks of."""
-    if check.goodput is not None:
-        yield "goodput", "flow", check.goodput.flow
-    if check.finish is not None and check.finish.flow is not None:
-        yield "finish", "flow", check.finish.flow
-    if check.finish is not None and check.finish.traffic is not None:
-        yield "finish", "traffic", check.finish.traffic
+def _named(check: Check, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Keys of a check that hold names, and each name there."""
+    for key in keys:
+        value = getattr(check.what, key, None)
+        names = (value,) if isinstance(value, str) else value or ()
+        yield from ((key, name) for name in names)
 
 
 def checked_goodput_can_be_reached(spec: Spec) -> Iterator[Finding]:
     flows = _flows(spec)
     for index, check in enumerate(spec.verify):
-        if check.goodput is None or check.goodput.at_least_bps is None:
+        if check.goodput is None or check.goodput.at_least is None:
             continue
         rate_bps = _slowest_link(spec, flows.get(check.goodput.flow, ()))
-        if rate_bps is not None and check.goodput.at_least_bps > rate_bps:
+        if rate_bps is not None and check.goodput.at_least > rate_bps:
             yield Finding(
                 ("verify", index, "goodput", "at_least"),
                 f"the flow's link carries {write_rate(rate_bps)} at most; lower at_least",
@@ -89,6 +99,27 @@ def checked_times_are_in_the_run(spec: Spec) -> Iterator[Finding]:
             )
 
 
+def checked_windows_are_in_the_run(spec: Spec) -> Iterator[Finding]:
+    for index, check in enumerate(spec.verify):
+        window = check.what
+        if not isinstance(window, Window):
+            continue
+        path = ("verify", index, check.kind)
+        if window.after_ps >= spec.time_limit_ps:
+            yield Finding(
+                (*path, "after"),
+                f"the run is over by then (time_limit is {write_time(spec.time_limit_ps)}); "
+                "look earlier, or raise time_limit",
+                about=(("time_limit",),),
+            )
+        elif window.until_ps is not None and window.until_ps <= window.after_ps:
+            yield Finding(
+                (*path, "until"),
+                f"is not after {write_time(window.after_ps)}, where the window begins; "
+                "raise it, or lower after",
+            )
+
+
 def _flows(spec: Spec) -> dict[str, tuple[str, str]]:
     """Source and destination of each flow, by its name."""
     return {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
@@ -96,8 +127,9 @@ def _flows(spec: Spec) -> dict[str, tuple[str, str]]:
 
 RULES = (
     captured_ports_exist,
-    checked_flows_exist,
+    checked_names_exist,
     checked_goodput_can_be_reached,
     checked_priorities_carry_traffic,
     checked_times_are_in_the_run,
+    checked_windows_are_in_the_run,
 )

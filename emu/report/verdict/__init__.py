@@ -1,0 +1,68 @@
+"""Did the run show what its spec's `verify:` says it must?
+
+Every check is measured against the recording alone, so that a stored one can be
+judged again. A run that the machine did not keep up with is not judged at all:
+neither a pass nor a failure would mean anything. What measures a kind of check
+is a function in a file beside this one, and a line in the table below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from emu.errors import ExitCode
+from emu.measure.recording import Recording
+from emu.report.summary import Summary
+from emu.report.verdict import counters, delivery, flows, queues
+from emu.report.verdict.outcome import Outcome
+from emu.spec.model import Check
+
+_MEASURES: dict[str, Callable[[Any, Recording], Outcome]] = {
+    "lossless": counters.lossless,
+    "completed": flows.completed,
+    "goodput": flows.goodput,
+    "rate": delivery.rate,
+    "finish": flows.finish,
+    "fairness": delivery.fairness,
+    "share": delivery.share,
+    "queue": queues.depth,
+    "counter": counters.counter,
+    "agreement": counters.agreement,
+}
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check after a run."""
+
+    check: str
+    """What must hold: `goodput of victim at least 60 Gb/s`."""
+    passed: bool | None
+    """None: not judged, because the run is inconclusive."""
+    detail: str
+    """What was measured; where it failed, what its author wants said then."""
+
+
+def judge(checks: Iterable[Check], run: Recording) -> tuple[CheckResult, ...]:
+    """The results of all checks, in order."""
+    return tuple(_judge_one(check, run) for check in checks)
+
+
+def _judge_one(check: Check, run: Recording) -> CheckResult:
+    wanted = check.in_words(run.clock)
+    if run.fidelity.verdict != "ok":
+        return CheckResult(wanted, None, "the run is inconclusive")
+    passed, measured = _MEASURES[check.kind](check.what, run)
+    reproach = f": {check.fail}" if check.fail and not passed else ""
+    return CheckResult(wanted, passed, measured + reproach)
+
+
+def exit_code(summaries: Iterable[Summary], results: Iterable[CheckResult]) -> ExitCode:
+    """What `emu` tells its caller. Inconclusive comes first: what was not measured cannot fail."""
+    if any(summary["fidelity"]["verdict"] != "ok" for summary in summaries):
+        return ExitCode.INCONCLUSIVE
+    if any(result.passed is False for result in results):
+        return ExitCode.CHECK_FAILED
+    return ExitCode.OK

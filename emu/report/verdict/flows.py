@@ -1,0 +1,49 @@
+"""Checks of flows from their start to their end.
+
+completed  flows that are not over
+goodput    of one flow
+finish     when a flow, or the last flow of a traffic entry, was over
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from emu.measure.recording import FlowRecord, Recording
+from emu.report.verdict.outcome import Outcome
+from emu.spec.model import Finish, Goodput
+from emu.units import PS_PER_NS, format_rate, format_time_ns
+
+
+def completed(check: None, run: Recording) -> Outcome:
+    unfinished = [flow.name for flow in run.flows if not flow.completed]
+    if not unfinished:
+        return Outcome(True, f"all {len(run.flows)} completed")
+    return Outcome(False, f"{len(unfinished)} of {len(run.flows)} not: {', '.join(unfinished)}")
+
+
+def goodput(check: Goodput, run: Recording) -> Outcome:
+    flows = [flow for flow in run.flows if flow.name == check.flow]
+    why_not = _unfinished(check.flow, flows)
+    if why_not:
+        return Outcome(False, why_not)
+    measured = flows[0].goodput_bps
+    return Outcome(check.allow(measured, run.clock), format_rate(measured))
+
+
+def finish(check: Finish, run: Recording) -> Outcome:
+    subject = check.flow or check.traffic or ""
+    flows = [flow for flow in run.flows if subject == (flow.name if check.flow else flow.traffic)]
+    why_not = _unfinished(subject, flows)
+    if why_not:
+        return Outcome(False, why_not)
+    last_ns = max(flow.end_ns or 0 for flow in flows)
+    return Outcome(last_ns * PS_PER_NS <= check.by_ps, f"over at {format_time_ns(last_ns)}")
+
+
+def _unfinished(subject: str, flows: Sequence[FlowRecord]) -> str:
+    """Why there is nothing to measure; empty when there is."""
+    if not flows:
+        return f"no flow of this run is called {subject}"
+    left = [flow.name for flow in flows if not flow.completed or flow.end_ns is None]
+    return f"never over: {', '.join(left)}" if left else ""

@@ -1,0 +1,1 @@
+"""What must hold after a run: each kind of check is a file."""

@@ -1,0 +1,77 @@
+"""The `verify:` section: what must hold after a run, one check per entry.
+
+A kind of check is one file beside this one, with its model; a line below; and in
+`emu.report.verdict` what measures it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from emu.spec.base import Model
+from emu.spec.checks.counter import Agreement, Counter
+from emu.spec.checks.fairness import Fairness, Share
+from emu.spec.checks.finish import Finish
+from emu.spec.checks.goodput import Goodput
+from emu.spec.checks.kind import Kind
+from emu.spec.checks.lossless import Lossless
+from emu.spec.checks.queue import QueueDepth
+from emu.spec.checks.rate import DeliveryRate
+
+
+class Check(Model):
+    """One check; exactly one of its kinds is there."""
+
+    lossless: Lossless | None = Field(
+        default=None, description="Nothing of a priority was dropped."
+    )
+    completed: Literal["all"] | None = Field(
+        default=None, description="`all`: every message arrived, and every byte as it was sent."
+    )
+    goodput: Goodput | None = Field(default=None, description="Bounds for the goodput of a flow.")
+    rate: DeliveryRate | None = Field(
+        default=None, description="Bounds for what was delivered in a part of the run."
+    )
+    finish: Finish | None = Field(default=None, description="A time by which flows must be over.")
+    fairness: Fairness | None = Field(
+        default=None, description="Bounds for Jain's index of the rates of flows."
+    )
+    share: Share | None = Field(
+        default=None, description="Bounds for a flow's part of what flows delivered together."
+    )
+    queue: QueueDepth | None = Field(
+        default=None, description="Bounds for the depth of an egress queue."
+    )
+    counter: Counter | None = Field(default=None, description="Bounds for a counter.")
+    agreement: Agreement | None = Field(
+        default=None, description="Two counters that must say the same, nearly."
+    )
+    fail: str | None = Field(default=None, description="What to say when the check fails.")
+
+    @property
+    def kind(self) -> str:
+        """Which of the kinds it is."""
+        return next(kind for kind in KINDS if getattr(self, kind) is not None)
+
+    @property
+    def what(self) -> Kind | None:
+        """What is checked; None where the kind says it all."""
+        what = getattr(self, self.kind)
+        return what if isinstance(what, Kind) else None
+
+    def in_words(self, clock: str) -> str:
+        """What must hold for a run on that clock, `real` or `virtual`."""
+        return "every flow completed" if self.what is None else self.what.in_words(clock)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        kinds = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            there = " and ".join(kinds) or "none"
+            raise ValueError(f"a check has exactly one of {', '.join(KINDS)}; this has {there}")
+        return self
+
+
+KINDS = tuple(name for name in Check.model_fields if name != "fail")

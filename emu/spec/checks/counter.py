@@ -1,0 +1,40 @@
+"""What counters say."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from emu.spec.checks.bounds import Bounds
+from emu.spec.checks.kind import Kind
+from emu.spec.quantities import Fraction, Integer, PortNames
+
+_AT = "Ports and hosts whose counts are added up, or `total`; all of them unless given."
+
+
+class Counter(Bounds[Integer], Kind):
+    """A counter, added up over ports and hosts."""
+
+    name: str = Field(description="The counter, e.g. tx_prio3_pause, np_cnp_sent, PortXmitWait.")
+    at: PortNames = Field(default=("all",), description=_AT)
+
+    def in_words(self, clock: str) -> str:
+        bounds = self.bounds_in_words(clock, lambda count: f"{count:,.0f}")
+        return f"{self.name}{_where(self.at)} {bounds}"
+
+
+class Agreement(Kind):
+    """A counter held against another."""
+
+    name: str = Field(description="The one.")
+    at: PortNames = Field(default=("all",), description=_AT)
+    like: str = Field(description="The other.")
+    like_at: PortNames = Field(default=("all",), description=_AT)
+    within: Fraction = Field(default=0.0, description="How far the one may be from the other.")
+
+    def in_words(self, clock: str) -> str:
+        other = f"{self.like}{_where(self.like_at)}"
+        return f"{self.name}{_where(self.at)} is {other} within {100 * self.within:.3g} %"
+
+
+def _where(at: tuple[str, ...]) -> str:
+    return "" if at == ("all",) else f" of {', '.join(at)}"

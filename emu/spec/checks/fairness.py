@@ -1,0 +1,40 @@
+"""How evenly flows share what there is."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from emu.spec.checks.bounds import Bounds
+from emu.spec.checks.kind import Kind, Window
+from emu.spec.quantities import Fraction
+
+
+def _write(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _per_cent(value: float) -> str:
+    return f"{100 * value:.3g} %"
+
+
+class Fairness(Bounds[Fraction], Window, Kind):
+    """Jain's index of the rates of a traffic entry's flows: 1 all the same, 1/n one has it all.
+
+    Source: Jain, Chiu and Hawe, DEC-TR-301, 1984: (sum x)^2 / (n sum x^2).
+    """
+
+    traffic: str = Field(description="Name of the traffic entry.")
+
+    def in_words(self, clock: str) -> str:
+        return f"Jain's index of {self.traffic}{self.when} {self.bounds_in_words(clock, _write)}"
+
+
+class Share(Bounds[Fraction], Window, Kind):
+    """A flow's part of what its traffic entry delivered."""
+
+    flow: str = Field(description="Name of the flow.")
+    traffic: str = Field(description="Name of the traffic entry.")
+
+    def in_words(self, clock: str) -> str:
+        bounds = self.bounds_in_words(clock, _per_cent)
+        return f"share of {self.flow} in {self.traffic}{self.when} {bounds}"

@@ -1,0 +1,39 @@
+"""What every kind of check has in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from pydantic import Field
+
+from emu.spec.base import Model
+from emu.spec.quantities import Time
+from emu.units import PS_PER_NS, format_time_ns
+
+
+class Kind(Model):
+    """One kind of check. Names of flows, traffic entries, ports and hosts are under those keys."""
+
+    @abstractmethod
+    def in_words(self, clock: str) -> str:
+        """What must hold for a run on that clock, `real` or `virtual`."""
+
+
+class Window(Model):
+    """The part of a run that is looked at."""
+
+    after_ps: Time = Field(
+        default=0, alias="after", description="Emulated time from which on it is looked at."
+    )
+    until_ps: Time | None = Field(
+        default=None, alias="until", description="And to when; the end of the run unless given."
+    )
+
+    @property
+    def when(self) -> str:
+        """` from 10 ms to 20 ms`; empty for the whole run."""
+        after, until = (
+            "" if ps is None else format_time_ns(ps / PS_PER_NS)
+            for ps in (self.after_ps, self.until_ps)
+        )
+        return (f" from {after}" if self.after_ps else "") + (f" to {until}" if until else "")
