@@ -22,3 +22,8 @@ def ecmp_seed(seed: int, switch: Switch) -> int:
 def draw_seed(seed: int, port_index: int) -> int:
     """32 bits, for the WRED draws of the port with this index in the fabric."""
     return (seed + port_index) * _GOLDEN_RATIO % (1 << 32)
+
+
+def fault_seed(seed: int, number: int, port_index: int) -> int:
+    """64 bits, for what the fault with this number in the spec draws at that port."""
+    return (seed % (1 << _SEED_BITS)) << _INDEX_BITS ^ (number + 1) << 56 ^ port_index

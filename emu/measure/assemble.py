@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -12,7 +13,14 @@ from numpy.typing import NDArray
 from emu.measure.counters import PRIORITIES, RawCounters, ethernet_counters, infiniband_counters
 from emu.measure.fidelity import bucket_value, judge
 from emu.measure.observation import Histogram, Ledger, Observation, Timeline
-from emu.measure.recording import Counters, Fidelity, FlowRecord, Recording, Series
+from emu.measure.recording import (
+    Counters,
+    FaultRecord,
+    Fidelity,
+    FlowRecord,
+    Recording,
+    Series,
+)
 from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_S
@@ -37,6 +45,7 @@ def assemble(
     raw = {name: counters for seen in observations for name, counters in seen.ports.items()}
     nics = {host: nic for seen in observations for host, nic in (seen.nics or {}).items()}
     flows = tuple(flow for seen in observations for flow in seen.flows)
+    faults = _faults(observations)
     name_ports = infiniband_counters if spec.fabric == "ib" else ethernet_counters
     edge = {topology.port_name[topology.ports[host.name][0]]: host.name for host in topology.hosts}
     ports = {name: name_ports(own) for name, own in raw.items()}
@@ -54,14 +63,30 @@ def assemble(
         flows=flows,
         ports={name: own for name, own in ports.items() if name not in edge},
         hosts={host: nics[host] | ports[name] for name, host in edge.items()},
-        totals=_totals(spec, topology, raw, nics, flows),
+        totals=_totals(spec, topology, raw, nics, flows)
+        | {"drops_fault": sum(fault.packets_dropped for fault in faults)},
         series=_series(observations, [flow.name for flow in flows], slowdown),
         fidelity=_fidelity(spec, topology, observations, clock, slowdown, lost),
         wall_seconds=wall_seconds,
         cpu_seconds=dict(cpu_seconds),
+        faults=faults,
         captures=dict(captures),
         notes=(*notes, *(missed_note if missed else [])),
     )
+
+
+def _faults(observations: Sequence[Observation]) -> tuple[FaultRecord, ...]:
+    """Each fault once: the parts of one are in different processes, and both see a lost link."""
+    whole: dict[str, FaultRecord] = {}
+    for part in (fault for seen in observations for fault in seen.faults):
+        so_far = whole.setdefault(part.name, replace(part, packets_seen=0, packets_dropped=0))
+        whole[part.name] = replace(
+            so_far,
+            packets_seen=so_far.packets_seen + part.packets_seen,
+            hits=max(so_far.hits, part.hits),
+            packets_dropped=so_far.packets_dropped + part.packets_dropped,
+        )
+    return tuple(whole.values())
 
 
 def _fidelity(

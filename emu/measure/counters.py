@@ -45,6 +45,8 @@ _PLAIN = (
     "transit_overflow",
     "transit_unknown",
     "queue_peak_bytes",
+    "link_downed",
+    "link_down_discard",
 )
 PRIORITIES = range(8)
 
@@ -71,7 +73,8 @@ def infiniband_counters(raw: RawCounters) -> Counters:
         "PortRcvPkts": sum(raw["rx_packets"]),
         "PortXmitWait": sum(raw["xmit_wait"]) // _PS_PER_NS,
         **{f"PortXmitWait_VL{vl}": wait for vl, wait in waits.items()},
-        "PortXmitDiscards": raw["no_route"][0],
+        "PortXmitDiscards": raw["no_route"][0] + raw["link_down_discard"][0],
+        "LinkDownedCounter": raw["link_downed"][0],
         "PortRcvErrors": raw["rx_crc_errors"][0],
         "tx_flow_control": raw["tx_flow_control"][0],
         "rx_flow_control": raw["rx_flow_control"][0],

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.counters import RawCounters
-from emu.measure.recording import Counters, FlowRecord
+from emu.measure.recording import Counters, FaultRecord, FlowRecord
 
 Histogram = NDArray[np.uint64]
 """(1024,): counts per bucket; see emu/shim/ledger.h for the buckets' bounds."""
@@ -63,6 +63,7 @@ class Observation:
     samples: Samples
     frames_exhausted: int
     captures_missed: int
+    faults: tuple[FaultRecord, ...] = ()
     flows: tuple[FlowRecord, ...] = ()
     nics: dict[str, Counters] | None = None
     ledger: Ledger | None = None

@@ -61,6 +61,25 @@ class FlowRecord:
 
 
 @dataclass(frozen=True)
+class FaultRecord:
+    """One fault of the spec, and what it did."""
+
+    name: str
+    kind: str
+    """Its key in the spec: `link-down`, `loss`, ..."""
+    place: str
+    """The cable, by a port of it, or the host."""
+    at_ns: int
+    end_ns: int | None
+    """None: it lasted to the end of the run."""
+    packets_seen: int
+    """Packets that it might have hit; 0 where packets are not what it hits."""
+    hits: int
+    """Packets that it did something to; times that a link went down; pauses that were told."""
+    packets_dropped: int
+
+
+@dataclass(frozen=True)
 class Series:
     """Samples over time. n samples, p ports (as in `ports`), f flows (as in `flows`)."""
 
@@ -116,6 +135,7 @@ class Recording:
     """Processor time while traffic ran: of the `shim`, the `nics`, `ovs`, and of all `other`
     programs; and what was `stolen`, taken from this machine by the one that hosts it. Empty
     on the virtual clock."""
+    faults: tuple[FaultRecord, ...] = ()
     captures: dict[str, Path] = field(default_factory=dict)
     """Port name -> capture file."""
     notes: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from emu.report.facts import RunFacts
 from emu.report.findings import findings
 from emu.report.palette import COLOURS, LOAD
 from emu.report.picture import Picture, picture
-from emu.report.run_tables import flows_table, ports_table, totals_table
+from emu.report.run_tables import faults_table, flows_table, ports_table, totals_table
 from emu.report.table import Table
 from emu.report.words import (
     INCONCLUSIVE,
@@ -135,7 +135,11 @@ def _view(run: RunFacts) -> RunView:
             processors(run),
         ),
         topology=picture(run),
-        tables=(flows_table(run), *(_measured_tables(run) if run.conclusive else ())),
+        tables=(
+            flows_table(run),
+            faults_table(run),
+            *(_measured_tables(run) if run.conclusive else ()),
+        ),
         captures=run.recording.captures,
         notes=run.recording.notes,
         port_counters=_nonzero(run.summary["ports"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.measure.recording import FlowRecord
+from emu.measure.recording import FaultRecord, FlowRecord
 from emu.report.facts import XMIT_WAIT, RunFacts
 from emu.report.palette import HELD_BACK
 from emu.report.table import NOT_APPLICABLE, Cell, Column, Table, result, took
@@ -53,6 +53,8 @@ def _flow_row(run: RunFacts, flow: FlowRecord) -> tuple[Cell, ...]:
 def totals_table(run: RunFacts) -> Table:
     """What the whole fabric did, of the things that this kind of fabric does."""
     counts = _TOTALS | (_IB_TOTALS if run.uses_credits else _ROCE_TOTALS)
+    if run.recording.faults:
+        counts |= {"drops by faults": "drops_fault"}
     rows = [(label, run.total(counter)) for label, counter in counts.items()]
     if run.uses_credits:
         rows.append((f"credit waits ({XMIT_WAIT})", run.xmit_wait))
@@ -72,6 +74,37 @@ _TOTALS = {
 }
 _ROCE_TOTALS = {"pause frames": "pause_frames", "packets marked CE": "ce_marked", "CNPs": "cnp"}
 _IB_TOTALS = {"credit updates": "credit_updates"}
+
+
+def faults_table(run: RunFacts) -> Table:
+    """What went wrong on purpose; no rows where nothing did."""
+    return Table(
+        title="Faults",
+        columns=(
+            Column("fault", numeric=False),
+            Column("where", numeric=False),
+            Column("from"),
+            Column("until"),
+            Column("packets seen"),
+            Column("hits"),
+            Column("packets dropped"),
+        ),
+        rows=tuple(_fault_row(run, fault) for fault in run.recording.faults),
+        note="A hit is a packet that the fault did something to, a link that went down, or a "
+        "pause that was told.",
+    )
+
+
+def _fault_row(run: RunFacts, fault: FaultRecord) -> tuple[Cell, ...]:
+    return (
+        Cell(fault.name),
+        Cell(fault.place),
+        Cell(format_time_ns(fault.at_ns)),
+        Cell("the end" if fault.end_ns is None else format_time_ns(fault.end_ns)),
+        result(run, f"{fault.packets_seen:,}") if fault.packets_seen else NOT_APPLICABLE,
+        result(run, f"{fault.hits:,}"),
+        result(run, f"{fault.packets_dropped:,}"),
+    )
 
 
 def ports_table(run: RunFacts) -> Table:

@@ -17,7 +17,7 @@ import json
 from collections.abc import Mapping
 from typing import TypedDict
 
-from emu.measure.recording import Counters, Fidelity, FlowRecord, Recording
+from emu.measure.recording import Counters, FaultRecord, Fidelity, FlowRecord, Recording
 
 SUMMARY_SCHEMA = "emu.summary/1"
 COMPARISON_SCHEMA = "emu.comparison/1"
@@ -27,6 +27,7 @@ TOTALS = (
     "packet_hops",
     "drops_lossless",
     "drops_lossy",
+    "drops_fault",
     "ce_marked",
     "cnp",
     "pause_frames",
@@ -75,6 +76,23 @@ class FlowSummary(TypedDict):
     """Delivered, acknowledged, and every byte compared equal at the receiver."""
 
 
+class FaultSummary(TypedDict):
+    """One fault of the spec's `faults:`, and what it did."""
+
+    name: str
+    kind: str
+    place: str
+    """The cable, by a port of it, or the host."""
+    at_ns: int
+    end_ns: int | None
+    """null: it lasted to the end of the run."""
+    packets_seen: int
+    """Packets that it might have hit."""
+    hits: int
+    """Packets that it did something to; times that a link went down; pauses that were told."""
+    packets_dropped: int
+
+
 class Summary(TypedDict):
     """One run of one spec."""
 
@@ -96,6 +114,7 @@ class Summary(TypedDict):
     """Port name (`leaf1:h1` is leaf1's port towards h1) -> its counters."""
     hosts: dict[str, Counters]
     totals: Counters
+    faults: list[FaultSummary]
     captures: dict[str, str]
     """Port name -> capture file, in the folder of this summary."""
     notes: list[str]
@@ -129,6 +148,7 @@ def summarise(recording: Recording) -> Summary:
         ports=_counters_by_name(recording.ports),
         hosts=_counters_by_name(recording.hosts),
         totals=dict.fromkeys(TOTALS, 0) | _counters(recording.totals),
+        faults=[_fault(fault) for fault in recording.faults],
         captures={port: path.name for port, path in recording.captures.items()},
         notes=list(recording.notes),
         wall_seconds=float(recording.wall_seconds),
@@ -176,6 +196,19 @@ def _flow(flow: FlowRecord) -> FlowSummary:
         goodput_bps=flow.goodput_bps,
         retransmitted_packets=int(flow.retransmitted_packets),
         completed=bool(flow.completed),
+    )
+
+
+def _fault(fault: FaultRecord) -> FaultSummary:
+    return FaultSummary(
+        name=fault.name,
+        kind=fault.kind,
+        place=fault.place,
+        at_ns=fault.at_ns,
+        end_ns=fault.end_ns,
+        packets_seen=fault.packets_seen,
+        hits=fault.hits,
+        packets_dropped=fault.packets_dropped,
     )
 
 

@@ -17,6 +17,7 @@ struct fabric_switch;
 struct clock;
 struct nic;
 struct nic_config;
+struct fault;
 
 struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
                           uint32_t large_frames, uint32_t frame_bytes);
@@ -87,6 +88,53 @@ uint32_t fabric_frames_in_use(const struct fabric *fabric);
  * kind: enum frame_kind. False when it is too long or no frame is free. */
 bool fabric_inject(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,
                    uint32_t length);
+
+/* ---- faults (fault.h) ---- */
+
+enum fault_kind {
+    FAULT_LINK_DOWN,
+    FAULT_LINK_FLAP,
+    FAULT_LOSS,
+    FAULT_CORRUPTION,
+    FAULT_DUPLICATION,
+    FAULT_REORDERING,
+    FAULT_DELAY,
+    FAULT_PAUSE_STORM,
+    FAULT_SLOW_RECEIVER,
+};
+
+enum { FAULT_PSNS = 64 };
+
+struct fault_config {
+    int kind;       /* enum fault_kind */
+    int64_t at_ps;  /* when it begins; now, when that is over */
+    int64_t for_ps; /* how long it lasts; 0: until it is cleared */
+    uint64_t seed;  /* of what it draws */
+    /* Loss, corruption, duplication, reordering: which packets. */
+    uint64_t probability_2_32; /* in units of 2^-32; or */
+    uint64_t every;            /* every n-th, not 0; or */
+    bool by_psn;               /* the PSNs that follow, each once */
+    uint32_t psn_count, psns[FAULT_PSNS];
+    int64_t by_ps;              /* delay, reordering: how much later */
+    int64_t period_ps, down_ps; /* flapping */
+    uint8_t priority;           /* pause storm */
+    uint64_t rate_bps;          /* slow receiver */
+    uint32_t buffer_bytes;      /* of each class, in a slow receiver's NIC */
+};
+
+struct fault_counts {
+    uint64_t packets_seen; /* that it might have hit */
+    uint64_t hits;         /* packets it did something to; times a link went down; pauses told */
+    uint64_t packets_dropped;
+};
+
+/* A fault at port `index`, on the line out of it, or on its cable to `far_index`.
+ * The fabric frees it. */
+struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t far_index,
+                               const struct fault_config *config);
+/* Ends it now, or never lets it begin. */
+void fabric_clear_fault(struct fabric *fabric, struct fault *fault);
+struct fault_counts fault_counted(struct fault *fault);
 
 /* Counters of a port: `counter_count` of them, each with `counter_width` cells
  * (one per class, or 1), `counter_cells` cells in all. */

@@ -49,6 +49,8 @@ static const struct counter counters[] = {
     PORT_COUNTER(rx_flow_control_errors),
     PORT_COUNTER(rx_crc_errors),
     PORT_COUNTER(rx_credit_violations),
+    PORT_COUNTER(link_downed),
+    PORT_COUNTER(link_down_discard),
     PORT_COUNTER(xmit_wait),
     SWITCH_COUNTER(rx_buf_discard),
     SWITCH_COUNTER(tx_queue_discard),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault.h"
 #include "nic.h"
 
 enum { END_BACKLOG_FRAMES = 1000 }; /* like a network interface's txqueuelen */
@@ -179,6 +180,7 @@ void fabric_free(struct fabric *fabric)
         nic_free(fabric->nics[i]);
         free(fabric->nics[i]);
     }
+    faults_free(fabric);
     sampler_free(&fabric->sampler);
     tap_free(&fabric->tap);
     frame_pool_free(&fabric->pool);
@@ -203,6 +205,8 @@ void fabric_start(struct fabric *fabric)
         switch_start(fabric->switches[i], now);
     for (uint32_t i = 0; i < fabric->nic_count; i++)
         port_start(&fabric->nics[i]->port, now);
+    for (uint32_t i = 0; i < fabric->end_count; i++)
+        port_start(&fabric->ends[i]->port, now);
     if (fabric->sampler.values)
         sampler_start(&fabric->sampler, now);
 }

@@ -29,6 +29,7 @@ struct fabric {
     uint32_t end_count;
     struct nic **nics;
     uint32_t nic_count;
+    struct fault *faults; /* a list; NULL: none */
     /* Where frames go that reach a cable end. Takes the frame. NULL: they are dropped. */
     void (*emit)(void *driver, struct port *end, struct frame *frame, picoseconds now);
     void *driver;

@@ -25,6 +25,7 @@ from emu._core import ffi, lib
 from emu.errors import FabricError
 from emu.measure.counters import RawCounters
 from emu.measure.observation import Observation, Samples
+from emu.shim.faults import AddedFault, Places, add_faults
 from emu.spec.headroom import headroom_of
 from emu.spec.host import priority_of_dscp
 from emu.spec.scenario import Spec
@@ -72,6 +73,7 @@ class Fabric:
         self._subnet = subnet
         self._marks = marks
         self.switches: dict[str, Any] = {}
+        self.faults: list[AddedFault] = []
         self.core = _have(lib.fabric_new(spec.seed, len(self.index), *self._frames(), FRAME_BYTES))
         if members is not Members.HOSTS:
             for switch in topology.switches:
@@ -112,12 +114,16 @@ class Fabric:
         return nic
 
     def connect(self) -> None:
-        """Lays all cables whose two ends are here. NICs must have been added."""
+        """Lays all cables whose two ends are here, with their faults. NICs must be there."""
         here = self._ports_here()
         for cable in self.topology.cables:
             if cable.a in here and cable.b in here:
                 a, b = self.index[cable.a], self.index[cable.b]
                 lib.fabric_connect(self.core, a, b, cable.rate_bps, cable.delay_ps)
+        has_lines = self.members is not Members.HOSTS
+        has_nics = self.members is not Members.SWITCHES
+        places = Places(frozenset(here), has_lines, has_nics)
+        self.faults = add_faults(self.core, self.spec, self.topology, self.index, places)
 
     def capture(self, ports: Iterable[Port]) -> None:
         for port in ports:
@@ -163,6 +169,7 @@ class Fabric:
             samples=self._samples(),
             frames_exhausted=lib.fabric_frames_exhausted(self.core),
             captures_missed=lib.fabric_captures_missed(self.core),
+            faults=tuple(fault.record() for fault in self.faults),
         )
 
     def _samples(self) -> Samples:

@@ -172,6 +172,12 @@ static void flow_control_arrived(struct port *port, const struct frame *frame, p
     port_kick(port, now);
 }
 
+bool is_packet(const struct frame *frame)
+{
+    return frame->kind == FRAME_IB ||
+           (frame->kind == FRAME_ETHERNET && !is_mac_control(frame->bytes, frame->stored));
+}
+
 /* True when the frame ended here. */
 static bool port_consumes(struct port *port, const struct frame *frame, picoseconds now)
 {
@@ -405,12 +411,74 @@ static void transmission_done(struct timer *timer, picoseconds now)
     port_kick(port, now);
 }
 
+static void lose(struct port *port, struct frame *frame)
+{
+    port->counters.link_down_discard += is_packet(frame);
+    frame_free(port->pool, frame);
+}
+
 void port_inject(struct port *port, struct frame *frame, picoseconds now)
 {
     picoseconds start = now > port->line.free_at ? now : port->line.free_at;
+    if (!port->up) {
+        lose(port, frame);
+        return;
+    }
     if (port->tap)
         tap_frame(port->tap, port->index, frame, TAP_OUT, start);
     line_send(port, frame, start);
+}
+
+/* ---- the link comes and goes ---------------------------------------------- */
+
+static void lose_frames(struct port *port)
+{
+    struct line *line = &port->line;
+    while (line->in_flight.first)
+        lose(port, queue_pop(&line->in_flight));
+    timer_cancel(&line->arrival);
+}
+
+static void forget_pauses(struct port *port, picoseconds now)
+{
+    for (uint8_t priority = 0; priority < PRIORITIES; priority++)
+        if (port->paused & 1u << priority)
+            pause_ends(port, priority, now);
+    port->xoff = port->pause_to_send = 0;
+    timer_cancel(&port->pause_over);
+    timer_cancel(&port->pause_refresh);
+}
+
+/* What is in the buffers stays there; both ends count from 0 again (Op init). */
+static void forget_credits(struct port *port, picoseconds now)
+{
+    for (uint8_t vl = 0; vl < port->vls; vl++) {
+        waiting_ends(port, vl, now);
+        port->credit_to_send[vl] = (struct credit_sender){0};
+        port->credit_given[vl].abr = 0;
+    }
+    port->link_initialised = false;
+    port->update_to_send = 0;
+    timer_cancel(&port->credit_refresh);
+}
+
+void port_link_down(struct port *port, picoseconds now)
+{
+    if (port->cuts++)
+        return;
+    port->up = false;
+    port->counters.link_downed++;
+    lose_frames(port);
+    forget_pauses(port, now);
+    forget_credits(port, now);
+    if (port->handler->link_down)
+        port->handler->link_down(port, now);
+}
+
+void port_link_up(struct port *port, picoseconds now)
+{
+    if (!--port->cuts)
+        port_start(port, now);
 }
 
 void port_count_stops(struct port *port, picoseconds now)

@@ -32,6 +32,8 @@ struct port_handler {
     struct frame *(*pull)(struct port *port, picoseconds now);
     /* The last bit of a frame that carried `charge` is out. May be NULL. */
     void (*sent)(struct port *port, const struct charge *charge, picoseconds now);
+    /* The link is down: nothing that waits for it will leave. May be NULL. */
+    void (*link_down)(struct port *port, picoseconds now);
 };
 
 /* When the far end gets to see a frame. */
@@ -74,6 +76,8 @@ struct port_counters {
     uint64_t rx_flow_control_errors;           /* LPCRC or Op wrong */
     uint64_t rx_crc_errors;                    /* damaged on the cable */
     uint64_t rx_credit_violations;             /* packets that came without credit */
+    uint64_t link_downed;                      /* times the link was lost */
+    uint64_t link_down_discard;                /* packets lost with it */
     picoseconds xmit_wait[CLASSES];            /* data was waiting, credit was not there */
 };
 
@@ -105,6 +109,7 @@ struct port {
     uint8_t pause_to_send;   /* priorities whose state must be told */
     uint16_t update_to_send; /* VLs with credit to advertise */
     bool up;
+    uint8_t cuts; /* how many faults keep the link down */
     bool outside; /* its node is not in this process: all that arrives is passed on */
 
     bool busy;             /* a frame is being sent */
@@ -131,6 +136,9 @@ struct port {
     struct port_counters counters;
 };
 
+/* False for what flow control says: pause frames, credit updates. */
+bool is_packet(const struct frame *frame);
+
 /* Set-up only. */
 void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
                const struct port_handler *handler, void *owner, enum framing framing);
@@ -141,6 +149,11 @@ void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picose
 
 /* Brings the link up; InfiniBand ports advertise their first credits. */
 void port_start(struct port *port, picoseconds now);
+
+/* The link is lost, at this end: frames on the line are gone, and what flow control
+ * agreed on is forgotten. It comes back when all who took it down let it. */
+void port_link_down(struct port *port, picoseconds now);
+void port_link_up(struct port *port, picoseconds now);
 
 /* There may be something new to send. Cheap when the line is busy. */
 void port_kick(struct port *port, picoseconds now);

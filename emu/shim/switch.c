@@ -120,6 +120,11 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
     struct switch_port *out = switch_port(sw, frame->out_port);
     uint8_t klass = frame->klass;
     bool lossy = sw->config.framing == FRAMING_ETHERNET && !is_lossless(sw, klass);
+    if (!out->port.up) {
+        out->port.counters.link_down_discard++;
+        discard(sw, frame, now);
+        return;
+    }
     if (lossy && over_threshold(sw, out, frame)) {
         out->counters.tx_queue_discard[klass]++;
         discard(sw, frame, now);
@@ -132,6 +137,20 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
     if (out->queue[klass].bytes > out->counters.queue_peak_bytes)
         out->counters.queue_peak_bytes = out->queue[klass].bytes;
     port_kick(&out->port, now);
+}
+
+/* What has been waiting for a link that is down. */
+static void link_down(struct port *port, picoseconds now)
+{
+    struct switch_port *out = of_port(port);
+    for (uint8_t klass = 0; klass < CLASSES; klass++)
+        while (out->queue[klass].first) {
+            struct frame *frame = queue_pop(&out->queue[klass]);
+            depth_changed(out, klass, -(int64_t)frame->length);
+            port->counters.link_down_discard++;
+            discard(of_switch(port), frame, now);
+        }
+    out->waiting = 0;
 }
 
 static struct frame *pull(struct port *port, picoseconds now)
@@ -400,7 +419,8 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
         forward_ipv4(sw, in, frame, now);
 }
 
-static const struct port_handler handler = {.receive = receive, .pull = pull, .sent = sent};
+static const struct port_handler handler = {
+    .receive = receive, .pull = pull, .sent = sent, .link_down = link_down};
 
 /* ---- set-up ------------------------------------------------------------------ */
 

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from emu.spec.base import Model
 from emu.spec.checks.check import Check
+from emu.spec.fault import Fault
 from emu.spec.host import HostDefaults, HostSpec
 from emu.spec.merge import inherit, overlay
 from emu.spec.quantities import Integer, PortNames, Slowdown, Time, named_like
@@ -66,6 +67,9 @@ class Spec(Model):
     switches: SwitchDefaults = Field(default=SwitchDefaults(), description="What the switches do.")
     hosts: HostDefaults = Field(default=HostDefaults(), description="What the hosts' NICs do.")
     traffic: tuple[TrafficSpec, ...] = Field(default=(), description="Who sends how much to whom.")
+    faults: tuple[Fault, ...] = Field(
+        default=(), description="What goes wrong, where, from when on and for how long."
+    )
     capture: PortNames = Field(
         default=(),
         description="Ports whose link is captured, e.g. leaf1:h1 (leaf1's port to h1), or all.",

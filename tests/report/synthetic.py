@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.measure.recording import Counters, Fidelity, FlowRecord, Recording, Series
+from emu.measure.recording import Counters, FaultRecord, Fidelity, FlowRecord, Recording, Series
 from emu.report.facts import RunFacts
 from emu.spec.model import Spec
 from topologies.graph import Topology
@@ -52,6 +52,11 @@ INCONCLUSIVE = Fidelity(
     late_max_ns=9_100,
     budget_ns=334,
     reasons=("one frame in a hundred left 812 ns late, and the budget is 334 ns",),
+)
+
+FAULTS = (
+    FaultRecord("storm", "pause-storm", "h1", 100_000, 150_000, 0, 3, 0),
+    FaultRecord("loss-2", "loss", "leaf1:spine1", 0, None, 12_800, 50, 50),
 )
 
 

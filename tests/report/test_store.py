@@ -12,7 +12,7 @@ from emu.errors import EmuError
 from emu.measure.recording import Recording, Series
 from emu.report.store import SERIES_FILE, SUMMARY_FILE, load_recording, save_recording
 from emu.report.summary import SUMMARY_SCHEMA
-from tests.report.synthetic import INCONCLUSIVE, four_fabrics
+from tests.report.synthetic import FAULTS, INCONCLUSIVE, four_fabrics
 
 
 @pytest.fixture
@@ -20,6 +20,7 @@ def recording() -> Recording:
     return replace(
         four_fabrics()[0].recording,
         fidelity=INCONCLUSIVE,
+        faults=FAULTS,
         notes=("the shim marks: eBPF may not be loaded",),
         totals=dict.fromkeys(four_fabrics()[0].summary["totals"], 3),
     )

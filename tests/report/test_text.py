@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from emu.report.text import print_comparison, print_run
-from tests.report.synthetic import INCONCLUSIVE, four_fabrics, record, run, spec
+from tests.report.synthetic import FAULTS, INCONCLUSIVE, four_fabrics, record, run, spec
 
 ARTIFACTS = {"page": Path("out/report.html"), "summary": Path("out/summary.json")}
 Golden = Callable[[str, str], None]
@@ -32,6 +32,16 @@ def test_run(golden: Golden) -> None:
     out = StringIO()
     print_run(four_fabrics()[1], ARTIFACTS, out)
     golden("run.txt", out.getvalue())
+
+
+def test_run_with_faults(golden: Golden) -> None:
+    """What went wrong on purpose stands before what came of it."""
+    good = four_fabrics()[1]
+    totals = good.recording.totals | {"drops_fault": 50}
+    faulty = replace(good, recording=replace(good.recording, faults=FAULTS, totals=totals))
+    out = StringIO()
+    print_run(faulty, ARTIFACTS, out)
+    golden("run-faults.txt", out.getvalue())
 
 
 def test_run_with_failed_checks_and_an_unfinished_flow(golden: Golden) -> None:

@@ -1,0 +1,92 @@
+/* A fault's life: it is added, begins, ends, or is cleared before its time. */
+#include "fault.h"
+
+#include <stdlib.h>
+
+#include "fabric.h"
+
+static const struct fault_ops *const kinds[] = {
+    [FAULT_LINK_DOWN] = &fault_link_down,
+    [FAULT_LINK_FLAP] = &fault_link_flap,
+    [FAULT_LOSS] = &fault_loss,
+    [FAULT_CORRUPTION] = &fault_corruption,
+    [FAULT_DUPLICATION] = &fault_duplication,
+    [FAULT_REORDERING] = &fault_reordering,
+    [FAULT_DELAY] = &fault_delay,
+    [FAULT_PAUSE_STORM] = &fault_pause_storm,
+    [FAULT_SLOW_RECEIVER] = &fault_slow_receiver,
+};
+
+static void begin(struct fault *fault, picoseconds now)
+{
+    fault->active = true;
+    if (fault->config.for_ps)
+        timer_set(fault->port->clock, &fault->window, now + fault->config.for_ps);
+    fault->ops->begin(fault, now);
+}
+
+static void end(struct fault *fault, picoseconds now)
+{
+    if (fault->ops->count)
+        fault->ops->count(fault);
+    fault->active = false;
+    fault->ops->end(fault, now);
+}
+
+static void window(struct timer *timer, picoseconds now)
+{
+    struct fault *fault = container_of(timer, struct fault, window);
+    if (fault->active)
+        end(fault, now);
+    else
+        begin(fault, now);
+}
+
+static void next_step(struct timer *timer, picoseconds now)
+{
+    struct fault *fault = container_of(timer, struct fault, next_step);
+    fault->ops->due(fault, now);
+}
+
+struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t far_index,
+                               const struct fault_config *config)
+{
+    struct fault *fault = calloc(1, sizeof *fault);
+    if (!fault)
+        return NULL;
+    fault->config = *config;
+    fault->ops = kinds[config->kind];
+    fault->port = fabric->ports[index];
+    fault->far = fabric->ports[far_index];
+    fault->rng.state = config->seed;
+    timer_init(&fault->window, window);
+    timer_init(&fault->next_step, next_step);
+    fault->next = fabric->faults;
+    fabric->faults = fault;
+    picoseconds at = config->at_ps > fabric->clock.now ? config->at_ps : fabric->clock.now;
+    timer_set(&fabric->clock, &fault->window, at);
+    return fault;
+}
+
+void fabric_clear_fault(struct fabric *fabric, struct fault *fault)
+{
+    timer_cancel(&fault->window);
+    if (fault->active)
+        end(fault, fabric->clock.now);
+}
+
+struct fault_counts fault_counted(struct fault *fault)
+{
+    if (fault->active && fault->ops->count)
+        fault->ops->count(fault);
+    return fault->counts;
+}
+
+void faults_free(struct fabric *fabric)
+{
+    while (fabric->faults) {
+        struct fault *fault = fabric->faults;
+        fabric->faults = fault->next;
+        free(fault);
+    }
+}

@@ -1,0 +1,65 @@
+/* Faults: what goes wrong in a fabric, on purpose, from one moment to another.
+ *
+ *     kind            where     what it does                                    file
+ *     link down       cable     nothing passes, queued packets are discarded    fault_link.c
+ *     link flap       cable     the same again and again                        fault_link.c
+ *     loss            line      the packets it chooses vanish                   fault_line.c
+ *     corruption      line      ... arrive with a wrong check sequence          fault_line.c
+ *     duplication     line      ... arrive twice                                fault_line.c
+ *     reordering      line      ... arrive later, behind those that follow      fault_line.c
+ *     delay           line      all arrive later, in order                      fault_line.c
+ *     pause storm     NIC       sends pause frames for ever                     fault_storm.c
+ *     slow receiver   NIC       takes packets in at a lower rate                fault_slow.c
+ *
+ * A cable is two lines, one out of each of its ports. A fault has a timer that
+ * begins and ends it, and puts itself between the parts it comes between only
+ * for that time: a fabric without faults knows nothing of them and loses no
+ * time to them. Each draws random numbers of its own, so that it changes
+ * nothing but what it hits. */
+#ifndef EMU_FAULT_H
+#define EMU_FAULT_H
+
+#include "api.h"
+#include "port.h"
+#include "rng.h"
+
+struct fault;
+
+struct fault_ops {
+    void (*begin)(struct fault *fault, picoseconds now);
+    void (*end)(struct fault *fault, picoseconds now);
+    /* Where the kind has such a thing: */
+    void (*packet)(struct fault *fault, struct frame *frame, picoseconds now); /* takes it */
+    void (*due)(struct fault *fault, picoseconds now); /* `next_step` has come */
+    void (*count)(struct fault *fault);                /* brings `counts` up to date */
+};
+
+extern const struct fault_ops fault_link_down, fault_link_flap;
+extern const struct fault_ops fault_loss, fault_corruption, fault_duplication, fault_reordering,
+    fault_delay;
+extern const struct fault_ops fault_pause_storm, fault_slow_receiver;
+
+struct fault {
+    struct fault_config config;
+    const struct fault_ops *ops;
+    struct port *port; /* the line out of it, or the NIC's own */
+    struct port *far;  /* the other end of its cable */
+    bool active;
+    struct timer window;    /* it begins, then it ends */
+    struct timer next_step; /* while it lasts */
+    struct fault_counts counts;
+    struct fault *next;                 /* in the fabric's list */
+    struct frame_queue held;            /* packets that it lets go later, at their due_at */
+    struct rng rng;                     /* lines */
+    struct port box;                    /* lines: stands in the line */
+    bool is_down;                       /* flapping links: at the moment */
+    uint64_t before;                    /* links, storms: what the ports had counted already */
+    struct port_handler slow;           /* receivers: the NIC's handler meanwhile, ... */
+    const struct port_handler *healthy; /* ... and its own */
+    uint32_t held_bytes[CLASSES];       /* receivers */
+};
+
+/* All of a fabric's. */
+void faults_free(struct fabric *fabric);
+
+#endif

@@ -1,0 +1,271 @@
+/* Faults of one direction of a cable. Each is a box in the line:
+ *
+ *     port ══ line ══▶ box ═▶ (the next fault's box ═▶) far port
+ *
+ * Towards the line a box looks like a port outside of the process: it is handed
+ * whatever arrives, as it arrives. Only packets are hit. Pause frames and credit
+ * updates pass, but for a delay, which is the cable's and theirs as well.
+ *
+ * Which packets: each with a probability, or every n-th, or those whose PSN is on
+ * a list, each the first time, so that its retransmission passes. */
+#include <string.h>
+
+#include "fault.h"
+#include "ipv4.h"
+
+enum {
+    LRH_BYTES = 8,
+    GRH_BYTES = 40,
+    LNH_MASK = 3,
+    LNH_GLOBAL = 3,
+    UDP_BYTES = 8,
+    PROTOCOL_UDP = 17,
+    ROCE_UDP_PORT = 4791,
+    BTH_BYTES = 12,
+    BTH_PSN = 9, /* 3 bytes */
+    NO_PSN = 1 << 24,
+};
+
+/* ---- the box ------------------------------------------------------------------ */
+
+static void receive(struct port *box, struct frame *frame, picoseconds now)
+{
+    struct fault *fault = box->owner;
+    fault->ops->packet(fault, frame, now);
+}
+
+static const struct port_handler box_handler = {.receive = receive};
+
+static void begin(struct fault *fault, picoseconds now)
+{
+    (void)now;
+    fault->box.handler = &box_handler;
+    fault->box.owner = fault;
+    fault->box.outside = true;
+    fault->box.line.far = fault->port->line.far;
+    fault->port->line.far = &fault->box;
+}
+
+static void take_out(struct fault *fault)
+{
+    struct port *before = fault->port;
+    while (before->line.far != &fault->box)
+        before = before->line.far;
+    before->line.far = fault->box.line.far;
+}
+
+static void pass(struct fault *fault, struct frame *frame, picoseconds now)
+{
+    port_deliver(fault->box.line.far, frame, now);
+}
+
+/* Packets that are held leave as if the fault went on; the box waits for them. */
+static void end(struct fault *fault, picoseconds now)
+{
+    (void)now;
+    if (!fault->held.first)
+        take_out(fault);
+}
+
+/* ---- choosing ------------------------------------------------------------------- */
+
+/* Where the BTH begins; 0: there is none. */
+static uint32_t bth_offset(const struct frame *frame)
+{
+    const uint8_t *bytes = frame->bytes;
+    if (frame->kind == FRAME_IB)
+        return frame->stored >= LRH_BYTES
+                   ? LRH_BYTES + ((bytes[1] & LNH_MASK) == LNH_GLOBAL ? GRH_BYTES : 0)
+                   : 0;
+    uint32_t ip = ipv4_offset(bytes, frame->stored);
+    if (!ip || bytes[ip + 9] != PROTOCOL_UDP)
+        return 0;
+    uint32_t udp = ip + (bytes[ip] & 0x0F) * 4u;
+    bool is_roce =
+        udp + UDP_BYTES <= frame->stored && (bytes[udp + 2] << 8 | bytes[udp + 3]) == ROCE_UDP_PORT;
+    return is_roce ? udp + UDP_BYTES : 0;
+}
+
+static uint32_t psn_of(const struct frame *frame)
+{
+    uint32_t bth = bth_offset(frame);
+    if (!bth || bth + BTH_BYTES > frame->stored)
+        return NO_PSN;
+    const uint8_t *psn = frame->bytes + bth + BTH_PSN;
+    return (uint32_t)psn[0] << 16 | (uint32_t)psn[1] << 8 | psn[2];
+}
+
+/* True once for each PSN on the list, which is then taken off it. */
+static bool is_listed(struct fault_config *config, uint32_t psn)
+{
+    for (uint32_t i = 0; i < config->psn_count; i++)
+        if (config->psns[i] == psn) {
+            config->psns[i] = config->psns[--config->psn_count];
+            return true;
+        }
+    return false;
+}
+
+static bool chosen(struct fault *fault, const struct frame *frame)
+{
+    struct fault_config *config = &fault->config;
+    if (!fault->active || !is_packet(frame))
+        return false;
+    fault->counts.packets_seen++;
+    if (config->every)
+        return fault->counts.packets_seen % config->every == 0;
+    if (config->by_psn)
+        return is_listed(config, psn_of(frame));
+    return rng_u32(&fault->rng) < config->probability_2_32;
+}
+
+static bool hits(struct fault *fault, const struct frame *frame)
+{
+    if (!chosen(fault, frame))
+        return false;
+    fault->counts.hits++;
+    return true;
+}
+
+/* ---- loss and corruption ---------------------------------------------------------- */
+
+static void lose(struct fault *fault, struct frame *frame, picoseconds now)
+{
+    if (!hits(fault, frame)) {
+        pass(fault, frame, now);
+        return;
+    }
+    fault->counts.packets_dropped++;
+    frame_free(fault->port->pool, frame);
+}
+
+/* The last byte is one of a CRC, whatever the packet. */
+static void corrupt(struct fault *fault, struct frame *frame, picoseconds now)
+{
+    if (hits(fault, frame)) {
+        frame->corrupt = true;
+        if (frame_is_whole(frame) && frame->stored)
+            frame->bytes[frame->stored - 1] ^= 0xFF;
+    }
+    pass(fault, frame, now);
+}
+
+/* ---- duplication ------------------------------------------------------------------ */
+
+static struct credit_receiver *lane_of(const struct fault *fault, const struct frame *frame)
+{
+    bool has_lane = frame->kind == FRAME_IB && frame->klass < fault->far->vls;
+    return has_lane ? &fault->far->credit_given[frame->klass] : NULL;
+}
+
+/* The receiver's count of blocks goes back by a packet that its sender has sent but once. */
+static void uncount(struct credit_receiver *lane, uint32_t bytes)
+{
+    credit_synchronised(lane, (uint16_t)((lane->abr - credit_blocks(bytes)) % CREDIT_MODULUS));
+}
+
+static struct frame *copy_of(struct fault *fault, const struct frame *frame)
+{
+    struct frame *copy =
+        frame_new_stored(fault->port->pool, frame->kind, frame->length, frame->stored);
+    if (copy) {
+        memcpy(copy->bytes, frame->bytes, frame->stored);
+        copy->tail_at = frame->tail_at;
+        copy->klass = frame->klass;
+        copy->corrupt = frame->corrupt;
+    }
+    return copy;
+}
+
+/* Nobody gave credit for a copy: it comes only where there is room for it. */
+static bool has_room_for_two(const struct credit_receiver *lane, uint32_t bytes)
+{
+    return !lane || lane->used_blocks + 2 * credit_blocks(bytes) <= lane->buffer_blocks;
+}
+
+static void duplicate(struct fault *fault, struct frame *frame, picoseconds now)
+{
+    struct credit_receiver *lane = lane_of(fault, frame);
+    struct frame *copy = NULL;
+    if (chosen(fault, frame) && has_room_for_two(lane, frame->length))
+        copy = copy_of(fault, frame);
+    pass(fault, frame, now);
+    if (!copy)
+        return;
+    fault->counts.hits++;
+    if (lane)
+        uncount(lane, copy->length);
+    pass(fault, copy, now);
+}
+
+/* ---- reordering and delay ------------------------------------------------------------ */
+
+static void hold(struct fault *fault, struct frame *frame, picoseconds until, picoseconds now)
+{
+    frame->tail_at += until - now;
+    frame->due_at = until;
+    queue_push(&fault->held, frame);
+    if (!timer_is_set(&fault->next_step))
+        timer_set(fault->port->clock, &fault->next_step, until);
+}
+
+static struct frame *let_go(struct fault *fault)
+{
+    struct frame *frame = queue_pop(&fault->held);
+    if (fault->held.first)
+        timer_set(fault->port->clock, &fault->next_step, fault->held.first->due_at);
+    else if (!fault->active)
+        take_out(fault);
+    return frame;
+}
+
+/* A packet that is held has arrived as far as credits go, or more would be given than
+ * there is room for. */
+static void reorder(struct fault *fault, struct frame *frame, picoseconds now)
+{
+    struct credit_receiver *lane = lane_of(fault, frame);
+    bool held = hits(fault, frame) && (!lane || credit_received(lane, frame->length));
+    if (held)
+        hold(fault, frame, now + fault->config.by_ps, now);
+    else
+        pass(fault, frame, now);
+}
+
+static void arrive_late(struct fault *fault, picoseconds now)
+{
+    struct frame *frame = let_go(fault);
+    struct credit_receiver *lane = lane_of(fault, frame);
+    if (lane) {
+        credit_released(lane, frame->length);
+        uncount(lane, frame->length);
+    }
+    pass(fault, frame, now);
+}
+
+/* All wait, and those behind them when the fault is over, so that order is kept. */
+static void delay(struct fault *fault, struct frame *frame, picoseconds now)
+{
+    picoseconds until = fault->active ? now + fault->config.by_ps : now;
+    if (fault->active && is_packet(frame)) {
+        fault->counts.packets_seen++;
+        fault->counts.hits++;
+    }
+    if (fault->held.last && until < fault->held.last->due_at)
+        until = fault->held.last->due_at;
+    hold(fault, frame, until, now);
+}
+
+static void arrive_delayed(struct fault *fault, picoseconds now)
+{
+    pass(fault, let_go(fault), now);
+}
+
+/* ---- the kinds ------------------------------------------------------------------------- */
+
+const struct fault_ops fault_loss = {.begin = begin, .end = end, .packet = lose};
+const struct fault_ops fault_corruption = {.begin = begin, .end = end, .packet = corrupt};
+const struct fault_ops fault_duplication = {.begin = begin, .end = end, .packet = duplicate};
+const struct fault_ops fault_reordering = {
+    .begin = begin, .end = end, .packet = reorder, .due = arrive_late};
+const struct fault_ops fault_delay = {
+    .begin = begin, .end = end, .packet = delay, .due = arrive_delayed};

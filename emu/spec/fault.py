@@ -1,0 +1,250 @@
+"""The `faults:` section: what goes wrong, where, from when on and for how long.
+
+    faults:
+      - {at: 100us, for: 50us, link-down: {cable: leaf1:spine1}}
+      - {loss: {cable: leaf1:h1, direction: out, every: 256}}
+      - {name: mad, at: 1ms, pause-storm: {host: h1, priority: 3}}
+
+A cable is meant by either of its ports. `direction` is seen from the port that was
+named: `out` is what leaves by it, `in` what comes to it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from emu.spec.base import Model
+from emu.spec.quantities import Fraction, Integer, Priority, Rate, Size, Time
+
+MAX_PSNS = 64
+"""Room in the core's list (`FAULT_PSNS`, api.h)."""
+
+
+class _Kind(Model, ABC):
+    """What a kind of fault has to tell."""
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """The port or host as it was named."""
+
+
+class _OnCable(_Kind):
+    cable: str = Field(description="The cable, by one of its ports, e.g. leaf1:spine1.")
+
+    @property
+    def place(self) -> str:
+        return self.cable
+
+
+class _OnHost(_Kind):
+    host: str = Field(description="Name of the host.")
+
+    @property
+    def place(self) -> str:
+        return self.host
+
+
+class LinkDown(_OnCable):
+    """A pulled plug: nothing passes, and what waits for the cable is discarded."""
+
+
+class LinkFlap(_OnCable):
+    """A loose plug: the link is down for a while at the start of every period."""
+
+    period_ps: Time = Field(alias="period", gt=0, description="From one loss to the next.")
+    down_ps: Time = Field(
+        alias="down", gt=0, description="How long the link is down each time; less than period."
+    )
+
+    @model_validator(mode="after")
+    def _comes_up_again(self) -> Self:
+        if self.down_ps >= self.period_ps:
+            raise ValueError(
+                "down is not shorter than period, so the link would never come up; shorten "
+                "down, or use link-down"
+            )
+        return self
+
+
+class OnLine(_OnCable):
+    """A fault that can be in one direction of a cable."""
+
+    direction: Literal["both", "out", "in"] = Field(
+        default="both", description="Seen from the port: what leaves by it, comes to it, or both."
+    )
+
+
+def _distinct(psns: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(psns)) < len(psns):
+        raise ValueError("names a PSN twice; each is hit once")
+    return psns
+
+
+class Choosing(OnLine):
+    """A fault that hits some packets, each direction by itself."""
+
+    probability: Fraction | None = Field(
+        default=None, gt=0, description="Share of packets that are hit, at random, e.g. 0.1%."
+    )
+    every: Integer | None = Field(
+        default=None, ge=1, lt=2**63, description="Every n-th packet is hit."
+    )
+    psn: Annotated[
+        tuple[Annotated[Integer, Field(ge=0, lt=2**24)], ...] | None, AfterValidator(_distinct)
+    ] = Field(
+        default=None,
+        min_length=1,
+        max_length=MAX_PSNS,
+        description="Packets with these PSNs are hit, as a capture shows them, each the first "
+        "time that it passes.",
+    )
+
+    @model_validator(mode="after")
+    def _one_choice(self) -> Self:
+        given = [key for key in ("probability", "every", "psn") if getattr(self, key) is not None]
+        if len(given) != 1:
+            there = " and ".join(given) or "none"
+            raise ValueError(
+                f"which packets it hits is told by one of probability, every, psn; this has {there}"
+            )
+        return self
+
+
+class Loss(Choosing):
+    """The packets vanish."""
+
+
+class Corruption(Choosing):
+    """The packets arrive with a check sequence that is wrong."""
+
+
+class Duplication(Choosing):
+    """The packets arrive twice."""
+
+
+class Reordering(Choosing):
+    """The packets arrive late, behind those that follow them."""
+
+    by_ps: Time = Field(
+        default=5_000_000, alias="by", gt=0, description="How much later the packets arrive."
+    )
+
+
+class Delay(OnLine):
+    """All packets arrive later, in their order, as if the cable were longer."""
+
+    by_ps: Time = Field(alias="by", gt=0, description="How much later, in each direction.")
+
+
+class PauseStorm(_OnHost):
+    """The host's NIC pauses its switch without end."""
+
+    priority: Priority = Field(default=3, description="The priority it pauses, 0 to 7.")
+
+
+class SlowReceiver(_OnHost):
+    """The host takes packets in at a lower rate than its link has."""
+
+    rate_bps: Rate = Field(alias="rate", description="How fast it takes packets in.")
+    buffer_bytes: Size = Field(
+        default=100_000,
+        alias="buffer",
+        gt=0,
+        lt=2**31,
+        description="Room for waiting packets of each priority: full, the NIC pauses a lossless "
+        "one and drops a lossy one. On InfiniBand credits say how many there can be.",
+    )
+
+
+KINDS = {
+    "link-down": "link_down",
+    "link-flap": "link_flap",
+    "loss": "loss",
+    "corruption": "corruption",
+    "duplication": "duplication",
+    "reordering": "reordering",
+    "delay": "delay",
+    "pause-storm": "pause_storm",
+    "slow-receiver": "slow_receiver",
+}
+"""Key in a spec -> attribute of a fault."""
+
+FaultKind = (
+    LinkDown
+    | LinkFlap
+    | Loss
+    | Corruption
+    | Duplication
+    | Reordering
+    | Delay
+    | PauseStorm
+    | SlowReceiver
+)
+
+
+class Fault(Model):
+    """One fault; exactly one of its kinds is there."""
+
+    name: str | None = Field(
+        default=None, min_length=1, description="Name in results; its kind and number unless given."
+    )
+    at_ps: Time = Field(default=0, alias="at", description="When it begins, in emulated time.")
+    for_ps: Time | None = Field(
+        default=None, alias="for", gt=0, description="How long it lasts; to the end unless given."
+    )
+    link_down: LinkDown | None = Field(
+        default=None, alias="link-down", description="A cable through which nothing passes."
+    )
+    link_flap: LinkFlap | None = Field(
+        default=None, alias="link-flap", description="A cable that fails again and again."
+    )
+    loss: Loss | None = Field(default=None, description="Packets vanish on a cable.")
+    corruption: Corruption | None = Field(
+        default=None, description="Packets are damaged on a cable."
+    )
+    duplication: Duplication | None = Field(
+        default=None, description="Packets arrive twice from a cable."
+    )
+    reordering: Reordering | None = Field(
+        default=None, description="Packets arrive late from a cable, behind those that follow."
+    )
+    delay: Delay | None = Field(default=None, description="A cable that has become longer.")
+    pause_storm: PauseStorm | None = Field(
+        default=None, alias="pause-storm", description="A NIC that pauses its switch without end."
+    )
+    slow_receiver: SlowReceiver | None = Field(
+        default=None, alias="slow-receiver", description="A host that takes packets in slowly."
+    )
+
+    @property
+    def kind(self) -> str:
+        """Its key in the spec."""
+        return next(key for key, name in KINDS.items() if getattr(self, name) is not None)
+
+    @property
+    def what(self) -> FaultKind:
+        """The parameters of its kind."""
+        what: FaultKind = getattr(self, KINDS[self.kind])
+        return what
+
+    @property
+    def end_ps(self) -> int | None:
+        """When it is over; None: it lasts to the end of the run."""
+        return None if self.for_ps is None else self.at_ps + self.for_ps
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        kinds = [key for key, name in KINDS.items() if getattr(self, name) is not None]
+        if len(kinds) != 1:
+            there = " and ".join(kinds) or "none"
+            raise ValueError(f"a fault has exactly one of {', '.join(KINDS)}; this has {there}")
+        return self
+
+
+def fault_names(faults: tuple[Fault, ...]) -> list[str]:
+    """The name of each: its own, or kind and place in the list, counted from 1."""
+    return [fault.name or f"{fault.kind}-{number}" for number, fault in enumerate(faults, start=1)]

@@ -1,0 +1,141 @@
+"""What must hold for faults: they are where something is, and do something there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from emu.spec.fault import Fault, PauseStorm, SlowReceiver, fault_names
+from emu.spec.finding import Finding, KeyPath, did_you_mean, there_is_no
+from emu.spec.scenario import Spec
+from emu.units import write_rate, write_time
+
+
+def fault_names_are_unique(spec: Spec) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for index, name in enumerate(fault_names(spec.faults)):
+        if first.setdefault(name, index) != index:
+            yield Finding(
+                ("faults", index),
+                f"another fault is called {name!r} too; rename one, or their results could not "
+                "be told apart",
+                about=(("faults", first[name]),),
+            )
+
+
+def fault_places_exist(spec: Spec) -> Iterator[Finding]:
+    topology = spec.topology.build()
+    cables, hosts = list(topology.port_named), list(topology.host)
+    for index, fault in enumerate(spec.faults):
+        place = fault.what.place
+        if isinstance(fault.what, PauseStorm | SlowReceiver):
+            if place not in hosts:
+                text = there_is_no("host", place, hosts)
+                yield Finding(_key(index, fault, "host"), text, about=(("topology",),))
+        elif place not in cables:
+            hint = did_you_mean(place, cables) or f"; cables are called like {cables[0]}"
+            text = f"there is no cable {place!r}{hint}"
+            yield Finding(_key(index, fault, "cable"), text, about=(("topology",),))
+
+
+def faults_begin_in_the_run(spec: Spec) -> Iterator[Finding]:
+    for index, fault in enumerate(spec.faults):
+        if fault.at_ps >= spec.time_limit_ps:
+            yield Finding(
+                ("faults", index, "at"),
+                f"the run is over by then (time_limit is {write_time(spec.time_limit_ps)}); "
+                "begin earlier, or raise time_limit",
+                about=(("time_limit",),),
+            )
+
+
+def a_flapping_link_goes_down_more_than_once(spec: Spec) -> Iterator[Finding]:
+    for index, fault in enumerate(spec.faults):
+        flap = fault.link_flap
+        if flap is not None and fault.for_ps is not None and fault.for_ps <= flap.period_ps:
+            yield Finding(
+                _key(index, fault, "period"),
+                f"the fault is over (for: {write_time(fault.for_ps)}) before the period of "
+                f"{write_time(flap.period_ps)} comes round; shorten period, or use link-down",
+                about=(("faults", index, "for"),),
+            )
+
+
+def pause_storms_are_on_ethernet(spec: Spec) -> Iterator[Finding]:
+    for index, fault in enumerate(spec.faults):
+        if fault.pause_storm is not None and spec.fabric == "ib":
+            yield Finding(
+                ("faults", index, "pause-storm"),
+                "InfiniBand has no pause frames; use slow-receiver, which withholds credit, or "
+                "fabric: roce",
+                about=(("fabric",),),
+                idle_if_inherited=True,
+            )
+
+
+def paused_priorities_are_lossless(spec: Spec) -> Iterator[Finding]:
+    """A switch obeys pause frames of the priorities that its PFC has."""
+    topology = spec.topology.build()
+    for index, fault in enumerate(spec.faults):
+        storm = fault.pause_storm
+        if spec.fabric == "ib" or storm is None or storm.host not in topology.host:
+            continue
+        leaf = topology.peer[topology.ports[storm.host][0]].node
+        pfc = spec.switch(leaf).pfc
+        if pfc is None or storm.priority not in pfc.priorities:
+            yield Finding(
+                _key(index, fault, "priority"),
+                f"{leaf} does not obey pause frames of priority {storm.priority}; name it in "
+                "switches.pfc.priorities",
+                about=(("switches",), ("topology",)),
+                idle_if_inherited=True,
+            )
+
+
+def slow_receivers_are_slower_than_their_link(spec: Spec) -> Iterator[Finding]:
+    topology = spec.topology.build()
+    for index, fault in enumerate(spec.faults):
+        slow = fault.slow_receiver
+        if slow is None or slow.host not in topology.host:
+            continue
+        link_bps = topology.cable[topology.ports[slow.host][0]].rate_bps
+        if slow.rate_bps >= link_bps:
+            yield Finding(
+                _key(index, fault, "rate"),
+                f"the link of {slow.host} is no faster ({write_rate(link_bps)}), so nothing would "
+                "wait; lower rate",
+                about=(("topology",),),
+            )
+
+
+def a_host_is_slow_for_one_reason_at_a_time(spec: Spec) -> Iterator[Finding]:
+    slow = [(index, fault) for index, fault in enumerate(spec.faults) if fault.slow_receiver]
+    for (_, a), (index, b) in combinations(slow, 2):
+        if a.what.place == b.what.place and _overlap(a, b):
+            yield Finding(
+                ("faults", index),
+                f"{b.what.place} is a slow receiver already at that time; let one end before "
+                "the other begins",
+                about=(("faults",),),
+            )
+
+
+def _overlap(a: Fault, b: Fault) -> bool:
+    first, second = sorted((a, b), key=lambda fault: fault.at_ps)
+    return first.end_ps is None or first.end_ps > second.at_ps
+
+
+def _key(index: int, fault: Fault, key: str) -> KeyPath:
+    return ("faults", index, fault.kind, key)
+
+
+RULES = (
+    fault_names_are_unique,
+    fault_places_exist,
+    faults_begin_in_the_run,
+    a_flapping_link_goes_down_more_than_once,
+    pause_storms_are_on_ethernet,
+    paused_priorities_are_lossless,
+    slow_receivers_are_slower_than_their_link,
+    a_host_is_slow_for_one_reason_at_a_time,
+)

@@ -1,0 +1,294 @@
+"""Faults: each does what it says where and when it says, is counted, and nothing is lost unseen."""
+
+from __future__ import annotations
+
+import hashlib
+from math import sqrt
+
+import pytest
+
+from emu._core import lib
+from emu.measure.recording import FaultRecord
+from emu.shim.virtual import VirtualFabric
+from tests.model.fabrics import (
+    ONE_SWITCH,
+    PAIR,
+    Outcome,
+    finish,
+    look,
+    outcome_of,
+    spec_of,
+    started,
+)
+from tests.model.test_invariants import frames_of
+
+MIDDLE = "left:right"
+"""PAIR's cable between the switches; data leaves left by it."""
+BTH_IN_ROCE, BTH_IN_IB = 42, 8
+HEADERS = {"roce": 58, "ib": 26}
+"""Of a data packet in the middle of a message, with its ICRC."""
+FRAMING = {"roce": 24, "ib": 0}
+"""Preamble, FCS and gap."""
+
+
+def faults(*entries: str) -> str:
+    return f"faults=[{', '.join('{' + entry + '}' for entry in entries)}]"
+
+
+def on(fabric: str, *entries: str) -> tuple[str, ...]:
+    """Settings: the fabric, lossless on both, with these faults."""
+    return (f"fabric={fabric}", "switches.pfc={}", faults(*entries))
+
+
+def records(run: VirtualFabric) -> dict[str, FaultRecord]:
+    return {fault.name: fault for fault in run.observe().faults}
+
+
+def run(*settings: str, text: str = PAIR) -> tuple[Outcome, FaultRecord]:
+    """A run with one fault: its outcome, and what the fault did."""
+    with started(spec_of(text, *settings)) as fabric:
+        outcome = finish(fabric, within_ns=90_000_000)
+        (record,) = records(fabric).values()
+        return outcome, record
+
+
+def packets_through(outcome: Outcome, port: str) -> int:
+    return sum(outcome.ports[port]["tx_packets"])
+
+
+fabrics = pytest.mark.parametrize("fabric", ["roce", "ib"])
+
+
+@fabrics
+@pytest.mark.parametrize("every", [1, 7, 100])
+def test_every_nth_packet_of_a_direction_is_lost_and_what_was_lost_is_sent_again(
+    fabric: str, every: int
+) -> None:
+    """Seen are those that left by the port; every n-th of them is dropped, and no other."""
+    fault = f"for: 100us, loss: {{cable: {MIDDLE}, direction: out, every: {every}}}"
+    outcome, record = run(*on(fabric, fault))
+    missing = packets_through(outcome, MIDDLE) - sum(outcome.ports["right:left"]["rx_packets"])
+    assert record.hits == record.packets_dropped == record.packets_seen // every == missing > 0
+    flow = outcome.flows["flow"]
+    assert flow.completed
+    assert flow.retransmitted_packets > 0
+
+
+def test_random_loss_hits_as_many_packets_as_its_probability_says() -> None:
+    """Within four standard deviations of a binomial; another seed hits others."""
+    fault = f"loss: {{cable: {MIDDLE}, direction: out, probability: 5%}}"
+    hits = set()
+    for seed in (1, 2, 3):
+        _, record = run(*on("roce", fault), f"seed={seed}", "traffic.0.size=2MB")
+        expected, n = 0.05 * record.packets_seen, record.packets_seen
+        assert record.hits == pytest.approx(expected, abs=4 * sqrt(n * 0.05 * 0.95))
+        hits.add((record.hits, record.packets_seen))
+    assert len(hits) > 1
+
+
+@fabrics
+def test_a_listed_psn_is_lost_once_and_its_retransmission_passes(fabric: str) -> None:
+    """PSNs as a capture without the fault shows them."""
+    psns = psns_of_capture(fabric)[3:6]
+    fault = f"loss: {{cable: {MIDDLE}, direction: out, psn: {psns}}}"
+    outcome, record = run(*on(fabric, fault))
+    assert record.packets_dropped == 3
+    assert outcome.flows["flow"].completed
+
+
+def psns_of_capture(fabric: str) -> list[int]:
+    bth = BTH_IN_ROCE if fabric == "roce" else BTH_IN_IB
+    with started(spec_of(PAIR, f"fabric={fabric}", "capture=[h1:left]")) as fabric_run:
+        fabric_run.run_until(20_000)
+        frames = frames_of(fabric_run.fabric.captured())
+    return [
+        int.from_bytes(bytes_[bth + 9 : bth + 12], "big")
+        for _, bytes_ in frames
+        if len(bytes_) > 1000
+    ]
+
+
+@fabrics
+@pytest.mark.parametrize("switching", ["store-and-forward", "cut-through"])
+def test_a_damaged_packet_never_changes_memory_and_is_counted_where_it_is_noticed(
+    fabric: str, switching: str
+) -> None:
+    fault = f"for: 100us, corruption: {{cable: {MIDDLE}, direction: out, every: 10}}"
+    outcome, record = run(*on(fabric, fault), f"switches.switching={switching}")
+    assert (
+        record.hits == record.packets_seen // 10 == outcome.ports["right:left"]["rx_crc_errors"][0]
+    )
+    noticed = outcome.total("corrupt") + outcome.hosts["h2"]["rx_crc_errors"]
+    assert noticed == record.hits > 0
+    assert outcome.flows["flow"].completed
+
+
+@fabrics
+def test_a_packet_that_comes_twice_is_taken_in_once(fabric: str) -> None:
+    fault = f"duplication: {{cable: {MIDDLE}, direction: out, every: 5}}"
+    outcome, record = run(*on(fabric, fault))
+    extra = sum(outcome.ports["right:left"]["rx_packets"]) - packets_through(outcome, MIDDLE)
+    assert extra == record.hits > 0
+    assert outcome.flows["flow"].completed
+
+
+@fabrics
+def test_a_late_packet_is_overtaken_by_those_behind_it(fabric: str) -> None:
+    """It goes back as many places as whole packets fit into the time, and nothing is lost."""
+    psn = psns_of_capture(fabric)[10]
+    fault = f"reordering: {{cable: {MIDDLE}, direction: out, psn: [{psn}], by: 2us}}"
+    with started(spec_of(PAIR, *on(fabric, fault), "capture=[h2:right]")) as fabric_run:
+        finish(fabric_run)
+        (record,) = records(fabric_run).values()
+        bth = BTH_IN_ROCE if fabric == "roce" else BTH_IN_IB
+        arrived = [
+            int.from_bytes(bytes_[bth + 9 : bth + 12], "big")
+            for _, bytes_ in frames_of(fabric_run.fabric.captured())
+            if len(bytes_) > 1000
+        ]
+        outcome = look(fabric_run)
+    assert (record.hits, record.packets_dropped) == (1, 0)
+    packet_ps = (4096 + HEADERS[fabric] + FRAMING[fabric]) * 80
+    assert arrived.index(psn) == 10 + 2_000_000 // packet_ps
+    assert outcome.flows["flow"].completed
+
+
+@fabrics
+def test_a_delay_is_added_to_the_cable_and_order_is_kept(fabric: str) -> None:
+    """A message with room for all its credits takes exactly so much longer."""
+    settings = ("switches.credits.buffer=128KiB", "traffic.0.size=64KiB")
+    fault = f"delay: {{cable: {MIDDLE}, direction: out, by: 3us}}"
+    plain = outcome_of(PAIR, f"fabric={fabric}", "switches.pfc={}", *settings)
+    outcome, _ = run(*on(fabric, fault), *settings)
+    late = outcome.flows["flow"].end_ns - plain.flows["flow"].end_ns
+    assert late == 3_000
+    assert outcome.flows["flow"].retransmitted_packets == 0
+
+
+@fabrics
+def test_a_delay_that_ends_lets_nothing_overtake(fabric: str) -> None:
+    fault = f"for: 20us, delay: {{cable: {MIDDLE}, by: 7us}}"
+    outcome, _ = run(*on(fabric, fault))
+    assert outcome.hosts["h2"]["out_of_sequence"] == 0
+    assert outcome.flows["flow"].completed
+
+
+@fabrics
+@pytest.mark.parametrize("cable", [MIDDLE, "left:h1", "right:h2"])
+def test_nothing_passes_while_a_link_is_down_and_traffic_goes_on_when_it_is_up(
+    fabric: str, cable: str
+) -> None:
+    """20 us in which no port of the cable gets anything; the transport repairs the rest."""
+    far = ":".join(reversed(cable.split(":")))
+    spec = spec_of(PAIR, *on(fabric, f"at: 20us, for: 30us, link-down: {{cable: {cable}}}"))
+    with started(spec) as fabric_run:
+        fabric_run.run_until(20_000)
+        before = {port: sum(look(fabric_run).ports[port]["rx_packets"]) for port in (cable, far)}
+        fabric_run.run_until(50_000)
+        after = {port: sum(look(fabric_run).ports[port]["rx_packets"]) for port in (cable, far)}
+        assert before == after
+        outcome = finish(fabric_run, within_ns=90_000_000)
+        (record,) = records(fabric_run).values()
+        fabric_run.run_until(fabric_run.now_ns + 1_000_000)
+        left_behind = lib.fabric_frames_in_use(fabric_run.fabric.core)
+    assert record.hits == 1
+    assert record.packets_dropped == outcome.total("link_down_discard") > 0
+    assert outcome.flows["flow"].completed
+    assert left_behind <= 2 * fabric_run.spec.switch("left").credits.vls * 6  # updates on cables
+
+
+def test_a_flapping_link_is_lost_once_a_period() -> None:
+    fault = f"at: 10us, for: 100us, link-flap: {{cable: {MIDDLE}, period: 30us, down: 5us}}"
+    outcome, record = run(*on("roce", fault))
+    assert record.hits == 4  # at 10, 40, 70 and 100 us
+    assert outcome.ports[MIDDLE]["link_downed"] == [4]
+    assert outcome.flows["flow"].completed
+
+
+def test_two_faults_on_a_cable_keep_it_down_until_both_are_over() -> None:
+    entries = (
+        f"at: 10us, for: 30us, link-down: {{cable: {MIDDLE}}}",
+        f"at: 20us, for: 40us, link-down: {{cable: {MIDDLE}}}",
+    )
+    with started(spec_of(PAIR, *on("roce", *entries))) as fabric_run:
+        fabric_run.run_until(10_000)
+        before = sum(look(fabric_run).ports["right:left"]["rx_packets"])
+        fabric_run.run_until(60_000)
+        outcome = look(fabric_run)
+    assert sum(outcome.ports["right:left"]["rx_packets"]) == before
+    assert outcome.ports[MIDDLE]["link_downed"] == [1]
+
+
+def test_a_pause_storm_stops_its_leaf_for_as_long_as_it_lasts() -> None:
+    """From one cable's delay after it began, to one delay after it ended."""
+    fault = "at: 20us, for: 2ms, pause-storm: {host: h2, priority: 3}"
+    outcome, record = run(*on("roce", fault))
+    paused_ps = outcome.ports["right:h2"]["rx_pause_duration"][3]
+    frame_ps = 84 * 80
+    assert abs(paused_ps - 2_000_000_000) <= 2 * 4178 * 80 + frame_ps  # behind what is being sent
+    # Told, told again at half of each pause of 65535 quanta of 5.12 ns, and taken back.
+    assert record.hits == 2_000_000 // (65535 // 2 * 5.12) + 1
+    assert outcome.flows["flow"].end_ns > 2_000_000
+    assert outcome.total("rx_buf_discard") == 0
+
+
+@fabrics
+def test_a_slow_receiver_bounds_its_sender_by_flow_control_and_loses_nothing(fabric: str) -> None:
+    """Its rate less the headers is the goodput; pauses or missing credit carry it back."""
+    fault = "slow-receiver: {host: h2, rate: 20Gbit}"
+    outcome, record = run(*on(fabric, fault), "traffic.0.size=4MB")
+    flow = outcome.flows["flow"]
+    assert flow.goodput_bps == pytest.approx(20e9 * 4096 / (4096 + HEADERS[fabric]), rel=0.02)
+    assert flow.retransmitted_packets == record.packets_dropped == 0
+    held_back = "rx_pause_duration" if fabric == "roce" else "xmit_wait"
+    assert sum(outcome.ports["right:h2"][held_back]) > 0
+
+
+def test_a_slow_receiver_without_flow_control_drops_what_finds_no_room() -> None:
+    outcome, record = run(
+        faults("slow-receiver: {host: h2, rate: 20Gbit, buffer: 50KB}"), "traffic.0.size=4MB"
+    )
+    assert record.packets_dropped > 0
+    assert outcome.flows["flow"].completed
+    assert record.packets_seen == sum(outcome.ports["h2:right"]["rx_packets"])
+
+
+def test_a_slow_receiver_that_recovers_gives_everything_back() -> None:
+    fault = "for: 50us, slow-receiver: {host: h2, rate: 5Gbit}"
+    outcome, _ = run(*on("roce", fault))
+    assert outcome.flows["flow"].end_ns < 50_000 + 1_000_000 * 8 / 97 + 5_000
+    assert outcome.ports["right:h2"]["rx_pause_transition"][3] >= 1
+
+
+def test_faults_on_one_cable_act_one_after_the_other() -> None:
+    """All kinds at once on the receiver's cable: the bytes arrive as they were sent."""
+    line = "cable: s1:h1"
+    entries = (
+        f"loss: {{{line}, probability: 1%}}",
+        f"corruption: {{{line}, every: 97}}",
+        f"duplication: {{{line}, every: 31}}",
+        f"reordering: {{{line}, every: 61, by: 1us}}",
+        f"at: 30us, for: 20us, delay: {{{line}, by: 1us}}",
+        f"at: 60us, for: 40us, link-flap: {{{line}, period: 10us, down: 1us}}",
+    )
+    traffic = "traffic: [{name: in, pattern: incast, from: h2-h5, to: h1, op: write, size: 200KB}]"
+    spec = spec_of(ONE_SWITCH + traffic, "switches.pfc={}", faults(*entries))
+    with started(spec) as fabric_run:
+        outcome = finish(fabric_run, within_ns=90_000_000)
+        assert all(record.hits > 0 for record in records(fabric_run).values())
+    assert all(flow.completed for flow in outcome.flows.values())
+
+
+@fabrics
+def test_a_fault_changes_nothing_before_it_begins_and_the_same_seed_gives_the_same_faults(
+    fabric: str,
+) -> None:
+    def digest(*settings: str) -> str:
+        with started(spec_of(PAIR, f"fabric={fabric}", "capture=all", *settings)) as fabric_run:
+            fabric_run.run_until(60_000)
+            return hashlib.sha256(fabric_run.fabric.captured()).hexdigest()
+
+    later = faults(f"at: 60us, loss: {{cable: {MIDDLE}, probability: 50%}}")
+    now = faults(f"loss: {{cable: {MIDDLE}, probability: 50%}}")
+    assert digest() == digest(later)
+    assert digest() != digest(now) == digest(now)
