@@ -21,6 +21,7 @@ from emu.measure.recording import (
     Recording,
     Series,
 )
+from emu.spec.fault import fault_names
 from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_S
@@ -45,7 +46,7 @@ def assemble(
     raw = {name: counters for seen in observations for name, counters in seen.ports.items()}
     nics = {host: nic for seen in observations for host, nic in (seen.nics or {}).items()}
     flows = tuple(flow for seen in observations for flow in seen.flows)
-    faults = _faults(observations)
+    faults = _faults(spec, observations)
     name_ports = infiniband_counters if spec.fabric == "ib" else ethernet_counters
     edge = {topology.port_name[topology.ports[host.name][0]]: host.name for host in topology.hosts}
     ports = {name: name_ports(own) for name, own in raw.items()}
@@ -75,8 +76,9 @@ def assemble(
     )
 
 
-def _faults(observations: Sequence[Observation]) -> tuple[FaultRecord, ...]:
-    """Each fault once: the parts of one are in different processes, and both see a lost link."""
+def _faults(spec: Spec, observations: Sequence[Observation]) -> tuple[FaultRecord, ...]:
+    """Each fault once, as the spec lists them: its parts may be in different processes, and
+    both of them see a lost link."""
     whole: dict[str, FaultRecord] = {}
     for part in (fault for seen in observations for fault in seen.faults):
         so_far = whole.setdefault(part.name, replace(part, packets_seen=0, packets_dropped=0))
@@ -86,7 +88,7 @@ def _faults(observations: Sequence[Observation]) -> tuple[FaultRecord, ...]:
             hits=max(so_far.hits, part.hits),
             packets_dropped=so_far.packets_dropped + part.packets_dropped,
         )
-    return tuple(whole.values())
+    return tuple(whole[name] for name in fault_names(spec.faults) if name in whole)
 
 
 def _fidelity(

@@ -6,6 +6,7 @@
  *     lossy priority      a full buffer drops
  *     InfiniBand          credit goes back as late as a packet is taken in */
 #include "fault.h"
+#include "nic.h"
 
 static bool is_lossless(const struct port *port, uint8_t klass)
 {
@@ -62,13 +63,16 @@ static void take_in(struct fault *fault, picoseconds now)
     pause_leaf(fault, klass, now);
 }
 
+/* A healthy NIC does not ask for the priority of what arrives; this one has to. */
 static void begin(struct fault *fault, picoseconds now)
 {
     (void)now;
-    fault->healthy = fault->port->handler;
+    struct nic *nic = fault->port->owner;
+    fault->healthy = nic->port.handler;
     fault->slow = *fault->healthy;
     fault->slow.receive = receive;
-    fault->port->handler = &fault->slow;
+    nic->port.handler = &fault->slow;
+    nic->port.dscp_class = nic->config.priority_of_dscp;
 }
 
 /* Cured: what waits is taken in at once. */
@@ -78,6 +82,7 @@ static void end(struct fault *fault, picoseconds now)
         take_in(fault, now);
     timer_cancel(&fault->next_step);
     fault->port->handler = fault->healthy;
+    fault->port->dscp_class = NULL;
 }
 
 const struct fault_ops fault_slow_receiver = {.begin = begin, .end = end, .due = take_in};

@@ -1,0 +1,52 @@
+"""Faults on the real clock: in three processes what they are in one, packet for packet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from emu.measure.recording import FaultRecord, Recording
+from emu.report.store import load_recording
+from tests.lab.user import User
+
+SPEC = """
+name: faulty
+slowdown: 4000
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}
+switches: {pfc: on}
+traffic: [{name: pairs, pattern: pair, from: h1-h2, to: h3-h4, op: write, size: 500KB}]
+faults:
+  - {at: 20us, for: 20us, loss: {cable: leaf1:h1, direction: in, every: 30}}
+  - {at: 30us, for: 30us, link-down: {cable: leaf2:h4}}
+  - {at: 60us, for: 30us, corruption: {cable: leaf2:h3, direction: out, every: 20}}
+  - {at: 80us, for: 30us, slow-receiver: {host: h4, rate: 20Gbit}}
+"""
+STORM = "  - {at: 100us, for: 30us, pause-storm: {host: h3, priority: 3}}\n"
+
+
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+def test_faults_do_the_same_on_both_clocks(myself: User, tmp_path: Path, fabric: str) -> None:
+    """As many packets are hit, give or take those at the edges, and the flows end alike."""
+    file = tmp_path / "faulty.emu.yml"
+    file.write_text(SPEC + (STORM if fabric == "roce" else ""))
+
+    def record(clock: str) -> Recording:
+        out = tmp_path / clock
+        settings = ("--set", f"fabric={fabric}", "--clock", clock, "--out", out)
+        ended = myself.run_emu("run", file, *settings)
+        assert ended.code in (0, 5), ended.err
+        return load_recording(out)
+
+    virtual, real = record("virtual"), record("real")
+    assert all(flow.completed for flow in real.flows)
+    for expected, got in zip(virtual.faults, real.faults, strict=True):
+        assert (got.name, got.place, got.end_ns) == (expected.name, expected.place, expected.end_ns)
+        assert counts(got) == pytest.approx(counts(expected), abs=4, rel=0.05)
+    if real.fidelity.verdict == "ok":
+        for planned, ran in zip(virtual.flows, real.flows, strict=True):
+            assert ran.end_ns == pytest.approx(planned.end_ns, rel=0.05)
+
+
+def counts(fault: FaultRecord) -> list[int]:
+    return [fault.packets_seen, fault.hits, fault.packets_dropped]
