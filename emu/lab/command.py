@@ -33,6 +33,7 @@ PACKAGES = {
     "ovsdb-server": "openvswitch-switch",
     "ovsdb-tool": "openvswitch-switch",
     "ping": "iputils-ping",
+    "prlimit": "util-linux",
     "setpriv": "util-linux",
     "tc": "iproute2",
     "tshark": "tshark",
@@ -44,9 +45,16 @@ _ADMINISTRATORS_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def environment() -> dict[str, str]:
-    """Ours, with a PATH that has all of Debian's programs."""
+    """Ours, with a PATH that has all of Debian's programs, and without threads for linear algebra.
+
+    For each of those numpy's OpenBLAS takes 32 MB and a stack, which a lab's
+    processes would keep in memory for nothing.
+    """
     path = os.environ.get("PATH", os.defpath)
-    return os.environ | {"PATH": os.pathsep.join((path, *_ADMINISTRATORS_FOLDERS))}
+    return os.environ | {
+        "PATH": os.pathsep.join((path, *_ADMINISTRATORS_FOLDERS)),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
 
 
 def is_installed(program: str) -> bool:
