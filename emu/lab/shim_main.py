@@ -24,6 +24,8 @@ from emu.shim.live import Live, Outcome, packet_socket
 
 _SECONDS_BETWEEN_LOOKS = 60.0
 _SECONDS_BETWEEN_DRAINS = 0.05
+RING_FRAMES = 2048
+"""What may come in while the shim does not get to run: 15 ms of the most that it can do."""
 
 
 def job(channel: Channel) -> None:
@@ -56,7 +58,7 @@ def job(channel: Channel) -> None:
 
 def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
     """One socket for all interfaces: the hosts' cables, and the ways to Open vSwitch."""
-    wire = live.add_socket(packet_socket())
+    wire = live.add_socket(packet_socket(), ring_frames=RING_FRAMES)
     topology = fabric.topology
     for host in topology.hosts:
         port = topology.ports[host.name][0]

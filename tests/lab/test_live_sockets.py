@@ -1,0 +1,108 @@
+"""How frames get from the kernel into the switches: by messages of a socket, or by a ring."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Dot1Q, Ether
+from scapy.packet import Packet, Raw
+
+from emu.lab.messages import Json, Request
+from emu.lab.namespace import run_in_lab
+from emu.spec.scenario import spec_from_json
+
+MESSAGES, RING = 0, 64
+SPEC = json.dumps(
+    {
+        "name": "switch",
+        "plane": "shim",
+        "topology": {
+            "kind": "graph",
+            "hosts": ["h1", "h2"],
+            "switches": ["leaf1"],
+            "links": [{"between": ["leaf1", host], "rate": "100Gbit"} for host in ("h1", "h2")],
+        },
+    }
+)
+TOPOLOGY = spec_from_json(SPEC).topology.build()
+
+pytestmark = pytest.mark.usefixtures("_machine")
+
+
+@pytest.mark.parametrize("ring_frames", [MESSAGES, RING])
+def test_frames_arrive_whole_and_in_their_order(tmp_path: Path, ring_frames: int) -> None:
+    """Small and large ones, with and without a VLAN tag."""
+    frames = [_frame(n, size=(64, 4000)[n % 2], tagged=n % 3 == 0) for n in range(50)]
+    came = _forward(tmp_path, frames, ring_frames=ring_frames)
+    assert came["arrived"] == [bytes(_forwarded(frame)).hex() for frame in frames]
+    assert came["drops"] == 0
+
+
+def test_frames_that_find_the_ring_full_are_counted(tmp_path: Path) -> None:
+    frames = [_frame(n) for n in range(500)]
+    came = _forward(tmp_path, frames, ring_frames=RING, arrivals=RING)
+    first = [bytes(_forwarded(frame)).hex() for frame in frames[: len(came["arrived"])]]
+    assert came["arrived"] == first
+    assert len(first) + came["drops"] == len(frames)
+    assert came["drops"] > 0
+
+
+@pytest.mark.parametrize("ring_frames", [MESSAGES, RING])
+def test_a_frame_longer_than_any_is_left_out(tmp_path: Path, ring_frames: int) -> None:
+    frames = [_frame(0), _frame(1, size=8000), _frame(2)]
+    came = _forward(tmp_path, frames, ring_frames=ring_frames, arrivals=2)
+    assert came["arrived"] == [bytes(_forwarded(frames[n])).hex() for n in (0, 2)]
+
+
+def test_without_memory_for_a_ring_frames_come_by_messages(tmp_path: Path) -> None:
+    """All of them, and not only as many as the ring would have had room for."""
+    frames = [_frame(n) for n in range(200)]
+    came = _forward(tmp_path, frames, ring_frames=RING, memory=0)
+    assert len(came["arrived"]) == len(frames)
+    assert came["drops"] == 0
+
+
+def _forward(
+    out: Path,
+    frames: Sequence[Packet],
+    *,
+    ring_frames: int,
+    arrivals: int | None = None,
+    memory: int | None = None,
+) -> Json:
+    """What a switch does with frames that waited for it; by default all arrive."""
+    options = {
+        "frames": [bytes(frame).hex() for frame in frames],
+        "arrivals": len(frames) if arrivals is None else arrivals,
+        "ring_frames": ring_frames,
+        "memory": memory,
+    }
+    request = Request("forward", SPEC, str(out), options)
+    came, _ = run_in_lab(request, on_progress=lambda told: None, module="tests.lab.switch_inside")
+    return came
+
+
+def _frame(number: int, *, size: int = 64, tagged: bool = False) -> Packet:
+    """A datagram from h1 to h2 with so many bytes, among them its number."""
+    port = TOPOLOGY.port_named["h1:leaf1"]
+    ether = Ether(src=port.mac, dst=TOPOLOGY.peer[port].mac)
+    return (
+        (ether / Dot1Q(vlan=7) if tagged else ether)
+        / IP(src="10.0.0.1", dst="10.0.0.2")
+        / UDP(sport=0xC000, dport=4791)
+        / Raw(number.to_bytes(size, "big"))
+    )
+
+
+def _forwarded(frame: Packet) -> Packet:
+    """The frame as it comes out of the switch."""
+    arrived = frame.copy()
+    arrived[Ether].src, arrived[Ether].dst = (
+        TOPOLOGY.port_named[name].mac for name in ("leaf1:h2", "h2:leaf1")
+    )
+    arrived[IP].ttl -= 1
+    return arrived
