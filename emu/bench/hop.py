@@ -31,6 +31,7 @@ from emu.lab.keeper import keep_host
 from emu.lab.messages import Json, Request
 from emu.lab.netns import entered
 from emu.lab.ovs import datapath_type
+from emu.lab.pace import be_punctual
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.session import open_session, start
 from emu.lab.supervisor import Supervisor
@@ -116,6 +117,7 @@ def _socket(namespace: int, interface: str) -> socket.socket:
 def _rates(request: Request, ends: Ends, workers: Mapping[str, int]) -> Json:
     """By frame size: the rate, the frames lost, and each worker's time for a frame."""
     flood = loops(Path(request.options["library"])).flood
+    be_punctual()
     topology = spec_from_json(request.spec).topology.build()
     count = request.options["frames"]
     rates: Json = {}

@@ -3,13 +3,13 @@
 #define _GNU_SOURCE /* recvmmsg, sendmmsg */
 
 #include <linux/if_packet.h>
-#include <sched.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
-enum { BATCH = 64, FRAME_BYTES = 4352, NS_PER_S = 1000000000, GIVE_UP_NS = 10000000 };
+enum { BATCH = 64, FRAME_BYTES = 4352, NS_PER_S = 1000000000 };
+enum { NAP_NS = 20000, GIVE_UP_NS = 200000000 };
 
 static uint8_t buffers[BATCH][FRAME_BYTES];
 static struct iovec vectors[BATCH];
@@ -22,6 +22,15 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+/* Makes every message of a batch the same frame. */
+static void prepare_copies(void *frame, size_t length)
+{
+    for (int i = 0; i < BATCH; i++) {
+        vectors[i] = (struct iovec){frame, length};
+        messages[i].msg_hdr = (struct msghdr){.msg_iov = &vectors[i], .msg_iovlen = 1};
+    }
+}
+
 /* Sends a batch, however often it takes. */
 static void send_all(int socket, unsigned int count)
 {
@@ -29,6 +38,14 @@ static void send_all(int socket, unsigned int count)
         int sent = sendmmsg(socket, messages + done, count - done, 0);
         done += sent > 0 ? (unsigned int)sent : 1;
     }
+}
+
+/* Sends `count` copies of a frame. */
+void fill(int source, void *frame, size_t length, uint32_t count)
+{
+    prepare_copies(frame, length);
+    for (uint32_t done = 0; done < count; done += BATCH)
+        send_all(source, count - done < BATCH ? count - done : BATCH);
 }
 
 /* Passes on what is waiting at one socket by the other, until there is no more.
@@ -60,37 +77,39 @@ static uint32_t arrivals(int socket)
     return stats.tp_packets;
 }
 
+static void nap(void)
+{
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = NAP_NS}, NULL);
+}
+
+/* Frames that have arrived at the sink since the last call, waiting for the first of
+ * them; 0: none has, for so long that none will. */
+static uint32_t await_arrivals(int sink)
+{
+    int64_t began = now_ns();
+    uint32_t news;
+    while (!(news = arrivals(sink)) && now_ns() - began < GIVE_UP_NS)
+        nap();
+    return news;
+}
+
 /* Sends copies of a frame, `window` on their way at a time, until `count` have arrived
- * at the sink. Those that have not after a while are lost and make room for others.
+ * at the sink. Those that have not after a long while are lost and make room for others.
  * Returns the nanoseconds it took. */
 int64_t flood(int source, int sink, void *frame, size_t length, uint32_t count, uint32_t window,
               uint32_t *lost)
 {
-    for (int i = 0; i < BATCH; i++) {
-        vectors[i] = (struct iovec){frame, length};
-        messages[i].msg_hdr = (struct msghdr){.msg_iov = &vectors[i], .msg_iovlen = 1};
-    }
+    prepare_copies(frame, length);
     arrivals(sink);
     *lost = 0;
-    uint32_t on_the_way = 0, arrived = 0;
-    int64_t start = now_ns(), heard = start;
-    while (arrived < count) {
-        uint32_t news = arrivals(sink);
-        if (!news && on_the_way == window && now_ns() - heard < GIVE_UP_NS) {
-            sched_yield();
-            continue;
-        }
-        heard = now_ns();
+    int64_t start = now_ns();
+    for (uint32_t arrived = 0, on_the_way = 0; arrived < count;) {
+        send_all(source, window - on_the_way);
+        uint32_t news = await_arrivals(sink);
+        if (!news)
+            *lost += window;
         arrived += news;
-        if (news)
-            on_the_way -= news < on_the_way ? news : on_the_way;
-        else if (on_the_way == window) {
-            *lost += on_the_way;
-            on_the_way = 0;
-        }
-        uint32_t more = window - on_the_way < BATCH ? window - on_the_way : BATCH;
-        send_all(source, more);
-        on_the_way += more;
+        on_the_way = news && news < window ? window - news : 0;
     }
-    return heard - start;
+    return now_ns() - start;
 }
