@@ -23,7 +23,6 @@ class _Set(IntEnum):
 
     RX_CHECKSUM = 0x15
     TX_CHECKSUM = 0x17
-    SCATTER_GATHER = 0x19
     TSO = 0x1F
     GSO = 0x24
     FLAGS = 0x26
