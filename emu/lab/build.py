@@ -113,7 +113,7 @@ class Lab:
     def _attach_marker(self, step: AttachMarker) -> None:
         """Does without the marker where it cannot be compiled or may not be loaded."""
         try:
-            self.marker = Marker(marker_program(PRIVATE), step.ports, step.dscp_class)
+            self.marker = Marker(marker_program(PRIVATE), step.ports)
         except OSError as error:
             self.no_marker = f"eBPF may not be loaded here ({error.strerror or error})"
         except HostError as error:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from emu.lab.marker.marker import DSCPS, PRIORITIES, MarkedPort, Wred
+from emu.lab.marker.marker import PRIORITIES, MarkedPort, Wred
 from emu.lab.plan import AttachMarker, port_indexes
-from emu.spec.host import priority_of_dscp
 from emu.spec.scenario import Spec
 from emu.spec.switch import Ecn
 from topologies.graph import Port, Topology
@@ -16,22 +15,26 @@ _CERTAIN = 2**32 - 1
 def plan_marker(spec: Spec, topology: Topology) -> AttachMarker | None:
     """The eBPF marker that the spec asks for or leaves to us; None when it wants none."""
     ports = tuple(
-        MarkedPort(port.interface, index, (_curve(ecn, draw_seed(spec.seed, index)),) * PRIORITIES)
+        MarkedPort(
+            port.interface,
+            index,
+            (_curve(ecn, draw_seed(spec.seed, index)),) * PRIORITIES,
+            tuple(map(spec.port(port).classes.queue_of, range(PRIORITIES))),
+        )
         for port, index in port_indexes(topology).items()
         if (ecn := _ecn(spec, port)) is not None and ecn.marker != "shim"
     )
-    dscp_class = bytes(priority_of_dscp(dscp) for dscp in range(DSCPS))
-    return AttachMarker(ports, dscp_class) if ports else None
+    return AttachMarker(ports) if ports else None
 
 
 def insists_on_ebpf(spec: Spec, topology: Topology) -> bool:
     """Whether the spec names eBPF as the marker of some switch, so nothing else will do."""
-    ecns = (spec.switch(switch.name).ecn for switch in topology.switches)
+    ecns = (_ecn(spec, port) for port in port_indexes(topology))
     return any(ecn is not None and ecn.marker == "ebpf" for ecn in ecns)
 
 
 def _ecn(spec: Spec, port: Port) -> Ecn | None:
-    return spec.switch(port.node).ecn
+    return spec.port(port).ecn
 
 
 def _curve(ecn: Ecn, seed: int) -> Wred:

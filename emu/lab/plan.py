@@ -107,10 +107,9 @@ class LoadRoutes:
 
 @dataclass(frozen=True)
 class AttachMarker:
-    """The eBPF marker on the bridges' ports; `dscp_class` maps DSCP to priority."""
+    """The eBPF marker on the bridges' ports."""
 
     ports: tuple[MarkedPort, ...]
-    dscp_class: bytes
 
 
 Step = (

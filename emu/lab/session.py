@@ -161,7 +161,7 @@ def _place_marker(
     spec: Spec, topology: Topology, plane: str, lab: Lab
 ) -> tuple[str, tuple[str, ...]]:
     """Who marks, and a note where it is not who was asked for."""
-    if spec.fabric != "roce" or all(spec.switch(s.name).ecn is None for s in topology.switches):
+    if spec.fabric != "roce" or not spec.marks:
         return "none", ()
     step = marking.plan_marker(spec, topology) if plane == "ovs" else None
     if step is None:

@@ -29,13 +29,17 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, 
 void switch_set_buffer(struct fabric_switch *sw, uint64_t shared_bytes, uint32_t alpha_1024);
 void switch_set_pfc(struct fabric_switch *sw, uint8_t priorities, uint32_t xoff_bytes,
                     uint32_t xon_bytes, uint32_t headroom_bytes);
-void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t klass, uint32_t kmin_bytes,
+void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t queue, uint32_t kmin_bytes,
                      uint32_t kmax_bytes, uint32_t pmax_2_32, uint32_t seed);
 /* Whether the switch applies its WRED settings itself; somebody outside does otherwise. */
 void switch_set_marks(struct fabric_switch *sw, bool marks);
-void switch_set_strict(struct fabric_switch *sw, uint8_t klass);
-void switch_set_weight(struct fabric_switch *sw, uint8_t klass, uint8_t weight);
-void switch_set_dscp(struct fabric_switch *sw, uint8_t dscp, uint8_t klass);
+void switch_set_strict(struct fabric_switch *sw, uint8_t queue);
+/* Bytes that a queue which is not strict may send in a round of its port. */
+void switch_set_quantum(struct fabric_switch *sw, uint8_t queue, uint32_t bytes);
+/* Priorities of what comes in by a port (see classes.h), queues of what leaves by it. */
+void switch_set_classes(struct fabric_switch *sw, uint32_t number, bool trusts_pcp, uint8_t untold,
+                        const uint8_t of_dscp[64], const uint8_t of_pcp[8],
+                        const uint8_t queue_of[8]);
 void switch_set_ecmp_seed(struct fabric_switch *sw, uint64_t seed);
 void switch_set_mac(struct fabric_switch *sw, uint32_t number, const uint8_t mac[6],
                     const uint8_t far_mac[6]);

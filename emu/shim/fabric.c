@@ -87,7 +87,7 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, 
         .marks = true,
     };
     for (int klass = 0; klass < CLASSES; klass++)
-        config.arbiter.weight[klass] = 1;
+        config.arbiter.quantum[klass] = ARBITER_QUANTUM;
     struct fabric_switch *sw = calloc(1, sizeof *sw);
     if (!sw || !switch_init(sw, &fabric->clock, &fabric->pool, &config)) {
         free(sw);

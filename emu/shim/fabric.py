@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from functools import cached_property
-from itertools import product
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,8 +25,8 @@ from emu.errors import FabricError
 from emu.measure.counters import RawCounters
 from emu.measure.observation import Observation, Samples
 from emu.shim.faults import AddedFault, Places, add_faults
+from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from emu.spec.headroom import headroom_of
-from emu.spec.host import priority_of_dscp
 from emu.spec.scenario import Spec
 from emu.spec.switch import SwitchSpec
 from emu.subnet import Subnet
@@ -283,24 +282,40 @@ class Fabric:
             pfc = settings.pfc
             lib.switch_set_pfc(core, priorities, pfc.xoff_bytes, pfc.xon_bytes, headroom)
         lib.switch_set_marks(core, self._marks)
-        if settings.ecn:
-            ecn = settings.ecn
-            pmax = round(ecn.pmax * _TWO_TO_32)
-            curve = ecn.kmin_bytes, ecn.kmax_bytes, pmax
-            for port, priority in product(ports, range(8)):
-                seed = draw_seed(self.spec.seed, self.index[port])
-                lib.switch_set_wred(core, port.number, priority, *curve, seed)
-        for priority in settings.scheduling.strict:
-            lib.switch_set_strict(core, priority)
-        for priority, weight in settings.scheduling.weights.items():
-            lib.switch_set_weight(core, priority, weight)
-        for dscp in range(64):
-            lib.switch_set_dscp(core, dscp, priority_of_dscp(dscp))
+        for port in ports:
+            self._set_up_port(core, port)
+        for queue in settings.scheduling.strict:
+            lib.switch_set_strict(core, queue)
+        for queue in range(PRIORITIES):
+            quantum = settings.scheduling.quantum(queue, FRAME_BYTES)
+            lib.switch_set_quantum(core, queue, quantum)
         lib.switch_set_ecmp_seed(core, ecmp_seed(self.spec.seed, switch))
         for host, next_hops in self.topology.next_hops[switch.name].items():
             destination = int(self.topology.host[host].ip) & 0xFFFF
             numbers = [port.number for port in next_hops]
             _have_memory(lib.switch_add_route(core, destination, numbers, len(numbers)))
+
+    def _set_up_port(self, core: Any, port: Port) -> None:
+        settings = self.spec.port(port)
+        lib.switch_set_classes(core, port.number, *_class_maps(settings.classes))
+        if settings.ecn:
+            ecn = settings.ecn
+            curve = ecn.kmin_bytes, ecn.kmax_bytes, round(ecn.pmax * _TWO_TO_32)
+            seed = draw_seed(self.spec.seed, self.index[port])
+            for queue in range(PRIORITIES):
+                lib.switch_set_wred(core, port.number, queue, *curve, seed)
+
+
+def _class_maps(classes: Classes) -> tuple[bool, int, bytes, bytes, bytes]:
+    """The arguments of `switch_set_classes`."""
+    trusts_pcp = classes.trust == "pcp"
+    return (
+        trusts_pcp,
+        classes.untagged if trusts_pcp else 0,
+        bytes(map(classes.priority_of_dscp, range(DSCPS))),
+        bytes(map(classes.priority_of_pcp, range(PRIORITIES))),
+        bytes(map(classes.queue_of, range(PRIORITIES))),
+    )
 
 
 def _priorities(settings: SwitchSpec) -> int:

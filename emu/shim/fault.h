@@ -56,6 +56,7 @@ struct fault {
     uint64_t before;                    /* links, storms: what the ports had counted already */
     struct port_handler slow;           /* receivers: the NIC's handler meanwhile, ... */
     const struct port_handler *healthy; /* ... and its own */
+    struct classes classes;             /* receivers: priorities of what arrives */
     uint32_t held_bytes[CLASSES];       /* receivers */
 };
 

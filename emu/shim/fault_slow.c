@@ -5,6 +5,8 @@
  *                         what is still on the way finds room
  *     lossy priority      a full buffer drops
  *     InfiniBand          credit goes back as late as a packet is taken in */
+#include <string.h>
+
 #include "fault.h"
 #include "nic.h"
 
@@ -72,7 +74,8 @@ static void begin(struct fault *fault, picoseconds now)
     fault->slow = *fault->healthy;
     fault->slow.receive = receive;
     nic->port.handler = &fault->slow;
-    nic->port.dscp_class = nic->config.priority_of_dscp;
+    memcpy(fault->classes.of_dscp, nic->config.priority_of_dscp, sizeof fault->classes.of_dscp);
+    nic->port.classes = &fault->classes;
 }
 
 /* Cured: what waits is taken in at once. */
@@ -82,7 +85,7 @@ static void end(struct fault *fault, picoseconds now)
         take_in(fault, now);
     timer_cancel(&fault->next_step);
     fault->port->handler = fault->healthy;
-    fault->port->dscp_class = NULL;
+    fault->port->classes = NULL;
 }
 
 const struct fault_ops fault_slow_receiver = {.begin = begin, .end = end, .due = take_in};

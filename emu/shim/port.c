@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "ipv4.h"
 #include "tap.h"
 
 /* Symbol times between two flow-control packets of a VL, at most (IBTA vol 1, 7.9.4). */
@@ -195,13 +194,12 @@ static bool port_consumes(struct port *port, const struct frame *frame, picoseco
     return true;
 }
 
-/* Frames that are no IPv4 ride in class 0. */
 static void classify(const struct port *port, struct frame *frame)
 {
-    if (!port->dscp_class || frame->kind != FRAME_ETHERNET)
+    if (!port->classes || frame->kind != FRAME_ETHERNET)
         return;
     frame->ip = (uint8_t)ipv4_offset(frame->bytes, frame->stored);
-    frame->klass = frame->ip ? port->dscp_class[ipv4_dscp(frame->bytes + frame->ip)] : 0;
+    frame->klass = class_of(port->classes, frame);
 }
 
 static bool port_take_credit(struct port *port, const struct frame *frame)

@@ -14,6 +14,7 @@
 #ifndef EMU_PORT_H
 #define EMU_PORT_H
 
+#include "classes.h"
 #include "credit.h"
 #include "frame.h"
 #include "pause.h"
@@ -97,8 +98,8 @@ struct port {
     struct clock *clock;
     struct frame_pool *pool;
     struct tap *tap; /* NULL: this port is not captured */
-    /* Ethernet: DSCP -> priority of frames that come in; NULL: as sent. */
-    const uint8_t *dscp_class;
+    /* Ethernet: priorities of frames that come in; NULL: as sent. */
+    const struct classes *classes;
     uint32_t index;  /* in the fabric */
     uint16_t number; /* in its node */
     uint8_t mac[6];

@@ -15,10 +15,10 @@ void switch_set_pfc(struct fabric_switch *sw, uint8_t priorities, uint32_t xoff_
     sw->config.pfc = (struct pfc){priorities, xoff_bytes, xon_bytes, headroom_bytes};
 }
 
-void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t klass, uint32_t kmin_bytes,
+void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t queue, uint32_t kmin_bytes,
                      uint32_t kmax_bytes, uint32_t pmax_2_32, uint32_t seed)
 {
-    switch_port(sw, number)->wred[klass] =
+    switch_port(sw, number)->wred[queue] =
         (struct wred){kmin_bytes, kmax_bytes, pmax_2_32, seed, 1};
 }
 
@@ -27,19 +27,25 @@ void switch_set_marks(struct fabric_switch *sw, bool marks)
     sw->config.marks = marks;
 }
 
-void switch_set_strict(struct fabric_switch *sw, uint8_t klass)
+void switch_set_strict(struct fabric_switch *sw, uint8_t queue)
 {
-    sw->config.arbiter.strict |= (uint16_t)(1u << klass);
+    sw->config.arbiter.strict |= (uint16_t)(1u << queue);
 }
 
-void switch_set_weight(struct fabric_switch *sw, uint8_t klass, uint8_t weight)
+void switch_set_quantum(struct fabric_switch *sw, uint8_t queue, uint32_t bytes)
 {
-    sw->config.arbiter.weight[klass] = weight;
+    sw->config.arbiter.quantum[queue] = bytes;
 }
 
-void switch_set_dscp(struct fabric_switch *sw, uint8_t dscp, uint8_t klass)
+void switch_set_classes(struct fabric_switch *sw, uint32_t number, bool trusts_pcp, uint8_t untold,
+                        const uint8_t of_dscp[64], const uint8_t of_pcp[8],
+                        const uint8_t queue_of[8])
 {
-    sw->config.dscp_class[dscp] = klass;
+    struct switch_port *own = switch_port(sw, number);
+    own->classes = (struct classes){.trusts_pcp = trusts_pcp, .untold = untold};
+    memcpy(own->classes.of_dscp, of_dscp, DSCPS);
+    memcpy(own->classes.of_pcp, of_pcp, PCPS);
+    memcpy(own->queue_of, queue_of, PRIORITIES);
 }
 
 void switch_set_ecmp_seed(struct fabric_switch *sw, uint64_t seed)

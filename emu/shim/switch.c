@@ -1,9 +1,10 @@
 #include "switch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRANSIT_MARK = 0x06, TRANSIT_SEQUENCES = 1 << 24, MAC_BYTES = 6 };
+enum { TRANSIT_MARK = 0x06, TRANSIT_SEQUENCES = 1 << 24, TRANSIT_PORTS = 0xFFF, MAC_BYTES = 6 };
 
 static struct switch_port *of_port(struct port *port)
 {
@@ -78,12 +79,12 @@ static void discard(struct fabric_switch *sw, struct frame *frame, picoseconds n
 
 /* ---- egress --------------------------------------------------------------- */
 
-/* `bytes` more or less wait in the class' queue. */
-static void depth_changed(struct switch_port *out, uint8_t klass, int64_t bytes)
+/* `bytes` more or less wait in the queue. */
+static void depth_changed(struct switch_port *out, uint8_t queue, int64_t bytes)
 {
     out->port.gauges.queued += bytes;
-    if (out->depth && klass < PRIORITIES)
-        __atomic_store_n(&out->depth[klass], (uint32_t)out->queue[klass].bytes, __ATOMIC_RELAXED);
+    if (out->depth && queue < PRIORITIES)
+        __atomic_store_n(&out->depth[queue], (uint32_t)out->queue[queue].bytes, __ATOMIC_RELAXED);
 }
 
 static uint32_t draw(const struct wred *wred, const uint8_t *header, uint32_t length)
@@ -94,48 +95,50 @@ static uint32_t draw(const struct wred *wred, const uint8_t *header, uint32_t le
     return wred_draw(wred, words);
 }
 
-static void mark(const struct fabric_switch *sw, struct switch_port *out, struct frame *frame)
+static void mark(const struct fabric_switch *sw, struct switch_port *out, uint8_t queue,
+                 struct frame *frame)
 {
-    const struct wred *wred = &out->wred[frame->klass];
+    const struct wred *wred = &out->wred[queue];
     uint8_t *header = frame->bytes + frame->ip;
     if (!sw->config.marks || !wred->enabled || !frame->ip || ipv4_ecn(header) == ECN_NOT_ECT ||
         ipv4_ecn(header) == ECN_CE)
         return;
-    uint32_t depth = (uint32_t)out->queue[frame->klass].bytes;
+    uint32_t depth = (uint32_t)out->queue[queue].bytes;
     if (wred_marks(wred, depth, draw(wred, header, frame->stored - frame->ip))) {
         ipv4_set_ce(header);
         out->counters.ecn_marked[frame->klass]++;
     }
 }
 
-static bool over_threshold(const struct fabric_switch *sw, const struct switch_port *out,
+static bool over_threshold(const struct fabric_switch *sw, const struct frame_queue *queue,
                            const struct frame *frame)
 {
     uint64_t spare = sw->buffer.shared_size - sw->buffer.shared_used;
-    return (out->queue[frame->klass].bytes + frame->length) * 1024 > spare * sw->config.alpha_1024;
+    return (queue->bytes + frame->length) * 1024 > spare * sw->config.alpha_1024;
 }
 
 static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds now)
 {
     struct switch_port *out = switch_port(sw, frame->out_port);
-    uint8_t klass = frame->klass;
-    bool lossy = sw->config.framing == FRAMING_ETHERNET && !is_lossless(sw, klass);
+    uint8_t number = out->queue_of[frame->klass];
+    struct frame_queue *queue = &out->queue[number];
+    bool lossy = sw->config.framing == FRAMING_ETHERNET && !is_lossless(sw, frame->klass);
     if (!out->port.up) {
         out->port.counters.link_down_discard++;
         discard(sw, frame, now);
         return;
     }
-    if (lossy && over_threshold(sw, out, frame)) {
-        out->counters.tx_queue_discard[klass]++;
+    if (lossy && over_threshold(sw, queue, frame)) {
+        out->counters.tx_queue_discard[frame->klass]++;
         discard(sw, frame, now);
         return;
     }
-    mark(sw, out, frame);
-    queue_push(&out->queue[klass], frame);
-    out->waiting |= (uint16_t)(1u << klass);
-    depth_changed(out, klass, frame->length);
-    if (out->queue[klass].bytes > out->counters.queue_peak_bytes)
-        out->counters.queue_peak_bytes = out->queue[klass].bytes;
+    mark(sw, out, number, frame);
+    queue_push(queue, frame);
+    out->waiting |= (uint16_t)(1u << number);
+    depth_changed(out, number, frame->length);
+    if (queue->bytes > out->counters.queue_peak_bytes)
+        out->counters.queue_peak_bytes = queue->bytes;
     port_kick(&out->port, now);
 }
 
@@ -159,17 +162,18 @@ static struct frame *pull(struct port *port, picoseconds now)
     struct switch_port *out = of_port(port);
     uint16_t sendable = 0;
     for (unsigned left = out->waiting; left; left &= left - 1) {
-        uint8_t klass = (uint8_t)__builtin_ctz(left);
-        if (port_may_send(port, klass, out->queue[klass].first->length, now))
-            sendable |= (uint16_t)(1u << klass);
+        unsigned queue = (unsigned)__builtin_ctz(left);
+        const struct frame *first = out->queue[queue].first;
+        if (port_may_send(port, first->klass, first->length, now))
+            sendable |= (uint16_t)(1u << queue);
     }
-    uint8_t klass = arbiter_pick(&out->arbiter, &sw->config.arbiter, out->queue, sendable);
-    if (klass == ARBITER_NONE)
+    uint8_t queue = arbiter_pick(&out->arbiter, &sw->config.arbiter, out->queue, sendable);
+    if (queue == ARBITER_NONE)
         return NULL;
-    struct frame *frame = queue_pop(&out->queue[klass]);
-    if (!out->queue[klass].first)
-        out->waiting &= (uint16_t) ~(1u << klass);
-    depth_changed(out, klass, -(int64_t)frame->length);
+    struct frame *frame = queue_pop(&out->queue[queue]);
+    if (!out->queue[queue].first)
+        out->waiting &= (uint16_t) ~(1u << queue);
+    depth_changed(out, queue, -(int64_t)frame->length);
     return frame;
 }
 
@@ -256,7 +260,7 @@ static void transit_begin(struct fabric_switch *sw, struct switch_port *in, stru
         return;
     }
     uint8_t tag[MAC_BYTES] = {TRANSIT_MARK,
-                              (uint8_t)(in->port.number >> 8),
+                              (uint8_t)(frame->klass << 4 | in->port.number >> 8),
                               (uint8_t)in->port.number,
                               (uint8_t)(sequence >> 16),
                               (uint8_t)(sequence >> 8),
@@ -429,12 +433,15 @@ static void port_setup(struct fabric_switch *sw, struct switch_port *own, uint32
     port_init(&own->port, sw->clock, sw->pool, &handler, sw, sw->config.framing);
     timer_init(&own->pipeline_due, pipeline_due);
     own->port.number = (uint16_t)number;
-    own->port.dscp_class = sw->config.dscp_class;
+    own->port.classes = &own->classes;
+    for (uint8_t klass = 0; klass < CLASSES; klass++)
+        own->queue_of[klass] = klass;
 }
 
 bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_pool *pool,
                  const struct switch_config *config)
 {
+    assert(config->ports <= TRANSIT_PORTS);
     *sw = (struct fabric_switch){.config = *config, .clock = clock, .pool = pool};
     sw->buffer.shared_size = config->shared_bytes;
     sw->ports = calloc(config->ports, sizeof *sw->ports);

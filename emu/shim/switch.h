@@ -11,7 +11,10 @@
  * that the time it took is part of the switch's latency and a packet that never
  * comes back is noticed.
  *
- *     transit tag    06 : PP PP : SS SS SS      ingress port, sequence number
+ *     transit tag    06 : KP PP : SS SS SS      priority, ingress port, sequence number
+ *
+ * A frame is charged and paused by its priority (`classes.h`, of the ingress port);
+ * the egress port serves, marks and drops by queue, which its `queue_of` tells.
  *
  * Left out: cell granularity of the buffer, several pools, multicast. */
 #ifndef EMU_SWITCH_H
@@ -27,7 +30,7 @@
 
 enum plane { PLANE_OWN, PLANE_OUTER };
 
-enum { TRANSIT_SLOTS = 4096, DSCPS = 64 };
+enum { TRANSIT_SLOTS = 4096 };
 
 struct switch_config {
     enum framing framing;
@@ -40,7 +43,6 @@ struct switch_config {
     struct pfc pfc;
     bool marks; /* false: somebody outside (eBPF) marks */
     struct arbiter_config arbiter;
-    uint8_t dscp_class[DSCPS];
     uint64_t ecmp_seed;
     picoseconds transit_timeout; /* outer plane: then a packet counts as lost */
 };
@@ -58,15 +60,17 @@ struct switch_port_counters {
 
 struct switch_port {
     struct port port;
+    struct classes classes;
+    uint8_t queue_of[CLASSES]; /* by priority or VL */
     uint8_t far_mac[6];
-    uint16_t waiting; /* bit per class with a frame in its queue */
+    uint16_t waiting; /* bit per queue with a frame in it */
     struct frame_queue queue[CLASSES];
     struct arbiter arbiter;
     struct wred wred[CLASSES];
     struct ingress ingress[CLASSES];
     struct frame_queue pipeline; /* frames that came in here and wait out the latency */
     struct timer pipeline_due;
-    uint32_t *depth; /* its row of somebody's depth board: bytes queued per class; or NULL */
+    uint32_t *depth; /* its row of somebody's depth board: bytes per queue; or NULL */
     struct switch_port_counters counters;
 };
 

@@ -109,15 +109,13 @@ def run_virtual(
         plane="shim",
         clock="virtual",
         slowdown=1,
-        marker=marker_in_use(spec, topology),
+        marker=marker_in_use(spec),
         wall_seconds=time.monotonic() - began,
         captures=captures,
         notes=ELIDED_NOTES if spec.payload == "elided" else (),
     )
 
 
-def marker_in_use(spec: Spec, topology: Topology) -> str:
-    """`shim` when any switch marks, `none` otherwise."""
-    if spec.fabric == "ib":
-        return "none"
-    return "shim" if any(spec.switch(s.name).ecn for s in topology.switches) else "none"
+def marker_in_use(spec: Spec) -> str:
+    """`shim` when any port marks, `none` otherwise."""
+    return "shim" if spec.fabric == "roce" and spec.marks else "none"

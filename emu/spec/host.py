@@ -13,13 +13,6 @@ from emu.spec.quantities import Integer
 MTUS = (256, 512, 1024, 2048, 4096)
 """Path MTUs of InfiniBand and RoCE: bytes of payload in a packet."""
 
-_PRIORITY_OF_DSCP = {26: 3, 48: 6, 46: 5}
-
-
-def priority_of_dscp(dscp: int) -> int:
-    """Priority a DSCP is carried on: 26 (RoCE) 3, 48 (CNP) 6, 46 5, all others DSCP / 8."""
-    return _PRIORITY_OF_DSCP.get(dscp, dscp >> 3)
-
 
 def _legal_mtu(mtu: int) -> int:
     if mtu not in MTUS:
@@ -51,10 +44,16 @@ class Nic(Model):
         default=26,
         ge=0,
         le=63,
-        description="DSCP of RDMA packets. 26 rides on priority 3, 46 on 5, others on DSCP / 8.",
+        description="DSCP of RDMA packets; the switches' classes say on which priority it rides.",
     )
     cnp_dscp: Integer = Field(
-        default=48, ge=0, le=63, description="DSCP of CNPs. 48 rides on priority 6."
+        default=48, ge=0, le=63, description="DSCP of CNPs, by default on priority 6."
+    )
+    ack_dscp: Integer | None = Field(
+        default=None,
+        ge=0,
+        le=63,
+        description="DSCP of acknowledgements; that of the data they answer unless given.",
     )
     ack_every: Integer = Field(
         default=16, ge=1, le=1024, description="Packets of a message between acknowledgements."
@@ -80,11 +79,6 @@ class Nic(Model):
         le=15,
         description="Service level on InfiniBand, which chooses the virtual lane.",
     )
-
-    @property
-    def priority(self) -> int:
-        """Priority of its RDMA packets on a RoCE fabric."""
-        return priority_of_dscp(self.dscp)
 
 
 class HostSpec(Model):

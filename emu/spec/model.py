@@ -17,11 +17,12 @@ from emu.spec.checks.kind import Window
 from emu.spec.checks.lossless import Lossless
 from emu.spec.checks.queue import QueueDepth
 from emu.spec.checks.rate import DeliveryRate
+from emu.spec.classes import Classes
 from emu.spec.congestion import Dcqcn, RoceCcEcn
-from emu.spec.host import HostDefaults, HostSpec, Nic, priority_of_dscp
+from emu.spec.host import HostDefaults, HostSpec, Nic
 from emu.spec.load import load_spec, spec_from_text
 from emu.spec.scenario import Spec, spec_from_json
-from emu.spec.switch import Credits, Ecn, Pfc, Scheduling, SwitchDefaults, SwitchSpec
+from emu.spec.switch import Credits, Ecn, Pfc, PortSpec, Scheduling, SwitchDefaults, SwitchSpec
 from emu.spec.topology import Dumbbell, FatTree, Graph, LeafSpine, Link, Links, Ring
 from emu.spec.workload import AllReduce, AllToAll, Incast, Pair, Permutation, TrafficEntry
 
@@ -30,6 +31,7 @@ __all__ = [
     "AllReduce",
     "AllToAll",
     "Check",
+    "Classes",
     "Counter",
     "Credits",
     "Dcqcn",
@@ -52,6 +54,7 @@ __all__ = [
     "Pair",
     "Permutation",
     "Pfc",
+    "PortSpec",
     "QueueDepth",
     "Ring",
     "RoceCcEcn",
@@ -63,7 +66,6 @@ __all__ = [
     "TrafficEntry",
     "Window",
     "load_spec",
-    "priority_of_dscp",
     "spec_from_json",
     "spec_from_text",
 ]

@@ -147,7 +147,8 @@ def _not_none(value: object) -> object:
     return value
 
 
-def _key(value: object) -> object:
+def number_key(value: object) -> object:
+    """The key of a mapping as the number it is; keys are text in JSON."""
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 
 
@@ -243,7 +244,7 @@ PortNames = Annotated[
 
 Priority = Annotated[int, Strict(), Field(ge=0, le=7)]
 
-PriorityKey = Annotated[int, BeforeValidator(_key), Field(ge=0, le=7)]
+PriorityKey = Annotated[int, BeforeValidator(number_key), Field(ge=0, le=7)]
 """A priority as the key of a mapping, which is text in JSON."""
 
 Slowdown = Annotated[

@@ -9,14 +9,16 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from emu.spec.base import Model
 from emu.spec.checks.check import Check
+from emu.spec.classes import Classes
 from emu.spec.fault import Fault
 from emu.spec.host import HostDefaults, HostSpec
 from emu.spec.merge import inherit, overlay
+from emu.spec.presets import PRESETS
 from emu.spec.quantities import Integer, PortNames, Slowdown, Time, named_like
 from emu.spec.switch import SwitchDefaults, SwitchSpec
 from emu.spec.topology import TopologySpec
 from emu.spec.workload import TrafficSpec
-from topologies.graph import Switch
+from topologies.graph import Port, Switch
 from traffic.graph import OperationGraph, together
 
 SpecName = Annotated[
@@ -93,7 +95,44 @@ class Spec(Model):
     def _merged_switch(self, switch: Switch) -> SwitchSpec:
         said = self.switches
         layers = (said, said.roles.get(switch.role), said.nodes.get(switch.name))
-        return reduce(inherit, (layer for layer in layers if layer is not None), SwitchSpec())
+        return reduce(_layered, (layer for layer in layers if layer is not None), SwitchSpec())
+
+    def port(self, port: Port) -> SwitchSpec:
+        """A switch's port as it is in the end: its switch, itself."""
+        return self._merged_ports[port]
+
+    @cached_property
+    def _merged_ports(self) -> dict[Port, SwitchSpec]:
+        topology = self.topology.build()
+        merged = {}
+        for switch, spec in self._merged_switches.items():
+            for port in topology.ports[switch]:
+                own = spec.ports.get(topology.port_name[port].partition(":")[2])
+                merged[port] = inherit(spec, own) if own else spec
+        return merged
+
+    @property
+    def marks(self) -> bool:
+        """Whether any Ethernet port marks CE."""
+        return any(port.ecn is not None for port in self._merged_ports.values())
+
+    def classes_of(self, host: str) -> Classes:
+        """The classes of the switch that a host is plugged into, which its NIC takes over."""
+        topology = self.topology.build()
+        return self.switch(topology.peer[topology.ports[host][0]].node).classes
+
+    def dscp(self, host: str, priority: int | None) -> int:
+        """DSCP of a host's packets: its NIC's, or the lowest of the priority if one is asked for.
+
+        0 where no DSCP rides on that priority (`rules` refuses it).
+        """
+        if priority is None:
+            return self.host(host).nic.dscp
+        return self.classes_of(host).dscp_of_priority(priority) or 0
+
+    def priority(self, host: str, asked: int | None) -> int:
+        """The priority that they ride on."""
+        return self.classes_of(host).priority_of_dscp(self.dscp(host, asked))
 
     def host(self, name: str) -> HostSpec:
         """A host as it is in the end: all hosts, itself."""
@@ -132,6 +171,12 @@ class Spec(Model):
     def to_json(self) -> str:
         """A spec again, with settings and variants applied; `spec_from_json` reads it back."""
         return self.model_dump_json(by_alias=True, exclude_unset=True)
+
+
+def _layered(base: SwitchSpec, nearer: SwitchSpec) -> SwitchSpec:
+    """A layer on top of what was said before it; its preset lies between the two."""
+    preset = PRESETS.get(nearer.preset)
+    return inherit(inherit(base, preset) if preset else base, nearer)
 
 
 def variant(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from emu.spec.base import Model
+from emu.spec.classes import Classes
 from emu.spec.quantities import (
     AUTO,
     AUTO_WRITTEN,
@@ -100,21 +101,47 @@ class Credits(Model):
 
 
 class Scheduling(Model):
-    """Which priority an egress port serves next."""
+    """Which queue an egress port serves next."""
 
     strict: tuple[Priority, ...] = Field(
         default=(6,),
-        description="Priorities served before all others, highest first (CNPs ride on 6).",
+        description="Queues served before all others, highest first (CNPs ride on 6).",
     )
     weights: dict[PriorityKey, Annotated[Integer, Field(ge=1, le=100)]] = Field(
         default={},
-        description="Shares of the other priorities, e.g. {3: 50, 0: 50}; 1 unless told.",
+        description="Shares of the other queues, e.g. {3: 50, 0: 50}; 1 unless told.",
+    )
+
+    def quantum(self, queue: int, largest: int) -> int:
+        """Bytes of a queue in a round, in which the heaviest one sends `largest`."""
+        heaviest = max(self.weights.values(), default=1)
+        return max(1, largest * self.weights.get(queue, 1) // heaviest)
+
+
+class PortSpec(Model):
+    """What may differ from port to port."""
+
+    classes: Classes = Field(
+        default=Classes(),
+        description="Priorities of packets that come in by a port, queues of those that leave.",
+    )
+    pfc: Annotated[Pfc | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
+        default=None,
+        description="Priority flow control; off unless given. `on` takes the defaults.",
+    )
+    ecn: Annotated[Ecn | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
+        default=None, description="ECN marking; off unless given. `on` takes the defaults."
     )
 
 
-class SwitchSpec(Model):
+class SwitchSpec(PortSpec):
     """One switch."""
 
+    preset: Literal["none", "nvidia", "sonic", "cisco"] = Field(
+        default="none",
+        description="Classes, PFC, ECN and scheduling as operators have them; keys beside it "
+        "change single ones.",
+    )
     latency_ps: Time = Field(
         default=600_000,
         alias="latency",
@@ -137,19 +164,17 @@ class SwitchSpec(Model):
         strict=True,
         description="A lossy queue may grow to alpha times the free shared buffer.",
     )
-    pfc: Annotated[Pfc | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
-        default=None,
-        description="Priority flow control; off unless given. `on` takes the defaults.",
-    )
-    ecn: Annotated[Ecn | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
-        default=None, description="ECN marking; off unless given. `on` takes the defaults."
-    )
     credits: Credits = Field(
         default=Credits(),
         description="Credits of an InfiniBand switch; unused where fabric is roce.",
     )
     scheduling: Scheduling = Field(
-        default=Scheduling(), description="Order in which an egress port serves its priorities."
+        default=Scheduling(), description="Order in which an egress port serves its queues."
+    )
+    ports: dict[str, PortSpec] = Field(
+        default={},
+        description="By the neighbour's name, e.g. {spine1: {pfc: off}} for leaf1:spine1: what "
+        "differs on that port.",
     )
 
 

@@ -21,13 +21,15 @@ from emu._core import lib
 from emu.errors import HostError
 from emu.lab import netns
 from emu.lab.command import run
-from emu.lab.marker.marker import DSCPS, PORTS, PRIORITIES, MarkedPort, Marker, Wred, compile_marker
+from emu.lab.marker.marker import PORTS, PRIORITIES, MarkedPort, Marker, Wred, compile_marker
 from emu.lab.probe import require
 
 ROCE_DSCP = 26
 ECT0, ECT1, CE = 2, 1, 3
 INDEX = 5
 PRIORITY = 3
+QUEUE_OF = (0, 1, 2, 3, 4, 5, 6, 1)
+"""Priority 7 shares priority 1's queue."""
 KMIN, KMAX = 1_000, 3_000
 PMAX_2_32 = 2**31
 SEED = 0x12345678
@@ -43,14 +45,14 @@ class Wire:
         run(["ip", "link", "add", "name", "near", "type", "veth", "peer", "name", "far"])
         run(["ip", "-batch", "-"], stdin="link set near mtu 4200 up\nlink set far mtu 4200 up\n")
         curve = Wred(KMIN, KMAX, PMAX_2_32, SEED)
-        port = MarkedPort("near", INDEX, (curve,) * PRIORITIES)
-        self.marker = Marker(program, [port], bytes(dscp >> 3 for dscp in range(DSCPS)))
+        port = MarkedPort("near", INDEX, (curve,) * PRIORITIES, QUEUE_OF)
+        self.marker = Marker(program, [port])
         self._board = mmap.mmap(self.marker.board, PORTS * PRIORITIES * 4)
         self._near, self._far = _socket("near"), _socket("far")
 
-    def set_depth(self, depth_bytes: int, priority: int = PRIORITY) -> None:
+    def set_depth(self, depth_bytes: int, queue: int = PRIORITY) -> None:
         """What the shim does when a queue grows."""
-        struct.pack_into("=I", self._board, (INDEX * PRIORITIES + priority) * 4, depth_bytes)
+        struct.pack_into("=I", self._board, (INDEX * PRIORITIES + queue) * 4, depth_bytes)
 
     def send(self, packet: Packet) -> Packet:
         """The packet as it arrives at the far end."""
@@ -84,16 +86,17 @@ def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
         yield elsewhere.submit(Wire, program).result()
 
 
-def _roce(ecn: int = ECT0, dscp: int = ROCE_DSCP, size: int = 1000) -> Packet:
-    return _ether() / _ip(ecn, dscp) / UDP(sport=0xC001, dport=4791) / Raw(bytes(size))
+def _roce(ecn: int = ECT0, priority: int = PRIORITY, size: int = 1000) -> Packet:
+    return _ether(priority) / _ip(ecn) / UDP(sport=0xC001, dport=4791) / Raw(bytes(size))
 
 
-def _ether() -> Packet:
-    return Ether(src="06:00:01:00:00:01", dst="02:01:00:01:00:01")
+def _ether(priority: int = PRIORITY) -> Packet:
+    """With the transit tag of a packet that came in by port 1."""
+    return Ether(src=f"06:{priority:x}0:01:00:00:01", dst="02:01:00:01:00:01")
 
 
-def _ip(ecn: int, dscp: int) -> Packet:
-    return IP(src="10.0.0.1", dst="10.0.0.2", tos=dscp << 2 | ecn)
+def _ip(ecn: int) -> Packet:
+    return IP(src="10.0.0.1", dst="10.0.0.2", tos=ROCE_DSCP << 2 | ecn)
 
 
 def test_a_deep_queue_marks_and_the_checksum_stays_right(wire: Wire) -> None:
@@ -122,23 +125,24 @@ def test_both_ect_codepoints_are_marked_and_marks_are_counted(wire: Wire) -> Non
 
 def test_packets_that_do_not_understand_ecn_are_left_alone(wire: Wire) -> None:
     """CNPs among them."""
-    wire.set_depth(KMAX, priority=6)
-    for packet in (_roce(ecn=0), _roce(ecn=0, dscp=48)):
+    wire.set_depth(KMAX, queue=6)
+    for packet in (_roce(ecn=0), _roce(ecn=0, priority=6)):
         assert bytes(wire.send(packet)) == bytes(packet)
 
 
-def test_the_dscp_says_which_queue_counts(wire: Wire) -> None:
-    """Another priority's deep queue marks nothing here."""
+def test_the_transit_tag_says_which_queue_counts(wire: Wire) -> None:
+    """Another queue's depth marks nothing here; two priorities may share one."""
     wire.set_depth(0)
-    wire.set_depth(KMAX, priority=0)
+    wire.set_depth(KMAX, queue=1)
     assert not wire.marks(_roce())
-    assert wire.marks(_roce(dscp=0))
+    assert wire.marks(_roce(priority=1))
+    assert wire.marks(_roce(priority=7))
 
 
 def test_a_tagged_frame_is_marked(wire: Wire) -> None:
     """One VLAN tag in the frame is looked through; the kernel takes it off at the far end."""
     wire.set_depth(KMAX)
-    sent = _ether() / Dot1Q(vlan=7) / _ip(ECT0, ROCE_DSCP) / UDP(dport=4791) / Raw(bytes(100))
+    sent = _ether() / Dot1Q(vlan=7) / _ip(ECT0) / UDP(dport=4791) / Raw(bytes(100))
     assert wire.marks(sent)
 
 
@@ -159,7 +163,7 @@ def test_what_is_not_ipv4_passes_untouched(wire: Wire, packet: Packet) -> None:
 
 def _with_psn(psn: int) -> Packet:
     bth = b"\x07\x40\xff\xff\x00\x00\x00\x11\x00" + psn.to_bytes(3, "big")
-    return _ether() / _ip(ECT0, ROCE_DSCP) / UDP(sport=0xC001, dport=4791, chksum=0) / Raw(bth)
+    return _ether() / _ip(ECT0) / UDP(sport=0xC001, dport=4791, chksum=0) / Raw(bth)
 
 
 def test_halfway_up_the_curve_marks_half_of_pmax(wire: Wire) -> None:

@@ -12,6 +12,7 @@ const struct qp_config bench_qp_config = {
     .psn = 1000,
     .mtu = 1024,
     .dscp = 26,
+    .ack_dscp = 26,
     .ack_every = 16,
     .timeout = 8,
     .retry_count = 7,

@@ -72,7 +72,7 @@ def test_what_is_not_said_has_sensible_defaults() -> None:
     assert loaded.time_limit_ps == 100_000_000_000
     leaf, nic = loaded.switch("leaf1"), loaded.host("h1").nic
     assert (leaf.pfc, leaf.ecn, leaf.alpha) == (None, None, 1.0)
-    assert (nic.mtu, nic.cc, nic.priority, nic.window) == (4096, "none", 3, None)
+    assert (nic.mtu, nic.cc, nic.dscp, nic.window) == (4096, "none", 26, None)
     assert len(loaded.workload().operations) == 0
 
 

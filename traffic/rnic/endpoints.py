@@ -21,7 +21,7 @@ from emu.measure.observation import Observation
 from emu.measure.progress import Progress
 from emu.measure.recording import Counters, FlowRecord
 from emu.shim.fabric import Fabric
-from emu.spec.host import priority_of_dscp
+from emu.spec.classes import DSCPS
 from emu.subnet import Subnet
 from topologies.graph import Host
 from traffic.graph import Flow, OperationGraph, Verb
@@ -124,7 +124,8 @@ class Endpoints:
         config.mac = bytes.fromhex(port.mac.replace(":", ""))
         config.gateway_mac = bytes.fromhex(gateway.mac.replace(":", ""))
         config.cnp_dscp = spec.host(host.name).nic.cnp_dscp
-        config.priority_of_dscp = [priority_of_dscp(dscp) for dscp in range(64)]
+        classes = spec.classes_of(host.name)
+        config.priority_of_dscp = [classes.priority_of_dscp(dscp) for dscp in range(DSCPS)]
         vls = spec.switch(gateway.node).credits.vls
         config.vl_of_sl = [sl % vls for sl in range(16)]
         config.elides_payload = spec.payload == "elided"
@@ -169,7 +170,8 @@ class Endpoints:
         config = ffi.new("struct qp_config *")
         config.psn = psn
         config.mtu = min(settings.mtu, peer.mtu)
-        config.dscp = settings.dscp if flow.priority is None else flow.priority << 3
+        config.dscp = self._fabric.spec.dscp(host, flow.priority)
+        config.ack_dscp = config.dscp if settings.ack_dscp is None else settings.ack_dscp
         config.sl = settings.sl if flow.priority is None else flow.priority
         config.ack_every = settings.ack_every
         config.window = settings.window or 0

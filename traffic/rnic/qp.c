@@ -7,14 +7,14 @@
 #include "requester.h"
 #include "responder.h"
 
-enum { RETRY_MAX = 7, TIMER_CODE_MAX = 31, SLS = 16, DSCPS = 64 };
+enum { RETRY_MAX = 7, TIMER_CODE_MAX = 31, SLS = 16 };
 
 static bool config_is_right(const struct qp_config *config)
 {
     bool power_of_two = (config->mtu & (config->mtu - 1)) == 0;
     return power_of_two && config->mtu >= MTU_MIN && config->mtu <= MTU_MAX &&
            config->psn <= PSN_MASK && config->window <= PSN_WINDOW && config->dscp < DSCPS &&
-           config->sl < SLS && config->timeout <= TIMER_CODE_MAX &&
+           config->ack_dscp < DSCPS && config->sl < SLS && config->timeout <= TIMER_CODE_MAX &&
            config->min_rnr_timer <= TIMER_CODE_MAX && config->retry_count <= RETRY_MAX &&
            config->rnr_retry <= RETRY_MAX;
 }

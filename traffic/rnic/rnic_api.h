@@ -91,7 +91,8 @@ struct nic_config {
 struct qp_config {
     uint32_t psn;          /* of the first packet it sends, 24 bits */
     uint32_t mtu;          /* path MTU: 256, 512, 1024, 2048 or 4096 bytes of payload */
-    uint8_t dscp;          /* Ethernet */
+    uint8_t dscp;          /* Ethernet: of what it asks for */
+    uint8_t ack_dscp;      /* Ethernet: of its acknowledgements */
     uint8_t sl;            /* InfiniBand */
     uint32_t ack_every;    /* packets; asks for an ACK that often, and at the end of a message */
     uint32_t window;       /* packets in flight; 0: as many as PSNs allow */

@@ -5,7 +5,10 @@
  * A packet that says it understands ECN (RFC 3168: ECT) gets its CE bits set
  * with the probability that the WRED curve gives for the queue it is about to
  * join. The shim keeps the depth of every queue on a board that it shares with
- * this program; the curve is the shim's own, from the same header.
+ * this program; the curve is the shim's own, from the same header. Which priority
+ * the packet rides on is in the transit tag that the shim gave it (switch.h):
+ *
+ *     source MAC    06 : KP PP : SS SS SS       K: the priority
  *
  * IPv4 only, with at most one VLAN tag in the frame. */
 #include "wred.h"
@@ -19,7 +22,7 @@
 #include <bpf/bpf_helpers.h>
 
 /* marker.py has the same numbers. */
-enum { PORTS = 1024, PRIORITIES = 8, DSCPS = 64 };
+enum { PORTS = 1024, PRIORITIES = 8, TAG_OFFSET = 7 };
 
 enum { ECN_MASK = 3, ECN_NOT_ECT = 0, ECN_CE = 3 };
 
@@ -28,18 +31,15 @@ struct depths {
 };
 
 struct curves {
-    struct wred wred[PRIORITIES];
+    struct wred wred[PRIORITIES]; /* by queue */
+    __u8 queue_of[PRIORITIES];
 };
 
 struct marks {
     __u64 packets[PRIORITIES];
 };
 
-struct classes {
-    __u8 priority[DSCPS];
-};
-
-/* Written by the shim: bytes queued per port and priority. */
+/* Written by the shim: bytes per port and queue. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);
@@ -48,7 +48,7 @@ struct {
     __type(value, struct depths);
 } board SEC(".maps");
 
-/* Written once, by the lab: interface -> port, a port's curves, DSCP -> priority. */
+/* Written once, by the lab: interface -> port, a port's curves. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, PORTS);
@@ -63,14 +63,7 @@ struct {
     __type(value, struct curves);
 } curves SEC(".maps");
 
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct classes);
-} classes SEC(".maps");
-
-/* Written here: packets marked. */
+/* Written here: packets marked, by priority. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, PORTS);
@@ -117,18 +110,19 @@ static __u32 draw(struct __sk_buff *skb, __u32 ip_offset, const struct wred *wre
 SEC("tc")
 int mark(struct __sk_buff *skb)
 {
-    __u32 zero = 0, ifindex = skb->ifindex;
+    __u32 ifindex = skb->ifindex;
+    __u8 tag;
     struct iphdr ip;
     __u32 offset = ipv4_offset(skb);
 
-    if (!offset || bpf_skb_load_bytes(skb, offset, &ip, sizeof ip))
+    if (!offset || bpf_skb_load_bytes(skb, offset, &ip, sizeof ip) ||
+        bpf_skb_load_bytes(skb, TAG_OFFSET, &tag, sizeof tag))
         return TC_ACT_OK;
     if ((ip.tos & ECN_MASK) == ECN_NOT_ECT || (ip.tos & ECN_MASK) == ECN_CE)
         return TC_ACT_OK;
 
     const __u32 *port = bpf_map_lookup_elem(&port_of, &ifindex);
-    const struct classes *dscp = bpf_map_lookup_elem(&classes, &zero);
-    if (!port || !dscp)
+    if (!port)
         return TC_ACT_OK;
     const struct depths *depth = bpf_map_lookup_elem(&board, port);
     const struct curves *curve = bpf_map_lookup_elem(&curves, port);
@@ -136,9 +130,10 @@ int mark(struct __sk_buff *skb)
     if (!depth || !curve || !count)
         return TC_ACT_OK;
 
-    __u32 priority = dscp->priority[ip.tos >> 2] & (PRIORITIES - 1);
-    const struct wred *wred = &curve->wred[priority];
-    if (wred_marks(wred, depth->bytes[priority], draw(skb, offset, wred))) {
+    __u32 priority = tag >> 4 & (PRIORITIES - 1);
+    __u32 queue = curve->queue_of[priority] & (PRIORITIES - 1);
+    const struct wred *wred = &curve->wred[queue];
+    if (wred_marks(wred, depth->bytes[queue], draw(skb, offset, wred))) {
         set_ce(skb, offset, ip.tos);
         __sync_fetch_and_add(&count->packets[priority], 1);
     }

@@ -1,6 +1,6 @@
 """The eBPF marker, from C file to running program; `mark.bpf.c` tells what it does.
 
-    compile_marker ─▶ mark.bpf.o ─▶ Marker(ports, dscp_class)
+    compile_marker ─▶ mark.bpf.o ─▶ Marker(ports)
 
 The marker's `board` is for the shim, which maps it and writes every queue's depth
 there; `marks` tells how many packets were marked.
@@ -22,7 +22,6 @@ from emu.lab.marker.libbpf import BpfObject
 # mark.bpf.c has the same numbers.
 PORTS = 1024
 PRIORITIES = 8
-DSCPS = 64
 
 _SOURCE = Path(__file__).with_name("mark.bpf.c")
 _CURVE = Path(__file__).parents[2] / "shim/wred.h"
@@ -31,6 +30,7 @@ OBJECT = _SOURCE.with_suffix(".o")
 """The package's own, when it could be compiled as the package was built."""
 
 _WRED = struct.Struct("=IIIII")
+_QUEUES = struct.Struct(f"={PRIORITIES}B")
 _MARKS = struct.Struct(f"={PRIORITIES}Q")
 
 
@@ -55,23 +55,23 @@ class MarkedPort:
     index: int
     """Its row on the depth board."""
     wred: tuple[Wred, ...]
-    """One curve for each priority."""
+    """One curve for each queue."""
+    queue_of: tuple[int, ...] = tuple(range(PRIORITIES))
+    """The queue of each priority."""
 
 
 class Marker:
     """The marker, loaded and on its ports."""
 
-    def __init__(self, program: Path, ports: Sequence[MarkedPort], dscp_class: bytes) -> None:
-        """`dscp_class` has the priority of each of the 64 DSCPs.
+    def __init__(self, program: Path, ports: Sequence[MarkedPort]) -> None:
+        """The calling thread is in the ports' namespace.
 
-        The calling thread is in the ports' namespace. Raises OSError where eBPF
-        may not be loaded.
+        Raises OSError where eBPF may not be loaded.
         """
         self._bpf = BpfObject(program)
         self._marks = self._bpf.map_fd("marks")
         self.board = self._bpf.map_fd("board")
-        """An open file to map: 8 32-bit depths in bytes for each port index."""
-        self._bpf.update(self._bpf.map_fd("classes"), 0, dscp_class)
+        """An open file to map: 8 32-bit depths in bytes, a queue each, for each port index."""
         for port in ports:
             self._attach(port)
 
@@ -82,7 +82,7 @@ class Marker:
     def _attach(self, port: MarkedPort) -> None:
         ifindex = socket.if_nametoindex(port.interface)
         self._bpf.update(self._bpf.map_fd("port_of"), ifindex, struct.pack("=I", port.index))
-        self._bpf.update(self._bpf.map_fd("curves"), port.index, _curves(port.wred))
+        self._bpf.update(self._bpf.map_fd("curves"), port.index, _curves(port))
         self._bpf.attach_to_egress("mark", ifindex)
 
 
@@ -108,9 +108,11 @@ def compile_marker(out: Path) -> None:
     run(["clang", *flags, *include, "-c", str(_SOURCE), "-o", str(out)])
 
 
-def _curves(wred: Sequence[Wred]) -> bytes:
-    assert len(wred) == PRIORITIES
-    return b"".join(
+def _curves(port: MarkedPort) -> bytes:
+    """`struct curves` of mark.bpf.c."""
+    assert len(port.wred) == PRIORITIES
+    curves = (
         _WRED.pack(curve.kmin_bytes, curve.kmax_bytes, curve.pmax_2_32, curve.seed, curve.enabled)
-        for curve in wred
+        for curve in port.wred
     )
+    return b"".join(curves) + _QUEUES.pack(*port.queue_of)

@@ -11,14 +11,14 @@ import tempfile
 from pathlib import Path
 
 from emu.errors import EmuError
-from emu.lab.marker.marker import DSCPS, PRIORITIES, MarkedPort, Marker, Wred, marker_program
+from emu.lab.marker.marker import PRIORITIES, MarkedPort, Marker, Wred, marker_program
 
 
 def main() -> int:
     port = MarkedPort("lo", 0, (Wred(0, 0, 0, 0, enabled=False),) * PRIORITIES)
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            Marker(marker_program(Path(scratch)), [port], bytes(DSCPS))
+            Marker(marker_program(Path(scratch)), [port])
     except (OSError, EmuError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -72,10 +72,12 @@ def checked_priorities_carry_traffic(spec: Spec) -> Iterator[Finding]:
     """On InfiniBand every lane is lossless, and whichever carries the traffic will do."""
     if spec.fabric != "roce":
         return
+    known = spec.topology.build().host
     carried = {
-        spec.host(source).nic.priority if entry.priority is None else entry.priority
+        spec.priority(source, entry.priority)
         for entry in spec.traffic
         for source in entry.senders
+        if source in known
     }
     for index, check in enumerate(spec.verify):
         if check.lossless is not None and check.lossless.priority not in carried:

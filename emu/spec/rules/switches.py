@@ -41,6 +41,31 @@ def roles_and_nodes_exist(spec: Spec) -> Iterator[Finding]:
                 yield Finding(path, there_is_no(what, name, known), about=(_TOPOLOGY,))
 
 
+def ports_exist(spec: Spec) -> Iterator[Finding]:
+    """A name that all switches or a role have must be that of a neighbour of one of them."""
+    topology = spec.topology.build()
+    neighbours = {
+        switch.name: [topology.port_name[p].partition(":")[2] for p in topology.ports[switch.name]]
+        for switch in topology.switches
+    }
+    for path, said, names in _layers(spec):
+        known = sorted({port for name in names for port in neighbours.get(name, ())})
+        for port in said.ports:
+            if port not in known:
+                text = there_is_no("neighbour", port, known)
+                yield Finding((*path, "ports", port), text, about=(_TOPOLOGY,))
+
+
+def _layers(spec: Spec) -> Iterator[tuple[KeyPath, SwitchSpec, list[str]]]:
+    """Where switches are told something, what, and which switches these are."""
+    switches = spec.topology.build().switches
+    yield ("switches",), spec.switches, [switch.name for switch in switches]
+    for role, said in spec.switches.roles.items():
+        yield ("switches", "roles", role), said, [s.name for s in switches if s.role == role]
+    for name, said in spec.switches.nodes.items():
+        yield ("switches", "nodes", name), said, [name]
+
+
 def xon_is_not_above_xoff(spec: Spec) -> Iterator[Finding]:
     for name, switch in _ethernet_switches(spec):
         pfc = switch.pfc
@@ -139,6 +164,7 @@ def strict_priorities_have_no_weight(spec: Spec) -> Iterator[Finding]:
 
 RULES = (
     roles_and_nodes_exist,
+    ports_exist,
     xon_is_not_above_xoff,
     lossless_priorities_fit_into_the_buffer,
     kmin_is_not_above_kmax,

@@ -62,6 +62,27 @@ def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Finding]:
             )
 
 
+def asked_priorities_have_a_dscp(spec: Spec) -> Iterator[Finding]:
+    """On Ethernet a priority is asked for by a DSCP that rides on it."""
+    if spec.fabric != "roce":
+        return
+    known = spec.topology.build().host
+    for index, entry in enumerate(spec.traffic):
+        for host in entry.senders:
+            if entry.priority is None or host not in known:
+                continue
+            there = spec.classes_of(host).priorities
+            if entry.priority not in there:
+                yield Finding(
+                    ("traffic", index, "priority"),
+                    f"at {host} no DSCP rides on priority {entry.priority}, only on "
+                    f"{', '.join(map(str, sorted(there)))}; ask for one of these, or change "
+                    "switches.classes.dscp",
+                    about=(("switches",), ("topology",)),
+                )
+                break
+
+
 def nobody_sends_to_itself(spec: Spec) -> Iterator[Finding]:
     for index, entry in enumerate(spec.traffic):
         for source, destination in entry.pairs(spec.seed):
@@ -114,6 +135,7 @@ RULES = (
     names_are_unique,
     hosts_exist,
     senders_and_receivers_suit_the_pattern,
+    asked_priorities_have_a_dscp,
     nobody_sends_to_itself,
     every_rank_has_a_piece,
     the_run_fits_into_memory,

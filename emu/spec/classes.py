@@ -1,0 +1,72 @@
+"""Which priority a packet rides on, and which queue it waits in.
+
+    DSCP, or PCP of the VLAN tag ──▶ priority ──▶ egress queue
+       `trust` says which              │            scheduling, ECN
+                                       └ ingress buffer, PFC
+
+A port tells the priority of what comes in by it, and the queue of what leaves by
+it. A NIC takes its DSCPs' priorities from the switch it is plugged into, as DCBX
+has it, so that a pause of one priority stops what the switch calls by it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from emu.spec.base import Model
+from emu.spec.quantities import Priority, PriorityKey, number_key
+
+DSCPS = 64
+PRIORITIES = 8
+
+DscpKey = Annotated[int, BeforeValidator(number_key), Field(ge=0, lt=DSCPS)]
+"""A DSCP as the key of a mapping."""
+
+
+class Classes(Model):
+    """The maps from DSCP or PCP to priority, and from priority to queue."""
+
+    trust: Literal["dscp", "pcp"] = Field(
+        default="dscp",
+        description="Which field of a packet tells its priority: DSCP of its IP header, or PCP of "
+        "its VLAN tag.",
+    )
+    dscp: dict[DscpKey, Priority] = Field(
+        default={},
+        description="Priority by DSCP, e.g. {26: 3, 48: 6}; of others see other_dscp.",
+    )
+    other_dscp: Priority | None = Field(
+        default=None,
+        description="Priority of DSCPs that dscp does not name; DSCP / 8 unless given.",
+    )
+    pcp: dict[PriorityKey, Priority] = Field(
+        default={}, description="Priority by PCP where it is trusted; PCP itself unless given."
+    )
+    untagged: Priority = Field(
+        default=0, description="Priority of packets without a VLAN tag where PCP is trusted."
+    )
+    queue: dict[PriorityKey, Priority] = Field(
+        default={}, description="Egress queue by priority; of the same number unless given."
+    )
+
+    def priority_of_dscp(self, dscp: int) -> int:
+        other = dscp >> 3 if self.other_dscp is None else self.other_dscp
+        return self.dscp.get(dscp, other)
+
+    def priority_of_pcp(self, pcp: int) -> int:
+        return self.pcp.get(pcp, pcp)
+
+    def queue_of(self, priority: int) -> int:
+        return self.queue.get(priority, priority)
+
+    def dscp_of_priority(self, priority: int) -> int | None:
+        """The lowest DSCP that rides on a priority; None when there is none."""
+        dscps = (dscp for dscp in range(DSCPS) if self.priority_of_dscp(dscp) == priority)
+        return next(dscps, None)
+
+    @property
+    def priorities(self) -> set[int]:
+        """Those that any DSCP rides on."""
+        return {self.priority_of_dscp(dscp) for dscp in range(DSCPS)}

@@ -1,0 +1,179 @@
+"""Which priority a packet rides on, and how queues share a port."""
+
+from __future__ import annotations
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Dot1Q, Ether
+from scapy.packet import Raw
+
+from emu._core import lib
+from emu.shim.virtual import VirtualFabric
+from emu.spec.model import Classes
+from tests.model.fabrics import ONE_SWITCH, PAIR, finish, look, outcome_of, port, spec_of, started
+
+TWO_CLASSES = (
+    ONE_SWITCH
+    + """
+traffic:
+  - {name: heavy, pattern: incast, from: h2-h3, to: h1, op: write, size: 4MB, priority: 3}
+  - {name: light, pattern: incast, from: h4-h5, to: h1, op: write, size: 4MB, priority: 0}
+switches: {buffer: 4MB, pfc: {priorities: [0, 3]}}
+"""
+)
+
+
+@pytest.mark.parametrize(("heavy", "light"), [(1, 1), (3, 1), (50, 50), (14, 15), (100, 7)])
+def test_queues_share_a_port_by_their_weights(heavy: int, light: int) -> None:
+    """While both have something to send: bytes of the receiver's port, within a per cent."""
+    spec = spec_of(TWO_CLASSES, f"switches.scheduling.weights={{3: {heavy}, 0: {light}}}")
+    with started(spec) as run:
+        run.run_until(20_000)
+        before = look(run).ports["s1:h1"]["tx_bytes"]
+        run.run_until(320_000)
+        after = look(run).ports["s1:h1"]["tx_bytes"]
+    share = (after[3] - before[3]) / (after[3] - before[3] + after[0] - before[0])
+    assert share == pytest.approx(heavy / (heavy + light), rel=0.01)
+
+
+def test_a_strict_queue_leaves_the_others_what_it_does_not_need() -> None:
+    """Its two senders could fill the port twice, so nothing is left while they send."""
+    spec = spec_of(TWO_CLASSES, "switches.scheduling.strict=[6, 3]")
+    with started(spec) as run:
+        run.run_until(20_000)
+        before = look(run).ports["s1:h1"]["tx_bytes"][0]
+        run.run_until(320_000)
+        assert look(run).ports["s1:h1"]["tx_bytes"][0] == before
+        assert all(flow.completed for flow in finish(run).flows.values())
+
+
+def packet(dscp: int, pcp: int | None) -> bytes:
+    """From h1 to h2, as scapy writes it."""
+    ether = Ether(dst="02:01:00:01:00:02", src="02:00:0a:00:00:01")
+    ip = IP(src="10.0.0.1", dst="10.0.0.2", tos=dscp << 2) / UDP(dport=9) / Raw(bytes(100))
+    return bytes(ether / ip if pcp is None else ether / Dot1Q(vlan=1, prio=pcp) / ip)
+
+
+def received_on(run: VirtualFabric, frame: bytes) -> int:
+    """The priority that left counts a frame of h1's on."""
+    before = look(run).ports["left:h1"]["rx_packets"]
+    index = run.fabric.index[port(run, "h1:left")]
+    assert lib.fabric_inject(run.fabric.core, index, 0, frame, len(frame))
+    run.run_until(run.now_ns + 10_000)
+    after = look(run).ports["left:h1"]["rx_packets"]
+    (grown,) = (priority for priority in range(16) if after[priority] > before[priority])
+    return grown
+
+
+@pytest.mark.parametrize(
+    ("classes", "dscp", "pcp", "priority"),
+    [
+        ("{}", 26, None, 3),
+        ("{}", 26, 5, 3),
+        ("{dscp: {26: 4}}", 26, None, 4),
+        ("{dscp: {26: 4}, other_dscp: 1}", 48, None, 1),
+        ("{trust: pcp}", 26, 5, 5),
+        ("{trust: pcp, pcp: {5: 2}}", 26, 5, 2),
+        ("{trust: pcp}", 26, None, 0),
+        ("{trust: pcp, untagged: 7}", 26, None, 7),
+    ],
+)
+def test_the_trusted_field_tells_the_priority(
+    classes: str, dscp: int, pcp: int | None, priority: int
+) -> None:
+    """DSCP or PCP, by the map that the port was given."""
+    with started(spec_of(PAIR, "traffic=[]", f"switches.classes={classes}")) as run:
+        assert received_on(run, packet(dscp, pcp)) == priority
+
+
+DUMBBELL = """
+topology: {kind: dumbbell, hosts_per_side: 3, links: {fabric: {rate: 400Gbit}}}
+traffic: [{name: incast, pattern: incast, from: h1-h3, to: h4, op: write, size: 1MB}]
+switches: {buffer: 1MB, pfc: {}}
+"""
+
+
+def test_one_hop_with_another_map_loses_what_all_others_keep() -> None:
+    """The uplink's port takes the lossless DSCP for a lossy one: there the incast is dropped."""
+    right = outcome_of(DUMBBELL)
+    assert right.total("rx_buf_discard") + right.total("tx_queue_discard") == 0
+    wrong = outcome_of(DUMBBELL, "switches.nodes.right.ports.left.classes.dscp={26: 1}")
+    assert wrong.ports["right:h4"]["tx_queue_discard"][1] > 0
+    assert wrong.ports["right:left"]["rx_packets"][3] == 0
+    assert wrong.ports["left:right"]["tx_packets"][3] > 0
+
+
+def test_priorities_that_share_a_queue_keep_their_order_and_their_buffers() -> None:
+    """Both are served by queue 1, and each fills its own part of the ingress buffer."""
+    with started(spec_of(TWO_CLASSES, "switches.classes.queue={3: 1, 0: 1}")) as run:
+        run.run_until(50_000)
+        core, index = run.fabric.core, run.fabric.index[port(run, "s1:h1")]
+        assert lib.fabric_queued(core, index, 1) > 0
+        assert lib.fabric_queued(core, index, 3) == lib.fabric_queued(core, index, 0) == 0
+        for host, priority in (("h2", 3), ("h4", 0)):
+            held = run.fabric.index[port(run, f"s1:{host}")]
+            assert lib.fabric_held(core, held, priority) > 0
+        assert all(flow.completed for flow in finish(run).flows.values())
+
+
+INCAST = (
+    ONE_SWITCH
+    + """
+traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 400KB}]
+switches: {buffer: 32MB, ecn: {kmin: 20KB, kmax: 80KB}}
+hosts: {nic: {cc: dcqcn}}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("preset", "dscp", "data", "cnp"),
+    [
+        ("nvidia", 26, 3, 6),
+        ("sonic", 26, 1, 6),
+        ("sonic", 3, 3, 6),
+        ("sonic", 4, 4, 6),
+        ("cisco", 26, 3, 7),
+        ("cisco", 10, 0, 7),
+    ],
+)
+def test_a_preset_says_where_data_and_cnps_ride(
+    preset: str, dscp: int, data: int, cnp: int
+) -> None:
+    """By the vendors' published maps."""
+    outcome = outcome_of(INCAST, f"switches.preset={preset}", f"hosts.nic.dscp={dscp}")
+    counters = outcome.ports["s1:h2"]
+    assert [p for p in range(8) if counters["rx_bytes"][p] > 100_000] == [data]
+    assert [p for p in range(8) if counters["tx_packets"][p]] == sorted({data, cnp})
+
+
+def test_a_key_beside_a_preset_changes_that_key_alone() -> None:
+    """And a nearer layer may have another preset."""
+    told = spec_of(
+        PAIR,
+        "switches.preset=nvidia",
+        "switches.ecn={kmax: 1MB}",
+        "switches.nodes={left: {preset: cisco}}",
+    )
+    right, left = told.switch("right").ecn, told.switch("left").ecn
+    assert right is not None
+    assert (right.kmin_bytes, right.kmax_bytes, right.pmax) == (150_000, 1_000_000, 1.0)
+    assert left is not None
+    assert left.kmax_bytes == 3_000_000
+
+
+def test_acknowledgements_and_cnps_have_classes_of_their_own() -> None:
+    """Three DSCPs of one NIC, three priorities at its switch."""
+    outcome = outcome_of(INCAST, "hosts.nic.ack_dscp=32", "hosts.nic.cnp_dscp=46")
+    sent = outcome.ports["s1:h1"]["rx_packets"]
+    cnps = sum(host["np_cnp_sent"] for host in outcome.hosts.values())
+    assert (sent[3], sent[4] > 0, sent[5]) == (0, True, cnps)
+
+
+def test_the_dscp_of_a_priority_is_one_that_rides_on_it() -> None:
+    """Whatever the map, if there is any."""
+    for classes in (Classes(), Classes(dscp={3: 3}, other_dscp=1), Classes(other_dscp=0)):
+        for priority in range(8):
+            dscp = classes.dscp_of_priority(priority)
+            assert (dscp is None) == (priority not in classes.priorities)
+            assert dscp is None or classes.priority_of_dscp(dscp) == priority
