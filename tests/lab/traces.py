@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import os
 import select
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,6 @@ from tests.lab.user import SECONDS, User
 
 _PROC = Path("/proc")
 _NAMESPACES = ("net", "pid", "mnt", "user")
-_STATE, _STARTED = 0, 19  # in /proc/PID/stat, behind the command
 _ANYBODYS_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock")
 
 
@@ -53,9 +51,7 @@ class Inside:
         """`root` is the process that all others descend from, the user's."""
         self.commands = {pid: _command(pid) for pid in (root, *_descendants(root))}
         self._ends = {pid: os.pidfd_open(pid) for pid in self.commands}
-        processes = (_PROC / str(pid) for pid in self.commands)
-        links = frozenset[str]().union(*map(_namespaces, processes))
-        self._namespaces = links - _namespaces(_PROC / "self")
+        self._namespaces = _opened(_PROC / str(pid) for pid in self.commands)
 
     def process(self, program: str, word: str) -> int:
         """The one process of this program whose command has this word."""
@@ -73,17 +69,17 @@ class Inside:
             os.close(end)
 
     def left(self) -> list[str]:
-        """Who is still in one of the namespaces, or holds one open.
-
-        The kernel soon gives a namespace's number to another: whoever starts from now on is
-        somebody else's.
-        """
-        now = time.clock_gettime(time.CLOCK_BOOTTIME)
-        return [
+        """Who but this process is still in one of the namespaces, or holds one open. Call once."""
+        left = [
             f"process {process.name}"
             for process in _PROC.iterdir()
-            if process.name.isdigit() and self._namespaces & _held(process, started_before=now)
+            if process.name.isdigit()
+            and int(process.name) != os.getpid()
+            and self._namespaces.keys() & _held(process)
         ]
+        for namespace in self._namespaces.values():
+            os.close(namespace)
+        return left
 
 
 def _command(pid: int) -> tuple[str, ...]:
@@ -97,20 +93,33 @@ def _descendants(pid: int) -> Iterator[int]:
             yield from _descendants(int(child))
 
 
+def _opened(processes: Iterable[Path]) -> dict[str, int]:
+    """Namespaces of these processes that are not our own, open: the kernel gives the number of one
+    that has ended to the next."""
+    own = _namespaces(_PROC / "self")
+    opened: dict[str, int] = {}
+    for link in (link for process in processes for link in _namespace_links(process)):
+        name = _target(link)
+        if name and name not in own and name not in opened:
+            opened[name] = os.open(link, os.O_RDONLY)
+    return opened
+
+
+def _namespace_links(process: Path) -> Iterator[Path]:
+    """Of a process and its threads."""
+    for task in (process / "task").iterdir():
+        yield from (task / "ns" / kind for kind in _NAMESPACES)
+
+
 def _namespaces(process: Path) -> frozenset[str]:
     """The namespaces that a process and its threads are in: `net:[4026531840]`."""
-    links = (
-        _target(task / "ns" / kind) for task in (process / "task").iterdir() for kind in _NAMESPACES
-    )
-    return frozenset(filter(None, links))
+    return frozenset(filter(None, map(_target, _namespace_links(process))))
 
 
-def _held(process: Path, *, started_before: float) -> frozenset[str]:
+def _held(process: Path) -> frozenset[str]:
     """The same and those it has open; nothing of a process that has ended or is not ours to see."""
     try:
-        fields = (process / "stat").read_text().rpartition(")")[2].split()
-        started = int(fields[_STARTED]) / os.sysconf("SC_CLK_TCK")
-        if fields[_STATE] == "Z" or started > started_before:
+        if (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
             return frozenset()
         return _namespaces(process) | frozenset(map(_target, (process / "fd").iterdir()))
     except OSError:
