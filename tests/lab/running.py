@@ -41,6 +41,7 @@ class RunningLab:
 def _wait_for(process: subprocess.Popen[bytes], says: str) -> None:
     """Reads both streams line by line, and not a byte more, until one has the line."""
     streams: list[IO[bytes]] = [s for s in (process.stdout, process.stderr) if s is not None]
+    said = ""
     while True:
         ready, _, _ = select.select(streams, [], [], SECONDS)
         assert ready, "the lab says nothing"
@@ -48,4 +49,5 @@ def _wait_for(process: subprocess.Popen[bytes], says: str) -> None:
             line = stream.readline().decode()
             if line.startswith(says):
                 return
-            assert line, f"the lab has ended: {process.wait()}"
+            said += line
+            assert line, f"the lab has ended with {process.wait()}, and said {said}"
