@@ -9,12 +9,13 @@ C_FILES := $(wildcard emu/*/*.[ch] emu/*/*/*.[ch] traffic/rnic/*.[ch])
 SCRIPTS := vagrant/provision.sh .ci/run
 CORE_TESTS := $(wildcard tests/shim tests/rnic tests/model tests/traffic)
 
-.PHONY: help setup demo test bench lint sanitize format clean
+.PHONY: help setup demo test bench results lint sanitize format clean
 
 help:
 	@echo "make demo      one incast on four fabrics: table, page and captures in out/demo"
 	@echo "make test      all tests"
 	@echo "make bench     how fast it is here, beside baselines; QUICK=1: in less than a minute"
+	@echo "make results   what the fabrics must show, on both clocks: topologies/results/README.md"
 	@echo "make lint      layout, types, spelling, the C analyser, who may import whom"
 	@echo "make sanitize  the core's tests with the address and undefined-behaviour sanitizers"
 	@echo "make format    lay out Python and C"
@@ -28,6 +29,10 @@ test: setup
 
 bench: setup
 	$(PYTHON) -m emu.bench $(if $(QUICK),--quick)
+
+results: setup
+	$(VENV)/bin/emu results topologies/results --clock virtual --clock real \
+		--page topologies/results/README.md
 
 lint: setup
 	$(PYTHON) -m ruff check .

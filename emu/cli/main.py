@@ -11,7 +11,7 @@ import sys
 import click
 
 import emu
-from emu.cli import check, compare, inspect, run, schema, shell, validate
+from emu.cli import check, compare, inspect, results, run, schema, shell, validate
 from emu.errors import EmuError, ExitCode
 
 
@@ -21,7 +21,7 @@ def cli() -> None:
     """Compare RoCEv2 and InfiniBand fabrics packet by packet, without RDMA hardware."""
 
 
-for verb in (check, compare, inspect, run, schema, shell, validate):
+for verb in (check, compare, inspect, results, run, schema, shell, validate):
     cli.add_command(verb.command)
 
 

@@ -82,6 +82,14 @@ def print_comparison(runs: Sequence[RunFacts], artifacts: Artifacts, stream: Tex
     _print_artifacts(out, artifacts)
 
 
+def print_checks(runs: Sequence[RunFacts], stream: TextIO) -> None:
+    """What was checked in each run, and nothing else."""
+    out = _console(stream)
+    for run in runs:
+        _print_alarm(out, run)
+    _print_table(out, checks_table(runs))
+
+
 def print_clocks(runs: Sequence[BothClocks], stream: TextIO) -> None:
     """The emulator's own error, spec by spec."""
     out = _console(stream)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from emu.spec.about import About
 from emu.spec.base import Model
 from emu.spec.checks.check import Check
 from emu.spec.classes import Classes
@@ -38,6 +39,9 @@ class Spec(Model):
     """A scenario: one fabric with its workload, reproducible from its text and seed."""
 
     name: SpecName = Field(description="Name of the scenario; the file's own name unless given.")
+    about: About | None = Field(
+        default=None, description="What the spec is there to show, for pages that list results."
+    )
     fabric: Literal["roce", "ib"] = Field(
         default="roce", description="roce: RoCEv2 over Ethernet. ib: InfiniBand."
     )

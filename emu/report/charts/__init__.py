@@ -18,7 +18,9 @@ from emu.report.charts.waiting import waiting
 from emu.report.facts import RunFacts
 from emu.report.figure import in_style
 
-__all__ = ["Chart", "charts"]
+__all__ = ["Chart", "chart_named", "charts"]
+
+_DRAWN = {"queues": queues, "completion": completion, "rates": rates, "waiting": waiting}
 
 
 def charts(runs: Sequence[RunFacts]) -> list[Chart]:
@@ -28,6 +30,12 @@ def charts(runs: Sequence[RunFacts]) -> list[Chart]:
     """
     honest = [run for run in runs if run.conclusive]
     with in_style():
-        drawn = [draw(honest) for draw in (queues, completion, rates, waiting) if honest]
+        drawn = [draw(honest) for draw in _DRAWN.values() if honest]
         drawn.append(lateness(runs))
     return [chart for chart in drawn if chart is not None]
+
+
+def chart_named(name: str, runs: Sequence[RunFacts]) -> Chart | None:
+    """One of them: `queues`, `completion`, `rates` or `waiting`; None without samples for it."""
+    with in_style():
+        return _DRAWN[name](runs)

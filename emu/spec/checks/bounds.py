@@ -46,13 +46,15 @@ class Bounds(Model, Generic[Value]):
         )
 
     def bounds_in_words(self, clock: str, write: Callable[[float], str]) -> str:
-        """`20.15 KB within 30 %`, `at least 60 Gb/s and at most 70 Gb/s`."""
+        """`is 20.15 KB within 30 %`, `at least 60 Gb/s and at most 70 Gb/s`."""
         return " and ".join(self._words(clock, write))
 
     def _words(self, clock: str, write: Callable[[float], str]) -> Iterator[str]:
         if self.is_ is not None:
             tolerance = self._tolerance(clock)
-            yield write(self.is_) + (f" within {100 * tolerance:.3g} %" if tolerance else "")
+            yield f"is {write(self.is_)}" + (
+                f" within {100 * tolerance:.3g} %" if tolerance else ""
+            )
         if self.at_least is not None:
             yield f"at least {write(self.at_least)}"
         if self.at_most is not None:

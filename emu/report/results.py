@@ -1,0 +1,108 @@
+"""The page of results: what shipped specs must show, and what they did show on this machine.
+
+A result is a spec with an `about:` section. Each of its runs (one, or those of
+its `compare:` section) was judged by its checks; the page puts what was measured
+beside what is expected, on each clock, with one picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from emu.report.charts import chart_named
+from emu.report.facts import RunFacts
+from emu.report.standalone import standalone_svg
+from emu.report.verdict import CheckResult
+from emu.spec.about import About
+
+_HEAD = """\
+# Results
+
+Made by `{command}`: every number below was measured by the run that wrote this page. Each
+line is a check in the spec's `verify:` section, so that `emu run` and `emu compare` say the same.
+
+| id | result | expected | {clocks} | source |
+|---|---|---|{rules}|---|
+"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One spec's runs. `runs`: by clock, in the order of its variants."""
+
+    about: About
+    spec: Path
+    runs: Mapping[str, Sequence[RunFacts]]
+
+
+def write_results(results: Sequence[Result], page: Path, command: str) -> None:
+    """Writes the page, and a folder of pictures beside it."""
+    pictures = page.parent / "pictures"
+    pictures.mkdir(parents=True, exist_ok=True)
+    for result in results:
+        _draw(result, pictures)
+    page.write_text(results_page(results, command), encoding="utf-8")
+
+
+def _draw(result: Result, folder: Path) -> None:
+    chart = chart_named(result.about.plot, next(iter(result.runs.values())))
+    if chart is not None:
+        (folder / f"{result.about.id}.svg").write_text(standalone_svg(chart), encoding="utf-8")
+
+
+def results_page(results: Sequence[Result], command: str) -> str:
+    """The page's text, in Markdown."""
+    clocks = list(dict.fromkeys(clock for result in results for clock in result.runs))
+    head = _HEAD.format(
+        command=command,
+        clocks=" | ".join(f"{clock} clock" for clock in clocks),
+        rules="|".join("---" for _ in clocks),
+    )
+    lines = "".join(_summary_line(result, clocks) for result in results)
+    return head + lines + "".join(_section(result, clocks) for result in results)
+
+
+def _summary_line(result: Result, clocks: Sequence[str]) -> str:
+    about = result.about
+    verdicts = (_verdict(result.runs.get(clock, ())) for clock in clocks)
+    cells = (f"[{about.id}](#{about.id.lower()})", about.title, about.expected, *verdicts)
+    return _row(*cells, about.source)
+
+
+def _verdict(runs: Sequence[RunFacts]) -> str:
+    checks = [check.passed for run in runs for check in run.checks]
+    if not checks:
+        return "not run"
+    if None in checks:
+        return "inconclusive"
+    return "passed" if all(checks) else "**failed**"
+
+
+def _section(result: Result, clocks: Sequence[str]) -> str:
+    about = result.about
+    head = f"\n## {about.id}\n\n{about.title}. [{result.spec.name}]({result.spec.name})\n\n"
+    names = ("run", "check", *(f"{clock} clock" for clock in clocks))
+    table = _row(*names) + _row(*("---" for _ in names))
+    rows = "".join(_row(*cells) for cells in _checks(result, clocks))
+    cure = f"\nCure: {about.cure}\n" if about.cure else ""
+    return f"{head}{table}{rows}{cure}\n![{about.plot} of {about.id}](pictures/{about.id}.svg)\n"
+
+
+def _checks(result: Result, clocks: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    by_clock = [result.runs.get(clock, ()) for clock in clocks]
+    for place, run in enumerate(next(filter(None, by_clock))):
+        for number, check in enumerate(run.checks):
+            measured = (_measured(runs[place].checks[number]) if runs else "" for runs in by_clock)
+            yield (run.name, check.check, *measured)
+
+
+def _measured(check: CheckResult) -> str:
+    if check.passed is None:
+        return check.detail
+    return check.detail if check.passed else f"**{check.detail}**"
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"

@@ -1,0 +1,29 @@
+"""The `about:` section: what a spec is there to show, for pages that list results."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from emu.spec.base import Model
+from emu.spec.quantities import named_like
+
+ResultId = Annotated[
+    str, named_like("[A-Za-z][A-Za-z0-9-]{0,15}", "a letter, then letters, digits and -")
+]
+
+
+class About(Model):
+    """What the spec is there to show, and who says so."""
+
+    id: ResultId = Field(description="Short name of the result, e.g. R1.")
+    title: str = Field(description="The result in a sentence.")
+    expected: str = Field(description="What must come out, with its numbers.")
+    source: str = Field(description="Who measured or derived it, and where.")
+    plot: Literal["queues", "completion", "rates", "waiting"] = Field(
+        default="rates", description="The picture that shows it."
+    )
+    cure: str | None = Field(
+        default=None, description="What makes a bad effect go away: the setting, and why."
+    )

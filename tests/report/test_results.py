@@ -1,0 +1,57 @@
+"""The page of results: made from runs, and fit to fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from emu.cli.results import command
+
+SPEC = """
+about:
+  id: T1
+  title: One flow has the link to itself
+  expected: 98.04 % of 100 Gb/s
+  source: derived
+  plot: rates
+  cure: none is needed
+name: alone
+topology: {kind: dumbbell, hosts_per_side: 1}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 1MB}]
+compare:
+  slow: {hosts: {nic: {mtu: 256}}, verify: [{goodput: {flow: flow, at_least: 70Gbit}}]}
+  fast: {verify: [{goodput: {flow: flow, at_least: AT_LEAST}}]}
+"""
+
+
+def run(folder: Path, at_least: str) -> Result:
+    (folder / "alone.emu.yml").write_text(SPEC.replace("AT_LEAST", at_least))
+    (folder / "other.emu.yml").write_text("topology: {kind: dumbbell, hosts_per_side: 1}\n")
+    words = [str(folder), "--page", str(folder / "README.md"), "--out", str(folder / "out")]
+    return CliRunner().invoke(command, words)
+
+
+def test_a_result_is_put_beside_what_is_expected(tmp_path: Path) -> None:
+    """Every variant, with its check and what was measured; specs without `about:` are left out."""
+    assert run(tmp_path, "95Gbit").exit_code == 0
+    page = (tmp_path / "README.md").read_text()
+    head = (
+        "| [T1](#t1) | One flow has the link to itself | 98.04 % of 100 Gb/s | passed | derived |"
+    )
+    assert head in page
+    assert "| slow | goodput of flow at least 70 Gb/s | 7" in page
+    assert "| fast | goodput of flow at least 95 Gb/s | 9" in page
+    assert "Cure: none is needed" in page
+    assert "other" not in page
+    assert (tmp_path / "pictures/T1.svg").read_text().startswith("<svg xmlns=")
+    assert (tmp_path / "out/alone/virtual/fast/summary.json").exists()
+
+
+def test_a_result_may_fail(tmp_path: Path) -> None:
+    """And then the page and the exit code say so."""
+    assert run(tmp_path, "99Gbit").exit_code == 1
+    page = (tmp_path / "README.md").read_text()
+    assert "| **failed** |" in page
+    assert "| slow | goodput of flow at least 70 Gb/s | 7" in page
+    assert "| fast | goodput of flow at least 99 Gb/s | **9" in page
