@@ -50,7 +50,7 @@ class SpecError(EmuError):
 
 
 class UsageError(EmuError):
-    """A command line that cannot be carried out."""
+    """A command line, or a call, that cannot be carried out."""
 
     exit_code = ExitCode.USAGE
 

@@ -148,10 +148,13 @@ uint32_t counter_width(uint32_t counter);
 uint32_t counter_cells(void);
 void fabric_counters(struct fabric *fabric, uint32_t index, int64_t *cells);
 
-/* A look at one class of a port, now. */
+/* A look at one class of a port, now: bytes in its egress queue; bytes held of
+ * the ingress buffer it fills; whether the far end has paused it; bytes its
+ * credit lets it send (InfiniBand). */
 uint64_t fabric_queued(const struct fabric *fabric, uint32_t index, uint8_t klass);
 uint64_t fabric_held(const struct fabric *fabric, uint32_t index, uint8_t klass);
 bool fabric_paused(const struct fabric *fabric, uint32_t index, uint8_t klass);
+uint64_t fabric_credit(const struct fabric *fabric, uint32_t index, uint8_t vl);
 
 /* Pieces of the core, to be tested one by one. */
 /* The next hop that ECMP gives an IPv4 packet (ecmp.h), of `count` ports. */

@@ -4,6 +4,12 @@
 
 #include "crc16.h"
 
+uint32_t credit_left(const struct credit_sender *sender)
+{
+    uint32_t left = (uint32_t)(sender->fccl - sender->fctbs) & (CREDIT_MODULUS - 1);
+    return sender->limited && left <= CREDIT_WINDOW ? left : 0;
+}
+
 bool credit_may_send(const struct credit_sender *sender, uint32_t bytes)
 {
     if (!sender->limited)

@@ -50,6 +50,8 @@ static inline uint32_t credit_blocks(uint32_t bytes)
     return (bytes + CREDIT_BLOCK - 1) / CREDIT_BLOCK;
 }
 
+/* Blocks that may be sent by the limit as it stands. */
+uint32_t credit_left(const struct credit_sender *sender);
 bool credit_may_send(const struct credit_sender *sender, uint32_t bytes);
 void credit_sent(struct credit_sender *sender, uint32_t bytes);
 void credit_granted(struct credit_sender *sender, uint16_t fccl);

@@ -311,3 +311,8 @@ bool fabric_paused(const struct fabric *fabric, uint32_t index, uint8_t klass)
 {
     return port_is_paused(fabric->ports[index], klass);
 }
+
+uint64_t fabric_credit(const struct fabric *fabric, uint32_t index, uint8_t vl)
+{
+    return (uint64_t)credit_left(&fabric->ports[index]->credit_to_send[vl]) * CREDIT_BLOCK;
+}

@@ -13,7 +13,7 @@ topology lists them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
@@ -25,6 +25,7 @@ from emu.errors import FabricError
 from emu.measure.counters import RawCounters
 from emu.measure.observation import Observation, Samples
 from emu.shim.faults import AddedFault, Places, add_faults
+from emu.shim.view import PortView
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from emu.spec.headroom import headroom_of
 from emu.spec.scenario import Spec
@@ -40,8 +41,19 @@ SAMPLE_INTERVAL_PS = 500_000
 SAMPLE_CELLS = 1 << 22
 PORT_SAMPLES = 5
 """Columns of a port in a row of samples: queue, held, tx, paused, waited."""
+VIRTUAL_LANES = 16
+FLOW_CONTROL_BYTES = 6
+"""Length of an InfiniBand flow-control packet."""
 
 _TWO_TO_32 = 2**32 - 1
+
+
+class FrameKind(IntEnum):
+    """What a frame's bytes are; see frame.h."""
+
+    ETHERNET = 0
+    IB = 1
+    IB_LINK = 2
 
 
 class Members(Enum):
@@ -204,6 +216,24 @@ class Fabric:
             pieces.append(bytes(ffi.buffer(start[0], size)))
             lib.fabric_captured_taken(self.core, size)
         return b"".join(pieces)
+
+    def view(self, port: Port) -> PortView:
+        """A port as it is now."""
+        classes = range(VIRTUAL_LANES if self.infiniband else PRIORITIES)
+
+        def per_class(look: Any) -> tuple[Any, ...]:
+            return tuple(look(self.core, self.index[port], klass) for klass in classes)
+
+        return PortView(
+            queued_bytes=per_class(lib.fabric_queued),
+            held_bytes=per_class(lib.fabric_held),
+            paused=per_class(lib.fabric_paused),
+            credit_bytes=per_class(lib.fabric_credit),
+        )
+
+    def inject(self, port: Port, kind: FrameKind, frame: bytes) -> bool:
+        """Puts a frame on the cable at `port`; False when it is too long, or none is free."""
+        return bool(lib.fabric_inject(self.core, self.index[port], kind, frame, len(frame)))
 
     # ---- details -----------------------------------------------------------
 

@@ -7,21 +7,24 @@ code as for a live lab, with everything inside; the same seed gives the same run
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from emu._core import lib
+from emu.errors import UsageError
 from emu.measure.assemble import assemble
 from emu.measure.observation import Observation
 from emu.measure.progress import Progress
 from emu.measure.recording import Recording
 from emu.shim.capture import capture_file, captured_ports
-from emu.shim.fabric import Fabric, Members
+from emu.shim.fabric import FLOW_CONTROL_BYTES, Fabric, FrameKind, Members
+from emu.shim.view import PortView, QueuePairView
+from emu.spec.finding import did_you_mean
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
-from topologies.graph import Topology
+from topologies.graph import Port, Topology
 from traffic.rnic.endpoints import Endpoints
 
 STEP_NS = 20_000
@@ -32,7 +35,28 @@ ELIDED_NOTES = ("payload elided: packets carried their headers only, no message 
 class VirtualFabric:
     """A fabric with its workload on the virtual clock, which Python can step.
 
-    Use as a context manager. Times are emulated nanoseconds.
+    Use as a context manager. Times are emulated nanoseconds; ports and flows go by the
+    names they have in reports. Between two steps everything can be looked at, and frames
+    can be put on any cable as if the node there had sent them:
+
+    >>> from pathlib import Path
+    >>> from emu.spec.load import load_spec
+    >>> pause = bytes.fromhex("0180c2000001 020000000001 8808 0101 0008" + 8 * "ffff")
+    >>> spec = load_spec(Path("topologies/incast.emu.yml"))
+    >>> with VirtualFabric(spec, spec.topology.build()) as run:
+    ...     run.start()
+    ...     run.run_until(40_000)
+    ...     before = run.port("leaf1:h1")
+    ...     run.inject("h1:leaf1", pause)
+    ...     run.run_until(50_000)
+    ...     after = run.port("leaf1:h1")
+    ...     sender = run.queue_pair("incast.h2-h1")
+    >>> before.paused[3], after.paused[3]
+    (False, True)
+    >>> after.queued_bytes[3] > before.queued_bytes[3]
+    True
+    >>> sender.acknowledged <= sender.received <= sender.next <= sender.posted
+    True
     """
 
     def __init__(self, spec: Spec, topology: Topology, subnet: Subnet | None = None) -> None:
@@ -72,6 +96,36 @@ class VirtualFabric:
 
     def run_until(self, now_ns: int) -> None:
         lib.fabric_run(self.fabric.core, now_ns * 1000)
+
+    def port(self, name: str) -> PortView:
+        """The port `name`, e.g. `leaf1:h1`, as it is now. Raises UsageError: no such port."""
+        return self.fabric.view(self._named(name))
+
+    def queue_pair(self, flow: str) -> QueuePairView:
+        """The sending queue pair of `flow` as it is now. Raises UsageError: no such flow."""
+        try:
+            return self.endpoints.queue_pair(flow)
+        except KeyError:
+            raise _unknown("flow", flow, [known.name for known in self._graph.flows]) from None
+
+    def inject(self, at: str, frame: bytes) -> None:
+        """Puts a frame on the cable at the port `at`, now, towards the other end.
+
+        An Ethernet frame is given without its FCS, an InfiniBand packet from LRH to VCRC;
+        6 bytes are a flow-control packet there. Raises UsageError for no such port, and for
+        a frame longer than the fabric carries.
+        """
+        kind = FrameKind.ETHERNET
+        if self.fabric.infiniband:
+            kind = FrameKind.IB_LINK if len(frame) == FLOW_CONTROL_BYTES else FrameKind.IB
+        if not self.fabric.inject(self._named(at), kind, frame):
+            raise UsageError(f"{at} carries no frame of {len(frame)} bytes")
+
+    def _named(self, port: str) -> Port:
+        known = self.topology.port_named
+        if port not in known:
+            raise _unknown("port", port, known)
+        return known[port]
 
     def observe(self) -> Observation:
         """All that was counted so far."""
@@ -119,3 +173,9 @@ def run_virtual(
 def marker_in_use(spec: Spec) -> str:
     """`shim` when any port marks, `none` otherwise."""
     return "shim" if spec.fabric == "roce" and spec.marks else "none"
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+    names = list(known)
+    hint = did_you_mean(name, names) or f"; there are {', '.join(names[:5])}, ..."
+    return UsageError(f"this fabric has no {what} {name!r}{hint}")

@@ -32,6 +32,12 @@ topology:
     - {between: [s1, h5], rate: 100Gbit, delay: 500ns}
 """
 
+INCAST = (
+    ONE_SWITCH
+    + "traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 400KB}]\n"
+)
+"""Four hosts write to the fifth, all at once."""
+
 
 def spec_of(text: str, *settings: str) -> Spec:
     """A spec from its text, with `--set` settings."""

@@ -9,22 +9,18 @@ import random
 import pytest
 
 from emu._core import lib
+from emu.shim.fabric import FrameKind
 from tests.model.fabrics import (
-    ONE_SWITCH,
+    INCAST,
     PAIR,
     Outcome,
     finish,
     outcome_of,
-    port,
     spec_of,
     started,
 )
 
 FUZZ_FRAMES = int(os.environ.get("EMU_FUZZ_FRAMES", "20000"))
-INCAST = (
-    ONE_SWITCH
-    + "traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 400KB}]\n"
-)
 LOSSY = ("switches.buffer=300KB",)
 
 
@@ -81,32 +77,32 @@ def test_no_frame_on_any_interface_crashes_it(fabric: str, target: str) -> None:
     with started(spec_of(PAIR + "capture: all\n", *settings)) as run:
         run.run_until(30_000)
         seen = frames_of(run.fabric.captured())
-        index = run.fabric.index[port(run, target)]
-        kinds = [0] if fabric == "roce" else [1, 2]
+        at = run.topology.port_named[target]
+        kinds = [FrameKind.ETHERNET] if fabric == "roce" else [FrameKind.IB, FrameKind.IB_LINK]
         taken = 0
         for n in range(FUZZ_FRAMES // 4):
             kind, frame = mutated(rng, seen, kinds)
-            taken += lib.fabric_inject(run.fabric.core, index, kind, frame, len(frame))
+            taken += run.fabric.inject(at, kind, frame)
             if n % 16 == 0:
                 run.run_until(run.now_ns + 16 * 350)  # as long as the largest frames last
         run.run_until(run.now_ns + 10_000_000)
         assert taken > 0.9 * (FUZZ_FRAMES // 4)
 
 
-def frames_of(records: bytes) -> list[tuple[int, bytes]]:
+def frames_of(records: bytes) -> list[tuple[FrameKind, bytes]]:
     """Kind and bytes of each capture record (layout: tap.h)."""
     frames = []
     at = 0
     while at < len(records):
         stored = int.from_bytes(records[at + 24 : at + 28], "little")
-        frames.append((records[at + 28], records[at + 32 : at + 32 + stored]))
+        frames.append((FrameKind(records[at + 28]), records[at + 32 : at + 32 + stored]))
         at += 32 + -(-stored // 8) * 8
     return frames
 
 
 def mutated(
-    rng: random.Random, seen: list[tuple[int, bytes]], kinds: list[int]
-) -> tuple[int, bytes]:
+    rng: random.Random, seen: list[tuple[FrameKind, bytes]], kinds: list[FrameKind]
+) -> tuple[FrameKind, bytes]:
     if rng.random() < 0.2:
         return rng.choice(kinds), rng.randbytes(rng.randrange(300))
     kind, original = rng.choice(seen)

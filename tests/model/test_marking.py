@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emu._core import lib
-from tests.model.fabrics import ONE_SWITCH, outcome_of
+from tests.model.fabrics import INCAST, outcome_of
 
 PMAX = 2**32 // 5
 
@@ -22,12 +22,6 @@ def test_the_curve_is_nothing_then_a_line_then_everything(depth: int, probabilit
         for i in range(draws)
     )
     assert marked / draws == pytest.approx(probability, abs=2 / draws)
-
-
-INCAST = (
-    ONE_SWITCH
-    + "traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 400KB}]\n"
-)
 
 
 def test_a_congested_queue_marks_and_a_marked_packet_makes_its_sender_slow_down() -> None:

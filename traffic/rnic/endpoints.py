@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -21,6 +22,7 @@ from emu.measure.observation import Observation
 from emu.measure.progress import Progress
 from emu.measure.recording import Counters, FlowRecord
 from emu.shim.fabric import Fabric
+from emu.shim.view import QueuePairView
 from emu.spec.classes import DSCPS
 from emu.subnet import Subnet
 from topologies.graph import Host
@@ -99,6 +101,11 @@ class Endpoints:
         """What the fabric has seen, and with it what became of flows and NICs."""
         flows = tuple(map(self._flow_record, self._graph.flows))
         return replace(fabric, flows=flows, nics=self._counters())
+
+    @cached_property
+    def _sender(self) -> dict[str, Any]:
+        """Flow -> its queue pair."""
+        return {flow.name: qp for flow, qp in zip(self._graph.flows, self._qps, strict=True)}
 
     def _counters(self) -> dict[str, Counters]:
         fields = [name for name, _ in ffi.typeof("struct nic_counters").fields]
@@ -214,6 +221,15 @@ class Endpoints:
         table["rkey"] = of_flow([self._sink_keys[flow.dst] for flow in graph.flows])
         table["length"] = graph.size_bytes
         table["not_before_ps"] = graph.not_before_ns * 1000
+
+    # ---- looking in ----------------------------------------------------------
+
+    def queue_pair(self, flow: str) -> QueuePairView:
+        """The sending queue pair of a flow as it is now. Raises KeyError: no such flow."""
+        qp = self._sender[flow]
+        seen = lib.qp_look(qp)
+        fields = {name: getattr(seen, name) for name, _ in ffi.typeof(seen).fields}
+        return QueuePairView(**fields, rate_bps=lib.qp_rate_bps(qp))
 
     # ---- looking back --------------------------------------------------------
 

@@ -79,6 +79,19 @@ uint64_t qp_rate_bps(const struct qp *qp)
     return qp->cc.rate_bps ? qp->cc.rate_bps : qp->nic->port.line.rate_bps;
 }
 
+struct qp_view qp_look(const struct qp *qp)
+{
+    const struct requester *requester = &qp->requester;
+    uint64_t first = qp->config.psn, unacked = requester->unacked;
+    int32_t ahead = psn_ahead(qp->peer->responder.expected, unacked & PSN_MASK);
+    return (struct qp_view){.failed = qp->state == QP_ERROR,
+                            .posted = requester->posted_end - first,
+                            .sent = requester->sent_end - first,
+                            .next = requester->next - first,
+                            .acknowledged = unacked - first,
+                            .received = unacked - first + (uint64_t)ahead};
+}
+
 void qp_wake(struct qp *qp, picoseconds now)
 {
     if (!requester_has_data(qp) || qp->turns[TRAFFIC_DATA].waiting)

@@ -170,6 +170,17 @@ void qp_connect_pair(struct qp *one, struct qp *other);
 /* What congestion control allows it now; the line's rate when it does not limit. */
 uint64_t qp_rate_bps(const struct qp *qp);
 
+/* A queue pair whose far end is in this process too, as it stands. Its packets count from 0. */
+struct qp_view {
+    bool failed;
+    uint64_t posted;       /* packets of all its messages */
+    uint64_t sent;         /* have left at least once */
+    uint64_t next;         /* the packet to send next */
+    uint64_t acknowledged; /* need not be sent again */
+    uint64_t received;     /* the far end has taken in order */
+};
+struct qp_view qp_look(const struct qp *qp);
+
 /* ---- a workload --------------------------------------------------------- */
 
 /* One message, and what waits for it. */

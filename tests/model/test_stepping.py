@@ -1,0 +1,114 @@
+"""A run from the outside: step, look, put a frame on a cable, go on."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+from emu.errors import UsageError
+from emu.shim import virtual
+from tests.model.fabrics import INCAST, PAIR, finish, spec_of, started
+from tests.model.test_pause import pfc_frame
+
+ROOT = Path(__file__).parents[2]
+MTU_FRAME = 4096 + 58
+"""Bytes of a middle packet as a switch counts them: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4."""
+
+
+def test_the_example_in_the_docstring_does_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    failed, tried = doctest.testmod(virtual, verbose=False)
+    assert (failed, tried > 5) == (0, True)
+
+
+def test_steps_of_any_length_lead_to_the_same_end() -> None:
+    """Ten thousand steps of 10 ns, and one: looking in between changes nothing."""
+    seen = []
+    for step_ns in (10, 100_000):
+        with started(spec_of(INCAST, "switches.pfc={}")) as run:
+            while run.now_ns < 100_000:
+                run.run_until(run.now_ns + step_ns)
+                run.port("s1:h1")
+            seen.append((run.now_ns, run.observe().ports))
+    assert seen[0][0] == seen[1][0] == 100_000
+    assert seen[0][1] == seen[1][1]
+
+
+def test_a_queue_under_an_incast_grows_by_what_the_excess_senders_send() -> None:
+    """Four senders of 100 Gb/s into one port of 100 Gb/s: three in four bytes wait."""
+    with started(spec_of(INCAST)) as run:
+        run.run_until(10_000)
+        first = run.port("s1:h1").queued_bytes[3]
+        run.run_until(12_000)
+        second = run.port("s1:h1").queued_bytes[3]
+    arrived = 2_000 * 100 / 8 * (MTU_FRAME / (MTU_FRAME + 24))
+    assert second - first == pytest.approx(3 * arrived, abs=4 * MTU_FRAME)
+
+
+def test_what_a_switch_holds_is_queued_waits_out_its_latency_or_is_being_sent() -> None:
+    """Bytes by ingress port, summed, against bytes by egress port."""
+    with started(spec_of(INCAST)) as run:
+        run.run_until(10_000)
+        held = sum(sum(run.port(f"s1:h{n}").held_bytes) for n in range(1, 6))
+        queued = sum(sum(run.port(f"s1:h{n}").queued_bytes) for n in range(1, 6))
+    # 600 ns of 100 Gb/s from each sender, a frame more of each, and one that is being sent.
+    on_the_way = 4 * (7_500 + MTU_FRAME) + MTU_FRAME
+    assert 0 < held - queued <= on_the_way
+
+
+def test_a_queue_pair_shows_what_is_in_flight_and_comes_to_rest() -> None:
+    """An idle path: in flight is what the round trip holds, in the end nothing."""
+    with started(spec_of(PAIR)) as run:
+        run.run_until(40_000)
+        sender = run.queue_pair("flow")
+        assert 0 < sender.acknowledged <= sender.received < sender.next == sender.sent
+        assert sender.in_flight == sender.next - sender.acknowledged
+        assert sender.rate_bps == 100_000_000_000
+        finish(run)
+        sender = run.queue_pair("flow")
+    packets = -(-1_000_000 // 4096)
+    assert (sender.posted, sender.next, sender.received) == (packets, packets, packets)
+    assert not sender.failed
+
+
+def test_congestion_control_shows_in_the_rate_of_a_queue_pair() -> None:
+    with started(spec_of(INCAST, "switches.ecn={}", "hosts.nic.cc=dcqcn")) as run:
+        run.run_until(60_000)
+        rates = [run.queue_pair(f"incast.h{n}-h1").rate_bps for n in range(2, 6)]
+    assert all(rate < 100_000_000_000 for rate in rates)
+
+
+def test_credit_comes_with_the_first_update_and_shrinks_by_what_is_sent() -> None:
+    """Nothing may be sent before the cable was crossed once; then a buffer's worth."""
+    buffer = 32 * 1024
+    with started(spec_of(PAIR, "fabric=ib", f"switches.credits.buffer={buffer}")) as run:
+        assert run.port("left:right").credit_bytes[0] == 0
+        run.run_until(501)
+        assert run.port("left:right").credit_bytes[0] == buffer
+        run.run_until(3_000)
+        left = run.port("left:right").credit_bytes[0]
+        held = run.port("right:left").held_bytes[0]
+    assert left < buffer
+    assert held <= buffer - left
+
+
+def test_an_injected_pause_shows_at_the_port_it_stops() -> None:
+    with started(spec_of(PAIR, "switches.pfc={}")) as run:
+        run.run_until(20_000)
+        run.inject("h2:right", pfc_frame(3, 0xFFFF))
+        assert not run.port("right:h2").paused[3]  # still on the cable
+        run.run_until(20_600)
+        paused = run.port("right:h2").paused
+    assert paused == (False, False, False, True, False, False, False, False)
+
+
+def test_names_that_do_not_exist_are_refused_with_a_hint() -> None:
+    with started(spec_of(PAIR)) as run:
+        with pytest.raises(UsageError, match=r"no port 'lefft:h1' \(did you mean 'left:h1'\?\)"):
+            run.port("lefft:h1")
+        with pytest.raises(UsageError, match="no flow 'other'"):
+            run.queue_pair("other")
+        with pytest.raises(UsageError, match="left:h1 carries no frame of 9000 bytes"):
+            run.inject("left:h1", bytes(9000))
