@@ -234,7 +234,9 @@ class GraphLink(Link):
 class Graph(Kind):
     """Any fabric: its hosts, its switches and every cable, named one by one.
 
-    Ports are numbered in the order in which a node's cables are listed.
+    Hosts, switches and ports are numbered by name, h2 before h10, whatever the order in
+    the file: a node's ports by the names of the nodes they lead to, cables to the same
+    node by their rate and delay.
     """
 
     kind: Literal["graph"] = Field(description="Kind of topology.")
@@ -254,14 +256,28 @@ class Graph(Kind):
 
     def lay_out(self) -> Topology:
         builder = Builder()
-        for name in self.switches:
+        for name in sorted(self.switches, key=_by_number):
             builder.add_switch(name, role=name.rstrip("0123456789"))
-        for name in self.hosts:
+        for name in sorted(self.hosts, key=_by_number):
             builder.add_host(name)
-        for link in self.links:
-            a, b = link.between
-            builder.add_cable(a, b, rate_bps=link.rate_bps, delay_ps=link.delay_ps)
+        for a, b, rate_bps, delay_ps in sorted(map(_ordered, self.links)):
+            builder.add_cable(a[-1], b[-1], rate_bps=rate_bps, delay_ps=delay_ps)
         return builder.topology()
+
+
+Ordered = tuple[str, int, str]
+
+
+def _by_number(name: str) -> Ordered:
+    """Sorts h2 before h10: its letters, its number, the name itself."""
+    letters = name.rstrip("0123456789")
+    return letters, int(name[len(letters) :] or 0), name
+
+
+def _ordered(link: GraphLink) -> tuple[Ordered, Ordered, int, int]:
+    """What cables are sorted by: the two ends, by name, then rate and delay."""
+    a, b = sorted(map(_by_number, link.between))
+    return a, b, link.rate_bps, link.delay_ps
 
 
 TopologySpec = Annotated[LeafSpine | FatTree | Dumbbell | Ring | Graph, Field(discriminator="kind")]
