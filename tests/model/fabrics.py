@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from emu.measure.recording import FlowRecord
@@ -19,19 +20,35 @@ traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 1MB}]
 """
 """Two hosts, three links of 100 Gb/s and 500 ns, two switches of 600 ns."""
 
-ONE_SWITCH = """
+
+def chain(links: int) -> str:
+    """A spec: h1 and h2 with `links` cables of 100 Gb/s and 500 ns between them."""
+    path = ["h1", *(f"s{n}" for n in range(1, links)), "h2"]
+    return _graph(path[1:-1], ["h1", "h2"], list(pairwise(path))) + (
+        "traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 1MB}]\n"
+    )
+
+
+def star(hosts: int) -> str:
+    """A spec without traffic: h1, h2, ... around one switch, s1, cables as in a chain."""
+    names = [f"h{n}" for n in range(1, hosts + 1)]
+    return _graph(["s1"], names, [("s1", name) for name in names])
+
+
+def _graph(switches: list[str], hosts: list[str], cables: list[tuple[str, str]]) -> str:
+    links = "".join(
+        f"    - {{between: [{a}, {b}], rate: 100Gbit, delay: 500ns}}\n" for a, b in cables
+    )
+    return f"""
 topology:
   kind: graph
-  switches: [s1]
-  hosts: [h1, h2, h3, h4, h5]
+  switches: [{", ".join(switches)}]
+  hosts: [{", ".join(hosts)}]
   links:
-    - {between: [s1, h1], rate: 100Gbit, delay: 500ns}
-    - {between: [s1, h2], rate: 100Gbit, delay: 500ns}
-    - {between: [s1, h3], rate: 100Gbit, delay: 500ns}
-    - {between: [s1, h4], rate: 100Gbit, delay: 500ns}
-    - {between: [s1, h5], rate: 100Gbit, delay: 500ns}
-"""
+{links}"""
 
+
+ONE_SWITCH = star(5)
 INCAST = (
     ONE_SWITCH
     + "traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 400KB}]\n"
