@@ -1,0 +1,60 @@
+/* Does to a clock what standard input says, a command a line, and prints what comes of it.
+ *
+ *     set TIMER AT PERIOD    due at AT, and from then on every PERIOD ps; 0: once
+ *     cancel TIMER
+ *     run UNTIL              prints `TIMER NOW` for each that fires
+ *     deadline               prints `next AT` */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+
+enum { TIMERS = 64 };
+
+struct alarm {
+    struct timer timer;
+    picoseconds period;
+};
+
+static struct clock clock_;
+static struct alarm alarms[TIMERS];
+
+static void fire(struct timer *timer, picoseconds now)
+{
+    struct alarm *alarm = container_of(timer, struct alarm, timer);
+    printf("%td %" PRId64 "\n", alarm - alarms, now);
+    if (alarm->period)
+        timer_set(&clock_, timer, now + alarm->period);
+}
+
+static void obey(const char *command)
+{
+    unsigned number;
+    picoseconds at, period;
+    if (sscanf(command, "set %u %" SCNd64 " %" SCNd64, &number, &at, &period) == 3) {
+        assert(number < TIMERS);
+        alarms[number].period = period;
+        timer_set(&clock_, &alarms[number].timer, at);
+    } else if (sscanf(command, "cancel %u", &number) == 1) {
+        assert(number < TIMERS);
+        timer_cancel(&alarms[number].timer);
+    } else if (sscanf(command, "run %" SCNd64, &at) == 1) {
+        clock_run_until(&clock_, at);
+    } else {
+        assert(strncmp(command, "deadline", 8) == 0);
+        printf("next %" PRId64 "\n", clock_next_deadline(&clock_));
+    }
+}
+
+int main(void)
+{
+    char line[128];
+    clock_init(&clock_);
+    for (int i = 0; i < TIMERS; i++)
+        timer_init(&alarms[i].timer, fire);
+    while (fgets(line, sizeof line, stdin))
+        obey(line);
+    return 0;
+}
