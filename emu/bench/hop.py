@@ -33,6 +33,7 @@ from emu.lab.netns import entered
 from emu.lab.ovs import datapath_type
 from emu.lab.pace import be_punctual
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
+from emu.lab.routes import route_tables
 from emu.lab.session import open_session, start
 from emu.lab.supervisor import Supervisor
 from emu.shim.live import packet_socket
@@ -104,7 +105,8 @@ def open_vswitch_alone(request: Request, supervisor: Supervisor) -> tuple[Json, 
     lab = Lab(supervisor)
     lab.build(plan_nodes(topology, bridges=True))
     lab.pids[SHIM] = keep_host()
-    lab.build(plan_network(topology, datapath=datapath_type(), ip=True, seed=spec.seed))
+    routes = route_tables(spec)
+    lab.build(plan_network(topology, datapath=datapath_type(), ip=True, routes=routes))
     ends = (_socket(lab.pids[SHIM], "leaf1-eth1"), _socket(lab.pids[SHIM], "leaf1-eth2"))
     return _rates(request, ends, {OVS: lab.pids[OVS]}), []
 

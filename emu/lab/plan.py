@@ -17,12 +17,12 @@ address the lab's kernel would take routed frames for its own and look at each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from emu.lab.marker.marker import MarkedPort
 from emu.lab.ovs import bridge_transaction
-from emu.lab.routes import RouteTable, route_tables
+from emu.lab.routes import RouteTable
 from topologies.graph import Host, Port, Topology
 
 MTU = 4200
@@ -141,12 +141,14 @@ def plan_nodes(topology: Topology, *, bridges: bool) -> list[Step]:
     return steps
 
 
-def plan_network(topology: Topology, *, datapath: str | None, ip: bool, seed: int) -> list[Step]:
+def plan_network(
+    topology: Topology, *, datapath: str | None, ip: bool, routes: Sequence[RouteTable]
+) -> list[Step]:
     """Interfaces, addresses and bridges; the nodes and the shim are there by now.
 
     `datapath` is Open vSwitch's, or None without bridges. With `ip` the hosts
     get addresses and routes; without, they are bare ports, as in InfiniBand.
-    `seed` is that of the routes' hashes.
+    `routes` are the bridges' tables.
     """
     hosts = [topology.ports[host.name][0] for host in topology.hosts]
     bridged = [] if datapath is None else list(port_indexes(topology))
@@ -162,7 +164,7 @@ def plan_network(topology: Topology, *, datapath: str | None, ip: bool, seed: in
         steps += [HoldUdpPort(host.name, ROCE_UDP_PORT) for host in topology.hosts]
     if datapath is not None:
         steps.append(StartSwitches(tuple(bridge_transaction(topology, datapath))))
-        steps.append(LoadRoutes(tuple(route_tables(topology, seed))))
+        steps.append(LoadRoutes(tuple(routes)))
     return steps
 
 

@@ -26,6 +26,7 @@ from emu.lab.cpu import CpuMeter
 from emu.lab.messages import Done, Json, Message, Progress, Ready, Request, Setup, Start, Stop
 from emu.lab.namespace import PRIVATE
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
+from emu.lab.routes import route_tables
 from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import Spec, spec_from_json
 from emu.subnet import sweep
@@ -81,7 +82,9 @@ def open_session(
     lab.build(plan_nodes(topology, bridges=plane == "ovs"))
     lab.pids[SHIM] = shim.expect(Ready).pid
     datapath = ovs.datapath_type() if plane == "ovs" else None
-    lab.build(plan_network(topology, datapath=datapath, ip=spec.fabric == "roce", seed=spec.seed))
+    routed = spec.fabric == "roce"
+    routes = route_tables(spec) if routed else ()
+    lab.build(plan_network(topology, datapath=datapath, ip=routed, routes=routes))
     marker, notes = _place_marker(spec, topology, plane, lab)
     hosts = {host.name: lab.pids[host.name] for host in topology.hosts}
     options = {**request.options, "subnet": _sweep(topology) if spec.fabric == "ib" else None}

@@ -40,12 +40,31 @@ void switch_set_quantum(struct fabric_switch *sw, uint8_t queue, uint32_t bytes)
 void switch_set_classes(struct fabric_switch *sw, uint32_t number, bool trusts_pcp, uint8_t untold,
                         const uint8_t of_dscp[64], const uint8_t of_pcp[8],
                         const uint8_t queue_of[8]);
-void switch_set_ecmp_seed(struct fabric_switch *sw, uint64_t seed);
+
+/* How a packet's next hop is chosen among equal ones (balance.h). */
+enum balance_kind {
+    BALANCE_ECMP,
+    BALANCE_ECMP_QP,
+    BALANCE_PINNED,
+    BALANCE_FLOWLET,
+    BALANCE_SPRAY,
+    BALANCE_ADAPTIVE,
+};
+/* gap_ps: of flowlets. hints: whether the outer plane is told the choice in the transit tag. */
+bool switch_set_balance(struct fabric_switch *sw, int kind, uint64_t seed, int64_t gap_ps,
+                        bool hints);
+/* The flow between two addresses (their low 16 bits) with this UDP source port leaves by `port`. */
+bool switch_pin_flow(struct fabric_switch *sw, uint16_t source, uint16_t destination,
+                     uint16_t udp_source, uint16_t port);
 void switch_set_mac(struct fabric_switch *sw, uint32_t number, const uint8_t mac[6],
                     const uint8_t far_mac[6]);
 /* Destination: the low 16 bits of an IPv4 address, or a LID. Ports: numbers, 1 ... */
 bool switch_add_route(struct fabric_switch *sw, uint16_t destination, const uint16_t *ports,
                       uint16_t count);
+
+/* The same from a time on; calls in order of their times. No ports: unreachable. */
+bool switch_add_route_later(struct fabric_switch *sw, int64_t at_ps, uint16_t destination,
+                            const uint16_t *ports, uint16_t count);
 
 /* The end of a cable whose node is in another process: frames come and go by a driver. */
 bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband);

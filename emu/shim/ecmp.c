@@ -3,7 +3,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { PROTOCOL_UDP = 17, FRAGMENT_OFFSET = 0x1FFF };
+enum {
+    PROTOCOL_UDP = 17,
+    FRAGMENT_OFFSET = 0x1FFF,
+    ROCE_UDP_PORT = 4791,
+    DEST_QP = 8 + 5, /* from the UDP header on; 3 bytes */
+};
 
 /* MurmurHash3, 32 bits: take in a word, and finish. */
 static uint32_t take_in(uint32_t hash, uint32_t word)
@@ -50,6 +55,14 @@ uint32_t ecmp_basis(uint64_t seed, const uint8_t *header, uint32_t length)
         return basis;
     basis = field(basis, header + ports, 2);
     return field(basis, header + ports + 2, 2);
+}
+
+uint32_t ecmp_basis_of_qp(uint32_t basis, const uint8_t *header, uint32_t length)
+{
+    const uint8_t *udp = header + (header[0] & 0x0F) * 4u;
+    bool is_roce = header[9] == PROTOCOL_UDP && udp + DEST_QP + 3 <= header + length &&
+                   (udp[2] << 8 | udp[3]) == ROCE_UDP_PORT;
+    return is_roce ? field(basis, udp + DEST_QP, 3) : basis;
 }
 
 uint16_t ecmp_choose(uint32_t basis, const uint16_t *ports, uint16_t count)

@@ -16,6 +16,10 @@
 /* `header`: an IPv4 header of which `length` bytes are there, its own length included. */
 uint32_t ecmp_basis(uint64_t seed, const uint8_t *header, uint32_t length);
 
+/* The same, and over the destination QP of a RoCE packet: more than Open vSwitch can
+ * read. Other packets keep their basis. */
+uint32_t ecmp_basis_of_qp(uint32_t basis, const uint8_t *header, uint32_t length);
+
 uint16_t ecmp_choose(uint32_t basis, const uint16_t *ports, uint16_t count);
 
 #endif

@@ -25,14 +25,16 @@ from emu.errors import FabricError
 from emu.measure.counters import RawCounters
 from emu.measure.observation import Observation, Samples
 from emu.shim.faults import AddedFault, Places, add_faults
+from emu.shim.routing import set_choice, set_ip_routes, set_lid_routes
 from emu.shim.view import PortView
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from emu.spec.headroom import headroom_of
+from emu.spec.outages import Rerouting, reroutings
 from emu.spec.scenario import Spec
 from emu.spec.switch import SwitchSpec
 from emu.subnet import Subnet
 from topologies.graph import Host, Port, Switch, Topology
-from topologies.seeds import draw_seed, ecmp_seed
+from topologies.seeds import draw_seed
 
 FRAME_BYTES = 4352
 """The largest frame that a fabric carries: 4096 bytes of payload and every header."""
@@ -109,6 +111,13 @@ class Fabric:
         topology = self.topology
         ports = (port for node in topology.nodes for port in topology.ports[node.name])
         return {port: index for index, port in enumerate(ports)}
+
+    def _reroutings(self, switch: Switch) -> list[Rerouting]:
+        return [change for change in self._changes_of_routes if change.switch == switch.name]
+
+    @cached_property
+    def _changes_of_routes(self) -> list[Rerouting]:
+        return reroutings(self.spec)
 
     # ---- building ----------------------------------------------------------
 
@@ -284,6 +293,7 @@ class Fabric:
         for port in ports:
             own, far = _mac(port), _mac(self.topology.peer[port])
             lib.switch_set_mac(core, port.number, own, far)
+        set_choice(core, self.spec, switch, self._reroutings(switch))
         if self.infiniband:
             self._set_up_infiniband(switch, core, settings)
         else:
@@ -294,9 +304,7 @@ class Fabric:
         for port in self.topology.ports[switch.name]:
             credits = settings.credits
             lib.fabric_set_lanes(self.core, self.index[port], credits.vls, credits.buffer_bytes)
-        for lid, number in self._subnet.lfts[switch.name].items():
-            if number:  # port 0 is the switch itself
-                _have_memory(lib.switch_add_route(core, lid, [number], 1))
+        set_lid_routes(core, self.spec, self.topology, switch, self._subnet)
 
     def _set_up_ethernet(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:
         headroom = headroom_of(self.spec, switch.name)
@@ -319,11 +327,7 @@ class Fabric:
         for queue in range(PRIORITIES):
             quantum = settings.scheduling.quantum(queue, FRAME_BYTES)
             lib.switch_set_quantum(core, queue, quantum)
-        lib.switch_set_ecmp_seed(core, ecmp_seed(self.spec.seed, switch))
-        for host, next_hops in self.topology.next_hops[switch.name].items():
-            destination = int(self.topology.host[host].ip) & 0xFFFF
-            numbers = [port.number for port in next_hops]
-            _have_memory(lib.switch_add_route(core, destination, numbers, len(numbers)))
+        set_ip_routes(core, self.spec, self.topology, switch, self._reroutings(switch))
 
     def _set_up_port(self, core: Any, port: Port) -> None:
         settings = self.spec.port(port)

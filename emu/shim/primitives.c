@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "crc16.h"
+#include "ecmp.h"
 #include "fabric.h"
 
 uint16_t core_crc16(const uint8_t *bytes, size_t length)

@@ -12,22 +12,61 @@ bool routes_init(struct routes *routes)
 void routes_free(struct routes *routes)
 {
     free(routes->table);
+    free(routes->changes);
     free(routes->ports);
     *routes = (struct routes){0};
 }
 
-bool routes_add(struct routes *routes, uint16_t destination, const uint16_t *ports, uint16_t count)
+/* Room for `needed` elements of `size` bytes: what was there, or twice as much as is needed. */
+static bool make_room(void **array, uint32_t *room, uint32_t needed, size_t size)
 {
-    if (routes->used + count > routes->room) {
-        uint32_t room = 2 * (routes->used + count);
-        uint16_t *grown = realloc(routes->ports, room * sizeof *grown);
-        if (!grown)
-            return false;
-        routes->ports = grown;
-        routes->room = room;
-    }
-    memcpy(routes->ports + routes->used, ports, count * sizeof *ports);
-    routes->table[destination] = (struct route){routes->used, count};
+    if (needed <= *room)
+        return true;
+    void *grown = realloc(*array, 2 * needed * size);
+    if (!grown)
+        return false;
+    *array = grown;
+    *room = 2 * needed;
+    return true;
+}
+
+/* Keeps the list of ports; false when there is no memory. */
+static bool keep(struct routes *routes, const uint16_t *ports, uint16_t count, struct route *route)
+{
+    if (!make_room((void **)&routes->ports, &routes->room, routes->used + count, sizeof *ports))
+        return false;
+    if (count)
+        memcpy(routes->ports + routes->used, ports, count * sizeof *ports);
+    *route = (struct route){routes->used, count};
     routes->used += count;
     return true;
+}
+
+bool routes_add(struct routes *routes, uint16_t destination, const uint16_t *ports, uint16_t count)
+{
+    return keep(routes, ports, count, &routes->table[destination]);
+}
+
+bool routes_add_later(struct routes *routes, picoseconds at, uint16_t destination,
+                      const uint16_t *ports, uint16_t count)
+{
+    struct route_change change = {.at = at, .destination = destination};
+    if (!make_room((void **)&routes->changes, &routes->change_room, routes->change_count + 1,
+                   sizeof change) ||
+        !keep(routes, ports, count, &change.route))
+        return false;
+    routes->changes[routes->change_count++] = change;
+    return true;
+}
+
+picoseconds routes_change(struct routes *routes, picoseconds now)
+{
+    while (routes->changes_done < routes->change_count) {
+        const struct route_change *change = &routes->changes[routes->changes_done];
+        if (change->at > now)
+            return change->at;
+        routes->table[change->destination] = change->route;
+        routes->changes_done++;
+    }
+    return NEVER;
 }

@@ -3,12 +3,13 @@
  *     Ethernet      destination IPv4 address -> equal-cost ports, one chosen by ECMP
  *     InfiniBand    DLID -> port: the linear forwarding table (LFT) a subnet manager computed
  *
- * Both are one table, indexed by the low 16 bits of the address or by the LID. */
+ * Both are one table, indexed by the low 16 bits of the address or by the LID.
+ * Routes that hold from a later time on, as after a link was lost and everybody
+ * has heard of it, are known beforehand and wait in a list. */
 #ifndef EMU_ROUTE_H
 #define EMU_ROUTE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "clock.h"
 
 enum {
     ROUTES = 65536,
@@ -20,8 +21,16 @@ struct route {
     uint16_t count; /* 0: unreachable */
 };
 
+struct route_change {
+    picoseconds at;
+    uint16_t destination;
+    struct route route;
+};
+
 struct routes {
-    struct route *table; /* ROUTES of them */
+    struct route *table;          /* ROUTES of them */
+    struct route_change *changes; /* in order of time */
+    uint32_t change_count, changes_done, change_room;
     uint16_t *ports;
     uint32_t used, room;
 };
@@ -30,6 +39,13 @@ struct routes {
 bool routes_init(struct routes *routes);
 void routes_free(struct routes *routes);
 bool routes_add(struct routes *routes, uint16_t destination, const uint16_t *ports, uint16_t count);
+
+/* The same from `at` on, which is no earlier than in the call before. */
+bool routes_add_later(struct routes *routes, picoseconds at, uint16_t destination,
+                      const uint16_t *ports, uint16_t count);
+
+/* Makes the changes that are due; returns when the next one is, or NEVER. */
+picoseconds routes_change(struct routes *routes, picoseconds now);
 
 static inline const struct route *routes_find(const struct routes *routes, uint16_t destination)
 {

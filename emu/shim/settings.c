@@ -48,9 +48,19 @@ void switch_set_classes(struct fabric_switch *sw, uint32_t number, bool trusts_p
     memcpy(own->queue_of, queue_of, PRIORITIES);
 }
 
-void switch_set_ecmp_seed(struct fabric_switch *sw, uint64_t seed)
+bool switch_set_balance(struct fabric_switch *sw, int kind, uint64_t seed, int64_t gap_ps,
+                        bool hints)
 {
-    sw->config.ecmp_seed = seed;
+    sw->config.hints = hints;
+    return balance_set(&sw->balancer, (enum balance_kind)kind, seed, gap_ps);
+}
+
+bool switch_pin_flow(struct fabric_switch *sw, uint16_t source, uint16_t destination,
+                     uint16_t udp_source, uint16_t port)
+{
+    struct pin pin = {
+        .source = source, .destination = destination, .udp_source = udp_source, .port = port};
+    return balance_pin(&sw->balancer, pin);
 }
 
 void switch_set_mac(struct fabric_switch *sw, uint32_t number, const uint8_t mac[6],
@@ -65,6 +75,12 @@ bool switch_add_route(struct fabric_switch *sw, uint16_t destination, const uint
                       uint16_t count)
 {
     return routes_add(&sw->routes, destination, ports, count);
+}
+
+bool switch_add_route_later(struct fabric_switch *sw, int64_t at_ps, uint16_t destination,
+                            const uint16_t *ports, uint16_t count)
+{
+    return routes_add_later(&sw->routes, at_ps, destination, ports, count);
 }
 
 void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t vls, uint32_t buffer_bytes)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRANSIT_MARK = 0x06, TRANSIT_SEQUENCES = 1 << 24, TRANSIT_PORTS = 0xFFF, MAC_BYTES = 6 };
+enum { TRANSIT_MARK = 0x06, TRANSIT_SEQUENCES = 1 << 16, TRANSIT_PORTS = 0xFFF, MAC_BYTES = 6 };
 
 static struct switch_port *of_port(struct port *port)
 {
@@ -250,7 +250,7 @@ static void transit_check(struct timer *timer, picoseconds now)
 }
 
 static void transit_begin(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
-                          picoseconds now)
+                          uint16_t hint, picoseconds now)
 {
     uint32_t sequence = sw->transit_next;
     struct frame **slot = transit_slot(sw, sequence);
@@ -262,7 +262,7 @@ static void transit_begin(struct fabric_switch *sw, struct switch_port *in, stru
     uint8_t tag[MAC_BYTES] = {TRANSIT_MARK,
                               (uint8_t)(frame->klass << 4 | in->port.number >> 8),
                               (uint8_t)in->port.number,
-                              (uint8_t)(sequence >> 16),
+                              (uint8_t)hint,
                               (uint8_t)(sequence >> 8),
                               (uint8_t)sequence};
     memcpy(frame->bytes + MAC_BYTES, tag, MAC_BYTES);
@@ -278,7 +278,7 @@ static void transit_begin(struct fabric_switch *sw, struct switch_port *in, stru
 static struct frame *transit_end(struct fabric_switch *sw, const uint8_t *bytes)
 {
     const uint8_t *tag = bytes + MAC_BYTES;
-    uint32_t sequence = (uint32_t)tag[3] << 16 | (uint32_t)tag[4] << 8 | tag[5];
+    uint32_t sequence = (uint32_t)tag[4] << 8 | tag[5];
     struct frame **slot = transit_slot(sw, sequence);
     struct frame *frame = *slot;
     if (tag[0] != TRANSIT_MARK || !frame || memcmp(frame->bytes + MAC_BYTES, tag, MAC_BYTES) != 0)
@@ -339,23 +339,26 @@ static const struct route *passable(const struct fabric_switch *sw, struct switc
     return route;
 }
 
-static void route_ipv4(const struct fabric_switch *sw, struct frame *frame,
-                       const struct route *route)
+/* The port that a packet leaves by. */
+static uint16_t next_hop(struct fabric_switch *sw, const struct frame *frame,
+                         const struct route *route, picoseconds now)
 {
-    uint8_t *header = frame->bytes + frame->ip;
-    ipv4_decrement_ttl(header);
     const uint16_t *ports = sw->routes.ports + route->first;
-    uint16_t number = ports[0];
-    if (route->count > 1)
-        number = ecmp_choose(ecmp_basis(sw->config.ecmp_seed, header, frame->stored - frame->ip),
-                             ports, route->count);
+    return route->count == 1 ? ports[0]
+                             : balance_choose(&sw->balancer, frame, ports, route->count, now);
+}
+
+static void route_ipv4(struct fabric_switch *sw, struct frame *frame, uint16_t number)
+{
+    ipv4_decrement_ttl(frame->bytes + frame->ip);
     const struct switch_port *out = &sw->ports[number - 1];
     memcpy(frame->bytes, out->far_mac, MAC_BYTES);
     memcpy(frame->bytes + MAC_BYTES, out->port.mac, MAC_BYTES);
     frame->out_port = number;
 }
 
-static bool route_lid(struct fabric_switch *sw, struct switch_port *in, struct frame *frame)
+static bool route_lid(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
+                      picoseconds now)
 {
     uint16_t dlid = (uint16_t)(frame->bytes[2] << 8 | frame->bytes[3]);
     const struct route *route = routes_find(&sw->routes, dlid);
@@ -363,8 +366,24 @@ static bool route_lid(struct fabric_switch *sw, struct switch_port *in, struct f
         in->counters.no_route++;
         return false;
     }
-    frame->out_port = sw->routes.ports[route->first];
+    frame->out_port = next_hop(sw, frame, route, now);
     return true;
+}
+
+/* ---- routes change ------------------------------------------------------------- */
+
+static void change_routes(struct fabric_switch *sw, picoseconds now)
+{
+    picoseconds next = routes_change(&sw->routes, now);
+    if (next != NEVER)
+        timer_set(sw->clock, &sw->reroute, next);
+}
+
+static void reroute(struct timer *timer, picoseconds now)
+{
+    struct fabric_switch *sw = container_of(timer, struct fabric_switch, reroute);
+    change_routes(sw, now);
+    balance_forget(&sw->balancer);
 }
 
 /* ---- ingress ---------------------------------------------------------------- */
@@ -372,7 +391,7 @@ static bool route_lid(struct fabric_switch *sw, struct switch_port *in, struct f
 static void forward_lid(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
                         picoseconds now)
 {
-    if (route_lid(sw, in, frame))
+    if (route_lid(sw, in, frame, now))
         wait_latency(in, frame, earliest_enqueue(sw, frame, now), now);
     else
         discard(sw, frame, now);
@@ -386,9 +405,9 @@ static void forward_ipv4(struct fabric_switch *sw, struct switch_port *in, struc
     if (!route) {
         discard(sw, frame, now);
     } else if (sw->config.plane == PLANE_OUTER) {
-        transit_begin(sw, in, frame, now);
+        transit_begin(sw, in, frame, sw->config.hints ? next_hop(sw, frame, route, now) : 0, now);
     } else {
-        route_ipv4(sw, frame, route);
+        route_ipv4(sw, frame, next_hop(sw, frame, route, now));
         wait_latency(in, frame, earliest_enqueue(sw, frame, now), now);
     }
 }
@@ -426,6 +445,12 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
 static const struct port_handler handler = {
     .receive = receive, .pull = pull, .sent = sent, .link_down = link_down};
 
+static uint64_t queued(const void *owner, uint16_t number)
+{
+    const struct fabric_switch *sw = owner;
+    return (uint64_t)sw->ports[number - 1].port.gauges.queued;
+}
+
 /* ---- set-up ------------------------------------------------------------------ */
 
 static void port_setup(struct fabric_switch *sw, struct switch_port *own, uint32_t number)
@@ -445,13 +470,15 @@ bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_poo
     *sw = (struct fabric_switch){.config = *config, .clock = clock, .pool = pool};
     sw->buffer.shared_size = config->shared_bytes;
     sw->ports = calloc(config->ports, sizeof *sw->ports);
-    if (!sw->ports || !routes_init(&sw->routes)) {
+    if (!sw->ports || !routes_init(&sw->routes) ||
+        !balance_init(&sw->balancer, config->ports, queued, sw)) {
         switch_free(sw);
         return false;
     }
     for (uint32_t number = 1; number <= config->ports; number++)
         port_setup(sw, switch_port(sw, number), number);
     timer_init(&sw->transit_check, transit_check);
+    timer_init(&sw->reroute, reroute);
     return true;
 }
 
@@ -459,6 +486,7 @@ void switch_free(struct fabric_switch *sw)
 {
     free(sw->ports);
     routes_free(&sw->routes);
+    balance_free(&sw->balancer);
     sw->ports = NULL;
 }
 
@@ -466,6 +494,7 @@ void switch_start(struct fabric_switch *sw, picoseconds now)
 {
     for (uint32_t number = 1; number <= sw->config.ports; number++)
         port_start(&switch_port(sw, number)->port, now);
+    change_routes(sw, now);
 }
 
 /* ---- looking in ---------------------------------------------------------------- */

@@ -11,18 +11,21 @@
  * that the time it took is part of the switch's latency and a packet that never
  * comes back is noticed.
  *
- *     transit tag    06 : KP PP : SS SS SS      priority, ingress port, sequence number
+ *     transit tag    06 : KP PP : HH : SS SS    priority, ingress port, hint, sequence number
  *
  * A frame is charged and paused by its priority (`classes.h`, of the ingress port);
  * the egress port serves, marks and drops by queue, which its `queue_of` tells.
+ *
+ * The hint is the egress port for packets whose next hop is chosen here even so,
+ * by more than the outer plane can see (balance.h); 0 leaves the choice to it.
  *
  * Left out: cell granularity of the buffer, several pools, multicast. */
 #ifndef EMU_SWITCH_H
 #define EMU_SWITCH_H
 
 #include "arbiter.h"
+#include "balance.h"
 #include "buffer.h"
-#include "ecmp.h"
 #include "ipv4.h"
 #include "port.h"
 #include "route.h"
@@ -43,7 +46,7 @@ struct switch_config {
     struct pfc pfc;
     bool marks; /* false: somebody outside (eBPF) marks */
     struct arbiter_config arbiter;
-    uint64_t ecmp_seed;
+    bool hints;                  /* outer plane: the tag tells which next hop is chosen here */
     picoseconds transit_timeout; /* outer plane: then a packet counts as lost */
 };
 
@@ -80,6 +83,8 @@ struct fabric_switch {
     struct frame_pool *pool;
     struct buffer buffer;
     struct routes routes;
+    struct timer reroute;
+    struct balancer balancer;
     struct switch_port *ports; /* config.ports of them, numbered from 1 */
     /* Outer plane. `hand_over` may not keep the frame's bytes. */
     void (*hand_over)(void *outer, struct switch_port *in, const struct frame *frame,

@@ -26,6 +26,7 @@ from emu.spec.quantities import (
     Size,
     Time,
 )
+from emu.spec.routing import Routing
 
 OPERATIONAL_VLS = (1, 2, 4, 8)
 """InfiniBand's PortInfo.OperationalVLs can say these (and 15, which no workload here needs)."""
@@ -167,6 +168,9 @@ class SwitchSpec(PortSpec):
     credits: Credits = Field(
         default=Credits(),
         description="Credits of an InfiniBand switch; unused where fabric is roce.",
+    )
+    routing: Routing = Field(
+        default=Routing(), description="Which of several equal paths a packet takes."
     )
     scheduling: Scheduling = Field(
         default=Scheduling(), description="Order in which an egress port serves its queues."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from emu.spec.scenario import Spec
 from topologies.graph import Topology
 from topologies.leaf_spine import leaf_spine
 
@@ -22,6 +23,13 @@ def clos(hosts_per_leaf: int) -> Topology:
         fabric_rate_bps=RATE_BPS,
         fabric_delay_ps=DELAY_PS,
     )
+
+
+def clos_of(hosts_per_leaf: int, **switches: object) -> Spec:
+    """The same as a spec, with seed 7."""
+    text = clos_spec(**switches)
+    topology = json.loads(text)["topology"] | {"hosts_per_leaf": hosts_per_leaf}
+    return Spec.model_validate(json.loads(text) | {"topology": topology, "seed": 7})
 
 
 def clos_spec(fabric: str = "roce", **switches: object) -> str:

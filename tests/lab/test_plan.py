@@ -14,9 +14,8 @@ from emu.lab.plan import (
     plan_nodes,
     port_indexes,
 )
-from tests.lab.fabrics import clos
-
-SEED = 7
+from emu.lab.routes import route_tables
+from tests.lab.fabrics import clos, clos_of
 
 
 def _text(steps: Sequence[Step]) -> str:
@@ -39,19 +38,25 @@ def test_the_plan_of_a_routed_fabric(golden: Callable[[str, str], None]) -> None
     """Every step for a small Clos whose switches are Open vSwitch bridges."""
     topology = clos(1)
     nodes = plan_nodes(topology, bridges=True)
-    golden("plan.txt", _text(nodes + plan_network(topology, datapath="netdev", ip=True, seed=SEED)))
+    golden(
+        "plan.txt",
+        _text(
+            nodes
+            + plan_network(topology, datapath="netdev", ip=True, routes=route_tables(clos_of(1)))
+        ),
+    )
 
 
 def test_without_bridges_only_the_hosts_have_interfaces() -> None:
     """Where the shim forwards, no veth is made for a switch, and no switch is started."""
-    steps = plan_network(clos(2), datapath=None, ip=True, seed=SEED)
+    steps = plan_network(clos(2), datapath=None, ip=True, routes=())
     assert "leaf1-eth1" not in _text(steps)
     assert not [step for step in steps if isinstance(step, StartSwitches | LoadRoutes)]
 
 
 def test_without_ip_a_host_is_a_bare_port() -> None:
     """InfiniBand hosts have no addresses and no RoCE port to hold."""
-    steps = plan_network(clos(2), datapath=None, ip=False, seed=SEED)
+    steps = plan_network(clos(2), datapath=None, ip=False, routes=())
     assert "address add" not in _text(steps)
     assert not [step for step in steps if isinstance(step, HoldUdpPort)]
 

@@ -15,12 +15,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from emu.spec.finding import Finding
-from emu.spec.rules import checks, faults, hosts, plane, switches, topology, traffic
+from emu.spec.rules import checks, faults, hosts, plane, routing, switches, topology, traffic
 from emu.spec.scenario import Spec
 
 Rule = Callable[[Spec], Iterable[Finding]]
-_ON_THE_GRAPH = (*topology.RULES, *plane.RULES, *switches.RULES, *hosts.RULES, *faults.RULES)
-_ON_THE_FLOWS = (*traffic.RULES, *checks.RULES)
+_ON_THE_GRAPH = (
+    *topology.RULES,
+    *plane.RULES,
+    *switches.RULES,
+    *hosts.RULES,
+    *faults.RULES,
+    *routing.ON_THE_GRAPH,
+)
+_ON_THE_FLOWS = (*traffic.RULES, *checks.RULES, *routing.ON_THE_FLOWS)
 
 
 def contradictions(spec: Spec) -> list[Finding]:

@@ -1,0 +1,105 @@
+"""When which cables are down, and where packets go then: known before a run begins.
+
+A lost link is known to a switch when the network has converged, its `convergence`
+after the loss; until then it sends packets into nothing. The same holds for a link
+that comes back: until then it carries none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from emu.spec.fault import Fault, LinkDown, LinkFlap
+from emu.spec.routing import OPENFLOW_KINDS
+from emu.spec.scenario import Spec
+from topologies.graph import Cable, Port, Topology
+
+Hops = dict[str, tuple[Port, ...]]
+"""Host -> the ports on a shortest path to it."""
+
+
+@dataclass(frozen=True)
+class Rerouting:
+    """From `at_ps` on, a switch forwards otherwise: to these hosts, as far as they changed."""
+
+    at_ps: int
+    switch: str
+    changes: Hops
+    """Host -> its next hops; none: it cannot be reached any more."""
+
+
+def reroutings(spec: Spec) -> list[Rerouting]:
+    """Every change of a switch's routes, in order of time."""
+    topology = spec.topology.build()
+    before = topology.next_hops
+    found = []
+    for at_ps, down in outages(spec):
+        after = degraded(topology, down).next_hops
+        for switch in after:
+            changes = _changes(before[switch], after[switch])
+            if changes:
+                when = at_ps + spec.switch(switch).routing.convergence_ps
+                found.append(Rerouting(when, switch, changes))
+        before = after
+    return sorted(found, key=lambda change: change.at_ps)
+
+
+def is_hinted(spec: Spec, switch: str, changes: Sequence[Rerouting]) -> bool:
+    """Whether the shim chooses the next hop where Open vSwitch forwards: what that cannot do
+    by itself, or not at the exact time. `changes` are those of the switch."""
+    return bool(changes) or spec.switch(switch).routing.kind not in OPENFLOW_KINDS
+
+
+def outages(spec: Spec) -> list[tuple[int, frozenset[Cable]]]:
+    """The moments at which a link is lost or comes back, and what is down from then on."""
+    topology = spec.topology.build()
+    edges: list[tuple[int, int, Cable]] = []
+    for fault in spec.faults:
+        port = topology.port_named.get(fault.what.place)
+        if port is not None and isinstance(fault.what, LinkDown | LinkFlap):
+            cable = topology.cable[port]
+            for begin_ps, end_ps in times_down(fault, spec.time_limit_ps):
+                edges += [(begin_ps, 1, cable), (end_ps, -1, cable)]
+    return list(_states(sorted(edges, key=lambda edge: edge[0])))
+
+
+def times_down(fault: Fault, time_limit_ps: int) -> Iterator[tuple[int, int]]:
+    """From when to when the fault keeps its link down, as far as the run goes."""
+    end_ps = time_limit_ps if fault.end_ps is None else min(fault.end_ps, time_limit_ps)
+    flap = fault.link_flap
+    if flap is None:
+        yield fault.at_ps, end_ps
+        return
+    for begin_ps in range(fault.at_ps, end_ps, flap.period_ps):
+        yield begin_ps, min(begin_ps + flap.down_ps, end_ps)
+
+
+def _states(edges: list[tuple[int, int, Cable]]) -> Iterator[tuple[int, frozenset[Cable]]]:
+    cuts: dict[Cable, int] = {}
+    for index, (at_ps, more, cable) in enumerate(edges):
+        cuts[cable] = cuts.get(cable, 0) + more
+        if index + 1 == len(edges) or edges[index + 1][0] > at_ps:
+            yield at_ps, frozenset(cable for cable, count in cuts.items() if count)
+
+
+@lru_cache(maxsize=64)
+def _degraded(cables: tuple[Cable, ...], topology: Topology) -> Topology:
+    return Topology(topology.hosts, topology.switches, cables)
+
+
+def degraded(topology: Topology, down: frozenset[Cable]) -> Topology:
+    """The fabric without the cables that are down; all else keeps its names and numbers."""
+    if not down:
+        return topology
+    up = tuple(cable for cable in topology.cables if cable not in down)
+    return _degraded(up, topology)
+
+
+def _changes(before: Hops, after: Hops) -> Hops:
+    return {
+        host: after.get(host, ())
+        for host in before | after
+        if before.get(host, ()) != after.get(host, ())
+    }

@@ -1,0 +1,57 @@
+"""`routing: {kind: pinned}`: the way of each named flow, switch by switch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import networkx as nx
+
+from emu.spec.scenario import Spec
+from topologies.graph import Port, Topology
+from traffic.rnic.entropy import source_ports
+
+
+@dataclass(frozen=True)
+class Pin:
+    """At a switch, packets of a flow leave by this port."""
+
+    src: str
+    dst: str
+    udp_source: int
+    port: Port
+
+
+def pins_of(spec: Spec, switch: str) -> list[Pin]:
+    """The flows that are pinned at a switch where they could take several ways."""
+    routing = spec.switch(switch).routing
+    if routing.kind != "pinned":
+        return []
+    topology = spec.topology.build()
+    ends = {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
+    ports = source_ports(spec.workload())
+    pins = []
+    for flow, via in routing.paths.items():
+        src, dst = ends[flow]
+        port = _port_towards(topology, switch, via, dst)
+        if port is not None:
+            pins.append(Pin(src, dst, ports[flow], port))
+    return pins
+
+
+def lies_between(topology: Topology, src: str, via: str, dst: str) -> bool:
+    """Whether a shortest path between two hosts leads over the switch `via`."""
+    distance = nx.shortest_path_length
+    graph = topology.graph
+    return bool(distance(graph, src, via) + distance(graph, via, dst) == distance(graph, src, dst))
+
+
+def _port_towards(topology: Topology, switch: str, via: str, dst: str) -> Port | None:
+    """The next hop to `dst` that does not miss `via`; None where there is no choice left."""
+    hops = topology.next_hops[switch].get(dst, ())
+    if len(hops) < 2:
+        return None
+    return next((hop for hop in hops if _leads(topology, hop, via, dst)), None)
+
+
+def _leads(topology: Topology, hop: Port, via: str, dst: str) -> bool:
+    return lies_between(topology, topology.peer[hop].node, via, dst)

@@ -1,0 +1,55 @@
+"""The `routing:` key of switches: which of several equal paths a packet takes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from emu.spec.base import Model
+from emu.spec.quantities import Integer, Time
+
+PACKET_KINDS = ("spray", "adaptive")
+"""Kinds that decide packet by packet, from nothing that is in the packet."""
+OPENFLOW_KINDS = ("ecmp", "pinned")
+"""Kinds that Open vSwitch can carry out by itself."""
+
+
+class Routing(Model):
+    """How a switch chooses among equal next hops, and how soon it hears of lost links."""
+
+    kind: Literal["ecmp", "ecmp-qp", "pinned", "flowlet", "spray", "adaptive"] = Field(
+        default="ecmp",
+        description="ecmp: by a hash over addresses and UDP ports. ecmp-qp: and over the "
+        "destination QP. pinned: as `paths` says, others by ecmp. flowlet: anew after a gap. "
+        "spray: each packet by itself, all next hops alike. adaptive: each packet by itself, to "
+        "the shortest queue. On InfiniBand the subnet manager decides (ecmp), or spray or adaptive "
+        "among its shortest paths.",
+    )
+    seed: Integer | None = Field(
+        default=None,
+        ge=0,
+        lt=2**48,
+        description="Seed of the hashes, each switch derives its own from it; the spec's unless "
+        "given.",
+    )
+    gap_ps: Time = Field(
+        default=5_000_000,
+        alias="gap",
+        gt=0,
+        description="flowlet: silence after which a flow may take another path.",
+    )
+    paths: dict[str, str] = Field(
+        default={},
+        description="pinned: name of a flow -> a switch that it takes its way over, e.g. "
+        "{elephants.h1-h5: spine2}. Its acknowledgements come back by ecmp.",
+    )
+    convergence_ps: Time = Field(
+        default=100_000_000,
+        alias="convergence",
+        description="Time from a link's loss or return until the switch forwards accordingly.",
+    )
+
+    def seed_of(self, spec_seed: int) -> int:
+        """Of the hashes, for all switches."""
+        return spec_seed if self.seed is None else self.seed

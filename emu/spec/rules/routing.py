@@ -1,0 +1,127 @@
+"""What must hold for the paths that packets take, and for links that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emu.spec.finding import Finding, there_is_no
+from emu.spec.outages import is_hinted, reroutings, times_down
+from emu.spec.pinning import lies_between
+from emu.spec.routing import PACKET_KINDS, Routing
+from emu.spec.rules.given import for_switch
+from emu.spec.scenario import Spec
+
+MAX_LOSSES = 1000
+"""Of links in one run: each changes the routes of many switches."""
+MAX_HINTED_PORTS = 255
+"""A transit tag has one byte for the port (switch.h)."""
+
+
+def routing_keys_are_used(spec: Spec) -> Iterator[Finding]:
+    """What is said for all switches may be of use to some of them only."""
+    routings = {name: spec.switch(name).routing for name in spec.topology.build().switch}
+    kinds = {routing.kind for routing in routings.values()}
+    for key, field, kind in (("gap", "gap_ps", "flowlet"), ("paths", "paths", "pinned")):
+        for name, routing in routings.items():
+            if kind not in kinds and field in routing.model_fields_set:
+                yield Finding(
+                    for_switch(spec, name, "routing", key),
+                    f"only kind: {kind} asks for it, and no switch has that; choose it, or take "
+                    "this out",
+                    about=(for_switch(spec, name, "routing", "kind"),),
+                )
+
+
+def pinned_switches_have_paths(spec: Spec) -> Iterator[Finding]:
+    for name in spec.topology.build().switch:
+        routing = spec.switch(name).routing
+        if routing.kind == "pinned" and not routing.paths:
+            yield Finding(
+                for_switch(spec, name, "routing", "kind"),
+                "no flow is pinned; name some in paths, or use kind: ecmp",
+                about=(for_switch(spec, name, "routing", "paths"),),
+            )
+
+
+def infiniband_hashes_nothing(spec: Spec) -> Iterator[Finding]:
+    if spec.fabric != "ib":
+        return
+    for name in spec.topology.build().switch:
+        kind = spec.switch(name).routing.kind
+        if kind not in ("ecmp", *PACKET_KINDS):
+            yield Finding(
+                for_switch(spec, name, "routing", "kind"),
+                f"InfiniBand's switches know destinations and no flows, so {kind} is not for "
+                "them; use spray or adaptive, or fabric: roce",
+                about=(("fabric",),),
+                idle_if_inherited=True,
+            )
+
+
+def pinned_flows_have_that_path(spec: Spec) -> Iterator[Finding]:
+    if spec.fabric == "ib":
+        return
+    topology = spec.topology.build()
+    ends = {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
+    for name in topology.switch:
+        routing = spec.switch(name).routing
+        for flow, via in _pinned(routing).items():
+            path = for_switch(spec, name, "routing", "paths", flow)
+            about = (("traffic",), ("topology",))
+            if flow not in ends:
+                yield Finding(path, there_is_no("flow called", flow, list(ends)), about)
+            elif via not in topology.switch:
+                yield Finding(path, there_is_no("switch", via, list(topology.switch)), about)
+            elif not lies_between(topology, ends[flow][0], via, ends[flow][1]):
+                yield Finding(
+                    path,
+                    f"no shortest path from {ends[flow][0]} to {ends[flow][1]} leads over {via}; "
+                    "name a switch between them",
+                    about,
+                )
+
+
+def _pinned(routing: Routing) -> dict[str, str]:
+    return routing.paths if routing.kind == "pinned" else {}
+
+
+def hints_name_a_port(spec: Spec) -> Iterator[Finding]:
+    """Where Open vSwitch forwards, the shim's choice goes with the packet."""
+    topology = spec.topology.build()
+    if spec.fabric == "ib" or spec.plane == "shim":
+        return
+    for name in topology.switch:
+        ports = len(topology.ports[name])
+        changes = [change for change in reroutings(spec) if change.switch == name]
+        if ports > MAX_HINTED_PORTS and is_hinted(spec, name, changes):
+            yield Finding(
+                for_switch(spec, name, "routing", "kind"),
+                f"{name} has {ports} ports, and for this and for lost links Open vSwitch has to "
+                f"be told which of {MAX_HINTED_PORTS} at most; use plane: shim, or kind: ecmp "
+                "and no link faults",
+                about=(("plane",), ("topology",), ("faults",)),
+            )
+
+
+def links_are_not_lost_too_often(spec: Spec) -> Iterator[Finding]:
+    for index, fault in enumerate(spec.faults):
+        if fault.link_flap is None:
+            continue
+        times = sum(1 for _ in times_down(fault, spec.time_limit_ps))
+        if times > MAX_LOSSES:
+            yield Finding(
+                ("faults", index, "link-flap", "period"),
+                f"the link would be lost {times} times; {MAX_LOSSES} is the most, so lengthen "
+                "period, or give for",
+                about=(("faults", index), ("time_limit",)),
+            )
+
+
+ON_THE_GRAPH = (
+    routing_keys_are_used,
+    pinned_switches_have_paths,
+    infiniband_hashes_nothing,
+    hints_name_a_port,
+    links_are_not_lost_too_often,
+)
+ON_THE_FLOWS = (pinned_flows_have_that_path,)
