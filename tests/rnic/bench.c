@@ -18,6 +18,9 @@ const struct qp_config bench_qp_config = {
     .retry_count = 7,
     .rnr_retry = 7,
     .min_rnr_timer = 1,
+    .max_rd_atomic = 4,
+    .max_dest_rd_atomic = 4,
+    .recovery = "go-back-n",
     .cc = "none",
     .cnp = {.keeps_marks = true, .interval_ps = 50 * PS_PER_US},
     .dcqcn = {.g = 1.0 / 256,
@@ -240,7 +243,7 @@ static void post(struct bench *bench, struct qp *qp, struct letter *letter,
 {
     letter->message = *message;
     letter->message.record = &letter->record;
-    requester_post(qp, &letter->message, bench->clock.now);
+    send_queue_post(qp, &letter->message, bench->clock.now);
 }
 
 void bench_write(struct bench *bench, struct qp *qp, struct letter *letter, uint32_t from,
@@ -270,8 +273,9 @@ void bench_send(struct bench *bench, struct qp *qp, struct letter *letter, uint3
 void bench_receive(struct bench *bench, struct qp *qp, struct receive *receive, uint32_t to,
                    uint32_t length)
 {
-    *receive = (struct receive){.bytes = bench->sink[side_of(bench, qp)] + to, .length = length};
-    responder_post_receive(qp, receive);
+    *receive = (struct receive){
+        .lkey = bench->sink_key[side_of(bench, qp)], .va = FIRST_VA + to, .length = length};
+    receive_queue_post(qp, receive, bench->clock.now);
 }
 
 /* ---- looking --------------------------------------------------------------------- */

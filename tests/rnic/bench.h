@@ -12,8 +12,9 @@
 #include <stdlib.h>
 
 #include "nic.h"
-#include "requester.h"
-#include "responder.h"
+#include "receive_queue.h"
+#include "responses.h"
+#include "send_queue.h"
 
 enum {
     PLAN = 4096,      /* packets a direction that a fate can be planned for */

@@ -107,9 +107,9 @@ TEST(a_cnp_is_right_byte_for_byte)
     struct frame_pool pool;
     EXPECT(frame_pool_init(&pool, 1, 1, 512));
     nic.pool = &pool;
-    struct qp qp = {.nic = &nic, .remote = {.qpn = 0xD2}};
-    struct frame *frame = responder_notify(&qp);
-    framing_roce.seal(&path, TRAFFIC_CNP, frame);
+    struct qp qp = {
+        .nic = &nic, .remote = {.qpn = 0xD2}, .path = path, .config = {.pkey = PKEY_DEFAULT}};
+    struct frame *frame = responses_notify(&qp);
     memcpy(bytes, frame->bytes, frame->length);
     EXPECT_EQUAL(length, frame->length);
     EXPECT(memcmp(bytes, want, length) == 0);
@@ -139,7 +139,7 @@ TEST(a_frame_may_carry_a_vlan_tag_and_padding)
     EXPECT_EQUAL(VERDICT_OK, open_bytes(bytes, length, &packet));
     EXPECT_EQUAL(VERDICT_OK, open_bytes(bytes, length + 9, &packet));
     EXPECT(packet.payload_bytes == 5 && memcmp(packet.payload, "hello", 5) == 0);
-    EXPECT(packet.type == PACKET_REQUEST && packet.starts && packet.ends && packet.bth.ack_req);
+    EXPECT(packet.type == PACKET_SEND && packet.starts && packet.ends && packet.bth.ack_req);
     EXPECT_EQUAL(0x0A000001, packet.source);
     EXPECT(!packet.ce);
 }

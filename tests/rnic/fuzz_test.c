@@ -17,8 +17,8 @@ static uint32_t below(struct bench *bench, uint32_t bound)
 static void revive(struct qp *qp)
 {
     struct requester *requester = &qp->requester;
-    if (qp->state == QP_ERROR) {
-        qp->state = QP_READY;
+    if (qp->state == QP_ERR) {
+        qp->state = QP_RTS;
         requester->unacked = requester->next = requester->posted_end;
         requester->sent_end = requester->awaited_end = requester->posted_end;
     }
@@ -32,7 +32,7 @@ static void keep_busy(struct bench *bench, struct letter letters[2][LETTERS],
 {
     for (int side = 0; side < 2; side++) {
         revive(bench->qp[side]);
-        if (!bench->qp[side]->responder.receives)
+        if (!bench->qp[side]->responder.own.first)
             bench_receive(bench, bench->qp[side], &receives[side], 0, 3000);
         for (uint32_t i = 0; i < LETTERS; i++)
             if (letters[side][i].record.status != STATUS_PENDING)

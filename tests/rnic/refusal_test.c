@@ -14,7 +14,7 @@ static void write_to(struct bench *bench, struct letter *letter, uint32_t rkey, 
                                        .rkey = rkey,
                                        .remote_va = va,
                                        .length = length};
-    requester_post(bench->qp[0], &letter->message, bench->clock.now);
+    send_queue_post(bench->qp[0], &letter->message, bench->clock.now);
 }
 
 static void expect_access_refused(enum framing framing, uint32_t key_change, uint64_t va,
@@ -153,7 +153,7 @@ static void inject(struct bench *bench, uint8_t opcode, uint32_t dma_length, uin
 static void expect_invalid(struct bench *bench)
 {
     EXPECT_EQUAL(1, nic_counters(&bench->nic[1])->resp_invalid_request);
-    EXPECT_EQUAL(QP_ERROR, bench->qp[1]->state);
+    EXPECT_EQUAL(QP_ERR, bench->qp[1]->state);
     bench_run(bench, 100 * PS_PER_US);
     uint32_t answers = bench_count(bench, 1, OPCODE_ACKNOWLEDGE);
     EXPECT(answers > 0);
@@ -173,8 +173,8 @@ TEST(requests_out_of_turn_or_of_wrong_length_are_refused)
         {OPCODE_WRITE_FIRST, 5000, 1020},   {OPCODE_WRITE_FIRST, 1024, 1024},
         {OPCODE_WRITE_FIRST, 500, 1024},    {OPCODE_WRITE_ONLY, 10, 11},
         {OPCODE_WRITE_ONLY, 11, 10},        {OPCODE_WRITE_ONLY, 1025, 1025},
-        {OPCODE_WRITE_ONLY, UINT32_MAX, 4}, {0x0C /* READ request */, 0, 0},
-        {0x13 /* CmpSwap */, 0, 28},        {0x0B /* WRITE Only with immediate */, 0, 20},
+        {OPCODE_WRITE_ONLY, UINT32_MAX, 4}, {0x15 /* reserved */, 0, 0},
+        {0x18 /* reserved */, 0, 28},       {0x1C /* FLUSH */, 0, 20},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct bench bench;
@@ -291,7 +291,7 @@ TEST(packets_for_others_are_dropped_and_counted)
     EXPECT_EQUAL(1, counters->rx_malformed);
 
     bth = right;
-    bth.opcode = 0x64; /* unreliable datagram */
+    bth.opcode = 0x44; /* reliable datagram */
     bth_write(body, &bth);
     bench_inject(&bench, 1, body, sizeof body);
     EXPECT_EQUAL(1, counters->rx_other);

@@ -229,7 +229,7 @@ TEST(a_wrong_table_makes_no_workload)
     operation->flow = 2;
     expect_rejected(&plan);
     *operation = right;
-    operation->verb = 2;
+    operation->verb = VERBS;
     expect_rejected(&plan);
     *operation = right;
     operation->local_va += MEMORY;

@@ -36,6 +36,7 @@ MIN_RNR_TIMER = 1
 
 _NEVER = 2**63 - 1
 _VERBS = {Verb.SEND: lib.VERB_SEND, Verb.WRITE: lib.VERB_WRITE}
+_RECOVERY = {"go-back-n": ffi.new("char[]", b"go-back-n")}
 _READABLE = 0
 _WRITABLE = lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_WRITE
 
@@ -186,6 +187,7 @@ class Endpoints:
         config.retry_count = settings.retry_count
         config.rnr_retry = RNR_RETRY_FOR_EVER
         config.min_rnr_timer = MIN_RNR_TIMER
+        config.recovery = _RECOVERY[settings.recovery]
         set_congestion_control(config, settings)
         return _have(lib.nic_add_qp(self._nics[host], config), "a queue pair")
 

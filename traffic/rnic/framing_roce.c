@@ -140,6 +140,7 @@ static enum verdict roce_open(const struct nic_config *own, const struct frame *
     if (!packet_parse(packet, ip + before, covered - before,
                       (here < covered ? here : covered) - before))
         return VERDICT_MALFORMED;
+    packet->ip = ip;
     packet->source = read_be32(ip + 12);
     packet->ce = ipv4_ecn(ip) == ECN_CE;
     return VERDICT_OK;

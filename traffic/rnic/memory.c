@@ -27,15 +27,33 @@ uint32_t memory_register(struct memory *memory, const struct region *region, uin
     return entry->key;
 }
 
+static struct region *named(const struct memory *memory, uint32_t key)
+{
+    uint32_t place = key >> VARIANT_BITS;
+    if (place == 0 || place > memory->count || memory->regions[place - 1].key != key)
+        return NULL;
+    return &memory->regions[place - 1];
+}
+
+bool memory_has(const struct memory *memory, uint32_t key)
+{
+    return named(memory, key) != NULL;
+}
+
+bool memory_invalidate(struct memory *memory, uint32_t key)
+{
+    struct region *region = named(memory, key);
+    if (region)
+        region->key = 0;
+    return region != NULL;
+}
+
 bool memory_find(const struct memory *memory, uint32_t key, uint64_t va, uint64_t length,
                  uint32_t access, uint8_t **bytes)
 {
-    uint32_t place = key >> VARIANT_BITS;
+    const struct region *region = named(memory, key);
     *bytes = NULL;
-    if (place == 0 || place > memory->count)
-        return false;
-    const struct region *region = &memory->regions[place - 1];
-    if (region->key != key || (region->access & access) != access)
+    if (!region || (region->access & access) != access)
         return false;
     if (va < region->va || length > region->length || va - region->va > region->length - length)
         return false;

@@ -8,7 +8,10 @@
  * A region may be of addresses alone: it is checked like any other, and nothing
  * is ever read from it or written to it.
  *
- * Left out: deregistration, protection domains, memory windows. */
+ * A key that was invalidated names nothing from then on, and is never given out
+ * again.
+ *
+ * Left out: protection domains, memory windows. */
 #ifndef RNIC_MEMORY_H
 #define RNIC_MEMORY_H
 
@@ -35,6 +38,12 @@ void memory_free(struct memory *memory);
 
 /* Set-up only. Returns the region's key, 0 when the table is full. */
 uint32_t memory_register(struct memory *memory, const struct region *region, uint8_t variant);
+
+/* False when the key names nothing. */
+bool memory_invalidate(struct memory *memory, uint32_t key);
+
+/* Whether the key names a region, whatever it allows. */
+bool memory_has(const struct memory *memory, uint32_t key);
 
 /* Whether all of [va, va + length) lies in the region of that key, and the region
  * grants all of `access`. Then `bytes` is where it begins in the host; NULL

@@ -3,8 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
+#include "datagram.h"
+#include "qp_state.h"
 #include "requester.h"
 #include "responder.h"
+#include "responses.h"
 
 /* The first queue pair number given out; 0 and 1 are the management ones. */
 enum { FIRST_QPN = 0x11 };
@@ -45,6 +49,8 @@ bool nic_init(struct nic *nic, struct clock *clock, struct frame_pool *pool, str
 
 void nic_free(struct nic *nic)
 {
+    for (uint32_t i = 0; i < nic->qp_count; i++)
+        qp_free(&nic->qps[i]);
     memory_free(&nic->memory);
     free(nic->qps);
     *nic = (struct nic){0};
@@ -59,13 +65,20 @@ uint32_t nic_add_region(struct nic *nic, uint64_t va, uint64_t length, uint32_t 
     return memory_register(&nic->memory, &region, (uint8_t)rng_u32(nic->rng));
 }
 
+bool nic_invalidate(struct nic *nic, uint32_t key)
+{
+    return memory_invalidate(&nic->memory, key);
+}
+
 struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config)
 {
     if (nic->qp_count == nic->config.max_qps)
         return NULL;
     struct qp *qp = &nic->qps[nic->qp_count];
-    if (!qp_init(qp, nic, FIRST_QPN + nic->qp_count, config))
+    if (!qp_init(qp, nic, FIRST_QPN + nic->qp_count, config)) {
+        qp_free(qp);
         return NULL;
+    }
     nic->qp_count++;
     return qp;
 }
@@ -112,36 +125,76 @@ static void turn_is_over(struct nic *nic, enum traffic traffic, uint8_t klass)
         nic->waiting[traffic] &= (uint16_t) ~(1u << klass);
 }
 
-static uint32_t length_of_next(const struct qp *qp, enum traffic traffic)
+/* Of the data that waits, requests and READ responses take turns. */
+static bool request_is_ready(const struct qp *qp, picoseconds now)
 {
-    static const uint32_t fixed[] = {
-        [TRAFFIC_CNP] = CNP_BODY_BYTES, [TRAFFIC_ACKNOWLEDGE] = ACKNOWLEDGE_BODY_BYTES};
-    uint32_t body = traffic == TRAFFIC_DATA ? requester_body_bytes(qp) : fixed[traffic];
-    return framing_length(qp->nic->framing, body);
+    return now >= qp->requester.not_before && requester_has_data(qp);
 }
 
-static struct frame *build_next(struct qp *qp, enum traffic traffic, picoseconds now)
+static bool response_is_next(const struct qp *qp, picoseconds now)
+{
+    return responses_has_data(qp) && (!qp->response_was_last || !request_is_ready(qp, now));
+}
+
+static bool has_something(const struct qp *qp, enum traffic traffic, picoseconds now)
 {
     switch (traffic) {
     case TRAFFIC_CNP:
-        return responder_notify(qp);
+        return true;
     case TRAFFIC_ACKNOWLEDGE:
-        return responder_acknowledge(qp);
+        return responses_has_acknowledgement(qp);
     default:
-        return requester_send(qp, now);
+        return now >= qp->not_before && (responses_has_data(qp) || request_is_ready(qp, now));
     }
 }
 
-/* Drops turns of queue pairs whose data has meanwhile been acknowledged, or must wait. */
-static struct qp *first_with_data(struct nic *nic, uint8_t klass, picoseconds now)
+static uint32_t length_of_next(const struct qp *qp, enum traffic traffic, picoseconds now)
 {
-    struct turns *turns = &nic->turns[TRAFFIC_DATA][klass];
+    uint32_t body = CNP_BODY_BYTES;
+    if (traffic == TRAFFIC_ACKNOWLEDGE)
+        body = responses_acknowledgement_bytes(qp);
+    else if (traffic == TRAFFIC_DATA)
+        body = response_is_next(qp, now) ? responses_data_bytes(qp) : requester_body_bytes(qp);
+    return framing_length(qp->nic->framing, body);
+}
+
+/* Data is paced: congestion control hears of it, and says when the next may follow. */
+static struct frame *send_data(struct qp *qp, picoseconds now)
+{
+    bool response = response_is_next(qp, now);
+    struct frame *frame = response ? responses_send_data(qp) : requester_send(qp, now);
+    if (!frame)
+        return NULL;
+    uint32_t wire = wire_bytes(frame->kind, frame->length);
+    qp->response_was_last = response;
+    cc_sent(&qp->cc, wire, now);
+    qp->not_before = now + cc_gap(&qp->cc, wire);
+    return frame;
+}
+
+static struct frame *send_next(struct qp *qp, enum traffic traffic, picoseconds now)
+{
+    switch (traffic) {
+    case TRAFFIC_CNP:
+        return responses_notify(qp);
+    case TRAFFIC_ACKNOWLEDGE:
+        return responses_acknowledge(qp);
+    default:
+        return send_data(qp, now);
+    }
+}
+
+/* Drops turns of queue pairs that have meanwhile nothing to send, or must wait. */
+static struct qp *first_with(struct nic *nic, enum traffic traffic, uint8_t klass, picoseconds now)
+{
+    struct turns *turns = &nic->turns[traffic][klass];
     while (turns->first) {
         struct qp *qp = turns->first;
-        if (requester_has_data(qp) && now >= qp->not_before)
+        if (has_something(qp, traffic, now))
             return qp;
-        turn_is_over(nic, TRAFFIC_DATA, klass);
-        qp_wake(qp, now);
+        turn_is_over(nic, traffic, klass);
+        if (traffic == TRAFFIC_DATA)
+            qp_wake(qp, now);
     }
     return NULL;
 }
@@ -149,16 +202,16 @@ static struct qp *first_with_data(struct nic *nic, uint8_t klass, picoseconds no
 static struct frame *next_of_class(struct nic *nic, enum traffic traffic, uint8_t klass,
                                    picoseconds now)
 {
-    struct qp *qp = traffic == TRAFFIC_DATA ? first_with_data(nic, klass, now)
-                                            : nic->turns[traffic][klass].first;
-    if (!qp || !port_may_send(&nic->port, klass, length_of_next(qp, traffic), now))
+    struct qp *qp = first_with(nic, traffic, klass, now);
+    if (!qp || !port_may_send(&nic->port, klass, length_of_next(qp, traffic, now), now))
         return NULL;
-    struct frame *frame = build_next(qp, traffic, now);
+    struct frame *frame = send_next(qp, traffic, now);
     if (!frame)
         return NULL;
     turn_is_over(nic, traffic, klass);
+    if (responses_has_acknowledgement(qp))
+        nic_queue(qp, TRAFFIC_ACKNOWLEDGE);
     qp_wake(qp, now);
-    nic->framing->seal(&qp->path, traffic, frame);
     nic->counters.tx_packets++;
     return frame;
 }
@@ -194,11 +247,21 @@ static struct qp *dropped(uint64_t *counter)
     return NULL;
 }
 
-static bool payload_fits(const struct packet *packet)
+static bool in_partition(uint16_t own, uint16_t other)
 {
-    if (packet->type == PACKET_ACKNOWLEDGE)
-        return packet->payload_bytes == 0;
-    return packet->type != PACKET_CNP || packet->payload_bytes == CNP_PAYLOAD_BYTES;
+    bool same = (own & PKEY_MASK) == (other & PKEY_MASK);
+    return same && ((own | other) & PKEY_FULL_MEMBER);
+}
+
+/* Connected queue pairs listen to nobody but their other end. */
+static bool is_expected_from(const struct qp *qp, const struct packet *packet)
+{
+    return qp->config.transport == TRANSPORT_UD || packet->source == qp->remote.address;
+}
+
+static bool transport_fits(const struct qp *qp, const struct packet *packet)
+{
+    return packet->type == PACKET_CNP || packet->transport == qp->config.transport;
 }
 
 /* The queue pair a right packet is for; NULL, and counted why, when there is none. */
@@ -207,18 +270,21 @@ static struct qp *find_qp(struct nic *nic, const struct packet *packet)
     struct nic_counters *counters = &nic->counters;
     if (packet->type == PACKET_ALIEN)
         return dropped(&counters->rx_other);
-    if (packet->bth.tver != 0 || !payload_fits(packet))
+    if (packet->bth.tver != 0 ||
+        (packet->type == PACKET_CNP && packet->payload_bytes != CNP_PAYLOAD_BYTES))
         return dropped(&counters->rx_malformed);
-    if ((packet->bth.pkey & PKEY_MASK) != (PKEY_DEFAULT & PKEY_MASK))
-        return dropped(&counters->rx_pkey_violations);
     uint32_t place = packet->bth.dest_qp - FIRST_QPN;
     if (place >= nic->qp_count)
         return dropped(&counters->rx_unknown_qp);
     struct qp *qp = &nic->qps[place];
-    if (qp->state == QP_INIT || packet->source != qp->remote.address)
-        return dropped(&counters->rx_unknown_qp);
-    if (qp->state == QP_ERROR)
+    if (!in_partition(qp->config.pkey, packet->bth.pkey))
+        return dropped(&counters->rx_pkey_violations);
+    if (qp->state == QP_ERR)
         return dropped(&counters->rx_qp_error);
+    if (!qp_can(qp, CAN_RECEIVE) || !is_expected_from(qp, packet))
+        return dropped(&counters->rx_unknown_qp);
+    if (!transport_fits(qp, packet))
+        return dropped(&counters->rx_other);
     counters->rx_packets++;
     return qp;
 }
@@ -253,22 +319,33 @@ static void receive_cnp(struct qp *qp, picoseconds now)
         qp->nic->counters.rp_cnp_ignored++;
 }
 
+/* Whether the frame is kept. */
+static bool dispatch(struct qp *qp, const struct packet *packet, struct frame *frame,
+                     picoseconds now)
+{
+    if (packet->type == PACKET_CNP)
+        receive_cnp(qp, now);
+    else if (packet->type == PACKET_ACKNOWLEDGE)
+        answers_acknowledged(qp, packet, now);
+    else if (packet->type == PACKET_READ_RESPONSE)
+        answers_response(qp, packet, now);
+    else if (packet->transport == TRANSPORT_UD)
+        datagram_receive(qp, packet, now);
+    else
+        return responder_receive(qp, packet, frame, now);
+    return false;
+}
+
 static void receive(struct port *port, struct frame *frame, picoseconds now)
 {
     struct nic *nic = port->owner;
     struct packet packet;
-    struct qp *qp = open_frame(nic, frame, &packet);
-    if (qp && packet.type == PACKET_CNP)
-        receive_cnp(qp, now);
-    else if (qp && packet.type == PACKET_ACKNOWLEDGE)
-        requester_receive(qp, &packet, now);
-    else if (qp)
-        responder_receive(qp, &packet, now);
-
     uint8_t klass = frame->klass;
     uint32_t length = frame->length;
     bool takes_credit = frame->kind == FRAME_IB;
-    frame_free(nic->pool, frame);
+    struct qp *qp = open_frame(nic, frame, &packet);
+    if (!qp || !dispatch(qp, &packet, frame, now))
+        frame_free(nic->pool, frame);
     if (takes_credit)
         port_return_credit(port, klass, length, now);
     port_kick(port, now);

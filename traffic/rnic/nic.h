@@ -1,11 +1,12 @@
 /* An RDMA NIC: queue pairs and registered memory behind one port.
  *
- *     receive() ─▶ framing: CRCs, lengths ─▶ queue pair ─▶ requester │ responder
- *     pull()    ◀─ framing: headers, CRCs ◀─ whose turn is it
+ *     receive() ─▶ framing: CRCs, lengths ─▶ queue pair ─▶ answers │ responder
+ *     pull()    ◀─ framing: headers, CRCs ◀─ requester │ responses ◀─ whose turn is it
  *
  * Turns: CNPs go before acknowledgements, and these before data. Within one
  * kind the classes (priorities or VLs) take turns, within a class the queue
- * pairs, a packet at a time. A class that flow control stops keeps its turns.
+ * pairs, a packet at a time, and within a queue pair requests and READ responses. A class that flow
+ * control stops keeps its turns.
  *
  * Where the fabric sets a NIC up: nic_init, then port_connect both ways, then
  * regions, queue pairs and their connections, then port_start. */

@@ -8,7 +8,7 @@ static void due(struct timer *timer, picoseconds now)
     struct notification *point = container_of(timer, struct notification, due);
     struct qp *qp = point->noted;
     point->noted = NULL;
-    if (qp->state == QP_ERROR)
+    if (qp->state == QP_ERR)
         return;
     nic_queue(qp, TRAFFIC_CNP);
     port_kick(&qp->nic->port, now);
@@ -31,7 +31,7 @@ void notification_join(struct qp *qp)
 {
     struct nic *nic = qp->nic;
     for (uint32_t i = 0; i < nic->qp_count; i++)
-        if (nic->qps[i].state == QP_READY && shares_interval(qp, &nic->qps[i])) {
+        if (nic->qps[i].state == QP_RTS && shares_interval(qp, &nic->qps[i])) {
             qp->notification = nic->qps[i].notification;
             return;
         }

@@ -2,17 +2,25 @@
 
 #include <assert.h>
 
+#include "answers.h"
 #include "nic.h"
 #include "psn.h"
+#include "qp_state.h"
+#include "receive_queue.h"
+#include "recovery.h"
 #include "requester.h"
-#include "responder.h"
+#include "responses.h"
+#include "send_queue.h"
 
 enum { RETRY_MAX = 7, TIMER_CODE_MAX = 31, SLS = 16 };
+
+/* ---- set-up ------------------------------------------------------------------------ */
 
 static bool config_is_right(const struct qp_config *config)
 {
     bool power_of_two = (config->mtu & (config->mtu - 1)) == 0;
     return power_of_two && config->mtu >= MTU_MIN && config->mtu <= MTU_MAX &&
+           config->transport >= TRANSPORT_RC && config->transport <= TRANSPORT_UD &&
            config->psn <= PSN_MASK && config->window <= PSN_WINDOW && config->dscp < DSCPS &&
            config->ack_dscp < DSCPS && config->sl < SLS && config->timeout <= TIMER_CODE_MAX &&
            config->min_rnr_timer <= TIMER_CODE_MAX && config->retry_count <= RETRY_MAX &&
@@ -26,32 +34,96 @@ static void wake(struct timer *timer, picoseconds now)
     port_kick(&qp->nic->port, now);
 }
 
+static bool make_room(struct qp *qp)
+{
+    return responses_init(qp) && (!qp->recovery->init || qp->recovery->init(qp));
+}
+
+static void start_afresh(struct qp *qp)
+{
+    requester_init(qp);
+    qp->responder = (struct responder){.selective = qp->responder.selective};
+    responses_reset(qp);
+    if (qp->recovery->reset)
+        qp->recovery->reset(qp);
+}
+
 bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_config *config)
 {
     const struct cc_algorithm *algorithm = cc_named(config->cc);
-    if (!algorithm || !config_is_right(config))
+    const struct recovery *recovery = recovery_named(config->recovery);
+    *qp = (struct qp){.nic = nic, .qpn = qpn, .state = QP_RESET, .config = *config};
+    if (!algorithm || !recovery || !config_is_right(config))
         return false;
-    *qp = (struct qp){.nic = nic, .qpn = qpn, .state = QP_INIT, .config = *config};
     qp->config.cc = algorithm->name;
+    qp->config.recovery = recovery->name;
+    qp->config.pkey = config->pkey ? config->pkey : PKEY_DEFAULT;
+    qp->recovery = recovery;
     qp->cc = (struct cc){.algorithm = algorithm, .clock = nic->clock};
-    if (!algorithm->init(&qp->cc, config))
+    if (!algorithm->init(&qp->cc, config) || !make_room(qp))
         return false;
     timer_init(&qp->wake, wake);
     notification_init(qp);
-    requester_init(qp);
+    answers_init(qp);
+    start_afresh(qp);
+    return true;
+}
+
+void qp_free(struct qp *qp)
+{
+    responses_free(qp);
+    if (qp->recovery && qp->recovery->free)
+        qp->recovery->free(qp);
+}
+
+/* ---- states ------------------------------------------------------------------------- */
+
+enum qp_state qp_state(const struct qp *qp)
+{
+    return qp->state;
+}
+
+static void stop(struct qp *qp, enum status status, picoseconds now)
+{
+    timer_cancel(&qp->wake);
+    cc_stop(&qp->cc);
+    responses_forget(qp);
+    if (qp->recovery->reset)
+        qp->recovery->reset(qp);
+    send_queue_flush(qp, status, now);
+    receive_queue_flush(qp, now);
+}
+
+void qp_fail(struct qp *qp, enum status status, picoseconds now)
+{
+    qp->state = QP_ERR;
+    stop(qp, status, now);
+}
+
+bool qp_modify(struct qp *qp, enum qp_state to, picoseconds now)
+{
+    if (!qp_state_allows(qp->state, to))
+        return false;
+    qp->state = to;
+    if (to == QP_ERR || to == QP_RESET)
+        stop(qp, STATUS_WR_FLUSH_ERR, now);
+    if (to == QP_RESET)
+        start_afresh(qp);
+    qp_wake(qp, now);
+    port_kick(&qp->nic->port, now);
     return true;
 }
 
 void qp_connect(struct qp *qp, const struct qp_remote *remote)
 {
     struct nic *nic = qp->nic;
-    assert(qp->state == QP_INIT && nic->port.line.rate_bps > 0);
+    assert(qp->state == QP_RESET && nic->port.line.rate_bps > 0);
     qp->remote = *remote;
     qp->cc.line_rate_bps = nic->port.line.rate_bps;
     qp->responder.expected = remote->psn & PSN_MASK;
     nic->framing->prepare(&qp->path, &nic->config, &qp->config, qp->qpn, remote);
     notification_join(qp);
-    qp->state = QP_READY;
+    qp->state = QP_RTS;
 }
 
 static struct qp_remote as_remote(const struct qp *qp)
@@ -69,6 +141,8 @@ void qp_connect_pair(struct qp *one, struct qp *other)
     other->peer = one;
 }
 
+/* ---- sending ------------------------------------------------------------------------- */
+
 uint32_t qp_number(const struct qp *qp)
 {
     return qp->qpn;
@@ -84,7 +158,7 @@ struct qp_view qp_look(const struct qp *qp)
     const struct requester *requester = &qp->requester;
     uint64_t first = qp->config.psn, unacked = requester->unacked;
     int32_t ahead = psn_ahead(qp->peer->responder.expected, unacked & PSN_MASK);
-    return (struct qp_view){.failed = qp->state == QP_ERROR,
+    return (struct qp_view){.failed = qp->state == QP_ERR,
                             .posted = requester->posted_end - first,
                             .sent = requester->sent_end - first,
                             .next = requester->next - first,
@@ -92,21 +166,32 @@ struct qp_view qp_look(const struct qp *qp)
                             .received = unacked - first + (uint64_t)ahead};
 }
 
-void qp_wake(struct qp *qp, picoseconds now)
+/* From when on it may send data; NEVER when it has none. */
+static picoseconds ready_at(const struct qp *qp)
 {
-    if (!requester_has_data(qp) || qp->turns[TRAFFIC_DATA].waiting)
-        return;
-    if (now < qp->not_before)
-        timer_set(qp->nic->clock, &qp->wake, qp->not_before);
-    else
-        nic_queue(qp, TRAFFIC_DATA);
+    picoseconds paced = qp->not_before, told = qp->requester.not_before;
+    if (responses_has_data(qp))
+        return paced;
+    if (!requester_has_data(qp))
+        return NEVER;
+    return told > paced ? told : paced;
 }
 
-void qp_fail(struct qp *qp, enum status status, picoseconds now)
+void qp_wake(struct qp *qp, picoseconds now)
 {
-    qp->state = QP_ERROR;
-    timer_cancel(&qp->wake);
-    cc_stop(&qp->cc);
-    qp->responder.receives = qp->responder.last_receive = NULL;
-    requester_flush(qp, status, now);
+    if (qp->turns[TRAFFIC_DATA].waiting)
+        return;
+    picoseconds at = ready_at(qp);
+    if (at <= now)
+        nic_queue(qp, TRAFFIC_DATA);
+    else if (at != NEVER)
+        timer_set(qp->nic->clock, &qp->wake, at);
+}
+
+struct frame *qp_frame(const struct qp *qp, const struct packet *headers, uint32_t payload)
+{
+    struct frame *frame = nic_frame(qp->nic, packet_front_bytes(headers), payload);
+    if (frame)
+        packet_write_front(nic_frame_body(qp->nic, frame), headers);
+    return frame;
 }

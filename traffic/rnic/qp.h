@@ -1,83 +1,106 @@
-/* A queue pair of a reliable connection: a requester that sends messages, a
- * responder that executes those of the other end, and what both share.
+/* A queue pair: one end of a connection, or a place for datagrams.
  *
- *     posted messages ─▶ requester ─ SEND, WRITE ─▶ responder ─▶ memory
- *          completed  ◀─           ◀─ ACK, NAK ───           ─▶ delivered
- *                        reaction  ◀──── CNP ───── notification
+ *                 requester                          responder
+ *     messages ─▶ send queue ── SEND, WRITE, READ, atomics ─▶ admission ─▶ memory
+ *        over  ◀─ answers    ◀─ ACK, NAK, READ responses ──── responses ◀─┘
+ *                 reaction   ◀──────────── CNP ────────────── notification
  *
- *     INIT ─ qp_connect ─▶ READY ─ qp_fail ─▶ ERROR
+ *  - send_queue.c      holds messages from posting to completion, in order
+ *  - requester.c       says which packet goes next, and builds it
+ *  - answers.c         takes what comes back: progress, retries, the timer
+ *  - recovery_*.c      what is sent again after a loss, and what the receiver keeps
+ *  - responder.c       checks requests and executes them
+ *  - receive_queue.c   hands receives to SENDs and immediates
+ *  - responses.c       owes the other end ACKs, NAKs, READ and atomic responses
+ *  - qp_state.c        what may be done in which state
  *
- * Messages and receives belong to whoever posts them; the queue pair only
- * chains them together, so that it needs no queues of its own. */
+ * Requester and responder of one queue pair share nothing but the path, the
+ * pacing and the state. */
 #ifndef RNIC_QP_H
 #define RNIC_QP_H
 
 #include "cc.h"
-#include "clock.h"
-#include "framing.h"
 #include "notification.h"
-#include "rnic_api.h"
+#include "work.h"
 
 struct nic;
-struct message;
-
-/* Told to the poster of a message. Either may post again. */
-struct message_handler {
-    /* `bytes` more are in the receiver's memory; `all`: the message is. */
-    void (*delivered)(struct message *message, uint32_t bytes, bool all, picoseconds now);
-    /* It is over, as record->status says; it may be reused. */
-    void (*completed)(struct message *message, picoseconds now);
-};
-
-struct message {
-    const struct message_handler *handler;
-    struct message_record *record;
-    uint8_t verb; /* enum verb */
-    uint32_t lkey, rkey;
-    uint64_t local_va, remote_va;
-    uint32_t length;
-    /* The requester's own. */
-    struct message *next;
-    uint8_t *bytes;     /* what it sends, only read; NULL: nothing, or elided */
-    uint64_t first_psn; /* of its first packet, not wrapped */
-    uint32_t packets;
-};
-
-/* Where one SEND may be put. */
-struct receive {
-    uint8_t *bytes; /* NULL: elided */
-    uint32_t length;
-    struct receive *next; /* the responder's own */
-};
+struct recovery;
+struct selective_sender;
+struct selective_receiver;
 
 /* Sequence numbers count on beyond 24 bits here; only packets carry them cut. */
 struct requester {
     struct message *oldest, *newest; /* posted and not completed */
     struct message *current;         /* holds `next`; NULL when all is sent */
     struct message *undelivered;     /* the oldest that is not in the receiver's memory */
+    struct message *fetch;           /* the oldest READ or atomic that is not wholly answered */
     uint64_t unacked;                /* the oldest packet that is not acknowledged */
     uint64_t next;                   /* the packet to send next */
     uint64_t sent_end;               /* after the last packet ever sent */
     uint64_t posted_end;             /* after the last packet of the newest message */
     uint64_t awaited_end;            /* after the last packet in flight that asked for an ACK */
     uint32_t since_ack_req;          /* packets sent since then */
+    uint32_t fetches;                /* before `current`, and not wholly answered */
+    uint32_t ssn;                    /* of the newest message */
+    uint32_t ssn_limit;              /* the last message the other end has a receive for */
+    bool limited;                    /* whether it said so */
+    bool response_lost;              /* it was asked for again and has not come yet */
+    bool broken;                     /* the next message cannot be sent; the timer ends it */
     uint8_t retries, rnr_retries;    /* since the last progress */
+    picoseconds not_before;          /* an RNR NAK said so */
     struct timer ack_timeout;
+    struct selective_sender *selective; /* selective repeat's own */
+};
+
+/* First in, first out. */
+struct receive_queue {
+    struct receive *first, *last;
+    uint32_t count;
+};
+
+/* A receive queue that several queue pairs of a NIC take from. */
+struct srq {
+    struct nic *nic;
+    struct receive_queue queue;
 };
 
 struct responder {
     uint32_t expected; /* PSN */
     uint32_t msn;
-    bool refused;     /* the expected packet was asked for again and has not come yet */
-    uint8_t syndrome; /* of the acknowledgement that is due */
+    bool refused; /* the expected packet was asked for again and has not come yet */
     bool in_message;
-    uint8_t verb;       /* of the message that is coming in */
-    uint8_t *into;      /* where its next byte goes */
-    uint32_t remaining; /* bytes: WRITE still to come, SEND still room for */
-    struct receive *receives, *last_receive;
+    uint8_t type;                         /* enum packet_type of the message that is coming in */
+    uint32_t first_psn;                   /* of that message */
+    uint8_t *into;                        /* where its next byte goes */
+    uint32_t remaining;                   /* bytes: WRITE still to come, SEND still room for */
+    uint32_t received;                    /* bytes of it so far */
+    struct receive *receive;              /* the one it takes */
+    struct receive_queue own;             /* receives, unless they are shared */
+    struct selective_receiver *selective; /* selective repeat's own */
 };
 
-enum qp_state { QP_INIT, QP_READY, QP_ERROR };
+/* A READ or atomic that was executed, kept so that it can be answered again. PSNs
+ * of its responses are first_psn .. first_psn + packets - 1. */
+struct resource {
+    bool is_atomic, answered;
+    uint32_t first_psn, packets;
+    uint32_t msn;
+    uint64_t original; /* atomic */
+    uint64_t va;       /* READ */
+    uint32_t length;
+    uint8_t *bytes;
+    uint32_t from, next, end; /* of the packets, those that are being sent; next == end: none */
+};
+
+struct responses {
+    struct resource *ring;
+    uint32_t capacity, newest;
+    uint32_t pending; /* resources that have something to send */
+    bool ack_owed;
+    uint8_t syndrome; /* of that ACK or NAK */
+    bool has_sack;
+    uint32_t sack_first, sack_end;
+};
 
 /* Its place in the NIC's queue for one kind of traffic. */
 struct turn {
@@ -95,20 +118,28 @@ struct qp {
     struct path path;
     struct cc cc;
     struct notification *notification, own_notification;
-    picoseconds not_before; /* pacing, or an RNR NAK: no data until then */
+    const struct recovery *recovery;
+    picoseconds not_before; /* pacing: no data until then */
+    bool response_was_last; /* of requests and READ responses, which take turns */
     struct timer wake;
     struct turn turns[TRAFFIC_KINDS];
     struct requester requester;
     struct responder responder;
+    struct responses responses;
 };
 
-/* Set-up only. False when the config is wrong. */
+/* Set-up only. False when the config is wrong or memory is short. */
 bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_config *config);
+void qp_free(struct qp *qp);
 
-/* Queues its data where there is any to send now, or wakes it when there will be. */
+/* Queues what it has to send now, or wakes it when there will be something. */
 void qp_wake(struct qp *qp, picoseconds now);
 
-/* Ends the queue pair: its oldest message fails with `status`, the others are flushed. */
+/* Ends the queue pair: its oldest message fails with `status`, all else is flushed. */
 void qp_fail(struct qp *qp, enum status status, picoseconds now);
+
+/* A frame that has these headers, and room for `payload` bytes with their pad unless these are
+ * elided. NULL when the pool is empty. */
+struct frame *qp_frame(const struct qp *qp, const struct packet *headers, uint32_t payload);
 
 #endif

@@ -14,18 +14,43 @@
 
 struct clock;
 struct nic;
+struct srq;
 struct qp;
 struct workload;
 
-enum verb { VERB_SEND, VERB_WRITE };
+/* IBTA's transport services: what a queue pair promises. */
+enum transport {
+    TRANSPORT_RC, /* reliable connection: everything, once, in order */
+    TRANSPORT_UC, /* unreliable connection: SEND and WRITE; a lost packet costs its message */
+    TRANSPORT_UD, /* unreliable datagram: SEND of one packet, to any queue pair */
+};
+
+enum verb {
+    VERB_SEND,
+    VERB_SEND_IMM, /* with immediate data */
+    VERB_SEND_INV, /* and invalidates a key of the receiver */
+    VERB_WRITE,
+    VERB_WRITE_IMM, /* and takes a receive, which gets the immediate data */
+    VERB_READ,
+    VERB_CMP_SWAP,
+    VERB_FETCH_ADD,
+    VERBS,
+};
 
 /* What a memory region may be used for; reading it locally is always allowed. */
-enum access { ACCESS_LOCAL_WRITE = 1, ACCESS_REMOTE_WRITE = 2 };
+enum access {
+    ACCESS_LOCAL_WRITE = 1,
+    ACCESS_REMOTE_WRITE = 2,
+    ACCESS_REMOTE_READ = 4,
+    ACCESS_REMOTE_ATOMIC = 8,
+};
 
-/* How a message ended: ibv_wc_status, by its names. */
+/* How a message or a receive ended: ibv_wc_status, by its names. */
 enum status {
     STATUS_SUCCESS,
     STATUS_PENDING,           /* not yet */
+    STATUS_LOC_LEN_ERR,       /* too long: the message for the verb, what came for the receive */
+    STATUS_LOC_QP_OP_ERR,     /* the queue pair's transport or state does not allow it */
     STATUS_LOC_PROT_ERR,      /* its own memory: no such region, or outside of it */
     STATUS_WR_FLUSH_ERR,      /* its queue pair failed before */
     STATUS_REM_INV_REQ_ERR,   /* NAK 0x61 */
@@ -35,6 +60,9 @@ enum status {
     STATUS_RNR_RETRY_EXC_ERR, /* no receive posted, rnr_retry times */
     STATUS_CANCELLED,         /* never started: an operation it comes after failed */
 };
+
+/* IBTA vol 1, 10.3.1; qp_state.c has the rules. */
+enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR, QP_STATES };
 
 /* DCQCN under the names of the paper; see cc_dcqcn.c. */
 struct dcqcn_config {
@@ -89,6 +117,7 @@ struct nic_config {
 };
 
 struct qp_config {
+    int transport;         /* enum transport */
     uint32_t psn;          /* of the first packet it sends, 24 bits */
     uint32_t mtu;          /* path MTU: 256, 512, 1024, 2048 or 4096 bytes of payload */
     uint8_t dscp;          /* Ethernet: of what it asks for */
@@ -100,7 +129,15 @@ struct qp_config {
     uint8_t retry_count;   /* 0-7 */
     uint8_t rnr_retry;     /* 0-7; 7: for ever */
     uint8_t min_rnr_timer; /* code of the wait our RNR NAKs ask for */
-    const char *cc;        /* "none", "dcqcn" or "dcqcn-nvidia"; read during the call only */
+    /* READs and atomics that may be outstanding: of ours, and of the other end's. */
+    uint8_t max_rd_atomic, max_dest_rd_atomic;
+    bool credits;         /* ACKs tell how many receives are posted, and SENDs heed it */
+    uint16_t pkey;        /* 0: the default partition's, 0xFFFF */
+    uint32_t qkey;        /* datagrams must carry it */
+    struct srq *srq;      /* where its receives come from; NULL: they are its own */
+    const char *recovery; /* "go-back-n", "go-back-0" or "selective-repeat"; read during the
+                           * call only */
+    const char *cc;       /* "none", "dcqcn" or "dcqcn-nvidia"; read during the call only */
     struct cnp_config cnp;
     struct dcqcn_config dcqcn;
     struct roce_cc_ecn_config roce_cc_ecn;
@@ -122,6 +159,7 @@ struct nic_counters {
     uint64_t packet_seq_err;        /* NAK 0x60 received */
     uint64_t local_ack_timeout_err; /* retransmission timer expired */
     uint64_t rnr_nak_retry_err;     /* RNR NAK received */
+    uint64_t implied_nak_seq_err;   /* a response was missing before the one that came */
     uint64_t req_remote_invalid_request, req_remote_access_errors, req_remote_operation_errors;
     uint64_t req_cqe_error, req_cqe_flush_error; /* messages that failed, or were flushed */
 
@@ -129,7 +167,9 @@ struct nic_counters {
     uint64_t out_of_sequence;   /* PSN ahead of the expected one */
     uint64_t duplicate_request; /* PSN behind it */
     uint64_t out_of_buffer;     /* SEND found no receive posted */
-    uint64_t resp_invalid_request, resp_remote_access_errors;
+    uint64_t resp_invalid_request, resp_remote_access_errors, resp_remote_operation_errors;
+    uint64_t resp_local_length_error;              /* SEND longer than its receive */
+    uint64_t resp_cqe_error, resp_cqe_flush_error; /* receives that failed, or were flushed */
 
     /* Congestion: notification point and reaction point. */
     uint64_t np_ecn_marked_roce_packets, np_cnp_sent;
@@ -141,7 +181,7 @@ struct nic_counters {
     uint64_t rx_malformed;         /* a length or a fixed field is wrong */
     uint64_t rx_other;             /* neither RoCEv2 nor IBA transport, or not for this NIC */
     uint64_t rx_unknown_qp;        /* no such queue pair, not connected, or another sender's */
-    uint64_t rx_pkey_violations;
+    uint64_t rx_pkey_violations, rx_qkey_violations;
     uint64_t rx_qp_error; /* its queue pair has failed */
 };
 
@@ -154,13 +194,21 @@ struct nic_counters {
 uint32_t nic_add_region(struct nic *nic, uint64_t va, uint64_t length, uint32_t access,
                         uint8_t *bytes);
 
-/* NULL when max_qps are there, or the config is wrong (mtu, cc, psn). */
+/* Ends a key's use. False when there is no such key, or no more. */
+bool nic_invalidate(struct nic *nic, uint32_t key);
+
+/* NULL when max_qps are there, memory is short, or the config is wrong. */
 struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config);
 const struct nic_counters *nic_counters(const struct nic *nic);
 
 uint32_t qp_number(const struct qp *qp);
 
-/* Makes a queue pair ready. The NIC's port must have its cable by then. */
+enum qp_state qp_state(const struct qp *qp);
+
+/* False, and nothing changed, when the states do not allow it. */
+bool qp_modify(struct qp *qp, enum qp_state to, int64_t now_ps);
+
+/* From RESET to ready to send. The NIC's port must have its cable by then. */
 void qp_connect(struct qp *qp, const struct qp_remote *remote);
 
 /* Connects two queue pairs of one process with each other: deliveries of each
@@ -190,9 +238,11 @@ struct operation {
     uint32_t flow; /* whose bytes are counted */
     uint64_t local_va;
     uint32_t lkey;
-    uint64_t remote_va; /* SEND: the receive that is posted for it */
+    uint64_t remote_va; /* SEND, or immediate data: the receive that is posted for it */
     uint32_t rkey;
-    uint32_t length; /* bytes, at most 2^31 */
+    uint32_t length;    /* bytes, at most 2^31; atomics: 8 */
+    uint32_t immediate; /* or the key to invalidate */
+    uint64_t compare, swap_add;
     int64_t not_before_ps;
     uint32_t first_dependent, dependent_count; /* in the table of dependents */
 };
@@ -201,7 +251,7 @@ struct operation {
 struct message_record {
     int64_t started_ps;    /* posted to its queue pair */
     int64_t first_sent_ps; /* its first packet's first byte left */
-    int64_t delivered_ps;  /* its last byte was in the receiver's memory */
+    int64_t delivered_ps;  /* its last byte was in the receiver's memory; READ: in our own */
     int64_t completed_ps;  /* acknowledged, or failed */
     uint64_t delivered_bytes;
     uint32_t retransmitted_packets;

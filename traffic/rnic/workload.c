@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #include "nic.h"
-#include "requester.h"
-#include "responder.h"
+#include "receive_queue.h"
+#include "send_queue.h"
 
 struct task {
     struct workload *workload;
@@ -45,7 +45,13 @@ static const struct message_handler handler = {.delivered = delivered, .complete
 
 /* ---- set-up ------------------------------------------------------------------ */
 
-/* What it reads is registered at its NIC; what a SEND's receive writes, at the other. */
+static bool takes_receive(const struct operation *operation)
+{
+    return operation->verb <= VERB_SEND_INV || operation->verb == VERB_WRITE_IMM;
+}
+
+/* What it moves bytes from or to is registered at its NIC; what a SEND's receive writes, at the
+ * other. */
 static bool memory_is_right(const struct operation *operation)
 {
     const struct memory *local = &operation->qp->nic->memory;
@@ -53,19 +59,20 @@ static bool memory_is_right(const struct operation *operation)
     if (operation->length == 0)
         return true;
     uint8_t *bytes;
-    if (!memory_find(local, operation->lkey, operation->local_va, operation->length, 0, &bytes))
+    uint32_t access = operation->verb >= VERB_READ ? ACCESS_LOCAL_WRITE : 0;
+    if (!memory_find(local, operation->lkey, operation->local_va, operation->length, access,
+                     &bytes))
         return false;
-    return operation->verb == VERB_WRITE ||
-           memory_find(remote, operation->rkey, operation->remote_va, operation->length,
-                       ACCESS_LOCAL_WRITE, &bytes);
+    return !takes_receive(operation) || memory_find(remote, operation->rkey, operation->remote_va,
+                                                    operation->length, ACCESS_LOCAL_WRITE, &bytes);
 }
 
 static bool operation_is_right(const struct operation *operation, uint32_t dependent_count,
                                uint32_t flow_count)
 {
     return operation->qp && operation->qp->peer && operation->flow < flow_count &&
-           (operation->verb == VERB_SEND || operation->verb == VERB_WRITE) &&
-           operation->length <= MESSAGE_MAX && operation->first_dependent <= dependent_count &&
+           operation->verb >= 0 && operation->verb < VERBS && operation->length <= MESSAGE_MAX &&
+           operation->first_dependent <= dependent_count &&
            operation->dependent_count <= dependent_count - operation->first_dependent &&
            memory_is_right(operation);
 }
@@ -106,7 +113,10 @@ static void prepare_task(struct workload *workload, uint32_t index)
                                      .local_va = operation->local_va,
                                      .rkey = operation->rkey,
                                      .remote_va = operation->remote_va,
-                                     .length = operation->length};
+                                     .length = operation->length,
+                                     .immediate = operation->immediate,
+                                     .compare = operation->compare,
+                                     .swap_add = operation->swap_add};
     timer_init(&task->start, start_timer);
     for (uint32_t i = 0; i < operation->dependent_count; i++)
         workload->tasks[workload->dependents[operation->first_dependent + i]].unmet++;
@@ -151,21 +161,19 @@ void workload_free(struct workload *workload)
 
 /* ---- starting ---------------------------------------------------------------- */
 
-static void post_receive(struct task *task)
+static void post_receive(struct task *task, picoseconds now)
 {
     const struct operation *operation = task->operation;
-    struct qp *peer = operation->qp->peer;
-    task->receive = (struct receive){.length = operation->length};
-    memory_find(&peer->nic->memory, operation->rkey, operation->remote_va, operation->length,
-                ACCESS_LOCAL_WRITE, &task->receive.bytes);
-    responder_post_receive(peer, &task->receive);
+    task->receive = (struct receive){
+        .lkey = operation->rkey, .va = operation->remote_va, .length = operation->length};
+    receive_queue_post(operation->qp->peer, &task->receive, now);
 }
 
 static void start(struct task *task, picoseconds now)
 {
-    if (task->operation->verb == VERB_SEND)
-        post_receive(task);
-    requester_post(task->operation->qp, &task->message, now);
+    if (takes_receive(task->operation))
+        post_receive(task, now);
+    send_queue_post(task->operation->qp, &task->message, now);
 }
 
 static void start_timer(struct timer *timer, picoseconds now)

@@ -1,0 +1,28 @@
+/* What comes back to a requester, or does not: acknowledgements, NAKs, responses, the timer. */
+#ifndef RNIC_ANSWERS_H
+#define RNIC_ANSWERS_H
+
+#include "qp.h"
+
+/* Set-up only. */
+void answers_init(struct qp *qp);
+
+/* An ACK, a NAK or the answer to an atomic has arrived. */
+void answers_acknowledged(struct qp *qp, const struct packet *packet, picoseconds now);
+
+/* A READ response has arrived. */
+void answers_response(struct qp *qp, const struct packet *packet, picoseconds now);
+
+/* A packet that asks for an answer is on its way. */
+void answers_await(struct qp *qp, picoseconds now);
+
+/* Nobody will answer what was sent: takes it as acknowledged. */
+void answers_assume(struct qp *qp, picoseconds now);
+
+/* The next message of an unreliable transport cannot be sent. */
+void answers_break(struct qp *qp, picoseconds now);
+
+/* Sends again from `psn` on; what was awaited is awaited no more. */
+void answers_resend_from(struct qp *qp, uint64_t psn);
+
+#endif

@@ -1,0 +1,37 @@
+/* Go-back-N, as InfiniBand has it (IBTA vol 1, 9.7.5 and 9.7.8).
+ *
+ * The responder takes requests in order and drops those ahead. The first of
+ * them it answers with a NAK that names the expected PSN; no other NAK follows
+ * until that has come. The requester sends everything again from there. */
+#include "answers.h"
+#include "recovery.h"
+#include "responses.h"
+
+static void go_back(struct qp *qp)
+{
+    answers_resend_from(qp, qp->requester.unacked);
+}
+
+static void missed(struct qp *qp, uint64_t first, uint64_t end)
+{
+    (void)first;
+    (void)end;
+    go_back(qp);
+}
+
+static bool ahead(struct qp *qp, const struct packet *packet, struct frame *frame)
+{
+    (void)packet;
+    (void)frame;
+    if (!qp->responder.refused)
+        responses_owe(qp, AETH_NAK_PSN_SEQUENCE_ERROR);
+    qp->responder.refused = true;
+    return false;
+}
+
+const struct recovery recovery_go_back_n = {.name = "go-back-n",
+                                            .resumes = true,
+                                            .counts_retries = true,
+                                            .missed = missed,
+                                            .resend_all = go_back,
+                                            .ahead = ahead};

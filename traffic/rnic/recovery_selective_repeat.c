@@ -1,0 +1,309 @@
+/* Selective repeat after IRN (Mittal et al., Revisiting Network Support for RDMA,
+ * SIGCOMM'18, 3): send again what was lost, and nothing else.
+ *
+ * Responder. Requests ahead of the expected one are kept, and each is answered by a
+ * NAK: it names the expected PSN, and the run of kept packets around the one
+ * that came (packet.h). When the gap closes they are executed in order. IRN
+ * places them in memory at once, with a RETH in every packet; here the NIC
+ * holds them, which is the same to everybody else.
+ *
+ * Requester. A bit for each packet in flight that has arrived; what lies before
+ * the last of these and is not marked was lost, and is sent again, once:
+ *
+ *        unacked      resent_end    lost_end        sent_end
+ *           ▼              ▼            ▼               ▼
+ *     ......1011011100000110010101010110................
+ *                          next: repairing              next: new data
+ *
+ * A packet that is lost a second time is the timer's business. Responses of READs are
+ * kept and marked in the same way, and of a READ only the missing part is asked
+ * for again. A kept READ request is not told from its missing responses, so it
+ * may be asked twice.
+ *
+ * The window is the BDP cap: no more packets are in flight than the path holds. */
+#include <stdlib.h>
+
+#include "answers.h"
+#include "nic.h"
+#include "psn.h"
+#include "recovery.h"
+#include "requester.h"
+#include "responses.h"
+#include "send_queue.h"
+
+enum { WINDOW_MAX = 1 << 16, PLACES_MIN = 1024 };
+
+struct selective_sender {
+    uint64_t marked_from;          /* no packet before is marked */
+    uint64_t resent_end, lost_end; /* see above; lost_end is 0 when nothing was lost */
+    uint32_t places;               /* a power of two, for as many packets in flight */
+    uint64_t marks[];
+};
+
+struct kept {
+    struct frame *frame; /* NULL: none */
+    struct packet packet;
+};
+
+struct selective_receiver {
+    uint32_t places;
+    struct kept kept[];
+};
+
+static uint32_t places_for(const struct qp *qp)
+{
+    uint32_t places = PLACES_MIN;
+    while (places < qp->config.window)
+        places *= 2;
+    return places;
+}
+
+static bool init(struct qp *qp)
+{
+    if (qp->config.window == 0 || qp->config.window > WINDOW_MAX)
+        return false;
+    uint32_t places = places_for(qp);
+    struct selective_sender *sender = calloc(1, sizeof *sender + places / 8);
+    struct selective_receiver *receiver =
+        calloc(1, sizeof *receiver + places * sizeof *receiver->kept);
+    qp->requester.selective = sender;
+    qp->responder.selective = receiver;
+    if (!sender || !receiver)
+        return false;
+    sender->places = receiver->places = places;
+    return true;
+}
+
+static void release(struct qp *qp)
+{
+    free(qp->requester.selective);
+    free(qp->responder.selective);
+}
+
+/* ---- requester: marks ------------------------------------------------------------ */
+
+static bool is_marked(const struct selective_sender *sender, uint64_t psn)
+{
+    uint64_t place = psn % sender->places;
+    return sender->marks[place / 64] >> place % 64 & 1;
+}
+
+static void mark(struct selective_sender *sender, uint64_t psn)
+{
+    uint64_t place = psn % sender->places;
+    sender->marks[place / 64] |= UINT64_C(1) << place % 64;
+}
+
+static void unmark(struct selective_sender *sender, uint64_t psn)
+{
+    uint64_t place = psn % sender->places;
+    sender->marks[place / 64] &= ~(UINT64_C(1) << place % 64);
+}
+
+static void forget(struct qp *qp, struct kept *place)
+{
+    if (place->frame)
+        frame_free(qp->nic->pool, place->frame);
+    place->frame = NULL;
+}
+
+static void reset(struct qp *qp)
+{
+    struct selective_sender *sender = qp->requester.selective;
+    struct selective_receiver *receiver = qp->responder.selective;
+    for (uint32_t place = 0; place < sender->places; place++) {
+        unmark(sender, place);
+        forget(qp, &receiver->kept[place]);
+    }
+    sender->marked_from = qp->requester.unacked;
+    sender->resent_end = sender->lost_end = 0;
+}
+
+/* Requests that the responder keeps. That it has a READ's request says nothing of the
+ * responses, which are marked as they come. */
+static void mark_requests(struct qp *qp, uint64_t first, uint64_t end)
+{
+    struct requester *requester = &qp->requester;
+    const struct message *message = requester->oldest;
+    for (uint64_t psn = first; psn < end; psn++) {
+        while (message_end(message) <= psn)
+            message = message->next;
+        if (!message_is_fetch(message))
+            mark(requester->selective, psn);
+    }
+}
+
+static bool keeps_response(struct qp *qp, uint64_t psn)
+{
+    struct selective_sender *sender = qp->requester.selective;
+    if (psn - sender->marked_from >= sender->places || is_marked(sender, psn))
+        return false;
+    mark(sender, psn);
+    return true;
+}
+
+static bool is_response(const struct requester *requester, uint64_t psn)
+{
+    const struct message *message = requester->fetch;
+    while (message && message_end(message) <= psn)
+        message = message->next;
+    return message && message_is_fetch(message) && message->first_psn <= psn;
+}
+
+/* Responses that were kept count as acknowledged once all before them is; requests do so
+ * when the responder says it. */
+static uint64_t slide(struct qp *qp, uint64_t psn)
+{
+    struct requester *requester = &qp->requester;
+    struct selective_sender *sender = requester->selective;
+    for (; sender->marked_from < psn; sender->marked_from++)
+        unmark(sender, sender->marked_from);
+    while (is_marked(sender, psn) && is_response(requester, psn)) {
+        unmark(sender, psn++);
+        sender->marked_from = psn;
+    }
+    unmark(sender, psn);
+    return psn;
+}
+
+/* ---- requester: repair ------------------------------------------------------------ */
+
+static void skip(struct qp *qp)
+{
+    struct requester *requester = &qp->requester;
+    struct selective_sender *sender = requester->selective;
+    uint64_t psn = requester->next;
+    if (psn >= requester->sent_end)
+        return;
+    while (psn < sender->lost_end && is_marked(sender, psn))
+        psn++;
+    if (sender->resent_end < psn)
+        sender->resent_end = psn;
+    if (psn >= sender->lost_end)
+        psn = requester->sent_end;
+    if (psn != requester->next)
+        requester_seek(requester, psn);
+}
+
+static void repair_from(struct qp *qp, uint64_t psn)
+{
+    requester_seek(&qp->requester, psn);
+    skip(qp);
+}
+
+static uint64_t in_flight(const struct requester *requester, uint64_t psn)
+{
+    return psn < requester->sent_end ? psn : requester->sent_end;
+}
+
+static void missed(struct qp *qp, uint64_t first, uint64_t end)
+{
+    struct requester *requester = &qp->requester;
+    struct selective_sender *sender = requester->selective;
+    end = in_flight(requester, end);
+    mark_requests(qp, in_flight(requester, first), end);
+    if (sender->lost_end < end)
+        sender->lost_end = end;
+    bool repairing = requester->next < requester->sent_end;
+    uint64_t from =
+        sender->resent_end > requester->unacked ? sender->resent_end : requester->unacked;
+    if (!repairing && from < sender->lost_end)
+        repair_from(qp, from);
+}
+
+static void resend_all(struct qp *qp)
+{
+    struct requester *requester = &qp->requester;
+    struct selective_sender *sender = requester->selective;
+    answers_resend_from(qp, requester->unacked);
+    sender->resent_end = requester->unacked;
+    sender->lost_end = requester->sent_end;
+    skip(qp);
+}
+
+static uint64_t gap_end(const struct qp *qp, uint64_t psn, uint64_t end)
+{
+    const struct requester *requester = &qp->requester;
+    const struct selective_sender *sender = requester->selective;
+    uint64_t limit = requester->unacked + sender->places;
+    if (psn < requester->sent_end && limit > requester->sent_end)
+        limit = requester->sent_end;
+    if (end > limit)
+        end = limit;
+    uint64_t gap = psn + 1;
+    while (gap < end && !is_marked(sender, gap))
+        gap++;
+    return gap;
+}
+
+/* ---- responder ----------------------------------------------------------------------- */
+
+static struct kept *place_of(const struct qp *qp, uint32_t psn)
+{
+    struct selective_receiver *receiver = qp->responder.selective;
+    return &receiver->kept[psn % receiver->places];
+}
+
+static bool is_kept(const struct qp *qp, uint32_t psn)
+{
+    const struct kept *place = place_of(qp, psn);
+    return place->frame && place->packet.bth.psn == psn;
+}
+
+/* The run of kept packets around `psn`. The newest run often goes on where the last ended. */
+static void owe_run(struct qp *qp, uint32_t psn)
+{
+    struct responses *responses = &qp->responses;
+    uint32_t first = psn, end = psn_next(psn);
+    if (responses->sack_end == psn && is_kept(qp, responses->sack_first) &&
+        is_kept(qp, (psn - 1) & PSN_MASK))
+        first = responses->sack_first;
+    while (is_kept(qp, (first - 1) & PSN_MASK))
+        first = (first - 1) & PSN_MASK;
+    while (is_kept(qp, end))
+        end = psn_next(end);
+    responses->sack_first = first;
+    responses->sack_end = end;
+    responses_owe(qp, AETH_NAK_PSN_SEQUENCE_ERROR);
+}
+
+static bool ahead(struct qp *qp, const struct packet *packet, struct frame *frame)
+{
+    const struct selective_receiver *receiver = qp->responder.selective;
+    uint32_t psn = packet->bth.psn;
+    if (qp->responder.refused ||
+        (uint32_t)psn_ahead(psn, qp->responder.expected) >= receiver->places)
+        return false;
+    bool is_new = !is_kept(qp, psn);
+    if (is_new) {
+        forget(qp, place_of(qp, psn));
+        *place_of(qp, psn) = (struct kept){.frame = frame, .packet = *packet};
+    }
+    owe_run(qp, psn);
+    return is_new;
+}
+
+static struct frame *take_kept(struct qp *qp, struct packet *packet)
+{
+    if (!is_kept(qp, qp->responder.expected))
+        return NULL;
+    struct kept *place = place_of(qp, qp->responder.expected);
+    struct frame *frame = place->frame;
+    *packet = place->packet;
+    place->frame = NULL;
+    return frame;
+}
+
+const struct recovery recovery_selective_repeat = {.name = "selective-repeat",
+                                                   .resumes = true,
+                                                   .init = init,
+                                                   .free = release,
+                                                   .reset = reset,
+                                                   .missed = missed,
+                                                   .resend_all = resend_all,
+                                                   .keeps_response = keeps_response,
+                                                   .slide = slide,
+                                                   .skip = skip,
+                                                   .gap_end = gap_end,
+                                                   .ahead = ahead,
+                                                   .take_kept = take_kept};

@@ -1,0 +1,269 @@
+/* Answers go back in the order of the requests (IBTA vol 1, 9.5 and 9.7.5.1):
+ *
+ *     | READ response, .. | answer to an atomic | READ response, .. | ACK or NAK |
+ *      ───────── a ring of the last max_dest_rd_atomic ──────────      at most one
+ *
+ * An ACK that is due when a READ or atomic is executed is left out, since the
+ * response acknowledges as much; one that comes due waits for all responses
+ * before it, and a later one replaces it. Only a NAK is not replaced by an ACK for a duplicate.
+ *
+ * READs and atomics stay in the ring after they were answered, so that a
+ * duplicate can be: an atomic with what it found the first time, a READ from
+ * memory as it is now. READ responses go among the data of the queue pair, under
+ * its congestion control; the rest is small, and goes before data. */
+#include "responses.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "credits.h"
+#include "nic.h"
+#include "psn.h"
+#include "receive_queue.h"
+#include "recovery.h"
+
+bool responses_init(struct qp *qp)
+{
+    struct responses *responses = &qp->responses;
+    responses->capacity = qp->config.max_dest_rd_atomic;
+    if (responses->capacity)
+        responses->ring = calloc(responses->capacity, sizeof *responses->ring);
+    return !responses->capacity || responses->ring;
+}
+
+void responses_free(struct qp *qp)
+{
+    free(qp->responses.ring);
+}
+
+void responses_reset(struct qp *qp)
+{
+    struct responses *responses = &qp->responses;
+    for (uint32_t i = 0; i < responses->capacity; i++)
+        responses->ring[i] = (struct resource){.answered = true};
+    responses->pending = 0;
+    responses->ack_owed = false;
+}
+
+void responses_forget(struct qp *qp)
+{
+    struct responses *responses = &qp->responses;
+    for (uint32_t i = 0; i < responses->capacity; i++)
+        responses->ring[i].next = responses->ring[i].end;
+    responses->pending = 0;
+}
+
+/* ---- owing ------------------------------------------------------------------------ */
+
+/* The oldest resource that has something to send. There must be one. */
+static struct resource *first_pending(const struct responses *responses)
+{
+    uint32_t place = responses->newest;
+    do
+        place = (place + 1) % responses->capacity;
+    while (responses->ring[place].next == responses->ring[place].end);
+    return &responses->ring[place];
+}
+
+bool responses_has_data(const struct qp *qp)
+{
+    const struct responses *responses = &qp->responses;
+    return responses->pending && !first_pending(responses)->is_atomic;
+}
+
+bool responses_has_acknowledgement(const struct qp *qp)
+{
+    const struct responses *responses = &qp->responses;
+    return responses->pending ? first_pending(responses)->is_atomic : responses->ack_owed;
+}
+
+void responses_owe(struct qp *qp, uint8_t syndrome)
+{
+    qp->responses.ack_owed = true;
+    qp->responses.syndrome = syndrome;
+    nic_queue(qp, TRAFFIC_ACKNOWLEDGE);
+}
+
+bool responses_owe_nak(const struct qp *qp)
+{
+    return qp->responses.ack_owed && (qp->responses.syndrome & AETH_TYPE) != 0;
+}
+
+struct resource *responses_add(struct qp *qp)
+{
+    struct responses *responses = &qp->responses;
+    if (responses->capacity == 0)
+        return NULL;
+    uint32_t place = (responses->newest + 1) % responses->capacity;
+    struct resource *resource = &responses->ring[place];
+    if (!resource->answered)
+        return NULL;
+    responses->pending -= resource->next < resource->end; /* for a duplicate; all too late now */
+    responses->newest = place;
+    responses->ack_owed = false;
+    *resource = (struct resource){.first_psn = qp->responder.expected};
+    return resource;
+}
+
+void responses_begin(struct qp *qp, struct resource *resource, uint32_t from, uint32_t packets)
+{
+    bool is_pending = resource->next < resource->end;
+    uint32_t end = from + packets;
+    if (is_pending && end < resource->end)
+        end = resource->end;
+    if (is_pending && from > resource->next)
+        from = resource->next;
+    qp->responses.pending += !is_pending;
+    resource->from = resource->next = from;
+    resource->end = end;
+    nic_queue(qp, resource->is_atomic ? TRAFFIC_ACKNOWLEDGE : TRAFFIC_DATA);
+}
+
+struct resource *responses_find(struct qp *qp, uint32_t psn, bool is_atomic)
+{
+    struct responses *responses = &qp->responses;
+    for (uint32_t i = 0; i < responses->capacity; i++) {
+        struct resource *resource = &responses->ring[i];
+        if (resource->is_atomic == is_atomic &&
+            ((psn - resource->first_psn) & PSN_MASK) < resource->packets)
+            return resource;
+    }
+    return NULL;
+}
+
+/* ---- sending ------------------------------------------------------------------------ */
+
+static struct packet headers(const struct qp *qp, uint8_t opcode, uint32_t psn)
+{
+    return (struct packet){.bth = {.opcode = opcode,
+                                   .mig_req = true,
+                                   .pkey = qp->config.pkey,
+                                   .dest_qp = qp->remote.qpn,
+                                   .psn = psn & PSN_MASK},
+                           .aeth = {.syndrome = AETH_ACK, .msn = qp->responder.msn}};
+}
+
+static uint32_t response_payload(const struct qp *qp, const struct resource *resource)
+{
+    uint32_t left = resource->length - resource->next * qp->config.mtu;
+    return left < qp->config.mtu ? left : qp->config.mtu;
+}
+
+static uint8_t response_opcode(const struct resource *resource)
+{
+    static const uint8_t opcodes[] = {OPCODE_READ_RESPONSE_MIDDLE, OPCODE_READ_RESPONSE_LAST,
+                                      OPCODE_READ_RESPONSE_FIRST, OPCODE_READ_RESPONSE_ONLY};
+    bool first = resource->next == resource->from, last = resource->next + 1 == resource->end;
+    return opcodes[first << 1 | last];
+}
+
+uint32_t responses_data_bytes(const struct qp *qp)
+{
+    const struct resource *resource = first_pending(&qp->responses);
+    uint32_t payload = response_payload(qp, resource);
+    return packet_header_bytes(response_opcode(resource)) + payload + (-payload & 3);
+}
+
+/* One response of the resource is on its way. What waited for it may follow. */
+static void answered_one(struct qp *qp, struct resource *resource)
+{
+    struct responses *responses = &qp->responses;
+    if (++resource->next < resource->end)
+        return;
+    resource->answered = true;
+    responses->pending--;
+    if (responses_has_acknowledgement(qp))
+        nic_queue(qp, TRAFFIC_ACKNOWLEDGE);
+}
+
+struct frame *responses_send_data(struct qp *qp)
+{
+    struct resource *resource = first_pending(&qp->responses);
+    uint32_t payload = response_payload(qp, resource), pad = -payload & 3;
+    struct packet packet =
+        headers(qp, response_opcode(resource), resource->first_psn + resource->next);
+    packet.bth.pad = (uint8_t)pad;
+    packet.aeth.msn = resource->msn;
+    struct frame *frame = qp_frame(qp, &packet, payload + pad);
+    if (!frame)
+        return NULL;
+    if (frame_is_whole(frame)) {
+        uint8_t *body = nic_frame_body(qp->nic, frame) + packet_header_bytes(packet.bth.opcode);
+        if (payload)
+            memcpy(body, resource->bytes + (size_t)resource->next * qp->config.mtu, payload);
+        memset(body + payload, 0, pad);
+    }
+    qp->nic->framing->seal(&qp->path, TRAFFIC_DATA, frame);
+    answered_one(qp, resource);
+    return frame;
+}
+
+static bool has_sack(const struct qp *qp)
+{
+    return qp->recovery->take_kept && qp->responses.syndrome == AETH_NAK_PSN_SEQUENCE_ERROR;
+}
+
+uint32_t responses_acknowledgement_bytes(const struct qp *qp)
+{
+    const struct responses *responses = &qp->responses;
+    if (responses->pending)
+        return BTH_BYTES + AETH_BYTES + ATOMIC_ACK_ETH_BYTES;
+    return BTH_BYTES + AETH_BYTES + (has_sack(qp) ? SACK_BYTES : 0);
+}
+
+static struct frame *acknowledge_atomic(struct qp *qp)
+{
+    struct resource *resource = first_pending(&qp->responses);
+    struct packet packet = headers(qp, OPCODE_ATOMIC_ACKNOWLEDGE, resource->first_psn);
+    packet.aeth.msn = resource->msn;
+    packet.original = resource->original;
+    struct frame *frame = qp_frame(qp, &packet, 0);
+    if (frame)
+        answered_one(qp, resource);
+    return frame;
+}
+
+static uint8_t syndrome_to_send(const struct qp *qp)
+{
+    const struct responses *responses = &qp->responses;
+    bool tells_credits = responses->syndrome == AETH_ACK && qp->config.credits && !qp->config.srq;
+    return tells_credits ? credits_code(receive_queue_count(qp)) : responses->syndrome;
+}
+
+static struct frame *acknowledge(struct qp *qp)
+{
+    struct responses *responses = &qp->responses;
+    /* An ACK names the newest good packet, a NAK the one that is wanted. */
+    uint32_t psn = qp->responder.expected - (responses->syndrome == AETH_ACK ? 1 : 0);
+    struct packet packet = headers(qp, OPCODE_ACKNOWLEDGE, psn);
+    packet.aeth.syndrome = syndrome_to_send(qp);
+    packet.has_sack = has_sack(qp);
+    packet.sack_first = responses->sack_first;
+    packet.sack_end = responses->sack_end;
+    struct frame *frame = qp_frame(qp, &packet, 0);
+    if (frame)
+        responses->ack_owed = false;
+    return frame;
+}
+
+struct frame *responses_acknowledge(struct qp *qp)
+{
+    struct frame *frame = qp->responses.pending ? acknowledge_atomic(qp) : acknowledge(qp);
+    if (frame)
+        qp->nic->framing->seal(&qp->path, TRAFFIC_ACKNOWLEDGE, frame);
+    return frame;
+}
+
+struct frame *responses_notify(struct qp *qp)
+{
+    struct packet packet = {.bth = {.opcode = OPCODE_CNP,
+                                    .pkey = qp->config.pkey,
+                                    .becn = true,
+                                    .dest_qp = qp->remote.qpn}};
+    struct frame *frame = qp_frame(qp, &packet, 0);
+    if (!frame)
+        return NULL;
+    qp->nic->framing->seal(&qp->path, TRAFFIC_CNP, frame);
+    qp->nic->counters.np_cnp_sent++;
+    return frame;
+}

@@ -1,0 +1,46 @@
+/* What a responder owes the other end, and sends in the order of PSNs. */
+#ifndef RNIC_RESPONSES_H
+#define RNIC_RESPONSES_H
+
+#include "qp.h"
+
+enum { CNP_BODY_BYTES = BTH_BYTES + CNP_PAYLOAD_BYTES };
+
+/* Set-up only. False when memory is short. */
+bool responses_init(struct qp *qp);
+void responses_free(struct qp *qp);
+
+/* Nothing is owed, and nothing can be asked for again. */
+void responses_reset(struct qp *qp);
+
+/* No more READ or atomic is answered. */
+void responses_forget(struct qp *qp);
+
+/* An ACK, or the NAK of that syndrome, is due. */
+void responses_owe(struct qp *qp, uint8_t syndrome);
+bool responses_owe_nak(const struct qp *qp);
+
+/* Room to answer one more READ or atomic; NULL when the other end has as many outstanding
+ * as were agreed on. The answer is due once responses_begin is called. */
+struct resource *responses_add(struct qp *qp);
+
+/* Sends `packets` of a resource's responses, from the one at `from` on. */
+void responses_begin(struct qp *qp, struct resource *resource, uint32_t from, uint32_t packets);
+
+/* The resource that has a response with this PSN; NULL when it is too old. */
+struct resource *responses_find(struct qp *qp, uint32_t psn, bool is_atomic);
+
+/* Whether something is to be sent among data, or among acknowledgements. */
+bool responses_has_data(const struct qp *qp);
+bool responses_has_acknowledgement(const struct qp *qp);
+
+/* BTH .. pad of the next such packet, in bytes. There must be one. */
+uint32_t responses_data_bytes(const struct qp *qp);
+uint32_t responses_acknowledgement_bytes(const struct qp *qp);
+
+/* Build it. NULL, and nothing changed, when the pool is empty. */
+struct frame *responses_send_data(struct qp *qp);
+struct frame *responses_acknowledge(struct qp *qp);
+struct frame *responses_notify(struct qp *qp);
+
+#endif

@@ -1,0 +1,29 @@
+/* The send queue: messages from their posting to their completion, both in the
+ * same order (IBTA vol 1, 10.8.3.3). */
+#ifndef RNIC_SEND_QUEUE_H
+#define RNIC_SEND_QUEUE_H
+
+#include "qp.h"
+
+/* Appends a message; completes it at once when it cannot be sent. */
+void send_queue_post(struct qp *qp, struct message *message, picoseconds now);
+
+/* Completes every message whose packets are all acknowledged. */
+void send_queue_complete(struct qp *qp, picoseconds now);
+
+/* Completes the oldest message with `status` and flushes the others. */
+void send_queue_flush(struct qp *qp, enum status status, picoseconds now);
+
+/* Bytes of a message, which is not a fetch, came into the memory of the receiver in this
+ * process: it is the oldest that was not there yet. */
+void send_queue_delivered(struct qp *qp, uint32_t bytes, bool all, picoseconds now);
+
+/* Bytes of a message have arrived where they belong. */
+void message_delivered(struct message *message, uint32_t bytes, bool all, picoseconds now);
+
+static inline uint64_t message_end(const struct message *message)
+{
+    return message->first_psn + message->packets;
+}
+
+#endif
