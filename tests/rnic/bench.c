@@ -46,8 +46,10 @@ static struct sight look(const struct nic *nic, const struct frame *frame, uint8
     sight.body_bytes = frame->length - nic->framing->header_bytes - nic->framing->trailer_bytes;
     if (sight.body_bytes >= BTH_BYTES + RETH_BYTES)
         sight.reth = reth_read(body + BTH_BYTES);
-    if (sight.bth.opcode == OPCODE_ACKNOWLEDGE)
+    if (sight.body_bytes >= BTH_BYTES + AETH_BYTES) {
         sight.aeth = aeth_read(body + BTH_BYTES);
+        sight.immediate = read_be32(body + BTH_BYTES);
+    }
     if (frame->kind == FRAME_ETHERNET)
         sight.tos = frame->bytes[ETHERNET_BYTES + 1];
     return sight;
@@ -62,8 +64,9 @@ static void renew_vcrc(struct frame *frame)
 
 static void damage(struct bench *bench, struct frame *frame)
 {
-    uint32_t header = bench->nic[0].framing->header_bytes;
-    uint32_t at = header + BTH_BYTES + rng_u32(&bench->rng) % (frame->length - header - 18);
+    uint32_t begin = bench->nic[0].framing->header_bytes + BTH_BYTES;
+    uint32_t end = frame->length - (frame->kind == FRAME_IB ? VCRC_BYTES : 0);
+    uint32_t at = begin + rng_u32(&bench->rng) % (end - begin);
     frame->bytes[at] ^= (uint8_t)(1u << rng_u32(&bench->rng) % 8);
     if (frame->kind == FRAME_IB)
         renew_vcrc(frame);
@@ -174,9 +177,10 @@ static void add_memory(struct bench *bench, int which)
     memset(sink, GUARD_BYTE, MEMORY + 2 * GUARD);
     bench->source[which] = source;
     bench->sink[which] = sink + GUARD;
-    bench->source_key[which] = nic_add_region(nic, FIRST_VA, MEMORY, 0, source);
+    bench->source_key[which] = nic_add_region(nic, FIRST_VA, MEMORY, ACCESS_REMOTE_READ, source);
     bench->sink_key[which] = nic_add_region(
-        nic, FIRST_VA, MEMORY, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE, bench->sink[which]);
+        nic, FIRST_VA, MEMORY, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC,
+        bench->sink[which]);
 }
 
 struct qp *bench_add_pair(struct bench *bench, const struct qp_config *config)
@@ -268,6 +272,21 @@ void bench_send(struct bench *bench, struct qp *qp, struct letter *letter, uint3
                            .lkey = bench->source_key[side],
                            .local_va = FIRST_VA + from,
                            .length = length});
+}
+
+void bench_post(struct bench *bench, struct qp *qp, struct letter *letter, enum verb verb,
+                uint32_t from, uint32_t to, uint32_t length)
+{
+    int side = side_of(bench, qp);
+    bool reads = verb == VERB_READ, atomic = verb > VERB_READ;
+    struct message message = letter->message;
+    message.verb = (uint8_t)verb;
+    message.length = length;
+    message.local_va = FIRST_VA + (reads || atomic ? to : from);
+    message.lkey = reads || atomic ? bench->sink_key[side] : bench->source_key[side];
+    message.remote_va = FIRST_VA + (reads || atomic ? from : to);
+    message.rkey = reads ? bench->source_key[!side] : bench->sink_key[!side];
+    post(bench, qp, letter, &message);
 }
 
 void bench_receive(struct bench *bench, struct qp *qp, struct receive *receive, uint32_t to,

@@ -47,6 +47,7 @@ struct sight {
     struct bth bth;
     struct reth reth;
     struct aeth aeth;
+    uint32_t immediate;  /* of a packet that has one behind its BTH */
     uint32_t body_bytes; /* BTH through pad */
     uint8_t tos;
     uint8_t klass;
@@ -94,6 +95,10 @@ void bench_write(struct bench *bench, struct qp *qp, struct letter *letter, uint
                  uint32_t to, uint32_t length);
 void bench_send(struct bench *bench, struct qp *qp, struct letter *letter, uint32_t from,
                 uint32_t length);
+/* Posts a message whose memory is given as offsets: from or to a source, for what it reads, and
+ * into a sink, for what it writes, at either end. */
+void bench_post(struct bench *bench, struct qp *qp, struct letter *letter, enum verb verb,
+                uint32_t from, uint32_t to, uint32_t length);
 /* A receive in the sink of `nic` at `to`. */
 void bench_receive(struct bench *bench, struct qp *qp, struct receive *receive, uint32_t to,
                    uint32_t length);

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from tests.rnic.core import SelfTest, build, run, self_tests
+from tests.rnic.core import SelfTest, run, self_tests
 from tests.rnic.dcqcn_model import Parameters, ReactionPoint
 from tests.rnic.nvidia_model import NvidiaReactionPoint, RoceCcEcn
 
@@ -29,14 +29,6 @@ NVIDIA = {
     "not by time": RoceCcEcn(clamp_tgt_rate_after_time_inc=False, byte_reset=0, threshold=5),
     "slower at first": RoceCcEcn(rate_to_set_on_first_cnp=60e9, max_rate=90e9, gd=10),
 }
-
-
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compiled self-tests."""
-    folder = tmp_path_factory.mktemp("rnic")
-    build(folder)
-    return folder
 
 
 @pytest.mark.parametrize("test", self_tests(), ids=lambda test: test.name)

@@ -312,12 +312,12 @@ static struct message *fetch_of(const struct requester *requester, uint64_t psn)
 /* Whether this response is one to take now. One that is ahead tells that others were lost. */
 static bool is_taken(struct qp *qp, uint64_t psn, picoseconds now)
 {
-    if (psn < qp->requester.unacked)
+    const struct recovery *recovery = qp->recovery;
+    if (psn < qp->requester.unacked || (recovery->has_response && recovery->has_response(qp, psn)))
         return false;
     if (arrived_before(qp, psn, now))
         return true;
-    return qp->state != QP_ERR && qp->recovery->keeps_response &&
-           qp->recovery->keeps_response(qp, psn);
+    return qp->state != QP_ERR && recovery->keep_response && recovery->keep_response(qp, psn);
 }
 
 /* The response at `psn` is in memory. */

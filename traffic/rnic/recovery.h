@@ -32,8 +32,10 @@ struct recovery {
 
     /* The rest may be absent: nothing is kept that comes ahead of its time. */
 
-    /* Requester: whether a response ahead of the expected one is to be kept. */
-    bool (*keeps_response)(struct qp *qp, uint64_t psn);
+    /* Requester: a response ahead of the expected one. Whether it was kept before; whether it is
+     * from now on. */
+    bool (*has_response)(const struct qp *qp, uint64_t psn);
+    bool (*keep_response)(struct qp *qp, uint64_t psn);
     /* Requester: all before `psn` is acknowledged; before which PSN is that so, with what was
      * kept? */
     uint64_t (*slide)(struct qp *qp, uint64_t psn);

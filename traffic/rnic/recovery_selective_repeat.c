@@ -133,10 +133,15 @@ static void mark_requests(struct qp *qp, uint64_t first, uint64_t end)
     }
 }
 
-static bool keeps_response(struct qp *qp, uint64_t psn)
+static bool has_response(const struct qp *qp, uint64_t psn)
+{
+    return is_marked(qp->requester.selective, psn);
+}
+
+static bool keep_response(struct qp *qp, uint64_t psn)
 {
     struct selective_sender *sender = qp->requester.selective;
-    if (psn - sender->marked_from >= sender->places || is_marked(sender, psn))
+    if (psn - sender->marked_from >= sender->places)
         return false;
     mark(sender, psn);
     return true;
@@ -211,13 +216,17 @@ static void missed(struct qp *qp, uint64_t first, uint64_t end)
         repair_from(qp, from);
 }
 
+/* The first is sent even if it has arrived: perhaps it was the ACK that was lost. What has
+ * arrived is awaited too, for nothing but an ACK completes it. */
 static void resend_all(struct qp *qp)
 {
     struct requester *requester = &qp->requester;
     struct selective_sender *sender = requester->selective;
     answers_resend_from(qp, requester->unacked);
+    requester->awaited_end = requester->sent_end;
     sender->resent_end = requester->unacked;
     sender->lost_end = requester->sent_end;
+    unmark(sender, requester->unacked);
     skip(qp);
 }
 
@@ -301,7 +310,8 @@ const struct recovery recovery_selective_repeat = {.name = "selective-repeat",
                                                    .reset = reset,
                                                    .missed = missed,
                                                    .resend_all = resend_all,
-                                                   .keeps_response = keeps_response,
+                                                   .has_response = has_response,
+                                                   .keep_response = keep_response,
                                                    .slide = slide,
                                                    .skip = skip,
                                                    .gap_end = gap_end,

@@ -1,0 +1,17 @@
+"""The self-tests' programs, compiled once in a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rnic.core import build
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the compiled self-tests."""
+    folder = tmp_path_factory.mktemp("rnic")
+    build(folder)
+    return folder

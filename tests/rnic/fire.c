@@ -1,0 +1,253 @@
+/* All operations at once, both ways, over a wire that loses, repeats, reorders and
+ * damages packets. Exits with 1, and says why, unless every byte is right and nothing
+ * else was touched, every completion came once and in order, and the pool is whole.
+ *
+ *     fire FRAMING RECOVERY SEED DROP TWICE HOLD DAMAGE MESSAGES LENGTH MTU ACK_EVERY WINDOW
+ *
+ * FRAMING is 0 (RoCEv2) or 1 (InfiniBand), fates are in thousandths of the packets,
+ * LENGTH is the longest message. */
+#include <string.h>
+
+#include "bench.h"
+
+enum { ARGUMENTS = 12, MESSAGES_MAX = 64, GAP = 13, COUNTER = 0, FIRST_FREE = 64, RESULT = 8 };
+enum { CHANCES = 4 };
+
+/* A message, and what has to become of it. */
+struct work {
+    struct letter letter;
+    struct receive receive;
+    uint32_t from, to, length;
+    int side;
+    bool takes_receive;
+};
+
+struct fire {
+    struct bench bench;
+    uint32_t chance[CHANCES]; /* of 1000: DROP, TWICE, HOLD, DAMAGE */
+    struct work work[2][MESSAGES_MAX];
+    uint32_t messages, longest;
+    uint32_t completed[2], received[2], adds[2];
+    uint32_t used[2]; /* bytes of each sink */
+};
+
+static struct fire *burning;
+
+static uint32_t below(uint32_t bound)
+{
+    return rng_u32(&burning->bench.rng) % bound;
+}
+
+static enum fate fate_of(struct bench *bench, const struct sight *sight)
+{
+    static const enum fate fates[CHANCES] = {DROP, TWICE, HOLD, DAMAGE};
+    (void)bench;
+    (void)sight;
+    uint32_t draw = below(1000);
+    for (int i = 0; i < CHANCES; i++) {
+        if (draw < burning->chance[i])
+            return fates[i];
+        draw -= burning->chance[i];
+    }
+    return PASS;
+}
+
+/* ---- completions ------------------------------------------------------------------- */
+
+static void delivered(struct message *message, uint32_t bytes, bool all, picoseconds now)
+{
+    (void)message;
+    (void)bytes;
+    (void)all;
+    (void)now;
+}
+
+static void completed(struct message *message, picoseconds now)
+{
+    struct letter *letter = container_of(message, struct letter, message);
+    struct work *work = container_of(letter, struct work, letter);
+    (void)now;
+    EXPECT_EQUAL(STATUS_SUCCESS, message->record->status);
+    EXPECT(work == &burning->work[work->side][burning->completed[work->side]]);
+    burning->completed[work->side]++;
+}
+
+static void received(struct receive *receive, picoseconds now)
+{
+    struct work *work = container_of(receive, struct work, receive);
+    (void)now;
+    EXPECT_EQUAL(STATUS_SUCCESS, receive->status);
+    bool immediate = work->letter.message.verb != VERB_SEND;
+    EXPECT_EQUAL(immediate, receive->has_immediate);
+    EXPECT_EQUAL(work->length, receive->received_bytes);
+    if (immediate)
+        EXPECT_EQUAL(work->letter.message.immediate, receive->immediate);
+    burning->received[work->side]++;
+}
+
+static const struct message_handler handler = {.delivered = delivered, .completed = completed};
+
+/* ---- posting ------------------------------------------------------------------------- */
+
+static enum verb random_verb(void)
+{
+    static const enum verb verbs[] = {VERB_SEND,      VERB_SEND_IMM, VERB_WRITE,    VERB_WRITE,
+                                      VERB_WRITE_IMM, VERB_READ,     VERB_CMP_SWAP, VERB_FETCH_ADD};
+    return verbs[below(sizeof verbs / sizeof *verbs)];
+}
+
+static uint32_t random_length(void)
+{
+    return below(8) == 0 ? 0 : below(burning->longest + 1);
+}
+
+/* Each message has bytes of a sink to itself: of the other end's, or for a fetch of its own. */
+static uint32_t place(int sink, uint32_t length)
+{
+    uint32_t to = burning->used[sink];
+    burning->used[sink] += length + GAP;
+    EXPECT(burning->used[sink] <= MEMORY);
+    return to;
+}
+
+static void post_atomic(struct work *work, enum verb verb)
+{
+    struct message *message = &work->letter.message;
+    uint32_t *adds = &burning->adds[work->side];
+    work->length = RESULT;
+    work->to = place(work->side, RESULT);
+    message->compare = *adds;
+    message->swap_add = verb == VERB_FETCH_ADD ? 1 : *adds + 1;
+    work->from = *adds;
+    ++*adds;
+    bench_post(&burning->bench, burning->bench.qp[work->side], &work->letter, verb, COUNTER,
+               work->to, RESULT);
+}
+
+static void post(int side, uint32_t index)
+{
+    struct bench *bench = &burning->bench;
+    struct work *work = &burning->work[side][index];
+    enum verb verb = random_verb();
+    *work = (struct work){.side = side, .letter.message.handler = &handler};
+    work->letter.message.immediate = rng_u32(&bench->rng);
+    if (verb > VERB_READ) {
+        post_atomic(work, verb);
+        return;
+    }
+    work->length = random_length();
+    work->from = below(MEMORY - work->length);
+    work->to = place(verb == VERB_READ ? side : !side, work->length);
+    work->takes_receive = verb <= VERB_SEND_IMM || verb == VERB_WRITE_IMM;
+    if (work->takes_receive) {
+        bench_receive(bench, bench->qp[!side], &work->receive,
+                      verb == VERB_WRITE_IMM ? 0 : work->to,
+                      verb == VERB_WRITE_IMM ? 0 : work->length);
+        work->receive.completed = received;
+    }
+    bench_post(bench, bench->qp[side], &work->letter, verb, work->from, work->to, work->length);
+}
+
+/* ---- checking -------------------------------------------------------------------------- */
+
+static void expect_atomic(uint8_t *image, const struct work *work)
+{
+    uint64_t original = work->from;
+    memcpy(image + work->to, &original, sizeof original);
+}
+
+/* What the sinks have to look like, guards included. */
+static void expect_memory(int sink)
+{
+    static uint8_t image[MEMORY];
+    const struct bench *bench = &burning->bench;
+    memset(image, GUARD_BYTE, sizeof image);
+    uint64_t counter = burning->adds[!sink];
+    memcpy(image + COUNTER, &counter, sizeof counter);
+    for (int side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < burning->messages; i++) {
+            const struct work *work = &burning->work[side][i];
+            enum verb verb = work->letter.message.verb;
+            bool fetches = verb >= VERB_READ;
+            if ((fetches ? side : !side) != sink)
+                continue;
+            if (verb > VERB_READ)
+                expect_atomic(image, work);
+            else
+                memcpy(image + work->to, bench->source[fetches ? !side : side] + work->from,
+                       work->length);
+        }
+    for (uint32_t i = 0; i < MEMORY; i++)
+        if (image[i] != bench->sink[sink][i]) {
+            fprintf(stderr, "sink %d byte %u: expected %02x, got %02x\n", sink, i, image[i],
+                    bench->sink[sink][i]);
+            exit(1);
+        }
+}
+
+static void expect_completions(int side)
+{
+    uint32_t receives = 0;
+    for (uint32_t i = 0; i < burning->messages; i++) {
+        const struct work *work = &burning->work[side][i];
+        EXPECT_EQUAL(STATUS_SUCCESS, work->letter.record.status);
+        EXPECT_EQUAL(work->length, work->letter.record.delivered_bytes);
+        receives += work->takes_receive;
+    }
+    EXPECT_EQUAL(burning->messages, burning->completed[side]);
+    EXPECT_EQUAL(receives, burning->received[side]);
+}
+
+static void set_counters(void)
+{
+    for (int sink = 0; sink < 2; sink++) {
+        memset(burning->bench.sink[sink] + COUNTER, 0, RESULT);
+        burning->used[sink] = FIRST_FREE;
+    }
+}
+
+static bool is_over(void)
+{
+    return burning->completed[0] == burning->messages && burning->completed[1] == burning->messages;
+}
+
+int main(int argc, char **argv)
+{
+    static struct fire fire;
+    if (argc != ARGUMENTS + 1)
+        return 2;
+    uint32_t value[ARGUMENTS + 1];
+    for (int i = 1; i <= ARGUMENTS; i++)
+        value[i] = (uint32_t)strtoul(argv[i], NULL, 10);
+    struct qp_config config = bench_qp_config;
+    config.recovery = argv[2];
+    config.mtu = value[10];
+    config.ack_every = value[11];
+    config.window = value[12];
+    config.psn = 0xFFFFF0;
+    burning = &fire;
+    bench_init(&fire.bench, bench_framings[value[1]], &config);
+    fire.bench.rng.state = value[3];
+    fire.bench.fate = fate_of;
+    for (int i = 0; i < CHANCES; i++)
+        fire.chance[i] = value[4 + i];
+    fire.messages = value[8];
+    fire.longest = value[9];
+    set_counters();
+    for (uint32_t i = 0; i < fire.messages; i++)
+        for (int side = 0; side < 2; side++)
+            post(side, i);
+    while (!is_over() && fire.bench.clock.now < 10 * PS_PER_S)
+        bench_run(&fire.bench, PS_PER_MS);
+    bench_run(&fire.bench, PS_PER_MS); /* what is still on the wire */
+    for (int side = 0; side < 2; side++) {
+        expect_completions(side);
+        expect_memory(side);
+        for (uint32_t i = 0; i < GUARD; i++)
+            EXPECT(fire.bench.sink[side][-1 - (int)i] == GUARD_BYTE &&
+                   fire.bench.sink[side][MEMORY + i] == GUARD_BYTE);
+    }
+    EXPECT_EQUAL(!!fire.bench.held[0] + !!fire.bench.held[1], fire.bench.pool.in_use);
+    bench_free(&fire.bench);
+    return 0;
+}
