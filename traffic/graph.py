@@ -40,7 +40,15 @@ class Verb(StrEnum):
     """What an operation does."""
 
     WRITE = "write"
+    WRITE_IMM = "write-imm"
     SEND = "send"
+    SEND_IMM = "send-imm"
+    READ = "read"
+
+    @property
+    def fetches(self) -> bool:
+        """Whether the bytes go from the host that is asked to the one that asks."""
+        return self is Verb.READ
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,16 @@ class Flow:
     operations: range
     priority: int | None = None
     """Traffic class asked for; None: the NIC's own."""
+
+    @property
+    def bytes_from(self) -> str:
+        """The host whose memory the bytes are read from."""
+        return self.dst if self.verb.fetches else self.src
+
+    @property
+    def bytes_to(self) -> str:
+        """The host whose memory they are written to."""
+        return self.src if self.verb.fetches else self.dst
 
 
 def _no_rows() -> Column:

@@ -118,7 +118,9 @@ def batches_of(graph: OperationGraph) -> Iterator[Batch]:
         rows = np.stack([graph.size_bytes[own], graph.not_before_ns[own]])
         kinds, counts = np.unique(rows, axis=1, return_counts=True)
         for (size_bytes, not_before_ns), count in zip(kinds.T.tolist(), counts, strict=True):
-            yield Batch(flow.src, flow.dst, flow.verb, size_bytes, not_before_ns, int(count))
+            yield Batch(
+                flow.bytes_from, flow.bytes_to, flow.verb, size_bytes, not_before_ns, int(count)
+            )
 
 
 def last_finish_bound(topology: Topology, batches: Iterable[Batch], fabric: Fabric) -> Bound | None:
@@ -142,7 +144,7 @@ def packet_wire_bytes(size_bytes: int, mtu_bytes: int, verb: Verb, framing: Fram
     packets = max(1, -(-size_bytes // mtu_bytes))
     payloads = [mtu_bytes] * (packets - 1) + [size_bytes - mtu_bytes * (packets - 1)]
     sizes = [_padded(payload) + framing.overhead for payload in payloads]
-    if verb is Verb.WRITE:
+    if verb in (Verb.WRITE, Verb.WRITE_IMM):
         sizes[0] += framing.address_overhead
     return sizes
 

@@ -37,8 +37,16 @@ class Nic(Model):
         default=RoceCcEcn(), description="Parameters of cc: dcqcn-nvidia, as mlxconfig has them."
     )
     cnp: Cnp = Field(default=Cnp(), description="Which CNPs are held back.")
-    recovery: Literal["go-back-n"] = Field(
-        default="go-back-n", description="What is sent again after a loss."
+    recovery: Literal["go-back-n", "go-back-0", "selective-repeat"] = Field(
+        default="go-back-n",
+        description="What is sent again after a loss: all from the lost packet on, the whole "
+        "message (as early RoCE NICs did), or the lost packet alone (as IRN does).",
+    )
+    max_rd_atomic: Integer = Field(
+        default=16,
+        ge=1,
+        le=16,
+        description="READs that a queue pair may have outstanding.",
     )
     dscp: Integer = Field(
         default=26,
@@ -71,7 +79,8 @@ class Nic(Model):
         default=None,
         ge=1,
         le=65_536,
-        description="Packets that a queue pair may have in flight; no limit unless given.",
+        description="Packets that a queue pair may have in flight. Unless given: no limit, but "
+        "with selective-repeat as many as its path holds.",
     )
     sl: Integer = Field(
         default=0,

@@ -112,7 +112,11 @@ class AmongEntry(TrafficEntry):
 class MessageEntry(TrafficEntry):
     """A pattern whose flows all send the same messages."""
 
-    op: Literal["write", "send"] = Field(default="write", description="RDMA WRITE or SEND.")
+    op: Literal["write", "write-imm", "send", "send-imm", "read"] = Field(
+        default="write",
+        description="RDMA operation of each message. write and send, with -imm: with immediate "
+        "data; read: the bytes go the other way, from the host that is asked to the one that asks.",
+    )
     size_bytes: Size = Field(alias="size", gt=0, le=2**31, description="Bytes of each message.")
     count: Integer = Field(
         default=1, ge=1, le=100_000, description="Messages of each flow, one after another."

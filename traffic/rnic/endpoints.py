@@ -24,20 +24,32 @@ from emu.measure.recording import Counters, FlowRecord
 from emu.shim.fabric import Fabric
 from emu.shim.view import QueuePairView
 from emu.spec.classes import DSCPS
+from emu.spec.host import Nic
 from emu.subnet import Subnet
 from topologies.graph import Host
 from traffic.graph import Flow, OperationGraph, Verb
 from traffic.rnic.congestion import set_congestion_control
 from traffic.rnic.memory import SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
+from traffic.rnic.window import bdp_packets
 
 RNR_RETRY_FOR_EVER = 7
 MIN_RNR_TIMER = 1
 """Code of the shortest wait, 10 us."""
 
 _NEVER = 2**63 - 1
-_VERBS = {Verb.SEND: lib.VERB_SEND, Verb.WRITE: lib.VERB_WRITE}
-_RECOVERY = {"go-back-n": ffi.new("char[]", b"go-back-n")}
-_READABLE = 0
+_VERBS = {
+    Verb.WRITE: lib.VERB_WRITE,
+    Verb.WRITE_IMM: lib.VERB_WRITE_IMM,
+    Verb.SEND: lib.VERB_SEND,
+    Verb.SEND_IMM: lib.VERB_SEND_IMM,
+    Verb.READ: lib.VERB_READ,
+}
+_RECOVERY = {
+    name: ffi.new("char[]", name.encode())
+    for name in ("go-back-n", "go-back-0", "selective-repeat")
+}
+"""As C strings, which live as long as this module."""
+_READABLE = lib.ACCESS_REMOTE_READ
 _WRITABLE = lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_WRITE
 
 
@@ -173,23 +185,37 @@ class Endpoints:
         return sender
 
     def _add_qp(self, flow: Flow, host: str, psn: int) -> Any:
-        settings = self._fabric.spec.host(host).nic
-        peer = self._fabric.spec.host(flow.dst if host == flow.src else flow.src).nic
+        spec = self._fabric.spec
+        settings = spec.host(host).nic
+        peer = spec.host(flow.dst if host == flow.src else flow.src).nic
         config = ffi.new("struct qp_config *")
         config.psn = psn
         config.mtu = min(settings.mtu, peer.mtu)
-        config.dscp = self._fabric.spec.dscp(host, flow.priority)
+        config.dscp = spec.dscp(host, flow.priority)
         config.ack_dscp = config.dscp if settings.ack_dscp is None else settings.ack_dscp
         config.sl = settings.sl if flow.priority is None else flow.priority
         config.ack_every = settings.ack_every
-        config.window = settings.window or 0
         config.timeout = settings.timeout
         config.retry_count = settings.retry_count
         config.rnr_retry = RNR_RETRY_FOR_EVER
         config.min_rnr_timer = MIN_RNR_TIMER
-        config.recovery = _RECOVERY[settings.recovery]
+        if flow.verb.fetches:
+            config.max_rd_atomic = settings.max_rd_atomic
+            config.max_dest_rd_atomic = peer.max_rd_atomic
+        self._set_recovery(config, flow, settings)
         set_congestion_control(config, settings)
         return _have(lib.nic_add_qp(self._nics[host], config), "a queue pair")
+
+    def _set_recovery(self, config: Any, flow: Flow, settings: Nic) -> None:
+        """Both ends recover as the host does that begins the flow's operations."""
+        recovery = self._fabric.spec.host(flow.src).nic.recovery
+        config.recovery = _RECOVERY[recovery]
+        config.window = settings.window or 0
+        if recovery == "selective-repeat" and settings.window is None:
+            config.window = bdp_packets(
+                self._fabric.topology, self._fabric.spec, flow.src, flow.dst, config.mtu
+            )
+            config.ack_every = 1  # a window as tight as that stands and falls with its ACKs
 
     def _load(self) -> Any:
         graph = self._graph
@@ -217,10 +243,15 @@ class Endpoints:
         table["qp"] = of_flow([int(ffi.cast("intptr_t", qp)) for qp in self._qps])
         table["verb"] = of_flow([_VERBS[flow.verb] for flow in graph.flows])
         table["flow"] = graph.flow_of
-        table["local_va"] = SOURCE_VA + layout.source_at
-        table["lkey"] = of_flow([self._source_keys[flow.src] for flow in graph.flows])
-        table["remote_va"] = SINK_VA + layout.sink_at
-        table["rkey"] = of_flow([self._sink_keys[flow.dst] for flow in graph.flows])
+        source = SOURCE_VA + layout.source_at
+        sink = SINK_VA + layout.sink_at
+        source_key = of_flow([self._source_keys[flow.bytes_from] for flow in graph.flows])
+        sink_key = of_flow([self._sink_keys[flow.bytes_to] for flow in graph.flows])
+        fetches = np.array([flow.verb.fetches for flow in graph.flows], bool)[graph.flow_of]
+        table["local_va"] = np.where(fetches, sink, source)
+        table["lkey"] = np.where(fetches, sink_key, source_key)
+        table["remote_va"] = np.where(fetches, source, sink)
+        table["rkey"] = np.where(fetches, source_key, sink_key)
         table["length"] = graph.size_bytes
         table["not_before_ps"] = graph.not_before_ns * 1000
 
@@ -263,7 +294,8 @@ class Endpoints:
         """Whether all its bytes are as they were sent, as far as there are any."""
         contents, sizes = self._contents, self._graph.size_bytes
         return contents is None or all(
-            contents.arrived(id, int(sizes[id]), flow.src, flow.dst) for id in flow.operations
+            contents.arrived(id, int(sizes[id]), flow.bytes_from, flow.bytes_to)
+            for id in flow.operations
         )
 
 

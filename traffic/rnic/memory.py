@@ -44,8 +44,8 @@ class Layout:
 def lay_out(graph: OperationGraph, hosts: list[str]) -> Layout:
     """Gives every message of the workload its places."""
     number = {host: i for i, host in enumerate(hosts)}
-    src = np.array([number[flow.src] for flow in graph.flows], np.int64)[graph.flow_of]
-    dst = np.array([number[flow.dst] for flow in graph.flows], np.int64)[graph.flow_of]
+    src = np.array([number[flow.bytes_from] for flow in graph.flows], np.int64)[graph.flow_of]
+    dst = np.array([number[flow.bytes_to] for flow in graph.flows], np.int64)[graph.flow_of]
     longest, received = np.zeros(len(hosts), np.int64), np.zeros(len(hosts), np.int64)
     np.maximum.at(longest, src, graph.size_bytes)
     np.add.at(received, dst, graph.size_bytes)

@@ -39,6 +39,7 @@ struct requester {
     uint64_t sent_end;               /* after the last packet ever sent */
     uint64_t posted_end;             /* after the last packet of the newest message */
     uint64_t awaited_end;            /* after the last packet in flight that asked for an ACK */
+    uint32_t arrived;                /* after `unacked`, packets known to have arrived */
     uint32_t since_ack_req;          /* packets sent since then */
     uint32_t fetches;                /* before `current`, and not wholly answered */
     uint32_t ssn;                    /* of the newest message */
@@ -79,6 +80,11 @@ struct responder {
     struct selective_receiver *selective; /* selective repeat's own */
 };
 
+/* Some of a resource's responses, counted from its first: next == end: all are sent. */
+struct run {
+    uint32_t from, next, end;
+};
+
 /* A READ or atomic that was executed, kept so that it can be answered again. PSNs
  * of its responses are first_psn .. first_psn + packets - 1. */
 struct resource {
@@ -89,7 +95,7 @@ struct resource {
     uint64_t va;       /* READ */
     uint32_t length;
     uint8_t *bytes;
-    uint32_t from, next, end; /* of the packets, those that are being sent; next == end: none */
+    struct run stream, repair; /* what is being sent, and what goes before that */
 };
 
 struct responses {

@@ -20,8 +20,11 @@
  * for again. A kept READ request is not told from its missing responses, so it
  * may be asked twice.
  *
- * The window is the BDP cap: no more packets are in flight than the path holds. */
+ * The window is the BDP cap: no more packets are in flight than the path holds. Those
+ * that have arrived are not in flight, so that new data follows while a gap is
+ * repaired; but no more than another window of it. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "answers.h"
 #include "nic.h"
@@ -31,7 +34,8 @@
 #include "responses.h"
 #include "send_queue.h"
 
-enum { WINDOW_MAX = 1 << 16, PLACES_MIN = 1024 };
+/* A READ asks for no more responses at a time than there are marks. */
+enum { WINDOW_MAX = 1 << 16, MARKS_MIN = 1 << 13 };
 
 struct selective_sender {
     uint64_t marked_from;          /* no packet before is marked */
@@ -50,27 +54,30 @@ struct selective_receiver {
     struct kept kept[];
 };
 
-static uint32_t places_for(const struct qp *qp)
+static uint32_t power_of_two_from(uint32_t number)
 {
-    uint32_t places = PLACES_MIN;
-    while (places < qp->config.window)
-        places *= 2;
-    return places;
+    uint32_t power = 1;
+    while (power < number)
+        power *= 2;
+    return power;
 }
 
 static bool init(struct qp *qp)
 {
-    if (qp->config.window == 0 || qp->config.window > WINDOW_MAX)
+    uint32_t window = qp->config.window;
+    if (window == 0 || window > WINDOW_MAX)
         return false;
-    uint32_t places = places_for(qp);
-    struct selective_sender *sender = calloc(1, sizeof *sender + places / 8);
+    uint32_t marks = power_of_two_from(2 * window < MARKS_MIN ? MARKS_MIN : 2 * window);
+    uint32_t places = power_of_two_from(2 * window);
+    struct selective_sender *sender = calloc(1, sizeof *sender + marks / 8);
     struct selective_receiver *receiver =
         calloc(1, sizeof *receiver + places * sizeof *receiver->kept);
     qp->requester.selective = sender;
     qp->responder.selective = receiver;
     if (!sender || !receiver)
         return false;
-    sender->places = receiver->places = places;
+    sender->places = marks;
+    receiver->places = places;
     return true;
 }
 
@@ -94,10 +101,13 @@ static void mark(struct selective_sender *sender, uint64_t psn)
     sender->marks[place / 64] |= UINT64_C(1) << place % 64;
 }
 
-static void unmark(struct selective_sender *sender, uint64_t psn)
+/* Whether there was a mark. */
+static bool unmark(struct selective_sender *sender, uint64_t psn)
 {
+    bool marked = is_marked(sender, psn);
     uint64_t place = psn % sender->places;
     sender->marks[place / 64] &= ~(UINT64_C(1) << place % 64);
+    return marked;
 }
 
 static void forget(struct qp *qp, struct kept *place)
@@ -111,12 +121,12 @@ static void reset(struct qp *qp)
 {
     struct selective_sender *sender = qp->requester.selective;
     struct selective_receiver *receiver = qp->responder.selective;
-    for (uint32_t place = 0; place < sender->places; place++) {
-        unmark(sender, place);
+    memset(sender->marks, 0, sender->places / 8);
+    for (uint32_t place = 0; place < receiver->places; place++)
         forget(qp, &receiver->kept[place]);
-    }
     sender->marked_from = qp->requester.unacked;
     sender->resent_end = sender->lost_end = 0;
+    qp->requester.arrived = 0;
 }
 
 /* Requests that the responder keeps. That it has a READ's request says nothing of the
@@ -128,8 +138,10 @@ static void mark_requests(struct qp *qp, uint64_t first, uint64_t end)
     for (uint64_t psn = first; psn < end; psn++) {
         while (message_end(message) <= psn)
             message = message->next;
-        if (!message_is_fetch(message))
-            mark(requester->selective, psn);
+        if (message_is_fetch(message) || is_marked(requester->selective, psn))
+            continue;
+        mark(requester->selective, psn);
+        requester->arrived++;
     }
 }
 
@@ -162,12 +174,12 @@ static uint64_t slide(struct qp *qp, uint64_t psn)
     struct requester *requester = &qp->requester;
     struct selective_sender *sender = requester->selective;
     for (; sender->marked_from < psn; sender->marked_from++)
-        unmark(sender, sender->marked_from);
+        requester->arrived -= unmark(sender, sender->marked_from);
     while (is_marked(sender, psn) && is_response(requester, psn)) {
         unmark(sender, psn++);
         sender->marked_from = psn;
     }
-    unmark(sender, psn);
+    requester->arrived -= unmark(sender, psn);
     return psn;
 }
 
@@ -226,7 +238,7 @@ static void resend_all(struct qp *qp)
     requester->awaited_end = requester->sent_end;
     sender->resent_end = requester->unacked;
     sender->lost_end = requester->sent_end;
-    unmark(sender, requester->unacked);
+    requester->arrived -= unmark(sender, requester->unacked);
     skip(qp);
 }
 

@@ -52,7 +52,9 @@ void requester_init(struct qp *qp)
 
 uint32_t requester_window(const struct qp *qp)
 {
-    return qp->config.window ? qp->config.window : PSN_WINDOW + 1;
+    uint32_t window = qp->config.window ? qp->config.window : PSN_WINDOW + 1;
+    uint32_t arrived = qp->requester.arrived;
+    return window + (arrived < window ? arrived : window);
 }
 
 static bool has_credit(const struct requester *requester)

@@ -19,7 +19,7 @@ struct frame *requester_send(struct qp *qp, picoseconds now);
 /* The next packet to send is `psn`, which was sent before, or would be sent next. */
 void requester_seek(struct requester *requester, uint64_t psn);
 
-/* How many packets may be in flight. */
+/* How many packets there may be from the oldest unacknowledged one on. */
 uint32_t requester_window(const struct qp *qp);
 
 #endif

@@ -49,11 +49,27 @@ void responses_forget(struct qp *qp)
 {
     struct responses *responses = &qp->responses;
     for (uint32_t i = 0; i < responses->capacity; i++)
-        responses->ring[i].next = responses->ring[i].end;
+        responses->ring[i].stream = responses->ring[i].repair = (struct run){0};
     responses->pending = 0;
 }
 
 /* ---- owing ------------------------------------------------------------------------ */
+
+static bool has_more(const struct run *run)
+{
+    return run->next < run->end;
+}
+
+static bool is_pending(const struct resource *resource)
+{
+    return has_more(&resource->stream) || has_more(&resource->repair);
+}
+
+/* What of a pending resource is sent next. */
+static struct run *next_run(struct resource *resource)
+{
+    return has_more(&resource->repair) ? &resource->repair : &resource->stream;
+}
 
 /* The oldest resource that has something to send. There must be one. */
 static struct resource *first_pending(const struct responses *responses)
@@ -61,7 +77,7 @@ static struct resource *first_pending(const struct responses *responses)
     uint32_t place = responses->newest;
     do
         place = (place + 1) % responses->capacity;
-    while (responses->ring[place].next == responses->ring[place].end);
+    while (!is_pending(&responses->ring[place]));
     return &responses->ring[place];
 }
 
@@ -98,24 +114,31 @@ struct resource *responses_add(struct qp *qp)
     struct resource *resource = &responses->ring[place];
     if (!resource->answered)
         return NULL;
-    responses->pending -= resource->next < resource->end; /* for a duplicate; all too late now */
+    responses->pending -= is_pending(resource); /* for a duplicate; all too late now */
     responses->newest = place;
     responses->ack_owed = false;
     *resource = (struct resource){.first_psn = qp->responder.expected};
     return resource;
 }
 
+/* What a run has still to send, and the other as well. */
+static void unite(struct run *run, const struct run *other)
+{
+    if (!has_more(run)) {
+        *run = *other;
+        return;
+    }
+    run->from = run->next = run->next < other->next ? run->next : other->next;
+    run->end = run->end > other->end ? run->end : other->end;
+}
+
 void responses_begin(struct qp *qp, struct resource *resource, uint32_t from, uint32_t packets)
 {
-    bool is_pending = resource->next < resource->end;
-    uint32_t end = from + packets;
-    if (is_pending && end < resource->end)
-        end = resource->end;
-    if (is_pending && from > resource->next)
-        from = resource->next;
-    qp->responses.pending += !is_pending;
-    resource->from = resource->next = from;
-    resource->end = end;
+    struct run *stream = &resource->stream;
+    struct run run = {.from = from, .next = from, .end = from + packets};
+    qp->responses.pending += !is_pending(resource);
+    bool apart = run.end <= stream->next || run.from >= stream->end;
+    unite(has_more(stream) && apart ? &resource->repair : stream, &run);
     nic_queue(qp, resource->is_atomic ? TRAFFIC_ACKNOWLEDGE : TRAFFIC_DATA);
 }
 
@@ -143,32 +166,35 @@ static struct packet headers(const struct qp *qp, uint8_t opcode, uint32_t psn)
                            .aeth = {.syndrome = AETH_ACK, .msn = qp->responder.msn}};
 }
 
-static uint32_t response_payload(const struct qp *qp, const struct resource *resource)
+static uint32_t response_payload(const struct qp *qp, const struct resource *resource,
+                                 const struct run *run)
 {
-    uint32_t left = resource->length - resource->next * qp->config.mtu;
+    uint32_t left = resource->length - run->next * qp->config.mtu;
     return left < qp->config.mtu ? left : qp->config.mtu;
 }
 
-static uint8_t response_opcode(const struct resource *resource)
+static uint8_t response_opcode(const struct run *run)
 {
     static const uint8_t opcodes[] = {OPCODE_READ_RESPONSE_MIDDLE, OPCODE_READ_RESPONSE_LAST,
                                       OPCODE_READ_RESPONSE_FIRST, OPCODE_READ_RESPONSE_ONLY};
-    bool first = resource->next == resource->from, last = resource->next + 1 == resource->end;
+    bool first = run->next == run->from, last = run->next + 1 == run->end;
     return opcodes[first << 1 | last];
 }
 
 uint32_t responses_data_bytes(const struct qp *qp)
 {
-    const struct resource *resource = first_pending(&qp->responses);
-    uint32_t payload = response_payload(qp, resource);
-    return packet_header_bytes(response_opcode(resource)) + payload + (-payload & 3);
+    struct resource *resource = first_pending(&qp->responses);
+    const struct run *run = next_run(resource);
+    uint32_t payload = response_payload(qp, resource, run);
+    return packet_header_bytes(response_opcode(run)) + payload + (-payload & 3);
 }
 
 /* One response of the resource is on its way. What waited for it may follow. */
 static void answered_one(struct qp *qp, struct resource *resource)
 {
     struct responses *responses = &qp->responses;
-    if (++resource->next < resource->end)
+    next_run(resource)->next++;
+    if (is_pending(resource))
         return;
     resource->answered = true;
     responses->pending--;
@@ -179,9 +205,9 @@ static void answered_one(struct qp *qp, struct resource *resource)
 struct frame *responses_send_data(struct qp *qp)
 {
     struct resource *resource = first_pending(&qp->responses);
-    uint32_t payload = response_payload(qp, resource), pad = -payload & 3;
-    struct packet packet =
-        headers(qp, response_opcode(resource), resource->first_psn + resource->next);
+    const struct run *run = next_run(resource);
+    uint32_t payload = response_payload(qp, resource, run), pad = -payload & 3;
+    struct packet packet = headers(qp, response_opcode(run), resource->first_psn + run->next);
     packet.bth.pad = (uint8_t)pad;
     packet.aeth.msn = resource->msn;
     struct frame *frame = qp_frame(qp, &packet, payload + pad);
@@ -190,7 +216,7 @@ struct frame *responses_send_data(struct qp *qp)
     if (frame_is_whole(frame)) {
         uint8_t *body = nic_frame_body(qp->nic, frame) + packet_header_bytes(packet.bth.opcode);
         if (payload)
-            memcpy(body, resource->bytes + (size_t)resource->next * qp->config.mtu, payload);
+            memcpy(body, resource->bytes + (size_t)run->next * qp->config.mtu, payload);
         memset(body + payload, 0, pad);
     }
     qp->nic->framing->seal(&qp->path, TRAFFIC_DATA, frame);

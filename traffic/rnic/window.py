@@ -1,0 +1,46 @@
+"""How many packets a path holds: the BDP cap of selective repeat.
+
+    window = round trip of a lone packet * rate of the slowest link / bits of a packet
+
+IRN (Mittal et al., SIGCOMM'18, 3.2) lets no more than that be in flight: the path
+is full, and a loss leaves no more than that to be kept by the receiver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emu.spec.scenario import Spec
+from topologies.graph import Cable, Topology
+
+_BIT_PS = 10**12
+_HEADERS_BYTES = 98
+"""On Ethernet, with a RETH, preamble, FCS and gap."""
+_ACK_BYTES = 86
+
+
+def bdp_packets(topology: Topology, spec: Spec, src: str, dst: str, mtu_bytes: int) -> int:
+    """Packets of `mtu_bytes` payload in flight when the path from `src` to `dst` is full."""
+    hops = list(_hops(topology, src, dst))
+    packet_bits = 8 * (mtu_bytes + _HEADERS_BYTES)
+    round_trip_ps = sum(
+        2 * (cable.delay_ps + latency_ps)
+        + (packet_bits + 8 * _ACK_BYTES) * _BIT_PS // cable.rate_bps
+        for cable, latency_ps in (
+            (cable, spec.switch(to).latency_ps if to in topology.switch else 0)
+            for cable, to in hops
+        )
+    )
+    slowest_bps = min(cable.rate_bps for cable, _ in hops)
+    return -(-round_trip_ps * slowest_bps // (packet_bits * _BIT_PS)) + 1
+
+
+def _hops(topology: Topology, src: str, dst: str) -> Iterator[tuple[Cable, str]]:
+    """Each cable on a shortest path, and the node it leads to."""
+    port = topology.ports[src][0]
+    while True:
+        node = topology.peer[port].node
+        yield topology.cable[port], node
+        if node == dst:
+            return
+        port = topology.next_hops[node][dst][0]
