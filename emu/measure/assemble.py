@@ -25,7 +25,7 @@ from emu.spec.fault import fault_names
 from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_S
-from topologies.graph import Topology
+from topologies.graph import Port, Topology
 
 
 def assemble(
@@ -118,7 +118,7 @@ def _totals(
     flows: Sequence[FlowRecord],
 ) -> Counters:
     switch_ports = [
-        (raw[topology.port_name[port]], _lossless(spec, switch.name))
+        (raw[topology.port_name[port]], _lossless(spec, port))
         for switch in topology.switches
         for port in topology.ports[switch.name]
     ]
@@ -146,8 +146,8 @@ def _totals(
     }
 
 
-def _lossless(spec: Spec, switch: str) -> tuple[int, ...]:
-    pfc = spec.switch(switch).pfc
+def _lossless(spec: Spec, port: Port) -> tuple[int, ...]:
+    pfc = spec.port(port).pfc
     return pfc.priorities if pfc else ()
 
 

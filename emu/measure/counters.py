@@ -32,10 +32,13 @@ _PER_PRIORITY = {
     "rx_buf_discard": "rx_prio{}_buf_discard",
     "tx_queue_discard": "tx_prio{}_discards",
     "ecn_marked": "tx_prio{}_ecn_marked",
+    "headroom_peak_bytes": "rx_prio{}_headroom_peak_bytes",
 }
 _PLAIN = (
     "rx_pause_frames",
     "tx_pause_frames",
+    "rx_global_pause",
+    "tx_global_pause",
     "rx_mac_control_unknown",
     "rx_crc_errors",
     "no_route",

@@ -26,9 +26,14 @@ void fabric_free(struct fabric *fabric);
 /* A switch; its ports are numbered from 1 and get the indices from first_index on. */
 struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, uint32_t ports,
                                         uint32_t first_index, int64_t latency_ps, bool cut_through);
-void switch_set_buffer(struct fabric_switch *sw, uint64_t shared_bytes, uint32_t alpha_1024);
-void switch_set_pfc(struct fabric_switch *sw, uint8_t priorities, uint32_t xoff_bytes,
-                    uint32_t xon_bytes, uint32_t headroom_bytes);
+void switch_set_buffer(struct fabric_switch *sw, uint64_t shared_bytes, uint32_t reserved_bytes);
+/* What a lossy egress queue may hold: so many bytes, or if 0, alpha of the free pool. */
+void switch_set_lossy(struct fabric_switch *sw, uint32_t bytes, uint32_t alpha_1024);
+/* Lossless priorities of a port, a bit each, and where it pauses (see buffer.h). */
+void switch_set_pfc(struct fabric_switch *sw, uint32_t number, uint8_t priorities,
+                    uint32_t headroom_bytes);
+void switch_set_xoff(struct fabric_switch *sw, uint32_t number, uint32_t bytes, uint32_t alpha_1024,
+                     uint32_t xon_below_xoff);
 void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t queue, uint32_t kmin_bytes,
                      uint32_t kmax_bytes, uint32_t pmax_2_32, uint32_t seed);
 /* Whether the switch applies its WRED settings itself; somebody outside does otherwise. */
@@ -74,8 +79,10 @@ struct nic *fabric_add_nic(struct fabric *fabric, uint32_t index, const struct n
 
 /* InfiniBand: data VLs of a port, and the receive buffer behind each. */
 void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t vls, uint32_t buffer_bytes);
-/* Ethernet: priorities for which a port obeys PFC. */
-void fabric_set_pfc_honoured(struct fabric *fabric, uint32_t index, uint8_t priorities);
+/* Ethernet: a port obeys and sends either PFC, for these priorities, or 802.3x pauses;
+ * it obeys so long after a pause frame has arrived. */
+void fabric_set_pause(struct fabric *fabric, uint32_t index, bool global, uint8_t priorities,
+                      int64_t response_ps);
 
 /* A cable, both directions. */
 void fabric_connect(struct fabric *fabric, uint32_t index_a, uint32_t index_b, uint64_t rate_bps,

@@ -2,16 +2,19 @@
  * in by, per class, until its last bit has left by another: that is what both
  * flow controls measure.
  *
- *      |<------------------- buffer ------------------->|
- *      |   shared pool                  | headroom      |
+ *      |<------------------------- buffer ------------------------>|
+ *      |  reserved, per port and class  |  shared pool  | headroom |
  *
- *     lossy class      shared pool only; a full pool drops
- *     lossless class   shared up to xoff; beyond it (or when the pool is full)
- *                      its port's own headroom, which is sized for what still
- *                      arrives after the pause was sent
+ *     lossy class      reserved, then shared; a full pool drops
+ *     lossless class   the same up to xoff; a packet that would cross it, or finds
+ *                      the pool full, goes into its port's own headroom, which is
+ *                      sized for it and for all that arrives after the pause
  *
- * XOFF is wanted while headroom is in use or more than xoff is held, and no
- * longer once headroom is empty and at most xon is held. */
+ * XOFF is wanted while headroom is in use, and no longer once it is empty and at
+ * most xon of the pool is held.
+ *
+ * A threshold on the pool is a number of bytes, or alpha times what is free of it
+ * (Choudhury and Hahne, 1998): a lone queue may have much, each of many little. */
 #ifndef EMU_BUFFER_H
 #define EMU_BUFFER_H
 
@@ -20,39 +23,58 @@
 
 struct buffer {
     uint64_t shared_size, shared_used; /* bytes */
+    uint32_t reserved_bytes;           /* per port and class */
 };
 
+struct threshold {
+    uint32_t bytes;      /* 0: alpha counts */
+    uint32_t alpha_1024; /* times 1024 */
+};
+
+static inline uint64_t threshold_now(const struct threshold *threshold, const struct buffer *buffer)
+{
+    if (threshold->bytes)
+        return threshold->bytes;
+    return (buffer->shared_size - buffer->shared_used) * threshold->alpha_1024 / 1024;
+}
+
+/* Of one port. */
 struct pfc {
     uint8_t priorities; /* bit per lossless priority; 0: PFC is off */
-    uint32_t xoff_bytes, xon_bytes;
-    uint32_t headroom_bytes; /* per port and lossless priority */
+    struct threshold xoff;
+    uint32_t xon_below_xoff; /* bytes */
+    uint32_t headroom_bytes; /* per lossless priority */
 };
 
 /* What one port holds of one class. */
 struct ingress {
-    uint32_t shared, headroom; /* bytes */
+    uint32_t reserved, shared, headroom; /* bytes */
 };
 
 static inline uint32_t ingress_held(const struct ingress *ingress)
 {
-    return ingress->shared + ingress->headroom;
+    return ingress->reserved + ingress->shared + ingress->headroom;
 }
 
-/* Takes `bytes` in; false when there is no room, and then nothing is charged. */
+/* Takes `bytes` in; false when there is no room, and then nothing is charged.
+ * `pfc`: NULL for a lossy class. */
 bool buffer_charge(struct buffer *buffer, struct ingress *ingress, const struct pfc *pfc,
-                   bool lossless, uint32_t bytes);
+                   uint32_t bytes);
 
-/* The packet has left: headroom is emptied first. */
+/* The packet has left: headroom is emptied first, what is reserved last. */
 void buffer_release(struct buffer *buffer, struct ingress *ingress, uint32_t bytes);
 
-static inline bool ingress_wants_xoff(const struct ingress *ingress, const struct pfc *pfc)
+static inline bool ingress_wants_xoff(const struct ingress *ingress)
 {
-    return ingress->headroom > 0 || ingress->shared >= pfc->xoff_bytes;
+    return ingress->headroom > 0;
 }
 
-static inline bool ingress_wants_xon(const struct ingress *ingress, const struct pfc *pfc)
+static inline bool ingress_wants_xon(const struct ingress *ingress, const struct pfc *pfc,
+                                     const struct buffer *buffer)
 {
-    return ingress->headroom == 0 && ingress->shared <= pfc->xon_bytes;
+    return ingress->headroom == 0 &&
+           (ingress->shared == 0 ||
+            ingress->shared + pfc->xon_below_xoff <= threshold_now(&pfc->xoff, buffer));
 }
 
 #endif

@@ -41,6 +41,8 @@ static const struct counter counters[] = {
     PORT_COUNTER(tx_pause),
     PORT_COUNTER(rx_pause_frames),
     PORT_COUNTER(tx_pause_frames),
+    PORT_COUNTER(rx_global_pause),
+    PORT_COUNTER(tx_global_pause),
     PORT_COUNTER(rx_pause_transition),
     PORT_COUNTER(rx_pause_duration),
     PORT_COUNTER(rx_mac_control_unknown),
@@ -63,6 +65,7 @@ static const struct counter counters[] = {
     SWITCH_COUNTER(transit_overflow),
     SWITCH_COUNTER(transit_unknown),
     SWITCH_COUNTER(queue_peak_bytes),
+    SWITCH_COUNTER(headroom_peak_bytes),
 };
 
 uint32_t counter_count(void)

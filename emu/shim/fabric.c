@@ -83,7 +83,7 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, 
         .latency = latency_ps,
         .cut_through = cut_through,
         .ports = ports,
-        .alpha_1024 = 1024,
+        .lossy = {.alpha_1024 = 1024},
         .marks = true,
     };
     for (int klass = 0; klass < CLASSES; klass++)

@@ -28,10 +28,10 @@ from emu.shim.faults import AddedFault, Places, add_faults
 from emu.shim.routing import set_choice, set_ip_routes, set_lid_routes
 from emu.shim.view import PortView
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
-from emu.spec.headroom import headroom_of
+from emu.spec.headroom import headroom_of, reserved_of
 from emu.spec.outages import Rerouting, reroutings
 from emu.spec.scenario import Spec
-from emu.spec.switch import SwitchSpec
+from emu.spec.switch import Pfc, SwitchSpec
 from emu.subnet import Subnet
 from topologies.graph import Host, Port, Switch, Topology
 from topologies.seeds import draw_seed
@@ -125,12 +125,12 @@ class Fabric:
         """The host's NIC (a `struct nic *`), from a `struct nic_config *`."""
         port = self.topology.ports[host.name][0]
         nic = _have(lib.fabric_add_nic(self.core, self.index[port], config))
-        leaf = self.spec.switch(self.topology.peer[port].node)
+        leaf = self.spec.port(self.topology.peer[port])
         if self.infiniband:
             credits = leaf.credits
             lib.fabric_set_lanes(self.core, self.index[port], credits.vls, credits.buffer_bytes)
         else:
-            lib.fabric_set_pfc_honoured(self.core, self.index[port], _priorities(leaf))
+            self._set_pause(port, leaf.pfc, self.spec.host(host.name).nic.pause_response_ps)
         return nic
 
     def connect(self) -> None:
@@ -307,18 +307,11 @@ class Fabric:
         set_lid_routes(core, self.spec, self.topology, switch, self._subnet)
 
     def _set_up_ethernet(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:
-        headroom = headroom_of(self.spec, switch.name)
         ports = self.topology.ports[switch.name]
-        reserved = headroom * len(ports) * _priorities(settings).bit_count()
-        shared = settings.buffer_bytes - reserved
+        shared = settings.buffer_bytes - reserved_of(self.spec, switch.name)
         assert shared > 0, "the spec's rules leave room beside the headroom"
-        lib.switch_set_buffer(core, shared, round(settings.alpha * 1024))
-        priorities = _priorities(settings)
-        for port in ports:
-            lib.fabric_set_pfc_honoured(self.core, self.index[port], priorities)
-        if settings.pfc:
-            pfc = settings.pfc
-            lib.switch_set_pfc(core, priorities, pfc.xoff_bytes, pfc.xon_bytes, headroom)
+        lib.switch_set_buffer(core, shared, settings.reserved_bytes)
+        lib.switch_set_lossy(core, settings.queue_limit_bytes or 0, round(settings.alpha * 1024))
         lib.switch_set_marks(core, self._marks)
         for port in ports:
             self._set_up_port(core, port)
@@ -332,12 +325,25 @@ class Fabric:
     def _set_up_port(self, core: Any, port: Port) -> None:
         settings = self.spec.port(port)
         lib.switch_set_classes(core, port.number, *_class_maps(settings.classes))
+        self._set_pause(port, settings.pfc, settings.pause_response_ps)
+        if settings.pfc:
+            pfc, xoff = settings.pfc, settings.pfc.xoff
+            headroom = headroom_of(self.spec, port)
+            lib.switch_set_pfc(core, port.number, _priorities(pfc), headroom)
+            thresholds = xoff.size_bytes, xoff.alpha_1024, pfc.xon_below_xoff
+            lib.switch_set_xoff(core, port.number, *thresholds)
         if settings.ecn:
             ecn = settings.ecn
             curve = ecn.kmin_bytes, ecn.kmax_bytes, round(ecn.pmax * _TWO_TO_32)
             seed = draw_seed(self.spec.seed, self.index[port])
             for queue in range(PRIORITIES):
                 lib.switch_set_wred(core, port.number, queue, *curve, seed)
+
+    def _set_pause(self, port: Port, pfc: Pfc | None, response_ps: int | None) -> None:
+        """Which pauses a port obeys and sends: those of the switch on its cable."""
+        is_global = pfc is not None and pfc.frames == "pause"
+        index, priorities = self.index[port], _priorities(pfc)
+        lib.fabric_set_pause(self.core, index, is_global, priorities, response_ps or 0)
 
 
 def _class_maps(classes: Classes) -> tuple[bool, int, bytes, bytes, bytes]:
@@ -352,9 +358,9 @@ def _class_maps(classes: Classes) -> tuple[bool, int, bytes, bytes, bytes]:
     )
 
 
-def _priorities(settings: SwitchSpec) -> int:
+def _priorities(pfc: Pfc | None) -> int:
     """The lossless priorities, a bit each."""
-    return sum(1 << priority for priority in settings.pfc.priorities) if settings.pfc else 0
+    return sum(1 << priority for priority in pfc.priorities) if pfc else 0
 
 
 def _mac(port: Port) -> bytes:

@@ -12,7 +12,7 @@
 
 static bool is_lossless(const struct port *port, uint8_t klass)
 {
-    return port->framing == FRAMING_ETHERNET && port->pfc_honoured & 1u << klass;
+    return port->framing == FRAMING_ETHERNET && port_obeys(port, klass);
 }
 
 static bool is_dropped(const struct fault *fault, const struct frame *frame)

@@ -4,11 +4,14 @@
 
 enum {
     ETHERTYPE_MAC_CONTROL = 0x8808,
+    OPCODE_PAUSE = 0x0001,
     OPCODE_PFC = 0x0101,
     OFFSET_ETHERTYPE = 12,
     OFFSET_OPCODE = 14,
     OFFSET_ENABLE = 16,
+    OFFSET_GLOBAL_TIME = 16,
     OFFSET_TIME = 18,
+    GLOBAL_BYTES = OFFSET_GLOBAL_TIME + 2,
     PFC_BYTES = OFFSET_TIME + 2 * PRIORITIES,
 };
 
@@ -32,6 +35,11 @@ void pause_build(const struct pause *pause, const uint8_t source[6],
     memcpy(bytes, mac_control_address, 6);
     memcpy(bytes + 6, source, 6);
     write16(bytes + OFFSET_ETHERTYPE, ETHERTYPE_MAC_CONTROL);
+    if (pause->global) {
+        write16(bytes + OFFSET_OPCODE, OPCODE_PAUSE);
+        write16(bytes + OFFSET_GLOBAL_TIME, pause->time[0]);
+        return;
+    }
     write16(bytes + OFFSET_OPCODE, OPCODE_PFC);
     write16(bytes + OFFSET_ENABLE, pause->enable);
     for (int priority = 0; priority < PRIORITIES; priority++)
@@ -44,13 +52,30 @@ bool is_mac_control(const uint8_t *bytes, uint32_t length)
     return length >= OFFSET_OPCODE && read16(bytes + OFFSET_ETHERTYPE) == ETHERTYPE_MAC_CONTROL;
 }
 
-bool pause_parse(struct pause *pause, const uint8_t *bytes, uint32_t length)
+static void parse_global(struct pause *pause, const uint8_t *bytes)
 {
-    if (length < PFC_BYTES || !is_mac_control(bytes, length) ||
-        read16(bytes + OFFSET_OPCODE) != OPCODE_PFC)
-        return false;
-    pause->enable = (uint8_t)read16(bytes + OFFSET_ENABLE);
+    *pause = (struct pause){.global = true, .enable = 0xFF};
+    for (int priority = 0; priority < PRIORITIES; priority++)
+        pause->time[priority] = read16(bytes + OFFSET_GLOBAL_TIME);
+}
+
+static void parse_pfc(struct pause *pause, const uint8_t *bytes)
+{
+    *pause = (struct pause){.enable = (uint8_t)read16(bytes + OFFSET_ENABLE)};
     for (int priority = 0; priority < PRIORITIES; priority++)
         pause->time[priority] = read16(bytes + OFFSET_TIME + 2 * priority);
+}
+
+bool pause_parse(struct pause *pause, const uint8_t *bytes, uint32_t length)
+{
+    if (length < GLOBAL_BYTES || !is_mac_control(bytes, length))
+        return false;
+    uint16_t opcode = read16(bytes + OFFSET_OPCODE);
+    if (opcode == OPCODE_PAUSE)
+        parse_global(pause, bytes);
+    else if (opcode == OPCODE_PFC && length >= PFC_BYTES)
+        parse_pfc(pause, bytes);
+    else
+        return false;
     return true;
 }

@@ -1,6 +1,8 @@
-/* Priority flow control on the wire (IEEE 802.1Qbb, 802.3 annex 31D).
+/* Pause frames: of single priorities (PFC: IEEE 802.1Qbb, 802.3 annex 31D), and of
+ * the whole link (802.3x: annex 31B).
  *
  *     01:80:C2:00:00:01 | source | 8808 | 0101 | enable 16 | time[8] 16 each | pad to 60
+ *     01:80:C2:00:00:01 | source | 8808 | 0001 | time 16                     | pad to 60
  *
  * A time is counted in quanta of 512 bit times of the link it is sent on;
  * 0 resumes at once. Never tagged, never forwarded. */
@@ -17,6 +19,7 @@ enum {
 };
 
 struct pause {
+    bool global;               /* 802.3x: all priorities, and the same time for each */
     uint8_t enable;            /* bit n: time[n] is valid */
     uint16_t time[PRIORITIES]; /* quanta */
 };
@@ -32,7 +35,7 @@ void pause_build(const struct pause *pause, const uint8_t source[6],
 /* True for any MAC control frame: it ends at this port, understood or not. */
 bool is_mac_control(const uint8_t *bytes, uint32_t length);
 
-/* False when the frame is no PFC frame, or too short to be one. */
+/* False when the frame is neither, or too short. */
 bool pause_parse(struct pause *pause, const uint8_t *bytes, uint32_t length);
 
 #endif

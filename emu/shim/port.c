@@ -12,7 +12,7 @@ enum { ETHERNET_HEADER_BYTES = 64, INFINIBAND_HEADER_BYTES = 20 };
 
 static void line_arrival(struct timer *timer, picoseconds now);
 static void transmission_done(struct timer *timer, picoseconds now);
-static void pause_over(struct timer *timer, picoseconds now);
+static void pause_due(struct timer *timer, picoseconds now);
 static void pause_refresh(struct timer *timer, picoseconds now);
 static void credit_refresh(struct timer *timer, picoseconds now);
 
@@ -27,7 +27,7 @@ void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
                           .pfc_honoured = 0xFF};
     timer_init(&port->line.arrival, line_arrival);
     timer_init(&port->done, transmission_done);
-    timer_init(&port->pause_over, pause_over);
+    timer_init(&port->pause_due, pause_due);
     timer_init(&port->pause_refresh, pause_refresh);
     timer_init(&port->credit_refresh, credit_refresh);
 }
@@ -102,6 +102,13 @@ static void count_pause(struct port *port, int priority, picoseconds now)
     port->gauges.paused += duration;
 }
 
+static void pause_begins(struct port *port, uint8_t priority, picoseconds now)
+{
+    port->pause_near &= (uint8_t) ~(1u << priority);
+    port->paused |= (uint8_t)(1u << priority);
+    port->paused_since[priority] = now;
+}
+
 static void pause_ends(struct port *port, uint8_t priority, picoseconds now)
 {
     count_pause(port, priority, now);
@@ -112,45 +119,69 @@ static void pause_ends(struct port *port, uint8_t priority, picoseconds now)
 static void pause_arm(struct port *port)
 {
     picoseconds next = NEVER;
-    for (int priority = 0; priority < PRIORITIES; priority++)
-        if (port->paused & 1u << priority && port->paused_until[priority] < next)
-            next = port->paused_until[priority];
+    for (unsigned left = port->paused | port->pause_near; left; left &= left - 1) {
+        int priority = __builtin_ctz(left);
+        picoseconds due = port->pause_near & 1u << priority ? port->paused_since[priority]
+                                                            : port->paused_until[priority];
+        next = due < next ? due : next;
+    }
     if (next == NEVER)
-        timer_cancel(&port->pause_over);
+        timer_cancel(&port->pause_due);
     else
-        timer_set(port->clock, &port->pause_over, next);
+        timer_set(port->clock, &port->pause_due, next);
 }
 
-static void pause_over(struct timer *timer, picoseconds now)
+static void pause_due(struct timer *timer, picoseconds now)
 {
-    struct port *port = container_of(timer, struct port, pause_over);
-    for (uint8_t priority = 0; priority < PRIORITIES; priority++)
+    struct port *port = container_of(timer, struct port, pause_due);
+    for (uint8_t priority = 0; priority < PRIORITIES; priority++) {
+        if (port->pause_near & 1u << priority && port->paused_since[priority] <= now)
+            pause_begins(port, priority, now);
         if (port->paused & 1u << priority && port->paused_until[priority] <= now)
             pause_ends(port, priority, now);
+    }
     pause_arm(port);
     port_kick(port, now);
+}
+
+/* Quanta count from the frame's arrival, obeyed or not by then. */
+static void priority_paused(struct port *port, uint8_t priority, uint16_t quanta, picoseconds now)
+{
+    uint8_t bit = (uint8_t)(1u << priority);
+    port->paused_until[priority] = now + quanta_time(quanta, port->line.rate_bps);
+    if ((port->paused | port->pause_near) & bit)
+        return;
+    if (port->pause_response) {
+        port->pause_near |= bit;
+        port->paused_since[priority] = now + port->pause_response;
+    } else {
+        pause_begins(port, priority, now);
+    }
+}
+
+static void priority_resumed(struct port *port, uint8_t priority, picoseconds now)
+{
+    port->pause_near &= (uint8_t) ~(1u << priority);
+    if (port->paused & 1u << priority)
+        pause_ends(port, priority, now);
 }
 
 static void pause_arrived(struct port *port, const struct pause *pause, picoseconds now)
 {
     port->counters.rx_pause_frames++;
+    port->counters.rx_global_pause += pause->global;
+    uint8_t honoured = pause->global ? (port->global_honoured ? 0xFF : 0) : port->pfc_honoured;
     for (uint8_t priority = 0; priority < PRIORITIES; priority++) {
         uint8_t bit = (uint8_t)(1u << priority);
         if (!(pause->enable & bit))
             continue;
-        port->counters.rx_pause[priority]++;
-        if (!(port->pfc_honoured & bit))
+        port->counters.rx_pause[priority] += !pause->global;
+        if (!(honoured & bit))
             continue;
-        if (pause->time[priority] == 0) {
-            if (port->paused & bit)
-                pause_ends(port, priority, now);
-            continue;
-        }
-        if (!(port->paused & bit))
-            port->paused_since[priority] = now;
-        port->paused |= bit;
-        port->paused_until[priority] =
-            now + quanta_time(pause->time[priority], port->line.rate_bps);
+        if (pause->time[priority])
+            priority_paused(port, priority, pause->time[priority], now);
+        else
+            priority_resumed(port, priority, now);
     }
     pause_arm(port);
     port_kick(port, now);
@@ -238,21 +269,26 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now)
 
 /* ---- flow control that we send ------------------------------------------ */
 
+static void count_pause_sent(struct port *port, const struct pause *pause)
+{
+    port->counters.tx_pause_frames++;
+    port->counters.tx_global_pause += pause->global;
+    for (unsigned left = pause->global ? 0 : pause->enable; left; left &= left - 1)
+        port->counters.tx_pause[__builtin_ctz(left)]++;
+}
+
 static struct frame *next_pause(struct port *port)
 {
     struct frame *frame = frame_new(port->pool, FRAME_ETHERNET, PAUSE_FRAME_BYTES);
     if (!frame)
         return NULL;
-    struct pause pause = {.enable = port->pause_to_send};
-    for (int priority = 0; priority < PRIORITIES; priority++) {
-        if (port->xoff & 1u << priority)
+    struct pause pause = {.global = port->sends_global, .enable = port->pause_to_send};
+    for (int priority = 0; priority < PRIORITIES; priority++)
+        if (port->xoff & (port->sends_global ? 0xFF : 1u << priority))
             pause.time[priority] = PAUSE_MAX_QUANTA;
-        if (pause.enable & 1u << priority)
-            port->counters.tx_pause[priority]++;
-    }
+    count_pause_sent(port, &pause);
     pause_build(&pause, port->mac, frame->bytes);
     port->pause_to_send = 0;
-    port->counters.tx_pause_frames++;
     return frame;
 }
 
@@ -442,8 +478,8 @@ static void forget_pauses(struct port *port, picoseconds now)
     for (uint8_t priority = 0; priority < PRIORITIES; priority++)
         if (port->paused & 1u << priority)
             pause_ends(port, priority, now);
-    port->xoff = port->pause_to_send = 0;
-    timer_cancel(&port->pause_over);
+    port->xoff = port->pause_to_send = port->pause_near = 0;
+    timer_cancel(&port->pause_due);
     timer_cancel(&port->pause_refresh);
 }
 

@@ -69,9 +69,10 @@ struct class_counters {
 struct port_counters {
     struct class_counters of_class[CLASSES];
     uint64_t rx_pause[PRIORITIES], tx_pause[PRIORITIES]; /* classes enabled in PFC frames */
-    uint64_t rx_pause_frames, tx_pause_frames;
-    uint64_t rx_pause_transition[PRIORITIES];  /* XOFF -> XON */
-    picoseconds rx_pause_duration[PRIORITIES]; /* time this port was told not to send */
+    uint64_t rx_pause_frames, tx_pause_frames;           /* of both kinds */
+    uint64_t rx_global_pause, tx_global_pause;           /* 802.3x */
+    uint64_t rx_pause_transition[PRIORITIES];            /* XOFF -> XON */
+    picoseconds rx_pause_duration[PRIORITIES];           /* time this port was told not to send */
     uint64_t rx_mac_control_unknown;
     uint64_t rx_flow_control, tx_flow_control; /* InfiniBand flow-control packets */
     uint64_t rx_flow_control_errors;           /* LPCRC or Op wrong */
@@ -119,10 +120,14 @@ struct port {
     struct line line;      /* out of this port */
     struct gauges gauges;
 
-    /* PFC, towards us: how long we may not send. */
-    uint8_t pfc_honoured; /* bit per priority */
+    /* Pauses, towards us: from when, and how long we may not send. */
+    uint8_t pfc_honoured;       /* bit per priority */
+    bool global_honoured;       /* 802.3x */
+    bool sends_global;          /* 802.3x: what we pause we pause for all priorities */
+    uint8_t pause_near;         /* priorities whose pause has arrived and is not obeyed yet */
+    picoseconds pause_response; /* from a pause frame's arrival until we obey */
     picoseconds paused_until[PRIORITIES], paused_since[PRIORITIES];
-    struct timer pause_over;
+    struct timer pause_due; /* the next moment at which a pause begins or ends */
     /* PFC, from us: a pause that lasts is told again. */
     struct timer pause_refresh;
 
@@ -167,6 +172,12 @@ bool port_may_send(struct port *port, uint8_t klass, uint32_t length, picosecond
 static inline bool port_is_paused(const struct port *port, uint8_t klass)
 {
     return port->paused & 1u << klass;
+}
+
+/* Whether a pause of this priority, of whichever kind was agreed on, stops the port. */
+static inline bool port_obeys(const struct port *port, uint8_t klass)
+{
+    return port->global_honoured || port->pfc_honoured & 1u << klass;
 }
 
 /* Tells the far end to stop or go on sending a priority. */

@@ -3,16 +3,30 @@
 
 #include "fabric.h"
 
-void switch_set_buffer(struct fabric_switch *sw, uint64_t shared_bytes, uint32_t alpha_1024)
+void switch_set_buffer(struct fabric_switch *sw, uint64_t shared_bytes, uint32_t reserved_bytes)
 {
-    sw->buffer.shared_size = sw->config.shared_bytes = shared_bytes;
-    sw->config.alpha_1024 = alpha_1024;
+    sw->buffer = (struct buffer){.shared_size = shared_bytes, .reserved_bytes = reserved_bytes};
 }
 
-void switch_set_pfc(struct fabric_switch *sw, uint8_t priorities, uint32_t xoff_bytes,
-                    uint32_t xon_bytes, uint32_t headroom_bytes)
+void switch_set_lossy(struct fabric_switch *sw, uint32_t bytes, uint32_t alpha_1024)
 {
-    sw->config.pfc = (struct pfc){priorities, xoff_bytes, xon_bytes, headroom_bytes};
+    sw->config.lossy = (struct threshold){bytes, alpha_1024};
+}
+
+void switch_set_pfc(struct fabric_switch *sw, uint32_t number, uint8_t priorities,
+                    uint32_t headroom_bytes)
+{
+    struct pfc *pfc = &switch_port(sw, number)->pfc;
+    pfc->priorities = priorities;
+    pfc->headroom_bytes = headroom_bytes;
+}
+
+void switch_set_xoff(struct fabric_switch *sw, uint32_t number, uint32_t bytes, uint32_t alpha_1024,
+                     uint32_t xon_below_xoff)
+{
+    struct pfc *pfc = &switch_port(sw, number)->pfc;
+    pfc->xoff = (struct threshold){bytes, alpha_1024};
+    pfc->xon_below_xoff = xon_below_xoff;
 }
 
 void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t queue, uint32_t kmin_bytes,
@@ -91,7 +105,11 @@ void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t vls, uint32
         port->credit_given[vl].buffer_blocks = buffer_bytes / CREDIT_BLOCK;
 }
 
-void fabric_set_pfc_honoured(struct fabric *fabric, uint32_t index, uint8_t priorities)
+void fabric_set_pause(struct fabric *fabric, uint32_t index, bool global, uint8_t priorities,
+                      int64_t response_ps)
 {
-    fabric->ports[index]->pfc_honoured = priorities;
+    struct port *port = fabric->ports[index];
+    port->sends_global = port->global_honoured = global;
+    port->pfc_honoured = global ? 0 : priorities;
+    port->pause_response = response_ps;
 }

@@ -16,44 +16,46 @@ static struct fabric_switch *of_switch(const struct port *port)
     return port->owner;
 }
 
-static bool is_lossless(const struct fabric_switch *sw, uint8_t klass)
-{
-    return sw->config.framing == FRAMING_ETHERNET && klass < PRIORITIES &&
-           sw->config.pfc.priorities & 1u << klass;
-}
-
 /* ---- the ingress buffer and its two rules -------------------------------- */
 
 static void pfc_update(struct fabric_switch *sw, struct switch_port *in, uint8_t klass,
                        picoseconds now)
 {
-    const struct pfc *pfc = &sw->config.pfc;
     const struct ingress *ingress = &in->ingress[klass];
     bool paused = in->port.xoff & 1u << klass;
-    if (!paused && ingress_wants_xoff(ingress, pfc))
+    if (!paused && ingress_wants_xoff(ingress))
         port_pause_peer(&in->port, klass, true, now);
-    else if (paused && ingress_wants_xon(ingress, pfc))
+    else if (paused && ingress_wants_xon(ingress, &in->pfc, &sw->buffer))
         port_pause_peer(&in->port, klass, false, now);
+}
+
+static bool charge(struct fabric_switch *sw, struct switch_port *in, const struct frame *frame,
+                   bool lossless, picoseconds now)
+{
+    uint8_t klass = frame->klass;
+    struct ingress *ingress = &in->ingress[klass];
+    const struct pfc *pfc = lossless ? &in->pfc : NULL;
+    bool fits = buffer_charge(&sw->buffer, ingress, pfc, frame->length);
+    if (lossless)
+        pfc_update(sw, in, klass, now);
+    if (ingress->headroom > in->counters.headroom_peak_bytes[klass])
+        in->counters.headroom_peak_bytes[klass] = ingress->headroom;
+    if (fits)
+        in->port.gauges.held += frame->length;
+    else
+        in->counters.rx_buf_discard[klass]++;
+    return fits;
 }
 
 /* InfiniBand's lanes have buffers of their own, which the port has charged already. */
 static bool take_in(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
                     picoseconds now)
 {
-    uint8_t klass = frame->klass;
-    if (sw->config.framing == FRAMING_ETHERNET) {
-        bool lossless = is_lossless(sw, klass);
-        bool fits = buffer_charge(&sw->buffer, &in->ingress[klass], &sw->config.pfc, lossless,
-                                  frame->length);
-        if (lossless)
-            pfc_update(sw, in, klass, now);
-        if (!fits) {
-            in->counters.rx_buf_discard[klass]++;
-            return false;
-        }
-        in->port.gauges.held += frame->length;
-    }
-    frame->charge = (struct charge){in->port.number, klass, frame->length};
+    bool ethernet = sw->config.framing == FRAMING_ETHERNET;
+    bool lossless = ethernet && in->pfc.priorities & 1u << frame->klass;
+    if (ethernet && !charge(sw, in, frame, lossless, now))
+        return false;
+    frame->charge = (struct charge){in->port.number, frame->klass, lossless, frame->length};
     return true;
 }
 
@@ -66,7 +68,7 @@ static void give_back(struct fabric_switch *sw, const struct charge *charge, pic
     }
     buffer_release(&sw->buffer, &in->ingress[charge->klass], charge->bytes);
     in->port.gauges.held -= charge->bytes;
-    if (is_lossless(sw, charge->klass))
+    if (charge->lossless)
         pfc_update(sw, in, charge->klass, now);
 }
 
@@ -113,8 +115,7 @@ static void mark(const struct fabric_switch *sw, struct switch_port *out, uint8_
 static bool over_threshold(const struct fabric_switch *sw, const struct frame_queue *queue,
                            const struct frame *frame)
 {
-    uint64_t spare = sw->buffer.shared_size - sw->buffer.shared_used;
-    return (queue->bytes + frame->length) * 1024 > spare * sw->config.alpha_1024;
+    return queue->bytes + frame->length > threshold_now(&sw->config.lossy, &sw->buffer);
 }
 
 static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds now)
@@ -122,7 +123,7 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
     struct switch_port *out = switch_port(sw, frame->out_port);
     uint8_t number = out->queue_of[frame->klass];
     struct frame_queue *queue = &out->queue[number];
-    bool lossy = sw->config.framing == FRAMING_ETHERNET && !is_lossless(sw, frame->klass);
+    bool lossy = sw->config.framing == FRAMING_ETHERNET && !frame->charge.lossless;
     if (!out->port.up) {
         out->port.counters.link_down_discard++;
         discard(sw, frame, now);
@@ -468,7 +469,6 @@ bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_poo
 {
     assert(config->ports <= TRANSIT_PORTS);
     *sw = (struct fabric_switch){.config = *config, .clock = clock, .pool = pool};
-    sw->buffer.shared_size = config->shared_bytes;
     sw->ports = calloc(config->ports, sizeof *sw->ports);
     if (!sw->ports || !routes_init(&sw->routes) ||
         !balance_init(&sw->balancer, config->ports, queued, sw)) {

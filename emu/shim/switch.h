@@ -41,10 +41,8 @@ struct switch_config {
     picoseconds latency; /* from last bit in (cut-through: header in) to egress queue */
     bool cut_through;
     uint32_t ports;
-    uint64_t shared_bytes; /* the buffer less all headroom */
-    uint32_t alpha_1024;   /* a lossy egress queue holds at most alpha/1024 of the free pool */
-    struct pfc pfc;
-    bool marks; /* false: somebody outside (eBPF) marks */
+    struct threshold lossy; /* of an egress queue of a lossy class */
+    bool marks;             /* false: somebody outside (eBPF) marks */
     struct arbiter_config arbiter;
     bool hints;                  /* outer plane: the tag tells which next hop is chosen here */
     picoseconds transit_timeout; /* outer plane: then a packet counts as lost */
@@ -59,6 +57,7 @@ struct switch_port_counters {
     uint64_t transit_overflow; /* too many packets in transit */
     uint64_t transit_unknown;  /* came back, but is none of ours */
     uint64_t queue_peak_bytes;
+    uint64_t headroom_peak_bytes[CLASSES];
 };
 
 struct switch_port {
@@ -70,6 +69,7 @@ struct switch_port {
     struct frame_queue queue[CLASSES];
     struct arbiter arbiter;
     struct wred wred[CLASSES];
+    struct pfc pfc;
     struct ingress ingress[CLASSES];
     struct frame_queue pipeline; /* frames that came in here and wait out the latency */
     struct timer pipeline_due;

@@ -1,27 +1,30 @@
 """How much a lossless port must still be able to take in after it has sent a pause.
 
-    XOFF decided ──▶ a frame of our own may just have begun           1 frame
+    XOFF decided     for a frame that has come and would cross xoff   1 frame
+                 ──▶ a frame of our own may just have begun           1 frame
                  ──▶ the pause frame itself                           1 pause frame
                  ──▶ it crosses the cable, what was on its way comes  2 x cable
                  ──▶ the sender takes its time to obey                response time
                  ──▶ and finishes the frame it has begun              1 frame
 
-(IEEE 802.1Qbb, annex on buffer requirements; the response times are those of
-802.3 31B.3.7, which SONiC's headroom tables use as well.) Rounded up to a frame
-more, because a switch counts a frame when it is whole.
+(IEEE 802.1Qbb, annex on buffer requirements.) The response time is the sender's
+`pause_response`; where it has none it obeys at once, and headroom still allows for
+as much as 802.3 31B.3.7 does, like SONiC's headroom tables: on the real clock
+senders are somewhat late.
 """
 
 from __future__ import annotations
 
+from emu.spec.classes import PRIORITIES
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_S
+from topologies.graph import Port
 
 ETHERNET_OVERHEAD = 24
 """Preamble, start delimiter, FCS and inter-frame gap, in bytes."""
 HEADERS = 14 + 20 + 8 + 12 + 16 + 4
 """Ethernet, IPv4, UDP, BTH, RETH and ICRC of the longest data packet, in bytes."""
 PAUSE_FRAME = 64 + 20
-QUANTUM_BYTES = 64
 
 _RESPONSE_QUANTA = {
     1_000_000_000: 2,
@@ -36,29 +39,51 @@ _RESPONSE_QUANTA = {
 """Link rate -> quanta a sender may need before it obeys; faster links take the last."""
 
 
-def headroom_of(spec: Spec, switch: str) -> int:
-    """Bytes per port and lossless priority of a switch: as set, or the most that any port needs.
+def headroom_of(spec: Spec, port: Port) -> int:
+    """Bytes that a switch's port keeps for each lossless priority: as set, or as worked out.
 
     0 without PFC.
     """
-    pfc = spec.switch(switch).pfc
+    pfc = spec.port(port).pfc
     if pfc is None:
         return 0
     if pfc.headroom_bytes is not None:
         return pfc.headroom_bytes
     topology = spec.topology.build()
-    cables = (topology.cable[port] for port in topology.ports[switch])
-    return max(
-        headroom_bytes(rate_bps=cable.rate_bps, delay_ps=cable.delay_ps, mtu=spec.largest_mtu)
-        for cable in cables
+    cable, sender = topology.cable[port], topology.peer[port]
+    response_ps = _response_ps(spec, sender)
+    if response_ps is None:
+        response_ps = -(-response_quanta(cable.rate_bps) * 512 * PS_PER_S // cable.rate_bps)
+    return headroom_bytes(
+        rate_bps=cable.rate_bps,
+        delay_ps=cable.delay_ps,
+        response_ps=response_ps,
+        mtu=spec.largest_mtu,
     )
 
 
-def headroom_bytes(*, rate_bps: int, delay_ps: int, mtu: int) -> int:
+def _response_ps(spec: Spec, sender: Port) -> int | None:
+    if sender.node in spec.topology.build().host:
+        return spec.host(sender.node).nic.pause_response_ps
+    return spec.port(sender).pause_response_ps
+
+
+def reserved_of(spec: Spec, switch: str) -> int:
+    """Bytes of a switch's buffer that are not in its shared pool."""
+    ports = spec.topology.build().ports[switch]
+    headroom = sum(
+        headroom_of(spec, port) * len(set(pfc.priorities))
+        for port in ports
+        if (pfc := spec.port(port).pfc) is not None
+    )
+    return headroom + len(ports) * PRIORITIES * spec.switch(switch).reserved_bytes
+
+
+def headroom_bytes(*, rate_bps: int, delay_ps: int, response_ps: int, mtu: int) -> int:
     """Of one port and priority; `delay_ps` of its cable one way, `mtu` in bytes of payload."""
     frame = mtu + HEADERS + ETHERNET_OVERHEAD
-    round_trip = -(-2 * delay_ps * rate_bps // (8 * PS_PER_S))
-    return 3 * frame + PAUSE_FRAME + round_trip + response_quanta(rate_bps) * QUANTUM_BYTES
+    still_coming = -(-(2 * delay_ps + response_ps) * rate_bps // (8 * PS_PER_S))
+    return 3 * frame + PAUSE_FRAME + still_coming
 
 
 def response_quanta(rate_bps: int) -> int:

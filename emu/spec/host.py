@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from emu.spec.base import Model
 from emu.spec.congestion import Cnp, Dcqcn, RoceCcEcn
-from emu.spec.quantities import Integer
+from emu.spec.quantities import AUTO, AUTO_WRITTEN, Integer, Time
 
 MTUS = (256, 512, 1024, 2048, 4096)
 """Path MTUs of InfiniBand and RoCE: bytes of payload in a packet."""
@@ -62,6 +62,12 @@ class Nic(Model):
         ge=0,
         le=63,
         description="DSCP of acknowledgements; that of the data they answer unless given.",
+    )
+    pause_response_ps: Annotated[Time | None, AUTO, AUTO_WRITTEN] = Field(
+        default=None,
+        alias="pause_response",
+        description="Time from a pause frame's arrival until no new packet is begun. auto: none, "
+        "while automatic headroom allows for as much as 802.3 does.",
     )
     ack_every: Integer = Field(
         default=16, ge=1, le=1024, description="Packets of a message between acknowledgements."

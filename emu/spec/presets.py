@@ -14,13 +14,17 @@ buffers of tens of megabytes.
 from __future__ import annotations
 
 from emu.spec.classes import Classes
+from emu.spec.quantities import SizeOrAlpha
 from emu.spec.switch import Ecn, Pfc, Scheduling, SwitchSpec
+
+_ALPHA_1 = SizeOrAlpha(alpha_1024=1024)
+"""Dynamic thresholds, as they all have them; SONiC's dynamic_th 0."""
 
 PRESETS = {
     "nvidia": SwitchSpec(
         buffer=32_000_000,
         classes=Classes(dscp={26: 3, 48: 6}),
-        pfc=Pfc(priorities=(3,)),
+        pfc=Pfc(priorities=(3,), xoff=_ALPHA_1),
         ecn=Ecn(kmin=150_000, kmax=1_500_000, pmax=1.0),
         scheduling=Scheduling(strict=(6,), weights={0: 50, 3: 50}),
     ),
@@ -28,14 +32,14 @@ PRESETS = {
         buffer=32_000_000,
         alpha=8.0,
         classes=Classes(dscp={3: 3, 4: 4, 5: 2, 8: 0, 46: 5, 48: 6}, other_dscp=1),
-        pfc=Pfc(priorities=(3, 4)),
+        pfc=Pfc(priorities=(3, 4), xoff=_ALPHA_1),
         ecn=Ecn(kmin=1_048_576, kmax=2_097_152, pmax=0.05),
         scheduling=Scheduling(strict=(), weights={0: 14, 1: 14, 2: 14, 3: 15, 4: 15, 5: 14, 6: 14}),
     ),
     "cisco": SwitchSpec(
         buffer=32_000_000,
         classes=Classes(dscp={26: 3, 48: 7}, other_dscp=0),
-        pfc=Pfc(priorities=(3,)),
+        pfc=Pfc(priorities=(3,), xoff=_ALPHA_1),
         ecn=Ecn(kmin=150_000, kmax=3_000_000, pmax=0.07),
         scheduling=Scheduling(strict=(7,), weights={0: 50, 3: 50}),
     ),

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -73,6 +74,40 @@ def _size(value: object) -> int:
     if type(value) is int:
         return value
     return _number(value, units.parse_size, "96KB")
+
+
+@dataclass(frozen=True)
+class SizeOrAlpha:
+    """One of the two. Of alpha, how many 1024ths."""
+
+    size_bytes: int = 0
+    alpha_1024: int = 0
+
+    def __str__(self) -> str:
+        """As it is written in a spec."""
+        return units.write_size(self.size_bytes) if self.size_bytes else f"alpha {self.alpha:g}"
+
+    @property
+    def alpha(self) -> float:
+        return self.alpha_1024 / 1024
+
+
+def _threshold(value: object) -> SizeOrAlpha:
+    if isinstance(value, SizeOrAlpha):
+        return value
+    match = re.fullmatch(r"alpha ([0-9.]+)(?:/([1-9][0-9]{0,3}))?", str(value))
+    if match is None:
+        size = _size(value)
+        if not 0 < size < 2**32:
+            raise ValueError(f"{value} is no threshold; write it like 96KB or alpha 1/8")
+        return SizeOrAlpha(size_bytes=size)
+    try:
+        alpha_1024 = round(float(match[1]) / int(match[2] or 1) * 1024)
+    except ValueError:
+        alpha_1024 = 0
+    if not 1 <= alpha_1024 <= 256 * 1024:
+        raise ValueError(f"{value} is outside of what is emulated, alpha 1/1024 to alpha 256")
+    return SizeOrAlpha(alpha_1024=alpha_1024)
 
 
 def _fraction(value: object) -> float:
@@ -246,6 +281,16 @@ Priority = Annotated[int, Strict(), Field(ge=0, le=7)]
 
 PriorityKey = Annotated[int, BeforeValidator(number_key), Field(ge=0, le=7)]
 """A priority as the key of a mapping, which is text in JSON."""
+
+Threshold = Annotated[
+    SizeOrAlpha,
+    BeforeValidator(_threshold),
+    PlainSerializer(str),
+    WithJsonSchema(
+        {"type": ["string", "integer"], "examples": ["96KB", "alpha 1/8", "alpha 1", 96_000]}
+    ),
+]
+"""Bytes of a buffer, or `alpha` times what is free of its shared pool."""
 
 Slowdown = Annotated[
     Literal["auto"] | float,

@@ -24,6 +24,8 @@ from emu.spec.quantities import (
     Priority,
     PriorityKey,
     Size,
+    SizeOrAlpha,
+    Threshold,
     Time,
 )
 from emu.spec.routing import Routing
@@ -39,24 +41,40 @@ CREDIT_LIMIT = 2048 * CREDIT_BLOCK
 class Pfc(Model):
     """Priority flow control: a pause frame stops one priority of the sender (802.1Qbb)."""
 
+    frames: Literal["pfc", "pause"] = Field(
+        default="pfc",
+        description="pfc: a pause frame stops single priorities. pause: 802.3x, it stops all.",
+    )
     priorities: tuple[Priority, ...] = Field(
         default=(3,), min_length=1, description="Lossless priorities, e.g. [3]."
     )
-    xoff_bytes: Size = Field(
-        default=96_000,
-        alias="xoff",
-        gt=0,
-        description="Bytes from one port and priority in the buffer at which the sender is paused.",
+    xoff: Threshold = Field(
+        default=SizeOrAlpha(size_bytes=96_000),
+        description="What one port and priority may hold of the shared pool before its sender is "
+        "paused: bytes, or e.g. alpha 1/8 for an eighth of what is free of it.",
     )
     xon_bytes: Size = Field(
-        default=64_000, alias="xon", description="Bytes at which it may go on; below xoff."
+        default=64_000,
+        alias="xon",
+        description="Bytes at which it may go on, where xoff is in bytes; below xoff.",
+    )
+    xon_offset: Size = Field(
+        default=4608,
+        description="Bytes below xoff at which it may go on, where xoff is an alpha.",
     )
     headroom_bytes: Annotated[Size | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,
         alias="headroom",
         description="Buffer kept per port and priority for what arrives after the pause was sent; "
-        "auto works it out from rate, cable and MTU.",
+        "auto works it out from rate, cable, MTU and the neighbour's response time.",
     )
+
+    @property
+    def xon_below_xoff(self) -> int:
+        """Bytes between the two thresholds."""
+        if not self.xoff.size_bytes:
+            return self.xon_offset
+        return max(0, self.xoff.size_bytes - self.xon_bytes)
 
 
 class Ecn(Model):
@@ -133,6 +151,12 @@ class PortSpec(Model):
     ecn: Annotated[Ecn | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
         default=None, description="ECN marking; off unless given. `on` takes the defaults."
     )
+    pause_response_ps: Annotated[Time | None, AUTO, AUTO_WRITTEN] = Field(
+        default=None,
+        alias="pause_response",
+        description="Time from a pause frame's arrival until no new packet is begun. auto: none, "
+        "while automatic headroom allows for as much as 802.3 does.",
+    )
 
 
 class SwitchSpec(PortSpec):
@@ -158,12 +182,25 @@ class SwitchSpec(PortSpec):
         gt=0,
         description="Packet buffer of the switch, shared by its ports.",
     )
+    reserved_bytes: Size = Field(
+        default=0,
+        alias="reserved",
+        description="Of it, bytes kept for each port and priority; the rest, less all headroom, "
+        "is the shared pool.",
+    )
     alpha: float = Field(
         default=1.0,
         gt=0,
         le=256,
         strict=True,
         description="A lossy queue may grow to alpha times the free shared buffer.",
+    )
+    queue_limit_bytes: Size | None = Field(
+        default=None,
+        alias="queue_limit",
+        gt=0,
+        lt=2**32,
+        description="A lossy queue may grow to so many bytes, whatever alpha is.",
     )
     credits: Credits = Field(
         default=Credits(),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from scapy.contrib.mac_control import MACControlClassBasedFlowControl
+from fractions import Fraction
+
+from scapy.contrib.mac_control import MACControlClassBasedFlowControl, MACControlPause
 from scapy.layers.l2 import Ether
 
 from emu._core import lib
 from emu.shim.virtual import VirtualFabric
+from emu.spec.headroom import headroom_of, reserved_of
 from tests.model.fabrics import ONE_SWITCH, PAIR, finish, look, outcome_of, port, spec_of, started
 
 QUANTUM_NS_AT_100G = 5.12
@@ -17,6 +20,10 @@ def pfc_frame(priority: int, quanta: int) -> bytes:
     enable = {f"c{priority}_enabled": 1, f"c{priority}_pause_time": quanta}
     frame = Ether(dst="01:80:c2:00:00:01", src="02:00:00:00:00:09")
     return bytes(frame / MACControlClassBasedFlowControl(**enable))
+
+
+def global_pause_frame(quanta: int) -> bytes:
+    return bytes(Ether(dst="01:80:c2:00:00:01") / MACControlPause(pause_time=quanta))
 
 
 def inject(run: VirtualFabric, at: str, frame: bytes) -> None:
@@ -77,6 +84,37 @@ def test_a_switch_without_pfc_ignores_pause_frames() -> None:
     assert outcome.flows["flow"].completed
 
 
+def test_a_pause_is_obeyed_after_the_response_time_and_counts_from_its_arrival() -> None:
+    """1000 quanta are 5.12 us, of which the port sends on for the first 2 us."""
+    with started(spec_of(PAIR, "switches.pfc={}", "switches.pause_response=2us")) as run:
+        run.run_until(20_000)
+        inject(run, "h2:right", pfc_frame(3, 1000))
+        run.run_until(20_500 + 1_700)
+        assert sent(run, "right:h2", 3) > 0
+        run.run_until(20_507 + 2_000)  # the last packet has begun
+        before = sent(run, "right:h2", 3)
+        run.run_until(20_500 + 5_100)
+        assert sent(run, "right:h2", 3) == before
+        outcome = finish(run)
+    assert outcome.ports["right:h2"]["rx_pause_duration"][3] == 5_120_000 - 2_000_000
+
+
+GLOBAL = "switches.pfc={frames: pause}"
+
+
+def test_a_global_pause_stops_every_priority_where_it_is_agreed_on() -> None:
+    """802.3x is obeyed where the port has it, and counted but not obeyed where it has PFC."""
+    for setting, stopped in ((GLOBAL, True), ("switches.pfc={}", False)):
+        with started(spec_of(PAIR, setting, "hosts.nic.dscp=10")) as run:
+            run.run_until(20_000)
+            inject(run, "h2:right", global_pause_frame(1000))
+            run.run_until(21_000)
+            before = sent(run, "right:h2", 1)
+            run.run_until(25_000)
+            assert (sent(run, "right:h2", 1) == before) == stopped
+            assert look(run).ports["right:h2"]["rx_global_pause"] == [1]
+
+
 INCAST = (
     ONE_SWITCH
     + "traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 400KB}]\n"
@@ -91,6 +129,97 @@ def test_headroom_as_computed_is_enough_and_a_frame_less_than_needed_is_not() ->
     # On its way when XOFF is decided: three frames in 1 us of cable, there and back.
     tight = outcome_of(INCAST, "switches.pfc={headroom: 12KB}")
     assert tight.total("rx_buf_discard") > 0
+
+
+def test_global_pauses_keep_an_incast_lossless_without_a_single_pfc_frame() -> None:
+    """The same thresholds, told by 802.3x."""
+    outcome = outcome_of(INCAST, GLOBAL)
+    assert outcome.total("tx_global_pause") == outcome.total("tx_pause_frames") > 0
+    assert outcome.total("tx_pause") == outcome.total("rx_buf_discard") == 0
+    assert all(flow.completed for flow in outcome.flows.values())
+
+
+BOTTLENECK = """
+topology:
+  kind: graph
+  switches: [left, right]
+  hosts: [h1, h2, h3, h4, h5, h6, h7]
+  links:
+    - {between: [left, right], rate: 100Gbit, delay: 700ns}
+    - {between: [left, h1], rate: 100Gbit}
+    - {between: [left, h2], rate: 100Gbit}
+    - {between: [left, h3], rate: 100Gbit}
+    - {between: [left, h4], rate: 100Gbit}
+    - {between: [right, h5], rate: 1Gbit}
+    - {between: [right, h6], rate: 100Gbit}
+    - {between: [right, h7], rate: 100Gbit}
+traffic:
+  - {name: there, pattern: incast, from: h1-h2, to: h5, op: write, size: 397000}
+  - {name: back, pattern: pair, from: h6-h7, to: h3-h4, op: write, size: 40MB}
+switches:
+  buffer: 4MB
+  pfc: {}
+  nodes: {left: {ports: {right: {pause_response: 1us}}}}
+"""
+"""The right switch pauses the left one while it sends large packets to it; nearly
+nothing leaves to the slow receiver meanwhile."""
+
+
+def test_headroom_at_its_computed_bound_never_drops_and_one_mtu_less_does() -> None:
+    """Between two switches; what headroom held at most is within a packet of the bound."""
+    spec = spec_of(BOTTLENECK)
+    bound = headroom_of(spec, spec.topology.build().port_named["right:left"])
+    assert bound == 3 * (4096 + 74 + 24) + 84 + (2 * 700 + 1000) * 100 // 8
+    enough = outcome_of(BOTTLENECK)
+    assert enough.total("rx_buf_discard") == 0
+    assert bound - 4096 < enough.ports["right:left"]["headroom_peak_bytes"][3] <= bound
+    less = f"switches.nodes.right.ports.left.pfc.headroom={bound - 4096}"
+    assert outcome_of(BOTTLENECK, less).ports["right:left"]["rx_buf_discard"][3] > 0
+
+
+def test_a_dynamic_threshold_gives_a_lone_port_much_and_each_of_many_little() -> None:
+    """With alpha a, n ports that fill the pool hold a / (1 + n a) of it each."""
+    for senders, alpha in ((2, "1"), (4, "1"), (4, "1/8")):
+        fabric = ONE_SWITCH + "traffic: [{name: incast, pattern: incast, op: write, size: 6MB}]"
+        hosts = (f"traffic.0.from=h2-h{senders + 1}", "traffic.0.to=h1")
+        buffer = ("switches.buffer=4MB", f"switches.pfc={{xoff: alpha {alpha}}}")
+        spec = spec_of(fabric, *hosts, *buffer)
+        pool = 4_000_000 - reserved_of(spec, "s1")
+        a = float(Fraction(alpha))
+        expected = pool * a / (1 + senders * a)
+        with started(spec) as run:
+            held = 0
+            while not run.finished:
+                run.run_until(run.now_ns + 1_000)
+                index = run.fabric.index[port(run, "s1:h2")]
+                held = max(held, lib.fabric_held(run.fabric.core, index, 3))
+            assert look(run).total("rx_buf_discard") == 0
+        headroom = headroom_of(spec, spec.topology.build().port_named["s1:h2"])
+        assert expected - 4_200 <= held <= expected + headroom
+
+
+def test_reserved_bytes_are_there_when_others_have_filled_the_pool() -> None:
+    """Lossy traffic holds all of the pool; packets of another port still get in."""
+    fabric = (
+        ONE_SWITCH
+        + """
+traffic:
+  - {name: flood, pattern: incast, from: h2-h4, to: h1, op: write, size: 4MB, priority: 0}
+  - {name: lone, pattern: pair, from: h5, to: h2, op: write, size: 400KB, priority: 1, start: 100us}
+switches: {buffer: 1200KB, queue_limit: 2MB}
+"""
+    )
+    without = outcome_of(fabric)
+    reserved = outcome_of(fabric, "switches.reserved=20KB")
+    assert without.ports["s1:h5"]["rx_buf_discard"][1] > 0
+    assert reserved.ports["s1:h5"]["rx_buf_discard"][1] == 0
+
+
+def test_a_lossy_queue_stops_at_its_limit() -> None:
+    """Never a byte above it, and the rest is dropped at the tail."""
+    outcome = outcome_of(INCAST, "switches.queue_limit=100KB")
+    assert 100_000 - 4_200 < outcome.ports["s1:h1"]["queue_peak_bytes"][0] <= 100_000
+    assert outcome.total("tx_queue_discard") > 0
 
 
 def test_a_long_pause_is_told_again_before_it_runs_out() -> None:

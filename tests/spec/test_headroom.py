@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emu.spec.headroom import headroom_bytes, headroom_of, response_quanta
+from emu.spec.headroom import headroom_bytes, headroom_of, reserved_of, response_quanta
 from emu.spec.model import Spec, spec_from_text
 
 TWO_SPEEDS = """
@@ -16,15 +16,21 @@ switches: {pfc: on, nodes: {right: {pfc: off}}}
 """
 
 
-def spec(more: str = "") -> Spec:
-    return spec_from_text((TWO_SPEEDS + more).encode(), source="two.emu.yml")
+def spec(text: str = TWO_SPEEDS) -> Spec:
+    return spec_from_text(text.encode(), source="two.emu.yml")
+
+
+def headroom(told: Spec, port: str) -> int:
+    return headroom_of(told, told.topology.build().port_named[port])
 
 
 def test_headroom_is_the_sum_of_its_parts() -> None:
-    """100 Gbit/s, 500 ns: three frames, a pause frame, the cable twice, 394 quanta of 64 bytes."""
+    """100 Gbit/s, 500 ns, 1 us: three frames, a pause frame, and 2 us of the link's rate."""
     frame = 4096 + 74 + 24
-    expected = 3 * frame + 84 + 12_500 + 394 * 64
-    assert headroom_bytes(rate_bps=100_000_000_000, delay_ps=500_000, mtu=4096) == expected
+    parts = headroom_bytes(
+        rate_bps=100_000_000_000, delay_ps=500_000, response_ps=1_000_000, mtu=4096
+    )
+    assert parts == 3 * frame + 84 + 25_000
 
 
 @pytest.mark.parametrize(
@@ -38,19 +44,35 @@ def test_a_rate_between_two_listed_ones_takes_the_faster_one_s_response(
     assert response_quanta(rate_bps) == quanta
 
 
-def test_a_switch_has_the_headroom_of_its_hungriest_port() -> None:
-    """Of two speeds the faster one, and of all hosts the largest packet; none without PFC."""
-    fast = headroom_bytes(rate_bps=400_000_000_000, delay_ps=50_000, mtu=4096)
-    slow = headroom_bytes(rate_bps=100_000_000_000, delay_ps=500_000, mtu=4096)
-    assert headroom_of(spec(), "left") == max(fast, slow)
-    assert headroom_of(spec(), "right") == 0
-    small = "hosts: {nic: {mtu: 1024}}\n"
-    mixed = "hosts: {nic: {mtu: 1024}, nodes: {h2: {nic: {mtu: 4096}}}}\n"
-    assert headroom_of(spec(small), "left") == max(fast, slow) - 3 * (4096 - 1024)
-    assert headroom_of(spec(mixed), "left") == max(fast, slow)
+def test_every_port_has_the_headroom_of_its_own_cable_and_neighbour() -> None:
+    """With 802.3's response time, 394 and 905 quanta of 64 bytes, unless another is told."""
+    frames = 3 * (4096 + 74 + 24) + 84
+    assert headroom(spec(), "left:h1") == frames + 12_500 + 394 * 64
+    assert headroom(spec(), "left:right") == frames + 2 * 50 * 50 + 905 * 64
+    assert headroom(spec(), "right:left") == 0  # PFC is off there
+    host_slow = spec(TWO_SPEEDS + "hosts: {nic: {pause_response: 3us}}\n")
+    assert headroom(host_slow, "left:h1") == frames + 12_500 + 37_500
+    assert headroom(host_slow, "left:right") == headroom(spec(), "left:right")
+    neighbour = TWO_SPEEDS.replace("right: {pfc: off}", "right: {pfc: off, pause_response: 1us}")
+    assert headroom(spec(neighbour), "left:right") == frames + 2 * 50 * 50 + 50_000
+
+
+def test_the_largest_packet_of_any_host_counts() -> None:
+    """A switch does not know which of them will come."""
+    small = spec(TWO_SPEEDS + "hosts: {nic: {mtu: 1024}}\n")
+    mixed = spec(TWO_SPEEDS + "hosts: {nic: {mtu: 1024}, nodes: {h2: {nic: {mtu: 4096}}}}\n")
+    assert headroom(small, "left:h1") == headroom(spec(), "left:h1") - 3 * (4096 - 1024)
+    assert headroom(mixed, "left:h1") == headroom(spec(), "left:h1")
 
 
 def test_headroom_that_is_told_is_taken() -> None:
     """Even one that is too small: losing packets may be what is to be shown."""
-    told = TWO_SPEEDS.replace("pfc: on", "pfc: {headroom: 1KB}")
-    assert headroom_of(spec_from_text(told.encode(), source="a.emu.yml"), "left") == 1_000
+    told = spec(TWO_SPEEDS.replace("pfc: on", "pfc: {headroom: 1KB}"))
+    assert headroom(told, "left:right") == 1_000
+
+
+def test_what_is_not_shared_is_headroom_and_what_is_reserved() -> None:
+    """Two ports with one lossless priority, and eight priorities each with their own."""
+    told = spec(TWO_SPEEDS.replace("pfc: on", "reserved: 2KB, pfc: {headroom: 50KB}"))
+    assert reserved_of(told, "left") == 2 * 50_000 + 2 * 8 * 2_000
+    assert reserved_of(told, "right") == 2 * 8 * 2_000

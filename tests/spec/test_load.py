@@ -48,7 +48,7 @@ def test_units_become_integers() -> None:
     assert leaf.latency_ps == 600_000
     assert leaf.buffer_bytes == 2_000_000
     assert leaf.pfc is not None
-    assert (leaf.pfc.xoff_bytes, leaf.pfc.xon_bytes, leaf.pfc.headroom_bytes) == (
+    assert (leaf.pfc.xoff.size_bytes, leaf.pfc.xon_bytes, leaf.pfc.headroom_bytes) == (
         96_000,
         64_000,
         None,

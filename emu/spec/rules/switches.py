@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.spec.finding import Finding, KeyPath, there_is_no
-from emu.spec.headroom import headroom_of
+from emu.spec.headroom import reserved_of
 from emu.spec.rules.given import for_switch
 from emu.spec.scenario import Spec
-from emu.spec.switch import SwitchSpec
+from emu.spec.switch import Pfc, SwitchSpec
 from emu.units import write_size
 
 _TOPOLOGY: KeyPath = ("topology",)
@@ -69,10 +69,10 @@ def _layers(spec: Spec) -> Iterator[tuple[KeyPath, SwitchSpec, list[str]]]:
 def xon_is_not_above_xoff(spec: Spec) -> Iterator[Finding]:
     for name, switch in _ethernet_switches(spec):
         pfc = switch.pfc
-        if pfc is not None and pfc.xon_bytes > pfc.xoff_bytes:
+        if pfc is not None and 0 < pfc.xoff.size_bytes < pfc.xon_bytes:
             yield Finding(
                 for_switch(spec, name, "pfc", "xon"),
-                f"xon ({write_size(pfc.xon_bytes)}) is above xoff ({write_size(pfc.xoff_bytes)}): "
+                f"xon ({write_size(pfc.xon_bytes)}) is above xoff ({pfc.xoff}): "
                 "the sender would be let go before it was stopped; lower xon or raise xoff",
                 about=(for_switch(spec, name, "pfc", "xoff"),),
             )
@@ -86,27 +86,32 @@ def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Finding]:
         if pfc is None:
             continue
         ports, priorities = len(topology.ports[name]), len(set(pfc.priorities))
-        headroom = headroom_of(spec, name)
-        needed = ports * priorities * (pfc.xoff_bytes + headroom)
+        xoff = ports * priorities * pfc.xoff.size_bytes
+        reserved = reserved_of(spec, name)
+        needed = xoff + max(reserved, 1)
         if needed > switch.buffer_bytes:
-            if pfc.headroom_bytes is None:
-                key, words, remedy = "xoff", "automatic headroom", "lower xoff"
-            else:
-                key, words, remedy = "headroom", "headroom", "lower xoff or headroom"
+            words, remedy = _headroom_in_words(pfc)
             yield Finding(
-                for_switch(spec, name, "pfc", key),
-                f"{ports} ports x {priorities} priorities x (xoff {write_size(pfc.xoff_bytes)} + "
-                f"{words} {write_size(headroom)}) is {write_size(needed)}, more than the buffer "
-                f"of {write_size(switch.buffer_bytes)}, so lossless packets could be dropped; "
+                for_switch(spec, name, "pfc", "xoff" if pfc.headroom_bytes is None else "headroom"),
+                f"{ports} ports x {priorities} priorities x xoff {pfc.xoff} and {words} of "
+                f"{write_size(reserved)} for all ports together are more than the buffer of "
+                f"{write_size(switch.buffer_bytes)}, so lossless packets could be dropped; "
                 f"{remedy}, or raise buffer",
                 about=(
                     for_switch(spec, name, "pfc", "xoff"),
                     for_switch(spec, name, "pfc", "headroom"),
                     for_switch(spec, name, "pfc", "priorities"),
                     for_switch(spec, name, "buffer"),
+                    for_switch(spec, name, "reserved"),
                     _TOPOLOGY,
                 ),
             )
+
+
+def _headroom_in_words(pfc: Pfc) -> tuple[str, str]:
+    if pfc.headroom_bytes is None:
+        return "automatic headroom", "lower xoff"
+    return "headroom", "lower xoff or headroom"
 
 
 def kmin_is_not_above_kmax(spec: Spec) -> Iterator[Finding]:
