@@ -62,6 +62,7 @@ def assemble(
         seed=spec.seed,
         marker=marker,
         flows=flows,
+        deadlocks=tuple(found for seen in observations for found in seen.deadlocks),
         ports={name: own for name, own in ports.items() if name not in edge},
         hosts={host: nics[host] | ports[name] for name, host in edge.items()},
         totals=_totals(spec, topology, raw, nics, flows)
@@ -134,6 +135,7 @@ def _totals(
         "packet_hops": sum(sum(own["tx_packets"]) for own, _ in switch_ports),
         "drops_lossless": lossless + _sum(everywhere, "rx_credit_violations"),
         "drops_lossy": lossy,
+        "drops_watchdog": sum(_sum(everywhere, f"watchdog_{way}_dropped") for way in ("tx", "rx")),
         "drops_other": sum(
             _sum(everywhere, name) for name in ("no_route", "ttl_expired", "not_ip")
         ),
@@ -142,6 +144,7 @@ def _totals(
         "pause_frames": _sum(everywhere, "tx_pause_frames"),
         "retransmitted_packets": sum(flow.retransmitted_packets for flow in flows),
         "credit_updates": _sum(everywhere, "tx_flow_control"),
+        "pfc_storms": _sum(everywhere, "watchdog_detected"),
         "credit_wait_ns": _sum(everywhere, "xmit_wait") // 1000,
     }
 

@@ -34,6 +34,15 @@ _PER_PRIORITY = {
     "ecn_marked": "tx_prio{}_ecn_marked",
     "headroom_peak_bytes": "rx_prio{}_headroom_peak_bytes",
 }
+_WATCHDOG = {
+    "watchdog_detected": "prio{}_PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED",
+    "watchdog_restored": "prio{}_PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED",
+    "watchdog_tx_packets": "prio{}_PFC_WD_QUEUE_STATS_TX_PACKETS",
+    "watchdog_rx_packets": "prio{}_PFC_WD_QUEUE_STATS_RX_PACKETS",
+    "watchdog_tx_dropped": "prio{}_PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS",
+    "watchdog_rx_dropped": "prio{}_PFC_WD_QUEUE_STATS_RX_DROPPED_PACKETS",
+}
+"""SONiC's; of priorities whose watchdog has found a storm."""
 _PLAIN = (
     "rx_pause_frames",
     "tx_pause_frames",
@@ -63,6 +72,8 @@ def ethernet_counters(raw: RawCounters) -> Counters:
         own[f"rx_prio{priority}_pause_duration"] = duration // _PS_PER_US
         if any(own.values()):
             counters |= own
+        if raw["watchdog_detected"][priority]:
+            counters |= {new.format(priority): raw[old][priority] for old, new in _WATCHDOG.items()}
     return counters | {name: raw[name][0] for name in _PLAIN} | _common(raw)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.counters import RawCounters
-from emu.measure.recording import Counters, FaultRecord, FlowRecord
+from emu.measure.recording import Counters, Deadlock, FaultRecord, FlowRecord
 
 Histogram = NDArray[np.uint64]
 """(1024,): counts per bucket; see emu/shim/ledger.h for the buckets' bounds."""
@@ -66,4 +66,5 @@ class Observation:
     faults: tuple[FaultRecord, ...] = ()
     flows: tuple[FlowRecord, ...] = ()
     nics: dict[str, Counters] | None = None
+    deadlocks: tuple[Deadlock, ...] = ()
     ledger: Ledger | None = None

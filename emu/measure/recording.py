@@ -110,6 +110,17 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Deadlock:
+    """Switch ports that wait for each other in a circle, by PFC, and would for ever."""
+
+    found_ns: int
+    """When it was found, in emulated time."""
+    priority: int
+    ports: tuple[str, ...]
+    """Each is paused by a switch whose packets wait at the next."""
+
+
+@dataclass(frozen=True)
 class Recording:
     """One run of one spec."""
 
@@ -136,6 +147,7 @@ class Recording:
     programs; and what was `stolen`, taken from this machine by the one that hosts it. Empty
     on the virtual clock."""
     faults: tuple[FaultRecord, ...] = ()
+    deadlocks: tuple[Deadlock, ...] = ()
     captures: dict[str, Path] = field(default_factory=dict)
     """Port name -> capture file."""
     notes: tuple[str, ...] = ()

@@ -21,7 +21,13 @@ from emu.report.facts import RunFacts
 from emu.report.findings import findings
 from emu.report.palette import COLOURS, LOAD
 from emu.report.picture import Picture, picture
-from emu.report.run_tables import faults_table, flows_table, ports_table, totals_table
+from emu.report.run_tables import (
+    deadlocks_table,
+    faults_table,
+    flows_table,
+    ports_table,
+    totals_table,
+)
 from emu.report.table import Table
 from emu.report.words import (
     INCONCLUSIVE,
@@ -138,6 +144,7 @@ def _view(run: RunFacts) -> RunView:
         tables=(
             flows_table(run),
             faults_table(run),
+            deadlocks_table(run),
             *(_measured_tables(run) if run.conclusive else ()),
         ),
         captures=run.recording.captures,

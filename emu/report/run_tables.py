@@ -5,7 +5,7 @@ from __future__ import annotations
 from emu.measure.recording import FaultRecord, FlowRecord
 from emu.report.facts import XMIT_WAIT, RunFacts
 from emu.report.palette import HELD_BACK
-from emu.report.table import NOT_APPLICABLE, Cell, Column, Table, result, took
+from emu.report.table import NOT_APPLICABLE, Cell, Column, Table, Tone, result, took
 from emu.units import format_rate, format_size, format_time_ns
 
 
@@ -55,6 +55,8 @@ def totals_table(run: RunFacts) -> Table:
     counts = _TOTALS | (_IB_TOTALS if run.uses_credits else _ROCE_TOTALS)
     if run.recording.faults:
         counts |= {"drops by faults": "drops_fault"}
+    if run.total("pfc_storms"):
+        counts |= {"PFC storms": "pfc_storms", "drops by the PFC watchdog": "drops_watchdog"}
     rows = [(label, run.total(counter)) for label, counter in counts.items()]
     if run.uses_credits:
         rows.append((f"credit waits ({XMIT_WAIT})", run.xmit_wait))
@@ -104,6 +106,26 @@ def _fault_row(run: RunFacts, fault: FaultRecord) -> tuple[Cell, ...]:
         result(run, f"{fault.packets_seen:,}") if fault.packets_seen else NOT_APPLICABLE,
         result(run, f"{fault.hits:,}"),
         result(run, f"{fault.packets_dropped:,}"),
+    )
+
+
+def deadlocks_table(run: RunFacts) -> Table:
+    """Switch ports that PFC has stopped for ever, circle by circle; no rows where there is none."""
+    return Table(
+        title="Deadlocks",
+        columns=(
+            Column("found at"),
+            Column("priority"),
+            Column("each waits for the next, the last for the first", numeric=False),
+        ),
+        rows=tuple(
+            (
+                Cell(format_time_ns(deadlock.found_ns)),
+                Cell(str(deadlock.priority)),
+                Cell(" ".join(deadlock.ports), Tone.BAD),
+            )
+            for deadlock in run.recording.deadlocks
+        ),
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from emu.errors import EmuError
-from emu.measure.recording import FaultRecord, Fidelity, FlowRecord, Recording, Series
+from emu.measure.recording import Deadlock, FaultRecord, Fidelity, FlowRecord, Recording, Series
 from emu.report.summary import SUMMARY_SCHEMA, summarise, to_json
 
 T = TypeVar("T")
@@ -69,6 +69,10 @@ def _load_summary(path: Path, series: Series) -> Recording:
             "flows": tuple(FlowRecord(**_only(FlowRecord, flow)) for flow in summary["flows"]),
             "faults": tuple(
                 FaultRecord(**_only(FaultRecord, fault)) for fault in summary.get("faults", ())
+            ),
+            "deadlocks": tuple(
+                Deadlock(**found | {"ports": tuple(found["ports"])})
+                for found in summary.get("deadlocks", ())
             ),
             "captures": {port: path.with_name(file) for port, file in summary["captures"].items()},
             "notes": tuple(summary["notes"]),

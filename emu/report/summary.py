@@ -17,7 +17,14 @@ import json
 from collections.abc import Mapping
 from typing import TypedDict
 
-from emu.measure.recording import Counters, FaultRecord, Fidelity, FlowRecord, Recording
+from emu.measure.recording import (
+    Counters,
+    Deadlock,
+    FaultRecord,
+    Fidelity,
+    FlowRecord,
+    Recording,
+)
 
 SUMMARY_SCHEMA = "emu.summary/1"
 COMPARISON_SCHEMA = "emu.comparison/1"
@@ -93,6 +100,15 @@ class FaultSummary(TypedDict):
     packets_dropped: int
 
 
+class DeadlockSummary(TypedDict):
+    """A circle of switch ports that wait for each other, by PFC."""
+
+    found_ns: int
+    priority: int
+    ports: list[str]
+    """Each is paused by a switch whose packets wait at the next, the last by that of the first."""
+
+
 class Summary(TypedDict):
     """One run of one spec."""
 
@@ -115,6 +131,7 @@ class Summary(TypedDict):
     hosts: dict[str, Counters]
     totals: Counters
     faults: list[FaultSummary]
+    deadlocks: list[DeadlockSummary]
     captures: dict[str, str]
     """Port name -> capture file, in the folder of this summary."""
     notes: list[str]
@@ -149,6 +166,7 @@ def summarise(recording: Recording) -> Summary:
         hosts=_counters_by_name(recording.hosts),
         totals=dict.fromkeys(TOTALS, 0) | _counters(recording.totals),
         faults=[_fault(fault) for fault in recording.faults],
+        deadlocks=[_deadlock(deadlock) for deadlock in recording.deadlocks],
         captures={port: path.name for port, path in recording.captures.items()},
         notes=list(recording.notes),
         wall_seconds=float(recording.wall_seconds),
@@ -209,6 +227,14 @@ def _fault(fault: FaultRecord) -> FaultSummary:
         packets_seen=fault.packets_seen,
         hits=fault.hits,
         packets_dropped=fault.packets_dropped,
+    )
+
+
+def _deadlock(deadlock: Deadlock) -> DeadlockSummary:
+    return DeadlockSummary(
+        found_ns=int(deadlock.found_ns),
+        priority=int(deadlock.priority),
+        ports=list(deadlock.ports),
     )
 
 

@@ -36,6 +36,9 @@ void switch_set_xoff(struct fabric_switch *sw, uint32_t number, uint32_t bytes, 
                      uint32_t xon_below_xoff);
 void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t queue, uint32_t kmin_bytes,
                      uint32_t kmax_bytes, uint32_t pmax_2_32, uint32_t seed);
+/* action: enum watchdog_action. */
+void switch_set_watchdog(struct fabric_switch *sw, uint8_t action, int64_t detection_ps,
+                         int64_t restoration_ps, int64_t poll_ps);
 /* Whether the switch applies its WRED settings itself; somebody outside does otherwise. */
 void switch_set_marks(struct fabric_switch *sw, bool marks);
 void switch_set_strict(struct fabric_switch *sw, uint8_t queue);
@@ -87,6 +90,13 @@ void fabric_set_pause(struct fabric *fabric, uint32_t index, bool global, uint8_
 /* A cable, both directions. */
 void fabric_connect(struct fabric *fabric, uint32_t index_a, uint32_t index_b, uint64_t rate_bps,
                     int64_t delay_ps);
+
+/* Looks for PFC deadlocks that often (deadlock.h). */
+bool fabric_watch_deadlocks(struct fabric *fabric, int64_t interval_ps);
+uint32_t fabric_deadlocks(const struct fabric *fabric);
+/* One of those found: the ports of its circle, by their indices; returns how many. */
+uint32_t fabric_deadlock(const struct fabric *fabric, uint32_t which, int64_t *found_at_ps,
+                         uint8_t *priority, const uint32_t **indices);
 
 /* Captures what passes the port, in and out; see tap.h for the records. */
 bool fabric_capture(struct fabric *fabric, uint32_t index, size_t ring_bytes);

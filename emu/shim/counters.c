@@ -31,6 +31,13 @@ struct counter {
             CELLS(struct switch_port, counters.member), sizeof(int64_t)                            \
     }
 
+#define WATCHDOG_COUNTER(member)                                                                   \
+    {                                                                                              \
+        "watchdog_" #member, IN_SWITCH_PORT,                                                       \
+            offsetof(struct switch_port, counters.watchdog.member),                                \
+            CELLS(struct switch_port, counters.watchdog.member), sizeof(int64_t)                   \
+    }
+
 static const struct counter counters[] = {
     CLASS_COUNTER(rx_packets),
     CLASS_COUNTER(rx_bytes),
@@ -66,6 +73,12 @@ static const struct counter counters[] = {
     SWITCH_COUNTER(transit_unknown),
     SWITCH_COUNTER(queue_peak_bytes),
     SWITCH_COUNTER(headroom_peak_bytes),
+    WATCHDOG_COUNTER(detected),
+    WATCHDOG_COUNTER(restored),
+    WATCHDOG_COUNTER(tx_packets),
+    WATCHDOG_COUNTER(rx_packets),
+    WATCHDOG_COUNTER(tx_dropped),
+    WATCHDOG_COUNTER(rx_dropped),
 };
 
 uint32_t counter_count(void)

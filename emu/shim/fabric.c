@@ -181,6 +181,7 @@ void fabric_free(struct fabric *fabric)
         free(fabric->nics[i]);
     }
     faults_free(fabric);
+    deadlock_watch_free(fabric);
     sampler_free(&fabric->sampler);
     tap_free(&fabric->tap);
     frame_pool_free(&fabric->pool);
@@ -209,6 +210,7 @@ void fabric_start(struct fabric *fabric)
         port_start(&fabric->ends[i]->port, now);
     if (fabric->sampler.values)
         sampler_start(&fabric->sampler, now);
+    deadlock_watch_start(fabric, now);
 }
 
 uint64_t fabric_run(struct fabric *fabric, int64_t until_ps)
@@ -305,6 +307,26 @@ uint64_t fabric_held(const struct fabric *fabric, uint32_t index, uint8_t klass)
     if (port->framing == FRAMING_INFINIBAND)
         return (uint64_t)port->credit_given[klass].used_blocks * CREDIT_BLOCK;
     return own ? ingress_held(&own->ingress[klass]) : 0;
+}
+
+bool fabric_watch_deadlocks(struct fabric *fabric, int64_t interval_ps)
+{
+    return deadlock_watch_init(fabric, interval_ps);
+}
+
+uint32_t fabric_deadlocks(const struct fabric *fabric)
+{
+    return fabric->deadlocks.count;
+}
+
+uint32_t fabric_deadlock(const struct fabric *fabric, uint32_t which, int64_t *found_at_ps,
+                         uint8_t *priority, const uint32_t **indices)
+{
+    const struct deadlock *deadlock = &fabric->deadlocks.found[which];
+    *found_at_ps = deadlock->found_at;
+    *priority = deadlock->priority;
+    *indices = deadlock->ports;
+    return deadlock->length;
 }
 
 bool fabric_paused(const struct fabric *fabric, uint32_t index, uint8_t klass)

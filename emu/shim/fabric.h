@@ -4,6 +4,7 @@
 #define EMU_FABRIC_H
 
 #include "api.h"
+#include "deadlock.h"
 #include "rng.h"
 #include "sampler.h"
 #include "switch.h"
@@ -21,6 +22,7 @@ struct fabric {
     struct rng rng;
     struct tap tap;
     struct sampler sampler;
+    struct deadlock_watch deadlocks;
     struct port **ports; /* by index; NULL where there is none */
     uint32_t port_count;
     struct fabric_switch **switches;

@@ -24,6 +24,7 @@ from emu._core import ffi, lib
 from emu.errors import FabricError
 from emu.measure.counters import RawCounters
 from emu.measure.observation import Observation, Samples
+from emu.measure.recording import Deadlock
 from emu.shim.faults import AddedFault, Places, add_faults
 from emu.shim.routing import set_choice, set_ip_routes, set_lid_routes
 from emu.shim.view import PortView
@@ -47,7 +48,11 @@ VIRTUAL_LANES = 16
 FLOW_CONTROL_BYTES = 6
 """Length of an InfiniBand flow-control packet."""
 
+DEADLOCK_INTERVAL_PS = 100_000_000
+"""How often the fabric looks for deadlocks, which do not go away by themselves."""
+
 _TWO_TO_32 = 2**32 - 1
+_WATCHDOG_ACTIONS = {"drop": 1, "forward": 2, "alert": 3}
 
 
 class FrameKind(IntEnum):
@@ -166,6 +171,8 @@ class Fabric:
         lib.fabric_prefault(self.core)
 
     def start(self) -> None:
+        if not self.infiniband and self.members is not Members.HOSTS:
+            _have_memory(lib.fabric_watch_deadlocks(self.core, DEADLOCK_INTERVAL_PS))
         lib.fabric_start(self.core)
 
     # ---- looking in --------------------------------------------------------
@@ -189,8 +196,17 @@ class Fabric:
             samples=self._samples(),
             frames_exhausted=lib.fabric_frames_exhausted(self.core),
             captures_missed=lib.fabric_captures_missed(self.core),
+            deadlocks=tuple(map(self._deadlock, range(lib.fabric_deadlocks(self.core)))),
             faults=tuple(fault.record() for fault in self.faults),
         )
+
+    def _deadlock(self, which: int) -> Deadlock:
+        found_at, priority = ffi.new("int64_t *"), ffi.new("uint8_t *")
+        indices = ffi.new("uint32_t **")
+        length = lib.fabric_deadlock(self.core, which, found_at, priority, indices)
+        name = {self.index[port]: name for port, name in self.topology.port_name.items()}
+        ports = tuple(name[indices[0][i]] for i in range(length))
+        return Deadlock(found_at[0] // 1000, priority[0], ports)
 
     def _samples(self) -> Samples:
         """All samples so far, and one more of this moment."""
@@ -312,6 +328,11 @@ class Fabric:
         assert shared > 0, "the spec's rules leave room beside the headroom"
         lib.switch_set_buffer(core, shared, settings.reserved_bytes)
         lib.switch_set_lossy(core, settings.queue_limit_bytes or 0, round(settings.alpha * 1024))
+        if settings.watchdog:
+            dog = settings.watchdog
+            action = _WATCHDOG_ACTIONS[dog.action]
+            times = dog.detection_ps, dog.restoration_ps, dog.poll_ps
+            lib.switch_set_watchdog(core, action, *times)
         lib.switch_set_marks(core, self._marks)
         for port in ports:
             self._set_up_port(core, port)

@@ -171,6 +171,7 @@ static void pause_arrived(struct port *port, const struct pause *pause, picoseco
     port->counters.rx_pause_frames++;
     port->counters.rx_global_pause += pause->global;
     uint8_t honoured = pause->global ? (port->global_honoured ? 0xFF : 0) : port->pfc_honoured;
+    honoured &= (uint8_t)~port->pause_ignored;
     for (uint8_t priority = 0; priority < PRIORITIES; priority++) {
         uint8_t bit = (uint8_t)(1u << priority);
         if (!(pause->enable & bit))
@@ -183,6 +184,19 @@ static void pause_arrived(struct port *port, const struct pause *pause, picoseco
         else
             priority_resumed(port, priority, now);
     }
+    pause_arm(port);
+    port_kick(port, now);
+}
+
+void port_ignore_pauses(struct port *port, uint8_t priority, bool ignore, picoseconds now)
+{
+    uint8_t bit = (uint8_t)(1u << priority);
+    if (!ignore) {
+        port->pause_ignored &= (uint8_t)~bit;
+        return;
+    }
+    port->pause_ignored |= bit;
+    priority_resumed(port, priority, now);
     pause_arm(port);
     port_kick(port, now);
 }

@@ -124,6 +124,7 @@ struct port {
     uint8_t pfc_honoured;       /* bit per priority */
     bool global_honoured;       /* 802.3x */
     bool sends_global;          /* 802.3x: what we pause we pause for all priorities */
+    uint8_t pause_ignored;      /* priorities that are sent whatever the far end says */
     uint8_t pause_near;         /* priorities whose pause has arrived and is not obeyed yet */
     picoseconds pause_response; /* from a pause frame's arrival until we obey */
     picoseconds paused_until[PRIORITIES], paused_since[PRIORITIES];
@@ -179,6 +180,9 @@ static inline bool port_obeys(const struct port *port, uint8_t klass)
 {
     return port->global_honoured || port->pfc_honoured & 1u << klass;
 }
+
+/* From now on a priority is sent whatever the far end says; or no longer. */
+void port_ignore_pauses(struct port *port, uint8_t priority, bool ignore, picoseconds now);
 
 /* Tells the far end to stop or go on sending a priority. */
 void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds now);

@@ -36,6 +36,13 @@ void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t queue, u
         (struct wred){kmin_bytes, kmax_bytes, pmax_2_32, seed, 1};
 }
 
+void switch_set_watchdog(struct fabric_switch *sw, uint8_t action, int64_t detection_ps,
+                         int64_t restoration_ps, int64_t poll_ps)
+{
+    sw->patrol.config = (struct watchdog_config){(enum watchdog_action)action, detection_ps,
+                                                 restoration_ps, poll_ps};
+}
+
 void switch_set_marks(struct fabric_switch *sw, bool marks)
 {
     sw->config.marks = marks;

@@ -129,6 +129,11 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
         discard(sw, frame, now);
         return;
     }
+    if (out->dropping & 1u << frame->klass) {
+        out->counters.watchdog.tx_dropped[frame->klass]++;
+        discard(sw, frame, now);
+        return;
+    }
     if (lossy && over_threshold(sw, queue, frame)) {
         out->counters.tx_queue_discard[frame->klass]++;
         discard(sw, frame, now);
@@ -143,18 +148,32 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
     port_kick(&out->port, now);
 }
 
+/* One pass over the queue, in which the others keep their order. */
+uint32_t switch_flush(struct switch_port *out, uint8_t klass, picoseconds now)
+{
+    uint8_t number = out->queue_of[klass];
+    struct frame_queue *queue = &out->queue[number];
+    uint32_t flushed = 0;
+    for (uint32_t left = queue->count; left; left--) {
+        struct frame *frame = queue_pop(queue);
+        if (frame->klass != klass) {
+            queue_push(queue, frame);
+            continue;
+        }
+        depth_changed(out, number, -(int64_t)frame->length);
+        discard(of_switch(&out->port), frame, now);
+        flushed++;
+    }
+    if (!queue->first)
+        out->waiting &= (uint16_t) ~(1u << number);
+    return flushed;
+}
+
 /* What has been waiting for a link that is down. */
 static void link_down(struct port *port, picoseconds now)
 {
-    struct switch_port *out = of_port(port);
     for (uint8_t klass = 0; klass < CLASSES; klass++)
-        while (out->queue[klass].first) {
-            struct frame *frame = queue_pop(&out->queue[klass]);
-            depth_changed(out, klass, -(int64_t)frame->length);
-            port->counters.link_down_discard++;
-            discard(of_switch(port), frame, now);
-        }
-    out->waiting = 0;
+        port->counters.link_down_discard += switch_flush(of_port(port), klass, now);
 }
 
 static struct frame *pull(struct port *port, picoseconds now)
@@ -435,6 +454,8 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
     }
     if (!infiniband && !frame->ip)
         refuse(sw, in, frame, &in->counters.not_ip, now);
+    else if (in->dropping & 1u << frame->klass)
+        refuse(sw, in, frame, &in->counters.watchdog.rx_dropped[frame->klass], now);
     else if (!take_in(sw, in, frame, now))
         frame_free(sw->pool, frame);
     else if (infiniband)
@@ -479,6 +500,7 @@ bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_poo
         port_setup(sw, switch_port(sw, number), number);
     timer_init(&sw->transit_check, transit_check);
     timer_init(&sw->reroute, reroute);
+    patrol_init(sw);
     return true;
 }
 
@@ -495,6 +517,7 @@ void switch_start(struct fabric_switch *sw, picoseconds now)
     for (uint32_t number = 1; number <= sw->config.ports; number++)
         port_start(&switch_port(sw, number)->port, now);
     change_routes(sw, now);
+    patrol_start(sw, now);
 }
 
 /* ---- looking in ---------------------------------------------------------------- */

@@ -27,6 +27,7 @@
 #include "balance.h"
 #include "buffer.h"
 #include "ipv4.h"
+#include "patrol.h"
 #include "port.h"
 #include "route.h"
 #include "wred.h"
@@ -58,6 +59,7 @@ struct switch_port_counters {
     uint64_t transit_unknown;  /* came back, but is none of ours */
     uint64_t queue_peak_bytes;
     uint64_t headroom_peak_bytes[CLASSES];
+    struct watchdog_counters watchdog;
 };
 
 struct switch_port {
@@ -66,6 +68,7 @@ struct switch_port {
     uint8_t queue_of[CLASSES]; /* by priority or VL */
     uint8_t far_mac[6];
     uint16_t waiting; /* bit per queue with a frame in it */
+    uint8_t dropping; /* bit per priority that the watchdog has dropped */
     struct frame_queue queue[CLASSES];
     struct arbiter arbiter;
     struct wred wred[CLASSES];
@@ -74,6 +77,7 @@ struct switch_port {
     struct frame_queue pipeline; /* frames that came in here and wait out the latency */
     struct timer pipeline_due;
     uint32_t *depth; /* its row of somebody's depth board: bytes per queue; or NULL */
+    struct watchdog_queue watchdog[PRIORITIES];
     struct switch_port_counters counters;
 };
 
@@ -93,6 +97,7 @@ struct fabric_switch {
     struct frame *transit[TRANSIT_SLOTS];
     uint32_t transit_next, transit_oldest; /* sequence numbers */
     struct timer transit_check;
+    struct patrol patrol;
 };
 
 /* Set-up only. False when there is no memory. */
@@ -105,6 +110,9 @@ static inline struct switch_port *switch_port(struct fabric_switch *sw, uint32_t
 {
     return &sw->ports[number - 1];
 }
+
+/* Drops all that waits at a port on a priority or lane; returns how many frames. */
+uint32_t switch_flush(struct switch_port *out, uint8_t klass, picoseconds now);
 
 /* How long the outer plane kept a packet, and how much of that the switch's
  * latency could not hide. */

@@ -38,6 +38,31 @@ CREDIT_LIMIT = 2048 * CREDIT_BLOCK
 """A receiver never advertises more than 2048 blocks of 64 bytes (IBTA vol 1, 7.9.4)."""
 
 
+class Watchdog(Model):
+    """The PFC watchdog: takes a queue out of PFC that a neighbour pauses without end (SONiC)."""
+
+    detection_ps: Time = Field(
+        default=200_000_000_000,
+        alias="detection",
+        gt=0,
+        description="How long a queue must be paused, with packets and sending none: a storm.",
+    )
+    restoration_ps: Time = Field(
+        default=200_000_000_000,
+        alias="restoration",
+        gt=0,
+        description="How long no pause must come in until it is as before.",
+    )
+    poll_ps: Time = Field(
+        default=200_000_000_000, alias="poll", gt=0, description="Time between two looks."
+    )
+    action: Literal["drop", "forward", "alert"] = Field(
+        default="drop",
+        description="What becomes of a stormed queue's packets: dropped, sent in spite of the "
+        "pause, or nothing (it is only counted).",
+    )
+
+
 class Pfc(Model):
     """Priority flow control: a pause frame stops one priority of the sender (802.1Qbb)."""
 
@@ -208,6 +233,10 @@ class SwitchSpec(PortSpec):
     )
     routing: Routing = Field(
         default=Routing(), description="Which of several equal paths a packet takes."
+    )
+    watchdog: Annotated[Watchdog | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
+        default=None,
+        description="PFC watchdog; off unless given. `on` takes SONiC's defaults, 200 ms each.",
     )
     scheduling: Scheduling = Field(
         default=Scheduling(), description="Order in which an egress port serves its queues."

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from emu.errors import EmuError
-from emu.measure.recording import Recording, Series
+from emu.measure.recording import Deadlock, Recording, Series
 from emu.report.store import SERIES_FILE, SUMMARY_FILE, load_recording, save_recording
 from emu.report.summary import SUMMARY_SCHEMA
 from tests.report.synthetic import FAULTS, INCONCLUSIVE, four_fabrics
@@ -21,6 +21,7 @@ def recording() -> Recording:
         four_fabrics()[0].recording,
         fidelity=INCONCLUSIVE,
         faults=FAULTS,
+        deadlocks=(Deadlock(100_000, 3, ("s1:s2", "s2:s1")),),
         notes=("the shim marks: eBPF may not be loaded",),
         totals=dict.fromkeys(four_fabrics()[0].summary["totals"], 3),
     )

@@ -9,7 +9,7 @@ from emu.spec.headroom import reserved_of
 from emu.spec.rules.given import for_switch
 from emu.spec.scenario import Spec
 from emu.spec.switch import Pfc, SwitchSpec
-from emu.units import write_size
+from emu.units import write_size, write_time
 
 _TOPOLOGY: KeyPath = ("topology",)
 
@@ -167,6 +167,34 @@ def strict_priorities_have_no_weight(spec: Spec) -> Iterator[Finding]:
             )
 
 
+def watchdogs_have_something_to_watch_and_time_for_it(spec: Spec) -> Iterator[Finding]:
+    for name, switch in _ethernet_switches(spec):
+        dog = switch.watchdog
+        if dog is None:
+            continue
+        if switch.pfc is None and all(port.pfc is None for port in switch.ports.values()):
+            yield Finding(
+                for_switch(spec, name, "watchdog"),
+                "there is no pause to watch, as pfc is off here; turn pfc on, or watchdog off",
+                about=(for_switch(spec, name, "pfc"),),
+            )
+        elif dog.poll_ps > dog.detection_ps:
+            yield Finding(
+                for_switch(spec, name, "watchdog", "poll"),
+                f"it looks every {write_time(dog.poll_ps)}, so a storm of "
+                f"{write_time(dog.detection_ps)} (detection) would end unseen; lower poll",
+                about=(for_switch(spec, name, "watchdog", "detection"),),
+            )
+        elif dog.detection_ps + dog.poll_ps > spec.time_limit_ps:
+            yield Finding(
+                for_switch(spec, name, "watchdog", "detection"),
+                f"the run is over (time_limit is {write_time(spec.time_limit_ps)}) before "
+                f"detection and poll ({write_time(dog.detection_ps + dog.poll_ps)}) are; lower them as the "
+                "scenario is shorter than a real one, or raise time_limit",
+                about=(for_switch(spec, name, "watchdog", "poll"), ("time_limit",)),
+            )
+
+
 RULES = (
     roles_and_nodes_exist,
     ports_exist,
@@ -176,4 +204,5 @@ RULES = (
     kmin_can_be_reached,
     buffers_hold_a_packet,
     strict_priorities_have_no_weight,
+    watchdogs_have_something_to_watch_and_time_for_it,
 )
