@@ -189,8 +189,8 @@ def watchdogs_have_something_to_watch_and_time_for_it(spec: Spec) -> Iterator[Fi
             yield Finding(
                 for_switch(spec, name, "watchdog", "detection"),
                 f"the run is over (time_limit is {write_time(spec.time_limit_ps)}) before "
-                f"detection and poll ({write_time(dog.detection_ps + dog.poll_ps)}) are; lower them as the "
-                "scenario is shorter than a real one, or raise time_limit",
+                f"detection and poll ({write_time(dog.detection_ps + dog.poll_ps)}) are; lower them, "
+                "or raise time_limit",
                 about=(for_switch(spec, name, "watchdog", "poll"), ("time_limit",)),
             )
 
