@@ -18,11 +18,11 @@ def plan_marker(spec: Spec, topology: Topology) -> AttachMarker | None:
         MarkedPort(
             port.interface,
             index,
-            (_curve(ecn, draw_seed(spec.seed, index)),) * PRIORITIES,
+            tuple(_curve(ecn, queue, draw_seed(spec.seed, index)) for queue in range(PRIORITIES)),
             tuple(map(spec.port(port).classes.queue_of, range(PRIORITIES))),
         )
         for port, index in port_indexes(topology).items()
-        if (ecn := _ecn(spec, port)) is not None and ecn.marker != "shim"
+        if (ecn := _ecn(spec, port)) is not None and not ecn.by_shim_only
     )
     return AttachMarker(ports) if ports else None
 
@@ -37,5 +37,8 @@ def _ecn(spec: Spec, port: Port) -> Ecn | None:
     return spec.port(port).ecn
 
 
-def _curve(ecn: Ecn, seed: int) -> Wred:
-    return Wred(ecn.kmin_bytes, ecn.kmax_bytes, round(ecn.pmax * _CERTAIN), seed)
+def _curve(ecn: Ecn, queue: int, seed: int) -> Wred:
+    curve = ecn.curve(queue)
+    if curve is None:
+        return Wred(0, 0, 0, seed, enabled=False)
+    return Wred(curve.kmin_bytes, curve.kmax_bytes, round(curve.pmax * _CERTAIN), seed)

@@ -39,8 +39,8 @@ void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t queue, u
 /* action: enum watchdog_action. */
 void switch_set_watchdog(struct fabric_switch *sw, uint8_t action, int64_t detection_ps,
                          int64_t restoration_ps, int64_t poll_ps);
-/* Whether the switch applies its WRED settings itself; somebody outside does otherwise. */
-void switch_set_marks(struct fabric_switch *sw, bool marks);
+/* Whether a port's WRED goes by what a packet leaves behind, rather than what it finds. */
+void switch_set_dequeue_marking(struct fabric_switch *sw, uint32_t number, bool at_dequeue);
 void switch_set_strict(struct fabric_switch *sw, uint8_t queue);
 /* Bytes that a queue which is not strict may send in a round of its port. */
 void switch_set_quantum(struct fabric_switch *sw, uint8_t queue, uint32_t bytes);

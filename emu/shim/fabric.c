@@ -84,7 +84,6 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, 
         .cut_through = cut_through,
         .ports = ports,
         .lossy = {.alpha_1024 = 1024},
-        .marks = true,
     };
     for (int klass = 0; klass < CLASSES; klass++)
         config.arbiter.quantum[klass] = ARBITER_QUANTUM;

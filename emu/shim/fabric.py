@@ -32,7 +32,7 @@ from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from emu.spec.headroom import headroom_of, reserved_of
 from emu.spec.outages import Rerouting, reroutings
 from emu.spec.scenario import Spec
-from emu.spec.switch import Pfc, SwitchSpec
+from emu.spec.switch import Ecn, Pfc, SwitchSpec
 from emu.subnet import Subnet
 from topologies.graph import Host, Port, Switch, Topology
 from topologies.seeds import draw_seed
@@ -83,7 +83,7 @@ class Fabric:
         subnet: Subnet | None = None,
         marks: bool = True,
     ) -> None:
-        """`subnet` is needed on InfiniBand; `marks`: whether the switches mark CE themselves."""
+        """`subnet` is needed on InfiniBand; without `marks` eBPF marks, where it can."""
         self.spec = spec
         self.topology = topology
         self.members = members
@@ -333,7 +333,6 @@ class Fabric:
             action = _WATCHDOG_ACTIONS[dog.action]
             times = dog.detection_ps, dog.restoration_ps, dog.poll_ps
             lib.switch_set_watchdog(core, action, *times)
-        lib.switch_set_marks(core, self._marks)
         for port in ports:
             self._set_up_port(core, port)
         for queue in settings.scheduling.strict:
@@ -353,12 +352,17 @@ class Fabric:
             lib.switch_set_pfc(core, port.number, _priorities(pfc), headroom)
             thresholds = xoff.size_bytes, xoff.alpha_1024, pfc.xon_below_xoff
             lib.switch_set_xoff(core, port.number, *thresholds)
-        if settings.ecn:
-            ecn = settings.ecn
-            curve = ecn.kmin_bytes, ecn.kmax_bytes, round(ecn.pmax * _TWO_TO_32)
-            seed = draw_seed(self.spec.seed, self.index[port])
-            for queue in range(PRIORITIES):
-                lib.switch_set_wred(core, port.number, queue, *curve, seed)
+        if settings.ecn and (self._marks or settings.ecn.by_shim_only):
+            self._set_up_marking(core, port, settings.ecn)
+
+    def _set_up_marking(self, core: Any, port: Port, ecn: Ecn) -> None:
+        seed = draw_seed(self.spec.seed, self.index[port])
+        lib.switch_set_dequeue_marking(core, port.number, ecn.at == "dequeue")
+        for queue in range(PRIORITIES):
+            curve = ecn.curve(queue)
+            if curve is not None:
+                line = curve.kmin_bytes, curve.kmax_bytes, round(curve.pmax * _TWO_TO_32)
+                lib.switch_set_wred(core, port.number, queue, *line, seed)
 
     def _set_pause(self, port: Port, pfc: Pfc | None, response_ps: int | None) -> None:
         """Which pauses a port obeys and sends: those of the switch on its cable."""

@@ -43,9 +43,9 @@ void switch_set_watchdog(struct fabric_switch *sw, uint8_t action, int64_t detec
                                                  restoration_ps, poll_ps};
 }
 
-void switch_set_marks(struct fabric_switch *sw, bool marks)
+void switch_set_dequeue_marking(struct fabric_switch *sw, uint32_t number, bool at_dequeue)
 {
-    sw->config.marks = marks;
+    switch_port(sw, number)->marks_at_dequeue = at_dequeue;
 }
 
 void switch_set_strict(struct fabric_switch *sw, uint8_t queue)

@@ -97,12 +97,12 @@ static uint32_t draw(const struct wred *wred, const uint8_t *header, uint32_t le
     return wred_draw(wred, words);
 }
 
-static void mark(const struct fabric_switch *sw, struct switch_port *out, uint8_t queue,
-                 struct frame *frame)
+/* By the depth of what is in the queue beside the frame. */
+static void mark(struct switch_port *out, uint8_t queue, struct frame *frame)
 {
     const struct wred *wred = &out->wred[queue];
     uint8_t *header = frame->bytes + frame->ip;
-    if (!sw->config.marks || !wred->enabled || !frame->ip || ipv4_ecn(header) == ECN_NOT_ECT ||
+    if (!wred->enabled || !frame->ip || ipv4_ecn(header) == ECN_NOT_ECT ||
         ipv4_ecn(header) == ECN_CE)
         return;
     uint32_t depth = (uint32_t)out->queue[queue].bytes;
@@ -139,7 +139,8 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
         discard(sw, frame, now);
         return;
     }
-    mark(sw, out, number, frame);
+    if (!out->marks_at_dequeue)
+        mark(out, number, frame);
     queue_push(queue, frame);
     out->waiting |= (uint16_t)(1u << number);
     depth_changed(out, number, frame->length);
@@ -194,6 +195,8 @@ static struct frame *pull(struct port *port, picoseconds now)
     if (!out->queue[queue].first)
         out->waiting &= (uint16_t) ~(1u << queue);
     depth_changed(out, queue, -(int64_t)frame->length);
+    if (out->marks_at_dequeue)
+        mark(out, queue, frame);
     return frame;
 }
 

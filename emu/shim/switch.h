@@ -43,7 +43,6 @@ struct switch_config {
     bool cut_through;
     uint32_t ports;
     struct threshold lossy; /* of an egress queue of a lossy class */
-    bool marks;             /* false: somebody outside (eBPF) marks */
     struct arbiter_config arbiter;
     bool hints;                  /* outer plane: the tag tells which next hop is chosen here */
     picoseconds transit_timeout; /* outer plane: then a packet counts as lost */
@@ -71,7 +70,8 @@ struct switch_port {
     uint8_t dropping; /* bit per priority that the watchdog has dropped */
     struct frame_queue queue[CLASSES];
     struct arbiter arbiter;
-    struct wred wred[CLASSES];
+    struct wred wred[CLASSES]; /* by queue; none is enabled where somebody outside (eBPF) marks */
+    bool marks_at_dequeue;
     struct pfc pfc;
     struct ingress ingress[CLASSES];
     struct frame_queue pipeline; /* frames that came in here and wait out the latency */

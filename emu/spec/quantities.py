@@ -96,6 +96,8 @@ def _threshold(value: object) -> SizeOrAlpha:
     if isinstance(value, SizeOrAlpha):
         return value
     match = re.fullmatch(r"alpha ([0-9.]+)(?:/([1-9][0-9]{0,3}))?", str(value))
+    if match is None and str(value).startswith("alpha"):
+        raise ValueError(f"{value!r} is not understood; write it like alpha 1/8 or alpha 2")
     if match is None:
         size = _size(value)
         if not 0 < size < 2**32:

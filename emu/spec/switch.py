@@ -7,12 +7,13 @@ that contradict each other are not found here but in `rules`, when all is merged
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from emu.spec.base import Model
 from emu.spec.classes import Classes
+from emu.spec.merge import inherit
 from emu.spec.quantities import (
     AUTO,
     AUTO_WRITTEN,
@@ -102,8 +103,8 @@ class Pfc(Model):
         return max(0, self.xoff.size_bytes - self.xon_bytes)
 
 
-class Ecn(Model):
-    """WRED marking on the depth of the egress queue that a packet joins."""
+class Curve(Model):
+    """The WRED line: how likely a mark is at which depth of a queue."""
 
     kmin_bytes: Size = Field(
         default=100_000, alias="kmin", description="Depth up to which nothing is marked."
@@ -115,11 +116,40 @@ class Ecn(Model):
         default=0.2,
         description="Probability of a mark just below kmax; 0 at kmin, a line in between.",
     )
+
+
+class Ecn(Curve):
+    """WRED marking on the depth, at this moment, of the egress queue that a packet is in."""
+
+    at: Literal["enqueue", "dequeue"] = Field(
+        default="enqueue",
+        description="Whether the depth counts that a packet finds when it joins the queue, or that "
+        "it leaves behind.",
+    )
+    queues: dict[PriorityKey, Annotated[Curve | None, OFF, OFF_WRITTEN, OFF_SCHEMA]] = Field(
+        default={},
+        description="Queues with a curve of their own, e.g. {3: {kmin: 50KB}, 0: off}.",
+    )
     marker: Literal["auto", "ebpf", "shim"] = Field(
         default="auto",
         description="Who marks: a tc eBPF program on the switch ports, or the emulator's own "
         "switches. auto takes eBPF where it may be loaded.",
     )
+
+    @property
+    def by_shim_only(self) -> bool:
+        """Whether nobody but the switch itself can do it: eBPF sees packets as they join."""
+        return self.marker == "shim" or self.at == "dequeue"
+
+    def curve(self, queue: int) -> Curve | None:
+        """Of one queue; None: it does not mark."""
+        if queue not in self.queues:
+            return self
+        own = self.queues[queue]
+        return None if own is None else inherit(Curve(**self._line()), own)
+
+    def _line(self) -> dict[str, Any]:
+        return {"kmin": self.kmin_bytes, "kmax": self.kmax_bytes, "pmax": self.pmax}
 
 
 def _operational(vls: int) -> int:

@@ -36,4 +36,20 @@ def ebpf_has_ports_to_mark_on(spec: Spec) -> Iterator[Finding]:
             )
 
 
-RULES = (infiniband_is_not_forwarded_by_ovs, ebpf_has_ports_to_mark_on)
+def ebpf_marks_what_joins_a_queue(spec: Spec) -> Iterator[Finding]:
+    for name in spec.topology.build().switch:
+        ecn = spec.switch(name).ecn
+        if ecn is not None and ecn.marker == "ebpf" and ecn.at == "dequeue":
+            yield Finding(
+                for_switch(spec, name, "ecn", "at"),
+                "eBPF marks packets before they join a queue, and cannot know what they will leave "
+                "behind; use marker: shim, or at: enqueue",
+                about=(for_switch(spec, name, "ecn", "marker"),),
+            )
+
+
+RULES = (
+    infiniband_is_not_forwarded_by_ovs,
+    ebpf_has_ports_to_mark_on,
+    ebpf_marks_what_joins_a_queue,
+)

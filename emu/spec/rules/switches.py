@@ -8,7 +8,7 @@ from emu.spec.finding import Finding, KeyPath, there_is_no
 from emu.spec.headroom import reserved_of
 from emu.spec.rules.given import for_switch
 from emu.spec.scenario import Spec
-from emu.spec.switch import Pfc, SwitchSpec
+from emu.spec.switch import Curve, Pfc, SwitchSpec
 from emu.units import write_size, write_time
 
 _TOPOLOGY: KeyPath = ("topology",)
@@ -115,28 +115,40 @@ def _headroom_in_words(pfc: Pfc) -> tuple[str, str]:
 
 
 def kmin_is_not_above_kmax(spec: Spec) -> Iterator[Finding]:
-    for name, switch in _ethernet_switches(spec):
-        ecn = switch.ecn
-        if ecn is not None and ecn.kmin_bytes > ecn.kmax_bytes:
+    for name, keys, curve in _curves(spec):
+        if curve.kmin_bytes > curve.kmax_bytes:
             yield Finding(
-                for_switch(spec, name, "ecn", "kmin"),
-                f"kmin ({write_size(ecn.kmin_bytes)}) is above kmax "
-                f"({write_size(ecn.kmax_bytes)}): marking would end before it began; "
+                for_switch(spec, name, *keys, "kmin"),
+                f"kmin ({write_size(curve.kmin_bytes)}) is above kmax "
+                f"({write_size(curve.kmax_bytes)}): marking would end before it began; "
                 "lower kmin or raise kmax",
-                about=(for_switch(spec, name, "ecn", "kmax"),),
+                about=(for_switch(spec, name, *keys, "kmax"),),
             )
 
 
 def kmin_can_be_reached(spec: Spec) -> Iterator[Finding]:
-    for name, switch in _ethernet_switches(spec):
-        ecn = switch.ecn
-        if ecn is not None and ecn.kmin_bytes >= switch.buffer_bytes:
+    for name, keys, curve in _curves(spec):
+        buffer = spec.switch(name).buffer_bytes
+        if curve.kmin_bytes >= buffer:
             yield Finding(
-                for_switch(spec, name, "ecn", "kmin"),
-                f"no queue gets as deep as kmin ({write_size(ecn.kmin_bytes)}) in a buffer of "
-                f"{write_size(switch.buffer_bytes)}; lower kmin, or raise buffer",
+                for_switch(spec, name, *keys, "kmin"),
+                f"no queue gets as deep as kmin ({write_size(curve.kmin_bytes)}) in a buffer of "
+                f"{write_size(buffer)}; lower kmin, or raise buffer",
                 about=(for_switch(spec, name, "buffer"),),
             )
+
+
+def _curves(spec: Spec) -> Iterator[tuple[str, tuple[str, ...], Curve]]:
+    """Every curve: the switch it is of, the keys that lead to it, and itself."""
+    for name, switch in _ethernet_switches(spec):
+        ecn = switch.ecn
+        if ecn is None:
+            continue
+        yield name, ("ecn",), ecn
+        for queue in ecn.queues:
+            curve = ecn.curve(queue)
+            if curve is not None:
+                yield name, ("ecn", "queues", str(queue)), curve
 
 
 def buffers_hold_a_packet(spec: Spec) -> Iterator[Finding]:
@@ -167,18 +179,12 @@ def strict_priorities_have_no_weight(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def watchdogs_have_something_to_watch_and_time_for_it(spec: Spec) -> Iterator[Finding]:
+def watchdogs_have_time_for_what_they_watch(spec: Spec) -> Iterator[Finding]:
     for name, switch in _ethernet_switches(spec):
         dog = switch.watchdog
         if dog is None:
             continue
-        if switch.pfc is None and all(port.pfc is None for port in switch.ports.values()):
-            yield Finding(
-                for_switch(spec, name, "watchdog"),
-                "there is no pause to watch, as pfc is off here; turn pfc on, or watchdog off",
-                about=(for_switch(spec, name, "pfc"),),
-            )
-        elif dog.poll_ps > dog.detection_ps:
+        if dog.poll_ps > dog.detection_ps:
             yield Finding(
                 for_switch(spec, name, "watchdog", "poll"),
                 f"it looks every {write_time(dog.poll_ps)}, so a storm of "
@@ -188,9 +194,9 @@ def watchdogs_have_something_to_watch_and_time_for_it(spec: Spec) -> Iterator[Fi
         elif dog.detection_ps + dog.poll_ps > spec.time_limit_ps:
             yield Finding(
                 for_switch(spec, name, "watchdog", "detection"),
-                f"the run is over (time_limit is {write_time(spec.time_limit_ps)}) before "
-                f"detection and poll ({write_time(dog.detection_ps + dog.poll_ps)}) are; lower them, "
-                "or raise time_limit",
+                f"the run is over (time_limit is {write_time(spec.time_limit_ps)}) before a "
+                f"storm is detected ({write_time(dog.detection_ps + dog.poll_ps)}, detection and "
+                "poll); lower these, or raise time_limit",
                 about=(for_switch(spec, name, "watchdog", "poll"), ("time_limit",)),
             )
 
@@ -204,5 +210,5 @@ RULES = (
     kmin_can_be_reached,
     buffers_hold_a_packet,
     strict_priorities_have_no_weight,
-    watchdogs_have_something_to_watch_and_time_for_it,
+    watchdogs_have_time_for_what_they_watch,
 )
