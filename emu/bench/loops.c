@@ -9,7 +9,7 @@
 #include <time.h>
 
 enum { BATCH = 64, FRAME_BYTES = 4352, NS_PER_S = 1000000000 };
-enum { NAP_NS = 20000, GIVE_UP_NS = 200000000 };
+enum { NAP_NS = 50000, GIVE_UP_NS = 200000000 };
 
 static uint8_t buffers[BATCH][FRAME_BYTES];
 static struct iovec vectors[BATCH];
