@@ -87,7 +87,7 @@ def make_user(folder: Path, matplotlib: Path, *, ordinary: bool) -> User:
     if not may_be_anybody():
         return User((), os.getegid(), home, environment)
     for parent in (folder, folder.parent, folder.parent.parent):
-        parent.chmod(0o755)
+        parent.chmod(parent.stat().st_mode | 0o055)
     prefix = (_SETPRIV, f"--regid={_GROUP}", "--clear-groups")
     if ordinary:
         shutil.chown(home, NOBODY, _GROUP)
