@@ -110,15 +110,17 @@ struct port {
     uint8_t xoff;            /* PFC, from us: priorities we are pausing */
     uint8_t pause_to_send;   /* priorities whose state must be told */
     uint16_t update_to_send; /* VLs with credit to advertise */
+    uint16_t waiting;        /* VLs with data that waits for credit */
     bool up;
     uint8_t cuts; /* how many faults keep the link down */
     bool outside; /* its node is not in this process: all that arrives is passed on */
+
+    struct gauges gauges;
 
     bool busy;             /* a frame is being sent */
     struct charge sending; /* its charge */
     struct timer done;     /* its last bit is out */
     struct line line;      /* out of this port */
-    struct gauges gauges;
 
     /* Pauses, towards us: from when, and how long we may not send. */
     uint8_t pfc_honoured;       /* bit per priority */
@@ -134,7 +136,6 @@ struct port {
 
     /* Credits, per VL. */
     bool link_initialised; /* false: updates carry Op init */
-    uint16_t waiting;      /* VLs with data that waits for credit */
     picoseconds waiting_since[CLASSES];
     struct credit_sender credit_to_send[CLASSES];
     struct credit_receiver credit_given[CLASSES];
