@@ -123,6 +123,8 @@ static void wire_receive(struct port *port, struct frame *frame, picoseconds now
     uint32_t length = frame->length;
     bool takes_credit = frame->kind == FRAME_IB;
     struct sight sight = look(&bench->nic[from], frame, from, now);
+    if (bench->spy)
+        bench->spy(frame);
     if (bench->sight_count < SIGHTS)
         bench->sights[bench->sight_count++] = sight;
     cross(bench, frame, from, fate_of(bench, &sight));

@@ -52,7 +52,7 @@ def build(folder: Path) -> None:
     common.append(HERE / "bench.c")
     _compile(["-c", *map(str, common)], folder)
     objects = [f"{source.stem}.o" for source in common]
-    for program in [*sorted(HERE.glob("*_test.c")), HERE / "cc_trace.c", HERE / "fire.c"]:
+    for program in sorted({*HERE.glob("*.c")} - {HERE / "bench.c"}):
         _compile([str(program), *objects, "-ldeflate", "-o", program.stem], folder)
 
 
