@@ -66,7 +66,10 @@ def assemble(
         ports={name: own for name, own in ports.items() if name not in edge},
         hosts={host: nics[host] | ports[name] for name, host in edge.items()},
         totals=_totals(spec, topology, raw, nics, flows)
-        | {"drops_fault": sum(fault.packets_dropped for fault in faults)},
+        | {
+            "drops_fault": sum(fault.packets_dropped for fault in faults),
+            "deadlocks": sum(len(seen.deadlocks) for seen in observations),
+        },
         series=_series(observations, [flow.name for flow in flows], slowdown),
         fidelity=_fidelity(spec, topology, observations, clock, slowdown, lost),
         wall_seconds=wall_seconds,
