@@ -1,8 +1,9 @@
 """Patterns of traffic: functions from hosts to a graph of operations.
 
 A flow is the messages of one pair of hosts, one after another: each starts when
-the one before is acknowledged. Flows of a pattern run side by side. A pattern's
-only flow has its name; of several each is `<name>.<source>-<destination>`.
+the one before is acknowledged, or with n outstanding the one n before. Flows of a
+pattern run side by side. A pattern's only flow has its name; of several each is
+`<name>.<source>-<destination>`.
 
     incast       pair        permutation             all-to-all
 
@@ -33,6 +34,8 @@ class Messages:
     verb: Verb
     size_bytes: int
     count: int = 1
+    outstanding: int = 1
+    """Messages of a flow that are on their way at the same time, at most."""
     start_ns: int = 0
     priority: int | None = None
 
@@ -116,7 +119,7 @@ def flows(
 
 def _side_by_side(name: str, pairs: Pairs, messages: Messages) -> OperationGraph:
     ids = np.arange(len(pairs) * messages.count)
-    not_first = ids[ids % messages.count > 0]
+    waiting = ids[ids % messages.count >= messages.outstanding]
     return OperationGraph(
         flows=flows(
             name,
@@ -127,6 +130,6 @@ def _side_by_side(name: str, pairs: Pairs, messages: Messages) -> OperationGraph
         ),
         size_bytes=np.full(len(ids), messages.size_bytes),
         not_before_ns=np.full(len(ids), messages.start_ns),
-        earlier=not_first - 1,
-        later=not_first,
+        earlier=waiting - messages.outstanding,
+        later=waiting,
     )

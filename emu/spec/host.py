@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from emu.spec.base import Model
 from emu.spec.congestion import Cnp, Dcqcn, RoceCcEcn
@@ -19,6 +19,11 @@ def _legal_mtu(mtu: int) -> int:
         legal = ", ".join(map(str, MTUS))
         raise ValueError(f"an RDMA packet cannot carry {mtu} bytes of payload; choose {legal}")
     return mtu
+
+
+def _switched(value: object) -> object:
+    """`on` and `off` are text in YAML 1.2."""
+    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
 
 
 class Nic(Model):
@@ -56,6 +61,10 @@ class Nic(Model):
     )
     cnp_dscp: Integer = Field(
         default=48, ge=0, le=63, description="DSCP of CNPs, by default on priority 6."
+    )
+    ecn: Annotated[bool, BeforeValidator(_switched)] = Field(
+        default=True,
+        description="Whether RDMA packets say that they understand ECN; off: they are not marked.",
     )
     ack_dscp: Integer | None = Field(
         default=None,

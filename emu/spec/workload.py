@@ -121,6 +121,12 @@ class MessageEntry(TrafficEntry):
     count: Integer = Field(
         default=1, ge=1, le=100_000, description="Messages of each flow, one after another."
     )
+    outstanding: Integer = Field(
+        default=1,
+        ge=1,
+        le=100_000,
+        description="Messages of a flow that are on their way at the same time, at most.",
+    )
 
     @property
     def message_count(self) -> int:
@@ -136,6 +142,7 @@ class MessageEntry(TrafficEntry):
             verb=Verb(self.op),
             size_bytes=self.size_bytes,
             count=self.count,
+            outstanding=self.outstanding,
             start_ns=self.start_ns,
             priority=self.priority,
         )

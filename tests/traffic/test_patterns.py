@@ -112,3 +112,11 @@ def test_bytes_and_order_survive_being_put_together(
     assert [operation.id for operation in graph.operations] == list(range(len(graph.operations)))
     chains = [sorted(part) for part in nx.weakly_connected_components(graph.dependencies())]
     assert sorted(chains) == sorted(list(flow.operations) for flow in graph.flows)
+
+
+def test_of_several_outstanding_messages_each_waits_for_the_one_so_many_before() -> None:
+    """The first ones wait for nothing, and no flow waits for another."""
+    messages = Messages(verb=Verb.WRITE, size_bytes=1, count=5, outstanding=2)
+    graph = incast("in", ["h2", "h3"], "h1", messages)
+    waits = dict(zip(graph.later.tolist(), graph.earlier.tolist(), strict=True))
+    assert waits == {2: 0, 3: 1, 4: 2, 7: 5, 8: 6, 9: 7}

@@ -192,6 +192,7 @@ class Endpoints:
         config.psn = psn
         config.mtu = min(settings.mtu, peer.mtu)
         config.dscp = spec.dscp(host, flow.priority)
+        config.not_ect = not settings.ecn
         config.ack_dscp = config.dscp if settings.ack_dscp is None else settings.ack_dscp
         config.sl = settings.sl if flow.priority is None else flow.priority
         config.ack_every = settings.ack_every

@@ -85,7 +85,7 @@ static void roce_prepare(struct path *path, const struct nic_config *own,
     write_be16(udp, source_port(qpn, remote->qpn));
     write_be16(udp + 2, ROCE_PORT);
 
-    set_class(path, TRAFFIC_DATA, own, config->dscp, ECN_ECT0);
+    set_class(path, TRAFFIC_DATA, own, config->dscp, config->not_ect ? ECN_NOT_ECT : ECN_ECT0);
     set_class(path, TRAFFIC_ACKNOWLEDGE, own, config->ack_dscp, ECN_NOT_ECT);
     set_class(path, TRAFFIC_CNP, own, own->cnp_dscp, ECN_NOT_ECT);
 }

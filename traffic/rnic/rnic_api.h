@@ -122,6 +122,7 @@ struct qp_config {
     uint32_t mtu;          /* path MTU: 256, 512, 1024, 2048 or 4096 bytes of payload */
     uint8_t dscp;          /* Ethernet: of what it asks for */
     uint8_t ack_dscp;      /* Ethernet: of its acknowledgements */
+    bool not_ect;          /* Ethernet: its packets do not understand ECN */
     uint8_t sl;            /* InfiniBand */
     uint32_t ack_every;    /* packets; asks for an ACK that often, and at the end of a message */
     uint32_t window;       /* packets in flight; 0: as many as PSNs allow */
