@@ -320,7 +320,8 @@ class Fabric:
         for port in self.topology.ports[switch.name]:
             credits = settings.credits
             lib.fabric_set_lanes(self.core, self.index[port], credits.vls, credits.buffer_bytes)
-        set_lid_routes(core, self.spec, self.topology, switch, self._subnet)
+        changes = self._reroutings(switch)
+        set_lid_routes(core, self.spec, self.topology, switch, self._subnet, changes)
 
     def _set_up_ethernet(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:
         ports = self.topology.ports[switch.name]

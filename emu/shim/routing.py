@@ -54,15 +54,45 @@ def set_ip_routes(
 
 
 def set_lid_routes(
-    core: Any, spec: Spec, topology: Topology, switch: Switch, subnet: Subnet
+    core: Any,
+    spec: Spec,
+    topology: Topology,
+    switch: Switch,
+    subnet: Subnet,
+    changes: Sequence[Rerouting],
 ) -> None:
-    """An InfiniBand switch's LFT; for packets that may take any shortest path, all of them."""
-    several = spec.switch(switch.name).routing.kind in PACKET_KINDS
-    for lid, number in subnet.lfts[switch.name].items():
-        if number:  # port 0 is the switch itself
-            _have_memory(lib.switch_add_route(core, lid, [number], 1))
-    for host, hops in topology.next_hops[switch.name].items() if several else ():
+    """An InfiniBand switch's LFT, or, for packets that may take any shortest path, all of them."""
+    routing = spec.switch(switch.name).routing
+    lft = subnet.lfts[switch.name]
+    for lid in lft:
+        _have_memory(lib.switch_add_route(core, lid, *_port_of(lft, lid)))
+    if routing.kind in PACKET_KINDS:
+        _set_shortest_paths(core, topology, switch, subnet, changes)
+        return
+    for at_ps, tables in subnet.later:
+        later = tables[switch.name]
+        for lid in lft | later:
+            if lft.get(lid) != later.get(lid):
+                when = at_ps + routing.convergence_ps
+                _have_memory(lib.switch_add_route_later(core, when, lid, *_port_of(later, lid)))
+        lft = later
+
+
+def _port_of(lft: dict[int, int], lid: int) -> tuple[list[int], int]:
+    """The entry of an LFT as the core takes it; port 0 is the switch itself."""
+    numbers = [number] if (number := lft.get(lid, 0)) else []
+    return numbers, len(numbers)
+
+
+def _set_shortest_paths(
+    core: Any, topology: Topology, switch: Switch, subnet: Subnet, changes: Sequence[Rerouting]
+) -> None:
+    for host, hops in topology.next_hops[switch.name].items():
         _have_memory(lib.switch_add_route(core, subnet.lids[host], *_numbers(hops)))
+    for change in changes:
+        for host, hops in change.changes.items():
+            lid = subnet.lids[host]
+            _have_memory(lib.switch_add_route_later(core, change.at_ps, lid, *_numbers(hops)))
 
 
 def _address(topology: Topology, host: str) -> int:

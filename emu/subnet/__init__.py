@@ -8,11 +8,11 @@ would; it carries no data. OpenSM, the subnet manager that real clusters run,
 discovers that fabric, gives every port its LID and computes each switch's
 linear forwarding table (LFT). The emulator's switches follow those tables.
 
-Left out: partitions, multicast, several paths per host (LMC), sweeps after a
-change of the fabric.
+Left out: partitions, multicast, several paths per host (LMC).
 """
 
 from emu.subnet.opensm import sweep
+from emu.subnet.resweep import sweep_through
 from emu.subnet.subnet import Subnet
 
-__all__ = ["Subnet", "sweep"]
+__all__ = ["Subnet", "sweep", "sweep_through"]

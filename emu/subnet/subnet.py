@@ -8,6 +8,9 @@ from typing import Any
 from emu.errors import FabricError
 from topologies.graph import Port, Topology
 
+Lfts = dict[str, dict[int, int]]
+"""Switch -> LID -> port it leaves by; port 0 is the switch itself. No entry: unreachable."""
+
 
 @dataclass(frozen=True)
 class Subnet:
@@ -15,12 +18,13 @@ class Subnet:
 
     lids: dict[str, int]
     """Host or switch -> LID, 1 to 0xBFFF. A switch has one, at its port 0."""
-    lfts: dict[str, dict[int, int]]
-    """Switch -> LID -> port it leaves by; port 0 is the switch itself. No entry: unreachable."""
+    lfts: Lfts
     engine: str
     """The routing engine that made the tables, as OpenSM calls it: `updn`, `minhop`, ..."""
     seconds: float
     """How long the sweep took, simulator and all."""
+    later: tuple[tuple[int, Lfts], ...] = ()
+    """Tables after links were lost or came back, with the moment (picoseconds) of that."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `from_json` reads them back."""
@@ -29,11 +33,8 @@ class Subnet:
     @staticmethod
     def from_json(told: dict[str, Any]) -> Subnet:
         """What `to_json` wrote. JSON's keys are text, an LFT's are LIDs."""
-        lfts = {
-            switch: {int(lid): port for lid, port in lft.items()}
-            for switch, lft in told["lfts"].items()
-        }
-        return Subnet(**{**told, "lfts": lfts})
+        later = tuple((at_ps, _lfts(lfts)) for at_ps, lfts in told["later"])
+        return Subnet(**{**told, "lfts": _lfts(told["lfts"]), "later": later})
 
     def path(self, topology: Topology, src: str, dst: str) -> list[Port]:
         """The ports, in order, that a packet from host or switch `src` to host `dst` leaves by.
@@ -58,3 +59,7 @@ class Subnet:
             if port.number == number:
                 return port
         raise FabricError(f"the subnet manager found no route from {node} to {dst}")
+
+
+def _lfts(told: dict[str, dict[str, int]]) -> Lfts:
+    return {switch: {int(lid): port for lid, port in lft.items()} for switch, lft in told.items()}

@@ -1,0 +1,63 @@
+"""Sweeps after links are lost: the real OpenSM's tables, in the LIDs that are given already."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from emu.errors import FabricError
+from emu.subnet import Subnet, sweep_through
+from tests.lab.fabrics import clos
+from topologies.graph import Cable, Topology
+
+
+def cable(topology: Topology, name: str) -> Cable:
+    return topology.cable[topology.port_named[name]]
+
+
+@pytest.fixture(scope="module")
+def fabric() -> Topology:
+    return clos(2)
+
+
+@pytest.fixture(scope="module")
+def subnet(fabric: Topology, tmp_path_factory: pytest.TempPathFactory) -> Subnet:
+    """A lost uplink, a lost host beside it, all well again, and the manager's own cable lost."""
+    uplink, host, own = (cable(fabric, name) for name in ("leaf1:spine1", "leaf2:h4", "leaf1:h1"))
+    downs = (frozenset({uplink}), frozenset({uplink, host}), frozenset[Cable](), frozenset({own}))
+    workdir = tmp_path_factory.mktemp("subnet")
+    return sweep_through(fabric, list(enumerate(downs)), workdir=workdir)
+
+
+def after(subnet: Subnet, moment: int) -> Subnet:
+    """The subnet as it is then."""
+    return Subnet(subnet.lids, dict(subnet.later)[moment], subnet.engine, 0.0)
+
+
+def test_a_lost_cable_is_in_nobodys_way(fabric: Topology, subnet: Subnet) -> None:
+    """Every host is reached from every other, over the other spine."""
+    lost = cable(fabric, "leaf1:spine1")
+    for src in fabric.host:
+        for dst in fabric.host:
+            path = after(subnet, 0).path(fabric, src, dst)
+            assert not {lost.a, lost.b} & set(path)
+
+
+def test_a_lost_host_is_in_no_table(fabric: Topology, subnet: Subnet) -> None:
+    with pytest.raises(FabricError, match="no route from leaf1 to h4"):
+        after(subnet, 1).path(fabric, "h1", "h4")
+    assert after(subnet, 1).path(fabric, "h1", "h3")
+
+
+def test_a_cable_that_is_back_is_used_again(subnet: Subnet) -> None:
+    assert after(subnet, 2).lfts == subnet.lfts
+
+
+def test_a_manager_that_is_cut_off_changes_nothing(subnet: Subnet) -> None:
+    assert after(subnet, 3).lfts == subnet.lfts
+
+
+def test_a_subnet_with_its_later_tables_survives_json(subnet: Subnet) -> None:
+    assert Subnet.from_json(json.loads(json.dumps(subnet.to_json()))) == subnet
