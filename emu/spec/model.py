@@ -23,7 +23,17 @@ from emu.spec.host import HostDefaults, HostSpec, Nic
 from emu.spec.load import load_spec, spec_from_text
 from emu.spec.scenario import Spec, spec_from_json
 from emu.spec.switch import Credits, Ecn, Pfc, PortSpec, Scheduling, SwitchDefaults, SwitchSpec
-from emu.spec.topology import Dumbbell, FatTree, Graph, LeafSpine, Link, Links, Ring
+from emu.spec.topology import (
+    Dumbbell,
+    FatTree,
+    Graph,
+    LeafSpine,
+    Link,
+    Links,
+    ParkingLot,
+    Rail,
+    Ring,
+)
 from emu.spec.workload import AllReduce, AllToAll, Incast, Pair, Permutation, TrafficEntry
 
 __all__ = [
@@ -52,10 +62,12 @@ __all__ = [
     "Lossless",
     "Nic",
     "Pair",
+    "ParkingLot",
     "Permutation",
     "Pfc",
     "PortSpec",
     "QueueDepth",
+    "Rail",
     "Ring",
     "RoceCcEcn",
     "Scheduling",

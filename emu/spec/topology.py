@@ -7,6 +7,7 @@ kind that was meant.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
@@ -16,8 +17,10 @@ from emu.spec.base import Model
 from emu.spec.quantities import Integer, Length, Rate, Time, named_like
 from topologies.dumbbell import dumbbell
 from topologies.fat_tree import fat_tree
-from topologies.graph import Builder, Topology
+from topologies.graph import Builder, Cable, Topology
 from topologies.leaf_spine import leaf_spine
+from topologies.parking_lot import parking_lot
+from topologies.rail import rail
 from topologies.ring import ring
 
 NodeName = Annotated[
@@ -66,8 +69,26 @@ class Links(Model):
     fabric: Link = Field(default=Link(), description="Cables between switches.")
 
 
+class OneCable(Link):
+    """What is different about one cable; what is not given stays as it is."""
+
+    cable: str = Field(description="The cable, by one of its ports, e.g. leaf1:spine2.")
+
+    def changed(self, cable: Cable) -> Cable:
+        given = self.model_fields_set
+        rate_bps = self.rate_bps if "rate_bps" in given else cable.rate_bps
+        has_delay = given & {"length_ps", "given_delay_ps"}
+        return replace(
+            cable, rate_bps=rate_bps, delay_ps=self.delay_ps if has_delay else cable.delay_ps
+        )
+
+
 class Kind(Model, ABC):
     """What all kinds of topology can tell."""
+
+    cables: tuple[OneCable, ...] = Field(
+        default=(), description="Single cables that differ, e.g. [{cable: leaf1:h1, rate: 25Gbit}]."
+    )
 
     @property
     @abstractmethod
@@ -223,6 +244,63 @@ class Ring(Kind):
         )
 
 
+class ParkingLot(Kind):
+    """Switches in a row, each with its own hosts."""
+
+    kind: Literal["parking-lot"] = Field(description="Kind of topology.")
+    switches: Integer = Field(ge=2, le=64, description="Number of switches: lot1, lot2, ...")
+    hosts_per_switch: Integer = Field(
+        ge=1, le=128, description="Hosts on each switch: h1, h2, ... on lot1, then on lot2, ..."
+    )
+    links: Links = Field(default=Links(), description="Rate and delay of the cables.")
+
+    @property
+    def host_count(self) -> int:
+        return self.switches * self.hosts_per_switch
+
+    def lay_out(self) -> Topology:
+        return parking_lot(
+            self.switches,
+            self.hosts_per_switch,
+            host_rate_bps=self.links.host.rate_bps,
+            host_delay_ps=self.links.host.delay_ps,
+            fabric_rate_bps=self.links.fabric.rate_bps,
+            fabric_delay_ps=self.links.fabric.delay_ps,
+        )
+
+
+class Rail(Kind):
+    """Servers with a NIC for each GPU, and a leaf switch for the NICs of each place."""
+
+    kind: Literal["rail"] = Field(description="Kind of topology.")
+    servers: Integer = Field(ge=1, le=128, description="Number of servers.")
+    rails: Integer = Field(
+        ge=1,
+        le=64,
+        description="NICs of a server, and leaf switches: rail1, rail2, ... Each NIC is a host: of "
+        "4 rails, server 1 has h1 to h4, server 2 h5 to h8; h1 and h5 are on rail1.",
+    )
+    spines: Integer = Field(
+        ge=1, le=64, description="Number of spine switches: spine1, spine2, ..."
+    )
+    links: Links = Field(default=Links(), description="Rate and delay of the cables.")
+
+    @property
+    def host_count(self) -> int:
+        return self.servers * self.rails
+
+    def lay_out(self) -> Topology:
+        return rail(
+            self.servers,
+            self.rails,
+            self.spines,
+            host_rate_bps=self.links.host.rate_bps,
+            host_delay_ps=self.links.host.delay_ps,
+            fabric_rate_bps=self.links.fabric.rate_bps,
+            fabric_delay_ps=self.links.fabric.delay_ps,
+        )
+
+
 class GraphLink(Link):
     """A cable of a free graph: the two nodes it joins, and what any cable has."""
 
@@ -280,9 +358,17 @@ def _ordered(link: GraphLink) -> tuple[Ordered, Ordered, int, int]:
     return a, b, link.rate_bps, link.delay_ps
 
 
-TopologySpec = Annotated[LeafSpine | FatTree | Dumbbell | Ring | Graph, Field(discriminator="kind")]
+TopologySpec = Annotated[
+    LeafSpine | FatTree | Rail | Dumbbell | ParkingLot | Ring | Graph, Field(discriminator="kind")
+]
 
 
 @lru_cache(maxsize=32)
 def _built(kind: Kind) -> Topology:
-    return kind.lay_out()
+    topology = kind.lay_out()
+    cables = {cable: cable for cable in topology.cables}
+    for one in kind.cables:
+        port = topology.port_named.get(one.cable)
+        if port is not None:  # or a rule tells
+            cables[topology.cable[port]] = one.changed(topology.cable[port])
+    return Topology(topology.hosts, topology.switches, tuple(cables.values()))

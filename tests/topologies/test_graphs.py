@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emu.spec.model import Graph
+from emu.spec.model import Graph, LeafSpine
 from topologies.dumbbell import dumbbell
 from topologies.fat_tree import fat_tree
 from topologies.graph import Topology
 from topologies.leaf_spine import leaf_spine
+from topologies.parking_lot import parking_lot
+from topologies.rail import rail
 from topologies.ring import ring
 
 CABLES = {
@@ -108,6 +110,44 @@ def test_dumbbell(hosts_per_side: int) -> None:
     assert (between.rate_bps, between.delay_ps) == (100_000_000_000, 500_000)
     assert topology.peer[topology.ports["h1"][0]].node == "left"
     assert topology.peer[topology.ports[f"h{hosts_per_side + 1}"][0]].node == "right"
+
+
+@given(st.integers(2, 6), st.integers(1, 3))
+def test_parking_lot(switches: int, hosts_per_switch: int) -> None:
+    """From the first switch to the last there is one way, over all the others."""
+    topology = parking_lot(switches, hosts_per_switch, **CABLES)
+    _check(topology)
+    assert len(topology.cables) == switches * hosts_per_switch + switches - 1
+    first, last = topology.hosts[0].name, topology.hosts[-1].name
+    assert nx.shortest_path_length(topology.graph, first, last) == switches + 1
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 3))
+def test_rail(servers: int, rails: int, spines: int) -> None:
+    """NICs of the same place are on one switch; a server's are next to each other in number."""
+    topology = rail(servers, rails, spines, **CABLES)
+    _check(topology)
+    for number, nic in enumerate(topology.hosts):
+        assert topology.peer[topology.ports[nic.name][0]].node == f"rail{number % rails + 1}"
+        assert topology.peer[topology.ports[nic.name][0]].number == number // rails + 1
+
+
+def test_single_cables_can_differ() -> None:
+    """By either port's name; what is not given stays as it was."""
+    plain = {"kind": "leaf-spine", "spines": 2, "leaves": 2, "hosts_per_leaf": 1}
+    cables = [{"cable": "spine2:leaf1", "rate": "25Gbit"}, {"cable": "leaf2:h2", "length": "1km"}]
+    before = LeafSpine.model_validate(plain).build()
+    after = LeafSpine.model_validate(plain | {"cables": cables}).build()
+    _check(after)
+    changed = [
+        (after.port_name[new.a], new.rate_bps, new.delay_ps)
+        for old, new in zip(before.cables, after.cables, strict=True)
+        if old != new
+    ]
+    assert changed == [
+        ("leaf1:spine2", 25_000_000_000, 25_000),
+        ("leaf2:h2", 100_000_000_000, 5_000_000),
+    ]
 
 
 @pytest.mark.parametrize("k", [2, 4, 6])

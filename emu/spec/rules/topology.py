@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import networkx as nx
 
-from emu.spec.finding import Finding, KeyPath, there_is_no
+from emu.spec.finding import Finding, KeyPath, did_you_mean, there_is_no
 from emu.spec.quantities import MAX_HOSTS
 from emu.spec.scenario import Spec
 from emu.spec.topology import Graph
@@ -94,5 +94,23 @@ def interface_names_are_short_enough(spec: Spec) -> Iterator[Finding]:
             )
 
 
+def different_cables_exist(spec: Spec) -> Iterator[Finding]:
+    topology = spec.topology.build()
+    known = list(topology.port_named)
+    first: dict[object, int] = {}
+    for index, one in enumerate(spec.topology.cables):
+        path = ("topology", "cables", index, "cable")
+        if one.cable not in known:
+            hint = did_you_mean(one.cable, known) or f"; cables are called like {known[0]}"
+            yield Finding(path, f"there is no cable {one.cable!r}{hint}", (_TOPOLOGY,))
+            continue
+        port = topology.port_named[one.cable]
+        earlier = first.setdefault(frozenset((port, topology.peer[port])), index)
+        if earlier != index:
+            other = spec.topology.cables[earlier].cable
+            text = f"this cable is listed already, as {other}; put all about it in one entry"
+            yield Finding(path, text, (("topology", "cables", earlier),))
+
+
 SOUND = (hosts_are_not_too_many, free_graphs_are_sound)
-RULES = (interface_names_are_short_enough,)
+RULES = (interface_names_are_short_enough, different_cables_exist)

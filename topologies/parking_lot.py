@@ -1,0 +1,58 @@
+"""A parking lot: switches in a row, each with its own hosts, as cars come in at every floor.
+
+  h1     h2     h3     h4
+  │      │      │      │
+ lot1 ── lot2 ── lot3 ── lot4
+
+Whoever sends from far away shares one cable after another with those who join on
+the way, and gets less of each.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from topologies.graph import Builder, Topology
+from topologies.mininet_topo import MININET_RATE_BPS, as_mininet
+
+if TYPE_CHECKING:
+    from mininet.topo import Topo
+
+
+def parking_lot(
+    switches: int,
+    hosts_per_switch: int,
+    *,
+    host_rate_bps: int,
+    host_delay_ps: int,
+    fabric_rate_bps: int,
+    fabric_delay_ps: int,
+) -> Topology:
+    """Builds the fabric; a switch's host ports come first, then the cable down, then up."""
+    builder = Builder()
+    names = [builder.add_switch(f"lot{n + 1}", "lot") for n in range(switches)]
+    for name in names:
+        for _ in range(hosts_per_switch):
+            host = builder.add_host()
+            builder.add_cable(name, host, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+    for near, far in pairwise(names):
+        builder.add_cable(near, far, rate_bps=fabric_rate_bps, delay_ps=fabric_delay_ps)
+    return builder.topology()
+
+
+def parking_lot_for_mininet(switches: int = 4, hosts_per_switch: int = 1) -> Topo:
+    """`mn --custom topologies/parking_lot.py --topo parking_lot,4,1`."""
+    return as_mininet(
+        parking_lot(
+            switches,
+            hosts_per_switch,
+            host_rate_bps=MININET_RATE_BPS,
+            host_delay_ps=0,
+            fabric_rate_bps=MININET_RATE_BPS,
+            fabric_delay_ps=0,
+        )
+    )
+
+
+topos = {"parking_lot": parking_lot_for_mininet}
