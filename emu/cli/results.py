@@ -48,8 +48,8 @@ def command(
 ) -> None:
     """Run every spec in FOLDER that has an `about:` section, and judge it by its checks.
 
-    A spec with a `compare:` section is run in each of its variants. Exits like
-    `emu run`: 0 when all checks hold.
+    Each is run as it stands, where it has checks, and in the variants of its
+    `compare:` section. Exits like `emu run`: 0 when all checks hold.
     """
     specs = {path: load_spec(path, settings) for path in sorted(folder.glob("*.emu.yml"))}
     results = [_run(path, spec, clocks, out) for path, spec in specs.items() if spec.about]
@@ -65,7 +65,8 @@ def command(
 
 def _run(path: Path, spec: Spec, clocks: tuple[str, ...], out: Path) -> Result:
     assert spec.about is not None
-    variants = spec.variants() or {spec.name: spec}
+    itself = {spec.name: spec} if spec.verify or not spec.compare else {}
+    variants = itself | spec.variants()
     runs = {
         clock: [_run_one(name, own, clock, out / spec.name) for name, own in variants.items()]
         for clock in clocks
