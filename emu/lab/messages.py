@@ -1,6 +1,6 @@
 """What the processes of a lab say to each other: JSON lines, one message each.
 
-    `emu` ──────────── Request ──────────▶ lab ─────── Setup, Start, Stop ──────▶ shim, NICs
+    `emu` ──────────── Request ──────────▶ lab ── Setup, Start, Look, Stop ─────▶ shim, NICs
           ◀─ Progress, Result, Failure ──     ◀─ Ready, Done, Progress, Failure ──
 
 A line is the message's fields and its `type`:
@@ -70,6 +70,11 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Look:
+    """Say what there is to see now, and go on. Answered by `Done` (emu.lab.look)."""
+
+
+@dataclass(frozen=True)
 class Stop:
     """Stop emulating and say what happened. Answered by `Done`."""
 
@@ -85,7 +90,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Done:
-    """The answer to `Setup`, `Start` and `Stop`. An observation may come along as an open file."""
+    """The answer to `Setup`, `Start`, `Look` and `Stop`; with an observation as an open file."""
 
     value: Json = field(default_factory=dict)
 
@@ -122,11 +127,13 @@ class Failure:
         return FabricError(self.text)
 
 
-Message = Request | Started | Ready | Setup | Start | Stop | Progress | Done | Result | Failure
+Message = (
+    Request | Started | Ready | Setup | Start | Look | Stop | Progress | Done | Result | Failure
+)
 
 _TYPES: dict[str, type[Message]] = {
     cls.__name__: cls
-    for cls in (Request, Started, Ready, Setup, Start, Stop, Progress, Done, Result, Failure)
+    for cls in (Request, Started, Ready, Setup, Start, Look, Stop, Progress, Done, Result, Failure)
 }
 
 

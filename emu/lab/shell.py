@@ -1,11 +1,15 @@
-"""Mininet's prompt in a running lab: `h1 ping h5`, `net`, `leaf1 ovs-ofctl dump-flows leaf1`."""
+"""Mininet's prompt in a running lab: `h1 ping h5`, `net`, `leaf1 ovs-ofctl dump-flows leaf1`.
+
+And what the fabric itself has to say: `queues`, `pause`, `cnp`, `counters leaf1:h1`.
+"""
 
 from __future__ import annotations
 
 from mininet.cli import CLI
 
-from emu.lab.messages import Request
-from emu.lab.session import JobResult, open_session, start
+from emu.lab import look
+from emu.lab.messages import Json, Look, Request
+from emu.lab.session import JobResult, Session, open_session, start, wait_done
 from emu.lab.supervisor import Supervisor
 
 
@@ -13,6 +17,37 @@ class FabricPrompt(CLI):
     """Mininet's prompt under our name; leaves no history file behind."""
 
     prompt = "emu> "
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        super().__init__(session.lab.net)  # does not return before the user leaves
+
+    def do_queues(self, line: str) -> None:
+        """Bytes that wait in each queue now, and what each priority holds of the buffer."""
+        self._say(look.queues(self._look()))
+
+    def do_pause(self, line: str) -> None:
+        """Pause frames each way, how long they held, and what is paused now."""
+        self._say(look.pause(self._look()))
+
+    def do_cnp(self, line: str) -> None:
+        """Packets marked CE, and packets on the priority of CNPs."""
+        spec = self._session.spec
+        host = next(iter(spec.topology.build().host))
+        priority = spec.classes_of(host).priority_of_dscp(spec.host(host).nic.cnp_dscp)
+        self._say(look.cnp(self._look(), priority))
+
+    def do_counters(self, line: str) -> None:
+        """counters [PORT]: all that ports have counted, e.g. counters leaf1:h1"""
+        self._say(look.counters(self._look(), line.strip()))
+
+    def _look(self) -> Json:
+        """What the shim sees at this moment."""
+        self._session.shim.send(Look())
+        return wait_done(self._session.shim)
+
+    def _say(self, lines: list[str]) -> None:
+        self.stdout.write("".join(f"{line}\n" for line in lines))
 
     @classmethod
     def initReadline(cls) -> None:  # noqa: N802, Mininet's name
@@ -24,5 +59,5 @@ def run_shell(request: Request, supervisor: Supervisor) -> JobResult:
     """The job `shell`: a lab without traffic of its own, until the user leaves it."""
     session = open_session(request, supervisor, with_rnic=False)
     start(session)
-    FabricPrompt(session.lab.net)
+    FabricPrompt(session)
     return {}, []

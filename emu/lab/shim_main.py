@@ -15,6 +15,7 @@ from emu.lab import netns
 from emu.lab.channel import Channel
 from emu.lab.child import serve
 from emu.lab.job import send_observation, slowdown_of, spec_of, subnet_of
+from emu.lab.look import look
 from emu.lab.messages import Done, Ready, Setup, Start, Stop
 from emu.lab.namespace import PRIVATE
 from emu.lab.pace import be_punctual
@@ -49,7 +50,6 @@ def job(channel: Channel) -> None:
         be_punctual()
         channel.send(Done())
         _run(channel, live, fabric, capture)
-        channel.expect(Stop)
         observation = replace(fabric.observe(), ledger=live.ledger())
         files = capture.convert(Path(setup.out))
         value = {"captures": {name: str(path) for name, path in files.items()}}
@@ -70,12 +70,16 @@ def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
 
 
 def _run(channel: Channel, live: Live, fabric: Fabric, capture: CaptureFile) -> None:
-    """Emulates until the lab has something to say."""
+    """Emulates until the lab says `Stop`; answers every `Look` on the way."""
     start = channel.expect(Start)
     fabric.start()
     with capture.draining(_SECONDS_BETWEEN_DRAINS):
-        while live.run(start.at_ns, seconds=_SECONDS_BETWEEN_LOOKS) is Outcome.PAUSED:
-            pass
+        while True:
+            if live.run(start.at_ns, seconds=_SECONDS_BETWEEN_LOOKS) is Outcome.PAUSED:
+                continue
+            if isinstance(channel.receive(), Stop):
+                return
+            channel.send(Done(look(fabric)))
 
 
 if __name__ == "__main__":

@@ -68,13 +68,27 @@ def ethernet_counters(raw: RawCounters) -> Counters:
     counters: Counters = {}
     for priority in PRIORITIES:
         own = {new.format(priority): raw[old][priority] for old, new in _PER_PRIORITY.items()}
-        duration = raw["rx_pause_duration"][priority]
-        own[f"rx_prio{priority}_pause_duration"] = duration // _PS_PER_US
+        for way in ("rx", "tx"):
+            duration = raw[f"{way}_pause_duration"][priority]
+            own[f"{way}_prio{priority}_pause_duration"] = duration // _PS_PER_US
         if any(own.values()):
-            counters |= own
+            counters |= own | _as_sonic_has_them(priority, own)
         if raw["watchdog_detected"][priority]:
             counters |= {new.format(priority): raw[old][priority] for old, new in _WATCHDOG.items()}
     return counters | {name: raw[name][0] for name in _PLAIN} | _common(raw)
+
+
+def _as_sonic_has_them(priority: int, own: Counters) -> Counters:
+    """The pause counters once more, by SAI's names; none where there was no pause."""
+    sai = {
+        f"SAI_PORT_STAT_PFC_{priority}_RX_PKTS": own[f"rx_prio{priority}_pause"],
+        f"SAI_PORT_STAT_PFC_{priority}_TX_PKTS": own[f"tx_prio{priority}_pause"],
+        f"SAI_PORT_STAT_PFC_{priority}_RX_PAUSE_DURATION_US": own[
+            f"rx_prio{priority}_pause_duration"
+        ],
+        f"SAI_PORT_STAT_PFC_{priority}_ON2OFF_RX_PKTS": own[f"rx_prio{priority}_pause_transition"],
+    }
+    return sai if any(sai.values()) else {}
 
 
 def infiniband_counters(raw: RawCounters) -> Counters:

@@ -52,6 +52,7 @@ static const struct counter counters[] = {
     PORT_COUNTER(tx_global_pause),
     PORT_COUNTER(rx_pause_transition),
     PORT_COUNTER(rx_pause_duration),
+    PORT_COUNTER(tx_pause_duration),
     PORT_COUNTER(rx_mac_control_unknown),
     PORT_COUNTER(rx_flow_control),
     PORT_COUNTER(tx_flow_control),

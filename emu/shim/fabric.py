@@ -188,6 +188,18 @@ class Fabric:
         values = iter(cells)
         return {name: [next(values) for _ in range(width)] for name, width in _COUNTERS}
 
+    def queued(self, port: Port, queue: int) -> int:
+        """Bytes in one of a switch port's queues, now."""
+        return int(lib.fabric_queued(self.core, self.index[port], queue))
+
+    def held(self, port: Port, priority: int) -> int:
+        """Bytes of the buffer that came in by a port on a priority, or lane, now."""
+        return int(lib.fabric_held(self.core, self.index[port], priority))
+
+    def paused(self, port: Port, priority: int) -> bool:
+        """Whether a port may not send on a priority, now."""
+        return bool(lib.fabric_paused(self.core, self.index[port], priority))
+
     def observe(self) -> Observation:
         """Everything that the members have counted and sampled so far."""
         name = self.topology.port_name

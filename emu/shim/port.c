@@ -326,9 +326,18 @@ static struct frame *next_update(struct port *port)
     return frame;
 }
 
+static void count_pausing(struct port *port, int priority, picoseconds now)
+{
+    port->counters.tx_pause_duration[priority] += now - port->pausing_since[priority];
+    port->pausing_since[priority] = now;
+}
+
 void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds now)
 {
     uint8_t bit = (uint8_t)(1u << priority);
+    if (port->xoff & bit)
+        count_pausing(port, priority, now);
+    port->pausing_since[priority] = now;
     if (xoff)
         port->xoff |= bit;
     else
@@ -492,6 +501,7 @@ static void forget_pauses(struct port *port, picoseconds now)
     for (uint8_t priority = 0; priority < PRIORITIES; priority++)
         if (port->paused & 1u << priority)
             pause_ends(port, priority, now);
+    port_count_stops(port, now);
     port->xoff = port->pause_to_send = port->pause_near = 0;
     timer_cancel(&port->pause_due);
     timer_cancel(&port->pause_refresh);
@@ -533,6 +543,8 @@ void port_count_stops(struct port *port, picoseconds now)
 {
     for (unsigned left = port->paused; left; left &= left - 1)
         count_pause(port, __builtin_ctz(left), now);
+    for (unsigned left = port->xoff; left; left &= left - 1)
+        count_pausing(port, __builtin_ctz(left), now);
     for (unsigned left = port->waiting; left; left &= left - 1)
         count_wait(port, __builtin_ctz(left), now);
 }

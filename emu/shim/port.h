@@ -73,6 +73,7 @@ struct port_counters {
     uint64_t rx_global_pause, tx_global_pause;           /* 802.3x */
     uint64_t rx_pause_transition[PRIORITIES];            /* XOFF -> XON */
     picoseconds rx_pause_duration[PRIORITIES];           /* time this port was told not to send */
+    picoseconds tx_pause_duration[PRIORITIES];           /* time it told its far end not to send */
     uint64_t rx_mac_control_unknown;
     uint64_t rx_flow_control, tx_flow_control; /* InfiniBand flow-control packets */
     uint64_t rx_flow_control_errors;           /* LPCRC or Op wrong */
@@ -132,6 +133,7 @@ struct port {
     picoseconds paused_until[PRIORITIES], paused_since[PRIORITIES];
     struct timer pause_due; /* the next moment at which a pause begins or ends */
     /* PFC, from us: a pause that lasts is told again. */
+    picoseconds pausing_since[PRIORITIES];
     struct timer pause_refresh;
 
     /* Credits, per VL. */
@@ -205,7 +207,7 @@ void port_count_stops(struct port *port, picoseconds now);
 /* Brings counters and gauges that grow with time up to `now`. */
 static inline void port_settle(struct port *port, picoseconds now)
 {
-    if (port->paused || port->waiting)
+    if (port->paused || port->waiting || port->xoff)
         port_count_stops(port, now);
 }
 

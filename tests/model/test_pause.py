@@ -228,4 +228,7 @@ def test_a_long_pause_is_told_again_before_it_runs_out() -> None:
     outcome = outcome_of(INCAST, "switches.pfc={xoff: 20KB, xon: 10KB}", slow_receiver)
     paused = outcome.ports["s1:h2"]
     assert paused["tx_pause"][3] > 2
+    told, obeyed = paused["tx_pause_duration"][3], outcome.ports["h2:s1"]["rx_pause_duration"][3]
+    assert told > 0
+    assert abs(told - obeyed) < 0.01 * told  # but for the frames' way along the cable
     assert outcome.total("rx_buf_discard") == 0

@@ -76,7 +76,7 @@ def switch_settings(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def specs(draw: st.DrawFn) -> Spec:
-    """Flows on the lossless priority 3 and the lossy 0, most of them to h1, which may pause for a while."""
+    """Flows on the lossless priority 3 and the lossy 0, most of them to h1, which pauses once."""
     topology, count = draw(topologies())
     hosts = [f"h{n + 1}" for n in range(count)]
     traffic = []

@@ -1,0 +1,103 @@
+"""A look at a fabric that runs, for the prompt: `queues`, `pause`, `cnp`, `counters`.
+
+The shim says what it has (`look`); the rest makes lines of text of it, without the
+fabric: rows of what is not zero, one for each port and priority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from emu.lab.messages import Json
+from emu.measure.counters import PRIORITIES, ethernet_counters, infiniband_counters
+from emu.shim.fabric import Fabric
+
+Row = Sequence[object]
+
+
+def look(fabric: Fabric) -> Json:
+    """Every switch port's counters, and what is in its queues and buffer at this moment."""
+    name = infiniband_counters if fabric.infiniband else ethernet_counters
+    ports = {
+        fabric.topology.port_name[port]: {
+            "counters": name(fabric.counters(port)),
+            "queued": [fabric.queued(port, klass) for klass in PRIORITIES],
+            "held": [fabric.held(port, klass) for klass in PRIORITIES],
+            "paused": [fabric.paused(port, klass) for klass in PRIORITIES],
+        }
+        for switch in fabric.topology.switches
+        for port in fabric.topology.ports[switch.name]
+    }
+    return {"now_ns": fabric.now_ns, "ports": ports}
+
+
+def queues(seen: Json) -> list[str]:
+    """Bytes that wait in each queue, and that each priority holds of the buffer."""
+    rows = [
+        (port, queue, own["queued"][queue], own["held"][queue])
+        for port, own in seen["ports"].items()
+        for queue in PRIORITIES
+        if own["queued"][queue] or own["held"][queue]
+    ]
+    return _table(("port", "queue", "queued", "held of the buffer"), rows)
+
+
+def pause(seen: Json) -> list[str]:
+    """Pause frames each way and how long they held (us), and what is paused now."""
+    return _table(
+        ("port", "priority", "rx pause", "tx pause", "paused us", "pausing us", "now"),
+        _pauses(seen),
+    )
+
+
+def _pauses(seen: Json) -> Iterator[Row]:
+    for port, own in seen["ports"].items():
+        for priority in PRIORITIES:
+            rx, tx, paused_us, pausing_us = (
+                own["counters"].get(f"{way}_prio{priority}_{what}", 0)
+                for what in ("pause", "pause_duration")
+                for way in ("rx", "tx")
+            )
+            now = "paused" if own["paused"][priority] else ""
+            if rx or tx or now:
+                yield port, priority, rx, tx, paused_us, pausing_us, now
+
+
+def cnp(seen: Json, priority: int) -> list[str]:
+    """Packets marked CE, and packets on the priority that CNPs ride on."""
+    rows = [
+        (port, marked, rx, tx)
+        for port, own in seen["ports"].items()
+        for marked, rx, tx in [_marks(own["counters"], priority)]
+        if marked or rx or tx
+    ]
+    columns = ("port", "marked CE", f"rx on priority {priority}", f"tx on priority {priority}")
+    return _table(columns, rows)
+
+
+def _marks(counters: Json, priority: int) -> tuple[int, int, int]:
+    marked = sum(counters.get(f"tx_prio{n}_ecn_marked", 0) for n in PRIORITIES)
+    rx, tx = (counters.get(f"{way}_prio{priority}_packets", 0) for way in ("rx", "tx"))
+    return marked, rx, tx
+
+
+def counters(seen: Json, wanted: str) -> list[str]:
+    """All that the ports have counted whose names begin with `wanted`."""
+    rows = [
+        (port, name, count)
+        for port, own in seen["ports"].items()
+        for name, count in own["counters"].items()
+        if count and port.startswith(wanted)
+    ]
+    return _table(("port", "counter", "count"), rows)
+
+
+def _table(columns: Sequence[str], rows: Iterable[Row]) -> list[str]:
+    lines = [columns, *([str(cell) for cell in row] for row in rows)]
+    if len(lines) == 1:
+        return ["nothing so far"]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
