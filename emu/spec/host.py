@@ -47,6 +47,13 @@ class Nic(Model):
         description="What is sent again after a loss: all from the lost packet on, the whole "
         "message (as early RoCE NICs did), or the lost packet alone (as IRN does).",
     )
+    reordering: Integer = Field(
+        default=0,
+        ge=0,
+        le=65_536,
+        description="selective-repeat: packets that may overtake another before a NAK says that it "
+        "is missing; for fabrics whose switches spray packets over several paths.",
+    )
     max_rd_atomic: Integer = Field(
         default=16,
         ge=1,

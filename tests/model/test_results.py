@@ -76,8 +76,17 @@ def test_its_cures_and_counterparts_come_out(path: Path, variant: str, tmp_path:
             ],
         ),
         ("headroom", ["hosts.nic.mtu=4096", "switches.latency=100ns"]),
+        ("spray", ["topology.hosts_per_leaf=2", "traffic.0.among=h1-h4"]),
+        ("spray", ["topology.hosts_per_leaf=8", "traffic.0.among=h1-h16"]),
     ],
-    ids=["two behind", "six behind", "eleven switches", "faster switches"],
+    ids=[
+        "two behind",
+        "six behind",
+        "eleven switches",
+        "faster switches",
+        "half the hosts",
+        "twice the hosts",
+    ],
 )
 def test_it_holds_with_other_numbers(name: str, settings: list[str], tmp_path: Path) -> None:
     """What is expected follows from the numbers, not from a fit."""

@@ -211,6 +211,7 @@ class Endpoints:
         """Both ends recover as the host does that begins the flow's operations."""
         recovery = self._fabric.spec.host(flow.src).nic.recovery
         config.recovery = _RECOVERY[recovery]
+        config.reordering = settings.reordering
         config.window = settings.window or 0
         if recovery == "selective-repeat" and settings.window is None:
             config.window = bdp_packets(

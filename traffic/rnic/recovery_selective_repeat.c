@@ -3,7 +3,9 @@
  *
  * Responder. Requests ahead of the expected one are kept, and each is answered by a
  * NAK: it names the expected PSN, and the run of kept packets around the one
- * that came (packet.h). When the gap closes they are executed in order. IRN
+ * that came (packet.h); where packets are sprayed over several paths, only when it
+ * is further ahead than `reordering` allows, as most that are missing then are merely
+ * late. When the gap closes they are executed in order. IRN
  * places them in memory at once, with a RETH in every packet; here the NIC
  * holds them, which is the same to everybody else.
  *
@@ -292,15 +294,16 @@ static bool ahead(struct qp *qp, const struct packet *packet, struct frame *fram
 {
     const struct selective_receiver *receiver = qp->responder.selective;
     uint32_t psn = packet->bth.psn;
-    if (qp->responder.refused ||
-        (uint32_t)psn_ahead(psn, qp->responder.expected) >= receiver->places)
+    uint32_t places_ahead = (uint32_t)psn_ahead(psn, qp->responder.expected);
+    if (qp->responder.refused || places_ahead >= receiver->places)
         return false;
     bool is_new = !is_kept(qp, psn);
     if (is_new) {
         forget(qp, place_of(qp, psn));
         *place_of(qp, psn) = (struct kept){.frame = frame, .packet = *packet};
     }
-    owe_run(qp, psn);
+    if (places_ahead > qp->config.reordering)
+        owe_run(qp, psn);
     return is_new;
 }
 

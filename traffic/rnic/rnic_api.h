@@ -136,6 +136,7 @@ struct qp_config {
     uint16_t pkey;        /* 0: the default partition's, 0xFFFF */
     uint32_t qkey;        /* datagrams must carry it */
     struct srq *srq;      /* where its receives come from; NULL: they are its own */
+    uint32_t reordering;  /* selective repeat: packets that may come before a missing one */
     const char *recovery; /* "go-back-n", "go-back-0" or "selective-repeat"; read during the
                            * call only */
     const char *cc;       /* "none", "dcqcn" or "dcqcn-nvidia"; read during the call only */

@@ -43,4 +43,20 @@ def _slowest_rate(nic: Nic) -> tuple[tuple[str, str], int]:
     return ("roce_cc_ecn", "rpg_min_rate"), nic.roce_cc_ecn.rpg_min_rate * BPS_PER_MBPS
 
 
-RULES = (nodes_exist, slowest_rate_is_below_the_link_s)
+def who_tolerates_reordering_keeps_packets(spec: Spec) -> Iterator[Finding]:
+    for name in spec.topology.build().host:
+        nic = spec.host(name).nic
+        if nic.reordering and nic.recovery != "selective-repeat":
+            yield Finding(
+                for_host(spec, name, "nic", "reordering"),
+                f"recovery: {nic.recovery} keeps no packet that comes before its time, so none may "
+                "overtake another; use recovery: selective-repeat, or take this out",
+                about=(for_host(spec, name, "nic", "recovery"),),
+            )
+
+
+RULES = (
+    nodes_exist,
+    who_tolerates_reordering_keeps_packets,
+    slowest_rate_is_below_the_link_s,
+)
