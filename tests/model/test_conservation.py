@@ -1,0 +1,139 @@
+"""Whatever goes wrong in whatever fabric: every packet is accounted for, by its cause.
+
+    sent by NICs + duplicated = received by NICs + dropped, each in one counter + on its way
+
+Counted where packets enter and leave the fabric and nowhere in between, on the virtual
+clock, over topologies, faults and traffic that hypothesis draws.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from emu._core import lib
+from emu.shim.virtual import VirtualFabric
+from emu.spec.model import Spec
+from emu.spec.rules import contradictions
+from tests.model.fabrics import finish, look, shortest_paths
+
+TOPOLOGIES = st.one_of(
+    st.builds(
+        lambda spines, leaves, hosts: {
+            "kind": "leaf-spine", "spines": spines, "leaves": leaves, "hosts_per_leaf": hosts,
+        },
+        st.integers(1, 3), st.integers(2, 3), st.integers(1, 3),
+    ),
+    st.builds(lambda n: {"kind": "ring", "switches": n, "hosts_per_switch": 1}, st.integers(3, 5)),
+    st.builds(
+        lambda n: {"kind": "parking-lot", "switches": n, "hosts_per_switch": 1}, st.integers(2, 4)
+    ),
+    st.builds(
+        lambda servers, rails: {"kind": "rail", "servers": servers, "rails": rails, "spines": 2},
+        st.integers(2, 3), st.integers(1, 3),
+    ),
+)  # fmt: skip
+LINE_FAULTS = ("loss", "corruption", "duplication", "reordering")
+DROPS = (
+    "rx_buf_discard",
+    "tx_queue_discard",
+    "no_route",
+    "ttl_expired",
+    "not_ip",
+    "corrupt",
+    "link_down_discard",
+    "rx_credit_violations",
+)
+"""What ends at a port: counted there, once."""
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> Spec:
+    """A fabric, its settings, all-to-all traffic and up to four faults."""
+    fabric = draw(st.sampled_from(["roce", "ib"]))
+    spec: dict[str, Any] = {
+        "name": "drawn",
+        "fabric": fabric,
+        "seed": draw(st.integers(0, 2**32)),
+        "topology": draw(TOPOLOGIES),
+        "switches": {
+            "buffer": draw(st.sampled_from(["1MB", "4MB"])),
+            "switching": draw(st.sampled_from(["store-and-forward", "cut-through"])),
+            "routing": {
+                "kind": draw(st.sampled_from(["ecmp", "spray", "adaptive"])),
+                "convergence": draw(st.sampled_from(["0ns", "5us", "50us"])),
+            },
+        },
+        "hosts": {"nic": {"recovery": draw(st.sampled_from(["go-back-n", "selective-repeat"]))}},
+    }
+    if draw(st.booleans()):
+        spec["switches"]["pfc"] = {"xoff": "20KB", "xon": "10KB"}
+    topology = Spec.model_validate(spec).topology.build()
+    hosts, cables = list(topology.host), list(topology.port_named)
+    spec["traffic"] = [
+        {"name": "all", "pattern": "all-to-all", "among": hosts, "op": "write", "size": "60KB"}
+    ]
+    spec["faults"] = draw(st.lists(faults(fabric, hosts, cables), max_size=4))
+    drawn = Spec.model_validate(spec)
+    assume(not contradictions(drawn))
+    return drawn
+
+
+@st.composite
+def faults(draw: st.DrawFn, fabric: str, hosts: list[str], cables: list[str]) -> dict[str, Any]:
+    """One fault, in the first 40 us."""
+    cable = draw(st.sampled_from(cables))
+    window = {"at": f"{draw(st.integers(0, 20))}us", "for": f"{draw(st.integers(1, 20))}us"}
+    kinds = [*LINE_FAULTS, "delay", "link-down", "link-flap", "slow-receiver"]
+    kind = draw(st.sampled_from(kinds + ["pause-storm"] * (fabric == "roce")))
+    what: dict[str, Any] = {"cable": cable}
+    if kind in LINE_FAULTS:
+        what["probability"] = draw(st.sampled_from(["1%", "20%", "100%"]))
+    elif kind == "delay":
+        what["by"] = f"{draw(st.integers(1, 5000))}ns"
+    elif kind == "link-flap":
+        what |= {"period": "5us", "down": f"{draw(st.integers(1, 4999))}ns"}
+    elif kind in ("slow-receiver", "pause-storm"):
+        what = {"host": draw(st.sampled_from(hosts))}
+        what |= {"rate": "10Gbit", "buffer": "20KB"} if kind == "slow-receiver" else {}
+    return window | {kind: what}
+
+
+@settings(max_examples=60)
+@given(specs())
+def test_every_packet_is_accounted_for(spec: Spec) -> None:
+    """While it runs, with what is on its way, and when it is over, with nothing left."""
+    topology = spec.topology.build()
+    subnet = shortest_paths(topology) if spec.fabric == "ib" else None
+    with VirtualFabric(spec, topology, subnet) as run:
+        run.start()
+        for now_ns in (5_000, 13_000, 29_000):
+            run.run_until(now_ns)
+            assert 0 <= missing(run) <= lib.fabric_frames_in_use(run.fabric.core)
+        finish(run, within_ns=30_000_000)
+        run.run_until(run.now_ns + 2_000_000)
+        assert missing(run) <= lib.fabric_frames_in_use(run.fabric.core)
+        if run.finished and lib.fabric_frames_in_use(run.fabric.core) == 0:
+            assert missing(run) == 0
+
+
+def missing(run: VirtualFabric) -> int:
+    """Packets that were sent, have not arrived, and are in no counter of drops."""
+    outcome = look(run)
+    records = run.observe().faults
+    hosts = outcome.hosts.values()
+    sent = sum(host["tx_packets"] for host in hosts)
+    duplicated = sum(record.hits for record in records if record.kind == "duplication")
+    ends = [sum(outcome.ports[f"{name}"]["rx_packets"]) for name in host_ports(run)]
+    dropped = sum(outcome.total(reason) for reason in DROPS)
+    by_faults = sum(record.packets_dropped for record in records if record.kind == "loss")
+    at_hosts = sum(sum(outcome.ports[name]["rx_credit_violations"]) for name in host_ports(run))
+    return sent + duplicated - sum(ends) - dropped + at_hosts - by_faults
+
+
+def host_ports(run: VirtualFabric) -> list[str]:
+    """The names of hosts' ports."""
+    topology = run.topology
+    return [topology.port_name[port] for name in topology.host for port in topology.ports[name]]
