@@ -38,6 +38,11 @@ static uint32_t take(uint32_t *part, uint32_t bytes)
 
 void buffer_release(struct buffer *buffer, struct ingress *ingress, uint32_t bytes)
 {
+    if (ingress->headroom == 0 && bytes <= ingress->shared) { /* as nearly always */
+        ingress->shared -= bytes;
+        buffer->shared_used -= bytes;
+        return;
+    }
     uint32_t shared = ingress->shared;
     uint32_t left = take(&ingress->headroom, bytes);
     left = take(&ingress->shared, left);

@@ -35,7 +35,7 @@ static inline uint64_t threshold_now(const struct threshold *threshold, const st
 {
     if (threshold->bytes)
         return threshold->bytes;
-    return (buffer->shared_size - buffer->shared_used) * threshold->alpha_1024 / 1024;
+    return (buffer->shared_size - buffer->shared_used) * threshold->alpha_1024 >> 10;
 }
 
 /* Of one port. */

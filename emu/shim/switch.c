@@ -38,7 +38,7 @@ static bool charge(struct fabric_switch *sw, struct switch_port *in, const struc
     bool fits = buffer_charge(&sw->buffer, ingress, pfc, frame->length);
     if (lossless)
         pfc_update(sw, in, klass, now);
-    if (ingress->headroom > in->counters.headroom_peak_bytes[klass])
+    if (ingress->headroom && ingress->headroom > in->counters.headroom_peak_bytes[klass])
         in->counters.headroom_peak_bytes[klass] = ingress->headroom;
     if (fits)
         in->port.gauges.held += frame->length;
