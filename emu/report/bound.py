@@ -105,9 +105,7 @@ def fabric_of(spec: Spec, topology: Topology) -> Fabric:
         framing=FRAMINGS[spec.fabric],
         mtu_bytes={host.name: spec.host(host.name).nic.mtu for host in topology.hosts},
         latency_ps={name: switch.latency_ps for name, switch in switches.items()},
-        cut_through=frozenset(
-            name for name, switch in switches.items() if switch.switching == "cut-through"
-        ),
+        cut_through=frozenset(filter(spec.cuts_through, switches)),
     )
 
 

@@ -82,6 +82,17 @@ struct nic *fabric_add_nic(struct fabric *fabric, uint32_t index, const struct n
 
 /* InfiniBand: data VLs of a port, and the receive buffer behind each. */
 void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t vls, uint32_t buffer_bytes);
+void fabric_set_lane_buffer(struct fabric *fabric, uint32_t index, uint8_t vl,
+                            uint32_t buffer_bytes);
+/* InfiniBand: the lane on which packets of a service level leave a port; 15: none. */
+void fabric_set_sl2vl(struct fabric *fabric, uint32_t index, const uint8_t sl2vl[16]);
+/* InfiniBand: VL arbitration. Lists of (VL, weight) pairs, at most 64 each. */
+bool fabric_set_vlarb(struct fabric *fabric, uint32_t index, const uint8_t (*high)[2],
+                      uint8_t highs, const uint8_t (*low)[2], uint8_t lows, uint8_t limit);
+/* InfiniBand: how long the first packet of a lane waits for credit (0: for ever), and
+ * how many in a row may end so before the lane is stalled (0: any number). */
+void switch_set_hoq(struct fabric_switch *sw, uint32_t number, int64_t life_ps,
+                    uint8_t stall_count);
 /* Ethernet: a port obeys and sends either PFC, for these priorities, or 802.3x pauses;
  * it obeys so long after a pause frame has arrived. */
 void fabric_set_pause(struct fabric *fabric, uint32_t index, bool global, uint8_t priorities,

@@ -87,6 +87,8 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, 
     };
     for (int klass = 0; klass < CLASSES; klass++)
         config.arbiter.quantum[klass] = ARBITER_QUANTUM;
+    if (infiniband)
+        config.arbiter.strict = 1u << VL_MANAGEMENT;
     struct fabric_switch *sw = calloc(1, sizeof *sw);
     if (!sw || !switch_init(sw, &fabric->clock, &fabric->pool, &config)) {
         free(sw);
@@ -169,6 +171,9 @@ struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
 
 void fabric_free(struct fabric *fabric)
 {
+    for (uint32_t i = 0; fabric->ports && i < fabric->port_count; i++)
+        if (fabric->ports[i])
+            free(fabric->ports[i]->vlarb_tables);
     for (uint32_t i = 0; i < fabric->switch_count; i++) {
         switch_free(fabric->switches[i]);
         free(fabric->switches[i]);

@@ -26,6 +26,7 @@ from emu.measure.counters import RawCounters
 from emu.measure.observation import Observation, Samples
 from emu.measure.recording import Deadlock
 from emu.shim.faults import AddedFault, Places, add_faults
+from emu.shim.lanes import lane_buffers, set_up_lanes, set_up_lifetimes
 from emu.shim.routing import set_choice, set_ip_routes, set_lid_routes
 from emu.shim.view import PortView
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
@@ -132,8 +133,7 @@ class Fabric:
         nic = _have(lib.fabric_add_nic(self.core, self.index[port], config))
         leaf = self.spec.port(self.topology.peer[port])
         if self.infiniband:
-            credits = leaf.credits
-            lib.fabric_set_lanes(self.core, self.index[port], credits.vls, credits.buffer_bytes)
+            set_up_lanes(self.core, self.index[port], self.spec, self.topology, port)
         else:
             self._set_pause(port, leaf.pfc, self.spec.host(host.name).nic.pause_response_ps)
         return nic
@@ -277,7 +277,10 @@ class Fabric:
     def _frames(self) -> tuple[int, int]:
         """Frames to make room for, up to 256 bytes and larger: more than all buffers can hold."""
         nodes = len(self.topology.nodes)
-        buffers = sum(self.spec.switch(s.name).buffer_bytes for s in self.topology.switches)
+        if self.infiniband:
+            buffers = lane_buffers(self.spec, self.topology)
+        else:
+            buffers = sum(self.spec.switch(s.name).buffer_bytes for s in self.topology.switches)
         return 16384 + 2048 * nodes, 4096 + 64 * nodes + buffers // 1024
 
     def _own_ports(self) -> list[Port]:
@@ -314,7 +317,7 @@ class Fabric:
                 len(ports),
                 self.index[ports[0]],
                 settings.latency_ps,
-                settings.switching == "cut-through",
+                self.spec.cuts_through(switch.name),
             )
         )
         self.switches[switch.name] = core
@@ -323,17 +326,19 @@ class Fabric:
             lib.switch_set_mac(core, port.number, own, far)
         set_choice(core, self.spec, switch, self._reroutings(switch))
         if self.infiniband:
-            self._set_up_infiniband(switch, core, settings)
+            self._set_up_infiniband(switch, core)
         else:
             self._set_up_ethernet(switch, core, settings)
 
-    def _set_up_infiniband(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:
+    def _set_up_infiniband(self, switch: Switch, core: Any) -> None:
         assert self._subnet is not None, "InfiniBand switches forward by LFTs"
-        for port in self.topology.ports[switch.name]:
-            credits = settings.credits
-            lib.fabric_set_lanes(self.core, self.index[port], credits.vls, credits.buffer_bytes)
+        spec, topology = self.spec, self.topology
+        for port in topology.ports[switch.name]:
+            set_up_lanes(self.core, self.index[port], spec, topology, port)
+            to_host = topology.peer[port].node in topology.host
+            set_up_lifetimes(core, port.number, spec.subnet, to_host=to_host)
         changes = self._reroutings(switch)
-        set_lid_routes(core, self.spec, self.topology, switch, self._subnet, changes)
+        set_lid_routes(core, spec, topology, switch, self._subnet, changes)
 
     def _set_up_ethernet(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:
         ports = self.topology.ports[switch.name]

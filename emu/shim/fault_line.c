@@ -12,12 +12,10 @@
 
 #include "fault.h"
 #include "ipv4.h"
+#include "lrh.h"
 
 enum {
-    LRH_BYTES = 8,
     GRH_BYTES = 40,
-    LNH_MASK = 3,
-    LNH_GLOBAL = 3,
     UDP_BYTES = 8,
     PROTOCOL_UDP = 17,
     ROCE_UDP_PORT = 4791,
@@ -75,7 +73,7 @@ static uint32_t bth_offset(const struct frame *frame)
     const uint8_t *bytes = frame->bytes;
     if (frame->kind == FRAME_IB)
         return frame->stored >= LRH_BYTES
-                   ? LRH_BYTES + ((bytes[1] & LNH_MASK) == LNH_GLOBAL ? GRH_BYTES : 0)
+                   ? LRH_BYTES + ((bytes[1] & LNH_MASK) == LNH_IBA_GLOBAL ? GRH_BYTES : 0)
                    : 0;
     uint32_t ip = ipv4_offset(bytes, frame->stored);
     if (!ip || bytes[ip + 9] != PROTOCOL_UDP)

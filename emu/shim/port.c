@@ -410,7 +410,7 @@ static void count_wait(struct port *port, int vl, picoseconds now)
     port->gauges.waited += duration;
 }
 
-static void waiting_ends(struct port *port, uint8_t vl, picoseconds now)
+void port_waits_no_more(struct port *port, uint8_t vl, picoseconds now)
 {
     if (!(port->waiting & 1u << vl))
         return;
@@ -435,7 +435,7 @@ static struct frame *next_frame(struct port *port, picoseconds now)
     counters->tx_bytes += frame->length;
     if (frame->kind == FRAME_IB && frame->klass < port->vls) {
         credit_sent(&port->credit_to_send[frame->klass], frame->length);
-        waiting_ends(port, frame->klass, now);
+        port_waits_no_more(port, frame->klass, now);
     }
     return frame;
 }
@@ -511,7 +511,7 @@ static void forget_pauses(struct port *port, picoseconds now)
 static void forget_credits(struct port *port, picoseconds now)
 {
     for (uint8_t vl = 0; vl < port->vls; vl++) {
-        waiting_ends(port, vl, now);
+        port_waits_no_more(port, vl, now);
         port->credit_to_send[vl] = (struct credit_sender){0};
         port->credit_given[vl].abr = 0;
     }

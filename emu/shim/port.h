@@ -17,7 +17,9 @@
 #include "classes.h"
 #include "credit.h"
 #include "frame.h"
+#include "lrh.h"
 #include "pause.h"
+#include "vlarb.h"
 
 struct port;
 struct tap;
@@ -143,6 +145,12 @@ struct port {
     struct credit_receiver credit_given[CLASSES];
     struct timer credit_refresh;
 
+    /* Lanes of packets that leave by this port: which one a service level takes,
+     * and which one is next. No tables where there is one data VL. */
+    uint8_t sl2vl[SLS];
+    struct vlarb_tables *vlarb_tables;
+    struct vlarb vlarb;
+
     struct port_counters counters;
 };
 
@@ -171,6 +179,9 @@ void port_kick(struct port *port, picoseconds now);
 /* Whether flow control lets a data frame of `length` bytes go now. Where credit
  * is missing, the time until it comes is counted as xmit_wait. */
 bool port_may_send(struct port *port, uint8_t klass, uint32_t length, picoseconds now);
+
+/* InfiniBand: nothing waits in the lane any more, though nothing was sent. */
+void port_waits_no_more(struct port *port, uint8_t vl, picoseconds now);
 
 /* Like port_may_send for every frame, whatever its length and without counting. */
 static inline bool port_is_paused(const struct port *port, uint8_t klass)

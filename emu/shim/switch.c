@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lane.h"
+
+enum { VL15_QUEUE_PACKETS = 16 };
+
 enum { TRANSIT_MARK = 0x06, TRANSIT_SEQUENCES = 1 << 16, TRANSIT_PORTS = 0xFFF, MAC_BYTES = 6 };
 
 static struct switch_port *of_port(struct port *port)
@@ -72,7 +76,7 @@ static void give_back(struct fabric_switch *sw, const struct charge *charge, pic
         pfc_update(sw, in, charge->klass, now);
 }
 
-static void discard(struct fabric_switch *sw, struct frame *frame, picoseconds now)
+void switch_discard(struct fabric_switch *sw, struct frame *frame, picoseconds now)
 {
     if (frame->charge.bytes)
         give_back(sw, &frame->charge, now);
@@ -118,6 +122,20 @@ static bool over_threshold(const struct fabric_switch *sw, const struct frame_qu
     return queue->bytes + frame->length > threshold_now(&sw->config.lossy, &sw->buffer);
 }
 
+/* False, with the reason counted, when a lane takes no packet now: it is stalled,
+ * or it is the management lane, which has no credits and little room. */
+static bool lane_takes(struct switch_port *out, uint8_t vl)
+{
+    if (vl == VL_MANAGEMENT && out->queue[vl].count >= VL15_QUEUE_PACKETS) {
+        out->counters.vl15_dropped++;
+        return false;
+    }
+    if (!(out->hoq.stalled & 1u << vl))
+        return true;
+    out->counters.hoq_discard++;
+    return false;
+}
+
 static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds now)
 {
     struct switch_port *out = switch_port(sw, frame->out_port);
@@ -126,17 +144,21 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
     bool lossy = sw->config.framing == FRAMING_ETHERNET && !frame->charge.lossless;
     if (!out->port.up) {
         out->port.counters.link_down_discard++;
-        discard(sw, frame, now);
+        switch_discard(sw, frame, now);
         return;
     }
     if (out->dropping & 1u << frame->klass) {
         out->counters.watchdog.tx_dropped[frame->klass]++;
-        discard(sw, frame, now);
+        switch_discard(sw, frame, now);
+        return;
+    }
+    if (sw->config.framing == FRAMING_INFINIBAND && !lane_takes(out, frame->klass)) {
+        switch_discard(sw, frame, now);
         return;
     }
     if (lossy && over_threshold(sw, queue, frame)) {
         out->counters.tx_queue_discard[frame->klass]++;
-        discard(sw, frame, now);
+        switch_discard(sw, frame, now);
         return;
     }
     if (!out->marks_at_dequeue)
@@ -162,7 +184,7 @@ uint32_t switch_flush(struct switch_port *out, uint8_t klass, picoseconds now)
             continue;
         }
         depth_changed(out, number, -(int64_t)frame->length);
-        discard(of_switch(&out->port), frame, now);
+        switch_discard(of_switch(&out->port), frame, now);
         flushed++;
     }
     if (!queue->first)
@@ -177,6 +199,24 @@ static void link_down(struct port *port, picoseconds now)
         port->counters.link_down_discard += switch_flush(of_port(port), klass, now);
 }
 
+struct frame *switch_take_head(struct switch_port *out, uint8_t queue)
+{
+    struct frame *frame = queue_pop(&out->queue[queue]);
+    if (!out->queue[queue].first)
+        out->waiting &= (uint16_t) ~(1u << queue);
+    depth_changed(out, queue, -(int64_t)frame->length);
+    return frame;
+}
+
+static uint8_t next_queue(const struct fabric_switch *sw, struct switch_port *out,
+                          uint16_t sendable)
+{
+    static_assert((int)VL_NONE == (int)ARBITER_NONE, "both mean that nothing may go");
+    if (out->port.vlarb_tables)
+        return vlarb_pick(&out->port.vlarb, out->port.vlarb_tables, sendable);
+    return arbiter_pick(&out->arbiter, &sw->config.arbiter, out->queue, sendable);
+}
+
 static struct frame *pull(struct port *port, picoseconds now)
 {
     struct fabric_switch *sw = of_switch(port);
@@ -187,14 +227,17 @@ static struct frame *pull(struct port *port, picoseconds now)
         const struct frame *first = out->queue[queue].first;
         if (port_may_send(port, first->klass, first->length, now))
             sendable |= (uint16_t)(1u << queue);
+        else if (out->hoq.life)
+            hoq_blocked(out, first->klass, now);
     }
-    uint8_t queue = arbiter_pick(&out->arbiter, &sw->config.arbiter, out->queue, sendable);
+    uint8_t queue = next_queue(sw, out, sendable);
     if (queue == ARBITER_NONE)
         return NULL;
-    struct frame *frame = queue_pop(&out->queue[queue]);
-    if (!out->queue[queue].first)
-        out->waiting &= (uint16_t) ~(1u << queue);
-    depth_changed(out, queue, -(int64_t)frame->length);
+    struct frame *frame = switch_take_head(out, queue);
+    if (port->vlarb_tables)
+        vlarb_sent(&port->vlarb, frame->length);
+    if (out->hoq.life)
+        hoq_moved(&out->hoq, queue);
     if (out->marks_at_dequeue)
         mark(out, queue, frame);
     return frame;
@@ -268,7 +311,7 @@ static void transit_check(struct timer *timer, picoseconds now)
     struct frame *lost = *slot;
     *slot = NULL;
     switch_port(sw, lost->charge.in_port)->counters.transit_lost++;
-    discard(sw, lost, now);
+    switch_discard(sw, lost, now);
     transit_advance(sw);
 }
 
@@ -279,7 +322,7 @@ static void transit_begin(struct fabric_switch *sw, struct switch_port *in, stru
     struct frame **slot = transit_slot(sw, sequence);
     if (*slot) {
         in->counters.transit_overflow++;
-        discard(sw, frame, now);
+        switch_discard(sw, frame, now);
         return;
     }
     uint8_t tag[MAC_BYTES] = {TRANSIT_MARK,
@@ -328,7 +371,7 @@ struct transit_time switch_returned(struct fabric_switch *sw, uint32_t number, c
     if (!frame || length != frame->stored) {
         out->counters.transit_unknown++;
         if (frame)
-            discard(sw, frame, now);
+            switch_discard(sw, frame, now);
         return (struct transit_time){0};
     }
     note_mark(out, frame, bytes);
@@ -383,14 +426,16 @@ static void route_ipv4(struct fabric_switch *sw, struct frame *frame, uint16_t n
 static bool route_lid(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
                       picoseconds now)
 {
-    uint16_t dlid = (uint16_t)(frame->bytes[2] << 8 | frame->bytes[3]);
-    const struct route *route = routes_find(&sw->routes, dlid);
+    const struct route *route = routes_find(&sw->routes, lrh_dlid(frame->bytes));
     if (!route->count) {
         in->counters.no_route++;
         return false;
     }
     frame->out_port = next_hop(sw, frame, route, now);
-    return true;
+    if (lane_chosen(frame, &sw->ports[frame->out_port - 1].port))
+        return true;
+    in->counters.no_lane++;
+    return false;
 }
 
 /* ---- routes change ------------------------------------------------------------- */
@@ -417,7 +462,7 @@ static void forward_lid(struct fabric_switch *sw, struct switch_port *in, struct
     if (route_lid(sw, in, frame, now))
         wait_latency(in, frame, earliest_enqueue(sw, frame, now), now);
     else
-        discard(sw, frame, now);
+        switch_discard(sw, frame, now);
 }
 
 /* Whoever decides where a packet goes: what no router would pass on ends here. */
@@ -426,7 +471,7 @@ static void forward_ipv4(struct fabric_switch *sw, struct switch_port *in, struc
 {
     const struct route *route = passable(sw, in, frame->bytes + frame->ip);
     if (!route) {
-        discard(sw, frame, now);
+        switch_discard(sw, frame, now);
     } else if (sw->config.plane == PLANE_OUTER) {
         transit_begin(sw, in, frame, sw->config.hints ? next_hop(sw, frame, route, now) : 0, now);
     } else {
@@ -482,6 +527,7 @@ static void port_setup(struct fabric_switch *sw, struct switch_port *own, uint32
 {
     port_init(&own->port, sw->clock, sw->pool, &handler, sw, sw->config.framing);
     timer_init(&own->pipeline_due, pipeline_due);
+    hoq_init(&own->hoq);
     own->port.number = (uint16_t)number;
     own->port.classes = &own->classes;
     for (uint8_t klass = 0; klass < CLASSES; klass++)

@@ -26,6 +26,7 @@
 #include "arbiter.h"
 #include "balance.h"
 #include "buffer.h"
+#include "hoq.h"
 #include "ipv4.h"
 #include "patrol.h"
 #include "port.h"
@@ -53,6 +54,10 @@ struct switch_port_counters {
     uint64_t tx_queue_discard[CLASSES]; /* lossy: egress queue over its threshold */
     uint64_t ecn_marked[CLASSES];
     uint64_t no_route, ttl_expired, not_ip, corrupt;
+    /* InfiniBand. */
+    uint64_t no_lane;          /* its service level may not leave by that port */
+    uint64_t hoq_discard;      /* waited for credit too long, or its lane was stalled */
+    uint64_t vl15_dropped;     /* management packets that found no room */
     uint64_t transit_lost;     /* handed to the outer plane, never came back */
     uint64_t transit_overflow; /* too many packets in transit */
     uint64_t transit_unknown;  /* came back, but is none of ours */
@@ -76,6 +81,7 @@ struct switch_port {
     struct ingress ingress[CLASSES];
     struct frame_queue pipeline; /* frames that came in here and wait out the latency */
     struct timer pipeline_due;
+    struct hoq hoq;  /* InfiniBand */
     uint32_t *depth; /* its row of somebody's depth board: bytes per queue; or NULL */
     struct watchdog_queue watchdog[PRIORITIES];
     struct switch_port_counters counters;
@@ -113,6 +119,11 @@ static inline struct switch_port *switch_port(struct fabric_switch *sw, uint32_t
 
 /* Drops all that waits at a port on a priority or lane; returns how many frames. */
 uint32_t switch_flush(struct switch_port *out, uint8_t klass, picoseconds now);
+/* Takes the first frame out of an egress queue that has one. */
+struct frame *switch_take_head(struct switch_port *out, uint8_t queue);
+
+/* Frees a frame, and the buffer it occupied. */
+void switch_discard(struct fabric_switch *sw, struct frame *frame, picoseconds now);
 
 /* How long the outer plane kept a packet, and how much of that the switch's
  * latency could not hide. */

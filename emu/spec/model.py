@@ -22,6 +22,7 @@ from emu.spec.congestion import Dcqcn, RoceCcEcn
 from emu.spec.host import HostDefaults, HostSpec, Nic
 from emu.spec.load import load_spec, spec_from_text
 from emu.spec.scenario import Spec, spec_from_json
+from emu.spec.subnet import SubnetSpec, VlArbitration
 from emu.spec.switch import Credits, Ecn, Pfc, PortSpec, Scheduling, SwitchDefaults, SwitchSpec
 from emu.spec.topology import (
     Dumbbell,
@@ -73,9 +74,11 @@ __all__ = [
     "Scheduling",
     "Share",
     "Spec",
+    "SubnetSpec",
     "SwitchDefaults",
     "SwitchSpec",
     "TrafficEntry",
+    "VlArbitration",
     "Window",
     "load_spec",
     "spec_from_json",

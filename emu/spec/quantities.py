@@ -1,6 +1,7 @@
 """The types of values in a spec: friendly text outside, integers inside, and back again.
 
     rate: 100Gbit   int, bits/s          size: 96KB        int, bytes
+    rate: 4x NDR    int, bits/s
     delay: 500ns    int, picoseconds     pmax: 20%, 1/256  float, 0..1
     length: 5m      int, picoseconds     from: h2-h8       tuple of host names
 
@@ -31,6 +32,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from emu import units
+from emu.ib_rates import parse_ib_rate
 
 MAX_HOSTS = 1024
 """More hosts than this in one fabric are refused: addresses, LIDs and patience run out."""
@@ -52,7 +54,8 @@ def _shown(value: object) -> str:
 
 
 def _rate(value: object) -> int:
-    bps = _number(value, units.parse_rate, "100Gbit")
+    named = parse_ib_rate(value) if isinstance(value, str) else None
+    bps = _number(value, units.parse_rate, "100Gbit") if named is None else named
     slowest, fastest = _RATE_LIMITS
     if not slowest <= bps <= fastest:
         raise ValueError(
@@ -216,9 +219,9 @@ Rate = Annotated[
     int,
     BeforeValidator(_rate),
     PlainSerializer(units.write_rate),
-    _text_schema("100Gbit", "25Gbit", "40Mbit"),
+    _text_schema("100Gbit", "25Gbit", "40Mbit", "4x NDR"),
 ]
-"""Bits per second, more than 0."""
+"""Bits per second, more than 0; InfiniBand's rates also by name."""
 
 Time = Annotated[
     int,

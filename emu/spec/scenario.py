@@ -16,6 +16,7 @@ from emu.spec.host import HostDefaults, HostSpec
 from emu.spec.merge import inherit, overlay
 from emu.spec.presets import PRESETS
 from emu.spec.quantities import Integer, PortNames, Slowdown, Time, named_like
+from emu.spec.subnet import SubnetSpec
 from emu.spec.switch import SwitchDefaults, SwitchSpec
 from emu.spec.topology import TopologySpec
 from emu.spec.workload import TrafficSpec
@@ -72,6 +73,9 @@ class Spec(Model):
     topology: TopologySpec = Field(description="Hosts, switches and cables.")
     switches: SwitchDefaults = Field(default=SwitchDefaults(), description="What the switches do.")
     hosts: HostDefaults = Field(default=HostDefaults(), description="What the hosts' NICs do.")
+    subnet: SubnetSpec = Field(
+        default=SubnetSpec(), description="What InfiniBand's subnet manager is told."
+    )
     traffic: tuple[TrafficSpec, ...] = Field(default=(), description="Who sends how much to whom.")
     faults: tuple[Fault, ...] = Field(
         default=(), description="What goes wrong, where, from when on and for how long."
@@ -90,6 +94,11 @@ class Spec(Model):
     def switch(self, name: str) -> SwitchSpec:
         """A switch as it is in the end: all switches, its role, itself. KeyError if unknown."""
         return self._merged_switches[name]
+
+    def cuts_through(self, name: str) -> bool:
+        """Whether a switch sends on what it has not got all of yet."""
+        switching = self.switch(name).switching
+        return switching == "cut-through" or (switching == "auto" and self.fabric == "ib")
 
     @cached_property
     def _merged_switches(self) -> dict[str, SwitchSpec]:

@@ -30,13 +30,17 @@ from emu.spec.quantities import (
     Time,
 )
 from emu.spec.routing import Routing
+from emu.spec.subnet import Vl
 
-OPERATIONAL_VLS = (1, 2, 4, 8)
-"""InfiniBand's PortInfo.OperationalVLs can say these (and 15, which no workload here needs)."""
+OPERATIONAL_VLS = (1, 2, 4, 8, 15)
+"""InfiniBand's PortInfo.OperationalVLs can say these."""
 
 CREDIT_BLOCK = 64
 CREDIT_LIMIT = 2048 * CREDIT_BLOCK
 """A receiver never advertises more than 2048 blocks of 64 bytes (IBTA vol 1, 7.9.4)."""
+
+
+LaneBuffer = Annotated[Size, Field(ge=CREDIT_BLOCK, le=CREDIT_LIMIT)]
 
 
 class Watchdog(Model):
@@ -154,7 +158,7 @@ class Ecn(Curve):
 
 def _operational(vls: int) -> int:
     if vls not in OPERATIONAL_VLS:
-        raise ValueError(f"a port cannot run {vls} data VLs; choose one of 1, 2, 4, 8")
+        raise ValueError(f"a port cannot run {vls} data VLs; choose one of 1, 2, 4, 8, 15")
     return vls
 
 
@@ -162,15 +166,16 @@ class Credits(Model):
     """InfiniBand's flow control: credits per virtual lane. RoCE fabrics do without."""
 
     vls: Annotated[Integer, AfterValidator(_operational)] = Field(
-        default=1, description="Data virtual lanes in operation: 1, 2, 4 or 8."
+        default=1, description="Data virtual lanes in operation: 1, 2, 4, 8 or 15."
     )
-    buffer_bytes: Size = Field(
+    buffer_bytes: LaneBuffer = Field(
         default=65_536,
         alias="buffer",
-        ge=CREDIT_BLOCK,
-        le=CREDIT_LIMIT,
         description="Receive buffer of each virtual lane at each port; 128KiB is the most that "
         "credits can tell.",
+    )
+    lanes: dict[Vl, LaneBuffer] = Field(
+        default={}, description="Lanes whose buffer differs, e.g. {1: 16KiB}."
     )
 
 
@@ -227,9 +232,10 @@ class SwitchSpec(PortSpec):
         alias="latency",
         description="Time through the switch when nothing is queued.",
     )
-    switching: Literal["store-and-forward", "cut-through"] = Field(
-        default="store-and-forward",
-        description="Whether a packet is sent on when all of it is there, or when its header is.",
+    switching: Literal["auto", "store-and-forward", "cut-through"] = Field(
+        default="auto",
+        description="Whether a packet is sent on when all of it is there, or when its header is; "
+        "auto is cut-through on InfiniBand and store-and-forward on Ethernet.",
     )
     buffer_bytes: Size = Field(
         default=2_000_000,

@@ -136,14 +136,22 @@ def test_spec_gives_framing_latency_and_mtu() -> None:
     """The bound of a spec uses what its switches and hosts are in the end."""
     changed = spec(
         fabric="ib",
-        switches={"latency": "100ns", "roles": {"spine": {"switching": "cut-through"}}},
+        switches={"latency": "100ns"},
         hosts={"nic": {"mtu": 1024}},
     )
     fabric = fabric_of(changed, changed.topology.build())
     assert fabric.framing is INFINIBAND
     assert fabric.latency_ps["leaf1"] == 100_000
     assert fabric.mtu_bytes["h8"] == 1024
-    assert fabric.cut_through == {"spine1", "spine2"}
+    assert fabric.cut_through == {"leaf1", "leaf2", "spine1", "spine2"}
+
+
+def test_switches_cut_through_on_infiniband_unless_told() -> None:
+    """On Ethernet it is the other way round, and a role's own word is the last."""
+    for name, expected in (("ib", {"spine1", "spine2"}), ("roce", {"leaf1", "leaf2"})):
+        own = {"leaf": {"switching": "store-and-forward" if name == "ib" else "cut-through"}}
+        changed = spec(fabric=name, switches={"roles": own})
+        assert fabric_of(changed, changed.topology.build()).cut_through == expected
 
 
 def test_equal_messages_one_after_another_count_together() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
-_SHIM = ("clock", "credit", "crc16", "frame", "ipv4", "pause", "port", "tap")
+_SHIM = ("clock", "credit", "crc16", "frame", "ipv4", "pause", "port", "tap", "vlarb")
 """What of the switches' core a NIC needs: its port and the frames on it."""
 _FLAGS = (
     "-std=gnu11",

@@ -22,6 +22,7 @@ from emu.measure.observation import Observation
 from emu.measure.progress import Progress
 from emu.measure.recording import Counters, FlowRecord
 from emu.shim.fabric import Fabric
+from emu.shim.lanes import lanes_of_link
 from emu.shim.view import QueuePairView
 from emu.spec.classes import DSCPS
 from emu.spec.host import Nic
@@ -146,8 +147,7 @@ class Endpoints:
         config.cnp_dscp = spec.host(host.name).nic.cnp_dscp
         classes = spec.classes_of(host.name)
         config.priority_of_dscp = [classes.priority_of_dscp(dscp) for dscp in range(DSCPS)]
-        vls = spec.switch(gateway.node).credits.vls
-        config.vl_of_sl = [sl % vls for sl in range(16)]
+        config.vl_of_sl = spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port))
         config.elides_payload = spec.payload == "elided"
         config.max_qps = qps
         config.max_regions = 2

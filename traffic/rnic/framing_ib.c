@@ -1,28 +1,15 @@
 /* Native InfiniBand within a subnet (IBTA vol 1, 7.7): a local route header,
  * no GRH, and the variant CRC at the very end.
  *
- *    | VL 4, LVer 4 | SL 4, 2, LNH 2 |        DLID        |
- *    |    5, PktLen 11               |        SLID        |
- *
- * PktLen counts 4-byte words from the LRH through the ICRC. Switches may
- * change the VL and then renew the VCRC.
+ * PktLen counts 4-byte words from the LRH through the ICRC.
  *
  * Left out: packets with a GRH, multicast, LMC. FECN and BECN are not acted upon. */
 #include <assert.h>
 #include <string.h>
 
-#include "crc16.h"
 #include "framing.h"
 #include "icrc.h"
-
-enum {
-    LRH_BYTES = 8,
-    LNH_MASK = 3,
-    LNH_IBA_LOCAL = 2,
-    LVER_MASK = 0x0F,
-    PKTLEN_MASK = 0x7FF,
-    SLS = 16,
-};
+#include "lrh.h"
 
 static void ib_prepare(struct path *path, const struct nic_config *own,
                        const struct qp_config *config, uint32_t qpn, const struct qp_remote *remote)
@@ -48,9 +35,7 @@ static void ib_seal(const struct path *path, enum traffic traffic, struct frame 
     if (!frame_is_whole(frame))
         return;
     write_le32(lrh + covered, icrc_ib_local(lrh, covered));
-    uint16_t vcrc = crc16(lrh, to_icrc);
-    lrh[to_icrc] = (uint8_t)vcrc;
-    lrh[to_icrc + 1] = (uint8_t)(vcrc >> 8);
+    vcrc_renew(lrh, frame->length);
 }
 
 static enum verdict ib_open(const struct nic_config *own, const struct frame *frame,
@@ -65,7 +50,7 @@ static enum verdict ib_open(const struct nic_config *own, const struct frame *fr
         return VERDICT_VCRC;
     if ((lrh[0] & LVER_MASK) != 0 || (read_be16(lrh + 4) & PKTLEN_MASK) * 4u != to_icrc)
         return VERDICT_MALFORMED;
-    if ((lrh[1] & LNH_MASK) != LNH_IBA_LOCAL || read_be16(lrh + 2) != own->address)
+    if ((lrh[1] & LNH_MASK) != LNH_IBA_LOCAL || lrh_dlid(lrh) != own->address)
         return VERDICT_OTHER;
     uint32_t covered = to_icrc - ICRC_BYTES;
     if (frame_is_whole(frame) && read_le32(lrh + covered) != icrc_ib_local(lrh, covered))

@@ -216,6 +216,48 @@ static struct frame *next_of_class(struct nic *nic, enum traffic traffic, uint8_
     return frame;
 }
 
+/* ---- sending over several lanes -------------------------------------------------- */
+
+/* Whether a lane has a packet that may go now. */
+static bool lane_is_ready(struct nic *nic, uint8_t vl, picoseconds now)
+{
+    for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++) {
+        struct qp *qp = first_with(nic, traffic, vl, now);
+        if (qp && port_may_send(&nic->port, vl, length_of_next(qp, traffic, now), now))
+            return true;
+    }
+    return false;
+}
+
+static struct frame *next_of_lane(struct nic *nic, uint8_t vl, picoseconds now)
+{
+    struct frame *frame = NULL;
+    for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS && !frame; traffic++)
+        frame = next_of_class(nic, traffic, vl, now);
+    return frame;
+}
+
+/* VL arbitration chooses the lane; within one, what goes first is as on any NIC. */
+static struct frame *pull_lane(struct nic *nic, picoseconds now)
+{
+    struct port *port = &nic->port;
+    uint16_t waiting = 0, ready = 0;
+    for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++)
+        waiting |= nic->waiting[traffic];
+    for (unsigned left = waiting; left; left &= left - 1) {
+        uint8_t vl = (uint8_t)__builtin_ctz(left);
+        if (lane_is_ready(nic, vl, now))
+            ready |= (uint16_t)(1u << vl);
+    }
+    uint8_t vl = vlarb_pick(&port->vlarb, port->vlarb_tables, ready);
+    struct frame *frame = vl == VL_NONE ? NULL : next_of_lane(nic, vl, now);
+    if (frame)
+        vlarb_sent(&port->vlarb, frame->length);
+    return frame;
+}
+
+/* ---- sending by class --------------------------------------------------------------- */
+
 /* The classes of `waiting` as seen from the one whose turn it is: bit 0 is that one. */
 static uint16_t in_turn(const struct nic *nic, uint16_t waiting)
 {
@@ -225,6 +267,8 @@ static uint16_t in_turn(const struct nic *nic, uint16_t waiting)
 static struct frame *pull(struct port *port, picoseconds now)
 {
     struct nic *nic = port->owner;
+    if (port->vlarb_tables)
+        return pull_lane(nic, now);
     for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++)
         for (unsigned left = in_turn(nic, nic->waiting[traffic]); left; left &= left - 1) {
             uint8_t klass = (uint8_t)((nic->first_class + __builtin_ctz(left)) % CLASSES);

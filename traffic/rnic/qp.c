@@ -12,7 +12,7 @@
 #include "responses.h"
 #include "send_queue.h"
 
-enum { RETRY_MAX = 7, TIMER_CODE_MAX = 31, SLS = 16 };
+enum { RETRY_MAX = 7, TIMER_CODE_MAX = 31 };
 
 /* ---- set-up ------------------------------------------------------------------------ */
 

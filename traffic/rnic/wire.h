@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { BTH_BYTES = 12, ICRC_BYTES = 4, VCRC_BYTES = 2 };
+enum { BTH_BYTES = 12, ICRC_BYTES = 4 };
 enum {
     DETH_BYTES = 8,
     RETH_BYTES = 16,

@@ -15,7 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from emu.spec.finding import Finding
-from emu.spec.rules import checks, faults, hosts, plane, routing, switches, topology, traffic
+from emu.spec.rules import (
+    checks,
+    faults,
+    hosts,
+    plane,
+    routing,
+    subnet,
+    switches,
+    topology,
+    traffic,
+)
 from emu.spec.scenario import Spec
 
 Rule = Callable[[Spec], Iterable[Finding]]
@@ -27,7 +37,7 @@ _ON_THE_GRAPH = (
     *faults.RULES,
     *routing.ON_THE_GRAPH,
 )
-_ON_THE_FLOWS = (*traffic.RULES, *checks.RULES, *routing.ON_THE_FLOWS)
+_ON_THE_FLOWS = (*traffic.RULES, *subnet.RULES, *checks.RULES, *routing.ON_THE_FLOWS)
 
 
 def contradictions(spec: Spec) -> list[Finding]:

@@ -13,7 +13,7 @@ from emu.units import write_size, write_time
 
 _TOPOLOGY: KeyPath = ("topology",)
 
-_HEADERS = 80
+HEADERS = 80
 """At most this many bytes come with a payload: Ethernet to RETH, ICRC and FCS."""
 
 
@@ -158,7 +158,7 @@ def buffers_hold_a_packet(spec: Spec) -> Iterator[Finding]:
             (switch.buffer_bytes, ("buffer",)),
             (switch.credits.buffer_bytes, ("credits", "buffer")),
         ):
-            if size < mtu + _HEADERS:
+            if size < mtu + HEADERS:
                 yield Finding(
                     for_switch(spec, name, *keys),
                     f"{write_size(size)} cannot hold one packet of mtu {mtu} and its headers; "

@@ -1,0 +1,76 @@
+"""Virtual lanes of InfiniBand's ports in the C core, as switches and subnet manager set them.
+
+Both ends of a link run as many lanes as the one with fewer can. A host's port is
+what its switch is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from emu._core import lib
+from emu.errors import FabricError
+from emu.spec.scenario import Spec
+from emu.spec.subnet import SubnetSpec
+from emu.spec.switch import Credits
+from topologies.graph import Port, Topology
+
+HOQ_UNIT_PS = 4_096_000
+"""HOQLife is this times a power of two."""
+HOQ_LONGEST = 19
+"""A larger power stands for ever."""
+
+
+def lanes_of_link(spec: Spec, topology: Topology, port: Port) -> int:
+    """Data lanes in operation on the link of a port."""
+    ends = (port, topology.peer[port])
+    return min(spec.switch(end.node).credits.vls for end in ends if end.node in topology.switch)
+
+
+def credits_of(spec: Spec, topology: Topology, port: Port) -> Credits:
+    """A port's buffers; a host's are those of the switch it is on."""
+    node = port.node if port.node in topology.switch else topology.peer[port].node
+    return spec.switch(node).credits
+
+
+def set_up_lanes(core: Any, index: int, spec: Spec, topology: Topology, port: Port) -> None:
+    """Buffers, SL2VL and VL arbitration of the port with this index. Raises FabricError."""
+    vls, credits = lanes_of_link(spec, topology, port), credits_of(spec, topology, port)
+    lib.fabric_set_lanes(core, index, vls, credits.buffer_bytes)
+    for vl, size in credits.lanes.items():
+        if vl < vls:
+            lib.fabric_set_lane_buffer(core, index, vl, size)
+    lib.fabric_set_sl2vl(core, index, spec.subnet.vl_of_sl(vls))
+    if vls > 1:
+        _set_up_arbitration(core, index, spec.subnet)
+
+
+def _set_up_arbitration(core: Any, index: int, subnet: SubnetSpec) -> None:
+    tables = subnet.vl_arbitration
+    high, low = _entries(tables.high), _entries(tables.low)
+    done = lib.fabric_set_vlarb(core, index, high, len(high), low, len(low), tables.high_limit)
+    if not done:
+        raise FabricError("the fabric does not fit into this machine's memory; make it smaller")
+
+
+def _entries(weights: Mapping[int, int]) -> list[tuple[int, int]]:
+    """(VL, weight) in the order they were given."""
+    return list(weights.items())
+
+
+def set_up_lifetimes(core: Any, number: int, subnet: SubnetSpec, *, to_host: bool) -> None:
+    """How long packets wait for credit at a switch's port of this number."""
+    power = subnet.leaf_head_of_queue_lifetime if to_host else subnet.head_of_queue_lifetime
+    life_ps = 0 if power > HOQ_LONGEST else HOQ_UNIT_PS << power
+    lib.switch_set_hoq(core, number, life_ps, subnet.vl_stall_count)
+
+
+def lane_buffers(spec: Spec, topology: Topology) -> int:
+    """Bytes of all lanes at all switch ports."""
+    return sum(
+        len(topology.ports[switch.name]) * credits.vls * credits.buffer_bytes
+        + sum(credits.lanes.values()) * len(topology.ports[switch.name])
+        for switch in topology.switches
+        for credits in (spec.switch(switch.name).credits,)
+    )

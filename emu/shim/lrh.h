@@ -1,0 +1,43 @@
+/* The local route header: how an InfiniBand packet finds its way in a subnet (IBTA vol 1, 7.7).
+ *
+ *     0    | VL 4, LVer 4 | SL 4, 2, LNH 2 |        DLID        |
+ *     4    |    5, PktLen 11               |        SLID        |
+ *
+ * A switch may change the VL on the way, and then renews the VCRC; the SL stays. */
+#ifndef EMU_LRH_H
+#define EMU_LRH_H
+
+#include "crc16.h"
+#include "frame.h"
+
+enum {
+    LRH_BYTES = 8,
+    SLS = 16,
+    LVER_MASK = 0x0F,
+    LNH_MASK = 3,
+    LNH_IBA_LOCAL = 2,
+    LNH_IBA_GLOBAL = 3,
+    PKTLEN_MASK = 0x7FF,
+    VCRC_BYTES = 2,
+};
+
+static inline uint8_t lrh_sl(const uint8_t *lrh)
+{
+    return lrh[1] >> 4;
+}
+
+static inline uint16_t lrh_dlid(const uint8_t *lrh)
+{
+    return (uint16_t)(lrh[2] << 8 | lrh[3]);
+}
+
+/* Of a packet with all its bytes, when some of them have changed. */
+static inline void vcrc_renew(uint8_t *packet, uint32_t length)
+{
+    uint32_t covered = length - VCRC_BYTES;
+    uint16_t vcrc = crc16(packet, covered);
+    packet[covered] = (uint8_t)vcrc;
+    packet[covered + 1] = (uint8_t)(vcrc >> 8);
+}
+
+#endif

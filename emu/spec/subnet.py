@@ -1,0 +1,97 @@
+"""The `subnet:` section: what InfiniBand's subnet manager is told, under OpenSM's words.
+
+The rest of OpenSM's options are as its own defaults have them, and so are the
+defaults of those that are here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from emu.spec.base import Model
+from emu.spec.quantities import Integer, number_key
+
+DATA_VLS = 15
+MANAGEMENT_VL = 15
+SLS = 16
+
+Engine = Literal["updn", "minhop", "dnup", "ftree", "dor", "lash", "dfsssp", "sssp", "nue"]
+
+Vl = Annotated[int, BeforeValidator(number_key), Field(ge=0, lt=DATA_VLS)]
+"""A data lane as the key of a mapping, which is text in JSON."""
+
+Weight = Annotated[Integer, Field(ge=0, le=255)]
+
+
+def _one_per_sl(sl2vl: tuple[int, ...]) -> tuple[int, ...]:
+    if len(sl2vl) != SLS:
+        raise ValueError(f"has {len(sl2vl)} lanes; there are {SLS} service levels, SL 0 to SL 15")
+    return sl2vl
+
+
+class VlArbitration(Model):
+    """Who sends next at a port with several lanes. VL15 goes before them all."""
+
+    high: dict[Vl, Weight] = Field(
+        default={0: 4},
+        description="Lanes served first and their weights in units of 64 bytes, e.g. {0: 64}.",
+    )
+    low: dict[Vl, Weight] = Field(
+        default=dict.fromkeys(range(1, DATA_VLS), 4),
+        description="Lanes served when the high ones have nothing to send or are at their limit.",
+    )
+    high_limit: Weight = Field(
+        default=0,
+        description="Bytes from high lanes, in units of 4096, before a low one has a chance; "
+        "0: one packet, 255: no limit.",
+    )
+
+
+class SubnetSpec(Model):
+    """The subnet manager's policy. RoCE fabrics do without."""
+
+    engine: Engine = Field(default="updn", description="OpenSM's routing engine.")
+    sl2vl: Annotated[
+        tuple[Annotated[Integer, Field(ge=0, le=MANAGEMENT_VL)], ...],
+        AfterValidator(_one_per_sl),
+        WithJsonSchema(
+            {
+                "type": "array",
+                "items": {"type": "integer", "minimum": 0, "maximum": MANAGEMENT_VL},
+                "minItems": SLS,
+                "maxItems": SLS,
+            }
+        ),
+    ] = Field(
+        default=(*range(DATA_VLS), 7),
+        description="Lane of each service level, 16 of them; 15 drops the service level's "
+        "packets. Where a link has fewer lanes, the low bits count.",
+    )
+    vl_arbitration: VlArbitration = Field(
+        default=VlArbitration(), description="Tables of VL arbitration, the same at every port."
+    )
+    head_of_queue_lifetime: Integer = Field(
+        default=18,
+        ge=0,
+        le=31,
+        description="How long a packet may be first in its lane without credit before a switch "
+        "drops it, 4.096 us times 2 to this power; above 19 for ever.",
+    )
+    leaf_head_of_queue_lifetime: Integer = Field(
+        default=16, ge=0, le=31, description="The same for ports that lead to a host."
+    )
+    vl_stall_count: Integer = Field(
+        default=7,
+        ge=0,
+        le=7,
+        description="Packets in a row that are dropped so before the lane is emptied for 8 "
+        "lifetimes; 0: never.",
+    )
+
+    def vl_of_sl(self, vls: int) -> tuple[int, ...]:
+        """The lane of each service level where a link has so many; 15 drops."""
+        if vls == DATA_VLS:
+            return self.sl2vl
+        return tuple(vl if vl == MANAGEMENT_VL else vl % vls for vl in self.sl2vl)
