@@ -43,12 +43,11 @@ def _refuse_unwritable(out: Path) -> None:
 
 
 def _run_virtual(spec: Spec, topology: Topology, out: Path, line: ProgressLine) -> Recording:
+    from emu.shim.managed import manage
     from emu.shim.virtual import run_virtual
-    from emu.spec.outages import outages
-    from emu.subnet import sweep_through
 
     if spec.fabric != "ib":
         return run_virtual(spec, topology, subnet=None, out=out, on_progress=line.update)
     with TemporaryDirectory(prefix="emu-subnet-") as workdir:
-        subnet = sweep_through(topology, outages(spec), workdir=Path(workdir))
+        subnet = manage(spec, topology, Path(workdir))
     return run_virtual(spec, topology, subnet=subnet, out=out, on_progress=line.update)

@@ -28,9 +28,8 @@ from emu.lab.namespace import PRIVATE
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.routes import route_tables
 from emu.lab.supervisor import Supervisor
-from emu.spec.outages import outages
+from emu.shim.managed import manage
 from emu.spec.scenario import Spec, spec_from_json
-from emu.subnet import sweep_through
 from topologies.graph import Topology
 
 JobResult = tuple[Json, list[int]]
@@ -88,7 +87,7 @@ def open_session(
     lab.build(plan_network(topology, datapath=datapath, ip=routed, routes=routes))
     marker, notes = _place_marker(spec, topology, plane, lab)
     hosts = {host.name: lab.pids[host.name] for host in topology.hosts}
-    options = {**request.options, "subnet": _sweep(spec) if spec.fabric == "ib" else None}
+    options = {**request.options, "subnet": _sweep(spec, topology) if spec.fabric == "ib" else None}
     setup = Setup(request.spec, plane, marker, request.out, hosts, options)
     shim.send(setup, [lab.marker.board] if lab.marker else [])
     workers = {name: pid for name, pid in lab.pids.items() if name in (SHIM, OVS)}
@@ -156,10 +155,9 @@ def run_session(
     return result, [*session.shim.take_files(), *session.rnic.take_files()]
 
 
-def _sweep(spec: Spec) -> Json:
+def _sweep(spec: Spec, topology: Topology) -> Json:
     """Lets the subnet manager route the fabric, before anything else runs in the lab."""
-    topology = spec.topology.build()
-    return sweep_through(topology, outages(spec), workdir=PRIVATE / "subnet").to_json()
+    return manage(spec, topology, PRIVATE / "subnet").to_json()
 
 
 def _place_marker(

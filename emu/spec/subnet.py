@@ -11,11 +11,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from emu.spec.base import Model
-from emu.spec.quantities import Integer, number_key
+from emu.spec.quantities import Hosts, Integer, named_like, number_key
 
 DATA_VLS = 15
 MANAGEMENT_VL = 15
 SLS = 16
+FULL_MEMBER = 0x8000
+DEFAULT_PKEY = 0xFFFF
 
 Engine = Literal["updn", "minhop", "dnup", "ftree", "dor", "lash", "dfsssp", "sssp", "nue"]
 
@@ -23,6 +25,10 @@ Vl = Annotated[int, BeforeValidator(number_key), Field(ge=0, lt=DATA_VLS)]
 """A data lane as the key of a mapping, which is text in JSON."""
 
 Weight = Annotated[Integer, Field(ge=0, le=255)]
+
+
+NodeNames = Annotated[tuple[str, ...], Field(max_length=1024)]
+PartitionName = Annotated[str, named_like("[A-Za-z0-9_-]{1,32}", "up to 32 letters, digits, - _")]
 
 
 def _one_per_sl(sl2vl: tuple[int, ...]) -> tuple[int, ...]:
@@ -49,10 +55,46 @@ class VlArbitration(Model):
     )
 
 
+class Partition(Model):
+    """Hosts that may talk to each other. Two limited members may not."""
+
+    pkey: Integer = Field(
+        ge=1, lt=0x7FFF, description="The partition's key, without the membership bit."
+    )
+    full: Hosts = Field(default=(), description="Hosts that are full members.")
+    limited: Hosts = Field(default=(), description="Hosts that may talk to full members only.")
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        return (*self.full, *self.limited)
+
+    def key_of(self, host: str) -> int:
+        """The P_Key that a host's queue pairs have; the default one where it is no member."""
+        if host in self.full:
+            return FULL_MEMBER | self.pkey
+        return self.pkey if host in self.limited else DEFAULT_PKEY
+
+
 class SubnetSpec(Model):
     """The subnet manager's policy. RoCE fabrics do without."""
 
     engine: Engine = Field(default="updn", description="OpenSM's routing engine.")
+    roots: NodeNames = Field(
+        default=(),
+        description="Switches that updn, dnup and ftree take for roots; found by OpenSM unless "
+        "given, which finds none in a ring.",
+    )
+    lmc: Integer = Field(
+        default=0,
+        ge=0,
+        le=7,
+        description="Every host has 2 to this power LIDs, and a path for each; flows take turns.",
+    )
+    partitions: dict[PartitionName, Partition] = Field(
+        default={},
+        description="Partitions besides the default one (P_Key 0x7fff), in which all hosts are; a "
+        "traffic entry names the one it uses.",
+    )
     sl2vl: Annotated[
         tuple[Annotated[Integer, Field(ge=0, le=MANAGEMENT_VL)], ...],
         AfterValidator(_one_per_sl),

@@ -51,6 +51,12 @@ class TrafficEntry(Model, ABC):
         description="Priority (RoCE) or service level (InfiniBand); the NIC's own if not given.",
     )
 
+    partition: str | None = Field(
+        default=None,
+        description="InfiniBand: the partition whose P_Key its packets carry; the default one "
+        "unless given.",
+    )
+
     @property
     def start_ns(self) -> int:
         return round(self.start_ps / PS_PER_NS)

@@ -19,12 +19,12 @@ _GBIT = 10**9
 _SPEEDS = (
     (200 * _GBIT, "s=7 e=4"),  # HDR, the fastest that ibsim knows
     (100 * _GBIT, "s=7 e=2"),  # EDR
-    (56 * _GBIT, "s=7 e=1"),  # FDR
-    (40 * _GBIT, "s=4"),  # QDR
-    (20 * _GBIT, "s=2"),  # DDR
+    (54 * _GBIT, "s=7 e=1"),  # FDR
+    (32 * _GBIT, "s=4"),  # QDR
+    (16 * _GBIT, "s=2"),  # DDR
     (0, "s=1"),  # SDR
 )
-"""Nominal rate of a 4x link in bits/s -> LinkSpeedEnabled, LinkSpeedExtEnabled."""
+"""Data rate of a 4x link in bits/s -> LinkSpeedEnabled, LinkSpeedExtEnabled."""
 
 
 def switch_guid(switch: Switch) -> int:
@@ -63,10 +63,10 @@ def _host(topology: Topology, host: Host) -> str:
 def _link(topology: Topology, port: Port) -> str:
     far = topology.peer[port]
     speed = _speed(topology.cable[port].rate_bps)
-    return f'[{_number(topology, port)}] "{far.node}"[{_number(topology, far)}] {speed}'
+    return f'[{port_number(topology, port)}] "{far.node}"[{port_number(topology, far)}] {speed}'
 
 
-def _number(topology: Topology, port: Port) -> int:
+def port_number(topology: Topology, port: Port) -> int:
     """InfiniBand counts a NIC's ports from 1; a topology's host has port 0."""
     return port.number + 1 if port.node in topology.host else port.number
 

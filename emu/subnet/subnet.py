@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from emu.errors import FabricError
@@ -25,6 +25,10 @@ class Subnet:
     """How long the sweep took, simulator and all."""
     later: tuple[tuple[int, Lfts], ...] = ()
     """Tables after links were lost or came back, with the moment (picoseconds) of that."""
+    lmc: int = 0
+    """Each host has 2^lmc LIDs from its own on, and as many ways to be reached."""
+    levels: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Source -> destination -> the service level their path needs; none where any will do."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `from_json` reads them back."""
@@ -36,25 +40,27 @@ class Subnet:
         later = tuple((at_ps, _lfts(lfts)) for at_ps, lfts in told["later"])
         return Subnet(**{**told, "lfts": _lfts(told["lfts"]), "later": later})
 
-    def path(self, topology: Topology, src: str, dst: str) -> list[Port]:
+    def path(self, topology: Topology, src: str, dst: str, offset: int = 0) -> list[Port]:
         """The ports, in order, that a packet from host or switch `src` to host `dst` leaves by.
+
+        `offset`: to which of the host's LIDs, from 0 to 2^lmc - 1.
 
         Raises FabricError where the tables lead nowhere, or round in a circle.
         """
         path: list[Port] = []
         node = src
         while node != dst:
-            port = self._next(topology, node, dst)
+            port = self._next(topology, node, dst, offset)
             if port in path:
                 raise FabricError(f"the subnet manager's route from {src} to {dst} is a circle")
             path.append(port)
             node = topology.peer[port].node
         return path
 
-    def _next(self, topology: Topology, node: str, dst: str) -> Port:
+    def _next(self, topology: Topology, node: str, dst: str, offset: int) -> Port:
         if node in topology.host:
             return topology.ports[node][0]
-        number = self.lfts[node].get(self.lids[dst])
+        number = self.lfts[node].get(self.lids[dst] + offset)
         for port in topology.ports[node]:
             if port.number == number:
                 return port

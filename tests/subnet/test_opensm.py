@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emu.errors import FabricError, HostError
-from emu.subnet import opensm, sweep
+from emu.subnet import Policy, opensm, programs, sweep
 from emu.subnet.dumps import parse_guid2lid, parse_lfts
 from emu.subnet.netfile import host_port_guid, switch_guid
 from topologies.graph import Builder, Topology
@@ -84,7 +84,7 @@ def test_engine_that_cannot_route_a_fabric_falls_back(tmp_path: Path) -> None:
 def test_unknown_engine_is_an_error(fabric: Topology, tmp_path: Path) -> None:
     """OpenSM itself would quietly take another."""
     with pytest.raises(FabricError, match="no routing engine 'shortest'; it has updn"):
-        sweep(fabric, engine="shortest", workdir=tmp_path)
+        sweep(fabric, policy=Policy(engine="shortest"), workdir=tmp_path)
 
 
 def test_fabric_in_two_pieces_is_an_error(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_missing_package_is_named(
 ) -> None:
     """With the line that installs it."""
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr(opensm, "_SYSTEM_PATH", "/nowhere")
+    monkeypatch.setattr(programs, "_SYSTEM_PATH", "/nowhere")
     with pytest.raises(HostError, match=r"ibsim is not installed.*apt-get install ibsim-utils"):
         sweep(fabric, workdir=tmp_path)
 

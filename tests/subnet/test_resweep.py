@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from emu.errors import FabricError
-from emu.subnet import Subnet, sweep_through
+from emu.subnet import ManagedFabric, Policy, Subnet
 from tests.lab.fabrics import clos
 from topologies.graph import Cable, Topology
 
@@ -27,7 +28,10 @@ def subnet(fabric: Topology, tmp_path_factory: pytest.TempPathFactory) -> Subnet
     uplink, host, own = (cable(fabric, name) for name in ("leaf1:spine1", "leaf2:h4", "leaf1:h1"))
     downs = (frozenset({uplink}), frozenset({uplink, host}), frozenset[Cable](), frozenset({own}))
     workdir = tmp_path_factory.mktemp("subnet")
-    return sweep_through(fabric, list(enumerate(downs)), workdir=workdir)
+    with ManagedFabric(fabric, Policy(), workdir) as managed:
+        whole = managed.subnet()
+        later = tuple((moment, managed.without(down)) for moment, down in enumerate(downs))
+    return replace(whole, later=later)
 
 
 def after(subnet: Subnet, moment: int) -> Subnet:

@@ -64,6 +64,7 @@ class Endpoints:
         self._alive: list[Any] = []  # what C keeps pointers to
         spec, hosts = fabric.spec, fabric.topology.hosts
         self._layout = lay_out(workload, [host.name for host in hosts])
+        self._partitions = {entry.name: entry.partition for entry in spec.traffic}
         self._contents = None
         if spec.payload == "real":
             self._contents = Contents(self._layout, Random(spec.seed))
@@ -147,6 +148,7 @@ class Endpoints:
         config.cnp_dscp = spec.host(host.name).nic.cnp_dscp
         classes = spec.classes_of(host.name)
         config.priority_of_dscp = [classes.priority_of_dscp(dscp) for dscp in range(DSCPS)]
+        config.lmc = self._subnet.lmc if self._subnet else 0
         config.vl_of_sl = spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port))
         config.elides_payload = spec.payload == "elided"
         config.max_qps = qps
@@ -195,6 +197,7 @@ class Endpoints:
         config.not_ect = not settings.ecn
         config.ack_dscp = config.dscp if settings.ack_dscp is None else settings.ack_dscp
         config.sl = settings.sl if flow.priority is None else flow.priority
+        self._set_subnet(config, flow, host)
         config.ack_every = settings.ack_every
         config.timeout = settings.timeout
         config.retry_count = settings.retry_count
@@ -206,6 +209,17 @@ class Endpoints:
         self._set_recovery(config, flow, settings)
         set_congestion_control(config, settings)
         return _have(lib.nic_add_qp(self._nics[host], config), "a queue pair")
+
+    def _set_subnet(self, config: Any, flow: Flow, host: str) -> None:
+        """What the subnet manager has to say about the way to the other end."""
+        if self._subnet is None:
+            return
+        policy, far = self._fabric.spec.subnet, flow.dst if host == flow.src else flow.src
+        config.sl = self._subnet.levels.get(host, {}).get(far, config.sl)
+        config.path_bits = self._graph.flows.index(flow) % (1 << self._subnet.lmc)
+        partition = self._partitions[flow.traffic]
+        if partition is not None:
+            config.pkey = policy.partitions[partition].key_of(host)
 
     def _set_recovery(self, config: Any, flow: Flow, settings: Nic) -> None:
         """Both ends recover as the host does that begins the flow's operations."""

@@ -3,7 +3,7 @@
  *
  * PktLen counts 4-byte words from the LRH through the ICRC.
  *
- * Left out: packets with a GRH, multicast, LMC. FECN and BECN are not acted upon. */
+ * Left out: packets with a GRH, multicast. FECN and BECN are not acted upon. */
 #include <assert.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static void ib_prepare(struct path *path, const struct nic_config *own,
     memset(path->klass, vl, sizeof path->klass);
     path->header[0] = (uint8_t)(vl << 4);
     path->header[1] = (uint8_t)(config->sl << 4 | LNH_IBA_LOCAL);
-    write_be16(path->header + 2, (uint16_t)remote->address);
+    write_be16(path->header + 2, (uint16_t)(remote->address + config->path_bits));
     write_be16(path->header + 6, (uint16_t)own->address);
 }
 
@@ -38,6 +38,11 @@ static void ib_seal(const struct path *path, enum traffic traffic, struct frame 
     vcrc_renew(lrh, frame->length);
 }
 
+static bool is_own_lid(const struct nic_config *own, uint16_t lid)
+{
+    return (uint32_t)(lid - own->address) < 1u << own->lmc;
+}
+
 static enum verdict ib_open(const struct nic_config *own, const struct frame *frame,
                             struct packet *packet)
 {
@@ -50,7 +55,7 @@ static enum verdict ib_open(const struct nic_config *own, const struct frame *fr
         return VERDICT_VCRC;
     if ((lrh[0] & LVER_MASK) != 0 || (read_be16(lrh + 4) & PKTLEN_MASK) * 4u != to_icrc)
         return VERDICT_MALFORMED;
-    if ((lrh[1] & LNH_MASK) != LNH_IBA_LOCAL || lrh_dlid(lrh) != own->address)
+    if ((lrh[1] & LNH_MASK) != LNH_IBA_LOCAL || !is_own_lid(own, lrh_dlid(lrh)))
         return VERDICT_OTHER;
     uint32_t covered = to_icrc - ICRC_BYTES;
     if (frame_is_whole(frame) && read_le32(lrh + covered) != icrc_ib_local(lrh, covered))

@@ -110,6 +110,7 @@ struct nic_config {
     uint8_t cnp_dscp;             /* Ethernet */
     uint8_t priority_of_dscp[64]; /* Ethernet */
     uint8_t vl_of_sl[16];         /* InfiniBand */
+    uint8_t lmc;                  /* InfiniBand: 2^lmc LIDs are its own, from `address` on */
     /* Payloads exist by their length only: frames hold their headers, no CRC is
      * written or read, and no byte of memory is. */
     bool elides_payload;
@@ -124,6 +125,7 @@ struct qp_config {
     uint8_t ack_dscp;      /* Ethernet: of its acknowledgements */
     bool not_ect;          /* Ethernet: its packets do not understand ECN */
     uint8_t sl;            /* InfiniBand */
+    uint8_t path_bits;     /* InfiniBand: which of the other end's LIDs it is sent to */
     uint32_t ack_every;    /* packets; asks for an ACK that often, and at the end of a message */
     uint32_t window;       /* packets in flight; 0: as many as PSNs allow */
     uint8_t timeout;       /* 4.096 us * 2^timeout; 0: never */

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emu.spec.finding import Finding, KeyPath
+from emu.spec.finding import Finding, KeyPath, there_is_no
 from emu.spec.rules.given import for_switch
 from emu.spec.rules.switches import HEADERS
 from emu.spec.scenario import Spec
 from emu.spec.subnet import MANAGEMENT_VL
 from emu.units import write_size
 
+_ENGINE: KeyPath = ("subnet", "engine")
 _SL2VL: KeyPath = ("subnet", "sl2vl")
 _ARBITRATION: KeyPath = ("subnet", "vl_arbitration")
 
@@ -69,4 +70,98 @@ def lanes_hold_a_packet(spec: Spec) -> Iterator[Finding]:
                 )
 
 
-RULES = (service_levels_have_a_lane, lanes_in_use_are_served, lanes_hold_a_packet)
+ENGINES_WITH_ROOTS = ("updn", "dnup", "ftree")
+ENGINES_WITHOUT_LMC = ("ftree", "lash")
+
+
+def roots_suit_the_engine(spec: Spec) -> Iterator[Finding]:
+    path: KeyPath = ("subnet", "roots")
+    known = list(spec.topology.build().switch)
+    for name in spec.subnet.roots:
+        if name not in known:
+            yield Finding(path, there_is_no("switch", name, known), about=(("topology",),))
+    if spec.subnet.roots and spec.subnet.engine not in ENGINES_WITH_ROOTS:
+        yield Finding(
+            path,
+            f"{spec.subnet.engine} asks for no roots; take them out, or use engine: updn",
+            about=(_ENGINE,),
+        )
+
+
+def updn_knows_roots_in_a_ring(spec: Spec) -> Iterator[Finding]:
+    """OpenSM finds roots by counting hops to hosts, and in a ring all switches are alike."""
+    subnet = spec.subnet
+    if spec.fabric != "ib" or spec.topology.kind != "ring" or subnet.roots:
+        return
+    if subnet.engine in ENGINES_WITH_ROOTS and "engine" in subnet.model_fields_set:
+        yield Finding(
+            _ENGINE,
+            f"{subnet.engine} finds no roots in a ring, and OpenSM would use minhop instead; "
+            "name some, e.g. roots: [ring1], or choose another engine",
+            about=(("topology",), ("subnet", "roots")),
+        )
+
+
+def engine_has_several_paths(spec: Spec) -> Iterator[Finding]:
+    if spec.subnet.lmc and spec.subnet.engine in ENGINES_WITHOUT_LMC:
+        yield Finding(
+            ("subnet", "lmc"),
+            f"{spec.subnet.engine} makes one path to a host, not {1 << spec.subnet.lmc}; "
+            "use lmc: 0, or engine: updn, minhop or dfsssp",
+            about=(_ENGINE,),
+        )
+
+
+def partitions_are_sound(spec: Spec) -> Iterator[Finding]:
+    known = list(spec.topology.build().host)
+    owner: dict[int, str] = {}
+    for name, partition in spec.subnet.partitions.items():
+        path: KeyPath = ("subnet", "partitions", name)
+        if not partition.members:
+            text = "has no members, so nobody could use its P_Key; name some in full or limited"
+            yield Finding(path, text)
+        first = owner.setdefault(partition.pkey, name)
+        if first != name:
+            text = f"{first} has P_Key {partition.pkey:#x} already; give each its own"
+            yield Finding((*path, "pkey"), text)
+        for kind, hosts in (("full", partition.full), ("limited", partition.limited)):
+            for host in hosts:
+                if host not in known:
+                    text = there_is_no("host", host, known)
+                    yield Finding((*path, kind), text, about=(("topology",),))
+        for host in sorted(set(partition.full) & set(partition.limited)):
+            text = f"{host} is a full member, too; keep it in one of them"
+            yield Finding((*path, "limited"), text, about=((*path, "full"),))
+
+
+def senders_are_in_their_partition(spec: Spec) -> Iterator[Finding]:
+    partitions = spec.subnet.partitions
+    for index, entry in enumerate(spec.traffic):
+        path: KeyPath = ("traffic", index, "partition")
+        if entry.partition is None:
+            continue
+        if entry.partition not in partitions:
+            text = there_is_no("partition", entry.partition, list(partitions))
+            yield Finding(path, text, about=(("subnet", "partitions"),))
+            continue
+        members = partitions[entry.partition].members
+        for source in dict.fromkeys(source for source, _ in entry.pairs(spec.seed)):
+            if source not in members:
+                yield Finding(
+                    path,
+                    f"{source} is no member of {entry.partition}, so it has no P_Key to send "
+                    "with; make it one, or use another partition",
+                    about=(("subnet", "partitions"), ("traffic", index)),
+                )
+
+
+RULES = (
+    service_levels_have_a_lane,
+    lanes_in_use_are_served,
+    lanes_hold_a_packet,
+    roots_suit_the_engine,
+    updn_knows_roots_in_a_ring,
+    engine_has_several_paths,
+    partitions_are_sound,
+    senders_are_in_their_partition,
+)

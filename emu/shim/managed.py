@@ -1,0 +1,77 @@
+"""The subnet manager's part in a spec: what it is told, and what it decides in the course of a run.
+
+A link that goes down or comes up is one more sweep. Nobody waits for them in a run:
+every state of the fabric that the spec's faults will bring about is swept beforehand,
+and its tables are in force a set time (`convergence`) after the link has changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from emu.spec.outages import outages
+from emu.spec.scenario import Spec
+from emu.spec.subnet import MANAGEMENT_VL
+from emu.subnet import ManagedFabric, Membership, Policy, Subnet
+from emu.subnet.subnet import Lfts
+from topologies.graph import Cable, Topology
+
+
+def policy_of(spec: Spec) -> Policy:
+    """What `subnet:` says, as the subnet manager's options."""
+    subnet = spec.subnet
+    vls = max(spec.switch(name).credits.vls for name in spec.topology.build().switch)
+    tables = subnet.vl_arbitration
+    return Policy(
+        engine=subnet.engine,
+        roots=subnet.roots,
+        lmc=subnet.lmc,
+        vls=vls,
+        sl2vl=subnet.sl2vl,
+        vlarb_high=_lanes_below(vls, tables.high),
+        vlarb_low=_lanes_below(vls, tables.low),
+        high_limit=tables.high_limit,
+        head_of_queue_lifetime=subnet.head_of_queue_lifetime,
+        leaf_head_of_queue_lifetime=subnet.leaf_head_of_queue_lifetime,
+        vl_stall_count=subnet.vl_stall_count,
+        partitions={
+            name: Membership(partition.pkey, partition.full, partition.limited)
+            for name, partition in subnet.partitions.items()
+        },
+    )
+
+
+def _lanes_below(vls: int, weights: dict[int, int]) -> dict[int, int]:
+    return {vl: weight for vl, weight in weights.items() if vl < min(vls, MANAGEMENT_VL)}
+
+
+def manager_host(spec: Spec, topology: Topology) -> str:
+    """Where OpenSM runs: the first host whose own cable no fault takes away."""
+    cut = {end for _, down in outages(spec) for cable in down for end in (cable.a, cable.b)}
+    hosts = [host.name for host in topology.hosts]
+    safe = [name for name in hosts if topology.ports[name][0] not in cut]
+    return (safe or hosts)[0]
+
+
+def pairs_of(spec: Spec) -> set[tuple[str, str]]:
+    """Hosts that exchange packets, both ways round."""
+    flows = spec.workload().flows
+    return {pair for flow in flows for pair in ((flow.src, flow.dst), (flow.dst, flow.src))}
+
+
+def manage(spec: Spec, topology: Topology, workdir: Path) -> Subnet:
+    """What the subnet manager decides at the start of a run, and when links change.
+
+    Raises HostError, FabricError.
+    """
+    host = manager_host(spec, topology)
+    with ManagedFabric(topology, policy_of(spec), workdir, host=host) as managed:
+        first = managed.subnet(pairs_of(spec))
+        swept: dict[frozenset[Cable], Lfts] = {frozenset(): first.lfts}
+        later = []
+        for at_ps, down in outages(spec):
+            if down not in swept:
+                swept[down] = managed.without(down)
+            later.append((at_ps, swept[down]))
+    return replace(first, later=tuple(later))

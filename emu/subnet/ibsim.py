@@ -1,0 +1,112 @@
+"""ibsim: answers subnet management packets as a fabric's switches and NICs would.
+
+It lives in its starter's network namespace, where its sockets have a name of this
+simulator's own (abstract, so nothing is left of them). Cables are pulled and
+plugged in by its console; it sends the traps that switches would send then.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from emu.errors import FabricError
+from emu.subnet.netfile import net_file, port_number
+from emu.subnet.programs import last_words, program, umad_to_ibsim
+from topologies.graph import Port, Topology
+
+_SECONDS_TO_START = 10.0
+
+
+class Ibsim:
+    """A running simulator. Use as a context manager; its files lie in `workdir`."""
+
+    def __init__(self, topology: Topology, workdir: Path) -> None:
+        """Raises HostError when it is not installed, FabricError when it refuses the fabric."""
+        self._topology = topology
+        self._socket_name = f"emu-{secrets.token_hex(8)}"
+        self._log = workdir / "ibsim.log"
+        net = workdir / "fabric.net"
+        net.write_text(net_file(topology))
+        with self._log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [*program("ibsim", package="ibsim-utils"), "-s", *_limits(topology), net.name],
+                cwd=workdir,
+                env={**os.environ, "IBSIM_SOCKNAME": self._socket_name},
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def __enter__(self) -> Self:
+        try:
+            self._wait_for_sockets()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def environment(self, node: str) -> Mapping[str, str]:
+        """What makes a program believe that it runs on this host or switch."""
+        return {
+            "IBSIM_SOCKNAME": self._socket_name,
+            "SIM_HOST": node,
+            "LD_PRELOAD": str(umad_to_ibsim()),
+        }
+
+    def unlink(self, port: Port) -> None:
+        """Pulls the cable at a port."""
+        self.tell(f'Unlink "{port.node}"[{port_number(self._topology, port)}]')
+
+    def relink(self, port: Port) -> None:
+        """Plugs it in again."""
+        self.tell(f'ReLink "{port.node}"[{port_number(self._topology, port)}]')
+
+    def tell(self, *commands: str) -> None:
+        """Gives commands to its console."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("".join(f"{command}\n" for command in commands).encode())
+        self._process.stdin.flush()
+
+    def _wait_for_sockets(self) -> None:
+        """It says nothing when its sockets are there, so we look for the last of them."""
+        deadline = time.monotonic() + _SECONDS_TO_START
+        while f"@{self._socket_name}:out9" not in Path("/proc/net/unix").read_text():
+            if self._process.poll() is not None:
+                raise FabricError(
+                    f"ibsim refused the fabric; its last words:\n{last_words(self._log)}"
+                )
+            if time.monotonic() > deadline:
+                raise FabricError(f"ibsim did not start within {_SECONDS_TO_START:g} s")
+            time.sleep(0.002)
+
+    def _end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
+
+def _limits(topology: Topology) -> list[str]:
+    """Room for exactly this fabric; a switch also has a port 0."""
+    nodes = len(topology.hosts) + len(topology.switches)
+    ports = sum(port.number + 1 for own in topology.ports.values() for port in own[-1:])
+    return ["-N", str(nodes), "-S", str(len(topology.switches)), "-P", str(ports)]

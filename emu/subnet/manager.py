@@ -1,0 +1,182 @@
+"""A managed fabric: ibsim and OpenSM side by side, and what they come to.
+
+    with ManagedFabric(topology, policy, workdir) as managed:
+        managed.subnet()                    tables of the first sweep
+        managed.without(cables)             OpenSM is trapped and sweeps again
+
+The default engine is updn: a packet that went down never goes up again, so that
+no circle of waiting for credit can close. In a leaf-spine its routes for hosts
+are the shortest ones, spread over the spines as minhop spreads them. One spine
+cannot reach another, which no host misses.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from itertools import product
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from emu.errors import FabricError
+from emu.subnet.dumps import parse_guid2lid, parse_lfts
+from emu.subnet.ibsim import Ibsim
+from emu.subnet.netfile import host_port_guid, switch_guid
+from emu.subnet.opensm import OpenSm
+from emu.subnet.paths import ENGINES_WITH_LEVELS, service_levels
+from emu.subnet.policy import Policy
+from emu.subnet.subnet import Lfts, Subnet
+from topologies.graph import Cable, Topology
+
+_DEFAULT = Policy()
+
+Pair = tuple[str, str]
+"""Source and destination host."""
+
+
+class ManagedFabric:
+    """Use as a context manager: both programs run as long as it lasts."""
+
+    def __init__(
+        self, topology: Topology, policy: Policy, workdir: Path, *, host: str | None = None
+    ) -> None:
+        """OpenSM runs on `host`, the first one unless given. `workdir` is created and keeps
+        all files. Entering raises HostError, FabricError.
+        """
+        self._host = host or topology.hosts[0].name
+        self._topology = topology
+        self._policy = policy
+        self._workdir = workdir.absolute()
+        self._stack = ExitStack()
+        self._sweeps = 0
+        self._down: frozenset[Cable] = frozenset()
+        self._lfts: Lfts = {}
+
+    def __enter__(self) -> Self:
+        self._began = time.monotonic()
+        with ExitStack() as stack:
+            self._workdir.mkdir(parents=True, exist_ok=True)
+            self.simulator = stack.enter_context(Ibsim(self._topology, self._workdir))
+            environment = self.simulator.environment(self._host)
+            self.opensm = stack.enter_context(
+                OpenSm(self._topology, self._policy, environment, self._workdir)
+            )
+            self._wait()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def without(self, down: frozenset[Cable]) -> Lfts:
+        """The tables of a sweep in which exactly these cables are pulled.
+
+        A switch that the manager cannot reach any more keeps the table it has. The
+        manager's own cable stays: without it, it would see nothing and change nothing.
+        """
+        down -= {self._topology.cable[self._topology.ports[self._host][0]]}
+        for cable in down ^ self._down:
+            if cable in down:
+                self.simulator.unlink(cable.a)
+            else:
+                self.simulator.relink(cable.a)
+        if down != self._down:
+            self._down = down
+            self._sweep_again()
+        self._lfts = self._lfts | self._read_lfts()
+        return self._lfts
+
+    def subnet(self, pairs: Iterable[Pair] = ()) -> Subnet:
+        """What the first sweep decided, and the service levels of these paths.
+
+        Raises FabricError when OpenSM missed a node, or left a host out of reach.
+        """
+        lids = self._read_lids()
+        self._lfts = self._read_lfts()
+        missing = [
+            switch.name for switch in self._topology.switches if switch.name not in self._lfts
+        ]
+        if missing:
+            raise self._not_found(missing)
+        used = self.opensm.engine_used()
+        levels = {}
+        if used in ENGINES_WITH_LEVELS:
+            levels = service_levels(self.simulator, self._topology, lids, pairs)
+        subnet = Subnet(
+            lids,
+            self._lfts,
+            used,
+            time.monotonic() - self._began,
+            lmc=self._policy.lmc,
+            levels=levels,
+        )
+        _check_reach(self._topology, subnet)
+        return subnet
+
+    def _sweep_again(self) -> None:
+        """The traps make it sweep; one sweep more, as that one may have begun too early."""
+        self._wait()
+        self.opensm.sweep_now()
+        self._wait()
+
+    def _wait(self) -> None:
+        self.opensm.wait_for_sweep(self._sweeps + 1)
+        self._sweeps = self.opensm.sweeps
+
+    def _read_lids(self) -> dict[str, int]:
+        """LIDs by name. Raises FabricError when one has none."""
+        topology = self._topology
+        lids = parse_guid2lid(self.opensm.dump("guid2lid"))
+        guids = {host.name: host_port_guid(host) for host in topology.hosts}
+        guids |= {switch.name: switch_guid(switch) for switch in topology.switches}
+        missing = [name for name, guid in guids.items() if guid not in lids]
+        if missing:
+            raise self._not_found(missing)
+        return {name: lids[guid] for name, guid in guids.items()}
+
+    def _read_lfts(self) -> Lfts:
+        """Tables by name, of the switches that the last sweep reached."""
+        lfts = parse_lfts(self.opensm.dump("opensm-lfts.dump"))
+        own = ((switch.name, switch_guid(switch)) for switch in self._topology.switches)
+        return {name: lfts[guid] for name, guid in own if guid in lfts}
+
+    def _not_found(self, names: Sequence[str]) -> FabricError:
+        return FabricError(
+            f"OpenSM did not find {', '.join(names)}: "
+            f"is the fabric in one piece? Its log is {self._workdir / 'opensm.log'}"
+        )
+
+
+def sweep(
+    topology: Topology,
+    *,
+    policy: Policy = _DEFAULT,
+    workdir: Path,
+    pairs: Sequence[Pair] = (),
+) -> Subnet:
+    """Lets OpenSM discover and route the fabric once. `workdir` is created and keeps all files.
+
+    OpenSM falls back to minhop where an engine cannot route a fabric (updn finds
+    no roots in a ring unless it is told some); the subnet's `engine` is the one it used.
+
+    Raises HostError when a program is missing, FabricError when OpenSM fails, does
+    not know the engine, or leaves a host out of reach.
+    """
+    with ManagedFabric(topology, policy, workdir) as managed:
+        return managed.subnet(pairs)
+
+
+def _check_reach(topology: Topology, subnet: Subnet) -> None:
+    """Every host can be reached from every switch that has hosts."""
+    leaves = {
+        topology.peer[port].node for host in topology.hosts for port in topology.ports[host.name]
+    }
+    for leaf, host in product(sorted(leaves), topology.hosts):
+        subnet.path(topology, leaf, host.name)

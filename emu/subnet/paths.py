@@ -1,0 +1,64 @@
+"""Path records: the service level that a path must be used with.
+
+Some engines keep paths that would close a credit loop apart by service levels,
+and tell them in path records only: we ask OpenSM for those that are needed, as
+any host would, one at a time (ibsim garbles answers of several packets).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from emu.errors import FabricError
+from emu.subnet.ibsim import Ibsim
+from emu.subnet.programs import program
+from topologies.graph import Topology
+
+ENGINES_WITH_LEVELS = ("lash", "dfsssp", "nue")
+_CLIENTS = 4
+"""ibsim serves ten at once."""
+_SECONDS_TO_ANSWER = 10.0
+_LEVEL = re.compile(r"^\s*sl\.+0x([0-9A-Fa-f]+)$", re.MULTILINE)
+
+
+def service_levels(
+    simulator: Ibsim,
+    topology: Topology,
+    lids: Mapping[str, int],
+    pairs: Iterable[tuple[str, str]],
+) -> dict[str, dict[str, int]]:
+    """Source -> destination -> SL, for these pairs of hosts. Raises FabricError."""
+    wanted = sorted(set(pairs))
+
+    def ask(pair: tuple[str, str]) -> int:
+        src, dst = pair
+        return _ask(simulator.environment(src), lids[src], lids[dst])
+
+    with ThreadPoolExecutor(_CLIENTS) as pool:
+        levels: dict[str, dict[str, int]] = {}
+        for (src, dst), level in zip(wanted, pool.map(ask, wanted), strict=True):
+            levels.setdefault(src, {})[dst] = level
+    return levels
+
+
+def _ask(environment: Mapping[str, str], slid: int, dlid: int) -> int:
+    command = [
+        *program("saquery", package="infiniband-diags"),
+        *("PR", "--slid", str(slid), "--dlid", str(dlid), "--numb_path", "1"),
+    ]
+    answer = subprocess.run(
+        command,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS_TO_ANSWER,
+    )
+    level = _LEVEL.search(answer.stdout)
+    if level is None:
+        said = (answer.stderr or answer.stdout).strip()
+        raise FabricError(f"OpenSM has no path from LID {slid} to LID {dlid}: {said}")
+    return int(level[1], 16)

@@ -1,0 +1,101 @@
+"""Traffic over what OpenSM decided, on the virtual clock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from emu.measure.observation import Observation
+from emu.shim.managed import manage
+from emu.shim.virtual import VirtualFabric
+from emu.spec.model import spec_from_text
+
+TREE = """
+fabric: ib
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}
+traffic: [{name: flow, pattern: pair, from: h1, to: h3, op: write, size: 1MB}]
+switches: {routing: {convergence: 20us}}
+"""
+PARTITION = "subnet.partitions={blue: {pkey: 0x12, full: FULL, limited: LIMITED}}"
+
+
+def observed(workdir: Path, *settings: str, text: str = TREE, until_ns: int) -> Observation:
+    spec = spec_from_text(text.encode(), source="test.emu.yml", settings=settings)
+    topology = spec.topology.build()
+    with VirtualFabric(spec, topology, manage(spec, topology, workdir)) as run:
+        run.start()
+        run.run_until(until_ns)
+        return run.observe()
+
+
+def test_a_flow_goes_on_by_the_other_spine_when_its_cable_is_pulled(tmp_path: Path) -> None:
+    """What was sent into nothing until the tables changed is sent again, and all arrives."""
+    fault = "faults=[{at: 30us, link-down: {cable: leaf1:spineN}}]"
+    ends = []
+    for spine in ("1", "2"):
+        seen = observed(tmp_path / spine, fault.replace("N", spine), until_ns=3_000_000)
+        (flow,) = seen.flows
+        assert flow.completed
+        lost = sum(raw["link_down_discard"][0] for raw in seen.ports.values())
+        ends.append((flow.retransmitted_packets > 0, lost > 0))
+    assert sorted(ends) == [(False, False), (True, True)]
+
+
+@pytest.mark.parametrize(
+    ("full", "limited", "talks"),
+    [("[h1, h3]", "[]", True), ("h1", "h3", True), ("h3", "h1", True), ("h2", "[h1, h3]", False)],
+)
+def test_members_talk_unless_both_are_limited(
+    full: str, limited: str, talks: bool, tmp_path: Path
+) -> None:
+    """Two limited members count each other's packets as violations, and hear nothing."""
+    partition = PARTITION.replace("FULL", full).replace("LIMITED", limited)
+    partition = partition.replace(", limited: []", "")
+    seen = observed(tmp_path, partition, "traffic.0.partition=blue", until_ns=500_000)
+    assert seen.nics is not None
+    assert seen.flows[0].completed is talks
+    assert (seen.nics["h3"]["rx_pkey_violations"] > 0) is not talks
+
+
+def test_a_stranger_to_the_partition_hears_nothing(tmp_path: Path) -> None:
+    """h3 has the default P_Key alone."""
+    partition = "subnet.partitions={blue: {pkey: 0x12, full: [h1, h2]}}"
+    seen = observed(tmp_path, partition, "traffic.0.partition=blue", until_ns=500_000)
+    assert seen.nics is not None
+    assert seen.nics["h3"]["rx_pkey_violations"] > 100
+    assert not seen.flows[0].completed
+
+
+def test_flows_take_turns_over_a_host_s_lids(tmp_path: Path) -> None:
+    """Two flows of the same pair use both spines with LMC 1, and one without."""
+    both = "{name: %s, pattern: pair, from: h1, to: h3, op: write, size: 200KB}"
+    traffic = f"traffic=[{both % 'one'}, {both % 'two'}]"
+    for lmc, spines in ((0, 1), (1, 2)):
+        seen = observed(tmp_path / str(lmc), traffic, f"subnet.lmc={lmc}", until_ns=500_000)
+        assert all(flow.completed for flow in seen.flows)
+        used = [
+            name
+            for name in ("leaf1:spine1", "leaf1:spine2")
+            if sum(seen.ports[name]["tx_bytes"]) > 100_000
+        ]
+        assert len(used) == spines
+
+
+def test_packets_carry_the_service_level_of_their_path(tmp_path: Path) -> None:
+    """dfsssp keeps paths of a ring apart by levels; packets on them ride on several lanes."""
+    ring = TREE.replace(
+        "leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2",
+        "ring, switches: 5, hosts_per_switch: 1",
+    )
+    everybody = "traffic=[{name: t, pattern: all-to-all, among: h1-h5, op: write, size: 100KB}]"
+    settings = (
+        everybody,
+        "switches.credits.vls=8",
+        "subnet.engine=dfsssp",
+        "subnet.vl_arbitration={high: {}, low: " + str(dict.fromkeys(range(8), 64)) + "}",
+    )
+    seen = observed(tmp_path, *settings, text=ring, until_ns=3_000_000)
+    assert all(flow.completed for flow in seen.flows)
+    lanes = {vl for raw in seen.ports.values() for vl, sent in enumerate(raw["tx_bytes"]) if sent}
+    assert len(lanes) > 1

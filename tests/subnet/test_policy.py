@@ -1,0 +1,156 @@
+"""What OpenSM is told, and whether it does so: every host's lanes, keys and paths."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from itertools import pairwise, permutations, product
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from emu.shim.managed import manage, policy_of
+from emu.spec.model import Spec, spec_from_text
+from emu.subnet import ManagedFabric, Policy, Subnet, sweep
+from emu.subnet.programs import program
+from topologies.graph import Topology
+
+TREE = "fabric: ib\ntopology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}\n"
+RING = "fabric: ib\ntopology: {kind: ring, switches: 5, hosts_per_switch: 1}\n"
+TORUS = """
+fabric: ib
+topology:
+  kind: graph
+  switches: [t00, t01, t02, t10, t11, t12, t20, t21, t22]
+  hosts: [h1, h2, h3, h4, h5, h6, h7, h8, h9]
+  links:
+"""
+
+
+def torus() -> str:
+    """Three times three switches, each row and each column a ring, a host on each."""
+    names = [f"t{x}{y}" for x in range(3) for y in range(3)]
+    cables = [(name, f"h{n}") for n, name in enumerate(names, start=1)]
+    cables += [(f"t{x}{y}", f"t{(x + 1) % 3}{y}") for x in range(3) for y in range(3)]
+    cables += [(f"t{x}{y}", f"t{x}{(y + 1) % 3}") for x in range(3) for y in range(3)]
+    return TORUS + "".join(f"    - {{between: [{a}, {b}]}}\n" for a, b in cables)
+
+
+def spec_of(text: str, *settings: str) -> Spec:
+    return spec_from_text(text.encode(), source="test.emu.yml", settings=settings)
+
+
+def tables(spec: Spec, workdir: Path) -> tuple[Topology, Subnet]:
+    topology = spec.topology.build()
+    return topology, sweep(topology, policy=policy_of(spec), workdir=workdir)
+
+
+def waits(topology: Topology, subnet: Subnet) -> nx.DiGraph:
+    """Who waits for whose credit: from each port of a path to the next one, lanes apart."""
+    graph = nx.DiGraph()
+    for src, dst in permutations(topology.host, 2):
+        level = subnet.levels.get(src, {}).get(dst, 0)
+        path = [(port, level) for port in subnet.path(topology, src, dst)]
+        graph.add_edges_from(pairwise(path))
+    return graph
+
+
+def test_updn_with_a_root_closes_no_credit_loop_in_a_ring(tmp_path: Path) -> None:
+    """A packet that went down never goes up again, so nobody waits for himself."""
+    topology, subnet = tables(spec_of(RING, "subnet.roots=[ring1]"), tmp_path)
+    assert subnet.engine == "updn"
+    assert nx.is_directed_acyclic_graph(waits(topology, subnet))
+
+
+def test_minhop_closes_a_credit_loop_in_a_ring(tmp_path: Path) -> None:
+    """Shortest paths of two hops go round all of it."""
+    topology, subnet = tables(spec_of(RING, "subnet.engine=minhop"), tmp_path)
+    assert not nx.is_directed_acyclic_graph(waits(topology, subnet))
+
+
+@pytest.mark.parametrize("engine", ["dfsssp", "lash"])
+def test_engines_with_lanes_close_no_credit_loop_in_a_ring(engine: str, tmp_path: Path) -> None:
+    """Paths that would are kept apart by the service levels that path records tell."""
+    spec = spec_of(RING, f"subnet.engine={engine}", "switches.credits.vls=8")
+    topology = spec.topology.build()
+    pairs = list(permutations(topology.host, 2))
+    subnet = sweep(topology, policy=policy_of(spec), workdir=tmp_path, pairs=pairs)
+    assert subnet.engine == engine
+    assert len({subnet.levels[src][dst] for src, dst in pairs}) > 1
+    assert nx.is_directed_acyclic_graph(waits(topology, subnet))
+
+
+@pytest.mark.parametrize("engine", ["minhop", "updn", "ftree", "dor", "dfsssp"])
+@pytest.mark.parametrize("fabric", ["tree", "fat tree", "ring", "torus"])
+def test_every_engine_reaches_every_host(engine: str, fabric: str, tmp_path: Path) -> None:
+    """By the tables alone, whatever engine made them in the end."""
+    fat = "fabric: ib\ntopology: {kind: fat-tree, k: 4}\n"
+    text = {"tree": TREE, "fat tree": fat, "ring": RING, "torus": torus()}[fabric]
+    policy = Policy(engine=engine, vls=8)
+    topology = spec_of(text).topology.build()
+    subnet = sweep(topology, policy=policy, workdir=tmp_path)
+    for src, dst in permutations(topology.host, 2):
+        assert subnet.path(topology, src, dst)
+
+
+def test_lmc_gives_a_host_several_lids_and_ways(tmp_path: Path) -> None:
+    """Two LIDs a host; its two paths from the other rack go by different spines."""
+    topology, subnet = tables(spec_of(TREE, "subnet.lmc=1"), tmp_path)
+    assert all(subnet.lids[host] % 2 == 0 for host in topology.host)
+    ways = {subnet.path(topology, "h1", "h3", offset)[2].node for offset in (0, 1)}
+    assert ways == {"spine1", "spine2"}
+
+
+SETTINGS = (
+    "switches.credits.vls=8",
+    "subnet.sl2vl=[0, 1, 2, 3, 4, 5, 6, 7, 7, 6, 5, 4, 3, 2, 1, 15]",
+    "subnet.vl_arbitration={high: {0: 4, 1: 8}, low: {2: 64, 3: 1}, high_limit: 4}",
+    "subnet.partitions={blue: {pkey: 0x12, full: h1, limited: h2}}",
+)
+
+
+def ask(managed: ManagedFabric, *words: str) -> str:
+    """What one of the diagnostics says, at h4."""
+    tool = program(words[0], package="infiniband-diags")
+    environment = {**os.environ, **managed.simulator.environment("h4")}
+    done = subprocess.run(
+        [*tool, *words[1:]], env=environment, capture_output=True, text=True, timeout=10
+    )
+    return done.stdout
+
+
+def test_ports_are_told_lanes_weights_and_keys(tmp_path: Path) -> None:
+    """smpquery reads back from the fabric what the spec says."""
+    spec = spec_of(TREE, *SETTINGS)
+    with ManagedFabric(spec.topology.build(), policy_of(spec), tmp_path) as managed:
+        lids = managed.subnet().lids
+        sl2vl = ask(managed, "smpquery", "sl2vl", str(lids["leaf1"]), "1")
+        weights = ask(managed, "smpquery", "vlarb", str(lids["leaf1"]), "1")
+        keys = {h: ask(managed, "smpquery", "pkeys", str(lids[h]), "1") for h in ("h1", "h2", "h3")}
+    rows = re.findall(r"out  1: ((?:\| ?\d+)+)", sl2vl)
+    assert rows
+    assert {tuple(map(int, row.replace("|", " ").split())) for row in rows} == {spec.subnet.sl2vl}
+    assert re.findall(r"VL    : \|0x2 \|0x3 .*\nWEIGHT: \|0x40\|0x1 ", weights)
+    assert re.findall(r"VL    : \|0x0 \|0x1 .*\nWEIGHT: \|0x4 \|0x8 ", weights)
+    assert {h: [k for k in ("0x8012", "0x0012") if k in keys[h]] for h in keys} == {
+        "h1": ["0x8012"],
+        "h2": ["0x0012"],
+        "h3": [],
+    }
+
+
+def test_a_lost_link_is_followed_by_new_tables_and_the_old_ones_come_back(tmp_path: Path) -> None:
+    """No path crosses the cable while it is down; LIDs stay as they are."""
+    fault = "faults=[{at: 100us, for: 1ms, link-down: {cable: leaf1:spine1}}]"
+    spec = spec_of(TREE, fault)
+    topology = spec.topology.build()
+    subnet = manage(spec, topology, tmp_path)
+    assert [at_ps for at_ps, _ in subnet.later] == [100_000_000, 1_100_000_000]
+    lost = topology.cable[topology.port_named["leaf1:spine1"]]
+    without = Subnet(subnet.lids, subnet.later[0][1], "updn", 0)
+    for src, dst in product(("h1", "h2"), ("h3", "h4")):
+        for path in (without.path(topology, src, dst), without.path(topology, dst, src)):
+            assert lost not in [topology.cable[port] for port in path]
+    assert subnet.later[1][1] == subnet.lfts
