@@ -89,6 +89,9 @@ void fabric_set_sl2vl(struct fabric *fabric, uint32_t index, const uint8_t sl2vl
 /* InfiniBand: VL arbitration. Lists of (VL, weight) pairs, at most 64 each. */
 bool fabric_set_vlarb(struct fabric *fabric, uint32_t index, const uint8_t (*high)[2],
                       uint8_t highs, const uint8_t (*low)[2], uint8_t lows, uint8_t limit);
+/* InfiniBand: marks packets of a lane that join more than `threshold` bytes (fecn.h). */
+void switch_set_fecn(struct fabric_switch *sw, uint32_t number, uint32_t threshold,
+                     uint16_t marking_rate, uint16_t packet_size, bool marks_as_victim);
 /* InfiniBand: how long the first packet of a lane waits for credit (0: for ever), and
  * how many in a row may end so before the lane is stalled (0: any number). */
 void switch_set_hoq(struct fabric_switch *sw, uint32_t number, int64_t life_ps,

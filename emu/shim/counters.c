@@ -68,6 +68,8 @@ static const struct counter counters[] = {
     SWITCH_COUNTER(no_route),
     SWITCH_COUNTER(no_lane),
     SWITCH_COUNTER(hoq_discard),
+    {"fecn_marked", IN_SWITCH_PORT, offsetof(struct switch_port, fecn.marked), CLASSES,
+     sizeof(int64_t)},
     SWITCH_COUNTER(vl15_dropped),
     SWITCH_COUNTER(ttl_expired),
     SWITCH_COUNTER(not_ip),

@@ -26,7 +26,7 @@ from emu.measure.counters import RawCounters
 from emu.measure.observation import Observation, Samples
 from emu.measure.recording import Deadlock
 from emu.shim.faults import AddedFault, Places, add_faults
-from emu.shim.lanes import lane_buffers, set_up_lanes, set_up_lifetimes
+from emu.shim.lanes import lane_buffers, set_up_lanes, set_up_lifetimes, set_up_marks
 from emu.shim.routing import set_choice, set_ip_routes, set_lid_routes
 from emu.shim.view import PortView
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
@@ -337,6 +337,7 @@ class Fabric:
             set_up_lanes(self.core, self.index[port], spec, topology, port)
             to_host = topology.peer[port].node in topology.host
             set_up_lifetimes(core, port.number, spec.subnet, to_host=to_host)
+            set_up_marks(core, spec, port, to_host=to_host)
         changes = self._reroutings(switch)
         set_lid_routes(core, spec, topology, switch, self._subnet, changes)
 

@@ -13,11 +13,13 @@ from emu._core import lib
 from emu.errors import FabricError
 from emu.spec.scenario import Spec
 from emu.spec.subnet import SubnetSpec
-from emu.spec.switch import Credits
+from emu.spec.switch import CREDIT_BLOCK, Credits
 from topologies.graph import Port, Topology
 
 HOQ_UNIT_PS = 4_096_000
 """HOQLife is this times a power of two."""
+THRESHOLDS = 16
+"""A buffer is divided into so many steps by the threshold of congestion."""
 HOQ_LONGEST = 19
 """A larger power stands for ever."""
 
@@ -64,6 +66,18 @@ def set_up_lifetimes(core: Any, number: int, subnet: SubnetSpec, *, to_host: boo
     power = subnet.leaf_head_of_queue_lifetime if to_host else subnet.head_of_queue_lifetime
     life_ps = 0 if power > HOQ_LONGEST else HOQ_UNIT_PS << power
     lib.switch_set_hoq(core, number, life_ps, subnet.vl_stall_count)
+
+
+def set_up_marks(core: Any, spec: Spec, port: Port, *, to_host: bool) -> None:
+    """When a switch's port marks packets as congested."""
+    switch = spec.switch(port.node)
+    if switch.fecn is None:
+        return
+    fecn = switch.fecn
+    threshold = switch.credits.buffer_bytes * (THRESHOLDS - fecn.threshold) // THRESHOLDS
+    victim = fecn.victim_mask == "all" or (fecn.victim_mask == "hosts" and to_host)
+    size = fecn.packet_size * CREDIT_BLOCK
+    lib.switch_set_fecn(core, port.number, threshold, fecn.marking_rate, size, victim)
 
 
 def lane_buffers(spec: Spec, topology: Topology) -> int:

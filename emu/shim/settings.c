@@ -148,6 +148,15 @@ bool fabric_set_vlarb(struct fabric *fabric, uint32_t index, const uint8_t (*hig
     return true;
 }
 
+void switch_set_fecn(struct fabric_switch *sw, uint32_t number, uint32_t threshold,
+                     uint16_t marking_rate, uint16_t packet_size, bool marks_as_victim)
+{
+    switch_port(sw, number)->fecn = (struct fecn){.threshold = threshold,
+                                                  .marking_rate = marking_rate,
+                                                  .packet_size = packet_size,
+                                                  .marks_as_victim = marks_as_victim};
+}
+
 void switch_set_hoq(struct fabric_switch *sw, uint32_t number, int64_t life_ps, uint8_t stall_count)
 {
     struct hoq *hoq = &switch_port(sw, number)->hoq;

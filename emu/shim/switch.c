@@ -163,6 +163,8 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
     }
     if (!out->marks_at_dequeue)
         mark(out, number, frame);
+    if (out->fecn.threshold)
+        fecn_see(&out->fecn, &out->port, frame, queue->bytes);
     queue_push(queue, frame);
     out->waiting |= (uint16_t)(1u << number);
     depth_changed(out, number, frame->length);

@@ -26,6 +26,7 @@
 #include "arbiter.h"
 #include "balance.h"
 #include "buffer.h"
+#include "fecn.h"
 #include "hoq.h"
 #include "ipv4.h"
 #include "patrol.h"
@@ -81,8 +82,9 @@ struct switch_port {
     struct ingress ingress[CLASSES];
     struct frame_queue pipeline; /* frames that came in here and wait out the latency */
     struct timer pipeline_due;
-    struct hoq hoq;  /* InfiniBand */
-    uint32_t *depth; /* its row of somebody's depth board: bytes per queue; or NULL */
+    struct hoq hoq;   /* InfiniBand */
+    struct fecn fecn; /* InfiniBand */
+    uint32_t *depth;  /* its row of somebody's depth board: bytes per queue; or NULL */
     struct watchdog_queue watchdog[PRIORITIES];
     struct switch_port_counters counters;
 };

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from emu.spec.base import Model
 from emu.spec.quantities import Fraction, Integer, Rate, Size, Time
+
+
+def _encodable(delay: float) -> float:
+    if encoded_delay(delay) is None:
+        raise ValueError(
+            f"{delay} cannot be an entry of the table: it holds multiples of 1/8 up to 2047, of "
+            "1/4 up to 4095, of 1/2 up to 8191 and whole numbers up to 16383"
+        )
+    return delay
+
+
+def encoded_delay(delay: float) -> int | None:
+    """A table's entry: a multiplier of 14 bits, and in the bits above how far it is shifted."""
+    for shift in range(4):
+        multiplier = delay * (1 << shift)
+        if multiplier == int(multiplier) and multiplier < 1 << 14:
+            return shift << 14 | int(multiplier)
+    return None
+
+
+Delay = Annotated[float, Field(ge=0), AfterValidator(_encodable)]
 
 
 class Cnp(Model):
@@ -20,6 +41,48 @@ class Cnp(Model):
     )
     delay_ps: Time = Field(
         default=0, alias="delay", description="From a marked packet's arrival to its CNP."
+    )
+
+
+class Fecn(Model):
+    """Congestion marks of an InfiniBand switch, as its SwitchCongestionSetting has them."""
+
+    threshold: Integer = Field(
+        default=15,
+        ge=1,
+        le=15,
+        description="When a lane's queue counts as congested: 15 from a sixteenth of a lane's "
+        "buffer on, 1 from fifteen sixteenths.",
+    )
+    marking_rate: Integer = Field(
+        default=0, ge=0, le=0xFFFF, description="Packets that pass unmarked between two marks."
+    )
+    packet_size: Integer = Field(
+        default=8, ge=0, le=255, description="Smaller packets are not marked; in 64 bytes."
+    )
+    victim_mask: Literal["hosts", "all", "none"] = Field(
+        default="hosts",
+        description="Ports that mark though it is they who wait for credit: those to hosts, all "
+        "or none.",
+    )
+
+
+class Cct(Model):
+    """A NIC's congestion control table, and how the index into it moves."""
+
+    ccti_increase: Integer = Field(
+        default=1, ge=1, le=255, description="Added to the index by each BECN."
+    )
+    ccti_timer: Integer = Field(
+        default=150, ge=1, le=0xFFFF, description="Until the index falls by 1; in 1.024 us."
+    )
+    ccti_min: Integer = Field(default=0, ge=0, le=255, description="Where the index stops falling.")
+    cct: tuple[Delay, ...] = Field(
+        default=tuple(step / 4 for step in range(128)),
+        min_length=1,
+        max_length=0x4000,
+        description="The table: delay after a packet at each index, in times the packet took; "
+        "multiples of 1/8 up to 16383. Its last index is the limit.",
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from emu.spec.base import Model
-from emu.spec.congestion import Cnp, Dcqcn, RoceCcEcn
+from emu.spec.congestion import Cct, Cnp, Dcqcn, RoceCcEcn
 from emu.spec.quantities import AUTO, AUTO_WRITTEN, Integer, Time
 
 MTUS = (256, 512, 1024, 2048, 4096)
@@ -33,14 +33,16 @@ class Nic(Model):
         default=4096,
         description="Path MTU, payload bytes of a packet: 256, 512, 1024, 2048 or 4096.",
     )
-    cc: Literal["none", "dcqcn", "dcqcn-nvidia"] = Field(
+    cc: Literal["none", "dcqcn", "dcqcn-nvidia", "cct"] = Field(
         default="none",
-        description="Congestion control: none, DCQCN as in its paper, or as NVIDIA's NICs have it.",
+        description="Congestion control: none, DCQCN as in its paper or as NVIDIA's NICs have "
+        "it, or InfiniBand's congestion control table.",
     )
     dcqcn: Dcqcn = Field(default=Dcqcn(), description="Parameters of cc: dcqcn.")
     roce_cc_ecn: RoceCcEcn = Field(
         default=RoceCcEcn(), description="Parameters of cc: dcqcn-nvidia, as mlxconfig has them."
     )
+    cct: Cct = Field(default=Cct(), description="Parameters of cc: cct.")
     cnp: Cnp = Field(default=Cnp(), description="Which CNPs are held back.")
     recovery: Literal["go-back-n", "go-back-0", "selective-repeat"] = Field(
         default="go-back-n",

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 
 from emu.spec.base import Model
 from emu.spec.classes import Classes
+from emu.spec.congestion import Fecn
 from emu.spec.merge import inherit
 from emu.spec.quantities import (
     AUTO,
@@ -210,6 +211,10 @@ class PortSpec(Model):
     )
     ecn: Annotated[Ecn | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
         default=None, description="ECN marking; off unless given. `on` takes the defaults."
+    )
+    fecn: Annotated[Fecn | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
+        default=None,
+        description="Congestion marks on InfiniBand; off unless given. `on` takes the defaults.",
     )
     pause_response_ps: Annotated[Time | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,

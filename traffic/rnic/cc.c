@@ -3,7 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct cc_algorithm *const algorithms[] = {&cc_none, &cc_dcqcn, &cc_dcqcn_nvidia};
+static const struct cc_algorithm *const algorithms[] = {&cc_none, &cc_dcqcn, &cc_dcqcn_nvidia,
+                                                        &cc_cct};
 
 const struct cc_algorithm *cc_named(const char *name)
 {

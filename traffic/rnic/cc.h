@@ -53,6 +53,12 @@ struct dcqcn_nvidia {
     struct timer increase, reduce;
 };
 
+struct cct {
+    struct cct_config config;
+    uint16_t ccti; /* index into the table */
+    struct timer timer;
+};
+
 struct cc {
     const struct cc_algorithm *algorithm;
     struct clock *clock;
@@ -61,10 +67,11 @@ struct cc {
     union {
         struct dcqcn dcqcn;
         struct dcqcn_nvidia dcqcn_nvidia;
+        struct cct cct;
     };
 };
 
-extern const struct cc_algorithm cc_none, cc_dcqcn, cc_dcqcn_nvidia;
+extern const struct cc_algorithm cc_none, cc_dcqcn, cc_dcqcn_nvidia, cc_cct;
 
 /* NULL when there is no algorithm of that name. */
 const struct cc_algorithm *cc_named(const char *name);

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from emu._core import ffi, lib
-from emu.spec.congestion import Dcqcn, RoceCcEcn
+from emu.spec.congestion import Cct, Dcqcn, RoceCcEcn, encoded_delay
 from emu.spec.host import Nic
 from emu.units import BPS_PER_MBPS, PS_PER_US
 
-_NAMES = {name: ffi.new("char[]", name.encode()) for name in ("none", "dcqcn", "dcqcn-nvidia")}
+CCTI_TIMER_UNIT_PS = 1_024_000
+_NAMES = {
+    name: ffi.new("char[]", name.encode()) for name in ("none", "dcqcn", "dcqcn-nvidia", "cct")
+}
 """As C strings, which live as long as this module."""
 
 _CNP_PER = {"qp": lib.CNP_PER_QP, "ip-pair": lib.CNP_PER_ADDRESS, "port": lib.CNP_PER_PORT}
@@ -20,7 +24,22 @@ def set_congestion_control(config: Any, nic: Nic) -> None:
     config.cc = _NAMES[nic.cc]
     _set_dcqcn(config.dcqcn, nic.dcqcn)
     _set_roce_cc_ecn(config.roce_cc_ecn, nic.roce_cc_ecn)
+    _set_cct(config.cct, nic.cct)
     _set_cnp(config.cnp, nic)
+
+
+@lru_cache
+def _table(delays: tuple[float, ...]) -> Any:
+    """In the core's memory, where it stays."""
+    return ffi.new("uint16_t[]", [encoded_delay(delay) or 0 for delay in delays])
+
+
+def _set_cct(config: Any, given: Cct) -> None:
+    config.cct = _table(given.cct)
+    config.ccti_limit = len(given.cct) - 1
+    config.ccti_increase = given.ccti_increase
+    config.ccti_min = min(given.ccti_min, config.ccti_limit)
+    config.ccti_timer_ps = given.ccti_timer * CCTI_TIMER_UNIT_PS
 
 
 def _set_cnp(config: Any, nic: Nic) -> None:
@@ -28,11 +47,14 @@ def _set_cnp(config: Any, nic: Nic) -> None:
     config.keeps_marks = nic.cc == "dcqcn"
     config.per = _CNP_PER[nic.cnp.per]
     config.delay_ps = nic.cnp.delay_ps
-    config.interval_ps = (
-        nic.dcqcn.cnp_interval_ps
-        if nic.cc == "dcqcn"
-        else nic.roce_cc_ecn.min_time_between_cnps * PS_PER_US
-    )
+    config.interval_ps = _cnp_interval_ps(nic)
+
+
+def _cnp_interval_ps(nic: Nic) -> int:
+    """InfiniBand answers every FECN with a BECN."""
+    if nic.cc == "dcqcn":
+        return nic.dcqcn.cnp_interval_ps
+    return 0 if nic.cc == "cct" else nic.roce_cc_ecn.min_time_between_cnps * PS_PER_US
 
 
 def _set_dcqcn(config: Any, dcqcn: Dcqcn) -> None:

@@ -3,7 +3,7 @@
  *
  * PktLen counts 4-byte words from the LRH through the ICRC.
  *
- * Left out: packets with a GRH, multicast. FECN and BECN are not acted upon. */
+ * Left out: packets with a GRH, multicast. */
 #include <assert.h>
 #include <string.h>
 
@@ -64,6 +64,7 @@ static enum verdict ib_open(const struct nic_config *own, const struct frame *fr
     if (!packet_parse(packet, lrh + LRH_BYTES, covered - LRH_BYTES, here - LRH_BYTES))
         return VERDICT_MALFORMED;
     packet->source = read_be16(lrh + 6);
+    packet->ce = packet->bth.fecn;
     return VERDICT_OK;
 }
 

@@ -91,6 +91,13 @@ struct roce_cc_ecn_config {
     double initial_alpha_value; /* fraction */
 };
 
+/* InfiniBand's congestion control table, under the names of the standard; see cc_cct.c. */
+struct cct_config {
+    const uint16_t *cct; /* ccti_limit + 1 entries; must outlive the queue pair */
+    uint16_t ccti_increase, ccti_limit, ccti_min;
+    int64_t ccti_timer_ps;
+};
+
 enum cnp_per { CNP_PER_QP, CNP_PER_ADDRESS, CNP_PER_PORT };
 
 /* When packets that met congestion make CNPs; see notification.h. */
@@ -141,10 +148,11 @@ struct qp_config {
     uint32_t reordering;  /* selective repeat: packets that may come before a missing one */
     const char *recovery; /* "go-back-n", "go-back-0" or "selective-repeat"; read during the
                            * call only */
-    const char *cc;       /* "none", "dcqcn" or "dcqcn-nvidia"; read during the call only */
+    const char *cc;       /* "none", "dcqcn", "dcqcn-nvidia" or "cct"; read during the call only */
     struct cnp_config cnp;
     struct dcqcn_config dcqcn;
     struct roce_cc_ecn_config roce_cc_ecn;
+    struct cct_config cct;
 };
 
 /* The other end of a queue pair. */

@@ -142,7 +142,7 @@ struct bth {
     uint8_t pad;  /* bytes after the payload */
     uint8_t tver;
     uint16_t pkey;
-    bool becn;
+    bool fecn, becn;
     uint32_t dest_qp;
     bool ack_req;
     uint32_t psn;
@@ -177,6 +177,7 @@ static inline struct bth bth_read(const uint8_t *bytes)
                         .pad = bytes[1] >> 4 & 3,
                         .tver = bytes[1] & 0x0F,
                         .pkey = read_be16(bytes + 2),
+                        .fecn = bytes[4] & 0x80,
                         .becn = bytes[4] & 0x40,
                         .dest_qp = read_be24(bytes + 5),
                         .ack_req = bytes[8] & 0x80,
@@ -188,7 +189,7 @@ static inline void bth_write(uint8_t *bytes, const struct bth *bth)
     bytes[0] = bth->opcode;
     bytes[1] = (uint8_t)((bth->mig_req ? 0x40 : 0) | bth->pad << 4 | bth->tver);
     write_be16(bytes + 2, bth->pkey);
-    bytes[4] = bth->becn ? 0x40 : 0;
+    bytes[4] = (uint8_t)((bth->fecn ? 0x80 : 0) | (bth->becn ? 0x40 : 0));
     write_be24(bytes + 5, bth->dest_qp);
     bytes[8] = bth->ack_req ? 0x80 : 0;
     write_be24(bytes + 9, bth->psn);

@@ -24,7 +24,7 @@ def slowest_rate_is_below_the_link_s(spec: Spec) -> Iterator[Finding]:
     for name in topology.host:
         nic = spec.host(name).nic
         rate_bps = topology.cable[topology.ports[name][0]].rate_bps
-        if nic.cc == "none":
+        if nic.cc in ("none", "cct"):
             continue
         (section, key), slowest_bps = _slowest_rate(nic)
         if slowest_bps > rate_bps:

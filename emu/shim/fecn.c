@@ -1,0 +1,41 @@
+#include "fecn.h"
+
+enum { GRH_BYTES = 40, BTH_FLAGS = 4, FECN_BIT = 0x80 };
+
+static uint32_t flags_offset(const struct frame *frame)
+{
+    bool global = (frame->bytes[1] & LNH_MASK) == LNH_IBA_GLOBAL;
+    return LRH_BYTES + (global ? GRH_BYTES : 0) + BTH_FLAGS;
+}
+
+/* A victim lives from one credit to the next: it never has credit for what is over the threshold,
+ * nor for two packets. */
+static bool is_victim(const struct fecn *fecn, const struct port *out, const struct frame *frame)
+{
+    uint32_t two_packets = 2 * frame->length;
+    uint32_t plenty = fecn->threshold > two_packets ? fecn->threshold : two_packets;
+    return !credit_may_send(&out->credit_to_send[frame->klass], plenty);
+}
+
+static bool is_candidate(const struct fecn *fecn, const struct port *out, const struct frame *frame,
+                         uint64_t queued)
+{
+    return frame->klass != VL_MANAGEMENT && queued >= fecn->threshold &&
+           frame->length >= fecn->packet_size && flags_offset(frame) < frame->stored &&
+           (fecn->marks_as_victim || !is_victim(fecn, out, frame));
+}
+
+void fecn_see(struct fecn *fecn, const struct port *out, struct frame *frame, uint64_t queued)
+{
+    if (!is_candidate(fecn, out, frame, queued))
+        return;
+    if (fecn->unmarked[frame->klass] < fecn->marking_rate) {
+        fecn->unmarked[frame->klass]++;
+        return;
+    }
+    fecn->unmarked[frame->klass] = 0;
+    fecn->marked[frame->klass]++;
+    frame->bytes[flags_offset(frame)] |= FECN_BIT;
+    if (frame_is_whole(frame))
+        vcrc_renew(frame->bytes, frame->length);
+}
