@@ -140,7 +140,15 @@ def _totals(
         "drops_lossy": lossy,
         "drops_watchdog": sum(_sum(everywhere, f"watchdog_{way}_dropped") for way in ("tx", "rx")),
         "drops_other": sum(
-            _sum(everywhere, name) for name in ("no_route", "ttl_expired", "not_ip")
+            _sum(everywhere, name)
+            for name in (
+                "no_route",
+                "ttl_expired",
+                "not_ip",
+                "no_lane",
+                "hoq_discard",
+                "vl15_dropped",
+            )
         ),
         "ce_marked": _sum(everywhere, "ecn_marked"),
         "cnp": sum(nic["np_cnp_sent"] for nic in nics.values()),

@@ -3,7 +3,8 @@
     Ethernet     ethtool's, as mlx5 has them: rx_prio3_pause, tx_prio3_bytes, ...
     InfiniBand   the PMA's: PortXmitData, PortXmitWait, ...
 
-PortXmitData and PortRcvData count words of 4 bytes, as the standard has it.
+PortXmitData and PortRcvData count words of 4 bytes from the LRH to the ICRC, without
+flow-control packets, as the standard has it. A damaged packet is one symbol error.
 PortXmitWait's tick is up to the device; here it is 1 ns of emulated time. Pause
 durations are microseconds, like mlx5's.
 """
@@ -20,6 +21,7 @@ RawCounters = Mapping[str, list[int]]
 _PS_PER_US = 1_000_000
 _PS_PER_NS = 1_000
 _WORD = 4
+_VCRC_BYTES = 2
 
 _PER_PRIORITY = {
     "rx_packets": "rx_prio{}_packets",
@@ -92,18 +94,23 @@ def _as_sonic_has_them(priority: int, own: Counters) -> Counters:
 
 
 def infiniband_counters(raw: RawCounters) -> Counters:
-    """An InfiniBand port's counters, all VLs together, and the waits of each VL that waited."""
+    """An InfiniBand port's counters, all VLs together, and those of each VL that was used."""
     waits = {vl: ps // _PS_PER_NS for vl, ps in enumerate(raw["xmit_wait"]) if ps}
     return {
-        "PortXmitData": sum(raw["tx_bytes"]) // _WORD,
-        "PortRcvData": sum(raw["rx_bytes"]) // _WORD,
+        "PortXmitData": _words(raw["tx_bytes"], raw["tx_packets"]),
+        "PortRcvData": _words(raw["rx_bytes"], raw["rx_packets"]),
         "PortXmitPkts": sum(raw["tx_packets"]),
         "PortRcvPkts": sum(raw["rx_packets"]),
         "PortXmitWait": sum(raw["xmit_wait"]) // _PS_PER_NS,
         **{f"PortXmitWait_VL{vl}": wait for vl, wait in waits.items()},
-        "PortXmitDiscards": raw["no_route"][0] + raw["link_down_discard"][0],
+        **_by_lane(raw),
+        "PortXmitDiscards": raw["hoq_discard"][0] + raw["link_down_discard"][0],
+        "PortRcvSwitchRelayErrors": raw["no_route"][0] + raw["no_lane"][0],
         "LinkDownedCounter": raw["link_downed"][0],
+        "SymbolErrorCounter": raw["rx_crc_errors"][0] + raw["rx_flow_control_errors"][0],
         "PortRcvErrors": raw["rx_crc_errors"][0],
+        "VL15Dropped": raw["vl15_dropped"][0],
+        "fecn_marked": sum(raw["fecn_marked"]),
         "tx_flow_control": raw["tx_flow_control"][0],
         "rx_flow_control": raw["rx_flow_control"][0],
         "rx_flow_control_errors": raw["rx_flow_control_errors"][0],
@@ -111,6 +118,22 @@ def infiniband_counters(raw: RawCounters) -> Counters:
         "queue_peak_bytes": raw["queue_peak_bytes"][0],
         **_common(raw),
     }
+
+
+def _words(octets: list[int], packets: list[int]) -> int:
+    """From the LRH to the ICRC, as PktLen counts: without the VCRC."""
+    return (sum(octets) - _VCRC_BYTES * sum(packets)) // _WORD
+
+
+def _by_lane(raw: RawCounters) -> Counters:
+    """What left by each lane, where there are several."""
+    used = [vl for vl, packets in enumerate(raw["tx_packets"]) if packets]
+    counters: Counters = {}
+    for vl in used if used != [0] else ():
+        packets, octets = raw["tx_packets"][vl], raw["tx_bytes"][vl]
+        counters[f"PortVLOpPackets{vl}"] = packets
+        counters[f"PortVLOpData{vl}"] = _words([octets], [packets])
+    return counters
 
 
 def _common(raw: RawCounters) -> Counters:

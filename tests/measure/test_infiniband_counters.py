@@ -1,0 +1,43 @@
+"""A port's counters under the PMA's names, from a run on the virtual clock."""
+
+from __future__ import annotations
+
+from emu.measure.counters import infiniband_counters
+from tests.model.fabrics import ONE_SWITCH, outcome_of
+
+INCAST = """
+traffic:
+  - {name: incast, pattern: incast, from: h2-h3, to: h1, op: write, size: 409600}
+  - {name: other, pattern: pair, from: h4, to: h5, op: write, size: 409600, priority: 1}
+"""
+LANES = ("fabric=ib", "switches.credits.vls=2")
+PACKETS = 100
+FIRST_WORDS, WORDS, ACK_WORDS = (4138 - 2) // 4, (4122 - 2) // 4, (30 - 2) // 4
+
+
+def counters(name: str) -> dict[str, int]:
+    return infiniband_counters(outcome_of(ONE_SWITCH + INCAST, *LANES).ports[name])
+
+
+def test_data_is_counted_in_words_from_the_lrh_to_the_icrc() -> None:
+    """Two messages of 100 packets, the first of each with a RETH; flow control is no data."""
+    own = counters("s1:h1")
+    assert own["PortXmitPkts"] == 2 * PACKETS
+    assert own["PortXmitData"] == 2 * (FIRST_WORDS + (PACKETS - 1) * WORDS)
+    assert own["PortRcvData"] == own["PortRcvPkts"] * ACK_WORDS
+
+
+def test_waiting_is_counted_where_credit_was_missing_and_nowhere_else() -> None:
+    """The senders of the incast wait; the port to its receiver, and the other pair, never do."""
+    outcome = outcome_of(ONE_SWITCH + INCAST, *LANES)
+    waits = {name: sum(raw["xmit_wait"]) for name, raw in outcome.ports.items()}
+    assert all(waits[name] > 0 for name in ("h2:s1", "h3:s1") if name in waits)
+    assert waits["s1:h1"] == waits["s1:h5"] == 0
+
+
+def test_lanes_are_counted_one_by_one_where_there_are_several() -> None:
+    """SL 1 left on VL 1; a port of one lane keeps to the sums."""
+    own = counters("s1:h5")
+    assert own["PortVLOpPackets1"] == PACKETS
+    assert own["PortVLOpData1"] == FIRST_WORDS + (PACKETS - 1) * WORDS
+    assert not [name for name in counters("s1:h1") if name.startswith("PortVLOp")]
