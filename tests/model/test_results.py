@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from emu.report.facts import RunFacts
+from emu.shim.managed import manage
 from emu.shim.virtual import run_virtual
 from emu.spec.model import Spec, load_spec
-from tests.model.fabrics import shortest_paths
 
 RESULTS = sorted(Path("topologies/results").glob("*.emu.yml"))
 
@@ -21,7 +21,7 @@ RESULTS = sorted(Path("topologies/results").glob("*.emu.yml"))
 def failures(spec: Spec, out: Path) -> list[str]:
     """What did not hold, with what was measured."""
     topology = spec.topology.build()
-    subnet = shortest_paths(topology) if spec.fabric == "ib" else None
+    subnet = manage(spec, topology, out / "subnet") if spec.fabric == "ib" else None
     recording = run_virtual(spec, topology, subnet=subnet, out=out)
     checks = RunFacts(spec.name, recording, spec, topology).checks
     assert checks, "a result without a check"
