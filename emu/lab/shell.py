@@ -1,16 +1,26 @@
 """Mininet's prompt in a running lab: `h1 ping h5`, `net`, `leaf1 ovs-ofctl dump-flows leaf1`.
 
-And what the fabric itself has to say: `queues`, `pause`, `cnp`, `counters leaf1:h1`.
+And what the fabric itself has to say: `queues`, `pause`, `cnp`, `counters leaf1:h1`. On
+InfiniBand, too, operators' tools, run on any host: `ibnetdiscover`, `h2 iblinkinfo`,
+`perfquery 3 1`. They ask ibsim, beside which OpenSM runs as long as the prompt does.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from mininet.cli import CLI
 
 from emu.lab import look
 from emu.lab.messages import Json, Look, Request
+from emu.lab.namespace import PRIVATE
 from emu.lab.session import JobResult, Session, open_session, start, wait_done
 from emu.lab.supervisor import Supervisor
+from emu.shim.managed import manager_host, policy_of
+from emu.spec.scenario import Spec
+from emu.subnet import ManagedFabric
+from emu.subnet.diagnostics import DIAGNOSTICS, diagnose, tell_counters
 
 
 class FabricPrompt(CLI):
@@ -18,8 +28,9 @@ class FabricPrompt(CLI):
 
     prompt = "emu> "
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, managed: ManagedFabric | None = None) -> None:
         self._session = session
+        self._managed = managed
         super().__init__(session.lab.net)  # does not return before the user leaves
 
     def do_queues(self, line: str) -> None:
@@ -41,6 +52,19 @@ class FabricPrompt(CLI):
         """counters [PORT]: all that ports have counted, e.g. counters leaf1:h1"""
         self._say(look.counters(self._look(), line.strip()))
 
+    def default(self, line: str) -> None:
+        """InfiniBand's tools, at a host; everything else is Mininet's."""
+        words = line.split()
+        topology = self._session.spec.topology.build()
+        at = words[0] if words[0] in topology.host else topology.hosts[0].name
+        command = words[1:] if words[0] == at else words
+        if self._managed is None or not command or command[0] not in DIAGNOSTICS:
+            super().default(line)
+            return
+        ports = {name: own["counters"] for name, own in self._look()["ports"].items()}
+        tell_counters(self._managed.simulator, topology, ports)
+        self.stdout.write(diagnose(self._managed.simulator, at, command))
+
     def _look(self) -> Json:
         """What the shim sees at this moment."""
         self._session.shim.send(Look())
@@ -59,5 +83,18 @@ def run_shell(request: Request, supervisor: Supervisor) -> JobResult:
     """The job `shell`: a lab without traffic of its own, until the user leaves it."""
     session = open_session(request, supervisor, with_rnic=False)
     start(session)
-    FabricPrompt(session)
+    with _manager(session.spec) as managed:
+        FabricPrompt(session, managed)
     return {}, []
+
+
+@contextmanager
+def _manager(spec: Spec) -> Iterator[ManagedFabric | None]:
+    """InfiniBand's subnet manager, where the lab's first sweep has left its LIDs."""
+    if spec.fabric != "ib":
+        yield None
+        return
+    topology = spec.topology.build()
+    host = manager_host(spec, topology)
+    with ManagedFabric(topology, policy_of(spec), PRIVATE / "subnet", host=host) as managed:
+        yield managed

@@ -73,6 +73,10 @@ class OpenSm:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        """As a crash would end it: nobody hears of it."""
         self._process.kill()
         self._process.wait()
 

@@ -1,0 +1,86 @@
+"""Operators' tools in a managed fabric, and a second OpenSM beside the first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from emu.errors import FabricError
+from emu.subnet import ManagedFabric, Policy
+from emu.subnet.diagnostics import diagnose, tell_counters
+from emu.subnet.opensm import OpenSm
+from tests.lab.fabrics import clos
+from topologies.graph import Topology
+
+
+@pytest.fixture(scope="module")
+def fabric() -> Topology:
+    return clos(2)
+
+
+@pytest.fixture(scope="module")
+def managed(fabric: Topology, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedFabric]:
+    with ManagedFabric(fabric, Policy(), tmp_path_factory.mktemp("managed")) as running:
+        yield running
+
+
+def say(managed: ManagedFabric, line: str) -> str:
+    return diagnose(managed.simulator, "h2", line.split())
+
+
+def test_ibnetdiscover_finds_every_node_and_cable(fabric: Topology, managed: ManagedFabric) -> None:
+    said = say(managed, "ibnetdiscover")
+    for node in fabric.nodes:
+        assert f'# "{node.name}"' in said
+    assert len(re.findall(r"^\[\d+\]", said, re.MULTILINE)) == 2 * len(fabric.cables)
+
+
+def test_ibroute_tells_the_tables_in_force(managed: ManagedFabric) -> None:
+    subnet = managed.subnet()
+    said = say(managed, f"ibroute {subnet.lids['leaf1']}")
+    rows = {int(lid, 16): int(port) for lid, port in re.findall(r"^(0x\w{4}) (\d{3})", said, re.M)}
+    assert rows == subnet.lfts["leaf1"]
+
+
+def test_ibtracert_goes_the_way_of_the_packets(fabric: Topology, managed: ManagedFabric) -> None:
+    subnet = managed.subnet()
+    said = say(managed, f"ibtracert {subnet.lids['h1']} {subnet.lids['h4']}")
+    nodes = [port.node for port in subnet.path(fabric, "h1", "h4")]
+    told = re.findall(r'lid \d+-\d+ "(\w+)"', said)
+    assert [node for node in told if node in fabric.switch] == nodes[1:]
+
+
+def test_perfquery_and_ibqueryerrors_tell_what_was_counted(
+    fabric: Topology, managed: ManagedFabric
+) -> None:
+    """The emulator's own counters, by port; what is too large for 32 bits sticks."""
+    counted = {"PortXmitData": 12345, "PortXmitWait": 678, "SymbolErrorCounter": 9}
+    tell_counters(
+        managed.simulator, fabric, {"leaf1:h1": counted, "h2:leaf1": {"PortXmitPkts": 2**40}}
+    )
+    lids = managed.subnet().lids
+    said = say(managed, f"perfquery {lids['leaf1']} 1")
+    for name, value in (("PortXmitData", 12345), ("PortXmitWait", 678), ("SymbolErrorCounter", 9)):
+        assert re.search(rf"^{name}:\.+{value}$", said, re.MULTILINE), said
+    assert f":{'.' * 20}" in say(managed, f"perfquery {lids['h2']} 1")
+    assert "SymbolErrorCounter == 9" in say(managed, "ibqueryerrors")
+
+
+def test_a_second_opensm_takes_over_when_the_first_is_killed(
+    fabric: Topology, tmp_path: Path
+) -> None:
+    """It is a standby until then, and its tables are those that were in force."""
+    with ManagedFabric(fabric, Policy(), tmp_path / "first") as managed:
+        before = managed.subnet()
+        environment = managed.simulator.environment("h3")
+        with OpenSm(fabric, Policy(), environment, tmp_path / "second", priority=1) as second:
+            assert second.sweeps == 0
+            managed.opensm.kill()
+            second.wait_for_sweep(1)
+            lfts = second.dump("opensm-lfts.dump")
+        assert lfts.count("Unicast lids") == len(before.lfts)
+        with pytest.raises(FabricError, match="could not bring the subnet up"):
+            managed.opensm.wait_for_sweep(99)
