@@ -49,7 +49,7 @@ def commands(request: Request, supervisor: Supervisor) -> JobResult:
 
 def prompt(request: Request, supervisor: Supervisor) -> JobResult:
     """Mininet's prompt."""
-    FabricPrompt(_open(request, supervisor).lab.net)
+    FabricPrompt(_open(request, supervisor))
     return {}, []
 
 
