@@ -7,22 +7,53 @@ the caller. Anything else is a fault of ours and shows its traceback.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import click
 
 import emu
-from emu.cli import check, compare, inspect, results, run, schema, shell, validate
 from emu.errors import EmuError, ExitCode
 
+VERBS = (
+    "check",
+    "compare",
+    "down",
+    "events",
+    "exec",
+    "inspect",
+    "results",
+    "run",
+    "schema",
+    "shell",
+    "status",
+    "traffic",
+    "up",
+    "validate",
+    "watch",
+)
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "EMU"})
+
+class Verbs(click.Group):
+    """Imports a verb when it is wanted: plots take a second to load, `emu exec` needs none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        command = import_module(f"emu.cli.{name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "EMU"},
+)
 @click.version_option(emu.__version__, prog_name="emu")
 def cli() -> None:
     """Compare RoCEv2 and InfiniBand fabrics packet by packet, without RDMA hardware."""
-
-
-for verb in (check, compare, inspect, results, run, schema, shell, validate):
-    cli.add_command(verb.command)
 
 
 def main() -> None:

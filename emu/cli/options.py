@@ -33,3 +33,8 @@ out_option = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for results and captures.  [default: out/<name of the spec>]",
 )
+
+lab_argument = click.argument("lab", metavar="[LAB]", required=False)
+"""The name of a lab that `emu up` has brought up; the only one there is unless given."""
+
+lab_option = click.option("--lab", metavar="LAB", help="The lab to use, where several are up.")

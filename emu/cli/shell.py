@@ -1,21 +1,45 @@
-"""`emu shell SPEC`: Mininet's prompt in the spec's fabric."""
+"""`emu shell`: Mininet's prompt in a fabric, one that is up or one of its own."""
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import click
 
-from emu.cli.options import settings_option, spec_argument
+from emu.cli.options import settings_option
 from emu.cli.say import say
 from emu.spec.model import load_spec
 
 
 @click.command("shell")
-@spec_argument
+@click.argument("where", metavar="[SPEC|LAB]", required=False)
 @settings_option
-def command(path: Path, settings: tuple[str, ...]) -> None:
-    """Build SPEC's fabric without its traffic and open Mininet's prompt: h1 ping h5, net, help."""
+def command(where: str | None, settings: tuple[str, ...]) -> None:
+    """Open Mininet's prompt: h1 ping h5, net, help.
+
+    SPEC is a file: its fabric is built, without its traffic, and gone afterwards.
+    LAB is the name of a lab that is up; the only one there is unless given.
+    """
+    if where is not None and Path(where).is_file():
+        _shell_of_its_own(Path(where), settings)
+    else:
+        _shell_in_lab(where)
+
+
+def _shell_in_lab(lab: str | None) -> None:
+    from emu.lab.standing.client import StandingLab
+    from emu.lab.standing.enter import run_there
+
+    with StandingLab(lab) as standing:
+        spec = standing.status()["spec"]
+        tasks = json.dumps(standing.ask("enter", node=None)[0]["tasks"])
+        prompt = [sys.executable, "-m", "emu.lab.standing.prompt", spec, tasks]
+        sys.exit(run_there(standing, None, prompt))
+
+
+def _shell_of_its_own(path: Path, settings: tuple[str, ...]) -> None:
     from emu.lab.live import run_at
     from emu.lab.messages import Request
     from emu.lab.namespace import run_in_lab

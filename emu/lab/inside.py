@@ -18,6 +18,7 @@ from emu.lab.messages import Failure, Request, Result, Started
 from emu.lab.namespace import PRIVATE
 from emu.lab.session import JobResult, run_session
 from emu.lab.shell import run_shell
+from emu.lab.standing.job import run_standing
 from emu.lab.supervisor import Supervisor
 
 Job = Callable[[Request, Supervisor], JobResult]
@@ -27,8 +28,8 @@ def main(jobs: Mapping[str, Job]) -> None:
     """Does the job that the lab's owner asks for, and ends the lab."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     owner = Channel.inherited(int(sys.argv[-1]))
-    request = _accept(owner)
-    supervisor = Supervisor(owner)
+    request, handed = _accept(owner)
+    supervisor = Supervisor(owner, handed)
     try:
         make_private()
         value, files = jobs[request.job](request, supervisor)
@@ -47,16 +48,16 @@ def main(jobs: Mapping[str, Job]) -> None:
     os._exit(ExitCode.OK)
 
 
-def _accept(owner: Channel) -> Request:
-    """The owner's request. Ends the lab when the owner is gone by now."""
+def _accept(owner: Channel) -> tuple[Request, list[int]]:
+    """The owner's request and files for it. Ends the lab when the owner is gone by now."""
     try:
         request = owner.expect(Request)
-        (stderr,) = owner.take_files()
+        stderr, *handed = owner.take_files()
         os.dup2(stderr, sys.stderr.fileno())
         owner.send(Started())
     except EOFError:
         os._exit(ExitCode.INTERRUPTED)
-    return request
+    return request, handed
 
 
 def make_private() -> None:
@@ -66,4 +67,4 @@ def make_private() -> None:
 
 
 if __name__ == "__main__":
-    main({"run": run_session, "shell": run_shell})
+    main({"run": run_session, "shell": run_shell, "stand": run_standing})

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, get_args
 
-from emu.errors import EmuError, FabricError, HostError
+from emu.errors import EmuError, FabricError, HostError, UsageError
 
 Json = dict[str, Any]
 
@@ -24,7 +24,7 @@ class Request:
     """What `emu` asks of a new lab; its only message to it. Its stderr comes along."""
 
     job: str
-    """`run` or `shell`."""
+    """`run`, `shell` or `stand`."""
     spec: str
     """The resolved spec, `Spec.to_json()`."""
     out: str
@@ -89,8 +89,28 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Up:
+    """A standing lab is built and answers whoever asks."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Something that a standing lab is asked for, see `emu.lab.standing.desk`; `Done` answers."""
+
+    what: str
+    options: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tap:
+    """Shows the frames at a port to the socket that comes along. Answered by `Done`."""
+
+    port: str
+
+
+@dataclass(frozen=True)
 class Done:
-    """The answer to `Setup`, `Start`, `Look` and `Stop`; with an observation as an open file."""
+    """The answer to `Setup`, `Start`, `Look`, `Stop`, `Ask` and `Tap`. Open files may come along."""
 
     value: Json = field(default_factory=dict)
 
@@ -107,7 +127,7 @@ class Failure:
     """An error on its way to the process that can tell it to the user."""
 
     kind: str
-    """`host` or `fabric`."""
+    """`usage`, `host` or `fabric`."""
     text: str
     remedy: str = ""
 
@@ -116,6 +136,8 @@ class Failure:
         """An error as a message. What is no EmuError is a fault of ours."""
         if isinstance(error, HostError):
             return Failure("host", error.what, error.remedy)
+        if isinstance(error, UsageError):
+            return Failure("usage", str(error))
         if isinstance(error, EmuError):
             return Failure("fabric", str(error))
         return Failure("fabric", f"internal error: {type(error).__name__}: {error}")
@@ -124,17 +146,27 @@ class Failure:
         """The message as an error again."""
         if self.kind == "host":
             return HostError(self.text, remedy=self.remedy)
-        return FabricError(self.text)
+        return UsageError(self.text) if self.kind == "usage" else FabricError(self.text)
 
 
 Message = (
-    Request | Started | Ready | Setup | Start | Look | Stop | Progress | Done | Result | Failure
+    Request
+    | Started
+    | Ready
+    | Setup
+    | Start
+    | Look
+    | Stop
+    | Progress
+    | Up
+    | Ask
+    | Tap
+    | Done
+    | Result
+    | Failure
 )
 
-_TYPES: dict[str, type[Message]] = {
-    cls.__name__: cls
-    for cls in (Request, Started, Ready, Setup, Start, Look, Stop, Progress, Done, Result, Failure)
-}
+_TYPES: dict[str, type[Message]] = {cls.__name__: cls for cls in get_args(Message)}
 
 
 def to_line(message: Message) -> bytes:

@@ -16,7 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +24,7 @@ from pathlib import Path
 from emu.errors import ExitCode, FabricError, HostError, UsageError
 from emu.lab.channel import Channel, channel_pair
 from emu.lab.command import environment, is_installed, missing_program
-from emu.lab.messages import Json, Progress, Request, Result, Started
+from emu.lab.messages import Json, Progress, Request, Result, Started, Up
 
 INSIDE = "emu.lab.inside"
 PRIVATE = Path("/run")
@@ -40,13 +40,16 @@ def run_in_lab(
     request: Request,
     *,
     on_progress: Callable[[Progress], None],
+    on_up: Callable[[], None] = lambda: None,
+    files: Sequence[int] = (),
     terminal: bool = False,
     module: str = INSIDE,
 ) -> tuple[Json, list[int]]:
     """Runs one job in a new lab. Returns its result, and the open files that came with it.
 
     With `terminal` the job has the terminal, Ctrl-C included; without, it has no
-    input and its output goes to stderr. `module` is what pid 1 runs.
+    input and its output goes to stderr. It is handed copies of the open `files`.
+    `on_up` is told when the job answers questions. `module` is what pid 1 runs.
     Raises HostError, FabricError, and KeyboardInterrupt; the lab is gone by then.
     """
     _refuse_private(Path(request.out))
@@ -54,12 +57,12 @@ def run_in_lab(
     _need_mininet()
     with _lab(module, terminal) as (process, channel):
         try:
-            channel.send(request, [_STDERR])
+            channel.send(request, [_STDERR, *files])
             channel.expect(Started)
         except EOFError:
             raise _did_not_start(process) from None
         try:
-            return _relay(channel, on_progress)
+            return _relay(channel, on_progress, on_up)
         except EOFError:
             raise _ended(process) from None
 
@@ -100,13 +103,17 @@ def _start(module: str, far: socket.socket, terminal: bool) -> subprocess.Popen[
     )
 
 
-def _relay(channel: Channel, on_progress: Callable[[Progress], None]) -> tuple[Json, list[int]]:
+def _relay(
+    channel: Channel, on_progress: Callable[[Progress], None], on_up: Callable[[], None]
+) -> tuple[Json, list[int]]:
     while True:
         message = channel.receive()
         if isinstance(message, Result):
             return message.value, channel.take_files()
         if isinstance(message, Progress):
             on_progress(message)
+        if isinstance(message, Up):
+            on_up()
 
 
 def _wait(process: subprocess.Popen[bytes]) -> None:

@@ -31,6 +31,11 @@ def entered(pid: int) -> Iterator[None]:
             _check(_libc.setns(home.fileno(), _CLONE_NEWNET))
 
 
+def enter(namespace: int) -> None:
+    """Moves the calling thread to the namespace behind an open file, of whatever kind."""
+    _check(_libc.setns(namespace, 0))
+
+
 def unshare() -> None:
     """Moves the calling process, which must have one thread, to a new network namespace."""
     _check(_libc.unshare(_CLONE_NEWNET))

@@ -17,9 +17,10 @@ from emu.lab.messages import Done, Ready, Setup, Start
 from emu.lab.netns import entered
 from emu.lab.pace import be_punctual
 from emu.lab.telling import progress_message
+from emu.measure.board import Board
 from emu.shim.fabric import Fabric, Members
 from emu.shim.live import Live, Outcome, packet_socket
-from traffic.rnic.endpoints import Endpoints
+from traffic.rnic.endpoints import COUNTERS, Endpoints
 
 _SECONDS_BETWEEN_PROGRESS = 0.1
 
@@ -38,8 +39,9 @@ def job(channel: Channel) -> None:
             live.finish_on(endpoints.finished_flag)
             fabric.prefault()
             be_punctual()
-            channel.send(Done())
-            _run(channel, live, fabric, endpoints)
+            board = Board.new(list(topology.host), COUNTERS)
+            channel.send(Done({"board": board.legend}), [board.file])
+            _run(channel, live, fabric, endpoints, board)
             seen = replace(fabric.observe(), ledger=live.ledger())
             send_observation(channel, endpoints.observe(seen), {})
         endpoints.close()
@@ -55,7 +57,7 @@ def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
         live.attach_end(wire, ifindex, topology.peer[port])
 
 
-def _run(channel: Channel, live: Live, fabric: Fabric, endpoints: Endpoints) -> None:
+def _run(channel: Channel, live: Live, fabric: Fabric, endpoints: Endpoints, board: Board) -> None:
     """Emulates until the workload is over, or the spec's time limit."""
     start = channel.expect(Start)
     fabric.start()
@@ -63,7 +65,11 @@ def _run(channel: Channel, live: Live, fabric: Fabric, endpoints: Endpoints) -> 
     while live.run(start.at_ns, seconds=_SECONDS_BETWEEN_PROGRESS) is Outcome.PAUSED:
         if fabric.now_ns * 1000 >= fabric.spec.time_limit_ps:
             return
+        endpoints.post_counters(board.begin(fabric.now_ns * 1000))
+        board.publish()
         channel.send(progress_message(endpoints.progress(fabric.now_ns)))
+    endpoints.post_counters(board.begin(fabric.now_ns * 1000))
+    board.publish()
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from topologies.graph import Topology
 JobResult = tuple[Json, list[int]]
 """What a job came to: JSON, and open files beside it."""
 
-_NS_UNTIL_START = 50_000_000
+NS_UNTIL_START = 50_000_000
 """Real time from `Start` to the emulated time 0, for every process to be ready by then."""
 
 
@@ -62,6 +62,10 @@ class Session:
     rnic: Channel | None
     workers: dict[str, int]
     """The processes that every frame passes: `shim`, `nics`, `ovs`."""
+    setup: Setup
+    """What the shim and the NICs were told."""
+    shim_told: Json
+    """What the shim said when it was set up."""
 
 
 def open_session(
@@ -95,8 +99,8 @@ def open_session(
         workers["nics"] = rnic.expect(Ready).pid
         rnic.send(setup)
         wait_done(rnic)
-    wait_done(shim)
-    return Session(spec, plane, marker, notes, lab, shim, rnic, workers)
+    told = wait_done(shim)
+    return Session(spec, plane, marker, notes, lab, shim, rnic, workers, setup, told)
 
 
 def plane_of(spec: Spec) -> str:
@@ -108,7 +112,7 @@ def plane_of(spec: Spec) -> str:
 
 def start(session: Session) -> None:
     """Starts emulating, all processes from the same moment on."""
-    at_ns = time.monotonic_ns() + _NS_UNTIL_START
+    at_ns = time.monotonic_ns() + NS_UNTIL_START
     session.shim.send(Start(at_ns))
     if session.rnic is not None:
         session.rnic.send(Start(at_ns))

@@ -19,6 +19,7 @@ from emu.lab.look import look
 from emu.lab.messages import Done, Ready, Setup, Start, Stop
 from emu.lab.namespace import PRIVATE
 from emu.lab.pace import be_punctual
+from emu.lab.standing.shim import stand
 from emu.shim.capture import CaptureFile, captured_ports
 from emu.shim.fabric import Fabric, Members
 from emu.shim.live import Live, Outcome, packet_socket
@@ -48,6 +49,9 @@ def job(channel: Channel) -> None:
             live.share_depths(board)
         fabric.prefault()
         be_punctual()
+        if setup.options.get("standing"):
+            stand(channel, live, fabric)
+            return
         channel.send(Done())
         _run(channel, live, fabric, capture)
         observation = replace(fabric.observe(), ledger=live.ledger())

@@ -2,7 +2,8 @@
 
 Rules:
 
-- No process of a lab ends before the lab does. One that ends has died.
+- No process of a lab ends before the lab does, unless it is dismissed. One that
+  ends has died.
 - The lab ends by the exit of its first process. The kernel then ends all others
   and takes the namespaces away; nobody needs to clean up.
 - The lab's owner (the `emu` process) hanging up ends the lab as well.
@@ -24,26 +25,34 @@ from contextlib import suppress
 from emu.errors import ExitCode
 from emu.lab.channel import Channel, channel_pair
 from emu.lab.ending import end_processes
-from emu.lab.messages import Failure, Progress
+from emu.lab.messages import Failure, Progress, Up
 
 
 class Supervisor:
     """The processes of one lab."""
 
-    def __init__(self, owner: Channel) -> None:
+    def __init__(self, owner: Channel, handed: Sequence[int] = ()) -> None:
+        """`handed`: open files from the owner, for the lab's job."""
+        self.handed = handed
         self._owner = owner
         self._selector = selectors.EpollSelector()
         self._selector.register(owner, selectors.EVENT_READ)
         self._channels: list[Channel] = []  # kept open: a process ends when its channel closes
-        self._pids: list[int] = []
+        self._ends: dict[int, int] = {}  # process -> descriptor that tells of its end
         self._ending = False
         self._watcher = threading.Thread(target=self._watch, name="supervisor", daemon=True)
         self._watcher.start()
 
     def adopt(self, name: str, pid: int) -> None:
         """Watches a child process that somebody else has started."""
-        self._selector.register(os.pidfd_open(pid), selectors.EVENT_READ, name)
-        self._pids.append(pid)
+        self._ends[pid] = os.pidfd_open(pid)
+        self._selector.register(self._ends[pid], selectors.EVENT_READ, name)
+
+    def dismiss(self, pid: int) -> None:
+        """Ends one process, because its work is done."""
+        self._selector.unregister(self._ends[pid])
+        end_processes([pid])
+        os.close(self._ends.pop(pid))
 
     def spawn(self, name: str, command: Sequence[str]) -> Channel:
         """Starts a process of the lab. Its last argument is its channel's descriptor."""
@@ -64,6 +73,10 @@ class Supervisor:
         """Tells the lab's owner how far it is."""
         self._owner.send(told)
 
+    def up(self) -> None:
+        """Tells the lab's owner that the lab answers questions."""
+        self._owner.send(Up())
+
     def wait_for_the_end(self) -> None:
         """For whoever has seen a channel close: the watcher knows why and ends the lab."""
         self._watcher.join()
@@ -71,10 +84,12 @@ class Supervisor:
     def end_all(self) -> None:
         """Ends all processes, because the lab's job is done."""
         self._ending = True
-        end_processes(self._pids)
+        end_processes(list(self._ends))
 
     def _watch(self) -> None:
-        key, _ = self._selector.select()[0]
+        while not (events := self._selector.select()):  # somebody was dismissed just now
+            pass
+        key, _ = events[0]
         if self._ending:
             return
         if key.fileobj is self._owner:

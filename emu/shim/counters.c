@@ -44,6 +44,8 @@ static const struct counter counters[] = {
     CLASS_COUNTER(tx_packets),
     CLASS_COUNTER(tx_bytes),
     {"tx_wire_bytes", IN_PORT, offsetof(struct port, gauges.tx_wire), 1, sizeof(int64_t)},
+    {"queued_bytes", IN_PORT, offsetof(struct port, gauges.queued), 1, sizeof(int64_t)},
+    {"held_bytes", IN_PORT, offsetof(struct port, gauges.held), 1, sizeof(int64_t)},
     PORT_COUNTER(rx_pause),
     PORT_COUNTER(tx_pause),
     PORT_COUNTER(rx_pause_frames),

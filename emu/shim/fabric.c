@@ -257,6 +257,11 @@ bool fabric_capture(struct fabric *fabric, uint32_t index, size_t ring_bytes)
     return true;
 }
 
+void fabric_capture_end(struct fabric *fabric, uint32_t index)
+{
+    fabric->ports[index]->tap = NULL;
+}
+
 size_t fabric_captured(struct fabric *fabric, const uint8_t **bytes)
 {
     return tap_pending(&fabric->tap, bytes);

@@ -155,6 +155,10 @@ class Fabric:
             done = lib.fabric_capture(self.core, self.index[port], CAPTURE_RING_BYTES)
             _have_memory(done)
 
+    def end_capture(self, index: int) -> None:
+        """Ends the capture of the port with this index; what was captured is still there."""
+        lib.fabric_capture_end(self.core, index)
+
     def sample(self, flow_bytes: Any = ffi.NULL, flows: int = 0) -> None:
         """Samples own ports, and `flows` counters at `flow_bytes`, from the start on."""
         ports = [self.index[port] for port in self._own_ports()]
@@ -186,7 +190,7 @@ class Fabric:
         cells = ffi.new("int64_t[]", lib.counter_cells())
         lib.fabric_counters(self.core, self.index[port], cells)
         values = iter(cells)
-        return {name: [next(values) for _ in range(width)] for name, width in _COUNTERS}
+        return {name: [next(values) for _ in range(width)] for name, width in COUNTERS}
 
     def queued(self, port: Port, queue: int) -> int:
         """Bytes in one of a switch port's queues, now."""
@@ -207,7 +211,7 @@ class Fabric:
             ports={name[port]: self.counters(port) for port in self._own_ports()},
             samples=self._samples(),
             frames_exhausted=lib.fabric_frames_exhausted(self.core),
-            captures_missed=lib.fabric_captures_missed(self.core),
+            captures_missed=self.captures_missed,
             deadlocks=tuple(map(self._deadlock, range(lib.fabric_deadlocks(self.core)))),
             faults=tuple(fault.record() for fault in self.faults),
         )
@@ -241,6 +245,11 @@ class Fabric:
             credit_wait_ns=wait_ps // 1000,
             flow_bytes=table[:, 1 + width :].copy(),
         )
+
+    @property
+    def captures_missed(self) -> int:
+        """Frames so far that found no room in the memory for captures."""
+        return int(lib.fabric_captures_missed(self.core))
 
     def captured(self) -> bytes:
         """Capture records since the last call (layout: tap.h).
@@ -421,7 +430,8 @@ def _have_memory(done: bool) -> None:
         raise FabricError("the fabric does not fit into this machine's memory; make it smaller")
 
 
-_COUNTERS = [
+COUNTERS = [
     (ffi.string(lib.counter_name(i)).decode(), lib.counter_width(i))
     for i in range(lib.counter_count())
 ]
+"""Each counter's name, and its cells."""

@@ -59,6 +59,17 @@ class User:
         """Starts `emu` with these words."""
         return self.start(*EMU, *map(str, words))
 
+    def start_on(self, terminal: int, *words: str) -> subprocess.Popen[bytes]:
+        """Starts `emu` with these words on a terminal of its own."""
+        return subprocess.Popen(
+            [*self.prefix, "setsid", "--ctty", *EMU, *words],
+            cwd=self.home,
+            env=os.environ | self.environment,
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+        )
+
     def run_emu(self, *words: str | Path) -> Ended:
         """Runs `emu` to its end."""
         return wait(self.emu(*words))

@@ -7,8 +7,8 @@ import struct
 from collections.abc import Iterable, Sequence
 
 from emu.wire.capture import Direction, Interface, LinkType
-from emu.wire.convert import RAW_RECORD, RawKind
 from emu.wire.pcapng import PcapngWriter
+from emu.wire.raw import RAW_RECORD, RawKind
 
 Raw = tuple[int, int, RawKind, Direction, bytes]
 """Port index, picoseconds, kind, direction, bytes."""

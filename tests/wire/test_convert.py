@@ -8,7 +8,8 @@ import pytest
 
 from emu.errors import FabricError
 from emu.wire.capture import Direction, Kind, Record
-from emu.wire.convert import RawKind, convert, convert_together
+from emu.wire.convert import convert, convert_together
+from emu.wire.raw import RawKind
 from emu.wire.reader import open_capture
 
 from . import files, vectors

@@ -15,7 +15,7 @@ from scapy.packet import Packet
 
 from emu.wire import erf
 from emu.wire.capture import Direction, Interface, LinkType
-from emu.wire.convert import RawKind, convert
+from emu.wire.convert import convert
 from emu.wire.layers import (
     AETH,
     BTH,
@@ -34,6 +34,7 @@ from emu.wire.layers import (
 from emu.wire.layers.transport import LAYER_OF
 from emu.wire.opcodes import EXTENSIONS, Opcode, Transport
 from emu.wire.pcapng import PcapngWriter
+from emu.wire.raw import RawKind
 
 from . import files
 

@@ -122,10 +122,14 @@ class Endpoints:
         """Flow -> its queue pair."""
         return {flow.name: qp for flow, qp in zip(self._graph.flows, self._qps, strict=True)}
 
+    def post_counters(self, cells: NDArray[np.int64]) -> None:
+        """Copies all NICs' counters into a table, (hosts, `COUNTERS`)."""
+        for row, nic in zip(cells, self._nics.values(), strict=True):
+            ffi.memmove(ffi.from_buffer(row), lib.nic_counters(nic), row.nbytes)
+
     def _counters(self) -> dict[str, Counters]:
-        fields = [name for name, _ in ffi.typeof("struct nic_counters").fields]
         return {
-            host: {name: getattr(lib.nic_counters(nic), name) for name in fields}
+            host: {name: getattr(lib.nic_counters(nic), name) for name, _ in COUNTERS}
             for host, nic in self._nics.items()
         }
 
@@ -341,3 +345,6 @@ def _column_type(ctype: Any) -> str:
 
 _OPERATION = _row_type("struct operation")
 _RECORD = _row_type("struct message_record")
+
+COUNTERS = [(name, 1) for name, _ in ffi.typeof("struct nic_counters").fields]
+"""Each counter of a NIC, and its cells."""

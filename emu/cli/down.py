@@ -1,0 +1,19 @@
+"""`emu down [LAB]`: the end of a lab that `emu up` has brought up."""
+
+from __future__ import annotations
+
+import click
+
+from emu.cli.options import lab_argument
+from emu.cli.say import say
+
+
+@click.command("down")
+@lab_argument
+def command(lab: str | None) -> None:
+    """End LAB; returns when nothing of it is left."""
+    from emu.lab.standing.client import StandingLab
+
+    with StandingLab(lab) as standing:
+        standing.end()
+    say(f"{standing.name} is down")

@@ -1,0 +1,30 @@
+"""`emu exec NODE COMMAND ...`: a program in a node of a lab that is up."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from emu.cli.options import lab_option
+from emu.errors import UsageError
+
+
+@click.command("exec", context_settings={"allow_interspersed_args": False})
+@lab_option
+@click.argument("node")
+@click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(lab: str | None, node: str, words: tuple[str, ...]) -> None:
+    """Run COMMAND on the host or switch NODE, e.g. `emu exec h1 -- ping -c 3 h5`.
+
+    Hosts know each other by name; on a switch there are Open vSwitch's programs.
+    Exits as COMMAND does.
+    """
+    from emu.lab.standing.client import StandingLab
+    from emu.lab.standing.enter import run_there
+
+    program = words[1:] if words[0] == "--" else words
+    if not program:
+        raise UsageError("no command; write it like: emu exec h1 -- ping -c 3 h5")
+    with StandingLab(lab) as standing:
+        sys.exit(run_there(standing, node, program))

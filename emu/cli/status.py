@@ -1,0 +1,62 @@
+"""`emu status [LAB]`: the labs that are up, or one of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from emu.cli.options import json_option, lab_argument
+from emu.cli.say import say
+from emu.units import format_rate, format_time_ns
+
+SCHEMA = "emu.status/1"
+
+
+@click.command("status")
+@lab_argument
+@json_option
+def command(lab: str | None, as_json: bool) -> None:
+    """Tell which labs are up and how their traffic is, of all or of LAB."""
+    from emu.lab.standing import place
+
+    labs = [_document(name) for name in ([lab] if lab else place.names())]
+    if as_json:
+        click.echo(json.dumps({"schema": SCHEMA, "labs": labs}, indent=2))
+        return
+    if not labs:
+        say("no lab is up; start one with `emu up SPEC`")
+    for one in labs:
+        for line in _lines(one):
+            click.echo(line)
+
+
+def _document(name: str) -> dict[str, Any]:
+    """A lab's status, with its spec as JSON instead of a text of it."""
+    from emu.lab.standing.client import StandingLab
+
+    with StandingLab(name) as standing:
+        status = standing.status()
+    return status | {"spec": json.loads(status["spec"])}
+
+
+def _lines(status: dict[str, Any]) -> Iterator[str]:
+    traffic = status["traffic"]
+    yield (
+        f"{status['name']}  up {status['up_seconds']:.0f} s  {status['spec'].get('fabric', 'roce')}"
+        f"  {status['slowdown']:g} times slower  forwarded by {status['plane']}"
+        f"  marked by {status['marker']}  traffic: {traffic['state']}"
+    )
+    for note in status["notes"]:
+        yield f"  {note}"
+    for flow in traffic["flows"]:
+        yield f"  {flow['name']}  {flow['src']} to {flow['dst']}  {_outcome(flow)}"
+
+
+def _outcome(flow: dict[str, Any]) -> str:
+    if not flow["completed"]:
+        return "not completed"
+    took_ns = flow["end_ns"] - flow["start_ns"]
+    return f"{format_time_ns(took_ns)}  {format_rate(flow['bytes'] * 8e9 / took_ns)}"

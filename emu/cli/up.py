@@ -1,0 +1,32 @@
+"""`emu up SPEC`: a lab that stays up in the background."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from emu.cli.options import settings_option, spec_argument
+from emu.cli.say import say
+from emu.spec.model import load_spec
+
+
+@click.command("up")
+@spec_argument
+@settings_option
+@click.option("--name", metavar="NAME", help="What to call the lab.  [default: the spec's name]")
+def command(path: Path, settings: tuple[str, ...], name: str | None) -> None:
+    """Bring SPEC's fabric up and leave it running, without traffic, until `emu down`."""
+    from emu.lab.live import run_at
+    from emu.lab.slowdown import choose_slowdown
+    from emu.lab.standing.up import bring_up
+
+    spec = load_spec(path, settings if name is None else (*settings, f"name={name}"))
+    slowdown, why = choose_slowdown(spec, spec.topology.build(), run_at, say)
+    for note in why:
+        say(note)
+    bring_up(spec, slowdown, say)
+    first = spec.topology.build().hosts[0].name
+    click.echo(f"{spec.name} is up, {slowdown:g} times slower than real. Try:")
+    click.echo(f"  emu exec {first} -- ip address      emu traffic start      emu watch")
+    click.echo(f"  emu down {spec.name}")

@@ -1,0 +1,43 @@
+"""`emu watch [LAB]`: a lab that is up, as a table that is always up to date."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import click
+from rich.console import Console
+from rich.live import Live
+
+from emu.cli.options import lab_argument
+
+
+@click.command("watch")
+@lab_argument
+@click.option("--interval", default=0.5, show_default=True, help="Seconds between two looks.")
+@click.option("--count", type=int, help="How many tables to show.  [default: until Ctrl-C]")
+def command(lab: str | None, interval: float, count: int | None) -> None:
+    """Show LAB's rates, queues, pauses or credit waits, CE marks and CNPs, port by port.
+
+    Where the output is no terminal the tables come one below the other.
+    """
+    from emu.lab.standing.client import StandingLab
+    from emu.report.watch import Watch
+    from emu.spec.model import spec_from_json
+
+    console = Console(markup=False, emoji=False, highlight=False)
+    with StandingLab(lab) as standing, Live(console=console, auto_refresh=False) as live:
+        spec = spec_from_json(standing.status()["spec"])
+        watch = Watch(standing.name, spec.topology.build(), spec.fabric)
+        watch.add(standing.look())
+        shown = 0
+        with suppress(KeyboardInterrupt):
+            while count is None or shown < count:
+                time.sleep(interval)
+                watch.add(standing.look())
+                table = watch.table(console.width, console.height)
+                if console.is_terminal:
+                    live.update(table, refresh=True)
+                else:
+                    console.print(table)
+                shown += 1

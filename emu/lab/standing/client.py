@@ -1,0 +1,86 @@
+"""A standing lab as its user's commands see it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+
+from emu.errors import FabricError
+from emu.lab.messages import Ask, Done, Json
+from emu.lab.standing import place
+from emu.measure.board import Board
+from emu.measure.look import Look, TrafficState
+from emu.measure.progress import Progress
+
+
+class StandingLab:
+    """A conversation with a lab. Use as a context manager.
+
+    Every question raises FabricError when the lab has ended, and UsageError for what
+    the lab cannot do.
+    """
+
+    def __init__(self, name: str | None) -> None:
+        """None: the only one there is. Raises UsageError when there is no such lab."""
+        self.name, self._channel = place.dial(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._channel.close()
+
+    def ask(self, what: str, **options: Any) -> tuple[Json, list[int]]:
+        """The answer, and the open files that came with it, which are the caller's."""
+        try:
+            self._channel.send(Ask(what, options))
+            answer = self._channel.expect(Done)
+        except EOFError:
+            raise FabricError(f"the lab {self.name} has ended") from None
+        return answer.value, self._channel.take_files()
+
+    def status(self) -> Json:
+        return self.ask("status")[0]
+
+    def look(self) -> Look:
+        """What it has counted up to now."""
+        value, files = self.ask("look")
+        boards = [
+            Board(file, **value[key]) for file, key in zip(files, ("ports", "hosts"), strict=False)
+        ]
+        (time_ps, ports), *nics = [board.read() for board in boards]
+        for board in boards:
+            board.close()
+        hosts = nics[0][1] if nics else {}
+        return Look(
+            time_ns=time_ps // 1000,
+            ports=ports,
+            hosts={
+                host: {name: cells[0] for name, cells in own.items()} for host, own in hosts.items()
+            },
+            traffic=_traffic(value["traffic"]),
+        )
+
+    def end(self) -> None:
+        """Returns when the lab is gone."""
+        try:
+            self._channel.send(Ask("down"))
+            while True:
+                self._channel.receive()
+        except EOFError:
+            return
+
+
+def _traffic(state: Json) -> TrafficState:
+    progress = state["progress"]
+    return TrafficState(
+        state["number"],
+        state["state"],
+        None if progress is None else Progress(**progress),
+        tuple(state["flows"]),
+    )

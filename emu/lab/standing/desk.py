@@ -1,0 +1,122 @@
+"""What a standing lab can be asked for, and the answers: values, and open files beside them.
+
+ask                     answer                                    files
+status                  name, spec, slowdown, traffic ...
+look                    status, and what is on the boards         the boards
+enter {node}            environment and tasks of all nodes        its namespaces
+traffic {do}            how the traffic is now
+tap {port}              index, link type, rate                    a socket with raw records
+down                    -
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+from emu.errors import UsageError
+from emu.lab.command import environment
+from emu.lab.messages import Ask, Done, Json, Message, Request, Tap
+from emu.lab.plan import LAB
+from emu.lab.session import Session, wait_done
+from emu.lab.standing.traffic import Traffic
+from emu.lab.supervisor import Supervisor
+from emu.spec.finding import there_is_no
+
+Answer = tuple[Json, list[int]]
+"""The files are the asker's, and closed here once they are sent."""
+
+_NAMESPACES = ("user", "pid", "net", "mnt")
+"""In this order they must be entered: the first gives the right to enter the others."""
+_ENVIRONMENT = ("PATH", "OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR")
+"""What programs in the lab need to find its Open vSwitch, and Debian's programs."""
+
+
+class Desk:
+    """Answers questions. Several threads may ask at the same time."""
+
+    def __init__(self, request: Request, session: Session, supervisor: Supervisor) -> None:
+        self.over = threading.Event()
+        """Set when somebody has asked for the lab's end."""
+        self._slowdown = request.options["slowdown"]
+        self._session = session
+        self._began = time.monotonic()
+        self._traffic = Traffic(session, supervisor)
+        (self._ports,) = session.shim.take_files()
+        self._shim = threading.Lock()
+        self._answers: dict[str, Callable[..., Answer]] = {
+            "status": self._status,
+            "look": self._look,
+            "enter": self._enter,
+            "traffic": self._change_traffic,
+            "tap": self._tap,
+            "down": self._down,
+        }
+
+    def answer(self, ask: Message) -> tuple[Done, list[int]]:
+        """Raises UsageError for what cannot be done."""
+        if not isinstance(ask, Ask) or ask.what not in self._answers:
+            raise UsageError(f"a lab of another version of emu? it does not know {ask}")
+        value, files = self._answers[ask.what](**ask.options)
+        return Done(value), files
+
+    def _status(self) -> Answer:
+        session = self._session
+        return {
+            "name": session.spec.name,
+            "spec": session.setup.spec,
+            "slowdown": self._slowdown,
+            "plane": session.plane,
+            "marker": session.marker,
+            "notes": list(session.notes),
+            "up_seconds": time.monotonic() - self._began,
+            "traffic": self._traffic.state,
+        }, []
+
+    def _look(self) -> Answer:
+        status, _ = self._status()
+        nics = self._traffic.board
+        boards = {"ports": self._session.shim_told["board"], "hosts": nics.legend if nics else None}
+        files = [self._ports, nics.file] if nics else [self._ports]
+        return {**status, **boards}, [os.dup(file) for file in files]
+
+    def _enter(self, node: str | None) -> Answer:
+        """A host's namespaces; a switch is in the lab's own, and so is `None`."""
+        pids, topology = self._session.lab.pids, self._session.spec.topology.build()
+        known = [*topology.host, *topology.switch]
+        if node is not None and node not in known:
+            raise UsageError(there_is_no("host or switch", node, known))
+        task = pids[node] if node in topology.host else pids[LAB]
+        files = [os.open(f"/proc/{task}/ns/{kind}", os.O_RDONLY) for kind in _NAMESPACES]
+        own = {key: value for key, value in environment().items() if key in _ENVIRONMENT}
+        tasks = {name: pids[name] for name in (LAB, *topology.host)}
+        return {"environment": own, "tasks": tasks}, files
+
+    def _change_traffic(self, do: str) -> Answer:
+        if do == "start":
+            self._traffic.start()
+        else:
+            self._traffic.stop()
+        return self._traffic.state, []
+
+    def _tap(self, port: str) -> Answer:
+        spec = self._session.spec
+        topology = spec.topology.build()
+        switch_ports = [
+            topology.port_name[p] for s in topology.switches for p in topology.ports[s.name]
+        ]
+        if port not in switch_ports:
+            raise UsageError(there_is_no("port", port, switch_ports))
+        near, far = socket.socketpair()
+        with near, self._shim:
+            self._session.shim.send(Tap(port), [near.fileno()])
+            wait_done(self._session.shim)
+        cable = topology.cable[topology.port_named[port]]
+        return {"rate_bps": cable.rate_bps, "fabric": spec.fabric}, [far.detach()]
+
+    def _down(self) -> Answer:
+        self.over.set()
+        return {}, []

@@ -1,0 +1,34 @@
+"""`python -m emu.lab.standing.prompt SPEC TASKS`: Mininet's prompt in a lab that stands.
+
+It runs inside the lab. Mininet knows the nodes anew, in namespaces that are there
+already: TASKS is a JSON object that names a process or thread in each.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from emu.lab.net import FabricNet
+from emu.lab.plan import LAB, AddCable, AddHost, AddSwitch, plan_nodes
+from emu.lab.session import plane_of
+from emu.lab.shell import FabricPrompt
+from emu.spec.scenario import spec_from_json
+
+
+def main() -> None:
+    spec, tasks = spec_from_json(sys.argv[1]), json.loads(sys.argv[2])
+    net = FabricNet(lambda node, pid: None)
+    for step in plan_nodes(spec.topology.build(), bridges=plane_of(spec) == "ovs"):
+        match step:
+            case AddHost(name, ip):
+                net.add_host(name, ip, tasks[name])
+            case AddSwitch(name, dpid):
+                net.add_switch(name, dpid, tasks[LAB])
+            case AddCable(a, b):
+                net.add_cable(a, b)
+    FabricPrompt(net)
+
+
+if __name__ == "__main__":
+    main()

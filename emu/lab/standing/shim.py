@@ -1,0 +1,51 @@
+"""The shim of a standing lab: it emulates until it is told to stop, and lets itself be looked at.
+
+Ten times a second it copies its counters to a board and does what it is asked to,
+between one packet and the next: some microseconds each.
+"""
+
+from __future__ import annotations
+
+from emu._core import ffi, lib
+from emu.lab.channel import Channel
+from emu.lab.messages import Done, Start, Stop, Tap
+from emu.lab.standing.taps import Taps
+from emu.measure.board import Board
+from emu.shim.fabric import COUNTERS, Fabric
+from emu.shim.live import Live, Outcome
+
+_SECONDS_BETWEEN_POSTS = 0.1
+
+
+def stand(channel: Channel, live: Live, fabric: Fabric) -> None:
+    """From the end of `Setup` to `Stop`."""
+    ports = [
+        port for switch in fabric.topology.switches for port in fabric.topology.ports[switch.name]
+    ]
+    board = Board.new([fabric.topology.port_name[port] for port in ports], COUNTERS)
+    indices = [fabric.index[port] for port in ports]
+    channel.send(Done({"board": board.legend}), [board.file])
+    start = channel.expect(Start)
+    fabric.start()
+    with Taps(fabric) as taps:
+        while True:
+            outcome = live.run(start.at_ns, seconds=_SECONDS_BETWEEN_POSTS)
+            _post(board, fabric, indices)
+            taps.take_unused_off()
+            if outcome is Outcome.WOKEN:
+                message = channel.receive()
+                if isinstance(message, Stop):
+                    return
+                assert isinstance(message, Tap)
+                taps.put_on(fabric.topology.port_named[message.port], *channel.take_files())
+                channel.send(Done())
+
+
+def _post(board: Board, fabric: Fabric, indices: list[int]) -> None:
+    """Writes all counters to the board."""
+    cells = board.begin(fabric.now_ns * 1000)
+    first = ffi.cast("int64_t *", ffi.from_buffer(cells))
+    width = cells.shape[1]
+    for row, index in enumerate(indices):
+        lib.fabric_counters(fabric.core, index, first + row * width)
+    board.publish()

@@ -1,0 +1,90 @@
+"""What has happened in a running lab between two looks at it.
+
+Counters say how often, not when: an event's time is that of the second look, and
+what happened several times in between is one event with a `count`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from emu.measure.counters import RawCounters
+from emu.measure.look import Look, TrafficState
+
+
+@dataclass(frozen=True)
+class Event:
+    """`where` is a port, a host, a flow or nothing; `values` what there is to say beside it."""
+
+    time_ns: int
+    event: str
+    where: str
+    values: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"time_ns": self.time_ns, "event": self.event, "where": self.where, **self.values}
+
+
+_PER_CLASS = {
+    "pause-sent": ("tx_pause", "priority"),
+    "paused": ("rx_pause", "priority"),
+    "marked": ("ecn_marked", "priority"),
+    "dropped-at-ingress": ("rx_buf_discard", "priority"),
+    "dropped-at-egress": ("tx_queue_discard", "priority"),
+}
+"""Event -> a port's counter with one cell for each class, and what a class is called."""
+
+_WHOLE = {
+    "no-route": "no_route",
+    "damaged": "rx_crc_errors",
+    "credit-violation": "rx_credit_violations",
+    "lost-in-open-vswitch": "transit_lost",
+}
+_OF_HOST = {
+    "cnp-sent": "np_cnp_sent",
+    "cnp-received": "rp_cnp_handled",
+    "out-of-sequence": "out_of_sequence",
+    "retransmitted": "retransmitted_packets",
+    "timeout": "local_ack_timeout_err",
+}
+
+
+def events_between(before: Look, after: Look) -> Iterator[Event]:
+    """In order: of the traffic, of ports, of hosts."""
+    yield from _traffic_events(before.traffic, after.traffic, after.time_ns)
+    for name, counters in after.ports.items():
+        yield from _port_events(name, before.ports[name], counters, after.time_ns)
+    anew = before.traffic.number != after.traffic.number
+    for host, own in after.hosts.items():
+        earlier = {} if anew else before.hosts.get(host, {})
+        for event, counter in _OF_HOST.items():
+            if count := own[counter] - earlier.get(counter, 0):
+                yield Event(after.time_ns, event, host, {"count": count})
+
+
+def _port_events(
+    name: str, before: RawCounters, after: RawCounters, time_ns: int
+) -> Iterator[Event]:
+    for event, (counter, noun) in _PER_CLASS.items():
+        for number, (was, now) in enumerate(zip(before[counter], after[counter], strict=True)):
+            if now > was:
+                yield Event(time_ns, event, name, {noun: number, "count": now - was})
+    for event, counter in _WHOLE.items():
+        if count := after[counter][0] - before[counter][0]:
+            yield Event(time_ns, event, name, {"count": count})
+    if waited_ps := sum(after["xmit_wait"]) - sum(before["xmit_wait"]):
+        yield Event(time_ns, "waited-for-credit", name, {"ns": waited_ps // 1000})
+
+
+def _traffic_events(before: TrafficState, after: TrafficState, time_ns: int) -> Iterator[Event]:
+    if after.number != before.number:
+        yield Event(time_ns, "traffic-started", "", {"number": after.number})
+    changed = (after.number, after.state) != (before.number, before.state)
+    if changed and after.state in ("over", "stopped"):
+        yield Event(time_ns, f"traffic-{after.state}", "", {"number": after.number})
+        for flow in after.flows:
+            outcome = "flow-completed" if flow["completed"] else "flow-failed"
+            told = {key: flow[key] for key in ("src", "dst", "bytes", "start_ns", "end_ns")}
+            yield Event(time_ns, outcome, flow["name"], told)

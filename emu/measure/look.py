@@ -1,0 +1,36 @@
+"""What there is to see of a running lab at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from emu.measure.counters import RawCounters
+from emu.measure.progress import Progress
+from emu.measure.recording import Counters
+
+
+@dataclass(frozen=True)
+class TrafficState:
+    """The latest workload."""
+
+    number: int
+    """Counts how often traffic was started; 0: never."""
+    state: str
+    """`none`, `running`, `over` or `stopped`."""
+    progress: Progress | None
+    flows: tuple[Mapping[str, Any], ...]
+    """Once it is over: the fields of each `FlowRecord`."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """All counters since the lab, and of hosts since the traffic, was started."""
+
+    time_ns: int
+    """Emulated, of the switches."""
+    ports: Mapping[str, RawCounters]
+    """Of the switches, by name."""
+    hosts: Mapping[str, Counters]
+    traffic: TrafficState

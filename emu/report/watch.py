@@ -1,0 +1,156 @@
+"""A running lab as a table that is drawn again and again.
+
+    leaf1:h1   98.2 Gb/s   98%   204 KB    0 B    0%     12     31      4  ▁▃▇██▇
+    port       rate and share of it  queue  buffer  held  pauses  CE    CNPs  rate over time
+
+Rates, queues and the share of time that a port was held back (by pause frames, or
+for want of credit) are of the latest interval; counts are since the lab began, and
+bright where they have just grown. Times and rates are the fabric's own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from rich.table import Table
+from rich.text import Text
+
+from emu.measure.look import Look, TrafficState
+from emu.report.progress import share_done
+from emu.units import format_rate, format_size, format_time_ns
+from topologies.graph import Port, Topology
+
+_BARS = " ▁▂▃▄▅▆▇█"
+_OTHER_COLUMNS = 72
+"""What all columns but the sparkline need."""
+_LEAST_SPARKS, _MOST_SPARKS = 6, 60
+
+
+class Watch:
+    """Remembers the latest looks at a lab and draws them."""
+
+    def __init__(self, name: str, topology: Topology, fabric: str) -> None:
+        """`fabric`: `roce` or `ib`."""
+        self._name = name
+        self._infiniband = fabric == "ib"
+        self._topology = topology
+        self._looks: deque[Look] = deque(maxlen=_MOST_SPARKS + 1)
+
+    def add(self, look: Look) -> None:
+        self._looks.append(look)
+
+    def table(self, width: int, height: int) -> Table:
+        """For a terminal of so many columns and lines. Needs two looks."""
+        sparks = max(0, min(_MOST_SPARKS, width - _OTHER_COLUMNS))
+        table = Table(title=self._title(), title_justify="left", box=None, pad_edge=False)
+        table.add_column("port", no_wrap=True)
+        for name in ("rate", "load", "queue", "buffer", "held", *self._count_names()):
+            table.add_column(name, justify="right", no_wrap=True)
+        if sparks >= _LEAST_SPARKS:
+            table.add_column("rate over time", no_wrap=True)
+        for port in self._busiest(height - 3):
+            cells = self._cells(port)
+            table.add_row(
+                *cells, *([self._sparkline(port, sparks)] if sparks >= _LEAST_SPARKS else [])
+            )
+        return table
+
+    # ---- what is in it -----------------------------------------------------
+
+    def _title(self) -> str:
+        now = self._looks[-1]
+        return f"{self._name}  emulated {format_time_ns(now.time_ns)}  {_traffic(now.traffic)}"
+
+    def _count_names(self) -> Sequence[str]:
+        return ("updates", "drops") if self._infiniband else ("pauses", "CE", "CNPs", "drops")
+
+    def _busiest(self, room: int) -> list[Port]:
+        """As many ports as there is room for, in the fabric's order."""
+        ports = [port for s in self._topology.switches for port in self._topology.ports[s.name]]
+        sent = {port: self._counter(port, "tx_wire_bytes") for port in ports}
+        chosen = set(sorted(ports, key=sent.__getitem__, reverse=True)[: max(1, room)])
+        return [port for port in ports if port in chosen]
+
+    def _cells(self, port: Port) -> Iterable[Text]:
+        rate_bps = self._rates(port)[-1]
+        load = rate_bps / self._topology.cable[port].rate_bps
+        held = self._held(port)
+        yield Text(self._topology.port_name[port])
+        yield Text(format_rate(rate_bps) if rate_bps else "-")
+        yield Text(f"{load:.0%}" if rate_bps else "-", style="bold" if load > 0.9 else "")
+        yield _size(self._counter(port, "queued_bytes"))
+        yield _size(self._counter(port, "held_bytes"))
+        yield Text(f"{held:.0%}" if held else "-", style="yellow" if held > 0.01 else "")
+        for before, now in self._counts(port):
+            yield Text(f"{now:,}" if now else "-", style="bold" if now > before else "")
+
+    def _counts(self, port: Port) -> Iterable[tuple[int, int]]:
+        """Before the latest interval, and now."""
+        if self._infiniband:
+            yield self._change(port, "tx_flow_control")
+            yield self._change(port, "rx_credit_violations")
+            return
+        yield self._change(port, "tx_pause_frames")
+        yield self._change(port, "ecn_marked")
+        yield self._cnps(port)
+        yield self._change(port, "rx_buf_discard", "tx_queue_discard")
+
+    def _cnps(self, port: Port) -> tuple[int, int]:
+        """Those that the host at the other end has sent."""
+        host = self._topology.peer[port].node
+        before, now = (look.hosts.get(host, {}).get("np_cnp_sent", 0) for look in self._latest())
+        return before, now
+
+    def _held(self, port: Port) -> float:
+        """The share of the latest interval that it could not send for pauses or want of credit."""
+        name = "xmit_wait" if self._infiniband else "rx_pause_duration"
+        before, now = self._change(port, name)
+        elapsed_ps = (self._looks[-1].time_ns - self._looks[-2].time_ns) * 1000
+        return min(1.0, (now - before) / elapsed_ps) if elapsed_ps else 0.0
+
+    def _sparkline(self, port: Port, width: int) -> str:
+        top = self._topology.cable[port].rate_bps
+        return sparkline([rate / top for rate in self._rates(port)[-width:]])
+
+    def _rates(self, port: Port) -> list[float]:
+        """Bits a second in each interval that is remembered."""
+        name = self._topology.port_name[port]
+        return [
+            (b.ports[name]["tx_wire_bytes"][0] - a.ports[name]["tx_wire_bytes"][0])
+            * 8e9
+            / max(1, b.time_ns - a.time_ns)
+            for a, b in pairwise(self._looks)
+        ]
+
+    def _counter(self, port: Port, *names: str) -> int:
+        return self._change(port, *names)[1]
+
+    def _change(self, port: Port, *names: str) -> tuple[int, int]:
+        """The sum of counters, over all classes, before the latest interval and now."""
+        own = self._topology.port_name[port]
+        before, now = (sum(sum(look.ports[own][name]) for name in names) for look in self._latest())
+        return before, now
+
+    def _latest(self) -> tuple[Look, Look]:
+        return self._looks[-2], self._looks[-1]
+
+
+def sparkline(shares: Iterable[float]) -> str:
+    """A character for each number from 0 to 1; nothing at all is a blank."""
+    steps = len(_BARS) - 1
+    return "".join(_BARS[min(steps, -(-int(share * 1000) * steps // 1000))] for share in shares)
+
+
+def _size(count: int) -> Text:
+    return Text(format_size(count) if count else "-")
+
+
+def _traffic(traffic: TrafficState) -> str:
+    if traffic.state == "running" and traffic.progress:
+        done = traffic.progress
+        return f"traffic {share_done(done):.0%}, {done.flows_done} of {done.flows_total} flows"
+    return {"none": "no traffic yet", "running": "traffic begins"}.get(
+        traffic.state, f"traffic {traffic.state}"
+    )

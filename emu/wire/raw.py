@@ -1,0 +1,116 @@
+"""The records that the core's taps write, with as little work as can be:
+
+    int64   time_ps                      emulated picoseconds
+    uint64  packet_id                    the same packet at several taps
+    uint32  port_index
+    uint32  length                       on the wire
+    uint32  stored                       bytes that follow
+    uint8   kind                         0 Ethernet, 1 InfiniBand LRH..VCRC, 2 flow-control packet,
+                                         3 no frame: so many (`length`) are missing here
+    uint8   direction                    1 into the port, 2 out of it
+    uint16  zero
+    stored bytes, padded to a multiple of 8                             little endian throughout
+
+They come from a file when a run is over, and by a socket while a lab is up. A last
+record that is not whole, of a core that was killed, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from struct import Struct
+from typing import BinaryIO
+
+from emu.errors import FabricError
+from emu.units import PS_PER_NS
+from emu.wire import erf
+from emu.wire.capture import Direction, LinkType
+from emu.wire.pcapng import PcapngWriter
+from emu.wire.source import Damage, Source
+
+RAW_RECORD = Struct("<qQIIIBBH")
+RAW_ALIGNMENT = 8
+
+
+class RawKind(IntEnum):
+    """What a raw record holds."""
+
+    ETHERNET = 0
+    IB = 1
+    IB_LINK = 2
+    LOST = 3
+
+
+@dataclass(frozen=True)
+class RawRecord:
+    """A frame as a tap of the core saw it."""
+
+    time_ps: int
+    packet_id: int
+    port_index: int
+    length: int
+    kind: RawKind
+    direction: Direction
+    data: bytes
+
+    @property
+    def linktype(self) -> LinkType:
+        return LinkType.ETHERNET if self.kind is RawKind.ETHERNET else LinkType.ERF
+
+
+def read_raw(stream: BinaryIO, name: object) -> Iterator[RawRecord]:
+    """The whole records of a stream. `name` is what errors call it. Raises FabricError."""
+    source = Source(stream)
+    while True:
+        try:
+            record = _next_record(source)
+        except Damage:
+            return
+        except ValueError as error:
+            raise FabricError(
+                f"{name}: offset {source.start}: no raw capture record: {error}"
+            ) from error
+        if record is None:
+            return
+        yield record
+
+
+def lost_record(count: int) -> bytes:
+    """The record that says that so many frames are missing."""
+    return RAW_RECORD.pack(0, 0, 0, count, 0, RawKind.LOST, Direction.UNKNOWN.value, 0)
+
+
+def write_frame(writer: PcapngWriter, record: RawRecord, *, interface: int = 0) -> None:
+    """Adds the frame to a pcapng file, in the form that its link type has there."""
+    time_ns = record.time_ps // PS_PER_NS
+    data, length = record.data, record.length
+    if record.kind is RawKind.IB:
+        data = erf.packet_record(record.data, time_ns=time_ns, original_length=record.length)
+        length = erf.HEADER.size + record.length
+    elif record.kind is RawKind.IB_LINK:
+        data = erf.flow_control_record(record.data, time_ns=time_ns)
+        length = len(data)
+    writer.write(
+        data,
+        time_ns=time_ns,
+        interface=interface,
+        original_length=length,
+        direction=record.direction,
+        packet_id=record.packet_id,
+    )
+
+
+def _next_record(source: Source) -> RawRecord | None:
+    """Raises Damage when the file ends within the record, ValueError when its fields cannot be."""
+    head = source.next_item(RAW_RECORD.size)
+    if head is None:
+        return None
+    time_ps, packet_id, port_index, length, stored, kind, direction, _ = RAW_RECORD.unpack(head)
+    if time_ps < 0:
+        raise ValueError(f"time {time_ps} ps is before the start")
+    data = source.rest_of_item(stored + -stored % RAW_ALIGNMENT)[:stored]
+    return RawRecord(
+        time_ps, packet_id, port_index, length, RawKind(kind), Direction(direction), data
+    )

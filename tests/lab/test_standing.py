@@ -1,0 +1,191 @@
+"""Labs in the background: they answer until they are told to end, and leave nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import sys
+from dataclasses import replace
+
+import pytest
+
+from tests.lab.standing import OWNER, assert_gone, at_home, lab_up, owner_of_lab, status_of
+from tests.lab.user import SECONDS, User, may_be_anybody, wait
+
+ROCE = """
+name: pair
+slowdown: 500
+topology: {kind: dumbbell, hosts_per_side: 1}
+switches: {pfc: {}}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 200KB}]
+"""
+INFINIBAND = ROCE.replace("switches: {pfc: {}}", "fabric: ib")
+
+
+@pytest.fixture
+def person(user: User) -> User:
+    """Root, then an ordinary user, each with a runtime folder."""
+    return at_home(user)
+
+
+@pytest.fixture
+def me(myself: User) -> User:
+    return at_home(myself)
+
+
+def _events(user: User, until: str) -> list[dict[str, object]]:
+    """What `emu events` prints while traffic runs, up to the event of this name."""
+    watching = user.emu("events")
+    assert watching.stdout is not None
+    assert user.run_emu("traffic", "start").code == 0
+    told = []
+    while not told or told[-1]["event"] != until:
+        told.append(json.loads(watching.stdout.readline()))
+    watching.send_signal(signal.SIGINT)
+    assert wait(watching).code == 130
+    return told
+
+
+def test_a_lab_answers_until_it_is_told_to_end(person: User) -> None:
+    """Up, a look, programs on hosts, traffic twice, down; nothing is left."""
+    with lab_up(person, ROCE) as lab:
+        (told,) = status_of(person)
+        assert (told["name"], told["slowdown"], told["traffic"]["state"]) == ("pair", 500, "none")
+
+        ping = person.run_emu("exec", "h1", "--", "ping", "-c", "1", "-W", "5", "h2")
+        assert "1 received" in ping.out, ping
+        assert person.run_emu("exec", "h1", "sh", "-c", "exit 7").code == 7
+
+        for number in (1, 2):
+            events = _events(person, "flow-completed")
+            assert {"event": "traffic-started", "number": number}.items() <= events[0].items()
+            assert events[-1]["where"] == "flow"
+        (told,) = status_of(person)
+        assert [flow["completed"] for flow in told["traffic"]["flows"]] == [True]
+        assert person.run_emu("down", "pair").code == 0
+        assert_gone(lab)
+        assert status_of(person) == []
+
+
+def test_an_infiniband_lab_runs_its_traffic_again_after_it_was_stopped(me: User) -> None:
+    """New NICs get along with credits that old ones have left behind."""
+    with lab_up(me, INFINIBAND, "--set", "slowdown=20000"):
+        assert me.run_emu("traffic", "start").code == 0
+        assert me.run_emu("traffic", "stop").code == 0
+        (lab,) = status_of(me)
+        assert lab["traffic"]["state"] == "stopped"
+        assert _events(me, "flow-completed")
+
+
+def test_watch_shows_rates_and_counts(me: User) -> None:
+    """Without a terminal, a table after the other; each names every port."""
+    with lab_up(me, ROCE):
+        assert me.run_emu("traffic", "start").code == 0
+        shown = me.run_emu("watch", "--count", "2", "--interval", "0.2")
+        assert shown.code == 0, shown.err
+        for port in ("left:h1", "left:right", "right:left", "right:h2"):
+            assert shown.out.count(f"\n{port} ") == 2
+
+
+def test_a_terminal_that_is_closed_ends_watch_and_not_the_lab(me: User) -> None:
+    """As when a window is closed, or a connection breaks."""
+    with lab_up(me, ROCE):
+        keyboard, terminal = pty.openpty()
+        watching = me.start_on(terminal, "watch")
+        os.close(terminal)
+        assert os.read(keyboard, 1)
+        os.close(keyboard)
+        watching.wait(SECONDS)
+        assert len(status_of(me)) == 1
+
+
+def test_mininets_prompt_in_a_lab_that_is_up(me: User) -> None:
+    """It can be left without ending the lab."""
+    with lab_up(me, ROCE):
+        process = me.emu("shell")
+        out, err = process.communicate(b"net\nh1 ping -c 1 h2\nexit\n", timeout=SECONDS)
+        assert process.returncode == 0
+        assert b"h1 h1-eth0:left-eth" in err
+        assert b"1 received" in err, out
+        assert len(status_of(me)) == 1
+
+
+@pytest.mark.parametrize(
+    "victim",
+    [
+        (sys.executable, OWNER),
+        (sys.executable, "emu.lab.inside"),
+        (sys.executable, "emu.lab.shim_main"),
+        ("ovs-vswitchd", "--detach"),
+    ],
+    ids=["owner", "first", "shim", "ovs-vswitchd"],
+)
+def test_a_lab_that_is_killed_is_gone_and_its_name_is_free(
+    person: User, victim: tuple[str, str]
+) -> None:
+    """Whatever of it was killed; who comes later is told that there is no lab."""
+    with lab_up(person, ROCE) as lab:
+        os.kill(lab.process(*victim), signal.SIGKILL)
+        assert_gone(lab)
+        late = person.run_emu("exec", "h1", "true")
+        assert (late.code, late.err) == (2, "no lab is up; start one with `emu up SPEC`\n")
+
+
+def test_a_name_is_taken_as_long_as_its_lab_is_up(me: User) -> None:
+    """A second lab needs another name; with two of them a command must say which."""
+    with lab_up(me, ROCE):
+        path = me.home.parent / "standing.emu.yml"
+        again = me.run_emu("up", path)
+        assert again.code == 2
+        assert again.err.startswith("a lab named pair is up already; end it with `emu down pair`")
+        assert me.run_emu("up", path, "--name", "other").code == 0
+        vague = me.run_emu("exec", "h1", "true")
+        assert (vague.code, vague.err) == (2, "several labs are up, say which one: other, pair\n")
+        assert me.run_emu("exec", "--lab", "other", "h1", "true").code == 0
+        near = me.run_emu("down", "othre")
+        assert (near.code, near.err) == (2, "there is no lab 'othre' (did you mean 'other'?)\n")
+        assert me.run_emu("down", "other").code == 0
+
+
+def test_wrong_uses_are_told_and_break_nothing(me: User) -> None:
+    """Each with exit code 2 and what to do, and the lab goes on."""
+    with lab_up(me, ROCE.replace("traffic", "capture: []\nverify: []\n#")):
+        for words, says in {
+            ("exec", "h9", "true"): "there is no host or switch 'h9'; there is h1, h2, left, right",
+            ("exec", "h1", "--"): "no command; write it like: emu exec h1 -- ping -c 3 h5",
+            ("traffic", "start"): "the lab's spec has no `traffic:`; nothing to start",
+            ("traffic", "stop"): "no traffic runs; `emu traffic start` starts it",
+        }.items():
+            ended = me.run_emu(*words)
+            assert (ended.code, ended.err) == (2, f"{says}\n")
+        assert me.run_emu("exec", "h1", "no-such-program").code == 127
+        assert len(status_of(me)) == 1
+
+
+def test_a_lab_that_cannot_be_built_leaves_nothing(me: User) -> None:
+    """What went wrong reaches the user, and the name is free again."""
+    path = me.home / "ebpf.emu.yml"
+    path.write_text(ROCE.replace("pfc: {}", "pfc: {}, ecn: {marker: ebpf}"))
+    forbid = ("unshare", "--user", "--map-root-user") if may_be_anybody() else ()
+    poor = replace(me, prefix=(*me.prefix, *forbid))
+    ended = poor.run_emu("up", path)
+    assert (ended.code, "run as root, or set switches.ecn.marker" in ended.err) == (3, True), ended
+    assert status_of(me) == []
+
+
+def test_up_that_is_interrupted_leaves_nothing(me: User) -> None:
+    """Ctrl-C while the lab is built."""
+    path = me.home / "pair.emu.yml"
+    path.write_text(ROCE)
+    process = me.emu("up", path)
+    assert process.stderr is not None
+    assert process.stderr.readline() == b"building the lab\n"
+    owner = os.pidfd_open(owner_of_lab(me))
+    os.killpg(process.pid, signal.SIGINT)
+    assert wait(process).code == 130
+    assert select.select([owner], [], [], SECONDS)[0], "the owner goes on"
+    os.close(owner)
+    assert status_of(me) == []
