@@ -15,6 +15,7 @@ import emu
 from emu.errors import EmuError, ExitCode
 
 VERBS = (
+    "capture",
     "check",
     "compare",
     "down",
@@ -30,6 +31,7 @@ VERBS = (
     "up",
     "validate",
     "watch",
+    "wireshark",
 )
 
 

@@ -1,6 +1,7 @@
 """Writes pcapng files (draft-ietf-opsawg-pcapng): the format of all our captures.
 
     section header · interface description for each interface · enhanced packet for each frame
+                 · interface statistics, where frames may be missing
 
 Time stamps are nanoseconds. Everything is little endian.
 """
@@ -13,7 +14,7 @@ from typing import BinaryIO
 
 from emu.wire.capture import Direction, Interface
 
-_SECTION_HEADER, _INTERFACE, _ENHANCED_PACKET = 0x0A0D0D0A, 1, 6
+_SECTION_HEADER, _INTERFACE, _STATISTICS, _ENHANCED_PACKET = 0x0A0D0D0A, 1, 5, 6
 _BYTE_ORDER_MAGIC = 0x1A2B3C4D
 _UNKNOWN_LENGTH = -1
 _NANOSECONDS = b"\x09"
@@ -22,6 +23,7 @@ _END_OF_OPTIONS, _COMMENT = 0, 1
 _SHB_USERAPPL = 4
 _IF_NAME, _IF_DESCRIPTION, _IF_SPEED, _IF_TSRESOL = 2, 3, 8, 9
 _EPB_FLAGS, _EPB_PACKETID = 2, 5
+_ISB_IFRECV, _ISB_IFDROP = 4, 5
 
 _WORD = Struct("<I")
 _LONG = Struct("<Q")
@@ -30,6 +32,7 @@ _OPTION_HEAD = Struct("<HH")
 _SECTION_BODY = Struct("<IHHq")
 _INTERFACE_BODY = Struct("<HHI")
 _PACKET_BODY = Struct("<IIIII")
+_STATISTICS_BODY = Struct("<III")
 
 
 class PcapngWriter:
@@ -66,6 +69,12 @@ class PcapngWriter:
             options[_COMMENT] = comment.encode()
         head = _PACKET_BODY.pack(interface, high, low, len(data), original)
         self._write(_ENHANCED_PACKET, head + _padded(data) + _options(options))
+
+    def statistics(self, *, time_ns: int, received: int, missed: int, interface: int = 0) -> None:
+        """Says how many frames there were at an interface, and how many of them are missing."""
+        counts = {_ISB_IFRECV: _LONG.pack(received), _ISB_IFDROP: _LONG.pack(missed)}
+        head = _STATISTICS_BODY.pack(interface, time_ns >> 32, time_ns & 0xFFFFFFFF)
+        self._write(_STATISTICS, head + _options(counts))
 
     def _write(self, block_type: int, body: bytes) -> None:
         length = _BLOCK_HEAD.size + len(body) + _WORD.size

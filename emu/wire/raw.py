@@ -102,15 +102,33 @@ def write_frame(writer: PcapngWriter, record: RawRecord, *, interface: int = 0) 
     )
 
 
+def whole_records(raw: bytes | bytearray) -> Iterator[bytes]:
+    """The bytes of each record that is there to its end."""
+    at = 0
+    while at + RAW_RECORD.size <= len(raw):
+        stored = RAW_RECORD.unpack_from(raw, at)[4]
+        end = at + RAW_RECORD.size + stored + -stored % RAW_ALIGNMENT
+        if end > len(raw):
+            return
+        yield bytes(raw[at:end])
+        at = end
+
+
+def parse_record(raw: bytes) -> RawRecord:
+    """A record from its bytes, padding included. Raises ValueError when its fields cannot be."""
+    time_ps, packet_id, port_index, length, stored, kind, direction, _ = RAW_RECORD.unpack_from(raw)
+    if time_ps < 0:
+        raise ValueError(f"time {time_ps} ps is before the start")
+    data = raw[RAW_RECORD.size : RAW_RECORD.size + stored]
+    return RawRecord(
+        time_ps, packet_id, port_index, length, RawKind(kind), Direction(direction), data
+    )
+
+
 def _next_record(source: Source) -> RawRecord | None:
     """Raises Damage when the file ends within the record, ValueError when its fields cannot be."""
     head = source.next_item(RAW_RECORD.size)
     if head is None:
         return None
-    time_ps, packet_id, port_index, length, stored, kind, direction, _ = RAW_RECORD.unpack(head)
-    if time_ps < 0:
-        raise ValueError(f"time {time_ps} ps is before the start")
-    data = source.rest_of_item(stored + -stored % RAW_ALIGNMENT)[:stored]
-    return RawRecord(
-        time_ps, packet_id, port_index, length, RawKind(kind), Direction(direction), data
-    )
+    stored = RAW_RECORD.unpack(head)[4]
+    return parse_record(head + source.rest_of_item(stored + -stored % RAW_ALIGNMENT))

@@ -72,7 +72,7 @@ def test_a_lab_answers_until_it_is_told_to_end(person: User) -> None:
 
 def test_an_infiniband_lab_runs_its_traffic_again_after_it_was_stopped(me: User) -> None:
     """New NICs get along with credits that old ones have left behind."""
-    with lab_up(me, INFINIBAND, "--set", "slowdown=20000"):
+    with lab_up(me, INFINIBAND, "--set", "slowdown=10000", "--set", "traffic.flow.size=4MB"):
         assert me.run_emu("traffic", "start").code == 0
         assert me.run_emu("traffic", "stop").code == 0
         (lab,) = status_of(me)

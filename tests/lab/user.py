@@ -97,7 +97,7 @@ def make_user(folder: Path, matplotlib: Path, *, ordinary: bool) -> User:
     environment = {"PYTHONPATH": str(ROOT), "HOME": str(home), "MPLCONFIGDIR": str(matplotlib)}
     if not may_be_anybody():
         return User((), os.getegid(), home, environment)
-    for parent in (folder, folder.parent, folder.parent.parent):
+    for parent in (folder, *folder.parents[:3]):
         parent.chmod(parent.stat().st_mode | 0o055)
     prefix = (_SETPRIV, f"--regid={_GROUP}", "--clear-groups")
     if ordinary:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from emu.shim.fabric import Fabric
-from emu.wire.raw import RAW_ALIGNMENT, RAW_RECORD, lost_record
+from emu.wire.raw import lost_record, parse_record, whole_records
 from topologies.graph import Port
 
 _SECONDS_BETWEEN_ROUNDS = 0.02
@@ -123,7 +122,8 @@ class Taps:
     def _deal_once(self) -> None:
         if not self._viewers:
             return
-        for index, record in _records(self._fabric.captured()):
+        for record in whole_records(self._fabric.captured()):
+            index = parse_record(record).port_index
             for viewer in self._viewers:
                 if viewer.index == index:
                     viewer.offer(record)
@@ -136,13 +136,3 @@ class Taps:
             viewer.close()
             self._viewers.remove(viewer)
             self._unused.append(viewer.index)
-
-
-def _records(raw: bytes) -> Iterator[tuple[int, bytes]]:
-    """The port's index and the bytes of each record."""
-    at = 0
-    while at < len(raw):
-        _, _, index, _, stored, _, _, _ = RAW_RECORD.unpack_from(raw, at)
-        end = at + RAW_RECORD.size + stored + -stored % RAW_ALIGNMENT
-        yield index, raw[at:end]
-        at = end

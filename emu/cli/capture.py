@@ -1,0 +1,57 @@
+"""`emu capture PORT`: the packets on a cable of a lab that is up."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from emu.cli.options import lab_option
+from emu.cli.say import say
+from emu.errors import EmuError, UsageError
+
+
+@click.command("capture")
+@lab_option
+@click.argument("port")
+@click.option("-w", "--write", "path", metavar="FILE", help="Where to; - is stdout.  [default: -]")
+@click.option("-c", "--count", type=click.IntRange(1), help="Stop after so many frames.")
+def command(lab: str | None, port: str, path: str | None, count: int | None) -> None:
+    """Capture the cable in PORT, e.g. leaf1:h1, both directions, until Ctrl-C.
+
+    Writes pcapng with emulated time stamps (on InfiniBand of ERF records):
+
+        emu capture leaf1:h1 -w h1.pcapng
+
+        emu capture leaf1:h1 | wireshark -k -i -
+    """
+    from emu.lab.standing.capture import capture_port
+    from emu.lab.standing.client import StandingLab
+
+    if path is None and sys.stdout.isatty():
+        raise UsageError("a terminal cannot show packets; add -w FILE, or | wireshark -k -i -")
+    with StandingLab(lab) as standing, _opened(path or "-") as stream:
+        done = capture_port(standing, port, stream, limit=count)
+    say(f"{done.frames:,} frames captured")
+    if done.missed:
+        say(f"{done.missed:,} are missing: they came faster than they were written")
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    """A reader that goes away has seen enough. Any other trouble is told."""
+    try:
+        if path == "-":
+            yield sys.stdout.buffer
+        else:
+            with Path(path).open("wb") as file:
+                yield file
+    except BrokenPipeError:
+        sys.stdout = None  # nothing to flush at the end
+        say("whoever read the capture has gone")
+    except OSError as error:
+        raise EmuError(f"{path}: {error.strerror}; the capture ends here") from None

@@ -1,0 +1,26 @@
+"""`emu wireshark`: makes Wireshark know our fabrics."""
+
+from __future__ import annotations
+
+import click
+
+from emu.cli.say import say
+from emu.wireshark.install import extcap_folder, install, uninstall
+
+
+@click.command("wireshark")
+@click.option("--remove", is_flag=True, help="Take both away again.")
+def command(remove: bool) -> None:
+    """Install a profile and the cables of running labs into your Wireshark.
+
+    Then `wireshark -C emu` has columns and colours for RDMA packets, CNPs, pauses
+    and credits, and its list of interfaces has every port of the labs that are up.
+    """
+    if remove:
+        uninstall()
+        say("profile and extcap are removed")
+        return
+    profile, program = install()
+    click.echo(f"profile  {profile}    wireshark -C emu")
+    click.echo(f"extcap   {program}    interfaces like incast/leaf1:h1")
+    say(f"Wireshark before 4.2 needs: export WIRESHARK_EXTCAP_DIR={extcap_folder()}")

@@ -1,0 +1,6 @@
+"""What makes Wireshark show our fabrics well: a profile, and the cables of running labs as interfaces.
+
+profile/        colours, columns and filter buttons; `wireshark -C emu`
+extcap.py       the program that Wireshark asks which cables there are, and to capture one
+install.py      puts both where this user's Wireshark looks
+"""

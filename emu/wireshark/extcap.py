@@ -1,0 +1,90 @@
+"""`python -m emu.wireshark.extcap`: the cables of the user's running labs, for Wireshark.
+
+Wireshark runs such a program for its list of interfaces, and again to capture by one
+of them, with the arguments of `doc/extcap.4`:
+
+    --extcap-interfaces                                       a line for each interface
+    --extcap-interface NAME --extcap-dlts | --extcap-config   what it captures, its settings
+    --extcap-interface NAME --capture --fifo PATH             captures into PATH
+
+An interface is called LAB/PORT: `incast/leaf1:h1`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import emu
+from emu.errors import EmuError, ExitCode
+from emu.lab.standing import place
+from emu.lab.standing.capture import capture_port
+from emu.lab.standing.client import StandingLab
+from emu.spec.scenario import Spec, spec_from_json
+from emu.units import format_rate
+from emu.wire.capture import LinkType
+
+
+def main(arguments: list[str]) -> int:
+    asked = _parser().parse_known_args(arguments)[0]
+    try:
+        if asked.capture:
+            return _capture(asked.extcap_interface, asked.fifo)
+        for line in _answers(asked):
+            print(line)
+    except EmuError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return ExitCode.OK
+
+
+def _answers(asked: argparse.Namespace) -> Iterator[str]:
+    if asked.extcap_interfaces:
+        yield f"extcap {{version={emu.__version__}}}{{display=emu: cables of running labs}}"
+        for lab in place.names():
+            yield from _interfaces(lab)
+    elif asked.extcap_dlts:
+        infiniband = _spec_of(asked.extcap_interface.partition("/")[0]).fabric == "ib"
+        number, name = (LinkType.ERF, "ERF") if infiniband else (LinkType.ETHERNET, "EN10MB")
+        yield f"dlt {{number={number}}}{{name={name}}}{{display={'InfiniBand' if infiniband else 'Ethernet'}}}"
+
+
+def _interfaces(lab: str) -> Iterator[str]:
+    topology = _spec_of(lab).topology.build()
+    for switch in topology.switches:
+        for port in topology.ports[switch.name]:
+            name, rate = topology.port_name[port], format_rate(topology.cable[port].rate_bps)
+            yield f"interface {{value={lab}/{name}}}{{display=emulated cable, {rate}}}"
+
+
+def _spec_of(lab: str) -> Spec:
+    with StandingLab(lab) as standing:
+        return spec_from_json(standing.status()["spec"])
+
+
+def _capture(interface: str, fifo: str) -> int:
+    """Until Wireshark has had enough: then it closes the pipe, or sends SIGTERM."""
+    lab, _, port = interface.partition("/")
+    try:
+        with StandingLab(lab) as standing, Path(fifo).open("wb") as stream:
+            done = capture_port(standing, port, stream)
+    except BrokenPipeError:
+        return ExitCode.OK
+    if done.missed:
+        print(f"{done.missed} frames are missing: they came too fast", file=sys.stderr)
+    return ExitCode.OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("emu-extcap", allow_abbrev=False)
+    for flag in ("--extcap-interfaces", "--extcap-dlts", "--extcap-config", "--capture"):
+        parser.add_argument(flag, action="store_true")
+    parser.add_argument("--extcap-interface")
+    parser.add_argument("--fifo")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
