@@ -22,12 +22,13 @@ def command(lab: str | None) -> None:
     with a count. Goes on until Ctrl-C or the lab's end.
     """
     from emu.lab.standing.client import StandingLab
+    from emu.lab.standing.looking import look_at
 
     with StandingLab(lab) as standing:
-        before = standing.look()
+        before = look_at(standing)
         while True:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
-            now = standing.look()
+            now = look_at(standing)
             for event in events_between(before, now):
                 click.echo(json.dumps(event.to_json()))
             before = now

@@ -22,6 +22,7 @@ def command(lab: str | None, interval: float, count: int | None) -> None:
     Where the output is no terminal the tables come one below the other.
     """
     from emu.lab.standing.client import StandingLab
+    from emu.lab.standing.looking import look_at
     from emu.report.watch import Watch
     from emu.spec.model import spec_from_json
 
@@ -29,12 +30,12 @@ def command(lab: str | None, interval: float, count: int | None) -> None:
     with StandingLab(lab) as standing, Live(console=console, auto_refresh=False) as live:
         spec = spec_from_json(standing.status()["spec"])
         watch = Watch(standing.name, spec.topology.build(), spec.fabric)
-        watch.add(standing.look())
+        watch.add(look_at(standing))
         shown = 0
         with suppress(KeyboardInterrupt):
             while count is None or shown < count:
                 time.sleep(interval)
-                watch.add(standing.look())
+                watch.add(look_at(standing))
                 table = watch.table(console.width, console.height)
                 if console.is_terminal:
                     live.update(table, refresh=True)

@@ -22,5 +22,5 @@ def command(remove: bool) -> None:
         return
     profile, program = install()
     click.echo(f"profile  {profile}    wireshark -C emu")
-    click.echo(f"extcap   {program}    interfaces like incast/leaf1:h1")
+    click.echo(f"extcap   {program}    interfaces like leaf1:h1@incast")
     say(f"Wireshark before 4.2 needs: export WIRESHARK_EXTCAP_DIR={extcap_folder()}")

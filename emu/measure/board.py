@@ -23,6 +23,8 @@ _EDITION, _TIME, _HEAD = 0, 1, 2
 
 Columns = Sequence[tuple[str, int]]
 """The name of each counter, and how many cells it has."""
+Rows = dict[str, dict[str, list[int]]]
+"""Row -> counter -> its cells."""
 
 
 class Board:
@@ -68,8 +70,8 @@ class Board:
 
     # ---- reading -----------------------------------------------------------
 
-    def read(self) -> tuple[int, dict[str, dict[str, list[int]]]]:
-        """The time, in ps, and row -> counter -> its cells."""
+    def read(self) -> tuple[int, Rows]:
+        """The time, in ps, and everything that was counted by then."""
         while True:
             copy = self._cells.copy()
             if copy[_EDITION] % 2 == 0 and copy[_EDITION] == self._cells[_EDITION]:

@@ -23,9 +23,13 @@ from emu.units import format_rate, format_size, format_time_ns
 from topologies.graph import Port, Topology
 
 _BARS = " ▁▂▃▄▅▆▇█"
-_OTHER_COLUMNS = 72
-"""What all columns but the sparkline need."""
-_LEAST_SPARKS, _MOST_SPARKS = 6, 60
+_ROOMY = 100
+"""Columns of a terminal that shows everything; a narrower one has less to show."""
+_OTHER_COLUMNS = 90
+"""What all but the sparkline needs."""
+_MOST_SPARKS = 60
+_FOR_ROOMY = ("load", "buffer", "rate over time")
+_TEXTS = ("port", "rate over time")
 
 
 class Watch:
@@ -43,18 +47,14 @@ class Watch:
 
     def table(self, width: int, height: int) -> Table:
         """For a terminal of so many columns and lines. Needs two looks."""
-        sparks = max(0, min(_MOST_SPARKS, width - _OTHER_COLUMNS))
+        sparks = min(_MOST_SPARKS, width - _OTHER_COLUMNS)
+        shown = [name for name in self._columns() if width >= _ROOMY or name not in _FOR_ROOMY]
         table = Table(title=self._title(), title_justify="left", box=None, pad_edge=False)
-        table.add_column("port", no_wrap=True)
-        for name in ("rate", "load", "queue", "buffer", "held", *self._count_names()):
-            table.add_column(name, justify="right", no_wrap=True)
-        if sparks >= _LEAST_SPARKS:
-            table.add_column("rate over time", no_wrap=True)
+        for name in shown:
+            table.add_column(name, justify="left" if name in _TEXTS else "right", no_wrap=True)
         for port in self._busiest(height - 3):
-            cells = self._cells(port)
-            table.add_row(
-                *cells, *([self._sparkline(port, sparks)] if sparks >= _LEAST_SPARKS else [])
-            )
+            cells = dict(zip(self._columns(), self._cells(port, sparks), strict=True))
+            table.add_row(*(cells[name] for name in shown))
         return table
 
     # ---- what is in it -----------------------------------------------------
@@ -63,8 +63,9 @@ class Watch:
         now = self._looks[-1]
         return f"{self._name}  emulated {format_time_ns(now.time_ns)}  {_traffic(now.traffic)}"
 
-    def _count_names(self) -> Sequence[str]:
-        return ("updates", "drops") if self._infiniband else ("pauses", "CE", "CNPs", "drops")
+    def _columns(self) -> Sequence[str]:
+        counts = ("updates", "drops") if self._infiniband else ("pauses", "CE", "CNPs", "drops")
+        return ("port", "rate", "load", "queue", "buffer", "held", *counts, "rate over time")
 
     def _busiest(self, room: int) -> list[Port]:
         """As many ports as there is room for, in the fabric's order."""
@@ -73,7 +74,7 @@ class Watch:
         chosen = set(sorted(ports, key=sent.__getitem__, reverse=True)[: max(1, room)])
         return [port for port in ports if port in chosen]
 
-    def _cells(self, port: Port) -> Iterable[Text]:
+    def _cells(self, port: Port, sparks: int) -> Iterable[Text]:
         rate_bps = self._rates(port)[-1]
         load = rate_bps / self._topology.cable[port].rate_bps
         held = self._held(port)
@@ -85,6 +86,7 @@ class Watch:
         yield Text(f"{held:.0%}" if held else "-", style="yellow" if held > 0.01 else "")
         for before, now in self._counts(port):
             yield Text(f"{now:,}" if now else "-", style="bold" if now > before else "")
+        yield Text(self._sparkline(port, max(1, sparks)))
 
     def _counts(self, port: Port) -> Iterable[tuple[int, int]]:
         """Before the latest interval, and now."""

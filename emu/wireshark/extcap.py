@@ -7,7 +7,7 @@ of them, with the arguments of `doc/extcap.4`:
     --extcap-interface NAME --extcap-dlts | --extcap-config   what it captures, its settings
     --extcap-interface NAME --capture --fifo PATH             captures into PATH
 
-An interface is called LAB/PORT: `incast/leaf1:h1`.
+An interface is called PORT@LAB: `leaf1:h1@incast`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from emu.errors import EmuError, ExitCode
 from emu.lab.standing import place
 from emu.lab.standing.capture import capture_port
 from emu.lab.standing.client import StandingLab
-from emu.spec.scenario import Spec, spec_from_json
 from emu.units import format_rate
 from emu.wire.capture import LinkType
+
+_ETHERNET = f"dlt {{number={LinkType.ETHERNET}}}{{name=EN10MB}}{{display=Ethernet}}"
+_INFINIBAND = f"dlt {{number={LinkType.ERF}}}{{name=ERF}}{{display=InfiniBand in ERF records}}"
 
 
 def main(arguments: list[str]) -> int:
@@ -46,27 +48,21 @@ def _answers(asked: argparse.Namespace) -> Iterator[str]:
         for lab in place.names():
             yield from _interfaces(lab)
     elif asked.extcap_dlts:
-        infiniband = _spec_of(asked.extcap_interface.partition("/")[0]).fabric == "ib"
-        number, name = (LinkType.ERF, "ERF") if infiniband else (LinkType.ETHERNET, "EN10MB")
-        yield f"dlt {{number={number}}}{{name={name}}}{{display={'InfiniBand' if infiniband else 'Ethernet'}}}"
+        with StandingLab(asked.extcap_interface.partition("@")[2]) as standing:
+            fabric, _ = standing.ports()
+        yield _INFINIBAND if fabric == "ib" else _ETHERNET
 
 
 def _interfaces(lab: str) -> Iterator[str]:
-    topology = _spec_of(lab).topology.build()
-    for switch in topology.switches:
-        for port in topology.ports[switch.name]:
-            name, rate = topology.port_name[port], format_rate(topology.cable[port].rate_bps)
-            yield f"interface {{value={lab}/{name}}}{{display=emulated cable, {rate}}}"
-
-
-def _spec_of(lab: str) -> Spec:
     with StandingLab(lab) as standing:
-        return spec_from_json(standing.status()["spec"])
+        _, rates = standing.ports()
+    for port, rate_bps in rates.items():
+        yield f"interface {{value={port}@{lab}}}{{display=emulated, {format_rate(rate_bps)}}}"
 
 
 def _capture(interface: str, fifo: str) -> int:
     """Until Wireshark has had enough: then it closes the pipe, or sends SIGTERM."""
-    lab, _, port = interface.partition("/")
+    port, _, lab = interface.partition("@")
     try:
         with StandingLab(lab) as standing, Path(fifo).open("wb") as stream:
             done = capture_port(standing, port, stream)

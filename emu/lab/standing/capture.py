@@ -27,9 +27,10 @@ def capture_port(
     there is no such port, OSError when the stream takes no more, FabricError when
     the lab has ended: what there was is in the stream by then.
     """
-    told, (line,) = lab.ask("tap", port=port)
-    linktype = LinkType.ETHERNET if told["fabric"] == "roce" else LinkType.ERF
-    interface = capture_interface(port, linktype, told["rate_bps"])
+    _, (line,) = lab.ask("tap", port=port)
+    fabric, rates = lab.ports()
+    linktype = LinkType.ETHERNET if fabric == "roce" else LinkType.ERF
+    interface = capture_interface(port, linktype, rates[port])
     with socket.socket(fileno=line) as frames:
         writer = LiveWriter(stream, interface, limit=limit)
         with _ended_by_signals(frames) as asked:

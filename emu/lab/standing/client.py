@@ -8,9 +8,6 @@ from typing import Any, Self
 from emu.errors import FabricError
 from emu.lab.messages import Ask, Done, Json
 from emu.lab.standing import place
-from emu.measure.board import Board
-from emu.measure.look import Look, TrafficState
-from emu.measure.progress import Progress
 
 
 class StandingLab:
@@ -47,24 +44,10 @@ class StandingLab:
     def status(self) -> Json:
         return self.ask("status")[0]
 
-    def look(self) -> Look:
-        """What it has counted up to now."""
-        value, files = self.ask("look")
-        boards = [
-            Board(file, **value[key]) for file, key in zip(files, ("ports", "hosts"), strict=False)
-        ]
-        (time_ps, ports), *nics = [board.read() for board in boards]
-        for board in boards:
-            board.close()
-        hosts = nics[0][1] if nics else {}
-        return Look(
-            time_ns=time_ps // 1000,
-            ports=ports,
-            hosts={
-                host: {name: cells[0] for name, cells in own.items()} for host, own in hosts.items()
-            },
-            traffic=_traffic(value["traffic"]),
-        )
+    def ports(self) -> tuple[str, dict[str, int]]:
+        """`roce` or `ib`, and every switch port's rate in bits/s."""
+        value, _ = self.ask("ports")
+        return value["fabric"], value["ports"]
 
     def end(self) -> None:
         """Returns when the lab is gone."""
@@ -74,13 +57,3 @@ class StandingLab:
                 self._channel.receive()
         except EOFError:
             return
-
-
-def _traffic(state: Json) -> TrafficState:
-    progress = state["progress"]
-    return TrafficState(
-        state["number"],
-        state["state"],
-        None if progress is None else Progress(**progress),
-        tuple(state["flows"]),
-    )

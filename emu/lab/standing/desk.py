@@ -5,7 +5,8 @@ status                  name, spec, slowdown, traffic ...
 look                    status, and what is on the boards         the boards
 enter {node}            environment and tasks of all nodes        its namespaces
 traffic {do}            how the traffic is now
-tap {port}              index, link type, rate                    a socket with raw records
+ports                   fabric, and the rate of each switch port
+tap {port}              -                                         a socket with raw records
 down                    -
 """
 
@@ -52,6 +53,7 @@ class Desk:
             "look": self._look,
             "enter": self._enter,
             "traffic": self._change_traffic,
+            "ports": self._list_ports,
             "tap": self._tap,
             "down": self._down,
         }
@@ -102,20 +104,22 @@ class Desk:
             self._traffic.stop()
         return self._traffic.state, []
 
-    def _tap(self, port: str) -> Answer:
+    def _list_ports(self) -> Answer:
         spec = self._session.spec
         topology = spec.topology.build()
-        switch_ports = [
-            topology.port_name[p] for s in topology.switches for p in topology.ports[s.name]
-        ]
-        if port not in switch_ports:
-            raise UsageError(there_is_no("port", port, switch_ports))
+        ports = [port for switch in topology.switches for port in topology.ports[switch.name]]
+        rates = {topology.port_name[port]: topology.cable[port].rate_bps for port in ports}
+        return {"fabric": spec.fabric, "ports": rates}, []
+
+    def _tap(self, port: str) -> Answer:
+        known = list(self._list_ports()[0]["ports"])
+        if port not in known:
+            raise UsageError(there_is_no("port", port, known))
         near, far = socket.socketpair()
         with near, self._shim:
             self._session.shim.send(Tap(port), [near.fileno()])
             wait_done(self._session.shim)
-        cable = topology.cable[topology.port_named[port]]
-        return {"rate_bps": cable.rate_bps, "fabric": spec.fabric}, [far.detach()]
+        return {}, [far.detach()]
 
     def _down(self) -> Answer:
         self.over.set()
