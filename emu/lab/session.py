@@ -13,6 +13,7 @@ The lab's processes are started first, so that they load while the lab is built.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -99,6 +100,8 @@ def open_session(
         workers["nics"] = rnic.expect(Ready).pid
         rnic.send(setup)
         wait_done(rnic)
+        for board in rnic.take_files():
+            os.close(board)  # nobody looks at a run's board
     told = wait_done(shim)
     return Session(spec, plane, marker, notes, lab, shim, rnic, workers, setup, told)
 

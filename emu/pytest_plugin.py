@@ -1,0 +1,171 @@
+"""Fabrics as fixtures: `pytest` runs tests of lossless fabrics as it runs any others.
+
+    @pytest.mark.fabric("incast.emu.yml", switches={"ecn": "off"})
+    def test_incast_is_lossless(fabric):
+        expect(fabric.run()).lossless(priority=3)
+
+Fixtures
+    fabric          an `emu.testing.Fabric` of the marker's spec, which lies beside the test; the
+                    marker's other arguments change keys of it
+    emu_artifacts   the test's own folder
+    emu_spec        the spec's path; override it to choose the file yourself
+
+Markers
+    fabric(path, clock=..., **changes)   the spec; `clock` for a test that wants only one
+    needs(name, ...)                     what the machine must have, as `emu check` names it
+
+Options
+    --emu-clock=virtual|real|both   which clocks tests run on; virtual unless given
+    --emu-slowdown=N                of the real clock, whatever the specs say
+    --emu-artifacts=DIR             folders of failed tests go there
+
+A test that fails leaves captures, summary, samples and a page with plots in its folder,
+and its report begins with the verdict. What a machine lacks is a skip that names it; with
+EMU_REQUIRE=all in the environment, a failure. A run that the machine could not keep up with
+is an expected failure, "inconclusive": it shows nothing, either way.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:  # loading the emulator takes a while, and most test sessions need none
+    from emu.testing import Fabric, Run
+
+_NEEDED_FOR_LABS = ("namespaces", "veth", "mininet", "emu._core")
+_RUNS = pytest.StashKey[list["Run"]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("emu", "emulated fabrics")
+    group.addoption("--emu-clock", choices=["virtual", "real", "both"], default="virtual")
+    group.addoption("--emu-slowdown", type=float, metavar="N")
+    group.addoption("--emu-artifacts", type=Path, metavar="DIR")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "fabric(path, clock=None, **changes): the spec that the `fabric` fixture runs"
+    )
+    config.addinivalue_line("markers", "needs(*names): skips where the machine lacks one of these")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    clock, slowdown = config.getoption("--emu-clock"), config.getoption("--emu-slowdown")
+    by = f", slowdown {slowdown:g}" if slowdown else ""
+    return f"emu: clock {clock}{by}, kernel {platform.release()}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs tests that have a fabric on each clock that is asked for."""
+    if "emu_clock" not in metafunc.fixturenames:
+        return
+    asked = metafunc.config.getoption("--emu-clock")
+    clocks = ["virtual", "real"] if asked == "both" else [asked]
+    marker = metafunc.definition.get_closest_marker("fabric")
+    only = marker.kwargs.get("clock") if marker else None
+    metafunc.parametrize("emu_clock", [clock for clock in clocks if only in (None, clock)])
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("needs"):
+        _need(*marker.args)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test's runs are written down, and told of before anything else."""
+    report = yield
+    runs = item.stash.get(_RUNS, [])
+    if report.failed and report.when == "call" and runs:
+        for run in runs:
+            run.write()
+            report.sections.insert(0, (f"fabric: {run.facts.name}", f"{run}\n{run.out}: all of it"))
+        report.longrepr = _told_first(runs, report.longrepr)
+    return report
+
+
+@pytest.fixture
+def emu_artifacts(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The test's own folder; captures are written there."""
+    chosen = request.config.getoption("--emu-artifacts")
+    if chosen is None:
+        return tmp_path
+    folder = Path(chosen) / re.sub(r"[^\w.-]+", "-", request.node.nodeid).strip("-")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def emu_spec(request: pytest.FixtureRequest) -> Path:
+    """The spec that the marker `fabric` names, beside the test's file."""
+    marker = request.node.get_closest_marker("fabric")
+    if marker is None or len(marker.args) != 1:
+        raise pytest.UsageError(
+            f"{request.node.nodeid}: which fabric? write @pytest.mark.fabric('FILE.emu.yml')"
+        )
+    return request.path.parent / str(marker.args[0])
+
+
+@pytest.fixture
+def fabric(
+    request: pytest.FixtureRequest, emu_spec: Path, emu_clock: str, emu_artifacts: Path
+) -> Fabric:
+    """The fabric of the test's spec, on one clock."""
+    from emu.testing import Fabric
+
+    marker = request.node.get_closest_marker("fabric")
+    changes = (
+        {key: value for key, value in marker.kwargs.items() if key != "clock"} if marker else {}
+    )
+    if emu_clock == "real":
+        _need(*_NEEDED_FOR_LABS)
+        slowdown = request.config.getoption("--emu-slowdown")
+        changes |= {"slowdown": slowdown} if slowdown else {}
+    runs = request.node.stash.setdefault(_RUNS, [])
+
+    def seen(run: Run) -> None:
+        runs.append(run)
+        if not run.conclusive:
+            _inconclusive(run.recording.fidelity.reasons)
+
+    return Fabric(emu_spec, clock=emu_clock, out=emu_artifacts, changes=changes, on_run=seen)
+
+
+def _told_first(runs: list[Run], longrepr: Any) -> str:
+    """What every run came to, then how the test saw it."""
+    verdicts = [line for run in runs for line in str(run).splitlines()[:1]]
+    return "\n".join([*verdicts, str(longrepr)])
+
+
+def _need(*names: str) -> None:
+    from emu.errors import HostError
+    from emu.lab.probe import PROBES, require
+
+    known = {probe.name for probe in PROBES}
+    if unknown := [name for name in names if name not in known]:
+        raise pytest.UsageError(
+            f"needs({unknown[0]!r}): `emu check` knows no such thing; it knows {', '.join(known)}"
+        )
+    try:
+        require(*names)
+    except HostError as error:
+        if os.environ.get("EMU_REQUIRE") == "all":
+            pytest.fail(f"needs {error}", pytrace=False)
+        pytest.skip(f"needs {error}")
+
+
+def _inconclusive(reasons: tuple[str, ...]) -> None:
+    told = f"inconclusive: {'; '.join(reasons)}"
+    if os.environ.get("EMU_REQUIRE") == "all":
+        pytest.fail(told, pytrace=False)
+    pytest.xfail(told)

@@ -1,0 +1,173 @@
+"""Fabrics in tests of your own: run a spec, look at what happened, say what you expect.
+
+    fabric = Fabric(Path("topologies/incast.emu.yml"), clock="virtual", out=Path("out"))
+    run = fabric.run(traffic=[incast(to="h1", size="256KB")])
+    assert run.completed == run.offered
+    assert run.counter("leaf1:h1", "rx_prio3_pause") == 0
+    expect(run).lossless(priority=3)
+
+`emu.pytest_plugin` makes a fixture of it. A test says nothing about clocks: the same
+test runs on the virtual one, in this process, and on the real one, in a lab.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from emu.cli.record import record
+from emu.errors import CheckFailed
+from emu.measure.recording import FlowRecord, Recording
+from emu.report.facts import RunFacts
+from emu.report.text import print_run
+from emu.report.verdict import judge
+from emu.report.write import write_run
+from emu.spec.merge import overlay
+from emu.spec.model import Check, Spec, load_spec, spec_from_text
+
+Entry = dict[str, Any]
+"""One entry of a spec's `traffic:`."""
+
+
+class Fabric:
+    """A spec, to be run as often as you like: each run is a fabric of its own."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: str,
+        out: Path,
+        changes: Mapping[str, Any] | None = None,
+        on_run: Callable[[Run], None] = lambda run: None,
+    ) -> None:
+        """`changes` to the spec's keys, as a variant's; `on_run` sees every run.
+
+        Raises SpecError with all that is wrong.
+        """
+        self.spec = _changed(load_spec(path), changes or {}, path)
+        self.clock = clock
+        self._out = out
+        self._path = path
+        self._on_run = on_run
+        self._runs = 0
+
+    def run(self, **changes: Any) -> Run:
+        """One run, with these keys of the spec changed: `traffic=[...]`, `seed=3`."""
+        spec = _changed(self.spec, changes, self._path)
+        self._runs += 1
+        out = self._out / f"run{self._runs}"
+        run = Run(RunFacts(spec.name, *record(spec.name, spec, self.clock, out)), out)
+        self._on_run(run)
+        return run
+
+
+class Run:
+    """What happened in a run."""
+
+    def __init__(self, facts: RunFacts, out: Path) -> None:
+        self.facts = facts
+        self.out = out
+        """The folder for its captures, and for all else once `write` was called."""
+
+    @property
+    def recording(self) -> Recording:
+        return self.facts.recording
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the machine kept up; always on the virtual clock."""
+        return self.facts.conclusive
+
+    @property
+    def offered(self) -> int:
+        """Flows of its traffic."""
+        return len(self.recording.flows)
+
+    @property
+    def completed(self) -> int:
+        """Flows whose bytes all arrived as they were sent."""
+        return sum(flow.completed for flow in self.recording.flows)
+
+    @cached_property
+    def flow(self) -> dict[str, FlowRecord]:
+        return {flow.name: flow for flow in self.recording.flows}
+
+    def counter(self, where: str, name: str) -> int:
+        """Of a switch port (`leaf1:h1`), a host (`h1`) or the whole fabric (`total`).
+
+        Priorities that nothing used are not listed, and count 0. KeyError for an unknown place.
+        """
+        places = {**self.recording.ports, **self.recording.hosts, "total": self.recording.totals}
+        return places[where].get(name, 0)
+
+    def write(self) -> dict[str, Path]:
+        """Writes summary, samples, page and plots; returns what each file is."""
+        return write_run(self.facts, self.out)
+
+    def __str__(self) -> str:
+        """The report, verdict first, as `emu run` prints it."""
+        text = io.StringIO()
+        print_run(self.facts, {}, text)
+        return text.getvalue()
+
+
+class Expectation:
+    """Checks by the names that a spec's `verify:` has for them.
+
+    expect(run).goodput(flow="victim", at_least="60Gbit")
+
+    Each raises CheckFailed, with what was measured, or returns self for the next.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __getattr__(self, kind: str) -> Callable[..., Expectation]:
+        def check(*what: str, **keys: Any) -> Expectation:
+            __tracebackhide__ = True
+            self._judge({kind: what[0] if what else keys})
+            return self
+
+        return check
+
+    def completed(self) -> Expectation:
+        """Every flow completed."""
+        __tracebackhide__ = True
+        self._judge({"completed": "all"})
+        return self
+
+    def _judge(self, wanted: Mapping[str, Any]) -> None:
+        __tracebackhide__ = True
+        spec = _changed(self._run.facts.spec, {"verify": [wanted]}, Path("expect"))
+        (result,) = judge(spec.verify, self._run.recording)
+        if not result.passed:
+            raise CheckFailed(f"expected: {result.check}; measured: {result.detail}")
+
+
+def expect(run: Run) -> Expectation:
+    return Expectation(run)
+
+
+def incast(to: str, *, size: str, hosts: str, op: str = "write", name: str = "incast") -> Entry:
+    """`hosts`, like `h2-h8`, send so much each to one."""
+    return {"name": name, "pattern": "incast", "from": hosts, "to": to, "op": op, "size": size}
+
+
+def pair(source: str, to: str, *, size: str, op: str = "write", name: str = "pair") -> Entry:
+    """One host sends to another."""
+    return {"name": name, "pattern": "pair", "from": source, "to": to, "op": op, "size": size}
+
+
+def _changed(spec: Spec, changes: Mapping[str, Any], path: Path) -> Spec:
+    if not changes:
+        return spec
+    text = json.dumps(overlay(spec.to_mapping(), changes))
+    return spec_from_text(text.encode(), source=str(path))
+
+
+__all__ = ["Check", "Expectation", "Fabric", "Run", "expect", "incast", "pair"]
