@@ -10,6 +10,7 @@ import click
 from emu.cli.options import clock_option, json_option, out_option, settings_option, spec_argument
 from emu.cli.record import record
 from emu.report.facts import RunFacts
+from emu.report.junit import junit_xml
 from emu.report.summary import to_json
 from emu.report.text import print_run
 from emu.report.verdict import exit_code
@@ -22,9 +23,19 @@ from emu.spec.model import load_spec
 @settings_option
 @clock_option
 @out_option
+@click.option(
+    "--junit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the checks to this file as JUnit XML, for build servers.",
+)
 @json_option
 def command(
-    path: Path, settings: tuple[str, ...], clock: str, out: Path | None, as_json: bool
+    path: Path,
+    settings: tuple[str, ...],
+    clock: str,
+    out: Path | None,
+    junit: Path | None,
+    as_json: bool,
 ) -> None:
     """Run SPEC and report what happened.
 
@@ -36,6 +47,8 @@ def command(
     facts = RunFacts(spec.name, *record(spec.name, spec, clock, folder))
     artifacts = write_run(facts, folder)
     print_run(facts, artifacts, sys.stderr if as_json else sys.stdout)
+    if junit:
+        junit.write_text(junit_xml(facts))
     if as_json:
         click.echo(to_json(facts.summary), nl=False)
     sys.exit(exit_code([facts.summary], facts.checks))

@@ -28,6 +28,7 @@ _ROOMY = 100
 _OTHER_COLUMNS = 90
 """What all but the sparkline needs."""
 _MOST_SPARKS = 60
+_STEPS = (("k", 10**3), ("M", 10**6), ("G", 10**9), ("T", 10**12), ("P", 10**15), ("E", 10**18))
 _FOR_ROOMY = ("load", "buffer", "rate over time")
 _TEXTS = ("port", "rate over time")
 
@@ -85,7 +86,7 @@ class Watch:
         yield _size(self._counter(port, "held_bytes"))
         yield Text(f"{held:.0%}" if held else "-", style="yellow" if held > 0.01 else "")
         for before, now in self._counts(port):
-            yield Text(f"{now:,}" if now else "-", style="bold" if now > before else "")
+            yield Text(_count(now), style="bold" if now > before else "")
         yield Text(self._sparkline(port, max(1, sparks)))
 
     def _counts(self, port: Port) -> Iterable[tuple[int, int]]:
@@ -143,6 +144,14 @@ def sparkline(shares: Iterable[float]) -> str:
     """A character for each number from 0 to 1; nothing at all is a blank."""
     steps = len(_BARS) - 1
     return "".join(_BARS[min(steps, -(-int(share * 1000) * steps // 1000))] for share in shares)
+
+
+def _count(count: int) -> str:
+    """In six characters at most."""
+    if count < 100_000:
+        return f"{count:,}" if count else "-"
+    unit, step = next((u, s) for u, s in _STEPS if count < 1000 * s)
+    return f"{count / step:.3g}{unit}"
 
 
 def _size(count: int) -> Text:

@@ -1,0 +1,136 @@
+"""`emu.pytest_plugin`, from the view of somebody who writes tests with it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from emu.errors import HostError
+from emu.lab.probe import require
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples/test_incast.py"
+SPEC = """
+topology: {kind: dumbbell, hosts_per_side: 1}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 64KB}]
+"""
+HEAD = "import pytest\nfrom emu.testing import expect\n"
+
+
+@pytest.fixture
+def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A folder with a spec, where tests can be written and run."""
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (pytester.path / "pair.emu.yml").write_text(SPEC)
+    return pytester
+
+
+def _run(tests: pytest.Pytester, body: str, *options: str) -> pytest.RunResult:
+    tests.makepyfile(HEAD + body)
+    return tests.runpytest_subprocess("-p", "no:cacheprovider", *options)
+
+
+def test_the_example_is_in_the_readme_and_passes() -> None:
+    """Word for word."""
+    assert EXAMPLE.read_text().strip() in _unindented((ROOT / "README.md").read_text())
+
+
+@pytest.mark.parametrize("clock", ["virtual", "both"])
+def test_the_example_passes(tests: pytest.Pytester, clock: str) -> None:
+    """On the virtual clock, two at a time; then on both."""
+    if clock == "both":
+        _need_labs()
+    options = ("-n", "2") if clock == "virtual" else ("--emu-slowdown", "8000")
+    ran = tests.runpytest_subprocess("--emu-clock", clock, *options, str(EXAMPLE.parent))
+    assert ran.parseoutcomes()["passed"] == (4 if clock == "both" else 2)
+
+
+def test_a_threshold_that_is_wrong_fails_readably(tests: pytest.Pytester) -> None:
+    """What was expected and measured; the verdict comes first, and everything is kept."""
+    body = (
+        "@pytest.mark.fabric('pair.emu.yml')\n"
+        "def test_too_fast(fabric):\n"
+        "    expect(fabric.run(capture=['left:h1'])).goodput(flow='flow', at_least='99Gbit')\n"
+    )
+    ran = _run(tests, body, "--emu-artifacts", "kept")
+    ran.assert_outcomes(failed=1)
+    ran.stdout.fnmatch_lines(
+        [
+            "*_ test_too_fast?virtual? _*",
+            "pair: RoCEv2, * virtual clock*",
+            "E *expected: goodput of flow at least 99 Gb/s; measured: * Gb/s",
+            "*- fabric: pair -*",
+        ]
+    )
+    (folder,) = (tests.path / "kept").iterdir()
+    kept = {path.name for path in (folder / "run1").iterdir()}
+    assert kept >= {"summary.json", "series.npz", "report.html", "left-h1.pcapng"}
+
+
+def test_the_marker_changes_keys_of_the_spec(tests: pytest.Pytester) -> None:
+    """As a variant does; and a run changes more."""
+    body = (
+        "@pytest.mark.fabric('pair.emu.yml', hosts={'nic': {'mtu': 1024}})\n"
+        "def test_packets(fabric):\n"
+        "    assert fabric.run().counter('h1', 'tx_packets') == -(-64_000 // 1024)\n"
+        "    more = [{**fabric.spec.to_mapping()['traffic'][0], 'size': '128KB'}]\n"
+        "    run = fabric.run(traffic=more)\n"
+        "    assert (run.offered, run.completed) == (1, 1)\n"
+        "    assert run.counter('h1', 'tx_packets') == 125\n"
+    )
+    _run(tests, body).assert_outcomes(passed=1)
+
+
+def test_a_mistake_in_the_marker_is_told_as_in_a_spec(tests: pytest.Pytester) -> None:
+    """With the nearest key, before anything runs."""
+    body = (
+        "@pytest.mark.fabric('pair.emu.yml', switchs={'pfc': 'off'})\n"
+        "def test_never(fabric): ...\n"
+        "def test_which(fabric): ...\n"
+    )
+    ran = _run(tests, body)
+    ran.assert_outcomes(errors=2)
+    ran.stdout.fnmatch_lines(["*switchs: unknown key (did you mean 'switches'?)*"])
+    ran.stdout.fnmatch_lines(["*which fabric? write @pytest.mark.fabric('FILE.emu.yml')*"])
+
+
+def test_what_a_machine_lacks_is_a_skip_that_names_it(
+    tests: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With how to get it; a failure where everything is required."""
+    body = "@pytest.mark.needs('OpenSM')\ndef test_subnet(): ...\n"
+    tests.makeconftest(
+        "from emu.lab import probe\n"
+        "from dataclasses import replace\n"
+        "probe.PROBES = tuple(replace(p, try_it=lambda: 'opensm not installed')\n"
+        "                     for p in probe.PROBES)\n"
+    )
+    skipped = _run(tests, body, "-rs")
+    skipped.assert_outcomes(skipped=1)
+    skipped.stdout.fnmatch_lines(["*needs OpenSM: opensm not installed; sudo apt-get install*"])
+    monkeypatch.setenv("EMU_REQUIRE", "all")
+    assert _run(tests, body).parseoutcomes().keys() & {"errors", "failed"}
+
+
+def test_needs_of_something_unknown_is_a_mistake(tests: pytest.Pytester) -> None:
+    ran = _run(tests, "@pytest.mark.needs('openssm')\ndef test_subnet(): ...\n")
+    ran.stdout.fnmatch_lines(["*needs('openssm'): `emu check` knows no such thing*"])
+
+
+def _need_labs() -> None:
+    if os.environ.get("EMU_REQUIRE") == "all":
+        return
+    try:
+        require("namespaces", "veth", "mininet", "Open vSwitch")
+    except HostError as error:
+        pytest.skip(f"needs {error}")
+
+
+def _unindented(text: str) -> str:
+    return re.sub(r"^    ", "", text, flags=re.MULTILINE)

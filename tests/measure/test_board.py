@@ -1,0 +1,28 @@
+"""Boards: what one process counts, another reads."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from emu.measure.board import Board
+
+COLUMNS = [("packets", 2), ("drops", 1)]
+
+
+def test_a_reader_sees_what_was_published() -> None:
+    """By the names in the legend, through a copy of the open file."""
+    writer = Board.new(["leaf1:h1", "leaf1:h2"], COLUMNS)
+    writer.begin(time_ps=5_000)[:] = np.array([[1, 2, 3], [4, 5, 6]])
+    writer.publish()
+    reader = Board(os.dup(writer.file), **writer.legend)
+    assert reader.read() == (
+        5_000,
+        {
+            "leaf1:h1": {"packets": [1, 2], "drops": [3]},
+            "leaf1:h2": {"packets": [4, 5], "drops": [6]},
+        },
+    )
+    reader.close()
+    writer.close()

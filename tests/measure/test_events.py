@@ -1,0 +1,67 @@
+"""What two looks at a lab tell has happened in between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from emu.measure.events import events_between
+from emu.measure.look import Look, TrafficState
+from emu.shim.fabric import COUNTERS
+from traffic.rnic.endpoints import COUNTERS as NIC_COUNTERS
+
+NO_TRAFFIC = TrafficState(0, "none", None, ())
+FLOW = {"name": "flow", "src": "h1", "dst": "h2", "bytes": 9, "start_ns": 0, "end_ns": 7}
+
+
+def _look(
+    time_ns: int,
+    traffic: TrafficState = NO_TRAFFIC,
+    host: Mapping[str, int] | None = None,
+    **port: list[int],
+) -> Look:
+    """`port`: its counters, as far as they are not 0; `host`: likewise, of its NIC."""
+    zeros = {name: [0] * width for name, width in COUNTERS}
+    nic = {name: 0 for name, _ in NIC_COUNTERS}
+    hosts = {"h1": {**nic, **host}} if host is not None else {}
+    return Look(time_ns, {"leaf1:h1": {**zeros, **port}}, hosts, traffic)
+
+
+def _told(before: Look, after: Look) -> list[dict[str, object]]:
+    return [event.to_json() for event in events_between(before, after)]
+
+
+def test_nothing_new_is_no_event() -> None:
+    look = _look(1, ecn_marked=[5] * 8)
+    assert _told(look, look) == []
+
+
+def test_what_grew_is_an_event_with_its_class_and_count() -> None:
+    """At the time of the second look."""
+    before = _look(1, tx_pause=[0, 0, 0, 4, 0, 0, 0, 0])
+    after = _look(9, tx_pause=[0, 0, 0, 6, 0, 0, 0, 0], no_route=[1])
+    assert _told(before, after) == [
+        {"time_ns": 9, "event": "pause-sent", "where": "leaf1:h1", "priority": 3, "count": 2},
+        {"time_ns": 9, "event": "no-route", "where": "leaf1:h1", "count": 1},
+    ]
+
+
+def test_traffic_that_begins_anew_counts_from_zero() -> None:
+    """Its NICs are new ones."""
+    first = _look(1, TrafficState(1, "over", None, ()), {"np_cnp_sent": 9})
+    again = _look(2, TrafficState(2, "running", None, ()), {"np_cnp_sent": 3})
+    assert _told(first, again) == [
+        {"time_ns": 2, "event": "traffic-started", "where": "", "number": 2},
+        {"time_ns": 2, "event": "cnp-sent", "where": "h1", "count": 3},
+    ]
+
+
+def test_flows_are_told_of_when_traffic_is_over() -> None:
+    """Those that failed as failed."""
+    flows = ({**FLOW, "completed": True}, {**FLOW, "name": "lost", "completed": False})
+    running = _look(1, TrafficState(1, "running", None, ()))
+    over = _look(2, TrafficState(1, "over", None, flows))
+    assert [(e["event"], e["where"]) for e in _told(running, over)] == [
+        ("traffic-over", ""),
+        ("flow-completed", "flow"),
+        ("flow-failed", "lost"),
+    ]

@@ -1,0 +1,70 @@
+"""The table of a running lab, as it is drawn."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from emu.measure.look import Look, TrafficState
+from emu.report.watch import Watch, sparkline
+from emu.shim.fabric import COUNTERS
+from emu.spec.model import spec_from_text
+from topologies.graph import Topology
+
+TOPOLOGY: Topology = spec_from_text(
+    b"topology: {kind: dumbbell, hosts_per_side: 1}", source="pair.emu.yml"
+).topology.build()
+PORTS = [TOPOLOGY.port_name[port] for s in TOPOLOGY.switches for port in TOPOLOGY.ports[s.name]]
+
+
+def _look(time_ns: int, **counters: list[int]) -> Look:
+    """All ports have the same counters, 0 unless given."""
+    own = {name: [0] * width for name, width in COUNTERS} | counters
+    return Look(time_ns, dict.fromkeys(PORTS, own), {}, TrafficState(1, "running", None, ()))
+
+
+def _drawn(watch: Watch, width: int) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=width).print(watch.table(width, height=24))
+    return out.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(("fabric", "count"), [("roce", "pauses"), ("ib", "updates")])
+def test_rates_and_counts_are_those_of_the_fabric(fabric: str, count: str) -> None:
+    """12,500 bytes in a microsecond are all of a 100 Gb/s cable."""
+    watch = Watch("pair", TOPOLOGY, fabric)
+    watch.add(_look(0))
+    held = {"rx_pause_duration": [500_000] + [0] * 7, "xmit_wait": [500_000] + [0] * 7}
+    watch.add(_look(1000, tx_wire_bytes=[12_500], queued_bytes=[96_000], **held))
+    title, head, *rows = _drawn(watch, 120)
+    assert title.split() == ["pair", "emulated", "1", "us", "traffic", "begins"]
+    assert count in head
+    assert [row.split()[:8] for row in rows] == [
+        [port, "100", "Gb/s", "100%", "96", "KB", "-", "50%"] for port in PORTS
+    ]
+    assert all(row.rstrip().endswith("█") for row in rows)
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_nothing_is_cut_off(width: int) -> None:
+    """Neither on a narrow terminal, nor with large numbers."""
+    watch = Watch("pair", TOPOLOGY, "roce")
+    many = {name: [98_765_432] * cells for name, cells in COUNTERS}
+    watch.add(_look(0))
+    watch.add(_look(1_000_000, **many))
+    assert not [line for line in _drawn(watch, width) if "…" in line or len(line) > width]
+
+
+def test_a_small_terminal_shows_the_busiest_ports() -> None:
+    """In the fabric's order."""
+    watch = Watch("pair", TOPOLOGY, "roce")
+    watch.add(_look(0))
+    watch.add(_look(1000))
+    assert watch.table(80, height=5).row_count == 2
+
+
+def test_a_sparkline_tells_little_from_nothing() -> None:
+    """The smallest rate has a bar."""
+    assert sparkline([0, 0.001, 0.5, 1, 2]) == " ▁▄██"
