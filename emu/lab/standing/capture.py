@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import FrameType
 from typing import BinaryIO
 
-from emu.errors import FabricError
+from emu.errors import ExitCode, FabricError
 from emu.lab.standing.client import StandingLab
 from emu.wire.capture import LinkType
 from emu.wire.convert import capture_interface
 from emu.wire.live import LiveCapture, LiveWriter
 
 _CHUNK = 1 << 18
+_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 def capture_port(
@@ -39,24 +41,31 @@ def capture_port(
                 if writer.full:
                     break
         done = writer.finish()
-    if not asked and not writer.full:
+    if not asked.is_set() and not writer.full:
         raise FabricError(f"the lab {lab.name} has ended; {done.frames} frames are in the capture")
     return done
 
 
 @contextmanager
-def _ended_by_signals(frames: socket.socket) -> Iterator[list[int]]:
-    """A signal tells the other end that it is enough; the list has the signals that came."""
-    came: list[int] = []
+def _ended_by_signals(frames: socket.socket) -> Iterator[threading.Event]:
+    """A signal tells the other end that it is enough, and sets the event; a second one ends us.
 
-    def enough(number: int, _frame: FrameType | None) -> None:
-        came.append(number)
+    A thread waits for signals, so that none interrupts a write: with Python 3.11 a page
+    of what a pipe was given could be lost then.
+    """
+    asked = threading.Event()
+
+    def wait_for_signals() -> None:
+        signal.sigwait(_SIGNALS)
+        asked.set()
         with suppress(OSError):
             frames.shutdown(socket.SHUT_WR)
+        signal.sigwait(_SIGNALS)
+        os._exit(ExitCode.INTERRUPTED)
 
-    before = {number: signal.signal(number, enough) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    threading.Thread(target=wait_for_signals, daemon=True).start()
     try:
-        yield came
+        yield asked
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
