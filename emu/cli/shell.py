@@ -35,7 +35,14 @@ def _shell_in_lab(lab: str | None) -> None:
     with StandingLab(lab) as standing:
         spec = standing.status()["spec"]
         tasks = json.dumps(standing.ask("enter", node=None)[0]["tasks"])
-        prompt = [sys.executable, "-m", "emu.lab.standing.prompt", spec, tasks]
+        prompt = [
+            sys.executable,
+            "-m",
+            "emu.lab.standing.prompt",
+            spec,
+            tasks,
+            str(standing.lend()),
+        ]
         sys.exit(run_there(standing, None, prompt))
 
 

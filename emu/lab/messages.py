@@ -110,7 +110,7 @@ class Tap:
 
 @dataclass(frozen=True)
 class Done:
-    """The answer to `Setup`, `Start`, `Look`, `Stop`, `Ask` and `Tap`. Open files may come along."""
+    """The answer to all that is asked or told here. Open files may come along."""
 
     value: Json = field(default_factory=dict)
 

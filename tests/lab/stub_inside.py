@@ -49,7 +49,8 @@ def commands(request: Request, supervisor: Supervisor) -> JobResult:
 
 def prompt(request: Request, supervisor: Supervisor) -> JobResult:
     """Mininet's prompt."""
-    FabricPrompt(_open(request, supervisor))
+    session = _open(request, supervisor)
+    FabricPrompt(session.lab.net, session.spec, dict)
     return {}, []
 
 

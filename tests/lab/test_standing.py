@@ -106,10 +106,13 @@ def test_mininets_prompt_in_a_lab_that_is_up(me: User) -> None:
     """It can be left without ending the lab."""
     with lab_up(me, ROCE):
         process = me.emu("shell")
-        out, err = process.communicate(b"net\nh1 ping -c 1 h2\nexit\n", timeout=SECONDS)
+        out, err = process.communicate(
+            b"net\nh1 ping -c 1 h2\ncounters left:h1\nexit\n", timeout=SECONDS
+        )
         assert process.returncode == 0
         assert b"h1 h1-eth0:left-eth" in err
         assert b"1 received" in err, out
+        assert b"tx_prio0_packets" in out + err
         assert len(status_of(me)) == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import TracebackType
 from typing import Any, Self
 
@@ -48,6 +49,11 @@ class StandingLab:
         """`roce` or `ib`, and every switch port's rate in bits/s."""
         value, _ = self.ask("ports")
         return value["fabric"], value["ports"]
+
+    def lend(self) -> int:
+        """The conversation's descriptor, which a program that we start may go on with."""
+        os.set_inheritable(self._channel.fileno(), True)
+        return self._channel.fileno()
 
     def end(self) -> None:
         """Returns when the lab is gone."""

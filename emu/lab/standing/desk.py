@@ -3,6 +3,7 @@
 ask                     answer                                    files
 status                  name, spec, slowdown, traffic ...
 look                    status, and what is on the boards         the boards
+see                     what the shim sees at this moment
 enter {node}            environment and tasks of all nodes        its namespaces
 traffic {do}            how the traffic is now
 ports                   fabric, and the rate of each switch port
@@ -23,6 +24,7 @@ from emu.lab.command import environment
 from emu.lab.messages import Ask, Done, Json, Message, Request, Tap
 from emu.lab.plan import LAB
 from emu.lab.session import Session, wait_done
+from emu.lab.shell import see
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
 from emu.spec.finding import there_is_no
@@ -51,6 +53,7 @@ class Desk:
         self._answers: dict[str, Callable[..., Answer]] = {
             "status": self._status,
             "look": self._look,
+            "see": self._see,
             "enter": self._enter,
             "traffic": self._change_traffic,
             "ports": self._list_ports,
@@ -84,6 +87,10 @@ class Desk:
         boards = {"ports": self._session.shim_told["board"], "hosts": nics.legend if nics else None}
         files = [self._ports, nics.file] if nics else [self._ports]
         return {**status, **boards}, [os.dup(file) for file in files]
+
+    def _see(self) -> Answer:
+        with self._shim:
+            return see(self._session), []
 
     def _enter(self, node: str | None) -> Answer:
         """A host's namespaces; a switch is in the lab's own, and so is `None`."""

@@ -1,7 +1,8 @@
-"""`python -m emu.lab.standing.prompt SPEC TASKS`: Mininet's prompt in a lab that stands.
+"""`python -m emu.lab.standing.prompt SPEC TASKS FD`: Mininet's prompt in a lab that stands.
 
 It runs inside the lab. Mininet knows the nodes anew, in namespaces that are there
-already: TASKS is a JSON object that names a process or thread in each.
+already: TASKS is a JSON object that names a process or thread in each. FD is a conversation
+with the lab.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import json
 import sys
 
+from emu.lab.channel import Channel
+from emu.lab.messages import Ask, Done, Json
 from emu.lab.net import FabricNet
 from emu.lab.plan import LAB, AddCable, AddHost, AddSwitch, plan_nodes
 from emu.lab.session import plane_of
@@ -27,7 +30,13 @@ def main() -> None:
                 net.add_switch(name, dpid, tasks[LAB])
             case AddCable(a, b):
                 net.add_cable(a, b)
-    FabricPrompt(net)
+    lab = Channel.inherited(int(sys.argv[3]))
+
+    def see() -> Json:
+        lab.send(Ask("see"))
+        return lab.expect(Done).value
+
+    FabricPrompt(net, spec, see)
 
 
 if __name__ == "__main__":

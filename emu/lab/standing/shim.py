@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from emu._core import ffi, lib
 from emu.lab.channel import Channel
-from emu.lab.messages import Done, Start, Stop, Tap
+from emu.lab.look import look
+from emu.lab.messages import Done, Look, Start, Stop, Tap
 from emu.lab.standing.taps import Taps
 from emu.measure.board import Board
 from emu.shim.fabric import COUNTERS, Fabric
@@ -36,9 +37,9 @@ def stand(channel: Channel, live: Live, fabric: Fabric) -> None:
                 message = channel.receive()
                 if isinstance(message, Stop):
                     return
-                assert isinstance(message, Tap)
-                taps.put_on(fabric.topology.port_named[message.port], *channel.take_files())
-                channel.send(Done())
+                if isinstance(message, Tap):
+                    taps.put_on(fabric.topology.port_named[message.port], *channel.take_files())
+                channel.send(Done(look(fabric) if isinstance(message, Look) else {}))
 
 
 def _post(board: Board, fabric: Fabric, indices: list[int]) -> None:
