@@ -21,6 +21,7 @@ VERBS = (
     "down",
     "events",
     "exec",
+    "fault",
     "inspect",
     "results",
     "run",

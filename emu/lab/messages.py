@@ -109,6 +109,17 @@ class Tap:
 
 
 @dataclass(frozen=True)
+class Faults:
+    """Sets or clears a fault, or only asks. Answered by `Done`: the records of those there are."""
+
+    do: str
+    """`set`, `clear` or `list`."""
+    name: str = ""
+    fault: Json = field(default_factory=dict)
+    """As in a spec, to be set."""
+
+
+@dataclass(frozen=True)
 class Done:
     """The answer to all that is asked or told here. Open files may come along."""
 
@@ -161,6 +172,7 @@ Message = (
     | Up
     | Ask
     | Tap
+    | Faults
     | Done
     | Result
     | Failure

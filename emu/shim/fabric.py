@@ -30,6 +30,7 @@ from emu.shim.lanes import lane_buffers, set_up_lanes, set_up_lifetimes, set_up_
 from emu.shim.routing import set_choice, set_ip_routes, set_lid_routes
 from emu.shim.view import PortView
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
+from emu.spec.fault import Fault
 from emu.spec.headroom import headroom_of, reserved_of
 from emu.spec.outages import Rerouting, reroutings
 from emu.spec.scenario import Spec
@@ -147,8 +148,22 @@ class Fabric:
                 lib.fabric_connect(self.core, a, b, cable.rate_bps, cable.delay_ps)
         has_lines = self.members is not Members.HOSTS
         has_nics = self.members is not Members.SWITCHES
-        places = Places(frozenset(here), has_lines, has_nics)
-        self.faults = add_faults(self.core, self.spec, self.topology, self.index, places)
+        self._places = Places(frozenset(here), has_lines, has_nics)
+        self.faults = self._add_faults(self.spec)
+
+    def set_fault(self, fault: Fault) -> None:
+        """Adds a fault to a fabric that runs, as far as it happens here; it begins at once."""
+        self.faults += self._add_faults(self.spec.model_copy(update={"faults": (fault,)}))
+
+    def clear_fault(self, name: str) -> None:
+        """Ends the faults of this name."""
+        for added in [fault for fault in self.faults if fault.name == name]:
+            for part in added.parts:
+                lib.fabric_clear_fault(self.core, part)
+            self.faults.remove(added)
+
+    def _add_faults(self, spec: Spec) -> list[AddedFault]:
+        return add_faults(self.core, spec, self.topology, self.index, self._places)
 
     def capture(self, ports: Iterable[Port]) -> None:
         for port in ports:

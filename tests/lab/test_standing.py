@@ -168,6 +168,30 @@ def test_wrong_uses_are_told_and_break_nothing(me: User) -> None:
         assert len(status_of(me)) == 1
 
 
+def test_a_cable_that_is_cut_in_a_lab_that_is_up(me: User) -> None:
+    """Nothing passes until the fault is cleared; what it did can be told meanwhile."""
+    ping = ("exec", "h1", "ping", "-c", "1", "-W", "1", "h2")
+    with lab_up(me, ROCE):
+        assert me.run_emu(*ping).code == 0
+        assert me.run_emu("fault", "set", "link-down: {cable: 'left:right'}").code == 0
+        assert me.run_emu(*ping).code == 1
+        (fault,) = map(json.loads, me.run_emu("fault", "list").out.splitlines())
+        assert (fault["name"], fault["place"]) == ("link-down-1", "left:right")
+        assert fault["packets_dropped"] > 0
+        for words, says in {
+            ("set", "loss: {cable: 'left:rihgt', every: 2}"): "did you mean 'left:right'?",
+            ("set", "link-down: {cable: 'left:h1'}"): "there is a fault 'link-down-1' already",
+            ("set", "pause-storm: {host: h1}"): "pause-storm is in a NIC",
+            ("set", "{"): "'{' is no fault; write it like: loss: {cable: leaf1:h1, every: 256}",
+            ("clear", "cut"): "there is no fault 'cut'; there is link-down-1",
+        }.items():
+            wrong = me.run_emu("fault", *words)
+            assert (wrong.code, says in wrong.err) == (2, True), wrong
+        assert me.run_emu("fault", "clear", "link-down-1").code == 0
+        assert me.run_emu(*ping).code == 0
+        assert me.run_emu("fault", "list").out == ""
+
+
 def test_a_lab_that_cannot_be_built_leaves_nothing(me: User) -> None:
     """What went wrong reaches the user, and the name is free again."""
     path = me.home / "ebpf.emu.yml"

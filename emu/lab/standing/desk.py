@@ -8,6 +8,7 @@ enter {node}            environment and tasks of all nodes        its namespaces
 traffic {do}            how the traffic is now
 ports                   fabric, and the rate of each switch port
 tap {port}              -                                         a socket with raw records
+faults {do ...}         the faults there are now
 down                    -
 """
 
@@ -21,10 +22,9 @@ from collections.abc import Callable
 
 from emu.errors import UsageError
 from emu.lab.command import environment
-from emu.lab.messages import Ask, Done, Json, Message, Request, Tap
+from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request, Tap
 from emu.lab.plan import LAB
 from emu.lab.session import Session, wait_done
-from emu.lab.shell import see
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
 from emu.spec.finding import there_is_no
@@ -58,6 +58,7 @@ class Desk:
             "traffic": self._change_traffic,
             "ports": self._list_ports,
             "tap": self._tap,
+            "faults": self._change_faults,
             "down": self._down,
         }
 
@@ -89,8 +90,7 @@ class Desk:
         return {**status, **boards}, [os.dup(file) for file in files]
 
     def _see(self) -> Answer:
-        with self._shim:
-            return see(self._session), []
+        return self._tell_shim(Look()), []
 
     def _enter(self, node: str | None) -> Answer:
         """A host's namespaces; a switch is in the lab's own, and so is `None`."""
@@ -127,6 +127,19 @@ class Desk:
             self._session.shim.send(Tap(port), [near.fileno()])
             wait_done(self._session.shim)
         return {}, [far.detach()]
+
+    def _change_faults(self, do: str, name: str = "", fault: Json | None = None) -> Answer:
+        known = [one["name"] for one in self._tell_shim(Faults("list"))["faults"]]
+        if do == "clear" and name not in known:
+            raise UsageError(there_is_no("fault", name, known))
+        if do == "set" and name in known:
+            raise UsageError(f"there is a fault {name!r} already; clear it, or name this one")
+        return self._tell_shim(Faults(do, name, fault or {})), []
+
+    def _tell_shim(self, message: Message) -> Json:
+        with self._shim:
+            self._session.shim.send(message)
+            return wait_done(self._session.shim)
 
     def _down(self) -> Answer:
         self.over.set()

@@ -6,14 +6,17 @@ between one packet and the next: some microseconds each.
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from emu._core import ffi, lib
 from emu.lab.channel import Channel
 from emu.lab.look import look
-from emu.lab.messages import Done, Look, Start, Stop, Tap
+from emu.lab.messages import Done, Faults, Json, Look, Message, Start, Stop, Tap
 from emu.lab.standing.taps import Taps
 from emu.measure.board import Board
 from emu.shim.fabric import COUNTERS, Fabric
 from emu.shim.live import Live, Outcome
+from emu.spec.fault import Fault
 
 _SECONDS_BETWEEN_POSTS = 0.1
 
@@ -37,9 +40,20 @@ def stand(channel: Channel, live: Live, fabric: Fabric) -> None:
                 message = channel.receive()
                 if isinstance(message, Stop):
                     return
-                if isinstance(message, Tap):
-                    taps.put_on(fabric.topology.port_named[message.port], *channel.take_files())
-                channel.send(Done(look(fabric) if isinstance(message, Look) else {}))
+                channel.send(Done(_answer(message, channel, fabric, taps)))
+
+
+def _answer(message: Message, channel: Channel, fabric: Fabric, taps: Taps) -> Json:
+    match message:
+        case Look():
+            return look(fabric)
+        case Tap(port):
+            taps.put_on(fabric.topology.port_named[port], *channel.take_files())
+        case Faults("set", _, fault):
+            fabric.set_fault(Fault.model_validate(fault))
+        case Faults("clear", name):
+            fabric.clear_fault(name)
+    return {"faults": [asdict(fault.record()) for fault in fabric.faults]}
 
 
 def _post(board: Board, fabric: Fabric, indices: list[int]) -> None:
