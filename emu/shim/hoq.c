@@ -27,7 +27,8 @@ void hoq_blocked(struct switch_port *out, uint8_t vl, picoseconds now)
         return;
     hoq->blocked |= (uint16_t)(1u << vl);
     hoq->due[vl] = now + hoq->life;
-    arm(out);
+    if (!timer_is_set(&hoq->timer) || hoq->stalled)
+        arm(out); /* otherwise it fires for somebody who has waited longer */
 }
 
 void hoq_moved(struct hoq *hoq, uint8_t vl)
