@@ -51,8 +51,12 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     )
     for note in status["notes"]:
         yield f"  {note}"
+    conclusive = not traffic["fidelity"] or traffic["fidelity"]["verdict"] == "ok"
+    if not conclusive:
+        yield f"  INCONCLUSIVE: {'; '.join(traffic['fidelity']['reasons'])}"
     for flow in traffic["flows"]:
-        yield f"  {flow['name']}  {flow['src']} to {flow['dst']}  {_outcome(flow)}"
+        outcome = _outcome(flow) if conclusive else "?"
+        yield f"  {flow['name']}  {flow['src']} to {flow['dst']}  {outcome}"
 
 
 def _outcome(flow: dict[str, Any]) -> str:

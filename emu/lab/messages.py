@@ -109,6 +109,11 @@ class Tap:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """How punctual have you been? Answered by `Done`, see `emu.lab.standing.honesty`."""
+
+
+@dataclass(frozen=True)
 class Faults:
     """Sets or clears a fault, or only asks. Answered by `Done`: the records of those there are."""
 
@@ -173,6 +178,7 @@ Message = (
     | Ask
     | Tap
     | Faults
+    | Measure
     | Done
     | Result
     | Failure

@@ -83,8 +83,10 @@ def _traffic_events(before: TrafficState, after: TrafficState, time_ns: int) -> 
         yield Event(time_ns, "traffic-started", "", {"number": after.number})
     changed = (after.number, after.state) != (before.number, before.state)
     if changed and after.state in ("over", "stopped"):
-        yield Event(time_ns, f"traffic-{after.state}", "", {"number": after.number})
+        told = {"number": after.number, "fidelity": after.verdict}
+        yield Event(time_ns, f"traffic-{after.state}", "", told)
+        times = ("start_ns", "end_ns") if after.verdict == "ok" else ()
         for flow in after.flows:
             outcome = "flow-completed" if flow["completed"] else "flow-failed"
-            told = {key: flow[key] for key in ("src", "dst", "bytes", "start_ns", "end_ns")}
+            told = {key: flow[key] for key in ("src", "dst", "bytes", *times)}
             yield Event(time_ns, outcome, flow["name"], told)

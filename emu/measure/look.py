@@ -22,6 +22,8 @@ class TrafficState:
     progress: Progress | None
     flows: tuple[Mapping[str, Any], ...]
     """Once it is over: the fields of each `FlowRecord`."""
+    verdict: str = "ok"
+    """Once it is over: whether the machine kept up, `ok` or `inconclusive`."""
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,8 @@ def test_a_lab_answers_until_it_is_told_to_end(person: User) -> None:
             assert events[-1]["where"] == "flow"
         (told,) = status_of(person)
         assert [flow["completed"] for flow in told["traffic"]["flows"]] == [True]
+        assert told["traffic"]["fidelity"]["verdict"] in ("ok", "inconclusive")
+        assert told["traffic"]["fidelity"]["late_max_ns"] > 0
         assert person.run_emu("down", "pair").code == 0
         assert_gone(lab)
         assert status_of(person) == []

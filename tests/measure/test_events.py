@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from emu.measure.events import events_between
 from emu.measure.look import Look, TrafficState
@@ -56,7 +57,7 @@ def test_traffic_that_begins_anew_counts_from_zero() -> None:
 
 
 def test_flows_are_told_of_when_traffic_is_over() -> None:
-    """Those that failed as failed."""
+    """Those that failed as failed; without times, where the machine did not keep up."""
     flows = ({**FLOW, "completed": True}, {**FLOW, "name": "lost", "completed": False})
     running = _look(1, TrafficState(1, "running", None, ()))
     over = _look(2, TrafficState(1, "over", None, flows))
@@ -65,3 +66,7 @@ def test_flows_are_told_of_when_traffic_is_over() -> None:
         ("flow-completed", "flow"),
         ("flow-failed", "lost"),
     ]
+    late = replace(over, traffic=replace(over.traffic, verdict="inconclusive"))
+    first, *flow_events = _told(running, late)
+    assert first["fidelity"] == "inconclusive"
+    assert not [event for event in flow_events if "end_ns" in event]

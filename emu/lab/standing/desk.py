@@ -24,7 +24,8 @@ from emu.errors import UsageError
 from emu.lab.command import environment
 from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request, Tap
 from emu.lab.plan import LAB
-from emu.lab.session import Session, wait_done
+from emu.lab.session import Session
+from emu.lab.standing.shim_line import ShimLine
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
 from emu.spec.finding import there_is_no
@@ -47,9 +48,9 @@ class Desk:
         self._slowdown = request.options["slowdown"]
         self._session = session
         self._began = time.monotonic()
-        self._traffic = Traffic(session, supervisor)
+        self._shim = ShimLine(session.shim)
+        self._traffic = Traffic(session, supervisor, self._shim, self._slowdown)
         (self._ports,) = session.shim.take_files()
-        self._shim = threading.Lock()
         self._answers: dict[str, Callable[..., Answer]] = {
             "status": self._status,
             "look": self._look,
@@ -90,7 +91,7 @@ class Desk:
         return {**status, **boards}, [os.dup(file) for file in files]
 
     def _see(self) -> Answer:
-        return self._tell_shim(Look()), []
+        return self._shim.ask(Look()), []
 
     def _enter(self, node: str | None) -> Answer:
         """A host's namespaces; a switch is in the lab's own, and so is `None`."""
@@ -123,23 +124,17 @@ class Desk:
         if port not in known:
             raise UsageError(there_is_no("port", port, known))
         near, far = socket.socketpair()
-        with near, self._shim:
-            self._session.shim.send(Tap(port), [near.fileno()])
-            wait_done(self._session.shim)
+        with near:
+            self._shim.ask(Tap(port), [near.fileno()])
         return {}, [far.detach()]
 
     def _change_faults(self, do: str, name: str = "", fault: Json | None = None) -> Answer:
-        known = [one["name"] for one in self._tell_shim(Faults("list"))["faults"]]
+        known = [one["name"] for one in self._shim.ask(Faults("list"))["faults"]]
         if do == "clear" and name not in known:
             raise UsageError(there_is_no("fault", name, known))
         if do == "set" and name in known:
             raise UsageError(f"there is a fault {name!r} already; clear it, or name this one")
-        return self._tell_shim(Faults(do, name, fault or {})), []
-
-    def _tell_shim(self, message: Message) -> Json:
-        with self._shim:
-            self._session.shim.send(message)
-            return wait_done(self._session.shim)
+        return self._shim.ask(Faults(do, name, fault or {})), []
 
     def _down(self) -> Answer:
         self.over.set()

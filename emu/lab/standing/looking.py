@@ -39,4 +39,5 @@ def _traffic(state: Json) -> TrafficState:
         state["state"],
         None if progress is None else Progress(**progress),
         tuple(state["flows"]),
+        (state["fidelity"] or {"verdict": "ok"})["verdict"],
     )

@@ -11,7 +11,8 @@ from dataclasses import asdict
 from emu._core import ffi, lib
 from emu.lab.channel import Channel
 from emu.lab.look import look
-from emu.lab.messages import Done, Faults, Json, Look, Message, Start, Stop, Tap
+from emu.lab.messages import Done, Faults, Json, Look, Measure, Message, Start, Stop, Tap
+from emu.lab.standing.honesty import share_of_shim
 from emu.lab.standing.taps import Taps
 from emu.measure.board import Board
 from emu.shim.fabric import COUNTERS, Fabric
@@ -40,13 +41,15 @@ def stand(channel: Channel, live: Live, fabric: Fabric) -> None:
                 message = channel.receive()
                 if isinstance(message, Stop):
                     return
-                channel.send(Done(_answer(message, channel, fabric, taps)))
+                channel.send(Done(_answer(message, channel, fabric, live, taps)))
 
 
-def _answer(message: Message, channel: Channel, fabric: Fabric, taps: Taps) -> Json:
+def _answer(message: Message, channel: Channel, fabric: Fabric, live: Live, taps: Taps) -> Json:
     match message:
         case Look():
             return look(fabric)
+        case Measure():
+            return share_of_shim(fabric, live)
         case Tap(port):
             taps.put_on(fabric.topology.port_named[port], *channel.take_files())
         case Faults("set", _, fault):

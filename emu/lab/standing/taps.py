@@ -71,7 +71,11 @@ class Viewer:
 
 
 class Taps:
-    """All taps of a fabric. A context: a thread deals out while it is open."""
+    """All taps of a fabric. A context: a thread deals out while it is open.
+
+    Without viewers the thread sleeps: it shares Python's lock with the thread that
+    emulates, and must not be preempted with it for nothing.
+    """
 
     def __init__(self, fabric: Fabric) -> None:
         self._fabric = fabric
@@ -80,6 +84,7 @@ class Taps:
         self._missed = 0
         self._changing = threading.Lock()
         self._over = threading.Event()
+        self._wanted = threading.Event()
         self._dealer = threading.Thread(target=self._deal, name="taps", daemon=True)
 
     def __enter__(self) -> Self:
@@ -93,6 +98,7 @@ class Taps:
         trace: TracebackType | None,
     ) -> None:
         self._over.set()
+        self._wanted.set()
         self._dealer.join()
 
     def put_on(self, port: Port, line: int) -> None:
@@ -104,6 +110,7 @@ class Taps:
         with self._changing:
             self._fabric.capture([port])
             self._viewers.append(viewer)
+            self._wanted.set()
 
     def take_unused_off(self) -> None:
         """Ends the capture of ports that nobody watches."""
@@ -116,12 +123,11 @@ class Taps:
 
     def _deal(self) -> None:
         while not self._over.wait(_SECONDS_BETWEEN_ROUNDS):
+            self._wanted.wait()
             with self._changing:
                 self._deal_once()
 
     def _deal_once(self) -> None:
-        if not self._viewers:
-            return
         for record in whole_records(self._fabric.captured()):
             index = parse_record(record).port_index
             for viewer in self._viewers:
@@ -136,3 +142,5 @@ class Taps:
             viewer.close()
             self._viewers.remove(viewer)
             self._unused.append(viewer.index)
+        if not self._viewers:
+            self._wanted.clear()

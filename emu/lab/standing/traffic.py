@@ -9,29 +9,38 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from emu.errors import UsageError
 from emu.lab.channel import Channel
 from emu.lab.job import read_observation
-from emu.lab.messages import Json, Progress, Ready, Start
+from emu.lab.messages import Json, Measure, Progress, Ready, Start
 from emu.lab.session import NS_UNTIL_START, Programs, Session, wait_done
+from emu.lab.standing.honesty import judged
+from emu.lab.standing.shim_line import ShimLine
 from emu.lab.supervisor import Supervisor
 from emu.measure.board import Board
+
+_FRESH: Json = {"progress": None, "flows": [], "fidelity": None}
+"""What there is to tell of a workload that has not come to its end."""
 
 
 class Traffic:
     """Starts and stops workloads. Any thread may call it."""
 
-    def __init__(self, session: Session, supervisor: Supervisor) -> None:
+    def __init__(
+        self, session: Session, supervisor: Supervisor, shim: ShimLine, slowdown: float
+    ) -> None:
         self._session = session
         self._supervisor = supervisor
+        self._shim = shim
+        self._slowdown = slowdown
         self._changing = threading.RLock()
         self._pid: int | None = None
         self.board: Board | None = None
         """The NICs' counters, of the latest workload."""
-        self.state: Json = {"number": 0, "state": "none", "progress": None, "flows": []}
+        self.state: Json = {**_FRESH, "number": 0, "state": "none"}
         """For whoever looks. `state`: none, running, over or stopped."""
 
     def start(self) -> None:
@@ -43,7 +52,7 @@ class Traffic:
                 raise UsageError("its traffic runs; `emu traffic stop` ends it")
             self._launch()
             number = self.state["number"] + 1
-            self.state = {"number": number, "state": "running", "progress": None, "flows": []}
+            self.state = {**_FRESH, "number": number, "state": "running"}
 
     def stop(self) -> None:
         """Stops it. Raises UsageError when none runs."""
@@ -61,26 +70,32 @@ class Traffic:
             self.board.close()
         (file,) = channel.take_files()
         self.board = Board(file, **legend)
+        before = self._shim.ask(Measure())
         channel.send(Start(time.monotonic_ns() + NS_UNTIL_START))
-        threading.Thread(target=self._follow, args=(channel, self._pid), daemon=True).start()
+        threading.Thread(
+            target=self._follow, args=(channel, self._pid, before), daemon=True
+        ).start()
 
-    def _follow(self, channel: Channel, pid: int) -> None:
+    def _follow(self, channel: Channel, pid: int, before: Json) -> None:
         """To the workload's end. Where it was stopped, or the lab ends, others see to that."""
         try:
             wait_done(channel, self._progress)
         except EOFError:
             channel.close()
             return
-        flows = [asdict(flow) for flow in read_observation(*channel.take_files()).flows]
+        seen = read_observation(*channel.take_files())
+        after = self._shim.ask(Measure())
+        fidelity = judged(self._session.spec, self._slowdown, before, after, seen)
         with self._changing:
             if pid == self._pid:
-                self._dismiss("over", flows)
+                flows = [asdict(flow) for flow in seen.flows]
+                self._dismiss("over", flows=flows, fidelity=asdict(fidelity))
 
     def _progress(self, told: Progress) -> None:
         self.state = {**self.state, "progress": told.moment}
 
-    def _dismiss(self, state: str, flows: Sequence[Json] = ()) -> None:
+    def _dismiss(self, state: str, **told: Any) -> None:
         assert self._pid is not None
         self._supervisor.dismiss(self._pid)
         self._pid = None
-        self.state = {**self.state, "state": state, "flows": list(flows)}
+        self.state = {**self.state, "state": state, **told}

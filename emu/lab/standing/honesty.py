@@ -1,0 +1,51 @@
+"""Whether the machine kept up while the traffic of a standing lab ran.
+
+As for a run, by the fidelity ledgers of the NICs and of the shim. The shim's counts
+from the lab's beginning, so it is asked before and after, and the difference judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from emu.lab.messages import Json
+from emu.measure.assemble import mtu_time_ns
+from emu.measure.fidelity import judge
+from emu.measure.observation import Ledger, Observation, Timeline
+from emu.measure.recording import Fidelity
+from emu.shim.fabric import Fabric
+from emu.shim.live import Live
+from emu.spec.scenario import Spec
+
+_HISTOGRAMS = ("late_sent", "late_returned", "plane_kept")
+
+
+def share_of_shim(fabric: Fabric, live: Live) -> Json:
+    """In the shim: its ledger up to now."""
+    ledger = live.ledger()
+    ports = [port for s in fabric.topology.switches for port in fabric.topology.ports[s.name]]
+    return {
+        **{name: getattr(ledger, name).tolist() for name in _HISTOGRAMS},
+        "send_failures": ledger.send_failures,
+        "receive_drops": ledger.receive_drops,  # since the last time
+        "transit_lost": sum(fabric.counters(port)["transit_lost"][0] for port in ports),
+    }
+
+
+def judged(spec: Spec, slowdown: float, before: Json, after: Json, nics: Observation) -> Fidelity:
+    """The verdict on the time between two shares of the shim."""
+    change = {name: np.subtract(after[name], before[name]) for name in _HISTOGRAMS}
+    shim = Ledger(
+        **{name: counts.astype(np.uint64) for name, counts in change.items()},
+        send_failures=after["send_failures"] - before["send_failures"],
+        receive_drops=after["receive_drops"],
+        timeline=Timeline(0, np.zeros(0, np.int64)),
+    )
+    return judge(
+        [nics, replace(nics, ledger=shim, frames_exhausted=0)],
+        slowdown=slowdown,
+        budget_ns=mtu_time_ns(spec, spec.topology.build()),
+        transit_lost=after["transit_lost"] - before["transit_lost"],
+    )

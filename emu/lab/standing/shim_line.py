@@ -1,0 +1,24 @@
+"""The lab's end of the conversation with its shim, where several threads have something to ask."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from emu.lab.channel import Channel
+from emu.lab.messages import Json, Message
+from emu.lab.session import wait_done
+
+
+class ShimLine:
+    """Asks one thing after the other."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._busy = threading.Lock()
+
+    def ask(self, message: Message, files: Sequence[int] = ()) -> Json:
+        """The value of the shim's `Done`."""
+        with self._busy:
+            self._channel.send(message, files)
+            return wait_done(self._channel)
