@@ -1,11 +1,12 @@
 """The shim of a standing lab: it emulates until it is told to stop, and lets itself be looked at.
 
-Ten times a second it copies its counters to a board and does what it is asked to,
+Five times a second it copies its counters to a board and does what it is asked to,
 between one packet and the next: some microseconds each.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 
 from emu._core import ffi, lib
@@ -19,7 +20,9 @@ from emu.shim.fabric import COUNTERS, Fabric
 from emu.shim.live import Live, Outcome
 from emu.spec.fault import Fault
 
-_SECONDS_BETWEEN_POSTS = 0.1
+_SECONDS_BETWEEN_POSTS = 0.2
+_SECONDS_TO_WAIT_FOR_PYTHON = 1e-4
+"""How long a thread that deals out captures may keep Python's lock from the one that emulates."""
 
 
 def stand(channel: Channel, live: Live, fabric: Fabric) -> None:
@@ -30,6 +33,7 @@ def stand(channel: Channel, live: Live, fabric: Fabric) -> None:
     board = Board.new([fabric.topology.port_name[port] for port in ports], COUNTERS)
     indices = [fabric.index[port] for port in ports]
     channel.send(Done({"board": board.legend}), [board.file])
+    sys.setswitchinterval(_SECONDS_TO_WAIT_FOR_PYTHON)
     start = channel.expect(Start)
     fabric.start()
     with Taps(fabric) as taps:
