@@ -90,13 +90,13 @@ def test_the_marker_changes_keys_of_the_spec(tests: pytest.Pytester) -> None:
 def test_a_mistake_in_the_marker_is_told_as_in_a_spec(tests: pytest.Pytester) -> None:
     """With the nearest key, before anything runs."""
     body = (
-        "@pytest.mark.fabric('pair.emu.yml', switchs={'pfc': 'off'})\n"
+        "@pytest.mark.fabric('pair.emu.yml', switchez={'pfc': 'off'})\n"
         "def test_never(fabric): ...\n"
         "def test_which(fabric): ...\n"
     )
     ran = _run(tests, body)
     ran.assert_outcomes(errors=2)
-    ran.stdout.fnmatch_lines(["*switchs: unknown key (did you mean 'switches'?)*"])
+    ran.stdout.fnmatch_lines(["*switchez: unknown key (did you mean 'switches'?)*"])
     ran.stdout.fnmatch_lines(["*which fabric? write @pytest.mark.fabric('FILE.emu.yml')*"])
 
 

@@ -150,8 +150,8 @@ def test_a_name_is_taken_as_long_as_its_lab_is_up(me: User) -> None:
         vague = me.run_emu("exec", "h1", "true")
         assert (vague.code, vague.err) == (2, "several labs are up, say which one: other, pair\n")
         assert me.run_emu("exec", "--lab", "other", "h1", "true").code == 0
-        near = me.run_emu("down", "othre")
-        assert (near.code, near.err) == (2, "there is no lab 'othre' (did you mean 'other'?)\n")
+        near = me.run_emu("down", "other2")
+        assert (near.code, near.err) == (2, "there is no lab 'other2' (did you mean 'other'?)\n")
         assert me.run_emu("down", "other").code == 0
 
 
