@@ -150,7 +150,7 @@ static void leave_after(struct wheel *wheel, uint32_t slot, struct timer *before
 }
 
 /* Takes a timer out of the middle of a slot. */
-static void leave(struct clock *clock, const struct timer *timer)
+SELDOM static void leave(struct clock *clock, const struct timer *timer)
 {
     uint64_t tick = tick_of(timer->queued_at);
     int number = wheel_of(clock, tick);

@@ -25,6 +25,9 @@ typedef int64_t picoseconds;
 
 #define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
+/* Kept apart from the callers, whose common way would otherwise pay for its registers and stack. */
+#define SELDOM __attribute__((noinline))
+
 /* How long `bytes` occupy a link of `rate_bps`. */
 static inline picoseconds serialisation(uint64_t bytes, uint64_t rate_bps)
 {

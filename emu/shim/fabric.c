@@ -29,7 +29,7 @@ static struct cable_end *end_of(struct port *port)
 
 bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband)
 {
-    struct cable_end *end = calloc(1, sizeof *end);
+    struct cable_end *end = lines_calloc(1, sizeof *end);
     if (!end)
         return false;
     port_init(&end->port, &fabric->clock, &fabric->pool, &end_handler, fabric,
@@ -107,7 +107,7 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, 
 
 struct nic *fabric_add_nic(struct fabric *fabric, uint32_t index, const struct nic_config *config)
 {
-    struct nic *nic = calloc(1, sizeof *nic);
+    struct nic *nic = lines_calloc(1, sizeof *nic);
     if (!nic || !nic_init(nic, &fabric->clock, &fabric->pool, &fabric->rng, config)) {
         free(nic);
         return NULL;

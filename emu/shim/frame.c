@@ -3,10 +3,9 @@
  * those that are still in the cache. */
 #include "frame.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 
-enum { CACHE_LINE = 64 };
+#include "lines.h"
 
 static size_t slot_size(uint32_t room)
 {

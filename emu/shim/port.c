@@ -76,9 +76,9 @@ static picoseconds line_send(struct port *port, struct frame *frame, picoseconds
     frame->tail_at = line->free_at + line->delay;
     frame->due_at = delivery_time(line, frame, start);
     port->gauges.tx_wire += wire;
-    queue_push(&line->in_flight, frame);
-    if (!timer_is_set(&line->arrival))
+    if (!line->in_flight.first)
         timer_set(port->clock, &line->arrival, frame->due_at);
+    queue_push(&line->in_flight, frame);
     return line->free_at;
 }
 
@@ -222,20 +222,25 @@ bool is_packet(const struct frame *frame)
            (frame->kind == FRAME_ETHERNET && !is_mac_control(frame->bytes, frame->stored));
 }
 
-/* True when the frame ended here. */
-static bool port_consumes(struct port *port, const struct frame *frame, picoseconds now)
+SELDOM static void mac_control_arrived(struct port *port, const struct frame *frame,
+                                       picoseconds now)
 {
-    if (frame->kind == FRAME_IB_LINK) {
-        flow_control_arrived(port, frame, now);
-        return true;
-    }
-    if (frame->kind != FRAME_ETHERNET || !is_mac_control(frame->bytes, frame->stored))
-        return false;
     struct pause pause;
     if (!frame->corrupt && pause_parse(&pause, frame->bytes, frame->stored))
         pause_arrived(port, &pause, now);
     else
         port->counters.rx_mac_control_unknown++;
+}
+
+/* True when the frame ended here. */
+static bool port_consumes(struct port *port, const struct frame *frame, picoseconds now)
+{
+    if (is_packet(frame))
+        return false;
+    if (frame->kind == FRAME_IB_LINK)
+        flow_control_arrived(port, frame, now);
+    else
+        mac_control_arrived(port, frame, now);
     return true;
 }
 
@@ -291,7 +296,7 @@ static void count_pause_sent(struct port *port, const struct pause *pause)
         port->counters.tx_pause[__builtin_ctz(left)]++;
 }
 
-static struct frame *next_pause(struct port *port)
+SELDOM static struct frame *next_pause(struct port *port)
 {
     struct frame *frame = frame_new(port->pool, FRAME_ETHERNET, PAUSE_FRAME_BYTES);
     if (!frame)

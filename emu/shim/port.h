@@ -17,6 +17,7 @@
 #include "classes.h"
 #include "credit.h"
 #include "frame.h"
+#include "lines.h"
 #include "lrh.h"
 #include "pause.h"
 #include "vlarb.h"
@@ -48,13 +49,13 @@ enum delivery {
 
 struct line {
     struct port *far;
-    uint64_t rate_bps;
     picoseconds byte_time; /* 0: no whole number of picoseconds */
     picoseconds delay;
-    picoseconds free_at; /* when the last bit of the last frame is out */
-    enum delivery delivery;
+    picoseconds free_at;          /* when the last bit of the last frame is out */
     struct frame_queue in_flight; /* due_at: when the far end gets it */
-    struct timer arrival;
+    struct timer arrival;         /* set while a frame is in flight */
+    uint64_t rate_bps;
+    enum delivery delivery;
 };
 
 /* How long so many bytes occupy the line. */
@@ -95,35 +96,38 @@ struct gauges {
     picoseconds waited; /* time data waited for credit, summed over VLs */
 };
 
-/* What a frame on its way needs comes first, what is seldom needed last. */
+/* By lines: what every frame needs, what a sample looks at, the frame that is being sent,
+ * those on the line; then what is seldom needed. */
 struct port {
-    void *owner;
+    ON_A_LINE void *owner;
     const struct port_handler *handler;
     struct clock *clock;
     struct frame_pool *pool;
     struct tap *tap; /* NULL: this port is not captured */
     /* Ethernet: priorities of frames that come in; NULL: as sent. */
     const struct classes *classes;
-    uint32_t index;  /* in the fabric */
-    uint16_t number; /* in its node */
-    uint8_t mac[6];
+    uint32_t index;          /* in the fabric */
+    uint16_t number;         /* in its node */
+    uint16_t update_to_send; /* VLs with credit to advertise */
     uint8_t framing;         /* enum framing */
     uint8_t vls;             /* credits: data VLs in use, 0 .. vls-1 */
-    uint8_t paused;          /* PFC, towards us: priorities that we may not send */
-    uint8_t xoff;            /* PFC, from us: priorities we are pausing */
-    uint8_t pause_to_send;   /* priorities whose state must be told */
-    uint16_t update_to_send; /* VLs with credit to advertise */
-    uint16_t waiting;        /* VLs with data that waits for credit */
-    bool up;
-    uint8_t cuts; /* how many faults keep the link down */
-    bool outside; /* its node is not in this process: all that arrives is passed on */
+    bool outside;            /* its node is not in this process: all that arrives is passed on */
 
-    struct gauges gauges;
+    ON_A_LINE struct gauges gauges;
+    uint16_t waiting; /* VLs with data that waits for credit */
+    uint8_t paused;   /* PFC, towards us: priorities that we may not send */
+    uint8_t xoff;     /* PFC, from us: priorities we are pausing */
 
+    ON_A_LINE bool up;
     bool busy;             /* a frame is being sent */
-    struct charge sending; /* its charge */
+    uint8_t pause_to_send; /* priorities whose state must be told */
+    struct charge sending; /* the charge of the frame that is being sent */
     struct timer done;     /* its last bit is out */
-    struct line line;      /* out of this port */
+
+    ON_A_LINE struct line line; /* out of this port */
+
+    uint8_t mac[6];
+    uint8_t cuts; /* how many faults keep the link down */
 
     /* Pauses, towards us: from when, and how long we may not send. */
     uint8_t pfc_honoured;       /* bit per priority */
@@ -151,8 +155,15 @@ struct port {
     struct vlarb_tables *vlarb_tables;
     struct vlarb vlarb;
 
-    struct port_counters counters;
+    ON_A_LINE struct port_counters counters;
 };
+
+static_assert(offsetof(struct port, gauges) == 1 * CACHE_LINE &&
+                  offsetof(struct port, up) == 2 * CACHE_LINE &&
+                  offsetof(struct port, line) == 3 * CACHE_LINE &&
+                  offsetof(struct line, arrival) == 1 * CACHE_LINE &&
+                  sizeof(struct line) == 2 * CACHE_LINE,
+              "a frame's way through a port is five lines");
 
 /* False for what flow control says: pause frames, credit updates. */
 bool is_packet(const struct frame *frame);
@@ -182,6 +193,12 @@ bool port_may_send(struct port *port, uint8_t klass, uint32_t length, picosecond
 
 /* InfiniBand: nothing waits in the lane any more, though nothing was sent. */
 void port_waits_no_more(struct port *port, uint8_t vl, picoseconds now);
+
+/* Whether port_may_send looks at the length. */
+static inline bool port_minds_length(const struct port *port)
+{
+    return port->framing == FRAMING_INFINIBAND;
+}
 
 /* Like port_may_send for every frame, whatever its length and without counting. */
 static inline bool port_is_paused(const struct port *port, uint8_t klass)

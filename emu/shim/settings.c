@@ -34,8 +34,9 @@ void switch_set_xoff(struct fabric_switch *sw, uint32_t number, uint32_t bytes, 
 void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t queue, uint32_t kmin_bytes,
                      uint32_t kmax_bytes, uint32_t pmax_2_32, uint32_t seed)
 {
-    switch_port(sw, number)->wred[queue] =
-        (struct wred){kmin_bytes, kmax_bytes, pmax_2_32, seed, 1};
+    struct switch_port *out = switch_port(sw, number);
+    out->wred[queue] = (struct wred){kmin_bytes, kmax_bytes, pmax_2_32, seed, 1};
+    out->marking |= (uint16_t)(1u << queue);
 }
 
 void switch_set_watchdog(struct fabric_switch *sw, uint8_t action, int64_t detection_ps,
@@ -60,6 +61,16 @@ void switch_set_quantum(struct fabric_switch *sw, uint8_t queue, uint32_t bytes)
     sw->config.arbiter.quantum[queue] = bytes;
 }
 
+/* The first port's that are the same: ports that share them share their place in the cache. */
+static const struct classes *find_same(const struct fabric_switch *sw,
+                                       const struct classes *classes)
+{
+    const struct switch_port *port = sw->ports;
+    while (memcmp(&port->classes, classes, sizeof *classes) != 0)
+        port++;
+    return &port->classes;
+}
+
 void switch_set_classes(struct fabric_switch *sw, uint32_t number, bool trusts_pcp, uint8_t untold,
                         const uint8_t of_dscp[64], const uint8_t of_pcp[8],
                         const uint8_t queue_of[8])
@@ -68,6 +79,7 @@ void switch_set_classes(struct fabric_switch *sw, uint32_t number, bool trusts_p
     own->classes = (struct classes){.trusts_pcp = trusts_pcp, .untold = untold};
     memcpy(own->classes.of_dscp, of_dscp, DSCPS);
     memcpy(own->classes.of_pcp, of_pcp, PCPS);
+    own->port.classes = find_same(sw, &own->classes);
     memcpy(own->queue_of, queue_of, PRIORITIES);
 }
 
@@ -91,7 +103,8 @@ void switch_set_mac(struct fabric_switch *sw, uint32_t number, const uint8_t mac
 {
     struct switch_port *own = switch_port(sw, number);
     memcpy(own->port.mac, mac, 6);
-    memcpy(own->far_mac, far_mac, 6);
+    memcpy(sw->addresses[number - 1].mac, mac, 6);
+    memcpy(sw->addresses[number - 1].far_mac, far_mac, 6);
 }
 
 bool switch_add_route(struct fabric_switch *sw, uint16_t destination, const uint16_t *ports,

@@ -22,15 +22,16 @@ static struct fabric_switch *of_switch(const struct port *port)
 
 /* ---- the ingress buffer and its two rules -------------------------------- */
 
+/* Most of the time the far end is not paused, and need not be. */
 static void pfc_update(struct fabric_switch *sw, struct switch_port *in, uint8_t klass,
                        picoseconds now)
 {
     const struct ingress *ingress = &in->ingress[klass];
-    bool paused = in->port.xoff & 1u << klass;
-    if (!paused && ingress_wants_xoff(ingress))
-        port_pause_peer(&in->port, klass, true, now);
-    else if (paused && ingress_wants_xon(ingress, &in->pfc, &sw->buffer))
-        port_pause_peer(&in->port, klass, false, now);
+    bool xoff = in->port.xoff & 1u << klass;
+    bool changes =
+        xoff ? ingress_wants_xon(ingress, &in->pfc, &sw->buffer) : ingress_wants_xoff(ingress);
+    if (changes)
+        port_pause_peer(&in->port, klass, !xoff, now);
 }
 
 static bool charge(struct fabric_switch *sw, struct switch_port *in, const struct frame *frame,
@@ -106,7 +107,7 @@ static void mark(struct switch_port *out, uint8_t queue, struct frame *frame)
 {
     const struct wred *wred = &out->wred[queue];
     uint8_t *header = frame->bytes + frame->ip;
-    if (!wred->enabled || !frame->ip || ipv4_ecn(header) == ECN_NOT_ECT ||
+    if (!(out->marking & 1u << queue) || !frame->ip || ipv4_ecn(header) == ECN_NOT_ECT ||
         ipv4_ecn(header) == ECN_CE)
         return;
     uint32_t depth = (uint32_t)out->queue[queue].bytes;
@@ -168,8 +169,8 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
     queue_push(queue, frame);
     out->waiting |= (uint16_t)(1u << number);
     depth_changed(out, number, frame->length);
-    if (queue->bytes > out->counters.queue_peak_bytes)
-        out->counters.queue_peak_bytes = queue->bytes;
+    if (queue->bytes > out->queue_peak_bytes)
+        out->queue_peak_bytes = queue->bytes;
     port_kick(&out->port, now);
 }
 
@@ -274,9 +275,9 @@ static void wait_latency(struct switch_port *in, struct frame *frame, picosecond
     if (last && due < last->due_at)
         due = last->due_at; /* a port's frames stay in order */
     frame->due_at = due;
-    queue_push(&in->pipeline, frame);
-    if (!timer_is_set(&in->pipeline_due))
+    if (!last)
         timer_set(in->port.clock, &in->pipeline_due, due);
+    queue_push(&in->pipeline, frame);
 }
 
 static void pipeline_due(struct timer *timer, picoseconds now)
@@ -419,9 +420,7 @@ static uint16_t next_hop(struct fabric_switch *sw, const struct frame *frame,
 static void route_ipv4(struct fabric_switch *sw, struct frame *frame, uint16_t number)
 {
     ipv4_decrement_ttl(frame->bytes + frame->ip);
-    const struct switch_port *out = &sw->ports[number - 1];
-    memcpy(frame->bytes, out->far_mac, MAC_BYTES);
-    memcpy(frame->bytes + MAC_BYTES, out->port.mac, MAC_BYTES);
+    memcpy(frame->bytes, &sw->addresses[number - 1], sizeof *sw->addresses);
     frame->out_port = number;
 }
 
@@ -541,8 +540,9 @@ bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_poo
 {
     assert(config->ports <= TRANSIT_PORTS);
     *sw = (struct fabric_switch){.config = *config, .clock = clock, .pool = pool};
-    sw->ports = calloc(config->ports, sizeof *sw->ports);
-    if (!sw->ports || !routes_init(&sw->routes) ||
+    sw->ports = lines_calloc(config->ports, sizeof *sw->ports);
+    sw->addresses = calloc(config->ports, sizeof *sw->addresses);
+    if (!sw->ports || !sw->addresses || !routes_init(&sw->routes) ||
         !balance_init(&sw->balancer, config->ports, queued, sw)) {
         switch_free(sw);
         return false;
@@ -558,9 +558,11 @@ bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_poo
 void switch_free(struct fabric_switch *sw)
 {
     free(sw->ports);
+    free(sw->addresses);
     routes_free(&sw->routes);
     balance_free(&sw->balancer);
     sw->ports = NULL;
+    sw->addresses = NULL;
 }
 
 void switch_start(struct fabric_switch *sw, picoseconds now)

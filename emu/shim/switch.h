@@ -62,32 +62,46 @@ struct switch_port_counters {
     uint64_t transit_lost;     /* handed to the outer plane, never came back */
     uint64_t transit_overflow; /* too many packets in transit */
     uint64_t transit_unknown;  /* came back, but is none of ours */
-    uint64_t queue_peak_bytes;
     uint64_t headroom_peak_bytes[CLASSES];
     struct watchdog_counters watchdog;
 };
 
+/* What a router writes in front of a packet that leaves by a port. */
+struct addresses {
+    uint8_t far_mac[6], mac[6];
+};
+
+/* After the port: what every frame needs that comes in or leaves, on one line; the frames
+ * inside; then what is seldom needed. */
 struct switch_port {
     struct port port;
-    struct classes classes;
-    uint8_t queue_of[CLASSES]; /* by priority or VL */
-    uint8_t far_mac[6];
-    uint16_t waiting; /* bit per queue with a frame in it */
-    uint8_t dropping; /* bit per priority that the watchdog has dropped */
-    struct frame_queue queue[CLASSES];
-    struct arbiter arbiter;
-    struct wred wred[CLASSES]; /* by queue; none is enabled where somebody outside (eBPF) marks */
-    bool marks_at_dequeue;
+
+    ON_A_LINE uint8_t queue_of[CLASSES]; /* by priority or VL */
+    uint32_t *depth; /* its row of somebody's depth board: bytes per queue; or NULL */
+    uint64_t queue_peak_bytes;
     struct pfc pfc;
-    struct ingress ingress[CLASSES];
-    struct frame_queue pipeline; /* frames that came in here and wait out the latency */
-    struct timer pipeline_due;
+    uint16_t waiting; /* bit per queue with a frame in it */
+    uint16_t marking; /* bit per queue with a curve; none where somebody outside (eBPF) marks */
+    bool marks_at_dequeue;
+    uint8_t dropping; /* bit per priority that the watchdog has dropped */
+
+    ON_A_LINE struct frame_queue pipeline; /* came in here and wait out the latency */
+    ON_A_LINE struct timer pipeline_due;   /* set while there are any */
+    ON_A_LINE struct ingress ingress[CLASSES];
+    ON_A_LINE struct frame_queue queue[CLASSES];
+
+    struct arbiter arbiter;
+    struct wred wred[CLASSES]; /* by queue */
+    struct classes classes;
     struct hoq hoq;   /* InfiniBand */
     struct fecn fecn; /* InfiniBand */
-    uint32_t *depth;  /* its row of somebody's depth board: bytes per queue; or NULL */
     struct watchdog_queue watchdog[PRIORITIES];
     struct switch_port_counters counters;
 };
+
+static_assert(offsetof(struct switch_port, pipeline) - offsetof(struct switch_port, queue_of) ==
+                  CACHE_LINE,
+              "what every frame needs of a switch port is one line");
 
 struct fabric_switch {
     struct switch_config config;
@@ -97,7 +111,8 @@ struct fabric_switch {
     struct routes routes;
     struct timer reroute;
     struct balancer balancer;
-    struct switch_port *ports; /* config.ports of them, numbered from 1 */
+    struct switch_port *ports;   /* config.ports of them, numbered from 1 */
+    struct addresses *addresses; /* by port, close together */
     /* Outer plane. `hand_over` may not keep the frame's bytes. */
     void (*hand_over)(void *outer, struct switch_port *in, const struct frame *frame,
                       picoseconds now);

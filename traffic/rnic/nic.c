@@ -158,6 +158,13 @@ static uint32_t length_of_next(const struct qp *qp, enum traffic traffic, picose
     return framing_length(qp->nic->framing, body);
 }
 
+static bool may_send_next(struct nic *nic, const struct qp *qp, enum traffic traffic, uint8_t klass,
+                          picoseconds now)
+{
+    bool minds = port_minds_length(&nic->port);
+    return port_may_send(&nic->port, klass, minds ? length_of_next(qp, traffic, now) : 0, now);
+}
+
 /* Data is paced: congestion control hears of it, and says when the next may follow. */
 static struct frame *send_data(struct qp *qp, picoseconds now)
 {
@@ -203,7 +210,7 @@ static struct frame *next_of_class(struct nic *nic, enum traffic traffic, uint8_
                                    picoseconds now)
 {
     struct qp *qp = first_with(nic, traffic, klass, now);
-    if (!qp || !port_may_send(&nic->port, klass, length_of_next(qp, traffic, now), now))
+    if (!qp || !may_send_next(nic, qp, traffic, klass, now))
         return NULL;
     struct frame *frame = send_next(qp, traffic, now);
     if (!frame)
