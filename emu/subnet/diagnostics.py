@@ -49,6 +49,7 @@ def diagnose(simulator: Ibsim, node: str, command: Sequence[str]) -> str:
     try:
         done = subprocess.run(
             [*tool, *command[1:]],
+            cwd=simulator.workdir,
             env={**os.environ, **simulator.environment(node)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

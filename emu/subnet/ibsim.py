@@ -25,10 +25,15 @@ _SECONDS_TO_START = 10.0
 
 
 class Ibsim:
-    """A running simulator. Use as a context manager; its files lie in `workdir`."""
+    """A running simulator. Use as a context manager.
+
+    Its files lie in `workdir`, and its clients must run there: what makes them believe that
+    they have InfiniBand writes folders where they are.
+    """
 
     def __init__(self, topology: Topology, workdir: Path) -> None:
         """Raises HostError when it is not installed, FabricError when it refuses the fabric."""
+        self.workdir = workdir
         self._topology = topology
         self._socket_name = f"emu-{secrets.token_hex(8)}"
         self._log = workdir / "ibsim.log"

@@ -36,7 +36,7 @@ def service_levels(
 
     def ask(pair: tuple[str, str]) -> int:
         src, dst = pair
-        return _ask(simulator.environment(src), lids[src], lids[dst])
+        return _ask(simulator, src, lids[src], lids[dst])
 
     with ThreadPoolExecutor(_CLIENTS) as pool:
         levels: dict[str, dict[str, int]] = {}
@@ -45,14 +45,15 @@ def service_levels(
     return levels
 
 
-def _ask(environment: Mapping[str, str], slid: int, dlid: int) -> int:
+def _ask(simulator: Ibsim, at: str, slid: int, dlid: int) -> int:
     command = [
         *program("saquery", package="infiniband-diags"),
         *("PR", "--slid", str(slid), "--dlid", str(dlid), "--numb_path", "1"),
     ]
     answer = subprocess.run(
         command,
-        env={**os.environ, **environment},
+        cwd=simulator.workdir,
+        env={**os.environ, **simulator.environment(at)},
         capture_output=True,
         text=True,
         timeout=_SECONDS_TO_ANSWER,

@@ -82,6 +82,20 @@ def test_engines_with_lanes_close_no_credit_loop_in_a_ring(engine: str, tmp_path
     assert nx.is_directed_acyclic_graph(waits(topology, subnet))
 
 
+def test_nothing_is_written_where_the_user_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """InfiniBand's tools write folders where they run; this one takes none."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    spec = spec_of(RING, "subnet.engine=dfsssp", "switches.credits.vls=8")
+    topology = spec.topology.build()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    subnet = sweep(topology, policy=policy_of(spec), workdir=tmp_path, pairs=[("h1", "h3")])
+    assert subnet.levels["h1"].keys() == {"h3"}
+
+
 @pytest.mark.parametrize("engine", ["minhop", "updn", "ftree", "dor", "dfsssp"])
 @pytest.mark.parametrize("fabric", ["tree", "fat tree", "ring", "torus"])
 def test_every_engine_reaches_every_host(engine: str, fabric: str, tmp_path: Path) -> None:
