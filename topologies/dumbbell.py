@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topologies.graph import Builder, Topology
-from topologies.mininet_topo import MININET_RATE_BPS, as_mininet
+from topologies.mininet_topo import MININET_LINKS, as_mininet
 
 if TYPE_CHECKING:
     from mininet.topo import Topo
@@ -28,9 +28,7 @@ def dumbbell(
     builder = Builder()
     sides = [builder.add_switch(name, "side") for name in ("left", "right")]
     for side in sides:
-        for _ in range(hosts_per_side):
-            host = builder.add_host()
-            builder.add_cable(side, host, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+        builder.add_hosts(side, hosts_per_side, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
     builder.add_cable(*sides, rate_bps=fabric_rate_bps, delay_ps=fabric_delay_ps)
     return builder.topology()
 
@@ -40,10 +38,7 @@ def dumbbell_for_mininet(hosts_per_side: int = 2) -> Topo:
     return as_mininet(
         dumbbell(
             hosts_per_side,
-            host_rate_bps=MININET_RATE_BPS,
-            host_delay_ps=0,
-            fabric_rate_bps=MININET_RATE_BPS,
-            fabric_delay_ps=0,
+            **MININET_LINKS,
         )
     )
 

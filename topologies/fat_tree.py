@@ -52,9 +52,7 @@ def fat_tree(
         edges = [builder.add_switch(f"edge{n + 1}", "edge") for n in own]
         aggregations = [builder.add_switch(f"agg{n + 1}", "aggregation") for n in own]
         for edge in edges:
-            for _ in range(half):
-                host = builder.add_host()
-                builder.add_cable(edge, host, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+            builder.add_hosts(edge, half, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
             for above in aggregations:
                 builder.add_cable(edge, above, rate_bps=edge_rate_bps, delay_ps=edge_delay_ps)
         for place, aggregation in enumerate(aggregations):

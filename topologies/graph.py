@@ -195,6 +195,11 @@ class Builder:
         self._hosts.append(host)
         return self._add(host, first_port=0)
 
+    def add_hosts(self, switch: str, count: int, *, rate_bps: int, delay_ps: int) -> None:
+        """Adds hosts, each with a cable to the switch's next port."""
+        for _ in range(count):
+            self.add_cable(switch, self.add_host(), rate_bps=rate_bps, delay_ps=delay_ps)
+
     def add_switch(self, name: str, role: str) -> str:
         """Adds a switch and returns its name."""
         switch = Switch(name, len(self._switches) + 1, role)

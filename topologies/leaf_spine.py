@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topologies.graph import Builder, Topology
-from topologies.mininet_topo import MININET_RATE_BPS, as_mininet
+from topologies.mininet_topo import MININET_LINKS, as_mininet
 
 if TYPE_CHECKING:
     from mininet.topo import Topo
@@ -35,9 +35,7 @@ def leaf_spine(
     spine_names = [builder.add_switch(f"spine{n + 1}", "spine") for n in range(spines)]
     for n in range(leaves):
         leaf = builder.add_switch(f"leaf{n + 1}", "leaf")
-        for _ in range(hosts_per_leaf):
-            host = builder.add_host()
-            builder.add_cable(leaf, host, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+        builder.add_hosts(leaf, hosts_per_leaf, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
         for spine in spine_names:
             builder.add_cable(leaf, spine, rate_bps=fabric_rate_bps, delay_ps=fabric_delay_ps)
     return builder.topology()
@@ -50,10 +48,7 @@ def leaf_spine_for_mininet(spines: int = 2, leaves: int = 2, hosts_per_leaf: int
             spines,
             leaves,
             hosts_per_leaf,
-            host_rate_bps=MININET_RATE_BPS,
-            host_delay_ps=0,
-            fabric_rate_bps=MININET_RATE_BPS,
-            fabric_delay_ps=0,
+            **MININET_LINKS,
         )
     )
 

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 MININET_RATE_BPS = 1_000_000_000
 """As fast as Mininet's own links (`--link tc`) can be."""
 
+MININET_LINKS = {
+    "host_rate_bps": MININET_RATE_BPS,
+    "host_delay_ps": 0,
+    "fabric_rate_bps": MININET_RATE_BPS,
+    "fabric_delay_ps": 0,
+}
+"""Cables of a fabric with two sorts of them."""
+
 PS_PER_NS = 1_000
 BPS_PER_MBPS = 1_000_000
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from topologies.graph import Builder, Topology
-from topologies.mininet_topo import MININET_RATE_BPS, as_mininet
+from topologies.mininet_topo import MININET_LINKS, as_mininet
 
 if TYPE_CHECKING:
     from mininet.topo import Topo
@@ -33,9 +33,7 @@ def parking_lot(
     builder = Builder()
     names = [builder.add_switch(f"lot{n + 1}", "lot") for n in range(switches)]
     for name in names:
-        for _ in range(hosts_per_switch):
-            host = builder.add_host()
-            builder.add_cable(name, host, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+        builder.add_hosts(name, hosts_per_switch, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
     for near, far in pairwise(names):
         builder.add_cable(near, far, rate_bps=fabric_rate_bps, delay_ps=fabric_delay_ps)
     return builder.topology()
@@ -47,10 +45,7 @@ def parking_lot_for_mininet(switches: int = 4, hosts_per_switch: int = 1) -> Top
         parking_lot(
             switches,
             hosts_per_switch,
-            host_rate_bps=MININET_RATE_BPS,
-            host_delay_ps=0,
-            fabric_rate_bps=MININET_RATE_BPS,
-            fabric_delay_ps=0,
+            **MININET_LINKS,
         )
     )
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topologies.graph import Builder, Topology
-from topologies.mininet_topo import MININET_RATE_BPS, as_mininet
+from topologies.mininet_topo import MININET_LINKS, as_mininet
 
 if TYPE_CHECKING:
     from mininet.topo import Topo
@@ -55,10 +55,7 @@ def rail_for_mininet(servers: int = 2, rails: int = 4, spines: int = 2) -> Topo:
             servers,
             rails,
             spines,
-            host_rate_bps=MININET_RATE_BPS,
-            host_delay_ps=0,
-            fabric_rate_bps=MININET_RATE_BPS,
-            fabric_delay_ps=0,
+            **MININET_LINKS,
         )
     )
 

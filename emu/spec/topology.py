@@ -68,6 +68,16 @@ class Links(Model):
     host: Link = Field(default=Link(), description="Cables between a host and its switch.")
     fabric: Link = Field(default=Link(), description="Cables between switches.")
 
+    @property
+    def for_builders(self) -> dict[str, int]:
+        """As the functions in `topologies` take them."""
+        return {
+            "host_rate_bps": self.host.rate_bps,
+            "host_delay_ps": self.host.delay_ps,
+            "fabric_rate_bps": self.fabric.rate_bps,
+            "fabric_delay_ps": self.fabric.delay_ps,
+        }
+
 
 class OneCable(Link):
     """What is different about one cable; what is not given stays as it is."""
@@ -126,10 +136,7 @@ class LeafSpine(Kind):
             self.spines,
             self.leaves,
             self.hosts_per_leaf,
-            host_rate_bps=self.links.host.rate_bps,
-            host_delay_ps=self.links.host.delay_ps,
-            fabric_rate_bps=self.links.fabric.rate_bps,
-            fabric_delay_ps=self.links.fabric.delay_ps,
+            **self.links.for_builders,
         )
 
 
@@ -149,10 +156,7 @@ class Dumbbell(Kind):
     def lay_out(self) -> Topology:
         return dumbbell(
             self.hosts_per_side,
-            host_rate_bps=self.links.host.rate_bps,
-            host_delay_ps=self.links.host.delay_ps,
-            fabric_rate_bps=self.links.fabric.rate_bps,
-            fabric_delay_ps=self.links.fabric.delay_ps,
+            **self.links.for_builders,
         )
 
 
@@ -237,10 +241,7 @@ class Ring(Kind):
         return ring(
             self.switches,
             self.hosts_per_switch,
-            host_rate_bps=self.links.host.rate_bps,
-            host_delay_ps=self.links.host.delay_ps,
-            fabric_rate_bps=self.links.fabric.rate_bps,
-            fabric_delay_ps=self.links.fabric.delay_ps,
+            **self.links.for_builders,
         )
 
 
@@ -262,10 +263,7 @@ class ParkingLot(Kind):
         return parking_lot(
             self.switches,
             self.hosts_per_switch,
-            host_rate_bps=self.links.host.rate_bps,
-            host_delay_ps=self.links.host.delay_ps,
-            fabric_rate_bps=self.links.fabric.rate_bps,
-            fabric_delay_ps=self.links.fabric.delay_ps,
+            **self.links.for_builders,
         )
 
 
@@ -294,10 +292,7 @@ class Rail(Kind):
             self.servers,
             self.rails,
             self.spines,
-            host_rate_bps=self.links.host.rate_bps,
-            host_delay_ps=self.links.host.delay_ps,
-            fabric_rate_bps=self.links.fabric.rate_bps,
-            fabric_delay_ps=self.links.fabric.delay_ps,
+            **self.links.for_builders,
         )
 
 

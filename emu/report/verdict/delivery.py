@@ -47,9 +47,7 @@ def _flows(traffic: str | None, run: Recording) -> set[str]:
     return {flow.name for flow in run.flows if flow.traffic == traffic}
 
 
-def _delivered(
-    check: DeliveryRate | Fairness | Share, run: Recording, names: set[str | None] | set[str]
-) -> Bytes:
+def _delivered(check: DeliveryRate | Fairness | Share, run: Recording, names: set[str]) -> Bytes:
     """(k,): bytes of each of these flows in the window."""
     series = run.series
     columns = [column for column, name in enumerate(series.flows) if name in names]

@@ -32,9 +32,10 @@ def goodput(check: Goodput, run: Recording) -> Outcome:
 
 
 def finish(check: Finish, run: Recording) -> Outcome:
-    subject = check.flow or check.traffic or ""
-    flows = [flow for flow in run.flows if subject == (flow.name if check.flow else flow.traffic)]
-    why_not = _unfinished(subject, flows)
+    flows = [
+        flow for flow in run.flows if check.subject == (flow.name if check.flow else flow.traffic)
+    ]
+    why_not = _unfinished(check.subject, flows)
     if why_not:
         return Outcome(False, why_not)
     last_ns = max(flow.end_ns or 0 for flow in flows)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from emu.spec.base import Model
 from emu.spec.quantities import Time
@@ -17,6 +18,26 @@ class Kind(Model):
     @abstractmethod
     def in_words(self, clock: str) -> str:
         """What must hold for a run on that clock, `real` or `virtual`."""
+
+
+class Subject(Model):
+    """A flow, or all flows of a traffic entry."""
+
+    flow: str | None = Field(default=None, description="Name of the flow.")
+    traffic: str | None = Field(
+        default=None, description="Name of the traffic entry, instead of a flow."
+    )
+
+    @model_validator(mode="after")
+    def _one_subject(self) -> Self:
+        if (self.flow is None) == (self.traffic is None):
+            raise ValueError("give either flow or traffic")
+        return self
+
+    @property
+    def subject(self) -> str:
+        """Its name."""
+        return self.flow or self.traffic or ""
 
 
 class Window(Model):
