@@ -35,7 +35,9 @@ from emu.spec.topology import (
     Rail,
     Ring,
 )
-from emu.spec.workload import AllReduce, AllToAll, Incast, Pair, Permutation, TrafficEntry
+from emu.spec.traffic.collectives import AllReduce
+from emu.spec.traffic.entry import TrafficEntry
+from emu.spec.traffic.patterns import AllToAll, Incast, Pair, Permutation
 
 __all__ = [
     "Agreement",

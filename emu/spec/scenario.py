@@ -19,7 +19,7 @@ from emu.spec.quantities import Integer, PortNames, Slowdown, Time, named_like
 from emu.spec.subnet import SubnetSpec
 from emu.spec.switch import SwitchDefaults, SwitchSpec
 from emu.spec.topology import TopologySpec
-from emu.spec.workload import TrafficSpec
+from emu.spec.traffic import TrafficSpec
 from topologies.graph import Port, Switch
 from traffic.graph import OperationGraph, together
 

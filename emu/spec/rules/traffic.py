@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from emu.spec.finding import Finding, KeyPath, there_is_no
 from emu.spec.scenario import Spec
-from emu.spec.workload import AllReduce, Incast, Pair
+from emu.spec.traffic.collectives import AllReduce
+from emu.spec.traffic.patterns import Incast, Pair
 from emu.units import format_size, write_size, write_time
 
 MAX_FLOWS = 200_000

@@ -1,13 +1,12 @@
-"""The `traffic:` section: who sends how much to whom, as patterns over hosts.
+"""What entries of the `traffic:` section have in common.
 
-`pattern` decides which other keys there are: `from` and `to` where hosts play
+`pattern` decides which keys an entry has: `from` and `to` where hosts play
 different parts, `among` where all play the same.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from random import Random
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -15,19 +14,8 @@ from pydantic import AfterValidator, Field
 from emu.spec.base import Model
 from emu.spec.quantities import Hosts, Integer, Priority, Size, Time, named_like
 from emu.units import PS_PER_NS
-from traffic.collectives import ring_all_reduce, ring_pairs, ring_steps
 from traffic.graph import OperationGraph, Verb
-from traffic.patterns import (
-    Messages,
-    Pairs,
-    all_to_all,
-    each_to_each,
-    flow_names,
-    incast,
-    pair,
-    permutation,
-    permuted,
-)
+from traffic.patterns import Messages, Pairs, flow_names
 
 TrafficName = Annotated[str, named_like("[A-Za-z0-9_-]{1,32}", "up to 32 letters, digits, - and _")]
 
@@ -167,96 +155,3 @@ class FromToEntry(MessageEntry):
     @property
     def flow_count(self) -> int:
         return len(self.sources)
-
-
-class Incast(FromToEntry):
-    """All of `from` send to the one host in `to`."""
-
-    pattern: Literal["incast"] = Field(description="Pattern of the traffic.")
-
-    def pairs(self, seed: int) -> Pairs:
-        return [(source, self.to[0]) for source in self.sources]
-
-    def graph(self, seed: int) -> OperationGraph:
-        return incast(self.name, self.sources, self.to[0], self.messages)
-
-
-class Pair(FromToEntry):
-    """The first of `from` sends to the first of `to`, the second to the second, and so on."""
-
-    pattern: Literal["pair"] = Field(description="Pattern of the traffic.")
-
-    def pairs(self, seed: int) -> Pairs:
-        return list(zip(self.sources, self.to, strict=False))
-
-    def graph(self, seed: int) -> OperationGraph:
-        return pair(self.name, self.sources, self.to, self.messages)
-
-
-class Permutation(AmongEntry, MessageEntry):
-    """Every host sends to one other and receives from one other, drawn by the spec's seed."""
-
-    pattern: Literal["permutation"] = Field(description="Pattern of the traffic.")
-
-    def pairs(self, seed: int) -> Pairs:
-        return permuted(self.among, self._random(seed))
-
-    def graph(self, seed: int) -> OperationGraph:
-        return permutation(self.name, self.among, self.messages, self._random(seed))
-
-    def _random(self, seed: int) -> Random:
-        """Its own, so that what is drawn does not hang on the entries beside it."""
-        return Random(f"{seed} {self.name}")
-
-
-class AllToAll(AmongEntry, MessageEntry):
-    """Every host sends to every other, all at the same time."""
-
-    pattern: Literal["all-to-all"] = Field(description="Pattern of the traffic.")
-
-    @property
-    def flow_count(self) -> int:
-        return len(self.among) * (len(self.among) - 1)
-
-    def pairs(self, seed: int) -> Pairs:
-        return each_to_each(self.among)
-
-    def graph(self, seed: int) -> OperationGraph:
-        return all_to_all(self.name, self.among, self.messages)
-
-
-class AllReduce(AmongEntry):
-    """All ranks sum up a buffer that each of them has, by WRITEs that wait for each other."""
-
-    pattern: Literal["all-reduce"] = Field(description="Pattern of the traffic.")
-    algorithm: Literal["ring"] = Field(
-        default="ring",
-        description="ring: every rank sends pieces of the buffer to the next, the last to the "
-        "first.",
-    )
-    size_bytes: Size = Field(alias="size", gt=0, le=2**31, description="Bytes of the buffer.")
-
-    @property
-    def message_count(self) -> int:
-        return len(self.among) * ring_steps(len(self.among))
-
-    @property
-    def total_bytes(self) -> int:
-        return self.size_bytes * ring_steps(len(self.among))
-
-    def pairs(self, seed: int) -> Pairs:
-        return ring_pairs(self.among)
-
-    def graph(self, seed: int) -> OperationGraph:
-        return ring_all_reduce(
-            self.name,
-            self.among,
-            self.size_bytes,
-            start_ns=self.start_ns,
-            priority=self.priority,
-        )
-
-
-TrafficSpec = Annotated[
-    Incast | Pair | Permutation | AllToAll | AllReduce, Field(discriminator="pattern")
-]

@@ -1,0 +1,76 @@
+"""Patterns of messages: incast, pair, permutation, all-to-all."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Literal
+
+from pydantic import Field
+
+from emu.spec.traffic.entry import AmongEntry, FromToEntry, MessageEntry
+from traffic.graph import OperationGraph
+from traffic.patterns import (
+    Pairs,
+    all_to_all,
+    each_to_each,
+    incast,
+    pair,
+    permutation,
+    permuted,
+)
+
+
+class Incast(FromToEntry):
+    """All of `from` send to the one host in `to`."""
+
+    pattern: Literal["incast"] = Field(description="Pattern of the traffic.")
+
+    def pairs(self, seed: int) -> Pairs:
+        return [(source, self.to[0]) for source in self.sources]
+
+    def graph(self, seed: int) -> OperationGraph:
+        return incast(self.name, self.sources, self.to[0], self.messages)
+
+
+class Pair(FromToEntry):
+    """The first of `from` sends to the first of `to`, the second to the second, and so on."""
+
+    pattern: Literal["pair"] = Field(description="Pattern of the traffic.")
+
+    def pairs(self, seed: int) -> Pairs:
+        return list(zip(self.sources, self.to, strict=False))
+
+    def graph(self, seed: int) -> OperationGraph:
+        return pair(self.name, self.sources, self.to, self.messages)
+
+
+class Permutation(AmongEntry, MessageEntry):
+    """Every host sends to one other and receives from one other, drawn by the spec's seed."""
+
+    pattern: Literal["permutation"] = Field(description="Pattern of the traffic.")
+
+    def pairs(self, seed: int) -> Pairs:
+        return permuted(self.among, self._random(seed))
+
+    def graph(self, seed: int) -> OperationGraph:
+        return permutation(self.name, self.among, self.messages, self._random(seed))
+
+    def _random(self, seed: int) -> Random:
+        """Its own, so that what is drawn does not hang on the entries beside it."""
+        return Random(f"{seed} {self.name}")
+
+
+class AllToAll(AmongEntry, MessageEntry):
+    """Every host sends to every other, all at the same time."""
+
+    pattern: Literal["all-to-all"] = Field(description="Pattern of the traffic.")
+
+    @property
+    def flow_count(self) -> int:
+        return len(self.among) * (len(self.among) - 1)
+
+    def pairs(self, seed: int) -> Pairs:
+        return each_to_each(self.among)
+
+    def graph(self, seed: int) -> OperationGraph:
+        return all_to_all(self.name, self.among, self.messages)
