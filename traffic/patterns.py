@@ -5,11 +5,14 @@ the one before is acknowledged, or with n outstanding the one n before. Flows of
 pattern run side by side. A pattern's only flow has its name; of several each is
 `<name>.<source>-<destination>`.
 
-    incast       pair        permutation             all-to-all
+    incast       outcast      pair        permutation             all-to-all
 
-    h2 ─┐        h1 ─▶ h5    h1 ─▶ h3 ─▶ h2 ─▶ h1    every host to every other
-    h3 ─┼─▶ h1   h2 ─▶ h6    h4 ─▶ h5 ─▶ h4
-    h4 ─┘                    (drawn at random)
+    h2 ─┐             ┌─▶ h2  h1 ─▶ h5    h1 ─▶ h3 ─▶ h2 ─▶ h1    every host to every other
+    h3 ─┼─▶ h1   h1 ──┼─▶ h3  h2 ─▶ h6    h4 ─▶ h5 ─▶ h4
+    h4 ─┘             └─▶ h4              (drawn at random)
+
+In bursts, messages wait for their time as well: burst n begins n periods after the
+start, if the messages before are over by then.
 """
 
 from __future__ import annotations
@@ -38,11 +41,20 @@ class Messages:
     """Messages of a flow that are on their way at the same time, at most."""
     start_ns: int = 0
     priority: int | None = None
+    burst: int = 1
+    """Messages of a burst."""
+    period_ns: int = 0
+    """From the begin of a burst to that of the next; 0: no bursts."""
 
 
 def incast(name: str, sources: Sequence[str], to: str, messages: Messages) -> OperationGraph:
     """Every source sends to the same host."""
     return _side_by_side(name, [(source, to) for source in sources], messages)
+
+
+def outcast(name: str, source: str, to: Sequence[str], messages: Messages) -> OperationGraph:
+    """One host sends to several, at the same time."""
+    return _side_by_side(name, [(source, destination) for destination in to], messages)
 
 
 def pair(
@@ -119,7 +131,8 @@ def flows(
 
 def _side_by_side(name: str, pairs: Pairs, messages: Messages) -> OperationGraph:
     ids = np.arange(len(pairs) * messages.count)
-    waiting = ids[ids % messages.count >= messages.outstanding]
+    place = ids % messages.count
+    waiting = ids[place >= messages.outstanding]
     return OperationGraph(
         flows=flows(
             name,
@@ -129,7 +142,7 @@ def _side_by_side(name: str, pairs: Pairs, messages: Messages) -> OperationGraph
             priority=messages.priority,
         ),
         size_bytes=np.full(len(ids), messages.size_bytes),
-        not_before_ns=np.full(len(ids), messages.start_ns),
+        not_before_ns=messages.start_ns + place // messages.burst * messages.period_ns,
         earlier=waiting - messages.outstanding,
         later=waiting,
     )

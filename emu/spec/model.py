@@ -36,13 +36,15 @@ from emu.spec.topology import (
     Ring,
 )
 from emu.spec.traffic.collectives import AllReduce
+from emu.spec.traffic.drawn import Background, HotSpot
 from emu.spec.traffic.entry import TrafficEntry
-from emu.spec.traffic.patterns import AllToAll, Incast, Pair, Permutation
+from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation
 
 __all__ = [
     "Agreement",
     "AllReduce",
     "AllToAll",
+    "Background",
     "Check",
     "Classes",
     "Counter",
@@ -58,12 +60,14 @@ __all__ = [
     "Graph",
     "HostDefaults",
     "HostSpec",
+    "HotSpot",
     "Incast",
     "LeafSpine",
     "Link",
     "Links",
     "Lossless",
     "Nic",
+    "Outcast",
     "Pair",
     "ParkingLot",
     "Permutation",

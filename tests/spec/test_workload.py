@@ -8,6 +8,7 @@ from emu.spec.model import AllToAll, Permutation, Spec, spec_from_text
 
 PATTERNS = {
     "incast": "pattern: incast, from: h2-h8, to: h1, count: 3, size: 10KB",
+    "outcast": "pattern: outcast, from: h1, to: h2-h5, count: 2, op: read, size: 10KB",
     "pair": "pattern: pair, from: h1-h3, to: h4-h6, count: 2, size: 10KB",
     "permutation": "pattern: permutation, among: h1-h8, count: 2, size: 10KB",
     "all-to-all": "pattern: all-to-all, among: h1-h5, op: send, size: 10KB",
@@ -52,6 +53,26 @@ def test_two_permutations_of_a_spec_differ() -> None:
     )
     first, second = (entry.pairs(loaded.seed) for entry in loaded.traffic)
     assert first != second
+
+
+DRAWN = {
+    "hot-spot": "pattern: hot-spot, among: h1-h8, hot: h3, share: 30%, count: 10, size: 10KB",
+    "background": "pattern: background, among: h1-h8, sizes: hadoop, rate: 10Gbit, count: 50",
+}
+
+
+@pytest.mark.parametrize("pattern", DRAWN)
+def test_what_is_drawn_is_the_same_for_the_same_seed(pattern: str) -> None:
+    """Flows and messages; flows are counted as the most there can be, messages exactly."""
+    entry = spec(f"name: a, priority: 2, {DRAWN[pattern]}").traffic[0]
+    graph = entry.graph(seed=1)
+    assert graph == entry.graph(seed=1)
+    assert graph != entry.graph(seed=2)
+    assert len(graph.flows) <= entry.flow_count
+    assert len(graph.operations) == entry.message_count
+    assert entry.ends(1) == {flow.name: (flow.src, flow.dst) for flow in graph.flows}
+    assert {flow.src for flow in graph.flows} == set(entry.senders)
+    assert {flow.priority for flow in graph.flows} == {2}
 
 
 def test_patterns_are_told_apart_by_their_name() -> None:

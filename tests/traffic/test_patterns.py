@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traffic.graph import OperationGraph, Verb, together
-from traffic.patterns import Messages, all_to_all, incast, pair, permutation, permuted
+from traffic.patterns import Messages, all_to_all, incast, outcast, pair, permutation, permuted
 
 HOSTS = [f"h{n}" for n in range(1, 9)]
 
@@ -24,6 +24,20 @@ def test_an_incast_sends_from_all_to_one() -> None:
     assert all(graph.bytes_between(host, "h1") == 1_000_000 for host in HOSTS[1:])
     assert sum(o.size_bytes for o in graph.operations) == 7_000_000
     assert all(o.after == () for o in graph.operations)
+
+
+def test_an_outcast_sends_from_one_to_all() -> None:
+    """One sender, a flow to each receiver, all at the same time."""
+    graph = outcast("o", "h1", HOSTS[1:], Messages(Verb.WRITE, 5))
+    assert [(flow.src, flow.dst) for flow in graph.flows] == [("h1", host) for host in HOSTS[1:]]
+    assert all(o.after == () for o in graph.operations)
+
+
+def test_bursts_begin_one_period_after_another() -> None:
+    """Five messages in bursts of two: two at the start, two a period later, one after that."""
+    messages = Messages(Verb.WRITE, 5, count=5, outstanding=5, start_ns=10, burst=2, period_ns=100)
+    graph = incast("i", ["h2", "h3"], "h1", messages)
+    assert graph.not_before_ns.tolist() == [10, 10, 110, 110, 210] * 2
 
 
 def test_a_single_flow_has_the_entry_s_name() -> None:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from emu.spec.finding import Finding, KeyPath, there_is_no
 from emu.spec.scenario import Spec
 from emu.spec.traffic.collectives import AllReduce
-from emu.spec.traffic.patterns import Incast, Pair
-from emu.units import format_size, write_size, write_time
+from emu.spec.traffic.drawn import Background, HotSpot
+from emu.spec.traffic.entry import MessageEntry
+from emu.spec.traffic.patterns import Incast, Outcast, Pair
+from emu.units import format_size, write_rate, write_size, write_time
 
 MAX_FLOWS = 200_000
 """In one run. Each has two queue pairs, and a row in every table of results."""
@@ -54,6 +56,9 @@ def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Finding]:
         if isinstance(entry, Incast) and len(entry.to) > 1:
             text = f"an incast has one receiver, not {len(entry.to)}; use pattern: pair"
             yield Finding(path, text, about)
+        elif isinstance(entry, Outcast) and len(entry.sources) > 1:
+            text = f"an outcast has one sender, not {len(entry.sources)}; use pattern: pair"
+            yield Finding(("traffic", index, "from"), text, (path, about[1]))
         elif isinstance(entry, Pair) and len(entry.to) != len(entry.sources):
             yield Finding(
                 path,
@@ -61,6 +66,44 @@ def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Finding]:
                 "name as many receivers as senders",
                 about,
             )
+
+
+def hot_spots_have_others_around(spec: Spec) -> Iterator[Finding]:
+    for index, entry in enumerate(spec.traffic):
+        if not isinstance(entry, HotSpot):
+            continue
+        about: tuple[KeyPath, ...] = (("traffic", index, "among"),)
+        if entry.hot not in entry.among:
+            text = f"{entry.hot} is not among the hosts of this entry; take one of these"
+            yield Finding(("traffic", index, "hot"), text, about)
+        elif len(entry.senders) < 2:
+            text = f"{entry.senders[0]} could send to nobody but {entry.hot}; name a third host"
+            yield Finding(about[0], text, (("traffic", index, "hot"),))
+
+
+def bursts_have_a_period(spec: Spec) -> Iterator[Finding]:
+    for index, entry in enumerate(spec.traffic):
+        if isinstance(entry, MessageEntry) and entry.burst > 1 and not entry.every_ps:
+            text = "when the next burst begins is not given; add every, e.g. every: 50us"
+            yield Finding(("traffic", index, "burst"), text)
+
+
+def loads_are_below_the_line_rate(spec: Spec) -> Iterator[Finding]:
+    topology = spec.topology.build()
+    for index, entry in enumerate(spec.traffic):
+        if not isinstance(entry, Background):
+            continue
+        for host in entry.among:
+            if host not in topology.host:
+                continue
+            line_bps = sum(topology.cable[port].rate_bps for port in topology.ports[host])
+            if entry.rate_bps > line_bps:
+                yield Finding(
+                    ("traffic", index, "rate"),
+                    f"{host} can send no more than {write_rate(line_bps)}; lower rate",
+                    about=(("topology",),),
+                )
+                break
 
 
 def asked_priorities_have_a_dscp(spec: Spec) -> Iterator[Finding]:
@@ -136,6 +179,9 @@ RULES = (
     names_are_unique,
     hosts_exist,
     senders_and_receivers_suit_the_pattern,
+    hot_spots_have_others_around,
+    bursts_have_a_period,
+    loads_are_below_the_line_rate,
     asked_priorities_have_a_dscp,
     nobody_sends_to_itself,
     every_rank_has_a_piece,

@@ -5,8 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from emu.spec.traffic.collectives import AllReduce
-from emu.spec.traffic.patterns import AllToAll, Incast, Pair, Permutation
+from emu.spec.traffic.drawn import Background, HotSpot
+from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation
 
 TrafficSpec = Annotated[
-    Incast | Pair | Permutation | AllToAll | AllReduce, Field(discriminator="pattern")
+    Incast | Outcast | Pair | Permutation | AllToAll | HotSpot | Background | AllReduce,
+    Field(discriminator="pattern"),
 ]

@@ -7,6 +7,7 @@ different parts, `among` where all play the same.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from random import Random
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -18,6 +19,14 @@ from traffic.graph import OperationGraph, Verb
 from traffic.patterns import Messages, Pairs, flow_names
 
 TrafficName = Annotated[str, named_like("[A-Za-z0-9_-]{1,32}", "up to 32 letters, digits, - and _")]
+
+Op = Annotated[
+    Literal["write", "write-imm", "send", "send-imm", "read"],
+    Field(
+        description="RDMA operation of each message. write and send, with -imm: with immediate "
+        "data; read: the bytes go the other way, from the host that is asked to the one that asks."
+    ),
+]
 
 
 def _two_or_more(hosts: tuple[str, ...]) -> tuple[str, ...]:
@@ -103,14 +112,15 @@ class AmongEntry(TrafficEntry):
         return len(self.among)
 
 
+def random_of(entry: TrafficEntry, seed: int) -> Random:
+    """Its own generator, so that what is drawn does not hang on the entries beside it."""
+    return Random(f"{seed} {entry.name}")
+
+
 class MessageEntry(TrafficEntry):
     """A pattern whose flows all send the same messages."""
 
-    op: Literal["write", "write-imm", "send", "send-imm", "read"] = Field(
-        default="write",
-        description="RDMA operation of each message. write and send, with -imm: with immediate "
-        "data; read: the bytes go the other way, from the host that is asked to the one that asks.",
-    )
+    op: Op = "write"
     size_bytes: Size = Field(alias="size", gt=0, le=2**31, description="Bytes of each message.")
     count: Integer = Field(
         default=1, ge=1, le=100_000, description="Messages of each flow, one after another."
@@ -120,6 +130,16 @@ class MessageEntry(TrafficEntry):
         ge=1,
         le=100_000,
         description="Messages of a flow that are on their way at the same time, at most.",
+    )
+
+    burst: Integer = Field(
+        default=1, ge=1, le=100_000, description="With `every`: messages of each burst of a flow."
+    )
+    every_ps: Time = Field(
+        default=0,
+        alias="every",
+        description="From the begin of one burst of a flow to that of the next; no bursts if not "
+        "given.",
     )
 
     @property
@@ -139,6 +159,8 @@ class MessageEntry(TrafficEntry):
             outstanding=self.outstanding,
             start_ns=self.start_ns,
             priority=self.priority,
+            burst=self.burst,
+            period_ns=round(self.every_ps / PS_PER_NS),
         )
 
 
@@ -146,7 +168,9 @@ class FromToEntry(MessageEntry):
     """A pattern of some hosts that send and others that receive."""
 
     sources: Hosts = Field(alias="from", description="Sending hosts, e.g. h2-h8 or [h1, h5].")
-    to: Hosts = Field(description="Receiving host; with pair as many as in `from`.")
+    to: Hosts = Field(
+        description="Receiving hosts: of an incast one, of a pair as many as in `from`."
+    )
 
     @property
     def hosts(self) -> dict[str, tuple[str, ...]]:

@@ -1,19 +1,19 @@
-"""Patterns of messages: incast, pair, permutation, all-to-all."""
+"""Patterns of messages: incast, outcast, pair, permutation, all-to-all."""
 
 from __future__ import annotations
 
-from random import Random
 from typing import Literal
 
 from pydantic import Field
 
-from emu.spec.traffic.entry import AmongEntry, FromToEntry, MessageEntry
+from emu.spec.traffic.entry import AmongEntry, FromToEntry, MessageEntry, random_of
 from traffic.graph import OperationGraph
 from traffic.patterns import (
     Pairs,
     all_to_all,
     each_to_each,
     incast,
+    outcast,
     pair,
     permutation,
     permuted,
@@ -30,6 +30,22 @@ class Incast(FromToEntry):
 
     def graph(self, seed: int) -> OperationGraph:
         return incast(self.name, self.sources, self.to[0], self.messages)
+
+
+class Outcast(FromToEntry):
+    """The one host in `from` sends to all in `to`."""
+
+    pattern: Literal["outcast"] = Field(description="Pattern of the traffic.")
+
+    @property
+    def flow_count(self) -> int:
+        return len(self.to)
+
+    def pairs(self, seed: int) -> Pairs:
+        return [(self.sources[0], destination) for destination in self.to]
+
+    def graph(self, seed: int) -> OperationGraph:
+        return outcast(self.name, self.sources[0], self.to, self.messages)
 
 
 class Pair(FromToEntry):
@@ -50,14 +66,10 @@ class Permutation(AmongEntry, MessageEntry):
     pattern: Literal["permutation"] = Field(description="Pattern of the traffic.")
 
     def pairs(self, seed: int) -> Pairs:
-        return permuted(self.among, self._random(seed))
+        return permuted(self.among, random_of(self, seed))
 
     def graph(self, seed: int) -> OperationGraph:
-        return permutation(self.name, self.among, self.messages, self._random(seed))
-
-    def _random(self, seed: int) -> Random:
-        """Its own, so that what is drawn does not hang on the entries beside it."""
-        return Random(f"{seed} {self.name}")
+        return permutation(self.name, self.among, self.messages, random_of(self, seed))
 
 
 class AllToAll(AmongEntry, MessageEntry):

@@ -1,0 +1,97 @@
+"""Patterns whose messages are drawn by the spec's seed: a hot spot, and background load."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from emu.spec.quantities import Fraction, Integer, Rate
+from emu.spec.traffic.entry import AmongEntry, MessageEntry, Op, random_of
+from traffic.distributions import distribution
+from traffic.drawn import background, hot_spot
+from traffic.graph import OperationGraph, Verb
+from traffic.patterns import Pairs
+
+
+class HotSpot(AmongEntry, MessageEntry):
+    """Every host sends a share of its messages to the same one, the others to anybody else."""
+
+    pattern: Literal["hot-spot"] = Field(description="Pattern of the traffic.")
+    hot: str = Field(description="The host that the share goes to; one of `among`.")
+    share: Fraction = Field(
+        default=0.2, description="Part of every host's messages that goes to the hot one."
+    )
+
+    @property
+    def senders(self) -> tuple[str, ...]:
+        return tuple(host for host in self.among if host != self.hot)
+
+    @property
+    def hosts(self) -> dict[str, tuple[str, ...]]:
+        return {"among": self.among, "hot": (self.hot,)}
+
+    @property
+    def flow_count(self) -> int:
+        """At most: a host need not send to each of the others."""
+        return len(self.senders) * (len(self.among) - 1)
+
+    @property
+    def message_count(self) -> int:
+        return len(self.senders) * self.count
+
+    def pairs(self, seed: int) -> Pairs:
+        if len(self.senders) < 2:
+            return []
+        return [(flow.src, flow.dst) for flow in self.graph(seed).flows]
+
+    def graph(self, seed: int) -> OperationGraph:
+        random = random_of(self, seed)
+        return hot_spot(self.name, self.among, self.hot, self.share, self.messages, random)
+
+
+class Background(AmongEntry):
+    """Every host sends to anybody, at random times, messages of measured sizes (open loop)."""
+
+    pattern: Literal["background"] = Field(description="Pattern of the traffic.")
+    op: Op = "write"
+    sizes: Literal["websearch", "hadoop", "storage"] = Field(
+        description="Distribution of the messages' sizes, as measured in data centres: a web "
+        "search service, a Hadoop cluster, a distributed storage system."
+    )
+    rate_bps: Rate = Field(
+        alias="rate",
+        description="What each host offers, in bits of message, on average over many messages: "
+        "30Gbit is a load of 30% on 100Gbit.",
+    )
+    count: Integer = Field(default=100, ge=1, le=100_000, description="Messages of each host.")
+
+    @property
+    def flow_count(self) -> int:
+        """At most: a host need not send to each of the others."""
+        return len(self.among) * (len(self.among) - 1)
+
+    @property
+    def message_count(self) -> int:
+        return len(self.among) * self.count
+
+    @property
+    def total_bytes(self) -> int:
+        """As expected; what is drawn is larger or smaller."""
+        return round(self.message_count * distribution(self.sizes).mean_bytes)
+
+    def pairs(self, seed: int) -> Pairs:
+        return [(flow.src, flow.dst) for flow in self.graph(seed).flows]
+
+    def graph(self, seed: int) -> OperationGraph:
+        return background(
+            self.name,
+            self.among,
+            distribution(self.sizes),
+            rate_bps=self.rate_bps,
+            count=self.count,
+            verb=Verb(self.op),
+            start_ns=self.start_ns,
+            priority=self.priority,
+            random=random_of(self, seed),
+        )

@@ -1,0 +1,148 @@
+"""Patterns whose messages are drawn at random: a hot spot, and background load.
+
+Who a message goes to is drawn for each message, so a host's messages fall into as
+many flows as it has receivers:
+
+    hot spot      every host sends its messages one after another, some of them to
+                  the same host, the others to anybody else
+    background    every host sends at times of its own, whether earlier messages are
+                  over or not (open loop), to anybody, of sizes from a distribution
+
+    h1  ─┬──────┬─┬────────┬─▶ time      ┬ a message of h1; the gaps are exponential
+         h4     h2 h4      h3             (a Poisson process)
+
+Python's own generator draws, as its numbers are the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from random import Random
+
+import numpy as np
+
+from traffic.distributions import Distribution
+from traffic.graph import Flow, OperationGraph, Verb
+from traffic.patterns import Messages, flow_names
+
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One message, as drawn."""
+
+    src: str
+    dst: str
+    size_bytes: int
+    not_before_ns: int
+    place: int
+    """Among the messages of its sender, from 0 on."""
+
+
+def hot_spot(
+    name: str, hosts: Sequence[str], hot: str, share: float, messages: Messages, random: Random
+) -> OperationGraph:
+    """Every host but `hot` sends `messages.count` messages, a `share` of them (0 to 1) to `hot`.
+
+    Of a host's messages at most `messages.outstanding` are on their way at a time, whoever
+    gets them. Raises ValueError when there are not two hosts beside the hot one.
+    """
+    cold = [host for host in hosts if host != hot]
+    if len(cold) < 2:
+        raise ValueError(f"beside {hot} there must be two hosts or more")
+    draws = [
+        Draw(src, dst, messages.size_bytes, messages.start_ns, place)
+        for src in cold
+        for place, dst in enumerate(_hot_receivers(src, cold, hot, share, messages.count, random))
+    ]
+    return _graph(
+        name,
+        hosts,
+        draws,
+        messages.verb,
+        messages.priority,
+        outstanding=messages.outstanding,
+    )
+
+
+def _hot_receivers(
+    src: str, cold: Sequence[str], hot: str, share: float, count: int, random: Random
+) -> list[str]:
+    to_hot = round(share * count)
+    others = [host for host in cold if host != src]
+    receivers = [hot] * to_hot + [random.choice(others) for _ in range(count - to_hot)]
+    random.shuffle(receivers)
+    return receivers
+
+
+def background(
+    name: str,
+    hosts: Sequence[str],
+    sizes: Distribution,
+    *,
+    rate_bps: float,
+    count: int,
+    verb: Verb,
+    start_ns: int,
+    priority: int | None,
+    random: Random,
+) -> OperationGraph:
+    """Every host sends `count` messages at random times, `rate_bps` bits of message per second.
+
+    The rate is that of each sender, on average over many messages.
+    """
+    mean_gap_ns = sizes.mean_bytes * 8 * NS_PER_S / rate_bps
+    draws: list[Draw] = []
+    for src in hosts:
+        others = [host for host in hosts if host != src]
+        at_ns = float(start_ns)
+        for place in range(count):
+            at_ns += random.expovariate(1 / mean_gap_ns)
+            dst = random.choice(others)
+            draws.append(Draw(src, dst, sizes.draw(random), round(at_ns), place))
+    return _graph(name, hosts, draws, verb, priority)
+
+
+def _graph(
+    name: str,
+    hosts: Sequence[str],
+    draws: Iterable[Draw],
+    verb: Verb,
+    priority: int | None,
+    *,
+    outstanding: int | None = None,
+) -> OperationGraph:
+    """A flow for each pair that has messages. `outstanding`: of a sender at a time; None: any."""
+    order = {host: place for place, host in enumerate(hosts)}
+    rows = sorted(draws, key=lambda draw: (order[draw.src], order[draw.dst], draw.place))
+    waits = sorted(_waits(rows, outstanding), key=lambda wait: wait[1]) if outstanding else []
+    return OperationGraph(
+        flows=tuple(_flows(name, rows, verb, priority)),
+        size_bytes=np.array([row.size_bytes for row in rows], np.int64),
+        not_before_ns=np.array([row.not_before_ns for row in rows], np.int64),
+        earlier=np.array([earlier for earlier, _ in waits], np.int64),
+        later=np.array([later for _, later in waits], np.int64),
+    )
+
+
+def _waits(rows: Sequence[Draw], outstanding: int) -> Iterator[tuple[int, int]]:
+    """Which row waits for which other of the same sender."""
+    row_of = {(row.src, row.place): id for id, row in enumerate(rows)}
+    for id, row in enumerate(rows):
+        if row.place >= outstanding:
+            yield row_of[row.src, row.place - outstanding], id
+
+
+def _flows(
+    name: str, rows: Sequence[Draw], verb: Verb, priority: int | None
+) -> Iterator[Flow]:
+    pairs = [(pair, len(list(own))) for pair, own in groupby(rows, lambda row: (row.src, row.dst))]
+    names = flow_names(name, [pair for pair, _ in pairs])
+    first = 0
+    for flow_name, ((src, dst), count) in zip(names, pairs, strict=True):
+        ids = range(first, first + count)
+        yield Flow(flow_name, name, src, dst, verb, ids, priority)
+        first += count
