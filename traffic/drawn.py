@@ -118,6 +118,7 @@ def _graph(
     """A flow for each pair that has messages. `outstanding`: of a sender at a time; None: any."""
     order = {host: place for place, host in enumerate(hosts)}
     rows = sorted(draws, key=lambda draw: (order[draw.src], order[draw.dst], draw.place))
+    ids = np.arange(len(rows))
     waits = sorted(_waits(rows, outstanding), key=lambda wait: wait[1]) if outstanding else []
     return OperationGraph(
         flows=tuple(_flows(name, rows, verb, priority)),
@@ -125,6 +126,8 @@ def _graph(
         not_before_ns=np.array([row.not_before_ns for row in rows], np.int64),
         earlier=np.array([earlier for earlier, _ in waits], np.int64),
         later=np.array([later for _, later in waits], np.int64),
+        begins=ids,
+        ends=ids,
     )
 
 
@@ -136,9 +139,7 @@ def _waits(rows: Sequence[Draw], outstanding: int) -> Iterator[tuple[int, int]]:
             yield row_of[row.src, row.place - outstanding], id
 
 
-def _flows(
-    name: str, rows: Sequence[Draw], verb: Verb, priority: int | None
-) -> Iterator[Flow]:
+def _flows(name: str, rows: Sequence[Draw], verb: Verb, priority: int | None) -> Iterator[Flow]:
     pairs = [(pair, len(list(own))) for pair, own in groupby(rows, lambda row: (row.src, row.dst))]
     names = flow_names(name, [pair for pair, _ in pairs])
     first = 0

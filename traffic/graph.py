@@ -16,6 +16,12 @@ once, by the flow. Whoever looks at a single row gets it as an `Operation`:
     not_before_ns  0   0   0   0   0
     earlier, later     (0,1) (1,2)    (3,4)     1 comes after 0, 2 after 1, 4 after 3
 
+An application waits for requests: for a message, or for the last of several that
+follow from a first one, as an I/O's data and answer follow from its command. Where
+only the whole counts, as of a collective, there are none:
+
+    begins, ends       (0,0) (1,1) ...          each message is a request of its own
+
 Plain data: printable, countable, testable without a fabric. The RNIC executes
 it, so that no Python runs between one packet and the next.
 """
@@ -107,6 +113,9 @@ class OperationGraph:
     earlier: Column = field(default_factory=_no_rows)
     later: Column = field(default_factory=_no_rows)
     """Operation `later[i]` waits for `earlier[i]`; in order of `later`."""
+    begins: Column = field(default_factory=_no_rows)
+    ends: Column = field(default_factory=_no_rows)
+    """Request i lasts from the start of operation `begins[i]` until `ends[i]` is delivered."""
 
     @property
     def operations(self) -> Operations:
@@ -151,7 +160,14 @@ class OperationGraph:
         )
 
     def _columns(self) -> tuple[Column, ...]:
-        return self.size_bytes, self.not_before_ns, self.earlier, self.later
+        return (
+            self.size_bytes,
+            self.not_before_ns,
+            self.earlier,
+            self.later,
+            self.begins,
+            self.ends,
+        )
 
 
 @dataclass(frozen=True)
@@ -199,6 +215,8 @@ def together(graphs: Iterable[OperationGraph]) -> OperationGraph:
         not_before_ns=_joined([part.not_before_ns for part in parts]),
         earlier=_joined([part.earlier + start for part, start in moved]),
         later=_joined([part.later + start for part, start in moved]),
+        begins=_joined([part.begins + start for part, start in moved]),
+        ends=_joined([part.ends + start for part, start in moved]),
     )
 
 

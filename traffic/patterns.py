@@ -145,4 +145,6 @@ def _side_by_side(name: str, pairs: Pairs, messages: Messages) -> OperationGraph
         not_before_ns=messages.start_ns + place // messages.burst * messages.period_ns,
         earlier=waiting - messages.outstanding,
         later=waiting,
+        begins=ids,
+        ends=ids,
     )

@@ -21,6 +21,7 @@ from emu.measure.recording import (
     Recording,
     Series,
 )
+from emu.measure.requests import Requests
 from emu.spec.fault import fault_names
 from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS
 from emu.spec.scenario import Spec
@@ -62,6 +63,7 @@ def assemble(
         seed=spec.seed,
         marker=marker,
         flows=flows,
+        requests=next((seen.requests for seen in observations if seen.flows), Requests()),
         deadlocks=tuple(found for seen in observations for found in seen.deadlocks),
         ports={name: own for name, own in ports.items() if name not in edge},
         hosts={host: nics[host] | ports[name] for name, host in edge.items()},

@@ -7,13 +7,14 @@ handed from one process to another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.counters import RawCounters
 from emu.measure.recording import Counters, Deadlock, FaultRecord, FlowRecord
+from emu.measure.requests import Requests
 
 Histogram = NDArray[np.uint64]
 """(1024,): counts per bucket; see emu/shim/ledger.h for the buckets' bounds."""
@@ -65,6 +66,7 @@ class Observation:
     captures_missed: int
     faults: tuple[FaultRecord, ...] = ()
     flows: tuple[FlowRecord, ...] = ()
+    requests: Requests = field(default_factory=Requests)
     nics: dict[str, Counters] | None = None
     deadlocks: tuple[Deadlock, ...] = ()
     ledger: Ledger | None = None

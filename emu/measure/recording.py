@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from emu.measure.requests import Requests
+
 Counters = dict[str, int]
 """Counters under the names operators know, e.g. `tx_prio3_pause`, `np_cnp_sent`, `PortXmitWait`."""
 
@@ -146,6 +148,7 @@ class Recording:
     """Processor time while traffic ran: of the `shim`, the `nics`, `ovs`, and of all `other`
     programs; and what was `stolen`, taken from this machine by the one that hosts it. Empty
     on the virtual clock."""
+    requests: Requests = field(default_factory=Requests)
     faults: tuple[FaultRecord, ...] = ()
     deadlocks: tuple[Deadlock, ...] = ()
     captures: dict[str, Path] = field(default_factory=dict)

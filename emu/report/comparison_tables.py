@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from emu.measure.requests import Latency
 from emu.report.facts import XMIT_WAIT, RunFacts, last_finish_ns
 from emu.report.table import (
     NOT_A_RESULT,
@@ -27,6 +28,7 @@ Fabrics = tuple[str, ...]
 def comparison_table(runs: Sequence[RunFacts]) -> Table:
     """What the fabrics did with the same workload, one column each."""
     traffic = dict.fromkeys(name for run in runs for name in run.traffic)
+    requested = dict.fromkeys(latency.traffic for run in runs for latency in run.latencies)
     rows: list[tuple[str, CellOf]] = [
         ("all complete, bytes equal", _all_complete),
         ("dropped packets", _count_row(lambda run: run.drops, bad=True)),
@@ -39,6 +41,7 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
         ("  arithmetic bound", _bound),
         ("  above the bound", _over_bound),
         *(row for name in traffic for row in _traffic_rows(name)),
+        *(row for name in requested for row in _latency_rows(name)),
         ("fidelity", _fidelity),
         ("  lateness, 99 % of frames", _lateness),
     ]
@@ -129,6 +132,24 @@ def _traffic_goodput(run: RunFacts, name: str) -> Cell:
     if name not in run.traffic:
         return NOT_APPLICABLE
     return result(run, format_rate(run.median_goodput_bps(name)))
+
+
+def _latency_rows(name: str) -> tuple[tuple[str, CellOf], ...]:
+    return (
+        (f"{name}: latency, 50 %", lambda run: _latency(run, name, lambda own: own.p50_ns)),
+        (f"{name}: latency, 99 %", lambda run: _latency(run, name, lambda own: own.p99_ns)),
+    )
+
+
+def _latency(run: RunFacts, name: str, percentile: Callable[[Latency], int]) -> Cell:
+    """Of the finished requests; unfinished ones are told beside, as the slowest are among them."""
+    own = next((latency for latency in run.latencies if latency.traffic == name), None)
+    if own is None:
+        return NOT_APPLICABLE
+    text = format_time_ns(percentile(own))
+    if own.unfinished:
+        return result(run, f"{text}, {own.unfinished} unfinished", Tone.BAD)
+    return result(run, text)
 
 
 def _lateness(run: RunFacts) -> Cell:

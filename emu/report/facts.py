@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from emu.measure.binning import growth
 from emu.measure.recording import FlowRecord, Recording, Series
+from emu.measure.requests import Latency, latencies
 from emu.report.bound import Bound, batches_of, fabric_of, last_finish_bound
 from emu.report.summary import Summary, summarise
 from emu.report.verdict import CheckResult, judge
@@ -68,6 +69,15 @@ class RunFacts:
     @property
     def flows(self) -> tuple[FlowRecord, ...]:
         return self.recording.flows
+
+    @cached_property
+    def latencies(self) -> tuple[Latency, ...]:
+        """Of entries in which a flow has more than one request; of the others the flows tell."""
+        return tuple(
+            latency
+            for latency in latencies(self.recording.requests)
+            if latency.requests > len(self.traffic[latency.traffic])
+        )
 
     @property
     def unfinished(self) -> tuple[FlowRecord, ...]:

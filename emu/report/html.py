@@ -25,6 +25,7 @@ from emu.report.run_tables import (
     deadlocks_table,
     faults_table,
     flows_table,
+    latency_table,
     ports_table,
     totals_table,
 )
@@ -143,6 +144,7 @@ def _view(run: RunFacts) -> RunView:
         topology=picture(run),
         tables=(
             flows_table(run),
+            latency_table(run),
             faults_table(run),
             deadlocks_table(run),
             *(_measured_tables(run) if run.conclusive else ()),

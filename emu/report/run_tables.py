@@ -50,6 +50,30 @@ def _flow_row(run: RunFacts, flow: FlowRecord) -> tuple[Cell, ...]:
     )
 
 
+def latency_table(run: RunFacts) -> Table:
+    """How long requests took, entry by entry; no rows where flows have only one each."""
+    times = ("mean", "p50", "p90", "p99", "p999", "max")
+    return Table(
+        title="Latency",
+        columns=(
+            Column("traffic", numeric=False),
+            Column("requests"),
+            Column("unfinished"),
+            *map(Column, ("mean", "50 %", "90 %", "99 %", "99.9 %", "max")),
+        ),
+        rows=tuple(
+            (
+                Cell(latency.traffic),
+                Cell(f"{latency.requests:,}"),
+                Cell(f"{latency.unfinished:,}", Tone.BAD if latency.unfinished else Tone.PLAIN),
+                *(result(run, format_time_ns(getattr(latency, f"{name}_ns"))) for name in times),
+            )
+            for latency in run.latencies
+        ),
+        note="From the start of a request to its last byte in memory.",
+    )
+
+
 def totals_table(run: RunFacts) -> Table:
     """What the whole fabric did, of the things that this kind of fabric does."""
     counts = _TOTALS | (_IB_TOTALS if run.uses_credits else _ROCE_TOTALS)

@@ -1,7 +1,7 @@
 """A recording on disk: two files that any tool can open, and back again.
 
 summary.json   everything but the samples (see emu/report/summary.py)
-series.npz     the samples: numpy arrays named as the fields of Series
+series.npz     the samples: numpy arrays named as the fields of Series, and those of Requests
 """
 
 from __future__ import annotations
@@ -17,30 +17,37 @@ import numpy as np
 
 from emu.errors import EmuError
 from emu.measure.recording import Deadlock, FaultRecord, Fidelity, FlowRecord, Recording, Series
+from emu.measure.requests import Requests
 from emu.report.summary import SUMMARY_SCHEMA, summarise, to_json
 
 T = TypeVar("T")
+A = TypeVar("A", Series, Requests)
 
 SUMMARY_FILE = "summary.json"
 SERIES_FILE = "series.npz"
 
-_NAMES = ("ports", "flows")
-"""The fields of Series that are tuples of names."""
+_NAMES = ("ports", "flows", "traffic")
+"""The fields that are tuples of names."""
 
 
 def save_recording(recording: Recording, folder: Path) -> None:
     """Writes both files, making the folder if need be."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY_FILE).write_text(to_json(summarise(recording)), encoding="utf-8")
-    arrays = {field.name: getattr(recording.series, field.name) for field in fields(Series)}
+    arrays = _fields_of(recording.series) | _fields_of(recording.requests)
     arrays |= {name: np.array(arrays[name], dtype=np.str_) for name in _NAMES}
     np.savez_compressed(folder / SERIES_FILE, **arrays)
 
 
 def load_recording(folder: Path) -> Recording:
     """Reads what `save_recording` wrote. Raises EmuError, naming the file, when it cannot."""
-    series = _read(folder / SERIES_FILE, _load_series)
-    return _read(folder / SUMMARY_FILE, lambda path: _load_summary(path, series))
+    series = _read(folder / SERIES_FILE, lambda path: _load_arrays(path, Series))
+    requests = _read(folder / SERIES_FILE, lambda path: _load_arrays(path, Requests))
+    return _read(folder / SUMMARY_FILE, lambda path: _load_summary(path, series, requests))
+
+
+def _fields_of(arrays: Series | Requests) -> dict[str, Any]:
+    return {field.name: getattr(arrays, field.name) for field in fields(arrays)}
 
 
 def _read(path: Path, load: Callable[[Path], T]) -> T:
@@ -52,13 +59,14 @@ def _read(path: Path, load: Callable[[Path], T]) -> T:
         ) from error
 
 
-def _load_series(path: Path) -> Series:
+def _load_arrays(path: Path, kind: type[A]) -> A:
     with np.load(path, allow_pickle=False) as arrays:
-        loaded = {field.name: arrays[field.name] for field in fields(Series)}
-    return Series(**loaded | {name: tuple(loaded[name].tolist()) for name in _NAMES})
+        loaded = {field.name: arrays[field.name] for field in fields(kind)}
+    names = {name: tuple(loaded[name].tolist()) for name in _NAMES if name in loaded}
+    return kind(**loaded | names)
 
 
-def _load_summary(path: Path, series: Series) -> Recording:
+def _load_summary(path: Path, series: Series, requests: Requests) -> Recording:
     summary = json.loads(path.read_text(encoding="utf-8"))
     if summary["schema"] != SUMMARY_SCHEMA:
         raise ValueError(f"schema {summary['schema']!r}, wanted {SUMMARY_SCHEMA!r}")
@@ -77,6 +85,7 @@ def _load_summary(path: Path, series: Series) -> Recording:
             "captures": {port: path.with_name(file) for port, file in summary["captures"].items()},
             "notes": tuple(summary["notes"]),
             "series": series,
+            "requests": requests,
         }
     )
 

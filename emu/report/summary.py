@@ -25,6 +25,7 @@ from emu.measure.recording import (
     FlowRecord,
     Recording,
 )
+from emu.measure.requests import Latency, latencies
 
 SUMMARY_SCHEMA = "emu.summary/1"
 COMPARISON_SCHEMA = "emu.comparison/1"
@@ -83,6 +84,21 @@ class FlowSummary(TypedDict):
     """Delivered, acknowledged, and every byte compared equal at the receiver."""
 
 
+class LatencySummary(TypedDict):
+    """How long the requests (messages, or I/Os of several) of one entry of `traffic:` took."""
+
+    traffic: str
+    requests: int
+    unfinished: int
+    mean_ns: int
+    """Of the finished, as all that follow."""
+    p50_ns: int
+    p90_ns: int
+    p99_ns: int
+    p999_ns: int
+    max_ns: int
+
+
 class FaultSummary(TypedDict):
     """One fault of the spec's `faults:`, and what it did."""
 
@@ -126,6 +142,7 @@ class Summary(TypedDict):
     """Who marks CE: `ebpf`, `shim` or `none`; with the reason where it is not the one asked for."""
     fidelity: FidelitySummary
     flows: list[FlowSummary]
+    latencies: list[LatencySummary]
     ports: dict[str, Counters]
     """Port name (`leaf1:h1` is leaf1's port towards h1) -> its counters."""
     hosts: dict[str, Counters]
@@ -162,6 +179,7 @@ def summarise(recording: Recording) -> Summary:
         marker=recording.marker,
         fidelity=_fidelity(recording.fidelity),
         flows=[_flow(flow) for flow in recording.flows],
+        latencies=[_latency_row(row) for row in latencies(recording.requests)],
         ports=_counters_by_name(recording.ports),
         hosts=_counters_by_name(recording.hosts),
         totals=dict.fromkeys(TOTALS, 0) | _counters(recording.totals),
@@ -214,6 +232,20 @@ def _flow(flow: FlowRecord) -> FlowSummary:
         goodput_bps=flow.goodput_bps,
         retransmitted_packets=int(flow.retransmitted_packets),
         completed=bool(flow.completed),
+    )
+
+
+def _latency_row(latency: Latency) -> LatencySummary:
+    return LatencySummary(
+        traffic=latency.traffic,
+        requests=latency.requests,
+        unfinished=latency.unfinished,
+        mean_ns=latency.mean_ns,
+        p50_ns=latency.p50_ns,
+        p90_ns=latency.p90_ns,
+        p99_ns=latency.p99_ns,
+        p999_ns=latency.p999_ns,
+        max_ns=latency.max_ns,
     )
 
 

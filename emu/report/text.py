@@ -21,7 +21,13 @@ from emu.report.clocks import BothClocks, clocks_table
 from emu.report.comparison_tables import comparison_table
 from emu.report.facts import RunFacts
 from emu.report.findings import findings
-from emu.report.run_tables import deadlocks_table, faults_table, flows_table, totals_table
+from emu.report.run_tables import (
+    deadlocks_table,
+    faults_table,
+    flows_table,
+    latency_table,
+    totals_table,
+)
 from emu.report.table import Cell, Table, Tone
 from emu.report.words import (
     INCONCLUSIVE,
@@ -56,6 +62,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     _say(out, processors(run))
     _say(out, offered_and_finished(run))
     _print_table(out, flows_table(run, FLOW_ROWS))
+    _print_table(out, latency_table(run))
     _print_table(out, faults_table(run))
     _print_table(out, deadlocks_table(run))
     if run.conclusive:

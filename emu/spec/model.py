@@ -14,6 +14,7 @@ from emu.spec.checks.fairness import Fairness, Share
 from emu.spec.checks.finish import Finish
 from emu.spec.checks.goodput import Goodput
 from emu.spec.checks.kind import Window
+from emu.spec.checks.latency import LatencyBounds
 from emu.spec.checks.lossless import Lossless
 from emu.spec.checks.queue import QueueDepth
 from emu.spec.checks.rate import DeliveryRate
@@ -62,6 +63,7 @@ __all__ = [
     "HostSpec",
     "HotSpot",
     "Incast",
+    "LatencyBounds",
     "LeafSpine",
     "Link",
     "Links",

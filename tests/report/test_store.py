@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from emu.errors import EmuError
-from emu.measure.recording import Deadlock, Recording, Series
+from emu.measure.recording import Deadlock, Recording
+from emu.measure.requests import Requests
 from emu.report.store import SERIES_FILE, SUMMARY_FILE, load_recording, save_recording
 from emu.report.summary import SUMMARY_SCHEMA
 from tests.report.synthetic import FAULTS, INCONCLUSIVE, four_fabrics
@@ -30,13 +31,15 @@ def recording() -> Recording:
 def test_what_is_saved_is_loaded(tmp_path: Path, recording: Recording) -> None:
     """Every field and every sample comes back; captures lie in the recording's folder."""
     captures = {port: tmp_path / "run" / path.name for port, path in recording.captures.items()}
-    recording = replace(recording, captures=captures)
+    one = np.array([0])
+    requests = Requests(traffic=("incast",), of=one, start_ns=one + 1, end_ns=one + 2)
+    recording = replace(recording, captures=captures, requests=requests)
     save_recording(recording, tmp_path / "run")
     loaded = load_recording(tmp_path / "run")
-    assert replace(loaded, series=recording.series) == recording
-    for field in fields(Series):
-        saved, again = getattr(recording.series, field.name), getattr(loaded.series, field.name)
-        np.testing.assert_array_equal(saved, again)
+    assert replace(loaded, series=recording.series, requests=requests) == recording
+    for saved, again in ((recording.series, loaded.series), (requests, loaded.requests)):
+        for field in fields(saved):
+            np.testing.assert_array_equal(getattr(saved, field.name), getattr(again, field.name))
 
 
 def test_saving_twice_gives_the_same_bytes(tmp_path: Path, recording: Recording) -> None:

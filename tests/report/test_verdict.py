@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from emu.errors import ExitCode
 from emu.measure.recording import Fidelity, Recording
+from emu.measure.requests import UNFINISHED, Requests
 from emu.report.summary import summarise
 from emu.report.verdict import CheckResult, exit_code, judge
 from emu.spec.model import Check
@@ -47,6 +50,31 @@ def one(check: dict[str, Any], measured: Recording) -> CheckResult:
 def test_check_is_measured(check: dict[str, Any], passed: bool, detail: str) -> None:
     """Each kind, at its limit and beyond; the limit itself passes."""
     result = one(check, run())
+    assert (result.passed, result.detail) == (passed, detail)
+
+
+@pytest.mark.parametrize(
+    ("traffic", "percent", "at_most", "passed", "detail"),
+    [
+        ("reads", 50, "50us", True, "50 us"),
+        ("reads", 99, "98us", False, "99 us"),
+        ("reads", 100, "100us", True, "100 us"),
+        ("writes", 50, "1s", False, "1 of 2 were never over"),
+        ("victim", 50, "1s", False, "victim has no requests of its own"),
+    ],
+)
+def test_latency_is_that_of_the_requests(
+    traffic: str, percent: int, at_most: str, passed: bool, detail: str
+) -> None:
+    """A hundred reads of 1 to 100 us; of two writes one is never over, whatever the bound."""
+    requests = Requests(
+        traffic=("reads", "writes"),
+        of=np.array([0] * 100 + [1, 1]),
+        start_ns=np.zeros(102, np.int64),
+        end_ns=np.array([*range(1_000, 101_000, 1_000), 1_000, UNFINISHED]),
+    )
+    check = {"latency": {"traffic": traffic, "percent": percent, "at_most": at_most}}
+    result = one(check, replace(run(), requests=requests))
     assert (result.passed, result.detail) == (passed, detail)
 
 

@@ -21,6 +21,7 @@ from emu.errors import FabricError
 from emu.measure.observation import Observation
 from emu.measure.progress import Progress
 from emu.measure.recording import Counters, FlowRecord
+from emu.measure.requests import UNFINISHED, Requests
 from emu.shim.fabric import Fabric
 from emu.shim.lanes import lanes_of_link
 from emu.shim.view import QueuePairView
@@ -115,7 +116,7 @@ class Endpoints:
     def observe(self, fabric: Observation) -> Observation:
         """What the fabric has seen, and with it what became of flows and NICs."""
         flows = tuple(map(self._flow_record, self._graph.flows))
-        return replace(fabric, flows=flows, nics=self._counters())
+        return replace(fabric, flows=flows, requests=self._requests(), nics=self._counters())
 
     @cached_property
     def _sender(self) -> dict[str, Any]:
@@ -304,6 +305,17 @@ class Endpoints:
             completed=bool((own["status"] == lib.STATUS_SUCCESS).all()) and self._arrived(flow),
         )
 
+    def _requests(self) -> Requests:
+        graph, records = self._graph, self._records()
+        names = tuple(dict.fromkeys(flow.traffic for flow in graph.flows))
+        entry_of_flow = np.array([names.index(flow.traffic) for flow in graph.flows], np.int64)
+        return Requests(
+            traffic=names,
+            of=entry_of_flow[graph.flow_of[graph.begins]],
+            start_ns=_in_ns(records["started_ps"][graph.begins]),
+            end_ns=_in_ns(records["delivered_ps"][graph.ends]),
+        )
+
     def _records(self) -> NDArray[np.void]:
         """What became of every operation so far."""
         records = lib.workload_records(self._workload)
@@ -317,6 +329,10 @@ class Endpoints:
             contents.arrived(id, int(sizes[id]), flow.bytes_from, flow.bytes_to)
             for id in flow.operations
         )
+
+
+def _in_ns(time_ps: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.where(time_ps == _NEVER, UNFINISHED, time_ps // 1000)
 
 
 def _have(made: Any, what: str) -> Any:

@@ -16,6 +16,7 @@ from emu.errors import ExitCode
 from emu.measure.recording import Recording
 from emu.report.summary import Summary
 from emu.report.verdict import counters, delivery, flows, queues
+from emu.report.verdict.latency import latency
 from emu.report.verdict.outcome import Outcome
 from emu.spec.model import Check
 
@@ -25,6 +26,7 @@ _MEASURES: dict[str, Callable[[Any, Recording], Outcome]] = {
     "goodput": flows.goodput,
     "rate": delivery.rate,
     "finish": flows.finish,
+    "latency": latency,
     "fairness": delivery.fairness,
     "share": delivery.share,
     "queue": queues.depth,

@@ -16,6 +16,7 @@ from emu.spec.checks.fairness import Fairness, Share
 from emu.spec.checks.finish import Finish
 from emu.spec.checks.goodput import Goodput
 from emu.spec.checks.kind import Kind
+from emu.spec.checks.latency import LatencyBounds
 from emu.spec.checks.lossless import Lossless
 from emu.spec.checks.queue import QueueDepth
 from emu.spec.checks.rate import DeliveryRate
@@ -35,6 +36,9 @@ class Check(Model):
         default=None, description="Bounds for what was delivered in a part of the run."
     )
     finish: Finish | None = Field(default=None, description="A time by which flows must be over.")
+    latency: LatencyBounds | None = Field(
+        default=None, description="Bounds for how long the requests of a traffic entry took."
+    )
     fairness: Fairness | None = Field(
         default=None, description="Bounds for Jain's index of the rates of flows."
     )

@@ -1,0 +1,82 @@
+"""What applications waited for: one row for each message, or for each I/O of several messages.
+
+A flow's record says when its last byte was there; how long the single requests
+took, and how long the slowest of them, is told by these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[np.int64]
+
+UNFINISHED = -1
+"""As a time: never."""
+
+
+def _no_rows() -> Column:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """Columns of n rows, in emulated nanoseconds."""
+
+    traffic: tuple[str, ...] = ()
+    """Names of the entries of the spec's `traffic:` they belong to."""
+    of: Column = field(default_factory=_no_rows)
+    """(n,): place of a request's entry in `traffic`."""
+    start_ns: Column = field(default_factory=_no_rows)
+    """(n,): when it was asked for; UNFINISHED: it was not."""
+    end_ns: Column = field(default_factory=_no_rows)
+    """(n,): when the last of its bytes was in memory; UNFINISHED: never."""
+
+
+@dataclass(frozen=True)
+class Latency:
+    """How long the requests of one entry took. Percentiles are of the finished; 0 if none is."""
+
+    traffic: str
+    requests: int
+    unfinished: int
+    mean_ns: int
+    p50_ns: int
+    p90_ns: int
+    p99_ns: int
+    p999_ns: int
+    max_ns: int
+
+
+def latencies(requests: Requests) -> tuple[Latency, ...]:
+    """Of each entry that has requests."""
+    return tuple(
+        _latency(name, requests.start_ns[own], requests.end_ns[own])
+        for place, name in enumerate(requests.traffic)
+        for own in [requests.of == place]
+        if own.any()
+    )
+
+
+def _latency(traffic: str, start_ns: Column, end_ns: Column) -> Latency:
+    over = end_ns != UNFINISHED
+    took = np.sort(end_ns[over] - start_ns[over])
+    return Latency(
+        traffic=traffic,
+        requests=len(over),
+        unfinished=int((~over).sum()),
+        mean_ns=round(float(took.mean())) if len(took) else 0,
+        p50_ns=percentile(took, 0.5),
+        p90_ns=percentile(took, 0.9),
+        p99_ns=percentile(took, 0.99),
+        p999_ns=percentile(took, 0.999),
+        max_ns=percentile(took, 1),
+    )
+
+
+def percentile(took: Column, share: float) -> int:
+    """The least of the sorted times that this share of them does not exceed (nearest rank)."""
+    return int(took[max(0, ceil(share * len(took)) - 1)]) if len(took) else 0

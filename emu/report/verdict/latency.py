@@ -1,0 +1,25 @@
+"""The check of how long requests took."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emu.measure.recording import Recording
+from emu.measure.requests import UNFINISHED, percentile
+from emu.report.verdict.outcome import Outcome
+from emu.spec.model import LatencyBounds
+from emu.units import PS_PER_NS, format_time_ns
+
+
+def latency(check: LatencyBounds, run: Recording) -> Outcome:
+    """An unfinished request takes longer than any bound allows."""
+    requests = run.requests
+    if check.traffic not in requests.traffic:
+        return Outcome(False, f"{check.traffic} has no requests of its own")
+    own = requests.of == requests.traffic.index(check.traffic)
+    start_ns, end_ns = requests.start_ns[own], requests.end_ns[own]
+    unfinished = int((end_ns == UNFINISHED).sum())
+    if unfinished:
+        return Outcome(False, f"{unfinished} of {len(end_ns)} were never over")
+    took_ns = percentile(np.sort(end_ns - start_ns), check.percent / 100)
+    return Outcome(check.allow(took_ns * PS_PER_NS, run.clock), format_time_ns(took_ns))

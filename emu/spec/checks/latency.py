@@ -1,0 +1,26 @@
+"""How long requests took."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from emu.spec.checks.bounds import Bounds
+from emu.spec.checks.kind import Kind
+from emu.spec.quantities import Time
+from emu.units import PS_PER_NS, format_time_ns
+
+
+class LatencyBounds(Bounds[Time], Kind):
+    """Bounds for the latency of a traffic entry's requests: of messages, or of I/Os of several."""
+
+    traffic: str = Field(description="Name of the traffic entry.")
+    percent: float = Field(
+        default=99.0,
+        gt=0,
+        le=100,
+        description="Of this many per cent of the requests; 100: of the slowest.",
+    )
+
+    def in_words(self, clock: str) -> str:
+        bounds = self.bounds_in_words(clock, lambda ps: format_time_ns(ps / PS_PER_NS))
+        return f"latency of {self.traffic}, {self.percent:g} %, {bounds}"
