@@ -115,13 +115,24 @@ def build(variant: Variant, module: Path) -> bool:
     """
     if is_stale(_GLUE, (*_INTERFACES, _THIS_FILE)):
         _write_glue()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(partial(_compile, variant), [_GLUE, *sources()]))
+    objects = compile_all(variant, [_GLUE, *sources()])
     # A folder is younger than the module when a source file came or went.
     if not is_stale(module, (*objects, *_FOLDERS)):
         return False
     _link(variant, objects, module)
     return True
+
+
+def compile_all(variant: Variant, files: Sequence[Path]) -> list[Path]:
+    """Brings the objects made from these C files up to date. Paths start at the root."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(partial(_compile, variant), files))
+
+
+def link_program(variant: Variant, objects: Sequence[Path], program: Path) -> None:
+    """Brings a program made of these objects up to date. Raises BuildError."""
+    if is_stale(program, objects):
+        _run([_COMPILER, *variant.flags, *map(str, objects), *_LIBRARIES, "-o", str(program)])
 
 
 def _write_glue() -> None:

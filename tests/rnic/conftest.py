@@ -10,8 +10,6 @@ from tests.rnic.core import build
 
 
 @pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs() -> Path:
     """The folder of the compiled self-tests."""
-    folder = tmp_path_factory.mktemp("rnic")
-    build(folder)
-    return folder
+    return build()
