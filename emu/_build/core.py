@@ -32,6 +32,7 @@ _INTERFACES = (
     Path("emu/shim/api.h"),
     Path("emu/shim/live.h"),
     Path("traffic/rnic/rnic_api.h"),
+    Path("traffic/rnic/verbs.h"),
 )
 _NOT_CORE = ("_test.c", ".bpf.c")
 """Ends of the names of C files that are programs of their own."""

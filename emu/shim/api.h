@@ -133,6 +133,8 @@ void fabric_prefault(struct fabric *fabric);
 void fabric_start(struct fabric *fabric);
 /* Fires all that is due up to `until_ps`; returns how many events that were. */
 uint64_t fabric_run(struct fabric *fabric, int64_t until_ps);
+/* The same, and not beyond the instant at which `event` becomes true. */
+void fabric_run_to_event(struct fabric *fabric, int64_t until_ps, const bool *event);
 int64_t fabric_now(const struct fabric *fabric);
 int64_t fabric_next_deadline(struct fabric *fabric);
 struct clock *fabric_clock(struct fabric *fabric);

@@ -222,6 +222,14 @@ uint64_t fabric_run(struct fabric *fabric, int64_t until_ps)
     return clock_run_until(&fabric->clock, until_ps);
 }
 
+void fabric_run_to_event(struct fabric *fabric, int64_t until_ps, const bool *event)
+{
+    while (!*event && fabric->clock.now < until_ps) {
+        picoseconds next = clock_next_deadline(&fabric->clock);
+        clock_run_until(&fabric->clock, next < until_ps ? next : until_ps);
+    }
+}
+
 int64_t fabric_now(const struct fabric *fabric)
 {
     return fabric->clock.now;

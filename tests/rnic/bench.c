@@ -179,9 +179,9 @@ static void add_memory(struct bench *bench, int which)
     memset(sink, GUARD_BYTE, MEMORY + 2 * GUARD);
     bench->source[which] = source;
     bench->sink[which] = sink + GUARD;
-    bench->source_key[which] = nic_add_region(nic, FIRST_VA, MEMORY, ACCESS_REMOTE_READ, source);
+    bench->source_key[which] = nic_add_region(nic, 0, FIRST_VA, MEMORY, ACCESS_REMOTE_READ, source);
     bench->sink_key[which] = nic_add_region(
-        nic, FIRST_VA, MEMORY, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC,
+        nic, 0, FIRST_VA, MEMORY, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC,
         bench->sink[which]);
 }
 

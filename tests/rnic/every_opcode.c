@@ -53,7 +53,7 @@ static void tour_invalidation(struct tour *tour, struct qp *qp)
     uint8_t bytes[2];
     for (int length = SHORT; length <= LONG; length += LONG - SHORT) {
         struct letter *letter = &tour->letters[tour->posted++];
-        letter->message.immediate = nic_add_region(qp->peer->nic, 0, 1, 0, bytes);
+        letter->message.immediate = nic_add_region(qp->peer->nic, 0, 0, 1, 0, bytes);
         offer(tour, qp->peer);
         bench_post(&tour->bench, qp, letter, VERB_SEND_INV, 0, 0, (uint32_t)length);
         bench_run(&tour->bench, 100 * PS_PER_US);

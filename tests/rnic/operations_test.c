@@ -175,7 +175,7 @@ static void move_two_gigabytes(enum verb verb)
     for (int i = 0; i < 2; i++) {
         bench.nic[i].config.elides_payload = true;
         key[i] =
-            nic_add_region(&bench.nic[i], 0, MESSAGE_MAX,
+            nic_add_region(&bench.nic[i], 0, 0, MESSAGE_MAX,
                            ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ, NULL);
     }
     letter.message = (struct message){.record = &letter.record,
@@ -248,7 +248,7 @@ TEST(a_key_that_is_gone_stops_an_unreliable_sender)
     bench_init(&bench, FRAMING_ETHERNET, &config);
     for (int i = 0; i < 3; i++)
         bench_post(&bench, bench.qp[0], &letters[i], VERB_WRITE, 0, 0, 1024);
-    EXPECT(nic_invalidate(&bench.nic[0], bench.source_key[0]));
+    EXPECT(nic_invalidate(&bench.nic[0], 0, bench.source_key[0]));
     run(&bench);
     EXPECT_EQUAL(STATUS_SUCCESS, letters[0].record.status); /* it was on its way */
     EXPECT_EQUAL(STATUS_LOC_PROT_ERR, letters[1].record.status);
@@ -374,7 +374,7 @@ TEST(a_receive_whose_key_is_gone_fails_at_both_ends)
     struct receive receive;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     bench_receive(&bench, bench.qp[1], &receive, 0, 100);
-    nic_invalidate(&bench.nic[1], bench.sink_key[1]);
+    nic_invalidate(&bench.nic[1], 0, bench.sink_key[1]);
     bench_post(&bench, bench.qp[0], &letter, VERB_SEND, 0, 0, 100);
     run(&bench);
     EXPECT_EQUAL(STATUS_REM_OP_ERR, letter.record.status);
@@ -483,9 +483,9 @@ TEST(an_invalidated_key_opens_nothing)
         struct bench bench;
         struct letter letter = {0};
         bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
-        EXPECT(nic_invalidate(&bench.nic[1], bench.sink_key[1]));
-        EXPECT(nic_invalidate(&bench.nic[1], bench.source_key[1]));
-        EXPECT(!nic_invalidate(&bench.nic[1], bench.sink_key[1]));
+        EXPECT(nic_invalidate(&bench.nic[1], 0, bench.sink_key[1]));
+        EXPECT(nic_invalidate(&bench.nic[1], 0, bench.source_key[1]));
+        EXPECT(!nic_invalidate(&bench.nic[1], 0, bench.sink_key[1]));
         bench_post(&bench, bench.qp[0], &letter, verbs[v], 0, 0, ATOMIC_BYTES);
         run(&bench);
         EXPECT_EQUAL(STATUS_REM_ACCESS_ERR, letter.record.status);

@@ -38,7 +38,7 @@ static void deliver(struct qp *qp, struct receive *receive, const struct packet 
     uint8_t *bytes;
     uint32_t length = GRH_BYTES + packet->payload_bytes;
     enum status status = STATUS_LOC_PROT_ERR;
-    if (memory_find(&qp->nic->memory, receive->lkey, receive->va, receive->length,
+    if (memory_find(&qp->nic->memory, qp->config.pd, receive->lkey, receive->va, receive->length,
                     ACCESS_LOCAL_WRITE, &bytes))
         status = length <= receive->length ? STATUS_SUCCESS : STATUS_LOC_LEN_ERR;
     if (status == STATUS_SUCCESS && bytes)
@@ -46,6 +46,7 @@ static void deliver(struct qp *qp, struct receive *receive, const struct packet 
     receive->received_bytes = status == STATUS_SUCCESS ? length : 0;
     receive->has_immediate = packet_has_immediate(packet);
     receive->has_invalidated = false;
+    receive->by_write = false;
     receive->immediate = packet->immediate;
     receive->src_qp = packet->deth.src_qp;
     receive_complete(qp, receive, status, now);

@@ -180,7 +180,7 @@ class Endpoints:
         if contents is not None:
             bytes_ = ffi.from_buffer("uint8_t[]", contents, require_writable=True)
             self._alive.append(bytes_)
-        key = lib.nic_add_region(self._nics[host], va, length, access, bytes_)
+        key = lib.nic_add_region(self._nics[host], 0, va, length, access, bytes_)
         return int(_have(key, "a memory region"))
 
     def _connect(self, flow: Flow, psns: Random) -> Any:

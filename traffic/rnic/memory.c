@@ -27,31 +27,32 @@ uint32_t memory_register(struct memory *memory, const struct region *region, uin
     return entry->key;
 }
 
-static struct region *named(const struct memory *memory, uint32_t key)
+static struct region *named(const struct memory *memory, uint32_t pd, uint32_t key)
 {
     uint32_t place = key >> VARIANT_BITS;
-    if (place == 0 || place > memory->count || memory->regions[place - 1].key != key)
+    if (place == 0 || place > memory->count)
         return NULL;
-    return &memory->regions[place - 1];
+    struct region *region = &memory->regions[place - 1];
+    return region->key == key && region->pd == pd ? region : NULL;
 }
 
-bool memory_has(const struct memory *memory, uint32_t key)
+bool memory_has(const struct memory *memory, uint32_t pd, uint32_t key)
 {
-    return named(memory, key) != NULL;
+    return named(memory, pd, key) != NULL;
 }
 
-bool memory_invalidate(struct memory *memory, uint32_t key)
+bool memory_invalidate(struct memory *memory, uint32_t pd, uint32_t key)
 {
-    struct region *region = named(memory, key);
+    struct region *region = named(memory, pd, key);
     if (region)
         region->key = 0;
     return region != NULL;
 }
 
-bool memory_find(const struct memory *memory, uint32_t key, uint64_t va, uint64_t length,
-                 uint32_t access, uint8_t **bytes)
+bool memory_find(const struct memory *memory, uint32_t pd, uint32_t key, uint64_t va,
+                 uint64_t length, uint32_t access, uint8_t **bytes)
 {
-    const struct region *region = named(memory, key);
+    const struct region *region = named(memory, pd, key);
     *bytes = NULL;
     if (!region || (region->access & access) != access)
         return false;

@@ -2,6 +2,8 @@
  *
  * A region is named by its key. Keys are checked, and bounds, before the first
  * byte of a message is written; a key that was never given out names nothing.
+ * It belongs to a protection domain, and to queue pairs of another its key names
+ * nothing either.
  *
  *     key   | place in the table + 1, 24 bits | variant, 8 bits |
  *
@@ -11,7 +13,7 @@
  * A key that was invalidated names nothing from then on, and is never given out
  * again.
  *
- * Left out: protection domains, memory windows. */
+ * Left out: memory windows. */
 #ifndef RNIC_MEMORY_H
 #define RNIC_MEMORY_H
 
@@ -23,6 +25,7 @@
 struct region {
     uint64_t va, length;
     uint32_t key;
+    uint32_t pd;     /* its protection domain */
     uint32_t access; /* bits of enum access */
     uint8_t *bytes;  /* the host's, at least `length` of them; NULL: addresses alone */
 };
@@ -40,15 +43,15 @@ void memory_free(struct memory *memory);
 uint32_t memory_register(struct memory *memory, const struct region *region, uint8_t variant);
 
 /* False when the key names nothing. */
-bool memory_invalidate(struct memory *memory, uint32_t key);
+bool memory_invalidate(struct memory *memory, uint32_t pd, uint32_t key);
 
 /* Whether the key names a region, whatever it allows. */
-bool memory_has(const struct memory *memory, uint32_t key);
+bool memory_has(const struct memory *memory, uint32_t pd, uint32_t key);
 
 /* Whether all of [va, va + length) lies in the region of that key, and the region
  * grants all of `access`. Then `bytes` is where it begins in the host; NULL
  * otherwise, and where the region has none. */
-bool memory_find(const struct memory *memory, uint32_t key, uint64_t va, uint64_t length,
-                 uint32_t access, uint8_t **bytes);
+bool memory_find(const struct memory *memory, uint32_t pd, uint32_t key, uint64_t va,
+                 uint64_t length, uint32_t access, uint8_t **bytes);
 
 #endif

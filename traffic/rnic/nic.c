@@ -56,18 +56,18 @@ void nic_free(struct nic *nic)
     *nic = (struct nic){0};
 }
 
-uint32_t nic_add_region(struct nic *nic, uint64_t va, uint64_t length, uint32_t access,
+uint32_t nic_add_region(struct nic *nic, uint32_t pd, uint64_t va, uint64_t length, uint32_t access,
                         uint8_t *bytes)
 {
     if (!bytes && length && !nic->config.elides_payload)
         return 0;
-    struct region region = {.va = va, .length = length, .access = access, .bytes = bytes};
+    struct region region = {.pd = pd, .va = va, .length = length, .access = access, .bytes = bytes};
     return memory_register(&nic->memory, &region, (uint8_t)rng_u32(nic->rng));
 }
 
-bool nic_invalidate(struct nic *nic, uint32_t key)
+bool nic_invalidate(struct nic *nic, uint32_t pd, uint32_t key)
 {
-    return memory_invalidate(&nic->memory, key);
+    return memory_invalidate(&nic->memory, pd, key);
 }
 
 struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config)

@@ -114,16 +114,40 @@ bool qp_modify(struct qp *qp, enum qp_state to, picoseconds now)
     return true;
 }
 
-void qp_connect(struct qp *qp, const struct qp_remote *remote)
+void qp_set_remote(struct qp *qp, const struct qp_remote *remote)
 {
     struct nic *nic = qp->nic;
-    assert(qp->state == QP_RESET && nic->port.line.rate_bps > 0);
+    assert(qp->state <= QP_INIT && nic->port.line.rate_bps > 0);
     qp->remote = *remote;
     qp->cc.line_rate_bps = nic->port.line.rate_bps;
     qp->responder.expected = remote->psn & PSN_MASK;
     nic->framing->prepare(&qp->path, &nic->config, &qp->config, qp->qpn, remote);
     notification_join(qp);
+}
+
+void qp_connect(struct qp *qp, const struct qp_remote *remote)
+{
+    assert(qp->state == QP_RESET);
+    qp_set_remote(qp, remote);
     qp->state = QP_RTS;
+}
+
+bool qp_set_attributes(struct qp *qp, const struct qp_config *config)
+{
+    if (qp->state > QP_RTR || !config_is_right(config))
+        return false;
+    struct qp_config *own = &qp->config;
+    own->psn = config->psn;
+    own->mtu = config->mtu;
+    own->sl = config->sl;
+    own->qkey = config->qkey;
+    own->timeout = config->timeout;
+    own->retry_count = config->retry_count;
+    own->rnr_retry = config->rnr_retry;
+    own->min_rnr_timer = config->min_rnr_timer;
+    own->max_rd_atomic = config->max_rd_atomic;
+    requester_init(qp);
+    return true;
 }
 
 static struct qp_remote as_remote(const struct qp *qp)

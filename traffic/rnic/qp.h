@@ -62,6 +62,7 @@ struct receive_queue {
 /* A receive queue that several queue pairs of a NIC take from. */
 struct srq {
     struct nic *nic;
+    uint32_t pd;
     struct receive_queue queue;
 };
 
@@ -117,6 +118,7 @@ struct turn {
 struct qp {
     struct nic *nic;
     struct qp *peer; /* the other end, when it is in this process; for records only */
+    void *owner;     /* whatever its application keeps with it */
     uint32_t qpn;
     enum qp_state state;
     struct qp_config config;

@@ -3,22 +3,24 @@
 #include "nic.h"
 #include "qp_state.h"
 
-static void finish(struct nic_counters *counters, struct receive *receive, enum status status,
+static void finish(struct nic *nic, struct qp *qp, struct receive *receive, enum status status,
                    picoseconds now)
 {
+    struct nic_counters *counters = &nic->counters;
     if (status == STATUS_WR_FLUSH_ERR)
         counters->resp_cqe_flush_error++;
     else if (status != STATUS_SUCCESS)
         counters->resp_cqe_error++;
     receive->status = status;
+    receive->qp = qp;
     if (receive->completed)
         receive->completed(receive, now);
 }
 
-static bool may_be_written(const struct nic *nic, const struct receive *receive)
+static bool may_be_written(const struct nic *nic, uint32_t pd, const struct receive *receive)
 {
     uint8_t *bytes;
-    return receive->length == 0 || memory_find(&nic->memory, receive->lkey, receive->va,
+    return receive->length == 0 || memory_find(&nic->memory, pd, receive->lkey, receive->va,
                                                receive->length, ACCESS_LOCAL_WRITE, &bytes);
 }
 
@@ -34,25 +36,36 @@ static void append(struct receive_queue *queue, struct receive *receive)
     queue->count++;
 }
 
+enum status receive_queue_admit(const struct qp *qp, const struct receive *receive)
+{
+    if (qp_can(qp, POSTS_FLUSH) && !qp_can(qp, CAN_POST_RECEIVE))
+        return STATUS_WR_FLUSH_ERR;
+    if (!qp_can(qp, CAN_POST_RECEIVE) || qp->config.srq)
+        return STATUS_LOC_QP_OP_ERR;
+    return may_be_written(qp->nic, qp->config.pd, receive) ? STATUS_SUCCESS : STATUS_LOC_PROT_ERR;
+}
+
+enum status srq_admit(const struct srq *srq, const struct receive *receive)
+{
+    return may_be_written(srq->nic, srq->pd, receive) ? STATUS_SUCCESS : STATUS_LOC_PROT_ERR;
+}
+
 void receive_queue_post(struct qp *qp, struct receive *receive, picoseconds now)
 {
-    struct nic_counters *counters = &qp->nic->counters;
-    if (qp_can(qp, POSTS_FLUSH) && !qp_can(qp, CAN_POST_RECEIVE))
-        finish(counters, receive, STATUS_WR_FLUSH_ERR, now);
-    else if (!qp_can(qp, CAN_POST_RECEIVE) || qp->config.srq)
-        finish(counters, receive, STATUS_LOC_QP_OP_ERR, now);
-    else if (!may_be_written(qp->nic, receive))
-        finish(counters, receive, STATUS_LOC_PROT_ERR, now);
-    else
+    enum status status = receive_queue_admit(qp, receive);
+    if (status == STATUS_SUCCESS)
         append(&qp->responder.own, receive);
+    else
+        finish(qp->nic, qp, receive, status, now);
 }
 
 void srq_post(struct srq *srq, struct receive *receive, picoseconds now)
 {
-    if (may_be_written(srq->nic, receive))
+    enum status status = srq_admit(srq, receive);
+    if (status == STATUS_SUCCESS)
         append(&srq->queue, receive);
     else
-        finish(&srq->nic->counters, receive, STATUS_LOC_PROT_ERR, now);
+        finish(srq->nic, NULL, receive, status, now);
 }
 
 static struct receive *take(struct receive_queue *queue)
@@ -82,7 +95,7 @@ uint32_t receive_queue_count(const struct qp *qp)
 
 void receive_complete(struct qp *qp, struct receive *receive, enum status status, picoseconds now)
 {
-    finish(&qp->nic->counters, receive, status, now);
+    finish(qp->nic, qp, receive, status, now);
 }
 
 void receive_queue_flush(struct qp *qp, picoseconds now)
@@ -91,7 +104,7 @@ void receive_queue_flush(struct qp *qp, picoseconds now)
     struct receive *receive = responder->receive;
     responder->receive = NULL;
     if (receive)
-        finish(&qp->nic->counters, receive, STATUS_WR_FLUSH_ERR, now);
+        finish(qp->nic, qp, receive, STATUS_WR_FLUSH_ERR, now);
     while ((receive = take(&responder->own)))
-        finish(&qp->nic->counters, receive, STATUS_WR_FLUSH_ERR, now);
+        finish(qp->nic, qp, receive, STATUS_WR_FLUSH_ERR, now);
 }

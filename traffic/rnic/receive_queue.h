@@ -9,6 +9,10 @@
 void receive_queue_post(struct qp *qp, struct receive *receive, picoseconds now);
 void srq_post(struct srq *srq, struct receive *receive, picoseconds now);
 
+/* Whether it would be taken (STATUS_SUCCESS), or what it would complete with at once. */
+enum status receive_queue_admit(const struct qp *qp, const struct receive *receive);
+enum status srq_admit(const struct srq *srq, const struct receive *receive);
+
 /* The oldest receive, which is the caller's now; NULL when there is none. */
 struct receive *receive_queue_take(struct qp *qp);
 bool receive_queue_is_empty(const struct qp *qp);

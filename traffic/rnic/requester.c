@@ -247,7 +247,7 @@ static void advance(struct qp *qp, const struct segment *segment, picoseconds no
 static bool lost_its_memory(const struct qp *qp)
 {
     const struct message *message = qp->requester.current;
-    return message->length && !memory_has(&qp->nic->memory, message->lkey);
+    return message->length && !memory_has(&qp->nic->memory, qp->config.pd, message->lkey);
 }
 
 struct frame *requester_send(struct qp *qp, picoseconds now)

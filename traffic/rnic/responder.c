@@ -46,7 +46,8 @@ static bool length_fits_opcode(const struct qp *qp, const struct packet *packet)
 static bool may_access(const struct qp *qp, const struct reth *reth, enum access access,
                        uint8_t **bytes)
 {
-    return memory_find(&qp->nic->memory, reth->rkey, reth->va, reth->dma_length, access, bytes) ||
+    return memory_find(&qp->nic->memory, qp->config.pd, reth->rkey, reth->va, reth->dma_length,
+                       access, bytes) ||
            reth->dma_length == 0;
 }
 
@@ -78,8 +79,8 @@ static uint8_t begin_send(struct qp *qp)
         return syndrome;
     const struct receive *receive = responder->receive;
     responder->remaining = receive->length;
-    bool granted = memory_find(&qp->nic->memory, receive->lkey, receive->va, receive->length,
-                               ACCESS_LOCAL_WRITE, &responder->into);
+    bool granted = memory_find(&qp->nic->memory, qp->config.pd, receive->lkey, receive->va,
+                               receive->length, ACCESS_LOCAL_WRITE, &responder->into);
     return granted || receive->length == 0 ? AETH_ACK : AETH_NAK_REMOTE_OPERATIONAL_ERROR;
 }
 
@@ -100,7 +101,8 @@ static uint8_t fits_message(const struct responder *responder, const struct pack
 /* What the last packet asks for beside its payload. */
 static uint8_t admit_end(struct qp *qp, const struct packet *packet)
 {
-    if ((packet->headers & HEADER_IETH) && !memory_has(&qp->nic->memory, packet->immediate))
+    if ((packet->headers & HEADER_IETH) &&
+        !memory_has(&qp->nic->memory, qp->config.pd, packet->immediate))
         return AETH_NAK_REMOTE_ACCESS_ERROR;
     if (packet->type == PACKET_WRITE && packet_has_immediate(packet))
         return find_receive(qp);
@@ -128,8 +130,8 @@ static uint8_t admit_atomic(struct qp *qp, const struct packet *packet, uint8_t 
     const struct atomic_eth *atomic = &packet->atomic;
     if (atomic->va % ATOMIC_BYTES != 0 || qp->responses.capacity == 0)
         return AETH_NAK_INVALID_REQUEST;
-    bool granted = memory_find(&qp->nic->memory, atomic->rkey, atomic->va, ATOMIC_BYTES,
-                               ACCESS_REMOTE_ATOMIC, bytes);
+    bool granted = memory_find(&qp->nic->memory, qp->config.pd, atomic->rkey, atomic->va,
+                               ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, bytes);
     return granted ? AETH_ACK : AETH_NAK_REMOTE_ACCESS_ERROR;
 }
 
@@ -163,9 +165,10 @@ static void finish_receive(struct qp *qp, const struct packet *packet, picosecon
     receive->has_immediate = packet_has_immediate(packet);
     receive->has_invalidated = packet->headers & HEADER_IETH;
     receive->immediate = packet->immediate;
+    receive->by_write = packet->type == PACKET_WRITE;
     receive->src_qp = qp->remote.qpn;
     if (receive->has_invalidated)
-        memory_invalidate(&qp->nic->memory, packet->immediate);
+        memory_invalidate(&qp->nic->memory, qp->config.pd, packet->immediate);
     receive_complete(qp, receive, STATUS_SUCCESS, now);
 }
 

@@ -126,6 +126,7 @@ struct nic_config {
 
 struct qp_config {
     int transport;         /* enum transport */
+    uint32_t pd;           /* its protection domain */
     uint32_t psn;          /* of the first packet it sends, 24 bits */
     uint32_t mtu;          /* path MTU: 256, 512, 1024, 2048 or 4096 bytes of payload */
     uint8_t dscp;          /* Ethernet: of what it asks for */
@@ -199,15 +200,16 @@ struct nic_counters {
 
 /* ---- a NIC -------------------------------------------------------------- */
 
-/* Registers `length` bytes at `bytes` under the addresses from `va` on. The
- * bytes stay the caller's and must outlive the NIC; a NIC that elides payloads
- * needs none (NULL). Returns the region's key, for local and remote use; 0 when
- * max_regions are registered, or bytes are missing. */
-uint32_t nic_add_region(struct nic *nic, uint64_t va, uint64_t length, uint32_t access,
+/* Registers `length` bytes at `bytes` under the addresses from `va` on, for queue
+ * pairs of that protection domain (any number, 0 unless there are several). The bytes stay the
+ * caller's and must outlive the NIC; a NIC that elides payloads needs none (NULL). Returns the
+ * region's key, for local and remote use; 0 when max_regions are registered, or bytes are missing.
+ */
+uint32_t nic_add_region(struct nic *nic, uint32_t pd, uint64_t va, uint64_t length, uint32_t access,
                         uint8_t *bytes);
 
 /* Ends a key's use. False when there is no such key, or no more. */
-bool nic_invalidate(struct nic *nic, uint32_t key);
+bool nic_invalidate(struct nic *nic, uint32_t pd, uint32_t key);
 
 /* NULL when max_qps are there, memory is short, or the config is wrong. */
 struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config);
@@ -219,6 +221,15 @@ enum qp_state qp_state(const struct qp *qp);
 
 /* False, and nothing changed, when the states do not allow it. */
 bool qp_modify(struct qp *qp, enum qp_state to, int64_t now_ps);
+
+/* Takes PSN, MTU, service level, Q_Key, timers, retries and outstanding READs from
+ * `config`. False, and nothing changed, when the queue pair sends already, or they
+ * are wrong. */
+bool qp_set_attributes(struct qp *qp, const struct qp_config *config);
+
+/* Says where the other end is, before RTR. A place for datagrams has none: its own
+ * address will do. The NIC's port must have its cable by then. */
+void qp_set_remote(struct qp *qp, const struct qp_remote *remote);
 
 /* From RESET to ready to send. The NIC's port must have its cable by then. */
 void qp_connect(struct qp *qp, const struct qp_remote *remote);

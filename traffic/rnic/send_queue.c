@@ -43,12 +43,12 @@ static bool length_is_right(const struct qp *qp, const struct message *message)
 static bool find_memory(const struct qp *qp, struct message *message)
 {
     uint32_t access = message_is_fetch(message) ? ACCESS_LOCAL_WRITE : 0;
-    return memory_find(&qp->nic->memory, message->lkey, message->local_va, message->length, access,
-                       &message->bytes) ||
+    return memory_find(&qp->nic->memory, qp->config.pd, message->lkey, message->local_va,
+                       message->length, access, &message->bytes) ||
            message->length == 0;
 }
 
-static enum status admit(const struct qp *qp, struct message *message)
+enum status send_queue_admit(const struct qp *qp, struct message *message)
 {
     if (qp_can(qp, POSTS_FLUSH))
         return STATUS_WR_FLUSH_ERR;
@@ -96,7 +96,7 @@ void send_queue_post(struct qp *qp, struct message *message, picoseconds now)
                                                .delivered_ps = NEVER,
                                                .completed_ps = NEVER,
                                                .status = STATUS_PENDING};
-    enum status status = admit(qp, message);
+    enum status status = send_queue_admit(qp, message);
     if (status != STATUS_SUCCESS) {
         complete(qp, message, status, now);
         return;

@@ -5,6 +5,9 @@
 
 #include "qp.h"
 
+/* Whether a message would be sent (STATUS_SUCCESS), or what it would complete with at once. */
+enum status send_queue_admit(const struct qp *qp, struct message *message);
+
 /* Appends a message; completes it at once when it cannot be sent. */
 void send_queue_post(struct qp *qp, struct message *message, picoseconds now);
 

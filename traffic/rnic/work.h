@@ -16,6 +16,7 @@
 
 struct message;
 struct receive;
+struct qp;
 
 /* Told to the poster of a message. Either may post again. */
 struct message_handler {
@@ -69,8 +70,10 @@ struct receive {
     int32_t status;          /* enum status */
     uint32_t received_bytes; /* datagrams: with the 40 of a GRH */
     bool has_immediate, has_invalidated;
+    bool by_write;      /* it only tells of a WRITE with immediate data */
     uint32_t immediate; /* or the key that was invalidated */
     uint32_t src_qp;    /* datagrams */
+    struct qp *qp;      /* the one it was taken by, or flushed with */
     /* The receive queue's own. */
     struct receive *next;
 };

@@ -60,11 +60,12 @@ static bool memory_is_right(const struct operation *operation)
         return true;
     uint8_t *bytes;
     uint32_t access = operation->verb >= VERB_READ ? ACCESS_LOCAL_WRITE : 0;
-    if (!memory_find(local, operation->lkey, operation->local_va, operation->length, access,
-                     &bytes))
+    if (!memory_find(local, operation->qp->config.pd, operation->lkey, operation->local_va,
+                     operation->length, access, &bytes))
         return false;
-    return !takes_receive(operation) || memory_find(remote, operation->rkey, operation->remote_va,
-                                                    operation->length, ACCESS_LOCAL_WRITE, &bytes);
+    return !takes_receive(operation) ||
+           memory_find(remote, operation->qp->peer->config.pd, operation->rkey,
+                       operation->remote_va, operation->length, ACCESS_LOCAL_WRITE, &bytes);
 }
 
 static bool operation_is_right(const struct operation *operation, uint32_t dependent_count,

@@ -1,0 +1,10 @@
+/* A completion queue: a ring of what is over, in the order in which it ended. */
+#ifndef RNIC_COMPLETION_QUEUE_H
+#define RNIC_COMPLETION_QUEUE_H
+
+#include "verbs.h"
+
+/* Adds a completion. Where there is no room for it, it is lost, and the queue says so. */
+void cq_put(struct cq *cq, const struct work_completion *completion);
+
+#endif
