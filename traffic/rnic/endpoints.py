@@ -17,26 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu._core import ffi, lib
-from emu.errors import FabricError
 from emu.measure.observation import Observation
 from emu.measure.progress import Progress
 from emu.measure.recording import Counters, FlowRecord
 from emu.measure.requests import UNFINISHED, Requests
 from emu.shim.fabric import Fabric
-from emu.shim.lanes import lanes_of_link
 from emu.shim.view import QueuePairView
-from emu.spec.classes import DSCPS
 from emu.spec.host import Nic
 from emu.subnet import Subnet
 from topologies.graph import Host
 from traffic.graph import Flow, OperationGraph, Verb
-from traffic.rnic.congestion import set_congestion_control
+from traffic.rnic.config import RECOVERY, have, nic_config, qp_config
 from traffic.rnic.memory import SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
 from traffic.rnic.window import bdp_packets
-
-RNR_RETRY_FOR_EVER = 7
-MIN_RNR_TIMER = 1
-"""Code of the shortest wait, 10 us."""
 
 _NEVER = 2**63 - 1
 _VERBS = {
@@ -46,11 +39,6 @@ _VERBS = {
     Verb.SEND_IMM: lib.VERB_SEND_IMM,
     Verb.READ: lib.VERB_READ,
 }
-_RECOVERY = {
-    name: ffi.new("char[]", name.encode())
-    for name in ("go-back-n", "go-back-0", "selective-repeat")
-}
-"""As C strings, which live as long as this module."""
 _READABLE = lib.ACCESS_REMOTE_READ
 _WRITABLE = lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_WRITE
 
@@ -136,28 +124,9 @@ class Endpoints:
 
     # ---- setting up --------------------------------------------------------
 
-    def _address(self, host: str) -> int:
-        if self._subnet is not None:
-            return self._subnet.lids[host]
-        return int(self._fabric.topology.host[host].ip)
-
     def _add_nic(self, host: Host, qps: int) -> Any:
-        topology, spec = self._fabric.topology, self._fabric.spec
-        port = topology.ports[host.name][0]
-        gateway = topology.peer[port]
-        config = ffi.new("struct nic_config *")
-        config.framing = int(self._fabric.infiniband)
-        config.address = self._address(host.name)
-        config.mac = bytes.fromhex(port.mac.replace(":", ""))
-        config.gateway_mac = bytes.fromhex(gateway.mac.replace(":", ""))
-        config.cnp_dscp = spec.host(host.name).nic.cnp_dscp
-        classes = spec.classes_of(host.name)
-        config.priority_of_dscp = [classes.priority_of_dscp(dscp) for dscp in range(DSCPS)]
-        config.lmc = self._subnet.lmc if self._subnet else 0
-        config.vl_of_sl = spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port))
-        config.elides_payload = spec.payload == "elided"
-        config.max_qps = qps
-        config.max_regions = 2
+        config = nic_config(self._fabric, self._subnet, host, max_qps=qps, max_regions=2)
+        config.elides_payload = self._fabric.spec.payload == "elided"
         return self._fabric.add_nic(host, config)
 
     def _register(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -181,7 +150,7 @@ class Endpoints:
             bytes_ = ffi.from_buffer("uint8_t[]", contents, require_writable=True)
             self._alive.append(bytes_)
         key = lib.nic_add_region(self._nics[host], 0, va, length, access, bytes_)
-        return int(_have(key, "a memory region"))
+        return int(have(key, "a memory region"))
 
     def _connect(self, flow: Flow, psns: Random) -> Any:
         """The flow's queue pair at its sender, connected to one at its receiver."""
@@ -195,25 +164,16 @@ class Endpoints:
         spec = self._fabric.spec
         settings = spec.host(host).nic
         peer = spec.host(flow.dst if host == flow.src else flow.src).nic
-        config = ffi.new("struct qp_config *")
-        config.psn = psn
-        config.mtu = min(settings.mtu, peer.mtu)
+        config = qp_config(settings, psn=psn, mtu=min(settings.mtu, peer.mtu))
         config.dscp = spec.dscp(host, flow.priority)
-        config.not_ect = not settings.ecn
         config.ack_dscp = config.dscp if settings.ack_dscp is None else settings.ack_dscp
         config.sl = settings.sl if flow.priority is None else flow.priority
         self._set_subnet(config, flow, host)
-        config.ack_every = settings.ack_every
-        config.timeout = settings.timeout
-        config.retry_count = settings.retry_count
-        config.rnr_retry = RNR_RETRY_FOR_EVER
-        config.min_rnr_timer = MIN_RNR_TIMER
         if flow.verb.fetches:
             config.max_rd_atomic = settings.max_rd_atomic
             config.max_dest_rd_atomic = peer.max_rd_atomic
         self._set_recovery(config, flow, settings)
-        set_congestion_control(config, settings)
-        return _have(lib.nic_add_qp(self._nics[host], config), "a queue pair")
+        return have(lib.nic_add_qp(self._nics[host], config), "a queue pair")
 
     def _set_subnet(self, config: Any, flow: Flow, host: str) -> None:
         """What the subnet manager has to say about the way to the other end."""
@@ -229,9 +189,7 @@ class Endpoints:
     def _set_recovery(self, config: Any, flow: Flow, settings: Nic) -> None:
         """Both ends recover as the host does that begins the flow's operations."""
         recovery = self._fabric.spec.host(flow.src).nic.recovery
-        config.recovery = _RECOVERY[recovery]
-        config.reordering = settings.reordering
-        config.window = settings.window or 0
+        config.recovery = RECOVERY[recovery]
         if recovery == "selective-repeat" and settings.window is None:
             config.window = bdp_packets(
                 self._fabric.topology, self._fabric.spec, flow.src, flow.dst, config.mtu
@@ -252,7 +210,7 @@ class Endpoints:
         workload = lib.workload_new(
             clock, operations, len(table), waiting, len(dependents), len(graph.flows)
         )
-        return _have(workload, "the workload")
+        return have(workload, "the workload")
 
     def _fill(self, table: NDArray[np.void]) -> None:
         """Who sends what from where to where."""
@@ -333,12 +291,6 @@ class Endpoints:
 
 def _in_ns(time_ps: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(time_ps == _NEVER, UNFINISHED, time_ps // 1000)
-
-
-def _have(made: Any, what: str) -> Any:
-    if not made:
-        raise FabricError(f"the NICs could not make room for {what}; make the workload smaller")
-    return made
 
 
 def _row_type(struct: str) -> np.dtype[np.void]:

@@ -1,0 +1,78 @@
+"""How NICs and queue pairs are set up: the spec's words as the C core's configs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emu._core import ffi
+from emu.errors import FabricError
+from emu.shim.fabric import Fabric
+from emu.shim.lanes import lanes_of_link
+from emu.spec.classes import DSCPS
+from emu.spec.host import Nic
+from emu.subnet import Subnet
+from topologies.graph import Host
+from traffic.rnic.congestion import set_congestion_control
+
+RNR_RETRY_FOR_EVER = 7
+MIN_RNR_TIMER = 1
+"""Code of the shortest wait, 10 us."""
+RECOVERY = {
+    name: ffi.new("char[]", name.encode())
+    for name in ("go-back-n", "go-back-0", "selective-repeat")
+}
+"""As C strings, which live as long as this module."""
+
+
+def address_of(fabric: Fabric, subnet: Subnet | None, host: str) -> int:
+    """The host's IPv4 address, or its LID."""
+    if subnet is not None:
+        return subnet.lids[host]
+    return int(fabric.topology.host[host].ip)
+
+
+def nic_config(
+    fabric: Fabric, subnet: Subnet | None, host: Host, *, max_qps: int, max_regions: int
+) -> Any:
+    """The `struct nic_config` of the host's NIC."""
+    topology, spec = fabric.topology, fabric.spec
+    port = topology.ports[host.name][0]
+    gateway = topology.peer[port]
+    config = ffi.new("struct nic_config *")
+    config.framing = int(fabric.infiniband)
+    config.address = address_of(fabric, subnet, host.name)
+    config.mac = bytes.fromhex(port.mac.replace(":", ""))
+    config.gateway_mac = bytes.fromhex(gateway.mac.replace(":", ""))
+    config.cnp_dscp = spec.host(host.name).nic.cnp_dscp
+    classes = spec.classes_of(host.name)
+    config.priority_of_dscp = [classes.priority_of_dscp(dscp) for dscp in range(DSCPS)]
+    config.lmc = subnet.lmc if subnet else 0
+    config.vl_of_sl = spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port))
+    config.max_qps = max_qps
+    config.max_regions = max_regions
+    return config
+
+
+def qp_config(settings: Nic, *, psn: int, mtu: int) -> Any:
+    """The `struct qp_config` that the NIC's settings make of a queue pair, classes aside."""
+    config = ffi.new("struct qp_config *")
+    config.psn = psn
+    config.mtu = mtu
+    config.not_ect = not settings.ecn
+    config.ack_every = settings.ack_every
+    config.timeout = settings.timeout
+    config.retry_count = settings.retry_count
+    config.rnr_retry = RNR_RETRY_FOR_EVER
+    config.min_rnr_timer = MIN_RNR_TIMER
+    config.recovery = RECOVERY[settings.recovery]
+    config.reordering = settings.reordering
+    config.window = settings.window or 0
+    set_congestion_control(config, settings)
+    return config
+
+
+def have(made: Any, what: str) -> Any:
+    """What the core made. Raises FabricError when it could not."""
+    if not made:
+        raise FabricError(f"the NICs could not make room for {what}; make the workload smaller")
+    return made
