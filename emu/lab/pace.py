@@ -24,18 +24,23 @@ _SCHED_ATTR = struct.Struct("=IIQiIQQQII")  # linux/sched/types.h: struct sched_
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def wake_in_time() -> None:
+    """For the calling thread: timers fire when they are due, not up to 50 us later."""
+    _libc.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    _prefer(0)
+
+
 def be_punctual() -> None:
     """For the calling thread; those it starts later are ordinary ones.
 
-    Timers fire when they are due, not up to 50 us later; no garbage collection on
-    the way; and where that is allowed no page, code neither, leaves memory again.
+    It wakes in time; no garbage collection on the way; and where that is allowed no
+    page, code neither, leaves memory again.
     """
-    _libc.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    wake_in_time()
     _libc.mlockall(_MCL_CURRENT)
     _libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT)
     gc.freeze()
     gc.disable()
-    _prefer(0)
 
 
 def run_before_others(pid: int) -> None:

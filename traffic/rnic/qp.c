@@ -39,13 +39,18 @@ static bool make_room(struct qp *qp)
     return responses_init(qp) && (!qp->recovery->init || qp->recovery->init(qp));
 }
 
-static void start_afresh(struct qp *qp)
+static void begin_at_first_psn(struct qp *qp)
 {
     requester_init(qp);
-    qp->responder = (struct responder){.selective = qp->responder.selective};
-    responses_reset(qp);
     if (qp->recovery->reset)
         qp->recovery->reset(qp);
+}
+
+static void start_afresh(struct qp *qp)
+{
+    qp->responder = (struct responder){.selective = qp->responder.selective};
+    responses_reset(qp);
+    begin_at_first_psn(qp);
 }
 
 bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_config *config)
@@ -100,9 +105,14 @@ void qp_fail(struct qp *qp, enum status status, picoseconds now)
     stop(qp, status, now);
 }
 
+bool qp_may_modify(const struct qp *qp, enum qp_state to)
+{
+    return qp_state_allows(qp->state, to);
+}
+
 bool qp_modify(struct qp *qp, enum qp_state to, picoseconds now)
 {
-    if (!qp_state_allows(qp->state, to))
+    if (!qp_may_modify(qp, to))
         return false;
     qp->state = to;
     if (to == QP_ERR || to == QP_RESET)
@@ -137,6 +147,7 @@ bool qp_set_attributes(struct qp *qp, const struct qp_config *config)
     if (qp->state > QP_RTR || !config_is_right(config))
         return false;
     struct qp_config *own = &qp->config;
+    bool begins_elsewhere = own->psn != config->psn;
     own->psn = config->psn;
     own->mtu = config->mtu;
     own->sl = config->sl;
@@ -146,7 +157,8 @@ bool qp_set_attributes(struct qp *qp, const struct qp_config *config)
     own->rnr_retry = config->rnr_retry;
     own->min_rnr_timer = config->min_rnr_timer;
     own->max_rd_atomic = config->max_rd_atomic;
-    requester_init(qp);
+    if (begins_elsewhere)
+        begin_at_first_psn(qp);
     return true;
 }
 

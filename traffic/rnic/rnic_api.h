@@ -219,7 +219,8 @@ uint32_t qp_number(const struct qp *qp);
 
 enum qp_state qp_state(const struct qp *qp);
 
-/* False, and nothing changed, when the states do not allow it. */
+/* Whether the states allow that step; qp_modify without one returns false, and changes nothing. */
+bool qp_may_modify(const struct qp *qp, enum qp_state to);
 bool qp_modify(struct qp *qp, enum qp_state to, int64_t now_ps);
 
 /* Takes PSN, MTU, service level, Q_Key, timers, retries and outstanding READs from

@@ -9,6 +9,7 @@ traffic {do}            how the traffic is now
 ports                   fabric, and the rate of each switch port
 tap {port}              -                                         a socket with raw records
 faults {do ...}         the faults there are now
+nic {host}              interface and subnet                     a socket on the host's interface
 down                    -
 """
 
@@ -23,11 +24,13 @@ from collections.abc import Callable
 from emu.errors import UsageError
 from emu.lab.command import environment
 from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request, Tap
+from emu.lab.netns import entered
 from emu.lab.plan import LAB
 from emu.lab.session import Session
 from emu.lab.standing.shim_line import ShimLine
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
+from emu.shim.live import packet_socket
 from emu.spec.finding import there_is_no
 
 Answer = tuple[Json, list[int]]
@@ -60,6 +63,7 @@ class Desk:
             "ports": self._list_ports,
             "tap": self._tap,
             "faults": self._change_faults,
+            "nic": self._lend_nic,
             "down": self._down,
         }
 
@@ -135,6 +139,19 @@ class Desk:
         if do == "set" and name in known:
             raise UsageError(f"there is a fault {name!r} already; clear it, or name this one")
         return self._shim.ask(Faults(do, name, fault or {})), []
+
+    def _lend_nic(self, host: str) -> Answer:
+        """The place of a host's NIC, for a program that is that NIC itself."""
+        if self._traffic.state["state"] == "running":
+            raise UsageError("the lab's traffic has the NICs; `emu traffic stop` first")
+        topology = self._session.spec.topology.build()
+        if host not in topology.host:
+            raise UsageError(there_is_no("host", host, list(topology.host)))
+        interface = topology.ports[host][0].interface
+        with entered(self._session.lab.pids[host]):
+            opened, ifindex = packet_socket(interface), socket.if_nametoindex(interface)
+        options = self._session.setup.options
+        return {"ifindex": ifindex, "subnet": options.get("subnet")}, [opened.detach()]
 
     def _down(self) -> Answer:
         self.over.set()

@@ -1,0 +1,110 @@
+"""How time passes for a program that uses verbs.
+
+    virtual    nothing moves but while the program awaits something: then the fabric
+               runs, in this process, up to the next completion
+    real       the NICs run in a thread of their own, whatever the program does
+               (`emu.rdma.live`)
+
+Either way calls from Python happen between two packets, and whoever waits for a
+completion looks again whenever there is one, anywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TypeVar
+
+from emu._core import ffi, lib
+from emu.shim.fabric import Fabric
+
+T = TypeVar("T")
+
+_STEP_NS = 10_000
+"""Between two such steps the program's other tasks may do something."""
+
+
+class Clock(ABC):
+    """The fabric's time, and a flag that says whether anything has completed."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self.event = ffi.new("bool *")
+        self._waiting: list[tuple[float, asyncio.Future[None]]] = []
+
+    @property
+    def now_ns(self) -> int:
+        """Emulated time."""
+        return self.fabric.now_ns
+
+    @property
+    def now_ps(self) -> int:
+        return int(lib.fabric_now(self.fabric.core))
+
+    @abstractmethod
+    def standing(self) -> AbstractContextManager[None]:
+        """While the body runs, no time passes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends it; waits for its thread, if there is one."""
+
+    async def until(self, look: Callable[[], T | None], deadline_ns: float) -> T | None:
+        """What `look` finds, asked again after every completion; None: it is too late."""
+        while True:
+            with self.standing():
+                found = look()
+            if found is not None or self.now_ns >= deadline_ns:
+                return found
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append((deadline_ns, future))
+            self._go_on()
+            await future
+
+    @abstractmethod
+    def _go_on(self) -> None:
+        """Somebody has begun to wait."""
+
+    def _wake(self) -> None:
+        """Lets everybody look again."""
+        waiting, self._waiting = self._waiting, []
+        for _, future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+
+class VirtualClock(Clock):
+    """Time passes in steps between what the program's tasks do."""
+
+    def __init__(self, fabric: Fabric, on_step: Callable[[], None] = lambda: None) -> None:
+        super().__init__(fabric)
+        self._on_step = on_step
+        self._stepping = False
+
+    def standing(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def close(self) -> None:
+        """There is nothing that runs."""
+
+    def _go_on(self) -> None:
+        if not self._stepping:
+            self._stepping = True
+            asyncio.get_running_loop().call_soon(self._step)
+
+    def _step(self) -> None:
+        """Whoever awaits anything else had a turn; now the fabric has one."""
+        self._stepping = False
+        waiting = [deadline for deadline, future in self._waiting if not future.done()]
+        if not waiting:
+            return
+        until_ns = min(self.now_ns + _STEP_NS, *waiting)
+        self.event[0] = False
+        lib.fabric_run_to_event(self.fabric.core, round(until_ns * 1000), self.event)
+        self._on_step()
+        if self.event[0] or self.now_ns >= min(waiting):
+            self._wake()
+        else:
+            self._go_on()

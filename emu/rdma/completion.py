@@ -1,0 +1,61 @@
+"""Completion queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from emu._core import ffi, lib
+from emu.errors import LocalProtocolError
+from emu.rdma.work import WC, completion
+from traffic.rnic.config import have
+
+if TYPE_CHECKING:
+    from emu.rdma.context import Context
+
+
+class CQ:
+    """Where the ends of work requests are found, in the order in which they ended."""
+
+    def __init__(self, context: Context, cqe: int) -> None:
+        """Room for `cqe` completions that nobody has polled."""
+        if cqe < 1:
+            raise LocalProtocolError(f"a completion queue of {cqe} has room for none; ask for more")
+        self.context = context
+        self.cqe = cqe
+        made = have(lib.cq_new(cqe, context.clock.event), "a completion queue")
+        self.core = context.keep(made, lib.cq_free)
+
+    def poll(self, num_entries: int = 1) -> list[WC]:
+        """Up to so many completions, oldest first. No time passes.
+
+        Raises LocalProtocolError when one was lost because the queue was full.
+        """
+        with self.context.clock.standing():
+            return self._poll(num_entries)
+
+    async def wait(self, timeout_ns: float | None = None) -> WC:
+        """The next completion. Time passes until there is one.
+
+        Raises TimeoutError when there is none in so much emulated time, which is the
+        spec's `time_limit` unless given, and LocalProtocolError as `poll` does.
+        """
+        clock = self.context.clock
+        limit_ns = self.context.patience_ns if timeout_ns is None else timeout_ns
+        found = await clock.until(lambda: next(iter(self._poll(1)), None), clock.now_ns + limit_ns)
+        if found is None:
+            raise TimeoutError(
+                f"{self.context.name}: nothing completed within {limit_ns:g} ns of emulated time"
+            )
+        return found
+
+    def _poll(self, num_entries: int) -> list[WC]:
+        seen = ffi.new("struct work_completion *")
+        found: list[WC] = []
+        while len(found) < num_entries and lib.cq_poll(self.core, seen):
+            found.append(completion(seen))
+        if not found and lib.cq_is_overrun(self.core):
+            raise LocalProtocolError(
+                f"{self.context.name}: a completion queue of {self.cqe} was full, and completions "
+                "are lost; poll sooner, or make it larger"
+            )
+        return found

@@ -1,0 +1,141 @@
+"""An open RDMA device: the NIC of one host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from random import Random
+from typing import Any
+
+from emu._core import ffi, lib
+from emu.errors import LocalProtocolError
+from emu.rdma.clock import Clock
+from emu.rdma.completion import CQ
+from emu.rdma.memory import PD
+from emu.rdma.names import QPType
+from emu.spec.host import Nic
+from emu.subnet import Subnet
+from topologies.graph import Host
+from traffic.rnic.config import address_of, nic_config, qp_config
+from traffic.rnic.window import bdp_packets
+
+MAX_QP = 4096
+MAX_MR = 4096
+_FIRST_ADDRESS = 0x1000_0000_0000
+_PAGE = 4096
+
+
+class Context:
+    """What `ibv_open_device` returns.
+
+    Whatever is made by it lives as long as the lab, and so do arrays that are registered.
+    """
+
+    def __init__(self, clock: Clock, host: Host, subnet: Subnet | None) -> None:
+        fabric = self._fabric = clock.fabric
+        self.name = host.name
+        self.clock = clock
+        self.max_mr = MAX_MR
+        self.patience_ns = fabric.spec.time_limit_ps / 1000
+        """How long a program waits for a completion, unless it says otherwise."""
+        self._subnet = subnet
+        self._psns = Random(f"{fabric.spec.seed} {host.name}")
+        self._free_address = _FIRST_ADDRESS
+        self._domains = 0
+        self._held: list[Any] = []
+        self._kept: list[tuple[Any, Callable[[Any], None]]] = []
+        config = nic_config(fabric, subnet, host, max_qps=MAX_QP, max_regions=MAX_MR)
+        self.core = fabric.add_nic(host, config)
+
+    @property
+    def address(self) -> int:
+        """IPv4 address or LID, as others have to name this host."""
+        return address_of(self._fabric, self._subnet, self.name)
+
+    @property
+    def active_mtu(self) -> int:
+        """Bytes of payload in a packet, at most."""
+        return self._settings.mtu
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """The NIC's counters, by the names of Linux' hw_counters where there are such."""
+        seen = lib.nic_counters(self.core)
+        return {name: getattr(seen, name) for name, _ in ffi.typeof("struct nic_counters").fields}
+
+    def alloc_pd(self) -> PD:
+        """A protection domain."""
+        self._domains += 1
+        return PD(self, self._domains)
+
+    def create_cq(self, cqe: int) -> CQ:
+        """A completion queue with room for so many completions that nobody has polled."""
+        return CQ(self, cqe)
+
+    # ---- for what is made by it ----------------------------------------------
+
+    def next_address(self, length: int) -> int:
+        """Where a region of that length begins: the same in every run."""
+        address = self._free_address
+        self._free_address += -(-(length + 1) // _PAGE) * _PAGE
+        return address
+
+    def hold(self, held: Any) -> Any:
+        """Keeps it as long as the NIC may use it."""
+        self._held.append(held)
+        return held
+
+    def keep(self, made: Any, free: Callable[[Any], None]) -> Any:
+        """Frees it with the NIC."""
+        self._kept.append((made, free))
+        return made
+
+    def close(self) -> None:
+        """After the NIC is gone."""
+        while self._kept:
+            made, free = self._kept.pop()
+            free(made)
+
+    def qp_config(self, qp_type: QPType, pd: int, srq: Any) -> Any:
+        """The `struct qp_config` of a new queue pair, as the spec has this host's NIC."""
+        settings, spec = self._settings, self._fabric.spec
+        config = qp_config(settings, psn=self._psns.getrandbits(24), mtu=settings.mtu)
+        config.transport, config.pd = qp_type, pd
+        config.dscp = spec.dscp(self.name, None)
+        config.ack_dscp = config.dscp if settings.ack_dscp is None else settings.ack_dscp
+        config.sl = settings.sl
+        config.max_rd_atomic = config.max_dest_rd_atomic = settings.max_rd_atomic
+        if srq is not None:
+            config.srq = lib.verbs_srq_queue(srq)
+        if settings.recovery == "selective-repeat" and settings.window is None:
+            config.window = self._farthest_window
+            config.ack_every = 1
+        return config
+
+    def add_qp(self, config: Any) -> Any:
+        """The C queue pair. Raises LocalProtocolError when there are too many."""
+        qp = lib.nic_add_qp(self.core, config)
+        if not qp:
+            raise LocalProtocolError(f"{self.name}: its NIC has room for {MAX_QP} queue pairs")
+        return qp
+
+    def service_level(self, address: int) -> int:
+        """Towards that host: as the subnet manager says, or the NIC's own."""
+        if self._subnet is None:
+            return self._settings.sl
+        by_name = self._subnet.levels.get(self.name, {})
+        by_lid = {self._subnet.lids[name]: level for name, level in by_name.items()}
+        return by_lid.get(address, self._settings.sl)
+
+    @property
+    def _settings(self) -> Nic:
+        return self._fabric.spec.host(self.name).nic
+
+    @cached_property
+    def _farthest_window(self) -> int:
+        """Selective repeat's window is made with the queue pair: enough for any other host."""
+        topology, spec = self._fabric.topology, self._fabric.spec
+        others = [host for host in topology.host if host != self.name]
+        return max(
+            bdp_packets(topology, spec, self.name, other, self._settings.mtu) for other in others
+        )

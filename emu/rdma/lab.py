@@ -1,0 +1,156 @@
+"""A lab for a program that does its own RDMA."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+from emu.errors import UsageError
+from emu.rdma.clock import Clock, VirtualClock
+from emu.rdma.context import Context
+from emu.shim.capture import CaptureFile, capture_file, captured_ports
+from emu.shim.fabric import Fabric, Members
+from emu.shim.managed import manage
+from emu.spec.finding import there_is_no
+from emu.spec.model import load_spec
+from emu.spec.scenario import Spec
+from emu.subnet import Subnet
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class LabHost:
+    """A host of the lab."""
+
+    name: str
+    rdma: Context
+    """Its RDMA NIC."""
+
+
+class Lab:
+    """A spec's fabric, up as long as the `with` block runs. Its `traffic:` is not started.
+
+    On the virtual clock captures that the spec asks for are written into `out` at the
+    end. On the real one it is a lab as `emu up` makes it, and `emu capture` and the others
+    know it by `name`; it goes when the program does.
+    """
+
+    def __init__(
+        self,
+        spec: Path | str,
+        *changes: str,
+        clock: Literal["virtual", "real"] = "virtual",
+        out: Path | None = None,
+    ) -> None:
+        """`changes` are KEY=VALUE, as for `emu run --set`.
+
+        Raises SpecError, UsageError, HostError.
+        """
+        self.spec = load_spec(Path(spec), changes)
+        self._real = clock == "real"
+        self._out = out
+        self._stack = ExitStack()
+        self._hosts: dict[str, LabHost] = {}
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._clock = self._on_real_clock(stack) if self._real else self._on_virtual(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def now_ns(self) -> int:
+        """Emulated time."""
+        return self._clock.now_ns
+
+    def host(self, name: str) -> LabHost:
+        """Raises UsageError for a host that the spec does not have."""
+        if name not in self._hosts:
+            raise UsageError(there_is_no("host", name, list(self._hosts)))
+        return self._hosts[name]
+
+    async def sleep(self, time_ns: float) -> None:
+        """Lets so much emulated time pass."""
+        await self._clock.until(_never, self.now_ns + time_ns)
+
+    def run(self, program: Awaitable[T]) -> T:
+        """Runs a coroutine to its end, in an event loop of its own."""
+        return asyncio.run(_as_coroutine(program))
+
+    # ---- building --------------------------------------------------------------
+
+    def _on_virtual(self, stack: ExitStack) -> Clock:
+        subnet = _swept(self.spec)
+        fabric = self._fabric(stack, Members.ALL, subnet)
+        fabric.capture(captured_ports(self.spec, fabric.topology))
+        capture = stack.enter_context(capture_file(fabric))
+        stack.callback(self._keep_captures, capture)
+        clock = VirtualClock(fabric, capture.drain if self.spec.capture else lambda: None)
+        self._add_hosts(clock, subnet, stack)
+        fabric.start()
+        return clock
+
+    def _on_real_clock(self, stack: ExitStack) -> Clock:
+        from emu.rdma.live import LiveClock, live_lab  # Mininet is needed only for a live lab
+
+        self.spec, slowdown, wires = stack.enter_context(live_lab(self.spec))
+        fabric = self._fabric(stack, Members.HOSTS, wires.subnet)
+        clock = LiveClock(fabric, slowdown, wires)
+        self._add_hosts(clock, wires.subnet, stack)
+        stack.callback(clock.close)
+        clock.start()
+        return clock
+
+    def _fabric(self, stack: ExitStack, members: Members, subnet: Subnet | None) -> Fabric:
+        """Queue pairs, which the NICs free, outlive them, for their slots are posted there."""
+        stack.callback(self._close_contexts)
+        topology = self.spec.topology.build()
+        return stack.enter_context(Fabric(self.spec, topology, members, subnet=subnet))
+
+    def _close_contexts(self) -> None:
+        for host in self._hosts.values():
+            host.rdma.close()
+
+    def _add_hosts(self, clock: Clock, subnet: Subnet | None, stack: ExitStack) -> None:
+        for host in clock.fabric.topology.hosts:
+            self._hosts[host.name] = LabHost(host.name, Context(clock, host, subnet))
+        clock.fabric.connect()
+
+    def _keep_captures(self, capture: CaptureFile) -> None:
+        if self._out is not None:
+            capture.convert(self._out)
+
+
+def _swept(spec: Spec) -> Subnet | None:
+    """What OpenSM makes of an InfiniBand fabric."""
+    if spec.fabric != "ib":
+        return None
+    with TemporaryDirectory(prefix="emu-subnet-") as workdir:
+        return manage(spec, spec.topology.build(), Path(workdir))
+
+
+def _never() -> Any:
+    return None
+
+
+async def _as_coroutine(program: Awaitable[T]) -> T:
+    return await program

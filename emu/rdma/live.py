@@ -1,0 +1,169 @@
+"""The real clock: a lab in namespaces whose NICs are in the program that uses them.
+
+    program ── post, poll ──▶ NICs ══ sockets on the hosts' own interfaces ══ shim, in the lab
+        thread of its own: as real NICs do, they work while the program does not
+
+The lab lends a socket for each host, opened in the host's namespace; so registered
+memory is the program's own, and no byte of it is copied on the way to a packet.
+
+Calls from Python stop that thread for a moment, between two packets. Who calls goes
+first: the thread waits at the gate until nobody is inside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from emu.errors import EmuError
+from emu.lab.live import run_at
+from emu.lab.messages import Request
+from emu.lab.namespace import run_in_lab
+from emu.lab.pace import wake_in_time
+from emu.lab.slowdown import choose_slowdown
+from emu.lab.standing import place
+from emu.lab.standing.client import StandingLab
+from emu.rdma.clock import Clock
+from emu.shim.fabric import Fabric
+from emu.shim.live import Live, Outcome
+from emu.spec.scenario import Spec
+from emu.subnet import Subnet
+from topologies.graph import Topology
+
+_SECONDS_A_TURN = 0.1
+
+
+@dataclass(frozen=True)
+class Wires:
+    """Every host's socket and interface index, and what the subnet manager decided."""
+
+    hosts: dict[str, tuple[socket.socket, int]]
+    subnet: Subnet | None
+
+
+@contextmanager
+def live_lab(spec: Spec) -> Iterator[tuple[Spec, float, Wires]]:
+    """A lab that goes with the body, its name and slowdown, and the places of its NICs.
+
+    Raises UsageError, HostError, FabricError.
+    """
+    slowdown, _ = choose_slowdown(spec, spec.topology.build(), run_at, _nobody)
+    named = spec.model_copy(update={"name": f"{spec.name}-{os.getpid()}"})
+    with _standing(named, slowdown), StandingLab(named.name) as lab:
+        yield named, slowdown, _borrow(lab, named.topology.build())
+
+
+@contextmanager
+def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
+    """The lab, owned by a thread of this process: it goes with it, however that ends."""
+    request = Request("stand", spec.to_json(), "/", {"slowdown": slowdown, "standing": True})
+    listener = place.claim(spec.name)
+    up, failures = threading.Event(), list[EmuError]()
+
+    def own() -> None:
+        try:
+            run_in_lab(request, on_progress=_nobody, on_up=up.set, files=[listener.fileno()])
+        except EmuError as error:
+            failures.append(error)
+        up.set()
+
+    owner = threading.Thread(target=own, name="lab", daemon=True)
+    owner.start()
+    try:
+        up.wait()
+        if failures:
+            raise failures[0]
+        yield
+        with StandingLab(spec.name) as lab:
+            lab.end()
+        owner.join()
+    finally:
+        listener.close()
+        place.release(spec.name)
+
+
+def _borrow(lab: StandingLab, topology: Topology) -> Wires:
+    hosts, subnet = {}, None
+    for host in topology.host:
+        told, (file,) = lab.ask("nic", host=host)
+        hosts[host] = socket.socket(fileno=file), told["ifindex"]
+        subnet = told["subnet"]
+    return Wires(hosts, None if subnet is None else Subnet.from_json(subnet))
+
+
+class LiveClock(Clock):
+    """Time passes by itself, `slowdown` times slower than real."""
+
+    def __init__(self, fabric: Fabric, slowdown: float, wires: Wires) -> None:
+        super().__init__(fabric)
+        self._slowdown = slowdown
+        self._ended = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._gate, self._inside = threading.RLock(), threading.RLock()
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK)
+        self._live = Live(fabric, slowdown=slowdown, wake=self._bell)
+        self._live.finish_on(self.event)
+        self._wires = wires
+        self._thread = threading.Thread(target=self._work, name="NICs", daemon=True)
+
+    def start(self) -> None:
+        """Links come up, and the NICs begin to work. Cables must be there."""
+        topology = self.fabric.topology
+        for host, (opened, ifindex) in self._wires.hosts.items():
+            wire = self._live.add_socket(opened)
+            self._live.attach_end(wire, ifindex, topology.peer[topology.ports[host][0]])
+        self.fabric.prefault()
+        self.fabric.start()
+        self._thread.start()
+
+    def close(self) -> None:
+        self._ended = True
+        with self.standing():
+            pass
+        self._thread.join()
+        self._live.__exit__(None, None, None)
+        os.close(self._bell)
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        with self._gate:
+            os.eventfd_write(self._bell, 1)
+            with self._inside:
+                yield
+
+    def _work(self) -> None:
+        wake_in_time()
+        start_ns = time.monotonic_ns()
+        while not self._ended:
+            with self._gate:
+                pass
+            with self._inside:
+                outcome = self._live.run(start_ns, seconds=_SECONDS_A_TURN)
+                completed, self.event[0] = self.event[0], False
+            if outcome is Outcome.WOKEN:
+                os.eventfd_read(self._bell)
+            loop = self._loop
+            if completed and loop is not None and not loop.is_closed():
+                loop.call_soon_threadsafe(self._wake)
+
+    def _go_on(self) -> None:
+        """The newest waiter's time limit; completions come by themselves."""
+        loop = self._loop = asyncio.get_running_loop()
+        deadline_ns, future = self._waiting[-1]
+        seconds = max(0.0, deadline_ns - self.now_ns) * self._slowdown / 1e9
+        loop.call_later(seconds, _give_up, future)
+
+
+def _give_up(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _nobody(_: object) -> None:
+    """Nobody is told how the building goes."""

@@ -1,0 +1,146 @@
+"""Protection domains, and numpy arrays registered in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu._core import ffi, lib
+from emu.errors import LocalProtocolError
+from emu.rdma.completion import CQ
+from emu.rdma.names import AccessFlag, QPType
+from emu.rdma.work import SGE
+
+if TYPE_CHECKING:
+    from emu.rdma.context import Context
+    from emu.rdma.qp import QP
+    from emu.rdma.srq import SRQ
+
+Array = NDArray[Any]
+
+_REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC
+
+
+class PD:
+    """Memory and queue pairs that belong together: keys are worth nothing outside."""
+
+    def __init__(self, context: Context, handle: int) -> None:
+        self.context = context
+        self.handle = handle
+        self.regions: list[MR] = []
+
+    def reg_mr(self, array: Array, access: AccessFlag, iova: int | None = None) -> MR:
+        """Registers all bytes of an array: from now on the NIC works on it, not on a copy.
+
+        `iova` is the address that it has for others; chosen unless given.
+        Raises LocalProtocolError for an array that is not one piece of memory, or may
+        not be written, and for rights that make no sense.
+        """
+        return MR(self, array, access, iova)
+
+    def sge(self, array: Array) -> SGE:
+        """The element for an array that is registered, or a piece of one that is.
+
+        Raises LocalProtocolError when it is not.
+        """
+        for region in self.regions:
+            if region.lkey and region.holds(array):
+                return region.sge(_address(array) - _address(region.array), array.nbytes)
+        raise LocalProtocolError(
+            f"{self.context.name}: these {array.nbytes} bytes are not registered in this protection"
+            " domain; pass them to reg_mr first"
+        )
+
+    def create_srq(self, max_wr: int) -> SRQ:
+        """Receives that several queue pairs share."""
+        from emu.rdma.srq import SRQ
+
+        return SRQ(self, max_wr)
+
+    def create_qp(
+        self,
+        qp_type: QPType,
+        scq: CQ,
+        rcq: CQ | None = None,
+        *,
+        max_send_wr: int = 64,
+        max_recv_wr: int = 64,
+        srq: SRQ | None = None,
+    ) -> QP:
+        """A queue pair, in RESET. Its ends are found in `scq`, those of receives in `rcq`."""
+        from emu.rdma.qp import QP
+
+        return QP(self, qp_type, scq, rcq or scq, max_send_wr, max_recv_wr, srq)
+
+
+class MR:
+    """A memory region: an array that the NIC may use."""
+
+    def __init__(self, pd: PD, array: Array, access: AccessFlag, iova: int | None) -> None:
+        context = pd.context
+        _refuse_unusable(context.name, array, access)
+        self.pd, self.array, self.access = pd, array, access
+        self.length = array.nbytes
+        self.addr = context.next_address(self.length) if iova is None else iova
+        bytes_ = context.hold(ffi.from_buffer("uint8_t[]", array))
+        with context.clock.standing():
+            key = lib.nic_add_region(
+                context.core, pd.handle, self.addr, self.length, access, bytes_
+            )
+        if not key:
+            raise LocalProtocolError(
+                f"{context.name}: its NIC has room for {context.max_mr} memory regions, no more"
+            )
+        self.lkey = self.rkey = int(key)
+        pd.regions.append(self)
+
+    def sge(self, offset: int = 0, length: int | None = None) -> SGE:
+        """The element for `length` bytes from `offset` on; all the rest unless given.
+
+        Raises LocalProtocolError when they are not all inside.
+        """
+        size = self.length - offset if length is None else length
+        if offset < 0 or size < 0 or offset + size > self.length:
+            raise LocalProtocolError(
+                f"{self.pd.context.name}: bytes {offset} to {offset + size} are not all in a "
+                f"region of {self.length}"
+            )
+        return SGE(self.addr + offset, size, self.lkey)
+
+    def holds(self, array: Array) -> bool:
+        """Whether all bytes of the array, which must be one piece, are in the region."""
+        start = _address(array) - _address(self.array)
+        inside = start >= 0 and start + array.nbytes <= self.length
+        return inside and bool(array.flags.c_contiguous)
+
+    def dereg(self) -> None:
+        """Ends the key's use. The array is its owner's alone when the lab is closed."""
+        context = self.pd.context
+        with context.clock.standing():
+            done = lib.nic_invalidate(context.core, self.pd.handle, self.lkey)
+        self.pd.regions.remove(self)
+        if not done:
+            raise LocalProtocolError(
+                f"{context.name}: key {self.lkey:#x} was invalidated before, by a SEND"
+            )
+
+
+def _address(array: Array) -> int:
+    return int(array.ctypes.data)
+
+
+def _refuse_unusable(name: str, array: Array, access: AccessFlag) -> None:
+    if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
+        raise LocalProtocolError(
+            f"{name}: a memory region is one piece of memory; register a numpy array in C order, "
+            "or numpy.ascontiguousarray of it"
+        )
+    if access & _REMOTE_CHANGES and not access & AccessFlag.LOCAL_WRITE:
+        raise LocalProtocolError(
+            f"{name}: REMOTE_WRITE and REMOTE_ATOMIC are for memory that may be written locally "
+            "too; add LOCAL_WRITE"
+        )
+    if access & AccessFlag.LOCAL_WRITE and not array.flags.writeable:
+        raise LocalProtocolError(f"{name}: the array may not be written; leave LOCAL_WRITE out")

@@ -1,0 +1,28 @@
+"""Shared receive queues."""
+
+from __future__ import annotations
+
+from emu._core import lib
+from emu.rdma.memory import PD
+from emu.rdma.refusal import refuse_receive
+from emu.rdma.work import RecvWR
+from traffic.rnic.config import have
+
+
+class SRQ:
+    """Receives for whichever of its queue pairs needs one next."""
+
+    def __init__(self, pd: PD, max_wr: int) -> None:
+        self.pd = pd
+        self.max_wr = max_wr
+        made = have(lib.verbs_srq_new(pd.context.core, pd.handle, max_wr), "a receive queue")
+        self.core = pd.context.keep(made, lib.verbs_srq_free)
+
+    def post_recv(self, wr: RecvWR) -> None:
+        """Raises LocalProtocolError, and has posted nothing, when that may not be."""
+        clock, sge = self.pd.context.clock, wr.sge
+        with clock.standing():
+            refused = lib.verbs_post_srq_recv(
+                self.core, wr.wr_id, sge.addr, sge.length, sge.lkey, clock.now_ps
+            )
+        refuse_receive(refused, f"{self.pd.context.name}'s shared queue", self.max_wr, wr)
