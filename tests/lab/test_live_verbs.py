@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from emu.rdma import Lab
 from examples.rdma_ping import ping
