@@ -49,12 +49,20 @@ class Verb(StrEnum):
     WRITE_IMM = "write-imm"
     SEND = "send"
     SEND_IMM = "send-imm"
+    SEND_INV = "send-inv"
     READ = "read"
+    CMP_SWAP = "cmp-swap"
+    FETCH_ADD = "fetch-add"
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether it changes a word at the host that is asked."""
+        return self in (Verb.CMP_SWAP, Verb.FETCH_ADD)
 
     @property
     def fetches(self) -> bool:
         """Whether the bytes go from the host that is asked to the one that asks."""
-        return self is Verb.READ
+        return self is Verb.READ or self.is_atomic
 
 
 @dataclass(frozen=True)

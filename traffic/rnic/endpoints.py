@@ -24,10 +24,12 @@ from emu.measure.requests import UNFINISHED, Requests
 from emu.shim.fabric import Fabric
 from emu.shim.view import QueuePairView
 from emu.spec.host import Nic
+from emu.spec.traffic.entry import transport_of
 from emu.subnet import Subnet
 from topologies.graph import Host
-from traffic.graph import Flow, OperationGraph, Verb
+from traffic.graph import Column, Flow, OperationGraph, Verb
 from traffic.rnic.config import RECOVERY, have, nic_config, qp_config
+from traffic.rnic.extras import Extras
 from traffic.rnic.memory import SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
 from traffic.rnic.window import bdp_packets
 
@@ -37,8 +39,15 @@ _VERBS = {
     Verb.WRITE_IMM: lib.VERB_WRITE_IMM,
     Verb.SEND: lib.VERB_SEND,
     Verb.SEND_IMM: lib.VERB_SEND_IMM,
+    Verb.SEND_INV: lib.VERB_SEND_INV,
     Verb.READ: lib.VERB_READ,
+    Verb.CMP_SWAP: lib.VERB_CMP_SWAP,
+    Verb.FETCH_ADD: lib.VERB_FETCH_ADD,
 }
+_TRANSPORTS = {"rc": lib.TRANSPORT_RC, "uc": lib.TRANSPORT_UC, "ud": lib.TRANSPORT_UD}
+_GRH_BYTES = 40
+_QKEY = 0x11111111
+"""Of all datagrams of a workload."""
 _READABLE = lib.ACCESS_REMOTE_READ
 _WRITABLE = lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_WRITE
 
@@ -52,8 +61,10 @@ class Endpoints:
         self._subnet = subnet
         self._alive: list[Any] = []  # what C keeps pointers to
         spec, hosts = fabric.spec, fabric.topology.hosts
-        self._layout = lay_out(workload, [host.name for host in hosts])
         self._partitions = {entry.name: entry.partition for entry in spec.traffic}
+        self._transports = {entry.name: _TRANSPORTS[transport_of(entry)] for entry in spec.traffic}
+        self._layout = lay_out(workload, [host.name for host in hosts], self._lead())
+        self._extras = Extras(workload)
         self._contents = None
         if spec.payload == "real":
             self._contents = Contents(self._layout, Random(spec.seed))
@@ -125,9 +136,15 @@ class Endpoints:
     # ---- setting up --------------------------------------------------------
 
     def _add_nic(self, host: Host, qps: int) -> Any:
-        config = nic_config(self._fabric, self._subnet, host, max_qps=qps, max_regions=2)
+        regions = 2 + self._extras.regions(host.name)
+        config = nic_config(self._fabric, self._subnet, host, max_qps=qps, max_regions=regions)
         config.elides_payload = self._fabric.spec.payload == "elided"
         return self._fabric.add_nic(host, config)
+
+    def _lead(self) -> Column:
+        """Bytes that each message finds before it in the sink."""
+        is_datagram = [self._transports[f.traffic] == lib.TRANSPORT_UD for f in self._graph.flows]
+        return np.where(is_datagram, _GRH_BYTES, 0)[self._graph.flow_of]
 
     def _register(self) -> tuple[dict[str, int], dict[str, int]]:
         """The keys of all hosts' sources and sinks."""
@@ -168,6 +185,7 @@ class Endpoints:
         config.dscp = spec.dscp(host, flow.priority)
         config.ack_dscp = config.dscp if settings.ack_dscp is None else settings.ack_dscp
         config.sl = settings.sl if flow.priority is None else flow.priority
+        config.transport, config.qkey = self._transports[flow.traffic], _QKEY
         self._set_subnet(config, flow, host)
         if flow.verb.fetches:
             config.max_rd_atomic = settings.max_rd_atomic
@@ -229,10 +247,11 @@ class Endpoints:
         fetches = np.array([flow.verb.fetches for flow in graph.flows], bool)[graph.flow_of]
         table["local_va"] = np.where(fetches, sink, source)
         table["lkey"] = np.where(fetches, sink_key, source_key)
-        table["remote_va"] = np.where(fetches, source, sink)
+        table["remote_va"] = np.where(fetches, source, sink - self._lead())
         table["rkey"] = np.where(fetches, source_key, sink_key)
         table["length"] = graph.size_bytes
         table["not_before_ps"] = graph.not_before_ns * 1000
+        self._extras.fill(table, self._nics, elided=self._contents is None)
 
     # ---- looking in ----------------------------------------------------------
 
@@ -283,6 +302,8 @@ class Endpoints:
     def _arrived(self, flow: Flow) -> bool:
         """Whether all its bytes are as they were sent, as far as there are any."""
         contents, sizes = self._contents, self._graph.size_bytes
+        if contents is not None and flow.verb.is_atomic:
+            return self._extras.counted(flow, contents.fetched(flow.operations, flow.src))
         return contents is None or all(
             contents.arrived(id, int(sizes[id]), flow.bytes_from, flow.bytes_to)
             for id in flow.operations

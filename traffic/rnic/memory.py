@@ -7,6 +7,8 @@ of its own in the sink:
     source    random bytes: the longest message it sends, and some more to shift it in
     sink      | message | message | message |      in order of operations
 
+Datagrams have 40 bytes for a GRH before them in the sink.
+
 Where payloads are elided both are addresses alone, of the same lengths.
 """
 
@@ -41,17 +43,18 @@ class Layout:
     sink_bytes: dict[str, int]
 
 
-def lay_out(graph: OperationGraph, hosts: list[str]) -> Layout:
-    """Gives every message of the workload its places."""
+def lay_out(graph: OperationGraph, hosts: list[str], lead: Column) -> Layout:
+    """Gives every message of the workload its places, with `lead` bytes before it in the sink."""
     number = {host: i for i, host in enumerate(hosts)}
     src = np.array([number[flow.bytes_from] for flow in graph.flows], np.int64)[graph.flow_of]
     dst = np.array([number[flow.bytes_to] for flow in graph.flows], np.int64)[graph.flow_of]
     longest, received = np.zeros(len(hosts), np.int64), np.zeros(len(hosts), np.int64)
     np.maximum.at(longest, src, graph.size_bytes)
-    np.add.at(received, dst, graph.size_bytes)
+    room = lead + graph.size_bytes
+    np.add.at(received, dst, room)
     return Layout(
         source_at=np.arange(len(src)) % _SHIFTS * _SHIFT,
-        sink_at=_running_totals(graph.size_bytes, dst),
+        sink_at=_running_totals(room, dst) + lead,
         source_bytes=dict(zip(hosts, (longest + _SHIFTS * _SHIFT).tolist(), strict=True)),
         sink_bytes=dict(zip(hosts, (received + 1).tolist(), strict=True)),
     )
@@ -80,6 +83,12 @@ class Contents:
         self.sink: dict[str, Bytes] = {
             host: np.zeros(size, np.uint8) for host, size in layout.sink_bytes.items()
         }
+
+    def fetched(self, operations: range, host: str) -> NDArray[np.uint64]:
+        """The words that a flow of atomics has put into the host's sink."""
+        at = self._layout.sink_at[operations.start]
+        words = self.sink[host][at : at + 8 * len(operations)]
+        return np.frombuffer(words.tobytes(), np.uint64)
 
     def arrived(self, operation: int, size: int, src: str, dst: str) -> bool:
         """Whether every byte of the operation's message is in the receiver's memory as sent."""

@@ -33,6 +33,7 @@ struct requester {
     struct message *oldest, *newest; /* posted and not completed */
     struct message *current;         /* holds `next`; NULL when all is sent */
     struct message *undelivered;     /* the oldest that is not in the receiver's memory */
+    struct message *last;            /* of an unreliable pair: posted last, over or not */
     struct message *fetch;           /* the oldest READ or atomic that is not wholly answered */
     uint64_t unacked;                /* the oldest packet that is not acknowledged */
     uint64_t next;                   /* the packet to send next */

@@ -174,9 +174,12 @@ static void finish_receive(struct qp *qp, const struct packet *packet, picosecon
 
 static void tell_sender(struct qp *qp, const struct packet *packet, picoseconds now)
 {
-    if (!qp->peer || qp->config.transport != TRANSPORT_RC)
+    if (!qp->peer)
         return;
-    if (qp->recovery->resumes)
+    if (qp->config.transport != TRANSPORT_RC) {
+        if (packet->ends)
+            send_queue_delivered_late(qp->peer, packet->bth.psn, qp->responder.received, now);
+    } else if (qp->recovery->resumes)
         send_queue_delivered(qp->peer, packet->payload_bytes, packet->ends, now);
     else if (packet->ends)
         send_queue_delivered(qp->peer, qp->responder.received, true, now);

@@ -236,7 +236,8 @@ void qp_set_remote(struct qp *qp, const struct qp_remote *remote);
 void qp_connect(struct qp *qp, const struct qp_remote *remote);
 
 /* Connects two queue pairs of one process with each other: deliveries of each
- * are then recorded with the messages of the other. */
+ * are then recorded with the messages of the other. Those of an unreliable transport
+ * must not be reused once they are over. */
 void qp_connect_pair(struct qp *one, struct qp *other);
 
 /* What congestion control allows it now; the line's rate when it does not limit. */
@@ -257,7 +258,7 @@ struct qp_view qp_look(const struct qp *qp);
 
 /* One message, and what waits for it. */
 struct operation {
-    struct qp *qp; /* the sender's; connected as one of a pair */
+    struct qp *qp; /* the sender's; connected as one of a pair, for datagrams too */
     int verb;      /* enum verb */
     uint32_t flow; /* whose bytes are counted */
     uint64_t local_va;

@@ -1,6 +1,7 @@
 #include "send_queue.h"
 
 #include "nic.h"
+#include "psn.h"
 #include "qp_state.h"
 
 static void complete(struct qp *qp, struct message *message, enum status status, picoseconds now)
@@ -72,14 +73,24 @@ static struct message *first_undelivered(struct message *message)
     return message;
 }
 
-static void append(struct requester *requester, struct message *message)
+/* Its messages are over when they have left, and are delivered later, or never. */
+static bool delivers_late(const struct qp *qp)
 {
+    return qp->peer && qp->config.transport != TRANSPORT_RC;
+}
+
+static void append(struct qp *qp, struct message *message)
+{
+    struct requester *requester = &qp->requester;
     message->next = NULL;
     if (requester->newest)
         requester->newest->next = message;
     else
         requester->oldest = message;
     requester->newest = message;
+    if (requester->last)
+        requester->last->next = message;
+    requester->last = delivers_late(qp) ? message : NULL;
     if (!requester->current)
         requester->current = message;
     if (!requester->undelivered)
@@ -105,20 +116,21 @@ void send_queue_post(struct qp *qp, struct message *message, picoseconds now)
     message->first_psn = requester->posted_end;
     message->ssn = ++requester->ssn;
     requester->posted_end += message->packets;
-    append(requester, message);
+    append(qp, message);
     qp_wake(qp, now);
     port_kick(&qp->nic->port, now);
 }
 
 /* ---- completing ---------------------------------------------------------------- */
 
-static struct message *take_oldest(struct requester *requester)
+static struct message *take_oldest(struct qp *qp)
 {
+    struct requester *requester = &qp->requester;
     struct message *message = requester->oldest;
     requester->oldest = message->next;
     if (!requester->oldest)
         requester->newest = NULL;
-    if (requester->undelivered == message)
+    if (requester->undelivered == message && !delivers_late(qp))
         requester->undelivered = first_undelivered(message->next);
     return message;
 }
@@ -127,7 +139,7 @@ void send_queue_complete(struct qp *qp, picoseconds now)
 {
     struct requester *requester = &qp->requester;
     while (requester->oldest && message_end(requester->oldest) <= requester->unacked)
-        complete(qp, take_oldest(requester), STATUS_SUCCESS, now);
+        complete(qp, take_oldest(qp), STATUS_SUCCESS, now);
 }
 
 void send_queue_flush(struct qp *qp, enum status status, picoseconds now)
@@ -136,7 +148,7 @@ void send_queue_flush(struct qp *qp, enum status status, picoseconds now)
     timer_cancel(&requester->ack_timeout);
     requester->current = requester->fetch = NULL;
     while (requester->oldest) {
-        complete(qp, take_oldest(requester), status, now);
+        complete(qp, take_oldest(qp), status, now);
         status = STATUS_WR_FLUSH_ERR;
     }
 }
@@ -160,4 +172,20 @@ void send_queue_delivered(struct qp *qp, uint32_t bytes, bool all, picoseconds n
     if (all)
         qp->requester.undelivered = first_undelivered(message->next);
     message_delivered(message, bytes, all, now);
+}
+
+static uint32_t last_psn(const struct message *message)
+{
+    return (uint32_t)(message_end(message) - 1) & PSN_MASK;
+}
+
+void send_queue_delivered_late(struct qp *qp, uint32_t psn, uint32_t bytes, picoseconds now)
+{
+    struct message *message = qp->requester.undelivered;
+    while (message && last_psn(message) != psn)
+        message = message->next;
+    if (!message)
+        return;
+    qp->requester.undelivered = message->next;
+    message_delivered(message, bytes, true, now);
 }

@@ -21,6 +21,10 @@ void send_queue_flush(struct qp *qp, enum status status, picoseconds now);
  * process: it is the oldest that was not there yet. */
 void send_queue_delivered(struct qp *qp, uint32_t bytes, bool all, picoseconds now);
 
+/* All bytes of that message of an unreliable pair did, whose last packet had this PSN; those
+ * before it are lost, or came already. */
+void send_queue_delivered_late(struct qp *qp, uint32_t psn, uint32_t bytes, picoseconds now);
+
 /* Bytes of a message have arrived where they belong. */
 void message_delivered(struct message *message, uint32_t bytes, bool all, picoseconds now);
 

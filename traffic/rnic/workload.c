@@ -9,9 +9,14 @@
  *     is its sender, or a third one      completed: it is acknowledged
  *
  * An operation that fails takes all with it that can then never start; they
- * are cancelled, so that a workload always comes to an end. */
+ * are cancelled, so that a workload always comes to an end.
+ *
+ * Messages of unreliable transports are completed when they have left. The end
+ * waits for those that are on their way, as long as one comes now and then: what
+ * has not come a millisecond after the latest is lost. */
 #include <stdlib.h>
 
+#include "datagram.h"
 #include "nic.h"
 #include "receive_queue.h"
 #include "send_queue.h"
@@ -26,6 +31,8 @@ struct task {
     struct task *next_ended; /* chains tasks whose dependents are to be cancelled */
 };
 
+#define PATIENCE (1000 * PS_PER_US)
+
 struct workload {
     struct clock *clock;
     const struct operation *operations;
@@ -33,13 +40,17 @@ struct workload {
     struct task *tasks;
     struct message_record *records;
     uint64_t *delivered; /* bytes, per flow */
+    struct address *to;  /* per flow, of datagrams */
     uint32_t count, remaining;
+    uint32_t flying; /* completed, and not delivered */
+    struct timer patience;
     bool finished;
 };
 
 static void delivered(struct message *message, uint32_t bytes, bool all, picoseconds now);
 static void completed(struct message *message, picoseconds now);
 static void start_timer(struct timer *timer, picoseconds now);
+static void patience_ended(struct timer *timer, picoseconds now);
 
 static const struct message_handler handler = {.delivered = delivered, .completed = completed};
 
@@ -48,6 +59,22 @@ static const struct message_handler handler = {.delivered = delivered, .complete
 static bool takes_receive(const struct operation *operation)
 {
     return operation->verb <= VERB_SEND_INV || operation->verb == VERB_WRITE_IMM;
+}
+
+static bool is_reliable(const struct operation *operation)
+{
+    return operation->qp->config.transport == TRANSPORT_RC;
+}
+
+static bool is_datagram(const struct operation *operation)
+{
+    return operation->qp->config.transport == TRANSPORT_UD;
+}
+
+/* A datagram's receive has room for a GRH before it. */
+static uint32_t receive_bytes(const struct operation *operation)
+{
+    return operation->length + (is_datagram(operation) ? GRH_BYTES : 0);
 }
 
 /* What it moves bytes from or to is registered at its NIC; what a SEND's receive writes, at the
@@ -65,7 +92,7 @@ static bool memory_is_right(const struct operation *operation)
         return false;
     return !takes_receive(operation) ||
            memory_find(remote, operation->qp->peer->config.pd, operation->rkey,
-                       operation->remote_va, operation->length, ACCESS_LOCAL_WRITE, &bytes);
+                       operation->remote_va, receive_bytes(operation), ACCESS_LOCAL_WRITE, &bytes);
 }
 
 static bool operation_is_right(const struct operation *operation, uint32_t dependent_count,
@@ -96,6 +123,17 @@ static void *array(uint32_t count, size_t size)
     return calloc(count ? count : 1, size);
 }
 
+/* All messages of a flow have the same. */
+static const struct address *address_of(struct workload *workload,
+                                        const struct operation *operation)
+{
+    const struct qp *qp = operation->qp;
+    struct address *to = &workload->to[operation->flow];
+    if (to->qpn == 0)
+        address_init(to, qp, &qp->remote, qp->peer->config.qkey);
+    return to;
+}
+
 static void prepare_task(struct workload *workload, uint32_t index)
 {
     const struct operation *operation = &workload->operations[index];
@@ -118,6 +156,8 @@ static void prepare_task(struct workload *workload, uint32_t index)
                                      .immediate = operation->immediate,
                                      .compare = operation->compare,
                                      .swap_add = operation->swap_add};
+    if (is_datagram(operation))
+        task->message.to = address_of(workload, operation);
     timer_init(&task->start, start_timer);
     for (uint32_t i = 0; i < operation->dependent_count; i++)
         workload->tasks[workload->dependents[operation->first_dependent + i]].unmet++;
@@ -138,13 +178,15 @@ struct workload *workload_new(struct clock *clock, const struct operation *opera
                                   .tasks = array(count, sizeof *workload->tasks),
                                   .records = array(count, sizeof *workload->records),
                                   .delivered = array(flow_count, sizeof *workload->delivered),
+                                  .to = array(flow_count, sizeof *workload->to),
                                   .count = count,
                                   .remaining = count,
                                   .finished = count == 0};
-    if (!workload->tasks || !workload->records || !workload->delivered) {
+    if (!workload->tasks || !workload->records || !workload->delivered || !workload->to) {
         workload_free(workload);
         return NULL;
     }
+    timer_init(&workload->patience, patience_ended);
     for (uint32_t i = 0; i < count; i++)
         prepare_task(workload, i);
     return workload;
@@ -157,6 +199,7 @@ void workload_free(struct workload *workload)
     free(workload->tasks);
     free(workload->records);
     free(workload->delivered);
+    free(workload->to);
     free(workload);
 }
 
@@ -166,7 +209,7 @@ static void post_receive(struct task *task, picoseconds now)
 {
     const struct operation *operation = task->operation;
     task->receive = (struct receive){
-        .lkey = operation->rkey, .va = operation->remote_va, .length = operation->length};
+        .lkey = operation->rkey, .va = operation->remote_va, .length = receive_bytes(operation)};
     receive_queue_post(operation->qp->peer, &task->receive, now);
 }
 
@@ -221,10 +264,23 @@ static void release_dependents(struct task *task, bool by_delivery, picoseconds 
     }
 }
 
-static void ended(struct workload *workload)
+static void look_for_end(struct workload *workload, picoseconds now)
+{
+    workload->finished = workload->remaining == 0 && workload->flying == 0;
+    if (workload->remaining == 0 && !workload->finished)
+        timer_set(workload->clock, &workload->patience, now + PATIENCE);
+}
+
+static void patience_ended(struct timer *timer, picoseconds now)
+{
+    (void)now;
+    container_of(timer, struct workload, patience)->finished = true;
+}
+
+static void ended(struct workload *workload, picoseconds now)
 {
     workload->remaining--;
-    workload->finished = workload->remaining == 0;
+    look_for_end(workload, now);
 }
 
 static bool was_released(const struct task *waiting, const struct task *task)
@@ -245,7 +301,7 @@ static void cancel_dependents(struct task *task, picoseconds now)
                 continue;
             record->status = STATUS_CANCELLED;
             record->completed_ps = now;
-            ended(task->workload);
+            ended(task->workload, now);
             waiting->next_ended = NULL;
             last->next_ended = waiting;
             last = waiting;
@@ -255,16 +311,25 @@ static void cancel_dependents(struct task *task, picoseconds now)
 static void delivered(struct message *message, uint32_t bytes, bool all, picoseconds now)
 {
     struct task *task = container_of(message, struct task, message);
-    task->workload->delivered[task->operation->flow] += bytes;
-    if (all)
-        release_dependents(task, true, now);
+    struct workload *workload = task->workload;
+    workload->delivered[task->operation->flow] += bytes;
+    if (!all)
+        return;
+    if (!is_reliable(task->operation) && message->record->completed_ps != NEVER) {
+        workload->flying--;
+        look_for_end(workload, now);
+    }
+    release_dependents(task, true, now);
 }
 
 static void completed(struct message *message, picoseconds now)
 {
     struct task *task = container_of(message, struct task, message);
-    ended(task->workload);
-    if (message->record->status == STATUS_SUCCESS)
+    bool success = message->record->status == STATUS_SUCCESS;
+    if (success && !is_reliable(task->operation) && message->record->delivered_ps == NEVER)
+        task->workload->flying++;
+    ended(task->workload, now);
+    if (success)
         release_dependents(task, false, now);
     else
         cancel_dependents(task, now);

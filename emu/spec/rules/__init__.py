@@ -19,6 +19,7 @@ from emu.spec.rules import (
     checks,
     faults,
     hosts,
+    operations,
     plane,
     routing,
     subnet,
@@ -37,7 +38,13 @@ _ON_THE_GRAPH = (
     *faults.RULES,
     *routing.ON_THE_GRAPH,
 )
-_ON_THE_FLOWS = (*traffic.RULES, *subnet.RULES, *checks.RULES, *routing.ON_THE_FLOWS)
+_ON_THE_FLOWS = (
+    *traffic.RULES,
+    *operations.RULES,
+    *subnet.RULES,
+    *checks.RULES,
+    *routing.ON_THE_FLOWS,
+)
 
 
 def contradictions(spec: Spec) -> list[Finding]:

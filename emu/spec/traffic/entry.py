@@ -29,6 +29,17 @@ Op = Annotated[
 ]
 
 
+AnyOp = Annotated[
+    Literal["write", "write-imm", "send", "send-imm", "send-inv", "read", "cmp-swap", "fetch-add"],
+    Field(
+        description="RDMA operation of each message. write and send, with -imm: with immediate "
+        "data, with -inv: ending the use of a key; read: the bytes go the other way, from the host "
+        "that is asked to the one that asks; cmp-swap and fetch-add: atomics on a word of 8 bytes "
+        "there, whose value before comes back."
+    ),
+]
+
+
 def _two_or_more(hosts: tuple[str, ...]) -> tuple[str, ...]:
     if len(hosts) < 2:
         raise ValueError(f"{hosts[0]} has nobody to send to; name two hosts or more")
@@ -120,8 +131,15 @@ def random_of(entry: TrafficEntry, seed: int) -> Random:
 class MessageEntry(TrafficEntry):
     """A pattern whose flows all send the same messages."""
 
-    op: Op = "write"
-    size_bytes: Size = Field(alias="size", gt=0, le=2**31, description="Bytes of each message.")
+    op: AnyOp = "write"
+    transport: Literal["rc", "uc", "ud"] = Field(
+        default="rc",
+        description="rc: reliable connections; uc: unreliable ones, on which a lost packet costs "
+        "its message; ud: datagrams, messages of one packet.",
+    )
+    size_bytes: Size = Field(
+        alias="size", gt=0, le=2**31, description="Bytes of each message; of an atomic 8."
+    )
     count: Integer = Field(
         default=1, ge=1, le=100_000, description="Messages of each flow, one after another."
     )
@@ -179,3 +197,8 @@ class FromToEntry(MessageEntry):
     @property
     def flow_count(self) -> int:
         return len(self.sources)
+
+
+def transport_of(entry: TrafficEntry) -> str:
+    """Patterns that cannot choose have reliable connections."""
+    return entry.transport if isinstance(entry, MessageEntry) else "rc"
