@@ -153,7 +153,7 @@ static struct nic_config nic_config_of(int which, enum framing framing)
                                 .gateway_mac = {2, 0, 10, 0, 0, (uint8_t)(2 - which)},
                                 .cnp_dscp = 48,
                                 .max_qps = 8,
-                                .max_regions = 4};
+                                .max_regions = 4 + 64};
     config.address =
         framing == FRAMING_ETHERNET ? 0x0A000001u + (uint32_t)which : 4u + (uint32_t)which;
     for (uint8_t dscp = 0; dscp < 64; dscp++)

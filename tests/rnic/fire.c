@@ -77,10 +77,11 @@ static void received(struct receive *receive, picoseconds now)
     struct work *work = container_of(receive, struct work, receive);
     (void)now;
     EXPECT_EQUAL(STATUS_SUCCESS, receive->status);
-    bool immediate = work->letter.message.verb != VERB_SEND;
-    EXPECT_EQUAL(immediate, receive->has_immediate);
+    enum verb verb = work->letter.message.verb;
+    EXPECT_EQUAL(verb == VERB_SEND_IMM || verb == VERB_WRITE_IMM, receive->has_immediate);
+    EXPECT_EQUAL(verb == VERB_SEND_INV, receive->has_invalidated);
     EXPECT_EQUAL(work->length, receive->received_bytes);
-    if (immediate)
+    if (verb != VERB_SEND)
         EXPECT_EQUAL(work->letter.message.immediate, receive->immediate);
     burning->received[work->side]++;
 }
@@ -91,8 +92,9 @@ static const struct message_handler handler = {.delivered = delivered, .complete
 
 static enum verb random_verb(void)
 {
-    static const enum verb verbs[] = {VERB_SEND,      VERB_SEND_IMM, VERB_WRITE,    VERB_WRITE,
-                                      VERB_WRITE_IMM, VERB_READ,     VERB_CMP_SWAP, VERB_FETCH_ADD};
+    static const enum verb verbs[] = {VERB_SEND,  VERB_SEND_IMM, VERB_SEND_INV,
+                                      VERB_WRITE, VERB_WRITE,    VERB_WRITE_IMM,
+                                      VERB_READ,  VERB_CMP_SWAP, VERB_FETCH_ADD};
     return verbs[below(sizeof verbs / sizeof *verbs)];
 }
 
@@ -129,8 +131,12 @@ static void post(int side, uint32_t index)
     struct bench *bench = &burning->bench;
     struct work *work = &burning->work[side][index];
     enum verb verb = random_verb();
-    *work = (struct work){.side = side, .letter.message.handler = &handler};
-    work->letter.message.immediate = rng_u32(&bench->rng);
+    *work =
+        (struct work){.side = side, .letter.message = {.handler = &handler, .verb = (uint8_t)verb}};
+    uint8_t bytes[1];
+    work->letter.message.immediate = verb == VERB_SEND_INV
+                                         ? nic_add_region(&bench->nic[!side], 0, 0, 0, 0, bytes)
+                                         : rng_u32(&bench->rng);
     if (verb > VERB_READ) {
         post_atomic(work, verb);
         return;
@@ -138,7 +144,7 @@ static void post(int side, uint32_t index)
     work->length = random_length();
     work->from = below(MEMORY - work->length);
     work->to = place(verb == VERB_READ ? side : !side, work->length);
-    work->takes_receive = verb <= VERB_SEND_IMM || verb == VERB_WRITE_IMM;
+    work->takes_receive = message_takes_receive(&work->letter.message);
     if (work->takes_receive) {
         bench_receive(bench, bench->qp[!side], &work->receive,
                       verb == VERB_WRITE_IMM ? 0 : work->to,
@@ -190,6 +196,9 @@ static void expect_completions(int side)
     uint32_t receives = 0;
     for (uint32_t i = 0; i < burning->messages; i++) {
         const struct work *work = &burning->work[side][i];
+        uint32_t key = work->letter.message.immediate;
+        if (work->letter.message.verb == VERB_SEND_INV)
+            EXPECT(key && !nic_invalidate(&burning->bench.nic[!side], 0, key));
         EXPECT_EQUAL(STATUS_SUCCESS, work->letter.record.status);
         EXPECT_EQUAL(work->length, work->letter.record.delivered_bytes);
         receives += work->takes_receive;
