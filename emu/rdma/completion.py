@@ -22,7 +22,7 @@ class CQ:
             raise LocalProtocolError(f"a completion queue of {cqe} has room for none; ask for more")
         self.context = context
         self.cqe = cqe
-        made = have(lib.cq_new(cqe, context.clock.event), "a completion queue")
+        made = have(lib.cq_new(context.clock.core, cqe, context.clock.event), "a completion queue")
         self.core = context.keep(made, lib.cq_free)
 
     def poll(self, num_entries: int = 1) -> list[WC]:

@@ -20,6 +20,7 @@
 #define EMU_FAULT_H
 
 #include "api.h"
+#include "intake.h"
 #include "port.h"
 #include "rng.h"
 
@@ -48,16 +49,13 @@ struct fault {
     struct timer window;    /* it begins, then it ends */
     struct timer next_step; /* while it lasts */
     struct fault_counts counts;
-    struct fault *next;                 /* in the fabric's list */
-    struct frame_queue held;            /* packets that it lets go later, at their due_at */
-    struct rng rng;                     /* lines */
-    struct port box;                    /* lines: stands in the line */
-    bool is_down;                       /* flapping links: at the moment */
-    uint64_t before;                    /* links, storms: what the ports had counted already */
-    struct port_handler slow;           /* receivers: the NIC's handler meanwhile, ... */
-    const struct port_handler *healthy; /* ... and its own */
-    struct classes classes;             /* receivers: priorities of what arrives */
-    uint32_t held_bytes[CLASSES];       /* receivers */
+    struct fault *next;      /* in the fabric's list */
+    struct frame_queue held; /* packets that it lets go later, at their due_at */
+    struct rng rng;          /* lines */
+    struct port box;         /* lines: stands in the line */
+    bool is_down;            /* flapping links: at the moment */
+    uint64_t before;         /* links, storms: what the ports had counted already */
+    struct intake healthy;   /* receivers: the NIC's, as it was when it began */
 };
 
 /* All of a fabric's. */

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from emu.spec.base import Model
 from emu.spec.congestion import Cct, Cnp, Dcqcn, RoceCcEcn
+from emu.spec.host_path import HostPath
 from emu.spec.quantities import AUTO, AUTO_WRITTEN, Integer, Time
 
 MTUS = (256, 512, 1024, 2048, 4096)
@@ -118,6 +119,10 @@ class HostSpec(Model):
     """One host."""
 
     nic: Nic = Field(default=Nic(), description="The RDMA NIC.")
+    path: HostPath | None = Field(
+        default=None,
+        description="What lies between the NIC and memory; nothing that takes time unless given.",
+    )
 
 
 class HostDefaults(HostSpec):

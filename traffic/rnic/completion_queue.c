@@ -2,21 +2,35 @@
 
 #include <stdlib.h>
 
+#include "clock.h"
+
 struct cq {
+    struct clock *clock;
     struct work_completion *ring;
     uint32_t capacity, first, count;
+    picoseconds newest; /* none can be polled before one that was added earlier */
+    struct timer due;   /* set while there is one that cannot be polled yet */
     bool overrun;
     bool *event;
 };
 
-struct cq *cq_new(uint32_t capacity, bool *event)
+static void due(struct timer *timer, picoseconds now)
+{
+    struct cq *cq = container_of(timer, struct cq, due);
+    (void)now;
+    *cq->event = true;
+}
+
+struct cq *cq_new(struct clock *clock, uint32_t capacity, bool *event)
 {
     struct cq *cq = calloc(1, sizeof *cq);
     if (!cq)
         return NULL;
-    *cq = (struct cq){.ring = calloc(capacity ? capacity : 1, sizeof *cq->ring),
+    *cq = (struct cq){.clock = clock,
+                      .ring = calloc(capacity ? capacity : 1, sizeof *cq->ring),
                       .capacity = capacity,
                       .event = event};
+    timer_init(&cq->due, due);
     if (cq->ring)
         return cq;
     free(cq);
@@ -29,22 +43,38 @@ void cq_free(struct cq *cq)
     free(cq);
 }
 
+/* Says so now, or when the oldest can be polled. */
+static void announce(struct cq *cq)
+{
+    picoseconds at = cq->ring[cq->first].at_ps;
+    if (at <= cq->clock->now)
+        *cq->event = true;
+    else
+        timer_set(cq->clock, &cq->due, at);
+}
+
 void cq_put(struct cq *cq, const struct work_completion *completion)
 {
-    *cq->event = true;
-    if (cq->count == cq->capacity)
+    if (cq->count == cq->capacity) {
         cq->overrun = true;
-    else
-        cq->ring[(cq->first + cq->count++) % cq->capacity] = *completion;
+        return;
+    }
+    if (cq->newest < completion->at_ps)
+        cq->newest = completion->at_ps;
+    struct work_completion *entry = &cq->ring[(cq->first + cq->count++) % cq->capacity];
+    *entry = *completion;
+    entry->at_ps = cq->newest;
+    announce(cq);
 }
 
 bool cq_poll(struct cq *cq, struct work_completion *completion)
 {
-    if (cq->count == 0)
+    if (cq->count == 0 || cq->ring[cq->first].at_ps > cq->clock->now)
         return false;
     *completion = cq->ring[cq->first];
     cq->first = (cq->first + 1) % cq->capacity;
-    cq->count--;
+    if (--cq->count)
+        announce(cq);
     return true;
 }
 

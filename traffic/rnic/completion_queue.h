@@ -4,7 +4,8 @@
 
 #include "verbs.h"
 
-/* Adds a completion. Where there is no room for it, it is lost, and the queue says so. */
+/* Adds a completion, which can be polled from its time on. Where there is no room for it, it is
+ * lost, and the queue says so. */
 void cq_put(struct cq *cq, const struct work_completion *completion);
 
 #endif

@@ -10,6 +10,7 @@ from emu.shim.fabric import Fabric
 from emu.shim.lanes import lanes_of_link
 from emu.spec.classes import DSCPS
 from emu.spec.host import Nic
+from emu.spec.host_path import HostPath
 from emu.subnet import Subnet
 from topologies.graph import Host
 from traffic.rnic.congestion import set_congestion_control
@@ -48,9 +49,20 @@ def nic_config(
     config.priority_of_dscp = [classes.priority_of_dscp(dscp) for dscp in range(DSCPS)]
     config.lmc = subnet.lmc if subnet else 0
     config.vl_of_sl = spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port))
+    _set_path(config.path, spec.host(host.name).path)
     config.max_qps = max_qps
     config.max_regions = max_regions
     return config
+
+
+def _set_path(config: Any, path: HostPath | None) -> None:
+    if path is None:
+        return
+    for name in ("rate_bps", "buffer_bytes", "doorbell_ps", "read_ps", "write_ps", "completion_ps"):
+        setattr(config, name, getattr(path, name))
+    if path.is_staged:
+        config.copy_rate_bps, config.copy_ps = path.copy_rate_bps, path.copy_latency_ps
+        config.copy_piece_bytes = path.copy_piece_bytes
 
 
 def qp_config(settings: Nic, *, psn: int, mtu: int) -> Any:

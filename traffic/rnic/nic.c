@@ -16,6 +16,8 @@ enum { FIRST_QPN = 0x11 };
 static void receive(struct port *port, struct frame *frame, picoseconds now);
 static struct frame *pull(struct port *port, picoseconds now);
 
+static void data_is_ready(struct timer *timer, picoseconds now);
+
 static const struct port_handler handler = {.receive = receive, .pull = pull};
 
 /* ---- set-up ------------------------------------------------------------------ */
@@ -40,6 +42,9 @@ bool nic_init(struct nic *nic, struct clock *clock, struct frame_pool *pool, str
     nic->framing = config->framing == FRAMING_ETHERNET ? &framing_roce : &framing_ib;
     port_init(&nic->port, clock, pool, &handler, nic, (enum framing)config->framing);
     memcpy(nic->port.mac, config->mac, sizeof nic->port.mac);
+    timer_init(&nic->data_ready, data_is_ready);
+    intake_init(&nic->intake, &nic->port, config->priority_of_dscp);
+    intake_set(&nic->intake, config->path.rate_bps, config->path.buffer_bytes, clock->now);
     nic->qps = calloc(config->max_qps ? config->max_qps : 1, sizeof *nic->qps);
     if (nic->qps && memory_init(&nic->memory, config->max_regions))
         return true;
@@ -128,12 +133,17 @@ static void turn_is_over(struct nic *nic, enum traffic traffic, uint8_t klass)
 /* Of the data that waits, requests and READ responses take turns. */
 static bool request_is_ready(const struct qp *qp, picoseconds now)
 {
-    return now >= qp->requester.not_before && requester_has_data(qp);
+    return requester_ready_at(qp) <= now;
+}
+
+static bool response_is_ready(const struct qp *qp, picoseconds now)
+{
+    return responses_ready_at(qp) <= now;
 }
 
 static bool response_is_next(const struct qp *qp, picoseconds now)
 {
-    return responses_has_data(qp) && (!qp->response_was_last || !request_is_ready(qp, now));
+    return response_is_ready(qp, now) && (!qp->response_was_last || !request_is_ready(qp, now));
 }
 
 static bool has_something(const struct qp *qp, enum traffic traffic, picoseconds now)
@@ -144,7 +154,7 @@ static bool has_something(const struct qp *qp, enum traffic traffic, picoseconds
     case TRAFFIC_ACKNOWLEDGE:
         return responses_has_acknowledgement(qp);
     default:
-        return now >= qp->not_before && (responses_has_data(qp) || request_is_ready(qp, now));
+        return now >= qp->not_before && (response_is_ready(qp, now) || request_is_ready(qp, now));
     }
 }
 
@@ -165,6 +175,26 @@ static bool may_send_next(struct nic *nic, const struct qp *qp, enum traffic tra
     return port_may_send(&nic->port, klass, minds ? length_of_next(qp, traffic, now) : 0, now);
 }
 
+/* Memory gives data at its own rate, whichever queue pair it is for. */
+static void data_is_ready(struct timer *timer, picoseconds now)
+{
+    port_kick(&container_of(timer, struct nic, data_ready)->port, now);
+}
+
+static bool memory_lags(struct nic *nic, picoseconds now)
+{
+    if (now >= nic->data_from)
+        return false;
+    timer_set(nic->clock, &nic->data_ready, nic->data_from);
+    return true;
+}
+
+static void read_memory(struct nic *nic, uint32_t bytes, picoseconds now)
+{
+    if (nic->config.path.rate_bps)
+        nic->data_from = now + serialisation(bytes, nic->config.path.rate_bps);
+}
+
 /* Data is paced: congestion control hears of it, and says when the next may follow. */
 static struct frame *send_data(struct qp *qp, picoseconds now)
 {
@@ -174,6 +204,7 @@ static struct frame *send_data(struct qp *qp, picoseconds now)
         return NULL;
     uint32_t wire = wire_bytes(frame->kind, frame->length);
     qp->response_was_last = response;
+    read_memory(qp->nic, frame->length, now);
     cc_sent(&qp->cc, wire, now);
     qp->not_before = now + cc_gap(&qp->cc, wire);
     return frame;
@@ -209,6 +240,8 @@ static struct qp *first_with(struct nic *nic, enum traffic traffic, uint8_t klas
 static struct frame *next_of_class(struct nic *nic, enum traffic traffic, uint8_t klass,
                                    picoseconds now)
 {
+    if (traffic == TRAFFIC_DATA && memory_lags(nic, now))
+        return NULL;
     struct qp *qp = first_with(nic, traffic, klass, now);
     if (!qp || !may_send_next(nic, qp, traffic, klass, now))
         return NULL;
@@ -229,6 +262,8 @@ static struct frame *next_of_class(struct nic *nic, enum traffic traffic, uint8_
 static bool lane_is_ready(struct nic *nic, uint8_t vl, picoseconds now)
 {
     for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++) {
+        if (traffic == TRAFFIC_DATA && memory_lags(nic, now))
+            continue;
         struct qp *qp = first_with(nic, traffic, vl, now);
         if (qp && port_may_send(&nic->port, vl, length_of_next(qp, traffic, now), now))
             return true;

@@ -14,6 +14,7 @@
 #define RNIC_NIC_H
 
 #include "framing.h"
+#include "intake.h"
 #include "memory.h"
 #include "port.h"
 #include "qp.h"
@@ -37,6 +38,9 @@ struct nic {
     struct turns turns[TRAFFIC_KINDS][CLASSES];
     uint16_t waiting[TRAFFIC_KINDS]; /* bit per class in which somebody waits */
     uint8_t first_class;             /* the one that is asked first */
+    picoseconds data_from;           /* memory has no data for packets before */
+    struct timer data_ready;
+    struct intake intake;
     struct nic_counters counters;
 };
 

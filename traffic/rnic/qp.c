@@ -205,12 +205,9 @@ struct qp_view qp_look(const struct qp *qp)
 /* From when on it may send data; NEVER when it has none. */
 static picoseconds ready_at(const struct qp *qp)
 {
-    picoseconds paced = qp->not_before, told = qp->requester.not_before;
-    if (responses_has_data(qp))
-        return paced;
-    if (!requester_has_data(qp))
-        return NEVER;
-    return told > paced ? told : paced;
+    picoseconds response = responses_ready_at(qp), request = requester_ready_at(qp);
+    picoseconds first = response < request ? response : request;
+    return first > qp->not_before ? first : qp->not_before;
 }
 
 void qp_wake(struct qp *qp, picoseconds now)

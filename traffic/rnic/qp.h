@@ -93,8 +93,9 @@ struct resource {
     bool is_atomic, answered;
     uint32_t first_psn, packets;
     uint32_t msn;
-    uint64_t original; /* atomic */
-    uint64_t va;       /* READ */
+    uint64_t original;    /* atomic */
+    picoseconds ready_at; /* READ: memory has answered */
+    uint64_t va;          /* READ */
     uint32_t length;
     uint8_t *bytes;
     struct run stream, repair; /* what is being sent, and what goes before that */

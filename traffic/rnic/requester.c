@@ -94,6 +94,15 @@ bool requester_has_data(const struct qp *qp)
     return !message_is_fetch(message) || may_fetch(qp);
 }
 
+picoseconds requester_ready_at(const struct qp *qp)
+{
+    const struct requester *requester = &qp->requester;
+    if (!requester_has_data(qp))
+        return NEVER;
+    picoseconds told = requester->not_before, fetched = requester->current->ready_at;
+    return told > fetched ? told : fetched;
+}
+
 /* ---- the next packet ------------------------------------------------------------ */
 
 static uint8_t opcode_of(const struct qp *qp, const struct message *message, bool first, bool last)

@@ -10,6 +10,9 @@ void requester_init(struct qp *qp);
 /* Whether there is a packet that window, credits and limits let go, but for its time. */
 bool requester_has_data(const struct qp *qp);
 
+/* From when on that packet may go; NEVER when there is none. */
+picoseconds requester_ready_at(const struct qp *qp);
+
 /* BTH .. pad of the next packet, in bytes. There must be one. */
 uint32_t requester_body_bytes(const struct qp *qp);
 

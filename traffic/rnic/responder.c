@@ -225,6 +225,7 @@ static void execute_read(struct qp *qp, const struct packet *packet, uint8_t *by
     resource->va = packet->reth.va;
     resource->length = packet->reth.dma_length;
     resource->bytes = bytes;
+    resource->ready_at = qp->nic->clock->now + qp->nic->config.path.read_ps;
     resource->packets = packets_of(qp, resource->length);
     resource->msn = qp->responder.msn;
     move_on(&qp->responder, resource->packets);

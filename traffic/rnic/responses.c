@@ -87,6 +87,11 @@ bool responses_has_data(const struct qp *qp)
     return responses->pending && !first_pending(responses)->is_atomic;
 }
 
+picoseconds responses_ready_at(const struct qp *qp)
+{
+    return responses_has_data(qp) ? first_pending(&qp->responses)->ready_at : NEVER;
+}
+
 bool responses_has_acknowledgement(const struct qp *qp)
 {
     const struct responses *responses = &qp->responses;

@@ -34,6 +34,9 @@ struct resource *responses_find(struct qp *qp, uint32_t psn, bool is_atomic);
 bool responses_has_data(const struct qp *qp);
 bool responses_has_acknowledgement(const struct qp *qp);
 
+/* From when on the data that is to be sent is there; NEVER when there is none. */
+picoseconds responses_ready_at(const struct qp *qp);
+
 /* BTH .. pad of the next such packet, in bytes. There must be one. */
 uint32_t responses_data_bytes(const struct qp *qp);
 uint32_t responses_acknowledgement_bytes(const struct qp *qp);

@@ -109,6 +109,19 @@ struct cnp_config {
     int64_t delay_ps; /* from the packet's arrival to the CNP */
 };
 
+/* Between a NIC and the memory of its messages; see host_path.h. All 0: no time at all. */
+struct host_path {
+    uint64_t rate_bps;      /* either way; 0: as fast as data comes and goes */
+    uint32_t buffer_bytes;  /* for what came and is not in memory; with a rate */
+    int64_t doorbell_ps;    /* from a program's post to the NIC */
+    int64_t read_ps;        /* from asking memory to its first byte */
+    int64_t write_ps;       /* from the last byte in the NIC to memory */
+    int64_t completion_ps;  /* from the NIC to the program */
+    uint64_t copy_rate_bps; /* of the copy engine; 0: there is none */
+    int64_t copy_ps;        /* before it begins */
+    uint32_t copy_piece_bytes;
+};
+
 struct nic_config {
     int framing;      /* enum framing of its port */
     uint32_t address; /* IPv4 address, or LID */
@@ -122,6 +135,7 @@ struct nic_config {
      * written or read, and no byte of memory is. */
     bool elides_payload;
     uint32_t max_qps, max_regions;
+    struct host_path path;
 };
 
 struct qp_config {

@@ -1,5 +1,6 @@
 #include "send_queue.h"
 
+#include "host_path.h"
 #include "nic.h"
 #include "psn.h"
 #include "qp_state.h"
@@ -112,6 +113,8 @@ void send_queue_post(struct qp *qp, struct message *message, picoseconds now)
         complete(qp, message, status, now);
         return;
     }
+    message->ready_at =
+        now + host_path_before(&qp->nic->config.path, message->length, message_is_fetch(message));
     message->packets = packets_of(message->length, qp->config.mtu);
     message->first_psn = requester->posted_end;
     message->ssn = ++requester->ssn;

@@ -4,6 +4,7 @@
 
 #include "completion_queue.h"
 #include "datagram.h"
+#include "host_path.h"
 #include "nic.h"
 #include "receive_queue.h"
 #include "send_queue.h"
@@ -171,8 +172,10 @@ static void sent(struct message *message, picoseconds now)
     release(slot);
     if (slot->unsignaled && status == STATUS_SUCCESS)
         return;
+    const struct host_path *path = &slot->owner->qp->nic->config.path;
+    picoseconds in_memory = message_is_fetch(message) ? host_path_after(path, message->length) : 0;
     struct work_completion completion = {.wr_id = slot->wr_id,
-                                         .at_ps = now,
+                                         .at_ps = now + in_memory + path->completion_ps,
                                          .status = (int32_t)status,
                                          .verb = message->verb,
                                          .byte_len = message->length,
@@ -234,8 +237,10 @@ static void received(struct receive *receive, picoseconds now)
     const struct verbs_qp *owner = receive->qp->owner;
     slot->next_free = slot->pool->free;
     slot->pool->free = slot;
+    const struct host_path *path = &receive->qp->nic->config.path;
+    picoseconds in_memory = host_path_after(path, receive->received_bytes);
     struct work_completion completion = {.wr_id = slot->wr_id,
-                                         .at_ps = now,
+                                         .at_ps = now + in_memory + path->completion_ps,
                                          .status = receive->status,
                                          .verb = receive->by_write ? VERB_WRITE_IMM : VERB_SEND,
                                          .is_receive = true,

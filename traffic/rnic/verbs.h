@@ -23,7 +23,7 @@ enum wc_flag { WC_WITH_IMM = 1, WC_WITH_INV = 2, WC_GRH = 4 };
 /* What is over: ibv_wc, by its names. */
 struct work_completion {
     uint64_t wr_id;
-    int64_t at_ps;    /* when it was */
+    int64_t at_ps;    /* when the program could see it */
     int32_t status;   /* enum status */
     int32_t verb;     /* enum verb; VERB_SEND and VERB_WRITE_IMM of a receive: what took it */
     bool is_receive;  /* or else the end of what was sent */
@@ -56,8 +56,8 @@ enum refusal { REFUSED_QUEUE_FULL = -1 };
 
 /* ---- set-up: NULL when memory is short ---- */
 
-/* Room for so many completions. `event` becomes true with each of them. */
-struct cq *cq_new(uint32_t capacity, bool *event);
+/* Room for so many completions. `event` becomes true when one can be polled. */
+struct cq *cq_new(struct clock *clock, uint32_t capacity, bool *event);
 void cq_free(struct cq *cq);
 
 /* Receives of one protection domain that several queue pairs share. */

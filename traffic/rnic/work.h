@@ -44,10 +44,11 @@ struct message {
     uint64_t compare, swap_add;
     /* The send queue's own. */
     struct message *next;
-    uint8_t *bytes;     /* of the message, here; NULL: none, or elided */
-    uint64_t first_psn; /* of its first packet, not wrapped */
-    uint32_t packets;   /* PSNs it takes: of a READ those of the responses */
-    uint32_t ssn;       /* its number in the send queue, from 1 on */
+    picoseconds ready_at; /* the NIC has its first byte */
+    uint8_t *bytes;       /* of the message, here; NULL: none, or elided */
+    uint64_t first_psn;   /* of its first packet, not wrapped */
+    uint32_t packets;     /* PSNs it takes: of a READ those of the responses */
+    uint32_t ssn;         /* its number in the send queue, from 1 on */
 };
 
 /* The responder answers with data. */

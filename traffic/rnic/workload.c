@@ -13,10 +13,13 @@
  *
  * Messages of unreliable transports are completed when they have left. The end
  * waits for those that are on their way, as long as one comes now and then: what
- * has not come a millisecond after the latest is lost. */
+ * has not come a millisecond after the latest is lost.
+ *
+ * What a NIC has done its host sees later, where the path between them takes time. */
 #include <stdlib.h>
 
 #include "datagram.h"
+#include "host_path.h"
 #include "nic.h"
 #include "receive_queue.h"
 #include "send_queue.h"
@@ -28,6 +31,7 @@ struct task {
     struct receive receive; /* a SEND's, at the other end */
     struct timer start;
     uint32_t unmet;          /* operations it still waits for */
+    bool is_flying;          /* completed, and not delivered */
     struct task *next_ended; /* chains tasks whose dependents are to be cancelled */
 };
 
@@ -44,13 +48,24 @@ struct workload {
     uint32_t count, remaining;
     uint32_t flying; /* completed, and not delivered */
     struct timer patience;
+    struct sight *sights; /* two a task; NULL when hosts see everything at once */
     bool finished;
+};
+
+/* A host gets to see what its NIC has done for a task. */
+enum event { DELIVERED, COMPLETED };
+
+struct sight {
+    struct task *task;
+    enum event event;
+    struct timer due;
 };
 
 static void delivered(struct message *message, uint32_t bytes, bool all, picoseconds now);
 static void completed(struct message *message, picoseconds now);
 static void start_timer(struct timer *timer, picoseconds now);
 static void patience_ended(struct timer *timer, picoseconds now);
+static void seen(struct timer *timer, picoseconds now);
 
 static const struct message_handler handler = {.delivered = delivered, .completed = completed};
 
@@ -163,6 +178,33 @@ static void prepare_task(struct workload *workload, uint32_t index)
         workload->tasks[workload->dependents[operation->first_dependent + i]].unmet++;
 }
 
+static bool sees_late(const struct nic *nic)
+{
+    const struct host_path *path = &nic->config.path;
+    return path->write_ps || path->completion_ps || path->copy_rate_bps;
+}
+
+static bool anybody_sees_late(const struct workload *workload)
+{
+    for (uint32_t i = 0; i < workload->count; i++) {
+        const struct qp *qp = workload->operations[i].qp;
+        if (sees_late(qp->nic) || sees_late(qp->peer->nic))
+            return true;
+    }
+    return false;
+}
+
+static bool add_sights(struct workload *workload)
+{
+    workload->sights = array(2 * workload->count, sizeof *workload->sights);
+    for (uint32_t i = 0; workload->sights && i < 2 * workload->count; i++) {
+        struct sight *sight = &workload->sights[i];
+        *sight = (struct sight){.task = &workload->tasks[i / 2], .event = i % 2};
+        timer_init(&sight->due, seen);
+    }
+    return workload->sights != NULL;
+}
+
 struct workload *workload_new(struct clock *clock, const struct operation *operations,
                               uint32_t count, const uint32_t *dependents, uint32_t dependent_count,
                               uint32_t flow_count)
@@ -189,6 +231,10 @@ struct workload *workload_new(struct clock *clock, const struct operation *opera
     timer_init(&workload->patience, patience_ended);
     for (uint32_t i = 0; i < count; i++)
         prepare_task(workload, i);
+    if (anybody_sees_late(workload) && !add_sights(workload)) {
+        workload_free(workload);
+        return NULL;
+    }
     return workload;
 }
 
@@ -196,6 +242,7 @@ void workload_free(struct workload *workload)
 {
     if (!workload)
         return;
+    free(workload->sights);
     free(workload->tasks);
     free(workload->records);
     free(workload->delivered);
@@ -308,31 +355,80 @@ static void cancel_dependents(struct task *task, picoseconds now)
         }
 }
 
-static void delivered(struct message *message, uint32_t bytes, bool all, picoseconds now)
+static void see_delivered(struct task *task, picoseconds now)
 {
-    struct task *task = container_of(message, struct task, message);
     struct workload *workload = task->workload;
-    workload->delivered[task->operation->flow] += bytes;
-    if (!all)
-        return;
-    if (!is_reliable(task->operation) && message->record->completed_ps != NEVER) {
+    if (task->is_flying) {
         workload->flying--;
         look_for_end(workload, now);
     }
+    task->is_flying = false;
     release_dependents(task, true, now);
 }
 
-static void completed(struct message *message, picoseconds now)
+static void see_completed(struct task *task, picoseconds now)
 {
-    struct task *task = container_of(message, struct task, message);
-    bool success = message->record->status == STATUS_SUCCESS;
-    if (success && !is_reliable(task->operation) && message->record->delivered_ps == NEVER)
-        task->workload->flying++;
+    const struct message_record *record = task->message.record;
+    bool success = record->status == STATUS_SUCCESS;
+    task->is_flying = success && !is_reliable(task->operation) && record->delivered_ps == NEVER;
+    task->workload->flying += task->is_flying;
     ended(task->workload, now);
     if (success)
         release_dependents(task, false, now);
     else
         cancel_dependents(task, now);
+}
+
+static void seen(struct timer *timer, picoseconds now)
+{
+    struct sight *sight = container_of(timer, struct sight, due);
+    if (sight->event == DELIVERED)
+        see_delivered(sight->task, now);
+    else
+        see_completed(sight->task, now);
+}
+
+static void see_later(struct task *task, enum event event, picoseconds at)
+{
+    struct workload *workload = task->workload;
+    struct sight *sight = &workload->sights[2 * (task - workload->tasks) + event];
+    timer_set(workload->clock, &sight->due, at);
+}
+
+/* The host whose memory it is. */
+static const struct host_path *path_to_memory(const struct task *task)
+{
+    const struct qp *qp = task->operation->qp;
+    return &(message_is_fetch(&task->message) ? qp : qp->peer)->nic->config.path;
+}
+
+static void delivered(struct message *message, uint32_t bytes, bool all, picoseconds now)
+{
+    struct task *task = container_of(message, struct task, message);
+    task->workload->delivered[task->operation->flow] += bytes;
+    if (!all)
+        return;
+    picoseconds after = host_path_after(path_to_memory(task), message->length);
+    message->record->delivered_ps = now + after;
+    if (after)
+        see_later(task, DELIVERED, now + after);
+    else
+        see_delivered(task, now);
+}
+
+/* A fetch is in memory before its completion is. */
+static void completed(struct message *message, picoseconds now)
+{
+    struct task *task = container_of(message, struct task, message);
+    const struct host_path *path = &task->operation->qp->nic->config.path;
+    picoseconds after = path->completion_ps;
+    if (message_is_fetch(message))
+        after += host_path_after(path, message->length);
+    message->record->completed_ps = now + after;
+    if (after)
+        see_later(task, COMPLETED, now + after);
+    else
+        see_completed(task, now);
 }
 
 /* ---- results ----------------------------------------------------------------- */

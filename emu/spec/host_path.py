@@ -1,0 +1,72 @@
+"""`hosts.path:`: the way between a host's NIC and the memory of its messages.
+
+Defaults are round figures to begin with, no vendor's: a PCIe 5.0 x16 slot carries 63 GB/s
+either way, staged copies are told to cost about a microsecond each.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from emu.spec.base import Model
+from emu.spec.quantities import Rate, Size, Time
+
+_NS = 1000
+
+
+class HostPath(Model):
+    """What lies between NIC and memory. Without it messages are where they belong at once."""
+
+    kind: Literal["gpudirect", "host-staged"] = Field(
+        description="gpudirect: the NIC reads and writes the messages' memory itself; host-staged: "
+        "each message is copied to host memory before it leaves, and from there when it has come."
+    )
+    pcie_bps: Rate = Field(
+        default=504_000_000_000, alias="pcie", description="What the NIC's slot carries either way."
+    )
+    doorbell_ps: Time = Field(
+        default=200 * _NS, alias="doorbell", description="From posting a message to the NIC."
+    )
+    read_ps: Time = Field(
+        default=600 * _NS,
+        alias="read",
+        description="From the NIC's asking memory to its first byte; READ responses wait for it "
+        "too.",
+    )
+    write_ps: Time = Field(
+        default=300 * _NS, alias="write", description="From a packet in the NIC to memory."
+    )
+    completion_ps: Time = Field(
+        default=200 * _NS, alias="completion", description="From the NIC to the waiting program."
+    )
+    buffer_bytes: Size = Field(
+        default=1_000_000,
+        alias="buffer",
+        gt=0,
+        description="What may wait in the NIC for its memory. Then a lossless priority is paused, "
+        "and a lossy one drops.",
+    )
+    copy_rate_bps: Rate = Field(
+        default=200_000_000_000, alias="copy", description="host-staged: what the copies carry."
+    )
+    copy_latency_ps: Time = Field(
+        default=1000 * _NS, alias="copy_latency", description="host-staged: before each copy."
+    )
+    copy_piece_bytes: Size = Field(
+        default=512 * 1024,
+        alias="copy_piece",
+        gt=0,
+        description="host-staged: messages are copied in pieces of this size; the first must be "
+        "there before a message leaves.",
+    )
+
+    @property
+    def is_staged(self) -> bool:
+        return self.kind == "host-staged"
+
+    @property
+    def rate_bps(self) -> int:
+        """What passes between the network and the messages' own memory, either way."""
+        return min(self.pcie_bps, self.copy_rate_bps) if self.is_staged else self.pcie_bps

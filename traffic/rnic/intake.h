@@ -1,0 +1,34 @@
+/* What a NIC's port takes in when its memory is slower than its cable (a busy PCIe bus, a
+ * cold translation cache; Guo et al., SIGCOMM'16, 4.4). Packets wait in the NIC:
+ *
+ *     lossless priority   a full buffer pauses the leaf until half of it is free;
+ *                         what is still on the way finds room
+ *     lossy priority      a full buffer drops
+ *     InfiniBand          credit goes back as late as a packet is taken in
+ *
+ * It stands between the port and the handler of its NIC while it has a rate. */
+#ifndef RNIC_INTAKE_H
+#define RNIC_INTAKE_H
+
+#include "port.h"
+
+struct intake {
+    struct port *port;
+    struct port_handler handler;      /* the port's, while there is a rate, ... */
+    const struct port_handler *quick; /* ... and without one */
+    struct classes classes;           /* priorities of what arrives */
+    uint64_t rate_bps;                /* 0: at once */
+    uint32_t buffer_bytes;
+    struct frame_queue held;
+    uint32_t held_bytes[CLASSES];
+    struct timer next;
+    uint64_t packets, waited, dropped;
+};
+
+/* Set-up only, of a port that has its handler. */
+void intake_init(struct intake *intake, struct port *port, const uint8_t *priority_of_dscp);
+
+/* With rate 0 what waits is taken in at once. */
+void intake_set(struct intake *intake, uint64_t rate_bps, uint32_t buffer_bytes, picoseconds now);
+
+#endif
