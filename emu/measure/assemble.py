@@ -78,7 +78,7 @@ def assemble(
         cpu_seconds=dict(cpu_seconds),
         faults=faults,
         captures=dict(captures),
-        notes=(*notes, *(missed_note if missed else [])),
+        notes=(*_path_notes(spec), *notes, *(missed_note if missed else [])),
     )
 
 
@@ -243,3 +243,13 @@ def _onto(
         return values if grid is times else np.zeros((len(grid), 0), np.int64)
     columns = [np.interp(grid, times, column) for column in values.T]
     return np.stack(columns, axis=1).astype(np.int64)
+
+
+def _path_notes(spec: Spec) -> tuple[str, ...]:
+    """What the ways between NICs and memory cost, each kind once, with the hosts that have it."""
+    hosts: dict[str, list[str]] = {}
+    for host in spec.topology.build().host:
+        path = spec.host(host).path
+        if path is not None:
+            hosts.setdefault(str(path), []).append(host)
+    return tuple(f"{', '.join(names)}: {cost}" for cost, names in hosts.items())

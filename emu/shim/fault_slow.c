@@ -13,20 +13,23 @@ static void begin(struct fault *fault, picoseconds now)
 {
     struct intake *intake = intake_of(fault);
     fault->healthy = *intake;
+    intake->waited = &fault->counts.hits;
+    intake->dropped = &fault->counts.packets_dropped;
     intake_set(intake, fault->config.rate_bps, fault->config.buffer_bytes, now);
 }
 
 static void count(struct fault *fault)
 {
-    const struct intake *before = &fault->healthy, *intake = intake_of(fault);
-    fault->counts.packets_seen = intake->packets - before->packets;
-    fault->counts.hits = intake->waited - before->waited;
-    fault->counts.packets_dropped = intake->dropped - before->dropped;
+    fault->counts.packets_seen = intake_of(fault)->packets - fault->healthy.packets;
 }
 
 static void end(struct fault *fault, picoseconds now)
 {
-    intake_set(intake_of(fault), fault->healthy.rate_bps, fault->healthy.buffer_bytes, now);
+    struct intake *intake = intake_of(fault);
+    const struct intake *healthy = &fault->healthy;
+    intake->waited = healthy->waited;
+    intake->dropped = healthy->dropped;
+    intake_set(intake, healthy->rate_bps, healthy->buffer_bytes, now);
 }
 
 const struct fault_ops fault_slow_receiver = {.begin = begin, .end = end, .count = count};

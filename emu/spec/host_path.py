@@ -12,6 +12,7 @@ from pydantic import Field
 
 from emu.spec.base import Model
 from emu.spec.quantities import Rate, Size, Time
+from emu.units import write_rate, write_time
 
 _NS = 1000
 
@@ -65,6 +66,27 @@ class HostPath(Model):
     @property
     def is_staged(self) -> bool:
         return self.kind == "host-staged"
+
+    @property
+    def before_ps(self) -> int:
+        """From posting a message of one piece until it leaves."""
+        return self.doorbell_ps + self.read_ps + self._copy_ps
+
+    @property
+    def after_ps(self) -> int:
+        """From its last byte in the NIC until it is where it belongs."""
+        return self.write_ps + self._copy_ps
+
+    @property
+    def _copy_ps(self) -> int:
+        return self.copy_latency_ps if self.is_staged else 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kind}: a message leaves {write_time(self.before_ps)} after it was posted, "
+            f"is in memory {write_time(self.after_ps)} after it came, "
+            f"at {write_rate(self.rate_bps)} at most"
+        )
 
     @property
     def rate_bps(self) -> int:

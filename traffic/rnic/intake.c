@@ -32,13 +32,13 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
     const struct frame *last = intake->held.last;
     intake->packets++;
     if (is_dropped(intake, frame)) {
-        intake->dropped++;
+        ++*intake->dropped;
         frame_free(port->pool, frame);
         return;
     }
     picoseconds from = last && last->due_at > now ? last->due_at : now;
     frame->due_at = from + serialisation(frame->length, intake->rate_bps);
-    intake->waited += from > now;
+    *intake->waited += from > now;
     intake->held_bytes[frame->klass] += frame->length;
     queue_push(&intake->held, frame);
     if (!timer_is_set(&intake->next))
@@ -63,9 +63,14 @@ static void is_due(struct timer *timer, picoseconds now)
     take_in(container_of(timer, struct intake, next), now);
 }
 
-void intake_init(struct intake *intake, struct port *port, const uint8_t *priority_of_dscp)
+void intake_init(struct intake *intake, struct port *port, const uint8_t *priority_of_dscp,
+                 uint64_t *waited, uint64_t *dropped)
 {
-    *intake = (struct intake){.port = port, .quick = port->handler, .handler = *port->handler};
+    *intake = (struct intake){.port = port,
+                              .quick = port->handler,
+                              .handler = *port->handler,
+                              .waited = waited,
+                              .dropped = dropped};
     timer_init(&intake->next, is_due);
     intake->handler.receive = receive;
     memcpy(intake->classes.of_dscp, priority_of_dscp, sizeof intake->classes.of_dscp);

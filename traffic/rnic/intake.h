@@ -22,11 +22,13 @@ struct intake {
     struct frame_queue held;
     uint32_t held_bytes[CLASSES];
     struct timer next;
-    uint64_t packets, waited, dropped;
+    uint64_t packets;           /* so far, */
+    uint64_t *waited, *dropped; /* and where it counts what became of them */
 };
 
 /* Set-up only, of a port that has its handler. */
-void intake_init(struct intake *intake, struct port *port, const uint8_t *priority_of_dscp);
+void intake_init(struct intake *intake, struct port *port, const uint8_t *priority_of_dscp,
+                 uint64_t *waited, uint64_t *dropped);
 
 /* With rate 0 what waits is taken in at once. */
 void intake_set(struct intake *intake, uint64_t rate_bps, uint32_t buffer_bytes, picoseconds now);

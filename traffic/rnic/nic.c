@@ -43,7 +43,8 @@ bool nic_init(struct nic *nic, struct clock *clock, struct frame_pool *pool, str
     port_init(&nic->port, clock, pool, &handler, nic, (enum framing)config->framing);
     memcpy(nic->port.mac, config->mac, sizeof nic->port.mac);
     timer_init(&nic->data_ready, data_is_ready);
-    intake_init(&nic->intake, &nic->port, config->priority_of_dscp);
+    intake_init(&nic->intake, &nic->port, config->priority_of_dscp, &nic->counters.rx_memory_waits,
+                &nic->counters.rx_memory_discards);
     intake_set(&nic->intake, config->path.rate_bps, config->path.buffer_bytes, clock->now);
     nic->qps = calloc(config->max_qps ? config->max_qps : 1, sizeof *nic->qps);
     if (nic->qps && memory_init(&nic->memory, config->max_regions))

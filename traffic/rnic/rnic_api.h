@@ -210,6 +210,9 @@ struct nic_counters {
     uint64_t rx_unknown_qp;        /* no such queue pair, not connected, or another sender's */
     uint64_t rx_pkey_violations, rx_qkey_violations;
     uint64_t rx_qp_error; /* its queue pair has failed */
+
+    /* The host's path: packets that had to wait for memory, and those that found no room to. */
+    uint64_t rx_memory_waits, rx_memory_discards;
 };
 
 /* ---- a NIC -------------------------------------------------------------- */

@@ -55,7 +55,30 @@ def who_tolerates_reordering_keeps_packets(spec: Spec) -> Iterator[Finding]:
             )
 
 
+_COPIES = {
+    "copy_rate_bps": "copy",
+    "copy_latency_ps": "copy_latency",
+    "copy_piece_bytes": "copy_piece",
+}
+
+
+def only_staged_paths_copy(spec: Spec) -> Iterator[Finding]:
+    written = {"": spec.hosts, **spec.hosts.nodes}
+    for name, host in written.items():
+        if host.path is None or host.path.is_staged:
+            continue
+        for field, key in _COPIES.items():
+            if field in host.path.model_fields_set:
+                path = ("hosts", *(("nodes", name) if name else ()), "path")
+                yield Finding(
+                    (*path, key),
+                    "gpudirect copies nothing; take this out, or use kind: host-staged",
+                    about=((*path, "kind"),),
+                )
+
+
 RULES = (
+    only_staged_paths_copy,
     nodes_exist,
     who_tolerates_reordering_keeps_packets,
     slowest_rate_is_below_the_link_s,
