@@ -21,6 +21,7 @@ from emu.report.clocks import BothClocks, clocks_table
 from emu.report.comparison_tables import comparison_table
 from emu.report.facts import RunFacts
 from emu.report.findings import findings
+from emu.report.reruns import reruns_table
 from emu.report.run_tables import (
     deadlocks_table,
     faults_table,
@@ -96,6 +97,11 @@ def print_checks(runs: Sequence[RunFacts], stream: TextIO) -> None:
     for run in runs:
         _print_alarm(out, run)
     _print_table(out, checks_table(runs))
+
+
+def print_reruns(results: Mapping[str, Mapping[str, Sequence[RunFacts]]], stream: TextIO) -> None:
+    """How results came out with other seeds and sizes: by id, by occasion."""
+    _print_table(_console(stream), reruns_table(results))
 
 
 def print_clocks(runs: Sequence[BothClocks], stream: TextIO) -> None:

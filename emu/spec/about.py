@@ -24,6 +24,11 @@ class About(Model):
     plot: Literal["queues", "completion", "rates", "waiting"] = Field(
         default="rates", description="The picture that shows it."
     )
+    hosts: Literal["topology.hosts_per_leaf", "topology.hosts_per_side"] | None = Field(
+        default=None,
+        description="The key whose number may be half or twice as large, with the same result: "
+        "`emu results --hosts` runs with these.",
+    )
     cure: str | None = Field(
         default=None, description="What makes a bad effect go away: the setting, and why."
     )

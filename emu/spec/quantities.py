@@ -259,15 +259,16 @@ Fraction = Annotated[
 Hosts = Annotated[
     tuple[str, ...],
     BeforeValidator(_hosts),
+    PlainSerializer(lambda hosts: list(getattr(hosts, "written", hosts)), return_type=list[str]),
     WithJsonSchema(
         {
             "type": ["string", "array"],
             "items": {"type": "string"},
-            "examples": ["h1", "h2-h8", ["h1", "h3-h5"]],
+            "examples": ["h1", "h2-h8", ["h1", "h3-h5"], "all", "leaf2[1:]"],
         }
     ),
 ]
-"""Host names, ranges expanded."""
+"""Host names, ranges expanded; groups (see `groups`) are, when the topology is known."""
 
 PortNames = Annotated[
     tuple[str, ...],

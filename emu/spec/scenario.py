@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import cached_property, reduce
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 
 from emu.spec.about import About
 from emu.spec.base import Model
 from emu.spec.checks.check import Check
 from emu.spec.classes import Classes
 from emu.spec.fault import Fault
+from emu.spec.formula import expected_numbers
 from emu.spec.host import HostDefaults, HostSpec
 from emu.spec.merge import inherit, overlay
 from emu.spec.presets import PRESETS
@@ -90,6 +91,22 @@ class Spec(Model):
         description="Variants for `emu compare`: a name and the keys that differ. A variant "
         "has only the checks it brings itself.",
     )
+
+    @field_validator("traffic")
+    @classmethod
+    def _hosts_are_placed(
+        cls, traffic: tuple[TrafficSpec, ...], info: ValidationInfo
+    ) -> tuple[TrafficSpec, ...]:
+        topology = info.data.get("topology")
+        if topology is None or not topology.can_be_built:
+            return traffic
+        return tuple(entry.placed(topology.build()) for entry in traffic)
+
+    @field_validator("verify", mode="before")
+    @classmethod
+    def _formulas_are_worked_out(cls, checks: Any, info: ValidationInfo) -> Any:
+        flows = {entry.name: entry.flow_count for entry in info.data.get("traffic", ())}
+        return expected_numbers(checks, flows)
 
     def switch(self, name: str) -> SwitchSpec:
         """A switch as it is in the end: all switches, its role, itself. KeyError if unknown."""

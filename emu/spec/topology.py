@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from emu.spec.base import Model
-from emu.spec.quantities import Integer, Length, Rate, Time, named_like
+from emu.spec.quantities import MAX_HOSTS, Integer, Length, Rate, Time, named_like
 from topologies.dumbbell import dumbbell
 from topologies.fat_tree import fat_tree
 from topologies.graph import Builder, Cable, Topology
@@ -104,6 +104,11 @@ class Kind(Model, ABC):
     @abstractmethod
     def host_count(self) -> int:
         """Number of hosts, known before anything is built."""
+
+    @property
+    def can_be_built(self) -> bool:
+        """Whether `build` has an answer; rules tell why not."""
+        return self.host_count <= MAX_HOSTS
 
     @abstractmethod
     def lay_out(self) -> Topology:
@@ -326,6 +331,11 @@ class Graph(Kind):
     @property
     def host_count(self) -> int:
         return len(self.hosts)
+
+    @property
+    def can_be_built(self) -> bool:
+        joined = {name for link in self.links for name in link.between}
+        return super().can_be_built and joined <= {*self.hosts, *self.switches}
 
     def lay_out(self) -> Topology:
         builder = Builder()

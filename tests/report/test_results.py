@@ -15,6 +15,7 @@ about:
   expected: 98.04 % of 100 Gb/s
   source: derived
   plot: rates
+  hosts: topology.hosts_per_side
   cure: none is needed
 name: alone
 topology: {kind: dumbbell, hosts_per_side: 1}
@@ -25,11 +26,11 @@ compare:
 """
 
 
-def run(folder: Path, at_least: str) -> Result:
+def run(folder: Path, at_least: str, *options: str) -> Result:
     (folder / "alone.emu.yml").write_text(SPEC.replace("AT_LEAST", at_least))
     (folder / "other.emu.yml").write_text("topology: {kind: dumbbell, hosts_per_side: 1}\n")
     words = [str(folder), "--page", str(folder / "README.md"), "--out", str(folder / "out")]
-    return CliRunner().invoke(command, words)
+    return CliRunner().invoke(command, [*words, *options])
 
 
 def test_a_result_is_put_beside_what_is_expected(tmp_path: Path) -> None:
@@ -55,3 +56,23 @@ def test_a_result_may_fail(tmp_path: Path) -> None:
     assert "| **failed** |" in page
     assert "| slow | goodput of flow at least 70 Gb/s | 7" in page
     assert "| fast | goodput of flow at least 99 Gb/s | **9" in page
+
+
+def test_a_result_is_run_again_with_other_seeds_and_sizes(tmp_path: Path) -> None:
+    """A line for each result, a column for each occasion; the page tells of none."""
+    shown = run(tmp_path, "95Gbit", "--seeds", "3", "--hosts", "twice")
+    assert shown.exit_code == 0
+    table = shown.stdout.partition("Reruns\n")[2].splitlines()
+    assert table[:2] == [
+        "result  as it stands  seed +1  seed +2  twice the hosts",
+        "T1      passed        passed   passed   passed",
+    ]
+    assert "passed   fast, twice the hosts" in shown.stdout
+    assert "twice" not in (tmp_path / "README.md").read_text()
+
+
+def test_a_rerun_may_fail(tmp_path: Path) -> None:
+    """The table tells how many of its checks, and so does the exit code."""
+    shown = run(tmp_path, "99Gbit", "--seeds", "2")
+    assert shown.exit_code == 1
+    assert "T1      FAILED 1 of 2  FAILED 1 of 2" in shown.stdout

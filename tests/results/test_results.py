@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from emu.report.facts import RunFacts
+from emu.report.reruns import TIMES, occasions
 from emu.shim.managed import manage
 from emu.shim.virtual import run_virtual
 from emu.spec.model import Spec, load_spec
@@ -26,6 +27,11 @@ def failures(spec: Spec, out: Path) -> list[str]:
     checks = RunFacts(spec.name, recording, spec, topology).checks
     assert checks, "a result without a check"
     return [f"{check.check}: {check.detail}" for check in checks if not check.passed]
+
+
+def hosts_key(path: Path) -> str | None:
+    about = load_spec(path).about
+    return about.hosts if about else None
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.name.partition(".")[0])
@@ -45,28 +51,21 @@ def test_its_cures_and_counterparts_come_out(path: Path, variant: str, tmp_path:
     assert failures(load_spec(path).variants()[variant], tmp_path) == []
 
 
+@pytest.mark.parametrize("size", TIMES)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in RESULTS if hosts_key(path)],
+    ids=lambda path: path.name.partition(".")[0],
+)
+def test_it_holds_with_half_and_twice_the_hosts(path: Path, size: str, tmp_path: Path) -> None:
+    """What is expected follows from how many there are."""
+    (larger,) = [o for o in occasions(load_spec(path), 1, [size]) if o.settings]
+    assert failures(load_spec(path, larger.settings), tmp_path) == []
+
+
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        # Two, and six, instead of three behind the spine's port: half to h2, the rest alike.
-        (
-            "pfc-unfairness",
-            [
-                "traffic.0.from=[h2, h5, h6]",
-                "verify=[{share: {flow: greedy.h2-h1, traffic: greedy, after: 2ms, is: 0.5, "
-                "within: 0.5%}}, {fairness: {traffic: greedy, after: 2ms, is: 8/9, within: 0.4%}}]",
-            ],
-        ),
-        (
-            "pfc-unfairness",
-            [
-                "topology.hosts_per_leaf=8",
-                "traffic.0.from=[h2, h9, h10, h11, h12, h13, h14]",
-                "verify=[{share: {flow: greedy.h2-h1, traffic: greedy, after: 2ms, is: 0.5, "
-                "within: 0.5%}}, {fairness: {traffic: greedy, after: 2ms, is: 0.4898, "
-                "within: 0.4%}}]",
-            ],
-        ),
         (
             "pfc-deadlock",
             [
@@ -76,16 +75,10 @@ def test_its_cures_and_counterparts_come_out(path: Path, variant: str, tmp_path:
             ],
         ),
         ("headroom", ["hosts.nic.mtu=4096", "switches.latency=100ns"]),
-        ("spray", ["topology.hosts_per_leaf=2", "traffic.0.among=h1-h4"]),
-        ("spray", ["topology.hosts_per_leaf=8", "traffic.0.among=h1-h16"]),
     ],
     ids=[
-        "two behind",
-        "six behind",
         "eleven switches",
         "faster switches",
-        "half the hosts",
-        "twice the hosts",
     ],
 )
 def test_it_holds_with_other_numbers(name: str, settings: list[str], tmp_path: Path) -> None:

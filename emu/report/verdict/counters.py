@@ -56,7 +56,8 @@ def _counters(at: tuple[str, ...], run: Recording) -> Iterator[Counters]:
     if at == ("all",):
         yield from places.values()
     for place in at:
-        if place in places:
-            yield places[place]
-        elif place == "total":
+        if place == "total":
             yield run.totals
+        yield from (own for name, own in places.items() if name.partition(":")[0] == place)
+        if ":" in place and place in places:
+            yield places[place]

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import Field, WithJsonSchema
 
 from emu.spec.checks.bounds import Bounds
 from emu.spec.checks.kind import Kind
 from emu.spec.quantities import Fraction, Integer, PortNames
 
-_AT = "Ports and hosts whose counts are added up, or `total`; all of them unless given."
+_AT = (
+    "Ports and hosts whose counts are added up, a switch for all its ports, or `total`; all "
+    "ports and hosts unless given."
+)
 
 
-class Counter(Bounds[Integer], Kind):
+Count = Annotated[Integer, WithJsonSchema({"type": ["integer", "string"]})]
+"""A whole number, or a formula of one (see `emu.spec.formula`)."""
+
+
+class Counter(Bounds[Count], Kind):
     """A counter, added up over ports and hosts."""
 
     name: str = Field(description="The counter, e.g. tx_prio3_pause, np_cnp_sent, PortXmitWait.")

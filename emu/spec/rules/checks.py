@@ -23,7 +23,7 @@ def captured_ports_exist(spec: Spec) -> Iterator[Finding]:
 def checked_names_exist(spec: Spec) -> Iterator[Finding]:
     topology = spec.topology.build()
     ports = list(topology.port_named)
-    places = [*ports, *topology.host, "all", "total"]
+    places = [*ports, *topology.host, *topology.switch, "all", "total"]
     known = {
         "flow": ("flow called", list(_flows(spec))),
         "traffic": ("traffic called", [entry.name for entry in spec.traffic]),

@@ -8,7 +8,7 @@ from emu.spec.finding import Finding, KeyPath, there_is_no
 from emu.spec.scenario import Spec
 from emu.spec.traffic.collectives import AllReduce
 from emu.spec.traffic.drawn import Background, HotSpot
-from emu.spec.traffic.entry import MessageEntry
+from emu.spec.traffic.entry import AmongEntry, MessageEntry
 from emu.spec.traffic.patterns import Incast, Outcast, Pair
 from emu.units import format_size, write_rate, write_size, write_time
 
@@ -25,6 +25,13 @@ def flows_are_not_too_many(spec: Spec) -> Iterator[Finding]:
     if flows > MAX_FLOWS:
         text = f"makes {flows} flows; {MAX_FLOWS} is the most in one run, so name fewer hosts"
         yield Finding(("traffic",), text)
+
+
+def nobody_is_alone(spec: Spec) -> Iterator[Finding]:
+    for index, entry in enumerate(spec.traffic):
+        if isinstance(entry, AmongEntry) and len(entry.among) < 2:
+            text = f"{entry.among[0]} has nobody to send to; name two hosts or more"
+            yield Finding(("traffic", index, "among"), text, about=(("topology",),))
 
 
 def names_are_unique(spec: Spec) -> Iterator[Finding]:
@@ -174,7 +181,7 @@ def messages_start_before_the_end(spec: Spec) -> Iterator[Finding]:
             )
 
 
-SOUND = (flows_are_not_too_many,)
+SOUND = (flows_are_not_too_many, nobody_is_alone)
 RULES = (
     names_are_unique,
     hosts_exist,

@@ -1,20 +1,23 @@
 """What entries of the `traffic:` section have in common.
 
 `pattern` decides which keys an entry has: `from` and `to` where hosts play
-different parts, `among` where all play the same.
+different parts, `among` where all play the same. Hosts are named one by one, or by
+their place in the fabric (see `groups`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from random import Random
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from emu.spec.base import Model
+from emu.spec.groups import expanded
 from emu.spec.quantities import Hosts, Integer, Priority, Size, Time, named_like
 from emu.units import PS_PER_NS
+from topologies.graph import Topology
 from traffic.graph import OperationGraph, Verb
 from traffic.patterns import Messages, Pairs, flow_names
 
@@ -38,12 +41,6 @@ AnyOp = Annotated[
         "there, whose value before comes back."
     ),
 ]
-
-
-def _two_or_more(hosts: tuple[str, ...]) -> tuple[str, ...]:
-    if len(hosts) < 2:
-        raise ValueError(f"{hosts[0]} has nobody to send to; name two hosts or more")
-    return hosts
 
 
 class TrafficEntry(Model, ABC):
@@ -78,6 +75,12 @@ class TrafficEntry(Model, ABC):
     def senders(self) -> tuple[str, ...]:
         return next(iter(self.hosts.values()))
 
+    def placed(self, topology: Topology) -> Self:
+        """The same with the hosts' names where groups of them were given."""
+        groups = {"sources", "to", "among"} & type(self).model_fields.keys()
+        named = {field: expanded(getattr(self, field), topology) for field in groups}
+        return self.model_copy(update=named)
+
     @property
     @abstractmethod
     def flow_count(self) -> int:
@@ -110,8 +113,9 @@ class TrafficEntry(Model, ABC):
 class AmongEntry(TrafficEntry):
     """A pattern in which all hosts play the same part."""
 
-    among: Annotated[Hosts, AfterValidator(_two_or_more)] = Field(
-        description="The hosts, two or more, e.g. h1-h8; of a collective the ranks, in order."
+    among: Hosts = Field(
+        description="The hosts, two or more, e.g. h1-h8, or all; of a collective the ranks, in "
+        "order."
     )
 
     @property
@@ -185,7 +189,9 @@ class MessageEntry(TrafficEntry):
 class FromToEntry(MessageEntry):
     """A pattern of some hosts that send and others that receive."""
 
-    sources: Hosts = Field(alias="from", description="Sending hosts, e.g. h2-h8 or [h1, h5].")
+    sources: Hosts = Field(
+        alias="from", description="Sending hosts, e.g. h2-h8, [h1, h5], or all[1:]."
+    )
     to: Hosts = Field(
         description="Receiving hosts: of an incast one, of a pair as many as in `from`."
     )

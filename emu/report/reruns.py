@@ -1,0 +1,69 @@
+"""Whether a result is luck: the same spec with other seeds, and with other numbers of hosts.
+
+    as it stands   seed 2   seed 3   half the hosts   twice the hosts
+
+Each is a list of settings, as after `--set`. What is expected follows from the
+numbers, so the checks are the spec's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from emu.report.facts import RunFacts
+from emu.report.table import NOT_APPLICABLE, Cell, Column, Table, Tone
+from emu.spec.model import Spec
+
+AS_IT_STANDS = "as it stands"
+TIMES = {"half": 0.5, "twice": 2}
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """What a result is tried with."""
+
+    name: str
+    settings: tuple[str, ...] = ()
+
+    def call(self, run: str) -> str:
+        """The name of a run at this occasion."""
+        return run if not self.settings else f"{run}, {self.name}"
+
+
+def occasions(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Occasion]:
+    """The spec as it stands, with the seeds that follow its own, and with other sizes."""
+    yield Occasion(AS_IT_STANDS)
+    for further in range(1, seeds):
+        yield Occasion(f"seed +{further}", (f"seed={spec.seed + further}",))
+    key = spec.about.hosts if spec.about else None
+    if key is None:
+        return
+    count = getattr(spec.topology, key.partition(".")[2])
+    for size in sizes:
+        yield Occasion(f"{size} the hosts", (f"{key}={round(count * TIMES[size])}",))
+
+
+def reruns_table(results: Mapping[str, Mapping[str, Sequence[RunFacts]]]) -> Table:
+    """One row for each result, one column for each occasion. `results`: by id, by occasion."""
+    names = list(dict.fromkeys(name for runs in results.values() for name in runs))
+    return Table(
+        title="Reruns",
+        columns=tuple(Column(name, numeric=False) for name in ("result", *names)),
+        rows=tuple(
+            (Cell(identity), *(_verdict(runs.get(name)) for name in names))
+            for identity, runs in results.items()
+        ),
+    )
+
+
+def _verdict(runs: Sequence[RunFacts] | None) -> Cell:
+    if runs is None:
+        return NOT_APPLICABLE
+    checks = [check.passed for run in runs for check in run.checks]
+    if None in checks:
+        return Cell("not judged", Tone.FAINT)
+    failed = checks.count(False)
+    if failed:
+        return Cell(f"FAILED {failed} of {len(checks)}", Tone.BAD)
+    return Cell("passed", Tone.GOOD)

@@ -1,0 +1,84 @@
+"""A number that a check expects, worked out from how many flows there are.
+
+    is: 4 * (n - 1) / n**2        n: the flows of the traffic entry that is checked,
+                                  or all flows where a check has none
+
+Numbers, n, + - * / **, min, max and parentheses; anything else is no formula.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Any
+
+_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: lambda base, exponent: float(base) ** exponent,
+}
+_FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max}
+_LOOKS_LIKE_ONE = re.compile(r"(?=.*\bn\b)[0-9naimx.,+*/() -]*")
+
+
+_EXPECTED = ("is", "at_least", "at_most")
+_WHOLE_NUMBERS = ("counter", "queue")
+"""Kinds of checks whose numbers are counted."""
+
+
+def expected_numbers(checks: Any, flows: Mapping[str, int]) -> Any:
+    """The `verify:` section before it is understood, its formulas worked out.
+
+    `flows`: how many of them each traffic entry has.
+    """
+    if not isinstance(checks, list):
+        return checks
+    return [_in_check(check, flows) for check in checks]
+
+
+def _in_check(check: Any, flows: Mapping[str, int]) -> Any:
+    if not isinstance(check, dict):
+        return check
+    return {kind: _in_bounds(kind, bounds, flows) for kind, bounds in check.items()}
+
+
+def _in_bounds(kind: str, bounds: Any, flows: Mapping[str, int]) -> Any:
+    if not isinstance(bounds, dict):
+        return bounds
+    n = flows.get(str(bounds.get("traffic")), sum(flows.values()))
+    rounded = round if kind in _WHOLE_NUMBERS else float
+    return {
+        key: rounded(number)
+        if key in _EXPECTED and (number := worked_out(value, n)) is not None
+        else value
+        for key, value in bounds.items()
+    }
+
+
+def worked_out(value: object, n: int) -> float | None:
+    """The formula's number; None where the value is no formula."""
+    if not isinstance(value, str) or len(value) > 200 or not _LOOKS_LIKE_ONE.fullmatch(value):
+        return None
+    try:
+        number = _number(ast.parse(value.strip(), mode="eval").body, n)
+    except (SyntaxError, ArithmeticError, KeyError, TypeError, RecursionError):
+        return None
+    return number if isinstance(number, int | float) and isfinite(number) else None
+
+
+def _number(node: ast.expr, n: int) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.Name(id="n"):
+            return n
+        case ast.BinOp(left, op, right):
+            return _OPERATORS[type(op)](_number(left, n), _number(right, n))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+            return _FUNCTIONS[name](*(_number(arg, n) for arg in args))
+    raise TypeError

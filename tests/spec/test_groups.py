@@ -1,0 +1,81 @@
+"""Hosts named by their place in the fabric, and numbers that follow from how many there are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emu.spec.formula import worked_out
+from emu.spec.groups import expanded
+from emu.spec.model import spec_from_json, spec_from_text
+from topologies.leaf_spine import leaf_spine
+
+LINKS = dict.fromkeys(("host_rate_bps", "fabric_rate_bps"), 10**11) | dict.fromkeys(
+    ("host_delay_ps", "fabric_delay_ps"), 0
+)
+SPEC = """
+topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: COUNT}
+traffic: [{name: all, pattern: incast, from: [h2, leaf2], to: "leaf1[0]", size: 1MB}]
+verify:
+  - {fairness: {traffic: all, is: 4*(n-1)/n**2}}
+  - {counter: {name: tx_packets, at: leaf2, at_least: "max(100*n, 1000)"}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "hosts"),
+    [
+        (("all",), "h1 h2 h3 h4 h5 h6"),
+        (("leaf2",), "h4 h5 h6"),
+        (("leaf2[0]",), "h4"),
+        (("leaf2[-1]",), "h6"),
+        (("leaf2[1:]",), "h5 h6"),
+        (("all[1:3]",), "h2 h3"),
+        (("all[:-4]",), "h1 h2"),
+        (("h5", "leaf2"), "h5 h4 h6"),
+    ],
+)
+def test_a_group_is_the_hosts_at_that_place(words: tuple[str, ...], hosts: str) -> None:
+    """Counted like Python's slices, each host once."""
+    assert expanded(words, leaf_spine(1, 2, 3, **LINKS)) == tuple(hosts.split())
+
+
+@pytest.mark.parametrize("word", ["leaf3", "leaf2[3:]", "leaf2[9]", "spine1", "leaf2[1", "h7"])
+def test_a_group_of_nobody_stays_as_it_was_written(word: str) -> None:
+    """For a rule to tell."""
+    assert expanded((word,), leaf_spine(1, 2, 3, **LINKS)) == (word,)
+
+
+@pytest.mark.parametrize("count", [2, 3, 6])
+def test_traffic_and_checks_follow_the_number_of_hosts(count: int) -> None:
+    """Of n flows, one has a port for itself and half of the link."""
+    spec = spec_from_text(SPEC.replace("COUNT", str(count)).encode(), source="x.emu.yml")
+    fairness, counter = (check.what for check in spec.verify)
+    shares = [1 / 2] + [1 / (2 * count)] * count
+    assert spec.traffic[0].flow_count == count + 1
+    assert fairness.is_ == pytest.approx(1 / (len(shares) * sum(x * x for x in shares)))
+    assert counter.at_least == max(100 * (count + 1), 1000)
+    assert spec_from_json(spec.to_json()) == spec
+    assert spec.to_mapping()["traffic"][0]["from"] == ["h2", "leaf2"]
+
+
+def test_a_setting_changes_the_number_of_hosts_and_all_that_follows() -> None:
+    """One `--set`, and the incast grows."""
+    text = SPEC.replace("COUNT", "3").encode()
+    spec = spec_from_text(text, source="x.emu.yml", settings=["topology.hosts_per_leaf=8"])
+    assert spec.traffic[0].senders == ("h2", *(f"h{n}" for n in range(9, 17)))
+
+
+@given(st.integers(1, 1000), st.integers(1, 50), st.integers(1, 50))
+def test_a_formula_is_worked_out_as_python_does(n: int, a: int, b: int) -> None:
+    """Numbers, n, four operations and powers, min and max."""
+    assert worked_out(f"min({a} * n, n**2) - n / {b}", n) == min(a * n, float(n) ** 2) - n / b
+
+
+@pytest.mark.parametrize(
+    "text", ["", "n + x", "1/6", "10ns", "n(", "n / 0", "n**n**n**n", "(0-n)**.5", "nn", "n.min"]
+)
+def test_what_is_no_formula_is_left_alone_bad_flow(text: str) -> None:
+    """No name, no call, no number that is none, and no long computation."""
+    assert worked_out(text, 9) is None
