@@ -86,12 +86,47 @@ void switch_discard(struct fabric_switch *sw, struct frame *frame, picoseconds n
 
 /* ---- egress --------------------------------------------------------------- */
 
+/* Bytes that the line takes out of a queue while a frame waits out the latency: of
+ * as many queues as wait, each its part. */
+static uint64_t leaving(const struct switch_port *out, uint8_t queue)
+{
+    enum { SAMPLE = 4096 };
+    const struct frame *first = out->queue[queue].first;
+    if (first && port_is_paused(&out->port, first->klass))
+        return 0;
+    picoseconds latency = of_switch(&out->port)->config.latency;
+    uint64_t bytes = (uint64_t)(latency * SAMPLE / line_time(&out->port.line, SAMPLE));
+    return bytes / (unsigned)__builtin_popcount(out->waiting | 1u << queue);
+}
+
+/* For a marker outside, which sees a frame one latency before it joins the queue: the
+ * depth that it will find. Those ahead of it will have joined, and others will have left. */
+static void post_depth(struct switch_port *out, uint8_t queue)
+{
+    if (!out->depth || queue >= PRIORITIES)
+        return;
+    uint64_t ahead = out->queue[queue].bytes + out->coming[queue], gone = leaving(out, queue);
+    uint32_t depth = ahead > gone ? (uint32_t)(ahead - gone) : 0;
+    __atomic_store_n(&out->depth[queue], depth, __ATOMIC_RELAXED);
+}
+
 /* `bytes` more or less wait in the queue. */
 static void depth_changed(struct switch_port *out, uint8_t queue, int64_t bytes)
 {
     out->port.gauges.queued += bytes;
-    if (out->depth && queue < PRIORITIES)
-        __atomic_store_n(&out->depth[queue], (uint32_t)out->queue[queue].bytes, __ATOMIC_RELAXED);
+    post_depth(out, queue);
+}
+
+/* `bytes` more or less wait out the latency before they join the queue; nobody outside
+ * asks in the switch's own plane. */
+static void coming_changed(struct fabric_switch *sw, const struct frame *frame, int64_t bytes)
+{
+    if (sw->config.plane == PLANE_OWN)
+        return;
+    struct switch_port *out = switch_port(sw, frame->out_port);
+    uint8_t queue = out->queue_of[frame->klass];
+    out->coming[queue] = (uint32_t)(out->coming[queue] + bytes);
+    post_depth(out, queue);
 }
 
 static uint32_t draw(const struct wred *wred, const uint8_t *header, uint32_t length)
@@ -278,6 +313,7 @@ static void wait_latency(struct switch_port *in, struct frame *frame, picosecond
     if (!last)
         timer_set(in->port.clock, &in->pipeline_due, due);
     queue_push(&in->pipeline, frame);
+    coming_changed(of_switch(&in->port), frame, frame->length);
 }
 
 static void pipeline_due(struct timer *timer, picoseconds now)
@@ -286,6 +322,7 @@ static void pipeline_due(struct timer *timer, picoseconds now)
     struct frame *frame = queue_pop(&in->pipeline);
     if (in->pipeline.first)
         timer_set(in->port.clock, timer, in->pipeline.first->due_at);
+    coming_changed(of_switch(&in->port), frame, -(int64_t)frame->length);
     enqueue(of_switch(&in->port), frame, now);
 }
 

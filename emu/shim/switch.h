@@ -77,7 +77,8 @@ struct switch_port {
     struct port port;
 
     ON_A_LINE uint8_t queue_of[CLASSES]; /* by priority or VL */
-    uint32_t *depth; /* its row of somebody's depth board: bytes per queue; or NULL */
+    uint32_t
+        *depth; /* its row of somebody's depth board, by queue: what a frame will find; or NULL */
     uint64_t queue_peak_bytes;
     struct pfc pfc;
     uint16_t waiting; /* bit per queue with a frame in it */
@@ -90,6 +91,7 @@ struct switch_port {
     ON_A_LINE struct ingress ingress[CLASSES];
     ON_A_LINE struct frame_queue queue[CLASSES];
 
+    uint32_t coming[CLASSES]; /* by queue: bytes that wait out the latency, wherever they came in */
     struct arbiter arbiter;
     struct wred wred[CLASSES]; /* by queue */
     struct classes classes;
