@@ -198,6 +198,11 @@ class Spec(Model):
         """The keys that were given, as they would be written in a file."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
+    @cached_property
+    def written(self) -> dict[str, Any]:
+        """The same, put together once."""
+        return self.to_mapping()
+
     def to_json(self) -> str:
         """A spec again, with settings and variants applied; `spec_from_json` reads it back."""
         return self.model_dump_json(by_alias=True, exclude_unset=True)

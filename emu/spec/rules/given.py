@@ -1,30 +1,42 @@
-"""Where a value of one switch or host was given: for itself, for its role, or for all."""
+"""Where a value of one switch, port or host was given: for itself, for its role, or for all."""
 
 from __future__ import annotations
 
-from emu.spec.base import Model
 from emu.spec.finding import KeyPath
 from emu.spec.scenario import Spec
+from topologies.graph import Port
 
 
 def for_switch(spec: Spec, name: str, *keys: str) -> KeyPath:
     """`("switches", "roles", "leaf", "pfc", "xon")` when leaves have an xon of their own."""
     role = spec.topology.build().switch[name].role
-    return _nearest("switches", spec.switches, (("nodes", name), ("roles", role)), keys)
+    return _nearest("switches", spec, (("nodes", name), ("roles", role)), keys)
+
+
+def for_port(spec: Spec, port: Port, *keys: str) -> KeyPath:
+    """`("switches", "ports", "h1", "pfc", "xon")` when ports to h1 have an xon of their own."""
+    topology = spec.topology.build()
+    neighbour = topology.port_name[port].partition(":")[2]
+    role = topology.switch[port.node].role
+    layers: tuple[KeyPath, ...] = (("nodes", port.node), ("roles", role), ())
+    owners = (*((*layer, "ports", neighbour) for layer in layers), *layers)
+    return _nearest("switches", spec, owners, keys)
 
 
 def for_host(spec: Spec, name: str, *keys: str) -> KeyPath:
-    return _nearest("hosts", spec.hosts, (("nodes", name),), keys)
+    return _nearest("hosts", spec, (("nodes", name),), keys)
 
 
 def _nearest(
-    section: str, model: Model, owners: tuple[tuple[str, str], ...], keys: tuple[str, ...]
+    section: str, spec: Spec, owners: tuple[KeyPath, ...], keys: tuple[str, ...]
 ) -> KeyPath:
-    written = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    for owner in owners:
-        if has(written, (*owner, *keys)):
-            return (section, *owner, *keys)
-    return (section, *keys)
+    paths = ((section, *owner, *keys) for owner in owners)
+    return next((path for path in paths if is_written(spec, path)), (section, *keys))
+
+
+def is_written(spec: Spec, path: KeyPath) -> bool:
+    """Whether a key is there, and no default."""
+    return has(spec.written, path)
 
 
 def has(mapping: object, path: KeyPath) -> bool:

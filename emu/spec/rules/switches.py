@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from emu.spec.classes import PRIORITIES
 from emu.spec.finding import Finding, KeyPath, there_is_no
-from emu.spec.headroom import reserved_of
-from emu.spec.rules.given import for_switch
+from emu.spec.headroom import headroom_of, reserved_of
+from emu.spec.rules.given import for_port, for_switch, is_written
 from emu.spec.scenario import Spec
 from emu.spec.switch import Curve, Pfc, SwitchSpec
 from emu.units import write_size, write_time
+from topologies.graph import Port
 
 _TOPOLOGY: KeyPath = ("topology",)
 
@@ -26,6 +28,13 @@ def _ethernet_switches(spec: Spec) -> Iterator[tuple[str, SwitchSpec]]:
     """Those whose PFC and ECN count; on InfiniBand these keys are not used."""
     if spec.fabric == "roce":
         yield from _switches(spec)
+
+
+def _ethernet_ports(spec: Spec) -> Iterator[tuple[Port, SwitchSpec]]:
+    """Every port of these, with what holds for it."""
+    topology = spec.topology.build()
+    for name, _ in _ethernet_switches(spec):
+        yield from ((port, spec.port(port)) for port in topology.ports[name])
 
 
 def roles_and_nodes_exist(spec: Spec) -> Iterator[Finding]:
@@ -67,45 +76,69 @@ def _layers(spec: Spec) -> Iterator[tuple[KeyPath, SwitchSpec, list[str]]]:
 
 
 def xon_is_not_above_xoff(spec: Spec) -> Iterator[Finding]:
-    for name, switch in _ethernet_switches(spec):
-        pfc = switch.pfc
+    for port, said in _ethernet_ports(spec):
+        pfc = said.pfc
         if pfc is not None and 0 < pfc.xoff.size_bytes < pfc.xon_bytes:
             yield Finding(
-                for_switch(spec, name, "pfc", "xon"),
+                for_port(spec, port, "pfc", "xon"),
                 f"xon ({write_size(pfc.xon_bytes)}) is above xoff ({pfc.xoff}): "
                 "the sender would be let go before it was stopped; lower xon or raise xoff",
-                about=(for_switch(spec, name, "pfc", "xoff"),),
+                about=(for_port(spec, port, "pfc", "xoff"),),
             )
+
+
+def xon_is_of_the_same_sort_as_xoff(spec: Spec) -> Iterator[Finding]:
+    """Where both are said in one place: one of them would never be asked for."""
+    for port, said in _ethernet_ports(spec):
+        if said.pfc is None:
+            continue
+        idle, used = ("xon_offset", "xon") if said.pfc.xoff.size_bytes else ("xon", "xon_offset")
+        path, xoff = (for_port(spec, port, "pfc", key) for key in (idle, "xoff"))
+        if path[:-1] == xoff[:-1] and is_written(spec, path) and is_written(spec, xoff):
+            text = f"{idle} is not asked for where xoff is {said.pfc.xoff}; use {used}"
+            yield Finding(path, text, about=(xoff,), idle_if_inherited=True)
 
 
 def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Finding]:
     """Every port may fill xoff and headroom of every lossless priority at the same time."""
-    topology = spec.topology.build()
     for name, switch in _ethernet_switches(spec):
-        pfc = switch.pfc
-        if pfc is None:
-            continue
-        ports, priorities = len(topology.ports[name]), len(set(pfc.priorities))
-        xoff = ports * priorities * pfc.xoff.size_bytes
         reserved = reserved_of(spec, name)
-        needed = xoff + max(reserved, 1)
-        if needed > switch.buffer_bytes:
-            words, remedy = _headroom_in_words(pfc)
-            yield Finding(
-                for_switch(spec, name, "pfc", "xoff" if pfc.headroom_bytes is None else "headroom"),
-                f"{ports} ports x {priorities} priorities x xoff {pfc.xoff} and {words} of "
-                f"{write_size(reserved)} for all ports together are more than the buffer of "
-                f"{write_size(switch.buffer_bytes)}, so lossless packets could be dropped; "
-                f"{remedy}, or raise buffer",
-                about=(
-                    for_switch(spec, name, "pfc", "xoff"),
-                    for_switch(spec, name, "pfc", "headroom"),
-                    for_switch(spec, name, "pfc", "priorities"),
-                    for_switch(spec, name, "buffer"),
-                    for_switch(spec, name, "reserved"),
-                    _TOPOLOGY,
-                ),
-            )
+        if sum(_thresholds(spec, name)) + reserved > switch.buffer_bytes:
+            yield _too_small_a_buffer(spec, name, reserved)
+
+
+def _thresholds(spec: Spec, switch: str) -> Iterator[int]:
+    """What each port may hold of its lossless priorities before it pauses them."""
+    for port in spec.topology.build().ports[switch]:
+        pfc = spec.port(port).pfc
+        yield len(set(pfc.priorities)) * pfc.xoff.size_bytes if pfc else 0
+
+
+def _too_small_a_buffer(spec: Spec, name: str, reserved: int) -> Finding:
+    """Told at the port that asks for most; the others' keys are the same, or ask for less."""
+    ports = spec.topology.build().ports[name]
+    port = max(ports, key=lambda port: (headroom_of(spec, port), spec.port(port).pfc is not None))
+    pfc, buffer = spec.port(port).pfc, write_size(spec.switch(name).buffer_bytes)
+    if pfc is None:
+        return Finding(
+            for_switch(spec, name, "reserved"),
+            f"{write_size(reserved)} reserved by all ports together are more than the buffer of "
+            f"{buffer}; lower reserved, or raise buffer",
+            about=(for_switch(spec, name, "buffer"), _TOPOLOGY),
+        )
+    words, remedy = _headroom_in_words(pfc)
+    return Finding(
+        for_port(spec, port, "pfc", "xoff" if pfc.headroom_bytes is None else "headroom"),
+        f"{len(ports)} ports x {len(set(pfc.priorities))} priorities x xoff {pfc.xoff} and {words} "
+        f"of {write_size(reserved)} for all ports together are more than the buffer of "
+        f"{buffer}, so lossless packets could be dropped; {remedy}, or raise buffer",
+        about=(
+            *(for_port(spec, port, "pfc", key) for key in ("xoff", "headroom", "priorities")),
+            for_switch(spec, name, "buffer"),
+            for_switch(spec, name, "reserved"),
+            _TOPOLOGY,
+        ),
+    )
 
 
 def _headroom_in_words(pfc: Pfc) -> tuple[str, str]:
@@ -115,40 +148,96 @@ def _headroom_in_words(pfc: Pfc) -> tuple[str, str]:
 
 
 def kmin_is_not_above_kmax(spec: Spec) -> Iterator[Finding]:
-    for name, keys, curve in _curves(spec):
+    for port, keys, curve in _curves(spec):
         if curve.kmin_bytes > curve.kmax_bytes:
+            kmin, kmax = (for_port(spec, port, *keys, key) for key in ("kmin", "kmax"))
             yield Finding(
-                for_switch(spec, name, *keys, "kmin"),
+                kmin if is_written(spec, kmin) or not is_written(spec, kmax) else kmax,
                 f"kmin ({write_size(curve.kmin_bytes)}) is above kmax "
                 f"({write_size(curve.kmax_bytes)}): marking would end before it began; "
                 "lower kmin or raise kmax",
-                about=(for_switch(spec, name, *keys, "kmax"),),
+                about=(kmin, kmax),
             )
 
 
 def kmin_can_be_reached(spec: Spec) -> Iterator[Finding]:
-    for name, keys, curve in _curves(spec):
-        buffer = spec.switch(name).buffer_bytes
+    for port, keys, curve in _curves(spec):
+        buffer = spec.switch(port.node).buffer_bytes
         if curve.kmin_bytes >= buffer:
             yield Finding(
-                for_switch(spec, name, *keys, "kmin"),
+                for_port(spec, port, *keys, "kmin"),
                 f"no queue gets as deep as kmin ({write_size(curve.kmin_bytes)}) in a buffer of "
                 f"{write_size(buffer)}; lower kmin, or raise buffer",
+                about=(for_switch(spec, port.node, "buffer"),),
+            )
+
+
+def _curves(spec: Spec) -> Iterator[tuple[Port, tuple[str, ...], Curve]]:
+    """Every curve: the port it is of, the keys that lead to it, and itself."""
+    for port, said in _ethernet_ports(spec):
+        ecn = said.ecn
+        if ecn is None:
+            continue
+        yield port, ("ecn",), ecn
+        for queue in ecn.queues:
+            curve = ecn.curve(queue)
+            if curve is not None:
+                yield port, ("ecn", "queues", str(queue)), curve
+
+
+def curves_are_of_queues_that_are_used(spec: Spec) -> Iterator[Finding]:
+    for port, said in _ethernet_ports(spec):
+        used = {said.classes.queue_of(priority) for priority in range(PRIORITIES)}
+        for queue in said.ecn.queues if said.ecn else ():
+            if queue not in used:
+                yield Finding(
+                    for_port(spec, port, "ecn", "queues", str(queue)),
+                    f"no priority leads to queue {queue}, only to "
+                    f"{', '.join(map(str, sorted(used)))}; take it out, or change classes.queue",
+                    about=(for_port(spec, port, "classes", "queue"),),
+                )
+
+
+def weights_are_of_queues_that_are_used(spec: Spec) -> Iterator[Finding]:
+    for name, switch in _ethernet_switches(spec):
+        ports = spec.topology.build().ports[name]
+        used = {
+            spec.port(port).classes.queue_of(priority)
+            for port in ports
+            for priority in range(PRIORITIES)
+        }
+        for queue in sorted(switch.scheduling.weights.keys() - used):
+            yield Finding(
+                for_switch(spec, name, "scheduling", "weights", str(queue)),
+                f"no priority leads to queue {queue}, only to "
+                f"{', '.join(map(str, sorted(used)))}; take it out, or change classes.queue",
+                about=(for_switch(spec, name, "classes", "queue"),),
+            )
+
+
+def queue_limits_can_be_reached(spec: Spec) -> Iterator[Finding]:
+    for name, switch in _ethernet_switches(spec):
+        limit = switch.queue_limit_bytes
+        if limit is not None and limit > switch.buffer_bytes:
+            yield Finding(
+                for_switch(spec, name, "queue_limit"),
+                f"no queue gets as long as {write_size(limit)} in a buffer of "
+                f"{write_size(switch.buffer_bytes)}; lower queue_limit, or raise buffer",
                 about=(for_switch(spec, name, "buffer"),),
             )
 
 
-def _curves(spec: Spec) -> Iterator[tuple[str, tuple[str, ...], Curve]]:
-    """Every curve: the switch it is of, the keys that lead to it, and itself."""
+def watchdogs_have_pfc_to_watch(spec: Spec) -> Iterator[Finding]:
+    topology = spec.topology.build()
     for name, switch in _ethernet_switches(spec):
-        ecn = switch.ecn
-        if ecn is None:
-            continue
-        yield name, ("ecn",), ecn
-        for queue in ecn.queues:
-            curve = ecn.curve(queue)
-            if curve is not None:
-                yield name, ("ecn", "queues", str(queue)), curve
+        without = all(spec.port(port).pfc is None for port in topology.ports[name])
+        if switch.watchdog is not None and without:
+            yield Finding(
+                for_switch(spec, name, "watchdog"),
+                "no port has PFC, so there is nothing to watch; give it pfc, or take this out",
+                about=(for_switch(spec, name, "pfc"),),
+                idle_if_inherited=True,
+            )
 
 
 def buffers_hold_a_packet(spec: Spec) -> Iterator[Finding]:
@@ -205,10 +294,15 @@ RULES = (
     roles_and_nodes_exist,
     ports_exist,
     xon_is_not_above_xoff,
+    xon_is_of_the_same_sort_as_xoff,
     lossless_priorities_fit_into_the_buffer,
     kmin_is_not_above_kmax,
     kmin_can_be_reached,
+    curves_are_of_queues_that_are_used,
+    weights_are_of_queues_that_are_used,
+    queue_limits_can_be_reached,
     buffers_hold_a_packet,
     strict_priorities_have_no_weight,
+    watchdogs_have_pfc_to_watch,
     watchdogs_have_time_for_what_they_watch,
 )
