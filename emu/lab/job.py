@@ -18,6 +18,14 @@ def subnet_of(setup: Setup) -> Subnet | None:
     return None if told is None else Subnet.from_json(told)
 
 
+def line_of(setup: Setup, channel: Channel) -> Channel | None:
+    """The shim's line to the subnet manager, which came along with the `Setup`, on InfiniBand."""
+    if setup.options.get("subnet") is None:
+        return None
+    (line,) = channel.take_files()
+    return Channel.inherited(line)
+
+
 def slowdown_of(setup: Setup) -> float:
     return float(setup.options["slowdown"])
 

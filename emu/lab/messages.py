@@ -109,6 +109,29 @@ class Tap:
 
 
 @dataclass(frozen=True)
+class LinksChanged:
+    """From the shim to the subnet manager: links were lost or came back."""
+
+    at_ps: int
+    """When the last of them did, in emulated time."""
+    down: list[str]
+    """Every cable that is lost now, by one of its ports."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """From the subnet manager to the shim: follow these tables."""
+
+    lfts: Json
+    """All of them, as `emu.subnet.Subnet` has them."""
+    at_ps: int
+    down: list[str]
+    """The change that they are the answer to."""
+    seconds: float
+    """Wall-clock time since then."""
+
+
+@dataclass(frozen=True)
 class Measure:
     """How punctual have you been? Answered by `Done`, see `emu.lab.standing.honesty`."""
 
@@ -178,6 +201,8 @@ Message = (
     | Ask
     | Tap
     | Faults
+    | LinksChanged
+    | Tables
     | Measure
     | Done
     | Result

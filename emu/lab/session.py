@@ -25,11 +25,10 @@ from emu.lab.build import Lab
 from emu.lab.channel import Channel
 from emu.lab.cpu import CpuMeter
 from emu.lab.messages import Done, Json, Message, Progress, Ready, Request, Setup, Start, Stop
-from emu.lab.namespace import PRIVATE
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.routes import route_tables
+from emu.lab.subnet import LiveSubnet
 from emu.lab.supervisor import Supervisor
-from emu.shim.managed import manage
 from emu.spec.scenario import Spec, spec_from_json
 from topologies.graph import Topology
 
@@ -57,8 +56,10 @@ class Session:
     marker: str
     """`ebpf`, `shim` or `none`."""
     notes: tuple[str, ...]
-    """Fallbacks taken, for the reader of the results."""
+    """Fallbacks taken when it was built."""
     lab: Lab
+    subnet: LiveSubnet | None
+    """InfiniBand's management."""
     shim: Channel
     rnic: Channel | None
     workers: dict[str, int]
@@ -92,9 +93,10 @@ def open_session(
     lab.build(plan_network(topology, datapath=datapath, ip=routed, routes=routes))
     marker, notes = _place_marker(spec, topology, plane, lab)
     hosts = {host.name: lab.pids[host.name] for host in topology.hosts}
-    options = {**request.options, "subnet": _sweep(spec, topology) if spec.fabric == "ib" else None}
+    subnet = LiveSubnet(spec, topology, supervisor) if spec.fabric == "ib" else None
+    options = {**request.options, "subnet": subnet.first.to_json() if subnet else None}
     setup = Setup(request.spec, plane, marker, request.out, hosts, options)
-    shim.send(setup, [lab.marker.board] if lab.marker else [])
+    shim.send(setup, _files_for_shim(lab, subnet))
     workers = {name: pid for name, pid in lab.pids.items() if name in (SHIM, OVS)}
     if rnic is not None:
         workers["nics"] = rnic.expect(Ready).pid
@@ -103,7 +105,14 @@ def open_session(
         for board in rnic.take_files():
             os.close(board)  # nobody looks at a run's board
     told = wait_done(shim)
-    return Session(spec, plane, marker, notes, lab, shim, rnic, workers, setup, told)
+    return Session(spec, plane, marker, notes, lab, subnet, shim, rnic, workers, setup, told)
+
+
+def _files_for_shim(lab: Lab, subnet: LiveSubnet | None) -> list[int]:
+    """The marker's depth board, or the line to the subnet manager: no fabric has both."""
+    if subnet:
+        return [subnet.far.fileno()]
+    return [lab.marker.board] if lab.marker else []
 
 
 def plane_of(spec: Spec) -> str:
@@ -139,6 +148,11 @@ def wait_done(channel: Channel, on_progress: Callable[[Progress], None] | None =
             on_progress(message)
 
 
+def notes_of(session: Session) -> list[str]:
+    """For the reader of the results, up to now."""
+    return [*session.notes, *(session.subnet.notes if session.subnet else ())]
+
+
 def run_session(
     request: Request, supervisor: Supervisor, programs: Programs = Programs()
 ) -> JobResult:
@@ -155,16 +169,11 @@ def run_session(
     result = {
         "plane": session.plane,
         "marker": session.marker,
-        "notes": list(session.notes),
+        "notes": notes_of(session),
         "captures": shim["captures"],
         "cpu_seconds": cpu.used(),
     }
     return result, [*session.shim.take_files(), *session.rnic.take_files()]
-
-
-def _sweep(spec: Spec, topology: Topology) -> Json:
-    """Lets the subnet manager route the fabric, before anything else runs in the lab."""
-    return manage(spec, topology, PRIVATE / "subnet").to_json()
 
 
 def _place_marker(

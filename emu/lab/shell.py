@@ -2,27 +2,26 @@
 
 And what the fabric itself has to say: `queues`, `pause`, `cnp`, `counters leaf1:h1`. On
 InfiniBand, too, operators' tools, run on any host: `ibnetdiscover`, `h2 iblinkinfo`,
-`perfquery 3 1`. They ask ibsim, beside which OpenSM runs as long as the prompt does.
+`perfquery 3 1`. They ask ibsim, beside which OpenSM runs as long as the lab does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from mininet.cli import CLI
 
 from emu.lab import look
 from emu.lab.messages import Json, Look, Request
-from emu.lab.namespace import PRIVATE
 from emu.lab.net import FabricNet
 from emu.lab.session import JobResult, Session, open_session, start, wait_done
 from emu.lab.supervisor import Supervisor
-from emu.shim.managed import manager_host, policy_of
 from emu.spec.scenario import Spec
-from emu.subnet import ManagedFabric
-from emu.subnet.diagnostics import DIAGNOSTICS, diagnose, tell_counters
+from emu.subnet.diagnostics import DIAGNOSTICS
+
+Diagnosis = Callable[[str, Sequence[str]], str]
+"""A host, and the command of one of InfiniBand's tools -> what it says there."""
 
 
 class FabricPrompt(CLI):
@@ -35,13 +34,13 @@ class FabricPrompt(CLI):
         net: FabricNet,
         spec: Spec,
         see: Callable[[], Json],
-        managed: ManagedFabric | None = None,
+        diagnose: Diagnosis | None,
     ) -> None:
-        """`see` returns what the shim sees at this moment (`emu.lab.look.look`); `managed` is the
-        subnet that InfiniBand's tools ask, where there is one."""
+        """`see` returns what the shim sees at this moment (`emu.lab.look.look`); `diagnose` runs
+        InfiniBand's tools, where there is something for them."""
         self._spec = spec
         self._see = see
-        self._managed = managed
+        self._diagnose = diagnose
         super().__init__(net)  # does not return before the user leaves
 
     def do_queues(self, line: str) -> None:
@@ -69,12 +68,10 @@ class FabricPrompt(CLI):
         topology = self._spec.topology.build()
         at = words[0] if words[0] in topology.host else topology.hosts[0].name
         command = words[1:] if words[0] == at else words
-        if self._managed is None or not command or command[0] not in DIAGNOSTICS:
+        if self._diagnose is None or not command or command[0] not in DIAGNOSTICS:
             super().default(line)
-            return
-        ports = {name: own["counters"] for name, own in self._see()["ports"].items()}
-        tell_counters(self._managed.simulator, topology, ports)
-        self.stdout.write(diagnose(self._managed.simulator, at, command))
+        else:
+            self.stdout.write(self._diagnose(at, command))
 
     def _say(self, lines: list[str]) -> None:
         self.stdout.write("".join(f"{line}\n" for line in lines))
@@ -89,24 +86,18 @@ def run_shell(request: Request, supervisor: Supervisor) -> JobResult:
     """The job `shell`: a lab without traffic of its own, until the user leaves it."""
     session = open_session(request, supervisor, with_rnic=False)
     start(session)
-    with _manager(session.spec) as managed:
-        FabricPrompt(session.lab.net, session.spec, partial(see, session), managed)
+    FabricPrompt(session.lab.net, session.spec, partial(see, session), _diagnosis(session))
     return {}, []
+
+
+def _diagnosis(session: Session) -> Diagnosis | None:
+    subnet = session.subnet
+    if subnet is None:
+        return None
+    return lambda node, command: subnet.diagnose(node, command, see(session)["ports"])
 
 
 def see(session: Session) -> Json:
     """What the shim sees at this moment."""
     session.shim.send(Look())
     return wait_done(session.shim)
-
-
-@contextmanager
-def _manager(spec: Spec) -> Iterator[ManagedFabric | None]:
-    """InfiniBand's subnet manager, where the lab's first sweep has left its LIDs."""
-    if spec.fabric != "ib":
-        yield None
-        return
-    topology = spec.topology.build()
-    host = manager_host(spec, topology)
-    with ManagedFabric(topology, policy_of(spec), PRIVATE / "subnet", host=host) as managed:
-        yield managed

@@ -14,12 +14,13 @@ from pathlib import Path
 from emu.lab import netns
 from emu.lab.channel import Channel
 from emu.lab.child import serve
-from emu.lab.job import send_observation, slowdown_of, spec_of, subnet_of
+from emu.lab.job import line_of, send_observation, slowdown_of, spec_of, subnet_of
 from emu.lab.look import look
 from emu.lab.messages import Done, Ready, Setup, Start, Stop
 from emu.lab.namespace import PRIVATE
 from emu.lab.pace import be_punctual
 from emu.lab.standing.shim import stand
+from emu.lab.steering import Steering
 from emu.shim.capture import CaptureFile, captured_ports
 from emu.shim.fabric import Fabric, Members
 from emu.shim.live import Live, Outcome, packet_socket
@@ -37,9 +38,10 @@ def job(channel: Channel) -> None:
     setup = channel.expect(Setup)
     spec = spec_of(setup)
     topology = spec.topology.build()
-    marks = setup.marker == "shim"
-    fabric = Fabric(spec, topology, Members.SWITCHES, subnet=subnet_of(setup), marks=marks)
-    with fabric, Live(fabric, slowdown=slowdown_of(setup), wake=channel.fileno()) as live:
+    marks, subnet = setup.marker == "shim", subnet_of(setup)
+    steering = Steering(channel, line_of(setup, channel))
+    fabric = Fabric(spec, topology, Members.SWITCHES, subnet=subnet, marks=marks)
+    with fabric, Live(fabric, slowdown=slowdown_of(setup), wake=steering.fileno()) as live:
         capture = CaptureFile(fabric, PRIVATE / "capture")
         fabric.connect()
         fabric.capture(captured_ports(spec, topology))
@@ -50,10 +52,10 @@ def job(channel: Channel) -> None:
         fabric.prefault()
         be_punctual()
         if setup.options.get("standing"):
-            stand(channel, live, fabric)
+            stand(channel, live, fabric, steering)
             return
         channel.send(Done())
-        _run(channel, live, fabric, capture)
+        _run(channel, live, fabric, steering, capture)
         observation = replace(fabric.observe(), ledger=live.ledger())
         files = capture.convert(Path(setup.out))
         value = {"captures": {name: str(path) for name, path in files.items()}}
@@ -73,13 +75,16 @@ def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
                 live.attach_plane(wire, socket.if_nametoindex(port.interface), port)
 
 
-def _run(channel: Channel, live: Live, fabric: Fabric, capture: CaptureFile) -> None:
+def _run(
+    channel: Channel, live: Live, fabric: Fabric, steering: Steering, capture: CaptureFile
+) -> None:
     """Emulates until the lab says `Stop`; answers every `Look` on the way."""
     start = channel.expect(Start)
     fabric.start()
     with capture.draining(_SECONDS_BETWEEN_DRAINS):
         while True:
-            if live.run(start.at_ns, seconds=_SECONDS_BETWEEN_LOOKS) is Outcome.PAUSED:
+            outcome = steering.run(live, fabric, start.at_ns, seconds=_SECONDS_BETWEEN_LOOKS)
+            if outcome is Outcome.PAUSED:
                 continue
             if isinstance(channel.receive(), Stop):
                 return

@@ -65,6 +65,7 @@ def assemble(
         flows=flows,
         requests=next((seen.requests for seen in observations if seen.flows), Requests()),
         deadlocks=tuple(found for seen in observations for found in seen.deadlocks),
+        sweeps=tuple(sweep for seen in observations for sweep in seen.sweeps),
         ports={name: own for name, own in ports.items() if name not in edge},
         hosts={host: nics[host] | ports[name] for name, host in edge.items()},
         totals=_totals(spec, topology, raw, nics, flows)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.counters import RawCounters
-from emu.measure.recording import Counters, Deadlock, FaultRecord, FlowRecord
+from emu.measure.recording import Counters, Deadlock, FaultRecord, FlowRecord, SweepRecord
 from emu.measure.requests import Requests
 
 Histogram = NDArray[np.uint64]
@@ -69,4 +69,5 @@ class Observation:
     requests: Requests = field(default_factory=Requests)
     nics: dict[str, Counters] | None = None
     deadlocks: tuple[Deadlock, ...] = ()
+    sweeps: tuple[SweepRecord, ...] = ()
     ledger: Ledger | None = None

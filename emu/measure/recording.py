@@ -123,6 +123,18 @@ class Deadlock:
 
 
 @dataclass(frozen=True)
+class SweepRecord:
+    """The subnet manager has looked at a fabric that had changed, and routed it anew."""
+
+    at_ns: int
+    """When links were lost or came back."""
+    in_force_ns: int
+    """From when on the last switch followed the new tables."""
+    seconds: float | None
+    """Wall-clock time from the change to the tables; None where they were known beforehand."""
+
+
+@dataclass(frozen=True)
 class Recording:
     """One run of one spec."""
 
@@ -151,6 +163,7 @@ class Recording:
     requests: Requests = field(default_factory=Requests)
     faults: tuple[FaultRecord, ...] = ()
     deadlocks: tuple[Deadlock, ...] = ()
+    sweeps: tuple[SweepRecord, ...] = ()
     captures: dict[str, Path] = field(default_factory=dict)
     """Port name -> capture file."""
     notes: tuple[str, ...] = ()

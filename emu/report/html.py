@@ -27,6 +27,7 @@ from emu.report.run_tables import (
     flows_table,
     latency_table,
     ports_table,
+    sweeps_table,
     totals_table,
 )
 from emu.report.table import Table
@@ -146,6 +147,7 @@ def _view(run: RunFacts) -> RunView:
             flows_table(run),
             latency_table(run),
             faults_table(run),
+            sweeps_table(run),
             deadlocks_table(run),
             *(_measured_tables(run) if run.conclusive else ()),
         ),

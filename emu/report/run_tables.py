@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.measure.recording import FaultRecord, FlowRecord
+from emu.measure.recording import FaultRecord, FlowRecord, SweepRecord
 from emu.report.facts import XMIT_WAIT, RunFacts
 from emu.report.palette import HELD_BACK
 from emu.report.table import NOT_APPLICABLE, Cell, Column, Table, Tone, result, took
@@ -130,6 +130,35 @@ def _fault_row(run: RunFacts, fault: FaultRecord) -> tuple[Cell, ...]:
         result(run, f"{fault.packets_seen:,}") if fault.packets_seen else NOT_APPLICABLE,
         result(run, f"{fault.hits:,}"),
         result(run, f"{fault.packets_dropped:,}"),
+    )
+
+
+def sweeps_table(run: RunFacts) -> Table:
+    """What the subnet manager did about links that changed; no rows where none did."""
+    return Table(
+        title="Sweeps",
+        columns=(
+            Column("links changed"),
+            Column("new tables in force"),
+            Column("gap"),
+            Column("in wall-clock time"),
+            Column("OpenSM took"),
+        ),
+        rows=tuple(_sweep_row(run, sweep) for sweep in run.recording.sweeps),
+        note="What was sent to a lost link in the gap is among the faults' dropped packets.",
+    )
+
+
+def _sweep_row(run: RunFacts, sweep: SweepRecord) -> tuple[Cell, ...]:
+    gap_ns = sweep.in_force_ns - sweep.at_ns
+    is_real = sweep.seconds is not None
+    wall_ns = round(gap_ns * run.recording.slowdown)
+    return (
+        Cell(format_time_ns(sweep.at_ns)),
+        Cell(format_time_ns(sweep.in_force_ns)),
+        result(run, format_time_ns(gap_ns)),
+        Cell(format_time_ns(wall_ns)) if is_real else NOT_APPLICABLE,
+        Cell(f"{sweep.seconds:.3f} s") if is_real else NOT_APPLICABLE,
     )
 
 

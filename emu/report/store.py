@@ -16,7 +16,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from emu.errors import EmuError
-from emu.measure.recording import Deadlock, FaultRecord, Fidelity, FlowRecord, Recording, Series
+from emu.measure.recording import (
+    Deadlock,
+    FaultRecord,
+    Fidelity,
+    FlowRecord,
+    Recording,
+    Series,
+    SweepRecord,
+)
 from emu.measure.requests import Requests
 from emu.report.summary import SUMMARY_SCHEMA, summarise, to_json
 
@@ -82,6 +90,7 @@ def _load_summary(path: Path, series: Series, requests: Requests) -> Recording:
                 Deadlock(**found | {"ports": tuple(found["ports"])})
                 for found in summary.get("deadlocks", ())
             ),
+            "sweeps": tuple(SweepRecord(**sweep) for sweep in summary.get("sweeps", ())),
             "captures": {port: path.with_name(file) for port, file in summary["captures"].items()},
             "notes": tuple(summary["notes"]),
             "series": series,

@@ -24,6 +24,7 @@ from emu.measure.recording import (
     Fidelity,
     FlowRecord,
     Recording,
+    SweepRecord,
 )
 from emu.measure.requests import Latency, latencies
 
@@ -125,6 +126,17 @@ class DeadlockSummary(TypedDict):
     """Each is paused by a switch whose packets wait at the next, the last by that of the first."""
 
 
+class SweepSummary(TypedDict):
+    """InfiniBand's subnet manager has routed the fabric anew, because links had changed."""
+
+    at_ns: int
+    """When they changed."""
+    in_force_ns: int
+    """From when on the last switch followed the new tables."""
+    seconds: float | None
+    """Wall-clock time from the change to the tables; null where they were known beforehand."""
+
+
 class Summary(TypedDict):
     """One run of one spec."""
 
@@ -149,6 +161,7 @@ class Summary(TypedDict):
     totals: Counters
     faults: list[FaultSummary]
     deadlocks: list[DeadlockSummary]
+    sweeps: list[SweepSummary]
     captures: dict[str, str]
     """Port name -> capture file, in the folder of this summary."""
     notes: list[str]
@@ -185,6 +198,7 @@ def summarise(recording: Recording) -> Summary:
         totals=dict.fromkeys(TOTALS, 0) | _counters(recording.totals),
         faults=[_fault(fault) for fault in recording.faults],
         deadlocks=[_deadlock(deadlock) for deadlock in recording.deadlocks],
+        sweeps=[_sweep(sweep) for sweep in recording.sweeps],
         captures={port: path.name for port, path in recording.captures.items()},
         notes=list(recording.notes),
         wall_seconds=float(recording.wall_seconds),
@@ -268,6 +282,10 @@ def _deadlock(deadlock: Deadlock) -> DeadlockSummary:
         priority=int(deadlock.priority),
         ports=list(deadlock.ports),
     )
+
+
+def _sweep(sweep: SweepRecord) -> SweepSummary:
+    return SweepSummary(at_ns=sweep.at_ns, in_force_ns=sweep.in_force_ns, seconds=sweep.seconds)
 
 
 def _counters_by_name(counters: Mapping[str, Counters]) -> dict[str, Counters]:

@@ -27,6 +27,7 @@ from emu.report.run_tables import (
     faults_table,
     flows_table,
     latency_table,
+    sweeps_table,
     totals_table,
 )
 from emu.report.table import Cell, Table, Tone
@@ -65,6 +66,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     _print_table(out, flows_table(run, FLOW_ROWS))
     _print_table(out, latency_table(run))
     _print_table(out, faults_table(run))
+    _print_table(out, sweeps_table(run))
     _print_table(out, deadlocks_table(run))
     if run.conclusive:
         _print_table(out, totals_table(run))

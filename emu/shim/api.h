@@ -73,6 +73,8 @@ bool switch_add_route(struct fabric_switch *sw, uint16_t destination, const uint
 /* The same from a time on; calls in order of their times. No ports: unreachable. */
 bool switch_add_route_later(struct fabric_switch *sw, int64_t at_ps, uint16_t destination,
                             const uint16_t *ports, uint16_t count);
+/* A switch that runs has been given routes for later: they come into force in their time. */
+void switch_routes_added(struct fabric_switch *sw);
 
 /* The end of a cable whose node is in another process: frames come and go by a driver. */
 bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband);
@@ -189,6 +191,12 @@ struct fault_counts {
  * The fabric frees it. */
 struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t far_index,
                                const struct fault_config *config);
+/* True, with the time of the last change, when links went down or came back since the call before.
+ * The pointer tells the same, for a driver to look at. */
+bool fabric_links_changed(struct fabric *fabric, int64_t *at_ps);
+const bool *fabric_links_changed_flag(const struct fabric *fabric);
+/* Whether faults let the link at port `index` be. */
+bool fabric_link_is_up(const struct fabric *fabric, uint32_t index);
 /* Ends it now, or never lets it begin. */
 void fabric_clear_fault(struct fabric *fabric, struct fault *fault);
 struct fault_counts fault_counted(struct fault *fault);

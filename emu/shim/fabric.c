@@ -255,6 +255,26 @@ uint32_t fabric_frames_in_use(const struct fabric *fabric)
     return fabric->pool.in_use;
 }
 
+/* ---- links -------------------------------------------------------------------------- */
+
+bool fabric_links_changed(struct fabric *fabric, int64_t *at_ps)
+{
+    bool changed = fabric->links_changed;
+    fabric->links_changed = false;
+    *at_ps = fabric->links_changed_at;
+    return changed;
+}
+
+const bool *fabric_links_changed_flag(const struct fabric *fabric)
+{
+    return &fabric->links_changed;
+}
+
+bool fabric_link_is_up(const struct fabric *fabric, uint32_t index)
+{
+    return !fabric->ports[index]->cuts;
+}
+
 /* ---- captures and samples ------------------------------------------------------------ */
 
 bool fabric_capture(struct fabric *fabric, uint32_t index, size_t ring_bytes)

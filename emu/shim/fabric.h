@@ -32,6 +32,8 @@ struct fabric {
     struct nic **nics;
     uint32_t nic_count;
     struct fault *faults; /* a list; NULL: none */
+    bool links_changed;   /* one went down or came back, and nobody has taken note */
+    picoseconds links_changed_at;
     /* Where frames go that reach a cable end. Takes the frame. NULL: they are dropped. */
     void (*emit)(void *driver, struct port *end, struct frame *frame, picoseconds now);
     void *driver;

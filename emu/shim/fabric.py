@@ -12,7 +12,7 @@ topology lists them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum, IntEnum
 from functools import cached_property
 from types import TracebackType
@@ -24,10 +24,10 @@ from emu._core import ffi, lib
 from emu.errors import FabricError
 from emu.measure.counters import RawCounters
 from emu.measure.observation import Observation, Samples
-from emu.measure.recording import Deadlock
+from emu.measure.recording import Deadlock, SweepRecord
 from emu.shim.faults import AddedFault, Places, add_faults
 from emu.shim.lanes import lane_buffers, set_up_lanes, set_up_lifetimes, set_up_marks
-from emu.shim.routing import set_choice, set_ip_routes, set_lid_routes
+from emu.shim.routing import LidRoutes, set_choice, set_ip_routes
 from emu.shim.view import PortView
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from emu.spec.fault import Fault
@@ -36,7 +36,8 @@ from emu.spec.outages import Rerouting, reroutings
 from emu.spec.scenario import Spec
 from emu.spec.switch import Ecn, Pfc, SwitchSpec
 from emu.subnet import Subnet
-from topologies.graph import Host, Port, Switch, Topology
+from emu.subnet.subnet import Lfts
+from topologies.graph import Cable, Host, Port, Switch, Topology
 from topologies.seeds import draw_seed
 
 FRAME_BYTES = 4352
@@ -94,6 +95,8 @@ class Fabric:
         self._marks = marks
         self.switches: dict[str, Any] = {}
         self.faults: list[AddedFault] = []
+        self._lid_routes: list[LidRoutes] = []
+        self._sweeps: list[SweepRecord] = []
         self.core = _have(lib.fabric_new(spec.seed, len(self.index), *self._frames(), FRAME_BYTES))
         if members is not Members.HOSTS:
             for switch in topology.switches:
@@ -165,6 +168,32 @@ class Fabric:
     def _add_faults(self, spec: Spec) -> list[AddedFault]:
         return add_faults(self.core, spec, self.topology, self.index, self._places)
 
+    @property
+    def links_changed_flag(self) -> Any:
+        """A C pointer to bool: whether links have changed since `take_link_changes`."""
+        return lib.fabric_links_changed_flag(self.core)
+
+    def take_link_changes(self) -> tuple[int, frozenset[Cable]] | None:
+        """When links changed last, in picoseconds, and what is down; None: nothing new."""
+        at_ps = ffi.new("int64_t *")
+        if not lib.fabric_links_changed(self.core, at_ps):
+            return None
+        down = (
+            cable
+            for cable in self.topology.cables
+            if not lib.fabric_link_is_up(self.core, self.index[cable.a])
+        )
+        return at_ps[0], frozenset(down)
+
+    def follow(self, lfts: Lfts, down: frozenset[Cable], cause_ps: int, seconds: float) -> None:
+        """The switches follow new tables, the answer to the links that are `down` since then.
+
+        `seconds`: what the subnet manager took for them, of wall-clock time.
+        """
+        now_ps = lib.fabric_now(self.core)
+        at_ps = max(routes.follow(lfts, down, cause_ps, now_ps) for routes in self._lid_routes)
+        self._sweeps.append(SweepRecord(cause_ps // 1000, at_ps // 1000, seconds))
+
     def capture(self, ports: Iterable[Port]) -> None:
         for port in ports:
             done = lib.fabric_capture(self.core, self.index[port], CAPTURE_RING_BYTES)
@@ -229,7 +258,16 @@ class Fabric:
             captures_missed=self.captures_missed,
             deadlocks=tuple(map(self._deadlock, range(lib.fabric_deadlocks(self.core)))),
             faults=tuple(fault.record() for fault in self.faults),
+            sweeps=(*self._swept_before(), *self._sweeps),
         )
+
+    def _swept_before(self) -> Iterator[SweepRecord]:
+        """Sweeps that were known before the run began, as far as it has come."""
+        for at_ps, _ in self._subnet.later if self._subnet else ():
+            convergence = (self.spec.switch(name).routing.convergence_ps for name in self.switches)
+            in_force_ns = (at_ps + max(convergence)) // 1000
+            if in_force_ns <= self.now_ns:
+                yield SweepRecord(at_ps // 1000, in_force_ns, None)
 
     def _deadlock(self, which: int) -> Deadlock:
         found_at, priority = ffi.new("int64_t *"), ffi.new("uint8_t *")
@@ -362,8 +400,7 @@ class Fabric:
             to_host = topology.peer[port].node in topology.host
             set_up_lifetimes(core, port.number, spec.subnet, to_host=to_host)
             set_up_marks(core, spec, port, to_host=to_host)
-        changes = self._reroutings(switch)
-        set_lid_routes(core, spec, topology, switch, self._subnet, changes)
+        self._lid_routes.append(LidRoutes(core, spec, topology, switch, self._subnet))
 
     def _set_up_ethernet(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:
         ports = self.topology.ports[switch.name]

@@ -56,6 +56,7 @@ struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t f
         return NULL;
     fault->config = *config;
     fault->ops = kinds[config->kind];
+    fault->fabric = fabric;
     fault->port = fabric->ports[index];
     fault->far = fabric->ports[far_index];
     fault->rng.state = config->seed;

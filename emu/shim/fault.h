@@ -43,6 +43,7 @@ extern const struct fault_ops fault_pause_storm, fault_slow_receiver;
 struct fault {
     struct fault_config config;
     const struct fault_ops *ops;
+    struct fabric *fabric;
     struct port *port; /* the line out of it, or the NIC's own */
     struct port *far;  /* the other end of its cable */
     bool active;

@@ -2,6 +2,7 @@
  * cable lose it at the same instant (port_link_down), as after a pulled plug.
  * What it counts are the packets that were on the cable, those that waited for it
  * in switches, and those that were still sent to it. */
+#include "fabric.h"
 #include "fault.h"
 
 static uint64_t discarded(const struct fault *fault)
@@ -15,17 +16,25 @@ static void count(struct fault *fault)
     fault->before = discarded(fault);
 }
 
+static void note_change(struct fault *fault, picoseconds now)
+{
+    fault->fabric->links_changed = true;
+    fault->fabric->links_changed_at = now;
+}
+
 static void down(struct fault *fault, picoseconds now)
 {
     fault->counts.hits++;
     port_link_down(fault->port, now);
     port_link_down(fault->far, now);
+    note_change(fault, now);
 }
 
 static void up(struct fault *fault, picoseconds now)
 {
     port_link_up(fault->port, now);
     port_link_up(fault->far, now);
+    note_change(fault, now);
 }
 
 static void pull_plug(struct fault *fault, picoseconds now)

@@ -1,8 +1,9 @@
 """The subnet manager's part in a spec: what it is told, and what it decides in the course of a run.
 
-A link that goes down or comes up is one more sweep. Nobody waits for them in a run:
-every state of the fabric that the spec's faults will bring about is swept beforehand,
-and its tables are in force a set time (`convergence`) after the link has changed.
+A link that goes down or comes up is one more sweep. On the virtual clock nobody waits
+for it: every state of the fabric that the spec's faults will bring about is swept
+beforehand, and its tables are in force a set time (`convergence`) after the link has
+changed. In a lab OpenSM lives beside the fabric (`emu.lab.subnet`).
 """
 
 from __future__ import annotations
@@ -46,12 +47,15 @@ def _lanes_below(vls: int, weights: dict[int, int]) -> dict[int, int]:
     return {vl: weight for vl, weight in weights.items() if vl < min(vls, MANAGEMENT_VL)}
 
 
-def manager_host(spec: Spec, topology: Topology) -> str:
-    """Where OpenSM runs: the first host whose own cable no fault takes away."""
+def manager_hosts(spec: Spec, topology: Topology) -> tuple[str, ...]:
+    """Where OpenSM runs, the master first: the first host whose own cable no fault takes away,
+    unless `subnet.managers` says."""
+    if spec.subnet.managers:
+        return spec.subnet.managers
     cut = {end for _, down in outages(spec) for cable in down for end in (cable.a, cable.b)}
-    hosts = [host.name for host in topology.hosts]
-    safe = [name for name in hosts if topology.ports[name][0] not in cut]
-    return (safe or hosts)[0]
+    hosts = tuple(topology.host)
+    safe = tuple(name for name in hosts if topology.ports[name][0] not in cut)
+    return (safe or hosts)[:1]
 
 
 def pairs_of(spec: Spec) -> set[tuple[str, str]]:
@@ -61,12 +65,12 @@ def pairs_of(spec: Spec) -> set[tuple[str, str]]:
 
 
 def manage(spec: Spec, topology: Topology, workdir: Path) -> Subnet:
-    """What the subnet manager decides at the start of a run, and when links change.
+    """Beforehand: what the subnet manager decides at the start of a run, and when links change.
 
     Raises HostError, FabricError.
     """
-    host = manager_host(spec, topology)
-    with ManagedFabric(topology, policy_of(spec), workdir, host=host) as managed:
+    master = manager_hosts(spec, topology)[:1]
+    with ManagedFabric(topology, policy_of(spec), workdir, hosts=master) as managed:
         first = managed.subnet(pairs_of(spec))
         swept: dict[frozenset[Cable], Lfts] = {frozenset(): first.lfts}
         later = []

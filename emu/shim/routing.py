@@ -8,12 +8,13 @@ from typing import Any
 
 from emu._core import lib
 from emu.errors import FabricError
-from emu.spec.outages import Rerouting, is_hinted
+from emu.spec.outages import Rerouting, degraded, is_hinted, outages
 from emu.spec.pinning import pins_of
 from emu.spec.routing import PACKET_KINDS
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
-from topologies.graph import Port, Switch, Topology
+from emu.subnet.subnet import Lfts
+from topologies.graph import Cable, Port, Switch, Topology
 from topologies.seeds import ecmp_seed
 
 KINDS = {
@@ -53,46 +54,56 @@ def set_ip_routes(
         _have_memory(lib.switch_pin_flow(core, *ends, pin.udp_source, pin.port.number))
 
 
-def set_lid_routes(
-    core: Any,
-    spec: Spec,
-    topology: Topology,
-    switch: Switch,
-    subnet: Subnet,
-    changes: Sequence[Rerouting],
-) -> None:
-    """An InfiniBand switch's LFT, or, for packets that may take any shortest path, all of them."""
-    routing = spec.switch(switch.name).routing
-    lft = subnet.lfts[switch.name]
-    for lid in lft:
-        _have_memory(lib.switch_add_route(core, lid, *_port_of(lft, lid)))
-    if routing.kind in PACKET_KINDS:
-        _set_shortest_paths(core, topology, switch, subnet, changes)
-        return
-    for at_ps, tables in subnet.later:
-        later = tables[switch.name]
-        for lid in lft | later:
-            if lft.get(lid) != later.get(lid):
-                when = at_ps + routing.convergence_ps
-                _have_memory(lib.switch_add_route_later(core, when, lid, *_port_of(later, lid)))
-        lft = later
+class LidRoutes:
+    """An InfiniBand switch's LFT, or, for packets that may take any shortest path, all of them.
 
+    The subnet manager's later tables are in force `convergence` after their cause, or at
+    once where they come later than that.
+    """
 
-def _port_of(lft: dict[int, int], lid: int) -> tuple[list[int], int]:
-    """The entry of an LFT as the core takes it; port 0 is the switch itself."""
-    numbers = [number] if (number := lft.get(lid, 0)) else []
-    return numbers, len(numbers)
+    def __init__(
+        self, core: Any, spec: Spec, topology: Topology, switch: Switch, subnet: Subnet
+    ) -> None:
+        """`core` is a switch that forwards nothing yet."""
+        self._core = core
+        self._topology = topology
+        self._switch = switch
+        self._lids = subnet.lids
+        self._routing = spec.switch(switch.name).routing
+        self._now = self._routes(topology, subnet.lfts)
+        for lid, numbers in self._now.items():
+            _have_memory(lib.switch_add_route(core, lid, numbers, len(numbers)))
+        for (at_ps, down), (_, lfts) in zip(outages(spec), subnet.later, strict=False):
+            self._change(at_ps + self._routing.convergence_ps, down, lfts)
 
+    def follow(self, lfts: Lfts, down: frozenset[Cable], cause_ps: int, now_ps: int) -> int:
+        """Takes tables in while the switch forwards; when they are in force, in picoseconds.
 
-def _set_shortest_paths(
-    core: Any, topology: Topology, switch: Switch, subnet: Subnet, changes: Sequence[Rerouting]
-) -> None:
-    for host, hops in topology.next_hops[switch.name].items():
-        _have_memory(lib.switch_add_route(core, subnet.lids[host], *_numbers(hops)))
-    for change in changes:
-        for host, hops in change.changes.items():
-            lid = subnet.lids[host]
-            _have_memory(lib.switch_add_route_later(core, change.at_ps, lid, *_numbers(hops)))
+        `down`: cables that were lost up to `cause_ps`, which the tables are the answer to.
+        """
+        at_ps = max(cause_ps + self._routing.convergence_ps, now_ps)
+        if self._change(at_ps, down, lfts):
+            lib.switch_routes_added(self._core)
+        return at_ps
+
+    def _change(self, at_ps: int, down: frozenset[Cable], lfts: Lfts) -> bool:
+        """Adds what is different from `at_ps` on; False when nothing is."""
+        before, self._now = self._now, self._routes(degraded(self._topology, down), lfts)
+        changes = {
+            lid: self._now.get(lid, [])
+            for lid in before | self._now
+            if before.get(lid) != self._now.get(lid)
+        }
+        for lid, numbers in changes.items():
+            _have_memory(lib.switch_add_route_later(self._core, at_ps, lid, numbers, len(numbers)))
+        return bool(changes)
+
+    def _routes(self, topology: Topology, lfts: Lfts) -> dict[int, list[int]]:
+        """LID -> numbers of the ports that lead to it; port 0, the switch itself, is none."""
+        if self._routing.kind in PACKET_KINDS:
+            hops = topology.next_hops[self._switch.name]
+            return {self._lids[host]: [port.number for port in hops[host]] for host in hops}
+        return {lid: [number] if number else [] for lid, number in lfts[self._switch.name].items()}
 
 
 def _address(topology: Topology, host: str) -> int:

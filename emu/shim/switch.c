@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api.h"
 #include "lane.h"
 
 enum { VL15_QUEUE_PACKETS = 16 };
@@ -490,6 +491,11 @@ static void reroute(struct timer *timer, picoseconds now)
     struct fabric_switch *sw = container_of(timer, struct fabric_switch, reroute);
     change_routes(sw, now);
     balance_forget(&sw->balancer);
+}
+
+void switch_routes_added(struct fabric_switch *sw)
+{
+    reroute(&sw->reroute, sw->clock->now);
 }
 
 /* ---- ingress ---------------------------------------------------------------- */

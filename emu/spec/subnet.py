@@ -84,6 +84,11 @@ class SubnetSpec(Model):
         description="Switches that updn, dnup and ftree take for roots; found by OpenSM unless "
         "given, which finds none in a ring.",
     )
+    managers: Hosts = Field(
+        default=(),
+        description="Hosts that OpenSM runs on, the master first; the others stand by and take "
+        "over when it is gone. The first host unless given.",
+    )
     lmc: Integer = Field(
         default=0,
         ge=0,

@@ -4,6 +4,8 @@
         managed.subnet()                    tables of the first sweep
         managed.without(cables)             OpenSM is trapped and sweeps again
 
+Of several OpenSMs the first is master; when it is gone the next one takes over.
+
 The default engine is updn: a packet that went down never goes up again, so that
 no circle of waiting for credit can close. In a leaf-spine its routes for hosts
 are the shortest ones, spread over the spines as minhop spreads them. One spine
@@ -31,6 +33,7 @@ from emu.subnet.subnet import Lfts, Subnet
 from topologies.graph import Cable, Topology
 
 _DEFAULT = Policy()
+_HIGHEST_PRIORITY = 15
 
 Pair = tuple[str, str]
 """Source and destination host."""
@@ -40,17 +43,22 @@ class ManagedFabric:
     """Use as a context manager: both programs run as long as it lasts."""
 
     def __init__(
-        self, topology: Topology, policy: Policy, workdir: Path, *, host: str | None = None
+        self,
+        topology: Topology,
+        policy: Policy,
+        workdir: Path,
+        *,
+        hosts: Sequence[str] = (),
     ) -> None:
-        """OpenSM runs on `host`, the first one unless given. `workdir` is created and keeps
-        all files. Entering raises HostError, FabricError.
+        """OpenSM runs on these `hosts`, the master first; on the fabric's first one unless given.
+        `workdir` is created and keeps all files. Entering raises HostError, FabricError.
         """
-        self._host = host or topology.hosts[0].name
+        self._hosts = hosts or [topology.hosts[0].name]
+        self.managers: dict[str, OpenSm] = {}
         self._topology = topology
         self._policy = policy
         self._workdir = workdir.absolute()
         self._stack = ExitStack()
-        self._sweeps = 0
         self._down: frozenset[Cable] = frozenset()
         self._lfts: Lfts = {}
 
@@ -59,13 +67,23 @@ class ManagedFabric:
         with ExitStack() as stack:
             self._workdir.mkdir(parents=True, exist_ok=True)
             self.simulator = stack.enter_context(Ibsim(self._topology, self._workdir))
-            environment = self.simulator.environment(self._host)
-            self.opensm = stack.enter_context(
-                OpenSm(self._topology, self._policy, environment, self._workdir)
-            )
-            self._wait()
+            for rank, host in enumerate(self._hosts):
+                self._start_manager(stack, rank, host)
             self._stack = stack.pop_all()
         return self
+
+    def _start_manager(self, stack: ExitStack, rank: int, host: str) -> None:
+        """The first is waited for, so that it is master when the others come."""
+        manager = OpenSm(
+            self._topology,
+            self._policy,
+            self.simulator.environment(host),
+            self._workdir / host if rank else self._workdir,
+            priority=_HIGHEST_PRIORITY - rank,
+        )
+        self.managers[host] = stack.enter_context(manager)
+        if rank == 0:
+            manager.wait_for_next_sweep()
 
     def __exit__(
         self,
@@ -75,21 +93,42 @@ class ManagedFabric:
     ) -> None:
         self._stack.close()
 
-    def without(self, down: frozenset[Cable]) -> Lfts:
-        """The tables of a sweep in which exactly these cables are pulled.
+    @property
+    def opensm(self) -> OpenSm:
+        """The master: the first that still runs; the last of all where none does."""
+        *standbys, last = self.managers.values()
+        return next((manager for manager in standbys if manager.is_running), last)
 
-        A switch that the manager cannot reach any more keeps the table it has. The
-        manager's own cable stays: without it, it would see nothing and change nothing.
+    def without(self, down: frozenset[Cable]) -> Lfts:
+        """The tables of a sweep in which exactly these cables are pulled."""
+        if self.pull(down):
+            self.opensm.wait_for_next_sweep()
+            self.sweep_once_more()
+        return self.tables()
+
+    def pull(self, down: frozenset[Cable]) -> bool:
+        """Pulls exactly these cables and plugs in all others; False when they are so already.
+
+        OpenSM is trapped and sweeps. The master's own cable stays: without it, it would
+        see nothing and change nothing.
         """
-        down -= {self._topology.cable[self._topology.ports[self._host][0]]}
+        down -= {self._topology.cable[self._topology.ports[self._hosts[0]][0]]}
         for cable in down ^ self._down:
             if cable in down:
                 self.simulator.unlink(cable.a)
             else:
                 self.simulator.relink(cable.a)
-        if down != self._down:
-            self._down = down
-            self._sweep_again()
+        changed = down != self._down
+        self._down = down
+        return changed
+
+    def sweep_once_more(self) -> None:
+        """As the sweep after a trap may have begun too early to see all that has changed."""
+        self.opensm.sweep_now()
+        self.opensm.wait_for_next_sweep()
+
+    def tables(self) -> Lfts:
+        """Those of the last sweep. A switch that it did not reach keeps the table it had."""
         self._lfts = self._lfts | self._read_lfts()
         return self._lfts
 
@@ -119,16 +158,6 @@ class ManagedFabric:
         )
         _check_reach(self._topology, subnet)
         return subnet
-
-    def _sweep_again(self) -> None:
-        """The traps make it sweep; one sweep more, as that one may have begun too early."""
-        self._wait()
-        self.opensm.sweep_now()
-        self._wait()
-
-    def _wait(self) -> None:
-        self.opensm.wait_for_sweep(self._sweeps + 1)
-        self._sweeps = self.opensm.sweeps
 
     def _read_lids(self) -> dict[str, int]:
         """LIDs by name. Raises FabricError when one has none."""

@@ -45,6 +45,8 @@ class OpenSm:
         """`environment` leads it to the simulator; of several, the highest priority is master."""
         self.workdir = workdir
         self._engine = policy.engine
+        self._sweeps_seen = 0
+        self._log_bytes_seen = 0
         workdir.mkdir(parents=True, exist_ok=True)
         policy.write(topology, workdir)
         (workdir / _LOG).unlink(missing_ok=True)
@@ -85,6 +87,10 @@ class OpenSm:
         return self._process.pid
 
     @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    @property
     def sweeps(self) -> int:
         """Sweeps that it has finished."""
         return text_of(self.workdir / _LOG).count(_UP)
@@ -92,6 +98,21 @@ class OpenSm:
     def sweep_now(self) -> None:
         """Has it look at the whole fabric again."""
         self._process.send_signal(signal.SIGHUP)
+
+    def wait_for_next_sweep(self) -> None:
+        """Until it has swept since it was last waited for. Raises FabricError, as below."""
+        self.wait_for_sweep(self._sweeps_seen + 1)
+        self._sweeps_seen = self.sweeps
+
+    def has_swept(self) -> bool:
+        """Whether it has swept since it was last asked, or waited for. Cheap while it is idle."""
+        log = self.workdir / _LOG
+        size = log.stat().st_size if log.exists() else 0
+        if size == self._log_bytes_seen:
+            return False
+        self._log_bytes_seen = size
+        before, self._sweeps_seen = self._sweeps_seen, self.sweeps
+        return self._sweeps_seen > before
 
     def wait_for_sweep(self, number: int) -> None:
         """Until so many sweeps are over. Raises FabricError when it fails or takes too long."""

@@ -36,9 +36,9 @@ class Subnet:
 
     @staticmethod
     def from_json(told: dict[str, Any]) -> Subnet:
-        """What `to_json` wrote. JSON's keys are text, an LFT's are LIDs."""
-        later = tuple((at_ps, _lfts(lfts)) for at_ps, lfts in told["later"])
-        return Subnet(**{**told, "lfts": _lfts(told["lfts"]), "later": later})
+        """What `to_json` wrote."""
+        later = tuple((at_ps, lfts_from_json(lfts)) for at_ps, lfts in told["later"])
+        return Subnet(**{**told, "lfts": lfts_from_json(told["lfts"]), "later": later})
 
     def path(self, topology: Topology, src: str, dst: str, offset: int = 0) -> list[Port]:
         """The ports, in order, that a packet from host or switch `src` to host `dst` leaves by.
@@ -67,5 +67,6 @@ class Subnet:
         raise FabricError(f"the subnet manager found no route from {node} to {dst}")
 
 
-def _lfts(told: dict[str, dict[str, int]]) -> Lfts:
+def lfts_from_json(told: dict[str, dict[str, int]]) -> Lfts:
+    """JSON's keys are text, an LFT's are LIDs."""
     return {switch: {int(lid): port for lid, port in lft.items()} for switch, lft in told.items()}

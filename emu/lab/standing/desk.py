@@ -10,6 +10,7 @@ ports                   fabric, and the rate of each switch port
 tap {port}              -                                         a socket with raw records
 faults {do ...}         the faults there are now
 nic {host}              interface and subnet                     a socket on the host's interface
+diagnose {node command} what InfiniBand's tools say there
 down                    -
 """
 
@@ -26,7 +27,7 @@ from emu.lab.command import environment
 from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request, Tap
 from emu.lab.netns import entered
 from emu.lab.plan import LAB
-from emu.lab.session import Session
+from emu.lab.session import Session, notes_of
 from emu.lab.standing.shim_line import ShimLine
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
@@ -64,6 +65,7 @@ class Desk:
             "tap": self._tap,
             "faults": self._change_faults,
             "nic": self._lend_nic,
+            "diagnose": self._diagnose,
             "down": self._down,
         }
 
@@ -82,7 +84,7 @@ class Desk:
             "slowdown": self._slowdown,
             "plane": session.plane,
             "marker": session.marker,
-            "notes": list(session.notes),
+            "notes": notes_of(session),
             "up_seconds": time.monotonic() - self._began,
             "traffic": self._traffic.state,
         }, []
@@ -152,6 +154,13 @@ class Desk:
             opened, ifindex = packet_socket(interface), socket.if_nametoindex(interface)
         options = self._session.setup.options
         return {"ifindex": ifindex, "subnet": options.get("subnet")}, [opened.detach()]
+
+    def _diagnose(self, node: str, command: list[str]) -> Answer:
+        subnet = self._session.subnet
+        if subnet is None:
+            raise UsageError(f"{command[0]} is for InfiniBand, and this fabric is RoCE")
+        said = subnet.diagnose(node, command, self._shim.ask(Look())["ports"])
+        return {"said": said}, []
 
     def _down(self) -> Answer:
         self.over.set()

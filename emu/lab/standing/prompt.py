@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 
 from emu.lab.channel import Channel
 from emu.lab.messages import Ask, Done, Json
@@ -36,7 +37,12 @@ def main() -> None:
         lab.send(Ask("see"))
         return lab.expect(Done).value
 
-    FabricPrompt(net, spec, see)
+    def diagnose(node: str, command: Sequence[str]) -> str:
+        lab.send(Ask("diagnose", {"node": node, "command": list(command)}))
+        said: str = lab.expect(Done).value["said"]
+        return said
+
+    FabricPrompt(net, spec, see, diagnose if spec.fabric == "ib" else None)
 
 
 if __name__ == "__main__":

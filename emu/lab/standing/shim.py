@@ -15,6 +15,7 @@ from emu.lab.look import look
 from emu.lab.messages import Done, Faults, Json, Look, Measure, Message, Start, Stop, Tap
 from emu.lab.standing.honesty import share_of_shim
 from emu.lab.standing.taps import Taps
+from emu.lab.steering import Steering
 from emu.measure.board import Board
 from emu.shim.fabric import COUNTERS, Fabric
 from emu.shim.live import Live, Outcome
@@ -25,7 +26,7 @@ _SECONDS_TO_WAIT_FOR_PYTHON = 1e-4
 """How long a thread that deals out captures may keep Python's lock from the one that emulates."""
 
 
-def stand(channel: Channel, live: Live, fabric: Fabric) -> None:
+def stand(channel: Channel, live: Live, fabric: Fabric, steering: Steering) -> None:
     """From the end of `Setup` to `Stop`."""
     ports = [
         port for switch in fabric.topology.switches for port in fabric.topology.ports[switch.name]
@@ -38,7 +39,7 @@ def stand(channel: Channel, live: Live, fabric: Fabric) -> None:
     fabric.start()
     with Taps(fabric) as taps:
         while True:
-            outcome = live.run(start.at_ns, seconds=_SECONDS_BETWEEN_POSTS)
+            outcome = steering.run(live, fabric, start.at_ns, seconds=_SECONDS_BETWEEN_POSTS)
             _post(board, fabric, indices)
             taps.take_unused_off()
             if outcome is Outcome.WOKEN:

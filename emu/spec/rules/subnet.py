@@ -88,6 +88,14 @@ def roots_suit_the_engine(spec: Spec) -> Iterator[Finding]:
         )
 
 
+def managers_exist(spec: Spec) -> Iterator[Finding]:
+    known = list(spec.topology.build().host)
+    for name in spec.subnet.managers:
+        if name not in known:
+            text = there_is_no("host", name, known)
+            yield Finding(("subnet", "managers"), text, about=(("topology",),))
+
+
 def updn_knows_roots_in_a_ring(spec: Spec) -> Iterator[Finding]:
     """OpenSM finds roots by counting hops to hosts, and in a ring all switches are alike."""
     subnet = spec.subnet
@@ -160,6 +168,7 @@ RULES = (
     lanes_in_use_are_served,
     lanes_hold_a_packet,
     roots_suit_the_engine,
+    managers_exist,
     updn_knows_roots_in_a_ring,
     engine_has_several_paths,
     partitions_are_sound,

@@ -1,0 +1,111 @@
+"""InfiniBand's subnet manager beside a fabric that runs: it hears of lost links and routes anew.
+
+    shim                      lab (this file)               ibsim            OpenSM
+     a link goes down
+     LinksChanged ───────────▶ pulls the cable ────────────▶ sends a trap ──▶ sweeps
+     switches follow ◀─ Tables reads OpenSM's dump ◀──────────────────────────┘
+
+A thread does it as long as the lab lives. Whatever else makes OpenSM sweep, a standby
+that takes over among it, has its tables followed as well. OpenSM is not a part of the
+data plane: when it dies packets go on by the tables there are, and a note says so.
+ibsim is what stands for the fabric in management, so the lab ends with it.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from emu.errors import FabricError
+from emu.lab.channel import Channel
+from emu.lab.messages import Json, LinksChanged, Tables
+from emu.lab.namespace import PRIVATE
+from emu.lab.supervisor import Supervisor
+from emu.shim.managed import manager_hosts, pairs_of, policy_of
+from emu.spec.scenario import Spec
+from emu.subnet import ManagedFabric, Subnet
+from emu.subnet.diagnostics import diagnose, tell_counters
+from emu.subnet.subnet import Lfts
+from topologies.graph import Topology
+
+_SECONDS_BETWEEN_LOOKS = 0.25
+
+
+class LiveSubnet:
+    """The management of a lab's fabric, from before the fabric runs on."""
+
+    def __init__(self, spec: Spec, topology: Topology, supervisor: Supervisor) -> None:
+        """Returns after the first sweep. Raises HostError, FabricError."""
+        self._topology = topology
+        hosts = manager_hosts(spec, topology)
+        fabric = ManagedFabric(topology, policy_of(spec), PRIVATE / "subnet", hosts=hosts)
+        self._managed = fabric.__enter__()  # it ends with the lab
+        supervisor.adopt("ibsim", self._managed.simulator.pid)
+        self.first: Subnet = self._managed.subnet(pairs_of(spec))
+        """What the fabric starts with."""
+        self.notes: list[str] = []
+        """What its user should know."""
+        self._told: Lfts = self.first.lfts
+        self._change = LinksChanged(0, [])
+        self._changed_at = time.monotonic()
+        self._running = set(hosts)
+        near, self.far = socket.socketpair()
+        """The shim's end of the line."""
+        self._line = Channel(near)
+        threading.Thread(target=self._attend, name="subnet", daemon=True).start()
+
+    def diagnose(self, node: str, command: Sequence[str], ports: Json) -> str:
+        """What one of infiniband-diags says on this host; `ports`: as the shim sees them now."""
+        counters = {name: own["counters"] for name, own in ports.items()}
+        tell_counters(self._managed.simulator, self._topology, counters)
+        return diagnose(self._managed.simulator, node, command)
+
+    def _attend(self) -> None:
+        with suppress(EOFError):
+            while True:
+                if select.select([self._line], [], [], _SECONDS_BETWEEN_LOOKS)[0]:
+                    self._change = self._line.expect(LinksChanged)
+                    self._changed_at = time.monotonic()
+                    self._answer()
+                self._look_after_managers()
+
+    def _answer(self) -> None:
+        """By the sweep that the trap causes, and one more."""
+        ports = self._topology.port_named
+        down = frozenset(self._topology.cable[ports[name]] for name in self._change.down)
+        if not self._managed.pull(down) or not self._managed.opensm.is_running:
+            return
+        try:
+            self._managed.opensm.wait_for_next_sweep()
+            self._tell()
+            self._managed.sweep_once_more()
+            self._tell_news()
+        except FabricError as error:
+            self.notes.append(str(error).partition("\n")[0])
+
+    def _tell(self) -> None:
+        """The tables are the answer to the last change there was."""
+        self._told = self._managed.tables()
+        seconds = time.monotonic() - self._changed_at
+        self._line.send(Tables(self._told, self._change.at_ps, self._change.down, seconds))
+
+    def _tell_news(self) -> None:
+        if self._managed.tables() != self._told:
+            self._tell()
+
+    def _look_after_managers(self) -> None:
+        """Those that have died, and sweeps that no link has caused."""
+        for host, manager in self._managed.managers.items():
+            if host in self._running and not manager.is_running:
+                self._running.remove(host)
+                self.notes.append(f"OpenSM on {host} died; {self._what_now()}")
+            if manager.has_swept():
+                self._tell_news()
+
+    def _what_now(self) -> str:
+        left = [host for host in self._managed.managers if host in self._running]
+        return f"{left[0]} takes over" if left else "routes stay as they are from now on"
