@@ -49,6 +49,8 @@ class LiveSubnet:
         """What the fabric starts with."""
         self.notes: list[str] = []
         """What its user should know."""
+        self.sweeps: list[Json] = []
+        """Those that links have caused: when they changed, and what tables took then."""
         self._told: Lfts = self.first.lfts
         self._change = LinksChanged(0, [])
         self._changed_at = time.monotonic()
@@ -92,6 +94,7 @@ class LiveSubnet:
         self._told = self._managed.tables()
         seconds = time.monotonic() - self._changed_at
         self._line.send(Tables(self._told, self._change.at_ps, self._change.down, seconds))
+        self.sweeps.append({"at_ns": self._change.at_ps // 1000, "seconds": round(seconds, 3)})
 
     def _tell_news(self) -> None:
         if self._managed.tables() != self._told:

@@ -158,6 +158,7 @@ enum fault_kind {
     FAULT_DUPLICATION,
     FAULT_REORDERING,
     FAULT_DELAY,
+    FAULT_FLOW_CONTROL,
     FAULT_PAUSE_STORM,
     FAULT_SLOW_RECEIVER,
 };
@@ -169,11 +170,12 @@ struct fault_config {
     int64_t at_ps;  /* when it begins; now, when that is over */
     int64_t for_ps; /* how long it lasts; 0: until it is cleared */
     uint64_t seed;  /* of what it draws */
-    /* Loss, corruption, duplication, reordering: which packets. */
+    /* Loss, corruption, duplication, reordering, flow control: which packets. */
     uint64_t probability_2_32; /* in units of 2^-32; or */
     uint64_t every;            /* every n-th, not 0; or */
     bool by_psn;               /* the PSNs that follow, each once */
     uint32_t psn_count, psns[FAULT_PSNS];
+    bool damages;               /* flow control: its packets arrive, but damaged */
     int64_t by_ps;              /* delay, reordering: how much later */
     int64_t period_ps, down_ps; /* flapping */
     uint8_t priority;           /* pause storm */

@@ -13,6 +13,7 @@ static const struct fault_ops *const kinds[] = {
     [FAULT_DUPLICATION] = &fault_duplication,
     [FAULT_REORDERING] = &fault_reordering,
     [FAULT_DELAY] = &fault_delay,
+    [FAULT_FLOW_CONTROL] = &fault_flow_control,
     [FAULT_PAUSE_STORM] = &fault_pause_storm,
     [FAULT_SLOW_RECEIVER] = &fault_slow_receiver,
 };

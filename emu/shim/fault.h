@@ -8,6 +8,7 @@
  *     duplication     line      ... arrive twice                                fault_line.c
  *     reordering      line      ... arrive later, behind those that follow      fault_line.c
  *     delay           line      all arrive later, in order                      fault_line.c
+ *     flow control    line      credit updates vanish or are damaged            fault_line.c
  *     pause storm     NIC       sends pause frames for ever                     fault_storm.c
  *     slow receiver   NIC       takes packets in at a lower rate                fault_slow.c
  *
@@ -37,7 +38,7 @@ struct fault_ops {
 
 extern const struct fault_ops fault_link_down, fault_link_flap;
 extern const struct fault_ops fault_loss, fault_corruption, fault_duplication, fault_reordering,
-    fault_delay;
+    fault_delay, fault_flow_control;
 extern const struct fault_ops fault_pause_storm, fault_slow_receiver;
 
 struct fault {

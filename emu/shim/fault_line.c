@@ -4,7 +4,8 @@
  *
  * Towards the line a box looks like a port outside of the process: it is handed
  * whatever arrives, as it arrives. Only packets are hit. Pause frames and credit
- * updates pass, but for a delay, which is the cable's and theirs as well.
+ * updates pass, but for a delay, which is the cable's and theirs as well, and for
+ * the fault that is for credit updates alone.
  *
  * Which packets: each with a probability, or every n-th, or those whose PSN is on
  * a list, each the first time, so that its retransmission passes. */
@@ -104,10 +105,16 @@ static bool is_listed(struct fault_config *config, uint32_t psn)
     return false;
 }
 
+/* Whether the fault is about such frames. */
+static bool concerns(const struct fault *fault, const struct frame *frame)
+{
+    return fault->ops == &fault_flow_control ? frame->kind == FRAME_IB_LINK : is_packet(frame);
+}
+
 static bool chosen(struct fault *fault, const struct frame *frame)
 {
     struct fault_config *config = &fault->config;
-    if (!fault->active || !is_packet(frame))
+    if (!fault->active || !concerns(fault, frame))
         return false;
     fault->counts.packets_seen++;
     if (config->every)
@@ -133,7 +140,7 @@ static void lose(struct fault *fault, struct frame *frame, picoseconds now)
         pass(fault, frame, now);
         return;
     }
-    fault->counts.packets_dropped++;
+    fault->counts.packets_dropped += is_packet(frame);
     frame_free(fault->port->pool, frame);
 }
 
@@ -146,6 +153,14 @@ static void corrupt(struct fault *fault, struct frame *frame, picoseconds now)
             frame->bytes[frame->stored - 1] ^= 0xFF;
     }
     pass(fault, frame, now);
+}
+
+static void disturb(struct fault *fault, struct frame *frame, picoseconds now)
+{
+    if (fault->config.damages)
+        corrupt(fault, frame, now);
+    else
+        lose(fault, frame, now);
 }
 
 /* ---- duplication ------------------------------------------------------------------ */
@@ -267,3 +282,4 @@ const struct fault_ops fault_reordering = {
     .begin = begin, .end = end, .packet = reorder, .due = arrive_late};
 const struct fault_ops fault_delay = {
     .begin = begin, .end = end, .packet = delay, .due = arrive_delayed};
+const struct fault_ops fault_flow_control = {.begin = begin, .end = end, .packet = disturb};

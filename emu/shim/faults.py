@@ -18,14 +18,17 @@ from emu.spec.fault import (
     Choosing,
     Delay,
     Fault,
+    FlowControl,
     LinkDown,
     LinkFlap,
     OnLine,
     PauseStorm,
     Reordering,
     SlowReceiver,
+    SwitchDown,
     fault_names,
 )
+from emu.spec.outages import lost_links
 from emu.spec.scenario import Spec
 from topologies.graph import Port, Topology
 from topologies.seeds import fault_seed
@@ -33,14 +36,20 @@ from topologies.seeds import fault_seed
 _KINDS = {
     "link-down": lib.FAULT_LINK_DOWN,
     "link-flap": lib.FAULT_LINK_FLAP,
+    "switch-down": lib.FAULT_LINK_DOWN,
     "loss": lib.FAULT_LOSS,
     "corruption": lib.FAULT_CORRUPTION,
     "duplication": lib.FAULT_DUPLICATION,
     "reordering": lib.FAULT_REORDERING,
     "delay": lib.FAULT_DELAY,
+    "flow-control": lib.FAULT_FLOW_CONTROL,
     "pause-storm": lib.FAULT_PAUSE_STORM,
     "slow-receiver": lib.FAULT_SLOW_RECEIVER,
 }
+
+
+_STRANGE = {"ib": PauseStorm, "roce": FlowControl}
+"""Faults of what a fabric does not have."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ def add_faults(
     """Gives a fabric, whose cables are laid, the spec's faults; they begin in their time."""
     added = []
     for number, (name, fault) in enumerate(zip(fault_names(spec.faults), spec.faults, strict=True)):
-        if spec.fabric == "ib" and isinstance(fault.what, PauseStorm):
+        if isinstance(fault.what, _STRANGE[spec.fabric]):
             continue  # inherited by a variant: there is no such thing
         parts = []
         for port in places.of(fault, topology):
@@ -103,11 +112,11 @@ class Places:
         if isinstance(what, PauseStorm | SlowReceiver):
             yield from topology.ports[what.host] if self.has_nics else ()
             return
-        port = topology.port_named[what.cable]
         if isinstance(what, OnLine):
+            port = topology.port_named[what.cable]
             yield from _lines(what, port, topology.peer[port]) if self.has_lines else ()
-        elif port in self.ports:
-            yield port
+        else:
+            yield from (port for port in lost_links(fault, topology) if port in self.ports)
 
 
 def _lines(what: OnLine, out: Port, into: Port) -> Iterable[Port]:
@@ -122,7 +131,7 @@ def _config(fault: Fault) -> Any:
     config.at_ps = fault.at_ps
     config.for_ps = fault.for_ps or 0
     match fault.what:
-        case LinkDown():
+        case LinkDown() | SwitchDown():
             pass
         case LinkFlap() as flap:
             config.period_ps, config.down_ps = flap.period_ps, flap.down_ps
@@ -132,6 +141,10 @@ def _config(fault: Fault) -> Any:
             config.priority = storm.priority
         case SlowReceiver() as slow:
             config.rate_bps, config.buffer_bytes = slow.rate_bps, slow.buffer_bytes
+        case FlowControl() as updates:
+            config.damages = updates.effect == "damaged"
+            config.every = updates.every or 0
+            config.probability_2_32 = round((updates.probability or 0) * 2**32)
         case Choosing() as choosing:
             _choose(config, choosing)
     return config

@@ -52,6 +52,16 @@ class LinkDown(_OnCable):
     """A pulled plug: nothing passes, and what waits for the cable is discarded."""
 
 
+class SwitchDown(_Kind):
+    """A switch without power: all of its links are lost at once."""
+
+    switch: str = Field(description="Name of the switch.")
+
+    @property
+    def place(self) -> str:
+        return self.switch
+
+
 class LinkFlap(_OnCable):
     """A loose plug: the link is down for a while at the start of every period."""
 
@@ -134,6 +144,27 @@ class Reordering(Choosing):
     )
 
 
+class FlowControl(OnLine):
+    """InfiniBand's credit updates are hit, and nothing else; each direction by itself."""
+
+    probability: Fraction | None = Field(
+        default=None, gt=0, description="Share of updates that are hit, at random, e.g. 10%."
+    )
+    every: Integer | None = Field(
+        default=None, ge=1, lt=2**63, description="Every n-th update is hit."
+    )
+    effect: Literal["lost", "damaged"] = Field(
+        default="lost",
+        description="lost: they vanish. damaged: they arrive with a wrong LPCRC, and are counted.",
+    )
+
+    @model_validator(mode="after")
+    def _one_choice(self) -> Self:
+        if (self.probability is None) == (self.every is None):
+            raise ValueError("which updates it hits is told by one of probability, every")
+        return self
+
+
 class Delay(OnLine):
     """All packets arrive later, in their order, as if the cable were longer."""
 
@@ -163,11 +194,13 @@ class SlowReceiver(_OnHost):
 KINDS = {
     "link-down": "link_down",
     "link-flap": "link_flap",
+    "switch-down": "switch_down",
     "loss": "loss",
     "corruption": "corruption",
     "duplication": "duplication",
     "reordering": "reordering",
     "delay": "delay",
+    "flow-control": "flow_control",
     "pause-storm": "pause_storm",
     "slow-receiver": "slow_receiver",
 }
@@ -176,11 +209,13 @@ KINDS = {
 FaultKind = (
     LinkDown
     | LinkFlap
+    | SwitchDown
     | Loss
     | Corruption
     | Duplication
     | Reordering
     | Delay
+    | FlowControl
     | PauseStorm
     | SlowReceiver
 )
@@ -202,6 +237,9 @@ class Fault(Model):
     link_flap: LinkFlap | None = Field(
         default=None, alias="link-flap", description="A cable that fails again and again."
     )
+    switch_down: SwitchDown | None = Field(
+        default=None, alias="switch-down", description="A switch that has lost its power."
+    )
     loss: Loss | None = Field(default=None, description="Packets vanish on a cable.")
     corruption: Corruption | None = Field(
         default=None, description="Packets are damaged on a cable."
@@ -213,6 +251,11 @@ class Fault(Model):
         default=None, description="Packets arrive late from a cable, behind those that follow."
     )
     delay: Delay | None = Field(default=None, description="A cable that has become longer.")
+    flow_control: FlowControl | None = Field(
+        default=None,
+        alias="flow-control",
+        description="Credit updates vanish on a cable, or are damaged. InfiniBand only.",
+    )
     pause_storm: PauseStorm | None = Field(
         default=None, alias="pause-storm", description="A NIC that pauses its switch without end."
     )

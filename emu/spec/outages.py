@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from emu.spec.fault import Fault, LinkDown, LinkFlap
+from emu.spec.fault import Fault, LinkDown, LinkFlap, SwitchDown
 from emu.spec.routing import OPENFLOW_KINDS
 from emu.spec.scenario import Spec
 from topologies.graph import Cable, Port, Topology
@@ -57,12 +57,20 @@ def outages(spec: Spec) -> list[tuple[int, frozenset[Cable]]]:
     topology = spec.topology.build()
     edges: list[tuple[int, int, Cable]] = []
     for fault in spec.faults:
-        port = topology.port_named.get(fault.what.place)
-        if port is not None and isinstance(fault.what, LinkDown | LinkFlap):
+        for port in lost_links(fault, topology):
             cable = topology.cable[port]
             for begin_ps, end_ps in times_down(fault, spec.time_limit_ps):
                 edges += [(begin_ps, 1, cable), (end_ps, -1, cable)]
     return list(_states(sorted(edges, key=lambda edge: edge[0])))
+
+
+def lost_links(fault: Fault, topology: Topology) -> Sequence[Port]:
+    """The links that a fault takes away, each by one of its ports; none that is not there."""
+    what = fault.what
+    if isinstance(what, SwitchDown):
+        return topology.ports.get(what.switch, [])
+    is_cut = isinstance(what, LinkDown | LinkFlap) and what.cable in topology.port_named
+    return [topology.port_named[what.place]] if is_cut else []
 
 
 def times_down(fault: Fault, time_limit_ps: int) -> Iterator[tuple[int, int]]:

@@ -87,6 +87,7 @@ class Desk:
             "notes": notes_of(session),
             "up_seconds": time.monotonic() - self._began,
             "traffic": self._traffic.state,
+            "sweeps": session.subnet.sweeps if session.subnet else [],
         }, []
 
     def _look(self) -> Answer:

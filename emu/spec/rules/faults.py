@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from emu.spec.fault import Fault, PauseStorm, SlowReceiver, fault_names
+from emu.spec.fault import Fault, PauseStorm, SlowReceiver, SwitchDown, fault_names
 from emu.spec.finding import Finding, KeyPath, did_you_mean, there_is_no
 from emu.spec.scenario import Spec
 from emu.units import write_rate, write_time
@@ -26,12 +26,17 @@ def fault_names_are_unique(spec: Spec) -> Iterator[Finding]:
 def fault_places_exist(spec: Spec) -> Iterator[Finding]:
     topology = spec.topology.build()
     cables, hosts = list(topology.port_named), list(topology.host)
+    switches = list(topology.switch)
     for index, fault in enumerate(spec.faults):
         place = fault.what.place
         if isinstance(fault.what, PauseStorm | SlowReceiver):
             if place not in hosts:
                 text = there_is_no("host", place, hosts)
                 yield Finding(_key(index, fault, "host"), text, about=(("topology",),))
+        elif isinstance(fault.what, SwitchDown):
+            if place not in switches:
+                text = there_is_no("switch", place, switches)
+                yield Finding(_key(index, fault, "switch"), text, about=(("topology",),))
         elif place not in cables:
             hint = did_you_mean(place, cables) or f"; cables are called like {cables[0]}"
             text = f"there is no cable {place!r}{hint}"
@@ -68,6 +73,17 @@ def pause_storms_are_on_ethernet(spec: Spec) -> Iterator[Finding]:
                 ("faults", index, "pause-storm"),
                 "InfiniBand has no pause frames; use slow-receiver, which withholds credit, or "
                 "fabric: roce",
+                about=(("fabric",),),
+                idle_if_inherited=True,
+            )
+
+
+def credit_updates_are_infinibands(spec: Spec) -> Iterator[Finding]:
+    for index, fault in enumerate(spec.faults):
+        if fault.flow_control is not None and spec.fabric == "roce":
+            yield Finding(
+                ("faults", index, "flow-control"),
+                "RoCE has no credit updates; use loss, pause-storm or slow-receiver, or fabric: ib",
                 about=(("fabric",),),
                 idle_if_inherited=True,
             )
@@ -135,6 +151,7 @@ RULES = (
     faults_begin_in_the_run,
     a_flapping_link_goes_down_more_than_once,
     pause_storms_are_on_ethernet,
+    credit_updates_are_infinibands,
     paused_priorities_are_lossless,
     slow_receivers_are_slower_than_their_link,
     a_host_is_slow_for_one_reason_at_a_time,
