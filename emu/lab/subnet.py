@@ -69,25 +69,29 @@ class LiveSubnet:
     def _attend(self) -> None:
         with suppress(EOFError):
             while True:
-                if select.select([self._line], [], [], _SECONDS_BETWEEN_LOOKS)[0]:
-                    self._change = self._line.expect(LinksChanged)
-                    self._changed_at = time.monotonic()
-                    self._answer()
-                self._look_after_managers()
+                master = self._managed.opensm
+                try:
+                    self._wait_and_answer()
+                    self._look_after_managers()
+                except FabricError as error:
+                    if master.is_running:  # else that is the reason, and told
+                        self.notes.append(str(error).partition("\n")[0])
+
+    def _wait_and_answer(self) -> None:
+        if select.select([self._line], [], [], _SECONDS_BETWEEN_LOOKS)[0]:
+            self._change = self._line.expect(LinksChanged)
+            self._changed_at = time.monotonic()
+            self._answer()
 
     def _answer(self) -> None:
         """By the sweep that the trap causes, and one more."""
         ports = self._topology.port_named
         down = frozenset(self._topology.cable[ports[name]] for name in self._change.down)
-        if not self._managed.pull(down) or not self._managed.opensm.is_running:
-            return
-        try:
+        if self._managed.pull(down) and self._managed.opensm.is_running:
             self._managed.opensm.wait_for_next_sweep()
             self._tell()
             self._managed.sweep_once_more()
             self._tell_news()
-        except FabricError as error:
-            self.notes.append(str(error).partition("\n")[0])
 
     def _tell(self) -> None:
         """The tables are the answer to the last change there was."""

@@ -7,7 +7,8 @@
 
     guid2lid              0x0000000000200003 0x0001 0x0001        port GUID, its first and last LID
 
-A LID that cannot be reached has no row.
+A LID that cannot be reached has no row. OpenSM writes the file anew with every sweep; one that
+it has not come to the end of is an error, too.
 """
 
 from __future__ import annotations
@@ -31,8 +32,12 @@ def parse_lfts(text: str) -> dict[int, dict[int, int]]:
             lft = lfts[int(switch[1], 16)] = {}
         elif (row := _ROW.fullmatch(line)) and lft is not None:
             lft[int(row[1], 16)] = int(row[2])
-        elif line and not _END.fullmatch(line):
+        elif _END.fullmatch(line):
+            lft = None
+        elif line:
             raise _not_understood("opensm-lfts.dump", number, line)
+    if lft is not None:
+        raise FabricError("opensm-lfts.dump: the last table has no end; is OpenSM writing it?")
     return lfts
 
 

@@ -34,6 +34,7 @@ from topologies.graph import Cable, Topology
 
 _DEFAULT = Policy()
 _HIGHEST_PRIORITY = 15
+_SECONDS_TO_WRITE, _SECONDS_BETWEEN_READS = 2.0, 0.005
 
 Pair = tuple[str, str]
 """Source and destination host."""
@@ -172,9 +173,20 @@ class ManagedFabric:
 
     def _read_lfts(self) -> Lfts:
         """Tables by name, of the switches that the last sweep reached."""
-        lfts = parse_lfts(self.opensm.dump("opensm-lfts.dump"))
+        lfts = self._parse_lfts()
         own = ((switch.name, switch_guid(switch)) for switch in self._topology.switches)
         return {name: lfts[guid] for name, guid in own if guid in lfts}
+
+    def _parse_lfts(self) -> dict[int, dict[int, int]]:
+        """Once more where the next sweep is just writing them."""
+        deadline = time.monotonic() + _SECONDS_TO_WRITE
+        while True:
+            try:
+                return parse_lfts(self.opensm.dump("opensm-lfts.dump"))
+            except FabricError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_SECONDS_BETWEEN_READS)
 
     def _not_found(self, names: Sequence[str]) -> FabricError:
         return FabricError(

@@ -40,6 +40,13 @@ def test_bad_line_is_named(bad_line: str) -> None:
     assert repr(bad_line) in str(error.value)
 
 
+def test_a_file_that_is_being_written_is_an_error() -> None:
+    """A table without its last line may lack rows, too."""
+    for lines in (2, 4):
+        with pytest.raises(FabricError, match="the last table has no end"):
+            parse_lfts("\n".join(LFTS.splitlines()[:lines]))
+
+
 def test_row_before_any_switch_is_an_error() -> None:
     """A table has to say whose it is."""
     with pytest.raises(FabricError, match=r"^opensm-lfts\.dump:1: "):

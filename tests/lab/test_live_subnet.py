@@ -1,0 +1,124 @@
+"""OpenSM beside a fabric that runs: what fails is routed around, and what is killed says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from emu.lab.messages import Json
+from emu.lab.standing.client import StandingLab
+from emu.measure.recording import Recording
+from emu.report.store import load_recording
+from tests.lab.running import RunningLab
+from tests.lab.standing import at_home, lab_up
+from tests.lab.user import EMU, SECONDS, User, wait
+
+TREE = """
+name: managed
+fabric: ib
+slowdown: 3000
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}
+switches: {routing: {convergence: 30us}}
+hosts: {nic: {timeout: 4}}
+traffic: [{name: pairs, pattern: pair, from: h1-h2, to: h3-h4, op: write, size: 4MB}]
+"""
+FAULTS = """
+faults:
+  - {at: 100us, for: 150us, link-down: {cable: leaf1:spine1}}
+  - {at: 380us, switch-down: {switch: spine2}}
+"""
+OPENSM, MASTER, STANDBY = "/usr/sbin/opensm", "15", "14"
+IBSIM = ("/usr/bin/ibsim", "fabric.net")
+
+
+def record(user: User, folder: Path, clock: str) -> Recording:
+    file = folder / "managed.emu.yml"
+    file.write_text(TREE + FAULTS)
+    out = folder / clock
+    ended = user.run_emu("run", file, "--clock", clock, "--out", out)
+    assert ended.code in (0, 5), ended.err
+    return load_recording(out)
+
+
+def test_a_cable_and_a_switch_that_fail_are_routed_around_on_both_clocks(
+    myself: User, tmp_path: Path
+) -> None:
+    """Three changes, three sweeps; in time for `convergence`, both clocks lose the same packets."""
+    virtual, real = record(myself, tmp_path, "virtual"), record(myself, tmp_path, "real")
+    changes = [100_000, 250_000, 380_000]
+    assert [(s.at_ns, s.in_force_ns) for s in virtual.sweeps] == [(t, t + 30_000) for t in changes]
+    assert [sweep.at_ns for sweep in real.sweeps] == changes
+    assert all(sweep.in_force_ns >= sweep.at_ns + 30_000 for sweep in real.sweeps)
+    assert all(flow.completed for flow in real.flows)
+    if real.fidelity.verdict != "ok":
+        pytest.skip("the machine did not keep up, so that its numbers say nothing")
+    if [sweep.in_force_ns for sweep in real.sweeps] == [t + 30_000 for t in changes]:
+        for expected, got in zip(virtual.faults, real.faults, strict=True):
+            assert got.packets_dropped == pytest.approx(expected.packets_dropped, abs=4, rel=0.05)
+
+
+@pytest.fixture
+def lab(myself: User, tmp_path: Path) -> RunningLab:
+    spec = tmp_path / "managed.emu.yml"
+    spec.write_text(TREE)
+    return RunningLab(myself, *EMU, "run", str(spec), says="managed  ")
+
+
+def test_packets_go_on_without_opensm(lab: RunningLab) -> None:
+    """A manager is no part of the data plane. The report tells that it is gone."""
+    lab.kill((OPENSM, MASTER))
+    code, out, _ = wait(lab.owner)
+    lab.inside.wait_for_end()
+    assert lab.inside.left() == []
+    assert code in (0, 5)
+    assert "OpenSM on h1 died; routes stay as they are from now on" in out
+    assert "Finished: 2 flows" in out
+
+
+def test_a_lab_ends_with_ibsim(lab: RunningLab) -> None:
+    """Without it nobody could tell which links there are."""
+    lab.kill(IBSIM)
+    code, out, err = lab.end()
+    assert (code, out, err.splitlines()[-1]) == (4, "", "ibsim died (signal 9)")
+
+
+def test_a_standby_takes_over_under_load(myself: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cable is pulled under one master, is back under the next, and lost for good without any."""
+    user = at_home(myself)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", user.environment["XDG_RUNTIME_DIR"])
+    standby = TREE + "subnet: {managers: [h1, h4]}\n"
+    with (
+        lab_up(
+            user, standby, *("--set", "traffic.pairs.size=20MB", "--set", "slowdown=10000")
+        ) as lab,
+        StandingLab(None) as standing,
+    ):
+        standing.ask("traffic", do="start")
+        standing.ask("faults", do="set", **PULLED)
+        eventually(standing, lambda status: len(status["sweeps"]) == 1)
+        os.kill(lab.process(OPENSM, MASTER), signal.SIGKILL)
+        standing.ask("faults", do="clear", name="pulled")
+        eventually(standing, lambda status: len(status["sweeps"]) == 2)
+        status = eventually(standing, lambda status: bool(status["notes"]))
+        assert status["notes"] == ["OpenSM on h1 died; h4 takes over"]
+        os.kill(lab.process(OPENSM, STANDBY), signal.SIGKILL)
+        eventually(standing, lambda status: len(status["notes"]) == 2)
+        standing.ask("faults", do="set", **PULLED)
+        assert standing.status()["traffic"]["state"] == "running"
+        assert len(standing.status()["sweeps"]) == 2
+
+
+PULLED = {"name": "pulled", "fault": {"name": "pulled", "link-down": {"cable": "leaf1:spine1"}}}
+
+
+def eventually(standing: StandingLab, holds: Callable[[Json], bool]) -> Json:
+    """The lab's status as soon as this holds of it."""
+    end = time.monotonic() + SECONDS
+    while not holds(status := standing.status()):
+        assert time.monotonic() < end, (status["notes"], status["sweeps"], status["traffic"])
+    return status
