@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import lru_cache
+from math import prod
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -22,6 +23,7 @@ from topologies.leaf_spine import leaf_spine
 from topologies.parking_lot import parking_lot
 from topologies.rail import rail
 from topologies.ring import ring
+from topologies.torus import torus
 
 NodeName = Annotated[
     str, named_like("[A-Za-z][A-Za-z0-9_]{0,8}", "a letter and up to 8 letters, digits or _")
@@ -250,6 +252,32 @@ class Ring(Kind):
         )
 
 
+class Torus(Kind):
+    """Switches in a grid whose rows and columns are rings, each with its own hosts."""
+
+    kind: Literal["torus"] = Field(description="Kind of topology.")
+    dimensions: tuple[Annotated[Integer, Field(ge=3, le=16)], ...] = Field(
+        min_length=2,
+        max_length=3,
+        description="Switches along each dimension, e.g. [3, 4]: t1_1, t1_2, ... t3_4.",
+    )
+    hosts_per_switch: Integer = Field(
+        ge=1, le=128, description="Hosts on each switch: h1, h2, ... on t1_1, then on t1_2, ..."
+    )
+    links: Links = Field(default=Links(), description="Rate and delay of the cables.")
+
+    @property
+    def host_count(self) -> int:
+        return prod(self.dimensions) * self.hosts_per_switch
+
+    def lay_out(self) -> Topology:
+        return torus(
+            self.dimensions,
+            self.hosts_per_switch,
+            **self.links.for_builders,
+        )
+
+
 class ParkingLot(Kind):
     """Switches in a row, each with its own hosts."""
 
@@ -364,7 +392,8 @@ def _ordered(link: GraphLink) -> tuple[Ordered, Ordered, int, int]:
 
 
 TopologySpec = Annotated[
-    LeafSpine | FatTree | Rail | Dumbbell | ParkingLot | Ring | Graph, Field(discriminator="kind")
+    LeafSpine | FatTree | Rail | Dumbbell | ParkingLot | Ring | Torus | Graph,
+    Field(discriminator="kind"),
 ]
 
 

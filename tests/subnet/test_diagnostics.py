@@ -11,9 +11,10 @@ import pytest
 from emu.errors import FabricError
 from emu.subnet import ManagedFabric, Policy
 from emu.subnet.diagnostics import diagnose, tell_counters
+from emu.subnet.netfile import host_guid, port_number, switch_guid
 from emu.subnet.opensm import OpenSm
 from tests.lab.fabrics import clos
-from topologies.graph import Topology
+from topologies.graph import Port, Topology
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +32,26 @@ def say(managed: ManagedFabric, line: str) -> str:
     return diagnose(managed.simulator, "h2", line.split())
 
 
-def test_ibnetdiscover_finds_every_node_and_cable(fabric: Topology, managed: ManagedFabric) -> None:
+def test_ibnetdiscover_finds_the_topology_and_nothing_else(
+    fabric: Topology, managed: ManagedFabric
+) -> None:
+    """Every node by its name and GUID; every cable, both ways, port by port."""
     said = say(managed, "ibnetdiscover")
-    for node in fabric.nodes:
-        assert f'# "{node.name}"' in said
-    assert len(re.findall(r"^\[\d+\]", said, re.MULTILINE)) == 2 * len(fabric.cables)
+    guids = {f"{switch_guid(switch):016x}": switch.name for switch in fabric.switches}
+    guids |= {f"{host_guid(host):016x}": host.name for host in fabric.hosts}
+    nodes = re.findall(r'^(?:Switch|Ca)\t\d+ "[SH]-(\w+)"\s+# "(\w+)"(.*(?:\n\[.*)*)', said, re.M)
+    assert {guid: name for guid, name, _ in nodes} == guids
+    found = {
+        ((name, int(port)), (guids[far], int(far_port)))
+        for _, name, ports in nodes
+        for port, far, far_port in re.findall(r'^\[(\d+)\].*?"[SH]-(\w+)"\[(\d+)\]', ports, re.M)
+    }
+    ends = {(place(fabric, port), place(fabric, far)) for port, far in fabric.peer.items()}
+    assert found == ends
+
+
+def place(fabric: Topology, port: Port) -> tuple[str, int]:
+    return port.node, port_number(fabric, port)
 
 
 def test_ibroute_tells_the_tables_in_force(managed: ManagedFabric) -> None:

@@ -17,6 +17,7 @@ from topologies.leaf_spine import leaf_spine
 from topologies.parking_lot import parking_lot
 from topologies.rail import rail
 from topologies.ring import ring
+from topologies.torus import torus
 
 CABLES = {
     "host_rate_bps": 25_000_000_000,
@@ -196,6 +197,19 @@ def test_ring(switches: int, hosts_per_switch: int) -> None:
     assert nx.is_isomorphic(nx.Graph(fabric), nx.cycle_graph(switches))
     opposite = topology.hosts[switches // 2 * hosts_per_switch].name
     assert len(topology.next_hops["ring1"][opposite]) == (2 if switches % 2 == 0 else 1)
+
+
+@pytest.mark.parametrize(("dimensions", "hosts_per_switch"), [((3, 4), 2), ((3, 3, 4), 1)])
+def test_torus(dimensions: tuple[int, ...], hosts_per_switch: int) -> None:
+    """networkx's periodic grid; ports to the hosts come first, then two for each dimension."""
+    topology = torus(dimensions, hosts_per_switch, **CABLES)
+    _check(topology)
+    fabric = nx.Graph(topology.graph.subgraph(topology.switch))
+    assert nx.is_isomorphic(fabric, nx.grid_graph(dimensions, periodic=True))
+    for own in topology.ports.values():
+        for place, port in enumerate(own[hosts_per_switch:]):
+            here, there = (name[1:].split("_") for name in (port.node, topology.peer[port].node))
+            assert [a != b for a, b in zip(here, there, strict=True)].index(True) == place // 2
 
 
 def test_a_free_graph_is_cabled_as_listed() -> None:

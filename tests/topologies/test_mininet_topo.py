@@ -41,6 +41,7 @@ def test_names_ports_and_links_are_ours() -> None:
         ("fat_tree.py", "fat_tree", (4,), 16),
         ("dumbbell.py", "dumbbell", (3,), 6),
         ("ring.py", "ring", (5, 2), 10),
+        ("torus.py", "torus", (3, 4, 2), 24),
         ("parking_lot.py", "parking_lot", (3, 2), 6),
         ("rail.py", "rail", (2, 4, 2), 8),
     ],

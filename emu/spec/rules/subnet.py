@@ -96,16 +96,17 @@ def managers_exist(spec: Spec) -> Iterator[Finding]:
             yield Finding(("subnet", "managers"), text, about=(("topology",),))
 
 
-def updn_knows_roots_in_a_ring(spec: Spec) -> Iterator[Finding]:
-    """OpenSM finds roots by counting hops to hosts, and in a ring all switches are alike."""
-    subnet = spec.subnet
-    if spec.fabric != "ib" or spec.topology.kind != "ring" or subnet.roots:
+def updn_knows_roots_where_all_are_alike(spec: Spec) -> Iterator[Finding]:
+    """OpenSM finds roots by counting hops to hosts, which are the same from everywhere here."""
+    subnet, kind = spec.subnet, spec.topology.kind
+    if spec.fabric != "ib" or kind not in ("ring", "torus") or subnet.roots:
         return
     if subnet.engine in ENGINES_WITH_ROOTS and "engine" in subnet.model_fields_set:
         yield Finding(
             _ENGINE,
-            f"{subnet.engine} finds no roots in a ring, and OpenSM would use minhop instead; "
-            "name some, e.g. roots: [ring1], or choose another engine",
+            f"{subnet.engine} finds no roots in a {kind}, and OpenSM would use minhop instead; "
+            f"name some, e.g. roots: [{next(iter(spec.topology.build().switch))}], or choose "
+            "another engine",
             about=(("topology",), ("subnet", "roots")),
         )
 
@@ -169,7 +170,7 @@ RULES = (
     lanes_hold_a_packet,
     roots_suit_the_engine,
     managers_exist,
-    updn_knows_roots_in_a_ring,
+    updn_knows_roots_where_all_are_alike,
     engine_has_several_paths,
     partitions_are_sound,
     senders_are_in_their_partition,

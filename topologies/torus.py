@@ -1,0 +1,63 @@
+"""Switches in a grid whose every row is a ring, in two or three dimensions.
+
+    t1_1 ── t1_2 ── t1_3 ──╮        each switch has two neighbours in each dimension;
+     │       │       │             what leaves a row at its end comes in at its beginning
+    t2_1 ── t2_2 ── t2_3 ──╮
+     │       │       │
+    t3_1 ── t3_2 ── t3_3 ──╮
+     ╰       ╰       ╰
+
+Short cables and many paths, and as many circles of buffers as it has rows. Ports to the
+hosts come first, then those of one dimension after the other, as dimension-order
+routing wants them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING
+
+from topologies.graph import Builder, Topology
+from topologies.mininet_topo import MININET_LINKS, as_mininet
+
+if TYPE_CHECKING:
+    from mininet.topo import Topo
+
+Place = tuple[int, ...]
+
+
+def torus(
+    dimensions: Sequence[int],
+    hosts_per_switch: int,
+    *,
+    host_rate_bps: int,
+    host_delay_ps: int,
+    fabric_rate_bps: int,
+    fabric_delay_ps: int,
+) -> Topology:
+    """Builds the fabric; each dimension is of three switches or more."""
+    builder = Builder()
+    places = list(product(*map(range, dimensions)))
+    for place in places:
+        name = builder.add_switch(_name(place), "torus")
+        builder.add_hosts(name, hosts_per_switch, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+    for axis, size in enumerate(dimensions):
+        for place in places:
+            following = (*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])
+            builder.add_cable(
+                _name(place), _name(following), rate_bps=fabric_rate_bps, delay_ps=fabric_delay_ps
+            )
+    return builder.topology()
+
+
+def _name(place: Place) -> str:
+    return "t" + "_".join(str(coordinate + 1) for coordinate in place)
+
+
+def torus_for_mininet(rows: int = 3, columns: int = 3, hosts_per_switch: int = 1) -> Topo:
+    """`mn --custom topologies/torus.py --topo torus,3,3,1`."""
+    return as_mininet(torus((rows, columns), hosts_per_switch, **MININET_LINKS))
+
+
+topos = {"torus": torus_for_mininet}
