@@ -14,7 +14,7 @@ from emu.rdma.completion import CQ
 from emu.rdma.memory import PD
 from emu.rdma.names import QPType
 from emu.spec.host import Nic
-from emu.subnet import Subnet
+from emu.subnet import Subnet, host_port_guid
 from topologies.graph import Host
 from traffic.rnic.config import address_of, nic_config, qp_config
 from traffic.rnic.window import bdp_packets
@@ -118,6 +118,12 @@ class Context:
         if not qp:
             raise LocalProtocolError(f"{self.name}: its NIC has room for {MAX_QP} queue pairs")
         return qp
+
+    def guid_of(self, address: int) -> int:
+        """The GUID of that host's port, on InfiniBand."""
+        by_lid = {lid: name for name, lid in (self._subnet.lids if self._subnet else {}).items()}
+        host = self._fabric.topology.host.get(by_lid.get(address, ""))
+        return host_port_guid(host) if host else 0
 
     def service_level(self, address: int) -> int:
         """Towards that host: as the subnet manager says, or the NIC's own."""

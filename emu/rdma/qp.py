@@ -149,6 +149,7 @@ class QP:
         if missing:
             raise LocalProtocolError(f"{self}: RTR needs {', '.join(missing)}")
         values = {field: getattr(attr, name) for name, field in needed.items()}
+        values["guid"] = self._context.guid_of(values["address"])
         return ffi.new("struct qp_remote *", values)
 
     def _set(self, attr: QPAttr) -> None:

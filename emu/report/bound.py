@@ -49,7 +49,8 @@ ROCE_V2 = Framing(overhead=82, address_overhead=16, header=64)
 """Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 + ICRC 4, and 24 of preamble, FCS and gap."""
 INFINIBAND = Framing(overhead=26, address_overhead=16, header=20)
 """LRH 8 + BTH 12 + ICRC 4 + VCRC 2."""
-FRAMINGS = {"roce": ROCE_V2, "ib": INFINIBAND}
+INFINIBAND_GLOBAL = Framing(overhead=66, address_overhead=16, header=20)
+"""With a GRH, 40."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,19 @@ def fabric_of(spec: Spec, topology: Topology) -> Fabric:
     """The part of a spec that the bound depends on."""
     switches = {switch.name: spec.switch(switch.name) for switch in topology.switches}
     return Fabric(
-        framing=FRAMINGS[spec.fabric],
+        framing=framing_of(spec, topology),
         mtu_bytes={host.name: spec.host(host.name).nic.mtu for host in topology.hosts},
         latency_ps={name: switch.latency_ps for name, switch in switches.items()},
         cut_through=frozenset(filter(spec.cuts_through, switches)),
     )
+
+
+def framing_of(spec: Spec, topology: Topology) -> Framing:
+    """The least that any host's packets have."""
+    if spec.fabric == "roce":
+        return ROCE_V2
+    is_global = all(spec.host(host.name).nic.global_route for host in topology.hosts)
+    return INFINIBAND_GLOBAL if is_global else INFINIBAND
 
 
 def batches_of(graph: OperationGraph) -> Iterator[Batch]:

@@ -16,7 +16,6 @@
 #include "lrh.h"
 
 enum {
-    GRH_BYTES = 40,
     UDP_BYTES = 8,
     PROTOCOL_UDP = 17,
     ROCE_UDP_PORT = 4791,
@@ -73,9 +72,7 @@ static uint32_t bth_offset(const struct frame *frame)
 {
     const uint8_t *bytes = frame->bytes;
     if (frame->kind == FRAME_IB)
-        return frame->stored >= LRH_BYTES
-                   ? LRH_BYTES + ((bytes[1] & LNH_MASK) == LNH_IBA_GLOBAL ? GRH_BYTES : 0)
-                   : 0;
+        return frame->stored >= LRH_BYTES ? route_bytes(bytes) : 0;
     uint32_t ip = ipv4_offset(bytes, frame->stored);
     if (!ip || bytes[ip + 9] != PROTOCOL_UDP)
         return 0;

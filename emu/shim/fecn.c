@@ -1,11 +1,10 @@
 #include "fecn.h"
 
-enum { GRH_BYTES = 40, BTH_FLAGS = 4, FECN_BIT = 0x80 };
+enum { BTH_FLAGS = 4, FECN_BIT = 0x80 };
 
 static uint32_t flags_offset(const struct frame *frame)
 {
-    bool global = (frame->bytes[1] & LNH_MASK) == LNH_IBA_GLOBAL;
-    return LRH_BYTES + (global ? GRH_BYTES : 0) + BTH_FLAGS;
+    return route_bytes(frame->bytes) + BTH_FLAGS;
 }
 
 /* A victim lives from one credit to the next: it never has credit for what is over the threshold,

@@ -1,4 +1,5 @@
-/* The local route header: how an InfiniBand packet finds its way in a subnet (IBTA vol 1, 7.7).
+/* The route headers: how an InfiniBand packet finds its way in a subnet (IBTA vol 1, 7.7), and
+ * for packets that have a global one (LNH 3, 40 bytes, 8.3), between subnets.
  *
  *     0    | VL 4, LVer 4 | SL 4, 2, LNH 2 |        DLID        |
  *     4    |    5, PktLen 11               |        SLID        |
@@ -12,6 +13,7 @@
 
 enum {
     LRH_BYTES = 8,
+    GRH_BYTES = 40,
     SLS = 16,
     LVER_MASK = 0x0F,
     LNH_MASK = 3,
@@ -29,6 +31,12 @@ static inline uint8_t lrh_sl(const uint8_t *lrh)
 static inline uint16_t lrh_dlid(const uint8_t *lrh)
 {
     return (uint16_t)(lrh[2] << 8 | lrh[3]);
+}
+
+/* Of the route headers together: where the BTH is. */
+static inline uint32_t route_bytes(const uint8_t *lrh)
+{
+    return LRH_BYTES + ((lrh[1] & LNH_MASK) == LNH_IBA_GLOBAL ? GRH_BYTES : 0);
 }
 
 /* Of a packet with all its bytes, when some of them have changed. */

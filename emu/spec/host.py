@@ -113,6 +113,11 @@ class Nic(Model):
         le=15,
         description="Service level on InfiniBand, which chooses the virtual lane.",
     )
+    global_route: Annotated[bool, BeforeValidator(_switched)] = Field(
+        default=False,
+        description="Whether InfiniBand packets have a global route header, 40 bytes with the "
+        "GIDs of both ends, as those need that leave the subnet.",
+    )
 
 
 class HostSpec(Model):

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lrh.h"
 #include "nic.h"
 #include "receive_queue.h"
 #include "responses.h"

@@ -54,7 +54,8 @@ static void expect_ib(const char *packet, const char *icrc, const char *vcrc)
 {
     uint8_t lrh[256], want[2];
     uint32_t length = from_hex(packet, lrh);
-    expect_icrc(icrc_ib_local(lrh, length), icrc);
+    bool global = (lrh[1] & 3) == 3;
+    expect_icrc(global ? icrc_ib_global(lrh, length) : icrc_ib_local(lrh, length), icrc);
     from_hex(icrc, lrh + length);
     uint16_t crc = crc16(lrh, length + ICRC_BYTES);
     from_hex(vcrc, want);
@@ -67,6 +68,10 @@ TEST(icrc_and_vcrc_of_infiniband_packets)
     expect_ib("7012375C000E17D2 0A2024870087B1B3000DEC2A 01710A1C015D400238F27A050000000E "
               "BB884D85FD5CFBA4728BC0690ED4 0000",
               "9625B75A", "45FA");
+    expect_ib("7013375C001817D2 60000000 0030 1B 40 fe80000000000000000000000000000a "
+              "fe80000000000000000000000000000b 0A2024870087B1B3000DEC2A "
+              "01710A1C015D400238F27A050000000E BB884D85FD5CFBA4728BC0690ED4 0000",
+              "EF1D3580", "37CD");
 }
 
 static struct nic_config own_config(void)

@@ -11,7 +11,7 @@ from emu.shim.lanes import lanes_of_link
 from emu.spec.classes import DSCPS
 from emu.spec.host import Nic
 from emu.spec.host_path import HostPath
-from emu.subnet import Subnet
+from emu.subnet import Subnet, host_port_guid
 from topologies.graph import Host
 from traffic.rnic.congestion import set_congestion_control
 
@@ -47,6 +47,8 @@ def nic_config(
     config.cnp_dscp = spec.host(host.name).nic.cnp_dscp
     classes = spec.classes_of(host.name)
     config.priority_of_dscp = [classes.priority_of_dscp(dscp) for dscp in range(DSCPS)]
+    config.guid = host_port_guid(host)
+    config.global_route = spec.host(host.name).nic.global_route
     config.lmc = subnet.lmc if subnet else 0
     config.vl_of_sl = spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port))
     _set_path(config.path, spec.host(host.name).path)

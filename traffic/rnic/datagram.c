@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "lrh.h"
 #include "nic.h"
 #include "receive_queue.h"
 #include "send_queue.h"
@@ -29,6 +30,8 @@ static void place(uint8_t *bytes, const struct packet *packet)
 {
     if (packet->ip)
         memcpy(bytes + GRH_BYTES - IPV4_BYTES, packet->ip, IPV4_BYTES);
+    if (packet->grh)
+        memcpy(bytes, packet->grh, GRH_BYTES);
     if (packet->payload_bytes && packet->payload)
         memcpy(bytes + GRH_BYTES, packet->payload, packet->payload_bytes);
 }

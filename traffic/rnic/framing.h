@@ -1,7 +1,7 @@
-/* What surrounds a transport packet on its way: one of two framings.
+/* What surrounds a transport packet on its way: one of three framings.
  *
  *     RoCEv2   Ethernet | IPv4 | UDP 4791 | BTH .. pad | ICRC
- *     IB       LRH                        | BTH .. pad | ICRC | VCRC
+ *     IB       LRH | GRH, where asked for  | BTH .. pad | ICRC | VCRC
  *
  * The transport writes BTH .. pad into a new frame and has it sealed; of an
  * arrived frame it is shown BTH .. pad, once every length and CRC is right.
@@ -16,7 +16,7 @@
 /* What a queue pair sends, in order of precedence. */
 enum traffic { TRAFFIC_CNP, TRAFFIC_ACKNOWLEDGE, TRAFFIC_DATA, TRAFFIC_KINDS };
 
-enum { PATH_HEADER_MAX = 42 };
+enum { PATH_HEADER_MAX = 48 };
 
 /* The way from one queue pair to the other: all that its packets have in common. */
 struct path {
@@ -49,7 +49,7 @@ struct framing_ops {
                          struct packet *packet);
 };
 
-extern const struct framing_ops framing_roce, framing_ib;
+extern const struct framing_ops framing_roce, framing_ib, framing_ib_global;
 
 /* The bytes of a frame whose BTH .. pad are `body_bytes` long. */
 static inline uint32_t framing_length(const struct framing_ops *framing, uint32_t body_bytes)

@@ -1,15 +1,32 @@
-/* Native InfiniBand within a subnet (IBTA vol 1, 7.7): a local route header,
- * no GRH, and the variant CRC at the very end.
+/* Native InfiniBand (IBTA vol 1, 7.7): a local route header, and the variant CRC at the
+ * very end. Between them, where the NIC is told to (8.3), a global route header:
  *
- * PktLen counts 4-byte words from the LRH through the ICRC.
+ *     0    | 6 (version) 4, traffic class 8, flow label 20 |
+ *     4    | PayLen 16 | NxtHdr 8 = 0x1B | HopLmt 8        |
+ *     8    | SGID 128: FE80::/64 and the port's GUID       |
+ *    24    | DGID 128                                      |
  *
- * Left out: packets with a GRH, multicast. */
+ * PktLen counts 4-byte words from the LRH through the ICRC, PayLen bytes from the BTH
+ * through the ICRC. A NIC understands both forms, whichever it sends.
+ *
+ * Left out: multicast, other subnets than the own. */
 #include <assert.h>
 #include <string.h>
 
 #include "framing.h"
 #include "icrc.h"
 #include "lrh.h"
+
+enum {
+    GRH_VERSION = 6 << 4,
+    GRH_NEXT_HEADER = 0x1B,
+    GRH_HOP_LIMIT = 64,
+    GRH_SGID = 8,
+    GRH_DGID = 24,
+    GID_PREFIX_BYTES = 8,
+};
+
+static const uint8_t own_subnet[GID_PREFIX_BYTES] = {0xFE, 0x80};
 
 static void ib_prepare(struct path *path, const struct nic_config *own,
                        const struct qp_config *config, uint32_t qpn, const struct qp_remote *remote)
@@ -24,17 +41,49 @@ static void ib_prepare(struct path *path, const struct nic_config *own,
     write_be16(path->header + 6, (uint16_t)own->address);
 }
 
+static void write_gid(uint8_t *bytes, uint64_t guid)
+{
+    memcpy(bytes, own_subnet, GID_PREFIX_BYTES);
+    write_be64(bytes + GID_PREFIX_BYTES, guid);
+}
+
+static void ib_prepare_global(struct path *path, const struct nic_config *own,
+                              const struct qp_config *config, uint32_t qpn,
+                              const struct qp_remote *remote)
+{
+    ib_prepare(path, own, config, qpn, remote);
+    path->header[1] |= LNH_IBA_GLOBAL;
+    uint8_t *grh = path->header + LRH_BYTES;
+    grh[0] = GRH_VERSION;
+    grh[6] = GRH_NEXT_HEADER;
+    grh[7] = GRH_HOP_LIMIT;
+    write_gid(grh + GRH_SGID, own->guid);
+    write_gid(grh + GRH_DGID, remote->guid);
+}
+
+static bool is_global(const uint8_t *lrh)
+{
+    return (lrh[1] & LNH_MASK) == LNH_IBA_GLOBAL;
+}
+
+static uint32_t icrc_of(const uint8_t *lrh, uint32_t length)
+{
+    return is_global(lrh) ? icrc_ib_global(lrh, length) : icrc_ib_local(lrh, length);
+}
+
 static void ib_seal(const struct path *path, enum traffic traffic, struct frame *frame)
 {
     uint8_t *lrh = frame->bytes;
     uint32_t to_icrc = frame->length - VCRC_BYTES;
-    uint32_t covered = to_icrc - ICRC_BYTES;
-    memcpy(lrh, path->header, LRH_BYTES);
+    uint32_t covered = to_icrc - ICRC_BYTES, route = route_bytes(path->header);
+    memcpy(lrh, path->header, route);
     frame->klass = path->klass[traffic];
     write_be16(lrh + 4, (uint16_t)(to_icrc / 4));
+    if (is_global(lrh))
+        write_be16(lrh + LRH_BYTES + 4, (uint16_t)(to_icrc - route));
     if (!frame_is_whole(frame))
         return;
-    write_le32(lrh + covered, icrc_ib_local(lrh, covered));
+    write_le32(lrh + covered, icrc_of(lrh, covered));
     vcrc_renew(lrh, frame->length);
 }
 
@@ -43,27 +92,51 @@ static bool is_own_lid(const struct nic_config *own, uint16_t lid)
     return (uint32_t)(lid - own->address) < 1u << own->lmc;
 }
 
+/* A GRH says what its LRH says: how long the packet is, and whose. */
+static enum verdict check_global(const struct nic_config *own, const uint8_t *grh, uint32_t payload)
+{
+    if (grh[0] >> 4 != GRH_VERSION >> 4 || grh[6] != GRH_NEXT_HEADER ||
+        read_be16(grh + 4) != payload)
+        return VERDICT_MALFORMED;
+    bool is_ours = memcmp(grh + GRH_DGID, own_subnet, GID_PREFIX_BYTES) == 0 &&
+                   read_be64(grh + GRH_DGID + GID_PREFIX_BYTES) == own->guid;
+    return is_ours ? VERDICT_OK : VERDICT_OTHER;
+}
+
+static enum verdict check_route(const struct nic_config *own, const uint8_t *lrh, uint32_t to_icrc)
+{
+    if ((lrh[0] & LVER_MASK) != 0 || (read_be16(lrh + 4) & PKTLEN_MASK) * 4u != to_icrc)
+        return VERDICT_MALFORMED;
+    if ((lrh[1] & LNH_IBA_LOCAL) == 0 || !is_own_lid(own, lrh_dlid(lrh)))
+        return VERDICT_OTHER;
+    return is_global(lrh) ? check_global(own, lrh + LRH_BYTES, to_icrc - LRH_BYTES - GRH_BYTES)
+                          : VERDICT_OK;
+}
+
 static enum verdict ib_open(const struct nic_config *own, const struct frame *frame,
                             struct packet *packet)
 {
     const uint8_t *lrh = frame->bytes;
-    if (frame->length < LRH_BYTES + BTH_BYTES + ICRC_BYTES + VCRC_BYTES ||
-        frame->stored < LRH_BYTES + BTH_BYTES)
+    if (frame->stored < LRH_BYTES)
+        return VERDICT_MALFORMED;
+    uint32_t route = route_bytes(lrh);
+    if (frame->length < route + BTH_BYTES + ICRC_BYTES + VCRC_BYTES ||
+        frame->stored < route + BTH_BYTES)
         return VERDICT_MALFORMED;
     uint32_t to_icrc = frame->length - VCRC_BYTES;
     if (frame_is_whole(frame) && crc16(lrh, to_icrc) != (lrh[to_icrc] | lrh[to_icrc + 1] << 8))
         return VERDICT_VCRC;
-    if ((lrh[0] & LVER_MASK) != 0 || (read_be16(lrh + 4) & PKTLEN_MASK) * 4u != to_icrc)
-        return VERDICT_MALFORMED;
-    if ((lrh[1] & LNH_MASK) != LNH_IBA_LOCAL || !is_own_lid(own, lrh_dlid(lrh)))
-        return VERDICT_OTHER;
+    enum verdict verdict = check_route(own, lrh, to_icrc);
+    if (verdict != VERDICT_OK)
+        return verdict;
     uint32_t covered = to_icrc - ICRC_BYTES;
-    if (frame_is_whole(frame) && read_le32(lrh + covered) != icrc_ib_local(lrh, covered))
+    if (frame_is_whole(frame) && read_le32(lrh + covered) != icrc_of(lrh, covered))
         return VERDICT_ICRC;
     uint32_t here = frame->stored < covered ? frame->stored : covered;
-    if (!packet_parse(packet, lrh + LRH_BYTES, covered - LRH_BYTES, here - LRH_BYTES))
+    if (!packet_parse(packet, lrh + route, covered - route, here - route))
         return VERDICT_MALFORMED;
     packet->source = read_be16(lrh + 6);
+    packet->grh = is_global(lrh) ? lrh + LRH_BYTES : NULL;
     packet->ce = packet->bth.fecn;
     return VERDICT_OK;
 }
@@ -73,6 +146,15 @@ const struct framing_ops framing_ib = {
     .header_bytes = LRH_BYTES,
     .trailer_bytes = ICRC_BYTES + VCRC_BYTES,
     .prepare = ib_prepare,
+    .seal = ib_seal,
+    .open = ib_open,
+};
+
+const struct framing_ops framing_ib_global = {
+    .kind = FRAME_IB,
+    .header_bytes = LRH_BYTES + GRH_BYTES,
+    .trailer_bytes = ICRC_BYTES + VCRC_BYTES,
+    .prepare = ib_prepare_global,
     .seal = ib_seal,
     .open = ib_open,
 };

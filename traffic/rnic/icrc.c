@@ -4,10 +4,12 @@
 #include <libdeflate.h>
 #include <string.h>
 
+#include "lrh.h"
 #include "wire.h"
 
 enum {
-    LRH_BYTES = 8,
+    GRH_FLOW = 1, /* and the traffic class, which begins in the byte before */
+    GRH_HOP_LIMIT = 7,
     IPV4_MAX_BYTES = 60,
     UDP_BYTES = 8,
     IPV4_TOS = 1,
@@ -50,5 +52,20 @@ uint32_t icrc_ib_local(const uint8_t *lrh, uint32_t length)
     memcpy(masked, lrh, sizeof masked);
     masked[0] |= 0xF0;
     masked[LRH_BYTES + BTH_VARIANT] = 0xFF;
+    return crc_of(masked, sizeof masked, lrh + sizeof masked, length - (uint32_t)sizeof masked);
+}
+
+uint32_t icrc_ib_global(const uint8_t *lrh, uint32_t length)
+{
+    uint8_t masked[LRH_BYTES + GRH_BYTES + BTH_BYTES];
+    assert(length >= sizeof masked);
+
+    memcpy(masked, lrh, sizeof masked);
+    memset(masked, 0xFF, LRH_BYTES);
+    uint8_t *grh = masked + LRH_BYTES;
+    grh[0] |= 0x0F;
+    memset(grh + GRH_FLOW, 0xFF, 3);
+    grh[GRH_HOP_LIMIT] = 0xFF;
+    grh[GRH_BYTES + BTH_VARIANT] = 0xFF;
     return crc_of(masked, sizeof masked, lrh + sizeof masked, length - (uint32_t)sizeof masked);
 }

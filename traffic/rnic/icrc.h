@@ -6,10 +6,11 @@
  *
  *     RoCEv2   eight bytes in place of the LRH; of IPv4 the type of service,
  *              time to live and checksum; the UDP checksum
- *     IB       the virtual lane in the LRH
+ *     IB       the virtual lane in the LRH; in a packet with a GRH all of the LRH, and of the
+ *              GRH traffic class, flow label and hop limit
  *     both     BTH byte 4 (FECN, BECN, reserved)
  *
- * Left out: IPv6, and packets with a GRH. */
+ * Left out: IPv6. */
 #ifndef RNIC_ICRC_H
 #define RNIC_ICRC_H
 
@@ -20,5 +21,7 @@ uint32_t icrc_roce_ipv4(const uint8_t *ip, uint32_t length);
 
 /* From the LRH through the pad; at least LRH and BTH must be there. */
 uint32_t icrc_ib_local(const uint8_t *lrh, uint32_t length);
+/* The same of a packet that has a GRH. */
+uint32_t icrc_ib_global(const uint8_t *lrh, uint32_t length);
 
 #endif

@@ -33,13 +33,20 @@ static bool classes_exist(const struct nic_config *config)
     return config->cnp_dscp < sizeof config->priority_of_dscp;
 }
 
+static const struct framing_ops *framing_of(const struct nic_config *config)
+{
+    if (config->framing == FRAMING_ETHERNET)
+        return &framing_roce;
+    return config->global_route ? &framing_ib_global : &framing_ib;
+}
+
 bool nic_init(struct nic *nic, struct clock *clock, struct frame_pool *pool, struct rng *rng,
               const struct nic_config *config)
 {
     *nic = (struct nic){.config = *config, .clock = clock, .pool = pool, .rng = rng};
     if (!classes_exist(config))
         return false;
-    nic->framing = config->framing == FRAMING_ETHERNET ? &framing_roce : &framing_ib;
+    nic->framing = framing_of(config);
     port_init(&nic->port, clock, pool, &handler, nic, (enum framing)config->framing);
     memcpy(nic->port.mac, config->mac, sizeof nic->port.mac);
     timer_init(&nic->data_ready, data_is_ready);

@@ -54,8 +54,9 @@ struct packet {
     bool has_sack;          /* NAK of selective repeat */
     const uint8_t *payload; /* NULL: elided */
     uint32_t payload_bytes;
-    uint32_t source;   /* IPv4 address or LID of the sender */
-    const uint8_t *ip; /* its IPv4 header; NULL: it has none */
+    uint32_t source;    /* IPv4 address or LID of the sender */
+    const uint8_t *ip;  /* its IPv4 header; NULL: it has none */
+    const uint8_t *grh; /* the same */
     struct deth deth;
     union {
         struct reth reth;

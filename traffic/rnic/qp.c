@@ -164,8 +164,10 @@ bool qp_set_attributes(struct qp *qp, const struct qp_config *config)
 
 static struct qp_remote as_remote(const struct qp *qp)
 {
-    return (struct qp_remote){
-        .qpn = qp->qpn, .psn = qp->config.psn, .address = qp->nic->config.address};
+    return (struct qp_remote){.qpn = qp->qpn,
+                              .psn = qp->config.psn,
+                              .address = qp->nic->config.address,
+                              .guid = qp->nic->config.guid};
 }
 
 void qp_connect_pair(struct qp *one, struct qp *other)

@@ -130,6 +130,8 @@ struct nic_config {
     uint8_t cnp_dscp;             /* Ethernet */
     uint8_t priority_of_dscp[64]; /* Ethernet */
     uint8_t vl_of_sl[16];         /* InfiniBand */
+    uint64_t guid;                /* InfiniBand: its port's */
+    bool global_route;            /* InfiniBand: what it sends has a GRH */
     uint8_t lmc;                  /* InfiniBand: 2^lmc LIDs are its own, from `address` on */
     /* Payloads exist by their length only: frames hold their headers, no CRC is
      * written or read, and no byte of memory is. */
@@ -175,6 +177,7 @@ struct qp_remote {
     uint32_t qpn;
     uint32_t psn;     /* of the first packet it sends */
     uint32_t address; /* IPv4 address, or LID */
+    uint64_t guid;    /* InfiniBand: of its port */
 };
 
 /* Names as in the RDMA hw_counters of Linux, where there is such a counter. */

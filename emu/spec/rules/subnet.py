@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.spec.finding import Finding, KeyPath, there_is_no
-from emu.spec.rules.given import for_switch
+from emu.spec.rules.given import for_host, for_switch
 from emu.spec.rules.switches import HEADERS
 from emu.spec.scenario import Spec
 from emu.spec.subnet import MANAGEMENT_VL
@@ -72,6 +72,18 @@ def lanes_hold_a_packet(spec: Spec) -> Iterator[Finding]:
 
 ENGINES_WITH_ROOTS = ("updn", "dnup", "ftree")
 ENGINES_WITHOUT_LMC = ("ftree", "lash")
+
+
+def global_routes_are_infinibands(spec: Spec) -> Iterator[Finding]:
+    asked = [name for name in spec.topology.build().host if spec.host(name).nic.global_route]
+    if asked and spec.fabric == "roce":
+        yield Finding(
+            for_host(spec, asked[0], "nic", "global_route"),
+            "RoCE packets have an IP header in place of a global route header; take it out, or "
+            "use fabric: ib",
+            about=(("fabric",),),
+            idle_if_inherited=True,
+        )
 
 
 def roots_suit_the_engine(spec: Spec) -> Iterator[Finding]:
@@ -168,6 +180,7 @@ RULES = (
     service_levels_have_a_lane,
     lanes_in_use_are_served,
     lanes_hold_a_packet,
+    global_routes_are_infinibands,
     roots_suit_the_engine,
     managers_exist,
     updn_knows_roots_where_all_are_alike,

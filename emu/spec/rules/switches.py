@@ -15,8 +15,9 @@ from topologies.graph import Port
 
 _TOPOLOGY: KeyPath = ("topology",)
 
-HEADERS = 80
-"""At most this many bytes come with a payload: Ethernet to RETH, ICRC and FCS."""
+HEADERS = 82
+"""At most this many bytes come with a payload: InfiniBand's LRH to RETH, a GRH among them, and
+two CRCs. Ethernet's to RETH, ICRC and FCS are four less."""
 
 
 def _switches(spec: Spec) -> Iterator[tuple[str, SwitchSpec]]:
