@@ -15,7 +15,7 @@ from emu.shim.managed import manage, policy_of
 from emu.shim.virtual import VirtualFabric
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
-from emu.subnet import ManagedFabric, Policy, Subnet, sweep
+from emu.subnet import ManagedFabric, Subnet, sweep
 from emu.subnet.dumps import parse_lfts
 from emu.subnet.netfile import switch_guid
 from emu.subnet.programs import program

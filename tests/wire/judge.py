@@ -1,0 +1,201 @@
+"""Judges a capture of InfiniBand by its bytes alone. Nothing of the emulator is imported here.
+
+    judge(Path("leaf1-h1.erf"), lanes={0: 128 * 1024}).wrong     all that is, in words
+
+Of every packet both CRCs, its length, and, at a lossless port, its PSN; of every
+flow-control packet its LPCRC. And the books of credit, which a captured port shows from
+both sides: how many blocks have passed, what was granted, and whether anybody sent more.
+
+pcapng, ERF and the headers are read with `struct` from their specifications
+(draft-ietf-opsawg-pcapng, Wireshark's erf_record.h, IBTA vol 1, 7 and 9).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from struct import unpack_from
+from zlib import crc32
+
+IN, OUT = 1, 2
+PACKET, LINK = 21, 25
+MODULUS, WINDOW, BLOCK = 4096, 2048, 64
+ACKNOWLEDGE, CNP = 0x11, 0x81
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A captured frame: when, which way, and what, from its first byte to its last."""
+
+    time_ns: int
+    way: int
+    kind: int
+    data: bytes
+
+
+def frames_of(file: bytes) -> Iterator[Seen]:
+    """The frames of a little-endian pcapng file of ERF records."""
+    at = 0
+    while at < len(file):
+        kind, length = unpack_from("<II", file, at)
+        if kind == 6:
+            high, low, stored = unpack_from("<III", file, at + 12)
+            record = file[at + 28 : at + 28 + stored]
+            way = _direction(file[at + 28 + stored + -stored % 4 : at + length - 4])
+            yield Seen(high << 32 | low, way, record[8] & 0x7F, _frame(record))
+        at += length
+
+
+def _direction(options: bytes) -> int:
+    at = 0
+    while at < len(options):
+        code, length = unpack_from("<HH", options, at)
+        if code == 2:
+            (flags,) = unpack_from("<I", options, at + 4)
+            return int(flags & 3)
+        at += 4 + length + -length % 4
+    raise ValueError("a frame without a direction")
+
+
+def _frame(record: bytes) -> bytes:
+    """What the ERF record is about; zeros follow a flow-control packet."""
+    (wire_length,) = unpack_from(">H", record, 14)
+    return record[16:22] if record[8] & 0x7F == LINK else record[16 : 16 + wire_length]
+
+
+def crc16(data: bytes) -> bytes:
+    """Polynomial 0x100B, reflected, as a register that is shifted bit by bit, eight at a time."""
+    register = 0xFFFF
+    for byte in data:
+        register = register >> 8 ^ _TABLE[(register ^ byte) & 0xFF]
+    return (register ^ 0xFFFF).to_bytes(2, "little")
+
+
+def _shift_out(register: int) -> int:
+    for _ in range(8):
+        register = register >> 1 ^ (0xD008 if register & 1 else 0)
+    return register
+
+
+_TABLE = [_shift_out(byte) for byte in range(256)]
+
+
+def icrc(packet: bytes) -> bytes:
+    """Of a packet with its last six bytes, which are the CRCs."""
+    masked = bytearray(packet[:-6])
+    bth = _bth(packet)
+    if bth == 8:
+        masked[0] |= 0xF0
+    else:
+        masked[:8] = bytes(8 * [0xFF])
+        masked[8] |= 0x0F
+        masked[9:12] = b"\xff\xff\xff"
+        masked[15] = 0xFF
+    masked[bth + 4] = 0xFF
+    return crc32(masked).to_bytes(4, "little")
+
+
+def _bth(packet: bytes) -> int:
+    return {2: 8, 3: 48}[packet[1] & 3]
+
+
+def blocks(packet: bytes) -> int:
+    return -(-len(packet) // BLOCK)
+
+
+@dataclass
+class Lane:
+    """One direction of one virtual lane, as both ends count it."""
+
+    passed: int = 0
+    """Blocks that have passed the port."""
+    limit: int | None = None
+    """What the receiver last said; None: nothing yet."""
+
+
+@dataclass
+class Books:
+    """What is wrong with a port's capture, found frame by frame."""
+
+    lanes: Mapping[int, int]
+    """VL -> bytes of its receive buffer, the same at both ends."""
+    lossless: bool = True
+    wrong: list[str] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _lane: dict[tuple[int, int], Lane] = field(default_factory=lambda: defaultdict(Lane))
+    _psn: dict[tuple[bytes, bytes, int, bool], int] = field(default_factory=dict)
+
+    def enter(self, number: int, frame: Seen) -> None:
+        self._where = f"frame {number} at {frame.time_ns} ns"
+        if frame.kind == PACKET:
+            self._packet(frame)
+        else:
+            self._flow_control(frame)
+
+    def _expect(self, holds: bool, what: str) -> None:
+        if not holds:
+            self.wrong.append(f"{self._where}: {what}")
+
+    def _packet(self, frame: Seen) -> None:
+        packet = frame.data
+        self.seen["packets"] += 1
+        words = unpack_from(">H", packet, 4)[0] & 0x7FF
+        self._expect(4 * words + 2 == len(packet), f"PktLen says {words} words")
+        self._expect(packet[-2:] == crc16(packet[:-2]), "VCRC")
+        self._expect(packet[-6:-2] == icrc(packet), "ICRC")
+        self._pass(frame)
+        if self.lossless:
+            self._in_order(packet)
+
+    def _pass(self, frame: Seen) -> None:
+        """Nobody sends what was not granted."""
+        vl, size = frame.data[0] >> 4, blocks(frame.data)
+        lane = self._lane[frame.way, vl]
+        lane.passed += size
+        if frame.way == OUT:
+            self._expect(lane.limit is not None, f"VL {vl} was used before any credit came")
+            left = ((lane.limit or 0) - lane.passed) % MODULUS
+            self._expect(left <= WINDOW, f"VL {vl} has sent more than its credit")
+
+    def _flow_control(self, frame: Seen) -> None:
+        self.seen["updates"] += 1
+        first, second = unpack_from(">HH", frame.data)
+        op, fctbs, vl, fccl = first >> 12, first & 0xFFF, second >> 12, second & 0xFFF
+        self._expect(frame.data[4:6] == crc16(frame.data[:4]), "LPCRC")
+        self._expect(op in (0, 1), f"Op {op}")
+        self._expect(vl in self.lanes, f"there is no VL {vl}")
+        there, back = self._lane[frame.way, vl], self._lane[IN + OUT - frame.way, vl]
+        self._expect(
+            fctbs == there.passed % MODULUS, f"VL {vl}: FCTBS {fctbs}, {there.passed} seen"
+        )
+        if frame.way == OUT:  # what has come in by now is known; what is on its way is not
+            room = (fccl - back.passed) % MODULUS
+            fits = room * BLOCK <= self.lanes.get(vl, 0)
+            self._expect(fits, f"VL {vl}: {room} blocks were granted")
+        else:
+            back.limit = fccl
+
+    def _in_order(self, packet: bytes) -> None:
+        """Requests of a queue pair one by one; answers may share a PSN, and skip some."""
+        bth = _bth(packet)
+        opcode = packet[bth]
+        if opcode == CNP:
+            return
+        qp, psn = (word & 0xFFFFFF for word in unpack_from(">II", packet, bth + 4))
+        flow = (packet[2:4], packet[6:8], qp, opcode == ACKNOWLEDGE)
+        before = self._psn.get(flow)
+        self._psn[flow] = psn
+        if before is not None:
+            step = (psn - before) % (1 << 24)
+            fits = step < 1 << 23 if opcode == ACKNOWLEDGE else step == 1
+            self._expect(fits, f"PSN {psn} after {before}")
+
+
+def judge(path: Path, lanes: Mapping[int, int], *, lossless: bool = True) -> Books:
+    """All that is wrong with the capture of one port, whose link was up from its beginning on."""
+    books = Books(lanes, lossless)
+    for number, frame in enumerate(frames_of(path.read_bytes()), start=1):
+        books.enter(number, frame)
+    return books

@@ -1,0 +1,102 @@
+"""Captures of InfiniBand runs before a judge who has nothing but their bytes (`judge.py`)."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from emu.shim.managed import manage
+from emu.shim.virtual import run_virtual
+from emu.spec.model import spec_from_text
+from tests.wire.judge import IN, LINK, OUT, PACKET, crc16, frames_of, judge
+
+INCAST = """
+fabric: ib
+seed: 5
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 3}
+switches: {credits: {vls: 4, buffer: 16KiB}}
+subnet: {vl_arbitration: {high: {}, low: {0: 64, 1: 64, 2: 64, 3: 64}}}
+hosts: {nic: {timeout: 4}}
+traffic:
+  - {name: in, pattern: incast, from: h2-h4, to: h1, size: 150KB}
+  - {name: lane, pattern: pair, from: h5, to: h2, op: send, size: 90KB, priority: 2}
+  - {name: odd, pattern: pair, from: h6, to: h3, size: 12345, priority: 3}
+capture: [all]
+"""
+GLOBAL = "hosts.nic.global_route=on"
+MARKED = ("switches.fecn={threshold: 14, marking_rate: 1}", "hosts.nic.cc=cct")
+LOSS = "faults=[{loss: {cable: leaf1:h1, direction: out, every: 20}}]"
+LANES = dict.fromkeys(range(4), 16 * 1024)
+
+
+def captured(folder: Path, *settings: str) -> dict[str, Path]:
+    spec = spec_from_text(INCAST.encode(), source="judged.emu.yml", settings=settings)
+    topology = spec.topology.build()
+    subnet = manage(spec, topology, folder / "subnet")
+    recording = run_virtual(spec, topology, subnet=subnet, out=folder)
+    assert all(flow.completed for flow in recording.flows)
+    return recording.captures
+
+
+@pytest.mark.parametrize("settings", [(), (GLOBAL,), MARKED], ids=["local", "global", "marked"])
+def test_every_captured_byte_is_right(settings: tuple[str, ...], tmp_path: Path) -> None:
+    """CRCs, lengths, PSNs, the books of credit, at every switch port; and tshark is content."""
+    captures = captured(tmp_path, *settings)
+    books = {port: judge(path, LANES) for port, path in captures.items()}
+    assert {port: own.wrong[:3] for port, own in books.items() if own.wrong} == {}
+    assert sum(own.seen["packets"] for own in books.values()) > 500
+    for path in (captures["leaf1:h1"], captures["spine1:leaf2"]):
+        command = ["tshark", "-r", path, "-Y", "_ws.malformed || _ws.expert.severity >= 0x800000"]
+        assert subprocess.run(command, capture_output=True, text=True).stdout == ""
+
+
+def test_the_books_are_right_before_a_loss_and_only_before(tmp_path: Path) -> None:
+    """What vanishes on a cable was captured at its beginning, so its sender's books stay right."""
+    captures = captured(tmp_path, LOSS)
+    assert judge(captures["leaf1:h1"], LANES, lossless=False).wrong == []
+    assert any("PSN" in wrong for wrong in judge(captures["leaf1:h1"], LANES).wrong)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return captured(tmp_path_factory.mktemp("good"))["leaf1:h1"].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "complaint"),
+    [
+        (PACKET, 5, "PktLen"),
+        (PACKET, 19, "PSN"),
+        (PACKET, 60, "ICRC"),
+        (PACKET, -1, "VCRC"),
+        (LINK, 0, "Op"),
+        (LINK, 1, "FCTBS"),
+        (LINK, 2, "there is no VL"),
+        (LINK, 4, "LPCRC"),
+    ],
+)
+def test_the_judge_notices_a_flipped_bit(
+    good: bytes, kind: int, place: int, complaint: str, tmp_path: Path
+) -> None:
+    """In this byte of a packet, or of a flow-control packet, of which the port has sent some."""
+    frame = [f.data for f in frames_of(good) if f.kind == kind and f.way == OUT][10]
+    begin = good.index(frame)
+    spoilt = bytearray(good)
+    spoilt[range(begin, begin + len(frame))[place]] ^= 0x80
+    file = tmp_path / "spoilt.erf"
+    file.write_bytes(spoilt)
+    assert any(complaint in wrong for wrong in judge(file, LANES).wrong)
+
+
+def test_the_judge_notices_a_packet_without_credit(good: bytes, tmp_path: Path) -> None:
+    """A grant that is half as large as it was, with a right LPCRC."""
+    grants = [f.data for f in frames_of(good) if f.kind == LINK and f.way == IN]
+    spoilt = good
+    for grant in grants:
+        less = grant[:2] + ((int.from_bytes(grant[2:4]) & 0xF000) | 100).to_bytes(2)
+        spoilt = spoilt.replace(grant, less + crc16(grant[:2] + less[2:]))
+    file = tmp_path / "spoilt.erf"
+    file.write_bytes(spoilt)
+    assert any("more than its credit" in wrong for wrong in judge(file, LANES).wrong)
