@@ -49,7 +49,7 @@ _FLAGS = (
     *(f"-I{folder}" for folder in _FOLDERS),
 )
 _WARNINGS = ("-Wall", "-Wextra", "-Werror")
-_LIBRARIES = ("-ldeflate",)
+_LIBRARIES = ("-ldeflate", "-lm")
 
 
 class BuildError(Exception):

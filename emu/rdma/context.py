@@ -99,7 +99,7 @@ class Context:
     def qp_config(self, qp_type: QPType, pd: int, srq: Any) -> Any:
         """The `struct qp_config` of a new queue pair, as the spec has this host's NIC."""
         settings, spec = self._settings, self._fabric.spec
-        config = qp_config(settings, psn=self._psns.getrandbits(24), mtu=settings.mtu)
+        config = qp_config(settings, settings, psn=self._psns.getrandbits(24))
         config.transport, config.pd = qp_type, pd
         config.dscp = spec.dscp(self.name, None)
         config.ack_dscp = config.dscp if settings.ack_dscp is None else settings.ack_dscp

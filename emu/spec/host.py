@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from emu.spec.base import Model
-from emu.spec.congestion import Cct, Cnp, Dcqcn, RoceCcEcn
+from emu.spec.congestion import Cnp
+from emu.spec.control import Cct, Control, Dcqcn, Dctcp, RoceCcEcn, Swift
 from emu.spec.host_path import HostPath
 from emu.spec.quantities import AUTO, AUTO_WRITTEN, Integer, Time
 
@@ -34,16 +35,18 @@ class Nic(Model):
         default=4096,
         description="Path MTU, payload bytes of a packet: 256, 512, 1024, 2048 or 4096.",
     )
-    cc: Literal["none", "dcqcn", "dcqcn-nvidia", "cct"] = Field(
+    cc: Literal["none", "dcqcn", "dcqcn-nvidia", "cct", "dctcp", "swift"] = Field(
         default="none",
         description="Congestion control: none, DCQCN as in its paper or as NVIDIA's NICs have "
-        "it, or InfiniBand's congestion control table.",
+        "it, InfiniBand's congestion control table, DCTCP (marked ACKs) or Swift (delay).",
     )
     dcqcn: Dcqcn = Field(default=Dcqcn(), description="Parameters of cc: dcqcn.")
     roce_cc_ecn: RoceCcEcn = Field(
         default=RoceCcEcn(), description="Parameters of cc: dcqcn-nvidia, as mlxconfig has them."
     )
     cct: Cct = Field(default=Cct(), description="Parameters of cc: cct.")
+    dctcp: Dctcp = Field(default=Dctcp(), description="Parameters of cc: dctcp.")
+    swift: Swift = Field(default=Swift(), description="Parameters of cc: swift.")
     cnp: Cnp = Field(default=Cnp(), description="Which CNPs are held back.")
     recovery: Literal["go-back-n", "go-back-0", "selective-repeat"] = Field(
         default="go-back-n",
@@ -89,7 +92,11 @@ class Nic(Model):
         "while automatic headroom allows for as much as 802.3 does.",
     )
     ack_every: Integer = Field(
-        default=16, ge=1, le=1024, description="Packets of a message between acknowledgements."
+        default=16,
+        ge=1,
+        le=1024,
+        description="Packets of a message between acknowledgements; 1 with cc: dctcp or swift, "
+        "which live on them.",
     )
     timeout: Integer = Field(
         default=8, ge=1, le=31, description="Retransmission timer, 4.096 us times 2 to this power."
@@ -118,6 +125,14 @@ class Nic(Model):
         description="Whether InfiniBand packets have a global route header, 40 bytes with the "
         "GIDs of both ends, as those need that leave the subnet.",
     )
+
+    def control(self, cc: str) -> Control:
+        """The parameters of a congestion control, whether this NIC uses it or not."""
+        if cc == "none":
+            return Control()
+        key = "roce_cc_ecn" if cc == "dcqcn-nvidia" else cc
+        control: Control = getattr(self, key)
+        return control
 
 
 class HostSpec(Model):

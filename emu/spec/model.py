@@ -19,7 +19,7 @@ from emu.spec.checks.lossless import Lossless
 from emu.spec.checks.queue import QueueDepth
 from emu.spec.checks.rate import DeliveryRate
 from emu.spec.classes import Classes
-from emu.spec.congestion import Dcqcn, RoceCcEcn
+from emu.spec.control import Dcqcn, Dctcp, RoceCcEcn, Swift
 from emu.spec.host import HostDefaults, HostSpec, Nic
 from emu.spec.load import load_spec, spec_from_text
 from emu.spec.scenario import Spec, spec_from_json
@@ -51,6 +51,7 @@ __all__ = [
     "Counter",
     "Credits",
     "Dcqcn",
+    "Dctcp",
     "DeliveryRate",
     "Dumbbell",
     "Ecn",
@@ -83,6 +84,7 @@ __all__ = [
     "Share",
     "Spec",
     "SubnetSpec",
+    "Swift",
     "SwitchDefaults",
     "SwitchSpec",
     "TrafficEntry",

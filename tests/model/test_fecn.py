@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emu.spec.congestion import encoded_delay
+from emu.spec.control.cct import encoded_delay
 from emu.wire.crc import icrc_ib, vcrc
 from tests.model.fabrics import outcome_of, spec_of, started
 from tests.model.test_invariants import INCAST, frames_of

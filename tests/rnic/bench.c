@@ -8,6 +8,14 @@
 
 enum { ETHERNET_BYTES = 14, IPV4_BYTES = 20, SMALL_FRAMES = 4096, LARGE_FRAMES = 2048 };
 
+static const struct cc_value dcqcn_values[] = {
+    {"g", 1.0 / 256},       {"rai", 40e6},        {"rhai", 200e6},       {"min_rate", 100e6},
+    {"byte_counter", 10e6}, {"fast_recovery", 5}, {"alpha_timer", 55e6}, {"increase_timer", 55e6},
+};
+
+const struct cc_config bench_dcqcn = {
+    .algorithm = "dcqcn", .parameters = dcqcn_values, .parameter_count = 8};
+
 const struct qp_config bench_qp_config = {
     .psn = 1000,
     .mtu = 1024,
@@ -21,16 +29,8 @@ const struct qp_config bench_qp_config = {
     .max_rd_atomic = 4,
     .max_dest_rd_atomic = 4,
     .recovery = "go-back-n",
-    .cc = "none",
+    .cc = {.algorithm = "none"},
     .cnp = {.keeps_marks = true, .interval_ps = 50 * PS_PER_US},
-    .dcqcn = {.g = 1.0 / 256,
-              .rai_bps = 40000000,
-              .rhai_bps = 200000000,
-              .min_rate_bps = 100000000,
-              .byte_counter_bytes = 10000000,
-              .fast_recovery = 5,
-              .alpha_timer_ps = 55 * PS_PER_US,
-              .increase_timer_ps = 55 * PS_PER_US},
 };
 
 const enum framing bench_framings[2] = {FRAMING_ETHERNET, FRAMING_INFINIBAND};

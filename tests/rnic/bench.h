@@ -82,6 +82,7 @@ struct letter {
 };
 
 extern const struct qp_config bench_qp_config;
+extern const struct cc_config bench_dcqcn; /* with the parameters of its paper */
 extern const enum framing bench_framings[2];
 
 void bench_init(struct bench *bench, enum framing framing, const struct qp_config *config);

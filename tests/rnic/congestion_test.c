@@ -5,8 +5,8 @@
 static struct qp_config dcqcn_config(void)
 {
     struct qp_config config = bench_qp_config;
-    config.cc = "dcqcn";
-    config.cnp.enabled = true;
+    config.cc = bench_dcqcn;
+    config.cnp.becn = BECN_IN_CNP;
     return config;
 }
 
@@ -54,7 +54,8 @@ static uint32_t cnps_of_two_marks(const struct cnp_config *cnp, picoseconds *bet
 
 TEST(a_mark_in_the_interval_makes_a_cnp_at_its_end)
 {
-    struct cnp_config cnp = {.enabled = true, .keeps_marks = true, .interval_ps = 50 * PS_PER_US};
+    struct cnp_config cnp = {
+        .becn = BECN_IN_CNP, .keeps_marks = true, .interval_ps = 50 * PS_PER_US};
     picoseconds between;
     EXPECT_EQUAL(2, cnps_of_two_marks(&cnp, &between));
     EXPECT_EQUAL(cnp.interval_ps, between);
@@ -62,7 +63,7 @@ TEST(a_mark_in_the_interval_makes_a_cnp_at_its_end)
 
 TEST(a_mark_in_the_interval_may_be_forgotten)
 {
-    struct cnp_config cnp = {.enabled = true, .interval_ps = 50 * PS_PER_US};
+    struct cnp_config cnp = {.becn = BECN_IN_CNP, .interval_ps = 50 * PS_PER_US};
     picoseconds between;
     EXPECT_EQUAL(1, cnps_of_two_marks(&cnp, &between));
 }

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 class Parameters:
     """Under the paper's names; rates in bits/s, times in picoseconds."""
 
-    line_rate: float = 100e9
     g: float = 1 / 256
-    r_ai: float = 40e6
-    r_hai: float = 200e6
-    r_min: float = 100e6
+    rai: float = 40e6
+    rhai: float = 200e6
+    min_rate: float = 100e6
     byte_counter: int = 10_000_000
     fast_recovery: int = 5
     alpha_timer: int = 55_000_000
@@ -25,10 +24,11 @@ class Parameters:
 
 @dataclass
 class ReactionPoint:
-    """The limiter of one sender. `rates` is (Rc, Rt), or (0, 0) while nothing is limited."""
+    """The limiter of one sender. `state` is (Rc, Rt), or (0, 0) while nothing is limited."""
 
     p: Parameters
-    rates: tuple[float, float] = (0, 0)
+    line_rate: float
+    state: tuple[float, float] = (0, 0)
     alpha: float = 1
     bytes: int = 0
     stages: dict[str, int] = field(default_factory=lambda: {"bytes": 0, "timer": 0})
@@ -36,18 +36,18 @@ class ReactionPoint:
 
     def cnp(self, now: int) -> None:
         self.run_until(now)
-        current = self.rates[0] or self.p.line_rate
+        current = self.state[0] or self.line_rate
         self._set(current * (1 - self.alpha / 2), current)
         self.alpha = (1 - self.p.g) * self.alpha + self.p.g
         self.bytes = 0
         self.stages = {"bytes": 0, "timer": 0}
         self.due["alpha"] = now + self.p.alpha_timer
-        if self.rates[0]:
+        if self.state[0]:
             self.due["timer"] = now + self.p.increase_timer
 
     def sent(self, now: int, size: int) -> None:
         self.run_until(now)
-        if not self.rates[0]:
+        if not self.state[0]:
             return
         self.bytes += size
         if self.bytes >= self.p.byte_counter:
@@ -67,18 +67,18 @@ class ReactionPoint:
     def _increase(self, cause: str) -> None:
         self.stages[cause] += 1
         stages = self.stages.values()
-        current, target = self.rates
+        current, target = self.state
         if max(stages) >= self.p.fast_recovery:
-            target += self.p.r_ai
+            target += self.p.rai
         if min(stages) > self.p.fast_recovery:
-            target += (min(stages) - self.p.fast_recovery) * self.p.r_hai - self.p.r_ai
-        target = min(target, self.p.line_rate)
+            target += (min(stages) - self.p.fast_recovery) * self.p.rhai - self.p.rai
+        target = min(target, self.line_rate)
         self._set((current + target) / 2, target)
 
     def _set(self, current: float, target: float) -> None:
-        low, high = self.p.r_min, self.p.line_rate
+        low, high = self.p.min_rate, self.line_rate
         current, target = max(low, min(current, high)), max(low, min(target, high))
-        self.rates = (current, target)
+        self.state = (current, target)
         if high - current < 1:
-            self.rates = (0, 0)
+            self.state = (0, 0)
             self.due.pop("timer", None)

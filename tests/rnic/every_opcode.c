@@ -106,8 +106,8 @@ int main(int argc, char **argv)
     config.credits = false;
     config.recovery = "selective-repeat";
     config.window = 64;
-    config.cc = "dcqcn";
-    config.cnp.enabled = true;
+    config.cc = bench_dcqcn;
+    config.cnp.becn = BECN_IN_CNP;
     tour_troubles(&tour, bench_add_pair(&tour.bench, &config));
 
     config = bench_qp_config;

@@ -343,14 +343,22 @@ TEST(a_wrong_config_makes_no_queue_pair)
     config.mtu = 1500;
     EXPECT(!nic_add_qp(&bench.nic[0], &config));
     config = bench_qp_config;
-    config.cc = "bbr";
+    config.cc.algorithm = "bbr";
     EXPECT(!nic_add_qp(&bench.nic[0], &config));
     config = bench_qp_config;
     config.psn = 1 << 24;
     EXPECT(!nic_add_qp(&bench.nic[0], &config));
     config = bench_qp_config;
-    config.cc = "dcqcn";
-    config.dcqcn.alpha_timer_ps = 0;
+    config.cc = bench_dcqcn;
+    config.cc.parameter_count--;
+    EXPECT(!nic_add_qp(&bench.nic[0], &config));
+    struct cc_value values[8];
+    memcpy(values, bench_dcqcn.parameters, sizeof values);
+    config.cc = bench_dcqcn;
+    config.cc.parameters = values;
+    values[0].value = 0;
+    EXPECT(!nic_add_qp(&bench.nic[0], &config));
+    values[0] = (struct cc_value){"gain", 0.5};
     EXPECT(!nic_add_qp(&bench.nic[0], &config));
     for (int i = 1; i < 8; i++)
         EXPECT(nic_add_qp(&bench.nic[0], &bench_qp_config));

@@ -89,6 +89,7 @@ static void resend_all(struct qp *qp, picoseconds now)
 static void timed_out(struct qp *qp, picoseconds now)
 {
     qp->nic->counters.local_ack_timeout_err++;
+    cc_lost(&qp->cc, now);
     if (may_retry(qp))
         resend_all(qp, now);
     else
@@ -260,6 +261,7 @@ static void receive_sequence_nak(struct qp *qp, const struct packet *packet, uin
         give_up(qp, STATUS_RETRY_EXC_ERR, now);
         return;
     }
+    cc_lost(&qp->cc, now);
     uint32_t wire_psn = (uint32_t)psn & PSN_MASK;
     uint64_t first = psn + 1, end = psn + 1;
     if (packet->has_sack) {
@@ -333,6 +335,8 @@ static void taken(struct qp *qp, struct message *message, uint64_t psn, uint32_t
 void answers_response(struct qp *qp, const struct packet *packet, picoseconds now)
 {
     uint64_t psn;
+    if (packet->ce)
+        notification_see(qp, packet, now);
     if (!in_flight(qp, packet->bth.psn, &psn))
         return;
     struct message *message = fetch_of(&qp->requester, psn);
@@ -362,12 +366,9 @@ static void receive_atomic_answer(struct qp *qp, const struct packet *packet, ui
 
 /* ---- what it is that came ----------------------------------------------------------- */
 
-void answers_acknowledged(struct qp *qp, const struct packet *packet, picoseconds now)
+static void take(struct qp *qp, const struct packet *packet, uint64_t psn, picoseconds now)
 {
     uint8_t syndrome = packet->aeth.syndrome;
-    uint64_t psn;
-    if (is_reserved(syndrome) || !in_flight(qp, packet->bth.psn, &psn))
-        return;
     if ((syndrome & AETH_TYPE) == 0)
         credits_received(&qp->requester, &packet->aeth);
     if (packet->headers & HEADER_ATOMIC_ACK)
@@ -380,5 +381,20 @@ void answers_acknowledged(struct qp *qp, const struct packet *packet, picosecond
         receive_sequence_nak(qp, packet, psn, now);
     else
         receive_fatal_nak(qp, psn, syndrome, now);
+}
+
+void answers_acknowledged(struct qp *qp, const struct packet *packet, picoseconds now)
+{
+    struct requester *requester = &qp->requester;
+    uint64_t before = requester->unacked, psn;
+    if (is_reserved(packet->aeth.syndrome) || !in_flight(qp, packet->bth.psn, &psn))
+        return;
+    struct cc_ack ack = {.in_flight = (uint32_t)(requester->next - before),
+                         .marked = packet->bth.becn,
+                         .rtt = departures_since(&requester->departures, psn, now)};
+    take(qp, packet, psn, now);
+    ack.packets = (uint32_t)(requester->unacked - before);
+    if (ack.packets && qp->state != QP_ERR)
+        cc_acknowledged(&qp->cc, &ack, now);
     settle(qp, now);
 }

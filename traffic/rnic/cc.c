@@ -1,15 +1,63 @@
 #include "cc.h"
 
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const struct cc_algorithm *const algorithms[] = {&cc_none, &cc_dcqcn, &cc_dcqcn_nvidia,
-                                                        &cc_cct};
+/* The table. */
+#define ALGORITHMS(entry)                                                                          \
+    entry(cc_none), entry(cc_dcqcn), entry(cc_dcqcn_nvidia), entry(cc_cct), entry(cc_dctcp),       \
+        entry(cc_swift)
 
-const struct cc_algorithm *cc_named(const char *name)
+#define DECLARED(algorithm) algorithm
+#define ADDRESS(algorithm) &algorithm
+
+extern const struct cc_algorithm ALGORITHMS(DECLARED);
+static const struct cc_algorithm *const algorithms[] = {ALGORITHMS(ADDRESS)};
+
+static const struct cc_algorithm *named(const char *name)
 {
     for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
         if (name && strcmp(algorithms[i]->name, name) == 0)
             return algorithms[i];
     return NULL;
+}
+
+/* The value given under that name; NULL when none is. */
+static const double *given(const struct cc_config *config, const char *name)
+{
+    for (uint32_t i = 0; i < config->parameter_count; i++)
+        if (strcmp(config->parameters[i].name, name) == 0)
+            return &config->parameters[i].value;
+    return NULL;
+}
+
+/* All the algorithm has, and no others. */
+static bool set_parameters(struct cc *cc, const struct cc_config *config)
+{
+    const struct cc_field *field = cc->algorithm->parameters;
+    uint32_t count = 0;
+    for (; field && field->name; field++, count++) {
+        const double *value = given(config, field->name);
+        if (!value)
+            return false;
+        memcpy((char *)cc->own + field->offset, value, sizeof *value);
+    }
+    return count == config->parameter_count;
+}
+
+bool cc_init(struct cc *cc, struct clock *clock, const struct cc_config *config)
+{
+    const struct cc_algorithm *algorithm = named(config->algorithm);
+    if (!algorithm)
+        return false;
+    *cc = (struct cc){.algorithm = algorithm, .clock = clock};
+    if (algorithm->own_bytes)
+        cc->own = calloc(1, algorithm->own_bytes);
+    return (cc->own || !algorithm->own_bytes) && set_parameters(cc, config) &&
+           (!algorithm->init || algorithm->init(cc, config));
+}
+
+void cc_free(struct cc *cc)
+{
+    free(cc->own);
 }

@@ -1,11 +1,21 @@
 /* Congestion control of one queue pair: the reaction point.
  *
- * It is told of CNPs and of every packet sent, and keeps `rate_bps`; the queue pair
- * leaves at least the time between the starts of two packets that the first would
- * take at that rate. Who sends CNPs is another matter: see notification.h.
+ *     what it hears                            what it decides
+ *     sent           a packet begins to leave ──┐   rate_bps   at which packets follow
+ *     acknowledged   packets have arrived     ──┤              each other
+ *     notified       a BECN came, most often  ──┼─▶ gap        least time between them
+ *                    in a CNP                   │   window     packets in flight
+ *     lost           a packet is missing      ──┘
  *
- * An algorithm is one file: it fills a struct cc_algorithm, and is entered
- * into the table in cc.c and the union below. */
+ * The queue pair leaves at least the time between the starts of two packets that
+ * the first would take at rate_bps. Who tells of congestion, and how, is another
+ * matter: see notification.h.
+ *
+ * An algorithm is one file, entered into the table in cc.c. It fills a struct
+ * cc_algorithm with the events it cares for, and keeps what it needs in a struct of
+ * its own. Its parameters are doubles of that struct that are set by name: times in
+ * picoseconds, rates in bits per second, shares of 1; so are the variables that it lets others
+ * look at. */
 #ifndef RNIC_CC_H
 #define RNIC_CC_H
 
@@ -14,69 +24,52 @@
 
 struct cc;
 
+/* What the other end says about packets that were in flight. */
+struct cc_ack {
+    uint32_t packets;   /* acknowledged by it */
+    uint32_t in_flight; /* before it came, these included */
+    bool marked;        /* it says BECN: one of them met congestion */
+    picoseconds rtt;    /* since the newest of them left; 0: nobody knows */
+};
+
+/* A double in an algorithm's own struct. A list of them ends with one that has no name. */
+struct cc_field {
+    const char *name;
+    size_t offset;
+};
+
 struct cc_algorithm {
     const char *name;
-    /* Set-up only: checks the configuration and makes timers. False when it is wrong. */
-    bool (*init)(struct cc *cc, const struct qp_config *config);
-    /* The rest may be NULL. */
-    /* A CNP arrived. */
+    size_t own_bytes; /* of its own struct */
+    const struct cc_field *parameters, *variables;
+    bool times_packets; /* ACKs shall tell the round trip */
+    /* Any of these may be NULL. */
+    /* Set-up only: parameters are set. Checks them and makes timers. False when they are wrong. */
+    bool (*init)(struct cc *cc, const struct cc_config *config);
+    void (*sent)(struct cc *cc, uint32_t wire_bytes, picoseconds now);
+    void (*acknowledged)(struct cc *cc, const struct cc_ack *ack, picoseconds now);
     void (*notified)(struct cc *cc, picoseconds now);
-    /* `wire` bytes begin to leave. */
-    void (*sent)(struct cc *cc, uint32_t wire, picoseconds now);
+    void (*lost)(struct cc *cc, picoseconds now);
     /* The queue pair has failed: no timer may fire any more. */
     void (*stop)(struct cc *cc);
 };
 
-struct dcqcn {
-    struct dcqcn_config config;
-    bool limiting; /* rates in bits per second */
-    double current_rate, target_rate;
-    double alpha;
-    picoseconds alpha_since; /* it is right for this time; NEVER before the first CNP */
-    uint64_t bytes;          /* since the last event of the byte counter */
-    uint32_t byte_stage, timer_stage;
-    struct timer increase;
-};
-
-enum increase_cause { NO_INCREASE, INCREASE_BY_BYTES, INCREASE_BY_TIME };
-
-struct dcqcn_nvidia {
-    struct roce_cc_ecn_config config;
-    bool limiting;
-    double current_rate, target_rate;
-    double alpha;
-    picoseconds alpha_since; /* the start of the period that alpha is right for */
-    bool alpha_notified;     /* a CNP came in that period */
-    uint64_t bytes;          /* since the last event of the byte counter */
-    uint32_t byte_stage, timer_stage;
-    enum increase_cause last_increase; /* since the last reduction */
-    struct timer increase, reduce;
-};
-
-struct cct {
-    struct cct_config config;
-    uint16_t ccti; /* index into the table */
-    struct timer timer;
-};
-
 struct cc {
     const struct cc_algorithm *algorithm;
+    void *own; /* the algorithm's struct */
     struct clock *clock;
     uint64_t line_rate_bps;
     uint64_t rate_bps; /* 0: not limited */
-    union {
-        struct dcqcn dcqcn;
-        struct dcqcn_nvidia dcqcn_nvidia;
-        struct cct cct;
-    };
+    picoseconds gap;
+    uint32_t window; /* 0: not limited */
 };
 
-extern const struct cc_algorithm cc_none, cc_dcqcn, cc_dcqcn_nvidia, cc_cct;
+/* Set-up only. False when the algorithm is not known, its parameters are not those that are given,
+ * or memory is short. */
+bool cc_init(struct cc *cc, struct clock *clock, const struct cc_config *config);
+void cc_free(struct cc *cc);
 
-/* NULL when there is no algorithm of that name. */
-const struct cc_algorithm *cc_named(const char *name);
-
-/* A CNP arrived; false when it is ignored. */
+/* A BECN arrived; false when it is ignored. */
 static inline bool cc_notified(struct cc *cc, picoseconds now)
 {
     if (cc->algorithm->notified)
@@ -84,10 +77,22 @@ static inline bool cc_notified(struct cc *cc, picoseconds now)
     return cc->algorithm->notified;
 }
 
-static inline void cc_sent(struct cc *cc, uint32_t wire, picoseconds now)
+static inline void cc_sent(struct cc *cc, uint32_t wire_bytes, picoseconds now)
 {
     if (cc->algorithm->sent)
-        cc->algorithm->sent(cc, wire, now);
+        cc->algorithm->sent(cc, wire_bytes, now);
+}
+
+static inline void cc_acknowledged(struct cc *cc, const struct cc_ack *ack, picoseconds now)
+{
+    if (cc->algorithm->acknowledged)
+        cc->algorithm->acknowledged(cc, ack, now);
+}
+
+static inline void cc_lost(struct cc *cc, picoseconds now)
+{
+    if (cc->algorithm->lost)
+        cc->algorithm->lost(cc, now);
 }
 
 static inline void cc_stop(struct cc *cc)
@@ -96,10 +101,11 @@ static inline void cc_stop(struct cc *cc)
         cc->algorithm->stop(cc);
 }
 
-/* How long after a packet of `wire` bytes began the next one may. */
-static inline picoseconds cc_gap(const struct cc *cc, uint32_t wire)
+/* How long after a packet of `wire_bytes` began the next one may. */
+static inline picoseconds cc_gap(const struct cc *cc, uint32_t wire_bytes)
 {
-    return cc->rate_bps ? serialisation(wire, cc->rate_bps) : 0;
+    picoseconds paced = cc->rate_bps ? serialisation(wire_bytes, cc->rate_bps) : 0;
+    return paced > cc->gap ? paced : cc->gap;
 }
 
 #endif

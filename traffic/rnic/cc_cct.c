@@ -13,50 +13,82 @@
 
 enum { CCT_SHIFT_BITS = 14, CCT_MULTIPLIER = (1 << CCT_SHIFT_BITS) - 1 };
 
+struct cct {
+    double ccti_increase, ccti_min, ccti_timer;
+    const uint16_t *cct; /* ccti_limit + 1 entries */
+    uint32_t ccti_limit;
+    uint32_t ccti; /* index into it */
+    struct timer timer;
+    struct cc *cc;
+};
+
+static const struct cc_field parameters[] = {
+    {"ccti_increase", offsetof(struct cct, ccti_increase)},
+    {"ccti_min", offsetof(struct cct, ccti_min)},
+    {"ccti_timer", offsetof(struct cct, ccti_timer)},
+    {0},
+};
+
 static void timer_fired(struct timer *timer, picoseconds now);
 
-static bool cct_init(struct cc *cc, const struct qp_config *config)
+static bool cct_init(struct cc *cc, const struct cc_config *config)
 {
-    const struct cct_config *own = &config->cct;
-    cc->cct = (struct cct){.config = *own, .ccti = own->ccti_min};
-    timer_init(&cc->cct.timer, timer_fired);
-    return own->cct && own->ccti_timer_ps > 0 && own->ccti_min <= own->ccti_limit;
+    struct cct *cct = cc->own;
+    cct->cc = cc;
+    cct->cct = config->table;
+    cct->ccti_limit = config->table_entries - 1;
+    cct->ccti = (uint32_t)cct->ccti_min;
+    timer_init(&cct->timer, timer_fired);
+    return config->table_entries && cct->ccti_timer >= 1 && cct->ccti_min >= 0 &&
+           cct->ccti_min <= cct->ccti_limit;
 }
 
 /* The share of the line's rate that the injection delay leaves. */
 static void set_rate(struct cc *cc)
 {
-    uint16_t entry = cc->cct.config.cct[cc->cct.ccti];
+    const struct cct *cct = cc->own;
+    uint16_t entry = cct->cct[cct->ccti];
     uint64_t whole = UINT64_C(1) << (entry >> CCT_SHIFT_BITS);
     uint64_t delay = entry & CCT_MULTIPLIER;
     cc->rate_bps =
         delay ? (uint64_t)((double)cc->line_rate_bps * (double)whole / (double)(whole + delay)) : 0;
 }
 
+static void run_timer(struct cct *cct, picoseconds now)
+{
+    if (cct->ccti > cct->ccti_min)
+        timer_set(cct->cc->clock, &cct->timer, now + (picoseconds)cct->ccti_timer);
+}
+
 static void notified(struct cc *cc, picoseconds now)
 {
-    struct cct *cct = &cc->cct;
-    uint32_t raised = cct->ccti + cct->config.ccti_increase;
-    cct->ccti = raised < cct->config.ccti_limit ? (uint16_t)raised : cct->config.ccti_limit;
+    struct cct *cct = cc->own;
+    uint32_t raised = cct->ccti + (uint32_t)cct->ccti_increase;
+    cct->ccti = raised < cct->ccti_limit ? raised : cct->ccti_limit;
     set_rate(cc);
-    if (!timer_is_set(&cct->timer) && cct->ccti > cct->config.ccti_min)
-        timer_set(cc->clock, &cct->timer, now + cct->config.ccti_timer_ps);
+    if (!timer_is_set(&cct->timer))
+        run_timer(cct, now);
 }
 
 static void timer_fired(struct timer *timer, picoseconds now)
 {
     struct cct *cct = container_of(timer, struct cct, timer);
-    struct cc *cc = container_of(cct, struct cc, cct);
     cct->ccti--;
-    set_rate(cc);
-    if (cct->ccti > cct->config.ccti_min)
-        timer_set(cc->clock, timer, now + cct->config.ccti_timer_ps);
+    set_rate(cct->cc);
+    run_timer(cct, now);
 }
 
 static void stop(struct cc *cc)
 {
-    timer_cancel(&cc->cct.timer);
+    struct cct *cct = cc->own;
+    timer_cancel(&cct->timer);
 }
 
 const struct cc_algorithm cc_cct = {
-    .name = "cct", .init = cct_init, .notified = notified, .stop = stop};
+    .name = "cct",
+    .own_bytes = sizeof(struct cct),
+    .parameters = parameters,
+    .init = cct_init,
+    .notified = notified,
+    .stop = stop,
+};

@@ -18,41 +18,69 @@
 #include "cc.h"
 #include "cc_math.h"
 
+struct dcqcn {
+    double g, rai, rhai, min_rate, byte_counter, fast_recovery, alpha_timer, increase_timer;
+    double current_rate, target_rate; /* 0 while it is not limited */
+    double alpha;
+    picoseconds alpha_since; /* it is right for this time; NEVER before the first CNP */
+    double bytes;            /* since the last event of the byte counter */
+    uint32_t byte_stage, timer_stage;
+    struct timer increase;
+    struct cc *cc;
+};
+
+static const struct cc_field parameters[] = {
+    {"g", offsetof(struct dcqcn, g)},
+    {"rai", offsetof(struct dcqcn, rai)},
+    {"rhai", offsetof(struct dcqcn, rhai)},
+    {"min_rate", offsetof(struct dcqcn, min_rate)},
+    {"byte_counter", offsetof(struct dcqcn, byte_counter)},
+    {"fast_recovery", offsetof(struct dcqcn, fast_recovery)},
+    {"alpha_timer", offsetof(struct dcqcn, alpha_timer)},
+    {"increase_timer", offsetof(struct dcqcn, increase_timer)},
+    {0},
+};
+
+static const struct cc_field variables[] = {
+    {"current_rate", offsetof(struct dcqcn, current_rate)},
+    {"target_rate", offsetof(struct dcqcn, target_rate)},
+    {0},
+};
+
 static void increase_timer(struct timer *timer, picoseconds now);
 
-static bool config_is_right(const struct dcqcn_config *config)
+static bool dcqcn_init(struct cc *cc, const struct cc_config *config)
 {
-    return config->g > 0 && config->g <= 1 && config->min_rate_bps > 0 &&
-           config->byte_counter_bytes > 0 && config->alpha_timer_ps > 0 &&
-           config->increase_timer_ps > 0;
-}
-
-static bool dcqcn_init(struct cc *cc, const struct qp_config *config)
-{
-    cc->dcqcn = (struct dcqcn){.config = config->dcqcn, .alpha = 1, .alpha_since = NEVER};
-    timer_init(&cc->dcqcn.increase, increase_timer);
-    return config_is_right(&config->dcqcn);
+    (void)config;
+    struct dcqcn *dcqcn = cc->own;
+    dcqcn->cc = cc;
+    dcqcn->alpha = 1;
+    dcqcn->alpha_since = NEVER;
+    timer_init(&dcqcn->increase, increase_timer);
+    return dcqcn->g > 0 && dcqcn->g <= 1 && dcqcn->min_rate > 0 && dcqcn->byte_counter > 0 &&
+           dcqcn->alpha_timer >= 1 && dcqcn->increase_timer >= 1;
 }
 
 static void fade_alpha(struct dcqcn *dcqcn, picoseconds now)
 {
     if (dcqcn->alpha_since == NEVER)
         return;
-    uint64_t periods = (uint64_t)((now - dcqcn->alpha_since) / dcqcn->config.alpha_timer_ps);
-    dcqcn->alpha *= power(1 - dcqcn->config.g, periods);
+    uint64_t periods = (uint64_t)((now - dcqcn->alpha_since) / (picoseconds)dcqcn->alpha_timer);
+    dcqcn->alpha *= power(1 - dcqcn->g, periods);
 }
 
 static void release(struct cc *cc)
 {
-    cc->dcqcn.limiting = false;
+    struct dcqcn *dcqcn = cc->own;
+    dcqcn->current_rate = dcqcn->target_rate = 0;
     cc->rate_bps = 0;
-    timer_cancel(&cc->dcqcn.increase);
+    timer_cancel(&dcqcn->increase);
 }
 
 static void set_rates(struct cc *cc, double current, double target)
 {
-    struct dcqcn *dcqcn = &cc->dcqcn;
-    double low = (double)dcqcn->config.min_rate_bps, high = (double)cc->line_rate_bps;
+    struct dcqcn *dcqcn = cc->own;
+    double low = dcqcn->min_rate, high = (double)cc->line_rate_bps;
     dcqcn->current_rate = clamp(current, low, high);
     dcqcn->target_rate = clamp(target, low, high);
     cc->rate_bps = (uint64_t)dcqcn->current_rate;
@@ -63,31 +91,27 @@ static void set_rates(struct cc *cc, double current, double target)
 
 static void dcqcn_notified(struct cc *cc, picoseconds now)
 {
-    struct dcqcn *dcqcn = &cc->dcqcn;
-    const struct dcqcn_config *config = &dcqcn->config;
-    if (!dcqcn->limiting)
-        dcqcn->current_rate = (double)cc->line_rate_bps;
-    dcqcn->limiting = true;
+    struct dcqcn *dcqcn = cc->own;
+    double rate = cc->rate_bps ? dcqcn->current_rate : (double)cc->line_rate_bps;
     fade_alpha(dcqcn, now);
     dcqcn->alpha_since = now;
     dcqcn->bytes = 0;
     dcqcn->byte_stage = dcqcn->timer_stage = 0;
-    timer_set(cc->clock, &dcqcn->increase, now + config->increase_timer_ps);
-    set_rates(cc, dcqcn->current_rate * (1 - dcqcn->alpha / 2), dcqcn->current_rate);
-    dcqcn->alpha = (1 - config->g) * dcqcn->alpha + config->g;
+    timer_set(cc->clock, &dcqcn->increase, now + (picoseconds)dcqcn->increase_timer);
+    set_rates(cc, rate * (1 - dcqcn->alpha / 2), rate);
+    dcqcn->alpha = (1 - dcqcn->g) * dcqcn->alpha + dcqcn->g;
 }
 
 static void increase(struct cc *cc)
 {
-    struct dcqcn *dcqcn = &cc->dcqcn;
-    const struct dcqcn_config *config = &dcqcn->config;
+    struct dcqcn *dcqcn = cc->own;
     uint32_t bytes = dcqcn->byte_stage, timer = dcqcn->timer_stage;
     uint32_t least = bytes < timer ? bytes : timer, most = bytes < timer ? timer : bytes;
     double target = dcqcn->target_rate;
-    if (least > config->fast_recovery)
-        target += (double)(least - config->fast_recovery) * (double)config->rhai_bps;
-    else if (most >= config->fast_recovery)
-        target += (double)config->rai_bps;
+    if (least > dcqcn->fast_recovery)
+        target += (least - dcqcn->fast_recovery) * dcqcn->rhai;
+    else if (most >= dcqcn->fast_recovery)
+        target += dcqcn->rai;
     target = clamp(target, 0, (double)cc->line_rate_bps);
     set_rates(cc, (dcqcn->current_rate + target) / 2, target);
 }
@@ -95,34 +119,36 @@ static void increase(struct cc *cc)
 static void increase_timer(struct timer *timer, picoseconds now)
 {
     struct dcqcn *dcqcn = container_of(timer, struct dcqcn, increase);
-    struct cc *cc = container_of(dcqcn, struct cc, dcqcn);
-    timer_set(cc->clock, timer, now + dcqcn->config.increase_timer_ps);
+    timer_set(dcqcn->cc->clock, timer, now + (picoseconds)dcqcn->increase_timer);
     dcqcn->timer_stage++;
-    increase(cc);
+    increase(dcqcn->cc);
 }
 
 static void dcqcn_sent(struct cc *cc, uint32_t wire, picoseconds now)
 {
     (void)now;
-    struct dcqcn *dcqcn = &cc->dcqcn;
-    if (!dcqcn->limiting)
+    struct dcqcn *dcqcn = cc->own;
+    if (!cc->rate_bps)
         return;
     dcqcn->bytes += wire;
-    if (dcqcn->bytes < dcqcn->config.byte_counter_bytes)
+    if (dcqcn->bytes < dcqcn->byte_counter)
         return;
-    dcqcn->bytes -= dcqcn->config.byte_counter_bytes;
+    dcqcn->bytes -= dcqcn->byte_counter;
     dcqcn->byte_stage++;
     increase(cc);
 }
 
 static void dcqcn_stop(struct cc *cc)
 {
-    if (cc->dcqcn.limiting)
+    if (cc->rate_bps)
         release(cc);
 }
 
 const struct cc_algorithm cc_dcqcn = {
     .name = "dcqcn",
+    .own_bytes = sizeof(struct dcqcn),
+    .parameters = parameters,
+    .variables = variables,
     .init = dcqcn_init,
     .notified = dcqcn_notified,
     .sent = dcqcn_sent,

@@ -29,42 +29,86 @@
 #include "cc.h"
 #include "cc_math.h"
 
+enum increase_cause { NO_INCREASE, INCREASE_BY_BYTES, INCREASE_BY_TIME };
+
+struct dcqcn_nvidia {
+    double clamp_tgt_rate, clamp_tgt_rate_after_time_inc; /* 0 or 1 */
+    double rpg_time_reset, rpg_byte_reset, rpg_threshold;
+    double rpg_max_rate; /* 0: the line's */
+    double rpg_ai_rate, rpg_hai_rate, rpg_gd, rpg_min_dec_fac, rpg_min_rate;
+    double rate_to_set_on_first_cnp; /* 0: rpg_max_rate */
+    double dce_tcp_g, dce_tcp_rtt, rate_reduce_monitor_period, initial_alpha_value;
+    double current_rate, target_rate; /* 0 while it is not limited */
+    double alpha;
+    picoseconds alpha_since; /* the start of the period that alpha is right for */
+    bool alpha_notified;     /* a CNP came in that period */
+    double bytes;            /* since the last event of the byte counter */
+    uint32_t byte_stage, timer_stage;
+    enum increase_cause last_increase; /* since the last reduction */
+    struct timer increase, reduce;
+    struct cc *cc;
+};
+
+static const struct cc_field parameters[] = {
+    {"clamp_tgt_rate", offsetof(struct dcqcn_nvidia, clamp_tgt_rate)},
+    {"clamp_tgt_rate_after_time_inc", offsetof(struct dcqcn_nvidia, clamp_tgt_rate_after_time_inc)},
+    {"rpg_time_reset", offsetof(struct dcqcn_nvidia, rpg_time_reset)},
+    {"rpg_byte_reset", offsetof(struct dcqcn_nvidia, rpg_byte_reset)},
+    {"rpg_threshold", offsetof(struct dcqcn_nvidia, rpg_threshold)},
+    {"rpg_max_rate", offsetof(struct dcqcn_nvidia, rpg_max_rate)},
+    {"rpg_ai_rate", offsetof(struct dcqcn_nvidia, rpg_ai_rate)},
+    {"rpg_hai_rate", offsetof(struct dcqcn_nvidia, rpg_hai_rate)},
+    {"rpg_gd", offsetof(struct dcqcn_nvidia, rpg_gd)},
+    {"rpg_min_dec_fac", offsetof(struct dcqcn_nvidia, rpg_min_dec_fac)},
+    {"rpg_min_rate", offsetof(struct dcqcn_nvidia, rpg_min_rate)},
+    {"rate_to_set_on_first_cnp", offsetof(struct dcqcn_nvidia, rate_to_set_on_first_cnp)},
+    {"dce_tcp_g", offsetof(struct dcqcn_nvidia, dce_tcp_g)},
+    {"dce_tcp_rtt", offsetof(struct dcqcn_nvidia, dce_tcp_rtt)},
+    {"rate_reduce_monitor_period", offsetof(struct dcqcn_nvidia, rate_reduce_monitor_period)},
+    {"initial_alpha_value", offsetof(struct dcqcn_nvidia, initial_alpha_value)},
+    {0},
+};
+
+static const struct cc_field variables[] = {
+    {"current_rate", offsetof(struct dcqcn_nvidia, current_rate)},
+    {"target_rate", offsetof(struct dcqcn_nvidia, target_rate)},
+    {0},
+};
+
 static void increase_timer(struct timer *timer, picoseconds now);
 static void reduce_timer(struct timer *timer, picoseconds now);
 
-static bool config_is_right(const struct roce_cc_ecn_config *config)
+static bool nvidia_init(struct cc *cc, const struct cc_config *config)
 {
-    return config->dce_tcp_g >= 0 && config->dce_tcp_g <= 1 && config->dce_tcp_rtt_ps > 0 &&
-           config->rate_reduce_monitor_period_ps >= 0 && config->rpg_time_reset_ps > 0 &&
-           config->rpg_gd < 64 && config->rpg_min_rate_bps > 0;
-}
-
-static bool nvidia_init(struct cc *cc, const struct qp_config *config)
-{
-    struct dcqcn_nvidia *own = &cc->dcqcn_nvidia;
-    *own = (struct dcqcn_nvidia){.config = config->roce_cc_ecn};
+    (void)config;
+    struct dcqcn_nvidia *own = cc->own;
+    own->cc = cc;
     timer_init(&own->increase, increase_timer);
     timer_init(&own->reduce, reduce_timer);
-    return config_is_right(&own->config);
+    return own->dce_tcp_g >= 0 && own->dce_tcp_g <= 1 && own->dce_tcp_rtt >= 1 &&
+           own->rate_reduce_monitor_period >= 0 && own->rpg_time_reset >= 1 && own->rpg_gd >= 0 &&
+           own->rpg_gd < 64 && own->rpg_min_rate > 0;
 }
 
 static double max_rate(const struct cc *cc)
 {
-    uint64_t limit = cc->dcqcn_nvidia.config.rpg_max_rate_bps;
-    return (double)(limit && limit < cc->line_rate_bps ? limit : cc->line_rate_bps);
+    const struct dcqcn_nvidia *own = cc->own;
+    double limit = own->rpg_max_rate, line = (double)cc->line_rate_bps;
+    return limit > 0 && limit < line ? limit : line;
 }
 
 static void release(struct cc *cc)
 {
-    cc->dcqcn_nvidia.limiting = false;
+    struct dcqcn_nvidia *own = cc->own;
+    own->current_rate = own->target_rate = 0;
     cc->rate_bps = 0;
-    timer_cancel(&cc->dcqcn_nvidia.increase);
+    timer_cancel(&own->increase);
 }
 
 static void set_rates(struct cc *cc, double current, double target)
 {
-    struct dcqcn_nvidia *own = &cc->dcqcn_nvidia;
-    double low = (double)own->config.rpg_min_rate_bps, high = max_rate(cc);
+    struct dcqcn_nvidia *own = cc->own;
+    double low = own->rpg_min_rate, high = max_rate(cc);
     own->current_rate = clamp(current, low, high);
     own->target_rate = clamp(target, low, high);
     cc->rate_bps = (uint64_t)own->current_rate;
@@ -76,8 +120,8 @@ static void set_rates(struct cc *cc, double current, double target)
 /* Brings alpha up to date: the same numbers as a timer that fires every period. */
 static void update_alpha(struct dcqcn_nvidia *own, picoseconds now)
 {
-    double keep = own->config.dce_tcp_g;
-    picoseconds period = own->config.dce_tcp_rtt_ps;
+    double keep = own->dce_tcp_g;
+    picoseconds period = (picoseconds)own->dce_tcp_rtt;
     uint64_t periods = (uint64_t)((now - own->alpha_since) / period);
     if (!periods)
         return;
@@ -89,32 +133,32 @@ static void update_alpha(struct dcqcn_nvidia *own, picoseconds now)
 
 static void start_again(struct cc *cc, picoseconds now)
 {
-    struct dcqcn_nvidia *own = &cc->dcqcn_nvidia;
+    struct dcqcn_nvidia *own = cc->own;
     own->bytes = 0;
     own->byte_stage = own->timer_stage = 0;
     own->last_increase = NO_INCREASE;
-    timer_set(cc->clock, &own->increase, now + own->config.rpg_time_reset_ps);
+    timer_set(cc->clock, &own->increase, now + (picoseconds)own->rpg_time_reset);
 }
 
 static void begin(struct cc *cc, picoseconds now)
 {
-    struct dcqcn_nvidia *own = &cc->dcqcn_nvidia;
-    uint64_t first = own->config.rate_to_set_on_first_cnp_bps;
-    own->limiting = true;
-    own->alpha = own->config.initial_alpha_value;
+    struct dcqcn_nvidia *own = cc->own;
+    own->alpha = own->initial_alpha_value;
     own->alpha_since = now;
     own->alpha_notified = false;
     start_again(cc, now);
-    double rate = first ? (double)first : max_rate(cc);
+    double rate = own->rate_to_set_on_first_cnp;
+    if (rate <= 0)
+        rate = max_rate(cc);
     set_rates(cc, rate, rate);
 }
 
 static void nvidia_notified(struct cc *cc, picoseconds now)
 {
-    struct dcqcn_nvidia *own = &cc->dcqcn_nvidia;
+    struct dcqcn_nvidia *own = cc->own;
     if (!timer_is_set(&own->reduce))
-        timer_set(cc->clock, &own->reduce, now + own->config.rate_reduce_monitor_period_ps);
-    if (!own->limiting)
+        timer_set(cc->clock, &own->reduce, now + (picoseconds)own->rate_reduce_monitor_period);
+    if (!cc->rate_bps)
         begin(cc, now);
     update_alpha(own, now);
     own->alpha_notified = true;
@@ -122,18 +166,17 @@ static void nvidia_notified(struct cc *cc, picoseconds now)
 
 static bool clamps_target(const struct dcqcn_nvidia *own)
 {
-    const struct roce_cc_ecn_config *config = &own->config;
-    return config->clamp_tgt_rate || own->last_increase == INCREASE_BY_BYTES ||
-           (own->last_increase == INCREASE_BY_TIME && config->clamp_tgt_rate_after_time_inc);
+    return own->clamp_tgt_rate != 0 || own->last_increase == INCREASE_BY_BYTES ||
+           (own->last_increase == INCREASE_BY_TIME && own->clamp_tgt_rate_after_time_inc != 0);
 }
 
 static void reduce_timer(struct timer *timer, picoseconds now)
 {
     struct dcqcn_nvidia *own = container_of(timer, struct dcqcn_nvidia, reduce);
-    struct cc *cc = container_of(own, struct cc, dcqcn_nvidia);
+    struct cc *cc = own->cc;
     update_alpha(own, now);
-    double factor = 1 - own->alpha * 1024 / (double)(UINT64_C(1) << own->config.rpg_gd);
-    factor = clamp(factor, own->config.rpg_min_dec_fac, 1);
+    double factor = 1 - own->alpha * 1024 / power(2, (uint64_t)own->rpg_gd);
+    factor = clamp(factor, own->rpg_min_dec_fac, 1);
     double target = clamps_target(own) ? own->current_rate : own->target_rate;
     start_again(cc, now);
     set_rates(cc, own->current_rate * factor, target);
@@ -141,15 +184,14 @@ static void reduce_timer(struct timer *timer, picoseconds now)
 
 static void increase(struct cc *cc, enum increase_cause cause)
 {
-    struct dcqcn_nvidia *own = &cc->dcqcn_nvidia;
-    const struct roce_cc_ecn_config *config = &own->config;
-    uint32_t timer = own->timer_stage, bytes = config->rpg_byte_reset ? own->byte_stage : timer;
+    struct dcqcn_nvidia *own = cc->own;
+    uint32_t timer = own->timer_stage, bytes = own->rpg_byte_reset > 0 ? own->byte_stage : timer;
     uint32_t least = bytes < timer ? bytes : timer, most = bytes < timer ? timer : bytes;
     double target = own->target_rate;
-    if (least > config->rpg_threshold)
-        target += (double)config->rpg_hai_rate_bps;
-    else if (most >= config->rpg_threshold)
-        target += (double)config->rpg_ai_rate_bps;
+    if (least > own->rpg_threshold)
+        target += own->rpg_hai_rate;
+    else if (most >= own->rpg_threshold)
+        target += own->rpg_ai_rate;
     target = clamp(target, 0, max_rate(cc));
     own->last_increase = cause;
     set_rates(cc, (own->current_rate + target) / 2, target);
@@ -158,35 +200,38 @@ static void increase(struct cc *cc, enum increase_cause cause)
 static void increase_timer(struct timer *timer, picoseconds now)
 {
     struct dcqcn_nvidia *own = container_of(timer, struct dcqcn_nvidia, increase);
-    struct cc *cc = container_of(own, struct cc, dcqcn_nvidia);
-    timer_set(cc->clock, timer, now + own->config.rpg_time_reset_ps);
-    increase(cc, INCREASE_BY_TIME);
+    timer_set(own->cc->clock, timer, now + (picoseconds)own->rpg_time_reset);
+    increase(own->cc, INCREASE_BY_TIME);
     own->timer_stage++;
 }
 
 static void nvidia_sent(struct cc *cc, uint32_t wire, picoseconds now)
 {
     (void)now;
-    struct dcqcn_nvidia *own = &cc->dcqcn_nvidia;
-    if (!own->limiting || !own->config.rpg_byte_reset)
+    struct dcqcn_nvidia *own = cc->own;
+    if (!cc->rate_bps || own->rpg_byte_reset <= 0)
         return;
     own->bytes += wire;
-    if (own->bytes < own->config.rpg_byte_reset)
+    if (own->bytes < own->rpg_byte_reset)
         return;
-    own->bytes -= own->config.rpg_byte_reset;
+    own->bytes -= own->rpg_byte_reset;
     increase(cc, INCREASE_BY_BYTES);
     own->byte_stage++;
 }
 
 static void nvidia_stop(struct cc *cc)
 {
-    timer_cancel(&cc->dcqcn_nvidia.reduce);
-    if (cc->dcqcn_nvidia.limiting)
+    struct dcqcn_nvidia *own = cc->own;
+    timer_cancel(&own->reduce);
+    if (cc->rate_bps)
         release(cc);
 }
 
 const struct cc_algorithm cc_dcqcn_nvidia = {
     .name = "dcqcn-nvidia",
+    .own_bytes = sizeof(struct dcqcn_nvidia),
+    .parameters = parameters,
+    .variables = variables,
     .init = nvidia_init,
     .notified = nvidia_notified,
     .sent = nvidia_sent,

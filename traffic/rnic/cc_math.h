@@ -9,6 +9,12 @@ static inline double clamp(double value, double low, double high)
     return value < low ? low : value > high ? high : value;
 }
 
+/* What is left of a count. */
+static inline uint32_t less(uint32_t count, uint32_t taken)
+{
+    return count > taken ? count - taken : 0;
+}
+
 static inline double power(double base, uint64_t exponent)
 {
     double result = 1;

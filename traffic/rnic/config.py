@@ -67,11 +67,11 @@ def _set_path(config: Any, path: HostPath | None) -> None:
         config.copy_piece_bytes = path.copy_piece_bytes
 
 
-def qp_config(settings: Nic, *, psn: int, mtu: int) -> Any:
-    """The `struct qp_config` that the NIC's settings make of a queue pair, classes aside."""
+def qp_config(settings: Nic, peer: Nic, *, psn: int) -> Any:
+    """The `struct qp_config` that both NICs' settings make of a queue pair, classes aside."""
     config = ffi.new("struct qp_config *")
     config.psn = psn
-    config.mtu = mtu
+    config.mtu = min(settings.mtu, peer.mtu)
     config.not_ect = not settings.ecn
     config.ack_every = settings.ack_every
     config.timeout = settings.timeout
@@ -81,7 +81,7 @@ def qp_config(settings: Nic, *, psn: int, mtu: int) -> Any:
     config.recovery = RECOVERY[settings.recovery]
     config.reordering = settings.reordering
     config.window = settings.window or 0
-    set_congestion_control(config, settings)
+    set_congestion_control(config, settings, peer)
     return config
 
 

@@ -2,86 +2,60 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from emu._core import ffi, lib
-from emu.spec.congestion import Cct, Dcqcn, RoceCcEcn, encoded_delay
+from emu.spec.control import Control
 from emu.spec.host import Nic
-from emu.units import BPS_PER_MBPS, PS_PER_US
-
-CCTI_TIMER_UNIT_PS = 1_024_000
-_NAMES = {
-    name: ffi.new("char[]", name.encode()) for name in ("none", "dcqcn", "dcqcn-nvidia", "cct")
-}
-"""As C strings, which live as long as this module."""
 
 _CNP_PER = {"qp": lib.CNP_PER_QP, "ip-pair": lib.CNP_PER_ADDRESS, "port": lib.CNP_PER_PORT}
+_BECN = {"none": lib.BECN_NONE, "cnp": lib.BECN_IN_CNP, "ack": lib.BECN_IN_ACK}
 
 
-def set_congestion_control(config: Any, nic: Nic) -> None:
-    """Fills in a `struct qp_config`."""
-    config.cc = _NAMES[nic.cc]
-    _set_dcqcn(config.dcqcn, nic.dcqcn)
-    _set_roce_cc_ecn(config.roce_cc_ecn, nic.roce_cc_ecn)
-    _set_cct(config.cct, nic.cct)
-    _set_cnp(config.cnp, nic)
+def set_congestion_control(config: Any, nic: Nic, peer: Nic) -> None:
+    """Fills in a `struct qp_config`: how its NIC sends, and how it answers what `peer` sends."""
+    control = nic.control(nic.cc)
+    config.cc = _core_config(nic.cc, control).struct
+    if control.hears_acks:
+        config.ack_every = 1
+    becn = nic.control(peer.cc).becn
+    config.cnp.becn = _BECN[becn.by]
+    config.cnp.keeps_marks = becn.keeps_marks
+    config.cnp.interval_ps = becn.interval_ps
+    config.cnp.per = _CNP_PER[nic.cnp.per]
+    config.cnp.delay_ps = nic.cnp.delay_ps
 
 
-@lru_cache
-def _table(delays: tuple[float, ...]) -> Any:
-    """In the core's memory, where it stays."""
-    return ffi.new("uint16_t[]", [encoded_delay(delay) or 0 for delay in delays])
+class _CoreConfig:
+    """A `struct cc_config` and all it points at."""
+
+    def __init__(self, cc: str, control: Control) -> None:
+        given = control.parameters()
+        self._names = [_text(name) for name in (cc, *given)]
+        self._parameters = ffi.new("struct cc_value[]", len(given))
+        for slot, name, value in zip(
+            self._parameters, self._names[1:], given.values(), strict=True
+        ):
+            slot.name, slot.value = name, value
+        self._table = ffi.new("uint16_t[]", control.table)
+        self._config = ffi.new("struct cc_config *")
+        self._config.algorithm = self._names[0]
+        self._config.parameters = self._parameters
+        self._config.parameter_count = len(given)
+        self._config.table = self._table
+        self._config.table_entries = len(control.table)
+
+    @property
+    def struct(self) -> Any:
+        return self._config[0]
 
 
-def _set_cct(config: Any, given: Cct) -> None:
-    config.cct = _table(given.cct)
-    config.ccti_limit = len(given.cct) - 1
-    config.ccti_increase = given.ccti_increase
-    config.ccti_min = min(given.ccti_min, config.ccti_limit)
-    config.ccti_timer_ps = given.ccti_timer * CCTI_TIMER_UNIT_PS
+@cache
+def _core_config(cc: str, control: Control) -> _CoreConfig:
+    """The same for all queue pairs; in the core's memory, where it stays."""
+    return _CoreConfig(cc, control)
 
 
-def _set_cnp(config: Any, nic: Nic) -> None:
-    config.enabled = nic.cc != "none"
-    config.keeps_marks = nic.cc == "dcqcn"
-    config.per = _CNP_PER[nic.cnp.per]
-    config.delay_ps = nic.cnp.delay_ps
-    config.interval_ps = _cnp_interval_ps(nic)
-
-
-def _cnp_interval_ps(nic: Nic) -> int:
-    """InfiniBand answers every FECN with a BECN."""
-    if nic.cc == "dcqcn":
-        return nic.dcqcn.cnp_interval_ps
-    return 0 if nic.cc == "cct" else nic.roce_cc_ecn.min_time_between_cnps * PS_PER_US
-
-
-def _set_dcqcn(config: Any, dcqcn: Dcqcn) -> None:
-    config.g = dcqcn.g
-    config.rai_bps = dcqcn.rai_bps
-    config.rhai_bps = dcqcn.rhai_bps
-    config.min_rate_bps = dcqcn.min_rate_bps
-    config.byte_counter_bytes = dcqcn.byte_counter
-    config.fast_recovery = dcqcn.fast_recovery
-    config.alpha_timer_ps = dcqcn.alpha_timer_ps
-    config.increase_timer_ps = dcqcn.increase_timer_ps
-
-
-def _set_roce_cc_ecn(config: Any, given: RoceCcEcn) -> None:
-    config.clamp_tgt_rate = given.clamp_tgt_rate
-    config.clamp_tgt_rate_after_time_inc = given.clamp_tgt_rate_after_time_inc
-    config.rpg_time_reset_ps = given.rpg_time_reset * PS_PER_US
-    config.rpg_byte_reset = given.rpg_byte_reset
-    config.rpg_threshold = given.rpg_threshold
-    config.rpg_max_rate_bps = given.rpg_max_rate * BPS_PER_MBPS
-    config.rpg_ai_rate_bps = given.rpg_ai_rate * BPS_PER_MBPS
-    config.rpg_hai_rate_bps = given.rpg_hai_rate * BPS_PER_MBPS
-    config.rpg_min_rate_bps = given.rpg_min_rate * BPS_PER_MBPS
-    config.rpg_gd = given.rpg_gd
-    config.rpg_min_dec_fac = given.rpg_min_dec_fac / 100
-    config.rate_to_set_on_first_cnp_bps = given.rate_to_set_on_first_cnp * BPS_PER_MBPS
-    config.dce_tcp_g = given.dce_tcp_g / 1024
-    config.dce_tcp_rtt_ps = given.dce_tcp_rtt * PS_PER_US
-    config.rate_reduce_monitor_period_ps = given.rate_reduce_monitor_period * PS_PER_US
-    config.initial_alpha_value = given.initial_alpha_value / 1024
+def _text(word: str) -> Any:
+    return ffi.new("char[]", word.encode())

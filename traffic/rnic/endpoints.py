@@ -181,7 +181,7 @@ class Endpoints:
         spec = self._fabric.spec
         settings = spec.host(host).nic
         peer = spec.host(flow.dst if host == flow.src else flow.src).nic
-        config = qp_config(settings, psn=psn, mtu=min(settings.mtu, peer.mtu))
+        config = qp_config(settings, peer, psn=psn)
         config.dscp = spec.dscp(host, flow.priority)
         config.ack_dscp = config.dscp if settings.ack_dscp is None else settings.ack_dscp
         config.sl = settings.sl if flow.priority is None else flow.priority

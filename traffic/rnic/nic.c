@@ -405,21 +405,27 @@ static struct qp *open_frame(struct nic *nic, const struct frame *frame, struct 
     }
 }
 
-static void receive_cnp(struct qp *qp, picoseconds now)
+static void receive_becn(struct qp *qp, const struct packet *packet, picoseconds now)
 {
-    if (cc_notified(&qp->cc, now))
-        qp->nic->counters.rp_cnp_handled++;
+    struct nic_counters *counters = &qp->nic->counters;
+    bool handled = cc_notified(&qp->cc, now);
+    if (packet->type != PACKET_CNP)
+        counters->rp_becn_received++;
+    else if (handled)
+        counters->rp_cnp_handled++;
     else
-        qp->nic->counters.rp_cnp_ignored++;
+        counters->rp_cnp_ignored++;
 }
 
 /* Whether the frame is kept. */
 static bool dispatch(struct qp *qp, const struct packet *packet, struct frame *frame,
                      picoseconds now)
 {
+    if (packet->type == PACKET_CNP || packet->bth.becn)
+        receive_becn(qp, packet, now);
     if (packet->type == PACKET_CNP)
-        receive_cnp(qp, now);
-    else if (packet->type == PACKET_ACKNOWLEDGE)
+        return false;
+    if (packet->type == PACKET_ACKNOWLEDGE)
         answers_acknowledged(qp, packet, now);
     else if (packet->type == PACKET_READ_RESPONSE)
         answers_response(qp, packet, now);

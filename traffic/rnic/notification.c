@@ -37,13 +37,12 @@ void notification_join(struct qp *qp)
         }
 }
 
-void notification_see(struct qp *qp, picoseconds now)
+static void make_cnp(struct qp *qp, picoseconds now)
 {
     const struct cnp_config *config = &qp->config.cnp;
     struct notification *point = qp->notification;
-    qp->nic->counters.np_ecn_marked_roce_packets++;
     picoseconds at = now + config->delay_ps;
-    if (!config->enabled || point->noted || (at < point->next_at && !config->keeps_marks))
+    if (point->noted || (at < point->next_at && !config->keeps_marks))
         return;
     if (at < point->next_at)
         at = point->next_at;
@@ -54,4 +53,20 @@ void notification_see(struct qp *qp, picoseconds now)
         point->noted = qp;
         timer_set(qp->nic->clock, &point->due, at);
     }
+}
+
+/* Whether an ACK, NAK or response will follow that can tell. */
+static bool is_answered(const struct qp *qp, const struct packet *packet)
+{
+    return qp->config.transport == TRANSPORT_RC && packet->type != PACKET_READ_RESPONSE;
+}
+
+void notification_see(struct qp *qp, const struct packet *packet, picoseconds now)
+{
+    int becn = qp->config.cnp.becn;
+    qp->nic->counters.np_ecn_marked_roce_packets++;
+    if (becn == BECN_IN_ACK && is_answered(qp, packet))
+        qp->responses.becn_owed = true;
+    else if (becn != BECN_NONE)
+        make_cnp(qp, now);
 }

@@ -1,4 +1,11 @@
-/* The notification point: makes CNPs out of packets that met congestion.
+/* The notification point: tells senders of packets that met congestion.
+ *
+ * Either by the BECN bit of the BTH in the next ACK, NAK or response, as InfiniBand does
+ * on reliable connections (IBTA vol 1, A10). Each ACK then tells of the packets since the one
+ * before. RoCEv2 has no other bit in an ACK, so that it serves there too.
+ *
+ * Or by CNPs, which need no ACK, and are the only way where there is none: on unreliable
+ * transports, and for READ responses.
  *
  *     quiet ── CE / CNP ──▶ holding ── interval over ──▶ quiet
  *       ▲                    │    ▲
@@ -17,6 +24,7 @@
 
 #include "clock.h"
 
+struct packet;
 struct qp;
 
 struct notification {
@@ -31,6 +39,6 @@ void notification_init(struct qp *qp);
 void notification_join(struct qp *qp);
 
 /* A packet with CE arrived for this queue pair. */
-void notification_see(struct qp *qp, picoseconds now);
+void notification_see(struct qp *qp, const struct packet *packet, picoseconds now);
 
 #endif

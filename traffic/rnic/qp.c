@@ -36,7 +36,8 @@ static void wake(struct timer *timer, picoseconds now)
 
 static bool make_room(struct qp *qp)
 {
-    return responses_init(qp) && (!qp->recovery->init || qp->recovery->init(qp));
+    return responses_init(qp) && (!qp->recovery->init || qp->recovery->init(qp)) &&
+           (!qp->cc.algorithm->times_packets || departures_init(&qp->requester.departures));
 }
 
 static void begin_at_first_psn(struct qp *qp)
@@ -55,17 +56,14 @@ static void start_afresh(struct qp *qp)
 
 bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_config *config)
 {
-    const struct cc_algorithm *algorithm = cc_named(config->cc);
     const struct recovery *recovery = recovery_named(config->recovery);
     *qp = (struct qp){.nic = nic, .qpn = qpn, .state = QP_RESET, .config = *config};
-    if (!algorithm || !recovery || !config_is_right(config))
+    if (!recovery || !config_is_right(config))
         return false;
-    qp->config.cc = algorithm->name;
     qp->config.recovery = recovery->name;
     qp->config.pkey = config->pkey ? config->pkey : PKEY_DEFAULT;
     qp->recovery = recovery;
-    qp->cc = (struct cc){.algorithm = algorithm, .clock = nic->clock};
-    if (!algorithm->init(&qp->cc, config) || !make_room(qp))
+    if (!cc_init(&qp->cc, nic->clock, &config->cc) || !make_room(qp))
         return false;
     timer_init(&qp->wake, wake);
     notification_init(qp);
@@ -77,6 +75,8 @@ bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_confi
 void qp_free(struct qp *qp)
 {
     responses_free(qp);
+    departures_free(&qp->requester.departures);
+    cc_free(&qp->cc);
     if (qp->recovery && qp->recovery->free)
         qp->recovery->free(qp);
 }
@@ -201,7 +201,8 @@ struct qp_view qp_look(const struct qp *qp)
                             .sent = requester->sent_end - first,
                             .next = requester->next - first,
                             .acknowledged = unacked - first,
-                            .received = unacked - first + (uint64_t)ahead};
+                            .received = unacked - first + (uint64_t)ahead,
+                            .window = qp->cc.window};
 }
 
 /* From when on it may send data; NEVER when it has none. */

@@ -20,6 +20,7 @@
 #define RNIC_QP_H
 
 #include "cc.h"
+#include "departures.h"
 #include "notification.h"
 #include "work.h"
 
@@ -51,6 +52,7 @@ struct requester {
     uint8_t retries, rnr_retries;    /* since the last progress */
     picoseconds not_before;          /* an RNR NAK said so */
     struct timer ack_timeout;
+    struct departures departures;       /* none are kept unless congestion control asks for them */
     struct selective_sender *selective; /* selective repeat's own */
 };
 
@@ -106,6 +108,7 @@ struct responses {
     uint32_t capacity, newest;
     uint32_t pending; /* resources that have something to send */
     bool ack_owed;
+    bool becn_owed;   /* the next of them says BECN */
     uint8_t syndrome; /* of that ACK or NAK */
     bool has_sack;
     uint32_t sack_first, sack_end;

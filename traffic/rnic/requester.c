@@ -43,6 +43,7 @@ void requester_init(struct qp *qp)
     struct requester *requester = &qp->requester;
     uint64_t psn = qp->config.psn;
     *requester = (struct requester){.ack_timeout = requester->ack_timeout,
+                                    .departures = requester->departures,
                                     .selective = requester->selective};
     requester->limited = qp->config.credits; /* to one message, until an ACK says more */
     requester->unacked = requester->next = psn;
@@ -55,6 +56,8 @@ uint32_t requester_window(const struct qp *qp)
 {
     uint32_t window = qp->config.window ? qp->config.window : PSN_WINDOW + 1;
     uint32_t arrived = qp->requester.arrived;
+    if (qp->cc.window && qp->cc.window < window)
+        window = qp->cc.window;
     return window + (arrived < window ? arrived : window);
 }
 
@@ -219,7 +222,9 @@ static void count_sent(struct qp *qp, const struct segment *segment, picoseconds
 {
     struct requester *requester = &qp->requester;
     struct message *message = requester->current;
-    if (requester->next < requester->sent_end) {
+    bool again = requester->next < requester->sent_end;
+    departures_note(&requester->departures, requester->next, again, now);
+    if (again) {
         message->record->retransmitted_packets++;
         qp->nic->counters.retransmitted_packets++;
     } else if (requester->next == message->first_psn) {

@@ -451,7 +451,7 @@ bool responder_receive(struct qp *qp, const struct packet *packet, struct frame 
                        picoseconds now)
 {
     if (packet->ce)
-        notification_see(qp, now);
+        notification_see(qp, packet, now);
     if (qp->config.transport == TRANSPORT_RC)
         return receive_reliable(qp, packet, frame, now);
     receive_unreliable(qp, packet, now);

@@ -42,7 +42,7 @@ void responses_reset(struct qp *qp)
     for (uint32_t i = 0; i < responses->capacity; i++)
         responses->ring[i] = (struct resource){.answered = true};
     responses->pending = 0;
-    responses->ack_owed = false;
+    responses->ack_owed = responses->becn_owed = false;
 }
 
 void responses_forget(struct qp *qp)
@@ -165,10 +165,22 @@ static struct packet headers(const struct qp *qp, uint8_t opcode, uint32_t psn)
 {
     return (struct packet){.bth = {.opcode = opcode,
                                    .mig_req = true,
+                                   .becn = qp->responses.becn_owed,
                                    .pkey = qp->config.pkey,
                                    .dest_qp = qp->remote.qpn,
                                    .psn = psn & PSN_MASK},
                            .aeth = {.syndrome = AETH_ACK, .msn = qp->responder.msn}};
+}
+
+/* A frame with such headers, which say what there is to say about congestion. */
+static struct frame *answer(struct qp *qp, const struct packet *packet, uint32_t payload)
+{
+    struct frame *frame = qp_frame(qp, packet, payload);
+    if (frame && packet->bth.becn) {
+        qp->responses.becn_owed = false;
+        qp->nic->counters.np_becn_sent++;
+    }
+    return frame;
 }
 
 static uint32_t response_payload(const struct qp *qp, const struct resource *resource,
@@ -215,7 +227,7 @@ struct frame *responses_send_data(struct qp *qp)
     struct packet packet = headers(qp, response_opcode(run), resource->first_psn + run->next);
     packet.bth.pad = (uint8_t)pad;
     packet.aeth.msn = resource->msn;
-    struct frame *frame = qp_frame(qp, &packet, payload + pad);
+    struct frame *frame = answer(qp, &packet, payload + pad);
     if (!frame)
         return NULL;
     if (frame_is_whole(frame)) {
@@ -248,7 +260,7 @@ static struct frame *acknowledge_atomic(struct qp *qp)
     struct packet packet = headers(qp, OPCODE_ATOMIC_ACKNOWLEDGE, resource->first_psn);
     packet.aeth.msn = resource->msn;
     packet.original = resource->original;
-    struct frame *frame = qp_frame(qp, &packet, 0);
+    struct frame *frame = answer(qp, &packet, 0);
     if (frame)
         answered_one(qp, resource);
     return frame;
@@ -271,7 +283,7 @@ static struct frame *acknowledge(struct qp *qp)
     packet.has_sack = has_sack(qp);
     packet.sack_first = responses->sack_first;
     packet.sack_end = responses->sack_end;
-    struct frame *frame = qp_frame(qp, &packet, 0);
+    struct frame *frame = answer(qp, &packet, 0);
     if (frame)
         responses->ack_owed = false;
     return frame;

@@ -64,45 +64,31 @@ enum status {
 /* IBTA vol 1, 10.3.1; qp_state.c has the rules. */
 enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR, QP_STATES };
 
-/* DCQCN under the names of the paper; see cc_dcqcn.c. */
-struct dcqcn_config {
-    double g;
-    uint64_t rai_bps, rhai_bps, min_rate_bps;
-    uint64_t byte_counter_bytes;
-    uint32_t fast_recovery;
-    int64_t alpha_timer_ps, increase_timer_ps;
+/* A number of a congestion control, by name: times in picoseconds, rates in bits per second,
+ * shares of 1. */
+struct cc_value {
+    const char *name;
+    double value;
 };
 
-/* DCQCN under the names of mlxconfig's class ROCE_CC_ECN; see cc_dcqcn_nvidia.c.
- * Fractions are of 1. */
-struct roce_cc_ecn_config {
-    bool clamp_tgt_rate, clamp_tgt_rate_after_time_inc;
-    int64_t rpg_time_reset_ps;
-    uint64_t rpg_byte_reset; /* bytes; 0: never */
-    uint32_t rpg_threshold;
-    uint64_t rpg_max_rate_bps; /* 0: the line's */
-    uint64_t rpg_ai_rate_bps, rpg_hai_rate_bps, rpg_min_rate_bps;
-    uint32_t rpg_gd;                       /* a power of two */
-    double rpg_min_dec_fac;                /* fraction */
-    uint64_t rate_to_set_on_first_cnp_bps; /* 0: rpg_max_rate */
-    double dce_tcp_g;                      /* fraction of alpha that is kept */
-    int64_t dce_tcp_rtt_ps;
-    int64_t rate_reduce_monitor_period_ps;
-    double initial_alpha_value; /* fraction */
+/* Congestion control of a queue pair; see cc.h. All that is pointed at but the table is read
+ * during the call only. */
+struct cc_config {
+    const char *algorithm; /* "none", "dcqcn", "dcqcn-nvidia", "cct", "dctcp" or "swift" */
+    const struct cc_value *parameters; /* all that the algorithm has */
+    uint32_t parameter_count;
+    const uint16_t *table; /* of an algorithm that has one; must outlive the queue pair */
+    uint32_t table_entries;
 };
 
-/* InfiniBand's congestion control table, under the names of the standard; see cc_cct.c. */
-struct cct_config {
-    const uint16_t *cct; /* ccti_limit + 1 entries; must outlive the queue pair */
-    uint16_t ccti_increase, ccti_limit, ccti_min;
-    int64_t ccti_timer_ps;
-};
+/* How a receiver answers packets that met congestion. */
+enum becn { BECN_NONE, BECN_IN_CNP, BECN_IN_ACK };
 
 enum cnp_per { CNP_PER_QP, CNP_PER_ADDRESS, CNP_PER_PORT };
 
-/* When packets that met congestion make CNPs; see notification.h. */
+/* When packets that met congestion make CNPs, or whether ACKs tell; see notification.h. */
 struct cnp_config {
-    bool enabled;     /* false: they are only counted */
+    int becn;         /* enum becn; none: they are only counted */
     bool keeps_marks; /* of an interval, for a CNP when it is over */
     int per;          /* enum cnp_per: who shares an interval */
     int64_t interval_ps;
@@ -165,11 +151,8 @@ struct qp_config {
     uint32_t reordering;  /* selective repeat: packets that may come before a missing one */
     const char *recovery; /* "go-back-n", "go-back-0" or "selective-repeat"; read during the
                            * call only */
-    const char *cc;       /* "none", "dcqcn", "dcqcn-nvidia" or "cct"; read during the call only */
+    struct cc_config cc;
     struct cnp_config cnp;
-    struct dcqcn_config dcqcn;
-    struct roce_cc_ecn_config roce_cc_ecn;
-    struct cct_config cct;
 };
 
 /* The other end of a queue pair. */
@@ -204,6 +187,7 @@ struct nic_counters {
     /* Congestion: notification point and reaction point. */
     uint64_t np_ecn_marked_roce_packets, np_cnp_sent;
     uint64_t rp_cnp_handled, rp_cnp_ignored;
+    uint64_t np_becn_sent, rp_becn_received; /* in other packets than CNPs */
 
     /* Packets that reached no queue pair, each counted once. */
     uint64_t rx_crc_errors;        /* damaged on the cable, or VCRC wrong */
@@ -260,7 +244,7 @@ void qp_connect(struct qp *qp, const struct qp_remote *remote);
  * must not be reused once they are over. */
 void qp_connect_pair(struct qp *one, struct qp *other);
 
-/* What congestion control allows it now; the line's rate when it does not limit. */
+/* The rate that congestion control allows it now; the line's when it does not limit the rate. */
 uint64_t qp_rate_bps(const struct qp *qp);
 
 /* A queue pair whose far end is in this process too, as it stands. Its packets count from 0. */
@@ -271,6 +255,7 @@ struct qp_view {
     uint64_t next;         /* the packet to send next */
     uint64_t acknowledged; /* need not be sent again */
     uint64_t received;     /* the far end has taken in order */
+    uint32_t window;       /* packets in flight that congestion control allows; 0: any number */
 };
 struct qp_view qp_look(const struct qp *qp);
 

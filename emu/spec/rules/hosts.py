@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.spec.finding import Finding, there_is_no
-from emu.spec.host import Nic
 from emu.spec.rules.given import for_host
 from emu.spec.scenario import Spec
-from emu.units import BPS_PER_MBPS, write_rate
+from emu.units import write_rate
 
 
 def nodes_exist(spec: Spec) -> Iterator[Finding]:
@@ -24,23 +23,19 @@ def slowest_rate_is_below_the_link_s(spec: Spec) -> Iterator[Finding]:
     for name in topology.host:
         nic = spec.host(name).nic
         rate_bps = topology.cable[topology.ports[name][0]].rate_bps
-        if nic.cc in ("none", "cct"):
+        control = nic.control(nic.cc)
+        if control.slowest is None:
             continue
-        (section, key), slowest_bps = _slowest_rate(nic)
+        slowest_bps = round(control.parameters()[control.slowest])
         if slowest_bps > rate_bps:
+            section = "dcqcn" if nic.cc == "dcqcn" else "roce_cc_ecn"
             yield Finding(
-                for_host(spec, name, "nic", section, key),
+                for_host(spec, name, "nic", section, control.slowest),
                 f"{write_rate(slowest_bps)} is more than hosts' links of "
-                f"{write_rate(rate_bps)} carry, so no flow could be slowed; lower {key}",
+                f"{write_rate(rate_bps)} carry, so no flow could be slowed; lower "
+                f"{control.slowest}",
                 about=(("topology",),),
             )
-
-
-def _slowest_rate(nic: Nic) -> tuple[tuple[str, str], int]:
-    """The key that says below which rate no flow is slowed, and that rate."""
-    if nic.cc == "dcqcn":
-        return ("dcqcn", "min_rate"), nic.dcqcn.min_rate_bps
-    return ("roce_cc_ecn", "rpg_min_rate"), nic.roce_cc_ecn.rpg_min_rate * BPS_PER_MBPS
 
 
 def who_tolerates_reordering_keeps_packets(spec: Spec) -> Iterator[Finding]:

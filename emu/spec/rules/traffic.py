@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.spec.finding import Finding, KeyPath, there_is_no
+from emu.spec.rules.given import for_host
 from emu.spec.scenario import Spec
 from emu.spec.traffic.collectives import AllReduce
 from emu.spec.traffic.drawn import Background, HotSpot
@@ -145,6 +146,23 @@ def nobody_sends_to_itself(spec: Spec) -> Iterator[Finding]:
                 )
 
 
+def who_answers_reads_hears_how_they_fare(spec: Spec) -> Iterator[Finding]:
+    known = spec.topology.build().host
+    for index, entry in enumerate(spec.traffic):
+        if not isinstance(entry, MessageEntry) or entry.op != "read":
+            continue
+        for host in sorted({to for _, to in entry.pairs(spec.seed)} & set(known)):
+            cc = spec.host(host).nic.cc
+            if spec.host(host).nic.control(cc).hears_acks:
+                yield Finding(
+                    ("traffic", index, "op"),
+                    f"nobody acknowledges READ responses, so {host} with cc: {cc} would never slow "
+                    "down; use op: write, or cc: dcqcn",
+                    about=(for_host(spec, host, "nic", "cc"), ("topology",)),
+                )
+                break
+
+
 def every_rank_has_a_piece(spec: Spec) -> Iterator[Finding]:
     for index, entry in enumerate(spec.traffic):
         if isinstance(entry, AllReduce) and entry.size_bytes < len(entry.among):
@@ -191,6 +209,7 @@ RULES = (
     loads_are_below_the_line_rate,
     asked_priorities_have_a_dscp,
     nobody_sends_to_itself,
+    who_answers_reads_hears_how_they_fare,
     every_rank_has_a_piece,
     the_run_fits_into_memory,
     messages_start_before_the_end,

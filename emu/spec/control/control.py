@@ -1,0 +1,62 @@
+"""What all congestion controls have in common: parameters, and what they ask of a receiver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+from pydantic.fields import FieldInfo
+
+from emu.spec.base import Model
+
+
+@dataclass(frozen=True)
+class In:
+    """Annotates a parameter whose makers count it in another unit than the core."""
+
+    unit: Fraction
+    """Of picoseconds, bits per second or 1."""
+
+
+@dataclass(frozen=True)
+class Becn:
+    """How a receiver tells the sender of packets that met congestion."""
+
+    by: Literal["none", "cnp", "ack"]
+    interval_ps: int = 0
+    """No second CNP in this time."""
+    keeps_marks: bool = False
+    """Whether marks in the interval make a CNP at its end."""
+
+
+class Control(Model):
+    """A congestion control. This one, which has no parameters, does nothing."""
+
+    hears_acks: ClassVar[bool] = False
+    """Whether it lives on ACKs, so that each packet wants one."""
+    slowest: ClassVar[str | None] = None
+    """The key of the rate below which no flow is slowed."""
+    elsewhere: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are no parameters of the sender's."""
+
+    @property
+    def becn(self) -> Becn:
+        return Becn("none")
+
+    @property
+    def table(self) -> tuple[int, ...]:
+        """Of a control that has one, its entries as NICs have them, 16 bits each."""
+        return ()
+
+    def parameters(self) -> dict[str, float]:
+        """By key: times in picoseconds, rates in bits per second, shares of 1."""
+        return {
+            field.alias or name: float(getattr(self, name) * _unit(field))
+            for name, field in type(self).model_fields.items()
+            if name not in self.elsewhere
+        }
+
+
+def _unit(field: FieldInfo) -> Fraction:
+    return next((note.unit for note in field.metadata if isinstance(note, In)), Fraction(1))

@@ -1,0 +1,61 @@
+"""`cc: dcqcn`: DCQCN as in its paper (Zhu et al., SIGCOMM'15); cc_dcqcn.c has the rules."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from emu.spec.control.control import Becn, Control
+from emu.spec.quantities import Fraction, Integer, Rate, Size, Time
+
+
+class Dcqcn(Control):
+    """DCQCN's reaction and notification points, named as in the paper (SIGCOMM'15)."""
+
+    slowest = "min_rate"
+    elsewhere = frozenset({"cnp_interval_ps"})
+
+    g: Fraction = Field(
+        default=1 / 256, gt=0, description="Weight of new congestion in alpha, e.g. 1/256."
+    )
+    rai_bps: Rate = Field(
+        default=40_000_000, alias="rai", description="R_AI, the additive increase."
+    )
+    rhai_bps: Rate = Field(
+        default=200_000_000, alias="rhai", description="R_HAI, the hyper increase."
+    )
+    min_rate_bps: Rate = Field(
+        default=100_000_000,
+        alias="min_rate",
+        description="Rate below which a flow is never slowed.",
+    )
+    cnp_interval_ps: Time = Field(
+        default=50_000_000,
+        alias="cnp_interval",
+        description="A receiver sends one CNP in this time; marks that come meanwhile make one "
+        "more at its end.",
+    )
+    alpha_timer_ps: Time = Field(
+        default=55_000_000,
+        alias="alpha_timer",
+        gt=0,
+        description="alpha decays once in this time without a CNP.",
+    )
+    increase_timer_ps: Time = Field(
+        default=55_000_000,
+        alias="increase_timer",
+        gt=0,
+        description="Time between increases of the rate.",
+    )
+    byte_counter: Size = Field(
+        default=10_000_000, gt=0, description="Bytes sent between increases of the rate."
+    )
+    fast_recovery: Integer = Field(
+        default=5,
+        ge=1,
+        le=255,
+        description="F, the steps of fast recovery before additive increase.",
+    )
+
+    @property
+    def becn(self) -> Becn:
+        return Becn("cnp", self.cnp_interval_ps, keeps_marks=True)

@@ -1,0 +1,31 @@
+"""`cc: dctcp`: as much slower as packets were marked; cc_dctcp.c has the rules."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from emu.spec.control.control import Becn, Control
+from emu.spec.quantities import Fraction, Integer
+
+
+class Dctcp(Control):
+    """DCTCP, named as in RFC 8257. Its marks want a step: ecn with kmin = kmax and pmax 100%.
+
+    Of the defaults g is RFC 8257's (4.3) and initial_cwnd TCP's (RFC 6928).
+    """
+
+    hears_acks = True
+
+    g: Fraction = Field(
+        default=1 / 16, gt=0, description="Weight of a new window in alpha, e.g. 1/16."
+    )
+    initial_cwnd: Integer = Field(
+        default=10, ge=1, le=512, description="Packets in flight at first, before any ACK."
+    )
+    max_cwnd: Integer = Field(
+        default=512, ge=1, le=512, description="Packets that may be in flight at most."
+    )
+
+    @property
+    def becn(self) -> Becn:
+        return Becn("ack")

@@ -1,0 +1,104 @@
+"""`cc: dcqcn-nvidia`: DCQCN as NVIDIA's NICs have it; cc_dcqcn_nvidia.c has the rules."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import Field
+
+from emu.spec.control.control import Becn, Control, In
+from emu.spec.quantities import Integer
+from emu.units import BPS_PER_MBPS, PS_PER_US
+
+Microseconds = Annotated[Integer, In(Fraction(PS_PER_US))]
+Megabits = Annotated[Integer, In(Fraction(BPS_PER_MBPS))]
+Percent = Annotated[Integer, In(Fraction(1, 100))]
+Of1024 = Annotated[Integer, In(Fraction(1, 1024))]
+
+
+class RoceCcEcn(Control):
+    """NVIDIA's DCQCN: the parameters of `mlxconfig`, class ROCE_CC_ECN, in its units.
+
+    The defaults are those of a ConnectX-6 Dx.
+    """
+
+    slowest = "rpg_min_rate"
+    elsewhere = frozenset({"min_time_between_cnps"})
+
+    clamp_tgt_rate: bool = Field(
+        default=False, description="Every reduction also sets the target rate to the current one."
+    )
+    clamp_tgt_rate_after_time_inc: bool = Field(
+        default=True,
+        description="The same for a reduction after an increase by time; after one by bytes it "
+        "is always done.",
+    )
+    rpg_time_reset: Microseconds = Field(
+        default=300, ge=1, lt=2**17, description="Time between increases of the rate, in us."
+    )
+    rpg_byte_reset: Integer = Field(
+        default=32767,
+        ge=0,
+        lt=2**15,
+        description="Bytes between increases of the rate; 0 increases by time alone.",
+    )
+    rpg_threshold: Integer = Field(
+        default=1, ge=0, le=31, description="Steps of fast recovery before additive increase."
+    )
+    rpg_max_rate: Megabits = Field(
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="Rate in Mb/s at which a flow is no longer limited; 0 is the port's.",
+    )
+    rpg_ai_rate: Megabits = Field(
+        default=5, ge=0, le=1_000_000, description="Additive increase, in Mb/s."
+    )
+    rpg_hai_rate: Megabits = Field(
+        default=50, ge=0, le=1_000_000, description="Hyper increase, in Mb/s."
+    )
+    rpg_gd: Integer = Field(
+        default=11,
+        ge=0,
+        le=15,
+        description="A reduction is by alpha / 2^gd, alpha counted to 1024: 11 is alpha / 2.",
+    )
+    rpg_min_dec_fac: Percent = Field(
+        default=50, ge=1, le=100, description="Per cent of its rate that a reduction leaves, least."
+    )
+    rpg_min_rate: Megabits = Field(
+        default=1,
+        ge=1,
+        le=1_000_000,
+        description="Rate in Mb/s below which a flow is never slowed.",
+    )
+    rate_to_set_on_first_cnp: Megabits = Field(
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="Rate in Mb/s after the first CNP; 0 is rpg_max_rate.",
+    )
+    dce_tcp_g: Of1024 = Field(
+        default=1019, ge=0, le=1024, description="Share of alpha that is kept, of 1024."
+    )
+    dce_tcp_rtt: Microseconds = Field(
+        default=1, ge=1, lt=2**17, description="Time between updates of alpha, in us."
+    )
+    rate_reduce_monitor_period: Microseconds = Field(
+        default=4, ge=0, lt=2**17, description="Least time between two reductions, in us."
+    )
+    initial_alpha_value: Of1024 = Field(
+        default=1023, ge=0, le=1024, description="alpha at the first CNP, of 1024."
+    )
+    min_time_between_cnps: Microseconds = Field(
+        default=4,
+        ge=0,
+        lt=2**17,
+        description="A receiver sends no second CNP in this time, in us, and forgets marks "
+        "meanwhile.",
+    )
+
+    @property
+    def becn(self) -> Becn:
+        return Becn("cnp", self.min_time_between_cnps * PS_PER_US)

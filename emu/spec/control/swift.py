@@ -1,0 +1,81 @@
+"""`cc: swift`: the window that keeps the round trip at a target; cc_swift.c has the rules."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from emu.spec.control.control import Control
+from emu.spec.quantities import Fraction, Integer, Time
+
+
+class Swift(Control):
+    """Swift, named as in the paper (SIGCOMM'20).
+
+    The paper prints few of its numbers. The defaults are those that public simulators
+    use for fabrics of 100 Gbit (htsim); initial_cwnd is TCP's (RFC 6928).
+    """
+
+    hears_acks = True
+
+    base_target_ps: Time = Field(
+        default=20_000_000,
+        alias="base_target",
+        gt=0,
+        description="Round trip that a flow with a large window aims at.",
+    )
+    fs_range_ps: Time = Field(
+        default=100_000_000,
+        alias="fs_range",
+        description="Flow scaling: how much more a flow with a small window aims at, at most.",
+    )
+    fs_min_cwnd: float = Field(
+        default=0.1,
+        gt=0,
+        le=512,
+        strict=True,
+        description="Window, in packets, at which it is that most.",
+    )
+    fs_max_cwnd: float = Field(
+        default=100.0,
+        gt=0,
+        le=512,
+        strict=True,
+        description="Window, in packets, from which it is nothing.",
+    )
+    ai: float = Field(
+        default=1.0,
+        gt=0,
+        le=64,
+        strict=True,
+        description="Additive increase, packets each round trip.",
+    )
+    beta: Fraction = Field(
+        default=0.8, gt=0, description="Share of the delay above the target that is taken back."
+    )
+    max_mdf: Fraction = Field(
+        default=0.5, gt=0, lt=1, description="Share of the window that a decrease takes at most."
+    )
+    min_cwnd: float = Field(
+        default=0.01,
+        ge=0.001,
+        le=1,
+        strict=True,
+        description="Smallest window, in packets: below 1 they are paced.",
+    )
+    initial_cwnd: Integer = Field(
+        default=10, ge=1, le=512, description="Packets in flight at first, before any ACK."
+    )
+    max_cwnd: Integer = Field(
+        default=512, ge=1, le=512, description="Packets that may be in flight at most."
+    )
+
+    @model_validator(mode="after")
+    def _scales(self) -> Self:
+        if self.fs_min_cwnd >= self.fs_max_cwnd:
+            raise ValueError(
+                f"fs_min_cwnd {self.fs_min_cwnd:g} is not below fs_max_cwnd {self.fs_max_cwnd:g}, "
+                "so no window lies between them; lower it"
+            )
+        return self

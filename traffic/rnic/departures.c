@@ -1,0 +1,33 @@
+#include "departures.h"
+
+#include <stdlib.h>
+
+bool departures_init(struct departures *departures)
+{
+    departures->ring = malloc(DEPARTURES * sizeof *departures->ring);
+    if (!departures->ring)
+        return false;
+    for (uint64_t i = 0; i < DEPARTURES; i++)
+        departures->ring[i] = (struct departure){.at = NEVER};
+    return true;
+}
+
+void departures_free(struct departures *departures)
+{
+    free(departures->ring);
+}
+
+void departures_note(struct departures *departures, uint64_t psn, bool again, picoseconds now)
+{
+    if (departures->ring)
+        departures->ring[psn % DEPARTURES] =
+            (struct departure){.psn = psn, .at = again ? NEVER : now};
+}
+
+picoseconds departures_since(const struct departures *departures, uint64_t psn, picoseconds now)
+{
+    if (!departures->ring)
+        return 0;
+    const struct departure *departure = &departures->ring[psn % DEPARTURES];
+    return departure->psn == psn && departure->at != NEVER ? now - departure->at : 0;
+}
