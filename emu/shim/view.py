@@ -34,6 +34,8 @@ class QueuePairView:
     """Packets that need not be sent again."""
     received: int
     """Packets that the far end has taken in order."""
+    window: int
+    """Packets in flight that congestion control allows; 0: as many as it likes."""
     rate_bps: int
     """What congestion control allows it; the line's rate where that sets no limit."""
 

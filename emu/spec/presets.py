@@ -9,6 +9,8 @@ buffers of tens of megabytes.
     sonic    what its image ships: qos_config.j2, buffers_config.j2 and the WRED profile
              AZURE_LOSSLESS. DSCPs 3 and 4 are lossless; 26, like most, is not
     cisco    NX-OS' blueprint for AI clusters: DSCP 26 lossless on queue 3, CNPs strict on 7
+    dctcp    marks as DCTCP wants them, all from one depth K on: 300 KB, which is what HPCC's
+             authors take for links of 100 Gbit (30 KB for each 10 Gbit)
 """
 
 from __future__ import annotations
@@ -43,4 +45,5 @@ PRESETS = {
         ecn=Ecn(kmin=150_000, kmax=3_000_000, pmax=0.07),
         scheduling=Scheduling(strict=(7,), weights={0: 50, 3: 50}),
     ),
+    "dctcp": SwitchSpec(ecn=Ecn(kmin=300_000, kmax=300_000, pmax=1.0)),
 }

@@ -227,7 +227,7 @@ class PortSpec(Model):
 class SwitchSpec(PortSpec):
     """One switch."""
 
-    preset: Literal["none", "nvidia", "sonic", "cisco"] = Field(
+    preset: Literal["none", "nvidia", "sonic", "cisco", "dctcp"] = Field(
         default="none",
         description="Classes, PFC, ECN and scheduling as operators have them; keys beside it "
         "change single ones.",

@@ -247,6 +247,123 @@ TEST(a_cnp_passes_while_the_data_priority_is_paused)
     bench_free(&bench);
 }
 
+static enum fate mark_sender(struct bench *bench, const struct sight *sight)
+{
+    (void)bench;
+    return sight->from == 0 ? MARK : PASS;
+}
+
+/* Every packet of a message is marked, and told of in ACKs. */
+static void write_marked(struct bench *bench, const struct qp_config *config, uint32_t length)
+{
+    struct letter letter;
+    bench_init(bench, FRAMING_ETHERNET, config);
+    bench->fate = mark_sender;
+    bench_write(bench, bench->qp[0], &letter, 0, 0, length);
+    bench_run(bench, PS_PER_MS);
+    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+}
+
+TEST(an_ack_tells_of_marks_since_the_one_before)
+{
+    struct bench bench;
+    struct qp_config config = bench_qp_config;
+    config.cnp.becn = BECN_IN_ACK;
+    config.ack_every = 4;
+    write_marked(&bench, &config, 20 * 1024);
+    uint32_t acks = bench_count(&bench, 1, OPCODE_ACKNOWLEDGE);
+    EXPECT(acks >= 5);
+    for (uint32_t i = 0; i < acks; i++)
+        EXPECT(bench_find(&bench, 1, OPCODE_ACKNOWLEDGE, i)->bth.becn);
+    EXPECT_EQUAL(acks, nic_counters(&bench.nic[1])->np_becn_sent);
+    EXPECT_EQUAL(acks, nic_counters(&bench.nic[0])->rp_becn_received);
+    EXPECT_EQUAL(0, bench_count(&bench, 1, OPCODE_CNP));
+
+    struct letter unmarked;
+    bench.fate = NULL;
+    bench_write(&bench, bench.qp[0], &unmarked, 0, 0, 1024);
+    bench_run(&bench, PS_PER_MS);
+    EXPECT(!bench_find(&bench, 1, OPCODE_ACKNOWLEDGE, acks)->bth.becn);
+    bench_free(&bench);
+}
+
+TEST(where_there_is_no_ack_a_cnp_tells)
+{
+    struct bench bench;
+    struct qp_config config = bench_qp_config;
+    config.cnp = (struct cnp_config){.becn = BECN_IN_ACK};
+    config.transport = TRANSPORT_UC;
+    write_marked(&bench, &config, 3 * 1024);
+    EXPECT_EQUAL(3, bench_count(&bench, 1, OPCODE_CNP));
+    EXPECT_EQUAL(0, nic_counters(&bench.nic[1])->np_becn_sent);
+    bench_free(&bench);
+}
+
+static enum fate mark_responses(struct bench *bench, const struct sight *sight)
+{
+    (void)bench;
+    return sight->from == 1 && sight->bth.opcode <= OPCODE_READ_RESPONSE_ONLY ? MARK : PASS;
+}
+
+TEST(marked_read_responses_make_cnps)
+{
+    struct bench bench;
+    struct letter letter;
+    struct qp_config config = dcqcn_config();
+    bench_init(&bench, FRAMING_ETHERNET, &config);
+    bench.fate = mark_responses;
+    bench_post(&bench, bench.qp[0], &letter, VERB_READ, 0, 0, 8 * 1024);
+    bench_run(&bench, 40 * PS_PER_US);
+    EXPECT_EQUAL(8, nic_counters(&bench.nic[0])->np_ecn_marked_roce_packets);
+    EXPECT_EQUAL(1, nic_counters(&bench.nic[1])->rp_cnp_handled);
+    EXPECT_EQUAL(LINE_RATE / 2, qp_rate_bps(bench.qp[1]));
+    bench_free(&bench);
+}
+
+/* ---- round trips ------------------------------------------------------------------ */
+
+TEST(a_packet_that_left_once_tells_a_round_trip)
+{
+    struct departures departures;
+    EXPECT(departures_init(&departures));
+    departures_note(&departures, 7, false, 1000);
+    departures_note(&departures, 8, false, 2000);
+    EXPECT_EQUAL(4000, departures_since(&departures, 7, 5000));
+    EXPECT_EQUAL(3000, departures_since(&departures, 8, 5000));
+    EXPECT_EQUAL(0, departures_since(&departures, 9, 5000));
+    departures_note(&departures, 7, true, 6000);
+    EXPECT_EQUAL(0, departures_since(&departures, 7, 9000));
+    departures_note(&departures, 8 + DEPARTURES, false, 7000);
+    EXPECT_EQUAL(0, departures_since(&departures, 8, 9000));
+    departures_free(&departures);
+}
+
+static picoseconds told_rtt;
+
+static void hear(struct cc *cc, const struct cc_ack *ack, picoseconds now)
+{
+    (void)cc;
+    (void)now;
+    told_rtt = ack->rtt;
+    EXPECT_EQUAL(1, ack->packets);
+}
+
+TEST(a_round_trip_is_from_a_packets_first_byte_to_its_ack)
+{
+    static const struct cc_algorithm listener = {.name = "listener", .acknowledged = hear};
+    struct bench bench;
+    struct letter letter;
+    bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
+    bench.qp[0]->cc.algorithm = &listener;
+    EXPECT(departures_init(&bench.qp[0]->requester.departures));
+    bench_write(&bench, bench.qp[0], &letter, 0, 0, 1024);
+    bench_run(&bench, PS_PER_MS);
+    /* Two cables each way, and each packet is on each of them from its first to its last byte. */
+    picoseconds wires = serialisation(1024 + 98, LINE_RATE) + serialisation(86, LINE_RATE);
+    EXPECT_EQUAL(2 * wires + 4 * CABLE_DELAY, told_rtt);
+    bench_free(&bench);
+}
+
 MAIN(RUN(a_mark_in_the_interval_makes_a_cnp_at_its_end),
      RUN(a_mark_in_the_interval_may_be_forgotten), RUN(a_cnp_comes_after_its_delay),
      RUN(queue_pairs_may_share_an_interval), RUN(at_most_one_cnp_is_sent_in_an_interval),
@@ -255,4 +372,7 @@ MAIN(RUN(a_mark_in_the_interval_makes_a_cnp_at_its_end),
      RUN(a_limited_sender_comes_back_to_line_rate),
      RUN(a_slow_sender_does_not_time_out_between_acks),
      RUN(without_congestion_control_marks_are_only_counted),
-     RUN(a_cnp_passes_while_the_data_priority_is_paused))
+     RUN(a_cnp_passes_while_the_data_priority_is_paused),
+     RUN(an_ack_tells_of_marks_since_the_one_before), RUN(where_there_is_no_ack_a_cnp_tells),
+     RUN(marked_read_responses_make_cnps), RUN(a_packet_that_left_once_tells_a_round_trip),
+     RUN(a_round_trip_is_from_a_packets_first_byte_to_its_ack))
