@@ -37,3 +37,13 @@ def parse_ib_rate(text: str) -> int | None:
     if generation not in LANE_BPS:
         raise ValueError(f"{text!r}: there is no {match[2]}; there is {', '.join(LANE_BPS)}")
     return width * LANE_BPS[generation]
+
+
+def write_ib_rate(bps: int) -> str | None:
+    """`4x NDR` of 400 Gbit/s, four lanes if that will do; None when no link has the rate."""
+    names = {
+        width * lane_bps: f"{width}x {generation}"
+        for width in (12, 8, 2, 1, 4)
+        for generation, lane_bps in LANE_BPS.items()
+    }
+    return names.get(bps)

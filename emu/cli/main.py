@@ -28,6 +28,7 @@ VERBS = (
     "schema",
     "shell",
     "status",
+    "topology",
     "traffic",
     "up",
     "validate",

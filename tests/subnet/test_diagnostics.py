@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from emu.subnet.netfile import host_guid, port_number, switch_guid
 from emu.subnet.opensm import OpenSm
 from tests.lab.fabrics import clos
 from topologies.graph import Port, Topology
+from topologies.text import ibnetdiscover
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +54,19 @@ def test_ibnetdiscover_finds_the_topology_and_nothing_else(
 
 def place(fabric: Topology, port: Port) -> tuple[str, int]:
     return port.node, port_number(fabric, port)
+
+
+def test_what_ibnetdiscover_prints_is_read_as_the_same_fabric(
+    fabric: Topology, managed: ManagedFabric
+) -> None:
+    """Every node by name, every cable with its rate."""
+    net = ibnetdiscover.read(say(managed, "ibnetdiscover"), "ibnetdiscover")
+    assert sorted(net.switches) == sorted(fabric.switch)
+    assert sorted(net.hosts) == sorted(fabric.host)
+    assert net.origin == {}
+    meant = Counter(frozenset((cable.a.node, cable.b.node)) for cable in fabric.cables)
+    assert Counter(frozenset((link.a, link.b)) for link in net.links) == meant
+    assert {link.rate for link in net.links} == {"4x EDR"}
 
 
 def test_ibroute_tells_the_tables_in_force(managed: ManagedFabric) -> None:

@@ -1,0 +1,57 @@
+"""`emu topology import FILE`, `emu topology export SPEC`: fabrics from and for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from emu.cli.options import settings_option, spec_argument
+from emu.errors import UsageError
+from emu.spec.model import load_spec, spec_from_text
+from emu.subnet.netfile import net_file
+from topologies.text import hpcc, ibnetdiscover
+
+_READERS = {"hpcc": hpcc.read, "ibnetdiscover": ibnetdiscover.read}
+_WRITERS = {"hpcc": hpcc.write, "ibnetdiscover": ibnetdiscover.write, "ibsim": net_file}
+
+
+@click.group("topology")
+def command() -> None:
+    """Read a fabric that another program wrote, or write one that it can read."""
+
+
+@command.command("import")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["auto", *_READERS]),
+    default="auto",
+    help="ibnetdiscover: also ibsim's net files. hpcc: HPCC's ns-3 topology text.",
+)
+def import_(file: Path, form: str) -> None:
+    """Print the spec that has the fabric in FILE: its topology, to add traffic to."""
+    text = _read(file)
+    if form == "auto":
+        form = "hpcc" if hpcc.recognises(text) else "ibnetdiscover"
+    section = _READERS[form](text, str(file)).section()
+    spec_from_text(section.encode(), source=f"{file} as a spec")
+    click.echo(section, nl=False)
+
+
+@command.command("export")
+@spec_argument
+@settings_option
+@click.option("--format", "form", type=click.Choice(list(_WRITERS)), required=True, help="Whose.")
+def export(path: Path, settings: tuple[str, ...], form: str) -> None:
+    """Print the fabric of a spec as another program's text."""
+    click.echo(_WRITERS[form](load_spec(path, settings).topology.build()), nl=False)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise UsageError(f"{file}: cannot be read ({why})") from None

@@ -1,0 +1,255 @@
+"""Fabrics as other programs' text: there and back, and what is told of a text that is wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emu.cli.main import cli
+from emu.errors import SpecError, UsageError
+from emu.ib_rates import LANE_BPS, WIDTHS
+from emu.spec.model import spec_from_text
+from emu.subnet.netfile import net_file
+from topologies.fat_tree import fat_tree
+from topologies.graph import Builder, Topology
+from topologies.text import hpcc, ibnetdiscover
+
+Reader = Callable[[str, str], object]
+IB_RATES = sorted(width * lane for width in WIDTHS for lane in LANE_BPS.values())
+
+
+@st.composite
+def fabrics(draw: st.DrawFn, rates: st.SearchStrategy[int]) -> Topology:
+    """A random tree of switches with more cables across, hosts on any of them."""
+    builder = Builder()
+    switches = [builder.add_switch(f"s{n}", "s") for n in range(1, draw(st.integers(1, 6)) + 1)]
+
+    def cable(a: str, b: str) -> None:
+        builder.add_cable(a, b, rate_bps=draw(rates), delay_ps=draw(st.integers(0, 10**10)))
+
+    for place, switch in enumerate(switches[1:], start=1):
+        cable(switches[draw(st.integers(0, place - 1))], switch)
+    for _ in range(draw(st.integers(0, 5)) if len(switches) > 1 else 0):
+        cable(*draw(st.lists(st.sampled_from(switches), min_size=2, max_size=2, unique=True)))
+    for _ in range(draw(st.integers(1, 12))):
+        cable(draw(st.sampled_from(switches)), builder.add_host())
+    return builder.topology()
+
+
+def cables_of(topology: Topology, *, delays: bool = True) -> Counter[object]:
+    """Each cable by its ends' names, rate and delay."""
+    return Counter(
+        (frozenset((cable.a.node, cable.b.node)), cable.rate_bps, cable.delay_ps * delays)
+        for cable in topology.cables
+    )
+
+
+def imported(read: Callable[[str, str], object], text: str) -> Topology:
+    section = read(text, "fabric.txt").section()  # type: ignore[attr-defined]
+    return spec_from_text(section.encode(), source="fabric.emu.yml").topology.build()
+
+
+@given(fabrics(st.integers(10**6, 10**13)))
+@settings(max_examples=40, deadline=None)
+def test_hpccs_text_brings_back_the_same_fabric(topology: Topology) -> None:
+    """Names, rates and delays."""
+    back = imported(hpcc.read, hpcc.write(topology))
+    assert set(back.switch) == set(topology.switch)
+    assert set(back.host) == set(topology.host)
+    assert cables_of(back) == cables_of(topology)
+
+
+@given(fabrics(st.sampled_from(IB_RATES)))
+@settings(max_examples=40, deadline=None)
+def test_ibnetdiscovers_text_brings_back_the_same_fabric(topology: Topology) -> None:
+    """All but delays, which it does not tell."""
+    back = imported(ibnetdiscover.read, ibnetdiscover.write(topology))
+    assert set(back.switch) == set(topology.switch)
+    assert set(back.host) == set(topology.host)
+    assert cables_of(back, delays=False) == cables_of(topology, delays=False)
+
+
+def test_a_net_file_of_ibsim_is_read_too() -> None:
+    """Its ids are the names, and its speeds are those that a port has enabled."""
+    rates = {"host_rate_bps": LANE_BPS["EDR"] * 4, "edge_rate_bps": LANE_BPS["HDR"] * 4}
+    core = LANE_BPS["QDR"] * 4
+    topology = fat_tree(
+        4, **rates, core_rate_bps=core, host_delay_ps=0, edge_delay_ps=0, core_delay_ps=0
+    )
+    back = imported(ibnetdiscover.read, net_file(topology))
+    assert cables_of(back, delays=False) == cables_of(topology, delays=False)
+
+
+HPCC = """4 1 3
+3
+0 3 100Gbps 1000ns 0
+1 3 25Gbps 0.5us 0.000000
+3 2 400000Mbps 1us 0
+"""
+
+
+def test_hpccs_numbers_become_names() -> None:
+    """Rates and delays as ns-3 has them; which node was which is told."""
+    net = hpcc.read(HPCC, "fabric.txt")
+    assert (
+        net.section()
+        == """# s1: node 3
+# h1: node 0
+# h2: node 1
+# h3: node 2
+topology:
+  kind: graph
+  switches: [s1]
+  hosts: [h1, h2, h3]
+  links:
+    - {between: [h1, s1], rate: 100Gbit, delay: 1us}
+    - {between: [h2, s1], rate: 25Gbit, delay: 500ns}
+    - {between: [s1, h3], rate: 400Gbit, delay: 1us}
+"""
+    )
+
+
+REAL = """# a switch and two servers, one with two ports of one adapter
+vendid=0x2c9
+switchguid=0xec0d9a0300b4c3a0(ec0d9a0300b4c3a0)
+Switch\t36 "S-ec0d9a0300b4c3a0"\t\t# "MF0;ib-sw-01:MSB7800/U1" enhanced port 0 lid 3 lmc 0
+[1]\t"H-0c42a10300a1b2c4"[1](c42a10300a1b2c4) \t\t# "node01 mlx5_0" lid 5 4xHDR
+[2]\t"H-0c42a10300a1b2c4"[2](c42a10300a1b2c5) \t\t# "node01 mlx5_0" lid 6 4xHDR
+[36][ext 18]\t"H-0c42a10300a1b2d4"[1](c42a10300a1b2d4) \t\t# "h1" lid 7 2xHDR
+
+caguid=0xc42a10300a1b2c4
+Ca\t2 "H-0c42a10300a1b2c4"\t\t# "node01 mlx5_0"
+[1](c42a10300a1b2c4) \t"S-ec0d9a0300b4c3a0"[1]\t\t# lid 5 lmc 0 "MF0;ib-sw-01" lid 3 4xHDR
+[2](c42a10300a1b2c5) \t"S-ec0d9a0300b4c3a0"[2]\t\t# lid 6 lmc 0 "MF0;ib-sw-01" lid 3 4xHDR
+
+caguid=0xc42a10300a1b2d4
+Ca\t1 "H-0c42a10300a1b2d4"\t\t# "h1"
+[1](c42a10300a1b2d4) \t"S-ec0d9a0300b4c3a0"[36]\t\t# lid 7 lmc 0 "MF0;ib-sw-01" lid 3 2xHDR
+"""
+
+
+def test_names_that_a_spec_cannot_have_are_replaced_and_told() -> None:
+    """Each port of an adapter is a host; who may be called as it is keeps its name."""
+    net = ibnetdiscover.read(REAL, "fabric.txt")
+    assert net.switches == ("s1",)
+    assert net.hosts == ("h2", "h3", "h1")
+    assert net.origin == {
+        "s1": "MF0;ib-sw-01:MSB7800/U1 (S-ec0d9a0300b4c3a0)",
+        "h2": "node01 mlx5_0 (H-0c42a10300a1b2c4)",
+        "h3": "node01 mlx5_0 (H-0c42a10300a1b2c4)",
+    }
+    assert [link.rate for link in net.links] == ["4x HDR", "4x HDR", "2x HDR"]
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "findings"),
+    [
+        (hpcc.read, "", ["1: the first line has three numbers"]),
+        (hpcc.read, "4 1\n", ["1: the first line has three numbers"]),
+        (hpcc.read, HPCC.replace("4 1 3", "9 1 3"), ["1: 3 links are too few for 9 nodes"]),
+        (hpcc.read, HPCC.replace("4 1 3", "5 1 3"), ["1: host 4 has no link; add one"]),
+        (hpcc.read, HPCC.replace("4 1 3", "4 2 3"), ["2: the second line has the numbers of 2"]),
+        (hpcc.read, HPCC.replace("4 1 3", "4 1 4"), ["5: there are 3 links, not 4; correct"]),
+        (
+            hpcc.read,
+            HPCC.replace("1 3 25", "1 7 25").replace("100Gbps 1000ns 0", "fast late 0.01"),
+            [
+                "3: delay 'late' is not understood; write it like 1000ns",
+                "3: loss 0.01: cables lose nothing here; put 0, and a loss into faults:",
+                "3: rate 'fast' is not understood; write it like 100Gbps",
+                "4: a link is two nodes below 4, rate, delay, loss",
+            ],
+        ),
+        (hpcc.read, HPCC.replace("3 2 4", "1 2 4"), ["4: host 1 has 2 links", "5: host 1 has 2"]),
+        (hpcc.read, HPCC.replace("3 2 4", "2 2 4"), ["5: joins 2 to itself; a link needs"]),
+        (ibnetdiscover.read, "", ["1: has no node; each begins with a line like Switch"]),
+        (ibnetdiscover.read, '[1] "H-1"[1]', ["1: has no node", "1: is a port before any node"]),
+        (
+            ibnetdiscover.read,
+            REAL.replace("[36][ext 18]", "[2]").replace("vendid=0x2c9", "vendor Mellanox"),
+            [
+                "2: is neither a node, like Switch 8",
+                "7: port 2 of S-ec0d9a0300b4c3a0 has a cable already; take one of them out",
+                "16: leads to port 36 of S-ec0d9a0300b4c3a0, which does not lead back to port 1",
+            ],
+        ),
+        (
+            ibnetdiscover.read,
+            REAL.replace("Switch\t36", "Rt\t36").replace("4xHDR", "4xHXR", 1),
+            [
+                "4: routers are not emulated; take it out, and its cables",
+                "5: '4xHXR': there is no HXR; there is SDR",
+            ],
+        ),
+        (
+            ibnetdiscover.read,
+            REAL + 'Ca 1 "H-9"\nSwitch 2 "S-2"\n[3] "H-9"[1]\n[1] "H-8"[1]\n',
+            [
+                "17: H-9 has no cable; list one below, or take the node out",
+                "19: S-2 has ports 1 to 2, not 3",
+                "20: leads to 'H-8', which is not there; add that node",
+            ],
+        ),
+    ],
+)
+def test_every_wrong_line_is_told_with_its_number(
+    read: Reader, text: str, findings: list[str]
+) -> None:
+    """What is wrong, and what to do; all at once, in the order of the lines."""
+    with pytest.raises(SpecError) as caught:
+        read(text, "fabric.txt")
+    assert len(caught.value.findings) == len(findings)
+    for found, expected in zip(caught.value.findings, findings, strict=True):
+        line, _, what = expected.partition(": ")
+        assert found.startswith(f"fabric.txt:{line}:1: {what}")
+
+
+@pytest.mark.parametrize(("read", "text"), [(hpcc.read, HPCC), (ibnetdiscover.read, REAL)])
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_no_text_crashes_a_reader(read: Reader, text: str, data: st.DataObject) -> None:
+    """Any text, and a right one with some of it replaced, is read or told what is wrong with it."""
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(start + 40, len(text))))
+    piece = data.draw(st.text(max_size=12) | st.text('0123456789 \n"[]xGbps#', max_size=12))
+    with suppress(SpecError):
+        read(text[:start] + piece + text[end:], "fabric.txt")
+
+
+def test_a_rate_that_no_infiniband_link_has_is_refused() -> None:
+    """By the cable's name."""
+    builder = Builder()
+    leaf = builder.add_switch("leaf1", "leaf")
+    builder.add_hosts(leaf, 1, rate_bps=30 * 10**9, delay_ps=0)
+    with pytest.raises(UsageError, match="leaf1:h1: 30Gbit is no rate of an InfiniBand link; give"):
+        ibnetdiscover.write(builder.topology())
+
+
+@pytest.mark.parametrize("form", ["hpcc", "ibnetdiscover", "ibsim"])
+def test_the_command_line_goes_there_and_back(form: str, tmp_path: Path) -> None:
+    """A ready spec is exported; what is imported from that is a spec with the same fabric."""
+    spec = Path(__file__).parents[2] / "topologies" / "incast.emu.yml"
+    out = CliRunner().invoke(cli, ["topology", "export", str(spec), "--format", form])
+    (tmp_path / "fabric").write_text(out.stdout)
+    back = CliRunner().invoke(cli, ["topology", "import", str(tmp_path / "fabric")])
+    assert (out.exit_code, back.exit_code) == (0, 0)
+    made = spec_from_text(back.stdout.encode(), source="back.emu.yml").topology.build()
+    meant = spec_from_text(spec.read_bytes(), source="incast.emu.yml").topology.build()
+    delays = form == "hpcc"
+    assert cables_of(made, delays=delays) == cables_of(meant, delays=delays)
+
+
+def test_a_file_that_cannot_be_read_is_told_by_its_name(tmp_path: Path) -> None:
+    """Missing, and no text."""
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    for name, why in (("none", "No such file"), ("bytes", "it is not text")):
+        result = CliRunner().invoke(cli, ["topology", "import", str(tmp_path / name)])
+        assert isinstance(result.exception, UsageError)
+        assert why in str(result.exception)

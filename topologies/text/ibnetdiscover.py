@@ -1,0 +1,232 @@
+"""What `ibnetdiscover` prints of an InfiniBand subnet, and ibsim's net files, which look alike.
+
+    Switch  8 "S-0000000000100001"   # "leaf1" base port 0 lid 2 lmc 0
+    [1]  "H-0000000000200002"[1](200003)   # "h1" lid 1 4xEDR
+
+    Ca  1 "H-0000000000200002"       # "h1"
+    [1](200003)  "S-0000000000100001"[1]   # lid 1 lmc 0 "leaf1" lid 2 4xEDR
+
+A node is a switch or an adapter, with its number of ports; below it, each port with a
+cable: where that leads, and at the end of the line what it runs at. Each cable is listed
+at both its ends. Each port of an adapter is a host of its own here. Delays are not told.
+
+A net file may say a link's speed by the values that a port has enabled: `s=7 e=2`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from emu.errors import UsageError
+from emu.ib_rates import parse_ib_rate, write_ib_rate
+from emu.units import write_rate
+from topologies.graph import Host, Port, Switch, Topology
+from topologies.text.net import Lines, Net, NetLink, names_for
+
+_NODE = re.compile(r'(Switch|Ca|Hca|Rt)\s+([0-9]{1,9})\s+"([^"]+)"(?:\s*#\s*"([^"]*)")?.*')
+_PORT = re.compile(
+    r'\[([0-9]{1,9})\](?:\[ext [0-9]+\])?(?:\([0-9a-f]+\))?\s*"([^"]+)"(?:\[([0-9]{1,9})\])?(.*)'
+)
+_RUNS_AT = re.compile(r"\b([0-9]{1,9}x[A-Z0-9]+)\s*$")
+_ENABLED = re.compile(r"\b([se])=([0-9]{1,9})")
+_ABOUT = re.compile(r"#.*|[a-z]+=.*|")
+"""Lines that say nothing of cables: comments, GUIDs and other identifiers, blank ones."""
+_SPEEDS = {("e", 3): "NDR", ("e", 2): "HDR", ("e", 1): "EDR", ("e", 0): "FDR"} | {
+    ("s", 2): "QDR",
+    ("s", 1): "DDR",
+    ("s", 0): "SDR",
+}
+"""LinkSpeedExtEnabled and LinkSpeedEnabled by bit, fastest first."""
+
+SWITCH_GUID, ADAPTER_GUID = 0x100000, 0x200000
+"""What the GUIDs are counted from that are written."""
+
+
+@dataclass
+class _Node:
+    kind: str
+    ports: int
+    id: str
+    wanted: str
+    """What it would like to be called: its description, or its id where it has none."""
+    line: int
+    cables: dict[int, _Cable] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Cable:
+    line: int
+    to: tuple[str, int]
+    rate: str
+
+
+Name = dict[tuple[str, int], str]
+"""Node and port -> what that end of a cable is called."""
+Owner = tuple[_Node, tuple[int, ...]]
+"""What becomes a node of the spec: a switch with its ports, or an adapter with one of them."""
+
+
+def read(text: str, source: str) -> Net:
+    """Raises SpecError with all that is wrong, by line."""
+    lines = Lines(text, source)
+    nodes = _nodes(lines)
+    _nodes_have_cables(lines, nodes)
+    _cables_have_two_ends(lines, nodes)
+    lines.check()
+    switches: list[Owner] = [
+        (node, tuple(node.cables)) for node in nodes.values() if node.kind == "Switch"
+    ]
+    hosts: list[Owner] = [
+        (node, (port,)) for node in nodes.values() if node.kind != "Switch" for port in node.cables
+    ]
+    taken: set[str] = set()
+    switch_names = _names(switches, "s", taken)
+    host_names = _names(hosts, "h", taken)
+    owners = dict(zip([*switch_names, *host_names], [*switches, *hosts], strict=True))
+    name = {(node.id, port): own for own, (node, ports) in owners.items() for port in ports}
+    return Net(
+        switches=tuple(switch_names),
+        hosts=tuple(host_names),
+        links=tuple(_links(nodes, name)),
+        origin={
+            own: f"{node.wanted} ({node.id})"
+            for own, (node, _) in owners.items()
+            if own != node.wanted
+        },
+    )
+
+
+def _names(owners: list[Owner], prefix: str, taken: set[str]) -> list[str]:
+    return names_for([node.wanted for node, _ in owners], prefix, taken)
+
+
+def write(topology: Topology) -> str:
+    """Raises UsageError for a cable whose rate no InfiniBand link has."""
+    return "\n\n".join(_write_node(topology, node) for node in topology.nodes) + "\n"
+
+
+# ---- reading -----------------------------------------------------------------
+
+
+def _nodes(lines: Lines) -> dict[str, _Node]:
+    nodes: dict[str, _Node] = {}
+    node: _Node | None = None
+    for number, line in lines.numbered():
+        if found := _NODE.fullmatch(line):
+            node = _Node(found[1], int(found[2]), found[3], found[4] or found[3], number)
+            if found[1] == "Rt":
+                lines.wrong(number, "routers are not emulated; take it out, and its cables")
+            if nodes.setdefault(node.id, node) is not node:
+                lines.wrong(number, f"there is a node {node.id!r} already; take one of them out")
+        elif found := _PORT.fullmatch(line):
+            _add_cable(lines, number, node, found)
+        elif _ABOUT.fullmatch(line) is None:
+            lines.wrong(
+                number,
+                'is neither a node, like Switch 8 "S-1", nor a port with a cable, like '
+                '[1] "H-1"[1]; correct it or take it out',
+            )
+    if not nodes:
+        lines.wrong(1, 'has no node; each begins with a line like Switch 8 "S-1"')
+    return nodes
+
+
+def _add_cable(lines: Lines, number: int, node: _Node | None, found: re.Match[str]) -> None:
+    port = int(found[1])
+    if node is None:
+        lines.wrong(number, 'is a port before any node; begin with a line like Switch 8 "S-1"')
+    elif not 1 <= port <= node.ports:
+        lines.wrong(number, f"{node.id} has ports 1 to {node.ports}, not {port}")
+    elif port in node.cables:
+        lines.wrong(number, f"port {port} of {node.id} has a cable already; take one of them out")
+    else:
+        rate = lines.understood(number, lambda: _rate(found[4]))
+        node.cables[port] = _Cable(number, (found[2], int(found[3] or 1)), rate)
+
+
+def _rate(rest: str) -> str:
+    """As a spec has it: `4x EDR`. Raises ValueError for one that there is not."""
+    if (runs_at := _RUNS_AT.search(rest)) is not None:
+        parse_ib_rate(runs_at[1])
+        return runs_at[1].replace("x", "x ")
+    enabled = {letter: int(bits) for letter, bits in _ENABLED.findall(rest)}
+    fits = (name for (letter, bit), name in _SPEEDS.items() if enabled.get(letter, 0) >> bit & 1)
+    speed = next(fits, "")
+    return f"4x {speed}" if speed else ""
+
+
+def _nodes_have_cables(lines: Lines, nodes: dict[str, _Node]) -> None:
+    for node in nodes.values():
+        if not node.cables:
+            lines.wrong(node.line, f"{node.id} has no cable; list one below, or take the node out")
+
+
+def _cables_have_two_ends(lines: Lines, nodes: dict[str, _Node]) -> None:
+    for node in nodes.values():
+        for port, cable in node.cables.items():
+            far, far_port = cable.to
+            if far not in nodes:
+                lines.wrong(cable.line, f"leads to {far!r}, which is not there; add that node")
+                continue
+            back = nodes[far].cables.get(far_port)
+            if back is None or back.to != (node.id, port):
+                lines.wrong(
+                    cable.line,
+                    f"leads to port {far_port} of {far}, which does not lead back to port {port} "
+                    f"of {node.id}; list the cable at both its ends",
+                )
+
+
+def _links(nodes: dict[str, _Node], name: Name) -> Iterator[NetLink]:
+    """Each cable once, from the end that is listed first."""
+    seen: set[tuple[str, int]] = set()
+    for node in nodes.values():
+        for port, cable in node.cables.items():
+            if (node.id, port) not in seen:
+                seen.add(cable.to)
+                yield NetLink(name[node.id, port], name[cable.to], cable.rate)
+
+
+# ---- writing -----------------------------------------------------------------
+
+
+def _write_node(topology: Topology, node: Host | Switch) -> str:
+    ports = topology.ports[node.name]
+    most = max((port.number for port in ports), default=1)
+    if isinstance(node, Switch):
+        first = f'Switch\t{most} "{_id(node)}"\t\t# "{node.name}" base port 0 lid 0 lmc 0'
+        about = f"switchguid={_guid(node):#x}"
+    else:
+        first = f'Ca\t1 "{_id(node)}"\t\t# "{node.name}"'
+        about = f"caguid={_guid(node):#x}"
+    return "\n".join([about, first, *(_write_port(topology, port) for port in ports)])
+
+
+def _write_port(topology: Topology, port: Port) -> str:
+    far = topology.peer[port]
+    rate_bps = topology.cable[port].rate_bps
+    rate = write_ib_rate(rate_bps)
+    if rate is None:
+        raise UsageError(
+            f"{topology.port_name[port]}: {write_rate(rate_bps)} is no rate of an InfiniBand link; "
+            "give the cable one like 4x EDR (100Gbit) or 1x EDR (25Gbit)"
+        )
+    node = {node.name: node for node in topology.nodes}[far.node]
+    to = f'"{_id(node)}"[{_number(topology, far)}]'
+    return f'[{_number(topology, port)}]\t{to}\t\t# "{far.node}" lid 0 {rate.replace(" ", "")}'
+
+
+def _number(topology: Topology, port: Port) -> int:
+    """InfiniBand counts a NIC's ports from 1; a topology's host has port 0."""
+    return port.number + 1 if port.node in topology.host else port.number
+
+
+def _guid(node: Host | Switch) -> int:
+    first = SWITCH_GUID if isinstance(node, Switch) else ADAPTER_GUID
+    return first + node.index
+
+
+def _id(node: Host | Switch) -> str:
+    return f"{'S' if isinstance(node, Switch) else 'H'}-{_guid(node):016x}"
