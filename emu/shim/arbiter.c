@@ -13,10 +13,10 @@ static uint8_t weighted(struct arbiter *arbiter, const struct arbiter_config *co
     for (;;) {
         uint8_t queue = arbiter->turn;
         uint32_t *deficit = &arbiter->deficit[queue];
-        if (!queues[queue].first)
+        if (!queues[queue].count)
             *deficit = 0;
         if (sendable & 1u << queue) {
-            uint32_t length = queues[queue].first->length;
+            uint32_t length = queues[queue].frames.first->length;
             if (!arbiter->granted)
                 *deficit += config->quantum[queue];
             arbiter->granted = true;

@@ -22,8 +22,8 @@ struct arbiter {
 
 enum { ARBITER_QUANTUM = 4376, ARBITER_NONE = CLASSES };
 
-/* `sendable`: bit per queue with a frame that may go now. `queues[q].first` is
- * that frame. Returns a queue, or ARBITER_NONE when no bit is set. */
+/* `sendable`: bit per queue with a frame that may go now. `queues[q].frames.first`
+ * is that frame. Returns a queue, or ARBITER_NONE when no bit is set. */
 uint8_t arbiter_pick(struct arbiter *arbiter, const struct arbiter_config *config,
                      const struct frame_queue queues[CLASSES], uint16_t sendable);
 

@@ -6,7 +6,7 @@
 #include "fabric.h"
 
 /* Which struct the offset is of. A switch port begins with its port. */
-enum place { IN_PORT, IN_SWITCH_PORT };
+enum place { IN_PORT, IN_GAUGES, IN_SWITCH_PORT, PLACES };
 
 struct counter {
     const char *name;
@@ -43,9 +43,9 @@ static const struct counter counters[] = {
     CLASS_COUNTER(rx_bytes),
     CLASS_COUNTER(tx_packets),
     CLASS_COUNTER(tx_bytes),
-    {"tx_wire_bytes", IN_PORT, offsetof(struct port, gauges.tx_wire), 1, sizeof(int64_t)},
-    {"queued_bytes", IN_PORT, offsetof(struct port, gauges.queued), 1, sizeof(int64_t)},
-    {"held_bytes", IN_PORT, offsetof(struct port, gauges.held), 1, sizeof(int64_t)},
+    {"tx_wire_bytes", IN_GAUGES, offsetof(struct gauges, tx_wire), 1, sizeof(int64_t)},
+    {"queued_bytes", IN_GAUGES, offsetof(struct gauges, queued), 1, sizeof(int64_t)},
+    {"held_bytes", IN_GAUGES, offsetof(struct gauges, held), 1, sizeof(int64_t)},
     PORT_COUNTER(rx_pause),
     PORT_COUNTER(tx_pause),
     PORT_COUNTER(rx_pause_frames),
@@ -123,11 +123,11 @@ static int64_t read_cell(const void *place, size_t offset)
 void fabric_counters(struct fabric *fabric, uint32_t index, int64_t *cells)
 {
     struct port *port = fabric->ports[index];
-    const struct switch_port *own = port_of_switch(port);
+    const void *places[PLACES] = {port, port->gauges, port_of_switch(port)};
     port_settle(port, fabric->clock.now);
     for (uint32_t i = 0; i < counter_count(); i++) {
         const struct counter *counter = &counters[i];
-        const void *place = counter->place == IN_PORT ? (const void *)port : own;
+        const void *place = places[counter->place];
         for (size_t cell = 0; cell < counter->width; cell++)
             *cells++ = place ? read_cell(place, counter->offset + cell * counter->stride) : 0;
     }

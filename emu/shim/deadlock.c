@@ -21,7 +21,7 @@ static uint64_t waiting_from(const struct switch_port *out, const struct switch_
                              uint8_t priority)
 {
     uint64_t bytes = 0;
-    const struct frame *frame = out->queue[out->queue_of[priority]].first;
+    const struct frame *frame = out->queue[out->queue_of[priority]].frames.first;
     for (; frame; frame = frame->next)
         if (frame->charge.in_port == in->port.number && frame->charge.klass == priority)
             bytes += frame->charge.bytes;
@@ -31,7 +31,7 @@ static uint64_t waiting_from(const struct switch_port *out, const struct switch_
 static bool is_candidate(const struct port *port, uint8_t priority)
 {
     const struct switch_port *own = port_of_switch(port);
-    if (!own || !port_is_paused(port, priority) || !own->queue[own->queue_of[priority]].first)
+    if (!own || !port_is_paused(port, priority) || !own->queue[own->queue_of[priority]].count)
         return false;
     const struct switch_port *far = far_end(own);
     return far && far->port.xoff & 1u << priority;

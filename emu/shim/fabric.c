@@ -46,7 +46,7 @@ bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uin
 {
     struct port *port = fabric->ports[index];
     struct cable_end *end = end_of(port);
-    if (end && port->line.in_flight.count >= END_BACKLOG_FRAMES) {
+    if (end && port->line.in_flight_count >= END_BACKLOG_FRAMES) {
         end->backlog_discard++;
         return false;
     }
@@ -313,7 +313,7 @@ bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity
     if (!sampler_init(sampler, &fabric->clock, interval_ps, capacity, ports, flow_bytes, flows))
         return false;
     for (uint32_t i = 0; i < ports; i++)
-        sampler->ports[i] = fabric->ports[indices[i]];
+        sampler_watch(sampler, i, fabric->ports[indices[i]]);
     return true;
 }
 

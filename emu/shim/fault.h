@@ -52,7 +52,7 @@ struct fault {
     struct timer next_step; /* while it lasts */
     struct fault_counts counts;
     struct fault *next;      /* in the fabric's list */
-    struct frame_queue held; /* packets that it lets go later, at their due_at */
+    struct frame_list held;  /* packets that it lets go later, at their due_at */
     struct rng rng;          /* lines */
     struct port box;         /* lines: stands in the line */
     bool is_down;            /* flapping links: at the moment */

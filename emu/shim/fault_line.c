@@ -214,14 +214,14 @@ static void hold(struct fault *fault, struct frame *frame, picoseconds until, pi
 {
     frame->tail_at += until - now;
     frame->due_at = until;
-    queue_push(&fault->held, frame);
+    list_push(&fault->held, frame);
     if (!timer_is_set(&fault->next_step))
         timer_set(fault->port->clock, &fault->next_step, until);
 }
 
 static struct frame *let_go(struct fault *fault)
 {
-    struct frame *frame = queue_pop(&fault->held);
+    struct frame *frame = list_pop(&fault->held);
     if (fault->held.first)
         timer_set(fault->port->clock, &fault->next_step, fault->held.first->due_at);
     else if (!fault->active)

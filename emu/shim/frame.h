@@ -105,20 +105,41 @@ static inline struct frame *frame_new(struct frame_pool *pool, uint8_t kind, uin
 }
 
 /* First in, first out. */
+struct frame_list {
+    struct frame *first, *last; /* NULL: it is empty */
+};
+
+static inline void list_push(struct frame_list *list, struct frame *frame)
+{
+    frame->next = NULL;
+    if (list->last)
+        list->last->next = frame;
+    else
+        list->first = frame;
+    list->last = frame;
+}
+
+/* Of a list that is not empty. */
+static inline struct frame *list_pop(struct frame_list *list)
+{
+    struct frame *frame = list->first;
+    assert(frame);
+    list->first = frame->next;
+    if (!list->first)
+        list->last = NULL;
+    return frame;
+}
+
+/* A list that knows how much is in it. */
 struct frame_queue {
-    struct frame *first, *last;
+    struct frame_list frames;
     uint32_t count;
     uint64_t bytes;
 };
 
 static inline void queue_push(struct frame_queue *queue, struct frame *frame)
 {
-    frame->next = NULL;
-    if (queue->last)
-        queue->last->next = frame;
-    else
-        queue->first = frame;
-    queue->last = frame;
+    list_push(&queue->frames, frame);
     queue->count++;
     queue->bytes += frame->length;
 }
@@ -126,12 +147,7 @@ static inline void queue_push(struct frame_queue *queue, struct frame *frame)
 /* Of a queue that is not empty. */
 static inline struct frame *queue_pop(struct frame_queue *queue)
 {
-    struct frame *frame = queue->first;
-    assert(frame);
-    queue->first = frame->next;
-    if (!queue->first)
-        queue->last = NULL;
-    frame->next = NULL;
+    struct frame *frame = list_pop(&queue->frames);
     queue->count--;
     queue->bytes -= frame->length;
     return frame;

@@ -41,7 +41,7 @@ static void discard_head(struct switch_port *out, uint8_t vl, picoseconds now)
 {
     struct frame *frame = switch_take_head(out, vl);
     out->counters.hoq_discard++;
-    if (!out->queue[vl].first)
+    if (!out->queue[vl].count)
         port_waits_no_more(&out->port, vl, now);
     switch_discard(out->port.owner, frame, now);
 }
@@ -52,7 +52,7 @@ static void stall(struct switch_port *out, uint8_t vl, picoseconds now)
     hoq->stalled |= (uint16_t)(1u << vl);
     hoq->due[vl] = now + HOQ_STALL_LIVES * hoq->life;
     hoq->discarded[vl] = 0;
-    while (out->queue[vl].first)
+    while (out->queue[vl].count)
         discard_head(out, vl, now);
 }
 
@@ -61,7 +61,7 @@ static void lifetime_over(struct switch_port *out, uint8_t vl, picoseconds now)
 {
     struct hoq *hoq = &out->hoq;
     hoq->blocked &= (uint16_t) ~(1u << vl);
-    if (!out->queue[vl].first)
+    if (!out->queue[vl].count)
         return; /* its link went down meanwhile */
     discard_head(out, vl, now);
     if (++hoq->discarded[vl] == hoq->stall_count)

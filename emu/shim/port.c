@@ -24,7 +24,8 @@ void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
                           .handler = handler,
                           .owner = owner,
                           .framing = (uint8_t)framing,
-                          .pfc_honoured = 0xFF};
+                          .pfc_honoured = 0xFF,
+                          .gauges = &port->own_gauges};
     timer_init(&port->line.arrival, line_arrival);
     timer_init(&port->done, transmission_done);
     timer_init(&port->pause_due, pause_due);
@@ -75,10 +76,10 @@ static picoseconds line_send(struct port *port, struct frame *frame, picoseconds
     line->free_at = start + line_time(line, wire);
     frame->tail_at = line->free_at + line->delay;
     frame->due_at = delivery_time(line, frame, start);
-    port->gauges.tx_wire += wire;
-    if (!line->in_flight.first)
+    port->gauges->tx_wire += wire;
+    if (!line->in_flight_count++)
         timer_set(port->clock, &line->arrival, frame->due_at);
-    queue_push(&line->in_flight, frame);
+    list_push(&line->in_flight, frame);
     return line->free_at;
 }
 
@@ -86,8 +87,8 @@ static void line_arrival(struct timer *timer, picoseconds now)
 {
     struct line *line = container_of(timer, struct line, arrival);
     struct port *port = container_of(line, struct port, line);
-    struct frame *frame = queue_pop(&line->in_flight);
-    if (line->in_flight.first)
+    struct frame *frame = list_pop(&line->in_flight);
+    if (--line->in_flight_count)
         timer_set(port->clock, &line->arrival, line->in_flight.first->due_at);
     port_deliver(line->far, frame, now);
 }
@@ -99,11 +100,22 @@ static void count_pause(struct port *port, int priority, picoseconds now)
     picoseconds duration = now - port->paused_since[priority];
     port->paused_since[priority] = now;
     port->counters.rx_pause_duration[priority] += duration;
-    port->gauges.paused += duration;
+    port->gauges->paused += duration;
+}
+
+/* From now on its gauges grow with time. */
+static void stops(struct port *port)
+{
+    if (port->is_on_stopped || !port->stopped)
+        return;
+    port->next_stopped = port->stopped->first;
+    port->stopped->first = port;
+    port->is_on_stopped = true;
 }
 
 static void pause_begins(struct port *port, uint8_t priority, picoseconds now)
 {
+    stops(port);
     port->pause_near &= (uint8_t) ~(1u << priority);
     port->paused |= (uint8_t)(1u << priority);
     port->paused_since[priority] = now;
@@ -256,7 +268,7 @@ static bool port_take_credit(struct port *port, const struct frame *frame)
 {
     if (!credit_received(&port->credit_given[frame->klass], frame->length))
         return false;
-    port->gauges.held += credit_blocks(frame->length) * CREDIT_BLOCK;
+    port->gauges->held += credit_blocks(frame->length) * CREDIT_BLOCK;
     return true;
 }
 
@@ -370,7 +382,7 @@ void port_return_credit(struct port *port, uint8_t vl, uint32_t length, picoseco
     if (vl >= port->vls)
         return;
     credit_released(&port->credit_given[vl], length);
-    port->gauges.held -= credit_blocks(length) * CREDIT_BLOCK;
+    port->gauges->held -= credit_blocks(length) * CREDIT_BLOCK;
     port->update_to_send |= (uint16_t)(1u << vl);
     port_kick(port, now);
 }
@@ -401,9 +413,11 @@ bool port_may_send(struct port *port, uint8_t klass, uint32_t length, picosecond
         return !port_is_paused(port, klass);
     if (klass >= port->vls || credit_may_send(&port->credit_to_send[klass], length))
         return true;
-    if (!(port->waiting & 1u << klass))
+    if (!(port->waiting & 1u << klass)) {
         port->waiting_since[klass] = now;
-    port->waiting |= (uint16_t)(1u << klass);
+        port->waiting |= (uint16_t)(1u << klass);
+        stops(port);
+    }
     return false;
 }
 
@@ -412,7 +426,7 @@ static void count_wait(struct port *port, int vl, picoseconds now)
     picoseconds duration = now - port->waiting_since[vl];
     port->waiting_since[vl] = now;
     port->counters.xmit_wait[vl] += duration;
-    port->gauges.waited += duration;
+    port->gauges->waited += duration;
 }
 
 void port_waits_no_more(struct port *port, uint8_t vl, picoseconds now)
@@ -496,8 +510,8 @@ void port_inject(struct port *port, struct frame *frame, picoseconds now)
 static void lose_frames(struct port *port)
 {
     struct line *line = &port->line;
-    while (line->in_flight.first)
-        lose(port, queue_pop(&line->in_flight));
+    for (; line->in_flight_count; line->in_flight_count--)
+        lose(port, list_pop(&line->in_flight));
     timer_cancel(&line->arrival);
 }
 
@@ -552,4 +566,22 @@ void port_count_stops(struct port *port, picoseconds now)
         count_pausing(port, __builtin_ctz(left), now);
     for (unsigned left = port->waiting; left; left &= left - 1)
         count_wait(port, __builtin_ctz(left), now);
+}
+
+static bool is_stopped(const struct port *port)
+{
+    return port->paused || port->waiting;
+}
+
+void stopped_ports_settle(struct stopped_ports *stopped, picoseconds now)
+{
+    for (struct port **place = &stopped->first, *port; (port = *place);) {
+        port_settle(port, now);
+        if (is_stopped(port)) {
+            place = &port->next_stopped;
+        } else {
+            *place = port->next_stopped;
+            port->is_on_stopped = false;
+        }
+    }
 }

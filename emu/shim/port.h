@@ -48,14 +48,16 @@ enum delivery {
 };
 
 struct line {
-    struct port *far;
+    struct frame_list in_flight; /* due_at: when the far end gets it */
+    uint32_t in_flight_count;
+    enum delivery delivery;
     picoseconds byte_time; /* 0: no whole number of picoseconds */
     picoseconds delay;
-    picoseconds free_at;          /* when the last bit of the last frame is out */
-    struct frame_queue in_flight; /* due_at: when the far end gets it */
-    struct timer arrival;         /* set while a frame is in flight */
+    picoseconds free_at; /* when the last bit of the last frame is out */
     uint64_t rate_bps;
-    enum delivery delivery;
+
+    ON_A_LINE struct timer arrival; /* set while a frame is in flight */
+    struct port *far;
 };
 
 /* How long so many bytes occupy the line. */
@@ -87,7 +89,8 @@ struct port_counters {
     picoseconds xmit_wait[CLASSES];            /* data was waiting, credit was not there */
 };
 
-/* What a port shows over time: a sample is a copy of this. */
+/* What a port shows over time: a sample is a copy of this. Those of ports that are sampled
+ * stand side by side (sampler.h). */
 struct gauges {
     int64_t queued;     /* bytes in its egress queues; 0 at a NIC */
     int64_t held;       /* bytes in the ingress buffer that it fills; 0 at a NIC */
@@ -96,8 +99,13 @@ struct gauges {
     picoseconds waited; /* time data waited for credit, summed over VLs */
 };
 
-/* By lines: what every frame needs, what a sample looks at, the frame that is being sent,
- * those on the line; then what is seldom needed. */
+/* Ports whose gauges grow with time, or did when they were last looked at. */
+struct stopped_ports {
+    struct port *first;
+};
+
+/* By lines: what every frame needs, the frame that is being sent, those on the line; then what
+ * is seldom needed. */
 struct port {
     ON_A_LINE void *owner;
     const struct port_handler *handler;
@@ -106,26 +114,25 @@ struct port {
     struct tap *tap; /* NULL: this port is not captured */
     /* Ethernet: priorities of frames that come in; NULL: as sent. */
     const struct classes *classes;
-    uint32_t index;          /* in the fabric */
+    struct gauges *gauges;   /* never NULL */
     uint16_t number;         /* in its node */
     uint16_t update_to_send; /* VLs with credit to advertise */
     uint8_t framing;         /* enum framing */
     uint8_t vls;             /* credits: data VLs in use, 0 .. vls-1 */
     bool outside;            /* its node is not in this process: all that arrives is passed on */
 
-    ON_A_LINE struct gauges gauges;
-    uint16_t waiting; /* VLs with data that waits for credit */
-    uint8_t paused;   /* PFC, towards us: priorities that we may not send */
-    uint8_t xoff;     /* PFC, from us: priorities we are pausing */
-
     ON_A_LINE bool up;
     bool busy;             /* a frame is being sent */
     uint8_t pause_to_send; /* priorities whose state must be told */
+    uint8_t paused;        /* PFC, towards us: priorities that we may not send */
+    uint8_t xoff;          /* PFC, from us: priorities we are pausing */
+    uint16_t waiting;      /* VLs with data that waits for credit */
     struct charge sending; /* the charge of the frame that is being sent */
     struct timer done;     /* its last bit is out */
 
     ON_A_LINE struct line line; /* out of this port */
 
+    uint32_t index; /* in the fabric */
     uint8_t mac[6];
     uint8_t cuts; /* how many faults keep the link down */
 
@@ -155,15 +162,19 @@ struct port {
     struct vlarb_tables *vlarb_tables;
     struct vlarb vlarb;
 
+    struct gauges own_gauges;      /* while nobody samples them */
+    struct stopped_ports *stopped; /* the list it is to be put on; NULL: none */
+    struct port *next_stopped;
+    bool is_on_stopped;
+
     ON_A_LINE struct port_counters counters;
 };
 
-static_assert(offsetof(struct port, gauges) == 1 * CACHE_LINE &&
-                  offsetof(struct port, up) == 2 * CACHE_LINE &&
-                  offsetof(struct port, line) == 3 * CACHE_LINE &&
+static_assert(offsetof(struct port, up) == 1 * CACHE_LINE &&
+                  offsetof(struct port, line) == 2 * CACHE_LINE &&
                   offsetof(struct line, arrival) == 1 * CACHE_LINE &&
                   sizeof(struct line) == 2 * CACHE_LINE,
-              "a frame's way through a port is five lines");
+              "a frame's way through a port is four lines");
 
 /* False for what flow control says: pause frames, credit updates. */
 bool is_packet(const struct frame *frame);
@@ -193,6 +204,12 @@ bool port_may_send(struct port *port, uint8_t klass, uint32_t length, picosecond
 
 /* InfiniBand: nothing waits in the lane any more, though nothing was sent. */
 void port_waits_no_more(struct port *port, uint8_t vl, picoseconds now);
+
+/* InfiniBand with several data lanes: whether VL arbitration says which one is next. */
+static inline bool port_arbitrates_lanes(const struct port *port)
+{
+    return port->vls > 1 && port->vlarb_tables;
+}
 
 /* Whether port_may_send looks at the length. */
 static inline bool port_minds_length(const struct port *port)
@@ -231,6 +248,9 @@ void port_inject(struct port *port, struct frame *frame, picoseconds now);
 
 /* Counts the pauses and waits that are not over yet, up to `now`. */
 void port_count_stops(struct port *port, picoseconds now);
+
+/* Brings all their gauges up to `now`; forgets those that go on again. */
+void stopped_ports_settle(struct stopped_ports *stopped, picoseconds now);
 
 /* Brings counters and gauges that grow with time up to `now`. */
 static inline void port_settle(struct port *port, picoseconds now)

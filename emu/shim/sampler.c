@@ -37,8 +37,8 @@ bool sampler_init(struct sampler *sampler, struct clock *clock, picoseconds inte
                                 .flow_count = flow_count};
     timer_init(&sampler->due, sampler_due);
     sampler->values = table((size_t)capacity * sampler->columns);
-    sampler->ports = calloc(port_count, sizeof *sampler->ports);
-    if (sampler->values && sampler->ports)
+    sampler->board = calloc(port_count, sizeof *sampler->board);
+    if (sampler->values && sampler->board)
         return true;
     sampler_free(sampler);
     return false;
@@ -47,9 +47,17 @@ bool sampler_init(struct sampler *sampler, struct clock *clock, picoseconds inte
 void sampler_free(struct sampler *sampler)
 {
     free(sampler->values);
-    free(sampler->ports);
+    free(sampler->board);
     sampler->values = NULL;
-    sampler->ports = NULL;
+    sampler->board = NULL;
+}
+
+void sampler_watch(struct sampler *sampler, uint32_t place, struct port *port)
+{
+    struct gauges *gauges = &sampler->board[place];
+    *gauges = *port->gauges;
+    port->gauges = gauges;
+    port->stopped = &sampler->stopped;
 }
 
 void sampler_start(struct sampler *sampler, picoseconds now)
@@ -71,13 +79,11 @@ void sampler_take(struct sampler *sampler, picoseconds now)
 {
     if (sampler->rows == sampler->capacity)
         halve(sampler);
-    int64_t *cell = sampler->values + (size_t)sampler->rows++ * sampler->columns;
-    *cell++ = now;
-    for (uint32_t i = 0; i < sampler->port_count; i++, cell += GAUGES) {
-        struct port *port = sampler->ports[i];
-        port_settle(port, now);
-        memcpy(cell, &port->gauges, sizeof port->gauges);
-    }
-    for (uint32_t i = 0; i < sampler->flow_count; i++)
-        *cell++ = (int64_t)sampler->flows[i];
+    int64_t *row = sampler->values + (size_t)sampler->rows++ * sampler->columns;
+    int64_t *of_ports = row + 1, *of_flows = of_ports + sampler->port_count * GAUGES;
+    stopped_ports_settle(&sampler->stopped, now);
+    *row = now;
+    memcpy(of_ports, sampler->board, sampler->port_count * sizeof *sampler->board);
+    if (sampler->flow_count)
+        memcpy(of_flows, sampler->flows, sampler->flow_count * sizeof *sampler->flows);
 }

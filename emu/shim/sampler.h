@@ -4,7 +4,10 @@
  * is full, every second row is dropped and the interval doubled, so that a run
  * of any length fits and ends with between half and all of the rows.
  *
- *     row:  time_ps | per port: its gauges | per flow: bytes */
+ *     row:  time_ps | per port: its gauges | per flow: bytes
+ *
+ * The ports keep their gauges on the sampler's board, in the order of the columns, so
+ * that a row is a copy of it; only ports that are stopped are looked at one by one. */
 #ifndef EMU_SAMPLER_H
 #define EMU_SAMPLER_H
 
@@ -19,15 +22,17 @@ struct sampler {
     uint32_t rows, capacity, columns;
     int64_t *values; /* capacity x columns */
     uint32_t port_count, flow_count;
-    struct port **ports;
+    struct gauges *board; /* of all ports */
+    struct stopped_ports stopped;
     const uint64_t *flows; /* bytes delivered, per flow */
 };
 
-/* Set-up only; the caller fills `ports`, and keeps `flows` alive. False when
- * there is no memory. */
+/* Set-up only; the caller keeps `flows` alive, and hands in the ports one by one. False
+ * when there is no memory. */
 bool sampler_init(struct sampler *sampler, struct clock *clock, picoseconds interval,
                   uint32_t capacity, uint32_t port_count, const uint64_t *flows,
                   uint32_t flow_count);
+void sampler_watch(struct sampler *sampler, uint32_t place, struct port *port);
 void sampler_free(struct sampler *sampler);
 void sampler_start(struct sampler *sampler, picoseconds now);
 

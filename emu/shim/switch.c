@@ -21,6 +21,11 @@ static struct fabric_switch *of_switch(const struct port *port)
     return port->owner;
 }
 
+static bool is_infiniband(const struct fabric_switch *sw)
+{
+    return sw->config.framing == FRAMING_INFINIBAND;
+}
+
 /* ---- the ingress buffer and its two rules -------------------------------- */
 
 /* Most of the time the far end is not paused, and need not be. */
@@ -47,7 +52,7 @@ static bool charge(struct fabric_switch *sw, struct switch_port *in, const struc
     if (ingress->headroom && ingress->headroom > in->counters.headroom_peak_bytes[klass])
         in->counters.headroom_peak_bytes[klass] = ingress->headroom;
     if (fits)
-        in->port.gauges.held += frame->length;
+        in->port.gauges->held += frame->length;
     else
         in->counters.rx_buf_discard[klass]++;
     return fits;
@@ -68,12 +73,12 @@ static bool take_in(struct fabric_switch *sw, struct switch_port *in, struct fra
 static void give_back(struct fabric_switch *sw, const struct charge *charge, picoseconds now)
 {
     struct switch_port *in = switch_port(sw, charge->in_port);
-    if (sw->config.framing == FRAMING_INFINIBAND) {
+    if (is_infiniband(sw)) {
         port_return_credit(&in->port, charge->klass, charge->bytes, now);
         return;
     }
     buffer_release(&sw->buffer, &in->ingress[charge->klass], charge->bytes);
-    in->port.gauges.held -= charge->bytes;
+    in->port.gauges->held -= charge->bytes;
     if (charge->lossless)
         pfc_update(sw, in, charge->klass, now);
 }
@@ -114,7 +119,7 @@ static void post_depth(struct switch_port *out, uint8_t queue)
 /* `bytes` more or less wait in the queue. */
 static void depth_changed(struct switch_port *out, uint8_t queue, int64_t bytes)
 {
-    out->port.gauges.queued += bytes;
+    out->port.gauges->queued += bytes;
     post_depth(out, queue);
 }
 
@@ -189,7 +194,7 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
         switch_discard(sw, frame, now);
         return;
     }
-    if (sw->config.framing == FRAMING_INFINIBAND && !lane_takes(out, frame->klass)) {
+    if (is_infiniband(sw) && !lane_takes(out, frame->klass)) {
         switch_discard(sw, frame, now);
         return;
     }
@@ -200,7 +205,7 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
     }
     if (!out->marks_at_dequeue)
         mark(out, number, frame);
-    if (out->fecn.threshold)
+    if (is_infiniband(sw) && out->fecn.threshold)
         fecn_see(&out->fecn, &out->port, frame, queue->bytes);
     queue_push(queue, frame);
     out->waiting |= (uint16_t)(1u << number);
@@ -226,7 +231,7 @@ uint32_t switch_flush(struct switch_port *out, uint8_t klass, picoseconds now)
         switch_discard(of_switch(&out->port), frame, now);
         flushed++;
     }
-    if (!queue->first)
+    if (!queue->count)
         out->waiting &= (uint16_t) ~(1u << number);
     return flushed;
 }
@@ -241,7 +246,7 @@ static void link_down(struct port *port, picoseconds now)
 struct frame *switch_take_head(struct switch_port *out, uint8_t queue)
 {
     struct frame *frame = queue_pop(&out->queue[queue]);
-    if (!out->queue[queue].first)
+    if (!out->queue[queue].count)
         out->waiting &= (uint16_t) ~(1u << queue);
     depth_changed(out, queue, -(int64_t)frame->length);
     return frame;
@@ -251,7 +256,7 @@ static uint8_t next_queue(const struct fabric_switch *sw, struct switch_port *ou
                           uint16_t sendable)
 {
     static_assert((int)VL_NONE == (int)ARBITER_NONE, "both mean that nothing may go");
-    if (out->port.vlarb_tables)
+    if (port_arbitrates_lanes(&out->port))
         return vlarb_pick(&out->port.vlarb, out->port.vlarb_tables, sendable);
     return arbiter_pick(&out->arbiter, &sw->config.arbiter, out->queue, sendable);
 }
@@ -263,19 +268,19 @@ static struct frame *pull(struct port *port, picoseconds now)
     uint16_t sendable = 0;
     for (unsigned left = out->waiting; left; left &= left - 1) {
         unsigned queue = (unsigned)__builtin_ctz(left);
-        const struct frame *first = out->queue[queue].first;
+        const struct frame *first = out->queue[queue].frames.first;
         if (port_may_send(port, first->klass, first->length, now))
             sendable |= (uint16_t)(1u << queue);
-        else if (out->hoq.life)
+        else if (is_infiniband(sw) && out->hoq.life)
             hoq_blocked(out, first->klass, now);
     }
     uint8_t queue = next_queue(sw, out, sendable);
     if (queue == ARBITER_NONE)
         return NULL;
     struct frame *frame = switch_take_head(out, queue);
-    if (port->vlarb_tables)
+    if (port_arbitrates_lanes(port))
         vlarb_sent(&port->vlarb, frame->length);
-    if (out->hoq.life)
+    if (is_infiniband(sw) && out->hoq.life)
         hoq_moved(&out->hoq, queue);
     if (out->marks_at_dequeue)
         mark(out, queue, frame);
@@ -313,14 +318,14 @@ static void wait_latency(struct switch_port *in, struct frame *frame, picosecond
     frame->due_at = due;
     if (!last)
         timer_set(in->port.clock, &in->pipeline_due, due);
-    queue_push(&in->pipeline, frame);
+    list_push(&in->pipeline, frame);
     coming_changed(of_switch(&in->port), frame, frame->length);
 }
 
 static void pipeline_due(struct timer *timer, picoseconds now)
 {
     struct switch_port *in = container_of(timer, struct switch_port, pipeline_due);
-    struct frame *frame = queue_pop(&in->pipeline);
+    struct frame *frame = list_pop(&in->pipeline);
     if (in->pipeline.first)
         timer_set(in->port.clock, timer, in->pipeline.first->due_at);
     coming_changed(of_switch(&in->port), frame, -(int64_t)frame->length);
@@ -530,7 +535,7 @@ static void refuse(struct fabric_switch *sw, struct switch_port *in, struct fram
                    uint64_t *reason, picoseconds now)
 {
     (*reason)++;
-    if (sw->config.framing == FRAMING_INFINIBAND)
+    if (is_infiniband(sw))
         port_return_credit(&in->port, frame->klass, frame->length, now);
     frame_free(sw->pool, frame);
 }
@@ -539,7 +544,7 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
 {
     struct fabric_switch *sw = of_switch(port);
     struct switch_port *in = of_port(port);
-    bool infiniband = sw->config.framing == FRAMING_INFINIBAND;
+    bool infiniband = is_infiniband(sw);
     if (frame->corrupt && !sw->config.cut_through) {
         refuse(sw, in, frame, &in->counters.corrupt, now);
         return;
@@ -562,7 +567,7 @@ static const struct port_handler handler = {
 static uint64_t queued(const void *owner, uint16_t number)
 {
     const struct fabric_switch *sw = owner;
-    return (uint64_t)sw->ports[number - 1].port.gauges.queued;
+    return (uint64_t)sw->ports[number - 1].port.gauges->queued;
 }
 
 /* ---- set-up ------------------------------------------------------------------ */

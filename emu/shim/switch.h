@@ -86,8 +86,8 @@ struct switch_port {
     bool marks_at_dequeue;
     uint8_t dropping; /* bit per priority that the watchdog has dropped */
 
-    ON_A_LINE struct frame_queue pipeline; /* came in here and wait out the latency */
-    ON_A_LINE struct timer pipeline_due;   /* set while there are any */
+    ON_A_LINE struct frame_list pipeline; /* came in here and wait out the latency */
+    struct timer pipeline_due;            /* set while there are any */
     ON_A_LINE struct ingress ingress[CLASSES];
     ON_A_LINE struct frame_queue queue[CLASSES];
 
@@ -102,8 +102,10 @@ struct switch_port {
 };
 
 static_assert(offsetof(struct switch_port, pipeline) - offsetof(struct switch_port, queue_of) ==
-                  CACHE_LINE,
-              "what every frame needs of a switch port is one line");
+                      CACHE_LINE &&
+                  offsetof(struct switch_port, ingress) - offsetof(struct switch_port, pipeline) ==
+                      CACHE_LINE,
+              "what every frame needs of a switch port is one line, its pipeline another");
 
 struct fabric_switch {
     struct switch_config config;

@@ -40,7 +40,7 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
     frame->due_at = from + serialisation(frame->length, intake->rate_bps);
     *intake->waited += from > now;
     intake->held_bytes[frame->klass] += frame->length;
-    queue_push(&intake->held, frame);
+    list_push(&intake->held, frame);
     if (!timer_is_set(&intake->next))
         timer_set(port->clock, &intake->next, frame->due_at);
     pause_leaf(intake, frame->klass, now);
@@ -48,7 +48,7 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
 
 static void take_in(struct intake *intake, picoseconds now)
 {
-    struct frame *frame = queue_pop(&intake->held);
+    struct frame *frame = list_pop(&intake->held);
     uint8_t klass = frame->klass;
     intake->held_bytes[klass] -= frame->length;
     timer_cancel(&intake->next);

@@ -19,7 +19,7 @@ struct intake {
     struct classes classes;           /* priorities of what arrives */
     uint64_t rate_bps;                /* 0: at once */
     uint32_t buffer_bytes;
-    struct frame_queue held;
+    struct frame_list held;
     uint32_t held_bytes[CLASSES];
     struct timer next;
     uint64_t packets;           /* so far, */

@@ -317,7 +317,7 @@ static uint16_t in_turn(const struct nic *nic, uint16_t waiting)
 static struct frame *pull(struct port *port, picoseconds now)
 {
     struct nic *nic = port->owner;
-    if (port->vlarb_tables)
+    if (port_arbitrates_lanes(port))
         return pull_lane(nic, now);
     for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++)
         for (unsigned left = in_turn(nic, nic->waiting[traffic]); left; left &= left - 1) {
