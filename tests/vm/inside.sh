@@ -1,0 +1,42 @@
+#!/bin/bash
+# The first thing that runs in the machine. Its root is this computer's files by 9p, which asks
+# the host about every name at every use; the same files once more, with a cache, are ten times
+# quicker. Then it serves: each line is a script in base64, each answer its exit code.
+#
+#   inside.sh SHARED KERNEL     folders: writable, and of the kernel's modules
+set -euo pipefail
+shared=$1 kernel=$2 root=/run/root
+
+mkdir $root
+mount -t 9p -o ro,version=9p2000.L,trans=virtio,access=any,msize=524288,cache=loose files $root
+mount --bind "$shared" "$root$shared"
+for folder in proc sys dev run; do
+    mount --rbind /$folder $root/$folder
+done
+for folder in var/tmp var/log var/cache; do
+    mount -t tmpfs -o mode=1777 tmpfs $root/$folder
+done
+mkdir /run/old
+
+# There may be no /lib/modules to put Debian's modules into, so they are loaded from where they are.
+cat >/run/modprobe <<END
+#!/bin/sh
+exec /sbin/modprobe --dirname=$kernel "\$@"
+END
+chmod 755 /run/modprobe
+echo /run/modprobe >/proc/sys/kernel/modprobe
+
+export TMPDIR=/var/tmp HOME=/var/tmp PYTHONDONTWRITEBYTECODE=1
+cat >/run/serve <<'END'
+while read -r script; do
+    code=0
+    base64 --decode <<<"$script" | bash >"$1/out" 2>"$1/err" </dev/null || code=$?
+    echo "ended $code"
+done
+END
+cd $root
+exec unshare --mount --propagation private bash -c '
+    pivot_root . run/old
+    cd "$1"
+    echo ready
+    exec bash /run/serve "$1"' - "$shared"
