@@ -51,13 +51,13 @@ struct fault {
     struct timer window;    /* it begins, then it ends */
     struct timer next_step; /* while it lasts */
     struct fault_counts counts;
-    struct fault *next;      /* in the fabric's list */
-    struct frame_list held;  /* packets that it lets go later, at their due_at */
-    struct rng rng;          /* lines */
-    struct port box;         /* lines: stands in the line */
-    bool is_down;            /* flapping links: at the moment */
-    uint64_t before;         /* links, storms: what the ports had counted already */
-    struct intake healthy;   /* receivers: the NIC's, as it was when it began */
+    struct fault *next;     /* in the fabric's list */
+    struct frame_list held; /* packets that it lets go later, at their due_at */
+    struct rng rng;         /* lines */
+    struct port box;        /* lines: stands in the line */
+    bool is_down;           /* flapping links: at the moment */
+    uint64_t before;        /* links, storms: what the ports had counted already */
+    struct intake healthy;  /* receivers: the NIC's, as it was when it began */
 };
 
 /* All of a fabric's. */

@@ -97,7 +97,7 @@ void switch_discard(struct fabric_switch *sw, struct frame *frame, picoseconds n
 static uint64_t leaving(const struct switch_port *out, uint8_t queue)
 {
     enum { SAMPLE = 4096 };
-    const struct frame *first = out->queue[queue].first;
+    const struct frame *first = out->queue[queue].frames.first;
     if (first && port_is_paused(&out->port, first->klass))
         return 0;
     picoseconds latency = of_switch(&out->port)->config.latency;
