@@ -1,10 +1,10 @@
 """A workload as a graph of operations, in the manner of GOAL and Chakra traces.
 
-An operation is one message between two ranks (a rank is a host). It starts when
-all operations it comes `after` are over, and not before its time. "Over" is
-seen from the rank that waits: for the operation's own sender it is the
-completion (acknowledged), for its receiver the delivery (the bytes are in
-memory).
+An operation is one message between two ranks (a rank is a host), or work that keeps
+one of them busy for a while. It starts when all operations it comes `after` are
+over, and not before its time. "Over" is seen from the rank that waits: for the
+operation's own sender it is the completion (acknowledged), for its receiver the
+delivery (the bytes are in memory).
 
 A collective over a thousand ranks has millions of operations. They are the rows
 of a table, one numpy array a column; what is the same for a whole flow is told
@@ -21,6 +21,10 @@ follow from a first one, as an I/O's data and answer follow from its command. Wh
 only the whole counts, as of a collective, there are none:
 
     begins, ends       (0,0) (1,1) ...          each message is a request of its own
+
+Ranks of a job have a buffer each, of which a message may carry a part: `taken_at` from
+the sender's, it is `put_at` or `added_at` (as float32s) an offset in the receiver's.
+Other messages have places of their own at both ends.
 
 Plain data: printable, countable, testable without a fabric. The RNIC executes
 it, so that no Python runs between one packet and the next.
@@ -39,6 +43,11 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from traffic.job import Job
+
+NOWHERE = -1
+"""An offset in a buffer that is none."""
+
 Column = NDArray[np.int64]
 
 
@@ -51,6 +60,8 @@ class Verb(StrEnum):
     SEND_IMM = "send-imm"
     SEND_INV = "send-inv"
     READ = "read"
+    COMPUTE = "compute"
+    """Work of a host: nothing is sent."""
     CMP_SWAP = "cmp-swap"
     FETCH_ADD = "fetch-add"
 
@@ -80,6 +91,8 @@ class Operation:
     after: tuple[int, ...] = ()
     priority: int | None = None
     """Traffic class asked for; None: the NIC's own."""
+    lasts_ns: int = 0
+    """Of work."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +126,11 @@ def _no_rows() -> Column:
 
 @dataclass(frozen=True, eq=False)
 class OperationGraph:
-    """A workload: the flows, in order, and the table of their operations."""
+    """A workload: the flows, in order, and the table of their operations.
+
+    A column that is left out says the same of every operation: it waits for no time and
+    lasts none, and has to do with no buffer.
+    """
 
     flows: tuple[Flow, ...] = ()
     size_bytes: Column = field(default_factory=_no_rows)
@@ -124,6 +141,18 @@ class OperationGraph:
     begins: Column = field(default_factory=_no_rows)
     ends: Column = field(default_factory=_no_rows)
     """Request i lasts from the start of operation `begins[i]` until `ends[i]` is delivered."""
+    lasts_ns: Column = field(default_factory=_no_rows)
+    """Of work."""
+    taken_at: Column = field(default_factory=_no_rows)
+    put_at: Column = field(default_factory=_no_rows)
+    added_at: Column = field(default_factory=_no_rows)
+    """Offsets in the buffers of the flow's job, or NOWHERE."""
+    jobs: tuple[Job, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, value in _LEFT_OUT.items():
+            if len(getattr(self, name)) != len(self.size_bytes):
+                object.__setattr__(self, name, np.full(len(self.size_bytes), value))
 
     @property
     def operations(self) -> Operations:
@@ -135,6 +164,11 @@ class OperationGraph:
         """For each operation the number of its flow."""
         lengths = [len(flow.operations) for flow in self.flows]
         return np.repeat(np.arange(len(self.flows)), lengths)
+
+    @cached_property
+    def message_flows(self) -> tuple[Flow, ...]:
+        """Those that send something."""
+        return tuple(flow for flow in self.flows if flow.verb is not Verb.COMPUTE)
 
     @property
     def total_bytes(self) -> int:
@@ -163,19 +197,25 @@ class OperationGraph:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, OperationGraph)
-            and self.flows == other.flows
+            and (self.flows, self.jobs) == (other.flows, other.jobs)
             and all(map(np.array_equal, self._columns(), other._columns()))
         )
 
     def _columns(self) -> tuple[Column, ...]:
-        return (
-            self.size_bytes,
-            self.not_before_ns,
-            self.earlier,
-            self.later,
-            self.begins,
-            self.ends,
-        )
+        return tuple(getattr(self, name) for name in (*_COLUMNS, *_RELATIONS))
+
+
+_LEFT_OUT = {
+    "not_before_ns": 0,
+    "lasts_ns": 0,
+    "taken_at": NOWHERE,
+    "put_at": NOWHERE,
+    "added_at": NOWHERE,
+}
+_COLUMNS = ("size_bytes", *_LEFT_OUT)
+"""A row for each operation."""
+_RELATIONS = ("earlier", "later", "begins", "ends")
+"""Of operations, by their numbers."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +249,7 @@ class Operations(Sequence[Operation]):
             not_before_ns=int(graph.not_before_ns[id]),
             after=tuple(graph.earlier[first:end].tolist()),
             priority=flow.priority,
+            lasts_ns=int(graph.lasts_ns[id]),
         )
 
 
@@ -219,12 +260,12 @@ def together(graphs: Iterable[OperationGraph]) -> OperationGraph:
     moved = list(zip(parts, starts, strict=False))
     return OperationGraph(
         flows=tuple(_moved(flow, start) for part, start in moved for flow in part.flows),
-        size_bytes=_joined([part.size_bytes for part in parts]),
-        not_before_ns=_joined([part.not_before_ns for part in parts]),
-        earlier=_joined([part.earlier + start for part, start in moved]),
-        later=_joined([part.later + start for part, start in moved]),
-        begins=_joined([part.begins + start for part, start in moved]),
-        ends=_joined([part.ends + start for part, start in moved]),
+        **{
+            name: _joined([getattr(part, name) + start for part, start in moved])
+            for name in _RELATIONS
+        },
+        jobs=tuple(job for part in parts for job in part.jobs),
+        **{name: _joined([getattr(part, name) for part in parts]) for name in _COLUMNS},
     )
 
 

@@ -57,7 +57,7 @@ class Made:
             hosts=len(topology.hosts),
             switches=len(topology.switches),
             cables=len(topology.cables),
-            flows=len(workload.flows),
+            flows=len(workload.message_flows),
             bytes=workload.total_bytes,
             variants=list(spec.compare),
         )

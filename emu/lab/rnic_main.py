@@ -34,7 +34,7 @@ def job(channel: Channel) -> None:
     with Fabric(spec, topology, Members.HOSTS, subnet=subnet) as fabric:
         endpoints = Endpoints(fabric, workload, subnet)
         with Live(fabric, slowdown=slowdown_of(setup), wake=channel.fileno()) as live:
-            fabric.sample(endpoints.flow_bytes, len(workload.flows))
+            fabric.sample(endpoints.flow_bytes, len(endpoints.flows))
             _attach(live, fabric, setup)
             live.finish_on(endpoints.finished_flag)
             fabric.prefault()

@@ -64,6 +64,12 @@ def assemble(
         marker=marker,
         flows=flows,
         requests=next((seen.requests for seen in observations if seen.flows), Requests()),
+        jobs=tuple(job for seen in observations for job in seen.jobs),
+        scale_up={
+            name: infiniband_counters(own)
+            for seen in observations
+            for name, own in seen.scale_up.items()
+        },
         deadlocks=tuple(found for seen in observations for found in seen.deadlocks),
         sweeps=tuple(sweep for seen in observations for sweep in seen.sweeps),
         ports={name: own for name, own in ports.items() if name not in edge},

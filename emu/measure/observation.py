@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.counters import RawCounters
-from emu.measure.recording import Counters, Deadlock, FaultRecord, FlowRecord, SweepRecord
+from emu.measure.recording import (
+    Counters,
+    Deadlock,
+    FaultRecord,
+    FlowRecord,
+    JobRecord,
+    SweepRecord,
+)
 from emu.measure.requests import Requests
 
 Histogram = NDArray[np.uint64]
@@ -64,9 +71,12 @@ class Observation:
     samples: Samples
     frames_exhausted: int
     captures_missed: int
+    scale_up: dict[str, RawCounters] = field(default_factory=dict)
+    """The same of the fabric inside of servers."""
     faults: tuple[FaultRecord, ...] = ()
     flows: tuple[FlowRecord, ...] = ()
     requests: Requests = field(default_factory=Requests)
+    jobs: tuple[JobRecord, ...] = ()
     nics: dict[str, Counters] | None = None
     deadlocks: tuple[Deadlock, ...] = ()
     sweeps: tuple[SweepRecord, ...] = ()

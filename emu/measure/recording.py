@@ -63,6 +63,42 @@ class FlowRecord:
 
 
 @dataclass(frozen=True)
+class JobRecord:
+    """One collective. It starts with its first message and ends with its last delivery."""
+
+    name: str
+    """Of its traffic entry."""
+    collective: str
+    """`all-reduce`, `all-gather`, ..."""
+    algorithm: str
+    ranks: int
+    bytes: int
+    """As nccl-tests counts them: of the buffer of one rank."""
+    bus_factor: float
+    """Bus bandwidth over algorithm bandwidth."""
+    start_ns: int | None
+    end_ns: int | None
+    """None: it did not finish."""
+    wrong: int | None
+    """Values of all ranks together that are not what they must be; None: nobody could look,
+    because it did not finish or payloads are elided."""
+
+    @property
+    def took_ns(self) -> int | None:
+        return None if self.end_ns is None or self.start_ns is None else self.end_ns - self.start_ns
+
+    @property
+    def algbw_bytes_per_s(self) -> float | None:
+        """Bytes over time; nccl-tests' `algbw`. None: it did not finish."""
+        return self.bytes * 1e9 / self.took_ns if self.took_ns else None
+
+    @property
+    def busbw_bytes_per_s(self) -> float | None:
+        """What a link carries, whatever the number of ranks; nccl-tests' `busbw`."""
+        return None if self.algbw_bytes_per_s is None else self.algbw_bytes_per_s * self.bus_factor
+
+
+@dataclass(frozen=True)
 class FaultRecord:
     """One fault of the spec, and what it did."""
 
@@ -161,6 +197,9 @@ class Recording:
     programs; and what was `stolen`, taken from this machine by the one that hosts it. Empty
     on the virtual clock."""
     requests: Requests = field(default_factory=Requests)
+    jobs: tuple[JobRecord, ...] = ()
+    scale_up: dict[str, Counters] = field(default_factory=dict)
+    """Ports of the fabric inside of servers, `nvswitch1:h1`, `h1:nvswitch1` -> its counters."""
     faults: tuple[FaultRecord, ...] = ()
     deadlocks: tuple[Deadlock, ...] = ()
     sweeps: tuple[SweepRecord, ...] = ()

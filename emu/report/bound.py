@@ -27,7 +27,7 @@ import numpy as np
 from emu.spec.model import Spec
 from emu.units import PS_PER_NS
 from topologies.graph import Port, Topology
-from traffic.graph import OperationGraph, Verb
+from traffic.graph import Flow, OperationGraph, Verb
 
 BYTE_PS_AT_1_BPS = 8_000_000_000_000
 """Picoseconds that a byte takes on a link of one bit per second."""
@@ -118,9 +118,9 @@ def framing_of(spec: Spec, topology: Topology) -> Framing:
     return INFINIBAND_GLOBAL if is_global else INFINIBAND
 
 
-def batches_of(graph: OperationGraph) -> Iterator[Batch]:
-    """A workload's messages, equal ones of a flow together."""
-    for flow in graph.flows:
+def batches_of(graph: OperationGraph, flows: Iterable[Flow]) -> Iterator[Batch]:
+    """The messages of some flows of a workload, equal ones of a flow together."""
+    for flow in flows:
         own = slice(flow.operations.start, flow.operations.stop)
         rows = np.stack([graph.size_bytes[own], graph.not_before_ns[own]])
         kinds, counts = np.unique(rows, axis=1, return_counts=True)

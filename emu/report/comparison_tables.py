@@ -42,6 +42,7 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
         ("  above the bound", _over_bound),
         *(row for name in traffic for row in _traffic_rows(name)),
         *(row for name in requested for row in _latency_rows(name)),
+        *(_busbw_row(job.name) for job in runs[0].recording.jobs),
         ("fidelity", _fidelity),
         ("  lateness, 99 % of frames", _lateness),
     ]
@@ -150,6 +151,15 @@ def _latency(run: RunFacts, name: str, percentile: Callable[[Latency], int]) -> 
     if own.unfinished:
         return result(run, f"{text}, {own.unfinished} unfinished", Tone.BAD)
     return result(run, text)
+
+
+def _busbw_row(name: str) -> tuple[str, CellOf]:
+    def cell(run: RunFacts) -> Cell:
+        rates = {job.name: job.busbw_bytes_per_s for job in run.recording.jobs}
+        rate = rates.get(name)
+        return NOT_APPLICABLE if rate is None else result(run, format_rate(rate * 8))
+
+    return f"{name}: busbw", cell
 
 
 def _lateness(run: RunFacts) -> Cell:

@@ -62,7 +62,7 @@ class RunFacts:
     def bound(self) -> Bound | None:
         return last_finish_bound(
             self.topology,
-            batches_of(self.spec.workload()),
+            batches_of(self.spec.workload(), self.spec.fabric_flows()),
             fabric_of(self.spec, self.topology),
         )
 

@@ -25,6 +25,7 @@ from emu.report.run_tables import (
     deadlocks_table,
     faults_table,
     flows_table,
+    jobs_table,
     latency_table,
     ports_table,
     sweeps_table,
@@ -146,6 +147,7 @@ def _view(run: RunFacts) -> RunView:
         tables=(
             flows_table(run),
             latency_table(run),
+            jobs_table(run),
             faults_table(run),
             sweeps_table(run),
             deadlocks_table(run),

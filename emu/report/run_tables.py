@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from emu.measure.recording import FaultRecord, FlowRecord, SweepRecord
+from emu.measure.recording import FaultRecord, FlowRecord, JobRecord, SweepRecord
 from emu.report.facts import XMIT_WAIT, RunFacts
 from emu.report.palette import HELD_BACK
-from emu.report.table import NOT_APPLICABLE, Cell, Column, Table, Tone, result, took
+from emu.report.table import NOT_APPLICABLE, UNFINISHED, Cell, Column, Table, Tone, result, took
 from emu.units import format_rate, format_size, format_time_ns
 
 
@@ -72,6 +72,47 @@ def latency_table(run: RunFacts) -> Table:
         ),
         note="From the start of a request to its last byte in memory.",
     )
+
+
+def jobs_table(run: RunFacts) -> Table:
+    """What nccl-tests would say of each collective; no rows where there is none."""
+    return Table(
+        title="Collectives",
+        columns=(
+            Column("name", numeric=False),
+            Column("collective", numeric=False),
+            Column("algorithm", numeric=False),
+            Column("ranks"),
+            Column("size"),
+            Column("time"),
+            Column("algbw"),
+            Column("busbw"),
+            Column("wrong"),
+        ),
+        rows=tuple(_job_row(run, job) for job in run.recording.jobs),
+        note="algbw is size over time; busbw what a link carries, comparable with its rate however "
+        "many ranks there are. Wrong: values that are not the sums, or not those sent.",
+    )
+
+
+def _job_row(run: RunFacts, job: JobRecord) -> tuple[Cell, ...]:
+    named = Cell(job.name), Cell(job.collective), Cell(job.algorithm), Cell(str(job.ranks))
+    return (*named, Cell(format_size(job.bytes)), *_job_results(run, job))
+
+
+def _job_results(run: RunFacts, job: JobRecord) -> tuple[Cell, ...]:
+    if job.took_ns is None or job.algbw_bytes_per_s is None or job.busbw_bytes_per_s is None:
+        return UNFINISHED, NOT_APPLICABLE, NOT_APPLICABLE, NOT_APPLICABLE
+    return (
+        result(run, format_time_ns(job.took_ns)),
+        result(run, format_rate(job.algbw_bytes_per_s * 8)),
+        result(run, format_rate(job.busbw_bytes_per_s * 8)),
+        NOT_APPLICABLE if job.wrong is None else result(run, *_wrong(job.wrong)),
+    )
+
+
+def _wrong(values: int) -> tuple[str, Tone]:
+    return f"{values:,}", Tone.BAD if values else Tone.PLAIN
 
 
 def totals_table(run: RunFacts) -> Table:

@@ -21,6 +21,7 @@ from emu.measure.recording import (
     FaultRecord,
     Fidelity,
     FlowRecord,
+    JobRecord,
     Recording,
     Series,
     SweepRecord,
@@ -83,6 +84,7 @@ def _load_summary(path: Path, series: Series, requests: Requests) -> Recording:
         | {
             "fidelity": _load_fidelity(summary["fidelity"]),
             "flows": tuple(FlowRecord(**_only(FlowRecord, flow)) for flow in summary["flows"]),
+            "jobs": tuple(JobRecord(**_only(JobRecord, job)) for job in summary.get("jobs", ())),
             "faults": tuple(
                 FaultRecord(**_only(FaultRecord, fault)) for fault in summary.get("faults", ())
             ),

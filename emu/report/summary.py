@@ -23,6 +23,7 @@ from emu.measure.recording import (
     FaultRecord,
     Fidelity,
     FlowRecord,
+    JobRecord,
     Recording,
     SweepRecord,
 )
@@ -100,6 +101,27 @@ class LatencySummary(TypedDict):
     max_ns: int
 
 
+class JobSummary(TypedDict):
+    """One collective."""
+
+    name: str
+    collective: str
+    algorithm: str
+    ranks: int
+    bytes: int
+    """As nccl-tests counts them."""
+    bus_factor: float
+    """`busbw_bps` over `algbw_bps`."""
+    start_ns: int | None
+    end_ns: int | None
+    """null: it did not finish."""
+    algbw_bps: int | None
+    busbw_bps: int | None
+    """Bits per second, as nccl-tests defines it."""
+    wrong: int | None
+    """Values that are not what they must be; null: nobody could look."""
+
+
 class FaultSummary(TypedDict):
     """One fault of the spec's `faults:`, and what it did."""
 
@@ -155,9 +177,12 @@ class Summary(TypedDict):
     fidelity: FidelitySummary
     flows: list[FlowSummary]
     latencies: list[LatencySummary]
+    jobs: list[JobSummary]
     ports: dict[str, Counters]
     """Port name (`leaf1:h1` is leaf1's port towards h1) -> its counters."""
     hosts: dict[str, Counters]
+    scale_up: dict[str, Counters]
+    """Ports of the fabric inside of servers, under InfiniBand's names."""
     totals: Counters
     faults: list[FaultSummary]
     deadlocks: list[DeadlockSummary]
@@ -193,8 +218,10 @@ def summarise(recording: Recording) -> Summary:
         fidelity=_fidelity(recording.fidelity),
         flows=[_flow(flow) for flow in recording.flows],
         latencies=[_latency_row(row) for row in latencies(recording.requests)],
+        jobs=[_job(job) for job in recording.jobs],
         ports=_counters_by_name(recording.ports),
         hosts=_counters_by_name(recording.hosts),
+        scale_up=_counters_by_name(recording.scale_up),
         totals=dict.fromkeys(TOTALS, 0) | _counters(recording.totals),
         faults=[_fault(fault) for fault in recording.faults],
         deadlocks=[_deadlock(deadlock) for deadlock in recording.deadlocks],
@@ -261,6 +288,26 @@ def _latency_row(latency: Latency) -> LatencySummary:
         p999_ns=latency.p999_ns,
         max_ns=latency.max_ns,
     )
+
+
+def _job(job: JobRecord) -> JobSummary:
+    return JobSummary(
+        name=job.name,
+        collective=job.collective,
+        algorithm=job.algorithm,
+        ranks=job.ranks,
+        bytes=job.bytes,
+        bus_factor=job.bus_factor,
+        start_ns=job.start_ns,
+        end_ns=job.end_ns,
+        algbw_bps=_bits(job.algbw_bytes_per_s),
+        busbw_bps=_bits(job.busbw_bytes_per_s),
+        wrong=job.wrong,
+    )
+
+
+def _bits(bytes_per_s: float | None) -> int | None:
+    return None if bytes_per_s is None else round(bytes_per_s * 8)
 
 
 def _fault(fault: FaultRecord) -> FaultSummary:

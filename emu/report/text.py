@@ -26,6 +26,7 @@ from emu.report.run_tables import (
     deadlocks_table,
     faults_table,
     flows_table,
+    jobs_table,
     latency_table,
     sweeps_table,
     totals_table,
@@ -65,6 +66,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     _say(out, offered_and_finished(run))
     _print_table(out, flows_table(run, FLOW_ROWS))
     _print_table(out, latency_table(run))
+    _print_table(out, jobs_table(run))
     _print_table(out, faults_table(run))
     _print_table(out, sweeps_table(run))
     _print_table(out, deadlocks_table(run))

@@ -28,6 +28,7 @@ from emu.measure.recording import Deadlock, SweepRecord
 from emu.shim.faults import AddedFault, Places, add_faults
 from emu.shim.lanes import lane_buffers, set_up_lanes, set_up_lifetimes, set_up_marks
 from emu.shim.routing import LidRoutes, set_choice, set_ip_routes
+from emu.shim.scale_up import InsideServers, ports_of
 from emu.shim.view import PortView
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from emu.spec.fault import Fault
@@ -97,7 +98,12 @@ class Fabric:
         self.faults: list[AddedFault] = []
         self._lid_routes: list[LidRoutes] = []
         self._sweeps: list[SweepRecord] = []
-        self.core = _have(lib.fabric_new(spec.seed, len(self.index), *self._frames(), FRAME_BYTES))
+        inside = spec.scale_up if members is not Members.SWITCHES else None
+        ports = len(self.index) + (len(ports_of(inside)) if inside else 0)
+        self.core = _have(lib.fabric_new(spec.seed, ports, *self._frames(), FRAME_BYTES))
+        self.inside = None
+        if inside is not None:
+            self.inside = InsideServers(self.core, inside, spec.hosts.scale_up, len(self.index))
         if members is not Members.HOSTS:
             for switch in topology.switches:
                 self._add_switch(switch)
@@ -149,6 +155,8 @@ class Fabric:
             if cable.a in here and cable.b in here:
                 a, b = self.index[cable.a], self.index[cable.b]
                 lib.fabric_connect(self.core, a, b, cable.rate_bps, cable.delay_ps)
+        if self.inside is not None:
+            self.inside.connect()
         has_lines = self.members is not Members.HOSTS
         has_nics = self.members is not Members.SWITCHES
         self._places = Places(frozenset(here), has_lines, has_nics)
@@ -231,8 +239,11 @@ class Fabric:
 
     def counters(self, port: Port) -> RawCounters:
         """A port's raw counters: name -> one value per class, or a single one."""
+        return self._counters_at(self.index[port])
+
+    def _counters_at(self, index: int) -> RawCounters:
         cells = ffi.new("int64_t[]", lib.counter_cells())
-        lib.fabric_counters(self.core, self.index[port], cells)
+        lib.fabric_counters(self.core, index, cells)
         values = iter(cells)
         return {name: [next(values) for _ in range(width)] for name, width in COUNTERS}
 
@@ -253,6 +264,7 @@ class Fabric:
         name = self.topology.port_name
         return Observation(
             ports={name[port]: self.counters(port) for port in self._own_ports()},
+            scale_up=self.inside.observe(self._counters_at) if self.inside else {},
             samples=self._samples(),
             frames_exhausted=lib.fabric_frames_exhausted(self.core),
             captures_missed=self.captures_missed,
@@ -343,6 +355,9 @@ class Fabric:
             buffers = lane_buffers(self.spec, self.topology)
         else:
             buffers = sum(self.spec.switch(s.name).buffer_bytes for s in self.topology.switches)
+        if self.spec.scale_up is not None:
+            links = 2 * len(self.spec.scale_up.cables)
+            buffers += links * self.spec.hosts.scale_up.buffer_bytes
         return 16384 + 2048 * nodes, 4096 + 64 * nodes + buffers // 1024
 
     def _own_ports(self) -> list[Port]:

@@ -60,8 +60,11 @@ def manager_hosts(spec: Spec, topology: Topology) -> tuple[str, ...]:
 
 def pairs_of(spec: Spec) -> set[tuple[str, str]]:
     """Hosts that exchange packets, both ways round."""
-    flows = spec.workload().flows
-    return {pair for flow in flows for pair in ((flow.src, flow.dst), (flow.dst, flow.src))}
+    return {
+        pair
+        for flow in spec.fabric_flows()
+        for pair in ((flow.src, flow.dst), (flow.dst, flow.src))
+    }
 
 
 def manage(spec: Spec, topology: Topology, workdir: Path) -> Subnet:

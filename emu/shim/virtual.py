@@ -90,7 +90,7 @@ class VirtualFabric:
     def start(self) -> None:
         """Brings all links up and begins the workload, at time 0."""
         self.fabric.capture(captured_ports(self.spec, self.topology))
-        self.fabric.sample(self.endpoints.flow_bytes, len(self._graph.flows))
+        self.fabric.sample(self.endpoints.flow_bytes, len(self.endpoints.flows))
         self.fabric.start()
         self.endpoints.start()
 
@@ -106,7 +106,7 @@ class VirtualFabric:
         try:
             return self.endpoints.queue_pair(flow)
         except KeyError:
-            raise _unknown("flow", flow, [known.name for known in self._graph.flows]) from None
+            raise _unknown("flow", flow, [known.name for known in self.endpoints.flows]) from None
 
     def inject(self, at: str, frame: bytes) -> None:
         """Puts a frame on the cable at the port `at`, now, towards the other end.

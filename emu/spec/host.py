@@ -11,6 +11,7 @@ from emu.spec.congestion import Cnp
 from emu.spec.control import Cct, Control, Dcqcn, Dctcp, RoceCcEcn, Swift
 from emu.spec.host_path import HostPath
 from emu.spec.quantities import AUTO, AUTO_WRITTEN, Integer, Time
+from emu.spec.scale_up import ScaleUp
 
 MTUS = (256, 512, 1024, 2048, 4096)
 """Path MTUs of InfiniBand and RoCE: bytes of payload in a packet."""
@@ -147,6 +148,17 @@ class HostSpec(Model):
 
 class HostDefaults(HostSpec):
     """All hosts, with what is different for a single one."""
+
+    gpus: Integer | None = Field(
+        default=None,
+        ge=2,
+        le=64,
+        description="Hosts in a row that are the GPUs of a server, each with a NIC of its own, "
+        "and joined by `scale_up` besides. Unless given, each host stands alone.",
+    )
+    scale_up: ScaleUp = Field(
+        default=ScaleUp(), description="The links between the GPUs of a server."
+    )
 
     nodes: dict[str, HostSpec] = Field(
         default={},

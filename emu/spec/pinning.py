@@ -28,7 +28,7 @@ def pins_of(spec: Spec, switch: str) -> list[Pin]:
         return []
     topology = spec.topology.build()
     ends = {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
-    ports = source_ports(spec.workload())
+    ports = source_ports(spec.fabric_flows())
     pins = []
     for flow, via in routing.paths.items():
         src, dst = ends[flow]

@@ -21,8 +21,9 @@ from emu.spec.subnet import SubnetSpec
 from emu.spec.switch import SwitchDefaults, SwitchSpec
 from emu.spec.topology import TopologySpec
 from emu.spec.traffic import TrafficSpec
-from topologies.graph import Port, Switch
-from traffic.graph import OperationGraph, together
+from topologies.graph import Port, Switch, Topology
+from topologies.scale_up import scale_up
+from traffic.graph import Flow, OperationGraph, together
 
 SpecName = Annotated[
     str, named_like("[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", "up to 64 letters, digits, -, _ and .")
@@ -182,9 +183,33 @@ class Spec(Model):
         """Payload of the largest packet that any host may send."""
         return max(self.host(name).nic.mtu for name in self.topology.build().host)
 
+    @cached_property
+    def scale_up(self) -> Topology | None:
+        """The fabric inside of servers, with the same hosts; None where each stands alone."""
+        gpus, links = self.hosts.gpus, self.hosts.scale_up
+        if gpus is None:
+            return None
+        hosts = self.topology.build().hosts
+        return scale_up(hosts, gpus, rate_bps=links.rate_bps, delay_ps=links.delay_ps)
+
+    def in_one_server(self, one: str, other: str) -> bool:
+        """Whether two hosts talk to each other without a NIC."""
+        if self.scale_up is None or one == other:
+            return False
+        switches = (
+            {self.scale_up.peer[port].node for port in self.scale_up.ports[host]}
+            for host in (one, other)
+        )
+        return bool(set.intersection(*switches))
+
     def workload(self) -> OperationGraph:
         """All traffic entries side by side."""
         return together(entry.graph(self.seed) for entry in self.traffic)
+
+    def fabric_flows(self) -> tuple[Flow, ...]:
+        """Those of the workload that leave their server, and cross the fabric."""
+        flows = self.workload().message_flows
+        return tuple(flow for flow in flows if not self.in_one_server(flow.src, flow.dst))
 
     def variants(self) -> dict[str, Spec]:
         """The specs that `compare:` names, in its order."""

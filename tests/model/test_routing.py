@@ -103,7 +103,7 @@ def test_the_udp_source_port_of_a_flow_is_known_beforehand() -> None:
         if UDP in packet and packet[UDP].len > 1000
     }
     address = {name: str(host.ip) for name, host in run.topology.host.items()}
-    ports = source_ports(spec.workload())
+    ports = source_ports(spec.fabric_flows())
     expected = {
         (address[flow.src], address[flow.dst], ports[flow.name])
         for flow in spec.workload().flows

@@ -23,6 +23,8 @@ static void plan_add(struct plan *plan, int side, int verb, uint32_t length)
     struct bench *bench = &plan->bench;
     uint32_t place = plan->count * 10000;
     plan->operations[plan->count++] = (struct operation){.qp = bench->qp[side],
+                                                         .host = (uint32_t)side,
+                                                         .far = (uint32_t)!side,
                                                          .verb = verb,
                                                          .flow = (uint32_t)side,
                                                          .local_va = FIRST_VA + place,
@@ -210,6 +212,53 @@ static void expect_rejected(const struct plan *plan)
                          plan->dependents, plan->dependent_count, 2));
 }
 
+static float *floats(uint8_t *memory, uint32_t place)
+{
+    return (float *)(memory + place);
+}
+
+TEST(a_summand_is_added_when_all_of_it_is_delivered)
+{
+    enum { FLOATS = 3000, SUM = 500000 };
+    for (int f = 0; f < 2; f++) {
+        struct plan plan;
+        plan_init(&plan, bench_framings[f]);
+        plan.bench.plan[0][1] = DROP;
+        for (int i = 0; i < FLOATS; i++) {
+            floats(plan.bench.source[0], 0)[i] = (float)i;
+            floats(plan.bench.sink[1], SUM)[i] = 0.5F;
+        }
+        plan_add(&plan, 0, VERB_WRITE, FLOATS * sizeof(float));
+        plan.operations[0].sum_key = plan.bench.sink_key[1];
+        plan.operations[0].sum_va = FIRST_VA + SUM;
+        plan_run(&plan, PS_PER_MS);
+        expect_finished(&plan);
+        EXPECT(plan.records[0].retransmitted_packets > 0);
+        for (int i = 0; i < FLOATS; i++)
+            EXPECT(floats(plan.bench.sink[1], SUM)[i] == (float)i + 0.5F);
+        plan_free(&plan);
+    }
+}
+
+TEST(work_takes_its_time_and_what_waits_for_it_follows)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    plan_add(&plan, 0, VERB_WRITE, 5000);
+    plan_releases(&plan, 1);
+    plan.operations[plan.count++] = (struct operation){
+        .host = 1, .far = 1, .flow = 1, .duration_ps = 7 * PS_PER_US};
+    plan_releases(&plan, 2);
+    plan_add(&plan, 1, VERB_WRITE, 100);
+    plan_run(&plan, PS_PER_MS);
+    expect_finished(&plan);
+    EXPECT_EQUAL(plan.records[0].delivered_ps, plan.records[1].started_ps);
+    EXPECT_EQUAL(plan.records[1].started_ps + 7 * PS_PER_US, plan.records[1].completed_ps);
+    EXPECT_EQUAL(STATUS_SUCCESS, plan.records[1].status);
+    EXPECT_EQUAL(plan.records[1].completed_ps, plan.records[2].started_ps);
+    plan_free(&plan);
+}
+
 TEST(a_wrong_table_makes_no_workload)
 {
     struct plan plan;
@@ -238,7 +287,13 @@ TEST(a_wrong_table_makes_no_workload)
     operation->rkey ^= 1;
     expect_rejected(&plan);
     *operation = right;
-    operation->qp = NULL;
+    operation->sum_key = right.rkey ^ 1;
+    expect_rejected(&plan);
+    operation->sum_key = right.rkey;
+    operation->sum_va = right.remote_va + MEMORY;
+    expect_rejected(&plan);
+    operation->sum_va = right.remote_va;
+    operation->length = 99; /* no float32s */
     expect_rejected(&plan);
     plan_free(&plan);
 }
@@ -257,5 +312,7 @@ MAIN(RUN(an_operation_starts_when_the_one_before_is_completed),
      RUN(an_operation_waits_for_all_it_comes_after_and_for_its_time),
      RUN(progress_can_be_read_while_it_runs), RUN(losses_show_up_with_their_operation),
      RUN(what_waits_for_a_failed_operation_is_cancelled),
-     RUN(what_a_delivery_released_is_not_cancelled), RUN(a_wrong_table_makes_no_workload),
+     RUN(what_a_delivery_released_is_not_cancelled),
+     RUN(a_summand_is_added_when_all_of_it_is_delivered),
+     RUN(work_takes_its_time_and_what_waits_for_it_follows), RUN(a_wrong_table_makes_no_workload),
      RUN(a_workload_of_nothing_is_finished))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from traffic.collectives import ring_all_reduce
+from traffic.collectives.collective import collective
 from traffic.graph import Operation, OperationGraph, Verb, together
+from traffic.job import Job, Kind
 from traffic.patterns import Messages, incast, pair
 
 CHAIN = pair("p", ["h1"], ["h2"], Messages(Verb.SEND, 10, count=3, start_ns=5, priority=2))
@@ -28,7 +29,7 @@ def test_a_row_that_is_not_there_is_told(id: int) -> None:
 
 def test_dependents_are_the_dependencies_the_other_way_round() -> None:
     """As the core wants them: a row's dependents are a slice."""
-    graph = ring_all_reduce("sum", ["h1", "h2", "h3"], 300)
+    graph = collective(Job("sum", Kind.ALL_REDUCE, "ring", ("h1", "h2", "h3"), 300))
     first, ids = graph.dependents()
     assert len(first) == len(graph.operations) + 1
     for operation in graph.operations:

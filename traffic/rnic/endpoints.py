@@ -19,18 +19,20 @@ from numpy.typing import NDArray
 from emu._core import ffi, lib
 from emu.measure.observation import Observation
 from emu.measure.progress import Progress
-from emu.measure.recording import Counters, FlowRecord
+from emu.measure.recording import Counters, FlowRecord, JobRecord
 from emu.measure.requests import UNFINISHED, Requests
 from emu.shim.fabric import Fabric
+from emu.shim.scale_up import InsideServers
 from emu.shim.view import QueuePairView
 from emu.spec.host import Nic
 from emu.spec.traffic.entry import transport_of
 from emu.subnet import Subnet
 from topologies.graph import Host
 from traffic.graph import Column, Flow, OperationGraph, Verb
+from traffic.job import Job
 from traffic.rnic.config import RECOVERY, have, nic_config, qp_config
 from traffic.rnic.extras import Extras
-from traffic.rnic.memory import SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
+from traffic.rnic.memory import BUFFERS_VA, SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
 from traffic.rnic.window import bdp_packets
 
 _NEVER = 2**63 - 1
@@ -50,6 +52,9 @@ _QKEY = 0x11111111
 """Of all datagrams of a workload."""
 _READABLE = lib.ACCESS_REMOTE_READ
 _WRITABLE = lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_WRITE
+_BOTH = _READABLE | _WRITABLE
+_REGIONS = (SOURCE_VA, SINK_VA, BUFFERS_VA)
+"""A host's, by where they begin."""
 
 
 class Endpoints:
@@ -67,15 +72,21 @@ class Endpoints:
         self._extras = Extras(workload)
         self._contents = None
         if spec.payload == "real":
-            self._contents = Contents(self._layout, Random(spec.seed))
-        qps = Counter(host for flow in workload.flows for host in (flow.src, flow.dst))
+            self._contents = Contents(workload, self._layout, Random(spec.seed))
+        self.flows = workload.message_flows
+        qps = Counter(host for flow in self.flows for host in (flow.src, flow.dst))
         self._nics = {host.name: self._add_nic(host, qps[host.name]) for host in hosts}
-        self._source_keys, self._sink_keys = self._register()
+        self._inside = {}
+        if fabric.inside is not None:
+            self._inside = {
+                host.name: self._add_inside(fabric.inside, host, qps[host.name]) for host in hosts
+            }
+        self._keys = {nic: self._register(host, nic) for host, nic in self._all_nics()}
         fabric.connect()
         psns = Random(spec.seed)
-        self._qps = [self._connect(flow, psns) for flow in workload.flows]
+        self._qps = [self._connect(flow, psns) for flow in self.flows]
         self._workload = self._load()
-        self._wanted = [workload.bytes_of(flow) for flow in workload.flows]
+        self._wanted = [workload.bytes_of(flow) for flow in self.flows]
 
     def start(self) -> None:
         """Starts what waits for nothing but its time."""
@@ -114,13 +125,18 @@ class Endpoints:
 
     def observe(self, fabric: Observation) -> Observation:
         """What the fabric has seen, and with it what became of flows and NICs."""
-        flows = tuple(map(self._flow_record, self._graph.flows))
-        return replace(fabric, flows=flows, requests=self._requests(), nics=self._counters())
+        return replace(
+            fabric,
+            flows=tuple(map(self._flow_record, self.flows)),
+            jobs=tuple(map(self._job_record, self._graph.jobs)),
+            requests=self._requests(),
+            nics=self._counters(),
+        )
 
     @cached_property
     def _sender(self) -> dict[str, Any]:
         """Flow -> its queue pair."""
-        return {flow.name: qp for flow, qp in zip(self._graph.flows, self._qps, strict=True)}
+        return {flow.name: qp for flow, qp in zip(self.flows, self._qps, strict=True)}
 
     def post_counters(self, cells: NDArray[np.int64]) -> None:
         """Copies all NICs' counters into a table, (hosts, `COUNTERS`)."""
@@ -136,37 +152,56 @@ class Endpoints:
     # ---- setting up --------------------------------------------------------
 
     def _add_nic(self, host: Host, qps: int) -> Any:
-        regions = 2 + self._extras.regions(host.name)
+        regions = self._regions(host)
         config = nic_config(self._fabric, self._subnet, host, max_qps=qps, max_regions=regions)
         config.elides_payload = self._fabric.spec.payload == "elided"
         return self._fabric.add_nic(host, config)
+
+    def _add_inside(self, inside: InsideServers, host: Host, qps: int) -> Any:
+        """The GPU's links inside of its server."""
+        config = ffi.new("struct nic_config *")
+        config.max_qps, config.max_regions = qps, self._regions(host)
+        config.elides_payload = self._fabric.spec.payload == "elided"
+        return inside.add_nic(host, config)
+
+    def _regions(self, host: Host) -> int:
+        return len(_REGIONS) + self._extras.regions(host.name)
+
+    def _all_nics(self) -> list[tuple[str, Any]]:
+        return [*self._nics.items(), *self._inside.items()]
+
+    def _is_inside(self, flow: Flow) -> bool:
+        return self._fabric.spec.in_one_server(flow.src, flow.dst)
+
+    def _nic(self, flow: Flow, host: str) -> Any:
+        """What a flow leaves and reaches its hosts by."""
+        return self._inside[host] if self._is_inside(flow) else self._nics[host]
 
     def _lead(self) -> Column:
         """Bytes that each message finds before it in the sink."""
         is_datagram = [self._transports[f.traffic] == lib.TRANSPORT_UD for f in self._graph.flows]
         return np.where(is_datagram, _GRH_BYTES, 0)[self._graph.flow_of]
 
-    def _register(self) -> tuple[dict[str, int], dict[str, int]]:
-        """The keys of all hosts' sources and sinks."""
+    def _register(self, host: str, nic: Any) -> list[int]:
+        """The keys of a host's source, sink and buffers at one of its NICs."""
         layout, contents = self._layout, self._contents
-        sources, sinks = {}, {}
-        for host in self._nics:
-            source = contents.source[host] if contents else None
-            sink = contents.sink[host] if contents else None
-            sources[host] = self._add_region(
-                host, SOURCE_VA, layout.source_bytes[host], _READABLE, source
+        return [
+            self._add_region(nic, va, length[host], access, at[host] if at else None)
+            for va, length, access, at in (
+                (SOURCE_VA, layout.source_bytes, _READABLE, contents and contents.source),
+                (SINK_VA, layout.sink_bytes, _WRITABLE, contents and contents.sink),
+                (BUFFERS_VA, layout.buffers_bytes, _BOTH, contents and contents.buffers),
             )
-            sinks[host] = self._add_region(host, SINK_VA, layout.sink_bytes[host], _WRITABLE, sink)
-        return sources, sinks
+        ]
 
     def _add_region(
-        self, host: str, va: int, length: int, access: int, contents: Bytes | None
+        self, nic: Any, va: int, length: int, access: int, contents: Bytes | None
     ) -> int:
         bytes_ = ffi.NULL
         if contents is not None:
             bytes_ = ffi.from_buffer("uint8_t[]", contents, require_writable=True)
             self._alive.append(bytes_)
-        key = lib.nic_add_region(self._nics[host], 0, va, length, access, bytes_)
+        key = lib.nic_add_region(nic, 0, va, length, access, bytes_)
         return int(have(key, "a memory region"))
 
     def _connect(self, flow: Flow, psns: Random) -> Any:
@@ -179,7 +214,7 @@ class Endpoints:
 
     def _add_qp(self, flow: Flow, host: str, psn: int) -> Any:
         spec = self._fabric.spec
-        settings = spec.host(host).nic
+        settings = Nic() if self._is_inside(flow) else spec.host(host).nic
         peer = spec.host(flow.dst if host == flow.src else flow.src).nic
         config = qp_config(settings, peer, psn=psn)
         config.dscp = spec.dscp(host, flow.priority)
@@ -191,21 +226,23 @@ class Endpoints:
             config.max_rd_atomic = settings.max_rd_atomic
             config.max_dest_rd_atomic = peer.max_rd_atomic
         self._set_recovery(config, flow, settings)
-        return have(lib.nic_add_qp(self._nics[host], config), "a queue pair")
+        return have(lib.nic_add_qp(self._nic(flow, host), config), "a queue pair")
 
     def _set_subnet(self, config: Any, flow: Flow, host: str) -> None:
         """What the subnet manager has to say about the way to the other end."""
-        if self._subnet is None:
+        if self._subnet is None or self._is_inside(flow):
             return
         policy, far = self._fabric.spec.subnet, flow.dst if host == flow.src else flow.src
         config.sl = self._subnet.levels.get(host, {}).get(far, config.sl)
-        config.path_bits = self._graph.flows.index(flow) % (1 << self._subnet.lmc)
+        config.path_bits = self.flows.index(flow) % (1 << self._subnet.lmc)
         partition = self._partitions[flow.traffic]
         if partition is not None:
             config.pkey = policy.partitions[partition].key_of(host)
 
     def _set_recovery(self, config: Any, flow: Flow, settings: Nic) -> None:
         """Both ends recover as the host does that begins the flow's operations."""
+        if self._is_inside(flow):
+            return
         recovery = self._fabric.spec.host(flow.src).nic.recovery
         config.recovery = RECOVERY[recovery]
         if recovery == "selective-repeat" and settings.window is None:
@@ -226,32 +263,47 @@ class Endpoints:
         self._alive += [operations, waiting]
         clock = lib.fabric_clock(self._fabric.core)
         workload = lib.workload_new(
-            clock, operations, len(table), waiting, len(dependents), len(graph.flows)
+            clock, operations, len(table), waiting, len(dependents), max(1, len(self.flows))
         )
         return have(workload, "the workload")
 
     def _fill(self, table: NDArray[np.void]) -> None:
-        """Who sends what from where to where."""
-        graph, layout = self._graph, self._layout
+        """Who sends what from where to where, or works."""
+        graph, layout, number = self._graph, self._layout, list(self._nics).index
 
         def of_flow(values: list[int]) -> NDArray[np.int64]:
             return np.array(values, np.int64)[graph.flow_of]
 
-        table["qp"] = of_flow([int(ffi.cast("intptr_t", qp)) for qp in self._qps])
-        table["verb"] = of_flow([_VERBS[flow.verb] for flow in graph.flows])
-        table["flow"] = graph.flow_of
-        source = SOURCE_VA + layout.source_at
-        sink = SINK_VA + layout.sink_at
-        source_key = of_flow([self._source_keys[flow.bytes_from] for flow in graph.flows])
-        sink_key = of_flow([self._sink_keys[flow.bytes_to] for flow in graph.flows])
-        fetches = np.array([flow.verb.fetches for flow in graph.flows], bool)[graph.flow_of]
-        table["local_va"] = np.where(fetches, sink, source)
-        table["lkey"] = np.where(fetches, sink_key, source_key)
-        table["remote_va"] = np.where(fetches, source, sink - self._lead())
-        table["rkey"] = np.where(fetches, source_key, sink_key)
+        flows = graph.flows
+        qp_of = dict(zip(self.flows, self._qps, strict=True))
+        place_of = {flow: place for place, flow in enumerate(self.flows)}
+        table["qp"] = of_flow([_pointer(qp_of.get(flow, ffi.NULL)) for flow in flows])
+        table["host"] = of_flow([number(flow.src) for flow in flows])
+        table["far"] = of_flow([number(flow.dst) for flow in flows])
+        table["verb"] = of_flow([_VERBS.get(flow.verb, 0) for flow in flows])
+        table["flow"] = of_flow([place_of.get(flow, 0) for flow in flows])
+        from_nics = [self._nic(flow, flow.bytes_from) for flow in flows]
+        to_nics = [self._nic(flow, flow.bytes_to) for flow in flows]
+        from_key = self._keys_at(layout.source_va, from_nics)
+        to_key = self._keys_at(layout.sink_va, to_nics)
+        fetches = np.array([flow.verb.fetches for flow in flows], bool)[graph.flow_of]
+        table["local_va"] = np.where(fetches, layout.sink_va, layout.source_va)
+        table["lkey"] = np.where(fetches, to_key, from_key)
+        table["remote_va"] = np.where(fetches, layout.source_va, layout.sink_va - self._lead())
+        table["rkey"] = np.where(fetches, from_key, to_key)
+        table["sum_va"] = layout.sum_va
+        sum_key = self._keys_at(layout.sum_va, to_nics)
+        table["sum_key"] = np.where(layout.sum_va, sum_key, 0)
         table["length"] = graph.size_bytes
         table["not_before_ps"] = graph.not_before_ns * 1000
-        self._extras.fill(table, self._nics, elided=self._contents is None)
+        table["duration_ps"] = graph.lasts_ns * 1000
+        self._extras.fill(table, self._nic, elided=self._contents is None)
+
+    def _keys_at(self, va: NDArray[np.int64], nics: list[Any]) -> NDArray[np.int64]:
+        """The keys of the regions that the operations' addresses are in, each flow at its NIC."""
+        keys = np.array([self._keys[nic] for nic in nics], np.int64).reshape(-1, len(_REGIONS))
+        region = np.searchsorted(_REGIONS, va, side="right") - 1
+        return keys[self._graph.flow_of, region]
 
     # ---- looking in ----------------------------------------------------------
 
@@ -293,6 +345,28 @@ class Endpoints:
             end_ns=_in_ns(records["delivered_ps"][graph.ends]),
         )
 
+    def _job_record(self, job: Job) -> JobRecord:
+        own = np.concatenate(
+            [
+                self._records()[flow.operations.start : flow.operations.stop]
+                for flow in self._graph.flows
+                if flow.traffic == job.name
+            ]
+        )
+        over = bool((own["status"] == lib.STATUS_SUCCESS).all())
+        started = int(own["started_ps"].min())
+        return JobRecord(
+            name=job.name,
+            collective=job.kind.value,
+            algorithm=job.algorithm,
+            ranks=len(job.ranks),
+            bytes=job.size_bytes,
+            bus_factor=job.bus_factor,
+            start_ns=None if started == _NEVER else started // 1000,
+            end_ns=int(own["delivered_ps"].max()) // 1000 if over else None,
+            wrong=self._contents.wrong(job) if self._contents and over else None,
+        )
+
     def _records(self) -> NDArray[np.void]:
         """What became of every operation so far."""
         records = lib.workload_records(self._workload)
@@ -312,6 +386,10 @@ class Endpoints:
 
 def _in_ns(time_ps: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(time_ps == _NEVER, UNFINISHED, time_ps // 1000)
+
+
+def _pointer(pointer: Any) -> int:
+    return int(ffi.cast("intptr_t", pointer))
 
 
 def _row_type(struct: str) -> np.dtype[np.void]:

@@ -8,17 +8,19 @@ and these are given out in the order of the flows.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
-from traffic.graph import OperationGraph
+from traffic.graph import Flow
 
 FIRST_QPN = 0x11
 
 
-def source_ports(workload: OperationGraph) -> dict[str, int]:
-    """Flow -> the UDP source port of its data, and of what is sent back."""
+def source_ports(flows: Iterable[Flow]) -> dict[str, int]:
+    """Flow -> the UDP source port of its data, and of what is sent back, for all flows of the
+    fabric in order."""
     used: Counter[str] = Counter()
     ports = {}
-    for flow in workload.flows:
+    for flow in flows:
         own, remote = (FIRST_QPN + used[host] for host in (flow.src, flow.dst))
         used.update((flow.src, flow.dst))
         ports[flow.name] = source_port(own, remote)

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,10 @@ from traffic.rnic.config import have
 _WORDS_VA = 0x3000_0000_0000
 _WORD_BYTES = 8
 _WORD_ACCESS = lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_ATOMIC
+
+
+NicOf = Callable[[Flow, str], Any]
+"""The NIC that a flow leaves or reaches a host by."""
 
 
 class Extras:
@@ -42,18 +47,19 @@ class Extras:
         to_host = (flow for flow in self._invalidating if flow.dst == host)
         return (host in self._words) + sum(len(flow.operations) for flow in to_host)
 
-    def fill(self, table: NDArray[np.void], nics: dict[str, Any], *, elided: bool) -> None:
+    def fill(self, table: NDArray[np.void], nic_of: NicOf, *, elided: bool) -> None:
         """Registers all of them, and writes them into the table of operations."""
-        keys = {host: self._register(nics[host], host, elided) for host in self._words}
+        ends = {nic_of(flow, flow.dst): flow.dst for flow in self._atomics}
+        keys = {nic: self._register(nic, host, elided) for nic, host in ends.items()}
         for flow in self._atomics:
             rows, number = _rows(table, flow), np.arange(len(flow.operations))
-            rows["rkey"] = keys[flow.dst]
+            rows["rkey"] = keys[nic_of(flow, flow.dst)]
             rows["remote_va"] = _WORDS_VA + _WORD_BYTES * self._place[flow.name]
             rows["compare"] = number
             rows["swap_add"] = 1 if flow.verb is Verb.FETCH_ADD else number + 1
         for flow in self._invalidating:
             rows = _rows(table, flow)
-            rows["immediate"] = [_region(nics[flow.dst], 0, 0, 0, ffi.NULL) for _ in rows]
+            rows["immediate"] = [_region(nic_of(flow, flow.dst), 0, 0, 0, ffi.NULL) for _ in rows]
 
     def counted(self, flow: Flow, fetched: NDArray[np.uint64]) -> bool:
         """Whether the flow's operations, which fetched these values in order, were done once."""

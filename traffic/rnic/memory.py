@@ -1,11 +1,13 @@
 """The hosts' registered memory, and where in it each message comes from and goes to.
 
-Every host has two regions. Its messages are read from the source, each from
+Every host has three regions. Its messages are read from the source, each from
 another place, so that no two carry the same bytes; what it receives has a place
-of its own in the sink:
+of its own in the sink. Messages of a job are read from its buffer and go to the
+buffer, or, to be added to it, to the sink first:
 
     source    random bytes: the longest message it sends, and some more to shift it in
     sink      | message | message | message |      in order of operations
+    buffers   | a job's | another job's |          float32s
 
 Datagrams have 40 bytes for a GRH before them in the sink.
 
@@ -20,10 +22,12 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.graph import Column, OperationGraph
+from traffic.graph import NOWHERE, Column, OperationGraph
+from traffic.job import FLOAT_BYTES, Floats, Job, first_values, results
 
 SOURCE_VA = 0x1000_0000_0000
 SINK_VA = 0x2000_0000_0000
+BUFFERS_VA = 0x4000_0000_0000
 
 _SHIFT = 64
 """Bytes between the places from which one operation and the next are read."""
@@ -35,12 +39,17 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Layout:
-    """Offsets of every operation's message, and lengths of every host's regions."""
+    """Addresses of every operation's message, and lengths of every host's regions."""
 
-    source_at: Column
-    sink_at: Column
+    source_va: Column
+    sink_va: Column
+    sum_va: Column
+    """What it is added to; 0: nothing."""
     source_bytes: dict[str, int]
     sink_bytes: dict[str, int]
+    buffers_bytes: dict[str, int]
+    buffer_at: dict[str, dict[str, int]]
+    """Job -> host -> where its buffer begins among the host's buffers."""
 
 
 def lay_out(graph: OperationGraph, hosts: list[str], lead: Column) -> Layout:
@@ -49,15 +58,43 @@ def lay_out(graph: OperationGraph, hosts: list[str], lead: Column) -> Layout:
     src = np.array([number[flow.bytes_from] for flow in graph.flows], np.int64)[graph.flow_of]
     dst = np.array([number[flow.bytes_to] for flow in graph.flows], np.int64)[graph.flow_of]
     longest, received = np.zeros(len(hosts), np.int64), np.zeros(len(hosts), np.int64)
-    np.maximum.at(longest, src, graph.size_bytes)
-    room = lead + graph.size_bytes
+    from_source, to_sink = graph.taken_at == NOWHERE, graph.put_at == NOWHERE
+    np.maximum.at(longest, src[from_source], graph.size_bytes[from_source])
+    room = np.where(to_sink, lead + graph.size_bytes, 0)
     np.add.at(received, dst, room)
+    source_va = SOURCE_VA + np.arange(len(src)) % _SHIFTS * _SHIFT
+    sink_va = SINK_VA + _running_totals(room, dst) + lead
+    buffer_at, buffers_bytes = _lay_out_buffers(graph.jobs, hosts)
+    buffer_va = [
+        BUFFERS_VA + np.array([buffer_at.get(flow.traffic, {}).get(host, 0) for flow, host in ends])
+        for ends in (
+            [(flow, flow.bytes_from) for flow in graph.flows],
+            [(flow, flow.bytes_to) for flow in graph.flows],
+        )
+    ]
+    taken_from, put_to = (va.astype(np.int64)[graph.flow_of] for va in buffer_va)
     return Layout(
-        source_at=np.arange(len(src)) % _SHIFTS * _SHIFT,
-        sink_at=_running_totals(room, dst) + lead,
+        source_va=np.where(from_source, source_va, taken_from + graph.taken_at),
+        sink_va=np.where(to_sink, sink_va, put_to + graph.put_at),
+        sum_va=np.where(graph.added_at == NOWHERE, 0, put_to + graph.added_at),
         source_bytes=dict(zip(hosts, (longest + _SHIFTS * _SHIFT).tolist(), strict=True)),
         sink_bytes=dict(zip(hosts, (received + 1).tolist(), strict=True)),
+        buffers_bytes=buffers_bytes,
+        buffer_at=buffer_at,
     )
+
+
+def _lay_out_buffers(
+    jobs: tuple[Job, ...], hosts: list[str]
+) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
+    """Where each job's buffer begins at each of its ranks, and how long all of a host are."""
+    ends = dict.fromkeys(hosts, 0)
+    buffer_at: dict[str, dict[str, int]] = {}
+    for job in jobs:
+        buffer_at[job.name] = {rank: ends[rank] for rank in job.ranks}
+        for rank in job.ranks:
+            ends[rank] += job.buffer_bytes
+    return buffer_at, ends
 
 
 def _running_totals(sizes: Column, group: Column) -> Column:
@@ -74,7 +111,7 @@ def _running_totals(sizes: Column, group: Column) -> Column:
 class Contents:
     """The bytes in every host's regions."""
 
-    def __init__(self, layout: Layout, random: Random) -> None:
+    def __init__(self, graph: OperationGraph, layout: Layout, random: Random) -> None:
         self._layout = layout
         self.source: dict[str, Bytes] = {
             host: np.frombuffer(random.randbytes(size), np.uint8).copy()
@@ -83,14 +120,46 @@ class Contents:
         self.sink: dict[str, Bytes] = {
             host: np.zeros(size, np.uint8) for host, size in layout.sink_bytes.items()
         }
+        self.buffers: dict[str, Bytes] = {
+            host: np.zeros(size, np.uint8) for host, size in layout.buffers_bytes.items()
+        }
+        draw = np.random.default_rng(random.getrandbits(64))
+        self._first = {job.name: self._fill(job, draw) for job in graph.jobs}
+
+    def _fill(self, job: Job, draw: np.random.Generator) -> list[Floats]:
+        values = first_values(job, draw)
+        for rank, own in zip(job.ranks, values, strict=True):
+            self.buffer(job, rank)[:] = own
+        return values
+
+    def buffer(self, job: Job, rank: str) -> Floats:
+        """The buffer of a rank of a job, as it is now."""
+        at = self._layout.buffer_at[job.name][rank]
+        return self.buffers[rank][at : at + job.buffer_bytes].view(np.float32)
+
+    def wrong(self, job: Job) -> int:
+        """Values, in the buffers of all ranks together, that are not what they must be."""
+        wrong = 0
+        for rank, expected in zip(job.ranks, results(job, self._first[job.name]), strict=True):
+            buffer = self.buffer(job, rank)
+            for result in expected:
+                there = buffer[result.at // FLOAT_BYTES :][: len(result.values)]
+                wrong += int(np.count_nonzero(there != result.values))
+        return wrong
 
     def fetched(self, operations: range, host: str) -> NDArray[np.uint64]:
         """The words that a flow of atomics has put into the host's sink."""
-        at = self._layout.sink_at[operations.start]
+        at = int(self._layout.sink_va[operations.start]) - SINK_VA
         words = self.sink[host][at : at + 8 * len(operations)]
         return np.frombuffer(words.tobytes(), np.uint64)
 
     def arrived(self, operation: int, size: int, src: str, dst: str) -> bool:
-        """Whether every byte of the operation's message is in the receiver's memory as sent."""
-        at, to = self._layout.source_at[operation], self._layout.sink_at[operation]
+        """Whether every byte of the operation's message is in the receiver's memory as sent.
+
+        Of a message from or to a job's buffer that can no longer be told: true.
+        """
+        source, sink = int(self._layout.source_va[operation]), int(self._layout.sink_va[operation])
+        if max(source, sink) >= BUFFERS_VA:
+            return True
+        at, to = source - SOURCE_VA, sink - SINK_VA
         return np.array_equal(self.source[src][at : at + size], self.sink[dst][to : to + size])

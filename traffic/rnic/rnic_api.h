@@ -261,9 +261,12 @@ struct qp_view qp_look(const struct qp *qp);
 
 /* ---- a workload --------------------------------------------------------- */
 
-/* One message, and what waits for it. */
+/* One message, or work of a host, and what waits for it. */
 struct operation {
-    struct qp *qp; /* the sender's; connected as one of a pair, for datagrams too */
+    uint32_t host; /* a number of the host that posts it, or works */
+    uint32_t far;  /* of the one at the other end; of work the same */
+    struct qp *qp; /* the sender's; connected as one of a pair, for datagrams too. NULL: work,
+                    * nothing is sent */
     int verb;      /* enum verb */
     uint32_t flow; /* whose bytes are counted */
     uint64_t local_va;
@@ -273,7 +276,11 @@ struct operation {
     uint32_t length;    /* bytes, at most 2^31; atomics: 8 */
     uint32_t immediate; /* or the key to invalidate */
     uint64_t compare, swap_add;
+    /* Once delivered, its float32s are added to those that the receiver has here. Key 0: not. */
+    uint64_t sum_va;
+    uint32_t sum_key;
     int64_t not_before_ps;
+    int64_t duration_ps;                       /* of work */
     uint32_t first_dependent, dependent_count; /* in the table of dependents */
 };
 
@@ -289,8 +296,8 @@ struct message_record {
 };
 
 /* `operations` and `dependents`, which are indices of operations, must outlive the workload. NULL
- * when an operation is wrong (its indices, verb, length, its own memory, a SEND's receive) or
- * memory is short. */
+ * when an operation is wrong (its indices, verb, length, its own memory, a SEND's receive, what it
+ * adds to) or memory is short. */
 struct workload *workload_new(struct clock *clock, const struct operation *operations,
                               uint32_t count, const uint32_t *dependents, uint32_t dependent_count,
                               uint32_t flow_count);

@@ -4,9 +4,12 @@
  * An operation starts when all it waits for is over, and not before its time.
  * What "over" means depends on where it is seen from:
  *
- *     the waiting operation's NIC        waits until the message is
+ *     the waiting operation's host       waits until the message is
  *     is the receiver of the message     delivered: its bytes are in memory
  *     is its sender, or a third one      completed: it is acknowledged
+ *
+ * A message may be a summand: delivered, it is added to what the receiver has.
+ * An operation without a queue pair is work: it is over after its duration.
  *
  * An operation that fails takes all with it that can then never start; they
  * are cancelled, so that a workload always comes to an end.
@@ -23,13 +26,14 @@
 #include "nic.h"
 #include "receive_queue.h"
 #include "send_queue.h"
+#include "sum.h"
 
 struct task {
     struct workload *workload;
     const struct operation *operation;
     struct message message;
     struct receive receive; /* a SEND's, at the other end */
-    struct timer start;
+    struct timer start, work;
     uint32_t unmet;          /* operations it still waits for */
     bool is_flying;          /* completed, and not delivered */
     struct task *next_ended; /* chains tasks whose dependents are to be cancelled */
@@ -64,6 +68,7 @@ struct sight {
 static void delivered(struct message *message, uint32_t bytes, bool all, picoseconds now);
 static void completed(struct message *message, picoseconds now);
 static void start_timer(struct timer *timer, picoseconds now);
+static void work_timer(struct timer *timer, picoseconds now);
 static void patience_ended(struct timer *timer, picoseconds now);
 static void seen(struct timer *timer, picoseconds now);
 
@@ -76,14 +81,19 @@ static bool takes_receive(const struct operation *operation)
     return operation->verb <= VERB_SEND_INV || operation->verb == VERB_WRITE_IMM;
 }
 
+static bool is_work(const struct operation *operation)
+{
+    return !operation->qp;
+}
+
 static bool is_reliable(const struct operation *operation)
 {
-    return operation->qp->config.transport == TRANSPORT_RC;
+    return is_work(operation) || operation->qp->config.transport == TRANSPORT_RC;
 }
 
 static bool is_datagram(const struct operation *operation)
 {
-    return operation->qp->config.transport == TRANSPORT_UD;
+    return !is_work(operation) && operation->qp->config.transport == TRANSPORT_UD;
 }
 
 /* A datagram's receive has room for a GRH before it. */
@@ -110,14 +120,38 @@ static bool memory_is_right(const struct operation *operation)
                        operation->remote_va, receive_bytes(operation), ACCESS_LOCAL_WRITE, &bytes);
 }
 
+/* The receiver's bytes that a message is added to, and its own there; NULL when they are elided. */
+static bool find_summands(const struct operation *operation, uint8_t **sum, uint8_t **summand)
+{
+    const struct qp *qp = operation->qp->peer;
+    const struct memory *memory = &qp->nic->memory;
+    return memory_find(memory, qp->config.pd, operation->sum_key, operation->sum_va,
+                       operation->length, ACCESS_LOCAL_WRITE, sum) &&
+           memory_find(memory, qp->config.pd, operation->rkey, operation->remote_va,
+                       operation->length, 0, summand);
+}
+
+static bool sum_is_right(const struct operation *operation)
+{
+    uint8_t *sum, *summand;
+    return operation->sum_key == 0 ||
+           (operation->verb < VERB_READ && operation->length % sizeof(float) == 0 &&
+            find_summands(operation, &sum, &summand));
+}
+
+static bool message_is_right(const struct operation *operation)
+{
+    return operation->qp->peer && operation->verb >= 0 && operation->verb < VERBS &&
+           operation->length <= MESSAGE_MAX && memory_is_right(operation) &&
+           sum_is_right(operation);
+}
+
 static bool operation_is_right(const struct operation *operation, uint32_t dependent_count,
                                uint32_t flow_count)
 {
-    return operation->qp && operation->qp->peer && operation->flow < flow_count &&
-           operation->verb >= 0 && operation->verb < VERBS && operation->length <= MESSAGE_MAX &&
-           operation->first_dependent <= dependent_count &&
+    return operation->flow < flow_count && operation->first_dependent <= dependent_count &&
            operation->dependent_count <= dependent_count - operation->first_dependent &&
-           memory_is_right(operation);
+           (is_work(operation) || message_is_right(operation));
 }
 
 static bool indices_are_right(const struct operation *operations, uint32_t count,
@@ -174,6 +208,7 @@ static void prepare_task(struct workload *workload, uint32_t index)
     if (is_datagram(operation))
         task->message.to = address_of(workload, operation);
     timer_init(&task->start, start_timer);
+    timer_init(&task->work, work_timer);
     for (uint32_t i = 0; i < operation->dependent_count; i++)
         workload->tasks[workload->dependents[operation->first_dependent + i]].unmet++;
 }
@@ -260,8 +295,18 @@ static void post_receive(struct task *task, picoseconds now)
     receive_queue_post(operation->qp->peer, &task->receive, now);
 }
 
+static void work(struct task *task, picoseconds now)
+{
+    task->message.record->started_ps = now;
+    timer_set(task->workload->clock, &task->work, now + task->operation->duration_ps);
+}
+
 static void start(struct task *task, picoseconds now)
 {
+    if (is_work(task->operation)) {
+        work(task, now);
+        return;
+    }
     if (takes_receive(task->operation))
         post_receive(task, now);
     send_queue_post(task->operation->qp, &task->message, now);
@@ -298,8 +343,8 @@ static struct task *dependent(const struct task *task, uint32_t i)
 
 static bool waits_for_delivery(const struct task *waiting, const struct task *task)
 {
-    const struct nic *nic = waiting->operation->qp->nic;
-    return nic != task->operation->qp->nic && nic == task->operation->qp->peer->nic;
+    uint32_t host = waiting->operation->host;
+    return host != task->operation->host && host == task->operation->far;
 }
 
 static void release_dependents(struct task *task, bool by_delivery, picoseconds now)
@@ -355,6 +400,13 @@ static void cancel_dependents(struct task *task, picoseconds now)
         }
 }
 
+static void add_up(const struct operation *operation)
+{
+    uint8_t *sum, *summand;
+    if (operation->sum_key != 0 && find_summands(operation, &sum, &summand) && sum)
+        sum_add(sum, summand, operation->length / sizeof(float));
+}
+
 static void see_delivered(struct task *task, picoseconds now)
 {
     struct workload *workload = task->workload;
@@ -363,6 +415,7 @@ static void see_delivered(struct task *task, picoseconds now)
         look_for_end(workload, now);
     }
     task->is_flying = false;
+    add_up(task->operation);
     release_dependents(task, true, now);
 }
 
@@ -429,6 +482,15 @@ static void completed(struct message *message, picoseconds now)
         see_later(task, COMPLETED, now + after);
     else
         see_completed(task, now);
+}
+
+static void work_timer(struct timer *timer, picoseconds now)
+{
+    struct task *task = container_of(timer, struct task, work);
+    struct message_record *record = task->message.record;
+    record->delivered_ps = record->completed_ps = now;
+    record->status = STATUS_SUCCESS;
+    see_completed(task, now);
 }
 
 /* ---- results ----------------------------------------------------------------- */

@@ -72,9 +72,23 @@ def only_staged_paths_copy(spec: Spec) -> Iterator[Finding]:
                 )
 
 
+def servers_are_whole(spec: Spec) -> Iterator[Finding]:
+    hosts, gpus = len(spec.topology.build().hosts), spec.hosts.gpus
+    if gpus is None and "scale_up" in spec.hosts.model_fields_set:
+        text = "joins the GPUs of a server, and each host stands alone; add gpus, e.g. gpus: 8"
+        yield Finding(("hosts", "scale_up"), text)
+    if gpus is not None and hosts % gpus:
+        yield Finding(
+            ("hosts", "gpus"),
+            f"{hosts} hosts are no whole number of servers of {gpus} GPUs",
+            about=(("topology",),),
+        )
+
+
 RULES = (
     only_staged_paths_copy,
     nodes_exist,
+    servers_are_whole,
     who_tolerates_reordering_keeps_packets,
     slowest_rate_is_below_the_link_s,
 )

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from emu.spec.finding import Finding, KeyPath, there_is_no
 from emu.spec.rules.given import for_host
 from emu.spec.scenario import Spec
-from emu.spec.traffic.collectives import AllReduce
+from emu.spec.traffic.collectives import Collective
 from emu.spec.traffic.drawn import Background, HotSpot
 from emu.spec.traffic.entry import AmongEntry, MessageEntry
 from emu.spec.traffic.patterns import Incast, Outcast, Pair
 from emu.units import format_size, write_rate, write_size, write_time
+from traffic.job import FLOAT_BYTES
 
 MAX_FLOWS = 200_000
 """In one run. Each has two queue pairs, and a row in every table of results."""
@@ -164,22 +165,33 @@ def who_answers_reads_hears_how_they_fare(spec: Spec) -> Iterator[Finding]:
 
 
 def every_rank_has_a_piece(spec: Spec) -> Iterator[Finding]:
+    """Of at least one float32."""
     for index, entry in enumerate(spec.traffic):
-        if isinstance(entry, AllReduce) and entry.size_bytes < len(entry.among):
+        if not isinstance(entry, Collective):
+            continue
+        path, about = ("traffic", index, "size"), (("traffic", index, "among"),)
+        if entry.size_bytes % FLOAT_BYTES:
+            more = write_size(-(-entry.size_bytes // FLOAT_BYTES) * FLOAT_BYTES)
+            text = f"{write_size(entry.size_bytes)} are no whole number of float32s; take {more}"
+            yield Finding(path, text)
+        elif entry.cuts_pieces and entry.size_bytes < FLOAT_BYTES * len(entry.among):
             yield Finding(
-                ("traffic", index, "size"),
-                f"{write_size(entry.size_bytes)} cannot be cut into a piece for each of "
+                path,
+                f"{write_size(entry.size_bytes)} cannot be cut into a float32 for each of "
                 f"{len(entry.among)} ranks; raise size",
-                about=(("traffic", index, "among"),),
+                about,
             )
 
 
-def the_run_fits_into_memory(spec: Spec) -> Iterator[Finding]:
+def messages_are_not_too_many(spec: Spec) -> Iterator[Finding]:
     messages = sum(entry.message_count for entry in spec.traffic)
-    size = sum(entry.total_bytes for entry in spec.traffic)
     if messages > MAX_MESSAGES:
         text = f"makes {messages} messages; {MAX_MESSAGES} is the most in one run"
         yield Finding(("traffic",), text)
+
+
+def the_run_fits_into_memory(spec: Spec) -> Iterator[Finding]:
+    size = sum(entry.total_bytes for entry in spec.traffic)
     if size > MAX_BYTES and spec.payload == "real":
         text = (
             f"sends {format_size(size)}; {format_size(MAX_BYTES)} is the most in one run, "
@@ -199,7 +211,7 @@ def messages_start_before_the_end(spec: Spec) -> Iterator[Finding]:
             )
 
 
-SOUND = (flows_are_not_too_many, nobody_is_alone)
+SOUND = (flows_are_not_too_many, messages_are_not_too_many, nobody_is_alone)
 RULES = (
     names_are_unique,
     hosts_exist,

@@ -4,11 +4,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from emu.spec.traffic.collectives import AllReduce
+from emu.spec.traffic.collectives import (
+    AllGather,
+    AllReduce,
+    AllToAllPieces,
+    Broadcast,
+    ReduceScatter,
+)
 from emu.spec.traffic.drawn import Background, HotSpot
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation
 
-TrafficSpec = Annotated[
-    Incast | Outcast | Pair | Permutation | AllToAll | HotSpot | Background | AllReduce,
-    Field(discriminator="pattern"),
-]
+Patterns = Incast | Outcast | Pair | Permutation | AllToAll | HotSpot | Background
+Collectives = AllReduce | ReduceScatter | AllGather | Broadcast | AllToAllPieces
+
+TrafficSpec = Annotated[Patterns | Collectives, Field(discriminator="pattern")]

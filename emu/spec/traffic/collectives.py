@@ -1,45 +1,192 @@
-"""Collectives: what all hosts of a job compute together."""
+"""Collectives: what all hosts of a job compute together.
+
+`algorithm` says how, `chunk` and `channels` how it is cut; see traffic/collectives.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from abc import abstractmethod
+from functools import lru_cache
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from emu.spec.quantities import Size
+from emu.spec.quantities import Integer, Size
 from emu.spec.traffic.entry import AmongEntry
-from traffic.collectives import ring_all_reduce, ring_pairs, ring_steps
+from traffic.collectives.collective import Amount, Cut, amount_of, collective
 from traffic.graph import OperationGraph
+from traffic.job import Job, Kind
 from traffic.patterns import Pairs
 
 
-class AllReduce(AmongEntry):
-    """All ranks sum up a buffer that each of them has, by WRITEs that wait for each other."""
+class Collective(AmongEntry):
+    """What all collectives can tell. Messages are WRITEs that wait for each other."""
 
-    pattern: Literal["all-reduce"] = Field(description="Pattern of the traffic.")
-    algorithm: Literal["ring"] = Field(
-        default="ring",
-        description="ring: every rank sends pieces of the buffer to the next, the last to the "
-        "first.",
+    size_bytes: Size = Field(
+        alias="size",
+        gt=0,
+        le=2**31,
+        description="Bytes of a rank's buffer, of float32s; as nccl-tests counts them: of "
+        "all-gather the gathered buffer, of reduce-scatter the one that is scattered.",
     )
-    size_bytes: Size = Field(alias="size", gt=0, le=2**31, description="Bytes of the buffer.")
+    chunk_bytes: Size | None = Field(
+        default=None,
+        alias="chunk",
+        gt=0,
+        description="The longest message. Chunks are pipelined: a rank passes one on while the "
+        "next one comes in. Unless given, messages are as long as the algorithm makes them.",
+    )
+    channels: Integer = Field(
+        default=1,
+        ge=1,
+        le=32,
+        description="Sets of queue pairs, on which chunks take turns; a fabric may route each "
+        "in another way.",
+    )
+
+    @property
+    @abstractmethod
+    def job(self) -> Job:
+        """What is computed, by which algorithm."""
+
+    @property
+    def gpus_a_server(self) -> int:
+        """Ranks in a row that are a server, where it matters."""
+        return 1
+
+    @property
+    def cuts_pieces(self) -> bool:
+        """Whether every rank needs a piece of the buffer."""
+        return self.job.algorithm not in ("tree", "chain")
+
+    @property
+    def cut(self) -> Cut:
+        return Cut(self.chunk_bytes, self.channels)
+
+    @property
+    def amount(self) -> Amount:
+        return amount_of(self.job, self.cut, self.gpus_a_server)
+
+    @property
+    def flow_count(self) -> int:
+        return self.amount.flows
 
     @property
     def message_count(self) -> int:
-        return len(self.among) * ring_steps(len(self.among))
+        return self.amount.messages
 
     @property
     def total_bytes(self) -> int:
-        return self.size_bytes * ring_steps(len(self.among))
+        return self.amount.bytes
 
     def pairs(self, seed: int) -> Pairs:
-        return ring_pairs(self.among)
+        return [(flow.src, flow.dst) for flow in self.graph(seed).flows]
+
+    def ends(self, seed: int) -> dict[str, tuple[str, str]]:
+        return {flow.name: (flow.src, flow.dst) for flow in self.graph(seed).flows}
 
     def graph(self, seed: int) -> OperationGraph:
-        return ring_all_reduce(
-            self.name,
-            self.among,
-            self.size_bytes,
-            start_ns=self.start_ns,
-            priority=self.priority,
-        )
+        return _graph(self)
+
+    def _job(self, kind: Kind, algorithm: str, root: int = 0) -> Job:
+        return Job(self.name, kind, algorithm, self.among, self.size_bytes, root)
+
+
+@lru_cache(maxsize=8)
+def _graph(entry: Collective) -> OperationGraph:
+    """Everybody asks for it, so it is put together once."""
+    return collective(
+        entry.job,
+        cut=entry.cut,
+        gpus=entry.gpus_a_server,
+        start_ns=entry.start_ns,
+        priority=entry.priority,
+    )
+
+
+class AllReduce(Collective):
+    """All ranks sum up a buffer that each of them has."""
+
+    pattern: Literal["all-reduce"] = Field(description="Pattern of the traffic.")
+    algorithm: Literal["ring", "tree", "double-tree", "halving-doubling", "hierarchical"] = Field(
+        default="ring",
+        description="ring: every rank sends pieces of the buffer to the next, the last to the "
+        "first. tree, double-tree: up one or two binary trees and down again. halving-doubling: "
+        "exchanges with ranks half as far away each time, and back. hierarchical: rings inside "
+        "of servers, and between them rail by rail.",
+    )
+    gpus: Integer | None = Field(
+        default=None,
+        ge=1,
+        le=64,
+        description="hierarchical: ranks in a row that are a server.",
+    )
+
+    @property
+    def job(self) -> Job:
+        return self._job(Kind.ALL_REDUCE, self.algorithm)
+
+    @model_validator(mode="after")
+    def _servers_are_whole(self) -> Self:
+        if (self.algorithm == "hierarchical") != (self.gpus is not None):
+            raise ValueError(
+                "gpus tells the servers of algorithm: hierarchical; give both, or none"
+            )
+        if len(self.among) % self.gpus_a_server:
+            raise ValueError(
+                f"{len(self.among)} ranks are no whole number of servers of {self.gpus} GPUs"
+            )
+        return self
+
+    @property
+    def gpus_a_server(self) -> int:
+        return self.gpus or 1
+
+
+class ReduceScatter(Collective):
+    """All ranks sum up a buffer, and each gets its piece of the sum, around a ring."""
+
+    pattern: Literal["reduce-scatter"] = Field(description="Pattern of the traffic.")
+
+    @property
+    def job(self) -> Job:
+        return self._job(Kind.REDUCE_SCATTER, "ring")
+
+
+class AllGather(Collective):
+    """Every rank has a piece of a buffer, and all get all of it, around a ring."""
+
+    pattern: Literal["all-gather"] = Field(description="Pattern of the traffic.")
+
+    @property
+    def job(self) -> Job:
+        return self._job(Kind.ALL_GATHER, "ring")
+
+
+class Broadcast(Collective):
+    """All ranks get the buffer of one, along a chain."""
+
+    pattern: Literal["broadcast"] = Field(description="Pattern of the traffic.")
+    root: str | None = Field(
+        default=None, description="The rank that has it; the first unless given."
+    )
+
+    @property
+    def job(self) -> Job:
+        return self._job(Kind.BROADCAST, "chain", self.among.index(self.root or self.among[0]))
+
+    @model_validator(mode="after")
+    def _root_is_a_rank(self) -> Self:
+        if self.root is not None and self.root not in self.among:
+            raise ValueError(f"root {self.root!r} is no rank; it is one of those in `among`")
+        return self
+
+
+class AllToAllPieces(Collective):
+    """Every rank has a piece of its buffer for every other: NCCL's alltoall."""
+
+    pattern: Literal["alltoall"] = Field(description="Pattern of the traffic.")
+
+    @property
+    def job(self) -> Job:
+        return self._job(Kind.ALL_TO_ALL, "direct")

@@ -1,0 +1,82 @@
+"""The fabric inside of servers in the C core: InfiniBand in small, beside the fabric proper.
+
+On the virtual clock it is there like everything else. In a live lab all of it is in the
+process of the NICs: what does not leave a server crosses no interface.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emu._core import ffi, lib
+from emu.errors import FabricError
+from emu.measure.counters import RawCounters
+from emu.spec.scale_up import ScaleUp
+from topologies.graph import Host, Port, Topology
+
+FRAMING_INFINIBAND = 1
+"""See `enum framing`."""
+LANES = 1
+_SL2VL = bytes(16)
+"""All service levels ride on the one lane."""
+
+
+class InsideServers:
+    """Switches, cables and NICs of the scale-up fabric, whose ports have indices of their own."""
+
+    def __init__(self, core: Any, topology: Topology, links: ScaleUp, first_index: int) -> None:
+        self._core = core
+        self._topology = topology
+        self._links = links
+        self._index = {port: first_index + place for place, port in enumerate(ports_of(topology))}
+        self._with_nic: set[Port] = set()
+        for switch in topology.switches:
+            self._add_switch(topology.ports[switch.name])
+
+    def add_nic(self, host: Host, config: Any) -> Any:
+        """The GPU's own links (a `struct nic *`), from a `struct nic_config *`."""
+        config.framing = FRAMING_INFINIBAND
+        config.address = host.index
+        config.lmc = 0
+        config.vl_of_sl = _SL2VL
+        (port,) = self._topology.ports[host.name]
+        nic = lib.fabric_add_nic(self._core, self._index[port], config)
+        if not nic:
+            raise FabricError("the servers' fabric does not fit into memory; make it smaller")
+        self._set_lanes(port)
+        self._with_nic.add(port)
+        return nic
+
+    def connect(self) -> None:
+        """Lays the cables of those GPUs whose NICs are there."""
+        for cable in self._topology.cables:
+            if cable.b not in self._with_nic:
+                continue
+            ends = self._index[cable.a], self._index[cable.b]
+            lib.fabric_connect(self._core, *ends, cable.rate_bps, cable.delay_ps)
+
+    def observe(self, counters: Any) -> dict[str, RawCounters]:
+        """What `counters` reads of each port's index, by the port's name."""
+        name = self._topology.port_name
+        there = self._with_nic | {self._topology.peer[port] for port in self._with_nic}
+        return {name[port]: counters(self._index[port]) for port in self._index if port in there}
+
+    def _add_switch(self, ports: list[Port]) -> None:
+        switch = lib.fabric_add_switch(
+            self._core, True, len(ports), self._index[ports[0]], self._links.latency_ps, True
+        )
+        if switch == ffi.NULL:
+            raise FabricError("the servers' fabric does not fit into memory; make it smaller")
+        for port in ports:
+            self._set_lanes(port)
+            gpu = self._topology.host[self._topology.peer[port].node]
+            lib.switch_add_route(switch, gpu.index, [port.number], 1)
+
+    def _set_lanes(self, port: Port) -> None:
+        lib.fabric_set_lanes(self._core, self._index[port], LANES, self._links.buffer_bytes)
+        lib.fabric_set_sl2vl(self._core, self._index[port], _SL2VL)
+
+
+def ports_of(topology: Topology) -> list[Port]:
+    """All of them: switches' first, each's in a row."""
+    return [port for node in topology.nodes for port in topology.ports[node.name]]

@@ -1,0 +1,38 @@
+"""`hosts.scale_up`: the links between the GPUs of a server."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from emu.spec.base import Model
+from emu.spec.quantities import Rate, Size, Time
+
+
+class ScaleUp(Model):
+    """A switch in every server, to which each of its GPUs has a link (NVLink, NVSwitch).
+
+    Made of the same parts as an InfiniBand fabric: credits, packets of up to 4096 bytes,
+    cut-through. Unless told otherwise a GPU has what NVIDIA says of fourth-generation NVLink,
+    450 GB/s each way.
+    """
+
+    rate_bps: Rate = Field(
+        default=3_600_000_000_000,
+        alias="rate",
+        gt=0,
+        description="Rate of a GPU's links together, each way, e.g. 3600Gbit.",
+    )
+    latency_ps: Time = Field(
+        default=200_000, alias="latency", description="From a switch's port to another one."
+    )
+    delay_ps: Time = Field(
+        default=5_000, alias="delay", description="Of the way between a GPU and the switch."
+    )
+    buffer_bytes: Size = Field(
+        default=131_072,
+        alias="buffer",
+        ge=8192,
+        le=131_072,
+        description="What a port may have received and not passed on; the credit of the far end. "
+        "No more than this leaves a GPU in the time of a round trip.",
+    )

@@ -1,0 +1,220 @@
+"""Collectives on an idle fabric against closed forms, and their sums against numpy's.
+
+n ranks around one switch; a message of m bytes takes, from post to delivery,
+
+    t(m) + a(m)      t: all its packets once at 100 Gb/s (a byte lasts 80 ps)
+                     a: 2·500 ns of cable, 600 ns of switch, the first packet once more
+
+within 3 %, for acknowledgements of the other direction take turns with data.
+"""
+
+from __future__ import annotations
+
+from math import log2
+
+import pytest
+
+from emu.measure.recording import JobRecord
+from emu.shim.virtual import VirtualFabric
+from tests.model.fabrics import spec_of, star, started
+
+BYTE_NS = 0.08
+IDLE_NS = 2 * 500 + 600
+
+
+def wire_ns(size: int) -> float:
+    """t(m) of a RoCEv2 WRITE."""
+    return (size + 82 * -(-size // 4096) + 16) * BYTE_NS
+
+
+def latency_ns(size: int) -> float:
+    """a(m)."""
+    return IDLE_NS + (min(size, 4096) + 98) * BYTE_NS
+
+
+def message_ns(size: int) -> float:
+    return wire_ns(size) + latency_ns(size)
+
+
+def finished(run: VirtualFabric) -> tuple[JobRecord, ...]:
+    while not run.finished and run.now_ns < 1_000_000_000:
+        run.run_until(run.now_ns + 50_000)
+    return run.observe().jobs
+
+
+def job_of(ranks: int, entry: str, *settings: str) -> JobRecord:
+    """The only collective of a run on `ranks` hosts."""
+    spec = spec_of(
+        star(ranks) + f"traffic: [{{name: job, among: h1-h{ranks}, {entry}}}]\n",
+        "switches.pfc={}",
+        "switches.buffer=64MB",
+        *settings,
+    )
+    with started(spec) as run:
+        (job,) = finished(run)
+    return job
+
+
+def took_ns(job: JobRecord) -> int:
+    assert job.wrong in (0, None)
+    assert job.took_ns is not None
+    return job.took_ns
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8, 16, 64])
+def test_a_ring_takes_its_steps_one_after_another(ranks: int) -> None:
+    """2(n - 1)·(t(S/n) + a)."""
+    piece = 16_384
+    job = job_of(ranks, f"pattern: all-reduce, size: {piece * ranks}B")
+    assert took_ns(job) == pytest.approx(2 * (ranks - 1) * message_ns(piece), rel=0.03)
+
+
+@pytest.mark.parametrize("pattern", ["reduce-scatter", "all-gather"])
+@pytest.mark.parametrize("ranks", [2, 7, 32])
+def test_half_a_ring_takes_half_the_steps(ranks: int, pattern: str) -> None:
+    """(n - 1)·(t(S/n) + a)."""
+    piece = 32_768
+    job = job_of(ranks, f"pattern: {pattern}, size: {piece * ranks}B")
+    assert took_ns(job) == pytest.approx((ranks - 1) * message_ns(piece), rel=0.03)
+
+
+@pytest.mark.parametrize("chunks", [2, 4, 16])
+def test_chunks_hide_the_latency_of_a_ring(chunks: int) -> None:
+    """Either a link is always busy, or a chunk is always on its way:
+
+    max(2(n - 1)·k·t(c) + a, 2(n - 1)·(t(c) + a) + (k - 1)·t(c)),  k chunks of c bytes
+    """
+    ranks, chunk = 8, 8192
+    steps, t = 2 * (ranks - 1), wire_ns(chunk)
+    job = job_of(ranks, f"pattern: all-reduce, size: {ranks * chunks * chunk}B, chunk: {chunk}B")
+    busy = steps * chunks * t + latency_ns(chunk)
+    chained = steps * message_ns(chunk) + (chunks - 1) * t
+    assert took_ns(job) == pytest.approx(max(busy, chained), rel=0.03)
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 16, 64])
+def test_halving_and_doubling_pays_latency_only_a_few_times(ranks: int) -> None:
+    """2·log2(n)·a + 2(n - 1)/n·S/B, that is twice the messages of S/2, S/4, ..., S/n."""
+    size = 8192 * ranks
+    halves = [size >> step for step in range(1, int(log2(ranks)) + 1)]
+    job = job_of(ranks, f"pattern: all-reduce, algorithm: halving-doubling, size: {size}B")
+    assert took_ns(job) == pytest.approx(2 * sum(map(message_ns, halves)), rel=0.03)
+
+
+def test_ranks_beyond_a_power_of_two_hand_over_first() -> None:
+    """Two more messages of all of the buffer, before and after, and whom they meet on the way."""
+    size = 262_144
+    four, six = (
+        took_ns(job_of(n, f"pattern: all-reduce, algorithm: halving-doubling, size: {size}B"))
+        for n in (4, 6)
+    )
+    assert 2 * message_ns(size) < six - four < 4 * message_ns(size)
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3, 5])
+def test_a_tree_climbs_and_descends_level_by_level(levels: int) -> None:
+    """Of 2^d - 1 ranks: 2(d - 1) levels, at each of which one link carries two messages."""
+    size, ranks = 65_536, 2 ** (levels + 1) - 1
+    job = job_of(ranks, f"pattern: all-reduce, algorithm: tree, size: {size}B")
+    level = 2 * wire_ns(size) + latency_ns(size)
+    assert took_ns(job) == pytest.approx(2 * levels * level, rel=0.03)
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 15])
+def test_two_trees_send_the_buffer_twice_and_pipeline_it(ranks: int) -> None:
+    """With chunks, hardly more than 2 S/B, however many ranks, where no pause holds them up."""
+    size, chunk = 8_000_000, 64_000
+    job = job_of(
+        ranks,
+        f"pattern: all-reduce, algorithm: double-tree, size: {size}B, chunk: {chunk}B",
+        "payload=elided",
+        "switches.pfc=off",
+    )
+    least = 2 * size / chunk * wire_ns(chunk)
+    assert least < took_ns(job) < 1.1 * least
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 33])
+def test_a_broadcast_is_a_pipeline(ranks: int) -> None:
+    """(k + d - 1)·t(c) + d·a over d hops, of k chunks."""
+    chunk, chunks, hops = 32_768, 32, ranks - 1
+    job = job_of(ranks, f"pattern: broadcast, size: {chunks * chunk}B, chunk: {chunk}B")
+    expected = (chunks + hops - 1) * wire_ns(chunk) + hops * latency_ns(chunk)
+    assert took_ns(job) == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 12])
+def test_an_all_to_all_fills_every_link(ranks: int) -> None:
+    """(n - 1)·t(S/n) + a, for pieces that are long beside the packet or so of each queue pair
+    that waits while the queue pairs of all NICs find their order."""
+    piece = 262_144
+    job = job_of(ranks, f"pattern: alltoall, size: {piece * ranks}B", "payload=elided")
+    expected = (ranks - 1) * wire_ns(piece) + latency_ns(piece)
+    assert took_ns(job) == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "factor"),
+    [
+        ("all-reduce", 2 * 7 / 8),
+        ("reduce-scatter", 7 / 8),
+        ("all-gather", 7 / 8),
+        ("alltoall", 7 / 8),
+        ("broadcast", 1),
+    ],
+)
+def test_bus_bandwidth_is_that_of_nccl_tests(pattern: str, factor: float) -> None:
+    """busbw = S/t · what each rank sends of S; near the line's rate when chunks hide latency."""
+    job = job_of(8, f"pattern: {pattern}, size: 4MB, chunk: 16KB", "payload=elided")
+    assert job.wrong is None, "nobody looked"
+    algbw = 4_000_000 / (took_ns(job) * 1e-9)
+    assert job.algbw_bytes_per_s == pytest.approx(algbw)
+    assert job.busbw_bytes_per_s == pytest.approx(algbw * factor)
+    assert 0.9 * 12.5e9 < algbw * factor < 12.5e9
+
+
+@pytest.mark.parametrize("recovery", ["go-back-n", "selective-repeat"])
+@pytest.mark.parametrize("algorithm", ["ring", "double-tree", "halving-doubling"])
+def test_sums_are_right_whatever_is_lost(algorithm: str, recovery: str) -> None:
+    """Every hundredth packet at one cable; what is sent twice is added once."""
+    job = job_of(
+        6,
+        f"pattern: all-reduce, algorithm: {algorithm}, size: 1MB, chunk: 20KB",
+        f"hosts.nic.recovery={recovery}",
+        "faults=[{at: 0us, loss: {cable: s1:h3, every: 100}}]",
+    )
+    assert job.wrong == 0
+    assert job.end_ns is not None
+
+
+def test_jobs_beside_each_other_have_buffers_of_their_own() -> None:
+    """Two all-reduces and an all-gather on the same hosts share the links, not the memory."""
+    spec = spec_of(
+        star(6)
+        + """
+traffic:
+  - {name: a, pattern: all-reduce, among: h1-h6, size: 400KB}
+  - {name: b, pattern: all-reduce, algorithm: double-tree, among: h4-h6, size: 300KB, chunk: 9KB}
+  - {name: c, pattern: all-gather, among: h2-h5, size: 200KB, start: 5us}
+  - {name: d, pattern: pair, from: h1, to: h6, size: 100KB}
+"""
+    )
+    with started(spec) as run:
+        jobs = finished(run)
+        flows = run.observe().flows
+    assert [(job.name, job.ranks, job.wrong) for job in jobs] == [
+        ("a", 6, 0),
+        ("b", 3, 0),
+        ("c", 4, 0),
+    ]
+    assert jobs[2].start_ns == 5_000
+    assert all(flow.completed for flow in flows)
+
+
+def test_the_same_sums_over_infiniband() -> None:
+    """Over credits the ring is a little faster: 56 bytes less a packet."""
+    roce, ib = (
+        job_of(8, "pattern: all-reduce, size: 1MB", f"fabric={fabric}") for fabric in ("roce", "ib")
+    )
+    assert roce.wrong == ib.wrong == 0
+    assert 0.95 < took_ns(ib) / took_ns(roce) < 1

@@ -1,0 +1,41 @@
+"""Inside of servers: the GPUs of each around a switch of their own, as by NVLink and NVSwitch.
+
+     nvswitch1             nvswitch2
+    ╱  │  │  ╲            ╱  │  │  ╲          scale-up: one cable from every GPU
+  h1  h2  h3  h4        h5  h6  h7  h8
+   │   │   │   │         │   │   │   │        scale-out: its NIC, in the fabric's own topology
+
+A host is a GPU here, with the NIC that is nearest to it: GPU i of a server uses NIC i, which
+a rail fabric has on rail i. Servers are hosts in a row. All links of a GPU are one cable of
+their rate together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from topologies.graph import Cable, Host, Port, Switch, Topology
+
+PORT = 1
+"""Of a host; 0 is its NIC's."""
+
+
+def scale_up(hosts: Sequence[Host], gpus: int, *, rate_bps: int, delay_ps: int) -> Topology:
+    """A star for each `gpus` hosts in a row; the last server may have fewer."""
+    switches, cables = [], []
+    for place, host in enumerate(hosts):
+        server, gpu = divmod(place, gpus)
+        if gpu == 0:
+            switches.append(Switch(f"nvswitch{server + 1}", server + 1, "nvswitch"))
+        here, there = Port(switches[-1].name, gpu + 1, _mac(server, gpu)), _port(host)
+        cables.append(Cable(here, there, rate_bps, delay_ps))
+    return Topology(tuple(hosts), tuple(switches), tuple(cables))
+
+
+def _port(host: Host) -> Port:
+    return Port(host.name, PORT, (b"\x02\x02" + host.ip.packed).hex(":"))
+
+
+def _mac(server: int, gpu: int) -> str:
+    """Nothing is ever sent to it; it tells the port apart from others."""
+    return (b"\x02\x03" + (server + 1).to_bytes(2, "big") + (gpu + 1).to_bytes(2, "big")).hex(":")

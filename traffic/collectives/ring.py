@@ -1,0 +1,82 @@
+"""Around the ring: reduce-scatter, all-gather, and both as all-reduce (Patarasuk, Yuan, JPDC'09).
+
+The buffer is cut into as many pieces as there are ranks. In every step each rank sends one
+piece to its right neighbour, the one that it got in the step before; in a reduce-scatter
+with its own part added.
+
+            step 0    step 1    step 2    step 3         4 pieces a to d, steps 0 to 5
+    rank 0    d         c         b         a ...
+    rank 1    a         d         c         b ...        reduce-scatter: r sends r - 1 - s
+    rank 2    b         a         d         c ...        all-gather:     r sends r - s
+    rank 3    c         b         a         d ...        modulo the number of ranks
+            └── reduce-scatter ──┘└─ all-gather ─┘
+
+After n - 1 steps rank r has the sum of piece r (reduce-scatter), after n - 1 more
+everybody has them all (all-gather). A rank sends 2(n - 1) pieces, 2(n - 1)/n of the buffer,
+and step s of a rank starts when step s - 1 of its left neighbour has been delivered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traffic.collectives.schedule import Schedule, Waits
+from traffic.graph import Column
+from traffic.job import pieces_of
+
+Pieces = tuple[Column, Column]
+"""Offsets and sizes, one for each rank."""
+
+
+def reduce_scatter(
+    schedule: Schedule, ranks: Column, pieces: Pieces, after: Waits = (), channel: int = 0
+) -> Waits:
+    """Of the n ranks the r-th ends up with the sum of the r-th piece; then what it waits for."""
+    return _around(schedule, ranks, pieces, 1, True, after, channel)
+
+
+def all_gather(
+    schedule: Schedule, ranks: Column, pieces: Pieces, after: Waits = (), channel: int = 0
+) -> Waits:
+    """The r-th rank has the r-th piece, and in the end everybody has all of them."""
+    return _around(schedule, ranks, pieces, 0, False, after, channel)
+
+
+def all_reduce(
+    schedule: Schedule,
+    ranks: Column,
+    at: int,
+    size_bytes: int,
+    after: Waits = (),
+    channel: int = 0,
+) -> Waits:
+    """Everybody ends up with the sum of a part of the buffer."""
+    pieces = pieces_of(at, size_bytes, len(ranks))
+    reduced = reduce_scatter(schedule, ranks, pieces, after, channel)
+    return all_gather(schedule, ranks, pieces, reduced, channel)
+
+
+def _around(
+    schedule: Schedule,
+    ranks: Column,
+    pieces: Pieces,
+    first: int,
+    adds: bool,
+    after: Waits,
+    channel: int,
+) -> Waits:
+    """n - 1 steps, which begin with the piece `first` places before a rank's own."""
+    at, sizes = pieces
+    place, right = np.arange(len(ranks)), np.roll(ranks, -1)
+    ready = after if adds else ()  # each step adds something of the rank's own
+    waits: Waits = after
+    got: Waits = ()
+    for step in range(len(ranks) - 1):
+        piece = (place - first - step) % len(ranks)
+        where = {"add" if adds else "put": at[piece]}
+        sent = schedule.send(
+            ranks, right, sizes[piece], take=at[piece], after=waits, channel=channel, **where
+        )
+        got = (np.roll(sent, 1),)
+        waits = [*ready, *got]
+    return [*after, *got]

@@ -1,0 +1,122 @@
+"""A schedule: a collective as it is thought of, step by step over all ranks at once.
+
+    ids = schedule.send(rank, right, size, take=at, add=at, after=[before])
+
+Every argument is an array with an entry for each rank that sends in this step (or one
+number for all of them). What comes back are the messages' numbers, which later steps
+wait for: `after` is a list of such arrays, NOBODY where there is nobody to wait for.
+
+When all is said the schedule becomes a graph: messages sorted by flow, one for each pair
+of ranks and channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from traffic.graph import NOWHERE, Column, Flow, OperationGraph, Verb
+from traffic.job import Job
+from traffic.patterns import flow_names
+
+NOBODY = -1
+
+Waits = Sequence[Column]
+"""Numbers of operations, each array aligned with the ranks that wait for them."""
+
+
+class Schedule:
+    """Messages and work of ranks, which are numbers here."""
+
+    def __init__(self) -> None:
+        self._rows: list[Column] = []
+        self._edges: list[Column] = []
+        self._count = 0
+
+    def send(
+        self,
+        src: Column | int,
+        dst: Column | int,
+        size_bytes: Column | int,
+        *,
+        take: Column | int = NOWHERE,
+        put: Column | int = NOWHERE,
+        add: Column | int = NOWHERE,
+        after: Waits = (),
+        channel: Column | int = 0,
+    ) -> Column:
+        """A message from each of `src` to its `dst`; their numbers."""
+        return self._add([src, dst, channel, size_bytes, take, put, add, 0], after)
+
+    def work(self, rank: Column | int, lasts_ns: Column | int, after: Waits = ()) -> Column:
+        """Work of each `rank`; their numbers."""
+        nowhere = (NOWHERE, NOWHERE, NOWHERE)
+        return self._add([rank, rank, 0, 0, *nowhere, lasts_ns], after)
+
+    def _add(self, columns: list[Column | int], after: Waits) -> Column:
+        rows = np.array(np.broadcast_arrays(*map(np.atleast_1d, columns)), np.int64)
+        ids = self._count + np.arange(rows.shape[1])
+        self._count += len(ids)
+        self._rows.append(rows)
+        for earlier in after:
+            pairs = np.array(np.broadcast_arrays(earlier, ids))
+            self._edges.append(pairs[:, pairs[0] != NOBODY])
+        return ids
+
+    def graph(
+        self,
+        name: str,
+        ranks: Sequence[str],
+        *,
+        start_ns: int = 0,
+        priority: int | None = None,
+        jobs: tuple[Job, ...] = (),
+    ) -> OperationGraph:
+        """All of it, between the hosts `ranks`, as the traffic entry `name`."""
+        rows = np.concatenate([np.empty((8, 0), np.int64), *self._rows], axis=1)
+        src, dst, channel = rows[:3]
+        keys = (channel * len(ranks) + src) * len(ranks) + dst
+        order = np.argsort(keys, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        edges = np.concatenate([np.empty((2, 0), np.int64), *self._edges], axis=1)
+        earlier, later = place[edges]
+        by_later = np.argsort(later, kind="stable")
+        _, size, taken, put, added, lasts = rows[2:, order]
+        return OperationGraph(
+            flows=_flows(name, ranks, keys[order], priority),
+            size_bytes=size,
+            not_before_ns=np.full(len(order), start_ns),
+            earlier=earlier[by_later],
+            later=later[by_later],
+            lasts_ns=lasts,
+            taken_at=taken,
+            put_at=put,
+            added_at=added,
+            jobs=jobs,
+        )
+
+
+def _flows(name: str, ranks: Sequence[str], keys: Column, priority: int | None) -> tuple[Flow, ...]:
+    """A flow for each run of equal keys; what goes from a rank to itself is work."""
+    found, starts = np.unique(keys, return_index=True)
+    ends = [*starts[1:].tolist(), len(keys)]
+    channels, pairs = np.divmod(found, len(ranks) ** 2)
+    named = [(ranks[pair // len(ranks)], ranks[pair % len(ranks)]) for pair in pairs.tolist()]
+    labels = [
+        flow_name + (f"#{channel + 1}" if channel else "")
+        for flow_name, channel in zip(flow_names(name, named), channels.tolist(), strict=True)
+    ]
+    return tuple(
+        Flow(
+            name=label,
+            traffic=name,
+            src=src,
+            dst=dst,
+            verb=Verb.COMPUTE if src == dst else Verb.WRITE,
+            operations=range(start, end),
+            priority=priority,
+        )
+        for label, (src, dst), start, end in zip(labels, named, starts.tolist(), ends, strict=True)
+    )
