@@ -23,6 +23,7 @@ VERBS = (
     "exec",
     "fault",
     "inspect",
+    "nccl",
     "results",
     "run",
     "schema",

@@ -1,0 +1,95 @@
+"""A sweep of collectives as nccl-tests prints it, so that scripts for the one read the other.
+
+    #                                                     out-of-place                    in-place
+    #  size      count   type  redop   root    time   algbw   busbw #wrong    time   algbw ...
+         8          2   float    sum     -1   13.54    0.00    0.00      0   13.54    0.00 ...
+
+Sizes in bytes, counts in elements of a rank, times in microseconds, bandwidths in GB/s. The
+GPUs here copy nothing, so what is done in place takes as long as what is not: each
+measurement stands in both halves. `#wrong` is N/A where nobody could look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from emu.measure.recording import JobRecord
+from traffic.job import FLOAT_BYTES
+
+_NOT_AVAILABLE = "N/A"
+_TIME_WIDTH = 7
+_PIECES = ("all-gather", "reduce-scatter", "all-to-all")
+"""Of these, `count` is of a rank's piece."""
+_SUMS = ("all-reduce", "reduce-scatter")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is said once, above the table."""
+
+    hosts: Sequence[str]
+    """By rank."""
+    device: str
+    first_bytes: int
+    last_bytes: int
+    step: str
+    """As nccl-tests writes it: `2(factor)`, `1048576(bytes)`."""
+    validates: bool
+
+
+def heading(sweep: Sweep) -> Iterator[str]:
+    """The lines above the measurements."""
+    yield (
+        f"# nThread 1 nGpus {len(sweep.hosts)} minBytes {sweep.first_bytes} "
+        f"maxBytes {sweep.last_bytes} step: {sweep.step} warmup iters: 0 iters: 1 "
+        f"agg iters: 1 validation: {int(sweep.validates)} graph: 0"
+    )
+    yield "#"
+    yield "# Using devices"
+    for rank, host in enumerate(sweep.hosts):
+        yield (
+            f"#  Rank {rank:2d} Group  0 Pid {rank + 1:6d} on {host:>10} "
+            f"device {0:2d} [0x00] {sweep.device}"
+        )
+    yield "#"
+    yield f"# {'':54}  {'out-of-place':^31} {'in-place':^32}"
+    half = f"{'time':>7}  {'algbw':>6}  {'busbw':>6} {'#wrong':>6}"
+    names = f"{'size':>10}  {'count':>12}  {'type':>8}  {'redop':>6}  {'root':>6}"
+    yield f"# {names}  {half}  {half}"
+    units = f"{'(us)':>7}  {'(GB/s)':>6}  {'(GB/s)':>6} {'':>6}"
+    yield f"# {'(B)':>10}  {'(elements)':>12}  {'':>8}  {'':>6}  {'':>6}  {units}  {units}"
+
+
+def row(job: JobRecord, root: int) -> str:
+    """One measurement."""
+    pieces = job.ranks if job.collective in _PIECES else 1
+    redop = "sum" if job.collective in _SUMS else "none"
+    rooted = root if job.collective == "broadcast" else -1
+    count = job.bytes // pieces // FLOAT_BYTES
+    half = _half(job)
+    return f"{job.bytes:12d}  {count:12d}  {'float':>8}  {redop:>6}  {rooted:>6}  {half}  {half}"
+
+
+def _half(job: JobRecord) -> str:
+    algbw, busbw = job.algbw_bytes_per_s, job.busbw_bytes_per_s
+    if job.took_ns is None or algbw is None or busbw is None:
+        return f"{_NOT_AVAILABLE:>7}  {_NOT_AVAILABLE:>6}  {_NOT_AVAILABLE:>6} {_NOT_AVAILABLE:>6}"
+    wrong = _NOT_AVAILABLE if job.wrong is None else str(job.wrong)
+    return f"{_time(job.took_ns / 1000)}  {algbw / 1e9:6.2f}  {busbw / 1e9:6.2f} {wrong:>6}"
+
+
+def _time(us: float) -> str:
+    """In seven characters, with as many digits behind the point as they leave, two at most."""
+    digits = 2 if us < 10_000 else 1 if us < 100_000 else 0
+    return f"{us:{_TIME_WIDTH}.{digits}f}"
+
+
+def closing(jobs: Sequence[JobRecord]) -> Iterator[str]:
+    """The lines below the measurements."""
+    wrong = sum(job.wrong or 0 for job in jobs)
+    rates = [job.busbw_bytes_per_s for job in jobs if job.busbw_bytes_per_s is not None]
+    yield f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}"
+    yield f"# Avg bus bandwidth    : {mean(rates) / 1e9 if rates else 0:g}"
+    yield "#"

@@ -1,0 +1,171 @@
+"""`emu nccl` against a reader of nccl-tests' output, written from the format's description.
+
+nccl-tests prints comments with # in front, and for each size a line of
+
+    size count type redop root  time algbw busbw #wrong  time algbw busbw #wrong
+
+out of place, then in place: bytes, elements, microseconds, GB/s (doc/PERFORMANCE.md).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from emu.cli.nccl import command
+from emu.errors import SpecError, UsageError
+from emu.measure.recording import JobRecord
+from emu.report.nccl import closing, row
+
+BUS_FACTOR = {
+    "all_reduce": lambda n: 2 * (n - 1) / n,
+    "all_gather": lambda n: (n - 1) / n,
+    "reduce_scatter": lambda n: (n - 1) / n,
+    "alltoall": lambda n: (n - 1) / n,
+    "broadcast": lambda n: 1,
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    time_us: float
+    algbw: float
+    busbw: float
+    wrong: str
+
+
+@dataclass(frozen=True)
+class Line:
+    size: int
+    count: int
+    type: str
+    redop: str
+    root: int
+    out_of_place: Measured
+    in_place: Measured
+
+
+def lines_of(output: str) -> list[Line]:
+    """The table, as scripts for nccl-tests read it: by columns of what is no comment."""
+    lines = []
+    for text in output.splitlines():
+        if text.startswith("#") or not text.strip():
+            continue
+        size, count, kind, redop, root, *halves = text.split()
+        assert len(halves) == 8, text
+        one, two = (
+            Measured(float(half[0]), float(half[1]), float(half[2]), half[3])
+            for half in (halves[:4], halves[4:])
+        )
+        lines.append(Line(int(size), int(count), kind, redop, int(root), one, two))
+    return lines
+
+
+def average_busbw(output: str) -> float:
+    found = re.search(r"^# Avg bus bandwidth\s*:\s*([\d.]+)", output, re.MULTILINE)
+    assert found
+    return float(found[1])
+
+
+def swept(tmp_path: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(command, [*arguments, "--out", str(tmp_path)])
+
+
+@pytest.mark.parametrize("collective", BUS_FACTOR)
+def test_a_sweep_is_read_as_one_of_nccl_tests(tmp_path: Path, collective: str) -> None:
+    """Every size in its line, bandwidths that follow from size and time, nothing wrong."""
+    result = swept(tmp_path, collective, "-b", "1K", "-e", "256K", "-f", "4", "-g", "4")
+    assert result.exit_code == 0, result.output
+    lines = lines_of(result.stdout)
+    assert [line.size for line in lines] == [1024 * 4**n for n in range(5)]
+    pieces = 1 if collective in ("all_reduce", "broadcast") else 4
+    for line in lines:
+        measured = line.out_of_place
+        assert measured == line.in_place
+        assert measured.wrong == "0"
+        assert line.count * 4 * pieces == line.size
+        assert line.type == "float"
+        assert line.redop == ("sum" if "reduce" in collective else "none")
+        assert line.root == (0 if collective == "broadcast" else -1)
+        assert measured.algbw == pytest.approx(line.size / measured.time_us / 1000, abs=0.15)
+        assert measured.busbw == pytest.approx(measured.algbw * BUS_FACTOR[collective](4), abs=0.02)
+    rates = [line.out_of_place.busbw for line in lines]
+    assert rates == sorted(rates)
+    assert average_busbw(result.stdout) == pytest.approx(sum(rates) / len(rates), abs=0.02)
+    assert "# Out of bounds values : 0 OK\n" in result.stdout
+
+
+def test_every_rank_is_named_above_the_table(tmp_path: Path) -> None:
+    """As nccl-tests names its devices."""
+    output = swept(tmp_path, "all_reduce", "-b", "8", "-e", "8", "-g", "3").stdout
+    assert output.startswith("# nThread 1 nGpus 3 minBytes 8 maxBytes 8 step: 1048576(bytes)")
+    ranks = re.findall(r"^#\s+Rank\s+(\d+) Group\s+0 Pid\s+\d+ on\s+(\S+) device", output, re.M)
+    assert ranks == [("0", "h1"), ("1", "h2"), ("2", "h3")]
+    (line,) = lines_of(output)
+    assert (line.size, line.count) == (8, 2), "of less than an element a rank"
+
+
+def test_nobody_looks_where_nobody_is_asked_to(tmp_path: Path) -> None:
+    """-c 0, as well as sizes whose payload is left out: #wrong is N/A."""
+    result = swept(tmp_path, "all_gather", "-b", "64K", "-e", "64K", "-g", "2", "-c", "0")
+    assert [line.out_of_place.wrong for line in lines_of(result.stdout)] == ["N/A"]
+    assert "validation: 0" in result.stdout
+
+
+def test_the_fabric_may_be_that_of_a_spec(tmp_path: Path) -> None:
+    """Its traffic and checks apart; ranks are its hosts, or as many of them as are asked for."""
+    spec = Path(__file__).parents[2] / "topologies" / "incast.emu.yml"
+    result = swept(tmp_path, "broadcast", "-b", "4K", "-e", "4K", "-r", "2", "--spec", str(spec))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("emulated RoCEv2 100Gbit") == 8
+    assert [line.root for line in lines_of(result.stdout)] == [2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["-b", "2M", "-e", "1M"], "-e 1048576 is less than -b 2097152; give the smaller size"),
+        (["-b", "1M", "-e", "1M", "-r", "8"], "-r 8: ranks are 0 to 7"),
+    ],
+)
+def test_wrong_use_is_told_before_anything_runs(
+    tmp_path: Path, arguments: list[str], told: str
+) -> None:
+    """What is wrong, and what would be right."""
+    result = swept(tmp_path, "broadcast", *arguments)
+    assert isinstance(result.exception, UsageError)
+    assert told in str(result.exception)
+    assert result.stdout == ""
+
+
+def test_more_ranks_than_hosts_are_refused(tmp_path: Path) -> None:
+    """A spec's fabric has the hosts that it has."""
+    spec = str(Path(__file__).parents[2] / "topologies" / "incast.emu.yml")
+    result = swept(tmp_path, "all_reduce", "-g", "9", "--spec", spec)
+    assert str(result.exception) == "-g 9: the fabric has 8 hosts; ask for no more ranks"
+
+
+def test_ranks_must_suit_the_algorithm(tmp_path: Path) -> None:
+    """Of nine hosts in servers of two nobody can make a hierarchy."""
+    result = swept(tmp_path, "all_reduce", "-g", "9", "-a", "hierarchical", "--set", "hosts.gpus=2")
+    assert isinstance(result.exception, SpecError)
+    assert "9 hosts are no whole number of servers of 2 GPUs" in str(result.exception)
+
+
+def job(took_ns: int | None, wrong: int | None) -> JobRecord:
+    return JobRecord("j", "all-reduce", "ring", 8, 1 << 30, 1.75, 0, took_ns, wrong)
+
+
+def test_columns_stay_apart_however_long_it_takes() -> None:
+    """Seven characters hold any time, with fewer digits behind the point where it is long."""
+    for took_ns in (1, 12_345_678, 123_456_789, 12_345_678_901):
+        fields = row(job(took_ns, 3), 0).split()
+        assert len(fields) == 13
+        assert float(fields[5]) == pytest.approx(took_ns / 1000, rel=0.001, abs=0.01)
+        assert fields[8] == "3"
+    assert row(job(None, None), 0).split()[5:] == ["N/A"] * 8
+    assert next(closing([job(1, 3), job(1, 0)])) == "# Out of bounds values : 3 FAILED"
