@@ -45,7 +45,19 @@ def spec_from_text(text: bytes, *, source: str, settings: Sequence[str] = ()) ->
     document.data.setdefault("name", _name_of(source))
     for setting in settings:
         command_line.apply(document, setting)
+    _name_files_in_full(document.data, Path(source).parent)
     return _spec(document)
+
+
+def _name_files_in_full(data: dict[str, Any], folder: Path) -> None:
+    """Files that traffic entries name are seen from the spec's folder."""
+    compare = data.get("compare")
+    variants = compare.values() if isinstance(compare, dict) else ()
+    for part in (data, *variants):
+        traffic = part.get("traffic") if isinstance(part, dict) else None
+        for entry in traffic if isinstance(traffic, list) else ():
+            if isinstance(entry, dict) and isinstance(entry.get("file"), str):
+                entry["file"] = str((folder / entry["file"]).absolute())
 
 
 _NO_MAPPING = Finding((), "is not a spec: it must be a mapping of keys (`topology: ...`) to values")

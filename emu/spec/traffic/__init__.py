@@ -13,8 +13,9 @@ from emu.spec.traffic.collectives import (
 )
 from emu.spec.traffic.drawn import Background, HotSpot
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation
+from emu.spec.traffic.trace import TraceEntry
 
 Patterns = Incast | Outcast | Pair | Permutation | AllToAll | HotSpot | Background
 Collectives = AllReduce | ReduceScatter | AllGather | Broadcast | AllToAllPieces
 
-TrafficSpec = Annotated[Patterns | Collectives, Field(discriminator="pattern")]
+TrafficSpec = Annotated[Patterns | Collectives | TraceEntry, Field(discriminator="pattern")]

@@ -1,0 +1,163 @@
+"""GOAL's text: what it says is what the graph of operations does, and what is wrong is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traffic.graph import OperationGraph, Verb
+from traffic.traces.goal import read_goal
+from traffic.traces.trace import TraceError, graph_of
+
+RELAY = """
+num_ranks 3
+
+rank 0 { // the first
+l1: calc 100 cpu 0
+l2: send 10b to 1 tag 5 cpu 0 nic 1
+l2 requires l1
+}
+/* a comment
+   of two lines */
+rank 1 {
+recv1: recv 10b from 0 tag 5
+c: calc 40
+s: send 20b to 2
+c requires recv1
+s irequires c
+}
+rank 2 {
+r: recv 20b from 1
+after: calc 7
+after requires r
+}
+"""
+
+
+def played(text: str) -> OperationGraph:
+    trace = read_goal(text, "test.goal")
+    return graph_of("t", trace, [f"h{rank + 1}" for rank in range(trace.ranks)])
+
+
+def test_each_message_is_one_operation_and_each_calc_work() -> None:
+    """Receives are none; who waits for one waits for its message."""
+    graph = played(RELAY)
+    told = {(o.verb, o.src, o.dst, o.size_bytes, o.lasts_ns): o for o in graph.operations}
+    first = told[Verb.COMPUTE, "h1", "h1", 0, 100]
+    message = told[Verb.WRITE, "h1", "h2", 10, 0]
+    work = told[Verb.COMPUTE, "h2", "h2", 0, 40]
+    onward = told[Verb.WRITE, "h2", "h3", 20, 0]
+    last = told[Verb.COMPUTE, "h3", "h3", 0, 7]
+    assert len(told) == len(graph.operations) == 5
+    assert first.after == ()
+    assert message.after == (first.id,)
+    assert work.after == (message.id,)
+    assert onward.after == (message.id,), "it begins with the work, not after it"
+    assert last.after == (onward.id,)
+
+
+def test_a_receive_waits_for_what_it_requires_as_well() -> None:
+    """What comes after it waits for the message and for the work before the receive."""
+    graph = played(
+        "num_ranks 2\n"
+        "rank 0 {\nc: calc 9\nr: recv 1b from 1\ns: send 2b to 1\n"
+        "r requires c\ns requires r\n}\n"
+        "rank 1 {\nsend 1b to 0\nrecv 2b from 0\n}\n"
+    )
+    (answer,) = (o for o in graph.operations if o.size_bytes == 2)
+    awaited = {(graph.operations[id].verb, graph.operations[id].src) for id in answer.after}
+    assert awaited == {(Verb.WRITE, "h2"), (Verb.COMPUTE, "h1")}
+
+
+def test_messages_of_one_tag_meet_in_order() -> None:
+    """The first send meets the first receive of the same tag, whatever lies between."""
+    graph = played(
+        "num_ranks 2\n"
+        "rank 0 {\nsend 1b to 1 tag 7\nsend 2b to 1 tag 8\nsend 3b to 1 tag 7\n}\n"
+        "rank 1 {\nb: recv 2b from 0 tag 8\nx: recv 1b from 0 tag 7\ny: recv 3b from 0 tag 7\n"
+        "c: calc 5\nc requires y\n}\n"
+    )
+    (work,) = (o for o in graph.operations if o.verb is Verb.COMPUTE)
+    assert [graph.operations[id].size_bytes for id in work.after] == [3]
+
+
+@st.composite
+def pipelines(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
+    """Ranks, and messages between them in an order that can be kept."""
+    ranks = draw(st.integers(2, 6))
+    pair = st.permutations(range(ranks)).map(lambda order: (order[0], order[1]))
+    return ranks, draw(st.lists(pair, min_size=1, max_size=20))
+
+
+@given(pipelines())
+def test_what_a_trace_puts_in_order_the_graph_puts_in_order(
+    drawn: tuple[int, list[tuple[int, int]]],
+) -> None:
+    """Every rank does its part of the messages one after another; so must the operations be."""
+    ranks, messages = drawn
+    graph = played(_one_after_another(ranks, messages))
+    order = graph.dependencies()
+    id_of = {o.size_bytes: o.id for o in graph.operations}
+    for later, (src, dst) in enumerate(messages):
+        for earlier in range(later):
+            if messages[earlier][0] == src or messages[earlier][1] == src:
+                assert nx.has_path(order, id_of[earlier + 1], id_of[later + 1]), (src, dst)
+
+
+def _one_after_another(ranks: int, messages: Sequence[tuple[int, int]]) -> str:
+    """GOAL's text in which each step of a rank requires the one before; message n has n bytes."""
+    lines = [f"num_ranks {ranks}"]
+    for rank in range(ranks):
+        lines.append(f"rank {rank} {{")
+        before = None
+        for size, (src, dst) in enumerate(messages, start=1):
+            if rank not in (src, dst):
+                continue
+            what = f"send {size}b to {dst}" if rank == src else f"recv {size}b from {src}"
+            lines.append(f"l{size}: {what}")
+            if before is not None:
+                lines.append(f"l{size} requires {before}")
+            before = f"l{size}"
+        lines.append("}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("rank 0 {\n}", r"test\.goal:1: comes before num_ranks"),
+        ("num_ranks 2", r"test\.goal: has no steps"),
+        ("", r"says nothing of num_ranks"),
+        ("num_ranks 2\nrank 2 {\n}", r"test\.goal:2: there is no rank 2 among 2"),
+        ("num_ranks 2\nrank 0 {\nsned 1b to 1\n}", r"test\.goal:3: 'sned 1b to 1' is not under"),
+        ("num_ranks 2\nrank 0 {\nsend 1b from 1\n}", r":3: send goes with to"),
+        ("num_ranks 2\nrank 0 {\nrecv 1b from -1\n}", r":3: takes what comes first"),
+        ("num_ranks 2\nrank 0 {\nsend 1b to 0\n}", r":3: rank 0 talks to itself"),
+        ("num_ranks 2\nrank 0 {\nsend 1b to 1\n}", r":3: rank 1 never receives this \(tag 0\)"),
+        ("num_ranks 2\nrank 0 {\nrecv 1b from 1\n}", r":3: rank 1 never sends this"),
+        ("num_ranks 1\nrank 0 {\na: calc 1\na: calc 2\n}", r":4: a is a step of this rank already"),
+        ("num_ranks 1\nrank 0 {\na: calc 1\na requires b\n}", r":4: there is no step b"),
+        ("num_ranks 1\nrank 0 {\na: calc 1\n", r"rank 0 has no end"),
+        (
+            "num_ranks 2\nrank 0 {\nsend 9b to 1\n}\nrank 1 {\nrecv 8b from 0\n}",
+            r":6: has room for 8 bytes, and test\.goal:3 sends 9",
+        ),
+        (
+            "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 2\na requires b\nb requires a\n}",
+            r":3, test\.goal:4: these steps wait for each other in a circle",
+        ),
+        (
+            "num_ranks 2\nrank 0 {\nr: recv 1b from 1\ns: send 1b to 1\ns requires r\n}\n"
+            "rank 1 {\nr: recv 1b from 0\ns: send 1b to 0\ns requires r\n}",
+            r"wait for each other in a circle",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(text: str, error: str) -> None:
+    """What, where, and what to do."""
+    with pytest.raises(TraceError, match=error):
+        played(text)

@@ -1,0 +1,1 @@
+"""Workloads that others have written down: GOAL's text, Chakra's execution traces."""

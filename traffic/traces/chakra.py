@@ -1,0 +1,210 @@
+"""Chakra execution traces (MLCommons), as ASTRA-sim reads them: a file for each rank.
+
+    job.0.et, job.1.et, ...      GlobalMetadata, Node, Node, ...
+
+Each is a row of protobuf messages, every one after its length. Of a node this counts, by
+the numbers of the fields in the schema:
+
+    id (1), type (3), ctrl_deps (4), data_deps (5), duration_micros (7), attr (10)
+
+    COMM_SEND_NODE, COMM_RECV_NODE    attributes comm_src, comm_dst, comm_tag, comm_size
+    COMM_COLL_NODE                    comm_type, comm_size; of all ranks, a broadcast from rank 0
+    all others                        work, of duration_micros
+
+What has no duration but a number of operations (num_ops) would need a machine's speed, and
+a collective of a process group (pg_name) its members: both are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, proto
+from google.protobuf.message import DecodeError
+
+from traffic.job import Kind
+from traffic.traces.trace import Does, Step, Trace, TraceError
+
+COMM_SEND, COMM_RECV, COMM_COLL = 5, 6, 7
+"""Node.type"""
+COLLECTIVES = {
+    0: Kind.ALL_REDUCE,
+    2: Kind.ALL_GATHER,
+    5: Kind.BROADCAST,
+    6: Kind.ALL_TO_ALL,
+    7: Kind.REDUCE_SCATTER,
+}
+"""comm_type"""
+NS_PER_US = 1000
+
+Attributes = dict[str, Any]
+
+
+def read_chakra(prefix: Path) -> Trace:
+    """The trace in `<prefix>.0.et`, `<prefix>.1.et` and so on. Raises TraceError, OSError."""
+    files = _files(prefix)
+    steps: list[Step] = []
+    for rank, file in enumerate(files):
+        steps += _steps_of(file, rank, len(files), first=len(steps))
+    return Trace(len(files), tuple(steps))
+
+
+def _files(prefix: Path) -> list[Path]:
+    ranks = {}
+    for file in prefix.parent.glob("*.et"):
+        match = re.fullmatch(re.escape(prefix.name) + r"\.(\d+)\.et", file.name)
+        if match:
+            ranks[int(match[1])] = file
+    missing = next(rank for rank in range(len(ranks) + 1) if rank not in ranks)
+    if missing < len(ranks) or not ranks:
+        raise TraceError(f"{prefix}.{missing}.et", "is not there; each rank has a file, from 0 on")
+    return [ranks[rank] for rank in range(len(ranks))]
+
+
+def _steps_of(file: Path, rank: int, ranks: int, first: int) -> list[Step]:
+    """A rank's nodes; `first` is the number that the first of them has among all ranks' steps."""
+    nodes = list(_nodes(file))
+    number_of = {node.id: first + place for place, node in enumerate(nodes)}
+    return [_step(file, node, rank, ranks, number_of) for node in nodes]
+
+
+def _nodes(file: Path) -> Iterator[Any]:
+    metadata, node = _messages()
+    stream = BytesIO(file.read_bytes())
+    try:
+        if proto.parse_length_prefixed(metadata, stream) is None:
+            raise TraceError(str(file), "is empty; write the trace again")
+        while (found := proto.parse_length_prefixed(node, stream)) is not None:
+            yield found
+    except DecodeError as error:
+        raise TraceError(str(file), f"is no execution trace of Chakra ({error})") from None
+
+
+def _step(file: Path, node: Any, rank: int, ranks: int, number_of: dict[int, int]) -> Step:
+    where = f"{file}: node {node.id}"
+    attributes = {attr.name: _value(attr) for attr in node.attr}
+    unknown = [id for id in (*node.data_deps, *node.ctrl_deps) if id not in number_of]
+    if unknown:
+        raise TraceError(where, f"waits for node {unknown[0]}, which is not in the file")
+    after = tuple(number_of[id] for id in (*node.data_deps, *node.ctrl_deps))
+    if node.type in (COMM_SEND, COMM_RECV):
+        return _message(where, node.type == COMM_SEND, rank, ranks, attributes, after)
+    if node.type == COMM_COLL:
+        return _collective(where, rank, attributes, after)
+    if not node.duration_micros and attributes.get("num_ops"):
+        raise TraceError(where, "has num_ops and no duration_micros; give it a duration")
+    lasts_ns = node.duration_micros * NS_PER_US
+    return Step(where, rank, Does.CALC, lasts_ns=lasts_ns, after=after)
+
+
+def _message(
+    where: str, sends: bool, rank: int, ranks: int, attributes: Attributes, after: tuple[int, ...]
+) -> Step:
+    peer = _wanted(where, attributes, "comm_dst" if sends else "comm_src")
+    if peer == rank or not 0 <= peer < ranks:
+        raise TraceError(where, f"rank {peer} is not one of the other {ranks - 1}; correct it")
+    return Step(
+        where,
+        rank,
+        Does.SEND if sends else Does.RECV,
+        peer=peer,
+        tag=int(attributes.get("comm_tag", 0)),
+        size_bytes=_wanted(where, attributes, "comm_size"),
+        after=after,
+    )
+
+
+def _collective(where: str, rank: int, attributes: Attributes, after: tuple[int, ...]) -> Step:
+    number = _wanted(where, attributes, "comm_type")
+    if number not in COLLECTIVES:
+        there = ", ".join(f"{number} ({kind})" for number, kind in COLLECTIVES.items())
+        raise TraceError(where, f"comm_type {number} is not known here; known are {there}")
+    if attributes.get("pg_name"):
+        raise TraceError(where, "is of a process group (pg_name); use one of all ranks")
+    size_bytes = _wanted(where, attributes, "comm_size")
+    return Step(
+        where,
+        rank,
+        Does.COLLECTIVE,
+        size_bytes=size_bytes,
+        collective=COLLECTIVES[number],
+        after=after,
+    )
+
+
+def _wanted(where: str, attributes: Attributes, name: str) -> int:
+    if name not in attributes:
+        raise TraceError(where, f"has no attribute {name}; add it")
+    return int(attributes[name])
+
+
+def _value(attribute: Any) -> Any:
+    which = attribute.WhichOneof("value")
+    return None if which is None else getattr(attribute, which)
+
+
+@cache
+def _messages() -> tuple[Any, Any]:
+    """The classes of GlobalMetadata and Node; fields that are not read here are passed over."""
+    field = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(
+        name="chakra.proto", package="chakra", syntax="proto3"
+    )
+    metadata = file.message_type.add(name="GlobalMetadata")
+    metadata.field.add(name="version", number=1, type=field.TYPE_STRING, label=field.LABEL_OPTIONAL)
+    attribute = file.message_type.add(name="AttributeProto")
+    attribute.field.add(name="name", number=1, type=field.TYPE_STRING, label=field.LABEL_OPTIONAL)
+    attribute.oneof_decl.add(name="value")
+    for number, kind in _VALUES.items():
+        attribute.field.add(
+            name=f"value_{number}",
+            number=number,
+            type=getattr(field, f"TYPE_{kind}"),
+            label=field.LABEL_OPTIONAL,
+            oneof_index=0,
+        )
+    node = file.message_type.add(name="Node")
+    for name, (number, kind, label) in _NODE.items():
+        node.field.add(
+            name=name,
+            number=number,
+            type=getattr(field, f"TYPE_{kind}"),
+            label=getattr(field, f"LABEL_{label}"),
+            type_name=".chakra.AttributeProto" if kind == "MESSAGE" else None,
+        )
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    found = (pool.FindMessageTypeByName(f"chakra.{name}") for name in ("GlobalMetadata", "Node"))
+    return tuple(map(message_factory.GetMessageClass, found))
+
+
+_VALUES = {
+    3: "DOUBLE",
+    5: "FLOAT",
+    7: "INT32",
+    9: "INT64",
+    11: "UINT32",
+    13: "UINT64",
+    15: "SINT32",
+    17: "SINT64",
+    19: "FIXED32",
+    21: "FIXED64",
+    23: "SFIXED32",
+    25: "SFIXED64",
+    27: "BOOL",
+    29: "STRING",
+}
+"""Fields of AttributeProto's value that are single, and their types."""
+_NODE = {
+    "id": (1, "UINT64", "OPTIONAL"),
+    "type": (3, "INT32", "OPTIONAL"),
+    "ctrl_deps": (4, "UINT64", "REPEATED"),
+    "data_deps": (5, "UINT64", "REPEATED"),
+    "duration_micros": (7, "UINT64", "OPTIONAL"),
+    "attr": (10, "MESSAGE", "REPEATED"),
+}

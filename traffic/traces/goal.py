@@ -1,0 +1,145 @@
+"""GOAL's text, the input of LogGOPSim (Hoefler, Siebert, Lumsdaine, ICPP 2009).
+
+    num_ranks 2
+    rank 0 {
+    l1: calc 100 cpu 0
+    l2: send 10b to 1 tag 5
+    l2 requires l1
+    }
+    rank 1 {
+    l1: recv 10b from 0 tag 5
+    }
+
+`calc` lasts nanoseconds, sizes are bytes. `requires`: the other must be over; `irequires`:
+it must have begun. Labels, tags (0 if left out), `cpu` and `nic` may be missing; the last
+two tell LogGOPSim which processor or NIC of the rank is busy, and are passed over here.
+Comments are `// ...` and `/* ... */`. Receives from anybody or of any tag (-1) depend on
+the order of arrival, which a graph of operations cannot tell: they are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from traffic.traces.trace import Does, Step, Trace, TraceError
+
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_RANKS = re.compile(r"num_ranks\s+(\d+)")
+_OPEN = re.compile(r"rank\s+(\d+)\s*\{")
+_LABEL = r"(?:([A-Za-z]\w*)\s*:\s*)?"
+_PLACE = r"(?:\s+cpu\s+\d+)?(?:\s+nic\s+\d+)?"
+_MESSAGE = re.compile(
+    rf"{_LABEL}(send|recv)\s+(\d+)\s*b\s+(to|from)\s+(-?\d+)(?:\s+tag\s+(-?\d+))?{_PLACE}"
+)
+_CALC = re.compile(rf"{_LABEL}calc\s+(\d+){_PLACE}")
+_REQUIRES = re.compile(r"([A-Za-z]\w*)\s+(i?requires)\s+([A-Za-z]\w*)")
+
+
+def read_goal(text: str, source: str) -> Trace:
+    """The trace in GOAL's text; `source` is the name it goes by in errors. Raises TraceError."""
+    reader = _Reader()
+    for number, line in _lines(text):
+        reader.read(line, f"{source}:{number}")
+    return reader.trace(source)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Numbers from 1 and what is on them beside comments, spaces around and empty lines."""
+    bare = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
+    for number, line in enumerate(bare.splitlines(), start=1):
+        if line.strip():
+            yield number, line.strip()
+
+
+@dataclass
+class _Reader:
+    ranks: int | None = None
+    rank: int | None = None
+    """Whose block it is; None outside of one."""
+    steps: list[Step] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    """Of this rank: the number of its step."""
+
+    def read(self, line: str, where: str) -> None:
+        if self.rank is None:
+            self._read_outside(line, where)
+        elif line == "}":
+            self.rank = None
+        else:
+            self._read_inside(line, where, self.rank)
+
+    def trace(self, source: str) -> Trace:
+        if self.ranks is None:
+            raise TraceError(source, "says nothing of num_ranks; begin with `num_ranks 8`")
+        if self.rank is not None:
+            raise TraceError(source, f"rank {self.rank} has no end; close it with a line `}}`")
+        if not self.steps:
+            raise TraceError(source, "has no steps; give a rank something to do")
+        return Trace(self.ranks, tuple(self.steps))
+
+    def _read_outside(self, line: str, where: str) -> None:
+        if match := _RANKS.fullmatch(line):
+            self.ranks = int(match[1])
+        elif match := _OPEN.fullmatch(line):
+            self.rank = self._known(int(match[1]), where)
+            self.labels = {}
+        else:
+            raise TraceError(where, f"{line!r} is not understood; write `rank 0 {{`")
+
+    def _read_inside(self, line: str, where: str, rank: int) -> None:
+        if match := _MESSAGE.fullmatch(line):
+            self._add_message(match, where, rank)
+        elif match := _CALC.fullmatch(line):
+            self._add(match[1], Step(where, rank, Does.CALC, lasts_ns=int(match[2])))
+        elif match := _REQUIRES.fullmatch(line):
+            self._add_dependency(match[1], match[2], match[3], where)
+        else:
+            raise TraceError(
+                where,
+                f"{line!r} is not understood; write `l1: send 10b to 1 tag 0`, "
+                "`l2: recv 10b from 1 tag 0`, `l3: calc 100` or `l3 requires l1`",
+            )
+
+    def _add_message(self, match: re.Match[str], where: str, rank: int) -> None:
+        _, verb, size, way, peer, tag = match.groups(default="0")
+        if "-" in peer + tag:
+            raise TraceError(where, "takes what comes first (-1); name a rank and a tag")
+        if (verb == "send") != (way == "to"):
+            raise TraceError(where, f"{verb} goes with {'to' if verb == 'send' else 'from'}")
+        step = Step(
+            where=where,
+            rank=rank,
+            does=Does(verb),
+            peer=self._known(int(peer), where),
+            tag=int(tag),
+            size_bytes=int(size),
+        )
+        if step.peer == rank:
+            raise TraceError(where, f"rank {rank} talks to itself; take it out")
+        self._add(match[1], step)
+
+    def _add(self, label: str | None, step: Step) -> None:
+        if label is not None and self.labels.setdefault(label, len(self.steps)) != len(self.steps):
+            raise TraceError(step.where, f"{label} is a step of this rank already; rename one")
+        self.steps.append(step)
+
+    def _add_dependency(self, later: str, how: str, earlier: str, where: str) -> None:
+        for label in (later, earlier):
+            if label not in self.labels:
+                raise TraceError(where, f"there is no step {label} of this rank before this line")
+        number, waits_for = self.labels[later], self.labels[earlier]
+        step = self.steps[number]
+        if how == "requires":
+            step = replace(step, after=(*step.after, waits_for))
+        else:
+            step = replace(step, with_start_of=(*step.with_start_of, waits_for))
+        self.steps[number] = step
+
+    def _known(self, rank: int, where: str) -> int:
+        if self.ranks is None:
+            raise TraceError(where, "comes before num_ranks; begin with `num_ranks 8`")
+        if rank >= self.ranks:
+            raise TraceError(where, f"there is no rank {rank} among {self.ranks}; raise num_ranks")
+        return rank
