@@ -91,7 +91,7 @@ static enum fate fate_of(struct bench *bench, const struct sight *sight)
 
 static void cross(struct bench *bench, struct frame *frame, int from, enum fate fate)
 {
-    struct frame_queue *queue = &bench->crossing[!from];
+    struct frame_list *queue = &bench->crossing[!from];
     if (fate == DROP) {
         frame_free(&bench->pool, frame);
         return;
@@ -107,10 +107,10 @@ static void cross(struct bench *bench, struct frame *frame, int from, enum fate 
     if (fate == CORRUPT)
         frame->corrupt = true;
     if (fate == TWICE)
-        queue_push(queue, copy_of(bench, frame));
-    queue_push(queue, frame);
+        list_push(queue, copy_of(bench, frame));
+    list_push(queue, frame);
     if (bench->held[from]) {
-        queue_push(queue, bench->held[from]);
+        list_push(queue, bench->held[from]);
         bench->held[from] = NULL;
     }
 }
@@ -136,10 +136,10 @@ static void wire_receive(struct port *port, struct frame *frame, picoseconds now
 static struct frame *wire_pull(struct port *port, picoseconds now)
 {
     struct bench *bench = port->owner;
-    struct frame_queue *queue = &bench->crossing[port == &bench->wire[1]];
+    struct frame_list *queue = &bench->crossing[port == &bench->wire[1]];
     if (!queue->first || !port_may_send(port, queue->first->klass, queue->first->length, now))
         return NULL;
-    return queue_pop(queue);
+    return list_pop(queue);
 }
 
 static const struct port_handler wire_handler = {.receive = wire_receive, .pull = wire_pull};

@@ -64,7 +64,7 @@ struct bench {
     uint32_t source_key[2], sink_key[2];
 
     struct port wire[2]; /* towards NIC 0, NIC 1 */
-    struct frame_queue crossing[2];
+    struct frame_list crossing[2];
     struct frame *held[2]; /* on its way from NIC 0, NIC 1 */
     uint8_t plan[2][PLAN]; /* enum fate of the n-th packet from NIC 0, NIC 1 */
     uint32_t passed[2];

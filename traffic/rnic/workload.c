@@ -223,7 +223,7 @@ static bool anybody_sees_late(const struct workload *workload)
 {
     for (uint32_t i = 0; i < workload->count; i++) {
         const struct qp *qp = workload->operations[i].qp;
-        if (sees_late(qp->nic) || sees_late(qp->peer->nic))
+        if (qp && (sees_late(qp->nic) || sees_late(qp->peer->nic)))
             return true;
     }
     return false;
