@@ -45,7 +45,7 @@ from emu.spec.model import Spec, load_spec
     "sizes",
     type=click.Choice(list(TIMES)),
     multiple=True,
-    help="Run with half or twice as many hosts too, where a spec says how; both may be given.",
+    help="Run with half or twice as many hosts (beside the first) too, where a spec says how.",
 )
 @click.option(
     "--page",

@@ -17,6 +17,7 @@ from emu.measure.recording import Counters
 from emu.report.charts import charts
 from emu.report.checks_table import checks_table
 from emu.report.comparison_tables import comparison_table, completion_table
+from emu.report.diagnosis import diagnoses
 from emu.report.facts import RunFacts
 from emu.report.findings import findings
 from emu.report.palette import COLOURS, LOAD
@@ -61,6 +62,7 @@ class RunView:
     conclusive: bool
     reasons: tuple[str, ...]
     sentences: tuple[str, ...]
+    diagnoses: tuple[str, ...]
     topology: Picture | None
     tables: tuple[Table, ...]
     captures: Mapping[str, Path]
@@ -143,6 +145,7 @@ def _view(run: RunFacts) -> RunView:
             against_the_bound(run) if run.conclusive else "",
             processors(run),
         ),
+        diagnoses=tuple(diagnosis.in_words() for diagnosis in diagnoses(run)),
         topology=picture(run),
         tables=(
             flows_table(run),

@@ -1,6 +1,6 @@
 """Whether a result is luck: the same spec with other seeds, and with other numbers of hosts.
 
-    as it stands   seed 2   seed 3   half the hosts   twice the hosts
+    as it stands   seed +1   seed +2   half the hosts   twice the hosts
 
 Each is a list of settings, as after `--set`. What is expected follows from the
 numbers, so the checks are the spec's own.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from emu.report.facts import RunFacts
 from emu.report.table import NOT_APPLICABLE, Cell, Column, Table, Tone
@@ -41,7 +42,12 @@ def occasions(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Occasion
         return
     count = getattr(spec.topology, key.partition(".")[2])
     for size in sizes:
-        yield Occasion(f"{size} the hosts", (f"{key}={round(count * TIMES[size])}",))
+        yield Occasion(f"{size} the hosts", (f"{key}={_scaled(count, TIMES[size])}",))
+
+
+def _scaled(count: int, times: float) -> int:
+    """Of the hosts beside the first, which many results have as the receiver."""
+    return 1 + ceil((count - 1) * times)
 
 
 def reruns_table(results: Mapping[str, Mapping[str, Sequence[RunFacts]]]) -> Table:

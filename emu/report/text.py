@@ -19,6 +19,7 @@ from rich.text import Text
 from emu.report.checks_table import checks_table
 from emu.report.clocks import BothClocks, clocks_table
 from emu.report.comparison_tables import comparison_table
+from emu.report.diagnosis import diagnoses
 from emu.report.facts import RunFacts
 from emu.report.findings import findings
 from emu.report.reruns import reruns_table
@@ -74,6 +75,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
         _print_table(out, totals_table(run))
         _say(out, against_the_bound(run))
     _print_table(out, checks_table([run]))
+    _print_diagnoses(out, run)
     _print_notes(out, run)
     _print_artifacts(out, artifacts)
 
@@ -178,6 +180,12 @@ def _aligned_line(table: Table, line: Sequence[Cell], widths: Sequence[int]) -> 
         for column, cell, width in zip(table.columns, line, widths, strict=True)
     )
     return "  ".join(cells).rstrip()
+
+
+def _print_diagnoses(out: Console, run: RunFacts) -> None:
+    for diagnosis in diagnoses(run):
+        out.print()
+        _say(out, diagnosis.in_words())
 
 
 def _print_notes(out: Console, run: RunFacts) -> None:

@@ -1,0 +1,154 @@
+"""What is wrong with a run, from its own numbers: how it looks, and what cures it.
+
+    signature ──▶ Diagnosis(evidence of this run, settings that cure it)
+                  Pathology(what it is, how it looks in counters, plot and capture)
+
+One entry of the table below for each pathology of a lossless Ethernet fabric. The
+settings are of this run's spec, as after `--set`: with them the signature is gone.
+Sources: Guo et al., RDMA over Commodity Ethernet at Scale, SIGCOMM'16; Zhu et al.,
+Congestion Control for Large-Scale RDMA Deployments, SIGCOMM'15.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from emu.report import signatures
+from emu.report.facts import RunFacts
+from emu.report.signatures import Finding, Signature
+
+
+@dataclass(frozen=True)
+class Pathology:
+    """`looks`: in counters, plot and capture. `cure`: why the settings help."""
+
+    name: str
+    signature: Signature
+    looks: str
+    cure: str
+    stops_everything: bool = False
+    """Whether what comes after it in the table would only be its consequence."""
+
+
+PATHOLOGIES = (
+    Pathology(
+        "deadlock",
+        signatures.deadlock,
+        "Ports of a circle hold each other paused: their tx_bytes stand still, their lines in the "
+        "plot of waiting never end, and a capture there has pause frames and nothing else",
+        "The watchdog drops what one of them holds, and the circle opens; routes without a circle "
+        "(up and down a Clos) do not close one",
+        stops_everything=True,
+    ),
+    Pathology(
+        "pause storm",
+        signatures.pause_storm,
+        "rx_prioN_pause_duration of the host's port grows without a transition to XON, queues "
+        "behind it stand, rates of strangers fall to nothing hop by hop, and a capture of its "
+        "cable has the same pause frame again and again",
+        "The watchdog takes the port out of PFC, so that its neighbours are let go",
+        stops_everything=True,
+    ),
+    Pathology(
+        "slow receiver",
+        signatures.slow_receiver,
+        "A host pauses its leaf in short turns (many rx_prioN_pause_transition), the queue to it "
+        "is never empty though its cable is not full, and a capture there alternates XOFF and XON",
+        "The host itself must become faster; congestion control at least makes its senders as "
+        "slow as it is, so that nobody else waits behind them",
+        stops_everything=True,
+    ),
+    Pathology(
+        "go-back-0 livelock",
+        signatures.livelock,
+        "tx_wire_bytes grow at the rate of the link while the plot of rates stays at nothing; in "
+        "a capture PSNs go back to the first of the message after every NAK",
+        "A NIC that goes back to what was lost, and not to where the message began, gets through",
+    ),
+    Pathology(
+        "priority map differs at a hop",
+        signatures.wrong_map,
+        "What one switch sends by a priority, the next receives by another "
+        "(tx_prioN_packets against rx_prioN_packets of one cable), so it is paused or dropped as "
+        "what it is not; a capture shows the same DSCP on both sides",
+        "Both switches must map DSCPs alike",
+    ),
+    Pathology(
+        "headroom too small",
+        signatures.small_headroom,
+        "rx_prioN_buf_discard of a lossless priority, after a pause was sent; the plot of buffers "
+        "is cut off at the top, and a capture has a gap in the PSNs and a NAK",
+        "Headroom must hold what is on its way when the pause is sent",
+    ),
+    Pathology(
+        "loss",
+        signatures.loss,
+        "tx_prioN_discards at the crowded port, retransmitted_packets and packet_seq_err at the "
+        "senders; the queue in the plot has a flat top, and a capture has NAKs",
+        "PFC on that priority stops senders instead",
+    ),
+    Pathology(
+        "Kmin above XOFF",
+        signatures.late_marks,
+        "Pause frames and not one CE: tx_prioN_pause grows, np_cnp_sent stays 0; in the plot the "
+        "queue turns round below Kmin, and a capture has no packet with CE",
+        "Marks must come before pauses, or congestion control never hears of congestion",
+    ),
+    Pathology(
+        "marks that nobody heeds",
+        signatures.unheeded_marks,
+        "tx_prioN_ecn_marked and np_ecn_marked_roce_packets grow, np_cnp_sent stays 0 and rates in "
+        "the plot do not fall; a capture has CE and no CNP",
+        "NICs with DCQCN answer marks by CNPs, and slow down",
+    ),
+    Pathology(
+        "victim of head-of-line blocking",
+        signatures.victim,
+        "A host is paused (rx_prioN_pause_duration) though the receiver's cable has room; its rate "
+        "in the plot follows a congestion that it has no part in",
+        "Congestion control slows those down that fill the queue, and the pauses end",
+    ),
+    Pathology(
+        "unfair shares",
+        signatures.unfairness,
+        "PFC pauses ports, not flows: who has a port for itself gets most. Rates in the plot go in "
+        "steps by the number of flows behind a port, with pauses and without CNPs",
+        "Congestion control acts on flows",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One pathology found in one run."""
+
+    pathology: Pathology
+    found: Finding
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What cures it, as after `--set`."""
+        return self.found.settings
+
+    def in_words(self) -> str:
+        """One paragraph."""
+        cure = " ".join(f"--set {shlex.quote(setting)}" for setting in self.settings)
+        what = self.pathology
+        name = what.name[0].upper() + what.name[1:]
+        return f"{name}: {self.found.evidence}. {what.looks}. {what.cure}: {cure}"
+
+
+def diagnoses(run: RunFacts) -> list[Diagnosis]:
+    """What is wrong, the gravest first. Nothing is told of a run that cannot be believed."""
+    return list(_found(run)) if run.conclusive and not run.uses_credits else []
+
+
+def _found(run: RunFacts) -> Iterator[Diagnosis]:
+    for pathology in PATHOLOGIES:
+        found = pathology.signature(run)
+        if found is not None:
+            yield Diagnosis(pathology, found)
+            if pathology.stops_everything:
+                return

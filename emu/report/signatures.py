@@ -1,0 +1,291 @@
+"""By what a pathology is known in a run's numbers, and the settings that cure it there.
+
+Each signature is a function from a run to the evidence, or None. Thresholds are
+parts of the run's time: what happens for a moment is no pathology.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from emu.measure.recording import FlowRecord
+from emu.report.facts import RunFacts
+from emu.spec.classes import PRIORITIES
+from emu.spec.finding import dotted
+from emu.spec.rules.given import for_port
+from emu.units import PS_PER_US, format_rate, format_size, format_time_ns, write_size, write_time
+from topologies.graph import Port
+
+STANDING = 0.2
+"""Part of the run for which a port must be paused to count as held back."""
+SHORT_TURNS = 2
+"""More transitions from XOFF to XON than this are turns, and no storm."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`evidence`: a clause with this run's numbers. `settings`: as after `--set`."""
+
+    evidence: str
+    settings: tuple[str, ...]
+
+
+Signature = Callable[[RunFacts], Finding | None]
+
+
+def deadlock(run: RunFacts) -> Finding | None:
+    stuck = run.recording.deadlocks
+    if not stuck or not run.unfinished:
+        return None
+    circle = ", ".join(stuck[0].ports)
+    evidence = f"at {format_time_ns(stuck[0].found_ns)} nothing moved any more at {circle}"
+    return Finding(evidence, _watchdog(run, looks=100))
+
+
+def pause_storm(run: RunFacts) -> Finding | None:
+    for host, paused, turns in _pausing_hosts(run):
+        standing = paused >= STANDING and turns <= SHORT_TURNS
+        if standing and not _is_guarded(run, host) and _spreads_from(run, host):
+            evidence = f"{host} paused its leaf for {paused:.0%} of the time without a break"
+            return Finding(evidence, _watchdog(run, looks=20))
+    return None
+
+
+def slow_receiver(run: RunFacts) -> Finding | None:
+    for host, paused, turns in _pausing_hosts(run):
+        if turns > SHORT_TURNS and _spreads_from(run, host):
+            evidence = f"{host} paused its leaf {turns:,} times, {paused:.0%} of the time"
+            return Finding(evidence, _congestion_control(run))
+    return None
+
+
+def livelock(run: RunFacts) -> Finding | None:
+    recoveries = {run.spec.host(flow.src).nic.recovery for flow in run.unfinished}
+    resent = run.total("retransmitted_packets")
+    if "go-back-0" not in recoveries or 2 * resent < run.total("packets"):
+        return None
+    evidence = f"{resent:,} of {run.total('packets'):,} packets were sent again, for nothing"
+    return Finding(evidence, ("hosts.nic.recovery=go-back-n",))
+
+
+def wrong_map(run: RunFacts) -> Finding | None:
+    topology = run.topology
+    for near, far in topology.peer.items():
+        if near.node not in topology.switch or far.node not in topology.switch:
+            continue
+        for priority in range(PRIORITIES):
+            sent = _count(run, near, f"tx_prio{priority}_packets")
+            if sent and not _count(run, far, f"rx_prio{priority}_packets"):
+                evidence = (
+                    f"{topology.port_name[near]} sent {sent:,} packets of priority {priority}, "
+                    f"and {far.node} received none of that priority"
+                )
+                classes = run.spec.port(near).classes.model_dump(mode="json", exclude_unset=True)
+                where = f"switches.nodes.{far.node}.classes"
+                return Finding(evidence, (f"{where}={json.dumps(classes)}",))
+    return None
+
+
+def small_headroom(run: RunFacts) -> Finding | None:
+    for port in _switch_ports(run):
+        pfc = run.spec.port(port).pfc
+        for priority in pfc.priorities if pfc else ():
+            drops = _count(run, port, f"rx_prio{priority}_buf_discard")
+            if drops:
+                key = dotted(for_port(run.spec, port, "pfc", "headroom"))
+                evidence = f"{run.topology.port_name[port]} dropped {drops:,} packets of " + (
+                    f"lossless priority {priority} for want of room"
+                )
+                return Finding(evidence, (f"{key}=auto",))
+    return None
+
+
+def loss(run: RunFacts) -> Finding | None:
+    for port in _switch_ports(run):
+        for priority in range(PRIORITIES):
+            drops = _count(run, port, f"tx_prio{priority}_discards")
+            if drops:
+                pfc = run.spec.port(port).pfc
+                lossless = sorted({priority, *(pfc.priorities if pfc else ())})
+                evidence = (
+                    f"{run.topology.port_name[port]} dropped {drops:,} packets of priority "
+                    f"{priority}, which has no PFC"
+                )
+                return Finding(evidence, (f"switches.pfc.priorities={lossless}",))
+    return None
+
+
+def late_marks(run: RunFacts) -> Finding | None:
+    if not run.total("pause_frames") or run.total("ce_marked") or not _controlled(run):
+        return None
+    for port in _switch_ports(run):
+        said = run.spec.port(port)
+        if said.pfc and said.ecn and said.ecn.kmin_bytes > _xoff_bytes(run, port):
+            evidence = (
+                f"{run.total('pause_frames'):,} pause frames came before the first mark: Kmin is "
+                f"{format_size(said.ecn.kmin_bytes)}, XOFF {said.pfc.xoff}"
+            )
+            return Finding(evidence, _early_marks(run, port))
+    return None
+
+
+def unheeded_marks(run: RunFacts) -> Finding | None:
+    marked = run.total("ce_marked")
+    if not marked or run.total("cnp") or _controlled(run):
+        return None
+    return Finding(f"{marked:,} packets were marked and no CNP was sent", _dcqcn())
+
+
+def victim(run: RunFacts) -> Finding | None:
+    if run.total("cnp"):
+        return None
+    for flow in run.flows:
+        rate_bps, room = _rate_bps(run, flow), _room(run, flow.dst)
+        fair_bps = _link_bps(run, flow.src) / sum(own.src == flow.src for own in run.flows)
+        if _host_paused(run, flow.src) >= STANDING and room > 0.5 and rate_bps < fair_bps / 2:
+            evidence = (
+                f"{flow.name} had {format_rate(rate_bps)} of {format_rate(fair_bps)} though "
+                f"{room:.0%} of {flow.dst}'s cable were free"
+            )
+            return Finding(evidence, _congestion_control(run))
+    return None
+
+
+def unfairness(run: RunFacts) -> Finding | None:
+    if run.total("cnp") or not run.total("pause_frames"):
+        return None
+    for name, flows in run.traffic.items():
+        rates = [_rate_bps(run, flow) for flow in flows]
+        together = len({flow.dst for flow in flows}) == 1 and len(flows) > 2
+        if together and any(rates) and (jain := _jain(rates)) < 0.9:
+            evidence = (
+                f"flows of {name} had {format_rate(min(rates))} to {format_rate(max(rates))}, a "
+                f"Jain index of {jain:.2f}, under {run.total('pause_frames'):,} pause frames"
+            )
+            return Finding(evidence, _congestion_control(run))
+    return None
+
+
+# --- what runs say ---
+
+
+def _switch_ports(run: RunFacts) -> Iterator[Port]:
+    topology = run.topology
+    return (port for switch in topology.switch for port in topology.ports[switch])
+
+
+def _count(run: RunFacts, port: Port, counter: str) -> int:
+    return run.recording.ports.get(run.topology.port_name[port], {}).get(counter, 0)
+
+
+def _end_ns(run: RunFacts) -> int:
+    times = run.recording.series.time_ns
+    return max(int(times[-1]) if len(times) else 0, 1)
+
+
+def _paused(run: RunFacts, port: Port) -> float:
+    """Part of the run for which the far end kept it paused."""
+    us = sum(_count(run, port, f"rx_prio{p}_pause_duration") for p in range(PRIORITIES))
+    return us * 1000 / _end_ns(run)
+
+
+def _leaf_port(run: RunFacts, host: str) -> Port:
+    return run.topology.peer[run.topology.ports[host][0]]
+
+
+def _pausing_hosts(run: RunFacts) -> Iterator[tuple[str, float, int]]:
+    """Hosts that pause their leaf: for what part of the run, in how many turns."""
+    for host in run.topology.host:
+        port = _leaf_port(run, host)
+        turns = sum(_count(run, port, f"rx_prio{p}_pause_transition") for p in range(PRIORITIES))
+        if (paused := _paused(run, port)) > 0:
+            yield host, paused, turns
+
+
+def _is_guarded(run: RunFacts, host: str) -> bool:
+    """Whether a watchdog has taken its port out of PFC."""
+    name = "prio{}_PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED"
+    return any(_count(run, _leaf_port(run, host), name.format(p)) for p in range(PRIORITIES))
+
+
+def _spreads_from(run: RunFacts, host: str) -> bool:
+    """Whether others stand still too."""
+    own = _leaf_port(run, host)
+    others = (_paused(run, port) for port in _switch_ports(run) if port != own)
+    senders = (_host_paused(run, flow.src) for flow in run.flows)
+    return max((*others, *senders), default=0) >= STANDING
+
+
+def _host_paused(run: RunFacts, host: str) -> float:
+    counters = run.recording.hosts.get(host, {})
+    us = sum(counters.get(f"rx_prio{p}_pause_duration", 0) for p in range(PRIORITIES))
+    return us * 1000 / _end_ns(run)
+
+
+def _controlled(run: RunFacts) -> bool:
+    return any(run.spec.host(flow.src).nic.cc != "none" for flow in run.flows)
+
+
+def _link_bps(run: RunFacts, host: str) -> int:
+    return run.topology.cable[run.topology.ports[host][0]].rate_bps
+
+
+def _room(run: RunFacts, host: str) -> float:
+    """Part of the cable to a host that nobody used."""
+    load = run.port_load.get(run.topology.port_name[_leaf_port(run, host)])
+    return 1 - load.utilisation if load else 0
+
+
+def _rate_bps(run: RunFacts, flow: FlowRecord) -> float:
+    """What it delivered, from its start to its end or that of the run."""
+    series = run.recording.series
+    if flow.completed or flow.name not in series.flows:
+        return flow.goodput_bps
+    delivered = int(series.flow_bytes[-1, series.flows.index(flow.name)])
+    return delivered * 8e9 / max(_end_ns(run) - flow.start_ns, 1)
+
+
+def _jain(rates: list[float]) -> float:
+    return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
+
+
+# --- what cures ---
+
+
+def _watchdog(run: RunFacts, *, looks: int) -> tuple[str, ...]:
+    """SONiC's watchdog, fast enough to find so many storms one after another in the run."""
+    detection = max(run.spec.time_limit_ps // looks // PS_PER_US, 2) * PS_PER_US
+    times = {"detection": detection, "restoration": detection, "poll": detection // 2}
+    written = ", ".join(f"{key}: {write_time(ps)}" for key, ps in times.items())
+    return (f"switches.watchdog={{{written}}}",)
+
+
+def _dcqcn() -> tuple[str, ...]:
+    return ("hosts.nic.cc=dcqcn",)
+
+
+def _congestion_control(run: RunFacts) -> tuple[str, ...]:
+    """DCQCN, and marks where there are none."""
+    if run.spec.marks:
+        return _dcqcn()
+    return _dcqcn() + _early_marks(run, next(_switch_ports(run)))
+
+
+def _early_marks(run: RunFacts, port: Port) -> tuple[str, ...]:
+    xoff = _xoff_bytes(run, port)
+    sizes = {"kmin": xoff // 4, "kmax": xoff}
+    return tuple(
+        f"{dotted(for_port(run.spec, port, 'ecn', key))}={write_size(size)}"
+        for key, size in sizes.items()
+    )
+
+
+def _xoff_bytes(run: RunFacts, port: Port) -> int:
+    """What one port may hold when it alone is full."""
+    said = run.spec.port(port)
+    if said.pfc is None:
+        return said.buffer_bytes // 8
+    alpha = said.pfc.xoff.alpha
+    return said.pfc.xoff.size_bytes or int(said.buffer_bytes * alpha / (1 + alpha))

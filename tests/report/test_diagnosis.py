@@ -1,0 +1,114 @@
+"""Pathologies: each is found by its signature, and gone with the settings that are printed."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from emu.report.diagnosis import PATHOLOGIES, diagnoses
+from emu.report.facts import RunFacts
+from emu.shim.virtual import run_virtual
+from emu.spec.model import spec_from_text
+
+ONE_LEAF = """
+topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 5}
+hosts: {nic: {mtu: 1024, cc: CC}}
+traffic: [{name: incast, pattern: incast, from: "all[1:]", to: h1, size: 2MB}]
+time_limit: 2ms
+"""
+TWO_LEAVES = """
+topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 4}
+hosts: {nic: {mtu: 1024}}
+time_limit: 2ms
+"""
+OTHERS = "{name: others, pattern: pair, from: h6-h7, to: h2-h3, size: 20MB}"
+
+SICK = {
+    "deadlock": """
+topology: {kind: ring, switches: 5, hosts_per_switch: 1}
+switches: {pfc: on}
+traffic: [{name: round, pattern: pair, from: h1-h5, to: [h3, h4, h5, h1, h2], size: 2MB}]
+time_limit: 20ms
+""",
+    "pause storm": TWO_LEAVES
+    + f"""
+switches: {{pfc: on}}
+traffic: [{{name: to-h1, pattern: pair, from: h5, to: h1, size: 20MB}}, {OTHERS}]
+faults: [{{at: 100us, pause-storm: {{host: h1, priority: 3}}}}]
+""",
+    "slow receiver": TWO_LEAVES
+    + f"""
+switches: {{pfc: on}}
+traffic: [{{name: to-h1, pattern: pair, from: h5, to: h1, size: 20MB}}, {OTHERS}]
+faults: [{{slow-receiver: {{host: h1, rate: 10Gbit}}}}]
+""",
+    "go-back-0 livelock": """
+topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 2}
+hosts: {nic: {recovery: go-back-0}}
+traffic: [{name: bulk, pattern: pair, from: h1, to: h2, size: 4MB}]
+faults: [{loss: {cable: "leaf1:h1", direction: in, every: 256}}]
+time_limit: 2ms
+""",
+    "priority map differs at a hop": TWO_LEAVES
+    + """
+switches: {pfc: on, classes: {dscp: {26: 3}}, nodes: {spine1: {classes: {dscp: {26: 0}}}}}
+traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]
+""",
+    "headroom too small": ONE_LEAF.replace("CC", "none") + "switches: {pfc: {headroom: 1KB}}\n",
+    "loss": ONE_LEAF.replace("CC", "none"),
+    "Kmin above XOFF": ONE_LEAF.replace("CC", "dcqcn")
+    + "switches: {pfc: on, ecn: {kmin: 900KB, kmax: 1MB}}\n",
+    "marks that nobody heeds": ONE_LEAF.replace("CC", "none")
+    + "switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}\n",
+    "victim of head-of-line blocking": TWO_LEAVES
+    + """
+switches: {pfc: on}
+traffic:
+  - {name: incast, pattern: incast, from: [h3, h4, h6, h7, h8], to: h1, size: 20MB}
+  - {name: victim, pattern: pair, from: h5, to: h2, size: 20MB}
+""",
+    "unfair shares": TWO_LEAVES
+    + """
+switches: {pfc: on}
+traffic: [{name: greedy, pattern: incast, from: [h2, h5, h6, h7, h8], to: h1, size: 20MB}]
+""",
+}
+
+
+def found_in(text: str, folder: Path, settings: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    """Names of pathologies found, with the settings that each prints."""
+    spec = spec_from_text(text.encode(), source="sick.emu.yml", settings=settings)
+    topology = spec.topology.build()
+    recording = run_virtual(spec, topology, subnet=None, out=folder)
+    run = RunFacts(spec.name, recording, spec, topology)
+    return {
+        diagnosis.pathology.name: [
+            word
+            for word in shlex.split(diagnosis.in_words().partition(": --set ")[2])
+            if word != "--set"
+        ]
+        for diagnosis in diagnoses(run)
+    }
+
+
+@pytest.mark.parametrize("name", SICK)
+def test_a_pathology_is_found_and_its_printed_cure_cures_it(name: str, tmp_path: Path) -> None:
+    """Every `--set` of its paragraph, applied as it stands."""
+    sick = found_in(SICK[name], tmp_path)
+    assert name in sick
+    assert sick[name]
+    cured = found_in(SICK[name], tmp_path, tuple(sick[name]))
+    assert name not in cured
+
+
+def test_every_pathology_has_a_case() -> None:
+    """And only those."""
+    assert list(SICK) == [pathology.name for pathology in PATHOLOGIES]
+
+
+def test_a_healthy_run_has_none(tmp_path: Path) -> None:
+    """Congestion that is handled is no pathology."""
+    healthy = ONE_LEAF.replace("CC", "dcqcn") + "switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}"
+    assert found_in(healthy, tmp_path) == {}
