@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from emu.report.charts.chart import Chart
 from emu.report.charts.completion import completion
 from emu.report.charts.lateness import lateness
+from emu.report.charts.load import load
 from emu.report.charts.queues import queues
 from emu.report.charts.rates import rates
 from emu.report.charts.waiting import waiting
@@ -20,7 +21,13 @@ from emu.report.figure import in_style
 
 __all__ = ["Chart", "chart_named", "charts"]
 
-_DRAWN = {"queues": queues, "completion": completion, "rates": rates, "waiting": waiting}
+_DRAWN = {
+    "queues": queues,
+    "completion": completion,
+    "rates": rates,
+    "waiting": waiting,
+    "load": load,
+}
 
 
 def charts(runs: Sequence[RunFacts]) -> list[Chart]:
@@ -36,6 +43,6 @@ def charts(runs: Sequence[RunFacts]) -> list[Chart]:
 
 
 def chart_named(name: str, runs: Sequence[RunFacts]) -> Chart | None:
-    """One of them: `queues`, `completion`, `rates` or `waiting`; None without samples for it."""
+    """One of them: `queues`, `load` and so on; None without samples for it."""
     with in_style():
         return _DRAWN[name](runs)

@@ -1,0 +1,86 @@
+"""What cables carried, beside what was delivered: bars for each run.
+
+    delivered        ▇▇▇▇▇▇
+    leaf1 > spine1   ▇▇▇▇▇▇▇▇▇▇▇▇
+    leaf1 > spine2
+
+Cables that carry nothing but ACKs in every run are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from emu.measure.binning import growth
+from emu.report.charts.chart import Chart, left_out
+from emu.report.facts import RunFacts
+from emu.report.figure import inline_svg
+from emu.report.palette import INK, Legend, series_colour
+
+MOST_CABLES = 6
+DELIVERED = "delivered"
+_IN_USE = 0.05
+"""Part of what the busiest cable carries; ACKs are less."""
+_GBPS = 1e9
+
+
+def load(runs: Sequence[RunFacts]) -> Chart | None:
+    """None when nothing was sent."""
+    carried = [_carried_bps(run) for run in runs]
+    most = {port: max(own.get(port, 0.0) for own in carried) for own in carried for port in own}
+    busiest = max(most.values(), default=0.0)
+    used = [port for port, bps in most.items() if bps > _IN_USE * busiest]
+    shown = sorted(sorted(used, key=lambda port: -most[port])[:MOST_CABLES])
+    if not shown:
+        return None
+    rows = [DELIVERED, *shown]
+    figure = Figure(
+        figsize=(6.0, 0.7 + (0.14 + 0.12 * len(runs)) * len(rows)), layout="constrained"
+    )
+    ax = figure.subplots()
+    for place, (run, own) in enumerate(zip(runs, carried, strict=True)):
+        values = [_delivered_bps(run), *(own.get(port, 0.0) for port in shown)]
+        _draw(ax, values, place, len(runs))
+    _label(ax, rows)
+    return Chart(
+        title="Load",
+        svg=inline_svg(figure, "What was delivered, and what cables carried"),
+        legend=tuple(Legend(run.name, series_colour(place)) for place, run in enumerate(runs)),
+        caption="Message bytes delivered, and bytes on each cable, from first start to last end. "
+        + left_out("cables in use", len(shown), len(used), "the busiest"),
+    )
+
+
+def _carried_bps(run: RunFacts) -> dict[str, float]:
+    """Of each sampled port."""
+    series, (start, end) = run.recording.series, run.window_ns
+    sent = growth(series.time_ns, series.tx_bytes, start, end)
+    return {
+        port: float(bytes_) * 8e9 / (end - start)
+        for port, bytes_ in zip(series.ports, sent, strict=True)
+    }
+
+
+def _delivered_bps(run: RunFacts) -> float:
+    series, (start, end) = run.recording.series, run.window_ns
+    delivered = growth(series.time_ns, series.flow_bytes, start, end)
+    return float(delivered.sum()) * 8e9 / (end - start)
+
+
+def _draw(ax: Axes, values: Sequence[float], lane: int, lanes: int) -> None:
+    height = 0.7 / lanes
+    offset = (lane + 0.5) * 0.8 / lanes - 0.4
+    places = [row + offset for row in range(len(values))]
+    ax.barh(places, [bps / _GBPS for bps in values], height, color=series_colour(lane).light)
+
+
+def _label(ax: Axes, rows: Sequence[str]) -> None:
+    ax.set_xlabel("rate (Gb/s)")
+    ax.set_xlim(left=0)
+    ax.set_yticks(range(len(rows)), [row.replace(":", " > ") for row in rows])
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0, labelcolor=INK.light)
+    ax.grid(visible=False, axis="y")
