@@ -155,6 +155,8 @@ def _totals(
                 "ttl_expired",
                 "not_ip",
                 "no_lane",
+                "rcv_constraint_errors",
+                "xmit_constraint_errors",
                 "hoq_discard",
                 "vl15_dropped",
             )

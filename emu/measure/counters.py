@@ -106,6 +106,8 @@ def infiniband_counters(raw: RawCounters) -> Counters:
         **_by_lane(raw),
         "PortXmitDiscards": raw["hoq_discard"][0] + raw["link_down_discard"][0],
         "PortRcvSwitchRelayErrors": raw["no_route"][0] + raw["no_lane"][0],
+        "PortRcvConstraintErrors": raw["rcv_constraint_errors"][0],
+        "PortXmitConstraintErrors": raw["xmit_constraint_errors"][0],
         "LinkDownedCounter": raw["link_downed"][0],
         "SymbolErrorCounter": raw["rx_crc_errors"][0] + raw["rx_flow_control_errors"][0],
         "PortRcvErrors": raw["rx_crc_errors"][0],

@@ -94,6 +94,9 @@ bool fabric_set_vlarb(struct fabric *fabric, uint32_t index, const uint8_t (*hig
 /* InfiniBand: marks packets of a lane that join more than `threshold` bytes (fecn.h). */
 void switch_set_fecn(struct fabric_switch *sw, uint32_t number, uint32_t threshold,
                      uint16_t marking_rate, uint16_t packet_size, bool marks_as_victim);
+/* InfiniBand: P_Keys that may come in by a port, or leave by it (pkey.h); at most 128. */
+void switch_set_pkeys(struct fabric_switch *sw, uint32_t number, bool inbound, bool outbound,
+                      const uint16_t *keys, uint8_t count);
 /* InfiniBand: how long the first packet of a lane waits for credit (0: for ever), and
  * how many in a row may end so before the lane is stalled (0: any number). */
 void switch_set_hoq(struct fabric_switch *sw, uint32_t number, int64_t life_ps,

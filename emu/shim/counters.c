@@ -69,6 +69,8 @@ static const struct counter counters[] = {
     SWITCH_COUNTER(ecn_marked),
     SWITCH_COUNTER(no_route),
     SWITCH_COUNTER(no_lane),
+    SWITCH_COUNTER(rcv_constraint_errors),
+    SWITCH_COUNTER(xmit_constraint_errors),
     SWITCH_COUNTER(hoq_discard),
     {"fecn_marked", IN_SWITCH_PORT, offsetof(struct switch_port, fecn.marked), CLASSES,
      sizeof(int64_t)},

@@ -26,7 +26,13 @@ from emu.measure.counters import RawCounters
 from emu.measure.observation import Observation, Samples
 from emu.measure.recording import Deadlock, SweepRecord
 from emu.shim.faults import AddedFault, Places, add_faults
-from emu.shim.lanes import lane_buffers, set_up_lanes, set_up_lifetimes, set_up_marks
+from emu.shim.lanes import (
+    lane_buffers,
+    set_up_lanes,
+    set_up_lifetimes,
+    set_up_marks,
+    set_up_pkeys,
+)
 from emu.shim.routing import LidRoutes, set_choice, set_ip_routes
 from emu.shim.scale_up import InsideServers, ports_of
 from emu.shim.view import PortView
@@ -415,6 +421,7 @@ class Fabric:
             to_host = topology.peer[port].node in topology.host
             set_up_lifetimes(core, port.number, spec.subnet, to_host=to_host)
             set_up_marks(core, spec, port, to_host=to_host)
+            set_up_pkeys(core, spec.subnet, port, topology.peer[port].node if to_host else None)
         self._lid_routes.append(LidRoutes(core, spec, topology, switch, self._subnet))
 
     def _set_up_ethernet(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:

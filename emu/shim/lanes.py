@@ -80,6 +80,15 @@ def set_up_marks(core: Any, spec: Spec, port: Port, *, to_host: bool) -> None:
     lib.switch_set_fecn(core, port.number, threshold, fecn.marking_rate, size, victim)
 
 
+def set_up_pkeys(core: Any, subnet: SubnetSpec, port: Port, host: str | None) -> None:
+    """Which partitions a switch's port lets through; all of them unless it leads to a host."""
+    enforce = subnet.part_enforce
+    if host is not None and enforce != "off":
+        keys = subnet.keys_of(host)
+        inbound, outbound = enforce in ("in", "both"), enforce in ("out", "both")
+        lib.switch_set_pkeys(core, port.number, inbound, outbound, keys, len(keys))
+
+
 def lane_buffers(spec: Spec, topology: Topology) -> int:
     """Bytes of all lanes at all switch ports."""
     return sum(

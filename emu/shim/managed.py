@@ -36,6 +36,7 @@ def policy_of(spec: Spec) -> Policy:
         head_of_queue_lifetime=subnet.head_of_queue_lifetime,
         leaf_head_of_queue_lifetime=subnet.leaf_head_of_queue_lifetime,
         vl_stall_count=subnet.vl_stall_count,
+        part_enforce=subnet.part_enforce,
         partitions={
             name: Membership(partition.pkey, partition.full, partition.limited)
             for name, partition in subnet.partitions.items()

@@ -170,6 +170,15 @@ void switch_set_fecn(struct fabric_switch *sw, uint32_t number, uint32_t thresho
                                                   .marks_as_victim = marks_as_victim};
 }
 
+void switch_set_pkeys(struct fabric_switch *sw, uint32_t number, bool inbound, bool outbound,
+                      const uint16_t *keys, uint8_t count)
+{
+    assert(count <= PKEYS);
+    struct pkey_filter *filter = &switch_port(sw, number)->pkeys;
+    *filter = (struct pkey_filter){.inbound = inbound, .outbound = outbound, .count = count};
+    memcpy(filter->keys, keys, count * sizeof *keys);
+}
+
 void switch_set_hoq(struct fabric_switch *sw, uint32_t number, int64_t life_ps, uint8_t stall_count)
 {
     struct hoq *hoq = &switch_port(sw, number)->hoq;

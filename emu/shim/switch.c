@@ -467,6 +467,20 @@ static void route_ipv4(struct fabric_switch *sw, struct frame *frame, uint16_t n
     frame->out_port = number;
 }
 
+/* Whether a packet's P_Key may go this way; counted where it may not. */
+static bool may_pass(struct switch_port *in, struct switch_port *out, const struct frame *frame)
+{
+    if (in->pkeys.inbound && !pkey_passes(&in->pkeys, frame)) {
+        in->counters.rcv_constraint_errors++;
+        return false;
+    }
+    if (out->pkeys.outbound && !pkey_passes(&out->pkeys, frame)) {
+        out->counters.xmit_constraint_errors++;
+        return false;
+    }
+    return true;
+}
+
 static bool route_lid(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
                       picoseconds now)
 {
@@ -476,7 +490,10 @@ static bool route_lid(struct fabric_switch *sw, struct switch_port *in, struct f
         return false;
     }
     frame->out_port = next_hop(sw, frame, route, now);
-    if (lane_chosen(frame, &sw->ports[frame->out_port - 1].port))
+    struct switch_port *out = switch_port(sw, frame->out_port);
+    if (!may_pass(in, out, frame))
+        return false;
+    if (lane_chosen(frame, &out->port))
         return true;
     in->counters.no_lane++;
     return false;

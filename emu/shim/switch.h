@@ -30,6 +30,7 @@
 #include "hoq.h"
 #include "ipv4.h"
 #include "patrol.h"
+#include "pkey.h"
 #include "port.h"
 #include "route.h"
 #include "wred.h"
@@ -56,12 +57,14 @@ struct switch_port_counters {
     uint64_t ecn_marked[CLASSES];
     uint64_t no_route, ttl_expired, not_ip, corrupt;
     /* InfiniBand. */
-    uint64_t no_lane;          /* its service level may not leave by that port */
-    uint64_t hoq_discard;      /* waited for credit too long, or its lane was stalled */
-    uint64_t vl15_dropped;     /* management packets that found no room */
-    uint64_t transit_lost;     /* handed to the outer plane, never came back */
-    uint64_t transit_overflow; /* too many packets in transit */
-    uint64_t transit_unknown;  /* came back, but is none of ours */
+    uint64_t no_lane;                /* its service level may not leave by that port */
+    uint64_t rcv_constraint_errors;  /* its P_Key may not come in here */
+    uint64_t xmit_constraint_errors; /* its P_Key may not leave here */
+    uint64_t hoq_discard;            /* waited for credit too long, or its lane was stalled */
+    uint64_t vl15_dropped;           /* management packets that found no room */
+    uint64_t transit_lost;           /* handed to the outer plane, never came back */
+    uint64_t transit_overflow;       /* too many packets in transit */
+    uint64_t transit_unknown;        /* came back, but is none of ours */
     uint64_t headroom_peak_bytes[CLASSES];
     struct watchdog_counters watchdog;
 };
@@ -95,8 +98,9 @@ struct switch_port {
     struct arbiter arbiter;
     struct wred wred[CLASSES]; /* by queue */
     struct classes classes;
-    struct hoq hoq;   /* InfiniBand */
-    struct fecn fecn; /* InfiniBand */
+    struct hoq hoq;           /* InfiniBand */
+    struct fecn fecn;         /* InfiniBand */
+    struct pkey_filter pkeys; /* InfiniBand */
     struct watchdog_queue watchdog[PRIORITIES];
     struct switch_port_counters counters;
 };

@@ -97,8 +97,14 @@ class SubnetSpec(Model):
     )
     partitions: dict[PartitionName, Partition] = Field(
         default={},
+        max_length=127,
         description="Partitions besides the default one (P_Key 0x7fff), in which all hosts are; a "
         "traffic entry names the one it uses.",
+    )
+    part_enforce: Literal["off", "in", "out", "both"] = Field(
+        default="off",
+        description="Whether switches look at P_Keys, too, at the ports to hosts: of what comes "
+        "in, goes out, or both. Without, the hosts alone do.",
     )
     sl2vl: Annotated[
         tuple[Annotated[Integer, Field(ge=0, le=MANAGEMENT_VL)], ...],
@@ -136,6 +142,11 @@ class SubnetSpec(Model):
         description="Packets in a row that are dropped so before the lane is emptied for 8 "
         "lifetimes; 0: never.",
     )
+
+    def keys_of(self, host: str) -> tuple[int, ...]:
+        """All P_Keys that a host has."""
+        own = (partition.key_of(host) for partition in self.partitions.values())
+        return (DEFAULT_PKEY, *(key for key in own if key != DEFAULT_PKEY))
 
     def vl_of_sl(self, vls: int) -> tuple[int, ...]:
         """The lane of each service level where a link has so many; 15 drops."""

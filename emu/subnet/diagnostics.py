@@ -25,6 +25,7 @@ _STICKS_AT = 2**32 - 1
 _COUNTERS = (
     *("PortXmitData", "PortRcvData", "PortXmitPkts", "PortRcvPkts", "PortXmitWait"),
     *("PortXmitDiscards", "PortRcvErrors", "PortRcvSwitchRelayErrors"),
+    *("PortRcvConstraintErrors", "PortXmitConstraintErrors"),
     *("SymbolErrorCounter", "LinkDownedCounter", "VL15Dropped"),
 )
 

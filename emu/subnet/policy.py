@@ -45,6 +45,7 @@ class Policy:
     head_of_queue_lifetime: int = 18
     leaf_head_of_queue_lifetime: int = 16
     vl_stall_count: int = 7
+    part_enforce: str = "off"
     partitions: Mapping[str, Membership] = field(default_factory=dict)
 
     def write(self, topology: Topology, folder: Path) -> None:
@@ -60,6 +61,7 @@ class Policy:
         yield "routing_engine", self.engine
         yield "lmc", self.lmc
         yield "partition_config_file", PARTITIONS
+        yield "part_enforce", self.part_enforce
         yield "honor_guid2lid_file", "TRUE"
         if self.roots:
             yield "root_guid_file", ROOTS

@@ -67,6 +67,41 @@ def test_a_stranger_to_the_partition_hears_nothing(tmp_path: Path) -> None:
     assert not seen.flows[0].completed
 
 
+def test_a_switch_lets_no_stranger_s_packets_out(tmp_path: Path) -> None:
+    """Dropped at the leaf, where the host itself would have counted a violation."""
+    settings = ("subnet.partitions={blue: {pkey: 0x12, full: [h1, h2]}}", "subnet.part_enforce=out")
+    seen = observed(tmp_path, *settings, "traffic.0.partition=blue", until_ns=500_000)
+    assert seen.nics is not None
+    assert seen.nics["h3"]["rx_pkey_violations"] == 0
+    assert seen.ports["leaf2:h3"]["xmit_constraint_errors"][0] > 100
+    assert not seen.flows[0].completed
+
+
+@pytest.mark.parametrize("enforce", ["off", "in", "out", "both"])
+@pytest.mark.parametrize("key", [0x8012, 0x0012, 0x8013, 0xFFFF])
+def test_a_switch_lets_keys_in_that_the_host_has(enforce: str, key: int, tmp_path: Path) -> None:
+    """A forged packet from h1, a limited member of blue, to itself: whatever its membership bit."""
+    settings = (
+        f"subnet.part_enforce={enforce}",
+        "subnet.partitions={blue: {pkey: 0x12, limited: h1}}",
+    )
+    spec = spec_from_text(TREE.encode(), source="test.emu.yml", settings=settings)
+    topology = spec.topology.build()
+    subnet = manage(spec, topology, tmp_path)
+    lid = subnet.lids["h1"].to_bytes(2)
+    with VirtualFabric(spec, topology, subnet) as run:
+        run.fabric.start()
+        run.inject(
+            "h1:leaf1", b"\0\2" + lid + b"\0\6" + lid + b"\4\0" + key.to_bytes(2) + bytes(14)
+        )
+        run.run_until(5_000)
+        port = run.fabric.counters(topology.port_named["leaf1:h1"])
+    passes = enforce == "off" or key & 0x7FFF in (0x12, 0x7FFF)
+    assert sum(port["tx_packets"]) == passes
+    assert port["rcv_constraint_errors"][0] == (not passes and enforce in ("in", "both"))
+    assert port["xmit_constraint_errors"][0] == (not passes and enforce == "out")
+
+
 def test_flows_take_turns_over_a_host_s_lids(tmp_path: Path) -> None:
     """Two flows of the same pair use both spines with LMC 1, and one without."""
     both = "{name: %s, pattern: pair, from: h1, to: h3, op: write, size: 200KB}"
