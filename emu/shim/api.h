@@ -61,6 +61,9 @@ enum balance_kind {
 /* gap_ps: of flowlets. hints: whether the outer plane is told the choice in the transit tag. */
 bool switch_set_balance(struct fabric_switch *sw, int kind, uint64_t seed, int64_t gap_ps,
                         bool hints);
+/* InfiniBand: service levels, a bit each, whose packets' next hop is chosen among the ports of a
+ * route but the first, which is the one that all others take. */
+void switch_set_balanced_sls(struct fabric_switch *sw, uint16_t sls);
 /* The flow between two addresses (their low 16 bits) with this UDP source port leaves by `port`. */
 bool switch_pin_flow(struct fabric_switch *sw, uint16_t source, uint16_t destination,
                      uint16_t udp_source, uint16_t port);

@@ -1,7 +1,8 @@
 /* Where a switch sends a packet, when it decides for itself.
  *
  *     Ethernet      destination IPv4 address -> equal-cost ports, one chosen by ECMP
- *     InfiniBand    DLID -> port: the linear forwarding table (LFT) a subnet manager computed
+ *     InfiniBand    DLID -> port: the linear forwarding table (LFT) a subnet manager computed;
+ *                   behind it, where packets may choose, all ports on a shortest path
  *
  * Both are one table, indexed by the low 16 bits of the address or by the LID.
  * Routes that hold from a later time on, as after a link was lost and everybody

@@ -12,6 +12,7 @@ from emu.spec.outages import Rerouting, degraded, is_hinted, outages
 from emu.spec.pinning import pins_of
 from emu.spec.routing import PACKET_KINDS
 from emu.spec.scenario import Spec
+from emu.spec.subnet import SLS
 from emu.subnet import Subnet
 from emu.subnet.subnet import Lfts
 from topologies.graph import Cable, Port, Switch, Topology
@@ -55,7 +56,7 @@ def set_ip_routes(
 
 
 class LidRoutes:
-    """An InfiniBand switch's LFT, or, for packets that may take any shortest path, all of them.
+    """An InfiniBand switch's LFT, and, for packets that may take any shortest path, all of them.
 
     The subnet manager's later tables are in force `convergence` after their cause, or at
     once where they come later than that.
@@ -68,8 +69,11 @@ class LidRoutes:
         self._core = core
         self._topology = topology
         self._switch = switch
-        self._lids = subnet.lids
+        self._lids, self._lmc = subnet.lids, subnet.lmc
         self._routing = spec.switch(switch.name).routing
+        lib.switch_set_balanced_sls(
+            core, sum(1 << sl for sl in range(SLS) if self._routing.balances(sl))
+        )
         self._now = self._routes(topology, subnet.lfts)
         for lid, numbers in self._now.items():
             _have_memory(lib.switch_add_route(core, lid, numbers, len(numbers)))
@@ -99,11 +103,16 @@ class LidRoutes:
         return bool(changes)
 
     def _routes(self, topology: Topology, lfts: Lfts) -> dict[int, list[int]]:
-        """LID -> numbers of the ports that lead to it; port 0, the switch itself, is none."""
+        """LID -> the LFT's port, where it is not the switch itself, and then, for packets that
+        are sent each by itself, all that begin a shortest path."""
+        lft = lfts[self._switch.name]
+        routes = {lid: [number] if number else [] for lid, number in lft.items()}
         if self._routing.kind in PACKET_KINDS:
-            hops = topology.next_hops[self._switch.name]
-            return {self._lids[host]: [port.number for port in hops[host]] for host in hops}
-        return {lid: [number] if number else [] for lid, number in lfts[self._switch.name].items()}
+            for host, hops in topology.next_hops[self._switch.name].items():
+                for lid in range(self._lids[host], self._lids[host] + (1 << self._lmc)):
+                    if routes.get(lid):
+                        routes[lid] += [port.number for port in hops]
+        return routes
 
 
 def _address(topology: Topology, host: str) -> int:

@@ -170,6 +170,11 @@ void switch_set_fecn(struct fabric_switch *sw, uint32_t number, uint32_t thresho
                                                   .marks_as_victim = marks_as_victim};
 }
 
+void switch_set_balanced_sls(struct fabric_switch *sw, uint16_t sls)
+{
+    sw->balanced_sls = sls;
+}
+
 void switch_set_pkeys(struct fabric_switch *sw, uint32_t number, bool inbound, bool outbound,
                       const uint16_t *keys, uint8_t count)
 {

@@ -467,6 +467,17 @@ static void route_ipv4(struct fabric_switch *sw, struct frame *frame, uint16_t n
     frame->out_port = number;
 }
 
+/* The LFT's port comes first, then those among which packets of some service levels choose. */
+static uint16_t lid_next_hop(struct fabric_switch *sw, const struct frame *frame,
+                             const struct route *route, picoseconds now)
+{
+    const uint16_t *ports = sw->routes.ports + route->first;
+    bool balanced = sw->balanced_sls & 1u << lrh_sl(frame->bytes);
+    return balanced && route->count > 1
+               ? balance_choose(&sw->balancer, frame, ports + 1, route->count - 1, now)
+               : ports[0];
+}
+
 /* Whether a packet's P_Key may go this way; counted where it may not. */
 static bool may_pass(struct switch_port *in, struct switch_port *out, const struct frame *frame)
 {
@@ -489,7 +500,7 @@ static bool route_lid(struct fabric_switch *sw, struct switch_port *in, struct f
         in->counters.no_route++;
         return false;
     }
-    frame->out_port = next_hop(sw, frame, route, now);
+    frame->out_port = lid_next_hop(sw, frame, route, now);
     struct switch_port *out = switch_port(sw, frame->out_port);
     if (!may_pass(in, out, frame))
         return false;

@@ -119,6 +119,7 @@ struct fabric_switch {
     struct routes routes;
     struct timer reroute;
     struct balancer balancer;
+    uint16_t balanced_sls;       /* InfiniBand */
     struct switch_port *ports;   /* config.ports of them, numbered from 1 */
     struct addresses *addresses; /* by port, close together */
     /* Outer plane. `hand_over` may not keep the frame's bytes. */

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -39,6 +39,12 @@ class Routing(Model):
         gt=0,
         description="flowlet: silence after which a flow may take another path.",
     )
+    sls: tuple[Annotated[Integer, Field(ge=0, le=15)], ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="spray, adaptive: on InfiniBand, service levels whose packets are treated so; "
+        "others go as the subnet manager says. All of them unless given.",
+    )
     paths: dict[str, str] = Field(
         default={},
         description="pinned: name of a flow -> a switch that it takes its way over, e.g. "
@@ -49,6 +55,10 @@ class Routing(Model):
         alias="convergence",
         description="Time from a link's loss or return until the switch forwards accordingly.",
     )
+
+    def balances(self, sl: int) -> bool:
+        """Whether packets of a service level are sent each by itself."""
+        return self.kind in PACKET_KINDS and (self.sls is None or sl in self.sls)
 
     def seed_of(self, spec_seed: int) -> int:
         """Of the hashes, for all switches."""

@@ -63,6 +63,23 @@ def test_spraying_is_even_on_infiniband_too() -> None:
     assert abs(one - other) <= 4200
 
 
+@pytest.mark.parametrize(("name", "share"), [("spray", 0.5), ("adaptive", 0.0)])
+def test_other_service_levels_go_by_the_subnet_managers_tables(name: str, share: float) -> None:
+    """A flow on SL 0 keeps to one spine; one on SL 1 is sprayed over both, or keeps clear of it."""
+    settings = (
+        f"switches.routing={{kind: {name}, sls: [1]}}",
+        "switches.credits.vls=2",
+        "subnet.vl_arbitration={high: {}, low: {0: 64, 1: 64}}",
+        "hosts.nic={recovery: selective-repeat, reordering: 64}",
+        "traffic=[{name: table, pattern: pair, from: h1, to: h5, size: 400KB, priority: 0}, "
+        "{name: choice, pattern: pair, from: h2, to: h6, size: 400KB, priority: 1}]",
+    )
+    outcome = outcome_of(CLOS, *settings, "fabric=ib")
+    idle, taken = sorted(outcome.ports[f"leaf1:spine{n}"]["tx_bytes"] for n in (1, 2))
+    assert idle[0] == 0 < taken[0]
+    assert taken[1] / (idle[1] + taken[1]) == pytest.approx(share, abs=0.05)
+
+
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 def test_adaptive_routing_gives_a_slow_path_less(fabric: str) -> None:
     """One spine has a quarter of the other's rate: adaptive gives it that share, spray half."""

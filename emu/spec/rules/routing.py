@@ -32,6 +32,20 @@ def routing_keys_are_used(spec: Spec) -> Iterator[Finding]:
                 )
 
 
+def service_levels_are_infinibands(spec: Spec) -> Iterator[Finding]:
+    for name in spec.topology.build().switch:
+        routing = spec.switch(name).routing
+        if routing.sls is None:
+            continue
+        path = for_switch(spec, name, "routing", "sls")
+        if spec.fabric == "roce":
+            text = "RoCE packets have no service level; take it out, or use fabric: ib"
+            yield Finding(path, text, about=(("fabric",),), idle_if_inherited=True)
+        elif routing.kind not in PACKET_KINDS:
+            text = f"kind: {routing.kind} asks for no service levels; use spray or adaptive"
+            yield Finding(path, text, about=(for_switch(spec, name, "routing", "kind"),))
+
+
 def pinned_switches_have_paths(spec: Spec) -> Iterator[Finding]:
     for name in spec.topology.build().switch:
         routing = spec.switch(name).routing
@@ -119,6 +133,7 @@ def links_are_not_lost_too_often(spec: Spec) -> Iterator[Finding]:
 
 ON_THE_GRAPH = (
     routing_keys_are_used,
+    service_levels_are_infinibands,
     pinned_switches_have_paths,
     infiniband_hashes_nothing,
     hints_name_a_port,
