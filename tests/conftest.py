@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("long", deadline=None, max_examples=8000)  # --hypothesis-profile long
 settings.load_profile("repeatable")
 
 

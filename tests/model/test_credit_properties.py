@@ -1,4 +1,9 @@
-"""What holds for credits whatever the fabric, its load and its faults: drawn at random."""
+"""What holds for credits whatever the fabric, its load and its faults: drawn at random.
+
+25 times each; 2,000 times, other ones with each run, by hand:
+
+    pytest tests/model/test_credit_properties.py --hypothesis-profile long
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from tests.model.fabrics import ONE_SWITCH, Outcome, finish, look, spec_of, star
 
 BLOCK = 64
 LIMIT = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=settings().max_examples // 4, suppress_health_check=[HealthCheck.too_slow]
 )
 
 sizes = st.integers(min_value=1, max_value=120_000)
@@ -48,6 +53,11 @@ def held(run: VirtualFabric, vls: int) -> int:
     return max(run.fabric.held(port, vl) for port in run.topology.ports["s1"] for vl in range(vls))
 
 
+def credit(run: VirtualFabric, vls: int) -> int:
+    """The most that any port may send on a lane at this moment, in bytes."""
+    return max(max(run.port(name).credit_bytes[:vls]) for name in run.topology.port_named)
+
+
 def dropped(outcome: Outcome) -> int:
     reasons = ("rx_buf_discard", "tx_queue_discard", "no_route", "no_lane", "hoq_discard")
     return sum(outcome.total(reason) for reason in (*reasons, "rx_credit_violations"))
@@ -58,11 +68,13 @@ def dropped(outcome: Outcome) -> int:
 def test_no_packet_is_dropped_for_want_of_buffer(
     flows: list[tuple[int, int, int, int]], vls: int, buffer_kib: int
 ) -> None:
-    """Whatever the load: buffers never hold more than they have room for, and all arrives."""
+    """Whatever the load: no buffer holds more than it has room for, nobody may send more than
+    that, and all arrives."""
     with started(spec_of(incast(flows), *ib(vls, buffer_kib))) as run:
         while not run.finished and run.now_ns < 1_000_000:
             run.run_until(run.now_ns + 1_500)
             assert held(run, vls) <= buffer_kib * 1024
+            assert credit(run, vls) <= buffer_kib * 1024
         assert run.finished
         outcome = look(run)
     assert dropped(outcome) == 0
@@ -101,6 +113,32 @@ def test_lost_and_damaged_packets_cost_no_credit_for_ever(
             run.run_until(run.now_ns + 5_000)
             assert held(run, 1) == 0
             assert look(run).total("rx_credit_violations") == 0
+
+
+updates = st.one_of(
+    st.integers(1, 6).map("every: {}".format),
+    st.integers(1, 100).map("probability: {}%".format),
+)
+
+
+@given(flows, lanes, st.integers(5, 32), updates, st.sampled_from(["lost", "damaged"]))
+@LIMIT
+def test_lost_and_damaged_updates_cost_time_and_nothing_else(
+    flows: list[tuple[int, int, int, int]], vls: int, buffer_kib: int, which: str, effect: str
+) -> None:
+    """Even all of them, both ways, for a while: a limit is absolute, so the next one heals."""
+    fault = f"{{for: 60us, flow-control: {{cable: 's1:h1', {which}, effect: {effect}}}}}"
+    with started(spec_of(incast(flows), *ib(vls, buffer_kib), f"faults=[{fault}]")) as run:
+        while not run.finished and run.now_ns < 1_000_000:
+            run.run_until(run.now_ns + 3_000)
+            assert held(run, vls) <= buffer_kib * 1024
+        run.run_until(run.now_ns + 30_000)
+        (hit,) = run.observe().faults
+        outcome = look(run)
+    assert run.finished
+    assert dropped(outcome) == 0
+    assert hit.packets_dropped == 0
+    assert outcome.total("rx_flow_control_errors") == (hit.hits if effect == "damaged" else 0)
 
 
 @given(st.integers(5, 64), st.integers(1, 7))
