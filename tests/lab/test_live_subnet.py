@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -32,6 +33,7 @@ faults:
   - {at: 100us, for: 150us, link-down: {cable: leaf1:spine1}}
   - {at: 380us, switch-down: {switch: spine2}}
 """
+CABLES = 8
 OPENSM, MASTER, STANDBY = "/usr/sbin/opensm", "15", "14"
 IBSIM = ("/usr/bin/ibsim", "fabric.net")
 
@@ -101,6 +103,8 @@ def test_a_standby_takes_over_under_load(myself: User, monkeypatch: pytest.Monke
         standing.ask("traffic", do="start")
         standing.ask("faults", do="set", **PULLED)
         eventually(standing, lambda status: len(status["sweeps"]) == 1)
+        found = standing.ask("diagnose", node="h2", command=["ibnetdiscover"])[0]["said"]
+        assert len(re.findall(r"^\[\d+\]", found, re.MULTILINE)) == 2 * (CABLES - 1)
         os.kill(lab.process(OPENSM, MASTER), signal.SIGKILL)
         standing.ask("faults", do="clear", name="pulled")
         eventually(standing, lambda status: len(status["sweeps"]) == 2)

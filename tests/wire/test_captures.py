@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from emu.wire.capture import Record
 from emu.wire.inspect import inspect
-from emu.wire.layers import BTH, GRH, LRH
+from emu.wire.layers import AETH, BTH, DETH, GRH, LRH
 from emu.wire.layers.dissect import dissect
 from emu.wire.reader import open_capture
+
+from .test_tshark import BTH_FIELDS, TSHARK_FIELDS, tshark
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +54,32 @@ def test_real_packets_are_rebuilt_byte_for_byte(records: list[Record]) -> None:
         if GRH in packet:
             del packet[GRH].paylen
         assert bytes(packet) == record.data
+
+
+LINK_FIELDS = {
+    "vl": "infiniband.lrh.vl",
+    "sl": "infiniband.lrh.sl",
+    "lnh": "infiniband.lrh.lnh",
+    "dlid": "infiniband.lrh.dlid",
+    "pktlen": "infiniband.lrh.pktlen",
+    "slid": "infiniband.lrh.slid",
+}
+GLOBAL_FIELDS = {"paylen": "infiniband.grh.paylen", "hoplmt": "infiniband.grh.hoplmt"}
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark: apt-get install tshark")
+def test_tshark_reads_the_same_in_every_field(infiniband_2008: Path, records: list[Record]) -> None:
+    """Of all headers but the payloads', which are not ours to read."""
+    known = {LRH: LINK_FIELDS, GRH: GLOBAL_FIELDS, BTH: BTH_FIELDS} | {
+        layer: TSHARK_FIELDS[layer] for layer in (DETH, AETH)
+    }
+    names = [field for fields in known.values() for field in fields.values()]
+    rows = tshark(infiniband_2008, names)
+    for record, row in zip(records, rows, strict=True):
+        packet = dissect(record)
+        ours = {
+            field: packet[layer].getfieldval(name) if layer in packet else None
+            for layer, fields in known.items()
+            for name, field in fields.items()
+        }
+        assert {field: int(row[field], 0) if row[field] else None for field in ours} == ours
