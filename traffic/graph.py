@@ -43,7 +43,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.job import Job
+from traffic.job import Job, Step
 
 NOWHERE = -1
 """An offset in a buffer that is none."""
@@ -148,6 +148,7 @@ class OperationGraph:
     added_at: Column = field(default_factory=_no_rows)
     """Offsets in the buffers of the flow's job, or NOWHERE."""
     jobs: tuple[Job, ...] = ()
+    steps: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
         for name, value in _LEFT_OUT.items():
@@ -197,7 +198,7 @@ class OperationGraph:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, OperationGraph)
-            and (self.flows, self.jobs) == (other.flows, other.jobs)
+            and (self.flows, self.jobs, self.steps) == (other.flows, other.jobs, other.steps)
             and all(map(np.array_equal, self._columns(), other._columns()))
         )
 
@@ -265,6 +266,7 @@ def together(graphs: Iterable[OperationGraph]) -> OperationGraph:
             for name in _RELATIONS
         },
         jobs=tuple(job for part in parts for job in part.jobs),
+        steps=tuple(step for part in parts for step in part.steps),
         **{name: _joined([getattr(part, name) for part in parts]) for name in _COLUMNS},
     )
 

@@ -70,6 +70,17 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Step:
+    """Work of all ranks that ends when the last of it does; `name` is that of its traffic entry."""
+
+    name: str
+    work_alone_ns: int
+    """How long it would take if messages took no time."""
+    bytes_for: dict[str, int]
+    """Bytes that all ranks send together, by what for."""
+
+
+@dataclass(frozen=True)
 class Result:
     """Values that must be in a rank's buffer from byte `at` on."""
 

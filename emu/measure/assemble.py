@@ -65,6 +65,7 @@ def assemble(
         flows=flows,
         requests=next((seen.requests for seen in observations if seen.flows), Requests()),
         jobs=tuple(job for seen in observations for job in seen.jobs),
+        steps=tuple(step for seen in observations for step in seen.steps),
         scale_up={
             name: infiniband_counters(own)
             for seen in observations

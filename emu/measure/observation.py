@@ -19,6 +19,7 @@ from emu.measure.recording import (
     FaultRecord,
     FlowRecord,
     JobRecord,
+    StepRecord,
     SweepRecord,
 )
 from emu.measure.requests import Requests
@@ -77,6 +78,7 @@ class Observation:
     flows: tuple[FlowRecord, ...] = ()
     requests: Requests = field(default_factory=Requests)
     jobs: tuple[JobRecord, ...] = ()
+    steps: tuple[StepRecord, ...] = ()
     nics: dict[str, Counters] | None = None
     deadlocks: tuple[Deadlock, ...] = ()
     sweeps: tuple[SweepRecord, ...] = ()

@@ -99,6 +99,30 @@ class JobRecord:
 
 
 @dataclass(frozen=True)
+class StepRecord:
+    """Work of many ranks, and what they sent each other for it: a training step, for one."""
+
+    name: str
+    """Of its traffic entry."""
+    start_ns: int | None
+    end_ns: int | None
+    """None: it did not finish."""
+    work_alone_ns: int
+    """How long it would have taken if messages took no time."""
+    bytes_for: dict[str, int]
+    """Bytes that all ranks send together, by what for."""
+
+    @property
+    def took_ns(self) -> int | None:
+        return None if self.end_ns is None or self.start_ns is None else self.end_ns - self.start_ns
+
+    @property
+    def exposed_ns(self) -> int | None:
+        """Time that communication costs: what is not hidden behind work."""
+        return None if self.took_ns is None else self.took_ns - self.work_alone_ns
+
+
+@dataclass(frozen=True)
 class FaultRecord:
     """One fault of the spec, and what it did."""
 
@@ -198,6 +222,7 @@ class Recording:
     on the virtual clock."""
     requests: Requests = field(default_factory=Requests)
     jobs: tuple[JobRecord, ...] = ()
+    steps: tuple[StepRecord, ...] = ()
     scale_up: dict[str, Counters] = field(default_factory=dict)
     """Ports of the fabric inside of servers, `nvswitch1:h1`, `h1:nvswitch1` -> its counters."""
     faults: tuple[FaultRecord, ...] = ()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from emu.measure.recording import StepRecord
 from emu.measure.requests import Latency
+from emu.report import steps_table
 from emu.report.facts import XMIT_WAIT, RunFacts, last_finish_ns
 from emu.report.table import (
     NOT_A_RESULT,
@@ -43,6 +45,7 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
         *(row for name in traffic for row in _traffic_rows(name)),
         *(row for name in requested for row in _latency_rows(name)),
         *(_busbw_row(job.name) for job in runs[0].recording.jobs),
+        *(row for step in runs[0].recording.steps for row in _step_rows(step.name)),
         ("fidelity", _fidelity),
         ("  lateness, 99 % of frames", _lateness),
     ]
@@ -151,6 +154,18 @@ def _latency(run: RunFacts, name: str, percentile: Callable[[Latency], int]) -> 
     if own.unfinished:
         return result(run, f"{text}, {own.unfinished} unfinished", Tone.BAD)
     return result(run, text)
+
+
+def _step_rows(name: str) -> tuple[tuple[str, CellOf], ...]:
+    return (
+        (f"{name}: step", lambda run: _of_step(run, name, steps_table.took)),
+        (f"{name}: exposed communication", lambda run: _of_step(run, name, steps_table.exposed)),
+    )
+
+
+def _of_step(run: RunFacts, name: str, cell: Callable[[RunFacts, StepRecord], Cell]) -> Cell:
+    step = next((step for step in run.recording.steps if step.name == name), None)
+    return NOT_APPLICABLE if step is None else cell(run, step)
 
 
 def _busbw_row(name: str) -> tuple[str, CellOf]:

@@ -32,6 +32,7 @@ from emu.report.run_tables import (
     sweeps_table,
     totals_table,
 )
+from emu.report.steps_table import steps_table
 from emu.report.table import Table
 from emu.report.words import (
     INCONCLUSIVE,
@@ -151,6 +152,7 @@ def _view(run: RunFacts) -> RunView:
             flows_table(run),
             latency_table(run),
             jobs_table(run),
+            steps_table(run),
             faults_table(run),
             sweeps_table(run),
             deadlocks_table(run),

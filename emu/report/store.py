@@ -24,6 +24,7 @@ from emu.measure.recording import (
     JobRecord,
     Recording,
     Series,
+    StepRecord,
     SweepRecord,
 )
 from emu.measure.requests import Requests
@@ -85,6 +86,9 @@ def _load_summary(path: Path, series: Series, requests: Requests) -> Recording:
             "fidelity": _load_fidelity(summary["fidelity"]),
             "flows": tuple(FlowRecord(**_only(FlowRecord, flow)) for flow in summary["flows"]),
             "jobs": tuple(JobRecord(**_only(JobRecord, job)) for job in summary.get("jobs", ())),
+            "steps": tuple(
+                StepRecord(**_only(StepRecord, step)) for step in summary.get("steps", ())
+            ),
             "faults": tuple(
                 FaultRecord(**_only(FaultRecord, fault)) for fault in summary.get("faults", ())
             ),

@@ -25,6 +25,7 @@ from emu.measure.recording import (
     FlowRecord,
     JobRecord,
     Recording,
+    StepRecord,
     SweepRecord,
 )
 from emu.measure.requests import Latency, latencies
@@ -122,6 +123,21 @@ class JobSummary(TypedDict):
     """Values that are not what they must be; null: nobody could look."""
 
 
+class StepSummary(TypedDict):
+    """Work of many ranks, and what they sent each other for it: a training step, for one."""
+
+    name: str
+    start_ns: int | None
+    end_ns: int | None
+    """null: it did not finish."""
+    work_alone_ns: int
+    """How long it would have taken if messages took no time."""
+    exposed_ns: int | None
+    """What communication added to that."""
+    bytes_for: dict[str, int]
+    """Bytes that all ranks send together, by what for."""
+
+
 class FaultSummary(TypedDict):
     """One fault of the spec's `faults:`, and what it did."""
 
@@ -178,6 +194,7 @@ class Summary(TypedDict):
     flows: list[FlowSummary]
     latencies: list[LatencySummary]
     jobs: list[JobSummary]
+    steps: list[StepSummary]
     ports: dict[str, Counters]
     """Port name (`leaf1:h1` is leaf1's port towards h1) -> its counters."""
     hosts: dict[str, Counters]
@@ -219,6 +236,7 @@ def summarise(recording: Recording) -> Summary:
         flows=[_flow(flow) for flow in recording.flows],
         latencies=[_latency_row(row) for row in latencies(recording.requests)],
         jobs=[_job(job) for job in recording.jobs],
+        steps=[_step(step) for step in recording.steps],
         ports=_counters_by_name(recording.ports),
         hosts=_counters_by_name(recording.hosts),
         scale_up=_counters_by_name(recording.scale_up),
@@ -303,6 +321,17 @@ def _job(job: JobRecord) -> JobSummary:
         algbw_bps=_bits(job.algbw_bytes_per_s),
         busbw_bps=_bits(job.busbw_bytes_per_s),
         wrong=job.wrong,
+    )
+
+
+def _step(step: StepRecord) -> StepSummary:
+    return StepSummary(
+        name=step.name,
+        start_ns=step.start_ns,
+        end_ns=step.end_ns,
+        work_alone_ns=step.work_alone_ns,
+        exposed_ns=step.exposed_ns,
+        bytes_for=dict(step.bytes_for),
     )
 
 

@@ -32,6 +32,7 @@ from emu.report.run_tables import (
     sweeps_table,
     totals_table,
 )
+from emu.report.steps_table import steps_table
 from emu.report.table import Cell, Table, Tone
 from emu.report.words import (
     INCONCLUSIVE,
@@ -68,6 +69,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     _print_table(out, flows_table(run, FLOW_ROWS))
     _print_table(out, latency_table(run))
     _print_table(out, jobs_table(run))
+    _print_table(out, steps_table(run))
     _print_table(out, faults_table(run))
     _print_table(out, sweeps_table(run))
     _print_table(out, deadlocks_table(run))

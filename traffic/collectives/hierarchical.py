@@ -11,12 +11,10 @@ Of g GPUs in each of N servers: (g - 1) + 2(N - 1) + (g - 1) steps; each NIC car
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from traffic.collectives import ring
-from traffic.collectives.schedule import Schedule, Waits
+from traffic.collectives.schedule import Schedule, Waits, in_groups
 from traffic.graph import Column
 from traffic.job import pieces_of
 
@@ -47,16 +45,5 @@ def all_reduce(
 
     waits: Waits = [np.broadcast_to(wait, ranks.shape) for wait in after]
     for groups, collective in ((servers, scattered), (servers.T, summed), (servers, gathered)):
-        waits = _side_by_side(groups, collective, waits)
+        waits = in_groups(groups, collective, waits)
     return waits
-
-
-def _side_by_side(groups: Column, collective: Callable[[int, Waits], Waits], waits: Waits) -> Waits:
-    """The same in all groups of places (a row each); what all ranks wait for then."""
-    done = [
-        collective(number, [wait[group] for wait in waits]) for number, group in enumerate(groups)
-    ]
-    together = np.empty((len(done[0]), groups.size), np.int64)
-    for group, own in zip(groups, done, strict=True):
-        together[:, group] = np.reshape(own, (-1, len(group)))
-    return list(together)

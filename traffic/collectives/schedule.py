@@ -12,12 +12,12 @@ of ranks and channel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from traffic.graph import NOWHERE, Column, Flow, OperationGraph, Verb
-from traffic.job import Job
+from traffic.job import Job, Step
 from traffic.patterns import flow_names
 
 NOBODY = -1
@@ -27,9 +27,13 @@ Waits = Sequence[Column]
 
 
 class Schedule:
-    """Messages and work of ranks, which are numbers here."""
+    """Messages and work of ranks, which are numbers here.
 
-    def __init__(self) -> None:
+    Without `buffers` all messages have places of their own at both ends, whatever they say.
+    """
+
+    def __init__(self, *, buffers: bool = True) -> None:
+        self._buffers = buffers
         self._rows: list[Column] = []
         self._edges: list[Column] = []
         self._count = 0
@@ -47,7 +51,8 @@ class Schedule:
         channel: Column | int = 0,
     ) -> Column:
         """A message from each of `src` to its `dst`; their numbers."""
-        return self._add([src, dst, channel, size_bytes, take, put, add, 0], after)
+        where = [take, put, add] if self._buffers else [NOWHERE] * 3
+        return self._add([src, dst, channel, size_bytes, *where, 0], after)
 
     def work(self, rank: Column | int, lasts_ns: Column | int, after: Waits = ()) -> Column:
         """Work of each `rank`; their numbers."""
@@ -64,6 +69,15 @@ class Schedule:
             self._edges.append(pairs[:, pairs[0] != NOBODY])
         return ids
 
+    def work_alone_ns(self) -> int:
+        """How long all of it would take if messages took no time."""
+        lasts = np.concatenate([rows[-1] for rows in self._rows]).tolist()
+        over = list(lasts)
+        earlier, later = np.concatenate(self._edges, axis=1)
+        for before, after in zip(earlier.tolist(), later.tolist(), strict=True):
+            over[after] = max(over[after], over[before] + lasts[after])
+        return int(max(over))
+
     def graph(
         self,
         name: str,
@@ -72,6 +86,7 @@ class Schedule:
         start_ns: int = 0,
         priority: int | None = None,
         jobs: tuple[Job, ...] = (),
+        steps: tuple[Step, ...] = (),
     ) -> OperationGraph:
         """All of it, between the hosts `ranks`, as the traffic entry `name`."""
         rows = np.concatenate([np.empty((8, 0), np.int64), *self._rows], axis=1)
@@ -95,7 +110,20 @@ class Schedule:
             put_at=put,
             added_at=added,
             jobs=jobs,
+            steps=steps,
         )
+
+
+def in_groups(groups: Column, collective: Callable[[int, Waits], Waits], waits: Waits) -> Waits:
+    """The same in all groups of places (a row each), which together are all places; what all of
+    them wait for then. `collective` gets a group's number, and what its places wait for."""
+    done = [
+        collective(number, [wait[group] for wait in waits]) for number, group in enumerate(groups)
+    ]
+    together = np.empty((len(done[0]), groups.size), np.int64)
+    for group, own in zip(groups, done, strict=True):
+        together[:, group] = np.reshape(own, (-1, len(group)))
+    return list(together)
 
 
 def _flows(name: str, ranks: Sequence[str], keys: Column, priority: int | None) -> tuple[Flow, ...]:

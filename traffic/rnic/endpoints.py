@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from emu._core import ffi, lib
 from emu.measure.observation import Observation
 from emu.measure.progress import Progress
-from emu.measure.recording import Counters, FlowRecord, JobRecord
+from emu.measure.recording import Counters, FlowRecord, JobRecord, StepRecord
 from emu.measure.requests import UNFINISHED, Requests
 from emu.shim.fabric import Fabric
 from emu.shim.scale_up import InsideServers
@@ -29,7 +29,7 @@ from emu.spec.traffic.entry import transport_of
 from emu.subnet import Subnet
 from topologies.graph import Host
 from traffic.graph import Column, Flow, OperationGraph, Verb
-from traffic.job import Job
+from traffic.job import Job, Step
 from traffic.rnic.config import RECOVERY, have, nic_config, qp_config
 from traffic.rnic.extras import Extras
 from traffic.rnic.memory import BUFFERS_VA, SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
@@ -129,6 +129,7 @@ class Endpoints:
             fabric,
             flows=tuple(map(self._flow_record, self.flows)),
             jobs=tuple(map(self._job_record, self._graph.jobs)),
+            steps=tuple(map(self._step_record, self._graph.steps)),
             requests=self._requests(),
             nics=self._counters(),
         )
@@ -346,15 +347,7 @@ class Endpoints:
         )
 
     def _job_record(self, job: Job) -> JobRecord:
-        own = np.concatenate(
-            [
-                self._records()[flow.operations.start : flow.operations.stop]
-                for flow in self._graph.flows
-                if flow.traffic == job.name
-            ]
-        )
-        over = bool((own["status"] == lib.STATUS_SUCCESS).all())
-        started = int(own["started_ps"].min())
+        start_ns, end_ns = self._span_ns(job.name)
         return JobRecord(
             name=job.name,
             collective=job.kind.value,
@@ -362,9 +355,30 @@ class Endpoints:
             ranks=len(job.ranks),
             bytes=job.size_bytes,
             bus_factor=job.bus_factor,
-            start_ns=None if started == _NEVER else started // 1000,
-            end_ns=int(own["delivered_ps"].max()) // 1000 if over else None,
-            wrong=self._contents.wrong(job) if self._contents and over else None,
+            start_ns=start_ns,
+            end_ns=end_ns,
+            wrong=None if end_ns is None or not self._contents else self._contents.wrong(job),
+        )
+
+    def _step_record(self, step: Step) -> StepRecord:
+        start_ns, end_ns = self._span_ns(step.name)
+        return StepRecord(step.name, start_ns, end_ns, step.work_alone_ns, step.bytes_for)
+
+    def _span_ns(self, traffic: str) -> tuple[int | None, int | None]:
+        """When the first of an entry's operations started, and the last was delivered."""
+        records = self._records()
+        own = np.concatenate(
+            [
+                records[flow.operations.start : flow.operations.stop]
+                for flow in self._graph.flows
+                if flow.traffic == traffic
+            ]
+        )
+        started = int(own["started_ps"].min())
+        over = (own["status"] == lib.STATUS_SUCCESS).all()
+        return (
+            None if started == _NEVER else started // 1000,
+            int(own["delivered_ps"].max()) // 1000 if over else None,
         )
 
     def _records(self) -> NDArray[np.void]:

@@ -14,8 +14,13 @@ from emu.spec.traffic.collectives import (
 from emu.spec.traffic.drawn import Background, HotSpot
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation
 from emu.spec.traffic.trace import TraceEntry
+from emu.spec.traffic.training import Experts, TrainingStep
 
 Patterns = Incast | Outcast | Pair | Permutation | AllToAll | HotSpot | Background
 Collectives = AllReduce | ReduceScatter | AllGather | Broadcast | AllToAllPieces
 
-TrafficSpec = Annotated[Patterns | Collectives | TraceEntry, Field(discriminator="pattern")]
+Training = TrainingStep | Experts
+
+TrafficSpec = Annotated[
+    Patterns | Collectives | Training | TraceEntry, Field(discriminator="pattern")
+]

@@ -6,20 +6,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import lru_cache
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from emu.spec.quantities import Integer, Size
-from emu.spec.traffic.entry import AmongEntry
+from emu.spec.traffic.job import JobEntry
 from traffic.collectives.collective import Amount, Cut, amount_of, collective
 from traffic.graph import OperationGraph
 from traffic.job import Job, Kind
-from traffic.patterns import Pairs
 
 
-class Collective(AmongEntry):
+class Collective(JobEntry):
     """What all collectives can tell. Messages are WRITEs that wait for each other."""
 
     size_bytes: Size = Field(
@@ -79,29 +77,17 @@ class Collective(AmongEntry):
     def total_bytes(self) -> int:
         return self.amount.bytes
 
-    def pairs(self, seed: int) -> Pairs:
-        return [(flow.src, flow.dst) for flow in self.graph(seed).flows]
-
-    def ends(self, seed: int) -> dict[str, tuple[str, str]]:
-        return {flow.name: (flow.src, flow.dst) for flow in self.graph(seed).flows}
-
-    def graph(self, seed: int) -> OperationGraph:
-        return _graph(self)
+    def put_together(self, seed: int) -> OperationGraph:
+        return collective(
+            self.job,
+            cut=self.cut,
+            gpus=self.gpus_a_server,
+            start_ns=self.start_ns,
+            priority=self.priority,
+        )
 
     def _job(self, kind: Kind, algorithm: str, root: int = 0) -> Job:
         return Job(self.name, kind, algorithm, self.among, self.size_bytes, root)
-
-
-@lru_cache(maxsize=8)
-def _graph(entry: Collective) -> OperationGraph:
-    """Everybody asks for it, so it is put together once."""
-    return collective(
-        entry.job,
-        cut=entry.cut,
-        gpus=entry.gpus_a_server,
-        start_ns=entry.start_ns,
-        priority=entry.priority,
-    )
 
 
 class AllReduce(Collective):

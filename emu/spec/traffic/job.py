@@ -1,0 +1,32 @@
+"""What entries have in common that put a graph together before they can tell what is in it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from emu.spec.traffic.entry import AmongEntry
+from traffic.graph import OperationGraph
+from traffic.patterns import Pairs
+
+
+class JobEntry(AmongEntry):
+    """A pattern whose flows are those of its graph."""
+
+    def put_together(self, seed: int) -> OperationGraph:
+        """Its operations and flows."""
+        raise NotImplementedError
+
+    def graph(self, seed: int) -> OperationGraph:
+        return _graph(self, seed)
+
+    def pairs(self, seed: int) -> Pairs:
+        return [(flow.src, flow.dst) for flow in self.graph(seed).message_flows]
+
+    def ends(self, seed: int) -> dict[str, tuple[str, str]]:
+        return {flow.name: (flow.src, flow.dst) for flow in self.graph(seed).message_flows}
+
+
+@lru_cache(maxsize=8)
+def _graph(entry: JobEntry, seed: int) -> OperationGraph:
+    """Everybody asks for it, so it is put together once."""
+    return entry.put_together(seed)

@@ -1,0 +1,172 @@
+"""Training: a step of a transformer, and a layer of experts.
+
+What is computed and sent follows from the model's sizes; see traffic/training/model.py.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, Strict, model_validator
+
+from emu.spec.quantities import Integer, Size, Time
+from emu.spec.traffic.job import JobEntry
+from emu.units import PS_PER_NS
+from traffic.collectives.moe import draw_tokens, layer
+from traffic.collectives.schedule import Schedule
+from traffic.graph import OperationGraph
+from traffic.job import Step
+from traffic.training.model import Layout, Model, volumes_of
+from traffic.training.step import StepBuilder
+
+TFLOPS = 1000
+"""Floating-point operations in a nanosecond."""
+
+
+class TrainingStep(JobEntry):
+    """One step of training: all micro-batches forward and backward, then gradients are summed."""
+
+    pattern: Literal["training-step"] = Field(description="Pattern of the traffic.")
+    layers: Integer = Field(ge=1, le=512, description="Layers of the transformer.")
+    hidden: Integer = Field(ge=16, le=65_536, description="Its hidden size.")
+    sequence: Integer = Field(ge=1, le=1_000_000, description="Tokens of a sequence.")
+    micro_batch: Integer = Field(default=1, ge=1, le=1024, description="Sequences of one.")
+    micro_batches: Integer = Field(
+        default=1, ge=1, le=1024, description="Micro-batches of each replica in a step."
+    )
+    tensor: Integer = Field(
+        default=1, ge=1, le=64, description="GPUs that share a layer; ranks in a row."
+    )
+    pipeline: Integer = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="Stages that the layers are divided into. Of the ranks, tensor times pipeline "
+        "are a replica; all replicas have data of their own.",
+    )
+    top_k: Integer = Field(
+        default=0,
+        ge=0,
+        le=64,
+        description="Experts that each token is sent to in every layer; 0: there are none.",
+    )
+    element_bytes: Integer = Field(
+        default=2, ge=1, le=8, description="Bytes of an activation, weight or gradient."
+    )
+    tflops: Integer = Field(
+        default=400,
+        ge=1,
+        le=100_000,
+        description="What a GPU computes: 10^12 floating-point operations a second.",
+    )
+
+    @property
+    def model(self) -> Model:
+        return Model(
+            layers=self.layers,
+            hidden=self.hidden,
+            sequence=self.sequence,
+            micro_batch=self.micro_batch,
+            micro_batches=self.micro_batches,
+            element_bytes=self.element_bytes,
+            top_k=self.top_k,
+        )
+
+    @property
+    def layout(self) -> Layout:
+        data = len(self.among) // (self.tensor * self.pipeline)
+        return Layout(self.tensor, self.pipeline, data)
+
+    @property
+    def flow_count(self) -> int:
+        """At most."""
+        ranks = len(self.among)
+        return ranks * (self.tensor + 2 * self.layout.data + 2)
+
+    @property
+    def message_count(self) -> int:
+        """At most, with work."""
+        layout, passes = self.layout, self.layers * self.micro_batches
+        ring = 2 * (self.tensor - 1) + 2 * (layout.data if self.top_k else 0)
+        each = passes // self.pipeline * 4 * (ring + 1) + 2 * self.micro_batches
+        gradients = self.layers // self.pipeline * 2 * layout.data
+        return layout.ranks * (each + gradients)
+
+    @property
+    def total_bytes(self) -> int:
+        return volumes_of(self.model, self.layout).total
+
+    def put_together(self, seed: int) -> OperationGraph:
+        schedule = StepBuilder(self.model, self.layout, self.tflops * TFLOPS).build()
+        volumes = volumes_of(self.model, self.layout)
+        step = Step(self.name, schedule.work_alone_ns(), volumes.by_purpose)
+        return schedule.graph(
+            self.name, self.among, start_ns=self.start_ns, priority=self.priority, steps=(step,)
+        )
+
+    @model_validator(mode="after")
+    def _ranks_are_whole_replicas(self) -> Self:
+        replica = self.tensor * self.pipeline
+        if len(self.among) % replica:
+            raise ValueError(
+                f"{len(self.among)} ranks are no whole number of replicas of tensor "
+                f"{self.tensor} times pipeline {self.pipeline}"
+            )
+        if self.layers % self.pipeline:
+            raise ValueError(f"{self.layers} layers are not divided by {self.pipeline} stages")
+        if self.hidden % (4 * self.tensor):
+            raise ValueError(
+                f"hidden size {self.hidden} is not divided by tensor {self.tensor} times 4"
+            )
+        return self
+
+
+class Experts(JobEntry):
+    """A layer of experts: tokens are sent to them, computed on, and sent back."""
+
+    pattern: Literal["moe"] = Field(description="Pattern of the traffic.")
+    experts: Integer | None = Field(
+        default=None, ge=1, le=65_536, description="How many; one for each rank unless given."
+    )
+    tokens: Integer = Field(ge=1, le=10_000_000, description="Tokens that each rank has.")
+    top_k: Integer = Field(default=1, ge=1, le=64, description="Experts that each is sent to.")
+    token_bytes: Size = Field(alias="token", gt=0, description="Bytes of a token, e.g. 8KiB.")
+    token_time_ps: Time = Field(
+        default=0, alias="token_time", description="Work of an expert on a token, e.g. 50ns."
+    )
+    skew: Annotated[float, Strict(False)] = Field(
+        default=0.0,
+        ge=0,
+        le=4,
+        description="How uneven experts are chosen: the i-th most popular one in proportion to "
+        "1/i^skew. 0: all alike.",
+    )
+
+    @property
+    def flow_count(self) -> int:
+        """At most."""
+        return 2 * self.message_count
+
+    @property
+    def message_count(self) -> int:
+        """At most, with work."""
+        ranks = len(self.among)
+        return 2 * ranks * (ranks - 1) + ranks
+
+    @property
+    def total_bytes(self) -> int:
+        """At most."""
+        return 2 * len(self.among) * self.tokens * self.top_k * self.token_bytes
+
+    def put_together(self, seed: int) -> OperationGraph:
+        ranks, choices = len(self.among), self.tokens * self.top_k
+        random = np.random.default_rng([seed, *self.name.encode()])
+        tokens = draw_tokens(ranks, self.experts or ranks, choices, self.skew, random)
+        schedule = Schedule(buffers=False)
+        layer(schedule, tokens, self.token_bytes, self.token_time_ps / PS_PER_NS)
+        away = int(tokens.sum() - np.trace(tokens)) * self.token_bytes
+        step = Step(self.name, schedule.work_alone_ns(), {"dispatch": away, "combine": away})
+        return schedule.graph(
+            self.name, self.among, start_ns=self.start_ns, priority=self.priority, steps=(step,)
+        )

@@ -1,0 +1,140 @@
+"""Training steps and experts: volumes by closed forms, the order of work, nothing in a circle."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from traffic.collectives.moe import draw_tokens, layer
+from traffic.collectives.schedule import Schedule
+from traffic.graph import OperationGraph, Verb
+from traffic.training.model import Layout, Model, volumes_of
+from traffic.training.step import StepBuilder
+
+SPEED = 1000.0
+"""Operations in a nanosecond."""
+
+
+def built(model: Model, layout: Layout) -> tuple[Schedule, OperationGraph]:
+    schedule = StepBuilder(model, layout, SPEED).build()
+    ranks = [f"h{n}" for n in range(layout.ranks)]
+    return schedule, schedule.graph("step", ranks)
+
+
+def sent_between(graph: OperationGraph, layout: Layout) -> dict[str, int]:
+    """Bytes by what differs between the two ends: the shard, the stage, or the replica."""
+    sent = {"tensor": 0, "pipeline": 0, "replicas": 0}
+    for flow in graph.message_flows:
+        (src_stage, src_replica, src_shard), (stage, replica, shard) = (
+            np.unravel_index(int(host[1:]), (layout.pipeline, layout.data, layout.tensor))
+            for host in (flow.src, flow.dst)
+        )
+        differs = (src_shard != shard, src_stage != stage, src_replica != replica)
+        assert sum(differs) == 1, "never across two dimensions at once"
+        sent[list(sent)[differs.index(True)]] += graph.bytes_of(flow)
+    return sent
+
+
+@settings(max_examples=15)
+@given(
+    tensor=st.sampled_from([1, 2, 4]),
+    pipeline=st.integers(1, 3),
+    data=st.integers(1, 3),
+    batches=st.integers(1, 5),
+    top_k=st.integers(0, 2),
+)
+def test_a_step_sends_what_the_arithmetic_says(
+    tensor: int, pipeline: int, data: int, batches: int, top_k: int
+) -> None:
+    """Of l layers, m micro-batches, A = b·s·h·2 bytes of activations, on t·p·d GPUs:
+
+    tensor      l·m·d groups, 4 all-reduces of A (with experts 2): 2(t - 1)·A each
+    pipeline    p - 1 borders, m·d·t times A, forward and backward
+    replicas    l·t groups: 2(d - 1) times 12h²·2/t of gradients (with experts 4h²), and with
+                experts 4·m all-to-alls of k·A/t: (d - 1) times each
+    """
+    layers, hidden, sequence, batch = 2 * pipeline, 64, 32, 2
+    model = Model(layers, hidden, sequence, batch, batches, top_k=top_k)
+    layout = Layout(tensor, pipeline, data)
+    activations = batch * sequence * hidden * 2
+    _, graph = built(model, layout)
+    reduces, shared = (2, 4) if top_k else (4, 12)
+    gradients = layers * 2 * (data - 1) * shared * hidden**2 * 2
+    tokens = layers * batches * 4 * (data - 1) * top_k * activations
+    assert sent_between(graph, layout) == {
+        "tensor": layers * batches * data * reduces * 2 * (tensor - 1) * activations,
+        "pipeline": 2 * (pipeline - 1) * batches * data * tensor * activations,
+        "replicas": gradients + tokens,
+    }
+    volumes = volumes_of(model, layout)
+    assert (volumes.data, volumes.expert) == (gradients, tokens)
+    assert volumes.total == graph.total_bytes
+    assert nx.is_directed_acyclic_graph(graph.dependencies())
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_a_pipeline_has_the_bubble_that_1f1b_has(stages: int) -> None:
+    """(m + p - 1) times a micro-batch through a stage, forward and twice that back."""
+    model = Model(layers=4, hidden=64, sequence=32, micro_batches=6)
+    schedule, _ = built(model, Layout(1, stages, 1))
+    a_layer = 24 * 32 * 64**2 + 4 * 32**2 * 64
+    in_a_stage = 4 // stages * 3 * a_layer / SPEED
+    assert schedule.work_alone_ns() == pytest.approx((6 + stages - 1) * in_a_stage, rel=0.001)
+
+
+def test_a_gpu_computes_one_thing_after_another() -> None:
+    """All work of a rank is one chain, whatever the schedule."""
+    _, graph = built(Model(4, 64, 32, micro_batches=3), Layout(2, 2, 2))
+    waits = nx.transitive_closure_dag(graph.dependencies())
+    for flow in graph.flows:
+        if flow.verb is Verb.COMPUTE:
+            own = list(flow.operations)
+            assert len(own) == 2 * 2 * 2 * 3, "halves, layers of a stage, ways, micro-batches"
+            pairs = combinations(own, 2)
+            assert all(waits.has_edge(a, b) or waits.has_edge(b, a) for a, b in pairs)
+
+
+def test_gradients_are_summed_up_while_the_layer_before_computes() -> None:
+    """Nothing that is computed waits for replicas."""
+    _, graph = built(Model(2, 64, 32), Layout(1, 1, 2))
+    work = {id for f in graph.flows if f.verb is Verb.COMPUTE for id in f.operations}
+    assert not work & {
+        later
+        for earlier, later in zip(graph.earlier.tolist(), graph.later.tolist(), strict=True)
+        if earlier not in work
+    }
+
+
+@settings(max_examples=25)
+@given(ranks=st.integers(2, 8), experts=st.integers(1, 40), seed=st.integers(0, 99))
+def test_every_token_goes_there_and_back(ranks: int, experts: int, seed: int) -> None:
+    """What comes back is what was sent; each rank's choices are all made; work waits for all."""
+    tokens = draw_tokens(ranks, experts, 100, 1.0, np.random.default_rng(seed))
+    assert tokens.sum(axis=1).tolist() == [100] * ranks
+    assert not tokens[:, experts:].any(), "ranks without an expert get no token"
+    schedule = Schedule(buffers=False)
+    layer(schedule, tokens, 4096, 10.0)
+    graph = schedule.graph("moe", names := [f"h{n}" for n in range(ranks)])
+    for a, src in enumerate(names):
+        for b, dst in enumerate(names):
+            if a != b:
+                both_ways = int(tokens[a, b] + tokens[b, a]) * 4096
+                assert graph.bytes_between(src, dst) == both_ways
+    assert schedule.work_alone_ns() == tokens.sum(axis=0).max() * 10
+    assert nx.is_directed_acyclic_graph(graph.dependencies())
+
+
+def test_skew_makes_some_experts_popular() -> None:
+    """All alike: nobody gets twice the mean. Skewed by 1.2: somebody does. Same seed, same draw."""
+    even, skewed, again = (
+        draw_tokens(8, 8, 10_000, skew, np.random.default_rng(3)).sum(axis=0)
+        for skew in (0.0, 1.2, 1.2)
+    )
+    assert even.max() < 1.1 * even.mean()
+    assert skewed.max() > 2 * skewed.mean()
+    assert (skewed == again).all()

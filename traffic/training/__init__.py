@@ -1,0 +1,1 @@
+"""Training a transformer: what its GPUs compute, and what they send each other for it."""
