@@ -204,6 +204,21 @@ static bool next_turn(struct clock *clock, uint64_t until)
     return false;
 }
 
+/* Tells of the next timers of a slot; the one after those is fetched, to be told of next time. */
+static void foresee(const struct clock *clock, const struct timer *last)
+{
+    const struct timer *timer = last;
+    unsigned events_away = 0;
+    do {
+        timer = timer->next;
+        if (events_away++ == FORESIGHT) {
+            __builtin_prefetch(timer);
+            return;
+        }
+        clock->foresee(timer, events_away);
+    } while (timer != last);
+}
+
 /* Takes out the next timer that is due by `until`; NULL when there is none. */
 static struct timer *take_next(struct clock *clock, picoseconds until)
 {
@@ -220,6 +235,8 @@ static struct timer *take_next(struct clock *clock, picoseconds until)
             return NULL;
         clock->tick = tick_of(timer->queued_at);
         leave_after(wheel, slot, last);
+        if (wheel->last[slot] && clock->foresee)
+            foresee(clock, wheel->last[slot]);
         if (is_due_as_queued(timer))
             return timer;
         if (timer->at != NEVER)

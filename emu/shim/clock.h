@@ -51,7 +51,8 @@ enum {
     TICK_BITS = 10, /* a tick is 1024 ps */
     SLOT_BITS = 11,
     SLOTS = 1 << SLOT_BITS,
-    WHEELS = 5, /* TICK_BITS + WHEELS * SLOT_BITS are enough for any time */
+    WHEELS = 5,    /* TICK_BITS + WHEELS * SLOT_BITS are enough for any time */
+    FORESIGHT = 3, /* timers that are foreseen */
 };
 
 /* A wheel's timers by slot, and a bit for each slot that has any. */
@@ -62,6 +63,8 @@ struct wheel {
 };
 
 struct clock {
+    /* Told, before a timer fires, of those that come next in its tick; may only look. */
+    void (*foresee)(const struct timer *timer, unsigned events_away);
     picoseconds now;
     uint64_t order;
     uint64_t tick; /* no timer is queued for an earlier one */

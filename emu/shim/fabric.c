@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fault.h"
+#include "foresight.h"
 #include "nic.h"
 
 enum { END_BACKLOG_FRAMES = 1000 }; /* like a network interface's txqueuelen */
@@ -155,6 +156,7 @@ struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
     if (!fabric)
         return NULL;
     clock_init(&fabric->clock);
+    fabric->clock.foresee = foresight;
     fabric->rng.state = seed;
     fabric->port_count = ports;
     fabric->ports = calloc(ports, sizeof *fabric->ports);

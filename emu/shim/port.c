@@ -10,8 +10,6 @@ enum { FLOW_CONTROL_INTERVAL_SYMBOLS = 65536, BITS_PER_SYMBOL = 8, LANES = 4 };
 /* Bytes of a frame that a cut-through switch must see before it can decide. */
 enum { ETHERNET_HEADER_BYTES = 64, INFINIBAND_HEADER_BYTES = 20 };
 
-static void line_arrival(struct timer *timer, picoseconds now);
-static void transmission_done(struct timer *timer, picoseconds now);
 static void pause_due(struct timer *timer, picoseconds now);
 static void pause_refresh(struct timer *timer, picoseconds now);
 static void credit_refresh(struct timer *timer, picoseconds now);
@@ -83,7 +81,7 @@ static picoseconds line_send(struct port *port, struct frame *frame, picoseconds
     return line->free_at;
 }
 
-static void line_arrival(struct timer *timer, picoseconds now)
+void line_arrival(struct timer *timer, picoseconds now)
 {
     struct line *line = container_of(timer, struct line, arrival);
     struct port *port = container_of(line, struct port, line);
@@ -478,7 +476,7 @@ void port_kick(struct port *port, picoseconds now)
         transmit(port, frame, now);
 }
 
-static void transmission_done(struct timer *timer, picoseconds now)
+void transmission_done(struct timer *timer, picoseconds now)
 {
     struct port *port = container_of(timer, struct port, done);
     port->busy = false;

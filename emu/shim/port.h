@@ -183,6 +183,11 @@ bool is_packet(const struct frame *frame);
 void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
                const struct port_handler *handler, void *owner, enum framing framing);
 
+/* What happens at a port over and over: the next frame is at the far end, the last bit of one
+ * is out. Known by name to foresight.h. */
+void line_arrival(struct timer *timer, picoseconds now);
+void transmission_done(struct timer *timer, picoseconds now);
+
 /* Set-up only: one direction of a cable, from `port` to `far`. */
 void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picoseconds delay,
                   enum delivery delivery);

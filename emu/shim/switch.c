@@ -322,7 +322,7 @@ static void wait_latency(struct switch_port *in, struct frame *frame, picosecond
     coming_changed(of_switch(&in->port), frame, frame->length);
 }
 
-static void pipeline_due(struct timer *timer, picoseconds now)
+void pipeline_due(struct timer *timer, picoseconds now)
 {
     struct switch_port *in = container_of(timer, struct switch_port, pipeline_due);
     struct frame *frame = list_pop(&in->pipeline);

@@ -143,6 +143,9 @@ static inline struct switch_port *switch_port(struct fabric_switch *sw, uint32_t
     return &sw->ports[number - 1];
 }
 
+/* The next frame of a pipeline goes to its egress queue. Known by name to foresight.h. */
+void pipeline_due(struct timer *timer, picoseconds now);
+
 /* Drops all that waits at a port on a priority or lane; returns how many frames. */
 uint32_t switch_flush(struct switch_port *out, uint8_t klass, picoseconds now);
 /* Takes the first frame out of an egress queue that has one. */

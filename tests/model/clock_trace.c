@@ -3,7 +3,8 @@
  *     set TIMER AT PERIOD    due at AT, and from then on every PERIOD ps; 0: once
  *     cancel TIMER
  *     run UNTIL              prints `TIMER NOW` for each that fires
- *     deadline               prints `next AT` */
+ *     deadline               prints `next AT`
+ *     foresee                from now on prints `soon TIMER AWAY` for each that is foreseen */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,6 +30,11 @@ static void fire(struct timer *timer, picoseconds now)
         timer_set(&clock_, timer, now + alarm->period);
 }
 
+static void foresee(const struct timer *timer, unsigned events_away)
+{
+    printf("soon %td %u\n", container_of(timer, struct alarm, timer) - alarms, events_away);
+}
+
 static void obey(const char *command)
 {
     unsigned number;
@@ -42,6 +48,8 @@ static void obey(const char *command)
         timer_cancel(&alarms[number].timer);
     } else if (sscanf(command, "run %" SCNd64, &at) == 1) {
         clock_run_until(&clock_, at);
+    } else if (strncmp(command, "foresee", 7) == 0) {
+        clock_.foresee = foresee;
     } else {
         assert(strncmp(command, "deadline", 8) == 0);
         printf("next %" PRId64 "\n", clock_next_deadline(&clock_));

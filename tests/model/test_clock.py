@@ -75,6 +75,21 @@ def test_timers_fire_when_and_in_the_order_that_a_plain_list_says(program: Path,
     assert len(model.said) > 2_000
 
 
+def test_the_next_three_timers_of_a_tick_are_foreseen(program: Path) -> None:
+    """Each is told one event nearer every time; what lies in the next tick is not looked at."""
+    script = ["foresee", *(f"set {timer} {10 + timer} 0" for timer in range(5)), "set 9 1024 0"]
+    done = subprocess.run(
+        [program], input="\n".join([*script, "run 2048"]), capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == [
+        *("soon 1 1", "soon 2 2", "soon 3 3", "0 10"),
+        *("soon 2 1", "soon 3 2", "soon 4 3", "1 11"),
+        *("soon 3 1", "soon 4 2", "2 12"),
+        *("soon 4 1", "3 13"),
+        *("4 14", "9 1024"),
+    ]
+
+
 def _command(rng: random.Random, model: Model) -> str:
     timer, reach = rng.randrange(TIMERS), rng.choice(REACHES)
     at = model.now + rng.randint(0, reach)

@@ -450,3 +450,19 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
         port_return_credit(port, klass, length, now);
     port_kick(port, now);
 }
+
+/* ---- looking in ---------------------------------------------------------------- */
+
+const struct nic *port_of_nic(const struct port *port)
+{
+    return port->handler == &handler ? port->owner : NULL;
+}
+
+const struct qp *nic_addressee(const struct nic *nic, const struct frame *frame)
+{
+    uint32_t body = nic->framing->header_bytes;
+    if (frame->stored < body + BTH_BYTES)
+        return NULL;
+    uint32_t place = bth_read(frame->bytes + body).dest_qp - FIRST_QPN;
+    return place < nic->qp_count ? &nic->qps[place] : NULL;
+}

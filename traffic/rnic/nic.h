@@ -25,20 +25,21 @@ struct turns {
     struct qp *first, *last;
 };
 
+/* What every packet needs follows the port. */
 struct nic {
     struct port port;
-    struct nic_config config;
+    uint16_t waiting[TRAFFIC_KINDS]; /* bit per class in which somebody waits */
+    uint8_t first_class;             /* the one that is asked first */
+    const struct framing_ops *framing;
+    struct qp *qps;
+    uint32_t qp_count;
     struct clock *clock;
     struct frame_pool *pool;
     struct rng *rng;
-    const struct framing_ops *framing;
+    struct nic_config config;
     struct memory memory;
-    struct qp *qps;
-    uint32_t qp_count;
     struct turns turns[TRAFFIC_KINDS][CLASSES];
-    uint16_t waiting[TRAFFIC_KINDS]; /* bit per class in which somebody waits */
-    uint8_t first_class;             /* the one that is asked first */
-    picoseconds data_from;           /* memory has no data for packets before */
+    picoseconds data_from; /* memory has no data for packets before */
     struct timer data_ready;
     struct intake intake;
     struct nic_counters counters;
@@ -56,6 +57,12 @@ void nic_queue(struct qp *qp, enum traffic traffic);
 /* A frame with room for `headers` from the BTH on and for `payload` with its pad,
  * unless the NIC elides that, and where they go; NULL when the pool is empty. */
 struct frame *nic_frame(struct nic *nic, uint32_t headers, uint32_t payload);
+
+/* The NIC a port is part of; NULL when it is another's. */
+const struct nic *port_of_nic(const struct port *port);
+
+/* The queue pair that a frame seems to be for; nothing of it has been checked. May be NULL. */
+const struct qp *nic_addressee(const struct nic *nic, const struct frame *frame);
 
 static inline uint8_t *nic_frame_body(const struct nic *nic, struct frame *frame)
 {
