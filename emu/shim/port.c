@@ -556,14 +556,19 @@ void port_link_up(struct port *port, picoseconds now)
         port_start(port, now);
 }
 
-void port_count_stops(struct port *port, picoseconds now)
+static void count_own_stops(struct port *port, picoseconds now)
 {
     for (unsigned left = port->paused; left; left &= left - 1)
         count_pause(port, __builtin_ctz(left), now);
-    for (unsigned left = port->xoff; left; left &= left - 1)
-        count_pausing(port, __builtin_ctz(left), now);
     for (unsigned left = port->waiting; left; left &= left - 1)
         count_wait(port, __builtin_ctz(left), now);
+}
+
+void port_count_stops(struct port *port, picoseconds now)
+{
+    count_own_stops(port, now);
+    for (unsigned left = port->xoff; left; left &= left - 1)
+        count_pausing(port, __builtin_ctz(left), now);
 }
 
 static bool is_stopped(const struct port *port)
@@ -574,7 +579,7 @@ static bool is_stopped(const struct port *port)
 void stopped_ports_settle(struct stopped_ports *stopped, picoseconds now)
 {
     for (struct port **place = &stopped->first, *port; (port = *place);) {
-        port_settle(port, now);
+        count_own_stops(port, now);
         if (is_stopped(port)) {
             place = &port->next_stopped;
         } else {
