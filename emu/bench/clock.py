@@ -89,8 +89,8 @@ def _spec(shape: tuple[int, int, int], traffic: dict[str, Any]) -> Spec:
 
 def _rate(spec: Spec, runs: int = 1) -> float:
     """Packet-hops for a second of processor time, over several runs."""
-    hops, seconds = zip(*(_run(spec) for _ in range(runs)), strict=True)
-    return sum(hops) / sum(seconds)
+    measured = [_run(spec) for _ in range(runs)]
+    return sum(hops for hops, _ in measured) / sum(seconds for _, seconds in measured)
 
 
 def _run(spec: Spec) -> tuple[int, float]:
