@@ -29,6 +29,7 @@ from emu.lab.plan import (
     LoadRoutes,
     NoIpv6,
     OffloadsOff,
+    PlaceRed,
     StartSwitches,
     Step,
 )
@@ -118,6 +119,15 @@ class Lab:
             self.no_marker = f"eBPF may not be loaded here ({error.strerror or error})"
         except HostError as error:
             self.no_marker = error.what
+
+    @_do.register
+    def _place_red(self, step: PlaceRed) -> None:
+        lines = "".join(f"{line}\n" for port in step.ports for line in port.lines())
+        try:
+            run(["tc", "-batch", "-"], stdin=lines)
+        except FabricError:
+            require("kernel RED")  # the kernel feature in these lines that may be missing
+            raise
 
     def _adopt_shell(self, node: str, pid: int) -> None:
         self._supervisor.adopt(f"the shell of {node}", pid)

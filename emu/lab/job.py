@@ -26,8 +26,8 @@ def line_of(setup: Setup, channel: Channel) -> Channel | None:
     return Channel.inherited(line)
 
 
-def slowdown_of(setup: Setup) -> float:
-    return float(setup.options["slowdown"])
+def slowdown_of(options: Json) -> float:
+    return float(options["slowdown"])
 
 
 def spec_of(setup: Setup) -> Spec:

@@ -1,9 +1,10 @@
-"""Who marks, and by which curves: from the spec to what the eBPF marker is loaded with."""
+"""Who marks, and by which curves: from the spec to what eBPF or the kernel's RED is told."""
 
 from __future__ import annotations
 
 from emu.lab.marker.marker import PRIORITIES, MarkedPort, Wred
-from emu.lab.plan import AttachMarker, port_indexes
+from emu.lab.marker.red import Red
+from emu.lab.plan import AttachMarker, PlaceRed, port_indexes
 from emu.spec.scenario import Spec
 from emu.spec.switch import Ecn
 from topologies.graph import Port, Topology
@@ -22,9 +23,26 @@ def plan_marker(spec: Spec, topology: Topology) -> AttachMarker | None:
             tuple(map(spec.port(port).classes.queue_of, range(PRIORITIES))),
         )
         for port, index in port_indexes(topology).items()
-        if (ecn := _ecn(spec, port)) is not None and not ecn.by_shim_only
+        if (ecn := _ecn(spec, port)) is not None and ecn.may_be_ebpf
     )
     return AttachMarker(ports) if ports else None
+
+
+def plan_red(spec: Spec, topology: Topology, slowdown: float) -> PlaceRed | None:
+    """The kernel's RED where the spec asks for it; None when it does not."""
+    ports = tuple(
+        Red.nearest(
+            port.interface,
+            kmin_bytes=ecn.kmin_bytes,
+            kmax_bytes=ecn.kmax_bytes,
+            pmax=ecn.pmax,
+            rate_bps=round(topology.cable[port].rate_bps / slowdown),
+            limit_bytes=spec.switch(port.node).buffer_bytes,
+        )
+        for port in port_indexes(topology)
+        if (ecn := _ecn(spec, port)) is not None and ecn.marker == "red"
+    )
+    return PlaceRed(ports) if ports else None
 
 
 def insists_on_ebpf(spec: Spec, topology: Topology) -> bool:

@@ -55,7 +55,7 @@ class Setup:
     plane: str
     """`ovs` or `shim`."""
     marker: str
-    """`ebpf`, `shim` or `none`. With `ebpf`, the depth board's descriptor comes along."""
+    """`ebpf`, `red`, `shim` or `none`. With `ebpf`, the depth board's descriptor comes along."""
     out: str
     hosts: dict[str, int]
     """Host -> a process in its network namespace."""

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from emu.lab.marker.marker import MarkedPort
+from emu.lab.marker.red import Red
 from emu.lab.ovs import bridge_transaction
 from emu.lab.routes import RouteTable
 from topologies.graph import Host, Port, Topology
@@ -112,6 +113,13 @@ class AttachMarker:
     ports: tuple[MarkedPort, ...]
 
 
+@dataclass(frozen=True)
+class PlaceRed:
+    """The kernel's RED, with a token bucket before it, on the bridges' ports."""
+
+    ports: tuple[Red, ...]
+
+
 Step = (
     AddHost
     | AddSwitch
@@ -123,6 +131,7 @@ Step = (
     | StartSwitches
     | LoadRoutes
     | AttachMarker
+    | PlaceRed
 )
 
 

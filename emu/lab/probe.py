@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from emu.errors import HostError
 from emu.lab.command import PACKAGES, environment, is_installed
+from emu.lab.marker.red import Red
 from emu.lab.namespace import unshare_command
 from emu.lab.ovs import datapath_type
 
@@ -106,6 +107,17 @@ def _tap_devices() -> str:
     return "" if datapath_type() == "netdev" else "/dev/net/tun may not be opened"
 
 
+def _red() -> str:
+    """On the loopback interface, as a port would have them."""
+    port = Red.nearest(
+        "lo", kmin_bytes=5_000, kmax_bytes=200_000, pmax=0.01, rate_bps=10**8, limit_bytes=10**6
+    )
+    for module, line in (("sch_tbf", port.bucket("root")), ("sch_red", port.queue("root"))):
+        if said := _scratch(["tc", *line.split()]):
+            return f"this kernel does not take a qdisc of {module} ({said})"
+    return ""
+
+
 PROBES = (
     Probe(
         "namespaces",
@@ -150,6 +162,14 @@ PROBES = (
         _in_scratch(sys.executable, "-m", "emu.lab.marker.trial"),
         instead="the shim marks",
         remedy=f"run as root; {install('clang', 'libbpf-dev')}",
+    ),
+    Probe(
+        "kernel RED",
+        "ecn with marker: red",
+        _red,
+        instead="eBPF or the shim marks",
+        remedy="sudo modprobe sch_red sch_tbf, or a kernel that has them, as Debian's does; "
+        "or set switches.ecn.marker to auto",
     ),
     _packaged("OpenSM", "fabric: ib", "opensm"),
     _packaged("ibsim", "fabric: ib", "ibsim"),

@@ -33,7 +33,7 @@ def job(channel: Channel) -> None:
     topology, workload, subnet = spec.topology.build(), spec.workload(), subnet_of(setup)
     with Fabric(spec, topology, Members.HOSTS, subnet=subnet) as fabric:
         endpoints = Endpoints(fabric, workload, subnet)
-        with Live(fabric, slowdown=slowdown_of(setup), wake=channel.fileno()) as live:
+        with Live(fabric, slowdown=slowdown_of(setup.options), wake=channel.fileno()) as live:
             fabric.sample(endpoints.flow_bytes, len(endpoints.flows))
             _attach(live, fabric, setup)
             live.finish_on(endpoints.finished_flag)

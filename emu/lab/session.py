@@ -24,6 +24,7 @@ from emu.lab import marking, ovs
 from emu.lab.build import Lab
 from emu.lab.channel import Channel
 from emu.lab.cpu import CpuMeter
+from emu.lab.job import slowdown_of
 from emu.lab.messages import Done, Json, Message, Progress, Ready, Request, Setup, Start, Stop
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.routes import route_tables
@@ -91,7 +92,7 @@ def open_session(
     routed = spec.fabric == "roce"
     routes = route_tables(spec) if routed else ()
     lab.build(plan_network(topology, datapath=datapath, ip=routed, routes=routes))
-    marker, notes = _place_marker(spec, topology, plane, lab)
+    marker, notes = _place_marker(spec, topology, plane, lab, slowdown_of(request.options))
     hosts = {host.name: lab.pids[host.name] for host in topology.hosts}
     subnet = LiveSubnet(spec, topology, supervisor) if spec.fabric == "ib" else None
     options = {**request.options, "subnet": subnet.first.to_json() if subnet else None}
@@ -177,11 +178,18 @@ def run_session(
 
 
 def _place_marker(
-    spec: Spec, topology: Topology, plane: str, lab: Lab
+    spec: Spec, topology: Topology, plane: str, lab: Lab, slowdown: float
 ) -> tuple[str, tuple[str, ...]]:
-    """Who marks, and a note where it is not who was asked for."""
+    """Who marks, and a note where that is not who was asked for, or has its price."""
     if spec.fabric != "roce" or not spec.marks:
         return "none", ()
+    red = marking.plan_red(spec, topology, slowdown)
+    if red is not None:
+        lab.build([red])
+        return "red", (
+            "the kernel's RED holds the queues: whether Open vSwitch kept packets too long is not "
+            "judged",
+        )
     step = marking.plan_marker(spec, topology) if plane == "ovs" else None
     if step is None:
         return "shim", ()

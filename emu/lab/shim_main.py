@@ -41,7 +41,7 @@ def job(channel: Channel) -> None:
     marks, subnet = setup.marker == "shim", subnet_of(setup)
     steering = Steering(channel, line_of(setup, channel))
     fabric = Fabric(spec, topology, Members.SWITCHES, subnet=subnet, marks=marks)
-    with fabric, Live(fabric, slowdown=slowdown_of(setup), wake=steering.fileno()) as live:
+    with fabric, Live(fabric, slowdown=slowdown_of(setup.options), wake=steering.fileno()) as live:
         capture = CaptureFile(fabric, PRIVATE / "capture")
         fabric.connect()
         fabric.capture(captured_ports(spec, topology))
@@ -64,6 +64,8 @@ def job(channel: Channel) -> None:
 
 def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
     """One socket for all interfaces: the hosts' cables, and the ways to Open vSwitch."""
+    if setup.marker == "red":
+        live.queue_outside()
     wire = live.add_socket(packet_socket(), ring_frames=RING_FRAMES)
     topology = fabric.topology
     for host in topology.hosts:

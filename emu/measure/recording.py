@@ -208,7 +208,7 @@ class Recording:
     slowdown: float
     seed: int
     marker: str
-    """Who marks CE: `ebpf`, `shim` or `none`; with the reason where it is not the one asked for."""
+    """Who marks CE: `ebpf`, `red`, `shim` or `none`."""
     flows: tuple[FlowRecord, ...]
     ports: dict[str, Counters]
     hosts: dict[str, Counters]

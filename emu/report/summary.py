@@ -189,7 +189,7 @@ class Summary(TypedDict):
     slowdown: float
     seed: int
     marker: str
-    """Who marks CE: `ebpf`, `shim` or `none`; with the reason where it is not the one asked for."""
+    """Who marks CE: `ebpf`, `red`, `shim` or `none`."""
     fidelity: FidelitySummary
     flows: list[FlowSummary]
     latencies: list[LatencySummary]

@@ -24,6 +24,7 @@ enum {
 /* A packet must be flushed before it can be given up as lost on the other side. */
 #define STEP_NS INT64_C(20000000)
 #define TRANSIT_TIMEOUT_NS INT64_C(200000000)
+#define QUEUED_TIMEOUT_NS INT64_C(10000000000) /* where queues stand in the outer plane */
 #define LONGEST_WAIT_NS (NS_PER_S / 10)
 
 enum { LATE_SENT, LATE_RETURNED, PLANE_KEPT, HISTOGRAMS };
@@ -39,6 +40,7 @@ struct attachment {
 struct live {
     struct fabric *fabric;
     double slowdown;
+    bool queues_outside;
     int64_t t0_ns;
     int epoll_fd;
     const bool *finished;
@@ -152,7 +154,8 @@ static void deliver_to_switch(struct live *live, const struct attachment *to,
     struct transit_time time = switch_returned(to->sw, to->number, arrival->bytes, arrival->length,
                                                live->fabric->clock.now);
     double to_wall = live->slowdown / PS_PER_NS;
-    note_late(live, LATE_RETURNED, (int64_t)((double)time.late * to_wall), arrival->stamp_ns);
+    if (!live->queues_outside)
+        note_late(live, LATE_RETURNED, (int64_t)((double)time.late * to_wall), arrival->stamp_ns);
     histogram_add(&live->histograms[PLANE_KEPT], (int64_t)((double)time.kept * to_wall));
 }
 
@@ -325,6 +328,7 @@ bool live_attach_end(struct live *live, int channel, int ifindex, uint32_t index
 bool live_attach_plane(struct live *live, int channel, int ifindex, struct fabric_switch *sw,
                        uint32_t number)
 {
+    int64_t timeout_ns = live->queues_outside ? QUEUED_TIMEOUT_NS : TRANSIT_TIMEOUT_NS;
     uint32_t index = switch_port(sw, number)->port.index;
     struct attachment *attachment = attach(live, channel, ifindex, index);
     if (!attachment)
@@ -332,11 +336,15 @@ bool live_attach_plane(struct live *live, int channel, int ifindex, struct fabri
     attachment->sw = sw;
     attachment->number = number;
     sw->config.plane = PLANE_OUTER;
-    sw->config.transit_timeout =
-        (picoseconds)((double)TRANSIT_TIMEOUT_NS * PS_PER_NS / live->slowdown);
+    sw->config.transit_timeout = (picoseconds)((double)timeout_ns * PS_PER_NS / live->slowdown);
     sw->hand_over = hand_over;
     sw->outer = live;
     return true;
+}
+
+void live_queue_outside(struct live *live)
+{
+    live->queues_outside = true;
 }
 
 void live_set_depths(struct live *live, uint32_t *depths)

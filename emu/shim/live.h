@@ -32,6 +32,10 @@ bool live_attach_plane(struct live *live, int channel, int ifindex, struct fabri
                        uint32_t number);
 /* The depth board moves to memory that the eBPF program reads. */
 void live_set_depths(struct live *live, uint32_t *depths);
+
+/* Before anything is attached: queues stand in the outer plane, so a frame is on time whenever
+ * it returns from there. */
+void live_queue_outside(struct live *live);
 /* live_run returns LIVE_FINISHED when the flag is true. */
 void live_set_finished(struct live *live, const bool *finished);
 

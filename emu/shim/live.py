@@ -124,6 +124,10 @@ class Live:
         self._board = mmap.mmap(board, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
         lib.live_set_depths(self._core, ffi.from_buffer("uint32_t[]", self._board))
 
+    def queue_outside(self) -> None:
+        """Queues stand where frames are forwarded. Told before anything is attached."""
+        lib.live_queue_outside(self._core)
+
     def finish_on(self, flag: Any) -> None:
         """`run` returns when this flag (a C pointer to bool) is true."""
         lib.live_set_finished(self._core, flag)

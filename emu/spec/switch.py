@@ -135,16 +135,21 @@ class Ecn(Curve):
         default={},
         description="Queues with a curve of their own, e.g. {3: {kmin: 50KB}, 0: off}.",
     )
-    marker: Literal["auto", "ebpf", "shim"] = Field(
+    marker: Literal["auto", "ebpf", "red", "shim"] = Field(
         default="auto",
-        description="Who marks: a tc eBPF program on the switch ports, or the emulator's own "
-        "switches. auto takes eBPF where it may be loaded.",
+        description="Who marks: a tc eBPF program on the switch ports, the kernel's RED qdisc as "
+        "near as it comes to the curve, or the emulator's own switches. auto takes eBPF where it "
+        "may be loaded.",
     )
 
     @property
     def by_shim_only(self) -> bool:
         """Whether nobody but the switch itself can do it: eBPF sees packets as they join."""
         return self.marker == "shim" or self.at == "dequeue"
+
+    @property
+    def may_be_ebpf(self) -> bool:
+        return not self.by_shim_only and self.marker != "red"
 
     def curve(self, queue: int) -> Curve | None:
         """Of one queue; None: it does not mark."""

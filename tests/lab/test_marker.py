@@ -48,7 +48,7 @@ class Wire:
         port = MarkedPort("near", INDEX, (curve,) * PRIORITIES, QUEUE_OF)
         self.marker = Marker(program, [port])
         self._board = mmap.mmap(self.marker.board, PORTS * PRIORITIES * 4)
-        self._near, self._far = _socket("near"), _socket("far")
+        self._near, self._far = packet_socket("near"), packet_socket("far")
 
     def set_depth(self, depth_bytes: int, queue: int = PRIORITY) -> None:
         """What the shim does when a queue grows."""
@@ -64,7 +64,7 @@ class Wire:
         return bool(self.send(packet)[IP].tos & 3 == CE)
 
 
-def _socket(interface: str) -> socket.socket:
+def packet_socket(interface: str) -> socket.socket:
     """A socket that is an interface's wire; it does not hear itself."""
     wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     wire.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING

@@ -18,7 +18,10 @@ def infiniband_is_not_forwarded_by_ovs(spec: Spec) -> Iterator[Finding]:
         )
 
 
-def ebpf_has_ports_to_mark_on(spec: Spec) -> Iterator[Finding]:
+_WHO = {"ebpf": "eBPF", "red": "the kernel's RED"}
+
+
+def the_kernel_has_ports_to_mark_on(spec: Spec) -> Iterator[Finding]:
     if spec.fabric == "ib":
         why, remedy = "InfiniBand does without", "fabric: roce"
     elif spec.plane == "shim":
@@ -27,29 +30,56 @@ def ebpf_has_ports_to_mark_on(spec: Spec) -> Iterator[Finding]:
         return
     for name in spec.topology.build().switch:
         ecn = spec.switch(name).ecn
-        if ecn is not None and ecn.marker == "ebpf":
+        if ecn is not None and ecn.marker in _WHO:
             yield Finding(
                 for_switch(spec, name, "ecn", "marker"),
-                f"eBPF marks on Open vSwitch's ports, which {why}; use marker: auto, or {remedy}",
+                f"{_WHO[ecn.marker]} marks on Open vSwitch's ports, which {why}; use marker: auto, "
+                f"or {remedy}",
                 about=(("plane",), ("fabric",)),
                 idle_if_inherited=spec.fabric == "ib",
             )
 
 
-def ebpf_marks_what_joins_a_queue(spec: Spec) -> Iterator[Finding]:
+def the_kernel_marks_what_joins_a_queue(spec: Spec) -> Iterator[Finding]:
     for name in spec.topology.build().switch:
         ecn = spec.switch(name).ecn
-        if ecn is not None and ecn.marker == "ebpf" and ecn.at == "dequeue":
+        if ecn is not None and ecn.marker in _WHO and ecn.at == "dequeue":
             yield Finding(
                 for_switch(spec, name, "ecn", "at"),
-                "eBPF marks packets before they join a queue, and cannot know what they will leave "
-                "behind; use marker: shim, or at: enqueue",
+                f"{_WHO[ecn.marker]} marks packets before they join a queue, and cannot know what "
+                "they will leave behind; use marker: shim, or at: enqueue",
                 about=(for_switch(spec, name, "ecn", "marker"),),
             )
 
 
+def red_has_one_queue_for_each_port(spec: Spec) -> Iterator[Finding]:
+    for name in spec.topology.build().switch:
+        ecn = spec.switch(name).ecn
+        if ecn is not None and ecn.marker == "red" and ecn.queues:
+            yield Finding(
+                for_switch(spec, name, "ecn", "queues"),
+                "the kernel's RED is one queue for all priorities of a port, with one curve; use "
+                "marker: auto, or take the curves of single queues out",
+                about=(for_switch(spec, name, "ecn", "marker"),),
+            )
+
+
+def red_marks_everywhere_or_nowhere(spec: Spec) -> Iterator[Finding]:
+    ecns = {name: spec.switch(name).ecn for name in spec.topology.build().switch}
+    others = [name for name, ecn in ecns.items() if ecn is not None and ecn.marker != "red"]
+    if others and any(ecn is not None and ecn.marker == "red" for ecn in ecns.values()):
+        yield Finding(
+            for_switch(spec, others[0], "ecn", "marker"),
+            "other switches have marker: red, which puts their queues into the kernel; set it for "
+            "all switches, or for none",
+            about=(("switches",),),
+        )
+
+
 RULES = (
     infiniband_is_not_forwarded_by_ovs,
-    ebpf_has_ports_to_mark_on,
-    ebpf_marks_what_joins_a_queue,
+    the_kernel_has_ports_to_mark_on,
+    the_kernel_marks_what_joins_a_queue,
+    red_has_one_queue_for_each_port,
+    red_marks_everywhere_or_nowhere,
 )
