@@ -50,11 +50,14 @@ bool cc_init(struct cc *cc, struct clock *clock, const struct cc_config *config)
     const struct cc_algorithm *algorithm = named(config->algorithm);
     if (!algorithm)
         return false;
-    *cc = (struct cc){.algorithm = algorithm, .clock = clock};
+    *cc = (struct cc){.algorithm = algorithm,
+                      .clock = clock,
+                      .table = config->table,
+                      .table_entries = config->table_entries};
     if (algorithm->own_bytes)
         cc->own = calloc(1, algorithm->own_bytes);
     return (cc->own || !algorithm->own_bytes) && set_parameters(cc, config) &&
-           (!algorithm->init || algorithm->init(cc, config));
+           (!algorithm->init || algorithm->init(cc));
 }
 
 void cc_free(struct cc *cc)

@@ -38,6 +38,11 @@ struct cc_field {
     size_t offset;
 };
 
+#define CC_FIELD(type, member)                                                                     \
+    {                                                                                              \
+#member, offsetof(struct type, member)                                                     \
+    }
+
 struct cc_algorithm {
     const char *name;
     size_t own_bytes; /* of its own struct */
@@ -45,7 +50,7 @@ struct cc_algorithm {
     bool times_packets; /* ACKs shall tell the round trip */
     /* Any of these may be NULL. */
     /* Set-up only: parameters are set. Checks them and makes timers. False when they are wrong. */
-    bool (*init)(struct cc *cc, const struct cc_config *config);
+    bool (*init)(struct cc *cc);
     void (*sent)(struct cc *cc, uint32_t wire_bytes, picoseconds now);
     void (*acknowledged)(struct cc *cc, const struct cc_ack *ack, picoseconds now);
     void (*notified)(struct cc *cc, picoseconds now);
@@ -56,7 +61,9 @@ struct cc_algorithm {
 
 struct cc {
     const struct cc_algorithm *algorithm;
-    void *own; /* the algorithm's struct */
+    void *own;             /* the algorithm's struct */
+    const uint16_t *table; /* of an algorithm that has one */
+    uint32_t table_entries;
     struct clock *clock;
     uint64_t line_rate_bps;
     uint64_t rate_bps; /* 0: not limited */

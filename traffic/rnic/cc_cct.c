@@ -15,31 +15,29 @@ enum { CCT_SHIFT_BITS = 14, CCT_MULTIPLIER = (1 << CCT_SHIFT_BITS) - 1 };
 
 struct cct {
     double ccti_increase, ccti_min, ccti_timer;
-    const uint16_t *cct; /* ccti_limit + 1 entries */
-    uint32_t ccti_limit;
-    uint32_t ccti; /* index into it */
+    uint32_t ccti_limit; /* the table's last index */
+    uint32_t ccti;       /* index into the table */
     struct timer timer;
     struct cc *cc;
 };
 
 static const struct cc_field parameters[] = {
-    {"ccti_increase", offsetof(struct cct, ccti_increase)},
-    {"ccti_min", offsetof(struct cct, ccti_min)},
-    {"ccti_timer", offsetof(struct cct, ccti_timer)},
+    CC_FIELD(cct, ccti_increase),
+    CC_FIELD(cct, ccti_min),
+    CC_FIELD(cct, ccti_timer),
     {0},
 };
 
 static void timer_fired(struct timer *timer, picoseconds now);
 
-static bool cct_init(struct cc *cc, const struct cc_config *config)
+static bool cct_init(struct cc *cc)
 {
     struct cct *cct = cc->own;
     cct->cc = cc;
-    cct->cct = config->table;
-    cct->ccti_limit = config->table_entries - 1;
+    cct->ccti_limit = cc->table_entries - 1;
     cct->ccti = (uint32_t)cct->ccti_min;
     timer_init(&cct->timer, timer_fired);
-    return config->table_entries && cct->ccti_timer >= 1 && cct->ccti_min >= 0 &&
+    return cc->table_entries && cct->ccti_timer >= 1 && cct->ccti_min >= 0 &&
            cct->ccti_min <= cct->ccti_limit;
 }
 
@@ -47,7 +45,7 @@ static bool cct_init(struct cc *cc, const struct cc_config *config)
 static void set_rate(struct cc *cc)
 {
     const struct cct *cct = cc->own;
-    uint16_t entry = cct->cct[cct->ccti];
+    uint16_t entry = cc->table[cct->ccti];
     uint64_t whole = UINT64_C(1) << (entry >> CCT_SHIFT_BITS);
     uint64_t delay = entry & CCT_MULTIPLIER;
     cc->rate_bps =

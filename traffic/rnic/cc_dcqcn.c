@@ -30,28 +30,27 @@ struct dcqcn {
 };
 
 static const struct cc_field parameters[] = {
-    {"g", offsetof(struct dcqcn, g)},
-    {"rai", offsetof(struct dcqcn, rai)},
-    {"rhai", offsetof(struct dcqcn, rhai)},
-    {"min_rate", offsetof(struct dcqcn, min_rate)},
-    {"byte_counter", offsetof(struct dcqcn, byte_counter)},
-    {"fast_recovery", offsetof(struct dcqcn, fast_recovery)},
-    {"alpha_timer", offsetof(struct dcqcn, alpha_timer)},
-    {"increase_timer", offsetof(struct dcqcn, increase_timer)},
+    CC_FIELD(dcqcn, g),
+    CC_FIELD(dcqcn, rai),
+    CC_FIELD(dcqcn, rhai),
+    CC_FIELD(dcqcn, min_rate),
+    CC_FIELD(dcqcn, byte_counter),
+    CC_FIELD(dcqcn, fast_recovery),
+    CC_FIELD(dcqcn, alpha_timer),
+    CC_FIELD(dcqcn, increase_timer),
     {0},
 };
 
 static const struct cc_field variables[] = {
-    {"current_rate", offsetof(struct dcqcn, current_rate)},
-    {"target_rate", offsetof(struct dcqcn, target_rate)},
+    CC_FIELD(dcqcn, current_rate),
+    CC_FIELD(dcqcn, target_rate),
     {0},
 };
 
 static void increase_timer(struct timer *timer, picoseconds now);
 
-static bool dcqcn_init(struct cc *cc, const struct cc_config *config)
+static bool dcqcn_init(struct cc *cc)
 {
-    (void)config;
     struct dcqcn *dcqcn = cc->own;
     dcqcn->cc = cc;
     dcqcn->alpha = 1;

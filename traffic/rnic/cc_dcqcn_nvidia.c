@@ -50,37 +50,36 @@ struct dcqcn_nvidia {
 };
 
 static const struct cc_field parameters[] = {
-    {"clamp_tgt_rate", offsetof(struct dcqcn_nvidia, clamp_tgt_rate)},
-    {"clamp_tgt_rate_after_time_inc", offsetof(struct dcqcn_nvidia, clamp_tgt_rate_after_time_inc)},
-    {"rpg_time_reset", offsetof(struct dcqcn_nvidia, rpg_time_reset)},
-    {"rpg_byte_reset", offsetof(struct dcqcn_nvidia, rpg_byte_reset)},
-    {"rpg_threshold", offsetof(struct dcqcn_nvidia, rpg_threshold)},
-    {"rpg_max_rate", offsetof(struct dcqcn_nvidia, rpg_max_rate)},
-    {"rpg_ai_rate", offsetof(struct dcqcn_nvidia, rpg_ai_rate)},
-    {"rpg_hai_rate", offsetof(struct dcqcn_nvidia, rpg_hai_rate)},
-    {"rpg_gd", offsetof(struct dcqcn_nvidia, rpg_gd)},
-    {"rpg_min_dec_fac", offsetof(struct dcqcn_nvidia, rpg_min_dec_fac)},
-    {"rpg_min_rate", offsetof(struct dcqcn_nvidia, rpg_min_rate)},
-    {"rate_to_set_on_first_cnp", offsetof(struct dcqcn_nvidia, rate_to_set_on_first_cnp)},
-    {"dce_tcp_g", offsetof(struct dcqcn_nvidia, dce_tcp_g)},
-    {"dce_tcp_rtt", offsetof(struct dcqcn_nvidia, dce_tcp_rtt)},
-    {"rate_reduce_monitor_period", offsetof(struct dcqcn_nvidia, rate_reduce_monitor_period)},
-    {"initial_alpha_value", offsetof(struct dcqcn_nvidia, initial_alpha_value)},
+    CC_FIELD(dcqcn_nvidia, clamp_tgt_rate),
+    CC_FIELD(dcqcn_nvidia, clamp_tgt_rate_after_time_inc),
+    CC_FIELD(dcqcn_nvidia, rpg_time_reset),
+    CC_FIELD(dcqcn_nvidia, rpg_byte_reset),
+    CC_FIELD(dcqcn_nvidia, rpg_threshold),
+    CC_FIELD(dcqcn_nvidia, rpg_max_rate),
+    CC_FIELD(dcqcn_nvidia, rpg_ai_rate),
+    CC_FIELD(dcqcn_nvidia, rpg_hai_rate),
+    CC_FIELD(dcqcn_nvidia, rpg_gd),
+    CC_FIELD(dcqcn_nvidia, rpg_min_dec_fac),
+    CC_FIELD(dcqcn_nvidia, rpg_min_rate),
+    CC_FIELD(dcqcn_nvidia, rate_to_set_on_first_cnp),
+    CC_FIELD(dcqcn_nvidia, dce_tcp_g),
+    CC_FIELD(dcqcn_nvidia, dce_tcp_rtt),
+    CC_FIELD(dcqcn_nvidia, rate_reduce_monitor_period),
+    CC_FIELD(dcqcn_nvidia, initial_alpha_value),
     {0},
 };
 
 static const struct cc_field variables[] = {
-    {"current_rate", offsetof(struct dcqcn_nvidia, current_rate)},
-    {"target_rate", offsetof(struct dcqcn_nvidia, target_rate)},
+    CC_FIELD(dcqcn_nvidia, current_rate),
+    CC_FIELD(dcqcn_nvidia, target_rate),
     {0},
 };
 
 static void increase_timer(struct timer *timer, picoseconds now);
 static void reduce_timer(struct timer *timer, picoseconds now);
 
-static bool nvidia_init(struct cc *cc, const struct cc_config *config)
+static bool nvidia_init(struct cc *cc)
 {
-    (void)config;
     struct dcqcn_nvidia *own = cc->own;
     own->cc = cc;
     timer_init(&own->increase, increase_timer);

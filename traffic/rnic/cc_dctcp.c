@@ -27,15 +27,15 @@ struct dctcp {
 };
 
 static const struct cc_field parameters[] = {
-    {"g", offsetof(struct dctcp, g)},
-    {"initial_cwnd", offsetof(struct dctcp, initial_cwnd)},
-    {"max_cwnd", offsetof(struct dctcp, max_cwnd)},
+    CC_FIELD(dctcp, g),
+    CC_FIELD(dctcp, initial_cwnd),
+    CC_FIELD(dctcp, max_cwnd),
     {0},
 };
 
 static const struct cc_field variables[] = {
-    {"cwnd", offsetof(struct dctcp, cwnd)},
-    {"alpha", offsetof(struct dctcp, alpha)},
+    CC_FIELD(dctcp, cwnd),
+    CC_FIELD(dctcp, alpha),
     {0},
 };
 
@@ -46,9 +46,8 @@ static void set_window(struct cc *cc, double cwnd)
     cc->window = (uint32_t)dctcp->cwnd;
 }
 
-static bool dctcp_init(struct cc *cc, const struct cc_config *config)
+static bool dctcp_init(struct cc *cc)
 {
-    (void)config;
     struct dctcp *dctcp = cc->own;
     dctcp->alpha = 1;
     dctcp->slow_start = true;

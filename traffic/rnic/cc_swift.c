@@ -30,20 +30,20 @@ struct swift {
 };
 
 static const struct cc_field parameters[] = {
-    {"base_target", offsetof(struct swift, base_target)},
-    {"fs_range", offsetof(struct swift, fs_range)},
-    {"fs_min_cwnd", offsetof(struct swift, fs_min_cwnd)},
-    {"fs_max_cwnd", offsetof(struct swift, fs_max_cwnd)},
-    {"ai", offsetof(struct swift, ai)},
-    {"beta", offsetof(struct swift, beta)},
-    {"max_mdf", offsetof(struct swift, max_mdf)},
-    {"min_cwnd", offsetof(struct swift, min_cwnd)},
-    {"initial_cwnd", offsetof(struct swift, initial_cwnd)},
-    {"max_cwnd", offsetof(struct swift, max_cwnd)},
+    CC_FIELD(swift, base_target),
+    CC_FIELD(swift, fs_range),
+    CC_FIELD(swift, fs_min_cwnd),
+    CC_FIELD(swift, fs_max_cwnd),
+    CC_FIELD(swift, ai),
+    CC_FIELD(swift, beta),
+    CC_FIELD(swift, max_mdf),
+    CC_FIELD(swift, min_cwnd),
+    CC_FIELD(swift, initial_cwnd),
+    CC_FIELD(swift, max_cwnd),
     {0},
 };
 
-static const struct cc_field variables[] = {{"cwnd", offsetof(struct swift, cwnd)}, {0}};
+static const struct cc_field variables[] = {CC_FIELD(swift, cwnd), {0}};
 
 static void set_window(struct cc *cc, double cwnd)
 {
@@ -53,9 +53,8 @@ static void set_window(struct cc *cc, double cwnd)
     cc->gap = swift->cwnd < 1 ? (picoseconds)((double)swift->rtt / swift->cwnd) : 0;
 }
 
-static bool swift_init(struct cc *cc, const struct cc_config *config)
+static bool swift_init(struct cc *cc)
 {
-    (void)config;
     struct swift *swift = cc->own;
     double low = 1 / sqrt(swift->fs_max_cwnd), high = 1 / sqrt(swift->fs_min_cwnd);
     if (!(swift->min_cwnd > 0 && swift->max_cwnd >= 1 && swift->fs_min_cwnd > 0 && high > low))
