@@ -117,6 +117,27 @@ def test_a_run_keeps_its_ledger(myself: User, tmp_path: Path) -> None:
     assert all(recording.cpu_seconds[worker] > 0 for worker in ("shim", "nics", "ovs"))
 
 
+def test_marks_come_back_in_acks_and_the_queue_stays_near_where_marking_begins(
+    myself: User, tmp_path: Path
+) -> None:
+    """DCTCP through Open vSwitch, whoever marks: no CNP, and a queue of about K."""
+    text = _text("acks", size=1_500_000, more="hosts: {nic: {cc: dctcp}}\n").replace(
+        "pfc: {}", "pfc: {}, ecn: {kmin: 60KB, kmax: 60KB, pmax: 100%}"
+    )
+    out = tmp_path / "out"
+    ended = myself.run_emu("run", _file(tmp_path, text), "--out", out)
+    assert ended.code in (0, 5), ended.err
+    recording = load_recording(out)
+    receiver = recording.hosts["h1"]
+    heard = sum(recording.hosts[host]["rp_becn_received"] for host in ("h2", "h3"))
+    assert receiver["np_cnp_sent"] == 0
+    assert 0 < heard <= receiver["np_becn_sent"] <= receiver["np_ecn_marked_roce_packets"]
+    series = recording.series
+    busy = (series.time_ns > 50_000) & (series.time_ns < 200_000)
+    depths = series.queue_bytes[busy, series.ports.index("leaf1:h1")]
+    assert ended.code == 5 or 30_000 < depths.mean() < 90_000
+
+
 def test_json_of_a_comparison_is_one_document_too(myself: User, tmp_path: Path) -> None:
     """With a summary for each fabric."""
     variants = "compare: {a: {}, b: {fabric: ib, switches: {pfc: off}}}\n"

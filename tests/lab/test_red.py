@@ -9,6 +9,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -23,9 +24,11 @@ from emu.lab.marker.red import WLOG, Red
 from emu.lab.marking import plan_red
 from emu.lab.namespace import unshare_command
 from emu.lab.probe import PROBES, require
+from emu.report.store import load_recording
 from tests.lab.fabrics import clos_of
 from tests.lab.red_model import RedQueue
 from tests.lab.test_marker import CE, ECT0, packet_socket
+from tests.lab.user import User
 
 CURVES = [
     (100_000, 400_000, 0.2),
@@ -133,12 +136,17 @@ def test_a_kernel_without_it_is_told_by_what_it_lacks() -> None:
 
 
 @pytest.fixture
-def elsewhere() -> Iterator[ThreadPoolExecutor]:
-    """A thread in a network namespace of its own."""
+def red() -> None:
+    """A kernel that has it."""
     try:
         require("kernel RED")
     except HostError as error:
         pytest.skip(f"needs {error}")
+
+
+@pytest.fixture
+def elsewhere(red: None) -> Iterator[ThreadPoolExecutor]:
+    """A thread in a network namespace of its own."""
     with ThreadPoolExecutor(1, initializer=netns.unshare) as thread:
         yield thread
 
@@ -177,3 +185,21 @@ def test_the_kernel_marks_as_its_model_does(elsewhere: ThreadPoolExecutor) -> No
     assert not any(marks[:42])
     assert all(marks[405:])
     assert sum(marks[:400]) == pytest.approx(mean, abs=4 * spread)
+
+
+def test_a_lab_s_queues_stand_in_the_kernel(red: None, myself: User, tmp_path: Path) -> None:
+    """Two senders into one port: CE marks, nothing lost, and the shim's own queue stays short."""
+    path = tmp_path / "red.emu.yml"
+    path.write_text(
+        "topology: {kind: dumbbell, hosts_per_side: 2}\n"
+        "slowdown: 100000\n"
+        "switches: {buffer: 4MB, ecn: {kmin: 40KB, kmax: 200KB, pmax: 40%, marker: red}}\n"
+        "traffic: [{name: in, pattern: incast, from: h1-h2, to: h3, op: write, size: 300KB}]\n"
+    )
+    ended = myself.run_emu("run", path, "--out", tmp_path / "out")
+    assert ended.code in (0, 5), ended.err
+    recording = load_recording(tmp_path / "out")
+    assert recording.marker == "red"
+    assert recording.totals.ce_marked > 10
+    assert recording.totals.retransmitted_packets == 0
+    assert recording.series.queue_bytes.max() < 40_000
