@@ -11,9 +11,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from emu.subnet.ibsim import Ibsim
-from emu.subnet.netfile import port_number
 from emu.subnet.programs import program
 from topologies.graph import Topology
+from topologies.guids import port_number
 
 DIAGNOSTICS = (
     *("ibnetdiscover", "iblinkinfo", "ibroute", "ibtracert", "ibhosts", "ibswitches", "ibstat"),

@@ -17,9 +17,10 @@ from types import TracebackType
 from typing import Self
 
 from emu.errors import FabricError
-from emu.subnet.netfile import net_file, port_number
+from emu.subnet.netfile import net_file
 from emu.subnet.programs import last_words, program, umad_to_ibsim
 from topologies.graph import Port, Topology
+from topologies.guids import port_number
 
 _SECONDS_TO_START = 10.0
 

@@ -25,12 +25,12 @@ from typing import Self
 from emu.errors import FabricError
 from emu.subnet.dumps import parse_guid2lid, parse_lfts
 from emu.subnet.ibsim import Ibsim
-from emu.subnet.netfile import host_port_guid, switch_guid
 from emu.subnet.opensm import OpenSm
 from emu.subnet.paths import ENGINES_WITH_LEVELS, service_levels
 from emu.subnet.policy import Policy
 from emu.subnet.subnet import Lfts, Subnet
 from topologies.graph import Cable, Topology
+from topologies.guids import host_port_guid, switch_guid
 
 _DEFAULT = Policy()
 _HIGHEST_PRIORITY = 15

@@ -5,15 +5,13 @@
     [1] "h1"[1] s=7 e=2             port 1 leads to port 1 of h1, at 4 x 25.78 Gb/s (EDR)
 
 A blank line ends a node. A cable is listed at both its ends. GUIDs are written
-out, so that a node is recognised in what OpenSM says about it:
-
-    switch N    0x100000 + N               its port 0, where management ends, has the same
-    host N      0x200000 + 2 N             its port: one more
+out, so that a node is recognised in what OpenSM says about it.
 """
 
 from __future__ import annotations
 
 from topologies.graph import Host, Port, Switch, Topology
+from topologies.guids import host_guid, port_number, switch_guid
 
 _GBIT = 10**9
 _SPEEDS = (
@@ -25,20 +23,6 @@ _SPEEDS = (
     (0, "s=1"),  # SDR
 )
 """Data rate of a 4x link in bits/s -> LinkSpeedEnabled, LinkSpeedExtEnabled."""
-
-
-def switch_guid(switch: Switch) -> int:
-    return 0x100000 + switch.index
-
-
-def host_guid(host: Host) -> int:
-    """The GUID of the host's NIC."""
-    return 0x200000 + 2 * host.index
-
-
-def host_port_guid(host: Host) -> int:
-    """The GUID of that NIC's port, which is the one that gets a LID."""
-    return host_guid(host) + 1
 
 
 def net_file(topology: Topology) -> str:
@@ -64,11 +48,6 @@ def _link(topology: Topology, port: Port) -> str:
     far = topology.peer[port]
     speed = _speed(topology.cable[port].rate_bps)
     return f'[{port_number(topology, port)}] "{far.node}"[{port_number(topology, far)}] {speed}'
-
-
-def port_number(topology: Topology, port: Port) -> int:
-    """InfiniBand counts a NIC's ports from 1; a topology's host has port 0."""
-    return port.number + 1 if port.node in topology.host else port.number
 
 
 def _speed(rate_bps: int) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from emu.subnet.netfile import host_port_guid, switch_guid
 from topologies.graph import Topology
+from topologies.guids import host_port_guid, switch_guid
 
 CONF, PARTITIONS, ROOTS = "opensm.conf", "partitions.conf", "roots.guids"
 _OPERATIONAL_VLS = (1, 2, 4, 8, 15)

@@ -200,6 +200,6 @@ def test_a_lab_s_queues_stand_in_the_kernel(red: None, myself: User, tmp_path: P
     assert ended.code in (0, 5), ended.err
     recording = load_recording(tmp_path / "out")
     assert recording.marker == "red"
-    assert recording.totals.ce_marked > 10
-    assert recording.totals.retransmitted_packets == 0
+    assert recording.totals["ce_marked"] > 10
+    assert recording.totals["retransmitted_packets"] == 0
     assert recording.series.queue_bytes.max() < 40_000

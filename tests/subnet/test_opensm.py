@@ -11,8 +11,8 @@ import pytest
 from emu.errors import FabricError, HostError
 from emu.subnet import Policy, opensm, programs, sweep
 from emu.subnet.dumps import parse_guid2lid, parse_lfts
-from emu.subnet.netfile import host_port_guid, switch_guid
 from topologies.graph import Builder, Topology
+from topologies.guids import host_port_guid, switch_guid
 from topologies.leaf_spine import leaf_spine
 
 

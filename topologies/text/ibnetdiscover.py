@@ -23,6 +23,7 @@ from emu.errors import UsageError
 from emu.ib_rates import parse_ib_rate, write_ib_rate
 from emu.units import write_rate
 from topologies.graph import Host, Port, Switch, Topology
+from topologies.guids import host_guid, port_number, switch_guid
 from topologies.text.net import Lines, Net, NetLink, names_for
 
 _NODE = re.compile(r'(Switch|Ca|Hca|Rt)\s+([0-9]{1,9})\s+"([^"]+)"(?:\s*#\s*"([^"]*)")?.*')
@@ -39,9 +40,6 @@ _SPEEDS = {("e", 3): "NDR", ("e", 2): "HDR", ("e", 1): "EDR", ("e", 0): "FDR"} |
     ("s", 0): "SDR",
 }
 """LinkSpeedExtEnabled and LinkSpeedEnabled by bit, fastest first."""
-
-SWITCH_GUID, ADAPTER_GUID = 0x100000, 0x200000
-"""What the GUIDs are counted from that are written."""
 
 
 @dataclass
@@ -197,10 +195,10 @@ def _write_node(topology: Topology, node: Host | Switch) -> str:
     most = max((port.number for port in ports), default=1)
     if isinstance(node, Switch):
         first = f'Switch\t{most} "{_id(node)}"\t\t# "{node.name}" base port 0 lid 0 lmc 0'
-        about = f"switchguid={_guid(node):#x}"
+        about = f"switchguid={switch_guid(node):#x}"
     else:
         first = f'Ca\t1 "{_id(node)}"\t\t# "{node.name}"'
-        about = f"caguid={_guid(node):#x}"
+        about = f"caguid={host_guid(node):#x}"
     return "\n".join([about, first, *(_write_port(topology, port) for port in ports)])
 
 
@@ -214,19 +212,11 @@ def _write_port(topology: Topology, port: Port) -> str:
             "give the cable one like 4x EDR (100Gbit) or 1x EDR (25Gbit)"
         )
     node = {node.name: node for node in topology.nodes}[far.node]
-    to = f'"{_id(node)}"[{_number(topology, far)}]'
-    return f'[{_number(topology, port)}]\t{to}\t\t# "{far.node}" lid 0 {rate.replace(" ", "")}'
-
-
-def _number(topology: Topology, port: Port) -> int:
-    """InfiniBand counts a NIC's ports from 1; a topology's host has port 0."""
-    return port.number + 1 if port.node in topology.host else port.number
-
-
-def _guid(node: Host | Switch) -> int:
-    first = SWITCH_GUID if isinstance(node, Switch) else ADAPTER_GUID
-    return first + node.index
+    to = f'"{_id(node)}"[{port_number(topology, far)}]'
+    return f'[{port_number(topology, port)}]\t{to}\t\t# "{far.node}" lid 0 {rate.replace(" ", "")}'
 
 
 def _id(node: Host | Switch) -> str:
-    return f"{'S' if isinstance(node, Switch) else 'H'}-{_guid(node):016x}"
+    if isinstance(node, Switch):
+        return f"S-{switch_guid(node):016x}"
+    return f"H-{host_guid(node):016x}"
