@@ -14,8 +14,9 @@ from emu.rdma.completion import CQ
 from emu.rdma.memory import PD
 from emu.rdma.names import QPType
 from emu.spec.host import Nic
-from emu.subnet import Subnet, host_port_guid
+from emu.subnet import Subnet
 from topologies.graph import Host
+from topologies.guids import host_port_guid
 from traffic.rnic.config import address_of, nic_config, qp_config
 from traffic.rnic.window import bdp_packets
 

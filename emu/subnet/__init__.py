@@ -14,8 +14,7 @@ Left out: multicast.
 """
 
 from emu.subnet.manager import ManagedFabric, sweep
-from emu.subnet.netfile import host_port_guid
 from emu.subnet.policy import Membership, Policy
 from emu.subnet.subnet import Subnet
 
-__all__ = ["ManagedFabric", "Membership", "Policy", "Subnet", "host_port_guid", "sweep"]
+__all__ = ["ManagedFabric", "Membership", "Policy", "Subnet", "sweep"]

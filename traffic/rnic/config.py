@@ -11,8 +11,9 @@ from emu.shim.lanes import lanes_of_link
 from emu.spec.classes import DSCPS
 from emu.spec.host import Nic
 from emu.spec.host_path import HostPath
-from emu.subnet import Subnet, host_port_guid
+from emu.subnet import Subnet
 from topologies.graph import Host
+from topologies.guids import host_port_guid
 from traffic.rnic.congestion import set_congestion_control
 
 RNR_RETRY_FOR_EVER = 7

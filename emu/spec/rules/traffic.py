@@ -147,21 +147,31 @@ def nobody_sends_to_itself(spec: Spec) -> Iterator[Finding]:
                 )
 
 
-def who_answers_reads_hears_how_they_fare(spec: Spec) -> Iterator[Finding]:
-    known = spec.topology.build().host
+def who_lives_on_acks_gets_some(spec: Spec) -> Iterator[Finding]:
     for index, entry in enumerate(spec.traffic):
-        if not isinstance(entry, MessageEntry) or entry.op != "read":
+        if not isinstance(entry, MessageEntry):
             continue
-        for host in sorted({to for _, to in entry.pairs(spec.seed)} & set(known)):
-            cc = spec.host(host).nic.cc
-            if spec.host(host).nic.control(cc).hears_acks:
+        key, why, senders = _sent_without_ack(entry, spec.seed)
+        for host in sorted(senders & set(spec.topology.build().host)):
+            nic = spec.host(host).nic
+            if nic.control(nic.cc).hears_acks:
                 yield Finding(
-                    ("traffic", index, "op"),
-                    f"nobody acknowledges READ responses, so {host} with cc: {cc} would never slow "
-                    "down; use op: write, or cc: dcqcn",
+                    ("traffic", index, key),
+                    f"{why}, so {host} with cc: {nic.cc} would never slow down; use op: write on "
+                    "transport: rc, or cc: dcqcn",
                     about=(for_host(spec, host, "nic", "cc"), ("topology",)),
                 )
                 break
+
+
+def _sent_without_ack(entry: MessageEntry, seed: int) -> tuple[str, str, set[str]]:
+    """The key that has it so, why, and who sends data that nobody acknowledges."""
+    if entry.op == "read":
+        return "op", "READ responses are not acknowledged", {to for _, to in entry.pairs(seed)}
+    if entry.transport != "rc":
+        why = f"{entry.transport} has no acknowledgements"
+        return "transport", why, {source for source, _ in entry.pairs(seed)}
+    return "", "", set()
 
 
 def every_rank_has_a_piece(spec: Spec) -> Iterator[Finding]:
@@ -221,7 +231,7 @@ RULES = (
     loads_are_below_the_line_rate,
     asked_priorities_have_a_dscp,
     nobody_sends_to_itself,
-    who_answers_reads_hears_how_they_fare,
+    who_lives_on_acks_gets_some,
     every_rank_has_a_piece,
     the_run_fits_into_memory,
     messages_start_before_the_end,
