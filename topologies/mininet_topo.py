@@ -7,10 +7,12 @@ The files beside this one are custom files of Mininet's own command, too:
 There, Mininet makes the links and its switches learn addresses, hence the
 spanning tree: a leaf-spine fabric is full of loops. `mn` must run under a Python
 that has this project's libraries: `.venv/bin/python $(command -v mn) --custom ...`.
+`emu/mn.py` is a custom file that has them all, and the emulator's cables.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from topologies.graph import Topology
@@ -52,3 +54,11 @@ def as_mininet(topology: Topology) -> Topo:
             delay=f"{cable.delay_ps / PS_PER_NS:g}ns",
         )
     return topo
+
+
+def all_topos() -> dict[str, Callable[..., Topo]]:
+    """Every topology by the name that `--topo` has for it; its numbers follow."""
+    from topologies import dumbbell, fat_tree, leaf_spine, parking_lot, rail, ring
+
+    makers = (dumbbell, fat_tree, leaf_spine, parking_lot, rail, ring)
+    return {name: make for module in makers for name, make in module.topos.items()}

@@ -23,6 +23,7 @@ VERBS = (
     "exec",
     "fault",
     "inspect",
+    "mn",
     "nccl",
     "results",
     "run",

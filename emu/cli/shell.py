@@ -56,5 +56,6 @@ def _shell_of_its_own(path: Path, settings: tuple[str, ...]) -> None:
     slowdown, why = choose_slowdown(spec, spec.topology.build(), run_at, say)
     for note in why:
         say(note)
-    request = Request("shell", spec.to_json(), str(Path.cwd()), {"slowdown": slowdown})
+    options = {"slowdown": slowdown, "standing": True}
+    request = Request("shell", spec.to_json(), str(Path.cwd()), options)
     run_in_lab(request, on_progress=lambda told: click.echo(told.text, err=True), terminal=True)

@@ -15,6 +15,7 @@ from emu.errors import EmuError, ExitCode
 from emu.lab.channel import Channel
 from emu.lab.command import run
 from emu.lab.messages import Failure, Request, Result, Started
+from emu.lab.mininet_command import run_mininet
 from emu.lab.namespace import PRIVATE
 from emu.lab.session import JobResult, run_session
 from emu.lab.shell import run_shell
@@ -67,4 +68,4 @@ def make_private() -> None:
 
 
 if __name__ == "__main__":
-    main({"run": run_session, "shell": run_shell, "stand": run_standing})
+    main({"run": run_session, "shell": run_shell, "stand": run_standing, "mn": run_mininet})

@@ -24,9 +24,9 @@ class Request:
     """What `emu` asks of a new lab; its only message to it. Its stderr comes along."""
 
     job: str
-    """`run`, `shell` or `stand`."""
+    """`run`, `shell`, `stand` or `mn`."""
     spec: str
-    """The resolved spec, `Spec.to_json()`."""
+    """The resolved spec, `Spec.to_json()`; empty for `mn`, which finds out itself."""
     out: str
     """The folder for results and captures, absolute."""
     options: Json = field(default_factory=dict)

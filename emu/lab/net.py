@@ -10,18 +10,22 @@ a run needs none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mininet.link import Intf, Link
-from mininet.log import setLogLevel
+from mininet.log import error, output, setLogLevel
 from mininet.net import Mininet
 from mininet.node import Host, Node, OVSSwitch
 
+from emu.errors import FabricError
 from topologies.graph import Port
 
 OnShell = Callable[[str, int], None]
 """Told of a node's shell: the node and the process."""
+OnCable = Callable[[Port, bool], None]
+"""Told that a cable, by one of its ports, is to go down, or come up again."""
 
 
 class ShellOnDemand(Node):
@@ -95,6 +99,9 @@ class FabricNet(Mininet):
 
     def __init__(self, on_shell: OnShell) -> None:
         self._on_shell = on_shell
+        self.on_cable: OnCable | None = None
+        """Who takes cables down for `link leaf1 h1 down`; somebody must, before that is typed."""
+        self._cables: list[tuple[Port, Port]] = []
         setLogLevel("output")  # what the prompt prints, and warnings
         Mininet.inited = True  # its init() would change limits of the whole machine
         super().__init__(
@@ -121,3 +128,49 @@ class FabricNet(Mininet):
         )
         for end in (link.intf1, link.intf2):
             end.ip = end.node.params.get("ip")
+        self._cables.append((a, b))
+
+    def start(self) -> None:
+        """Mininet's command says so; the lab has started long ago."""
+
+    def stop(self) -> None:
+        """It ends with its first process."""
+
+    def iperf(
+        self,
+        hosts: Sequence[FabricHost] | None = None,
+        l4Type: str = "TCP",  # noqa: N803, Mininet's names
+        udpBw: str = "10M",  # noqa: N803
+        fmt: str | None = None,
+        seconds: int = 5,
+        port: int = 5001,
+    ) -> list[str]:
+        """Mininet's `iperf`, by iperf3: its own waits for ever for the server of iperf 2.1.
+
+        The speeds that the server and the client saw, in Mbit/s of wall-clock time.
+        """
+        client, server = hosts or (self.hosts[0], self.hosts[-1])
+        output(f"*** Iperf: testing {l4Type} bandwidth between {client} and {server}\n")
+        server.sendCmd(f"iperf3 --server --one-off --forceflush --port {port}")
+        said = ""
+        while "listening" not in said:
+            said += server.monitor()
+        udp = f"--udp --bandwidth {udpBw}" if l4Type == "UDP" else ""
+        address = f"--client {server.IP()} --port {port} --time {seconds}"
+        told = json.loads(client.cmd(f"iperf3 --json {address} {udp}"))
+        server.waitOutput()
+        if "error" in told:
+            raise FabricError(f"iperf3: {told['error']}")
+        ends = [told["end"][side]["bits_per_second"] for side in ("sum_received", "sum_sent")]
+        speeds = [f"{bps / 1e6:.3g} Mbits/sec" for bps in ends]
+        output(f"*** Results: {speeds}\n")
+        return speeds
+
+    def configLinkStatus(self, src: str, dst: str, status: str) -> None:  # noqa: N802, Mininet's
+        """Takes the cables between two nodes down or up again, in the fabric."""
+        between = [a for a, b in self._cables if {a.node, b.node} == {src, dst}]
+        if not between:
+            error(f"no cable joins {src} and {dst}\n")
+        assert self.on_cable is not None
+        for port in between:
+            self.on_cable(port, status == "up")

@@ -8,14 +8,15 @@ InfiniBand, too, operators' tools, run on any host: `ibnetdiscover`, `h2 iblinki
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from mininet.cli import CLI
 
 from emu.lab import look
+from emu.lab.cables import cables_by_faults
 from emu.lab.messages import Json, Look, Request
 from emu.lab.net import FabricNet
-from emu.lab.session import JobResult, Session, open_session, start, wait_done
+from emu.lab.session import JobResult, Session, open_session, start
+from emu.lab.standing.shim_line import ShimLine
 from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import Spec
 from emu.subnet.diagnostics import DIAGNOSTICS
@@ -35,13 +36,15 @@ class FabricPrompt(CLI):
         spec: Spec,
         see: Callable[[], Json],
         diagnose: Diagnosis | None,
+        script: str | None = None,
     ) -> None:
         """`see` returns what the shim sees at this moment (`emu.lab.look.look`); `diagnose` runs
-        InfiniBand's tools, where there is something for them."""
+        InfiniBand's tools, where there is something for them. Words come from the file `script`,
+        or from the user."""
         self._spec = spec
         self._see = see
         self._diagnose = diagnose
-        super().__init__(net)  # does not return before the user leaves
+        super().__init__(net, script=script)  # does not return before the user leaves
 
     def do_queues(self, line: str) -> None:
         """Bytes that wait in each queue now, and what each priority holds of the buffer."""
@@ -86,18 +89,20 @@ def run_shell(request: Request, supervisor: Supervisor) -> JobResult:
     """The job `shell`: a lab without traffic of its own, until the user leaves it."""
     session = open_session(request, supervisor, with_rnic=False)
     start(session)
-    FabricPrompt(session.lab.net, session.spec, partial(see, session), _diagnosis(session))
+    own_prompt(session)
     return {}, []
 
 
-def _diagnosis(session: Session) -> Diagnosis | None:
-    subnet = session.subnet
-    if subnet is None:
-        return None
-    return lambda node, command: subnet.diagnose(node, command, see(session)["ports"])
+def own_prompt(session: Session, script: str | None = None) -> None:
+    """The prompt of a lab that has started, without traffic, for whom `script` says."""
+    net, subnet, shim = session.lab.net, session.subnet, ShimLine(session.shim)
+    net.on_cable = cables_by_faults(session.spec.topology.build(), shim.ask)
 
+    def see() -> Json:
+        return shim.ask(Look())
 
-def see(session: Session) -> Json:
-    """What the shim sees at this moment."""
-    session.shim.send(Look())
-    return wait_done(session.shim)
+    def diagnose(node: str, command: Sequence[str]) -> str:
+        assert subnet is not None
+        return subnet.diagnose(node, command, see()["ports"])
+
+    FabricPrompt(net, session.spec, see, diagnose if subnet else None, script)

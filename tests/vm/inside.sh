@@ -5,7 +5,7 @@
 #
 #   inside.sh SHARED KERNEL     folders: writable, and of the kernel's modules
 set -euo pipefail
-shared=$1 kernel=$2 root=/run/root
+shared=$1 kernel=$2 checkout=$PWD root=/run/root
 
 mkdir $root
 mount -t 9p -o ro,version=9p2000.L,trans=virtio,access=any,msize=524288,cache=loose files $root
@@ -25,18 +25,19 @@ exec /sbin/modprobe --dirname=$kernel "\$@"
 END
 chmod 755 /run/modprobe
 echo /run/modprobe >/proc/sys/kernel/modprobe
+/run/modprobe tun # nothing asks for it by name
 
 export TMPDIR=/var/tmp HOME=/var/tmp PYTHONDONTWRITEBYTECODE=1
 cat >/run/serve <<'END'
 while read -r script; do
     code=0
-    base64 --decode <<<"$script" | bash >"$1/out" 2>"$1/err" </dev/null || code=$?
+    bash -c "$(base64 --decode <<<"$script")" </dev/null >"$1/out" 2>"$1/err" || code=$?
     echo "ended $code"
 done
 END
 cd $root
 exec unshare --mount --propagation private bash -c '
     pivot_root . run/old
-    cd "$1"
+    cd "$2"
     echo ready
-    exec bash /run/serve "$1"' - "$shared"
+    exec bash /run/serve "$1"' - "$shared" "$checkout"

@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
+from emu.lab.cables import cables_by_faults
 from emu.lab.channel import Channel
 from emu.lab.messages import Ask, Done, Json
 from emu.lab.net import FabricNet
@@ -23,7 +26,8 @@ from emu.spec.scenario import spec_from_json
 def main() -> None:
     spec, tasks = spec_from_json(sys.argv[1]), json.loads(sys.argv[2])
     net = FabricNet(lambda node, pid: None)
-    for step in plan_nodes(spec.topology.build(), bridges=plane_of(spec) == "ovs"):
+    topology = spec.topology.build()
+    for step in plan_nodes(topology, bridges=plane_of(spec) == "ovs"):
         match step:
             case AddHost(name, ip):
                 net.add_host(name, ip, tasks[name])
@@ -33,16 +37,16 @@ def main() -> None:
                 net.add_cable(a, b)
     lab = Channel.inherited(int(sys.argv[3]))
 
-    def see() -> Json:
-        lab.send(Ask("see"))
+    def ask(what: str, **options: Any) -> Json:
+        lab.send(Ask(what, options))
         return lab.expect(Done).value
 
     def diagnose(node: str, command: Sequence[str]) -> str:
-        lab.send(Ask("diagnose", {"node": node, "command": list(command)}))
-        said: str = lab.expect(Done).value["said"]
+        said: str = ask("diagnose", node=node, command=list(command))["said"]
         return said
 
-    FabricPrompt(net, spec, see, diagnose if spec.fabric == "ib" else None)
+    net.on_cable = cables_by_faults(topology, lambda told: ask("faults", **asdict(told)))
+    FabricPrompt(net, spec, lambda: ask("see"), diagnose if spec.fabric == "ib" else None)
 
 
 if __name__ == "__main__":

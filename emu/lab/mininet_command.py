@@ -1,0 +1,142 @@
+"""Mininet's own command in a lab: the job `mn`, and what `emu/mn.py` hands over to that command.
+
+    mn ─▶ emu/mn.py ─▶ emu mn ─▶ a lab, pid 1: mn once more ─▶ emu/mn.py ─▶ customs()
+                                                 │
+                                                 ▼  net = Mininet(topo, link=...)
+                                           spec of that topology ─▶ shim, Open vSwitch
+
+Mininet knows its topology only when its command is well under way. So the whole command
+runs in a lab that is still empty, and what it takes for the class `Mininet` builds the
+fabric there. That lab is as any other: it ends with the command, however that ends, and
+nothing is left.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from typing import Any
+
+from mininet.topo import Topo
+
+from emu.errors import EmuError, FabricError, SpecError, UsageError
+from emu.lab.messages import Json, Request
+from emu.lab.net import FabricNet
+from emu.lab.session import JobResult, Session, open_session, start
+from emu.lab.shell import own_prompt
+from emu.lab.supervisor import Supervisor
+from emu.spec.finding import there_is_no
+from emu.spec.scenario import Spec
+from topologies.mininet_topo import BPS_PER_MBPS, MININET_RATE_BPS, all_topos
+
+_FABRIC_KEYS = ("fabric", "plane", "seed", "slowdown", "switches", "hosts", "subnet")
+"""What of a spec holds for any topology."""
+_LINK_KEYS = ["slowdown", "spec"]
+
+_lab: list[_MininetLab] = []
+"""The lab that this process, pid 1 of it, is in."""
+
+
+def run_mininet(request: Request, supervisor: Supervisor) -> JobResult:
+    """The job `mn`: the words of the command line as they were typed, to their end."""
+    _lab.append(_MininetLab(request, supervisor))
+    sys.argv = list(request.options["words"])
+    try:
+        _load(Path(sys.argv[0])).MininetRunner()
+    except SpecError as error:
+        raise UsageError(str(error)) from None
+    except (EmuError, EOFError, KeyboardInterrupt):
+        raise
+    except SystemExit as end:
+        if end.code:
+            raise FabricError(f"mn ended with {end.code}") from None
+    except Exception as error:  # all that Mininet itself raises
+        raise UsageError(f"mn: {error}") from error
+    return {}, []
+
+
+def _load(command: Path) -> Any:
+    """Mininet's command as a module, which has done nothing yet."""
+    loader = SourceFileLoader("mn", str(command))
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def customs() -> Json:
+    """The names that the custom file defines, and Mininet's command then uses for its own."""
+    (lab,) = _lab
+    return {
+        "topos": all_topos(),
+        "LINKS": {"emu": EmulatedLink},
+        "Mininet": lab.build,
+        "CLI": lab.prompt,
+    }
+
+
+class EmulatedLink:
+    """What `--link emu,KEY=VALUE` asks for. The cables themselves are in the shim."""
+
+    def __init__(
+        self, *, slowdown: float | None = None, spec: str | None = None, **unknown: object
+    ) -> None:
+        for name in unknown:
+            raise UsageError(f"--link emu,{name}=...: {there_is_no('key', name, _LINK_KEYS)}")
+        self.slowdown = slowdown
+        self.spec = spec
+
+
+class _MininetLab:
+    """The lab of one command, empty at first."""
+
+    def __init__(self, request: Request, supervisor: Supervisor) -> None:
+        self._request = request
+        self._supervisor = supervisor
+        self._session: Session | None = None
+
+    def build(self, *, topo: Topo, link: type[EmulatedLink], **_options: Any) -> FabricNet:
+        """Stands in for the class `Mininet`: the net of this topology, up and running."""
+        spec = spec_of(topo, link())
+        options = {"slowdown": spec.slowdown, "standing": True}
+        request = Request("mn", spec.to_json(), self._request.out, options)
+        self._session = open_session(request, self._supervisor, with_rnic=False)
+        start(self._session)
+        return self._session.lab.net
+
+    def prompt(self, _net: FabricNet, script: str | None = None) -> None:
+        """Stands in for Mininet's class `CLI`."""
+        assert self._session is not None
+        own_prompt(self._session, script)
+
+
+def spec_of(topo: Topo, link: EmulatedLink) -> Spec:
+    """A fabric like `topo`, whose links tell `bw` in Mbit/s and `delay`. Raises SpecError."""
+    from emu.spec.load import load_spec, spec_from_text  # slow, and no other lab reads files
+
+    told: Json = {"slowdown": 1}
+    if link.spec is not None:
+        whole = load_spec(Path(link.spec)).to_mapping()
+        told |= {key: whole[key] for key in _FABRIC_KEYS if key in whole}
+    if link.slowdown is not None:
+        told["slowdown"] = link.slowdown
+    elif told["slowdown"] == "auto":
+        told["slowdown"] = 1
+    told |= {"name": "mn", "topology": _graph(topo)}
+    return spec_from_text(json.dumps(told).encode(), source="mn --topo")
+
+
+def _graph(topo: Topo) -> Json:
+    links = [
+        {
+            "between": [a, b],
+            "rate": f"{info.get('bw', MININET_RATE_BPS / BPS_PER_MBPS):g}Mbit",
+            "delay": info.get("delay") or "0ns",
+        }
+        for a, b, info in topo.links(withInfo=True)
+    ]
+    return {"kind": "graph", "hosts": topo.hosts(), "switches": topo.switches(), "links": links}

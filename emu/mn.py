@@ -1,0 +1,45 @@
+"""A custom file for Mininet's own command: our topologies and, with `--link emu`, our cables.
+
+    mn --custom emu/mn.py --topo leaf_spine,2,2,2 --link emu --test pingall
+
+Then Mininet's hosts hang on an emulated fabric: cables with a rate and a delay, switches
+with buffers, PFC and ECN. `pingall`, `iperf` and `link leaf1 h1 down` act on that fabric, and
+the prompt has `queues`, `pause`, `cnp` and `counters` beside Mininet's own words. It needs no
+root. Options follow a comma:
+
+    --link emu,slowdown=10                      all ten times slower
+    --link emu,spec=topologies/incast.emu.yml   all but the topology as that spec has it
+
+With any other link Mininet builds the topologies as it always does.
+
+Mininet executes this text, under whatever Python it runs; it is no module of the package.
+The emulator's Python then runs Mininet's command once more, inside a lab.
+"""
+
+import os
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+
+def _is_asked_for(words: list[str]) -> bool:
+    """Whether the command line has `--link emu`."""
+    links = [word for option, word in pairwise(words) if option == "--link"]
+    links += [word.removeprefix("--link=") for word in words if word.startswith("--link=")]
+    return any(link.split(",")[0] == "emu" for link in links)
+
+
+_checkout = Path(sys._getframe().f_code.co_filename).resolve().parents[1]
+_inside = sys.modules.get("emu.lab.mininet_command")
+
+if _inside is not None:
+    globals().update(_inside.customs())
+elif _is_asked_for(sys.argv):
+    _own = _checkout / ".venv" / "bin" / "python"
+    _python = str(_own if _own.exists() else sys.executable)
+    os.execv(_python, [_python, "-m", "emu.cli.main", "mn", *sys.argv])
+else:
+    sys.path.append(str(_checkout))
+    from topologies.mininet_topo import all_topos
+
+    topos = all_topos()
