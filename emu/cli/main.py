@@ -25,6 +25,7 @@ VERBS = (
     "inspect",
     "mn",
     "nccl",
+    "pingpong",
     "results",
     "run",
     "schema",

@@ -1,0 +1,98 @@
+"""`emu pingpong`: one of our NICs and `ibv_rc_pingpong`, or `ibv_uc_pingpong`, at two ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from random import Random
+from typing import Any
+
+import click
+
+from emu.cli.options import json_option
+
+
+@click.command("pingpong")
+@click.argument("server", required=False)
+@click.option("--interface", metavar="NAME", required=True, help="Where the other end is.")
+@click.option("--port", default=18515, show_default=True, help="TCP port that both ends meet at.")
+@click.option("--transport", type=click.Choice(["rc", "uc"]), default="rc", show_default=True)
+@click.option("--size", default=4096, show_default=True, help="Bytes of a message.")
+@click.option("--iters", default=1000, show_default=True, help="Messages each way.")
+@click.option(
+    "--mtu",
+    type=click.Choice(["256", "512", "1024", "2048", "4096"]),
+    default="1024",
+    show_default=True,
+    help="Path MTU, bytes.",
+)
+@click.option(
+    "--slowdown", default=100.0, show_default=True, help="How much slower our NIC's clock runs."
+)
+@click.option(
+    "--timeout",
+    default=12,
+    show_default=True,
+    help="We send again after 4.096 us * 2^N * slowdown without an ACK.",
+)
+@click.option("--echo", is_flag=True, help="Send back what came, as ibv_rc_pingpong does.")
+@json_option
+def command(as_json: bool, **options: Any) -> None:
+    """Exchange messages with Linux' ibv_rc_pingpong over a network interface.
+
+    \\b
+    ibv_rc_pingpong -g 1                          at the other end, first
+    emu pingpong --interface eth1 10.0.0.1        here; without SERVER we are the server
+
+    Our NIC is not in a lab: its cable is the interface. Every message is new and must come back
+    as it was sent.
+    """
+    told = asyncio.run(_play(**options))
+    if as_json:
+        click.echo(json.dumps(told))
+        return
+    click.echo(
+        f"{told['iterations']} messages of {told['size']} bytes each way in "
+        f"{told['seconds']:.3g} s, {told['returned']} came back as they were"
+    )
+    for name, count in told["counters"].items():
+        if count:
+            click.echo(f"  {name:24} {count}")
+
+
+async def _play(
+    *,
+    server: str | None,
+    interface: str,
+    port: int,
+    transport: str,
+    size: int,
+    iters: int,
+    mtu: str,
+    slowdown: float,
+    timeout: int,
+    echo: bool,
+) -> dict[str, Any]:
+    from emu.rdma.names import QPType
+    from emu.rdma.outside import nic_on
+    from emu.rdma.pingpong import Game, Player, dial, meet
+
+    game = Game(QPType[transport.upper()], size, iters, int(mtu), timeout)
+    is_client = server is not None
+    with (
+        dial(server, port) as line,
+        nic_on(interface, line.getpeername()[0], slowdown=slowdown) as nic,
+    ):
+        player = Player(nic, game)
+        meet(line, player, is_client=is_client)
+        began = time.monotonic()
+        random = None if echo else Random(player.qp.end.psn)
+        returned = await player.play(random, is_client=is_client)
+        return {
+            "iterations": iters,
+            "size": size,
+            "returned": returned,
+            "seconds": time.monotonic() - began,
+            "counters": nic.counters,
+        }

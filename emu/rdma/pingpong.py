@@ -1,0 +1,181 @@
+"""The ping-pong of libibverbs' examples, so that `ibv_rc_pingpong` and we can play it together.
+
+Both ends tell each other by TCP how to connect, each in one line of 52 bytes with a NUL at
+its end, the client first; then the client says that it is done:
+
+    LID  QPN    PSN    GID in hex
+    0000:000011:a1b2c3:00000000000000000000ffff0a000001
+
+Then the client SENDs, the server answers with a SEND, and so on. The examples have one buffer
+for what they send and what comes in: so what they send is what came to them before, and
+an end that sends something new each time can tell whether every byte has been there and back.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from ipaddress import IPv6Address
+from random import Random
+from typing import Self
+
+import numpy as np
+
+from emu.errors import RemoteProtocolError
+from emu.rdma.context import Context
+from emu.rdma.names import AccessFlag, QPType
+from emu.rdma.qp import QPAttr, QPEnd
+from emu.rdma.work import RecvWR, SendWR
+
+PORT = 18515
+_DONE = b"done\0"
+_LINE_BYTES = len("0000:000000:000000:") + 32 + 1
+_RECEIVES = 32
+_MAPPED = IPv6Address("::ffff:0.0.0.0")
+
+
+@dataclass(frozen=True)
+class Game:
+    """What both ends must agree on, and how long we wait for an acknowledgement."""
+
+    qp_type: QPType
+    size: int
+    """Bytes of a message."""
+    iterations: int
+    mtu: int
+    timeout: int
+    """4.096 us times 2 to this power, of emulated time."""
+
+
+@dataclass(frozen=True)
+class End(QPEnd):
+    """How to connect to one end."""
+
+    def line(self) -> bytes:
+        gid = int(_MAPPED) | self.address
+        return f"0000:{self.qp_num:06x}:{self.psn:06x}:{gid:032x}".encode() + b"\0"
+
+    @classmethod
+    def parse(cls, line: bytes) -> Self:
+        """Raises RemoteProtocolError for what is no such line, or no IPv4 address."""
+        try:
+            _lid, qpn, psn, gid = (int(word, 16) for word in line.rstrip(b"\0").split(b":"))
+            address = IPv6Address(gid).ipv4_mapped
+        except ValueError:
+            raise RemoteProtocolError(f"{line!r} says nothing about a queue pair") from None
+        if address is None:
+            raise RemoteProtocolError(
+                f"the other end's GID {IPv6Address(gid)} holds no IPv4 address; let it take one "
+                "that does (ibv_devinfo -v lists them; -g 1 is usual)"
+            )
+        return cls(qpn, psn, int(address))
+
+
+def dial(server: str | None, port: int) -> socket.socket:
+    """A TCP connection: to the server, or with None, of the first client that comes."""
+    if server is not None:
+        return socket.create_connection((server, port))
+    with socket.create_server(("", port)) as listener:
+        return listener.accept()[0]
+
+
+def meet(line: socket.socket, player: Player, *, is_client: bool) -> None:
+    """Both ends tell each other how to connect, and do. A server is ready when it answers."""
+    own = player.qp.end
+    told = End(own.qp_num, own.psn, own.address).line()
+    if is_client:
+        line.sendall(told)
+        player.connect(End.parse(_read(line, _LINE_BYTES)))
+        line.sendall(_DONE)
+    else:
+        player.connect(End.parse(_read(line, _LINE_BYTES)))
+        line.sendall(told)
+
+
+def _read(line: socket.socket, size: int) -> bytes:
+    got = b""
+    while len(got) < size:
+        piece = line.recv(size - len(got))
+        if not piece:
+            raise RemoteProtocolError(f"the other end hung up after {got!r}")
+        got += piece
+    return got
+
+
+class Player:
+    """Our end of a game."""
+
+    def __init__(self, context: Context, game: Game) -> None:
+        self._game = game
+        pd = context.alloc_pd()
+        self._out, self._in = (np.zeros(game.size, np.uint8) for _ in range(2))
+        self._sending = pd.reg_mr(self._out, AccessFlag(0))
+        self._receiving = pd.reg_mr(self._in, AccessFlag.LOCAL_WRITE)
+        self._sent, self._came = (context.create_cq(2 * _RECEIVES) for _ in range(2))
+        self.qp = pd.create_qp(game.qp_type, self._sent, self._came)
+
+    def connect(self, other: QPEnd) -> None:
+        """To RTS, with receives posted before anything can come."""
+        game = self._game
+        self.qp.to_init()
+        for _ in range(min(_RECEIVES, game.iterations)):
+            self._post_receive()
+        self.qp.to_rtr(
+            QPAttr(
+                dest_qp_num=other.qp_num,
+                rq_psn=other.psn,
+                dest_address=other.address,
+                path_mtu=game.mtu,
+                timeout=game.timeout,
+                retry_cnt=7,
+                rnr_retry=7,
+            )
+        )
+        self.qp.to_rts()
+
+    async def play(self, random: Random | None, *, is_client: bool) -> int:
+        """The whole game; how many messages had been at the other end and back.
+
+        Each message is new, of `random` bytes. None: we send back what came, as the
+        examples do, and the other end tells. Raises RemoteProtocolError when a byte
+        is not what it was, or the queue pair fails, and TimeoutError.
+        """
+        returned = 0
+        if is_client:
+            await self._send(random)
+        for turn in range(self._game.iterations):
+            await self._receive()
+            if random is not None and (is_client or turn > 0):
+                self._compare(turn)
+                returned += 1
+            if turn + 1 < self._game.iterations or not is_client:
+                await self._send(random)
+        return returned
+
+    async def _send(self, random: Random | None) -> None:
+        if random is None:
+            self._out[:] = self._in
+        else:
+            self._out[:] = np.frombuffer(random.randbytes(self._game.size), np.uint8)
+        self.qp.post_send(SendWR(sge=self._sending.sge()))
+        (await self._sent.wait()).succeeded()
+
+    async def _receive(self) -> None:
+        came = (await self._came.wait()).succeeded()
+        if came.byte_len != self._game.size:
+            raise RemoteProtocolError(
+                f"{came.byte_len} bytes came where {self._game.size} should; give both ends the "
+                "same --size"
+            )
+        self._post_receive()
+
+    def _post_receive(self) -> None:
+        self.qp.post_recv(RecvWR(self._receiving.sge()))
+
+    def _compare(self, turn: int) -> None:
+        wrong = np.flatnonzero(self._in != self._out)
+        if wrong.size:
+            raise RemoteProtocolError(
+                f"turn {turn}: {wrong.size} of {self._game.size} bytes came back changed, the "
+                f"first at {wrong[0]}"
+            )
