@@ -18,6 +18,7 @@ Options
     --emu-clock=virtual|real|both   which clocks tests run on; virtual unless given
     --emu-slowdown=N                of the real clock, whatever the specs say
     --emu-artifacts=DIR             folders of failed tests go there
+    --emu-keep                      a failed test's fabric is brought up, to be looked at
 
 A test that fails leaves captures, summary, samples and a page with plots in its folder,
 and its report begins with the verdict. What a machine lacks is a skip that names it; with
@@ -48,6 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--emu-clock", choices=["virtual", "real", "both"], default="virtual")
     group.addoption("--emu-slowdown", type=float, metavar="N")
     group.addoption("--emu-artifacts", type=Path, metavar="DIR")
+    group.addoption("--emu-keep", action="store_true")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -90,6 +92,8 @@ def pytest_runtest_makereport(
         for run in runs:
             run.write()
             report.sections.insert(0, (f"fabric: {run.facts.name}", f"{run}\n{run.out}: all of it"))
+        if item.config.getoption("--emu-keep"):
+            report.sections.insert(0, ("kept", _kept(runs[-1], item.nodeid)))
         report.longrepr = _told_first(runs, report.longrepr)
     return report
 
@@ -145,6 +149,22 @@ def _told_first(runs: list[Run], longrepr: Any) -> str:
     """What every run came to, then how the test saw it."""
     verdicts = [line for run in runs for line in str(run).splitlines()[:1]]
     return "\n".join([*verdicts, str(longrepr)])
+
+
+def _kept(run: Run, test: str) -> str:
+    """Brings the run's fabric up, as the test had changed it; what to do with it."""
+    from emu.errors import EmuError
+
+    name = re.sub(r"[^\w.-]+", "-", test.rpartition("::")[2]).strip("-")[:64]
+    try:
+        run.bring_up(name)
+    except EmuError as error:
+        return f"its fabric could not be brought up: {error}"
+    return (
+        f"its fabric is up, without traffic, as {name}:\n"
+        f"  emu shell {name}      emu traffic start {name}      emu watch {name}\n"
+        f"  emu down {name}"
+    )
 
 
 def _need(*names: str) -> None:

@@ -109,6 +109,19 @@ class Run:
         """Writes summary, samples, page and plots; returns what each file is."""
         return write_run(self.facts, self.out)
 
+    def bring_up(self, name: str) -> None:
+        """Leaves its fabric running in the background, without traffic, until `emu down NAME`.
+
+        Raises HostError, FabricError, and UsageError when a lab has that name.
+        """
+        from emu.lab.live import run_at
+        from emu.lab.slowdown import choose_slowdown
+        from emu.lab.standing.up import bring_up
+
+        spec = self.facts.spec.model_copy(update={"name": name})
+        slowdown, _ = choose_slowdown(spec, spec.topology.build(), run_at, _nobody)
+        bring_up(spec, slowdown, _nobody)
+
     def __str__(self) -> str:
         """The report, verdict first, as `emu run` prints it."""
         text = io.StringIO()
@@ -161,6 +174,10 @@ def incast(to: str, *, size: str, hosts: str, op: str = "write", name: str = "in
 def pair(source: str, to: str, *, size: str, op: str = "write", name: str = "pair") -> Entry:
     """One host sends to another."""
     return {"name": name, "pattern": "pair", "from": source, "to": to, "op": op, "size": size}
+
+
+def _nobody(_: object) -> None:
+    """Nobody is told how the building goes."""
 
 
 def _changed(spec: Spec, changes: Mapping[str, Any], path: Path) -> Spec:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from emu.lab.probe import require
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[2]
+EMU = (sys.executable, "-m", "emu.cli.main")
 EXAMPLE = ROOT / "examples/test_incast.py"
 SPEC = """
 topology: {kind: dumbbell, hosts_per_side: 1}
@@ -75,6 +77,26 @@ def test_a_threshold_that_is_wrong_fails_readably(tests: pytest.Pytester) -> Non
     (folder,) = (tests.path / "kept").iterdir()
     kept = {path.name for path in (folder / "run1").iterdir()}
     assert kept >= {"summary.json", "series.npz", "report.html", "left-h1.pcapng"}
+
+
+def test_a_failed_tests_fabric_can_be_kept(
+    tests: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under the test's name, as the test had changed it, until somebody has seen enough."""
+    _need_labs()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tests.path))
+    body = (
+        "@pytest.mark.fabric('pair.emu.yml', slowdown=500, topology={'hosts_per_side': 2})\n"
+        "def test_too_fast(fabric):\n"
+        "    expect(fabric.run()).goodput(flow='flow', at_least='99Gbit')\n"
+    )
+    ran = _run(tests, body, "--emu-keep")
+    try:
+        ran.stdout.fnmatch_lines(["its fabric is up, without traffic, as test_too_fast-virtual:"])
+        pinged = tests.run(*EMU, "exec", "h1", "ping", "-c", "1", "-W", "5", "h4")
+        assert pinged.ret == 0
+    finally:
+        assert tests.run(*EMU, "down", "test_too_fast-virtual").ret == 0
 
 
 def test_the_marker_changes_keys_of_the_spec(tests: pytest.Pytester) -> None:

@@ -7,14 +7,17 @@
 set -euo pipefail
 shared=$1 kernel=$2 checkout=$PWD root=/run/root
 
-mkdir $root
+mkdir $root /run/checkout
 mount -t 9p -o ro,version=9p2000.L,trans=virtio,access=any,msize=524288,cache=loose files $root
+mount --bind "$root$checkout" /run/checkout # which may lie in /tmp
+for folder in tmp var/tmp var/log var/cache; do
+    mount -t tmpfs -o mode=1777 tmpfs $root/$folder
+done
+mkdir -p "$root$checkout"
+mount --bind /run/checkout "$root$checkout"
 mount --bind "$shared" "$root$shared"
 for folder in proc sys dev run; do
     mount --rbind /$folder $root/$folder
-done
-for folder in var/tmp var/log var/cache; do
-    mount -t tmpfs -o mode=1777 tmpfs $root/$folder
 done
 mkdir /run/old
 
@@ -27,7 +30,7 @@ chmod 755 /run/modprobe
 echo /run/modprobe >/proc/sys/kernel/modprobe
 /run/modprobe tun # nothing asks for it by name
 
-export TMPDIR=/var/tmp HOME=/var/tmp PYTHONDONTWRITEBYTECODE=1
+export HOME=/var/tmp PYTHONDONTWRITEBYTECODE=1
 cat >/run/serve <<'END'
 while read -r script; do
     code=0

@@ -1,0 +1,41 @@
+"""What we play with Linux' soft RoCE, in this order."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+PORT = 18515
+ONE_SIDED = "write and read"
+MEMORY_BYTES = 20_000
+"""Five packets of 4096 bytes, twenty of 1024, and the last not full."""
+
+
+@dataclass(frozen=True)
+class Pingpong:
+    """A game of ibv_rc_pingpong or ibv_uc_pingpong."""
+
+    name: str
+    transport: str
+    we_call: bool
+    """Whether we are the client."""
+    size: int = 4096
+    iterations: int = 40
+    mtu: int = 1024
+    lost: str = ""
+    """In which direction every 17th RoCE frame is lost, seen from rxe: egress or ingress."""
+
+
+GAMES = (
+    Pingpong("rc, we call", "rc", True),
+    Pingpong("rc, rxe calls", "rc", False),
+    Pingpong("rc, odd size, largest packets", "rc", True, size=9_999, mtu=4096),
+    Pingpong("uc, we call", "uc", True),
+    Pingpong("uc, rxe calls", "uc", False),
+    Pingpong("rc, frames from rxe lost", "rc", True, iterations=20, lost="egress"),
+    Pingpong("rc, frames to rxe lost", "rc", False, iterations=20, lost="ingress"),
+)
+
+
+def one_line(told: dict[str, object]) -> bytes:
+    return json.dumps(told).encode() + b"\n"

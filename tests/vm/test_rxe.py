@@ -1,0 +1,128 @@
+"""Our NIC and Linux' soft RoCE (rdma_rxe), with Debian's unmodified programs on it.
+
+first namespace            namespace `outside`
+ibv_rc_pingpong, pyverbs   tests.vm.ours
+rxe0 on v0 ═══════veth════ v1: our NIC, no fabric between
+   └ tc: loses frames
+   └ dumpcap
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.vm.games import GAMES, MEMORY_BYTES, ONE_SIDED, Pingpong
+from tests.vm.machine import ROOT, Machine
+
+SECONDS = 900
+OURS, RXE = "10.9.0.2", "10.9.0.1"
+CABLE = f"""\
+set -e
+ip link add v0 mtu 4200 type veth peer name v1
+ip netns add outside
+ip link set v1 netns outside
+ip address add {RXE}/24 dev v0
+ip -n outside address add {OURS}/24 dev v1
+ip link set v0 up
+ip -n outside link set v1 up
+rdma link add rxe0 type rxe netdev v0
+tc qdisc add dev v0 clsact
+"""
+LOSS = "protocol ip flower ip_proto udp dst_port 4791 action pass random determ drop 17"
+
+pytestmark = pytest.mark.timeout(SECONDS + 300)
+
+Results = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def capture(machine: Machine) -> Path:
+    return machine.shared / "rxe.pcapng"
+
+
+@pytest.fixture(scope="module")
+def results(machine: Machine, capture: Path) -> Results:
+    """What came of every exchange, by its name."""
+    script = [CABLE, f"dumpcap -q -i v0 -w {capture} & capture=$!", _start_ours(machine.shared)]
+    script += [_their_end(game, machine.shared / "theirs") for game in GAMES]
+    script += [f"/usr/bin/python3 tests/vm/theirs.py {MEMORY_BYTES}", "wait $ours; kill $capture"]
+    ended = machine.run("\n".join(script), seconds=SECONDS)
+    ours, errors = (machine.shared / name for name in ("ours", "ours.err"))
+    assert ended.code == 0, f"{ended.err}\n{errors.read_text()}"
+    told = map(json.loads, ours.read_text().splitlines())
+    return {one.pop("name"): one for one in told}
+
+
+def _start_ours(shared: Path) -> str:
+    command = f"{sys.executable} -m tests.vm.ours v1 {RXE}"
+    return f"ip netns exec outside {command} >{shared}/ours 2>{shared}/ours.err & ours=$!"
+
+
+def _their_end(game: Pingpong, output: Path) -> str:
+    program = f"ibv_{game.transport}_pingpong -d rxe0 -g 1"
+    words = f"-s {game.size} -n {game.iterations} -m {game.mtu}"
+    if game.we_call:
+        lines = [f"{program} {words} >>{output}"]
+    else:
+        lines = [f"until {program} {words} {OURS} >>{output} 2>&1; do sleep 0.5; done"]
+    if game.lost:
+        lines.insert(0, f"tc filter add dev v0 {game.lost} {LOSS}")
+        lines.append(f"tc filter del dev v0 {game.lost}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("game", [game for game in GAMES if not game.lost], ids=lambda g: g.name)
+def test_every_byte_comes_back_from_linux(results: Results, game: Pingpong) -> None:
+    """Linux sends what came to it; each of our messages was new."""
+    turns = game.iterations if game.we_call else game.iterations - 1
+    assert results[game.name]["returned"] == turns
+
+
+@pytest.mark.parametrize("game", [game for game in GAMES if game.lost], ids=lambda g: g.name)
+def test_both_ends_recover_lost_frames(results: Results, game: Pingpong) -> None:
+    """Whose frames are lost sends them again, and the other end takes each once."""
+    result = results[game.name]
+    turns = game.iterations if game.we_call else game.iterations - 1
+    assert result["returned"] == turns
+    counters = result["counters"]
+    if game.lost == "ingress":
+        assert counters["retransmitted_packets"] > 0
+    else:
+        assert counters["out_of_sequence"] + counters["duplicate_request"] > 0
+
+
+def test_one_sided_operations_reach_the_others_memory(results: Results) -> None:
+    """WRITE and READ, of ours in rxe's memory and of rxe's in ours."""
+    result = results[ONE_SIDED]
+    assert result["we_read_what_we_wrote"]
+    assert result["they_read_what_they_wrote"]
+    assert result["it_lies_in_our_memory"]
+
+
+def test_linux_and_we_agree_on_every_check_sequence(results: Results, capture: Path) -> None:
+    """rxe drops what has a wrong ICRC; ours and Linux' are both right for `emu inspect`."""
+    told = json.loads(_run(sys.executable, "-m", "emu.cli.main", "inspect", "--json", str(capture)))
+    assert told["icrc"]["bad"] == 0, told
+    assert told["icrc"]["ok"] > 500
+
+
+def test_tshark_finds_nothing_to_complain_about(results: Results, capture: Path) -> None:
+    fields = ["-T", "fields", "-e", "_ws.malformed", "-e", "infiniband.bth.opcode"]
+    rows = [line.split("\t") for line in _run("tshark", "-r", str(capture), *fields).splitlines()]
+    assert not [row for row in rows if row[0]]
+    opcodes = Counter(int(row[1]) for row in rows if len(row) > 1 and row[1])
+    rc_send, rc_write, rc_read_response, uc_send = 0x00, 0x06, 0x0D, 0x20
+    assert opcodes.keys() >= {rc_send, rc_write, rc_read_response, uc_send}
+
+
+def _run(*command: str) -> str:
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=100
+    ).stdout
