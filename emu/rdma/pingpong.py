@@ -21,7 +21,7 @@ from typing import Self
 
 import numpy as np
 
-from emu.errors import RemoteProtocolError
+from emu.errors import RemoteProtocolError, UsageError
 from emu.rdma.context import Context
 from emu.rdma.names import AccessFlag, QPType
 from emu.rdma.qp import QPAttr, QPEnd
@@ -106,6 +106,12 @@ class Player:
     """Our end of a game."""
 
     def __init__(self, context: Context, game: Game) -> None:
+        """Raises UsageError when the interface cannot carry packets of the game's MTU."""
+        if game.mtu > context.active_mtu:
+            raise UsageError(
+                f"the interface has room for packets of {context.active_mtu} bytes, and these are "
+                f"of {game.mtu}; take a smaller --mtu, or make the interface's larger"
+            )
         self._game = game
         pd = context.alloc_pd()
         self._out, self._in = (np.zeros(game.size, np.uint8) for _ in range(2))

@@ -25,7 +25,7 @@ SECONDS = 900
 OURS, RXE = "10.9.0.2", "10.9.0.1"
 CABLE = f"""\
 set -e
-ip link add v0 mtu 4200 type veth peer name v1
+ip link add v0 mtu 4200 type veth peer name v1 mtu 4200
 ip netns add outside
 ip link set v1 netns outside
 ip address add {RXE}/24 dev v0

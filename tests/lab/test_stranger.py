@@ -1,0 +1,75 @@
+"""What somebody types who has read the README once, and what they may get wrong."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emu.wire.inspect import inspect
+from tests.lab.standing import assert_gone, at_home, lab_up, status_of
+from tests.lab.test_standing import ROCE
+from tests.lab.user import User, make_user, wait
+
+STORM = """
+name: storm
+slowdown: 2000
+topology: {kind: dumbbell, hosts_per_side: 2}
+switches: {pfc: {priorities: [3], xoff: 40KB, xon: 20KB}}
+traffic: [{name: flow, pattern: pair, from: h3, to: h1, op: write, size: 4MB}]
+faults: [{at: 20us, pause-storm: {host: h1, priority: 3}}]
+time_limit: 20ms
+"""
+
+
+@pytest.fixture
+def stranger(tmp_path: Path, matplotlib_folder: Path, _machine: None) -> User:
+    """An ordinary user."""
+    return at_home(make_user(tmp_path, matplotlib_folder, ordinary=True))
+
+
+def test_a_pause_storm_is_seen_captured_and_cured(stranger: User) -> None:
+    """Up, capture, traffic, watch, down; nothing is left. Without the storm the bytes arrive."""
+    capture = stranger.home / "storm.pcapng"
+    with lab_up(stranger, STORM) as lab:
+        capturing = stranger.emu("capture", "left:h1", "-w", str(capture))
+        assert stranger.run_emu("traffic", "start").code == 0
+        shown = stranger.run_emu("watch", "--count", "3", "--interval", "1").out
+        assert re.search(r"^left:h1 .* 100% ", shown, re.MULTILINE), "held by the storm"
+        assert re.search(r"^left:right .* [1-9]\d* +- +- +-$", shown, re.MULTILINE), (
+            "and so is this"
+        )
+        capturing.send_signal(signal.SIGINT)
+        assert wait(capturing).code == 0
+        assert inspect(capture).pause_frames > 0
+        capture.unlink()
+        assert stranger.run_emu("down").code == 0
+        assert_gone(lab)
+    with lab_up(stranger, STORM, "--set", "faults=[]"):
+        assert stranger.run_emu("traffic", "start").code == 0
+        (flow,) = _when_over(stranger)["flows"]
+        assert flow["completed"]
+
+
+def _when_over(user: User) -> dict[str, Any]:
+    """The traffic's state, as soon as it runs no more."""
+    while (traffic := status_of(user)[0]["traffic"])["state"] == "running":
+        user.run_emu("watch", "--count", "2", "--interval", "0.5")
+    return traffic
+
+
+def test_a_lab_that_is_not_there_is_told(stranger: User) -> None:
+    """With those that are; a name that is nearly right is offered."""
+    for verb in (("down",), ("exec", "h1", "true"), ("watch",), ("capture", "left:h1")):
+        nobody = stranger.run_emu(*verb)
+        assert (nobody.code, nobody.err) == (2, "no lab is up; start one with `emu up SPEC`\n")
+    with lab_up(stranger, ROCE):
+        wrong = stranger.run_emu("down", "piar")
+        assert (wrong.code, wrong.err) == (2, "there is no lab 'piar' (did you mean 'pair'?)\n")
+        again = stranger.run_emu("up", stranger.home.parent / "standing.emu.yml")
+        assert again.code == 2
+        assert "a lab named pair is up already; end it with `emu down pair`" in again.err
+        assert len(status_of(stranger)) == 1
