@@ -6,14 +6,15 @@ PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
 C_FILES := $(wildcard emu/*/*.[ch] emu/*/*/*.[ch] traffic/rnic/*.[ch])
-SCRIPTS := vagrant/provision.sh .ci/run
+SCRIPTS := vagrant/provision.sh tests/vm/inside.sh .ci/run
 CORE_TESTS := $(wildcard tests/shim tests/rnic tests/model tests/traffic)
 
-.PHONY: help setup demo test bench results lint sanitize format clean
+.PHONY: help setup demo test vm-test bench results lint sanitize format clean
 
 help:
 	@echo "make demo      one incast on four fabrics: table, page and captures in out/demo"
 	@echo "make test      all tests"
+	@echo "make vm-test   on Debian's own kernel, in QEMU: Linux' soft RoCE at the other end; many minutes"
 	@echo "make bench     how fast it is here, beside baselines; QUICK=1: in less than a minute"
 	@echo "make results   what the fabrics must show, on both clocks: topologies/results/README.md"
 	@echo "make lint      layout, types, spelling, the C analyser, who may import whom"
@@ -28,6 +29,11 @@ demo: setup
 test: setup
 	$(PYTHON) -m pytest --numprocesses auto --dist worksteal --ignore tests/lab
 	$(PYTHON) -m pytest tests/lab
+
+# A machine emulated in software; it needs no hardware's help and no root.
+vm-test: setup
+	@vagrant/provision.sh --vm
+	EMU_VM=1 $(PYTHON) -m pytest --verbose tests/vm
 
 bench: setup
 	$(PYTHON) -m emu.bench $(if $(QUICK),--quick)

@@ -5,6 +5,7 @@
 #   vagrant/provision.sh           install what is missing (root, or sudo)
 #   vagrant/provision.sh --check   only look: exit 0 when nothing is missing
 #   vagrant/provision.sh --list    print the package names, one a line
+#   vagrant/provision.sh --vm      install what is missing, and what `make vm-test` needs
 #
 # Packages that bring a daemon (Open vSwitch, OpenSM) do not get it started or
 # enabled: every lab runs its own, in its own namespaces.
@@ -46,6 +47,14 @@ packages=(
     ca-certificates
 )
 
+# make vm-test
+vm_packages=(
+    qemu-system-x86
+    kmod
+    ibverbs-utils
+    python3-pyverbs
+)
+
 policy=/usr/sbin/policy-rc.d
 policy_mark="# Until vagrant/provision.sh is done: no service is started."
 
@@ -53,9 +62,13 @@ main() {
     case ${1:-} in
         --list) list ;;
         --check) check ;;
+        --vm)
+            packages+=("${vm_packages[@]}")
+            provision "$@"
+            ;;
         "") provision ;;
         *)
-            say "usage: vagrant/provision.sh [--check | --list]"
+            say "usage: vagrant/provision.sh [--check | --list | --vm]"
             exit 2
             ;;
     esac
@@ -91,7 +104,7 @@ check() {
 provision() {
     [[ -z $(missing) ]] && return
     if [[ $EUID -ne 0 ]]; then
-        become_root
+        become_root "$@"
     fi
     local absent before
     mapfile -t absent < <(missing)
@@ -108,7 +121,7 @@ become_root() {
         check || say "this needs root and there is no sudo: run it as root, once"
         exit 1
     fi
-    exec sudo -- "$(realpath "${BASH_SOURCE[0]}")"
+    exec sudo -- "$(realpath "${BASH_SOURCE[0]}")" "$@"
 }
 
 # Debian asks this script before it starts a service; 101 means no.

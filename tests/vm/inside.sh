@@ -39,6 +39,7 @@ while read -r script; do
 done
 END
 cd $root
+# shellcheck disable=SC2016 # the inner shell expands these
 exec unshare --mount --propagation private bash -c '
     pivot_root . run/old
     cd "$2"

@@ -12,8 +12,10 @@ Everything in it runs as root, one script at a time.
 from __future__ import annotations
 
 import base64
+import os
 import select
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +61,7 @@ class Machine:
             stdout=subprocess.PIPE,
             stderr=(folder / "console").open("wb"),
             bufsize=0,
+            start_new_session=True,
         )
 
     def __enter__(self) -> Machine:
@@ -72,7 +75,7 @@ class Machine:
 
     def __exit__(self, *error: object) -> None:
         """Its processor stops: what is in it ends unasked."""
-        self._process.terminate()
+        os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def run(self, script: str, *, seconds: float = 300) -> Ended:
