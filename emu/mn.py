@@ -18,6 +18,7 @@ The emulator's Python then runs Mininet's command once more, inside a lab.
 
 import os
 import sys
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
@@ -37,6 +38,8 @@ if _inside is not None:
 elif _is_asked_for(sys.argv):
     _own = _checkout / ".venv" / "bin" / "python"
     _python = str(_own if _own.exists() else sys.executable)
+    if not _own.exists() and find_spec("click") is None:
+        sys.exit(f"the emulator is not set up yet; run: make -C {_checkout} setup")
     os.execv(_python, [_python, "-m", "emu.cli.main", "mn", *sys.argv])
 else:
     sys.path.append(str(_checkout))
