@@ -25,6 +25,7 @@ VERBS = (
     "inspect",
     "mn",
     "nccl",
+    "perf",
     "pingpong",
     "results",
     "run",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
+from typing import TextIO
 
 from emu.cli.say import say
 from emu.errors import UsageError
@@ -14,14 +15,18 @@ from emu.spec.model import Spec
 from topologies.graph import Topology
 
 
-def record(name: str, spec: Spec, clock: str, out: Path) -> tuple[Recording, Spec, Topology]:
+def record(
+    name: str, spec: Spec, clock: str, out: Path, *, progress: TextIO | None = None
+) -> tuple[Recording, Spec, Topology]:
     """Runs the spec under this name. Captures are written into `out`.
+
+    How it gets on is told to `progress`, stderr unless given.
 
     Raises UsageError, before anything runs, when nothing can be written there.
     """
     _refuse_unwritable(out)
     topology = spec.topology.build()
-    with ProgressLine(name, sys.stderr) as line:
+    with ProgressLine(name, progress or sys.stderr) as line:
         if clock == "real":
             from emu.lab.live import run_live  # Mininet is needed only for a live lab
 

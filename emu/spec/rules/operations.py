@@ -8,6 +8,7 @@ from emu.spec.finding import Finding
 from emu.spec.rules.given import for_host
 from emu.spec.scenario import Spec
 from emu.spec.traffic.entry import MessageEntry
+from emu.spec.traffic.patterns import PingPong
 from emu.units import write_size
 from traffic.graph import Verb
 
@@ -58,10 +59,26 @@ def datagrams_fit_into_a_packet(spec: Spec) -> Iterator[Finding]:
             )
 
 
+def pongs_know_of_pings(spec: Spec) -> Iterator[Finding]:
+    for index, entry in _entries(spec):
+        if isinstance(entry, PingPong) and Verb(entry.op).fetches:
+            yield Finding(
+                ("traffic", index, "op"),
+                f"whoever is asked by {entry.op} does not know, and could not answer; use pattern: "
+                "pair, whose messages wait for each other too",
+                about=(("traffic", index, "pattern"),),
+            )
+
+
 def _entries(spec: Spec) -> Iterator[tuple[int, MessageEntry]]:
     for index, entry in enumerate(spec.traffic):
         if isinstance(entry, MessageEntry):
             yield index, entry
 
 
-RULES = (atomics_are_words, transports_carry_the_operation, datagrams_fit_into_a_packet)
+RULES = (
+    atomics_are_words,
+    transports_carry_the_operation,
+    datagrams_fit_into_a_packet,
+    pongs_know_of_pings,
+)

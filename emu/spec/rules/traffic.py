@@ -10,7 +10,7 @@ from emu.spec.scenario import Spec
 from emu.spec.traffic.collectives import Collective
 from emu.spec.traffic.drawn import Background, HotSpot
 from emu.spec.traffic.entry import AmongEntry, MessageEntry
-from emu.spec.traffic.patterns import Incast, Outcast, Pair
+from emu.spec.traffic.patterns import Incast, Outcast, Pair, PingPong
 from emu.units import format_size, write_rate, write_size, write_time
 from traffic.job import FLOAT_BYTES
 
@@ -68,7 +68,7 @@ def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Finding]:
         elif isinstance(entry, Outcast) and len(entry.sources) > 1:
             text = f"an outcast has one sender, not {len(entry.sources)}; use pattern: pair"
             yield Finding(("traffic", index, "from"), text, (path, about[1]))
-        elif isinstance(entry, Pair) and len(entry.to) != len(entry.sources):
+        elif isinstance(entry, Pair | PingPong) and len(entry.to) != len(entry.sources):
             yield Finding(
                 path,
                 f"{len(entry.sources)} in from and {len(entry.to)} in to make no pairs; "

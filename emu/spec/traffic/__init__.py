@@ -12,11 +12,11 @@ from emu.spec.traffic.collectives import (
     ReduceScatter,
 )
 from emu.spec.traffic.drawn import Background, HotSpot
-from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation
+from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation, PingPong
 from emu.spec.traffic.trace import TraceEntry
 from emu.spec.traffic.training import Experts, TrainingStep
 
-Patterns = Incast | Outcast | Pair | Permutation | AllToAll | HotSpot | Background
+Patterns = Incast | Outcast | Pair | PingPong | Permutation | AllToAll | HotSpot | Background
 Collectives = AllReduce | ReduceScatter | AllGather | Broadcast | AllToAllPieces
 
 Training = TrainingStep | Experts

@@ -1,4 +1,4 @@
-"""Patterns of messages: incast, outcast, pair, permutation, all-to-all."""
+"""Patterns of messages: incast, outcast, pair, ping-pong, permutation, all-to-all."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from traffic.patterns import (
     permutation,
     permuted,
 )
+from traffic.ping_pong import ping_pong
 
 
 class Incast(FromToEntry):
@@ -58,6 +59,27 @@ class Pair(FromToEntry):
 
     def graph(self, seed: int) -> OperationGraph:
         return pair(self.name, self.sources, self.to, self.messages)
+
+
+class PingPong(FromToEntry):
+    """As pair, and each message is answered by one like it before the next."""
+
+    pattern: Literal["ping-pong"] = Field(description="Pattern of the traffic.")
+
+    @property
+    def flow_count(self) -> int:
+        return 2 * len(self.sources)
+
+    def pairs(self, seed: int) -> Pairs:
+        return list(zip(self.sources, self.to, strict=False))
+
+    def ends(self, seed: int) -> dict[str, tuple[str, str]]:
+        forth = super().ends(seed)
+        back = {f"{name}.back": (dst, src) for name, (src, dst) in forth.items()}
+        return {**forth, **back}
+
+    def graph(self, seed: int) -> OperationGraph:
+        return ping_pong(self.name, self.pairs(seed), self.messages)
 
 
 class Permutation(AmongEntry, MessageEntry):

@@ -1,0 +1,6 @@
+"""What perftest's programs measure, on an emulated fabric: bandwidth and latency of one pair.
+
+benchmark   operation, figure ─▶ the spec's fabric with that traffic alone
+figures     requests          ─▶ peak, average, percentiles
+table       figures           ─▶ lines as perftest prints them
+"""

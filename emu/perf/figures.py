@@ -1,0 +1,83 @@
+"""Bandwidth and latency from the times of single messages, as perftest defines them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu.measure.requests import percentile
+
+Column = NDArray[np.int64]
+_NS_PER_US = 1000
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """One line of a `_bw` benchmark."""
+
+    size_bytes: int
+    iterations: int
+    peak_gbps: float
+    """Over the best run of consecutive messages, from the posting of its first on."""
+    average_gbps: float
+    message_rate_mpps: float
+
+
+@dataclass(frozen=True)
+class Latency:
+    """One line of a `_lat` benchmark. Times are microseconds."""
+
+    size_bytes: int
+    iterations: int
+    t_min: float
+    t_max: float
+    t_typical: float
+    """The median."""
+    t_avg: float
+    t_stdev: float
+    p99: float
+    p999: float
+
+
+def bandwidth(size_bytes: int, posted_ns: Column, over_ns: Column) -> Bandwidth:
+    """Of messages in order of posting, each with when it was posted and when it was over."""
+    count = len(posted_ns)
+    per_message_ns = (over_ns.max() - posted_ns[0]) / count
+    return Bandwidth(
+        size_bytes=size_bytes,
+        iterations=count,
+        peak_gbps=8 * size_bytes / _least_time_of_a_message(posted_ns, over_ns),
+        average_gbps=8 * size_bytes / per_message_ns,
+        message_rate_mpps=1000 / per_message_ns,
+    )
+
+
+def _least_time_of_a_message(posted_ns: Column, over_ns: Column) -> float:
+    """Least of (end of j - post of i) / (j - i + 1), over all i <= j."""
+    return min(
+        float(((over_ns[i:] - posted) / np.arange(1, len(posted_ns) - i + 1)).min())
+        for i, posted in enumerate(posted_ns)
+    )
+
+
+def latency(size_bytes: int, took_ns: NDArray[np.float64]) -> Latency:
+    """Of messages that took so long each."""
+    took = np.sort(took_ns) / _NS_PER_US
+    return Latency(
+        size_bytes=size_bytes,
+        iterations=len(took),
+        t_min=float(took[0]),
+        t_max=float(took[-1]),
+        t_typical=float(np.median(took)),
+        t_avg=float(took.mean()),
+        t_stdev=float(took.std()),
+        p99=_percentile(took, 0.99),
+        p999=_percentile(took, 0.999),
+    )
+
+
+def _percentile(took_us: NDArray[np.float64], share: float) -> float:
+    whole_ns = np.rint(took_us * _NS_PER_US * 2).astype(np.int64)  # halves of a nanosecond
+    return percentile(whole_ns, share) / 2 / _NS_PER_US
