@@ -16,7 +16,7 @@ class QPType(IntEnum):
 
 
 class QPState(IntEnum):
-    """IBTA vol 1, 10.3.1; the steps between them are in `traffic/rnic/qp_state.c`."""
+    """The steps between them are in `traffic/rnic/qp_state.c`."""
 
     RESET = lib.QP_RESET
     INIT = lib.QP_INIT

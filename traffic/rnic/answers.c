@@ -1,5 +1,4 @@
-/* The rules of what comes back (IBTA vol 1, 9.7.5.1, 9.7.6 and 9.7.7; retries as Linux'
- * rdma_rxe has them):
+/* The rules of what comes back (retries as Linux' rdma_rxe has them):
  *
  *  - An ACK of a PSN acknowledges all before it too, and so does a response. NAKs
  *    acknowledge all before theirs.

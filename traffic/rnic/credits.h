@@ -1,5 +1,5 @@
 /* End-to-end credits: how many receives are posted, told in every ACK, so that a
- * SEND does not go where nothing waits for it (IBTA vol 1, 9.7.7.2).
+ * SEND does not go where nothing waits for it.
  *
  * The AETH's code stands for a number of receives. Together with its MSN, which
  * counts messages that the responder has executed, it says up to which of them

@@ -1,4 +1,4 @@
-/* The rules of datagrams (IBTA vol 1, 9.8.3 and 10.2.5):
+/* The rules of datagrams:
  *
  *  - A message is one packet, no longer than the MTU. It says whom it comes from,
  *    and carries the Q_Key of the queue pair it goes to; another is dropped.

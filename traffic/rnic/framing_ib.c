@@ -1,5 +1,5 @@
-/* Native InfiniBand (IBTA vol 1, 7.7): a local route header, and the variant CRC at the
- * very end. Between them, where the NIC is told to (8.3), a global route header:
+/* Native InfiniBand: a local route header, and the variant CRC at the
+ * very end. Between them, where the NIC is told to, a global route header:
  *
  *     0    | 6 (version) 4, traffic class 8, flow label 20 |
  *     4    | PayLen 16 | NxtHdr 8 = 0x1B | HopLmt 8        |

@@ -1,5 +1,5 @@
 /* The invariant CRC: the last four bytes of every packet, least significant
- * byte first (IBTA vol 1, 7.8.1, and annex A17 for RoCEv2).
+ * byte first.
  *
  * It is Ethernet's CRC-32 over all that no switch may change. What a switch
  * does change counts as all ones:

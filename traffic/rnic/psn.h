@@ -1,4 +1,4 @@
-/* Packet sequence numbers: 24 bits that wrap (IBTA vol 1, 9.7.1).
+/* Packet sequence numbers: 24 bits that wrap.
  *
  * The half before a number is its past, the half after it its future, so that
  * no more than PSN_WINDOW packets of a queue pair may be in flight. */

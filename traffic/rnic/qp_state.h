@@ -1,4 +1,4 @@
-/* The states of a queue pair (IBTA vol 1, 10.3.1). */
+/* The states of a queue pair. */
 #ifndef RNIC_QP_STATE_H
 #define RNIC_QP_STATE_H
 

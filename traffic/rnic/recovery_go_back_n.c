@@ -1,4 +1,4 @@
-/* Go-back-N, as InfiniBand has it (IBTA vol 1, 9.7.5 and 9.7.8).
+/* Go-back-N, as InfiniBand has it.
  *
  * The responder takes requests in order and drops those ahead. The first of
  * them it answers with a NAK that names the expected PSN; no other NAK follows

@@ -1,4 +1,4 @@
-/* The requester's rules (IBTA vol 1, 9.7.2 to 9.7.4):
+/* The requester's rules:
  *
  *  - A message is max(1, ceil(length / MTU)) packets with PSNs in a row. A READ is a
  *    single packet, but takes the PSNs of its responses; an atomic takes one.

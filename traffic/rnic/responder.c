@@ -1,4 +1,4 @@
-/* The responder's rules (IBTA vol 1, 9.7.4 and 9.7.5; 9.8.2 for unreliable connections):
+/* The responder's rules:
  *
  *  - PSN as expected: check, execute, and acknowledge when AckReq is set.
  *  - PSN ahead: the recovery scheme says whether it is kept or asked for again.

@@ -1,4 +1,4 @@
-/* Answers go back in the order of the requests (IBTA vol 1, 9.5 and 9.7.5.1):
+/* Answers go back in the order of the requests:
  *
  *     | READ response, .. | answer to an atomic | READ response, .. | ACK or NAK |
  *      ───────── a ring of the last max_dest_rd_atomic ──────────      at most one

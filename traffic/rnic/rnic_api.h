@@ -61,7 +61,7 @@ enum status {
     STATUS_CANCELLED,         /* never started: an operation it comes after failed */
 };
 
-/* IBTA vol 1, 10.3.1; qp_state.c has the rules. */
+/* qp_state.c has the rules. */
 enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR, QP_STATES };
 
 /* A number of a congestion control, by name: times in picoseconds, rates in bits per second,

@@ -1,5 +1,5 @@
 /* The send queue: messages from their posting to their completion, both in the
- * same order (IBTA vol 1, 10.8.3.3). */
+ * same order. */
 #ifndef RNIC_SEND_QUEUE_H
 #define RNIC_SEND_QUEUE_H
 

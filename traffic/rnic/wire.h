@@ -1,4 +1,4 @@
-/* The transport headers that RoCEv2 and InfiniBand share (IBTA vol 1, chapter 9).
+/* The transport headers that RoCEv2 and InfiniBand share.
  *
  *     0       8       16      24     31
  *    | opcode |SM Pd v|     P_Key     |     BTH: in every packet
