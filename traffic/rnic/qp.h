@@ -106,7 +106,8 @@ struct resource {
 struct responses {
     struct resource *ring;
     uint32_t capacity, newest;
-    uint32_t pending; /* resources that have something to send */
+    uint32_t pending;       /* resources that have something to send, ... */
+    struct resource *first; /* ... and the oldest of them; NULL: none */
     bool ack_owed;
     bool becn_owed;   /* the next of them says BECN */
     uint8_t syndrome; /* of that ACK or NAK */

@@ -42,6 +42,7 @@ void responses_reset(struct qp *qp)
     for (uint32_t i = 0; i < responses->capacity; i++)
         responses->ring[i] = (struct resource){.answered = true};
     responses->pending = 0;
+    responses->first = NULL;
     responses->ack_owed = responses->becn_owed = false;
 }
 
@@ -51,6 +52,7 @@ void responses_forget(struct qp *qp)
     for (uint32_t i = 0; i < responses->capacity; i++)
         responses->ring[i].stream = responses->ring[i].repair = (struct run){0};
     responses->pending = 0;
+    responses->first = NULL;
 }
 
 /* ---- owing ------------------------------------------------------------------------ */
@@ -71,31 +73,34 @@ static struct run *next_run(struct resource *resource)
     return has_more(&resource->repair) ? &resource->repair : &resource->stream;
 }
 
-/* The oldest resource that has something to send. There must be one. */
-static struct resource *first_pending(const struct responses *responses)
+/* Looks for the oldest resource that has something to send. */
+static void find_first(struct responses *responses)
 {
     uint32_t place = responses->newest;
+    responses->first = NULL;
+    if (responses->pending == 0)
+        return;
     do
         place = (place + 1) % responses->capacity;
     while (!is_pending(&responses->ring[place]));
-    return &responses->ring[place];
+    responses->first = &responses->ring[place];
 }
 
 bool responses_has_data(const struct qp *qp)
 {
     const struct responses *responses = &qp->responses;
-    return responses->pending && !first_pending(responses)->is_atomic;
+    return responses->first && !responses->first->is_atomic;
 }
 
 picoseconds responses_ready_at(const struct qp *qp)
 {
-    return responses_has_data(qp) ? first_pending(&qp->responses)->ready_at : NEVER;
+    return responses_has_data(qp) ? qp->responses.first->ready_at : NEVER;
 }
 
 bool responses_has_acknowledgement(const struct qp *qp)
 {
     const struct responses *responses = &qp->responses;
-    return responses->pending ? first_pending(responses)->is_atomic : responses->ack_owed;
+    return responses->first ? responses->first->is_atomic : responses->ack_owed;
 }
 
 void responses_owe(struct qp *qp, uint8_t syndrome)
@@ -123,6 +128,7 @@ struct resource *responses_add(struct qp *qp)
     responses->newest = place;
     responses->ack_owed = false;
     *resource = (struct resource){.first_psn = qp->responder.expected};
+    find_first(responses);
     return resource;
 }
 
@@ -144,6 +150,7 @@ void responses_begin(struct qp *qp, struct resource *resource, uint32_t from, ui
     qp->responses.pending += !is_pending(resource);
     bool apart = run.end <= stream->next || run.from >= stream->end;
     unite(has_more(stream) && apart ? &resource->repair : stream, &run);
+    find_first(&qp->responses);
     nic_queue(qp, resource->is_atomic ? TRAFFIC_ACKNOWLEDGE : TRAFFIC_DATA);
 }
 
@@ -200,7 +207,7 @@ static uint8_t response_opcode(const struct run *run)
 
 uint32_t responses_data_bytes(const struct qp *qp)
 {
-    struct resource *resource = first_pending(&qp->responses);
+    struct resource *resource = qp->responses.first;
     const struct run *run = next_run(resource);
     uint32_t payload = response_payload(qp, resource, run);
     return packet_header_bytes(response_opcode(run)) + payload + (-payload & 3);
@@ -215,13 +222,14 @@ static void answered_one(struct qp *qp, struct resource *resource)
         return;
     resource->answered = true;
     responses->pending--;
+    find_first(responses);
     if (responses_has_acknowledgement(qp))
         nic_queue(qp, TRAFFIC_ACKNOWLEDGE);
 }
 
 struct frame *responses_send_data(struct qp *qp)
 {
-    struct resource *resource = first_pending(&qp->responses);
+    struct resource *resource = qp->responses.first;
     const struct run *run = next_run(resource);
     uint32_t payload = response_payload(qp, resource, run), pad = -payload & 3;
     struct packet packet = headers(qp, response_opcode(run), resource->first_psn + run->next);
@@ -256,7 +264,7 @@ uint32_t responses_acknowledgement_bytes(const struct qp *qp)
 
 static struct frame *acknowledge_atomic(struct qp *qp)
 {
-    struct resource *resource = first_pending(&qp->responses);
+    struct resource *resource = qp->responses.first;
     struct packet packet = headers(qp, OPCODE_ATOMIC_ACKNOWLEDGE, resource->first_psn);
     packet.aeth.msn = resource->msn;
     packet.original = resource->original;
