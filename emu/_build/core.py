@@ -1,9 +1,9 @@
 """Builds the C core: one extension module of every C file of the switches and the NIC.
 
-    api.h, rnic_api.h ──cffi──▶ _core.c ─┐
+    api.h, rnic_api.h … ─cffi─▶ _core.c ─┐
     emu/shim/*.c, traffic/rnic/*.c ──────┴─compiler──▶ objects ──linker──▶ emu/_core.*.so
 
-The two headers are plain C declarations: the compiler reads them as they are,
+The headers are plain C declarations: the compiler reads them as they are,
 and cffi the same text without its preprocessor lines, so Python and C cannot
 disagree about them.
 
@@ -33,6 +33,7 @@ _INTERFACES = (
     Path("emu/shim/live.h"),
     Path("traffic/rnic/rnic_api.h"),
     Path("traffic/rnic/verbs.h"),
+    Path("traffic/rnic/ipoib.h"),
 )
 _NOT_CORE = ("_test.c", ".bpf.c")
 """Ends of the names of C files that are programs of their own."""

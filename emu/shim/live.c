@@ -13,12 +13,14 @@
 #include "channel.h"
 #include "fabric.h"
 #include "ledger.h"
+#include "tun.h"
 #include "walltime.h"
 
 enum {
     CHANNELS = 1100,
     EVENTS = 64,
     WAKE = CHANNELS,
+    TUNS, /* from here on */
 };
 
 /* A packet must be flushed before it can be given up as lost on the other side. */
@@ -46,6 +48,8 @@ struct live {
     const bool *finished;
     struct channel *channels[CHANNELS];
     int channel_count;
+    struct tun tuns[CHANNELS];
+    uint32_t tun_count;
     struct attachment **by_index; /* by port index */
     struct histogram histograms[HISTOGRAMS];
     struct timeline timeline;
@@ -95,6 +99,8 @@ static void flush_all(struct live *live)
     for (int i = 0; i < live->channel_count; i++)
         if (live->channels[i]->count)
             flush(live, live->channels[i]);
+    for (uint32_t i = 0; i < live->tun_count; i++)
+        tun_write(&live->tuns[i], live->fabric->clock.now);
 }
 
 static void enqueue(struct live *live, struct attachment *to, const struct frame *frame,
@@ -195,6 +201,12 @@ static void process_inbox(struct live *live)
         channel_release(live->channels[i]);
 }
 
+static void read_tuns(struct live *live)
+{
+    for (uint32_t i = 0; i < live->tun_count; i++)
+        tun_read(&live->tuns[i], live->fabric->clock.now);
+}
+
 /* ---- the loop -------------------------------------------------------------------------- */
 
 static int wait_for_work(struct live *live, struct epoll_event *events, int room)
@@ -220,15 +232,19 @@ static int turn(struct live *live)
         return count;
     int outcome = LIVE_GOES_ON;
     for (int i = 0; i < count; i++) {
-        if (events[i].data.u32 == WAKE)
+        uint32_t source = events[i].data.u32;
+        if (source == WAKE)
             outcome = LIVE_WOKEN;
+        else if (source >= TUNS)
+            live->tuns[source - TUNS].readable = true;
         else if (live->inbox_count < RECEIVE_BATCH)
             live->inbox_count =
-                channel_receive(live->channels[events[i].data.u32], live->inbox, live->inbox_count);
+                channel_receive(live->channels[source], live->inbox, live->inbox_count);
     }
     int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     process_inbox(live);
     step_until(live, emulated(live, now_ns));
+    read_tuns(live);
     flush_all(live);
     return live->finished && *live->finished ? LIVE_FINISHED : outcome;
 }
@@ -300,6 +316,16 @@ int live_add_channel(struct live *live, int fd, uint32_t ring_frames)
     }
     live->channels[live->channel_count] = channel;
     return live->channel_count++;
+}
+
+bool live_add_tun(struct live *live, int fd, struct ipoib *ipoib)
+{
+    /* Told once that packets have come: they may have to wait for room, and nobody spins. */
+    struct epoll_event readable = {.events = EPOLLIN | EPOLLET, .data.u32 = TUNS + live->tun_count};
+    if (live->tun_count == CHANNELS || epoll_ctl(live->epoll_fd, EPOLL_CTL_ADD, fd, &readable) < 0)
+        return false;
+    live->tuns[live->tun_count++] = (struct tun){.fd = fd, .readable = true, .ipoib = ipoib};
+    return true;
 }
 
 static struct attachment *attach(struct live *live, int channel, int ifindex, uint32_t index)

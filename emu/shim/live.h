@@ -8,7 +8,8 @@
  * it, not when this process woke up.
  *
  * Sockets are made and bound by the caller (they live in other namespaces);
- * the driver only sends and receives on them. */
+ * the driver only sends and receives on them, and on the TUN devices of hosts that have
+ * IP over InfiniBand. */
 #ifndef EMU_LIVE_H
 #define EMU_LIVE_H
 
@@ -17,6 +18,7 @@
 
 struct fabric;
 struct fabric_switch;
+struct ipoib;
 struct live;
 
 struct live *live_new(struct fabric *fabric, double slowdown, int wake_fd);
@@ -30,6 +32,8 @@ bool live_attach_end(struct live *live, int channel, int ifindex, uint32_t index
 /* Port `number` of the switch is `ifindex`: its packets are forwarded there. */
 bool live_attach_plane(struct live *live, int channel, int ifindex, struct fabric_switch *sw,
                        uint32_t number);
+/* The IP interface's packets come and go by the TUN device `fd`, which does not block. */
+bool live_add_tun(struct live *live, int fd, struct ipoib *ipoib);
 /* The depth board moves to memory that the eBPF program reads. */
 void live_set_depths(struct live *live, uint32_t *depths);
 

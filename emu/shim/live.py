@@ -7,6 +7,7 @@ the sockets, hands them over, and reads the ledger afterwards.
 from __future__ import annotations
 
 import mmap
+import os
 import socket
 import struct
 import time
@@ -80,6 +81,7 @@ class Live:
         self._fabric = fabric
         self._slowdown = slowdown
         self._sockets: list[socket.socket] = []
+        self._devices: list[int] = []
         self._board: Any = None
         self._core = lib.live_new(fabric.core, slowdown, wake)
         _check(self._core != ffi.NULL)
@@ -96,6 +98,8 @@ class Live:
         lib.live_free(self._core)
         for opened in self._sockets:
             opened.close()
+        for device in self._devices:
+            os.close(device)
 
     def add_socket(self, opened: socket.socket, *, ring_frames: int = 0) -> int:
         """Hands a socket over to the driver; returns its channel.
@@ -112,6 +116,11 @@ class Live:
         """The cable end that stands for `port` is this interface."""
         index = self._fabric.index[port]
         _check(lib.live_attach_end(self._core, channel, ifindex, index))
+
+    def add_tun(self, opened: int, interface: Any) -> None:
+        """The packets of an IP interface (a `struct ipoib *`) come and go by this TUN device."""
+        self._devices.append(opened)
+        _check(lib.live_add_tun(self._core, opened, interface))
 
     def attach_plane(self, channel: int, ifindex: int, port: Port) -> None:
         """The switch port hands its packets over for forwarding by this interface."""

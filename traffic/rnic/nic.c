@@ -111,10 +111,18 @@ struct frame *nic_frame(struct nic *nic, uint32_t headers, uint32_t payload)
     return frame_new_stored(nic->pool, framing->kind, length, stored);
 }
 
+/* The class of what it sends next: a datagram rides in that of its address. */
+static uint8_t class_of_next(const struct qp *qp, enum traffic traffic)
+{
+    const struct message *message = qp->requester.current;
+    bool is_datagram = traffic == TRAFFIC_DATA && message && message->to;
+    return (is_datagram ? &message->to->path : &qp->path)->klass[traffic];
+}
+
 void nic_queue(struct qp *qp, enum traffic traffic)
 {
     struct nic *nic = qp->nic;
-    uint8_t klass = qp->path.klass[traffic];
+    uint8_t klass = class_of_next(qp, traffic);
     struct turns *turns = &nic->turns[traffic][klass];
     struct turn *turn = &qp->turns[traffic];
     if (turn->waiting)

@@ -198,6 +198,11 @@ struct nic_counters {
     uint64_t rx_pkey_violations, rx_qkey_violations;
     uint64_t rx_qp_error; /* its queue pair has failed */
 
+    /* IP over InfiniBand; ipoib.h. */
+    uint64_t ipoib_tx_packets, ipoib_rx_packets;
+    uint64_t ipoib_tx_dropped; /* not IPv4, too long, or for nobody on the fabric */
+    uint64_t ipoib_rx_dropped; /* no IP packet, or the host's interface was down */
+
     /* The host's path: packets that had to wait for memory, and those that found no room to. */
     uint64_t rx_memory_waits, rx_memory_discards;
 };
