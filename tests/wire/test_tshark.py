@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from scapy.layers.inet import IP, UDP
+from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
@@ -28,6 +28,7 @@ from emu.wire.layers import (
     AtomicETH,
     FlowControl,
     ImmDt,
+    IPoIB,
     cnp,
     pfc,
 )
@@ -179,6 +180,26 @@ def test_link_headers_and_checksums(tmp_path: Path) -> None:
     (row,) = tshark(path, list(expected))
     assert row.pop(MALFORMED) == ""
     assert {field: number(value or "-1") for field, value in row.items()} == expected
+
+
+def test_ip_packets_in_datagrams(tmp_path: Path) -> None:
+    """tshark finds IP behind the 4 bytes of IPoIB, and so do the layers."""
+    path = tmp_path / "capture"
+    send = CARRIERS["ib-local"] / BTH(opcode=Opcode.UD_SEND_ONLY, dest_qp=17)
+    packet = (
+        send
+        / DETH(q_key=0xB1B, src_qp=17)
+        / IPoIB()
+        / IP(src="10.0.0.1", dst="10.0.0.2", ttl=9)
+        / ICMP(id=7, seq=8)
+    )
+    write(path, [packet])
+    expected = {"ip.src": "10.0.0.1", "ip.ttl": "9", "icmp.seq": "8", "icmp.checksum.status": "1"}
+    (row,) = tshark(path, list(expected))
+    assert row == {**expected, MALFORMED: ""}
+    dissected = LRH(bytes(packet))
+    assert dissected[IPoIB].fields == {"proto": 0x0800, "reserved": 0}
+    assert dissected[ICMP].seq == 8
 
 
 def test_pause_frames(tmp_path: Path) -> None:

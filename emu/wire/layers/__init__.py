@@ -5,6 +5,7 @@
     RoCEv2     Ether / IP or IPv6 / UDP / BTH / extension headers / payload
     RoCEv1     Ether / GRH / BTH / ...
     native IB  LRH / [GRH] / BTH / ...         FlowControl
+    IPoIB      ... / BTH / DETH / IPoIB / IP
     pause      pfc({3: 0xFFFF})
     CNP        IP(tos=48 << 2) / UDP() / cnp(dest_qp)
 
@@ -23,6 +24,7 @@ from scapy.layers.inet import UDP
 from scapy.layers.l2 import CookedLinux, Dot1Q, Ether
 from scapy.packet import Packet, bind_bottom_up, bind_top_down
 
+from emu.wire.layers.ipoib import IPoIB
 from emu.wire.layers.link import GRH, GRH_NEXT_HEADER_BTH, LNH_NAMES, LRH, FlowControl
 from emu.wire.layers.pause import PAUSE_MAC, pfc
 from emu.wire.layers.transport import (
@@ -59,6 +61,7 @@ __all__ = [
     "AtomicETH",
     "CNPReserved",
     "FlowControl",
+    "IPoIB",
     "ImmDt",
     "Opcode",
     "cnp",

@@ -38,6 +38,7 @@ from scapy.packet import Packet, Raw
 
 from emu.wire import crc
 from emu.wire.layers.header import Header, TrailerField
+from emu.wire.layers.ipoib import IPoIB, is_ipoib
 from emu.wire.layers.link import GRH, LRH, WORD
 from emu.wire.opcodes import EXTENSIONS, OPCODE_NAMES, Extension, Opcode
 
@@ -165,6 +166,10 @@ class DETH(_ExtensionHeader):
     name = "DETH"
     size = 8
     fields_desc = [XIntField("q_key", 0), BitField("reserved", 0, 8), XBitField("src_qp", 0, 24)]
+
+    def guess_payload_class(self, payload: bytes) -> type[Packet]:
+        after = super().guess_payload_class(payload)
+        return IPoIB if after is Raw and is_ipoib(payload) else after
 
 
 class RDETH(_ExtensionHeader):
