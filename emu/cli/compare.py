@@ -19,6 +19,7 @@ from emu.report.summary import compare, to_json
 from emu.report.text import print_clocks, print_comparison
 from emu.report.verdict import exit_code
 from emu.report.write import write_comparison
+from emu.shim.virtual import refuse_tcp
 from emu.spec.model import Spec, load_spec
 
 
@@ -49,6 +50,9 @@ def command(
         _compare_clocks(spec.variants() or {spec.name: spec}, folder, stream, as_json)
     if not spec.compare:
         raise UsageError(f"{path}: has no `compare:` section; name the variants to run there")
+    if clock == "virtual":
+        for variant in spec.variants().values():
+            refuse_tcp(variant)
     runs = [_run(name, variant, clock, folder) for name, variant in spec.variants().items()]
     print_comparison(runs, write_comparison(spec.name, runs, folder), stream)
     if as_json:

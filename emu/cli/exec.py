@@ -7,6 +7,7 @@ import sys
 import click
 
 from emu.cli.options import lab_option
+from emu.cli.say import say, time_of_programs
 from emu.errors import UsageError
 
 
@@ -18,7 +19,8 @@ def command(lab: str | None, node: str, words: tuple[str, ...]) -> None:
     """Run COMMAND on the host or switch NODE, e.g. `emu exec h1 -- ping -c 3 h5`.
 
     Hosts know each other by name; on a switch there are Open vSwitch's programs.
-    Exits as COMMAND does.
+    Exits as COMMAND does. What it measures is in real time: a terminal is told by how
+    much that differs from the fabric's.
     """
     from emu.lab.standing.client import StandingLab
     from emu.lab.standing.enter import run_there
@@ -27,4 +29,6 @@ def command(lab: str | None, node: str, words: tuple[str, ...]) -> None:
     if not program:
         raise UsageError("no command; write it like: emu exec h1 -- ping -c 3 h5")
     with StandingLab(lab) as standing:
+        if sys.stderr.isatty():
+            say(time_of_programs(standing.status()["slowdown"]))
         sys.exit(run_there(standing, node, program))

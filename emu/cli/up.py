@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from emu.cli.options import settings_option, spec_argument
-from emu.cli.say import say
+from emu.cli.say import say, time_of_programs
 from emu.spec.model import load_spec
 
 
@@ -30,3 +30,4 @@ def command(path: Path, settings: tuple[str, ...], name: str | None) -> None:
     click.echo(f"{spec.name} is up, {slowdown:g} times slower than real. Try:")
     click.echo(f"  emu exec {first} -- ip address      emu traffic start      emu watch")
     click.echo(f"  emu down {spec.name}")
+    click.echo(time_of_programs(slowdown))

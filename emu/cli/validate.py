@@ -50,15 +50,15 @@ class Made:
 
     @classmethod
     def by(cls, spec: Spec) -> Made:
-        topology, workload = spec.topology.build(), spec.workload()
+        topology, graphs = spec.topology.build(), (spec.workload(), spec.streams())
         return cls(
             name=spec.name,
             fabric=spec.fabric,
             hosts=len(topology.hosts),
             switches=len(topology.switches),
             cables=len(topology.cables),
-            flows=len(workload.message_flows),
-            bytes=workload.total_bytes,
+            flows=sum(len(graph.message_flows) for graph in graphs),
+            bytes=sum(graph.total_bytes for graph in graphs),
             variants=list(spec.compare),
         )
 

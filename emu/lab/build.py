@@ -63,7 +63,7 @@ class Lab:
     @_do.register
     def _add_host(self, step: AddHost) -> None:
         self.pids[step.name] = keep_host()
-        self.net.add_host(step.name, step.ip, self.pids[step.name])
+        self.net.add_host(step.name, step.ip, self.pids[step.name], step.interface)
 
     @_do.register
     def _add_switch(self, step: AddSwitch) -> None:

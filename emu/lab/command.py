@@ -25,6 +25,7 @@ PACKAGES = {
     "iperf3": "iperf3",
     "mnexec": "mininet",
     "mount": "mount",
+    "mpirun": "openmpi-bin",
     "opensm": "opensm",
     "ovs-appctl": "openvswitch-switch",
     "ovs-ofctl": "openvswitch-switch",

@@ -15,7 +15,7 @@ from emu.lab.slowdown import choose_slowdown
 from emu.lab.telling import told_progress
 from emu.measure.assemble import assemble
 from emu.measure.progress import Progress
-from emu.measure.recording import Recording
+from emu.measure.recording import FlowRecord, Recording
 from emu.spec.scenario import Spec
 from topologies.graph import Topology
 
@@ -89,4 +89,5 @@ def run_at(
         cpu_seconds=result["cpu_seconds"],
         captures={name: out / Path(path).name for name, path in result["captures"].items()},
         notes=(*result["notes"], *notes),
+        streams=[FlowRecord(**flow) for flow in result["streams"]],
     )

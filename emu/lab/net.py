@@ -113,10 +113,12 @@ class FabricNet(Mininet):
             build=False,
         )
 
-    def add_host(self, name: str, ip: str, task: int) -> None:
-        """A host in the namespaces of a process or thread."""
+    def add_host(self, name: str, ip: str, task: int, interface: str = "") -> None:
+        """A host in the namespaces of a process or thread; its interface, if it gets no cable."""
         # `inNamespace`: whether Mininet makes a namespace for it.
-        self.addHost(name, ip=ip, task=task, inNamespace=False, on_shell=self._on_shell)
+        host = self.addHost(name, ip=ip, task=task, inNamespace=False, on_shell=self._on_shell)
+        if interface:
+            FabricInterface(interface, node=host).ip = ip
 
     def add_switch(self, name: str, dpid: int, task: int) -> None:
         self.addSwitch(name, dpid=f"{dpid:x}", task=task, on_shell=self._on_shell)

@@ -5,6 +5,7 @@
     shim        leaf1-eth1 …      their other ends
                 h1-eth0 …         the hosts' other ends
     h1          h1-eth0           the host's NIC
+                ib0               on InfiniBand its way to the NIC for IP (`ib0.py`)
 
     h1 [h1-eth0]═══[h1-eth0] shim, all cables inside [leaf1-eth1]═══[leaf1-eth1] bridge leaf1
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from emu.lab import ib0
 from emu.lab.marker.marker import MarkedPort
 from emu.lab.marker.red import Red
 from emu.lab.ovs import bridge_transaction
@@ -43,6 +45,8 @@ class AddHost:
 
     name: str
     ip: str
+    interface: str = ""
+    """Its interface for IP, where no cable says which that is."""
 
 
 @dataclass(frozen=True)
@@ -141,9 +145,12 @@ def port_indexes(topology: Topology) -> dict[Port, int]:
     return {port: index for index, port in enumerate(ports)}
 
 
-def plan_nodes(topology: Topology, *, bridges: bool) -> list[Step]:
-    """The nodes as Mininet sees them. Switches are there only with `bridges`."""
-    steps: list[Step] = [AddHost(host.name, str(host.ip)) for host in topology.hosts]
+def plan_nodes(topology: Topology, *, bridges: bool, infiniband: bool = False) -> list[Step]:
+    """The nodes as Mininet sees them. Switches and cables are there only with `bridges`."""
+    steps: list[Step] = []
+    for host in topology.hosts:
+        own = ib0.NAME if infiniband else topology.ports[host.name][0].interface
+        steps.append(AddHost(host.name, str(host.ip), "" if bridges else own))
     if bridges:
         steps += [AddSwitch(switch.name, switch.index) for switch in topology.switches]
         steps += [AddCable(cable.a, cable.b) for cable in topology.cables]
@@ -151,13 +158,18 @@ def plan_nodes(topology: Topology, *, bridges: bool) -> list[Step]:
 
 
 def plan_network(
-    topology: Topology, *, datapath: str | None, ip: bool, routes: Sequence[RouteTable]
+    topology: Topology,
+    *,
+    datapath: str | None,
+    ip: bool,
+    routes: Sequence[RouteTable],
+    ib0_mtu: int | None = None,
 ) -> list[Step]:
     """Interfaces, addresses and bridges; the nodes and the shim are there by now.
 
-    `datapath` is Open vSwitch's, or None without bridges. With `ip` the hosts
-    get addresses and routes; without, they are bare ports, as in InfiniBand.
-    `routes` are the bridges' tables.
+    `datapath` is Open vSwitch's, or None without bridges. With `ip` the hosts'
+    ports have addresses and routes; without, they are bare, as in InfiniBand, where
+    hosts have an ib0 beside if it has an MTU. `routes` are the bridges' tables.
     """
     hosts = [topology.ports[host.name][0] for host in topology.hosts]
     bridged = [] if datapath is None else list(port_indexes(topology))
@@ -166,6 +178,8 @@ def plan_network(
     steps.append(IpBatch(LAB, tuple(_veth_lines(hosts, bridged))))
     steps.append(_up(SHIM, hosts + bridged))
     steps += [_host_network(topology, host, ip=ip) for host in topology.hosts]
+    if ib0_mtu is not None:
+        steps += [IpBatch(host.name, ib0.lines_of(host, ib0_mtu)) for host in topology.hosts]
     steps.append(OffloadsOff(LAB, _interfaces(bridged)))
     steps.append(OffloadsOff(SHIM, _interfaces(hosts + bridged)))
     steps += [OffloadsOff(port.node, (port.interface,)) for port in hosts]

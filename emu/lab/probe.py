@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from emu.errors import HostError
+from emu.lab import ib0
 from emu.lab.command import PACKAGES, environment, is_installed
 from emu.lab.marker.red import Red
 from emu.lab.namespace import unshare_command
@@ -157,6 +158,13 @@ PROBES = (
         remedy="sudo chmod 666 /dev/net/tun",
     ),
     Probe(
+        "TUN devices",
+        "IP over InfiniBand",
+        _in_scratch("ip", *ib0.ADD),
+        instead="hosts without ib0: RDMA alone",
+        remedy=ib0.REMEDY,
+    ),
+    Probe(
         "eBPF marker",
         "ecn with marker: ebpf",
         _in_scratch(sys.executable, "-m", "emu.lab.marker.trial"),
@@ -175,6 +183,7 @@ PROBES = (
     _packaged("ibsim", "fabric: ib", "ibsim"),
     _packaged("ping", "emu shell", "ping", instead="any other program on the hosts"),
     _packaged("iperf3", "emu shell", "iperf3", instead="any other program on the hosts"),
+    _packaged("Open MPI", "emu mpirun", "mpirun", instead="any other program on the hosts"),
     _packaged("tshark", "reading captures", "tshark", instead="emu inspect"),
 )
 

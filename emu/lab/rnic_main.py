@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NoReturn
 
+from emu.lab import ib0
 from emu.lab.channel import Channel
 from emu.lab.child import serve
 from emu.lab.job import send_observation, slowdown_of, spec_of, subnet_of
-from emu.lab.messages import Done, Ready, Setup, Start
+from emu.lab.messages import Done, Ready, Setup, Start, Stop
 from emu.lab.netns import entered
 from emu.lab.pace import be_punctual
 from emu.lab.telling import progress_message
 from emu.measure.board import Board
 from emu.shim.fabric import Fabric, Members
 from emu.shim.live import Live, Outcome, packet_socket
+from traffic.graph import OperationGraph
 from traffic.rnic.endpoints import COUNTERS, Endpoints
 
 _SECONDS_BETWEEN_PROGRESS = 0.1
@@ -29,19 +32,24 @@ def job(channel: Channel) -> None:
     """From `Setup` to the answer to `Start`: the workload from beginning to end."""
     channel.send(Ready(os.getpid()))
     setup = channel.expect(Setup)
-    spec = spec_of(setup)
-    topology, workload, subnet = spec.topology.build(), spec.workload(), subnet_of(setup)
+    spec, idle = spec_of(setup), bool(setup.options.get("idle"))
+    topology, subnet = spec.topology.build(), subnet_of(setup)
+    workload = OperationGraph() if idle else spec.workload()
     with Fabric(spec, topology, Members.HOSTS, subnet=subnet) as fabric:
-        endpoints = Endpoints(fabric, workload, subnet)
+        endpoints = Endpoints(fabric, workload, subnet, ip=bool(setup.options["ip"]))
         with Live(fabric, slowdown=slowdown_of(setup.options), wake=channel.fileno()) as live:
             fabric.sample(endpoints.flow_bytes, len(endpoints.flows))
             _attach(live, fabric, setup)
-            live.finish_on(endpoints.finished_flag)
             fabric.prefault()
             be_punctual()
             board = Board.new(list(topology.host), COUNTERS)
             channel.send(Done({"board": board.legend}), [board.file])
-            _run(channel, live, fabric, endpoints, board)
+            nics = _Nics(channel, channel.expect(Start), live, fabric, endpoints, board)
+            _plug_in(live, endpoints, setup)
+            fabric.start()
+            if idle:
+                nics.idle()
+            nics.work()
             seen = replace(fabric.observe(), ledger=live.ledger())
             send_observation(channel, endpoints.observe(seen), {})
         endpoints.close()
@@ -57,19 +65,55 @@ def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
         live.attach_end(wire, ifindex, topology.peer[port])
 
 
-def _run(channel: Channel, live: Live, fabric: Fabric, endpoints: Endpoints, board: Board) -> None:
-    """Emulates until the workload is over, or the spec's time limit."""
-    start = channel.expect(Start)
-    fabric.start()
-    endpoints.start()
-    while live.run(start.at_ns, seconds=_SECONDS_BETWEEN_PROGRESS) is Outcome.PAUSED:
-        if fabric.now_ns * 1000 >= fabric.spec.time_limit_ps:
-            return
-        endpoints.post_counters(board.begin(fabric.now_ns * 1000))
-        board.publish()
-        channel.send(progress_message(endpoints.progress(fabric.now_ns)))
-    endpoints.post_counters(board.begin(fabric.now_ns * 1000))
-    board.publish()
+def _plug_in(live: Live, endpoints: Endpoints, setup: Setup) -> None:
+    """Serves the hosts' ib0, which by now no other NIC process does."""
+    for host, interface in (endpoints.ip.of if endpoints.ip else {}).items():
+        with entered(setup.hosts[host]):
+            live.add_tun(ib0.plug_in(), interface)
+
+
+@dataclass(frozen=True)
+class _Nics:
+    """The NICs at work."""
+
+    channel: Channel
+    start: Start
+    live: Live
+    fabric: Fabric
+    endpoints: Endpoints
+    board: Board
+
+    def work(self) -> None:
+        """Until the workload is over, or the spec's time limit; not before its TCP is."""
+        self.endpoints.start()
+        if self.fabric.spec.streams().flows:
+            while self._go_on() is Outcome.PAUSED:
+                self._report()
+            self.channel.expect(Stop)
+        self.live.finish_on(self.endpoints.finished_flag)
+        while self._go_on() is Outcome.PAUSED and not self._is_late():
+            self._report()
+        self._post()
+
+    def idle(self) -> NoReturn:
+        """Until the lab ends, or ends this process."""
+        while self._go_on() is Outcome.PAUSED:
+            self._post()
+        raise EOFError
+
+    def _go_on(self) -> Outcome:
+        return self.live.run(self.start.at_ns, seconds=_SECONDS_BETWEEN_PROGRESS)
+
+    def _is_late(self) -> bool:
+        return self.fabric.now_ns * 1000 >= self.fabric.spec.time_limit_ps
+
+    def _report(self) -> None:
+        self._post()
+        self.channel.send(progress_message(self.endpoints.progress(self.fabric.now_ns)))
+
+    def _post(self) -> None:
+        self.endpoints.post_counters(self.board.begin(self.fabric.now_ns * 1000))
+        self.board.publish()
 
 
 if __name__ == "__main__":

@@ -16,17 +16,18 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from emu.errors import FabricError, HostError
-from emu.lab import marking, ovs
+from emu.errors import HostError
+from emu.lab import ib0, marking, ovs
 from emu.lab.build import Lab
 from emu.lab.channel import Channel
 from emu.lab.cpu import CpuMeter
 from emu.lab.job import slowdown_of
-from emu.lab.messages import Done, Json, Message, Progress, Ready, Request, Setup, Start, Stop
+from emu.lab.messages import Json, Progress, Ready, Request, Setup, Start, Stop
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
+from emu.lab.processes import carry_out, set_up, wait_done
 from emu.lab.routes import route_tables
 from emu.lab.subnet import LiveSubnet
 from emu.lab.supervisor import Supervisor
@@ -46,6 +47,7 @@ class Programs:
 
     shim: Sequence[str] = (sys.executable, "-m", "emu.lab.shim_main")
     rnic: Sequence[str] = (sys.executable, "-m", "emu.lab.rnic_main")
+    tcp: Sequence[str] = (sys.executable, "-m", "emu.lab.tcp_main")
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class Session:
     """InfiniBand's management."""
     shim: Channel
     rnic: Channel | None
+    tcp: Channel | None
+    """Who has the spec's TCP flows, where it has some."""
     workers: dict[str, int]
     """The processes that every frame passes: `shim`, `nics`, `ovs`."""
     setup: Setup
@@ -78,35 +82,46 @@ def open_session(
     with_rnic: bool,
     programs: Programs = Programs(),
 ) -> Session:
-    """Builds the lab of a request and sets up its processes. Raises HostError, FabricError."""
+    """Builds the lab of a request and sets up its processes. Raises HostError, FabricError.
+
+    Without the spec's workload InfiniBand's NICs are there nevertheless, for IP.
+    """
     spec = spec_from_json(request.spec)
     topology = spec.topology.build()
     plane = plane_of(spec)
     supervisor.progress(Progress("building the lab"))
+    with_tcp = with_rnic and bool(spec.streams().flows)
+    wants_ip = not with_rnic and bool(request.options.get("ip", True))
+    with_ip, no_ip = _ask_for_ip(spec, wanted=wants_ip, needed=with_tcp)
     shim = supervisor.spawn("the shim", programs.shim)
-    rnic = supervisor.spawn("the NIC process", programs.rnic) if with_rnic else None
+    rnic = supervisor.spawn("the NIC process", programs.rnic) if with_rnic or with_ip else None
+    tcp = supervisor.spawn("the TCP process", programs.tcp) if with_tcp else None
     lab = Lab(supervisor)
-    lab.build(plan_nodes(topology, bridges=plane == "ovs"))
+    infiniband = spec.fabric == "ib"
+    lab.build(plan_nodes(topology, bridges=plane == "ovs", infiniband=infiniband))
     lab.pids[SHIM] = shim.expect(Ready).pid
     datapath = ovs.datapath_type() if plane == "ovs" else None
     routed = spec.fabric == "roce"
     routes = route_tables(spec) if routed else ()
-    lab.build(plan_network(topology, datapath=datapath, ip=routed, routes=routes))
+    mtu = spec.ip_mtu if with_ip else None
+    lab.build(plan_network(topology, datapath=datapath, ip=routed, routes=routes, ib0_mtu=mtu))
     marker, notes = _place_marker(spec, topology, plane, lab, slowdown_of(request.options))
     hosts = {host.name: lab.pids[host.name] for host in topology.hosts}
-    subnet = LiveSubnet(spec, topology, supervisor) if spec.fabric == "ib" else None
-    options = {**request.options, "subnet": subnet.first.to_json() if subnet else None}
+    subnet = LiveSubnet(spec, topology, supervisor, with_ip) if spec.fabric == "ib" else None
+    told = subnet.first.to_json() if subnet else None
+    options = {**request.options, "subnet": told, "ip": with_ip}
     setup = Setup(request.spec, plane, marker, request.out, hosts, options)
     shim.send(setup, _files_for_shim(lab, subnet))
     workers = {name: pid for name, pid in lab.pids.items() if name in (SHIM, OVS)}
     if rnic is not None:
-        workers["nics"] = rnic.expect(Ready).pid
-        rnic.send(setup)
-        wait_done(rnic)
+        workers["nics"] = set_up(rnic, setup if with_rnic else idle(setup))
         for board in rnic.take_files():
             os.close(board)  # nobody looks at a run's board
+    if tcp is not None:
+        set_up(tcp, setup)
     told = wait_done(shim)
-    return Session(spec, plane, marker, notes, lab, subnet, shim, rnic, workers, setup, told)
+    notes += no_ip
+    return Session(spec, plane, marker, notes, lab, subnet, shim, rnic, tcp, workers, setup, told)
 
 
 def _files_for_shim(lab: Lab, subnet: LiveSubnet | None) -> list[int]:
@@ -114,6 +129,11 @@ def _files_for_shim(lab: Lab, subnet: LiveSubnet | None) -> list[int]:
     if subnet:
         return [subnet.far.fileno()]
     return [lab.marker.board] if lab.marker else []
+
+
+def idle(setup: Setup) -> Setup:
+    """For NICs that have nothing to do but IP, as long as they are there."""
+    return replace(setup, options={**setup.options, "idle": True})
 
 
 def plane_of(spec: Spec) -> str:
@@ -126,27 +146,15 @@ def plane_of(spec: Spec) -> str:
 def start(session: Session) -> None:
     """Starts emulating, all processes from the same moment on."""
     at_ns = time.monotonic_ns() + NS_UNTIL_START
-    session.shim.send(Start(at_ns))
-    if session.rnic is not None:
-        session.rnic.send(Start(at_ns))
+    for process in (session.shim, session.rnic, session.tcp):
+        if process is not None:
+            process.send(Start(at_ns))
 
 
 def stop(channel: Channel) -> Json:
     """Stops a process's emulation and returns what it measured."""
     channel.send(Stop())
     return wait_done(channel)
-
-
-def wait_done(channel: Channel, on_progress: Callable[[Progress], None] | None = None) -> Json:
-    """The value of a process's next `Done`."""
-    while True:
-        message: Message = channel.receive()
-        if isinstance(message, Done):
-            return message.value
-        if not isinstance(message, Progress):
-            raise FabricError(f"a process of the lab said {message} where it should be done")
-        if on_progress is not None:
-            on_progress(message)
 
 
 def notes_of(session: Session) -> list[str]:
@@ -165,16 +173,30 @@ def run_session(
     assert session.rnic is not None
     cpu = CpuMeter(session.workers)
     start(session)
-    wait_done(session.rnic, supervisor.progress)
+    streams = carry_out(session.rnic, session.tcp, supervisor.progress)
     shim = stop(session.shim)
     result = {
         "plane": session.plane,
         "marker": session.marker,
-        "notes": notes_of(session),
+        "notes": [*notes_of(session), *streams["notes"]],
+        "streams": streams["flows"],
         "captures": shim["captures"],
         "cpu_seconds": cpu.used(),
     }
     return result, [*session.shim.take_files(), *session.rnic.take_files()]
+
+
+def _ask_for_ip(spec: Spec, *, wanted: bool, needed: bool) -> tuple[bool, tuple[str, ...]]:
+    """Whether InfiniBand's hosts get an ib0, and a note where the machine does not let them.
+
+    Raises HostError where it is needed.
+    """
+    if spec.fabric != "ib" or not (wanted or needed):
+        return False, ()
+    missing = ib0.why_missing()
+    if missing and needed:
+        raise HostError(f"TCP on InfiniBand needs ib0: {missing}", remedy=ib0.REMEDY)
+    return not missing, (f"hosts have no ib0, so no IP: {missing}",) if missing else ()
 
 
 def _place_marker(

@@ -38,14 +38,16 @@ _SECONDS_BETWEEN_LOOKS = 0.25
 class LiveSubnet:
     """The management of a lab's fabric, from before the fabric runs on."""
 
-    def __init__(self, spec: Spec, topology: Topology, supervisor: Supervisor) -> None:
+    def __init__(
+        self, spec: Spec, topology: Topology, supervisor: Supervisor, with_ip: bool
+    ) -> None:
         """Returns after the first sweep. Raises HostError, FabricError."""
         self._topology = topology
         hosts = manager_hosts(spec, topology)
         fabric = ManagedFabric(topology, policy_of(spec), PRIVATE / "subnet", hosts=hosts)
         self._managed = fabric.__enter__()  # it ends with the lab
         supervisor.adopt("ibsim", self._managed.simulator.pid)
-        self.first: Subnet = self._managed.subnet(pairs_of(spec))
+        self.first: Subnet = self._managed.subnet(pairs_of(spec, everybody=with_ip))
         """What the fabric starts with."""
         self.notes: list[str] = []
         """What its user should know."""

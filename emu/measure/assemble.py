@@ -42,8 +42,9 @@ def assemble(
     captures: Mapping[str, Path],
     cpu_seconds: Mapping[str, float] = MappingProxyType({}),
     notes: Sequence[str] = (),
+    streams: Sequence[FlowRecord] = (),
 ) -> Recording:
-    """All observations of one run -> its recording."""
+    """All observations of one run, and its TCP flows -> its recording."""
     raw = {name: counters for seen in observations for name, counters in seen.ports.items()}
     nics = {host: nic for seen in observations for host, nic in (seen.nics or {}).items()}
     flows = tuple(flow for seen in observations for flow in seen.flows)
@@ -62,7 +63,7 @@ def assemble(
         slowdown=slowdown,
         seed=spec.seed,
         marker=marker,
-        flows=flows,
+        flows=(*flows, *streams),
         requests=next((seen.requests for seen in observations if seen.flows), Requests()),
         jobs=tuple(job for seen in observations for job in seen.jobs),
         steps=tuple(step for seen in observations for step in seen.steps),
@@ -75,7 +76,7 @@ def assemble(
         sweeps=tuple(sweep for seen in observations for sweep in seen.sweeps),
         ports={name: own for name, own in ports.items() if name not in edge},
         hosts={host: nics[host] | ports[name] for name, host in edge.items()},
-        totals=_totals(spec, topology, raw, nics, flows)
+        totals=_totals(spec, topology, raw, nics, (*flows, *streams))
         | {
             "drops_fault": sum(fault.packets_dropped for fault in faults),
             "deadlocks": sum(len(seen.deadlocks) for seen in observations),

@@ -24,7 +24,7 @@ class Demand:
 def demand_of(spec: Spec, topology: Topology) -> Demand:
     """Each sender's line rate in packets, times the switches on the way of its flows."""
     switches: dict[str, list[int]] = defaultdict(list)
-    for flow in spec.fabric_flows():
+    for flow in (*spec.fabric_flows(), *spec.streams().flows):
         switches[flow.src].append(_switches_between(topology, flow.src, flow.dst))
     hops = sum(
         _packets_per_second(spec, topology, src) * sum(counts) / len(counts)

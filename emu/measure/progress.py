@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -18,3 +19,16 @@ class Progress:
     """Packets dropped so far; None where that is only counted at the end."""
     pauses: int | None = None
     """Pause frames sent so far; None likewise."""
+
+
+def summed(parts: Sequence[Progress]) -> Progress:
+    """Of workloads side by side, as one. Events are told by the first that counts them."""
+    return Progress(
+        emulated_ns=max(part.emulated_ns for part in parts),
+        bytes_done=sum(part.bytes_done for part in parts),
+        bytes_total=sum(part.bytes_total for part in parts),
+        flows_done=sum(part.flows_done for part in parts),
+        flows_total=sum(part.flows_total for part in parts),
+        drops=next((part.drops for part in parts if part.drops is not None), None),
+        pauses=next((part.pauses for part in parts if part.pauses is not None), None),
+    )

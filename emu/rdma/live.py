@@ -62,7 +62,8 @@ def live_lab(spec: Spec) -> Iterator[tuple[Spec, float, Wires]]:
 @contextmanager
 def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
     """The lab, owned by a thread of this process: it goes with it, however that ends."""
-    request = Request("stand", spec.to_json(), "/", {"slowdown": slowdown, "standing": True})
+    options = {"slowdown": slowdown, "standing": True, "ip": False}  # the NICs are ours
+    request = Request("stand", spec.to_json(), "/", options)
     listener = place.claim(spec.name)
     up, failures = threading.Event(), list[EmuError]()
 

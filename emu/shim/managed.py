@@ -9,6 +9,7 @@ changed. In a lab OpenSM lives beside the fabric (`emu.lab.subnet`).
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 from emu.spec.outages import outages
@@ -59,8 +60,10 @@ def manager_hosts(spec: Spec, topology: Topology) -> tuple[str, ...]:
     return (safe or hosts)[:1]
 
 
-def pairs_of(spec: Spec) -> set[tuple[str, str]]:
-    """Hosts that exchange packets, both ways round."""
+def pairs_of(spec: Spec, *, everybody: bool = False) -> set[tuple[str, str]]:
+    """Hosts that exchange packets, both ways round; `everybody` does who has IP."""
+    if everybody:
+        return set(permutations(spec.topology.build().host, 2))
     return {
         pair
         for flow in spec.fabric_flows()

@@ -135,6 +135,15 @@ class VirtualFabric:
         return self.endpoints.progress(self.now_ns)
 
 
+def refuse_tcp(spec: Spec) -> None:
+    """Raises UsageError where the spec's traffic is not RDMA alone."""
+    if spec.streams().flows:
+        raise UsageError(
+            "stack: tcp is the TCP of this machine's kernel, whose time is real; leave "
+            "--clock virtual out, or use stack: rdma"
+        )
+
+
 def run_virtual(
     spec: Spec,
     topology: Topology,
@@ -145,8 +154,10 @@ def run_virtual(
 ) -> Recording:
     """Runs the spec until its workload is over or its time limit is reached.
 
-    Captures are written into the folder `out`.
+    Captures are written into the folder `out`. Raises UsageError for what only the
+    real clock can do.
     """
+    refuse_tcp(spec)
     began = time.monotonic()
     with VirtualFabric(spec, topology, subnet) as run, capture_file(run.fabric) as capture:
         run.start()

@@ -160,6 +160,12 @@ class HostDefaults(HostSpec):
         default=ScaleUp(), description="The links between the GPUs of a server."
     )
 
+    stack: Literal["rdma", "tcp"] = Field(
+        default="rdma",
+        description="What carries the traffic: RDMA, or as a baseline TCP, a connection of the "
+        "hosts' kernels for each flow, over the RoCE fabric's lossy class or over IPoIB; on the "
+        "real clock alone.",
+    )
     nodes: dict[str, HostSpec] = Field(
         default={},
         description="By name, e.g. {h1: {nic: {mtu: 1024}}}: what differs from the keys beside.",

@@ -17,10 +17,11 @@ from emu.spec.host import HostDefaults, HostSpec
 from emu.spec.merge import inherit, overlay
 from emu.spec.presets import PRESETS
 from emu.spec.quantities import Integer, PortNames, Slowdown, Time, named_like
-from emu.spec.subnet import SubnetSpec
+from emu.spec.subnet import IPOIB_HEADER_BYTES, SubnetSpec
 from emu.spec.switch import SwitchDefaults, SwitchSpec
 from emu.spec.topology import TopologySpec
 from emu.spec.traffic import TrafficSpec
+from emu.spec.traffic.entry import TrafficEntry
 from topologies.graph import Port, Switch, Topology
 from topologies.scale_up import scale_up
 from traffic.graph import Flow, OperationGraph, together
@@ -202,9 +203,23 @@ class Spec(Model):
         )
         return bool(set.intersection(*switches))
 
+    @property
+    def ip_mtu(self) -> int:
+        """Bytes of the largest IP packet on InfiniBand: IPoIB puts 4 bytes before each."""
+        mtus = (self.host(host.name).nic.mtu for host in self.topology.build().hosts)
+        return min(self.subnet.ipoib_mtu, *mtus) - IPOIB_HEADER_BYTES
+
+    def by_tcp(self, entry: TrafficEntry) -> bool:
+        """Whether the hosts' kernels carry it, and not their NICs."""
+        return (entry.stack or self.hosts.stack) == "tcp"
+
     def workload(self) -> OperationGraph:
-        """All traffic entries side by side."""
-        return together(entry.graph(self.seed) for entry in self.traffic)
+        """All traffic entries that are RDMA, side by side."""
+        return together(entry.graph(self.seed) for entry in self.traffic if not self.by_tcp(entry))
+
+    def streams(self) -> OperationGraph:
+        """Those that are TCP: of each flow the sum of its messages is one stream."""
+        return together(entry.graph(self.seed) for entry in self.traffic if self.by_tcp(entry))
 
     def fabric_flows(self) -> tuple[Flow, ...]:
         """Those of the workload that leave their server, and cross the fabric."""

@@ -18,6 +18,7 @@ MANAGEMENT_VL = 15
 SLS = 16
 FULL_MEMBER = 0x8000
 DEFAULT_PKEY = 0xFFFF
+IPOIB_HEADER_BYTES = 4
 
 Engine = Literal["updn", "minhop", "dnup", "ftree", "dor", "lash", "dfsssp", "sssp", "nue"]
 
@@ -124,6 +125,11 @@ class SubnetSpec(Model):
     )
     vl_arbitration: VlArbitration = Field(
         default=VlArbitration(), description="Tables of VL arbitration, the same at every port."
+    )
+    ipoib_mtu: Literal[2048, 4096] = Field(
+        default=2048,
+        description="MTU of the broadcast group of IP over InfiniBand; ib0 of every host has 4 "
+        "bytes less, and no more than hosts.nic.mtu leaves it.",
     )
     head_of_queue_lifetime: Integer = Field(
         default=18,

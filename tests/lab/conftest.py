@@ -45,3 +45,9 @@ def user(
 def myself(tmp_path: Path, matplotlib_folder: Path, _machine: None) -> User:
     """Whoever runs the tests."""
     return make_user(tmp_path, matplotlib_folder, ordinary=not may_be_anybody())
+
+
+@pytest.fixture
+def ordinary(tmp_path: Path, matplotlib_folder: Path, _machine: None) -> User:
+    """An ordinary user."""
+    return make_user(tmp_path, matplotlib_folder, ordinary=True)

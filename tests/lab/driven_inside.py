@@ -11,7 +11,8 @@ import subprocess
 from emu.lab.inside import main
 from emu.lab.messages import Progress, Request
 from emu.lab.netns import entered
-from emu.lab.session import JobResult, Session, open_session, start, stop, wait_done
+from emu.lab.processes import wait_done
+from emu.lab.session import JobResult, Session, open_session, start, stop
 from emu.lab.supervisor import Supervisor
 
 

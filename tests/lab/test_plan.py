@@ -61,6 +61,22 @@ def test_without_ip_a_host_is_a_bare_port() -> None:
     assert not [step for step in steps if isinstance(step, HoldUdpPort)]
 
 
+def test_infinibands_hosts_have_ib0_where_it_has_an_mtu() -> None:
+    """Beside their bare port, with the address that a RoCE host would have."""
+    steps = plan_network(clos(2), datapath=None, ip=False, routes=(), ib0_mtu=2044)
+    assert (
+        IpBatch(
+            "h2",
+            (
+                "tuntap add dev ib0 mode tun",
+                "link set ib0 mtu 2044 txqueuelen 1000 up",
+                "address add 10.0.0.2/8 dev ib0",
+            ),
+        )
+        in steps
+    )
+
+
 def test_port_indexes_count_all_switch_ports() -> None:
     """Every switch port has its own row on the depth board; hosts have none."""
     indexes = port_indexes(clos(2))

@@ -7,12 +7,15 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from emu.cli.compare import command as compare
+from emu.cli.run import command as run
 from emu.cli.schema import command as schema
 from emu.cli.validate import command as validate
-from emu.errors import SpecError
+from emu.errors import SpecError, UsageError
 
 ROOT = Path(__file__).parents[2]
 INCAST = str(ROOT / "topologies" / "incast.emu.yml")
+TCP = str(ROOT / "topologies" / "tcp-baseline.emu.yml")
 BROKEN = str(Path(__file__).parent / "errors" / "kinds.emu.yml")
 
 
@@ -56,3 +59,22 @@ def test_the_schema_is_printed() -> None:
     result = CliRunner().invoke(schema)
     assert result.exit_code == 0
     assert "hosts_per_leaf" in json.loads(result.stdout)["$defs"]["LeafSpine"]["properties"]
+
+
+def test_flows_of_tcp_count_like_others() -> None:
+    for stack in ("rdma", "tcp"):
+        result = CliRunner().invoke(validate, [TCP, "--set", f"hosts.stack={stack}"])
+        assert "3 flows, 6 MB in all; variants roce, tcp, ib, ipoib" in result.stdout
+
+
+def test_the_virtual_clock_refuses_tcp_before_anything_runs(tmp_path: Path) -> None:
+    """A kernel's time is real. Of a comparison not even the first variant is run."""
+    words = [TCP, "--clock", "virtual", "--out", str(tmp_path)]
+    for verb, setting in ((run, ["--set", "hosts.stack=tcp"]), (compare, [])):
+        error = CliRunner().invoke(verb, words + setting).exception
+        assert isinstance(error, UsageError)
+        assert str(error) == (
+            "stack: tcp is the TCP of this machine's kernel, whose time is real; leave "
+            "--clock virtual out, or use stack: rdma"
+        )
+    assert list(tmp_path.iterdir()) == []

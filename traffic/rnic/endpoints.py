@@ -32,6 +32,7 @@ from traffic.graph import Column, Flow, OperationGraph, Verb
 from traffic.job import Job, Step
 from traffic.rnic.config import RECOVERY, have, nic_config, qp_config
 from traffic.rnic.extras import Extras
+from traffic.rnic.ipoib import IpInterfaces
 from traffic.rnic.memory import BUFFERS_VA, SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
 from traffic.rnic.window import bdp_packets
 
@@ -60,7 +61,10 @@ _REGIONS = (SOURCE_VA, SINK_VA, BUFFERS_VA)
 class Endpoints:
     """All NICs of a fabric that has its hosts in this process."""
 
-    def __init__(self, fabric: Fabric, workload: OperationGraph, subnet: Subnet | None) -> None:
+    def __init__(
+        self, fabric: Fabric, workload: OperationGraph, subnet: Subnet | None, *, ip: bool = False
+    ) -> None:
+        """With `ip` InfiniBand's hosts can exchange IP packets beside."""
         self._fabric = fabric
         self._graph = workload
         self._subnet = subnet
@@ -75,7 +79,7 @@ class Endpoints:
             self._contents = Contents(workload, self._layout, Random(spec.seed))
         self.flows = workload.message_flows
         qps = Counter(host for flow in self.flows for host in (flow.src, flow.dst))
-        self._nics = {host.name: self._add_nic(host, qps[host.name]) for host in hosts}
+        self._nics = {host.name: self._add_nic(host, qps[host.name] + ip) for host in hosts}
         self._inside = {}
         if fabric.inside is not None:
             self._inside = {
@@ -83,6 +87,12 @@ class Endpoints:
             }
         self._keys = {nic: self._register(host, nic) for host, nic in self._all_nics()}
         fabric.connect()
+        self.ip: IpInterfaces | None = None
+        """The hosts' IP interfaces."""
+        if ip:
+            assert subnet is not None, "on Ethernet a host's kernel uses the cable itself"
+            nics = {host: self._nics[host.name] for host in hosts}
+            self.ip = IpInterfaces(spec, nics, subnet)
         psns = Random(spec.seed)
         self._qps = [self._connect(flow, psns) for flow in self.flows]
         self._workload = self._load()
@@ -94,6 +104,8 @@ class Endpoints:
 
     def close(self) -> None:
         lib.workload_free(self._workload)
+        if self.ip:
+            self.ip.close()
 
     @property
     def flow_bytes(self) -> Any:
@@ -153,7 +165,7 @@ class Endpoints:
     # ---- setting up --------------------------------------------------------
 
     def _add_nic(self, host: Host, qps: int) -> Any:
-        regions = self._regions(host)
+        regions = self._regions(host) + 1  # for IP's rings
         config = nic_config(self._fabric, self._subnet, host, max_qps=qps, max_regions=regions)
         config.elides_payload = self._fabric.spec.payload == "elided"
         return self._fabric.add_nic(host, config)

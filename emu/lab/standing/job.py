@@ -24,8 +24,7 @@ def run_standing(request: Request, supervisor: Supervisor) -> JobResult:
     """Its socket is the one open file that the owner hands over."""
     (listener,) = supervisor.handed
     spec = spec_from_json(request.spec)
-    if spec.fabric == "roce":
-        _name_hosts(spec)
+    _name_hosts(spec)
     session = open_session(request, supervisor, with_rnic=False)
     start(session)
     desk = Desk(request, session, supervisor)

@@ -27,10 +27,11 @@ def main() -> None:
     spec, tasks = spec_from_json(sys.argv[1]), json.loads(sys.argv[2])
     net = FabricNet(lambda node, pid: None)
     topology = spec.topology.build()
-    for step in plan_nodes(topology, bridges=plane_of(spec) == "ovs"):
+    bridges, infiniband = plane_of(spec) == "ovs", spec.fabric == "ib"
+    for step in plan_nodes(topology, bridges=bridges, infiniband=infiniband):
         match step:
-            case AddHost(name, ip):
-                net.add_host(name, ip, tasks[name])
+            case AddHost(name, ip, interface):
+                net.add_host(name, ip, tasks[name], interface)
             case AddSwitch(name, dpid):
                 net.add_switch(name, dpid, tasks[LAB])
             case AddCable(a, b):

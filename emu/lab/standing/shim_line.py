@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from emu.lab.channel import Channel
 from emu.lab.messages import Json, Message
-from emu.lab.session import wait_done
+from emu.lab.processes import wait_done
 
 
 class ShimLine:

@@ -3,6 +3,9 @@
 Starting it anew is thus the same as starting it: fresh queue pairs, fresh memory,
 counters from zero, and its times begin with it. Stopping it is taking the NICs
 away; what is on its way to them is lost, as when servers lose their power.
+
+InfiniBand's hosts need their NICs for IP too: between two workloads idle NICs are there,
+and IP stands still for the moment, some 60 ms, in which one process takes over from the other.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from typing import Any
 from emu.errors import UsageError
 from emu.lab.channel import Channel
 from emu.lab.job import read_observation
-from emu.lab.messages import Json, Measure, Progress, Ready, Start
-from emu.lab.session import NS_UNTIL_START, Programs, Session, wait_done
+from emu.lab.messages import Json, Measure, Progress, Ready, Setup, Start
+from emu.lab.processes import carry_out, set_up, wait_done
+from emu.lab.session import NS_UNTIL_START, Programs, Session, idle
 from emu.lab.standing.honesty import judged
 from emu.lab.standing.shim_line import ShimLine
 from emu.lab.supervisor import Supervisor
@@ -37,7 +41,8 @@ class Traffic:
         self._shim = shim
         self._slowdown = slowdown
         self._changing = threading.RLock()
-        self._pid: int | None = None
+        self._pid = session.workers.get("nics")
+        self._tcp_pid: int | None = None
         self.board: Board | None = None
         """The NICs' counters, of the latest workload."""
         self.state: Json = {**_FRESH, "number": 0, "state": "none"}
@@ -50,6 +55,7 @@ class Traffic:
                 raise UsageError("the lab's spec has no `traffic:`; nothing to start")
             if self.state["state"] == "running":
                 raise UsageError("its traffic runs; `emu traffic stop` ends it")
+            self._refuse_tcp_without_ib0()
             self._launch()
             number = self.state["number"] + 1
             self.state = {**_FRESH, "number": number, "state": "running"}
@@ -61,34 +67,64 @@ class Traffic:
                 raise UsageError("no traffic runs; `emu traffic start` starts it")
             self._dismiss("stopped")
 
+    def _refuse_tcp_without_ib0(self) -> None:
+        session = self._session
+        if session.spec.fabric == "ib" and self._has_tcp and not session.setup.options["ip"]:
+            raise UsageError("its traffic is TCP, and its hosts have no ib0; see `emu status`")
+
+    @property
+    def _has_tcp(self) -> bool:
+        return bool(self._session.spec.streams().flows)
+
     def _launch(self) -> None:
-        channel = self._supervisor.spawn("the NIC process", Programs().rnic)
-        self._pid = channel.expect(Ready).pid
-        channel.send(self._session.setup)
-        legend = wait_done(channel)["board"]
+        pid, channel, board = self._prepare(self._session.setup)
+        tcp = self._prepare_tcp() if self._has_tcp else None
         if self.board:
             self.board.close()
-        (file,) = channel.take_files()
-        self.board = Board(file, **legend)
+        self.board = board
         before = self._shim.ask(Measure())
-        channel.send(Start(time.monotonic_ns() + NS_UNTIL_START))
-        threading.Thread(
-            target=self._follow, args=(channel, self._pid, before), daemon=True
-        ).start()
+        self._take_over(pid, channel, *([tcp] if tcp else []))
+        told = (channel, tcp, pid, before)
+        threading.Thread(target=self._follow, args=told, daemon=True).start()
 
-    def _follow(self, channel: Channel, pid: int, before: Json) -> None:
+    def _prepare_tcp(self) -> Channel:
+        channel = self._supervisor.spawn("the TCP process", Programs().tcp)
+        self._tcp_pid = set_up(channel, self._session.setup)
+        return channel
+
+    def _prepare(self, setup: Setup) -> tuple[int, Channel, Board]:
+        """NICs that are ready to start, and what they count on."""
+        channel = self._supervisor.spawn("the NIC process", Programs().rnic)
+        pid = channel.expect(Ready).pid
+        channel.send(setup)
+        legend = wait_done(channel)["board"]
+        (file,) = channel.take_files()
+        return pid, channel, Board(file, **legend)
+
+    def _take_over(self, pid: int, *starting: Channel) -> None:
+        """Takes the NICs away that are there, and starts others, and who goes with them."""
+        if self._pid is not None:
+            self._supervisor.dismiss(self._pid)
+        self._pid = pid
+        at_ns = time.monotonic_ns() + NS_UNTIL_START
+        for channel in starting:
+            channel.send(Start(at_ns))
+
+    def _follow(self, channel: Channel, tcp: Channel | None, pid: int, before: Json) -> None:
         """To the workload's end. Where it was stopped, or the lab ends, others see to that."""
         try:
-            wait_done(channel, self._progress)
+            streams = carry_out(channel, tcp, self._progress)
         except EOFError:
-            channel.close()
+            for gone in (channel, tcp):
+                if gone is not None:
+                    gone.close()
             return
         seen = read_observation(*channel.take_files())
         after = self._shim.ask(Measure())
         fidelity = judged(self._session.spec, self._slowdown, before, after, seen)
         with self._changing:
             if pid == self._pid:
-                flows = [asdict(flow) for flow in seen.flows]
+                flows = [*(asdict(flow) for flow in seen.flows), *streams["flows"]]
                 self._dismiss("over", flows=flows, fidelity=asdict(fidelity))
 
     def _progress(self, told: Progress) -> None:
@@ -96,6 +132,14 @@ class Traffic:
 
     def _dismiss(self, state: str, **told: Any) -> None:
         assert self._pid is not None
-        self._supervisor.dismiss(self._pid)
-        self._pid = None
+        if self._tcp_pid is not None:
+            self._supervisor.dismiss(self._tcp_pid)
+            self._tcp_pid = None
+        if self._session.setup.options["ip"]:
+            pid, channel, board = self._prepare(idle(self._session.setup))
+            board.close()  # what there is to look at is the workload's
+            self._take_over(pid, channel)
+        else:
+            self._supervisor.dismiss(self._pid)
+            self._pid = None
         self.state = {**self.state, "state": state, **told}

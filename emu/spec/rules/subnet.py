@@ -70,6 +70,19 @@ def lanes_hold_a_packet(spec: Spec) -> Iterator[Finding]:
                 )
 
 
+def ip_packets_fit_into_the_mtu(spec: Spec) -> Iterator[Finding]:
+    """What was asked for; the default gives way."""
+    subnet, hosts = spec.subnet, spec.topology.build().hosts
+    small = min(hosts, key=lambda host: spec.host(host.name).nic.mtu)
+    mtu = spec.host(small.name).nic.mtu
+    if "ipoib_mtu" in subnet.model_fields_set and subnet.ipoib_mtu > mtu:
+        yield Finding(
+            ("subnet", "ipoib_mtu"),
+            f"is more than the NIC of {small.name} takes, {mtu}; lower it, or raise hosts.nic.mtu",
+            about=(("hosts",),),
+        )
+
+
 ENGINES_WITH_ROOTS = ("updn", "dnup", "ftree")
 ENGINES_WITHOUT_LMC = ("ftree", "lash")
 
@@ -180,6 +193,7 @@ RULES = (
     service_levels_have_a_lane,
     lanes_in_use_are_served,
     lanes_hold_a_packet,
+    ip_packets_fit_into_the_mtu,
     global_routes_are_infinibands,
     roots_suit_the_engine,
     managers_exist,

@@ -10,7 +10,7 @@ from emu.spec.scenario import Spec
 from emu.spec.traffic.collectives import Collective
 from emu.spec.traffic.drawn import Background, HotSpot
 from emu.spec.traffic.entry import AmongEntry, MessageEntry
-from emu.spec.traffic.patterns import Incast, Outcast, Pair, PingPong
+from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation, PingPong
 from emu.units import format_size, write_rate, write_size, write_time
 from traffic.job import FLOAT_BYTES
 
@@ -210,6 +210,39 @@ def the_run_fits_into_memory(spec: Spec) -> Iterator[Finding]:
         yield Finding(("traffic",), text, about=(("payload",),))
 
 
+def streams_are_of_plain_patterns(spec: Spec) -> Iterator[Finding]:
+    """A stream begins at its time and goes on to its end; what it carries waits for nothing."""
+    for index, entry in enumerate(spec.traffic):
+        if not spec.by_tcp(entry):
+            continue
+        if not isinstance(entry, AllToAll | Incast | Outcast | Pair | Permutation):
+            why = f"the messages of pattern {entry.pattern} wait for their time or for each other"
+        elif entry.every_ps:
+            why = "bursts wait for their time"
+        else:
+            continue
+        yield Finding(
+            ("traffic", index, "pattern"),
+            f"{why}, and a TCP stream goes on from its start to its end; use stack: rdma, or "
+            "another pattern",
+            about=(("traffic", index, "stack"), ("hosts", "stack")),
+        )
+
+
+def streams_use_no_rdma_classes(spec: Spec) -> Iterator[Finding]:
+    for index, entry in enumerate(spec.traffic):
+        if not spec.by_tcp(entry) or spec.fabric != "ib":
+            continue
+        for key in ("priority", "partition"):
+            if getattr(entry, key) is not None:
+                yield Finding(
+                    ("traffic", index, key),
+                    "is of RDMA messages, and TCP goes by ib0, in the default partition at its "
+                    "NIC's service level; leave it out, or use stack: rdma",
+                    about=(("traffic", index, "stack"), ("hosts", "stack")),
+                )
+
+
 def messages_start_before_the_end(spec: Spec) -> Iterator[Finding]:
     for index, entry in enumerate(spec.traffic):
         if entry.start_ps >= spec.time_limit_ps:
@@ -234,5 +267,7 @@ RULES = (
     who_lives_on_acks_gets_some,
     every_rank_has_a_piece,
     the_run_fits_into_memory,
+    streams_are_of_plain_patterns,
+    streams_use_no_rdma_classes,
     messages_start_before_the_end,
 )

@@ -23,6 +23,8 @@ from traffic.patterns import Messages, Pairs, flow_names
 
 TrafficName = Annotated[str, named_like("[A-Za-z0-9_-]{1,32}", "up to 32 letters, digits, - and _")]
 
+Stack = Literal["rdma", "tcp"]
+
 Op = Annotated[
     Literal["write", "write-imm", "send", "send-imm", "read"],
     Field(
@@ -60,6 +62,10 @@ class TrafficEntry(Model, ABC):
         default=None,
         description="InfiniBand: the partition whose P_Key its packets carry; the default one "
         "unless given.",
+    )
+
+    stack: Stack | None = Field(
+        default=None, description="What carries it; hosts.stack unless given."
     )
 
     @property
