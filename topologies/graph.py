@@ -17,6 +17,7 @@ from ipaddress import IPv4Address
 import networkx as nx
 
 HOST_NETWORK = int(IPv4Address("10.0.0.0"))
+HOST_NETWORK_PREFIX = "10.0.0.0/8"
 
 
 @dataclass(frozen=True)

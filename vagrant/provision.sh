@@ -27,6 +27,9 @@ packages=(
     ibsim-utils=0.10
     libumad2sim0=0.10
     infiniband-diags
+    # MPI programs across a lab
+    openmpi-bin
+    python3-mpi4py
     # captures, as a second opinion
     tshark=4.0.17
     # building the C core and the eBPF marker

@@ -24,6 +24,7 @@ VERBS = (
     "fault",
     "inspect",
     "mn",
+    "mpirun",
     "nccl",
     "perf",
     "pingpong",

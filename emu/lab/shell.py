@@ -15,7 +15,6 @@ from emu.lab import look
 from emu.lab.cables import cables_by_faults
 from emu.lab.messages import Json, Look, Request
 from emu.lab.net import FabricNet
-from emu.lab.processes import wait_done
 from emu.lab.session import JobResult, Session, open_session, start
 from emu.lab.standing.shim_line import ShimLine
 from emu.lab.supervisor import Supervisor

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from emu.errors import ExitCode
 from emu.lab.netns import enter
@@ -23,13 +24,18 @@ _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 """As shells have them."""
 
 
-def run_there(lab: StandingLab, node: str | None, command: Sequence[str]) -> int:
+def run_there(
+    lab: StandingLab,
+    node: str | None,
+    command: Sequence[str],
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> int:
     """Its exit code; 128 and the signal when it was ended by one. None: in no node, in the lab.
 
-    Raises UsageError when there is no such node.
+    `settings` are added to its environment. Raises UsageError when there is no such node.
     """
     value, namespaces = lab.ask("enter", node=node)
-    environment = os.environ | value["environment"]
+    environment = os.environ | value["environment"] | settings
     return _in_a_child(lambda: _run(namespaces, command, environment))
 
 

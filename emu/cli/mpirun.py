@@ -1,0 +1,27 @@
+"""`emu mpirun PROGRAM ...`: an MPI program across the hosts of a lab that is up."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from emu.cli.options import lab_option
+
+
+@click.command("mpirun", context_settings={"allow_interspersed_args": False})
+@lab_option
+@click.option("-n", "ranks", type=int, metavar="RANKS", help="[default: one on every host]")
+@click.argument("program", metavar="PROGRAM...", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(lab: str | None, ranks: int | None, program: tuple[str, ...]) -> None:
+    """Run an MPI PROGRAM on all hosts, e.g. `emu mpirun -n 8 -- python3 all_reduce.py`.
+
+    Its ranks are dealt out to the hosts in turn, and talk by TCP across the fabric: by Ethernet's
+    lossy class, or on InfiniBand by IPoIB. Exits as the program does.
+    """
+    from emu.lab.standing.client import StandingLab
+    from emu.lab.standing.mpi import mpirun
+
+    words = program[1:] if program[0] == "--" else program
+    with StandingLab(lab) as standing:
+        sys.exit(mpirun(standing, ranks, words))
