@@ -35,7 +35,7 @@ class FabricPrompt(CLI):
         net: FabricNet,
         spec: Spec,
         see: Callable[[], Json],
-        diagnose: Diagnosis | None,
+        diagnose: Diagnosis | None = None,
         script: str | None = None,
     ) -> None:
         """`see` returns what the shim sees at this moment (`emu.lab.look.look`); `diagnose` runs

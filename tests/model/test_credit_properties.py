@@ -134,8 +134,8 @@ def test_lost_and_damaged_updates_cost_time_and_nothing_else(
             assert held(run, vls) <= buffer_kib * 1024
         run.run_until(run.now_ns + 30_000)
         (hit,) = run.observe().faults
+        assert run.finished
         outcome = look(run)
-    assert run.finished
     assert dropped(outcome) == 0
     assert hit.packets_dropped == 0
     assert outcome.total("rx_flow_control_errors") == (hit.hits if effect == "damaged" else 0)
