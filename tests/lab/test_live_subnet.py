@@ -113,7 +113,7 @@ def test_a_standby_takes_over_under_load(myself: User, monkeypatch: pytest.Monke
         os.kill(lab.process(OPENSM, STANDBY), signal.SIGKILL)
         eventually(standing, lambda status: len(status["notes"]) == 2)
         standing.ask("faults", do="set", **PULLED)
-        assert standing.status()["traffic"]["state"] == "running"
+        assert standing.status()["traffic"]["state"] in ("running", "over")
         assert len(standing.status()["sweeps"]) == 2
 
 
