@@ -32,7 +32,7 @@ it, so that no Python runs between one packet and the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -187,6 +187,31 @@ class OperationGraph:
         ids = self.later[np.argsort(self.earlier, kind="stable")]
         waiting = np.bincount(self.earlier, minlength=len(self.size_bytes))
         return np.concatenate([[0], np.cumsum(waiting)]), ids
+
+    def check(self, hosts: Collection[str]) -> None:
+        """Raises ValueError when it cannot run: a host that is not there, or a circle."""
+        for flow in self.flows:
+            for host in (flow.src, flow.dst):
+                if host not in hosts:
+                    raise ValueError(f"flow {flow.name} needs {host}, and there is no such host")
+        if len(self._circular()):
+            circle = nx.find_cycle(self.dependencies())
+            names = " > ".join(str(earlier) for earlier, _ in circle)
+            raise ValueError(
+                f"operations {names} wait for each other in a circle; none could start"
+            )
+
+    def _circular(self) -> Column:
+        """Operations in a circle, or after one: what is left when all that can start is gone."""
+        waits = np.bincount(self.later, minlength=len(self.size_bytes))
+        first, dependents = self.dependents()
+        wave = np.flatnonzero(waits == 0)
+        while len(wave):
+            waits[wave] = -1
+            released = np.concatenate([dependents[first[i] : first[i + 1]] for i in wave.tolist()])
+            np.subtract.at(waits, released, 1)
+            wave = np.unique(released[waits[released] == 0])
+        return np.flatnonzero(waits > 0)
 
     def dependencies(self) -> nx.DiGraph:
         """Edges from each operation to those that wait for it."""

@@ -25,6 +25,7 @@ from emu.spec.finding import did_you_mean
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from topologies.graph import Port, Topology
+from traffic.graph import OperationGraph
 from traffic.rnic.endpoints import Endpoints
 
 STEP_NS = 20_000
@@ -59,10 +60,17 @@ class VirtualFabric:
     True
     """
 
-    def __init__(self, spec: Spec, topology: Topology, subnet: Subnet | None = None) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        topology: Topology,
+        subnet: Subnet | None = None,
+        workload: OperationGraph | None = None,
+    ) -> None:
+        """`workload`: other operations than the spec's. Raises UsageError when these cannot run."""
         self.spec = spec
         self.topology = topology
-        self._graph = spec.workload()
+        self._graph = spec.workload() if workload is None else _checked(workload, topology)
         self.fabric = Fabric(spec, topology, Members.ALL, subnet=subnet)
         self.endpoints = Endpoints(self.fabric, self._graph, subnet)
 
@@ -184,6 +192,14 @@ def run_virtual(
 def marker_in_use(spec: Spec) -> str:
     """`shim` when any port marks, `none` otherwise."""
     return "shim" if spec.fabric == "roce" and spec.marks else "none"
+
+
+def _checked(workload: OperationGraph, topology: Topology) -> OperationGraph:
+    try:
+        workload.check(topology.host)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return workload
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> UsageError:

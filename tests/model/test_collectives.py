@@ -14,9 +14,12 @@ from math import log2
 
 import pytest
 
+from emu.errors import UsageError
 from emu.measure.recording import JobRecord
 from emu.shim.virtual import VirtualFabric
 from tests.model.fabrics import spec_of, star, started
+from traffic.collectives.collective import collective
+from traffic.job import Job, Kind
 
 BYTE_NS = 0.08
 IDLE_NS = 2 * 500 + 600
@@ -218,3 +221,22 @@ def test_the_same_sums_over_infiniband() -> None:
     )
     assert roce.wrong == ib.wrong == 0
     assert 0.95 < took_ns(ib) / took_ns(roce) < 1
+
+
+def test_a_workload_that_cannot_run_makes_no_fabric() -> None:
+    """Of one's own: a rank that the fabric does not have."""
+    spec = spec_of(star(3))
+    ranks = ("h1", "h2", "h4")
+    workload = collective(Job("sum", Kind.ALL_REDUCE, "ring", ranks, 1200))
+    with pytest.raises(UsageError, match=r"^flow sum\.h2-h4 needs h4, and there is no such host$"):
+        VirtualFabric(spec, spec.topology.build(), workload=workload)
+
+
+def test_a_workload_of_one_s_own_runs_in_place_of_the_spec_s() -> None:
+    """Made by the same functions."""
+    spec = spec_of(star(3))
+    workload = collective(Job("sum", Kind.ALL_REDUCE, "ring", ("h1", "h2", "h3"), 1200))
+    with VirtualFabric(spec, spec.topology.build(), workload=workload) as run:
+        run.start()
+        (job,) = finished(run)
+    assert (job.ranks, job.wrong) == (3, 0)

@@ -13,6 +13,11 @@ PATTERNS = {
     "permutation": "pattern: permutation, among: h1-h8, count: 2, size: 10KB",
     "all-to-all": "pattern: all-to-all, among: h1-h5, op: send, size: 10KB",
     "all-reduce": "pattern: all-reduce, algorithm: ring, among: h1-h7, size: 10KB",
+    "tree": "pattern: all-reduce, algorithm: double-tree, among: h1-h7, size: 10KB, channels: 2",
+    "tiers": "pattern: all-reduce, algorithm: hierarchical, gpus: 4, among: h1-h8, size: 10KB",
+    "reduce-scatter": "pattern: reduce-scatter, among: h1-h7, size: 10KB, chunk: 100B",
+    "all-gather": "pattern: all-gather, among: all, size: 10KB",
+    "alltoall": "pattern: alltoall, among: h1-h7, size: 10KB",
 }
 
 

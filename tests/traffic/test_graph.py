@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from traffic.collectives.collective import collective
@@ -59,3 +62,37 @@ def test_workloads_differ_by_any_column() -> None:
     assert together([CHAIN]) == CHAIN
     assert other != CHAIN
     assert CHAIN != "a workload"
+
+
+def circle_of(count: int) -> OperationGraph:
+    """Operations of one flow that wait for each other in a circle, and one that waits for them."""
+    chain = pair("p", ["h1"], ["h2"], Messages(Verb.SEND, 10, count=count + 1))
+    first, last = np.array([0]), np.array([count - 1])
+    return replace(
+        chain,
+        earlier=np.concatenate([last, chain.earlier]),
+        later=np.concatenate([first, chain.later]),
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_circle_is_told_by_its_operations(count: int) -> None:
+    """Those of the circle, and not those that wait for it."""
+    with pytest.raises(ValueError, match="wait for each other in a circle") as told:
+        circle_of(count).check(["h1", "h2"])
+    numbers = str(told.value).removeprefix("operations ").split(" wait")[0].split(" > ")
+    assert sorted(map(int, numbers)) == list(range(count))
+
+
+def test_a_host_that_is_not_there_is_told_with_its_flow() -> None:
+    """Before anything is made of it."""
+    with pytest.raises(ValueError, match=r"^flow p needs h2, and there is no such host$"):
+        CHAIN.check(["h1"])
+
+
+def test_what_can_run_passes() -> None:
+    """Chains, and collectives with their many dependencies."""
+    CHAIN.check({"h1": 1, "h2": 2})
+    ranks = ("h1", "h2", "h3", "h4", "h5")
+    for algorithm in ("ring", "double-tree", "halving-doubling"):
+        collective(Job("sum", Kind.ALL_REDUCE, algorithm, ranks, 300)).check(ranks)

@@ -192,7 +192,8 @@ class Endpoints:
 
     def _lead(self) -> Column:
         """Bytes that each message finds before it in the sink."""
-        is_datagram = [self._transports[f.traffic] == lib.TRANSPORT_UD for f in self._graph.flows]
+        transports = [self._transports.get(flow.traffic) for flow in self._graph.flows]
+        is_datagram = [transport == lib.TRANSPORT_UD for transport in transports]
         return np.where(is_datagram, _GRH_BYTES, 0)[self._graph.flow_of]
 
     def _register(self, host: str, nic: Any) -> list[int]:
@@ -233,7 +234,7 @@ class Endpoints:
         config.dscp = spec.dscp(host, flow.priority)
         config.ack_dscp = config.dscp if settings.ack_dscp is None else settings.ack_dscp
         config.sl = settings.sl if flow.priority is None else flow.priority
-        config.transport, config.qkey = self._transports[flow.traffic], _QKEY
+        config.transport, config.qkey = self._transports.get(flow.traffic, lib.TRANSPORT_RC), _QKEY
         self._set_subnet(config, flow, host)
         if flow.verb.fetches:
             config.max_rd_atomic = settings.max_rd_atomic
@@ -248,7 +249,7 @@ class Endpoints:
         policy, far = self._fabric.spec.subnet, flow.dst if host == flow.src else flow.src
         config.sl = self._subnet.levels.get(host, {}).get(far, config.sl)
         config.path_bits = self.flows.index(flow) % (1 << self._subnet.lmc)
-        partition = self._partitions[flow.traffic]
+        partition = self._partitions.get(flow.traffic)
         if partition is not None:
             config.pkey = policy.partitions[partition].key_of(host)
 

@@ -10,6 +10,7 @@ from emu.spec.scenario import Spec
 from emu.spec.traffic.collectives import Collective
 from emu.spec.traffic.drawn import Background, HotSpot
 from emu.spec.traffic.entry import AmongEntry, MessageEntry
+from emu.spec.traffic.job import JobEntry
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation, PingPong
 from emu.units import format_size, write_rate, write_size, write_time
 from traffic.job import FLOAT_BYTES
@@ -193,6 +194,12 @@ def every_rank_has_a_piece(spec: Spec) -> Iterator[Finding]:
             )
 
 
+def ranks_suit_what_they_compute(spec: Spec) -> Iterator[Finding]:
+    for index, entry in enumerate(spec.traffic):
+        if isinstance(entry, JobEntry) and (misfit := entry.misfit()):
+            yield Finding(("traffic", index), misfit)
+
+
 def messages_are_not_too_many(spec: Spec) -> Iterator[Finding]:
     messages = sum(entry.message_count for entry in spec.traffic)
     if messages > MAX_MESSAGES:
@@ -254,7 +261,12 @@ def messages_start_before_the_end(spec: Spec) -> Iterator[Finding]:
             )
 
 
-SOUND = (flows_are_not_too_many, messages_are_not_too_many, nobody_is_alone)
+SOUND = (
+    ranks_suit_what_they_compute,
+    flows_are_not_too_many,
+    messages_are_not_too_many,
+    nobody_is_alone,
+)
 RULES = (
     names_are_unique,
     hosts_exist,

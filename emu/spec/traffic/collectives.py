@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from emu.spec.quantities import Integer, Size
 from emu.spec.traffic.job import JobEntry
@@ -112,21 +112,16 @@ class AllReduce(Collective):
     def job(self) -> Job:
         return self._job(Kind.ALL_REDUCE, self.algorithm)
 
-    @model_validator(mode="after")
-    def _servers_are_whole(self) -> Self:
-        if (self.algorithm == "hierarchical") != (self.gpus is not None):
-            raise ValueError(
-                "gpus tells the servers of algorithm: hierarchical; give both, or none"
-            )
-        if len(self.among) % self.gpus_a_server:
-            raise ValueError(
-                f"{len(self.among)} ranks are no whole number of servers of {self.gpus} GPUs"
-            )
-        return self
-
     @property
     def gpus_a_server(self) -> int:
         return self.gpus or 1
+
+    def misfit(self) -> str | None:
+        if (self.algorithm == "hierarchical") != (self.gpus is not None):
+            return "gpus tells the servers of algorithm: hierarchical; give both, or none"
+        if len(self.among) % self.gpus_a_server:
+            return f"{len(self.among)} ranks are no whole number of servers of {self.gpus} GPUs"
+        return None
 
 
 class ReduceScatter(Collective):
@@ -159,13 +154,16 @@ class Broadcast(Collective):
 
     @property
     def job(self) -> Job:
-        return self._job(Kind.BROADCAST, "chain", self.among.index(self.root or self.among[0]))
+        return self._job(Kind.BROADCAST, "chain", self._root)
 
-    @model_validator(mode="after")
-    def _root_is_a_rank(self) -> Self:
-        if self.root is not None and self.root not in self.among:
-            raise ValueError(f"root {self.root!r} is no rank; it is one of those in `among`")
-        return self
+    @property
+    def _root(self) -> int:
+        return self.among.index(self.root) if self.root in self.among else 0
+
+    def misfit(self) -> str | None:
+        if self.root is None or self.root in self.among:
+            return None
+        return f"root {self.root!r} is no rank; it is one of those in `among`"
 
 
 class AllToAllPieces(Collective):

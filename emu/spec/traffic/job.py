@@ -12,6 +12,10 @@ from traffic.patterns import Pairs
 class JobEntry(AmongEntry):
     """A pattern whose flows are those of its graph."""
 
+    def misfit(self) -> str | None:
+        """Why the ranks do not suit what is computed; None: they do."""
+        return None
+
     def put_together(self, seed: int) -> OperationGraph:
         """Its operations and flows."""
         raise NotImplementedError

@@ -5,10 +5,10 @@ What is computed and sent follows from the model's sizes; see traffic/training/m
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, Strict, model_validator
+from pydantic import Field, Strict
 
 from emu.spec.quantities import Integer, Size, Time
 from emu.spec.traffic.job import JobEntry
@@ -105,21 +105,18 @@ class TrainingStep(JobEntry):
             self.name, self.among, start_ns=self.start_ns, priority=self.priority, steps=(step,)
         )
 
-    @model_validator(mode="after")
-    def _ranks_are_whole_replicas(self) -> Self:
+    def misfit(self) -> str | None:
         replica = self.tensor * self.pipeline
         if len(self.among) % replica:
-            raise ValueError(
+            return (
                 f"{len(self.among)} ranks are no whole number of replicas of tensor "
                 f"{self.tensor} times pipeline {self.pipeline}"
             )
         if self.layers % self.pipeline:
-            raise ValueError(f"{self.layers} layers are not divided by {self.pipeline} stages")
+            return f"{self.layers} layers are not divided by {self.pipeline} stages"
         if self.hidden % (4 * self.tensor):
-            raise ValueError(
-                f"hidden size {self.hidden} is not divided by tensor {self.tensor} times 4"
-            )
-        return self
+            return f"hidden size {self.hidden} is not divided by tensor {self.tensor} times 4"
+        return None
 
 
 class Experts(JobEntry):
