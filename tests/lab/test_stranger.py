@@ -67,8 +67,8 @@ def test_a_lab_that_is_not_there_is_told(stranger: User) -> None:
         nobody = stranger.run_emu(*verb)
         assert (nobody.code, nobody.err) == (2, "no lab is up; start one with `emu up SPEC`\n")
     with lab_up(stranger, ROCE):
-        wrong = stranger.run_emu("down", "piar")
-        assert (wrong.code, wrong.err) == (2, "there is no lab 'piar' (did you mean 'pair'?)\n")
+        wrong = stranger.run_emu("down", "pairs")
+        assert (wrong.code, wrong.err) == (2, "there is no lab 'pairs' (did you mean 'pair'?)\n")
         again = stranger.run_emu("up", stranger.home.parent / "standing.emu.yml")
         assert again.code == 2
         assert "a lab named pair is up already; end it with `emu down pair`" in again.err
