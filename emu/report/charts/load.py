@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from emu.measure.binning import growth
-from emu.report.charts.chart import Chart, left_out
+from emu.report.charts.chart import Chart, left_out, width_inches
 from emu.report.facts import RunFacts
 from emu.report.figure import inline_svg
 from emu.report.palette import INK, Legend, series_colour
@@ -38,7 +38,8 @@ def load(runs: Sequence[RunFacts]) -> Chart | None:
         return None
     rows = [DELIVERED, *shown]
     figure = Figure(
-        figsize=(6.0, 0.7 + (0.14 + 0.12 * len(runs)) * len(rows)), layout="constrained"
+        figsize=(width_inches(runs), 0.7 + (0.14 + 0.12 * len(runs)) * len(rows)),
+        layout="constrained",
     )
     ax = figure.subplots()
     for place, (run, own) in enumerate(zip(runs, carried, strict=True)):
