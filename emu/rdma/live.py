@@ -17,9 +17,10 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from emu.errors import EmuError
 from emu.lab.live import run_at
@@ -35,6 +36,8 @@ from emu.shim.live import Live, Outcome
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from topologies.graph import Topology
+
+T = TypeVar("T")
 
 _SECONDS_A_TURN = 0.1
 
@@ -153,9 +156,14 @@ class LiveClock(Clock):
             if completed and loop is not None and not loop.is_closed():
                 loop.call_soon_threadsafe(self._wake)
 
+    async def until(self, look: Callable[[], T | None], deadline_ns: float) -> T | None:
+        """The NICs' thread must know whom to wake before we look, or news could fall between."""
+        self._loop = asyncio.get_running_loop()
+        return await super().until(look, deadline_ns)
+
     def _go_on(self) -> None:
         """The newest waiter's time limit; completions come by themselves."""
-        loop = self._loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         deadline_ns, future = self._waiting[-1]
         seconds = max(0.0, deadline_ns - self.now_ns) * self._slowdown / 1e9
         loop.call_later(seconds, _give_up, future)
