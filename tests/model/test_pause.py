@@ -206,7 +206,7 @@ def test_reserved_bytes_are_there_when_others_have_filled_the_pool() -> None:
 traffic:
   - {name: flood, pattern: incast, from: h2-h4, to: h1, op: write, size: 4MB, priority: 0}
   - {name: lone, pattern: pair, from: h5, to: h2, op: write, size: 400KB, priority: 1, start: 100us}
-switches: {buffer: 1200KB, queue_limit: 2MB}
+switches: {buffer: 1200KB, queue_limit: 1200KB}
 """
     )
     without = outcome_of(fabric)
