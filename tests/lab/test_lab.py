@@ -22,6 +22,7 @@ from tests.lab.user import SECONDS, Ended, User, wait
 
 def _command(user: User, job: str, *words: str, spec: str, out: Path, options: Any) -> list[str]:
     """The command of a lab's owner."""
+    options = {"slowdown": 1000, **options}
     request = {"job": job, "spec": spec or clos_spec(), "out": str(out), "options": options}
     return [sys.executable, "-m", "tests.lab.owner", json.dumps(request), *words]
 
@@ -52,6 +53,7 @@ def test_a_run_asks_shim_and_nics_and_returns_what_they_measured(user: User) -> 
         "plane": "ovs",
         "marker": "none",
         "notes": [],
+        "streams": [],
         "captures": {"subnet": False, "boards": 0},
     }
 

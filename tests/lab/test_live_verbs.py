@@ -17,7 +17,7 @@ def _expect_the_same_on_both_clocks(user: User, fabric: str) -> None:
     """The bytes it checks itself; its times are those of the virtual clock and a little more."""
     path = user.home.parent / "verbs.emu.yml"
     path.write_text(
-        f"name: verbs\nfabric: {fabric}\nslowdown: 4000\n"
+        f"name: verbs\nfabric: {fabric}\nslowdown: 20000\n"
         "topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 3}\n"
     )
     before = Outside.now(user)
