@@ -22,6 +22,9 @@ faults:
   - {at: 60us, for: 30us, corruption: {cable: leaf2:h3, direction: out, every: 20}}
   - {at: 80us, for: 30us, slow-receiver: {host: h4, rate: 20Gbit}}
 """
+NAK_ROUND_NS = 6_000
+"""What a loss costs a flow: a round trip over 4 links and 3 switches. One at the edge of a fault
+may be there on one clock alone."""
 STORM = "  - {at: 100us, for: 30us, pause-storm: {host: h3, priority: 3}}\n"
 
 
@@ -47,7 +50,7 @@ def test_faults_do_the_same_on_both_clocks(myself: User, tmp_path: Path, fabric:
     for expected, got in zip(virtual.faults, real.faults, strict=True):
         assert counts(got) == pytest.approx(counts(expected), abs=4, rel=0.05)
     for planned, ran in zip(virtual.flows, real.flows, strict=True):
-        assert ran.end_ns == pytest.approx(planned.end_ns, rel=0.05)
+        assert ran.end_ns == pytest.approx(planned.end_ns, rel=0.05, abs=2 * NAK_ROUND_NS)
 
 
 def counts(fault: FaultRecord) -> list[int]:
