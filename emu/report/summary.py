@@ -15,20 +15,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TypedDict
+from dataclasses import asdict
+from typing import TypedDict, cast
 
 from emu.measure.recording import (
     Counters,
     Deadlock,
-    FaultRecord,
     Fidelity,
     FlowRecord,
     JobRecord,
     Recording,
     StepRecord,
-    SweepRecord,
 )
-from emu.measure.requests import Latency, latencies
+from emu.measure.requests import latencies
 
 SUMMARY_SCHEMA = "emu.summary/1"
 COMPARISON_SCHEMA = "emu.comparison/1"
@@ -234,16 +233,16 @@ def summarise(recording: Recording) -> Summary:
         marker=recording.marker,
         fidelity=_fidelity(recording.fidelity),
         flows=[_flow(flow) for flow in recording.flows],
-        latencies=[_latency_row(row) for row in latencies(recording.requests)],
+        latencies=[cast(LatencySummary, asdict(row)) for row in latencies(recording.requests)],
         jobs=[_job(job) for job in recording.jobs],
         steps=[_step(step) for step in recording.steps],
         ports=_counters_by_name(recording.ports),
         hosts=_counters_by_name(recording.hosts),
         scale_up=_counters_by_name(recording.scale_up),
         totals=dict.fromkeys(TOTALS, 0) | _counters(recording.totals),
-        faults=[_fault(fault) for fault in recording.faults],
+        faults=[cast(FaultSummary, asdict(fault)) for fault in recording.faults],
         deadlocks=[_deadlock(deadlock) for deadlock in recording.deadlocks],
-        sweeps=[_sweep(sweep) for sweep in recording.sweeps],
+        sweeps=[cast(SweepSummary, asdict(sweep)) for sweep in recording.sweeps],
         captures={port: path.name for port, path in recording.captures.items()},
         notes=list(recording.notes),
         wall_seconds=float(recording.wall_seconds),
@@ -294,20 +293,6 @@ def _flow(flow: FlowRecord) -> FlowSummary:
     )
 
 
-def _latency_row(latency: Latency) -> LatencySummary:
-    return LatencySummary(
-        traffic=latency.traffic,
-        requests=latency.requests,
-        unfinished=latency.unfinished,
-        mean_ns=latency.mean_ns,
-        p50_ns=latency.p50_ns,
-        p90_ns=latency.p90_ns,
-        p99_ns=latency.p99_ns,
-        p999_ns=latency.p999_ns,
-        max_ns=latency.max_ns,
-    )
-
-
 def _job(job: JobRecord) -> JobSummary:
     return JobSummary(
         name=job.name,
@@ -339,29 +324,12 @@ def _bits(bytes_per_s: float | None) -> int | None:
     return None if bytes_per_s is None else round(bytes_per_s * 8)
 
 
-def _fault(fault: FaultRecord) -> FaultSummary:
-    return FaultSummary(
-        name=fault.name,
-        kind=fault.kind,
-        place=fault.place,
-        at_ns=fault.at_ns,
-        end_ns=fault.end_ns,
-        packets_seen=fault.packets_seen,
-        hits=fault.hits,
-        packets_dropped=fault.packets_dropped,
-    )
-
-
 def _deadlock(deadlock: Deadlock) -> DeadlockSummary:
     return DeadlockSummary(
         found_ns=int(deadlock.found_ns),
         priority=int(deadlock.priority),
         ports=list(deadlock.ports),
     )
-
-
-def _sweep(sweep: SweepRecord) -> SweepSummary:
-    return SweepSummary(at_ns=sweep.at_ns, in_force_ns=sweep.in_force_ns, seconds=sweep.seconds)
 
 
 def _counters_by_name(counters: Mapping[str, Counters]) -> dict[str, Counters]:

@@ -10,7 +10,8 @@ import pytest
 
 from traffic.graph import Operation, OperationGraph, Verb
 from traffic.traces.chakra import read_chakra
-from traffic.traces.trace import TraceError, graph_of
+from traffic.traces.play import graph_of
+from traffic.traces.trace import TraceError
 
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
 ALL_REDUCE, GATHER = 0, 3

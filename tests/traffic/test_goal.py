@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from traffic.graph import OperationGraph, Verb
 from traffic.traces.goal import read_goal
-from traffic.traces.trace import TraceError, graph_of
+from traffic.traces.play import graph_of
+from traffic.traces.trace import TraceError
 
 RELAY = """
 num_ranks 3

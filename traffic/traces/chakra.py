@@ -62,7 +62,9 @@ def _files(prefix: Path) -> list[Path]:
             ranks[int(match[1])] = file
     missing = next(rank for rank in range(len(ranks) + 1) if rank not in ranks)
     if missing < len(ranks) or not ranks:
-        raise TraceError(f"{prefix}.{missing}.et", "is not there; each rank has a file, from 0 on")
+        raise TraceError(
+            f"{prefix.name}.{missing}.et", "is not there; each rank has a file, from 0 on"
+        )
     return [ranks[rank] for rank in range(len(ranks))]
 
 
@@ -78,15 +80,15 @@ def _nodes(file: Path) -> Iterator[Any]:
     stream = BytesIO(file.read_bytes())
     try:
         if proto.parse_length_prefixed(metadata, stream) is None:
-            raise TraceError(str(file), "is empty; write the trace again")
+            raise TraceError(file.name, "is empty; write the trace again")
         while (found := proto.parse_length_prefixed(node, stream)) is not None:
             yield found
     except DecodeError as error:
-        raise TraceError(str(file), f"is no execution trace of Chakra ({error})") from None
+        raise TraceError(file.name, f"is no execution trace of Chakra ({error})") from None
 
 
 def _step(file: Path, node: Any, rank: int, ranks: int, number_of: dict[int, int]) -> Step:
-    where = f"{file}: node {node.id}"
+    where = f"{file.name}: node {node.id}"
     attributes = {attr.name: _value(attr) for attr in node.attr}
     unknown = [id for id in (*node.data_deps, *node.ctrl_deps) if id not in number_of]
     if unknown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import lru_cache
 
 from emu.spec.traffic.entry import AmongEntry
@@ -16,9 +17,9 @@ class JobEntry(AmongEntry):
         """Why the ranks do not suit what is computed; None: they do."""
         return None
 
+    @abstractmethod
     def put_together(self, seed: int) -> OperationGraph:
         """Its operations and flows."""
-        raise NotImplementedError
 
     def graph(self, seed: int) -> OperationGraph:
         return _graph(self, seed)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from emu.spec.traffic.entry import AmongEntry
+from emu.spec.traffic.job import JobEntry
 from traffic.graph import OperationGraph
-from traffic.patterns import Pairs
 from traffic.traces.chakra import read_chakra
 from traffic.traces.goal import read_goal
-from traffic.traces.trace import Trace, TraceError, graph_of
+from traffic.traces.play import graph_of
+from traffic.traces.trace import Trace, TraceError
 
 
-class TraceEntry(AmongEntry):
+class TraceEntry(JobEntry):
     """The ranks of a trace do what it says, the first of `among` being rank 0."""
 
     pattern: Literal["trace"] = Field(description="Pattern of the traffic.")
@@ -29,45 +29,35 @@ class TraceEntry(AmongEntry):
         "job for job.0.et, job.1.et and so on."
     )
 
-    @model_validator(mode="after")
-    def _can_be_played(self) -> Self:
-        ranks = _trace(self.format, self.file).ranks
-        if ranks != len(self.among):
-            raise ValueError(
-                f"the trace has {ranks} ranks, and among names {len(self.among)} hosts; name as "
-                "many as there are ranks"
-            )
-        _graph(self)
-        return self
+    def misfit(self) -> str | None:
+        try:
+            self.graph(0)
+        except ValueError as error:
+            return str(error)
+        return None
 
     @property
     def flow_count(self) -> int:
-        return len(self.graph(0).flows)
+        return 0 if self.misfit() else len(self.graph(0).flows)
 
     @property
     def message_count(self) -> int:
-        return len(self.graph(0).operations)
+        return 0 if self.misfit() else len(self.graph(0).operations)
 
     @property
     def total_bytes(self) -> int:
         return self.graph(0).total_bytes
 
-    def pairs(self, seed: int) -> Pairs:
-        return [(flow.src, flow.dst) for flow in self.graph(seed).flows]
-
-    def ends(self, seed: int) -> dict[str, tuple[str, str]]:
-        return {flow.name: (flow.src, flow.dst) for flow in self.graph(seed).flows}
-
-    def graph(self, seed: int) -> OperationGraph:
-        return _graph(self)
-
-
-@lru_cache(maxsize=8)
-def _graph(entry: TraceEntry) -> OperationGraph:
-    trace = _trace(entry.format, entry.file)
-    return graph_of(
-        entry.name, trace, entry.among, start_ns=entry.start_ns, priority=entry.priority
-    )
+    def put_together(self, seed: int) -> OperationGraph:
+        """Raises ValueError for a trace that cannot be read, or played by these hosts."""
+        trace = _trace(self.format, self.file)
+        if trace.ranks != len(self.among):
+            raise ValueError(
+                f"the trace has {trace.ranks} ranks, and among names {len(self.among)} hosts; "
+                "name as many as there are ranks"
+            )
+        start_ns, priority = self.start_ns, self.priority
+        return graph_of(self.name, trace, self.among, start_ns=start_ns, priority=priority)
 
 
 @lru_cache(maxsize=8)
@@ -78,6 +68,7 @@ def _trace(kind: str, file: str) -> Trace:
             return read_chakra(path)
         return read_goal(path.read_text("utf-8"), path.name)
     except OSError as error:
-        raise TraceError(file, f"cannot be read ({error.strerror})") from None
+        reason = f"cannot be read ({error.strerror}); name it as seen from the spec's folder"
+        raise TraceError(path.name, reason) from None
     except UnicodeDecodeError:
-        raise TraceError(file, "is no text; GOAL's binary form is not read here") from None
+        raise TraceError(path.name, "is no text; GOAL's binary form is not read here") from None

@@ -1,0 +1,209 @@
+"""The graph of operations that plays a trace.
+
+A trace tells of both ends of a message, a graph of operations only once: a receive is no
+operation, but what waits for it waits for the message.
+
+    rank 0   calc ──▶ send to 1                       work ──▶ message
+    rank 1            recv from 0 ──▶ calc                        └──▶ work
+
+A send meets the receive of the same tag between the same ranks that is as many-th as it
+is itself. It does not wait for the receive to be posted: messages are WRITEs into memory
+that is there. Collectives are expanded into their messages (traffic/collectives).
+Work of a rank waits for what it must and for nothing else, other work included.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+import networkx as nx
+import numpy as np
+
+from traffic.collectives.collective import add_collective
+from traffic.collectives.schedule import NOBODY, Schedule
+from traffic.graph import OperationGraph
+from traffic.job import Job, Kind
+from traffic.traces.trace import Does, Step, Trace, TraceError
+
+ALGORITHM_OF = {
+    Kind.ALL_REDUCE: "ring",
+    Kind.REDUCE_SCATTER: "ring",
+    Kind.ALL_GATHER: "ring",
+    Kind.BROADCAST: "chain",
+    Kind.ALL_TO_ALL: "direct",
+}
+"""How a collective of a trace is expanded."""
+
+
+def graph_of(
+    name: str,
+    trace: Trace,
+    hosts: Sequence[str],
+    *,
+    start_ns: int = 0,
+    priority: int | None = None,
+) -> OperationGraph:
+    """The operations of a trace, rank r being the r-th of `hosts`.
+
+    Raises TraceError when it cannot be played: a receive that nothing is sent to, a message
+    that nobody receives, steps that wait for each other in a circle.
+    """
+    units = _Units(name, trace, hosts)
+    schedule = Schedule()
+    for unit in units.in_order():
+        units.play(unit, schedule)
+    return schedule.graph(name, hosts, start_ns=start_ns, priority=priority)
+
+
+class _Units:
+    """What is played at a time: a step, or all ranks' steps of one collective."""
+
+    def __init__(self, name: str, trace: Trace, hosts: Sequence[str]) -> None:
+        self._name, self._trace, self._hosts = name, trace, tuple(hosts)
+        self._send_of = _matched(trace.steps)
+        self._unit_of: dict[int, tuple[int, ...]] = {
+            number: (number,) for number in range(len(trace.steps))
+        }
+        for members in _collectives(trace):
+            self._unit_of |= dict.fromkeys(members, members)
+        self._over: dict[int, tuple[int, ...]] = {}
+        """Step -> the operations that what comes after it waits for."""
+        self._awaited: dict[int, tuple[int, ...]] = {}
+        """Step -> the operations that it waited for."""
+
+    def in_order(self) -> Iterator[tuple[int, ...]]:
+        """Each after all it waits for."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self._unit_of.values())
+        for number, step in enumerate(self._trace.steps):
+            before = [*step.after, *step.with_start_of]
+            if step.does is Does.RECV:
+                before.append(self._send_of[number])
+            graph.add_edges_from(
+                (self._unit_of[earlier], self._unit_of[number]) for earlier in before
+            )
+        try:
+            yield from nx.lexicographical_topological_sort(graph)
+        except nx.NetworkXUnfeasible:
+            circle = [edge[0][0] for edge in nx.find_cycle(graph)]
+            told = ", ".join(self._trace.steps[number].where for number in circle[:6])
+            raise TraceError(
+                told, "these steps wait for each other in a circle; take one dependency out"
+            ) from None
+
+    def play(self, unit: tuple[int, ...], schedule: Schedule) -> None:
+        for number in unit:
+            self._awaited[number] = self._waits(self._trace.steps[number])
+        if self._trace.steps[unit[0]].does is Does.COLLECTIVE:
+            self._play_collective(unit, schedule)
+        else:
+            self._play_step(unit[0], schedule)
+
+    def _waits(self, step: Step) -> tuple[int, ...]:
+        over = (self._over[earlier] for earlier in step.after)
+        begun = (self._awaited[earlier] for earlier in step.with_start_of)
+        return tuple(dict.fromkeys(id for ids in (*over, *begun) for id in ids))
+
+    def _play_step(self, number: int, schedule: Schedule) -> None:
+        step, awaited = self._trace.steps[number], self._awaited[number]
+        after = [np.array([id]) for id in awaited]
+        if step.does is Does.RECV:
+            self._over[number] = (*self._over[self._send_of[number]], *awaited)
+        elif step.does is Does.SEND:
+            sent = schedule.send(step.rank, step.peer, step.size_bytes, after=after)
+            self._over[number] = tuple(sent.tolist())
+        else:
+            worked = schedule.work(step.rank, step.lasts_ns, after=after)
+            self._over[number] = tuple(worked.tolist())
+
+    def _play_collective(self, unit: tuple[int, ...], schedule: Schedule) -> None:
+        steps = [self._trace.steps[number] for number in unit]
+        kind = steps[0].collective
+        assert kind is not None
+        job = Job(self._name, kind, ALGORITHM_OF[kind], self._hosts, steps[0].size_bytes)
+        awaited = [self._awaited[number] for number in unit]
+        waits = [np.array(column) for column in zip(*_padded(awaited), strict=True)]
+        over = add_collective(schedule, job, np.arange(len(unit)), after=waits)
+        for rank, number in enumerate(unit):
+            own = (int(np.broadcast_to(column, len(unit))[rank]) for column in over)
+            self._over[number] = tuple(id for id in own if id != NOBODY)
+
+
+def _padded(rows: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    longest = max(map(len, rows))
+    return [row + (NOBODY,) * (longest - len(row)) for row in rows]
+
+
+def _matched(steps: Sequence[Step]) -> dict[int, int]:
+    """Receive -> its send. Raises TraceError for one without the other."""
+    sends: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+    receives: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+    for number, step in enumerate(steps):
+        if step.does is Does.SEND:
+            sends[step.rank, step.peer, step.tag].append(number)
+        elif step.does is Does.RECV:
+            receives[step.peer, step.rank, step.tag].append(number)
+    for between in {**sends, **receives}:
+        _check_pairs(steps, between, sends[between], receives[between])
+    return {
+        receive: send
+        for between, own in receives.items()
+        for receive, send in zip(own, sends[between], strict=True)
+    }
+
+
+def _check_pairs(
+    steps: Sequence[Step],
+    between: tuple[int, int, int],
+    sends: Sequence[int],
+    receives: Sequence[int],
+) -> None:
+    src, dst, tag = between
+    if len(sends) > len(receives):
+        where, missing = steps[sends[len(receives)]].where, f"rank {dst} never receives this"
+    elif len(receives) > len(sends):
+        where, missing = steps[receives[len(sends)]].where, f"rank {src} never sends this"
+    else:
+        for send, receive in zip(sends, receives, strict=True):
+            _check_sizes(steps[send], steps[receive])
+        return
+    raise TraceError(where, f"{missing} (tag {tag}); add its other end, or take it out")
+
+
+def _check_sizes(send: Step, receive: Step) -> None:
+    if send.size_bytes > receive.size_bytes:
+        raise TraceError(
+            receive.where,
+            f"has room for {receive.size_bytes} bytes, and {send.where} sends "
+            f"{send.size_bytes}; make both the same",
+        )
+
+
+def _collectives(trace: Trace) -> Iterator[tuple[int, ...]]:
+    """The steps, one for each rank in order, that are one collective: the n-th of every rank."""
+    of_rank: list[list[int]] = [[] for _ in range(trace.ranks)]
+    for number, step in enumerate(trace.steps):
+        if step.does is Does.COLLECTIVE:
+            of_rank[step.rank].append(number)
+    longest = max(of_rank, key=len, default=[])
+    for rank, own in enumerate(of_rank):
+        if len(own) < len(longest):
+            where = trace.steps[longest[len(own)]].where
+            raise TraceError(
+                where, f"rank {rank} takes no part in this collective; let all ranks, or none"
+            )
+    for members in zip(*of_rank, strict=True):
+        _check_members([trace.steps[number] for number in members])
+        yield members
+
+
+def _check_members(steps: Iterable[Step]) -> None:
+    first, *others = steps
+    for step in others:
+        if (step.collective, step.size_bytes) != (first.collective, first.size_bytes):
+            raise TraceError(
+                step.where,
+                f"is {step.collective} of {step.size_bytes} bytes, but rank 0's is "
+                f"{first.collective} of {first.size_bytes} ({first.where}); make them the same",
+            )
