@@ -7,14 +7,14 @@ from typing import Literal
 from pydantic import Field
 
 from emu.spec.quantities import Fraction, Integer, Rate
-from emu.spec.traffic.entry import AmongEntry, MessageEntry, Op, random_of
+from emu.spec.traffic.entry import MessageEntry, Op, random_of
+from emu.spec.traffic.job import JobEntry
 from traffic.distributions import distribution
 from traffic.drawn import background, hot_spot
 from traffic.graph import OperationGraph, Verb
-from traffic.patterns import Pairs
 
 
-class HotSpot(AmongEntry, MessageEntry):
+class HotSpot(JobEntry, MessageEntry):
     """Every host sends a share of its messages to the same one, the others to anybody else."""
 
     pattern: Literal["hot-spot"] = Field(description="Pattern of the traffic.")
@@ -40,17 +40,15 @@ class HotSpot(AmongEntry, MessageEntry):
     def message_count(self) -> int:
         return len(self.senders) * self.count
 
-    def pairs(self, seed: int) -> Pairs:
+    def put_together(self, seed: int) -> OperationGraph:
+        """Empty where nobody could send to anybody but the hot one, which `rules` tells."""
         if len(self.senders) < 2:
-            return []
-        return [(flow.src, flow.dst) for flow in self.graph(seed).flows]
-
-    def graph(self, seed: int) -> OperationGraph:
+            return OperationGraph()
         random = random_of(self, seed)
         return hot_spot(self.name, self.among, self.hot, self.share, self.messages, random)
 
 
-class Background(AmongEntry):
+class Background(JobEntry):
     """Every host sends to anybody, at random times, messages of measured sizes (open loop)."""
 
     pattern: Literal["background"] = Field(description="Pattern of the traffic.")
@@ -80,10 +78,7 @@ class Background(AmongEntry):
         """As expected; what is drawn is larger or smaller."""
         return round(self.message_count * distribution(self.sizes).mean_bytes)
 
-    def pairs(self, seed: int) -> Pairs:
-        return [(flow.src, flow.dst) for flow in self.graph(seed).flows]
-
-    def graph(self, seed: int) -> OperationGraph:
+    def put_together(self, seed: int) -> OperationGraph:
         return background(
             self.name,
             self.among,
