@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
 
@@ -13,8 +13,9 @@ import click
 from emu.cli.options import clock_option, json_option, out_option, settings_option, spec_argument
 from emu.cli.record import record
 from emu.errors import UsageError
-from emu.report.clocks import BothClocks, clocks_document
+from emu.report.clocks import BothClocks, Seeds, clocks_document
 from emu.report.facts import RunFacts
+from emu.report.reruns import with_seeds
 from emu.report.summary import compare, to_json
 from emu.report.text import print_clocks, print_comparison
 from emu.report.verdict import exit_code
@@ -28,6 +29,13 @@ from emu.spec.model import Spec, load_spec
 @settings_option
 @clock_option
 @click.option("--clocks", is_flag=True, help="Put the two clocks side by side instead.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="With --clocks: with so many seeds, the spec's own and those after it.",
+)
 @out_option
 @json_option
 def command(
@@ -35,6 +43,7 @@ def command(
     settings: tuple[str, ...],
     clock: str,
     clocks: bool,
+    seeds: int,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -42,12 +51,18 @@ def command(
 
     With --clocks, run each of them (or SPEC itself, where it has none) on the
     real and on the virtual clock: the difference is the emulator's own error.
+    Where congestion control makes a run chaotic, compare several --seeds.
     """
     spec = load_spec(path, settings)
     folder = out or Path("out") / spec.name
     stream = sys.stderr if as_json else sys.stdout
     if clocks:
-        _compare_clocks(spec.variants() or {spec.name: spec}, folder, stream, as_json)
+        reseeded = [
+            load_spec(path, (*settings, *seed.settings)) for seed in with_seeds(spec, seeds)
+        ]
+        _compare_clocks(reseeded, folder, stream, as_json)
+    if seeds > 1:
+        raise UsageError("--seeds: only together with --clocks")
     if not spec.compare:
         raise UsageError(f"{path}: has no `compare:` section; name the variants to run there")
     if clock == "virtual":
@@ -61,17 +76,21 @@ def command(
     sys.exit(exit_code(summaries, [check for run in runs for check in run.checks]))
 
 
-def _compare_clocks(
-    specs: Mapping[str, Spec], folder: Path, stream: TextIO, as_json: bool
-) -> NoReturn:
-    pairs = [
-        BothClocks(*(_run(name, spec, clock, folder / clock) for clock in ("real", "virtual")))
-        for name, spec in specs.items()
-    ]
-    print_clocks(pairs, stream)
+def _compare_clocks(specs: Sequence[Spec], folder: Path, stream: TextIO, as_json: bool) -> NoReturn:
+    """`specs`: the same one, with one seed after the other."""
+    runs: dict[str, list[BothClocks]] = {}
+    for spec in specs:
+        for name, variant in (spec.variants() or {spec.name: spec}).items():
+            runs.setdefault(name, []).append(_on_both(name, variant, folder))
+    compared = [Seeds(name, both) for name, both in runs.items()]
+    print_clocks(compared, stream)
     if as_json:
-        click.echo(json.dumps(clocks_document(pairs), indent=2))
-    sys.exit(exit_code([pair.real.summary for pair in pairs], []))
+        click.echo(json.dumps(clocks_document(compared), indent=2))
+    sys.exit(exit_code([both.real.summary for seeds in compared for both in seeds.runs], []))
+
+
+def _on_both(name: str, spec: Spec, folder: Path) -> BothClocks:
+    return BothClocks(*(_run(name, spec, clock, folder / clock) for clock in ("real", "virtual")))
 
 
 def _run(name: str, spec: Spec, clock: str, folder: Path) -> RunFacts:

@@ -2,19 +2,26 @@
 
 The virtual clock is never late, so what differs is what the machine, the kernel
 and Open vSwitch added to the real one.
+
+Some fabrics are chaotic: under DCQCN, which packet is marked decides who slows down
+for a millisecond, and a nanosecond decides which packet that is. Then a single pair
+of runs tells little. With several seeds, each seed's two runs are compared, and the
+median of what they differ by is the error; the seeds in the middle half tell how
+far to trust it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import median, quantiles
 from typing import Any
 
 from emu.report.facts import RunFacts, last_finish_ns
 from emu.report.table import NOT_A_RESULT, NOT_APPLICABLE, Cell, Column, Table
 from emu.units import format_time_ns
 
-CLOCKS_SCHEMA = "emu.clocks/1"
+CLOCKS_SCHEMA = "emu.clocks/2"
 _TOTALS = (
     "drops_lossless",
     "drops_lossy",
@@ -29,38 +36,63 @@ _TOTALS = (
 
 @dataclass(frozen=True)
 class Difference:
-    """One figure on both clocks. None: there is no such number, a flow never finished."""
+    """One figure on both clocks, by seed. None: no such number, or a flow never finished."""
 
     figure: str
     unit: str
     """`ns` or empty for a count."""
-    real: int | None
-    virtual: int | None
+    real: tuple[int | None, ...]
+    virtual: tuple[int | None, ...]
+
+    @property
+    def relatives(self) -> tuple[float, ...]:
+        """How far the real clock is off: 0.02 is two per cent more than on the virtual one."""
+        pairs = zip(self.real, self.virtual, strict=True)
+        return tuple(real / virtual - 1 for real, virtual in pairs if real is not None and virtual)
 
     @property
     def relative(self) -> float | None:
-        """How far the real clock is off: 0.02 is two per cent more than on the virtual one."""
-        if self.real is None or not self.virtual:
+        """Half of the seeds are off by more than that, half by less."""
+        return median(self.relatives) if self.relatives else None
+
+    @property
+    def middle_half(self) -> tuple[float, float] | None:
+        """The quartiles of the same; None for less than two seeds."""
+        if len(self.relatives) < 2:
             return None
-        return self.real / self.virtual - 1
+        lower, _, upper = quantiles(self.relatives, n=4, method="inclusive")
+        return lower, upper
 
 
 @dataclass(frozen=True)
 class BothClocks:
-    """One spec, run on both."""
+    """One spec, run on both with the same seed."""
 
     real: RunFacts
     virtual: RunFacts
 
+
+@dataclass(frozen=True)
+class Seeds:
+    """One spec, run on both clocks with one seed or several."""
+
+    name: str
+    runs: Sequence[BothClocks]
+
+    @property
+    def conclusive(self) -> Sequence[BothClocks]:
+        """Those for which the machine kept up."""
+        return [both for both in self.runs if both.real.conclusive]
+
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """All figures that are not zero on both clocks."""
-        everything = (*self._completions(), *self._totals())
-        return tuple(found for found in everything if found.real or found.virtual)
+        """All figures that are not zero in every run; nothing where no run is a result."""
+        everything = (*self._completions(), *self._totals()) if self.conclusive else ()
+        return tuple(found for found in everything if any((*found.real, *found.virtual)))
 
     def _completions(self) -> Iterator[Difference]:
         yield self._each("last completion", "ns", lambda run: run.last_finish_ns)
-        for name in self.real.traffic:
+        for name in self.runs[0].real.traffic:
             yield self._each(
                 f"{name}: last flow over", "ns", lambda run, n=name: last_finish_ns(run.traffic[n])
             )
@@ -71,45 +103,65 @@ class BothClocks:
             yield self._each(name, unit, lambda run, n=name: run.total(n))
 
     def _each(self, figure: str, unit: str, of: Callable[..., int | None]) -> Difference:
-        return Difference(figure, unit, of(self.real), of(self.virtual))
+        real = tuple(of(both.real) for both in self.conclusive)
+        return Difference(figure, unit, real, tuple(of(both.virtual) for both in self.conclusive))
 
 
-def clocks_table(both: BothClocks) -> Table:
-    """Real and virtual side by side, and how far they are apart."""
-    names = ("figure", "real", "virtual", "difference")
+def clocks_table(seeds: Seeds) -> Table:
+    """Real and virtual side by side, and how far they are apart: medians of all seeds."""
+    several = len(seeds.runs) > 1
+    names = ("figure", "real", "virtual", "difference", *(["middle half"] if several else []))
     return Table(
-        title=f"{both.real.name}: the two clocks",
+        title=f"{seeds.name}: the two clocks" + (f", {len(seeds.runs)} seeds" if several else ""),
         columns=tuple(Column(name, numeric=name != "figure") for name in names),
-        rows=tuple(_row(both, difference) for difference in both.differences),
-        note="" if both.real.conclusive else f"{NOT_A_RESULT.text} the machine did not keep up",
+        rows=tuple(_row(difference, several) for difference in seeds.differences),
+        note=_left_out(seeds),
     )
 
 
-def clocks_document(runs: Sequence[BothClocks]) -> Mapping[str, Any]:
-    """The same for programs."""
+def clocks_document(specs: Sequence[Seeds]) -> Mapping[str, Any]:
+    """The same for programs, and seed by seed."""
     return {
         "schema": CLOCKS_SCHEMA,
         "runs": {
-            both.real.name: {
-                "fidelity": both.real.summary["fidelity"],
-                "figures": [
-                    asdict(found) | {"relative": found.relative} for found in both.differences
-                ],
+            seeds.name: {
+                "fidelity": [both.real.summary["fidelity"] for both in seeds.runs],
+                "figures": [_entry(found) for found in seeds.differences],
             }
-            for both in runs
+            for seeds in specs
         },
     }
 
 
-def _row(both: BothClocks, found: Difference) -> tuple[Cell, ...]:
-    virtual = _value(found, found.virtual)
-    if not both.real.conclusive:
-        return Cell(found.figure), NOT_A_RESULT, virtual, NOT_A_RESULT
+def _entry(found: Difference) -> dict[str, Any]:
+    apart = {"relative": found.relative, "middle_half": found.middle_half}
+    return asdict(found) | apart
+
+
+def _left_out(seeds: Seeds) -> str:
+    late = len(seeds.runs) - len(seeds.conclusive)
+    if not late:
+        return ""
+    which = "" if len(seeds.runs) == 1 else f" with {late} of {len(seeds.runs)} seeds"
+    return f"{NOT_A_RESULT.text} the machine did not keep up{which}: left out"
+
+
+def _row(found: Difference, several: bool) -> tuple[Cell, ...]:
     apart = NOT_APPLICABLE if found.relative is None else Cell(f"{found.relative:+.1%}")
-    return Cell(found.figure), _value(found, found.real), virtual, apart
+    cells = Cell(found.figure), _median(found, found.real), _median(found, found.virtual), apart
+    return (*cells, _spread(found)) if several else cells
 
 
-def _value(found: Difference, value: int | None) -> Cell:
-    if value is None:
+def _spread(found: Difference) -> Cell:
+    if found.middle_half is None:
         return NOT_APPLICABLE
+    lower, upper = found.middle_half
+    return Cell(f"{lower:+.1%} to {upper:+.1%}")
+
+
+def _median(found: Difference, values: Sequence[int | None]) -> Cell:
+    known = [value for value in values if value is not None]
+    if not known:
+        return NOT_APPLICABLE
+    value = round(median(known))
     return Cell(format_time_ns(value) if found.unit == "ns" else f"{value:,}")

@@ -32,11 +32,16 @@ class Occasion:
         return run if not self.settings else f"{run}, {self.name}"
 
 
-def occasions(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Occasion]:
-    """The spec as it stands, with the seeds that follow its own, and with other sizes."""
+def with_seeds(spec: Spec, seeds: int) -> Iterator[Occasion]:
+    """The spec as it stands, and with the seeds that follow its own."""
     yield Occasion(AS_IT_STANDS)
     for further in range(1, seeds):
         yield Occasion(f"seed +{further}", (f"seed={spec.seed + further}",))
+
+
+def occasions(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Occasion]:
+    """The same, and with other sizes."""
+    yield from with_seeds(spec, seeds)
     key = spec.about.hosts if spec.about else None
     if key is None:
         return

@@ -17,7 +17,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from emu.report.checks_table import checks_table
-from emu.report.clocks import BothClocks, clocks_table
+from emu.report.clocks import Seeds, clocks_table
 from emu.report.comparison_tables import comparison_table
 from emu.report.diagnosis import diagnoses
 from emu.report.facts import RunFacts
@@ -112,14 +112,15 @@ def print_reruns(results: Mapping[str, Mapping[str, Sequence[RunFacts]]], stream
     _print_table(_console(stream), reruns_table(results))
 
 
-def print_clocks(runs: Sequence[BothClocks], stream: TextIO) -> None:
+def print_clocks(specs: Sequence[Seeds], stream: TextIO) -> None:
     """The emulator's own error, spec by spec."""
     out = _console(stream)
-    for both in runs:
-        _print_alarm(out, both.real)
-    for both in runs:
-        _say(out, f"{both.real.name}: {conditions(both.real)}", style="bold")
-        _print_table(out, clocks_table(both))
+    for seeds in specs:
+        for both in seeds.runs:
+            _print_alarm(out, both.real)
+    for seeds in specs:
+        _say(out, f"{seeds.name}: {conditions(seeds.runs[0].real)}", style="bold")
+        _print_table(out, clocks_table(seeds))
 
 
 def _console(stream: TextIO) -> Console:
