@@ -7,19 +7,18 @@
 
 enum { FLOWLETS = 4096 };
 
-bool balance_init(struct balancer *balancer, uint32_t ports,
+bool balance_init(struct balancer *balancer, struct arena *arena, uint32_t ports,
                   uint64_t (*queued)(const void *owner, uint16_t port), const void *owner)
 {
     *balancer = (struct balancer){.ports = ports,
                                   .queued = queued,
                                   .owner = owner,
-                                  .given = calloc(ports + 1, sizeof *balancer->given)};
+                                  .given = arena_take(arena, ports + 1, sizeof *balancer->given)};
     return balancer->given;
 }
 
 void balance_free(struct balancer *balancer)
 {
-    free(balancer->given);
     free(balancer->flowlets);
     free(balancer->pins);
     *balancer = (struct balancer){0};

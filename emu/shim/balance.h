@@ -15,6 +15,7 @@
 #define EMU_BALANCE_H
 
 #include "api.h"
+#include "arena.h"
 #include "frame.h"
 #include "rng.h"
 
@@ -43,7 +44,7 @@ struct balancer {
 };
 
 /* Set-up only. False when there is no memory. `queued` tells the depth of a port's queues. */
-bool balance_init(struct balancer *balancer, uint32_t ports,
+bool balance_init(struct balancer *balancer, struct arena *arena, uint32_t ports,
                   uint64_t (*queued)(const void *owner, uint16_t port), const void *owner);
 void balance_free(struct balancer *balancer);
 bool balance_set(struct balancer *balancer, enum balance_kind kind, uint64_t seed, picoseconds gap);

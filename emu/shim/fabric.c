@@ -30,7 +30,7 @@ static struct cable_end *end_of(struct port *port)
 
 bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband)
 {
-    struct cable_end *end = lines_calloc(1, sizeof *end);
+    struct cable_end *end = arena_take(&fabric->arena, 1, sizeof *end);
     if (!end)
         return false;
     port_init(&end->port, &fabric->clock, &fabric->pool, &end_handler, fabric,
@@ -90,11 +90,9 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, 
         config.arbiter.quantum[klass] = ARBITER_QUANTUM;
     if (infiniband)
         config.arbiter.strict = 1u << VL_MANAGEMENT;
-    struct fabric_switch *sw = calloc(1, sizeof *sw);
-    if (!sw || !switch_init(sw, &fabric->clock, &fabric->pool, &config)) {
-        free(sw);
+    struct fabric_switch *sw = arena_take(&fabric->arena, 1, sizeof *sw);
+    if (!sw || !switch_init(sw, &fabric->arena, &fabric->clock, &fabric->pool, &config))
         return NULL;
-    }
     for (uint32_t number = 1; number <= ports; number++) {
         struct switch_port *own = switch_port(sw, number);
         own->port.index = first_index + number - 1;
@@ -108,11 +106,9 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, 
 
 struct nic *fabric_add_nic(struct fabric *fabric, uint32_t index, const struct nic_config *config)
 {
-    struct nic *nic = lines_calloc(1, sizeof *nic);
-    if (!nic || !nic_init(nic, &fabric->clock, &fabric->pool, &fabric->rng, config)) {
-        free(nic);
+    struct nic *nic = arena_take(&fabric->arena, 1, sizeof *nic);
+    if (!nic || !nic_init(nic, &fabric->arena, &fabric->clock, &fabric->pool, &fabric->rng, config))
         return NULL;
-    }
     nic->port.index = index;
     fabric->ports[index] = &nic->port;
     fabric->nics[fabric->nic_count++] = nic;
@@ -159,10 +155,10 @@ struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
     fabric->clock.foresee = foresight;
     fabric->rng.state = seed;
     fabric->port_count = ports;
-    fabric->ports = calloc(ports, sizeof *fabric->ports);
-    fabric->switches = calloc(ports, sizeof *fabric->switches);
-    fabric->ends = calloc(ports, sizeof *fabric->ends);
-    fabric->nics = calloc(ports, sizeof *fabric->nics);
+    fabric->ports = arena_take(&fabric->arena, ports, sizeof *fabric->ports);
+    fabric->switches = arena_take(&fabric->arena, ports, sizeof *fabric->switches);
+    fabric->ends = arena_take(&fabric->arena, ports, sizeof *fabric->ends);
+    fabric->nics = arena_take(&fabric->arena, ports, sizeof *fabric->nics);
     if (!fabric->ports || !fabric->switches || !fabric->ends || !fabric->nics ||
         !frame_pool_init(&fabric->pool, small_frames, large_frames, frame_bytes)) {
         fabric_free(fabric);
@@ -173,28 +169,14 @@ struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
 
 void fabric_free(struct fabric *fabric)
 {
-    for (uint32_t i = 0; fabric->ports && i < fabric->port_count; i++)
-        if (fabric->ports[i])
-            free(fabric->ports[i]->vlarb_tables);
-    for (uint32_t i = 0; i < fabric->switch_count; i++) {
+    for (uint32_t i = 0; i < fabric->switch_count; i++)
         switch_free(fabric->switches[i]);
-        free(fabric->switches[i]);
-    }
-    for (uint32_t i = 0; i < fabric->end_count; i++)
-        free(fabric->ends[i]);
-    for (uint32_t i = 0; i < fabric->nic_count; i++) {
-        nic_free(fabric->nics[i]);
-        free(fabric->nics[i]);
-    }
     faults_free(fabric);
     deadlock_watch_free(fabric);
     sampler_free(&fabric->sampler);
     tap_free(&fabric->tap);
     frame_pool_free(&fabric->pool);
-    free(fabric->ports);
-    free(fabric->switches);
-    free(fabric->ends);
-    free(fabric->nics);
+    arena_free(&fabric->arena);
     free(fabric);
 }
 

@@ -17,6 +17,7 @@ struct cable_end {
 };
 
 struct fabric {
+    struct arena arena; /* switches, ports, NICs and all that is theirs from the start */
     struct clock clock;
     struct frame_pool pool;
     struct rng rng;

@@ -4,18 +4,8 @@
 #ifndef EMU_LINES_H
 #define EMU_LINES_H
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { CACHE_LINE = 64 };
 
 #define ON_A_LINE _Alignas(CACHE_LINE)
-
-/* Like calloc, for objects that have members ON_A_LINE. */
-static inline void *lines_calloc(size_t count, size_t size)
-{
-    void *memory = aligned_alloc(CACHE_LINE, count * size);
-    return memory ? memset(memory, 0, count * size) : NULL;
-}
 
 #endif

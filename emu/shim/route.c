@@ -3,15 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool routes_init(struct routes *routes)
+bool routes_init(struct routes *routes, struct arena *arena)
 {
-    *routes = (struct routes){.table = calloc(ROUTES, sizeof *routes->table)};
+    *routes = (struct routes){.table = arena_take(arena, ROUTES, sizeof *routes->table)};
     return routes->table != NULL;
 }
 
 void routes_free(struct routes *routes)
 {
-    free(routes->table);
     free(routes->changes);
     free(routes->ports);
     *routes = (struct routes){0};

@@ -10,6 +10,7 @@
 #ifndef EMU_ROUTE_H
 #define EMU_ROUTE_H
 
+#include "arena.h"
 #include "clock.h"
 
 enum {
@@ -37,7 +38,7 @@ struct routes {
 };
 
 /* Set-up only. False when there is no memory. */
-bool routes_init(struct routes *routes);
+bool routes_init(struct routes *routes, struct arena *arena);
 void routes_free(struct routes *routes);
 bool routes_add(struct routes *routes, uint16_t destination, const uint16_t *ports, uint16_t count);
 

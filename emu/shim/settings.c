@@ -1,6 +1,5 @@
 /* Settings of switches and ports, one call each: used before the fabric starts. */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fabric.h"
@@ -150,14 +149,14 @@ bool fabric_set_vlarb(struct fabric *fabric, uint32_t index, const uint8_t (*hig
                       uint8_t highs, const uint8_t (*low)[2], uint8_t lows, uint8_t limit)
 {
     struct port *port = fabric->ports[index];
-    struct vlarb_tables *tables = calloc(1, sizeof *tables);
+    struct vlarb_tables *tables = port->vlarb_tables;
+    if (!tables)
+        tables = port->vlarb_tables = arena_take(&fabric->arena, 1, sizeof *tables);
     if (!tables)
         return false;
     fill_list(&tables->high, high, highs);
     fill_list(&tables->low, low, lows);
     tables->limit = limit;
-    free(port->vlarb_tables);
-    port->vlarb_tables = tables;
     return true;
 }
 

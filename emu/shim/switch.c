@@ -1,7 +1,6 @@
 #include "switch.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api.h"
@@ -611,18 +610,16 @@ static void port_setup(struct fabric_switch *sw, struct switch_port *own, uint32
         own->queue_of[klass] = klass;
 }
 
-bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_pool *pool,
-                 const struct switch_config *config)
+bool switch_init(struct fabric_switch *sw, struct arena *arena, struct clock *clock,
+                 struct frame_pool *pool, const struct switch_config *config)
 {
     assert(config->ports <= TRANSIT_PORTS);
     *sw = (struct fabric_switch){.config = *config, .clock = clock, .pool = pool};
-    sw->ports = lines_calloc(config->ports, sizeof *sw->ports);
-    sw->addresses = calloc(config->ports, sizeof *sw->addresses);
-    if (!sw->ports || !sw->addresses || !routes_init(&sw->routes) ||
-        !balance_init(&sw->balancer, config->ports, queued, sw)) {
-        switch_free(sw);
+    sw->ports = arena_take(arena, config->ports, sizeof *sw->ports);
+    sw->addresses = arena_take(arena, config->ports, sizeof *sw->addresses);
+    if (!sw->ports || !sw->addresses || !routes_init(&sw->routes, arena) ||
+        !balance_init(&sw->balancer, arena, config->ports, queued, sw))
         return false;
-    }
     for (uint32_t number = 1; number <= config->ports; number++)
         port_setup(sw, switch_port(sw, number), number);
     timer_init(&sw->transit_check, transit_check);
@@ -633,12 +630,8 @@ bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_poo
 
 void switch_free(struct fabric_switch *sw)
 {
-    free(sw->ports);
-    free(sw->addresses);
     routes_free(&sw->routes);
     balance_free(&sw->balancer);
-    sw->ports = NULL;
-    sw->addresses = NULL;
 }
 
 void switch_start(struct fabric_switch *sw, picoseconds now)

@@ -24,6 +24,7 @@
 #define EMU_SWITCH_H
 
 #include "arbiter.h"
+#include "arena.h"
 #include "balance.h"
 #include "buffer.h"
 #include "fecn.h"
@@ -133,8 +134,8 @@ struct fabric_switch {
 };
 
 /* Set-up only. False when there is no memory. */
-bool switch_init(struct fabric_switch *sw, struct clock *clock, struct frame_pool *pool,
-                 const struct switch_config *config);
+bool switch_init(struct fabric_switch *sw, struct arena *arena, struct clock *clock,
+                 struct frame_pool *pool, const struct switch_config *config);
 void switch_free(struct fabric_switch *sw);
 void switch_start(struct fabric_switch *sw, picoseconds now);
 

@@ -203,7 +203,8 @@ void bench_init(struct bench *bench, enum framing framing, const struct qp_confi
     assert(made && bench->sights);
     for (int i = 0; i < 2; i++) {
         struct nic_config own = nic_config_of(i, framing);
-        made = nic_init(&bench->nic[i], &bench->clock, &bench->pool, &bench->rng, &own);
+        made =
+            nic_init(&bench->nic[i], &bench->arena, &bench->clock, &bench->pool, &bench->rng, &own);
         assert(made);
         struct port *port = &bench->nic[i].port, *wire = &bench->wire[i];
         port_init(wire, &bench->clock, &bench->pool, &wire_handler, bench, framing);
@@ -224,11 +225,11 @@ void bench_init(struct bench *bench, enum framing framing, const struct qp_confi
 void bench_free(struct bench *bench)
 {
     for (int i = 0; i < 2; i++) {
-        nic_free(&bench->nic[i]);
         free(bench->source[i]);
         free(bench->sink[i] - GUARD);
     }
     frame_pool_free(&bench->pool);
+    arena_free(&bench->arena);
     free(bench->sights);
 }
 

@@ -56,6 +56,7 @@ struct sight {
 
 struct bench {
     struct clock clock;
+    struct arena arena;
     struct frame_pool pool;
     struct rng rng;
     struct nic nic[2];

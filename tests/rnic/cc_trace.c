@@ -72,6 +72,7 @@ int main(int argc, char **argv)
 {
     struct cc_value values[PARAMETERS_MAX];
     struct clock clock;
+    struct arena arena = {0};
     struct cc cc = {0};
     if (argc < WORDS || argc > WORDS + PARAMETERS_MAX)
         return 2;
@@ -79,7 +80,7 @@ int main(int argc, char **argv)
     struct cc_config config = {
         .algorithm = argv[1], .parameters = values, .parameter_count = (uint32_t)(argc - WORDS)};
     clock_init(&clock);
-    if (!cc_init(&cc, &clock, &config))
+    if (!cc_init(&cc, &arena, &clock, &config))
         return 2;
     cc.line_rate_bps = strtoull(argv[2], NULL, 10);
 
@@ -91,6 +92,6 @@ int main(int argc, char **argv)
         print_state(&cc);
     }
     cc_stop(&cc);
-    cc_free(&cc);
+    arena_free(&arena);
     return 0;
 }

@@ -324,8 +324,9 @@ TEST(marked_read_responses_make_cnps)
 
 TEST(a_packet_that_left_once_tells_a_round_trip)
 {
+    struct arena arena = {0};
     struct departures departures;
-    EXPECT(departures_init(&departures));
+    EXPECT(departures_init(&departures, &arena));
     departures_note(&departures, 7, false, 1000);
     departures_note(&departures, 8, false, 2000);
     EXPECT_EQUAL(4000, departures_since(&departures, 7, 5000));
@@ -335,7 +336,7 @@ TEST(a_packet_that_left_once_tells_a_round_trip)
     EXPECT_EQUAL(0, departures_since(&departures, 7, 9000));
     departures_note(&departures, 8 + DEPARTURES, false, 7000);
     EXPECT_EQUAL(0, departures_since(&departures, 8, 9000));
-    departures_free(&departures);
+    arena_free(&arena);
 }
 
 static picoseconds told_rtt;
@@ -355,7 +356,7 @@ TEST(a_round_trip_is_from_a_packets_first_byte_to_its_ack)
     struct letter letter;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     bench.qp[0]->cc.algorithm = &listener;
-    EXPECT(departures_init(&bench.qp[0]->requester.departures));
+    EXPECT(departures_init(&bench.qp[0]->requester.departures, &bench.arena));
     bench_write(&bench, bench.qp[0], &letter, 0, 0, 1024);
     bench_run(&bench, PS_PER_MS);
     /* Two cables each way, and each packet is on each of them from its first to its last byte. */

@@ -246,8 +246,8 @@ TEST(work_takes_its_time_and_what_waits_for_it_follows)
     plan_init(&plan, FRAMING_ETHERNET);
     plan_add(&plan, 0, VERB_WRITE, 5000);
     plan_releases(&plan, 1);
-    plan.operations[plan.count++] = (struct operation){
-        .host = 1, .far = 1, .flow = 1, .duration_ps = 7 * PS_PER_US};
+    plan.operations[plan.count++] =
+        (struct operation){.host = 1, .far = 1, .flow = 1, .duration_ps = 7 * PS_PER_US};
     plan_releases(&plan, 2);
     plan_add(&plan, 1, VERB_WRITE, 100);
     plan_run(&plan, PS_PER_MS);

@@ -1,6 +1,5 @@
 #include "cc.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The table. */
@@ -45,7 +44,8 @@ static bool set_parameters(struct cc *cc, const struct cc_config *config)
     return count == config->parameter_count;
 }
 
-bool cc_init(struct cc *cc, struct clock *clock, const struct cc_config *config)
+bool cc_init(struct cc *cc, struct arena *arena, struct clock *clock,
+             const struct cc_config *config)
 {
     const struct cc_algorithm *algorithm = named(config->algorithm);
     if (!algorithm)
@@ -55,12 +55,7 @@ bool cc_init(struct cc *cc, struct clock *clock, const struct cc_config *config)
                       .table = config->table,
                       .table_entries = config->table_entries};
     if (algorithm->own_bytes)
-        cc->own = calloc(1, algorithm->own_bytes);
+        cc->own = arena_take(arena, 1, algorithm->own_bytes);
     return (cc->own || !algorithm->own_bytes) && set_parameters(cc, config) &&
            (!algorithm->init || algorithm->init(cc));
-}
-
-void cc_free(struct cc *cc)
-{
-    free(cc->own);
 }

@@ -19,6 +19,7 @@
 #ifndef RNIC_CC_H
 #define RNIC_CC_H
 
+#include "arena.h"
 #include "clock.h"
 #include "rnic_api.h"
 
@@ -73,8 +74,8 @@ struct cc {
 
 /* Set-up only. False when the algorithm is not known, its parameters are not those that are given,
  * or memory is short. */
-bool cc_init(struct cc *cc, struct clock *clock, const struct cc_config *config);
-void cc_free(struct cc *cc);
+bool cc_init(struct cc *cc, struct arena *arena, struct clock *clock,
+             const struct cc_config *config);
 
 /* A BECN arrived; false when it is ignored. */
 static inline bool cc_notified(struct cc *cc, picoseconds now)

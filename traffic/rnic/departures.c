@@ -1,20 +1,13 @@
 #include "departures.h"
 
-#include <stdlib.h>
-
-bool departures_init(struct departures *departures)
+bool departures_init(struct departures *departures, struct arena *arena)
 {
-    departures->ring = malloc(DEPARTURES * sizeof *departures->ring);
+    departures->ring = arena_take(arena, DEPARTURES, sizeof *departures->ring);
     if (!departures->ring)
         return false;
     for (uint64_t i = 0; i < DEPARTURES; i++)
         departures->ring[i] = (struct departure){.at = NEVER};
     return true;
-}
-
-void departures_free(struct departures *departures)
-{
-    free(departures->ring);
 }
 
 void departures_note(struct departures *departures, uint64_t psn, bool again, picoseconds now)

@@ -6,6 +6,7 @@
 #ifndef RNIC_DEPARTURES_H
 #define RNIC_DEPARTURES_H
 
+#include "arena.h"
 #include "clock.h"
 
 enum { DEPARTURES = 1024 };
@@ -18,8 +19,7 @@ struct departures {
 };
 
 /* Set-up only. False when memory is short. */
-bool departures_init(struct departures *departures);
-void departures_free(struct departures *departures);
+bool departures_init(struct departures *departures, struct arena *arena);
 
 /* A packet leaves, for the first time or again. */
 void departures_note(struct departures *departures, uint64_t psn, bool again, picoseconds now);

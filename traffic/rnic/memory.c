@@ -1,20 +1,12 @@
 #include "memory.h"
 
-#include <stdlib.h>
-
 enum { VARIANT_BITS = 8 };
 
-bool memory_init(struct memory *memory, uint32_t capacity)
+bool memory_init(struct memory *memory, struct arena *arena, uint32_t capacity)
 {
     *memory = (struct memory){.capacity = capacity};
-    memory->regions = calloc(capacity ? capacity : 1, sizeof *memory->regions);
+    memory->regions = arena_take(arena, capacity, sizeof *memory->regions);
     return memory->regions != NULL;
-}
-
-void memory_free(struct memory *memory)
-{
-    free(memory->regions);
-    *memory = (struct memory){0};
 }
 
 uint32_t memory_register(struct memory *memory, const struct region *region, uint8_t variant)

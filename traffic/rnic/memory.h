@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arena.h"
 #include "rnic_api.h"
 
 struct region {
@@ -36,8 +37,7 @@ struct memory {
 };
 
 /* Set-up only. */
-bool memory_init(struct memory *memory, uint32_t capacity);
-void memory_free(struct memory *memory);
+bool memory_init(struct memory *memory, struct arena *arena, uint32_t capacity);
 
 /* Set-up only. Returns the region's key, 0 when the table is full. */
 uint32_t memory_register(struct memory *memory, const struct region *region, uint8_t variant);

@@ -1,6 +1,5 @@
 #include "nic.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "answers.h"
@@ -40,10 +39,11 @@ static const struct framing_ops *framing_of(const struct nic_config *config)
     return config->global_route ? &framing_ib_global : &framing_ib;
 }
 
-bool nic_init(struct nic *nic, struct clock *clock, struct frame_pool *pool, struct rng *rng,
-              const struct nic_config *config)
+bool nic_init(struct nic *nic, struct arena *arena, struct clock *clock, struct frame_pool *pool,
+              struct rng *rng, const struct nic_config *config)
 {
-    *nic = (struct nic){.config = *config, .clock = clock, .pool = pool, .rng = rng};
+    *nic =
+        (struct nic){.config = *config, .arena = arena, .clock = clock, .pool = pool, .rng = rng};
     if (!classes_exist(config))
         return false;
     nic->framing = framing_of(config);
@@ -53,20 +53,8 @@ bool nic_init(struct nic *nic, struct clock *clock, struct frame_pool *pool, str
     intake_init(&nic->intake, &nic->port, config->priority_of_dscp, &nic->counters.rx_memory_waits,
                 &nic->counters.rx_memory_discards);
     intake_set(&nic->intake, config->path.rate_bps, config->path.buffer_bytes, clock->now);
-    nic->qps = calloc(config->max_qps ? config->max_qps : 1, sizeof *nic->qps);
-    if (nic->qps && memory_init(&nic->memory, config->max_regions))
-        return true;
-    nic_free(nic);
-    return false;
-}
-
-void nic_free(struct nic *nic)
-{
-    for (uint32_t i = 0; i < nic->qp_count; i++)
-        qp_free(&nic->qps[i]);
-    memory_free(&nic->memory);
-    free(nic->qps);
-    *nic = (struct nic){0};
+    nic->qps = arena_take(arena, config->max_qps, sizeof *nic->qps);
+    return nic->qps && memory_init(&nic->memory, arena, config->max_regions);
 }
 
 uint32_t nic_add_region(struct nic *nic, uint32_t pd, uint64_t va, uint64_t length, uint32_t access,
@@ -88,10 +76,8 @@ struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config)
     if (nic->qp_count == nic->config.max_qps)
         return NULL;
     struct qp *qp = &nic->qps[nic->qp_count];
-    if (!qp_init(qp, nic, FIRST_QPN + nic->qp_count, config)) {
-        qp_free(qp);
+    if (!qp_init(qp, nic, FIRST_QPN + nic->qp_count, config))
         return NULL;
-    }
     nic->qp_count++;
     return qp;
 }

@@ -13,6 +13,7 @@
 #ifndef RNIC_NIC_H
 #define RNIC_NIC_H
 
+#include "arena.h"
 #include "framing.h"
 #include "intake.h"
 #include "memory.h"
@@ -37,6 +38,7 @@ struct nic {
     struct frame_pool *pool;
     struct rng *rng;
     struct nic_config config;
+    struct arena *arena;
     struct memory memory;
     struct turns turns[TRAFFIC_KINDS][CLASSES];
     picoseconds data_from; /* memory has no data for packets before */
@@ -46,9 +48,8 @@ struct nic {
 };
 
 /* Set-up only. False when memory is short, or a class in the config does not exist. */
-bool nic_init(struct nic *nic, struct clock *clock, struct frame_pool *pool, struct rng *rng,
-              const struct nic_config *config);
-void nic_free(struct nic *nic);
+bool nic_init(struct nic *nic, struct arena *arena, struct clock *clock, struct frame_pool *pool,
+              struct rng *rng, const struct nic_config *config);
 
 /* For the NIC's own files: the queue pair wants to send such a packet. The
  * caller kicks the port once its own state is in order. */

@@ -37,7 +37,8 @@ static void wake(struct timer *timer, picoseconds now)
 static bool make_room(struct qp *qp)
 {
     return responses_init(qp) && (!qp->recovery->init || qp->recovery->init(qp)) &&
-           (!qp->cc.algorithm->times_packets || departures_init(&qp->requester.departures));
+           (!qp->cc.algorithm->times_packets ||
+            departures_init(&qp->requester.departures, qp->nic->arena));
 }
 
 static void begin_at_first_psn(struct qp *qp)
@@ -63,22 +64,13 @@ bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_confi
     qp->config.recovery = recovery->name;
     qp->config.pkey = config->pkey ? config->pkey : PKEY_DEFAULT;
     qp->recovery = recovery;
-    if (!cc_init(&qp->cc, nic->clock, &config->cc) || !make_room(qp))
+    if (!cc_init(&qp->cc, nic->arena, nic->clock, &config->cc) || !make_room(qp))
         return false;
     timer_init(&qp->wake, wake);
     notification_init(qp);
     answers_init(qp);
     start_afresh(qp);
     return true;
-}
-
-void qp_free(struct qp *qp)
-{
-    responses_free(qp);
-    departures_free(&qp->requester.departures);
-    cc_free(&qp->cc);
-    if (qp->recovery && qp->recovery->free)
-        qp->recovery->free(qp);
 }
 
 /* ---- states ------------------------------------------------------------------------- */

@@ -144,7 +144,6 @@ struct qp {
 
 /* Set-up only. False when the config is wrong or memory is short. */
 bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_config *config);
-void qp_free(struct qp *qp);
 
 /* Queues what it has to send now, or wakes it when there will be something. */
 void qp_wake(struct qp *qp, picoseconds now);

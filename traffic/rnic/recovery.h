@@ -22,7 +22,6 @@ struct recovery {
 
     /* Set-up only; absent: nothing to do. False when memory is short. */
     bool (*init)(struct qp *qp);
-    void (*free)(struct qp *qp);
     void (*reset)(struct qp *qp); /* nothing is in flight any more */
 
     /* Requester: a packet before `end` is missing, those in [first, end) are not. */

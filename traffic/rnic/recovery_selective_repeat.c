@@ -25,7 +25,6 @@
  * The window is the BDP cap: no more packets are in flight than the path holds. Those
  * that have arrived are not in flight, so that new data follows while a gap is
  * repaired; but no more than another window of it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "answers.h"
@@ -71,9 +70,9 @@ static bool init(struct qp *qp)
         return false;
     uint32_t marks = power_of_two_from(2 * window < MARKS_MIN ? MARKS_MIN : 2 * window);
     uint32_t places = power_of_two_from(2 * window);
-    struct selective_sender *sender = calloc(1, sizeof *sender + marks / 8);
+    struct selective_sender *sender = arena_take(qp->nic->arena, 1, sizeof *sender + marks / 8);
     struct selective_receiver *receiver =
-        calloc(1, sizeof *receiver + places * sizeof *receiver->kept);
+        arena_take(qp->nic->arena, 1, sizeof *receiver + places * sizeof *receiver->kept);
     qp->requester.selective = sender;
     qp->responder.selective = receiver;
     if (!sender || !receiver)
@@ -81,12 +80,6 @@ static bool init(struct qp *qp)
     sender->places = marks;
     receiver->places = places;
     return true;
-}
-
-static void release(struct qp *qp)
-{
-    free(qp->requester.selective);
-    free(qp->responder.selective);
 }
 
 /* ---- requester: marks ------------------------------------------------------------ */
@@ -321,7 +314,6 @@ static struct frame *take_kept(struct qp *qp, struct packet *packet)
 const struct recovery recovery_selective_repeat = {.name = "selective-repeat",
                                                    .resumes = true,
                                                    .init = init,
-                                                   .free = release,
                                                    .reset = reset,
                                                    .missed = missed,
                                                    .resend_all = resend_all,

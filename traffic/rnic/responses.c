@@ -13,7 +13,6 @@
  * its congestion control; the rest is small, and goes before data. */
 #include "responses.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "credits.h"
@@ -27,13 +26,8 @@ bool responses_init(struct qp *qp)
     struct responses *responses = &qp->responses;
     responses->capacity = qp->config.max_dest_rd_atomic;
     if (responses->capacity)
-        responses->ring = calloc(responses->capacity, sizeof *responses->ring);
+        responses->ring = arena_take(qp->nic->arena, responses->capacity, sizeof *responses->ring);
     return !responses->capacity || responses->ring;
-}
-
-void responses_free(struct qp *qp)
-{
-    free(qp->responses.ring);
 }
 
 void responses_reset(struct qp *qp)

@@ -8,7 +8,6 @@ enum { CNP_BODY_BYTES = BTH_BYTES + CNP_PAYLOAD_BYTES };
 
 /* Set-up only. False when memory is short. */
 bool responses_init(struct qp *qp);
-void responses_free(struct qp *qp);
 
 /* Nothing is owed, and nothing can be asked for again. */
 void responses_reset(struct qp *qp);
