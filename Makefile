@@ -7,13 +7,16 @@ INSTALLED := $(VENV)/.installed
 
 C_FILES := $(wildcard emu/*/*.[ch] emu/*/*/*.[ch] traffic/rnic/*.[ch])
 SCRIPTS := vagrant/provision.sh tests/vm/inside.sh .ci/run
+PROPERTIES := $(addprefix tests/model/test_,properties.py conservation.py credit_properties.py) \
+	tests/rnic/test_fire.py
 CORE_TESTS := $(wildcard tests/shim tests/rnic tests/model tests/traffic)
 
-.PHONY: help setup demo test vm-test bench results lint sanitize format clean
+.PHONY: help setup demo test properties vm-test bench results lint sanitize format clean
 
 help:
 	@echo "make demo      one incast on four fabrics: table, page and captures in out/demo"
 	@echo "make test      all tests"
+	@echo "make properties  what must hold for any fabric, tried on 2000 random ones each; many minutes"
 	@echo "make vm-test   on Debian's own kernel, in QEMU: Linux' soft RoCE at the other end; many minutes"
 	@echo "make bench     how fast it is here, beside baselines; QUICK=1: in less than a minute"
 	@echo "make results   what the fabrics must show, on both clocks: topologies/results/README.md"
@@ -29,6 +32,9 @@ demo: setup
 test: setup
 	$(PYTHON) -m pytest --numprocesses auto --dist worksteal --ignore tests/lab
 	$(PYTHON) -m pytest tests/lab
+
+properties: setup
+	$(PYTHON) -m pytest --numprocesses auto --hypothesis-profile long --timeout 0 $(PROPERTIES)
 
 # A machine emulated in software; it needs no hardware's help and no root.
 vm-test: setup

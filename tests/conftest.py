@@ -11,16 +11,13 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.register_profile("long", deadline=None, max_examples=8000)  # --hypothesis-profile long
+settings.register_profile("long", deadline=None, max_examples=2000)  # --hypothesis-profile long
 settings.load_profile("repeatable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("emu")
     group.addoption("--update-golden", action="store_true", help="rewrite the golden files")
-    group.addoption(
-        "--examples", type=int, default=60, metavar="N", help="how many fires a NIC goes through"
-    )
     group.addoption("--core", type=Path, metavar="DIR", help="test the emu._core built there")
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from emu._core import lib
 from emu.shim.virtual import VirtualFabric
 from emu.spec.model import Spec
 from emu.spec.rules import contradictions
+from tests.limits import examples
 from tests.model.fabrics import finish, look, shortest_paths
 
 TOPOLOGIES = st.one_of(
@@ -101,7 +102,7 @@ def faults(draw: st.DrawFn, fabric: str, hosts: list[str], cables: list[str]) ->
     return window | {kind: what}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(specs())
 def test_every_packet_is_accounted_for(spec: Spec) -> None:
     """While it runs, with what is on its way, and when it is over, with nothing left."""

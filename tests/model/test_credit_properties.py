@@ -7,16 +7,15 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emu.shim.virtual import VirtualFabric
+from tests.limits import examples
 from tests.model.fabrics import ONE_SWITCH, Outcome, finish, look, spec_of, started
 
 BLOCK = 64
-LIMIT = settings(
-    max_examples=settings().max_examples // 4, suppress_health_check=[HealthCheck.too_slow]
-)
+LIMIT = examples(25)
 
 sizes = st.integers(min_value=1, max_value=120_000)
 flows = st.lists(

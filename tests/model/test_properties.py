@@ -11,11 +11,12 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emu._core import lib
 from emu.spec.model import Spec
+from tests.limits import examples
 from tests.model.fabrics import ONE_SWITCH, Outcome, finish, outcome_of, started
 
 DROPS = (
@@ -124,7 +125,7 @@ def run_out(spec: Spec) -> tuple[Outcome, int]:
         return finish(run), left
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(100)
 @given(specs())
 def test_nothing_is_lost_unseen_and_lossless_is_lossless_and_in_order(spec: Spec) -> None:
     """Over random fabrics, thresholds and loads."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.limits import examples
 from tests.rnic.core import run
 
 RECOVERY = ("go-back-n", "go-back-0", "selective-repeat")
@@ -39,14 +39,10 @@ def fires(draw: st.DrawFn) -> list[str]:
     ]
 
 
-def test_nothing_is_lost_in_the_fire(programs: Path, request: pytest.FixtureRequest) -> None:
+def test_nothing_is_lost_in_the_fire(programs: Path) -> None:
     """Integrity under loss, duplication, reordering and corruption together."""
 
-    @settings(
-        max_examples=request.config.getoption("--examples"),
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
+    @examples(60)
     @given(fires())
     def burn(arguments: list[str]) -> None:
         run(programs / "fire", *arguments)
