@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.errors import HostError
-from emu.lab.probe import require
+from tests.lab.needs import need
 from tests.lab.user import User, make_user, may_be_anybody
 
 NEEDED = ("namespaces", "veth", "mininet", "Open vSwitch", "OpenSM", "ibsim")
@@ -16,11 +15,8 @@ NEEDED = ("namespaces", "veth", "mininet", "Open vSwitch", "OpenSM", "ibsim")
 
 @pytest.fixture(scope="session")
 def _machine() -> None:
-    """Skips, with the reason, where no lab can be."""
-    try:
-        require(*NEEDED)
-    except HostError as error:
-        pytest.skip(f"needs {error}")
+    """What a lab cannot do without."""
+    need(*NEEDED)
 
 
 @pytest.fixture(scope="session")

@@ -18,11 +18,10 @@ from scapy.packet import Packet, Raw
 
 from emu._build import marker as build
 from emu._core import lib
-from emu.errors import HostError
 from emu.lab import netns
 from emu.lab.command import run
 from emu.lab.marker.marker import PORTS, PRIORITIES, MarkedPort, Marker, Wred, compile_marker
-from emu.lab.probe import require
+from tests.lab.needs import need
 
 ROCE_DSCP = 26
 ECT0, ECT1, CE = 2, 1, 3
@@ -76,10 +75,7 @@ def packet_socket(interface: str) -> socket.socket:
 @pytest.fixture(scope="module")
 def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
     """A wire in the namespace of a thread that lives as long as the tests of this module."""
-    try:
-        require("eBPF marker")
-    except HostError as error:
-        pytest.skip(f"needs {error}")
+    need("eBPF marker")
     program = tmp_path_factory.mktemp("marker") / "mark.bpf.o"
     compile_marker(program)
     with ThreadPoolExecutor(1, initializer=netns.unshare) as elsewhere:

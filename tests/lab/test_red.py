@@ -26,6 +26,7 @@ from emu.lab.namespace import unshare_command
 from emu.lab.probe import PROBES, require
 from emu.report.store import load_recording
 from tests.lab.fabrics import clos_of
+from tests.lab.needs import need
 from tests.lab.red_model import RedQueue
 from tests.lab.test_marker import CE, ECT0, packet_socket
 from tests.lab.user import User
@@ -138,10 +139,7 @@ def test_a_kernel_without_it_is_told_by_what_it_lacks() -> None:
 @pytest.fixture
 def red() -> None:
     """A kernel that has it."""
-    try:
-        require("kernel RED")
-    except HostError as error:
-        pytest.skip(f"needs {error}")
+    need("kernel RED")
 
 
 @pytest.fixture

@@ -1,0 +1,16 @@
+"""What a test cannot do without."""
+
+from __future__ import annotations
+
+import pytest
+
+from emu.errors import HostError
+from emu.lab.probe import require
+
+
+def need(*names: str) -> None:
+    """Skips, with the reason, where the machine lacks one of these; names as `emu check` has them."""
+    try:
+        require(*names)
+    except HostError as error:
+        pytest.skip(f"needs {error}")
