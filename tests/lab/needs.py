@@ -9,7 +9,7 @@ from emu.lab.probe import require
 
 
 def need(*names: str) -> None:
-    """Skips, with the reason, where the machine lacks one of these; names as `emu check` has them."""
+    """Skips, with the reason, where one of these is missing; names as `emu check` has them."""
     try:
         require(*names)
     except HostError as error:
