@@ -55,7 +55,7 @@ def main(size):
     pd, cq = PD(context), CQ(context, 16)
     lent, out, back = (MR(pd, size, ACCESS) for _ in range(3))
     init = QPInitAttr(qp_type=e.IBV_QPT_RC, scq=cq, rcq=cq, cap=QPCap(max_send_wr=8, max_recv_wr=8))
-    qp = QP(pd, init, QPAttr())
+    qp = QP(pd, init)
     with socket.create_server(("", PORT)) as listener:
         line, (peer, _) = listener.accept()
     file = line.makefile("r")
