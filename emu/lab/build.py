@@ -123,11 +123,7 @@ class Lab:
     @_do.register
     def _place_red(self, step: PlaceRed) -> None:
         lines = "".join(f"{line}\n" for port in step.ports for line in port.lines())
-        try:
-            run(["tc", "-batch", "-"], stdin=lines)
-        except FabricError:
-            require("kernel RED")  # the kernel feature in these lines that may be missing
-            raise
+        run(["tc", "-batch", "-"], stdin=lines)
 
     def _adopt_shell(self, node: str, pid: int) -> None:
         self._supervisor.adopt(f"the shell of {node}", pid)

@@ -9,6 +9,10 @@ for every bridge and so needs /dev/net/tun, which is root's alone on machines
 without udev. Where it may not be opened we take `dummy`, the same datapath with
 local ports that do nothing; ours never do.
 
+Under the kernel's RED it is the kernel's. What the userspace one sends counts
+against its socket's buffer for as long as it waits in a queue of the kernel: some
+25 packets, then it would lose them.
+
 `ovs-vswitchd` keeps its memory locked, where it may: a page to be fetched again
 would delay a frame. Locked are its threads' stacks too, to their end; so they are
 2 MB and not the usual 8, as in Open vSwitch's own unit for systemd. And malloc
@@ -46,8 +50,11 @@ _LOADERS = 4
 """More of them would only wait for `ovs-vswitchd`."""
 
 
+KERNEL_DATAPATH = "system"
+
+
 def datapath_type() -> str:
-    """`netdev`, or `dummy` where this user may not make tap devices."""
+    """The userspace one: `netdev`, or `dummy` where this user may not make tap devices."""
     return "netdev" if os.access(_TUN, os.R_OK | os.W_OK) else "dummy"
 
 

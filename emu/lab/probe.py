@@ -108,6 +108,11 @@ def _tap_devices() -> str:
     return "" if datapath_type() == "netdev" else "/dev/net/tun may not be opened"
 
 
+def _kernel_datapath() -> str:
+    said = _scratch(["ovs-dpctl", "add-dp", "scratch"])
+    return said and f"this kernel has no openvswitch ({said})"
+
+
 def _red() -> str:
     """On the loopback interface, as a port would have them."""
     port = Red.nearest(
@@ -177,6 +182,14 @@ PROBES = (
         _red,
         instead="eBPF or the shim marks",
         remedy="sudo modprobe sch_red sch_tbf, or a kernel that has them, as Debian's does; "
+        "or set switches.ecn.marker to auto",
+    ),
+    Probe(
+        "kernel datapath",
+        "ecn with marker: red",
+        _kernel_datapath,
+        instead="Open vSwitch forwards by itself",
+        remedy="sudo modprobe openvswitch, or a kernel that has it, as Debian's does; "
         "or set switches.ecn.marker to auto",
     ),
     _packaged("OpenSM", "fabric: ib", "opensm"),

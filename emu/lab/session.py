@@ -27,6 +27,7 @@ from emu.lab.cpu import CpuMeter
 from emu.lab.job import slowdown_of
 from emu.lab.messages import Json, Progress, Ready, Request, Setup, Start, Stop
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
+from emu.lab.probe import require
 from emu.lab.processes import carry_out, set_up, wait_done
 from emu.lab.routes import route_tables
 from emu.lab.subnet import LiveSubnet
@@ -100,7 +101,7 @@ def open_session(
     infiniband = spec.fabric == "ib"
     lab.build(plan_nodes(topology, bridges=plane == "ovs", infiniband=infiniband))
     lab.pids[SHIM] = shim.expect(Ready).pid
-    datapath = ovs.datapath_type() if plane == "ovs" else None
+    datapath = _datapath(spec, topology) if plane == "ovs" else None
     routed = spec.fabric == "roce"
     routes = route_tables(spec) if routed else ()
     mtu = spec.ip_mtu if with_ip else None
@@ -197,6 +198,14 @@ def _ask_for_ip(spec: Spec, *, wanted: bool, needed: bool) -> tuple[bool, tuple[
     if missing and needed:
         raise HostError(f"TCP on InfiniBand needs ib0: {missing}", remedy=ib0.REMEDY)
     return not missing, (f"hosts have no ib0, so no IP: {missing}",) if missing else ()
+
+
+def _datapath(spec: Spec, topology: Topology) -> str:
+    """Open vSwitch's. Raises HostError where only the kernel's will do, and is not there."""
+    if marking.plan_red(spec, topology, slowdown=1) is None:
+        return ovs.datapath_type()
+    require("kernel RED", "kernel datapath")
+    return ovs.KERNEL_DATAPATH
 
 
 def _place_marker(
