@@ -6,18 +6,19 @@ PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
 C_FILES := $(wildcard emu/*/*.[ch] emu/*/*/*.[ch] traffic/rnic/*.[ch])
-SCRIPTS := vagrant/provision.sh tests/vm/inside.sh .ci/run
+SCRIPTS := vagrant/provision.sh tests/vm/inside.sh tests/vm/bare.sh .ci/run
 PROPERTIES := $(addprefix tests/model/test_,properties.py conservation.py credit_properties.py) \
 	tests/rnic/test_fire.py
 CORE_TESTS := $(wildcard tests/shim tests/rnic tests/model tests/traffic)
 
-.PHONY: help setup demo test properties vm-test bench results lint sanitize format clean
+.PHONY: help setup demo test properties vm-test bare-test bench results lint sanitize format clean
 
 help:
 	@echo "make demo      one incast on four fabrics: table, page and captures in out/demo"
 	@echo "make test      all tests"
-	@echo "make properties  what must hold for any fabric, tried on 2000 random ones each; many minutes"
+	@echo "make properties what must hold for any fabric, on 2000 random ones each; many minutes"
 	@echo "make vm-test   on Debian's own kernel, in QEMU: Linux' soft RoCE at the other end; many minutes"
+	@echo "make bare-test provision.sh on a bare Debian 12, made by debootstrap; then a set-up and labs there"
 	@echo "make bench     how fast it is here, beside baselines; QUICK=1: in less than a minute"
 	@echo "make results   what the fabrics must show, on both clocks: topologies/results/README.md"
 	@echo "make lint      layout, types, spelling, the C analyser, who may import whom"
@@ -40,6 +41,11 @@ properties: setup
 vm-test: setup
 	@vagrant/provision.sh --vm
 	EMU_VM=1 $(PYTHON) -m pytest --verbose tests/vm
+
+# Nothing is missing from the list of packages. Takes root and debootstrap.
+bare-test:
+	rm -rf build/bare
+	tests/vm/bare.sh build/bare
 
 bench: setup
 	$(PYTHON) -m emu.bench $(if $(QUICK),--quick)

@@ -150,12 +150,12 @@ install_packages() {
 
 # Disables the units that came with the packages named, one a line.
 leave_disabled() {
-    command -v systemctl >/dev/null || return 0
-    local units
+    local units disable=(systemctl --quiet disable)
+    command -v systemctl >/dev/null || disable=(deb-systemd-helper disable)
     mapfile -t units < <(xargs -r dpkg-query -L <<<"$1" |
         sed -nE 's|^(/usr)?/lib/systemd/system/([^/@]+\.(service\|socket\|timer))$|\2|p')
     if [[ ${#units[@]} -gt 0 ]]; then
-        systemctl --quiet disable "${units[@]}" >&2
+        "${disable[@]}" "${units[@]}" >&2
     fi
 }
 

@@ -7,6 +7,10 @@ QEMU emulates one processor in software, so it runs anywhere, as anybody, ten to
 than this one. The machine sees this computer's files and can write none of them, but
 those in `shared`, which is the same path inside and outside. It has no network.
 Everything in it runs as root, one script at a time.
+
+Nobody knows how long anything takes in it. So we wait for as long as it goes on: as long as
+something is written to the console or by the script, and not longer than `_SILENT_SECONDS`
+after that.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,8 +32,9 @@ from tests.vm.kernel import unpacked
 ROOT = Path(__file__).parents[2]
 _INSIDE = Path(__file__).with_name("inside.sh")
 _MEMORY = "3G"
-_BOOT_SECONDS = 600.0
-"""A tenth of that, on a machine that has nothing else to do."""
+_SILENT_SECONDS = 300.0
+"""Ten times the longest silence seen, on a computer that has nothing else to do."""
+_LOOK_SECONDS = 1.0
 _FILES = "local,id=files,path=/,security_model=none,readonly=on,multidevs=remap"
 
 
@@ -46,6 +53,7 @@ class Machine:
         """`folder` keeps the kernel, which is fetched once."""
         self.shared = folder / "shared"
         self.shared.mkdir(parents=True, exist_ok=True)
+        self._console = folder / "console"
         kernel = unpacked(folder / "kernel")
         inside = ["exec", "bash", _INSIDE, self.shared, kernel.parents[1]]
         self._process = subprocess.Popen(
@@ -59,7 +67,7 @@ class Machine:
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=(folder / "console").open("wb"),
+            stderr=self._console.open("wb"),
             bufsize=0,
             start_new_session=True,
         )
@@ -67,7 +75,7 @@ class Machine:
     def __enter__(self) -> Machine:
         """Returns when the machine serves."""
         try:
-            self._wait_for("ready", _BOOT_SECONDS)
+            self._wait_for("ready")
         except BaseException:
             self.__exit__()
             raise
@@ -75,24 +83,34 @@ class Machine:
 
     def __exit__(self, *error: object) -> None:
         """Its processor stops: what is in it ends unasked."""
-        os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
-    def run(self, script: str, *, seconds: float = 300) -> Ended:
+    def run(self, script: str) -> Ended:
         """Runs a bash script in the checkout's folder. Raises TimeoutError."""
         assert self._process.stdin is not None
         self._process.stdin.write(base64.b64encode(script.encode()) + b"\n")
-        code = int(self._wait_for("ended ", seconds))
+        code = int(self._wait_for("ended "))
         return Ended(code, *((self.shared / name).read_text() for name in ("out", "err")))
 
-    def _wait_for(self, begin: str, seconds: float) -> str:
+    def _wait_for(self, begin: str) -> str:
         """The rest of the next line that begins so."""
         stdout = self._process.stdout
         assert stdout is not None
-        while select.select([stdout], [], [], seconds)[0]:
-            line = stdout.readline().decode().strip()
-            if line.startswith(begin):
-                return line.removeprefix(begin)
-            if not line:
-                raise RuntimeError(f"the machine has ended with {self._process.wait()}")
-        raise TimeoutError(f"no {begin.strip()!r} from the machine in {seconds:g} s")
+        written, silent_since = self._written(), time.monotonic()
+        while time.monotonic() < silent_since + _SILENT_SECONDS:
+            if select.select([stdout], [], [], _LOOK_SECONDS)[0]:
+                line = stdout.readline().decode().strip()
+                if line.startswith(begin):
+                    return line.removeprefix(begin)
+                if not line:
+                    raise RuntimeError(f"the machine has ended with {self._process.wait()}")
+            if self._written() != written:
+                written, silent_since = self._written(), time.monotonic()
+        raise TimeoutError(f"no {begin.strip()!r} from the machine, and nothing else either")
+
+    def _written(self) -> int:
+        """Bytes in all on the console, and of the script's output."""
+        files = (self._console, self.shared / "out", self.shared / "err")
+        return sum(path.stat().st_size for path in files if path.exists())

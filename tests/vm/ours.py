@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from random import Random
 from typing import Any
 
@@ -29,6 +29,8 @@ from tests.vm.games import GAMES, MEMORY_BYTES, ONE_SIDED, PORT, Pingpong, one_l
 _SLOWDOWN = 100
 _TIMEOUT = 13
 """4.096 us * 2^13 * slowdown: an ACK may take three seconds."""
+_TRIES = 400
+"""Half a second apart."""
 _ANYTHING = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ
 
 
@@ -98,12 +100,12 @@ def meeting(
 
 
 def patiently(server: str | None) -> socket.socket:
-    """A server may not be there yet."""
-    while True:
-        try:
+    """A server may not be there yet. Raises ConnectionRefusedError when it never comes."""
+    for _ in range(_TRIES):
+        with suppress(ConnectionRefusedError):
             return dial(server, PORT)
-        except ConnectionRefusedError:
-            time.sleep(0.5)
+        time.sleep(0.5)
+    return dial(server, PORT)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ import pytest
 from tests.vm.games import GAMES, MEMORY_BYTES, ONE_SIDED, Pingpong
 from tests.vm.machine import ROOT, Machine
 
-SECONDS = 900
 OURS, RXE = "10.9.0.2", "10.9.0.1"
 CABLE = f"""\
 set -e
@@ -37,7 +36,7 @@ tc qdisc add dev v0 clsact
 """
 LOSS = "protocol ip flower ip_proto udp dst_port 4791 action pass random determ drop 17"
 
-pytestmark = pytest.mark.timeout(SECONDS + 300)
+pytestmark = pytest.mark.timeout(1800)
 
 Results = dict[str, dict[str, Any]]
 
@@ -50,19 +49,15 @@ def capture(machine: Machine) -> Path:
 @pytest.fixture(scope="module")
 def results(machine: Machine, capture: Path) -> Results:
     """What came of every exchange, by its name."""
-    script = [CABLE, f"dumpcap -q -i v0 -w {capture} & capture=$!", _start_ours(machine.shared)]
+    ours = f"{sys.executable} -m tests.vm.ours v1 {RXE}"
+    script = [CABLE, f"dumpcap -q -i v0 -w {capture} & capture=$!"]
+    script += [f"ip netns exec outside {ours} & ours=$!"]
     script += [_their_end(game, machine.shared / "theirs") for game in GAMES]
     script += [f"/usr/bin/python3 tests/vm/theirs.py {MEMORY_BYTES}", "wait $ours; kill $capture"]
-    ended = machine.run("\n".join(script), seconds=SECONDS)
-    ours, errors = (machine.shared / name for name in ("ours", "ours.err"))
-    assert ended.code == 0, f"{ended.err}\n{errors.read_text()}"
-    told = map(json.loads, ours.read_text().splitlines())
+    ended = machine.run("\n".join(script))
+    assert ended.code == 0, f"{ended.out}\n{ended.err}"
+    told = map(json.loads, ended.out.splitlines())
     return {one.pop("name"): one for one in told}
-
-
-def _start_ours(shared: Path) -> str:
-    command = f"{sys.executable} -m tests.vm.ours v1 {RXE}"
-    return f"ip netns exec outside {command} >{shared}/ours 2>{shared}/ours.err & ours=$!"
 
 
 def _their_end(game: Pingpong, output: Path) -> str:
@@ -71,7 +66,9 @@ def _their_end(game: Pingpong, output: Path) -> str:
     if game.we_call:
         lines = [f"{program} {words} >>{output}"]
     else:
-        lines = [f"until {program} {words} {OURS} >>{output} 2>&1; do sleep 0.5; done"]
+        lines = [
+            f"until {program} {words} {OURS} >>{output} 2>&1; do kill -0 $ours; sleep 0.5; done"
+        ]
     if game.lost:
         lines.insert(0, f"tc filter add dev v0 {game.lost} {LOSS}")
         lines.append(f"tc filter del dev v0 {game.lost}")
