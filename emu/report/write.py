@@ -13,6 +13,7 @@ from emu.report.facts import RunFacts
 from emu.report.html import comparison_page, run_page
 from emu.report.store import SERIES_FILE, SUMMARY_FILE, save_recording
 from emu.report.summary import compare, to_json
+from emu.writing import writing_into
 
 PAGE_FILE = "report.html"
 COMPARISON_PAGE_FILE = "comparison.html"
@@ -20,9 +21,10 @@ COMPARISON_FILE = "comparison.json"
 
 
 def write_run(run: RunFacts, out: Path) -> dict[str, Path]:
-    """Writes one run into `out`; returns what each file is and where."""
-    save_recording(run.recording, out)
-    _write(out / PAGE_FILE, run_page(run))
+    """Writes one run into `out`; returns what each file is and where. Raises EmuError."""
+    with writing_into(out):
+        save_recording(run.recording, out)
+        _write(out / PAGE_FILE, run_page(run))
     return {
         "page": out / PAGE_FILE,
         "summary": out / SUMMARY_FILE,
@@ -32,10 +34,14 @@ def write_run(run: RunFacts, out: Path) -> dict[str, Path]:
 
 
 def write_comparison(title: str, runs: Sequence[RunFacts], out: Path) -> dict[str, Path]:
-    """Writes several runs and what they show together; each run gets a folder of its name."""
+    """Writes several runs and what they show together; each run gets a folder of its name.
+
+    Raises EmuError.
+    """
     artifacts = {"page": out / COMPARISON_PAGE_FILE, "summary": out / COMPARISON_FILE}
-    _write(artifacts["page"], comparison_page(title, runs))
-    _write(artifacts["summary"], to_json(compare({run.name: run.recording for run in runs})))
+    with writing_into(out):
+        _write(artifacts["page"], comparison_page(title, runs))
+        _write(artifacts["summary"], to_json(compare({run.name: run.recording for run in runs})))
     for run in runs:
         write_run(run, out / run.name)
         artifacts[run.name] = out / run.name
@@ -48,5 +54,4 @@ def _captures(run: RunFacts) -> dict[str, Path]:
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from emu.shim.fabric import Fabric
 from emu.spec.scenario import Spec
 from emu.wire.convert import convert
+from emu.writing import writing_into
 from topologies.graph import Port, Topology
 
 
@@ -51,17 +52,17 @@ class CaptureFile:
             thread.join()
 
     def convert(self, out: Path) -> dict[str, Path]:
-        """Ends the capture; returns port name -> file in `out`."""
+        """Ends the capture; returns port name -> file in `out`. Raises EmuError."""
         self.drain()
         self._file.close()
         topology, index = self._fabric.topology, self._fabric.index
         ports = captured_ports(self._fabric.spec, topology)
         if not ports:
             return {}
-        out.mkdir(parents=True, exist_ok=True)
         names = {index[port]: topology.port_name[port] for port in ports}
         rates = {topology.port_name[port]: topology.cable[port].rate_bps for port in ports}
-        return convert(self._path, out, names, rates)
+        with writing_into(out):
+            return convert(self._path, out, names, rates)
 
 
 @contextmanager

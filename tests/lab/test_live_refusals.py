@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from emu.errors import HostError
 from emu.lab.messages import Request
 from emu.lab.namespace import run_in_lab
 from tests.lab.traces import Outside
-from tests.lab.user import Ended, User
+from tests.lab.user import EMU, Ended, User, wait
 
 GOOD = """
 name: good
@@ -121,3 +122,17 @@ def test_an_ordinary_users_path_is_enough(user: User, tmp_path: Path) -> None:
 
 def _missing(program: str, package: str) -> str:
     return f"the program {program} is missing; sudo apt-get install {package}"
+
+
+@pytest.mark.parametrize("clock", ["virtual", "real"])
+def test_a_disk_without_space_is_told_by_name(myself: User, tmp_path: Path, clock: str) -> None:
+    """The capture is larger than the file system that it should lie in."""
+    spec, out = _spec(tmp_path, GOOD.replace("4KB", "200KB"), "capture: [left:h1]"), "/mnt/out"
+    run = shlex.join((*EMU, "run", str(spec), "--clock", clock, "--out", out))
+    private = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
+    ended = wait(myself.start(*private, f"mount -t tmpfs -o size=64k tmpfs /mnt && {run}"))
+    assert (ended.code, ended.err.splitlines()[-1]) == (
+        4,
+        "/mnt/out: No space left on device; what was written there is not whole: make room, or "
+        "choose another --out",
+    )

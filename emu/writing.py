@@ -1,0 +1,22 @@
+"""Folders that results are written into: a disk that is full is told of by the folder's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from emu.errors import EmuError
+
+
+@contextmanager
+def writing_into(folder: Path) -> Iterator[None]:
+    """Makes the folder for its body, which writes there. Raises EmuError when it could not."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise EmuError(
+            f"{folder}: {error.strerror}; what was written there is not whole: make room, or "
+            "choose another --out"
+        ) from None
