@@ -150,12 +150,12 @@ install_packages() {
 
 # Disables the units that came with the packages named, one a line.
 leave_disabled() {
-    local units disable=(systemctl --quiet disable)
-    command -v systemctl >/dev/null || disable=(deb-systemd-helper disable)
+    command -v systemctl >/dev/null || return 0
+    local units
     mapfile -t units < <(xargs -r dpkg-query -L <<<"$1" |
         sed -nE 's|^(/usr)?/lib/systemd/system/([^/@]+\.(service\|socket\|timer))$|\2|p')
     if [[ ${#units[@]} -gt 0 ]]; then
-        "${disable[@]}" "${units[@]}" >&2
+        systemctl --quiet disable "${units[@]}" >&2
     fi
 }
 
