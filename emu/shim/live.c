@@ -26,7 +26,7 @@ enum {
 /* A packet must be flushed before it can be given up as lost on the other side. */
 #define STEP_NS INT64_C(20000000)
 #define TRANSIT_TIMEOUT_NS INT64_C(200000000)
-#define QUEUED_TIMEOUT_NS INT64_C(10000000000) /* where queues stand in the outer plane */
+#define QUEUED_TIMEOUT_NS INT64_C(100000000000) /* where queues stand in the outer plane */
 #define LONGEST_WAIT_NS (NS_PER_S / 10)
 
 enum { LATE_SENT, LATE_RETURNED, PLANE_KEPT, HISTOGRAMS };
