@@ -6,7 +6,7 @@ PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
 C_FILES := $(wildcard emu/*/*.[ch] emu/*/*/*.[ch] traffic/rnic/*.[ch])
-SCRIPTS := vagrant/provision.sh tests/vm/inside.sh tests/vm/bare.sh .ci/run
+SCRIPTS := vagrant/provision.sh vagrant/welcome.sh tests/vm/inside.sh tests/vm/bare.sh .ci/run
 PROPERTIES := $(addprefix tests/model/test_,properties.py conservation.py credit_properties.py) \
 	tests/rnic/test_fire.py
 CORE_TESTS := $(wildcard tests/shim tests/rnic tests/model tests/traffic)

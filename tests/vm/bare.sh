@@ -1,10 +1,11 @@
 #!/bin/bash
 # Nothing is missing from provision.sh's list: a bare Debian 12, made in TREE, is provisioned twice,
-# the second time without any change, and somebody who is not root sets the checkout up there
-# and runs labs. Takes root, debootstrap and some minutes.
+# the second time without any change; then the checkout is set up there as for Vagrant, and
+# somebody who is not root runs labs. Takes root, debootstrap and some minutes.
 #
 #   bare.sh TREE
 set -euo pipefail
+HOME_OF_CHECKOUT=/home/vagrant/emu
 
 say() {
     echo "--- $*" >&2
@@ -23,8 +24,10 @@ furnish() {
     mkdir -p "$tree/srv/emu"
     git ls-files -z | tar --create --null --files-from - | tar --extract --directory "$tree/srv/emu"
     local file
-    for file in resolv.conf pip.conf; do
-        [[ -e /etc/$file ]] && cp "/etc/$file" "$tree/etc/$file"
+    for file in /etc/resolv.conf /etc/pip.conf /usr/local/share/ca-certificates; do
+        if [[ -e $file ]]; then
+            cp --recursive "$file" "$tree$(dirname $file)"
+        fi
     done
 }
 
@@ -47,22 +50,26 @@ enter() {
 inside() {
     export HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin
     say "provision.sh, for the first time"
-    vagrant/provision.sh 2>/dev/null
+    vagrant/provision.sh >/dev/null 2>&1
     local before
     before=$(everything)
     say "and again"
     vagrant/provision.sh
     diff <(echo "$before") <(everything)
-    useradd --create-home lab
-    chown -R lab: /srv/emu
-    # shellcheck disable=SC2016 # the inner shell expands it
-    setpriv --reuid=lab --regid=lab --clear-groups env HOME=/home/lab bash -euc '
-        make setup
-        export PATH=$PWD/.venv/bin:$PATH
+    say "and welcomes, twice"
+    useradd --create-home vagrant
+    cp --recursive . $HOME_OF_CHECKOUT
+    chown --recursive vagrant: $HOME_OF_CHECKOUT
+    vagrant/welcome.sh $HOME_OF_CHECKOUT
+    vagrant/welcome.sh $HOME_OF_CHECKOUT
+    say "labs of somebody who is not root"
+    runuser --login lab -c "
+        set -eu
+        complete -p emu
         emu check
         for clock in virtual real; do
-            emu run topologies/incast.emu.yml --clock $clock --out /tmp/$clock --json >/dev/null
-        done'
+            emu run $HOME_OF_CHECKOUT/topologies/incast.emu.yml --clock \$clock --json >/dev/null
+        done"
     say "ok"
 }
 
