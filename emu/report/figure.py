@@ -13,6 +13,7 @@ import matplotlib as mpl
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
+from emu.report.outline import thin_outlines
 from emu.report.palette import FAINT, GRID, INK, themed
 
 _STYLE: Any = {
@@ -20,6 +21,7 @@ _STYLE: Any = {
     "svg.hashsalt": "emu",
     "text.parse_math": False,
     "font.size": 9,
+    "font.sans-serif": ["DejaVu Sans"],
     "text.color": INK.light,
     "axes.labelcolor": FAINT.light,
     "axes.titlecolor": INK.light,
@@ -61,7 +63,7 @@ def inline_svg(figure: Figure, label: str) -> Markup:
     svg = svg[svg.index("<svg") :]
     for pattern in _NOT_FOR_PAGES:
         svg = pattern.sub("", svg)
-    svg = themed(svg.replace("xlink:href", "href"))
+    svg = thin_outlines(themed(svg.replace("xlink:href", "href")))
     return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1))
 
 
