@@ -2,6 +2,7 @@
 
     is: 4 * (n - 1) / n**2        n: the flows of the traffic entry that is checked,
                                   or all flows where a check has none
+    at_most: 120/(n-1) Gbit       a rate has its unit behind the formula
 
 Numbers, n, + - * / **, min, max and parentheses; anything else is no formula.
 """
@@ -23,8 +24,8 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Pow: lambda base, exponent: float(base) ** exponent,
 }
 _FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max}
-_LOOKS_LIKE_ONE = re.compile(r"(?=.*\bn\b)[0-9naimx.,+*/() -]*")
-
+_LOOKS_LIKE_ONE = re.compile(r"(?=.*\bn\b)([0-9naimx.,+*/() -]*?)([kMGT]?bit)?")
+_LONGEST = 200
 
 _EXPECTED = ("is", "at_least", "at_most")
 _WHOLE_NUMBERS = ("counter", "queue")
@@ -51,24 +52,32 @@ def _in_bounds(kind: str, bounds: Any, flows: Mapping[str, int]) -> Any:
     if not isinstance(bounds, dict):
         return bounds
     n = flows.get(str(bounds.get("traffic")), sum(flows.values()))
-    rounded = round if kind in _WHOLE_NUMBERS else float
     return {
-        key: rounded(number)
-        if key in _EXPECTED and (number := worked_out(value, n)) is not None
-        else value
+        key: _number_or_rate(kind, value, n) if key in _EXPECTED else value
         for key, value in bounds.items()
     }
 
 
-def worked_out(value: object, n: int) -> float | None:
-    """The formula's number; None where the value is no formula."""
-    if not isinstance(value, str) or len(value) > 200 or not _LOOKS_LIKE_ONE.fullmatch(value):
+def _number_or_rate(kind: str, value: object, n: int) -> object:
+    """Whatever is no formula stays as it is."""
+    formula = _LOOKS_LIKE_ONE.fullmatch(value) if isinstance(value, str) else None
+    number = worked_out(formula[1], n) if formula else None
+    if formula is None or number is None:
+        return value
+    if formula[2]:
+        return f"{number:f}{formula[2]}"
+    return round(number) if kind in _WHOLE_NUMBERS else number
+
+
+def worked_out(formula: str, n: int) -> float | None:
+    """The formula's number; None where it has none."""
+    if len(formula) > _LONGEST:
         return None
     try:
-        number = _number(ast.parse(value.strip(), mode="eval").body, n)
+        number = _number(ast.parse(formula.strip(), mode="eval").body, n)
     except (SyntaxError, ArithmeticError, KeyError, TypeError, RecursionError):
         return None
-    return number if isinstance(number, int | float) and isfinite(number) else None
+    return float(number) if isinstance(number, int | float) and isfinite(number) else None
 
 
 def _number(node: ast.expr, n: int) -> float:

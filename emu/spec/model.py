@@ -9,6 +9,7 @@ spec_from_json(spec.to_json()) == spec
 """
 
 from emu.spec.checks.check import Check
+from emu.spec.checks.checksums import Checksums
 from emu.spec.checks.counter import Agreement, Counter
 from emu.spec.checks.fairness import Fairness, Share
 from emu.spec.checks.finish import Finish
@@ -47,6 +48,7 @@ __all__ = [
     "AllToAll",
     "Background",
     "Check",
+    "Checksums",
     "Classes",
     "Counter",
     "Credits",

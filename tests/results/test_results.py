@@ -74,10 +74,12 @@ def test_it_holds_with_half_and_twice_the_hosts(path: Path, size: str, tmp_path:
                 "traffic.0.to=[h4, h5, h6, h7, h8, h9, h10, h11, h1, h2, h3]",
             ],
         ),
+        ("credit-loop", ["topology.switches=9"]),
         ("headroom", ["hosts.nic.mtu=4096", "switches.latency=100ns"]),
     ],
     ids=[
         "eleven switches",
+        "nine switches",
         "faster switches",
     ],
 )

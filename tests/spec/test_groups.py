@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emu.spec.formula import worked_out
+from emu.spec.formula import expected_numbers, worked_out
 from emu.spec.groups import expanded
 from emu.spec.model import spec_from_json, spec_from_text
 from topologies.leaf_spine import leaf_spine
@@ -20,6 +20,7 @@ traffic: [{name: all, pattern: incast, from: [h2, leaf2], to: "leaf1[0]", size: 
 verify:
   - {fairness: {traffic: all, is: 4*(n-1)/n**2}}
   - {counter: {name: tx_packets, at: leaf2, at_least: "max(100*n, 1000)"}}
+  - {rate: {traffic: all, at_most: 120/n Gbit}}
 """
 
 
@@ -51,11 +52,12 @@ def test_a_group_of_nobody_stays_as_it_was_written(word: str) -> None:
 def test_traffic_and_checks_follow_the_number_of_hosts(count: int) -> None:
     """Of n flows, one has a port for itself and half of the link."""
     spec = spec_from_text(SPEC.replace("COUNT", str(count)).encode(), source="x.emu.yml")
-    fairness, counter = (check.what for check in spec.verify)
+    fairness, counter, rate = (check.what for check in spec.verify)
     shares = [1 / 2] + [1 / (2 * count)] * count
     assert spec.traffic[0].flow_count == count + 1
     assert fairness.is_ == pytest.approx(1 / (len(shares) * sum(x * x for x in shares)))
     assert counter.at_least == max(100 * (count + 1), 1000)
+    assert rate.at_most == pytest.approx(120e9 / (count + 1))
     assert spec_from_json(spec.to_json()) == spec
     assert spec.to_mapping()["traffic"][0]["from"] == ["h2", "leaf2"]
 
@@ -78,4 +80,5 @@ def test_a_formula_is_worked_out_as_python_does(n: int, a: int, b: int) -> None:
 )
 def test_what_is_no_formula_is_left_alone_bad_flow(text: str) -> None:
     """No name, no call, no number that is none, and no long computation."""
-    assert worked_out(text, 9) is None
+    checks = [{"counter": {"name": "tx_packets", "is": text}}]
+    assert expected_numbers(checks, {"all": 9}) == checks

@@ -15,7 +15,7 @@ from typing import Any
 from emu.errors import ExitCode
 from emu.measure.recording import Recording
 from emu.report.summary import Summary
-from emu.report.verdict import counters, delivery, flows, queues
+from emu.report.verdict import captures, counters, delivery, flows, queues
 from emu.report.verdict.latency import latency
 from emu.report.verdict.outcome import Outcome
 from emu.spec.model import Check
@@ -32,6 +32,7 @@ _MEASURES: dict[str, Callable[[Any, Recording], Outcome]] = {
     "queue": queues.depth,
     "counter": counters.counter,
     "agreement": counters.agreement,
+    "checksums": captures.checksums,
 }
 
 

@@ -11,6 +11,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from emu.spec.base import Model
+from emu.spec.checks.checksums import Checksums
 from emu.spec.checks.counter import Agreement, Counter
 from emu.spec.checks.fairness import Fairness, Share
 from emu.spec.checks.finish import Finish
@@ -51,6 +52,9 @@ class Check(Model):
     counter: Counter | None = Field(default=None, description="Bounds for a counter.")
     agreement: Agreement | None = Field(
         default=None, description="Two counters that must say the same, nearly."
+    )
+    checksums: Checksums | None = Field(
+        default=None, description="Checksums in captures, none of them wrong."
     )
     fail: str | None = Field(default=None, description="What to say when the check fails.")
 

@@ -122,6 +122,20 @@ def checked_windows_are_in_the_run(spec: Spec) -> Iterator[Finding]:
             )
 
 
+def checked_ports_are_captured(spec: Spec) -> Iterator[Finding]:
+    captured = {*spec.topology.build().port_named} if "all" in spec.capture else {*spec.capture}
+    known = captured | {"all"} if captured else captured
+    for index, check in enumerate(spec.verify):
+        for port in check.checksums.at if check.checksums else ():
+            if port not in known:
+                what = "nothing is" if port == "all" else f"{port} is not"
+                yield Finding(
+                    ("verify", index, "checksums"),
+                    f"{what} captured, so it has no checksums to look at; add it to capture",
+                    about=(("capture",),),
+                )
+
+
 def _flows(spec: Spec) -> dict[str, tuple[str, str]]:
     """Source and destination of each flow, by its name."""
     return {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
@@ -134,4 +148,5 @@ RULES = (
     checked_priorities_carry_traffic,
     checked_times_are_in_the_run,
     checked_windows_are_in_the_run,
+    checked_ports_are_captured,
 )
