@@ -21,6 +21,9 @@ follow from a first one, as an I/O's data and answer follow from its command. Wh
 only the whole counts, as of a collective, there are none:
 
     begins, ends       (0,0) (1,1) ...          each message is a request of its own
+    asks, carries      what request i is, and its bytes: a message, with its own
+
+Flows of a connection share a pair of queue pairs, whichever way they go; others have one each.
 
 Ranks of a job have a buffer each, of which a message may carry a part: `taken_at` from
 the sender's, it is `put_at` or `added_at` (as float32s) an offset in the receiver's.
@@ -34,7 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import cached_property
 from itertools import accumulate
 from typing import overload
@@ -76,6 +79,15 @@ class Verb(StrEnum):
         return self is Verb.READ or self.is_atomic
 
 
+class Asks(IntEnum):
+    """What an application asks for by a request."""
+
+    MESSAGE = 0
+    READ = 1
+    """An I/O that brings data from a drive."""
+    WRITE = 2
+
+
 @dataclass(frozen=True)
 class Operation:
     """One message. Its `id` is its place in the graph."""
@@ -108,6 +120,13 @@ class Flow:
     operations: range
     priority: int | None = None
     """Traffic class asked for; None: the NIC's own."""
+    shares: str | None = None
+    """Name of the connection it shares with others; None: it has one of its own."""
+
+    @property
+    def connection(self) -> str:
+        """Name of its connection."""
+        return self.shares or self.name
 
     @property
     def bytes_from(self) -> str:
@@ -141,6 +160,10 @@ class OperationGraph:
     begins: Column = field(default_factory=_no_rows)
     ends: Column = field(default_factory=_no_rows)
     """Request i lasts from the start of operation `begins[i]` until `ends[i]` is delivered."""
+    asks: Column = field(default_factory=_no_rows)
+    """What request i is, as in `Asks`; left out: a message."""
+    carries: Column = field(default_factory=_no_rows)
+    """Bytes that request i is about; left out: those of its first operation."""
     lasts_ns: Column = field(default_factory=_no_rows)
     """Of work."""
     taken_at: Column = field(default_factory=_no_rows)
@@ -154,6 +177,10 @@ class OperationGraph:
         for name, value in _LEFT_OUT.items():
             if len(getattr(self, name)) != len(self.size_bytes):
                 object.__setattr__(self, name, np.full(len(self.size_bytes), value))
+        if len(self.asks) != len(self.begins):
+            object.__setattr__(self, "asks", np.full(len(self.begins), int(Asks.MESSAGE)))
+        if len(self.carries) != len(self.begins):
+            object.__setattr__(self, "carries", self.size_bytes[self.begins])
 
     @property
     def operations(self) -> Operations:
@@ -228,7 +255,7 @@ class OperationGraph:
         )
 
     def _columns(self) -> tuple[Column, ...]:
-        return tuple(getattr(self, name) for name in (*_COLUMNS, *_RELATIONS))
+        return tuple(getattr(self, name) for name in (*_COLUMNS, *_RELATIONS, *_OF_REQUESTS))
 
 
 _LEFT_OUT = {
@@ -242,6 +269,8 @@ _COLUMNS = ("size_bytes", *_LEFT_OUT)
 """A row for each operation."""
 _RELATIONS = ("earlier", "later", "begins", "ends")
 """Of operations, by their numbers."""
+_OF_REQUESTS = ("asks", "carries")
+"""A row for each request."""
 
 
 @dataclass(frozen=True)
@@ -292,7 +321,10 @@ def together(graphs: Iterable[OperationGraph]) -> OperationGraph:
         },
         jobs=tuple(job for part in parts for job in part.jobs),
         steps=tuple(step for part in parts for step in part.steps),
-        **{name: _joined([getattr(part, name) for part in parts]) for name in _COLUMNS},
+        **{
+            name: _joined([getattr(part, name) for part in parts])
+            for name in (*_COLUMNS, *_OF_REQUESTS)
+        },
     )
 
 

@@ -34,6 +34,15 @@ class Requests:
     """(n,): when it was asked for; UNFINISHED: it was not."""
     end_ns: Column = field(default_factory=_no_rows)
     """(n,): when the last of its bytes was in memory; UNFINISHED: never."""
+    asks: Column = field(default_factory=_no_rows)
+    """(n,): what for, as in `traffic.graph.Asks`; left out: messages."""
+    carries: Column = field(default_factory=_no_rows)
+    """(n,): bytes that it is about; left out: nobody knows."""
+
+    def __post_init__(self) -> None:
+        for name in ("asks", "carries"):
+            if len(getattr(self, name)) != len(self.of):
+                object.__setattr__(self, name, np.zeros(len(self.of), np.int64))
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,7 @@ class Latency:
     mean_ns: int
     p50_ns: int
     p90_ns: int
+    p95_ns: int
     p99_ns: int
     p999_ns: int
     max_ns: int
@@ -54,14 +64,15 @@ class Latency:
 def latencies(requests: Requests) -> tuple[Latency, ...]:
     """Of each entry that has requests."""
     return tuple(
-        _latency(name, requests.start_ns[own], requests.end_ns[own])
+        latency_of(name, requests.start_ns[own], requests.end_ns[own])
         for place, name in enumerate(requests.traffic)
         for own in [requests.of == place]
         if own.any()
     )
 
 
-def _latency(traffic: str, start_ns: Column, end_ns: Column) -> Latency:
+def latency_of(traffic: str, start_ns: Column, end_ns: Column) -> Latency:
+    """Of the requests with these times, which are all of that entry."""
     over = end_ns != UNFINISHED
     took = np.sort(end_ns[over] - start_ns[over])
     return Latency(
@@ -71,6 +82,7 @@ def _latency(traffic: str, start_ns: Column, end_ns: Column) -> Latency:
         mean_ns=round(float(took.mean())) if len(took) else 0,
         p50_ns=percentile(took, 0.5),
         p90_ns=percentile(took, 0.9),
+        p95_ns=percentile(took, 0.95),
         p99_ns=percentile(took, 0.99),
         p999_ns=percentile(took, 0.999),
         max_ns=percentile(took, 1),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from emu.measure.ios import IoFigures
 from emu.measure.recording import StepRecord
 from emu.measure.requests import Latency
 from emu.report import steps_table
@@ -31,6 +32,8 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
     """What the fabrics did with the same workload, one column each."""
     traffic = dict.fromkeys(name for run in runs for name in run.traffic)
     requested = dict.fromkeys(latency.traffic for run in runs for latency in run.latencies)
+    drives = dict.fromkeys((own.latency.traffic, own.way) for run in runs for own in run.ios)
+    stored = {name for name, _ in drives}
     rows: list[tuple[str, CellOf]] = [
         ("all complete, bytes equal", _all_complete),
         ("dropped packets", _count_row(lambda run: run.drops, bad=True)),
@@ -42,8 +45,9 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
         ("last completion", _last_completion),
         ("  arithmetic bound", _bound),
         ("  above the bound", _over_bound),
-        *(row for name in traffic for row in _traffic_rows(name)),
+        *(row for name in traffic for row in _traffic_rows(name, of_drives=name in stored)),
         *(row for name in requested for row in _latency_rows(name)),
+        *(row for name, way in drives for row in _drive_rows(name, way)),
         *(_busbw_row(job.name) for job in runs[0].recording.jobs),
         *(row for step in runs[0].recording.steps for row in _step_rows(step.name)),
         ("fidelity", _fidelity),
@@ -118,11 +122,11 @@ def _over_bound(run: RunFacts) -> Cell:
     return result(run, f"{run.over_bound:+.1%}")
 
 
-def _traffic_rows(name: str) -> tuple[tuple[str, CellOf], ...]:
-    return (
-        (f"{name}: last flow over", lambda run: _traffic_finish(run, name)),
-        (f"{name}: median goodput", lambda run: _traffic_goodput(run, name)),
-    )
+def _traffic_rows(name: str, *, of_drives: bool) -> Iterator[tuple[str, CellOf]]:
+    """Goodput says nothing of flows of which some carry data and others commands."""
+    yield f"{name}: last flow over", lambda run: _traffic_finish(run, name)
+    if not of_drives:
+        yield f"{name}: median goodput", lambda run: _traffic_goodput(run, name)
 
 
 def _traffic_finish(run: RunFacts, name: str) -> Cell:
@@ -146,11 +150,35 @@ def _latency_rows(name: str) -> tuple[tuple[str, CellOf], ...]:
 
 
 def _latency(run: RunFacts, name: str, percentile: Callable[[Latency], int]) -> Cell:
-    """Of the finished requests; unfinished ones are told beside, as the slowest are among them."""
     own = next((latency for latency in run.latencies if latency.traffic == name), None)
-    if own is None:
-        return NOT_APPLICABLE
-    text = format_time_ns(percentile(own))
+    return NOT_APPLICABLE if own is None else _time(run, own, percentile(own))
+
+
+def _drive_rows(name: str, way: str) -> tuple[tuple[str, CellOf], ...]:
+    def row(figure: Callable[[RunFacts, IoFigures], Cell]) -> CellOf:
+        def cell(run: RunFacts) -> Cell:
+            found = (own for own in run.ios if (own.latency.traffic, own.way) == (name, way))
+            own = next(found, None)
+            return NOT_APPLICABLE if own is None else figure(run, own)
+
+        return cell
+
+    return (
+        (f"{name}: {way} IOPS", row(lambda run, own: result(run, f"{own.iops:,}"))),
+        (
+            f"{name}: {way} latency, 50 %",
+            row(lambda run, own: _time(run, own.latency, own.latency.p50_ns)),
+        ),
+        (
+            f"{name}: {way} latency, 99 %",
+            row(lambda run, own: _time(run, own.latency, own.latency.p99_ns)),
+        ),
+    )
+
+
+def _time(run: RunFacts, own: Latency, took_ns: int) -> Cell:
+    """Of the finished requests; unfinished ones are told beside, as the slowest are among them."""
+    text = format_time_ns(took_ns)
     if own.unfinished:
         return result(run, f"{text}, {own.unfinished} unfinished", Tone.BAD)
     return result(run, text)

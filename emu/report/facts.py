@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.binning import growth
+from emu.measure.ios import IoFigures, io_figures
 from emu.measure.recording import FlowRecord, Recording, Series
 from emu.measure.requests import Latency, latencies
 from emu.report.bound import Bound, batches_of, fabric_of, last_finish_bound
@@ -72,12 +73,20 @@ class RunFacts:
 
     @cached_property
     def latencies(self) -> tuple[Latency, ...]:
-        """Of entries in which a flow has more than one request; of the others the flows tell."""
+        """Of entries in which a flow has more than one request; of the others the flows tell,
+        and of storage its I/Os."""
+        storage = {figures.latency.traffic for figures in self.ios}
         return tuple(
             latency
             for latency in latencies(self.recording.requests)
             if latency.requests > len(self.traffic[latency.traffic])
+            and latency.traffic not in storage
         )
+
+    @cached_property
+    def ios(self) -> tuple[IoFigures, ...]:
+        """Reads and writes of each entry of storage."""
+        return io_figures(self.recording.requests)
 
     @property
     def unfinished(self) -> tuple[FlowRecord, ...]:

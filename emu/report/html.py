@@ -20,6 +20,7 @@ from emu.report.comparison_tables import comparison_table, completion_table
 from emu.report.diagnosis import diagnoses
 from emu.report.facts import RunFacts
 from emu.report.findings import findings
+from emu.report.ios_table import ios_table
 from emu.report.palette import COLOURS, LOAD
 from emu.report.picture import Picture, picture
 from emu.report.run_tables import (
@@ -151,6 +152,7 @@ def _view(run: RunFacts) -> RunView:
         tables=(
             flows_table(run),
             latency_table(run),
+            ios_table(run),
             jobs_table(run),
             steps_table(run),
             faults_table(run),

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TypedDict, cast
 
+from emu.measure.ios import IoFigures, io_figures
 from emu.measure.recording import (
     Counters,
     Deadlock,
@@ -96,9 +97,20 @@ class LatencySummary(TypedDict):
     """Of the finished, as all that follow."""
     p50_ns: int
     p90_ns: int
+    p95_ns: int
     p99_ns: int
     p999_ns: int
     max_ns: int
+
+
+class IoSummary(LatencySummary):
+    """The reads, or the writes, of one entry of `traffic:`, as fio counts them."""
+
+    way: str
+    """`read` or `write`."""
+    iops: int
+    bandwidth_bps: int
+    """Bits of blocks per second, over the run time of the entry."""
 
 
 class JobSummary(TypedDict):
@@ -192,6 +204,7 @@ class Summary(TypedDict):
     fidelity: FidelitySummary
     flows: list[FlowSummary]
     latencies: list[LatencySummary]
+    ios: list[IoSummary]
     jobs: list[JobSummary]
     steps: list[StepSummary]
     ports: dict[str, Counters]
@@ -234,6 +247,7 @@ def summarise(recording: Recording) -> Summary:
         fidelity=_fidelity(recording.fidelity),
         flows=[_flow(flow) for flow in recording.flows],
         latencies=[cast(LatencySummary, asdict(row)) for row in latencies(recording.requests)],
+        ios=[_ios(figures) for figures in io_figures(recording.requests)],
         jobs=[_job(job) for job in recording.jobs],
         steps=[_step(step) for step in recording.steps],
         ports=_counters_by_name(recording.ports),
@@ -290,6 +304,16 @@ def _flow(flow: FlowRecord) -> FlowSummary:
         goodput_bps=flow.goodput_bps,
         retransmitted_packets=int(flow.retransmitted_packets),
         completed=bool(flow.completed),
+    )
+
+
+def _ios(figures: IoFigures) -> IoSummary:
+    latency = cast(LatencySummary, asdict(figures.latency))
+    return IoSummary(
+        **latency,
+        way=figures.way,
+        iops=figures.iops,
+        bandwidth_bps=figures.bandwidth_bps,
     )
 
 

@@ -14,6 +14,7 @@ from emu.spec.checks.counter import Agreement, Counter
 from emu.spec.checks.fairness import Fairness, Share
 from emu.spec.checks.finish import Finish
 from emu.spec.checks.goodput import Goodput
+from emu.spec.checks.ios import Bandwidth, Iops
 from emu.spec.checks.kind import Window
 from emu.spec.checks.latency import LatencyBounds
 from emu.spec.checks.lossless import Lossless
@@ -47,6 +48,7 @@ __all__ = [
     "AllReduce",
     "AllToAll",
     "Background",
+    "Bandwidth",
     "Check",
     "Checksums",
     "Classes",
@@ -66,6 +68,7 @@ __all__ = [
     "HostSpec",
     "HotSpot",
     "Incast",
+    "Iops",
     "LatencyBounds",
     "LeafSpine",
     "Link",

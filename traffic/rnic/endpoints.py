@@ -1,6 +1,6 @@
 """The hosts of a fabric at work: NICs, registered memory, queue pairs, and the workload on them.
 
-Every flow has a pair of queue pairs. The C core runs the whole graph of
+Every connection of flows is a pair of queue pairs. The C core runs the whole graph of
 operations; Python looks at its records afterwards, and at the memory, where it
 compares every byte. Of elided payloads there are none to compare.
 """
@@ -78,7 +78,9 @@ class Endpoints:
         if spec.payload == "real":
             self._contents = Contents(workload, self._layout, Random(spec.seed))
         self.flows = workload.message_flows
-        qps = Counter(host for flow in self.flows for host in (flow.src, flow.dst))
+        first = {flow.connection: flow for flow in reversed(self.flows)}
+        self._fetching = {flow.connection for flow in self.flows if flow.verb.fetches}
+        qps = Counter(host for flow in first.values() for host in (flow.src, flow.dst))
         self._nics = {host.name: self._add_nic(host, qps[host.name] + ip) for host in hosts}
         self._inside = {}
         if fabric.inside is not None:
@@ -94,7 +96,12 @@ class Endpoints:
             nics = {host: self._nics[host.name] for host in hosts}
             self.ip = IpInterfaces(spec, nics, subnet)
         psns = Random(spec.seed)
-        self._qps = [self._connect(flow, psns) for flow in self.flows]
+        ends = {
+            flow.connection: self._connect(flow, psns)
+            for flow in self.flows
+            if flow is first[flow.connection]
+        }
+        self._qps = [ends[flow.connection][flow.src] for flow in self.flows]
         self._workload = self._load()
         self._wanted = [workload.bytes_of(flow) for flow in self.flows]
 
@@ -218,13 +225,13 @@ class Endpoints:
         key = lib.nic_add_region(nic, 0, va, length, access, bytes_)
         return int(have(key, "a memory region"))
 
-    def _connect(self, flow: Flow, psns: Random) -> Any:
-        """The flow's queue pair at its sender, connected to one at its receiver."""
-        sender, receiver = (
-            self._add_qp(flow, host, psns.getrandbits(24)) for host in (flow.src, flow.dst)
-        )
-        lib.qp_connect_pair(sender, receiver)
-        return sender
+    def _connect(self, flow: Flow, psns: Random) -> dict[str, Any]:
+        """A connection, as its first flow asks for it: the queue pair at each of its hosts."""
+        ends = {
+            host: self._add_qp(flow, host, psns.getrandbits(24)) for host in (flow.src, flow.dst)
+        }
+        lib.qp_connect_pair(*ends.values())
+        return ends
 
     def _add_qp(self, flow: Flow, host: str, psn: int) -> Any:
         spec = self._fabric.spec
@@ -236,7 +243,7 @@ class Endpoints:
         config.sl = settings.sl if flow.priority is None else flow.priority
         config.transport, config.qkey = self._transports.get(flow.traffic, lib.TRANSPORT_RC), _QKEY
         self._set_subnet(config, flow, host)
-        if flow.verb.fetches:
+        if flow.connection in self._fetching:
             config.max_rd_atomic = settings.max_rd_atomic
             config.max_dest_rd_atomic = peer.max_rd_atomic
         self._set_recovery(config, flow, settings)
@@ -357,6 +364,8 @@ class Endpoints:
             of=entry_of_flow[graph.flow_of[graph.begins]],
             start_ns=_in_ns(records["started_ps"][graph.begins]),
             end_ns=_in_ns(records["delivered_ps"][graph.ends]),
+            asks=graph.asks,
+            carries=graph.carries,
         )
 
     def _job_record(self, job: Job) -> JobRecord:

@@ -15,7 +15,7 @@ from typing import Any
 from emu.errors import ExitCode
 from emu.measure.recording import Recording
 from emu.report.summary import Summary
-from emu.report.verdict import captures, counters, delivery, flows, queues
+from emu.report.verdict import captures, counters, delivery, flows, ios, queues
 from emu.report.verdict.latency import latency
 from emu.report.verdict.outcome import Outcome
 from emu.spec.model import Check
@@ -27,6 +27,8 @@ _MEASURES: dict[str, Callable[[Any, Recording], Outcome]] = {
     "rate": delivery.rate,
     "finish": flows.finish,
     "latency": latency,
+    "iops": ios.iops,
+    "bandwidth": ios.bandwidth,
     "fairness": delivery.fairness,
     "share": delivery.share,
     "queue": queues.depth,

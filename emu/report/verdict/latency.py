@@ -9,6 +9,7 @@ from emu.measure.requests import UNFINISHED, percentile
 from emu.report.verdict.outcome import Outcome
 from emu.spec.model import LatencyBounds
 from emu.units import PS_PER_NS, format_time_ns
+from traffic.graph import Asks
 
 
 def latency(check: LatencyBounds, run: Recording) -> Outcome:
@@ -17,6 +18,10 @@ def latency(check: LatencyBounds, run: Recording) -> Outcome:
     if check.traffic not in requests.traffic:
         return Outcome(False, f"{check.traffic} has no requests of its own")
     own = requests.of == requests.traffic.index(check.traffic)
+    if check.way:
+        own &= requests.asks == Asks[check.way.upper()]
+    if not own.any():
+        return Outcome(False, f"{check.traffic} has no {check.way}s")
     start_ns, end_ns = requests.start_ns[own], requests.end_ns[own]
     unfinished = int((end_ns == UNFINISHED).sum())
     if unfinished:

@@ -16,6 +16,7 @@ from emu.spec.checks.counter import Agreement, Counter
 from emu.spec.checks.fairness import Fairness, Share
 from emu.spec.checks.finish import Finish
 from emu.spec.checks.goodput import Goodput
+from emu.spec.checks.ios import Bandwidth, Iops
 from emu.spec.checks.kind import Kind
 from emu.spec.checks.latency import LatencyBounds
 from emu.spec.checks.lossless import Lossless
@@ -39,6 +40,12 @@ class Check(Model):
     finish: Finish | None = Field(default=None, description="A time by which flows must be over.")
     latency: LatencyBounds | None = Field(
         default=None, description="Bounds for how long the requests of a traffic entry took."
+    )
+    iops: Iops | None = Field(
+        default=None, description="Bounds for the I/Os that storage did in a second."
+    )
+    bandwidth: Bandwidth | None = Field(
+        default=None, description="Bounds for the bandwidth of storage's reads or writes."
     )
     fairness: Fairness | None = Field(
         default=None, description="Bounds for Jain's index of the rates of flows."

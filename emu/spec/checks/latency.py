@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from emu.spec.checks.bounds import Bounds
+from emu.spec.checks.ios import Way
 from emu.spec.checks.kind import Kind
 from emu.spec.quantities import Time
 from emu.units import PS_PER_NS, format_time_ns
@@ -14,6 +15,7 @@ class LatencyBounds(Bounds[Time], Kind):
     """Bounds for the latency of a traffic entry's requests: of messages, or of I/Os of several."""
 
     traffic: str = Field(description="Name of the traffic entry.")
+    way: Way | None = Field(default=None, description="Of storage: its reads or writes alone.")
     percent: float = Field(
         default=99.0,
         gt=0,
@@ -23,4 +25,5 @@ class LatencyBounds(Bounds[Time], Kind):
 
     def in_words(self, clock: str) -> str:
         bounds = self.bounds_in_words(clock, lambda ps: format_time_ns(ps / PS_PER_NS))
-        return f"latency of {self.traffic}, {self.percent:g} %, {bounds}"
+        whose = f"{self.traffic}'s {self.way}s" if self.way else self.traffic
+        return f"latency of {whose}, {self.percent:g} %, {bounds}"

@@ -8,6 +8,7 @@ from emu.spec.checks.check import Check
 from emu.spec.checks.kind import Window
 from emu.spec.finding import Finding, did_you_mean, there_is_no
 from emu.spec.scenario import Spec
+from emu.spec.traffic.storage import StorageEntry
 from emu.units import write_rate, write_time
 
 
@@ -136,6 +137,23 @@ def checked_ports_are_captured(spec: Spec) -> Iterator[Finding]:
                 )
 
 
+def checked_ios_are_done(spec: Spec) -> Iterator[Finding]:
+    entries = {entry.name: entry for entry in spec.traffic}
+    for index, check in enumerate(spec.verify):
+        way = getattr(check.what, "way", None)
+        entry = entries.get(getattr(check.what, "traffic", ""))
+        if way is None or entry is None:
+            continue
+        path, about = ("verify", index, check.kind), (("traffic",),)
+        if not isinstance(entry, StorageEntry):
+            text = f"{entry.name} is no storage, and has no {way}s; name an entry that is"
+            yield Finding((*path, "traffic"), text, about)
+        elif not (entry.ios.reads if way == "read" else entry.ios.writes):
+            share = f"{100 * entry.reads:g} % of its {entry.count} I/Os read"
+            text = f"{entry.name} has no {way}s, as {share}; change its reads, or check the others"
+            yield Finding((*path, "way"), text, about)
+
+
 def _flows(spec: Spec) -> dict[str, tuple[str, str]]:
     """Source and destination of each flow, by its name."""
     return {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
@@ -149,4 +167,5 @@ RULES = (
     checked_times_are_in_the_run,
     checked_windows_are_in_the_run,
     checked_ports_are_captured,
+    checked_ios_are_done,
 )

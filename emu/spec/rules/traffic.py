@@ -9,9 +9,10 @@ from emu.spec.rules.given import for_host
 from emu.spec.scenario import Spec
 from emu.spec.traffic.collectives import Collective
 from emu.spec.traffic.drawn import Background, HotSpot
-from emu.spec.traffic.entry import AmongEntry, MessageEntry
-from emu.spec.traffic.job import JobEntry
+from emu.spec.traffic.entry import AmongEntry, MessageEntry, TrafficEntry
+from emu.spec.traffic.job import GraphEntry
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation, PingPong
+from emu.spec.traffic.storage import StorageEntry
 from emu.units import format_size, write_rate, write_size, write_time
 from traffic.job import FLOAT_BYTES
 
@@ -150,29 +151,34 @@ def nobody_sends_to_itself(spec: Spec) -> Iterator[Finding]:
 
 def who_lives_on_acks_gets_some(spec: Spec) -> Iterator[Finding]:
     for index, entry in enumerate(spec.traffic):
-        if not isinstance(entry, MessageEntry):
-            continue
-        key, why, senders = _sent_without_ack(entry, spec.seed)
+        key, why, senders, remedy = _sent_without_ack(entry, spec.seed)
         for host in sorted(senders & set(spec.topology.build().host)):
             nic = spec.host(host).nic
             if nic.control(nic.cc).hears_acks:
                 yield Finding(
                     ("traffic", index, key),
-                    f"{why}, so {host} with cc: {nic.cc} would never slow down; use op: write on "
-                    "transport: rc, or cc: dcqcn",
+                    f"{why}, so {host} with cc: {nic.cc} would never slow down; {remedy}, or cc: "
+                    "dcqcn",
                     about=(for_host(spec, host, "nic", "cc"), ("topology",)),
                 )
                 break
 
 
-def _sent_without_ack(entry: MessageEntry, seed: int) -> tuple[str, str, set[str]]:
-    """The key that has it so, why, and who sends data that nobody acknowledges."""
+def _sent_without_ack(entry: TrafficEntry, seed: int) -> tuple[str, str, set[str], str]:
+    """The key that has it so, why, who sends data that nobody acknowledges, and a remedy."""
+    remedy = "use op: write on transport: rc"
+    if isinstance(entry, StorageEntry) and entry.ios.fetched:
+        why = "the data of writes are READ responses, which are not acknowledged"
+        return "in_capsule", why, set(entry.sources), "raise in_capsule to the block's size"
+    if not isinstance(entry, MessageEntry):
+        return "", "", set(), ""
     if entry.op == "read":
-        return "op", "READ responses are not acknowledged", {to for _, to in entry.pairs(seed)}
+        to = {to for _, to in entry.pairs(seed)}
+        return "op", "READ responses are not acknowledged", to, remedy
     if entry.transport != "rc":
         why = f"{entry.transport} has no acknowledgements"
-        return "transport", why, {source for source, _ in entry.pairs(seed)}
-    return "", "", set()
+        return "transport", why, {source for source, _ in entry.pairs(seed)}, remedy
+    return "", "", set(), ""
 
 
 def every_rank_has_a_piece(spec: Spec) -> Iterator[Finding]:
@@ -194,9 +200,9 @@ def every_rank_has_a_piece(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def ranks_suit_what_they_compute(spec: Spec) -> Iterator[Finding]:
+def hosts_suit_what_they_do(spec: Spec) -> Iterator[Finding]:
     for index, entry in enumerate(spec.traffic):
-        if isinstance(entry, JobEntry) and (misfit := entry.misfit()):
+        if isinstance(entry, GraphEntry) and (misfit := entry.misfit()):
             yield Finding(("traffic", index), misfit)
 
 
@@ -262,7 +268,7 @@ def messages_start_before_the_end(spec: Spec) -> Iterator[Finding]:
 
 
 SOUND = (
-    ranks_suit_what_they_compute,
+    hosts_suit_what_they_do,
     flows_are_not_too_many,
     messages_are_not_too_many,
     nobody_is_alone,

@@ -13,6 +13,7 @@ from emu.spec.traffic.collectives import (
 )
 from emu.spec.traffic.drawn import Background, HotSpot
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation, PingPong
+from emu.spec.traffic.storage import StorageEntry
 from emu.spec.traffic.trace import TraceEntry
 from emu.spec.traffic.training import Experts, TrainingStep
 
@@ -22,5 +23,5 @@ Collectives = AllReduce | ReduceScatter | AllGather | Broadcast | AllToAllPieces
 Training = TrainingStep | Experts
 
 TrafficSpec = Annotated[
-    Patterns | Collectives | Training | TraceEntry, Field(discriminator="pattern")
+    Patterns | Collectives | Training | StorageEntry | TraceEntry, Field(discriminator="pattern")
 ]

@@ -192,8 +192,8 @@ class MessageEntry(TrafficEntry):
         )
 
 
-class FromToEntry(MessageEntry):
-    """A pattern of some hosts that send and others that receive."""
+class FromTo(TrafficEntry):
+    """A pattern of some hosts that begin and others that are begun with."""
 
     sources: Hosts = Field(
         alias="from", description="Sending hosts, e.g. h2-h8, [h1, h5], or all[1:]."
@@ -205,6 +205,10 @@ class FromToEntry(MessageEntry):
     @property
     def hosts(self) -> dict[str, tuple[str, ...]]:
         return {"from": self.sources, "to": self.to}
+
+
+class FromToEntry(FromTo, MessageEntry):
+    """A pattern of some hosts that send and others that receive."""
 
     @property
     def flow_count(self) -> int:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from functools import lru_cache
 
-from emu.spec.traffic.entry import AmongEntry
+from emu.spec.traffic.entry import AmongEntry, TrafficEntry
 from traffic.graph import OperationGraph
 from traffic.patterns import Pairs
 
 
-class JobEntry(AmongEntry):
+class GraphEntry(TrafficEntry):
     """A pattern whose flows are those of its graph."""
 
     def misfit(self) -> str | None:
-        """Why the ranks do not suit what is computed; None: they do."""
+        """Why the hosts do not suit what they are to do; None: they do."""
         return None
 
     @abstractmethod
@@ -31,7 +31,11 @@ class JobEntry(AmongEntry):
         return {flow.name: (flow.src, flow.dst) for flow in self.graph(seed).message_flows}
 
 
+class JobEntry(GraphEntry, AmongEntry):
+    """The same among hosts that all play the same part."""
+
+
 @lru_cache(maxsize=8)
-def _graph(entry: JobEntry, seed: int) -> OperationGraph:
+def _graph(entry: GraphEntry, seed: int) -> OperationGraph:
     """Everybody asks for it, so it is put together once."""
     return entry.put_together(seed)

@@ -1,0 +1,60 @@
+"""I/Os as fio prints them: how many a second, how many bytes, how long they took; reads and writes.
+
+reads    3 I/Os  ├──┤    ├──┤    ├──┤          IOPS = I/Os / run time
+writes   2 I/Os      ├──┤    ├──┤              bandwidth = IOPS · block
+                 ├── run time ────┤            of the whole entry, its first start to last end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from emu.measure.requests import UNFINISHED, Column, Latency, Requests, latency_of
+from traffic.graph import Asks
+
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class IoFigures:
+    """Of all reads, or all writes, of one traffic entry."""
+
+    way: str
+    """`read` or `write`."""
+    iops: int
+    bandwidth_bps: int
+    """Bits of blocks per second, 8 times what fio calls BW."""
+    latency: Latency
+    """From the command to the response."""
+
+
+def io_figures(requests: Requests) -> tuple[IoFigures, ...]:
+    """Of each entry that reads or writes; of finished I/Os, which the latency counts beside."""
+    return tuple(
+        figures
+        for place, name in enumerate(requests.traffic)
+        for figures in _of_entry(requests, name, requests.of == place)
+    )
+
+
+def _of_entry(requests: Requests, name: str, own: Column) -> Iterator[IoFigures]:
+    run_ns = _run_time_ns(requests.start_ns[own], requests.end_ns[own])
+    for asks in (Asks.READ, Asks.WRITE):
+        rows = own & (requests.asks == asks)
+        if rows.any():
+            start_ns, end_ns = requests.start_ns[rows], requests.end_ns[rows]
+            over = end_ns != UNFINISHED
+            moved = int(requests.carries[rows][over].sum())
+            yield IoFigures(
+                way=asks.name.lower(),
+                iops=round(int(over.sum()) * NS_PER_S / run_ns),
+                bandwidth_bps=round(moved * 8 * NS_PER_S / run_ns),
+                latency=latency_of(name, start_ns, end_ns),
+            )
+
+
+def _run_time_ns(start_ns: Column, end_ns: Column) -> int:
+    """1 at least, where nothing was over."""
+    over = end_ns != UNFINISHED
+    return max(1, int(end_ns[over].max() - start_ns[over].min())) if over.any() else 1

@@ -1,0 +1,46 @@
+"""What drives did over the fabric, in fio's figures."""
+
+from __future__ import annotations
+
+from emu.measure.ios import IoFigures
+from emu.report.facts import RunFacts
+from emu.report.table import Cell, Column, Table, Tone, result
+from emu.units import format_rate, format_time_ns
+
+_TIMES = {
+    "avg": "mean",
+    "50 %": "p50",
+    "90 %": "p90",
+    "95 %": "p95",
+    "99 %": "p99",
+    "99.9 %": "p999",
+    "max": "max",
+}
+
+
+def ios_table(run: RunFacts) -> Table:
+    """A row for the reads of an entry, and one for its writes; no rows where there is no drive."""
+    return Table(
+        title="Storage",
+        columns=(
+            Column("traffic", numeric=False),
+            Column("", numeric=False),
+            *map(Column, ("I/Os", "unfinished", "IOPS", "bandwidth", *_TIMES)),
+        ),
+        rows=tuple(_row(run, figures) for figures in run.ios),
+        note="Times from the command to the response, fio's lat; IOPS and bandwidth over the time "
+        "from the first command to the last response.",
+    )
+
+
+def _row(run: RunFacts, figures: IoFigures) -> tuple[Cell, ...]:
+    latency = figures.latency
+    return (
+        Cell(latency.traffic),
+        Cell(figures.way),
+        Cell(f"{latency.requests:,}"),
+        Cell(f"{latency.unfinished:,}", Tone.BAD if latency.unfinished else Tone.PLAIN),
+        result(run, f"{figures.iops:,}"),
+        result(run, format_rate(figures.bandwidth_bps)),
+        *(result(run, format_time_ns(getattr(latency, f"{time}_ns"))) for time in _TIMES.values()),
+    )

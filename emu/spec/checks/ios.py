@@ -1,0 +1,38 @@
+"""What the I/Os of storage came to, as fio counts them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from emu.spec.checks.bounds import Bounds
+from emu.spec.checks.counter import Count
+from emu.spec.checks.kind import Kind
+from emu.spec.quantities import Rate
+from emu.units import format_rate
+
+Way = Literal["read", "write"]
+
+
+class OfIos(Kind):
+    """I/Os of one way of a traffic entry."""
+
+    traffic: str = Field(description="Name of the traffic entry, of pattern storage.")
+    way: Way = Field(description="Of its reads, or its writes.")
+
+
+class Iops(Bounds[Count], OfIos):
+    """Bounds for how many I/Os a second were over, in the run time of the entry."""
+
+    def in_words(self, clock: str) -> str:
+        bounds = self.bounds_in_words(clock, lambda iops: f"{iops:,.0f}")
+        return f"{self.way} IOPS of {self.traffic} {bounds}"
+
+
+class Bandwidth(Bounds[Rate], OfIos):
+    """Bounds for the bits of blocks per second that went one way, in the run time of the entry."""
+
+    def in_words(self, clock: str) -> str:
+        bounds = self.bounds_in_words(clock, format_rate)
+        return f"{self.way} bandwidth of {self.traffic} {bounds}"

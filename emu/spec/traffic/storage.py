@@ -1,0 +1,106 @@
+"""Storage: initiators that read and write blocks of targets' drives, by NVMe over Fabrics.
+
+What an I/O is on the wire: traffic/storage.py.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from emu.spec.quantities import Fraction, Hosts, Integer, Size, Time
+from emu.spec.traffic.entry import FromTo, random_of
+from emu.spec.traffic.job import GraphEntry
+from emu.units import PS_PER_NS
+from traffic.graph import OperationGraph
+from traffic.patterns import Pairs
+from traffic.storage import Ios, storage
+
+
+class StorageEntry(GraphEntry, FromTo):
+    """Every initiator in `from` has queues to every target in `to`."""
+
+    pattern: Literal["storage"] = Field(description="Pattern of the traffic.")
+    sources: Hosts = Field(alias="from", description="Initiators, e.g. h1-h4.")
+    to: Hosts = Field(description="Targets, each with a drive.")
+    block_bytes: Size = Field(
+        default=4096, alias="block", gt=0, le=2**31, description="Bytes of an I/O."
+    )
+    count: Integer = Field(default=1, ge=1, le=1_000_000, description="I/Os of each queue.")
+    depth: Integer = Field(
+        default=1, ge=1, le=65_536, description="I/Os of a queue that are on their way at a time."
+    )
+    queues: Integer = Field(
+        default=1,
+        ge=1,
+        le=1024,
+        description="Of each initiator at each target; a queue is a connection of two queue pairs.",
+    )
+    reads: Fraction = Field(
+        default=1.0, description="Part of the I/Os that reads; the seed draws which. Others write."
+    )
+    in_capsule_bytes: Size = Field(
+        default=4096,
+        alias="in_capsule",
+        ge=0,
+        le=2**20,
+        description="Data up to this size go in the capsule of a write's command; the target "
+        "fetches larger ones by RDMA READ.",
+    )
+    media_ps: Time = Field(
+        default=0, alias="media", description="How long a drive takes for an I/O, e.g. 80us."
+    )
+    media_write_ps: Time | None = Field(
+        default=None, alias="media_write", description="For a write, where that differs."
+    )
+    invalidate: bool = Field(
+        default=False, description="Whether responses end the use of the initiator's key."
+    )
+
+    @property
+    def senders(self) -> tuple[str, ...]:
+        """Initiators send commands, targets responses."""
+        return tuple(dict.fromkeys((*self.sources, *self.to)))
+
+    @property
+    def ios(self) -> Ios:
+        """What each queue does."""
+        write_ps = self.media_ps if self.media_write_ps is None else self.media_write_ps
+        return Ios(
+            count=self.count,
+            depth=self.depth,
+            block_bytes=self.block_bytes,
+            read_share=self.reads,
+            in_capsule_bytes=self.in_capsule_bytes,
+            read_media_ns=round(self.media_ps / PS_PER_NS),
+            write_media_ns=round(write_ps / PS_PER_NS),
+            invalidates=self.invalidate,
+            start_ns=self.start_ns,
+            priority=self.priority,
+        )
+
+    @property
+    def queue_count(self) -> int:
+        """Of all initiators at all targets."""
+        return len(self.sources) * len(self.to) * self.queues
+
+    @property
+    def flow_count(self) -> int:
+        return self.queue_count * self.ios.flows
+
+    @property
+    def message_count(self) -> int:
+        """With the drives' work."""
+        return self.queue_count * self.ios.operations
+
+    @property
+    def total_bytes(self) -> int:
+        return self.queue_count * self.ios.bytes
+
+    def pairs(self, seed: int) -> Pairs:
+        """Initiators and targets."""
+        return [(source, target) for source in self.sources for target in self.to]
+
+    def put_together(self, seed: int) -> OperationGraph:
+        return storage(self.name, self.pairs(seed), self.queues, self.ios, random_of(self, seed))

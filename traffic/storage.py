@@ -1,0 +1,178 @@
+"""Storage over a fabric: NVMe over Fabrics by RDMA, as a graph of operations.
+
+An initiator (h1) reads and writes blocks of a drive behind a target (h5). A queue is a
+connection of one pair of queue pairs, on which an I/O is
+
+    read                        write                       write, in its capsule
+    h1 ─── SEND command ──▶ h5  h1 ─── SEND command ──▶ h5  h1 ─ SEND command, data ─▶ h5
+                    media          ◀── READ the data ──                     media
+       ◀── WRITE the data ─                     media          ◀── SEND response ────
+       ◀── SEND response ──        ◀── SEND response ──
+
+A command is 64 bytes and a response 16 (NVM Express Base Specification, submission and
+completion queue entries). A write goes in its command's capsule when its data are no longer
+than the target allows (Linux' nvmet: 4 KiB unless told otherwise, drivers/nvme/target/rdma.c).
+A response may end the use of the initiator's key (SEND with invalidate). It is posted right
+behind the data, without waiting for their acknowledgement: the queue pair keeps the order.
+
+A queue of depth d has d I/Os on their way: d chains, in each of which an I/O starts when the
+response to the one before it is there. The drive serves all I/Os side by side, each for as long
+as it takes. Left out: what comes before the first I/O (discovery, connect), what capsules
+say (their bytes are random like all others), and the drive's own limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traffic.graph import Asks, Column, Flow, OperationGraph, Verb, together
+from traffic.patterns import Pairs, flow_names
+
+COMMAND_BYTES, RESPONSE_BYTES = 64, 16
+
+
+@dataclass(frozen=True)
+class Ios:
+    """What every queue does."""
+
+    count: int
+    depth: int
+    block_bytes: int
+    read_share: float
+    """Part of them that reads, 0 to 1; which ones is drawn."""
+    in_capsule_bytes: int
+    """The most that a command's capsule carries of a write."""
+    read_media_ns: int = 0
+    write_media_ns: int = 0
+    """How long the drive takes for one."""
+    invalidates: bool = False
+    """Whether responses end the use of a key."""
+    start_ns: int = 0
+    priority: int | None = None
+
+    @property
+    def reads(self) -> int:
+        return round(self.read_share * self.count)
+
+    @property
+    def writes(self) -> int:
+        return self.count - self.reads
+
+    @property
+    def fetched(self) -> int:
+        """Writes whose data the target reads from the initiator's memory."""
+        return self.writes if self.block_bytes > self.in_capsule_bytes else 0
+
+    @property
+    def flows(self) -> int:
+        """Of a queue, those that have operations."""
+        return 3 + (self.reads > 0) + (self.fetched > 0)
+
+    @property
+    def operations(self) -> int:
+        """Of a queue."""
+        return 3 * self.count + self.reads + self.fetched
+
+    @property
+    def bytes(self) -> int:
+        """Of all messages of a queue."""
+        return self.count * (COMMAND_BYTES + RESPONSE_BYTES + self.block_bytes)
+
+
+def storage(name: str, pairs: Pairs, queues: int, ios: Ios, random: Random) -> OperationGraph:
+    """Each pair is an initiator and a target, with so many queues between them."""
+    return together(
+        _queue(name, label + (f"#{queue}" if queue > 1 else ""), *pair, ios, random)
+        for label, pair in zip(flow_names(name, pairs), pairs, strict=True)
+        for queue in range(1, queues + 1)
+    )
+
+
+def _queue(
+    name: str, label: str, initiator: str, target: str, ios: Ios, random: Random
+) -> OperationGraph:
+    reads = _drawn(ios, random)
+    fetched = ~reads & (ios.block_bytes > ios.in_capsule_bytes)
+    answer = Verb.SEND_INV if ios.invalidates else Verb.SEND
+    there, here, back = (initiator, target), (target, target), (target, initiator)
+    parts = [
+        _Part("commands", *there, Verb.SEND, _capsules(reads | fetched, ios)),
+        _Part("media", *here, Verb.COMPUTE, np.zeros(ios.count, np.int64)),
+        _Part("reads", *back, Verb.WRITE, np.full(reads.sum(), ios.block_bytes)),
+        _Part("writes", *back, Verb.READ, np.full(fetched.sum(), ios.block_bytes)),
+        _Part("responses", *back, answer, np.full(ios.count, RESPONSE_BYTES)),
+    ]
+    first = np.cumsum([0, *(len(part.size_bytes) for part in parts)])
+    command, media, data, fetch, response = map(np.arange, first[:-1], first[1:])
+    waits = [
+        (command[~fetched], media[~fetched]),
+        (command[fetched], fetch),
+        (fetch, media[fetched]),
+        (media[reads], data),
+        (media, response),
+        (response[: -ios.depth], command[ios.depth :]),
+    ]
+    earlier, later = np.concatenate(waits, axis=1)
+    in_order = np.argsort(later, kind="stable")
+    lasts_ns = np.zeros(first[-1], np.int64)
+    lasts_ns[media] = np.where(reads, ios.read_media_ns, ios.write_media_ns)
+    return OperationGraph(
+        flows=_flows(name, label, parts, ios.priority),
+        size_bytes=np.concatenate([part.size_bytes for part in parts]),
+        not_before_ns=np.full(first[-1], ios.start_ns),
+        lasts_ns=lasts_ns,
+        earlier=earlier[in_order],
+        later=later[in_order],
+        begins=command,
+        ends=response,
+        asks=np.where(reads, Asks.READ, Asks.WRITE),
+        carries=np.full(ios.count, ios.block_bytes),
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What the I/Os of a queue have of one kind."""
+
+    what: str
+    src: str
+    dst: str
+    verb: Verb
+    size_bytes: Column
+
+
+def _drawn(ios: Ios, random: Random) -> NDArray[np.bool_]:
+    """For each I/O whether it reads."""
+    reads = [True] * ios.reads + [False] * (ios.count - ios.reads)
+    random.shuffle(reads)
+    return np.array(reads, bool)
+
+
+def _capsules(bare: NDArray[np.bool_], ios: Ios) -> Column:
+    """Sizes of the commands with what is in their capsules."""
+    return COMMAND_BYTES + np.where(bare, 0, ios.block_bytes)
+
+
+def _flows(name: str, label: str, parts: Sequence[_Part], priority: int | None) -> tuple[Flow, ...]:
+    """Of the parts that have operations."""
+    ends = accumulate(len(part.size_bytes) for part in parts)
+    return tuple(
+        Flow(
+            name=f"{label}.{part.what}",
+            traffic=name,
+            src=part.src,
+            dst=part.dst,
+            verb=part.verb,
+            operations=range(end - len(part.size_bytes), end),
+            priority=priority,
+            shares=label,
+        )
+        for part, end in zip(parts, ends, strict=True)
+        if len(part.size_bytes)
+    )
