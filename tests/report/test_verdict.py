@@ -15,6 +15,7 @@ from emu.report.summary import summarise
 from emu.report.verdict import CheckResult, exit_code, judge
 from emu.spec.model import Check
 from tests.report.synthetic import INCAST, INCONCLUSIVE, record, spec
+from traffic.graph import Asks
 
 ENDS: dict[str, int | None] = {f"incast.h{n}-h1": 600_000 for n in range(2, 9)}
 OK = Fidelity("ok", 1, 2, 3, budget_ns=334)
@@ -76,6 +77,50 @@ def test_latency_is_that_of_the_requests(
     check = {"latency": {"traffic": traffic, "percent": percent, "at_most": at_most}}
     result = one(check, replace(run(), requests=requests))
     assert (result.passed, result.detail) == (passed, detail)
+
+
+def stored() -> Requests:
+    """Ten reads of 4 KB, one after another for 10 us each, and a write of 20 us meanwhile."""
+    starts = np.arange(0, 100_000, 10_000)
+    return Requests(
+        traffic=("disk",),
+        of=np.zeros(11, np.int64),
+        start_ns=np.append(starts, 50_000),
+        end_ns=np.append(starts + 10_000, 70_000),
+        asks=np.array([Asks.READ] * 10 + [Asks.WRITE]),
+        carries=np.full(11, 4000),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "bounds", "passed", "detail"),
+    [
+        ("iops", {"way": "read", "at_least": 100_000}, True, "100,000"),
+        ("iops", {"way": "read", "at_most": 99_999}, False, "100,000"),
+        ("iops", {"way": "write", "is": 10_000}, True, "10,000"),
+        ("bandwidth", {"way": "read", "at_least": "3200Mbit"}, True, "3.2 Gb/s"),
+        ("bandwidth", {"way": "write", "at_least": "321Mbit"}, False, "320 Mb/s"),
+        ("latency", {"way": "read", "percent": 100, "at_most": "10us"}, True, "10 us"),
+        ("latency", {"way": "write", "at_most": "19us"}, False, "20 us"),
+        ("latency", {"percent": 100, "at_most": "20us"}, True, "20 us"),
+    ],
+)
+def test_ios_are_counted_in_the_run_time_of_their_entry(
+    kind: str, bounds: dict[str, Any], passed: bool, detail: str
+) -> None:
+    """A hundred microseconds for both ways; each way has its own bytes and latencies."""
+    result = one({kind: {"traffic": "disk"} | bounds}, replace(run(), requests=stored()))
+    assert (result.passed, result.detail) == (passed, detail)
+
+
+@pytest.mark.parametrize("kind", ["iops", "bandwidth", "latency"])
+def test_what_was_never_written_fails(kind: str) -> None:
+    """Whatever the bound."""
+    requests = replace(stored(), asks=np.full(11, Asks.READ))
+    bound = {"iops": 0, "bandwidth": "1Mbit", "latency": "1s"}[kind]
+    check = {kind: {"traffic": "disk", "way": "write", "at_most": bound}}
+    result = one(check, replace(run(), requests=requests))
+    assert (result.passed, result.detail) == (False, "disk has no writes")
 
 
 @pytest.mark.parametrize(

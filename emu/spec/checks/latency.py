@@ -25,5 +25,5 @@ class LatencyBounds(Bounds[Time], Kind):
 
     def in_words(self, clock: str) -> str:
         bounds = self.bounds_in_words(clock, lambda ps: format_time_ns(ps / PS_PER_NS))
-        whose = f"{self.traffic}'s {self.way}s" if self.way else self.traffic
-        return f"latency of {whose}, {self.percent:g} %, {bounds}"
+        what = f"{self.way} latency" if self.way else "latency"
+        return f"{what} of {self.traffic}, {self.percent:g} %, {bounds}"

@@ -1,0 +1,157 @@
+"""Storage on the virtual clock: times by arithmetic, rates by the line's, and bytes in any case.
+
+Two hosts and a switch, cables of 100 Gb/s and 500 ns, 600 ns in the switch.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from emu.measure.ios import IoFigures, io_figures
+from emu.shim.virtual import run_virtual
+from tests.model.fabrics import finish, spec_of, star, started
+
+MEDIA_NS = 10_000
+BLOCK = 4096
+STORAGE = star(2) + (
+    "traffic:\n"
+    "  - {name: disk, pattern: storage, from: h1, to: h2, media: 10us, block: 4KiB, start: 5us}\n"
+)
+"""It starts when InfiniBand's ports have told their first credits."""
+FABRICS = ("roce", "ib")
+READS, WRITES = "traffic.0.reads=100%", "traffic.0.reads=0%"
+FETCHED = "traffic.0.in_capsule=0"
+
+ACK = {"roce": 86, "ib": 30}
+"""Bytes on the cable, framing included."""
+SMALLEST = {"roce": 82, "ib": 26}
+"""Of a SEND beside its payload."""
+RETH, AETH = 16, 4
+FLOW_CONTROL_NS = 7
+"""InfiniBand's flow-control packets on two cables, and the rounding of two times."""
+
+
+def packet(fabric: str, payload: int, *more: int) -> int:
+    """Bytes on the cable of a packet with these headers more than a SEND's."""
+    return SMALLEST[fabric] + payload + sum(more)
+
+
+def way_ns(fabric: str, *packets: int) -> float:
+    """From the first bit of the first packet to the last of the last, over both cables.
+
+    Store and forward on Ethernet, where the first is not shorter than the rest; on InfiniBand
+    the switch waits for 20 bytes of header.
+    """
+    waited = packets[0] if fabric == "roce" else 20
+    return (waited + sum(packets)) * 0.08 + 2 * 500 + 600
+
+
+def took_ns(fabric: str, *settings: str) -> tuple[list[int], tuple[IoFigures, ...]]:
+    """How long each I/O took, and what they came to. Every byte has arrived."""
+    with started(spec_of(STORAGE, f"fabric={fabric}", *settings)) as run:
+        assert all(flow.completed for flow in finish(run).flows.values())
+        requests = run.observe().requests
+    return (requests.end_ns - requests.start_ns).tolist(), io_figures(requests)
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_a_read_takes_as_long_as_its_parts(fabric: str) -> None:
+    """The command there, the drive, the data back and the response right behind them."""
+    command, response = packet(fabric, 64), packet(fabric, 16)
+    data = packet(fabric, BLOCK, RETH)
+    (took,), _ = took_ns(fabric, READS)
+    expected = way_ns(fabric, command) + MEDIA_NS + way_ns(fabric, data, response)
+    assert took == pytest.approx(expected, abs=FLOW_CONTROL_NS)
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_a_write_in_its_capsule_takes_as_long_as_its_parts(fabric: str) -> None:
+    """Command and data there, in two packets, the drive, and the response."""
+    data, rest = packet(fabric, BLOCK), packet(fabric, 64)
+    (took,), _ = took_ns(fabric, WRITES)
+    expected = way_ns(fabric, data, rest) + MEDIA_NS + way_ns(fabric, packet(fabric, 16))
+    assert took == pytest.approx(expected, abs=FLOW_CONTROL_NS)
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_a_write_that_is_fetched_costs_a_round_trip_more(fabric: str) -> None:
+    """The command, which is acknowledged before READ is asked for; READ and its response; the
+    drive; the response."""
+    command, response = packet(fabric, 64), packet(fabric, 16)
+    request, data = packet(fabric, 0, RETH), packet(fabric, BLOCK, AETH)
+    (took,), _ = took_ns(fabric, WRITES, FETCHED)
+    round_trip = ACK[fabric] * 0.08 + way_ns(fabric, request) + way_ns(fabric, data)
+    expected = way_ns(fabric, command) + round_trip + MEDIA_NS + way_ns(fabric, response)
+    assert took == pytest.approx(expected, abs=FLOW_CONTROL_NS)
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_deep_queues_fill_the_line_with_blocks(fabric: str) -> None:
+    """Of an I/O the line to the initiator carries the data, the response and the command's ACK;
+    and as many are on their way as the queue is deep (Little's law)."""
+    io = packet(fabric, BLOCK, RETH) + packet(fabric, 16) + ACK[fabric]
+    _, (reads,) = took_ns(fabric, READS, "traffic.0.depth=64", "traffic.0.count=3000")
+    assert reads.iops == pytest.approx(100e9 / 8 / io, rel=0.015)
+    assert reads.bandwidth_bps == pytest.approx(reads.iops * BLOCK * 8, rel=1e-6)
+    assert reads.iops * reads.latency.mean_ns * 1e-9 == pytest.approx(64, rel=0.02)
+
+
+def test_a_queue_of_one_does_one_after_another() -> None:
+    """Its IOPS are one over the latency."""
+    took, (reads,) = took_ns("roce", READS, "traffic.0.count=50")
+    assert len(set(took)) <= 3, "a nanosecond of rounding apart, and the first has no ACK before it"
+    assert reads.iops == pytest.approx(1e9 / np.mean(took), rel=1e-4)
+
+
+@pytest.mark.parametrize("recovery", ["go-back-n", "selective-repeat"])
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_every_block_arrives_in_spite_of_losses(fabric: str, recovery: str) -> None:
+    """Both ways of two queues each, with keys that end; every byte is compared."""
+    took, (reads, writes) = took_ns(
+        fabric,
+        "traffic.0.reads=60%",
+        "traffic.0.block=20000",
+        "traffic.0.count=50",
+        "traffic.0.depth=5",
+        "traffic.0.queues=2",
+        "traffic.0.invalidate=true",
+        f"hosts.nic.recovery={recovery}",
+        "faults=[{loss: {cable: 's1:h1', every: 37}}]",
+    )
+    assert len(took) == 100
+    assert (reads.latency.requests, writes.latency.requests) == (60, 40)
+    assert reads.latency.unfinished == writes.latency.unfinished == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ((READS,), {"SEND": 6, "WRITE": 3}),
+        ((READS, "traffic.0.invalidate=true"), {"SEND": 3, "WRITE": 3, "INVALIDATE": 3}),
+        ((WRITES, FETCHED), {"SEND": 6, "READ": 3}),
+    ],
+    ids=["read", "read, invalidated", "write"],
+)
+def test_tshark_sees_the_operations_between_two_queue_pairs(
+    settings: tuple[str, ...], expected: dict[str, int], tmp_path: Path
+) -> None:
+    """Requests by its own names for opcodes; a queue is two queue pairs, whatever goes on it."""
+    spec = spec_of(STORAGE, "traffic.0.count=3", "capture=['s1:h1']", *settings)
+    topology = spec.topology.build()
+    captures = run_virtual(spec, topology, subnet=None, out=tmp_path).captures
+    fields = ("infiniband.bth.opcode", "ip.dst", "infiniband.bth.destqp", "_ws.malformed")
+    command = ["tshark", "-r", captures["s1:h1"], "-T", "fields"]
+    command += [part for field in fields for part in ("-e", field)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    rows = [line.split("\t") for line in lines]
+    named = {4: "SEND", 10: "WRITE", 12: "READ", 23: "INVALIDATE"}
+    opcodes = Counter(named.get(int(opcode), "") for opcode, *_ in rows)
+    opcodes.pop("", None)
+    assert opcodes == expected
+    assert len({(host, qp) for _, host, qp, _ in rows}) == 2
+    assert not any(malformed for *_, malformed in rows)
