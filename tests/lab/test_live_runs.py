@@ -151,6 +151,24 @@ def test_json_of_a_comparison_is_one_document_too(myself: User, tmp_path: Path) 
     }
 
 
+def test_drives_answer_as_fast_on_both_clocks(myself: User, tmp_path: Path) -> None:
+    """Each I/O waits for the one before it, in reality too; on both fabrics, to the last byte."""
+    drives = "pattern: storage, from: h2-h3, to: h1, block: 16KiB, count: 60, depth: 2"
+    text = _text("disks", size=1, more="compare: {roce: {}, ib: {fabric: ib}}\n")
+    spec = _file(tmp_path, re.sub("pattern: .*}", f"{drives}, reads: 50%, media: 20us}}", text))
+    runs = {}
+    for clock in ("real", "virtual"):
+        ended = myself.run_emu("compare", spec, "--json", "--clock", clock)
+        assert ended.code in (0, 5), ended.err
+        runs[clock] = _document(ended.out, Comparison)["runs"]
+    for fabric, real in runs["real"].items():
+        assert [flow["completed"] for flow in real["flows"]] == [True] * len(real["flows"])
+        for one, other in zip(real["ios"], runs["virtual"][fabric]["ios"], strict=True):
+            late = real["fidelity"]["verdict"] != "ok"
+            assert late or one["p50_ns"] == pytest.approx(other["p50_ns"], rel=0.05)
+            assert late or one["iops"] == pytest.approx(other["iops"], rel=0.05)
+
+
 @pytest.mark.usefixtures("_machine")
 def test_ping_and_tcp_cross_the_racks_while_rdma_runs(tmp_path: Path) -> None:
     """By the same cables and switches: the capture has them among the RDMA packets."""
