@@ -40,6 +40,8 @@ class Draw:
     not_before_ns: int
     place: int
     """Among the messages of its sender, from 0 on."""
+    connection: int = 0
+    """Which of those between the two."""
 
 
 def hot_spot(
@@ -89,20 +91,25 @@ def background(
     start_ns: int,
     priority: int | None,
     random: Random,
+    connections: int = 1,
 ) -> OperationGraph:
     """Every host sends `count` messages at random times, `rate_bps` bits of message per second.
 
-    The rate is that of each sender, on average over many messages.
+    The rate is that of each sender, on average over many messages. Messages between the same
+    two take turns on their `connections`.
     """
     mean_gap_ns = sizes.mean_bytes * 8 * NS_PER_S / rate_bps
     draws: list[Draw] = []
     for src in hosts:
         others = [host for host in hosts if host != src]
+        sent = dict.fromkeys(others, 0)
         at_ns = float(start_ns)
         for place in range(count):
             at_ns += random.expovariate(1 / mean_gap_ns)
             dst = random.choice(others)
-            draws.append(Draw(src, dst, sizes.draw(random), round(at_ns), place))
+            size, turn = sizes.draw(random), sent[dst] % connections
+            draws.append(Draw(src, dst, size, round(at_ns), place, turn))
+            sent[dst] += 1
     return _graph(name, hosts, draws, verb, priority)
 
 
@@ -115,9 +122,11 @@ def _graph(
     *,
     outstanding: int | None = None,
 ) -> OperationGraph:
-    """A flow for each pair that has messages. `outstanding`: of a sender at a time; None: any."""
+    """A flow for each connection with messages. `outstanding`: of a sender at a time; None: any."""
     order = {host: place for place, host in enumerate(hosts)}
-    rows = sorted(draws, key=lambda draw: (order[draw.src], order[draw.dst], draw.place))
+    rows = sorted(
+        draws, key=lambda draw: (order[draw.src], order[draw.dst], draw.connection, draw.place)
+    )
     ids = np.arange(len(rows))
     waits = sorted(_waits(rows, outstanding), key=lambda wait: wait[1]) if outstanding else []
     return OperationGraph(
@@ -140,10 +149,12 @@ def _waits(rows: Sequence[Draw], outstanding: int) -> Iterator[tuple[int, int]]:
 
 
 def _flows(name: str, rows: Sequence[Draw], verb: Verb, priority: int | None) -> Iterator[Flow]:
-    pairs = [(pair, len(list(own))) for pair, own in groupby(rows, lambda row: (row.src, row.dst))]
-    names = flow_names(name, [pair for pair, _ in pairs])
+    groups = groupby(rows, lambda row: (row.src, row.dst, row.connection))
+    flows = [(src, dst, turn, len(list(own))) for (src, dst, turn), own in groups]
+    names = flow_names(name, [(src, dst) for src, dst, *_ in flows])
     first = 0
-    for flow_name, ((src, dst), count) in zip(names, pairs, strict=True):
+    for flow_name, (src, dst, turn, count) in zip(names, flows, strict=True):
         ids = range(first, first + count)
-        yield Flow(flow_name, name, src, dst, verb, ids, priority)
+        label = flow_name + (f"#{turn + 1}" if turn else "")
+        yield Flow(label, name, src, dst, verb, ids, priority)
         first += count

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.counters import PRIORITIES, RawCounters, ethernet_counters, infiniband_counters
+from emu.measure.fct import alone_ns
 from emu.measure.fidelity import bucket_value, judge
 from emu.measure.observation import Histogram, Ledger, Observation, Timeline
 from emu.measure.recording import (
@@ -64,7 +65,7 @@ def assemble(
         seed=spec.seed,
         marker=marker,
         flows=(*flows, *streams),
-        requests=next((seen.requests for seen in observations if seen.flows), Requests()),
+        requests=_requests(spec, topology, observations),
         jobs=tuple(job for seen in observations for job in seen.jobs),
         steps=tuple(step for seen in observations for step in seen.steps),
         scale_up={
@@ -89,6 +90,12 @@ def assemble(
         captures=dict(captures),
         notes=(*_path_notes(spec), *notes, *(missed_note if missed else [])),
     )
+
+
+def _requests(spec: Spec, topology: Topology, observations: Sequence[Observation]) -> Requests:
+    """Those of the process that has seen flows, with what they would take alone."""
+    seen = next((seen.requests for seen in observations if seen.flows), None)
+    return Requests() if seen is None else replace(seen, alone_ns=alone_ns(spec, topology))
 
 
 def _faults(spec: Spec, observations: Sequence[Observation]) -> tuple[FaultRecord, ...]:

@@ -16,6 +16,8 @@ Column = NDArray[np.int64]
 
 UNFINISHED = -1
 """As a time: never."""
+UNKNOWN = -1
+"""As a duration: nobody has worked it out."""
 
 
 def _no_rows() -> Column:
@@ -37,12 +39,14 @@ class Requests:
     asks: Column = field(default_factory=_no_rows)
     """(n,): what for, as in `traffic.graph.Asks`; left out: messages."""
     carries: Column = field(default_factory=_no_rows)
-    """(n,): bytes that it is about; left out: nobody knows."""
+    """(n,): bytes that it is about; left out: 0."""
+    alone_ns: Column = field(default_factory=_no_rows)
+    """(n,): how long it would take on idle cables and switches, or UNKNOWN, as if left out."""
 
     def __post_init__(self) -> None:
-        for name in ("asks", "carries"):
+        for name, value in (("asks", 0), ("carries", 0), ("alone_ns", UNKNOWN)):
             if len(getattr(self, name)) != len(self.of):
-                object.__setattr__(self, name, np.zeros(len(self.of), np.int64))
+                object.__setattr__(self, name, np.full(len(self.of), value))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from emu.measure.fct import Bucket
 from emu.measure.ios import IoFigures
 from emu.measure.recording import StepRecord
 from emu.measure.requests import Latency
@@ -34,6 +35,7 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
     requested = dict.fromkeys(latency.traffic for run in runs for latency in run.latencies)
     drives = dict.fromkeys((own.latency.traffic, own.way) for run in runs for own in run.ios)
     stored = {name for name, _ in drives}
+    loads = dict.fromkeys(slowdown.traffic for run in runs for slowdown in run.fct_slowdowns)
     rows: list[tuple[str, CellOf]] = [
         ("all complete, bytes equal", _all_complete),
         ("dropped packets", _count_row(lambda run: run.drops, bad=True)),
@@ -48,6 +50,7 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
         *(row for name in traffic for row in _traffic_rows(name, of_drives=name in stored)),
         *(row for name in requested for row in _latency_rows(name)),
         *(row for name, way in drives for row in _drive_rows(name, way)),
+        *(row for name in loads for row in _fct_rows(name)),
         *(_busbw_row(job.name) for job in runs[0].recording.jobs),
         *(row for step in runs[0].recording.steps for row in _step_rows(step.name)),
         ("fidelity", _fidelity),
@@ -182,6 +185,18 @@ def _time(run: RunFacts, own: Latency, took_ns: int) -> Cell:
     if own.unfinished:
         return result(run, f"{text}, {own.unfinished} unfinished", Tone.BAD)
     return result(run, text)
+
+
+def _fct_rows(name: str) -> tuple[tuple[str, CellOf], ...]:
+    return (
+        (f"{name}: FCT slowdown, 50 %", lambda run: _fct(run, name, lambda own: own.p50)),
+        (f"{name}: FCT slowdown, 99 %", lambda run: _fct(run, name, lambda own: own.p99)),
+    )
+
+
+def _fct(run: RunFacts, name: str, percentile: Callable[[Bucket], float]) -> Cell:
+    own = next((slowdown for slowdown in run.fct_slowdowns if slowdown.traffic == name), None)
+    return NOT_APPLICABLE if own is None else result(run, f"{percentile(own.whole):,.2f}")
 
 
 def _step_rows(name: str) -> tuple[tuple[str, CellOf], ...]:

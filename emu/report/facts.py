@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.binning import growth
+from emu.measure.bound import Bound, batches_of, fabric_of, last_finish_bound
+from emu.measure.fct import FctSlowdown, fct_slowdowns
 from emu.measure.ios import IoFigures, io_figures
 from emu.measure.recording import FlowRecord, Recording, Series
 from emu.measure.requests import Latency, latencies
-from emu.report.bound import Bound, batches_of, fabric_of, last_finish_bound
 from emu.report.summary import Summary, summarise
 from emu.report.verdict import CheckResult, judge
 from emu.spec.model import Spec
@@ -87,6 +88,11 @@ class RunFacts:
     def ios(self) -> tuple[IoFigures, ...]:
         """Reads and writes of each entry of storage."""
         return io_figures(self.recording.requests)
+
+    @cached_property
+    def fct_slowdowns(self) -> tuple[FctSlowdown, ...]:
+        """Of each background load."""
+        return fct_slowdowns(self.recording.requests)
 
     @property
     def unfinished(self) -> tuple[FlowRecord, ...]:

@@ -19,6 +19,7 @@ from emu.report.checks_table import checks_table
 from emu.report.comparison_tables import comparison_table, completion_table
 from emu.report.diagnosis import diagnoses
 from emu.report.facts import RunFacts
+from emu.report.fct_table import fct_table
 from emu.report.findings import findings
 from emu.report.ios_table import ios_table
 from emu.report.palette import COLOURS, LOAD
@@ -153,6 +154,7 @@ def _view(run: RunFacts) -> RunView:
             flows_table(run),
             latency_table(run),
             ios_table(run),
+            fct_table(run),
             jobs_table(run),
             steps_table(run),
             faults_table(run),

@@ -1,7 +1,7 @@
 """A run as one JSON document: what scripts, tests and `--json` read.
 
 Times are emulated nanoseconds, rates bits per second, sizes bytes, all of them
-integers; only `slowdown` and seconds are fractions. Keys are only ever
+integers; only slowdowns, of the run and of messages, and seconds are fractions. Keys are only ever
 added: whoever reads schema 1 today can read it tomorrow.
 
 Flows that did not finish are listed like the others, with `end_ns: null` and
@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TypedDict, cast
 
+from emu.measure.fct import FctSlowdown, fct_slowdowns
 from emu.measure.ios import IoFigures, io_figures
 from emu.measure.recording import (
     Counters,
@@ -113,6 +114,29 @@ class IoSummary(LatencySummary):
     """Bits of blocks per second, over the run time of the entry."""
 
 
+class BucketSummary(TypedDict):
+    """Completion times of messages of about one size, as multiples of what they take alone."""
+
+    up_to_bytes: int
+    messages: int
+    unfinished: int
+    mean: float
+    """Of the finished, as all that follow."""
+    p50: float
+    p95: float
+    p99: float
+
+
+class FctSummary(TypedDict):
+    """FCT slowdown of a background load."""
+
+    traffic: str
+    whole: BucketSummary
+    """All messages of the entry."""
+    buckets: list[BucketSummary]
+    """By size, as many messages in each, the smallest first."""
+
+
 class JobSummary(TypedDict):
     """One collective."""
 
@@ -205,6 +229,7 @@ class Summary(TypedDict):
     flows: list[FlowSummary]
     latencies: list[LatencySummary]
     ios: list[IoSummary]
+    fct_slowdowns: list[FctSummary]
     jobs: list[JobSummary]
     steps: list[StepSummary]
     ports: dict[str, Counters]
@@ -248,6 +273,7 @@ def summarise(recording: Recording) -> Summary:
         flows=[_flow(flow) for flow in recording.flows],
         latencies=[cast(LatencySummary, asdict(row)) for row in latencies(recording.requests)],
         ios=[_ios(figures) for figures in io_figures(recording.requests)],
+        fct_slowdowns=[_fct(slowdown) for slowdown in fct_slowdowns(recording.requests)],
         jobs=[_job(job) for job in recording.jobs],
         steps=[_step(step) for step in recording.steps],
         ports=_counters_by_name(recording.ports),
@@ -314,6 +340,14 @@ def _ios(figures: IoFigures) -> IoSummary:
         way=figures.way,
         iops=figures.iops,
         bandwidth_bps=figures.bandwidth_bps,
+    )
+
+
+def _fct(slowdown: FctSlowdown) -> FctSummary:
+    return FctSummary(
+        traffic=slowdown.traffic,
+        whole=cast(BucketSummary, asdict(slowdown.whole)),
+        buckets=[cast(BucketSummary, asdict(bucket)) for bucket in slowdown.buckets],
     )
 
 

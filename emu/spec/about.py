@@ -21,7 +21,7 @@ class About(Model):
     title: str = Field(description="The result in a sentence.")
     expected: str = Field(description="What must come out, with its numbers.")
     source: str = Field(description="Who measured or derived it, and where.")
-    plot: Literal["queues", "completion", "rates", "waiting", "load"] = Field(
+    plot: Literal["queues", "completion", "fct", "rates", "waiting", "load"] = Field(
         default="rates", description="The picture that shows it."
     )
     hosts: Literal["topology.hosts_per_leaf", "topology.hosts_per_side"] | None = Field(

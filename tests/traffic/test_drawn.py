@@ -19,7 +19,9 @@ from traffic.patterns import Messages
 HOSTS = [f"h{n}" for n in range(1, 13)]
 
 
-def load(sizes: str = "hadoop", count: int = 2000, rate_bps: float = 40e9) -> OperationGraph:
+def load(
+    sizes: str = "hadoop", count: int = 2000, rate_bps: float = 40e9, connections: int = 1
+) -> OperationGraph:
     return background(
         "b",
         HOSTS,
@@ -30,6 +32,7 @@ def load(sizes: str = "hadoop", count: int = 2000, rate_bps: float = 40e9) -> Op
         start_ns=500,
         priority=None,
         random=Random(7),
+        connections=connections,
     )
 
 
@@ -104,3 +107,20 @@ def test_background_load_waits_for_nothing() -> None:
     assert len(graph.later) == 0
     assert {flow.src for flow in graph.flows} == set(HOSTS)
     assert all(flow.src != flow.dst and len(flow.operations) for flow in graph.flows)
+
+
+def test_messages_of_a_pair_take_turns_on_its_connections() -> None:
+    """Three have a third of them each; what is sent when is the same as on one."""
+    one, three = load(count=200), load(count=200, connections=3)
+    messages = Counter((flow.src, flow.dst) for flow in one.flows for _ in flow.operations)
+    for (src, dst), count in messages.items():
+        own = [flow for flow in three.flows if (flow.src, flow.dst) == (src, dst)]
+        assert len({flow.connection for flow in own}) == len(own) == min(3, count)
+        shares = sorted(len(flow.operations) for flow in own)
+        assert sum(shares) == count
+        assert shares[-1] - shares[0] <= 1
+
+    def sent(graph: OperationGraph) -> list[tuple[str, str, int, int]]:
+        return sorted((o.src, o.dst, o.size_bytes, o.not_before_ns) for o in graph.operations)
+
+    assert sent(one) == sent(three)

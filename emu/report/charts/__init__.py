@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from emu.report.charts.chart import Chart
 from emu.report.charts.completion import completion
+from emu.report.charts.fct import fct
 from emu.report.charts.lateness import lateness
 from emu.report.charts.load import load
 from emu.report.charts.queues import queues
@@ -24,6 +25,7 @@ __all__ = ["Chart", "chart_named", "charts"]
 _DRAWN = {
     "queues": queues,
     "completion": completion,
+    "fct": fct,
     "rates": rates,
     "waiting": waiting,
     "load": load,

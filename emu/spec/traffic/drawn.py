@@ -63,11 +63,19 @@ class Background(JobEntry):
         "30Gbit is a load of 30% on 100Gbit.",
     )
     count: Integer = Field(default=100, ge=1, le=100_000, description="Messages of each host.")
+    connections: Integer = Field(
+        default=1,
+        ge=1,
+        le=100_000,
+        description="Of each pair of hosts; its messages take turns on them. With as many as there "
+        "are messages none waits behind another of its pair, as in papers that compare completion "
+        "times.",
+    )
 
     @property
     def flow_count(self) -> int:
-        """At most: a host need not send to each of the others."""
-        return len(self.among) * (len(self.among) - 1)
+        """At most: a host need not send to each of the others, or so much."""
+        return len(self.among) * min((len(self.among) - 1) * self.connections, self.count)
 
     @property
     def message_count(self) -> int:
@@ -89,4 +97,5 @@ class Background(JobEntry):
             start_ns=self.start_ns,
             priority=self.priority,
             random=random_of(self, seed),
+            connections=self.connections,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emu.report.bound import (
+from emu.measure.bound import (
     INFINIBAND,
     ROCE_V2,
     Batch,
@@ -89,6 +89,16 @@ def test_cut_through_waits_for_headers_only() -> None:
     expected = (whole + 3 * header) * BYTE_NS + 4 * DELAY_NS + 3 * LATENCY_NS
     assert bound_ns(clos(), [write("h1", "h5", 10 * MTU)], cut_through=True) == pytest.approx(
         expected, abs=1
+    )
+
+
+def test_cut_through_to_a_faster_link_waits_until_it_need_not_pause() -> None:
+    """A packet that leaves four times as fast as it comes in starts when three quarters are in."""
+    packet, header, fast_ns = 4096 + 98, 64, BYTE_NS / 4
+    expected = packet * (BYTE_NS - fast_ns) + 2 * header * fast_ns + packet * BYTE_NS
+    topology = clos(fabric_rate_bps=400_000_000_000)
+    assert bound_ns(topology, [write("h1", "h5", MTU)], cut_through=True) == pytest.approx(
+        expected + 4 * DELAY_NS + 3 * LATENCY_NS, abs=1
     )
 
 

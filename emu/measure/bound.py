@@ -184,9 +184,9 @@ def _crossings(
     mtu_bytes = fabric.mtu_bytes[batch.src]
     packets = packet_wire_bytes(batch.size_bytes, mtu_bytes, batch.verb, fabric.framing)
     first, last = packets[0], packets[-1]
+    first_hops, last_hops = (_hops_ps(topology, stages, packet, fabric) for packet in (first, last))
     for place, stage in enumerate(stages):
-        before = [_hop_ps(topology, earlier, first, fabric) for earlier in stages[:place]]
-        onward = [_hop_ps(topology, later, last, fabric) for later in stages[place:]]
+        before, onward = first_hops[:place], last_hops[place:]
         yield (
             stage,
             _Crossing(
@@ -216,21 +216,33 @@ def _ports_towards(topology: Topology, node: str, dst: str) -> Iterable[Port]:
     return topology.next_hops[node].get(dst, ())
 
 
-def _hop_ps(topology: Topology, stage: Stage, packet_bytes: int, fabric: Fabric) -> int:
-    """From a packet's first bit leaving this hop to its first bit leaving the next.
+def _hops_ps(
+    topology: Topology, stages: list[Stage], packet_bytes: int, fabric: Fabric
+) -> list[int]:
+    """For each hop: from a packet's first bit leaving it to its first bit leaving the next.
 
-    For the last hop: to its last bit being in memory.
+    For the last one: to its last bit being in memory.
     """
-    return min(_port_hop_ps(topology, port, packet_bytes, fabric) for port in stage)
+    return [
+        min(_hop_ps(topology, port, onward, packet_bytes, fabric) for port in stage)
+        for stage, onward in zip(stages, [*stages[1:], ()], strict=False)
+    ]
 
 
-def _port_hop_ps(topology: Topology, port: Port, packet_bytes: int, fabric: Fabric) -> int:
+def _hop_ps(
+    topology: Topology, port: Port, onward: Stage, packet_bytes: int, fabric: Fabric
+) -> int:
+    """Cut-through goes on with the header, but never so early that a faster link has to pause."""
     far = topology.peer[port].node
-    awaited = packet_bytes
+    arrival_ps = whole_ps = _serialisation_ps(topology, (port,), packet_bytes)
     if far in fabric.cut_through:
-        awaited = min(packet_bytes, fabric.framing.header)
-    arrival_ps = _serialisation_ps(topology, (port,), awaited) + topology.cable[port].delay_ps
-    return arrival_ps + fabric.latency_ps.get(far, 0)
+        header_bytes = min(packet_bytes, fabric.framing.header)
+        slowest_bps = min(topology.cable[out].rate_bps for out in onward)
+        arrival_ps = max(
+            _serialisation_ps(topology, (port,), header_bytes),
+            whole_ps - packet_bytes * BYTE_PS_AT_1_BPS // slowest_bps,
+        )
+    return arrival_ps + topology.cable[port].delay_ps + fabric.latency_ps.get(far, 0)
 
 
 def _serialisation_ps(topology: Topology, stage: Stage, wire_bytes: int) -> int:

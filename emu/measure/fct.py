@@ -1,0 +1,125 @@
+"""FCT slowdown: how many times longer messages took than they would have alone.
+
+    slowdown = completion time / completion time of that message on the idle path
+
+A message of background load is posted at its time, whatever else is on its way, and is
+complete when its last byte is in the receiver's memory. Alone, it takes what arithmetic says
+(see `bound`). Large messages share with many others, small ones wait behind a few packets, so
+each size is told for itself, as papers on congestion control do (HPCC, SIGCOMM'19, figure 10):
+in ten buckets with as many messages each, the smallest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu.measure.bound import Batch, Fabric, fabric_of, last_finish_bound
+from emu.measure.requests import UNFINISHED, UNKNOWN, Column, Requests
+from emu.spec.model import Background, Spec
+from topologies.graph import Topology
+from traffic.graph import Flow, Verb
+
+BUCKETS = 10
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Messages of about one size. Mean and percentiles are of the finished; 0 if none is."""
+
+    up_to_bytes: int
+    """The largest message here; those of the bucket before are smaller."""
+    messages: int
+    unfinished: int
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True)
+class FctSlowdown:
+    """Of one traffic entry."""
+
+    traffic: str
+    whole: Bucket
+    """All of its messages."""
+    buckets: tuple[Bucket, ...]
+    """By size."""
+
+
+def fct_slowdowns(requests: Requests) -> tuple[FctSlowdown, ...]:
+    """Of each entry of whose messages it is known how long they take alone."""
+    return tuple(
+        _of_entry(requests, name, own)
+        for place, name in enumerate(requests.traffic)
+        for own in [(requests.of == place) & (requests.alone_ns != UNKNOWN)]
+        if own.any()
+    )
+
+
+def _of_entry(requests: Requests, name: str, own: NDArray[np.bool_]) -> FctSlowdown:
+    sizes, over = requests.carries[own], requests.end_ns[own] != UNFINISHED
+    took_ns = requests.end_ns[own] - requests.start_ns[own]
+    slowdown = np.where(over, took_ns / requests.alone_ns[own], np.nan)
+    return FctSlowdown(
+        traffic=name,
+        whole=_bucket(sizes, slowdown),
+        buckets=tuple(_bucket(sizes[rows], slowdown[rows]) for rows in _by_size(sizes)),
+    )
+
+
+def _by_size(sizes: Column) -> Iterator[NDArray[np.bool_]]:
+    """The messages of each bucket. Messages of one size are in one bucket, so some may be empty."""
+    shares = np.arange(1, BUCKETS + 1) / BUCKETS
+    edges = np.unique(np.quantile(sizes, shares, method="inverted_cdf"))
+    bucket_of = np.searchsorted(edges, sizes)
+    yield from (bucket_of == bucket for bucket in range(len(edges)))
+
+
+def _bucket(sizes: Column, slowdown: Floats) -> Bucket:
+    finished = slowdown[~np.isnan(slowdown)]
+    known = finished if len(finished) else np.zeros(1)
+    p50, p95, p99 = np.quantile(known, (0.5, 0.95, 0.99), method="inverted_cdf").tolist()
+    return Bucket(
+        up_to_bytes=int(sizes.max()),
+        messages=len(sizes),
+        unfinished=len(sizes) - len(finished),
+        mean=float(known.mean()),
+        p50=p50,
+        p95=p95,
+        p99=p99,
+    )
+
+
+def alone_ns(spec: Spec, topology: Topology) -> Column:
+    """For each request of the workload how long it takes on idle cables and switches.
+
+    UNKNOWN for those that are no messages of a background load, or do not cross the fabric.
+    """
+    graph, fabric = spec.workload(), fabric_of(spec, topology)
+    drawn = {entry.name for entry in spec.traffic if isinstance(entry, Background)}
+    alone = np.full(len(graph.begins), UNKNOWN)
+    flow_of = graph.flow_of[graph.begins]
+    for number, flow in enumerate(graph.flows):
+        if flow.traffic in drawn and not spec.in_one_server(flow.src, flow.dst):
+            own = np.flatnonzero(flow_of == number)
+            alone[own] = [
+                _message_alone_ns(topology, fabric, flow, size)
+                for size in graph.carries[own].tolist()
+            ]
+    return alone
+
+
+def _message_alone_ns(topology: Topology, fabric: Fabric, flow: Flow, size_bytes: int) -> int:
+    """What is fetched is asked for first, by a packet like that of an empty WRITE."""
+    batches = [Batch(flow.bytes_from, flow.bytes_to, flow.verb, size_bytes)]
+    if flow.verb.fetches:
+        batches.append(Batch(flow.src, flow.dst, Verb.WRITE, 0))
+    bounds = (last_finish_bound(topology, [batch], fabric) for batch in batches)
+    return sum(bound.last_finish_ns for bound in bounds if bound is not None)

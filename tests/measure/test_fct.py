@@ -1,0 +1,93 @@
+"""FCT slowdown: buckets by size against numpy, and messages that are alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emu.measure.fct import fct_slowdowns
+from emu.measure.requests import UNFINISHED, UNKNOWN, Requests
+from emu.shim.virtual import run_virtual
+from tests.model.fabrics import shortest_paths, spec_of
+
+LOAD = """
+topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 2, links: {fabric: {rate: RATE}}}
+payload: elided
+traffic:
+  - name: load
+    pattern: background
+    among: all
+    sizes: websearch
+    rate: 2Gbit
+    count: 4
+    connections: 4
+    start: 5us
+"""
+"""A fiftieth of what the links carry: hardly ever are two messages on their way at a time."""
+
+
+@given(seed=st.integers(0, 2**32), count=st.integers(1, 300), sizes=st.integers(1, 1000))
+def test_buckets_are_tenths_by_size(seed: int, count: int, sizes: int) -> None:
+    """Together all messages, each bucket above the one before; percentiles by nearest rank."""
+    random = np.random.default_rng(seed)
+    carries = random.integers(1, sizes + 1, count)
+    alone_ns = random.integers(1, 10**6, count)
+    slowdown = 1 + random.random(count) * 9
+    requests = Requests(
+        ("load",),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.rint(slowdown * alone_ns).astype(np.int64),
+        carries=carries,
+        alone_ns=alone_ns,
+    )
+    (found,) = fct_slowdowns(requests)
+    measured = requests.end_ns / alone_ns
+    assert found.whole.mean == pytest.approx(measured.mean())
+    assert found.whole.p95 == np.quantile(measured, 0.95, method="inverted_cdf")
+    assert sum(bucket.messages for bucket in found.buckets) == count
+    edges = [0, *(bucket.up_to_bytes for bucket in found.buckets)]
+    assert edges == sorted(set(edges))
+    assert edges[-1] == found.whole.up_to_bytes == carries.max()
+    for low, bucket in zip(edges, found.buckets, strict=False):
+        own = measured[(carries > low) & (carries <= bucket.up_to_bytes)]
+        assert bucket.messages == len(own)
+        assert bucket.p99 == np.quantile(own, 0.99, method="inverted_cdf")
+    if len(set(carries.tolist())) == count:
+        assert max(b.messages for b in found.buckets) <= -(-count // 10)
+
+
+def test_the_unfinished_are_counted_and_the_unknown_left_out() -> None:
+    """Of four messages one never ended, and of one nobody knows how long it takes alone."""
+    requests = Requests(
+        ("load", "other"),
+        np.array([0, 0, 0, 1]),
+        np.zeros(4, np.int64),
+        np.array([20, 60, UNFINISHED, 50]),
+        carries=np.array([1, 2, 3, 4]),
+        alone_ns=np.array([10, 20, 30, UNKNOWN]),
+    )
+    (found,) = fct_slowdowns(requests)
+    assert (found.traffic, found.whole.messages, found.whole.unfinished) == ("load", 3, 1)
+    assert (found.whole.mean, found.whole.p50, found.whole.p99) == (2.5, 2.0, 3.0)
+    assert (found.buckets[-1].unfinished, found.buckets[-1].mean) == (1, 0.0)
+
+
+@pytest.mark.parametrize("rate", ["25Gbit", "400Gbit"])
+@pytest.mark.parametrize("op", ["write", "send", "read"])
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+def test_a_message_alone_has_no_slowdown(fabric: str, op: str, rate: str, tmp_path: Path) -> None:
+    """Whatever its size, and whether the links in the middle are slower or faster: 1, and by a
+    thousandth or a few flow-control packets more at most."""
+    text = LOAD.replace("RATE", rate)
+    spec = spec_of(text, f"fabric={fabric}", f"traffic.0.op={op}")
+    topology = spec.topology.build()
+    subnet = shortest_paths(topology) if fabric == "ib" else None
+    requests = run_virtual(spec, topology, subnet=subnet, out=tmp_path).requests
+    slowdown = (requests.end_ns - requests.start_ns) / requests.alone_ns
+    assert slowdown.min() > 0.999
+    assert np.median(slowdown) < 1.002
