@@ -56,8 +56,9 @@ def _name_files_in_full(data: dict[str, Any], folder: Path) -> None:
     for part in (data, *variants):
         traffic = part.get("traffic") if isinstance(part, dict) else None
         for entry in traffic if isinstance(traffic, list) else ():
-            if isinstance(entry, dict) and isinstance(entry.get("file"), str):
-                entry["file"] = str((folder / entry["file"]).absolute())
+            for key in ("file", "groups"):
+                if isinstance(entry, dict) and isinstance(entry.get(key), str):
+                    entry[key] = str((folder / entry[key]).absolute())
 
 
 _NO_MAPPING = Finding((), "is not a spec: it must be a mapping of keys (`topology: ...`) to values")

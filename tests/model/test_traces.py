@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from emu.errors import SpecError
 from emu.spec.load import load_spec
 from tests.model.fabrics import finish, started
+from tests.traffic.test_chakra import ALL_REDUCE, COLL, COMP, node, write
 
 SPEC = """
 topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 3}
@@ -58,3 +60,37 @@ def test_a_trace_needs_as_many_hosts_as_it_has_ranks(spec_file: Path) -> None:
     """Whether they are named or meant by a group; the line is told."""
     with pytest.raises(SpecError, match=r"relay\.emu\.yml:3:.*the trace has 3 ranks, and among"):
         load_spec(spec_file, ["topology.hosts_per_leaf=4"])
+
+
+CHAKRA = """
+topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 4}
+traffic: [{name: job, pattern: trace, format: chakra, file: job, groups: groups.json, among: all}]
+"""
+
+
+@pytest.mark.parametrize("groups", [{"0": [0, 1], "1": [2, 3]}, {"0": [0, 1, 2, 3]}])
+def test_collectives_run_among_their_process_group(
+    groups: dict[str, list[int]], tmp_path: Path
+) -> None:
+    """Two rings of two, or one of all four; each rank sends what its own ring makes it send."""
+    (tmp_path / "groups.json").write_text(json.dumps(groups))
+    attributes = {"comm_type": ALL_REDUCE, "comm_size": 400_000}
+    names = [next(name for name, own in groups.items() if rank in own) for rank in range(4)]
+    write(tmp_path, *([node(1, COLL, {**attributes, "pg_name": name})] for name in names))
+    (tmp_path / "job.emu.yml").write_text(CHAKRA)
+    with started(load_spec(tmp_path / "job.emu.yml")) as run:
+        flows = finish(run).flows
+    ranks = len(groups["0"])
+    assert {flow.completed for flow in flows.values()} == {True}
+    assert {flow.bytes for flow in flows.values()} == {2 * (ranks - 1) * 400_000 // ranks}
+    assert len(flows) == 4
+
+
+def test_a_groups_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """And not the trace that needs it; GOAL's need none."""
+    write(tmp_path, *([node(1, COMP, us=1)] for _ in range(4)))
+    (tmp_path / "job.emu.yml").write_text(CHAKRA)
+    with pytest.raises(SpecError, match=r"groups\.json: cannot be read \(No such file"):
+        load_spec(tmp_path / "job.emu.yml")
+    with pytest.raises(SpecError, match=r"groups are those of Chakra's traces; leave them out"):
+        load_spec(tmp_path / "job.emu.yml", ["traffic.job.format=goal"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,11 +11,12 @@ import pytest
 
 from traffic.graph import Operation, OperationGraph, Verb
 from traffic.traces.chakra import read_chakra
+from traffic.traces.groups import read_groups
 from traffic.traces.play import graph_of
-from traffic.traces.trace import TraceError
+from traffic.traces.trace import Group, TraceError
 
-COMP, SEND, RECV, COLL = 4, 5, 6, 7
-ALL_REDUCE, GATHER = 0, 3
+METADATA, COMP, SEND, RECV, COLL = 1, 4, 5, 6, 7
+ALL_REDUCE, GATHER, ALL_TO_ALL = 0, 3, 6
 
 
 def varint(value: int) -> bytes:
@@ -36,11 +38,14 @@ def node(
     after: Sequence[int] = (),
     ctrl: Sequence[int] = (),
     us: int = 0,
+    inputs: str = "",
 ) -> bytes:
     """As ASTRA-sim's generators write them: int64_val (9) and string_val (29), packed deps."""
     message = field(1, id) + field(2, b"a name") + field(3, kind)
     message += field(4, b"".join(map(varint, ctrl))) + field(5, b"".join(map(varint, after)))
     message += field(7, us)
+    if inputs:
+        message += field(8, field(1, inputs.encode()))
     for name, value in (attributes or {}).items():
         told = field(29, value.encode()) if isinstance(value, str) else field(9, value)
         message += field(10, field(1, name.encode()) + told)
@@ -124,7 +129,7 @@ def _messages_on(order: nx.DiGraph, messages: Sequence[Operation]) -> list[int]:
         ([node(1, COLL, {"comm_type": GATHER, "comm_size": 8})], r"comm_type 3 is not known here"),
         (
             [node(1, COLL, {"comm_type": ALL_REDUCE, "comm_size": 8, "pg_name": "2"})],
-            r"of a process group",
+            r"node 1: is of process group 2 \(pg_name\), and nothing tells who is in it",
         ),
         ([b"\x05abc"], r"job\.0\.et: is no execution trace of Chakra"),
     ],
@@ -150,3 +155,105 @@ def test_a_collective_without_all_ranks_is_told(tmp_path: Path) -> None:
     one = node(1, COLL, {"comm_type": ALL_REDUCE, "comm_size": 64})
     with pytest.raises(TraceError, match=r"rank 1 takes no part in this collective"):
         played(write(tmp_path, [one], []))
+
+
+def grouped(*names: str, kind: int = ALL_REDUCE) -> list[bytes]:
+    """A rank's nodes: a collective of 4096 bytes in each of these groups, one after another."""
+    return [
+        node(
+            10 + place,
+            COLL,
+            {"comm_type": kind, "comm_size": 4096, "pg_name": name},
+            after=[9 + place] if place else [],
+        )
+        for place, name in enumerate(names)
+    ]
+
+
+def pairs_of(graph: OperationGraph) -> set[tuple[str, str]]:
+    return {(flow.src, flow.dst) for flow in graph.message_flows}
+
+
+TENSOR_AND_DATA = {"0": [0, 1], "1": [2, 3], "2": [0, 2], "3": {"ranks": [3, 1]}}
+"""Two groups of neighbours, two across."""
+
+
+def test_collectives_are_of_their_process_groups(tmp_path: Path) -> None:
+    """Neighbours first, then across: nobody talks to a rank that is in no group of its own, and
+    each ring of two starts when both of its ranks are through with the one before."""
+    ranks = [grouped("0", "2"), grouped("0", "3"), grouped("1", "2"), grouped("1", "3")]
+    groups = {
+        name: Group(name, tuple(told["ranks"] if isinstance(told, dict) else told))
+        for name, told in TENSOR_AND_DATA.items()
+    }
+    (tmp_path / "groups.json").write_text(json.dumps(TENSOR_AND_DATA))
+    assert read_groups(tmp_path / "groups.json") == groups
+    trace = read_chakra(write(tmp_path, *ranks), groups)
+    graph = graph_of("t", trace, ["h1", "h2", "h3", "h4"])
+    neighbours = {("h1", "h2"), ("h3", "h4")}
+    across = {("h1", "h3"), ("h2", "h4")}
+    assert pairs_of(graph) == {pair for a, b in neighbours | across for pair in ((a, b), (b, a))}
+    assert graph.total_bytes == 4 * 2 * 4096
+    order = graph.dependencies()
+    for o in graph.operations:
+        if tuple(sorted((o.src, o.dst))) in across:
+            before = {graph.operations[id] for id in nx.ancestors(order, o.id)}
+            assert any(tuple(sorted((b.src, b.dst))) in neighbours for b in before)
+
+
+def test_a_trace_tells_its_groups_itself(tmp_path: Path) -> None:
+    """In a metadata node, as PyTorch does; without ranks a group is everybody."""
+    told = [{"pg_name": "0", "ranks": []}, {"pg_name": "1", "ranks": [2, 0], "pg_desc": "tp"}]
+    metadata = node(1, METADATA, inputs=f"['{json.dumps(told)}']")
+    other = node(1, METADATA, inputs="['no groups at all']")
+    all_of_them = grouped("0", kind=ALL_TO_ALL)
+    graph = played(
+        write(
+            tmp_path,
+            [metadata, *grouped("1"), *all_of_them],
+            [metadata, *all_of_them],
+            [metadata, other, *grouped("1"), *all_of_them],
+        )
+    )
+    assert graph.bytes_between("h3", "h1") > graph.bytes_between("h2", "h1") > 0
+    assert len(pairs_of(graph)) == 6
+
+
+def test_a_group_of_one_has_nothing_to_send(tmp_path: Path) -> None:
+    """What comes after it waits for what comes before it."""
+    nodes = [
+        node(1, COMP, us=3),
+        node(2, COLL, {"comm_type": ALL_REDUCE, "comm_size": 64, "pg_name": "7"}, after=[1]),
+        node(3, COMP, us=4, after=[2]),
+    ]
+    trace = read_chakra(write(tmp_path, nodes, [node(1, COMP, us=1)]), {"7": Group("7", (0,))})
+    graph = graph_of("t", trace, ["h1", "h2"])
+    work = {o.lasts_ns: o for o in graph.operations}
+    assert work[4000].after == (work[3000].id,)
+    assert not graph.message_flows
+
+
+@pytest.mark.parametrize(
+    ("members", "error"),
+    [
+        ((0, 1), r"job\.2\.et: node 10: is of process group 5, which has ranks 0, 1 and not this"),
+        ((0, 1, 2, 4), r"job\.0\.et: node 10: process group 5 has rank 4, and the trace 4 ranks"),
+        ((0, 1, 2, 3), r"node 10: rank 3 takes no part in this collective; let all ranks of its"),
+    ],
+)
+def test_members_that_are_not_there_are_told(
+    tmp_path: Path, members: tuple[int, ...], error: str
+) -> None:
+    """Three of four ranks do a collective of group 5."""
+    prefix = write(tmp_path, grouped("5"), grouped("5"), grouped("5"), [node(1, COMP, us=1)])
+    with pytest.raises(TraceError, match=error):
+        graph_of("t", read_chakra(prefix, {"5": Group("5", members)}), ["a", "b", "c", "d"])
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2]", '{"0": 3}', '{"0": [1, 1]}', '{"0": {}}'])
+def test_a_file_that_tells_no_groups_is_refused(tmp_path: Path, text: str) -> None:
+    """By its name, and with what it should look like."""
+    path = tmp_path / "groups.json"
+    path.write_text(text)
+    with pytest.raises(TraceError, match=r"groups\.json: is no file of process groups; write"):
+        read_groups(path)

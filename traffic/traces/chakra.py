@@ -5,32 +5,37 @@
 Each is a row of protobuf messages, every one after its length. Of a node this counts, by
 the numbers of the fields in the schema:
 
-    id (1), type (3), ctrl_deps (4), data_deps (5), duration_micros (7), attr (10)
+    id (1), type (3), ctrl_deps (4), data_deps (5), duration_micros (7), inputs (8), attr (10)
 
     COMM_SEND_NODE, COMM_RECV_NODE    attributes comm_src, comm_dst, comm_tag, comm_size
-    COMM_COLL_NODE                    comm_type, comm_size; of all ranks, a broadcast from rank 0
+    COMM_COLL_NODE                    comm_type, comm_size, pg_name: the process group, all ranks
+                                      unless given; a broadcast comes from its first rank
+    METADATA_NODE                     inputs may tell who is in which process group
     all others                        work, of duration_micros
 
-What has no duration but a number of operations (num_ops) would need a machine's speed, and
-a collective of a process group (pg_name) its members: both are refused.
+What has no duration but a number of operations (num_ops) would need a machine's speed, and is
+refused.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, proto
 from google.protobuf.message import DecodeError
 
 from traffic.job import Kind
+from traffic.traces.groups import Groups, group_of, groups_in
 from traffic.traces.trace import Does, Step, Trace, TraceError
 
-COMM_SEND, COMM_RECV, COMM_COLL = 5, 6, 7
+METADATA, COMM_SEND, COMM_RECV, COMM_COLL = 1, 5, 6, 7
 """Node.type"""
 COLLECTIVES = {
     0: Kind.ALL_REDUCE,
@@ -45,13 +50,25 @@ NS_PER_US = 1000
 Attributes = dict[str, Any]
 
 
-def read_chakra(prefix: Path) -> Trace:
-    """The trace in `<prefix>.0.et`, `<prefix>.1.et` and so on. Raises TraceError, OSError."""
+def read_chakra(prefix: Path, groups: Groups = MappingProxyType({})) -> Trace:
+    """The trace in `<prefix>.0.et`, `<prefix>.1.et` and so on. Raises TraceError, OSError.
+
+    `groups` that a rank's own file tells come before these.
+    """
     files = _files(prefix)
     steps: list[Step] = []
     for rank, file in enumerate(files):
-        steps += _steps_of(file, rank, len(files), first=len(steps))
+        steps += _steps_of(file, _Place(rank, len(files), groups), first=len(steps))
     return Trace(len(files), tuple(steps))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A rank among the others."""
+
+    rank: int
+    ranks: int
+    groups: Groups
 
 
 def _files(prefix: Path) -> list[Path]:
@@ -68,11 +85,16 @@ def _files(prefix: Path) -> list[Path]:
     return [ranks[rank] for rank in range(len(ranks))]
 
 
-def _steps_of(file: Path, rank: int, ranks: int, first: int) -> list[Step]:
+def _steps_of(file: Path, place: _Place, first: int) -> list[Step]:
     """A rank's nodes; `first` is the number that the first of them has among all ranks' steps."""
     nodes = list(_nodes(file))
-    number_of = {node.id: first + place for place, node in enumerate(nodes)}
-    return [_step(file, node, rank, ranks, number_of) for node in nodes]
+    number_of = {node.id: first + number for number, node in enumerate(nodes)}
+    told = dict(place.groups)
+    for node in nodes:
+        if node.type == METADATA:
+            told |= groups_in(node.inputs.values, place.ranks, f"{file.name}: node {node.id}")
+    place = replace(place, groups=told)
+    return [_step(file, node, place, number_of) for node in nodes]
 
 
 def _nodes(file: Path) -> Iterator[Any]:
@@ -87,7 +109,7 @@ def _nodes(file: Path) -> Iterator[Any]:
         raise TraceError(file.name, f"is no execution trace of Chakra ({error})") from None
 
 
-def _step(file: Path, node: Any, rank: int, ranks: int, number_of: dict[int, int]) -> Step:
+def _step(file: Path, node: Any, place: _Place, number_of: dict[int, int]) -> Step:
     where = f"{file.name}: node {node.id}"
     attributes = {attr.name: _value(attr) for attr in node.attr}
     unknown = [id for id in (*node.data_deps, *node.ctrl_deps) if id not in number_of]
@@ -95,18 +117,19 @@ def _step(file: Path, node: Any, rank: int, ranks: int, number_of: dict[int, int
         raise TraceError(where, f"waits for node {unknown[0]}, which is not in the file")
     after = tuple(number_of[id] for id in (*node.data_deps, *node.ctrl_deps))
     if node.type in (COMM_SEND, COMM_RECV):
-        return _message(where, node.type == COMM_SEND, rank, ranks, attributes, after)
+        return _message(where, node.type == COMM_SEND, place, attributes, after)
     if node.type == COMM_COLL:
-        return _collective(where, rank, attributes, after)
+        return _collective(where, place, attributes, after)
     if not node.duration_micros and attributes.get("num_ops"):
         raise TraceError(where, "has num_ops and no duration_micros; give it a duration")
     lasts_ns = node.duration_micros * NS_PER_US
-    return Step(where, rank, Does.CALC, lasts_ns=lasts_ns, after=after)
+    return Step(where, place.rank, Does.CALC, lasts_ns=lasts_ns, after=after)
 
 
 def _message(
-    where: str, sends: bool, rank: int, ranks: int, attributes: Attributes, after: tuple[int, ...]
+    where: str, sends: bool, place: _Place, attributes: Attributes, after: tuple[int, ...]
 ) -> Step:
+    rank, ranks = place.rank, place.ranks
     peer = _wanted(where, attributes, "comm_dst" if sends else "comm_src")
     if peer == rank or not 0 <= peer < ranks:
         raise TraceError(where, f"rank {peer} is not one of the other {ranks - 1}; correct it")
@@ -121,20 +144,20 @@ def _message(
     )
 
 
-def _collective(where: str, rank: int, attributes: Attributes, after: tuple[int, ...]) -> Step:
+def _collective(where: str, place: _Place, attributes: Attributes, after: tuple[int, ...]) -> Step:
     number = _wanted(where, attributes, "comm_type")
     if number not in COLLECTIVES:
         there = ", ".join(f"{number} ({kind})" for number, kind in COLLECTIVES.items())
         raise TraceError(where, f"comm_type {number} is not known here; known are {there}")
-    if attributes.get("pg_name"):
-        raise TraceError(where, "is of a process group (pg_name); use one of all ranks")
     size_bytes = _wanted(where, attributes, "comm_size")
+    name = str(attributes.get("pg_name", ""))
     return Step(
         where,
-        rank,
+        place.rank,
         Does.COLLECTIVE,
         size_bytes=size_bytes,
         collective=COLLECTIVES[number],
+        group=group_of(name, place.groups, place.rank, place.ranks, where),
         after=after,
     )
 
@@ -170,14 +193,16 @@ def _messages() -> tuple[Any, Any]:
             label=field.LABEL_OPTIONAL,
             oneof_index=0,
         )
+    inputs = file.message_type.add(name="IOInfo")
+    inputs.field.add(name="values", number=1, type=field.TYPE_STRING, label=field.LABEL_OPTIONAL)
     node = file.message_type.add(name="Node")
     for name, (number, kind, label) in _NODE.items():
         node.field.add(
             name=name,
             number=number,
-            type=getattr(field, f"TYPE_{kind}"),
+            type=getattr(field, f"TYPE_{kind}", field.TYPE_MESSAGE),
             label=getattr(field, f"LABEL_{label}"),
-            type_name=".chakra.AttributeProto" if kind == "MESSAGE" else None,
+            type_name=f".chakra.{kind}" if kind in ("IOInfo", "AttributeProto") else None,
         )
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
@@ -208,5 +233,6 @@ _NODE = {
     "ctrl_deps": (4, "UINT64", "REPEATED"),
     "data_deps": (5, "UINT64", "REPEATED"),
     "duration_micros": (7, "UINT64", "OPTIONAL"),
-    "attr": (10, "MESSAGE", "REPEATED"),
+    "inputs": (8, "IOInfo", "OPTIONAL"),
+    "attr": (10, "AttributeProto", "REPEATED"),
 }

@@ -8,7 +8,8 @@ operation, but what waits for it waits for the message.
 
 A send meets the receive of the same tag between the same ranks that is as many-th as it
 is itself. It does not wait for the receive to be posted: messages are WRITEs into memory
-that is there. Collectives are expanded into their messages (traffic/collectives).
+that is there. Collectives are expanded into their messages (traffic/collectives), which carry
+bytes and no sums; the n-th collective of a process group at each of its ranks is the same one.
 Work of a rank waits for what it must and for nothing else, other work included.
 """
 
@@ -21,10 +22,10 @@ import networkx as nx
 import numpy as np
 
 from traffic.collectives.collective import add_collective
-from traffic.collectives.schedule import NOBODY, Schedule
+from traffic.collectives.schedule import NOBODY, Schedule, Waits
 from traffic.graph import OperationGraph
 from traffic.job import Job, Kind
-from traffic.traces.trace import Does, Step, Trace, TraceError
+from traffic.traces.trace import Does, Group, Step, Trace, TraceError
 
 ALGORITHM_OF = {
     Kind.ALL_REDUCE: "ring",
@@ -50,7 +51,7 @@ def graph_of(
     that nobody receives, steps that wait for each other in a circle.
     """
     units = _Units(name, trace, hosts)
-    schedule = Schedule()
+    schedule = Schedule(buffers=False)
     for unit in units.in_order():
         units.play(unit, schedule)
     return schedule.graph(name, hosts, start_ns=start_ns, priority=priority)
@@ -119,14 +120,17 @@ class _Units:
 
     def _play_collective(self, unit: tuple[int, ...], schedule: Schedule) -> None:
         steps = [self._trace.steps[number] for number in unit]
-        kind = steps[0].collective
+        kind, ranks = steps[0].collective, [step.rank for step in steps]
         assert kind is not None
-        job = Job(self._name, kind, ALGORITHM_OF[kind], self._hosts, steps[0].size_bytes)
+        hosts = tuple(self._hosts[rank] for rank in ranks)
+        job = Job(self._name, kind, ALGORITHM_OF[kind], hosts, steps[0].size_bytes)
         awaited = [self._awaited[number] for number in unit]
         waits = [np.array(column) for column in zip(*_padded(awaited), strict=True)]
-        over = add_collective(schedule, job, np.arange(len(unit)), after=waits)
-        for rank, number in enumerate(unit):
-            own = (int(np.broadcast_to(column, len(unit))[rank]) for column in over)
+        over: Waits = waits
+        if len(ranks) > 1:
+            over = add_collective(schedule, job, np.array(ranks), after=waits)
+        for place, number in enumerate(unit):
+            own = (int(np.broadcast_to(column, len(unit))[place]) for column in over)
             self._over[number] = tuple(id for id in own if id != NOBODY)
 
 
@@ -181,20 +185,28 @@ def _check_sizes(send: Step, receive: Step) -> None:
 
 
 def _collectives(trace: Trace) -> Iterator[tuple[int, ...]]:
-    """The steps, one for each rank in order, that are one collective: the n-th of every rank."""
-    of_rank: list[list[int]] = [[] for _ in range(trace.ranks)]
+    """The steps, one for each of its ranks in order, that are one collective."""
+    of_group: dict[Group, dict[int, list[int]]] = {}
     for number, step in enumerate(trace.steps):
-        if step.does is Does.COLLECTIVE:
-            of_rank[step.rank].append(number)
-    longest = max(of_rank, key=len, default=[])
-    for rank, own in enumerate(of_rank):
+        if step.group is not None:
+            own = of_group.setdefault(step.group, {rank: [] for rank in step.group.ranks})
+            own[step.rank].append(number)
+    for own in of_group.values():
+        yield from _in_turn(trace.steps, own)
+
+
+def _in_turn(steps: Sequence[Step], of_rank: dict[int, list[int]]) -> Iterator[tuple[int, ...]]:
+    """Of a group's steps, by rank: the first of every rank, then the second of every rank."""
+    longest = max(of_rank.values(), key=len)
+    for rank, own in of_rank.items():
         if len(own) < len(longest):
-            where = trace.steps[longest[len(own)]].where
             raise TraceError(
-                where, f"rank {rank} takes no part in this collective; let all ranks, or none"
+                steps[longest[len(own)]].where,
+                f"rank {rank} takes no part in this collective; let all ranks of its process "
+                "group, or none",
             )
-    for members in zip(*of_rank, strict=True):
-        _check_members([trace.steps[number] for number in members])
+    for members in zip(*of_rank.values(), strict=True):
+        _check_members([steps[number] for number in members])
         yield members
 
 
@@ -204,6 +216,6 @@ def _check_members(steps: Iterable[Step]) -> None:
         if (step.collective, step.size_bytes) != (first.collective, first.size_bytes):
             raise TraceError(
                 step.where,
-                f"is {step.collective} of {step.size_bytes} bytes, but rank 0's is "
+                f"is {step.collective} of {step.size_bytes} bytes, but rank {first.rank}'s is "
                 f"{first.collective} of {first.size_bytes} ({first.where}); make them the same",
             )

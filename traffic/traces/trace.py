@@ -25,6 +25,14 @@ class Does(StrEnum):
 
 
 @dataclass(frozen=True)
+class Group:
+    """The ranks of a collective, in its order."""
+
+    name: str
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Step:
     """One step of a rank. Steps it waits for are numbers of steps of the same trace."""
 
@@ -37,6 +45,8 @@ class Step:
     size_bytes: int = 0
     lasts_ns: int = 0
     collective: Kind | None = None
+    group: Group | None = None
+    """Of a collective."""
     after: tuple[int, ...] = ()
     """Those that must be over."""
     with_start_of: tuple[int, ...] = ()

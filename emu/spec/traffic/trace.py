@@ -12,6 +12,7 @@ from emu.spec.traffic.job import JobEntry
 from traffic.graph import OperationGraph
 from traffic.traces.chakra import read_chakra
 from traffic.traces.goal import read_goal
+from traffic.traces.groups import read_groups
 from traffic.traces.play import graph_of
 from traffic.traces.trace import Trace, TraceError
 
@@ -29,7 +30,15 @@ class TraceEntry(JobEntry):
         "job for job.0.et, job.1.et and so on."
     )
 
+    groups: str | None = Field(
+        default=None,
+        description="chakra: a file of the process groups that collectives name, as ASTRA-sim has "
+        'it: {"0": [0, 1], "1": [2, 3]}. Those that the trace tells itself come first.',
+    )
+
     def misfit(self) -> str | None:
+        if self.groups and self.format != "chakra":
+            return "groups are those of Chakra's traces; leave them out"
         try:
             self.graph(0)
         except ValueError as error:
@@ -50,7 +59,7 @@ class TraceEntry(JobEntry):
 
     def put_together(self, seed: int) -> OperationGraph:
         """Raises ValueError for a trace that cannot be read, or played by these hosts."""
-        trace = _trace(self.format, self.file)
+        trace = _trace(self.format, self.file, self.groups)
         if trace.ranks != len(self.among):
             raise ValueError(
                 f"the trace has {trace.ranks} ranks, and among names {len(self.among)} hosts; "
@@ -61,14 +70,15 @@ class TraceEntry(JobEntry):
 
 
 @lru_cache(maxsize=8)
-def _trace(kind: str, file: str) -> Trace:
+def _trace(kind: str, file: str, groups: str | None) -> Trace:
     path = Path(file)
     try:
         if kind == "chakra":
-            return read_chakra(path)
+            return read_chakra(path, read_groups(Path(groups)) if groups else {})
         return read_goal(path.read_text("utf-8"), path.name)
     except OSError as error:
+        name = Path(error.filename or file).name
         reason = f"cannot be read ({error.strerror}); name it as seen from the spec's folder"
-        raise TraceError(path.name, reason) from None
+        raise TraceError(name, reason) from None
     except UnicodeDecodeError:
         raise TraceError(path.name, "is no text; GOAL's binary form is not read here") from None

@@ -1,0 +1,89 @@
+"""Process groups of Chakra's traces: the ranks among which a collective is done, by name.
+
+A collective's attribute `pg_name` names its group. Who is in it is told in one of two ways:
+
+    {"0": [0, 1], "1": {"ranks": [2, 3]}}      a file for all ranks, ASTRA-sim's
+                                               communicator groups
+    [{"pg_name": "0", "ranks": [0, 1]}, ...]   in the trace itself: the first input of a
+                                               metadata node, as PyTorch's traces have it
+
+In PyTorch's, no ranks at all means all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from ast import literal_eval
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from traffic.traces.trace import Group, TraceError
+
+Groups = Mapping[str, Group]
+
+
+def read_groups(path: Path) -> dict[str, Group]:
+    """The groups in a file. Raises TraceError, OSError."""
+    try:
+        told = json.loads(path.read_text("utf-8"))
+        return {
+            name: _group(name, ranks["ranks"] if isinstance(ranks, dict) else ranks)
+            for name, ranks in told.items()
+        }
+    except (ValueError, AttributeError, KeyError, TypeError):
+        raise TraceError(
+            path.name, 'is no file of process groups; write {"0": [0, 1], "1": [2, 3]}'
+        ) from None
+
+
+def groups_in(values: str, ranks: int, where: str) -> dict[str, Group]:
+    """The groups that a metadata node's inputs tell, if they do. Raises TraceError."""
+    if "pg_name" not in values:
+        return {}
+    try:
+        (told,) = literal_eval(values)
+        everybody = range(ranks)
+        return {
+            str(one["pg_name"]): _group(str(one["pg_name"]), one["ranks"] or everybody)
+            for one in json.loads(told)
+        }
+    except (ValueError, SyntaxError, KeyError, TypeError):
+        raise TraceError(where, "tells process groups that are not understood") from None
+
+
+def everybody(ranks: int) -> Group:
+    """The group of a collective that names none."""
+    return Group("", tuple(range(ranks)))
+
+
+def group_of(name: str, groups: Groups, rank: int, ranks: int, where: str) -> Group:
+    """The group of that name, which this rank must be in. Raises TraceError."""
+    if not name:
+        return everybody(ranks)
+    if name not in groups:
+        raise TraceError(
+            where,
+            f"is of process group {name} (pg_name), and nothing tells who is in it; name a file "
+            "with groups",
+        )
+    group = groups[name]
+    strangers = [other for other in group.ranks if not 0 <= other < ranks]
+    if strangers:
+        raise TraceError(
+            where, f"process group {name} has rank {strangers[0]}, and the trace {ranks} ranks"
+        )
+    if rank not in group.ranks:
+        there = ", ".join(map(str, group.ranks))
+        raise TraceError(
+            where, f"is of process group {name}, which has ranks {there} and not this one"
+        )
+    return group
+
+
+def _group(name: str, ranks: Iterable[Any]) -> Group:
+    """Raises ValueError for ranks that are none, or there twice."""
+    members = tuple(int(rank) for rank in ranks)
+    if not members or len(set(members)) < len(members):
+        raise ValueError
+    return Group(name, members)
