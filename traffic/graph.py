@@ -4,7 +4,8 @@ An operation is one message between two ranks (a rank is a host), or work that k
 one of them busy for a while. It starts when all operations it comes `after` are
 over, and not before its time. "Over" is seen from the rank that waits: for the
 operation's own sender it is the completion (acknowledged), for its receiver the
-delivery (the bytes are in memory).
+delivery (the bytes are in memory). If its turn comes too late, it is skipped, and all that
+comes after it.
 
 A collective over a thousand ranks has millions of operations. They are the rows
 of a table, one numpy array a column; what is the same for a whole flow is told
@@ -86,6 +87,8 @@ class Asks(IntEnum):
     READ = 1
     """An I/O that brings data from a drive."""
     WRITE = 2
+    NOTHING = 3
+    """It was skipped."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,8 @@ class OperationGraph:
     """What request i is, as in `Asks`; left out: a message."""
     carries: Column = field(default_factory=_no_rows)
     """Bytes that request i is about; left out: those of its first operation."""
+    not_after_ns: Column = field(default_factory=_no_rows)
+    """What could only start later is skipped; 0: it never is."""
     lasts_ns: Column = field(default_factory=_no_rows)
     """Of work."""
     taken_at: Column = field(default_factory=_no_rows)
@@ -197,6 +202,12 @@ class OperationGraph:
     def message_flows(self) -> tuple[Flow, ...]:
         """Those that send something."""
         return tuple(flow for flow in self.flows if flow.verb is not Verb.COMPUTE)
+
+    @cached_property
+    def cut_short(self) -> frozenset[str]:
+        """The entries of which nobody knows beforehand how much is done, as some may be skipped."""
+        numbers = np.unique(self.flow_of[self.not_after_ns > 0]).tolist()
+        return frozenset(self.flows[number].traffic for number in numbers)
 
     @property
     def total_bytes(self) -> int:
@@ -260,6 +271,7 @@ class OperationGraph:
 
 _LEFT_OUT = {
     "not_before_ns": 0,
+    "not_after_ns": 0,
     "lasts_ns": 0,
     "taken_at": NOWHERE,
     "put_at": NOWHERE,

@@ -16,9 +16,10 @@ A response may end the use of the initiator's key (SEND with invalidate). It is 
 behind the data, without waiting for their acknowledgement: the queue pair keeps the order.
 
 A queue of depth d has d I/Os on their way: d chains, in each of which an I/O starts when the
-response to the one before it is there. The drive serves all I/Os side by side, each for as long
-as it takes. Left out: what comes before the first I/O (discovery, connect), what capsules
-say (their bytes are random like all others), and the drive's own limits.
+response to the one before it is there. With a duration none starts when that is over, so that
+a queue may do less than it was to do, as with fio's runtime. The drive serves all I/Os side by
+side, each for as long as it takes. Left out: what comes before the first I/O (discovery,
+connect), what capsules say (their bytes are random like all others), the drive's own limits.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ class Ios:
     invalidates: bool = False
     """Whether responses end the use of a key."""
     start_ns: int = 0
+    duration_ns: int | None = None
+    """From the start on; no I/O starts later. None: as long as it takes."""
     priority: int | None = None
 
     @property
@@ -122,10 +125,14 @@ def _queue(
     in_order = np.argsort(later, kind="stable")
     lasts_ns = np.zeros(first[-1], np.int64)
     lasts_ns[media] = np.where(reads, ios.read_media_ns, ios.write_media_ns)
+    not_after_ns = np.zeros(first[-1], np.int64)
+    if ios.duration_ns is not None:
+        not_after_ns[command] = ios.start_ns + ios.duration_ns
     return OperationGraph(
         flows=_flows(name, label, parts, ios.priority),
         size_bytes=np.concatenate([part.size_bytes for part in parts]),
         not_before_ns=np.full(first[-1], ios.start_ns),
+        not_after_ns=not_after_ns,
         lasts_ns=lasts_ns,
         earlier=earlier[in_order],
         later=later[in_order],

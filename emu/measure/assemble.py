@@ -95,7 +95,9 @@ def assemble(
 def _requests(spec: Spec, topology: Topology, observations: Sequence[Observation]) -> Requests:
     """Those of the process that has seen flows, with what they would take alone."""
     seen = next((seen.requests for seen in observations if seen.flows), None)
-    return Requests() if seen is None else replace(seen, alone_ns=alone_ns(spec, topology))
+    if seen is None:
+        return Requests()
+    return replace(seen, alone_ns=alone_ns(spec, topology)).asked_for()
 
 
 def _faults(spec: Spec, observations: Sequence[Observation]) -> tuple[FaultRecord, ...]:

@@ -6,11 +6,13 @@ took, and how long the slowest of them, is told by these.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
+
+from traffic.graph import Asks
 
 Column = NDArray[np.int64]
 
@@ -47,6 +49,12 @@ class Requests:
         for name, value in (("asks", 0), ("carries", 0), ("alone_ns", UNKNOWN)):
             if len(getattr(self, name)) != len(self.of):
                 object.__setattr__(self, name, np.full(len(self.of), value))
+
+    def asked_for(self) -> Requests:
+        """Without those that were skipped."""
+        rows = self.asks != Asks.NOTHING
+        columns = ("of", "start_ns", "end_ns", "asks", "carries", "alone_ns")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
 
 @dataclass(frozen=True)

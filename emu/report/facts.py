@@ -62,10 +62,10 @@ class RunFacts:
 
     @cached_property
     def bound(self) -> Bound | None:
+        workload = self.spec.workload()
+        certain = (f for f in self.spec.fabric_flows() if f.traffic not in workload.cut_short)
         return last_finish_bound(
-            self.topology,
-            batches_of(self.spec.workload(), self.spec.fabric_flows()),
-            fabric_of(self.spec, self.topology),
+            self.topology, batches_of(workload, certain), fabric_of(self.spec, self.topology)
         )
 
     @property

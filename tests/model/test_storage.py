@@ -108,6 +108,28 @@ def test_a_queue_of_one_does_one_after_another() -> None:
     assert reads.iops == pytest.approx(1e9 / np.mean(took), rel=1e-4)
 
 
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_no_io_starts_after_the_duration(fabric: str) -> None:
+    """Those that have begun go on to their end; of the others nothing is told, nor waited for."""
+    settings = ("traffic.0.count=500", "traffic.0.depth=4", "traffic.0.reads=50%", FETCHED)
+    with started(spec_of(STORAGE, f"fabric={fabric}", *settings)) as run:
+        finish(run)
+        whole = run.observe().requests
+    with started(
+        spec_of(STORAGE, f"fabric={fabric}", "traffic.0.duration=200us", *settings)
+    ) as run:
+        flows = finish(run).flows
+        assert run.finished
+        requests = run.observe().requests.asked_for()
+    in_time = (whole.start_ns - whole.start_ns.min()) <= 200_000
+    assert 4 < in_time.sum() < len(whole.of)
+    assert requests.start_ns.tolist() == whole.start_ns[in_time].tolist()
+    assert requests.end_ns.tolist() == whole.end_ns[in_time].tolist()
+    assert all(flow.completed for flow in flows.values())
+    data = flows["disk.reads"].bytes + flows["disk.writes"].bytes
+    assert data == len(requests.of) * BLOCK
+
+
 @pytest.mark.parametrize("recovery", ["go-back-n", "selective-repeat"])
 @pytest.mark.parametrize("fabric", FABRICS)
 def test_every_block_arrives_in_spite_of_losses(fabric: str, recovery: str) -> None:

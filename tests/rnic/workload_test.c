@@ -180,6 +180,29 @@ TEST(what_waits_for_a_failed_operation_is_cancelled)
     plan_free(&plan);
 }
 
+TEST(what_is_due_too_late_is_skipped_with_all_that_waits_for_it)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    plan_add(&plan, 0, VERB_WRITE, 9000);
+    plan_releases(&plan, 1);
+    plan_add(&plan, 0, VERB_WRITE, 100);
+    plan.operations[1].not_after_ps = PS_PER_US / 10;
+    plan_releases(&plan, 2);
+    plan_add(&plan, 1, VERB_WRITE, 100);
+    plan_add(&plan, 0, VERB_WRITE, 100); /* just in time */
+    plan.operations[3].not_before_ps = plan.operations[3].not_after_ps = 20 * PS_PER_US;
+    plan_run(&plan, PS_PER_MS);
+    expect_finished(&plan);
+    EXPECT_EQUAL(STATUS_SUCCESS, plan.records[0].status);
+    EXPECT_EQUAL(STATUS_SKIPPED, plan.records[1].status);
+    EXPECT_EQUAL(STATUS_SKIPPED, plan.records[2].status);
+    EXPECT_EQUAL(STATUS_SUCCESS, plan.records[3].status);
+    EXPECT_EQUAL(NEVER, plan.records[2].started_ps);
+    EXPECT_EQUAL(9100, workload_delivered(plan.workload)[0]);
+    plan_free(&plan);
+}
+
 static enum fate lose_acks(struct bench *bench, const struct sight *sight)
 {
     (void)bench;
@@ -312,6 +335,7 @@ MAIN(RUN(an_operation_starts_when_the_one_before_is_completed),
      RUN(an_operation_waits_for_all_it_comes_after_and_for_its_time),
      RUN(progress_can_be_read_while_it_runs), RUN(losses_show_up_with_their_operation),
      RUN(what_waits_for_a_failed_operation_is_cancelled),
+     RUN(what_is_due_too_late_is_skipped_with_all_that_waits_for_it),
      RUN(what_a_delivery_released_is_not_cancelled),
      RUN(a_summand_is_added_when_all_of_it_is_delivered),
      RUN(work_takes_its_time_and_what_waits_for_it_follows), RUN(a_wrong_table_makes_no_workload),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traffic.graph import Asks, OperationGraph, Verb
+from traffic.graph import Asks, OperationGraph, Verb, together
 from traffic.storage import Ios, storage
 
 PAIRS = [("h1", "h3"), ("h2", "h3")]
@@ -149,3 +149,13 @@ def test_another_seed_draws_another_order() -> None:
     one, same, other = (storage("d", PAIRS[:1], 1, ios, Random(seed)).asks for seed in (1, 1, 2))
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
+
+
+def test_with_a_duration_nobody_knows_beforehand_how_much_is_done() -> None:
+    """Commands have a time after which they do not start; what follows from one has none."""
+    ios = Ios(10, 1, 8192, 0.5, 0, start_ns=5, duration_ns=100)
+    graph = together([graph_of(ios), storage("whole", PAIRS, 1, Ios(2, 1, 512, 1, 0), Random(1))])
+    assert graph.cut_short == {"disk"}
+    limited = np.flatnonzero(graph.not_after_ns)
+    assert set(limited) == set(graph.begins[: 10 * len(PAIRS)])
+    assert set(graph.not_after_ns[limited]) == {105}

@@ -28,7 +28,7 @@ from emu.spec.host import Nic
 from emu.spec.traffic.entry import transport_of
 from emu.subnet import Subnet
 from topologies.graph import Host
-from traffic.graph import Column, Flow, OperationGraph, Verb
+from traffic.graph import Asks, Column, Flow, OperationGraph, Verb
 from traffic.job import Job, Step
 from traffic.rnic.config import RECOVERY, have, nic_config, qp_config
 from traffic.rnic.extras import Extras
@@ -317,6 +317,7 @@ class Endpoints:
         table["sum_key"] = np.where(layout.sum_va, sum_key, 0)
         table["length"] = graph.size_bytes
         table["not_before_ps"] = graph.not_before_ns * 1000
+        table["not_after_ps"] = graph.not_after_ns * 1000
         table["duration_ps"] = graph.lasts_ns * 1000
         self._extras.fill(table, self._nic, elided=self._contents is None)
 
@@ -338,22 +339,30 @@ class Endpoints:
     # ---- looking back --------------------------------------------------------
 
     def _flow_record(self, flow: Flow) -> FlowRecord:
-        ids = flow.operations
-        own = self._records()[ids.start : ids.stop]
-        delivered, started = int(own["delivered_ps"].max()), int(own["started_ps"].min())
-        planned = int(self._graph.not_before_ns[ids.start])
+        ids = self._not_skipped(flow)
+        own = self._records()[ids]
+        started = int(own["started_ps"].min(initial=_NEVER))
+        delivered = int(own["delivered_ps"].max(initial=0))
+        planned = int(self._graph.not_before_ns[flow.operations.start])
         return FlowRecord(
             name=flow.name,
             traffic=flow.traffic,
             src=flow.src,
             dst=flow.dst,
             op=flow.verb.value,
-            bytes=self._graph.bytes_of(flow),
+            bytes=int(self._graph.size_bytes[ids].sum()),
             start_ns=planned if started == _NEVER else started // 1000,
-            end_ns=None if delivered == _NEVER else delivered // 1000,
+            end_ns=None if delivered == _NEVER else max(delivered // 1000, planned),
             retransmitted_packets=int(own["retransmitted_packets"].sum()),
-            completed=bool((own["status"] == lib.STATUS_SUCCESS).all()) and self._arrived(flow),
+            completed=bool((own["status"] == lib.STATUS_SUCCESS).all())
+            and self._arrived(flow, ids),
         )
+
+    def _not_skipped(self, flow: Flow) -> Column:
+        """Its operations, but for those whose turn came too late."""
+        own = slice(flow.operations.start, flow.operations.stop)
+        begun = self._records()["status"][own] != lib.STATUS_SKIPPED
+        return flow.operations.start + np.flatnonzero(begun)
 
     def _requests(self) -> Requests:
         graph, records = self._graph, self._records()
@@ -364,7 +373,9 @@ class Endpoints:
             of=entry_of_flow[graph.flow_of[graph.begins]],
             start_ns=_in_ns(records["started_ps"][graph.begins]),
             end_ns=_in_ns(records["delivered_ps"][graph.ends]),
-            asks=graph.asks,
+            asks=np.where(
+                records["status"][graph.begins] == lib.STATUS_SKIPPED, Asks.NOTHING, graph.asks
+            ),
             carries=graph.carries,
         )
 
@@ -409,14 +420,14 @@ class Endpoints:
         size = len(self._graph.operations) * _RECORD.itemsize
         return np.frombuffer(ffi.buffer(records, size), _RECORD)
 
-    def _arrived(self, flow: Flow) -> bool:
+    def _arrived(self, flow: Flow, ids: Column) -> bool:
         """Whether all its bytes are as they were sent, as far as there are any."""
         contents, sizes = self._contents, self._graph.size_bytes
         if contents is not None and flow.verb.is_atomic:
             return self._extras.counted(flow, contents.fetched(flow.operations, flow.src))
         return contents is None or all(
             contents.arrived(id, int(sizes[id]), flow.bytes_from, flow.bytes_to)
-            for id in flow.operations
+            for id in ids.tolist()
         )
 
 

@@ -59,6 +59,7 @@ enum status {
     STATUS_RETRY_EXC_ERR,     /* no answer, retry_count times */
     STATUS_RNR_RETRY_EXC_ERR, /* no receive posted, rnr_retry times */
     STATUS_CANCELLED,         /* never started: an operation it comes after failed */
+    STATUS_SKIPPED,           /* never started: its turn came too late, or that of one before it */
 };
 
 /* qp_state.c has the rules. */
@@ -285,6 +286,7 @@ struct operation {
     uint64_t sum_va;
     uint32_t sum_key;
     int64_t not_before_ps;
+    int64_t not_after_ps;                      /* skipped if its turn comes later; 0: never */
     int64_t duration_ps;                       /* of work */
     uint32_t first_dependent, dependent_count; /* in the table of dependents */
 };

@@ -12,7 +12,8 @@
  * An operation without a queue pair is work: it is over after its duration.
  *
  * An operation that fails takes all with it that can then never start; they
- * are cancelled, so that a workload always comes to an end.
+ * are cancelled, so that a workload always comes to an end. One whose turn comes
+ * after its time is skipped, and so is all that waits for it.
  *
  * Messages of unreliable transports are completed when they have left. The end
  * waits for those that are on their way, as long as one comes now and then: what
@@ -36,7 +37,7 @@ struct task {
     struct timer start, work;
     uint32_t unmet;          /* operations it still waits for */
     bool is_flying;          /* completed, and not delivered */
-    struct task *next_ended; /* chains tasks whose dependents are to be cancelled */
+    struct task *next_ended; /* chains tasks whose dependents are to be stopped */
 };
 
 #define PATIENCE (1000 * PS_PER_US)
@@ -68,6 +69,7 @@ struct sight {
 static void delivered(struct message *message, uint32_t bytes, bool all, picoseconds now);
 static void completed(struct message *message, picoseconds now);
 static void start_timer(struct timer *timer, picoseconds now);
+static void skip(struct task *task, picoseconds now);
 static void work_timer(struct timer *timer, picoseconds now);
 static void patience_ended(struct timer *timer, picoseconds now);
 static void seen(struct timer *timer, picoseconds now);
@@ -320,8 +322,11 @@ static void start_timer(struct timer *timer, picoseconds now)
 static void start_in_time(struct task *task, picoseconds now)
 {
     picoseconds not_before = task->operation->not_before_ps;
+    picoseconds not_after = task->operation->not_after_ps;
     if (not_before > now)
         timer_set(task->workload->clock, &task->start, not_before);
+    else if (not_after && not_after < now)
+        skip(task, now);
     else
         start(task, now);
 }
@@ -380,24 +385,35 @@ static bool was_released(const struct task *waiting, const struct task *task)
     return task->message.record->delivered_ps != NEVER && waits_for_delivery(waiting, task);
 }
 
-/* Cancels all that waits for `task`, and what waits for those, and so on. */
-static void cancel_dependents(struct task *task, picoseconds now)
+static void never_start(struct task *task, enum status why, picoseconds now)
+{
+    struct message_record *record = task->message.record;
+    record->status = why;
+    record->completed_ps = now;
+    ended(task->workload, now);
+}
+
+/* Nor does anything that waits for `task`, nor what waits for those, and so on. */
+static void stop_dependents(struct task *task, enum status why, picoseconds now)
 {
     task->next_ended = NULL;
     struct task *last = task;
     for (; task; task = task->next_ended)
         for (uint32_t i = 0; i < task->operation->dependent_count; i++) {
             struct task *waiting = dependent(task, i);
-            struct message_record *record = waiting->message.record;
-            if (record->status != STATUS_PENDING || was_released(waiting, task))
+            if (waiting->message.record->status != STATUS_PENDING || was_released(waiting, task))
                 continue;
-            record->status = STATUS_CANCELLED;
-            record->completed_ps = now;
-            ended(task->workload, now);
+            never_start(waiting, why, now);
             waiting->next_ended = NULL;
             last->next_ended = waiting;
             last = waiting;
         }
+}
+
+static void skip(struct task *task, picoseconds now)
+{
+    never_start(task, STATUS_SKIPPED, now);
+    stop_dependents(task, STATUS_SKIPPED, now);
 }
 
 static void add_up(const struct operation *operation)
@@ -429,7 +445,7 @@ static void see_completed(struct task *task, picoseconds now)
     if (success)
         release_dependents(task, false, now);
     else
-        cancel_dependents(task, now);
+        stop_dependents(task, STATUS_CANCELLED, now);
 }
 
 static void seen(struct timer *timer, picoseconds now)

@@ -27,7 +27,18 @@ class StorageEntry(GraphEntry, FromTo):
     block_bytes: Size = Field(
         default=4096, alias="block", gt=0, le=2**31, description="Bytes of an I/O."
     )
-    count: Integer = Field(default=1, ge=1, le=1_000_000, description="I/Os of each queue.")
+    count: Integer = Field(
+        default=1,
+        ge=1,
+        le=1_000_000,
+        description="I/Os of each queue; with a duration the most there may be.",
+    )
+    duration_ps: Time | None = Field(
+        default=None,
+        alias="duration",
+        gt=0,
+        description="From the start on; no I/O starts later, like fio's runtime.",
+    )
     depth: Integer = Field(
         default=1, ge=1, le=65_536, description="I/Os of a queue that are on their way at a time."
     )
@@ -77,6 +88,7 @@ class StorageEntry(GraphEntry, FromTo):
             write_media_ns=round(write_ps / PS_PER_NS),
             invalidates=self.invalidate,
             start_ns=self.start_ns,
+            duration_ns=None if self.duration_ps is None else round(self.duration_ps / PS_PER_NS),
             priority=self.priority,
         )
 
