@@ -1,0 +1,44 @@
+"""Collectives on a live fabric: as long as the closed form says, and the sums numpy's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from emu.measure.recording import JobRecord
+from emu.report.store import load_recording
+from tests.lab.user import User
+from tests.model.fabrics import star
+from tests.model.test_collectives import message_ns
+
+RANKS, PIECE = 8, 16_384
+
+
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+def test_a_ring_takes_its_steps_one_after_another(
+    myself: User, tmp_path: Path, fabric: str
+) -> None:
+    """2(n - 1)·(t(S/n) + a) within 5 %, of InfiniBand what that is on the virtual clock."""
+    size = RANKS * PIECE
+    spec = tmp_path / "ring.emu.yml"
+    spec.write_text(
+        f"{star(RANKS)}name: ring\nfabric: {fabric}\nslowdown: 20000\n"
+        f"traffic: [{{name: sum, pattern: all-reduce, among: h1-h{RANKS}, size: {size}B}}]\n"
+    )
+    real, in_time = _job(myself, tmp_path / "real", spec)
+    virtual, _ = _job(myself, tmp_path / "virtual", spec, "--clock", "virtual")
+    if fabric == "roce":
+        expected = 2 * (RANKS - 1) * message_ns(PIECE)
+        assert virtual.took_ns == pytest.approx(expected, rel=0.03)
+    assert real.wrong == virtual.wrong == 0
+    if in_time:
+        assert real.took_ns == pytest.approx(virtual.took_ns, rel=0.05)
+
+
+def _job(user: User, out: Path, spec: Path, *options: str) -> tuple[JobRecord, bool]:
+    """The collective of a run, and whether the machine kept up."""
+    ended = user.run_emu("run", spec, *options, "--out", out)
+    assert ended.code in (0, 5), ended.err
+    (job,) = load_recording(out).jobs
+    return job, ended.code == 0
