@@ -33,9 +33,10 @@ def nobody(machine: Machine) -> str:
     environment = os.environ | {"MPLCONFIGDIR": str(fonts)}
     look = (sys.executable, "-c", "import matplotlib.font_manager")
     subprocess.run(look, env=environment, check=True, timeout=300)
-    ended = machine.run(f"{MODULES}; mkdir /run/nobody && chown 65534 /run/nobody")
+    home = f"mkdir /run/nobody; cp -r {fonts} /run/nobody; chown -R 65534 /run/nobody"
+    ended = machine.run(f"set -e; {MODULES}; {home}")
     assert ended.code == 0, ended.err
-    return f"cd /run/nobody; {NOBODY} PYTHONPATH={ROOT} MPLCONFIGDIR={fonts}"
+    return f"cd /run/nobody; {NOBODY} PYTHONPATH={ROOT} MPLCONFIGDIR=/run/nobody/matplotlib"
 
 
 @pytest.fixture(scope="module")
