@@ -11,7 +11,9 @@ owner=$(stat --format %U "$checkout")
 runuser --login "$owner" --command "make --silent -C $checkout setup"
 chmod a+x "$(dirname "$checkout")" # others may pass
 ln -sfn "$checkout/.venv/bin/emu" /usr/local/bin/emu
-_EMU_COMPLETE=bash_source "$checkout/.venv/bin/emu" >/etc/profile.d/emu-completion.sh
+_EMU_COMPLETE=bash_source "$checkout/.venv/bin/emu" >/usr/local/share/emu.bash
+# shellcheck disable=SC2016 # whoever logs in expands it
+echo '[ -z "$BASH_VERSION" ] || . /usr/local/share/emu.bash' >/etc/profile.d/emu.sh
 id --user lab >/dev/null 2>&1 || useradd --create-home --shell /bin/bash lab
 
 cat >/etc/motd <<END
