@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(1800)
 EMU = f"{sys.executable} -m emu.cli.main"
 CURVE, PAIR = (ROOT / "tests/vm" / f"{name}.emu.yml" for name in ("marking-curve", "pair"))
 MODULES = "for name in openvswitch sch_red sch_tbf sch_netem sch_htb; do /run/modprobe $name; done"
-NOBODY = "setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/run/nobody"
+NOBODY = "setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/var/tmp/nobody"
 MININET = "mn --topo single,2 --switch ovsk,failMode=standalone --controller none"
 SWITCHES = """
 export OVS_RUNDIR=/run/openvswitch OVS_DBDIR=/run/openvswitch OVS_SYSCONFDIR=/run
@@ -33,16 +33,16 @@ def nobody(machine: Machine) -> str:
     environment = os.environ | {"MPLCONFIGDIR": str(fonts)}
     look = (sys.executable, "-c", "import matplotlib.font_manager")
     subprocess.run(look, env=environment, check=True, timeout=300)
-    home = f"mkdir /run/nobody; cp -r {fonts} /run/nobody; chown -R 65534 /run/nobody"
+    home = f"mkdir /var/tmp/nobody; cp -r {fonts} /var/tmp/nobody; chown -R 65534 /var/tmp/nobody"
     ended = machine.run(f"set -e; {MODULES}; {home}")
     assert ended.code == 0, ended.err
-    return f"cd /run/nobody; {NOBODY} PYTHONPATH={ROOT} MPLCONFIGDIR=/run/nobody/matplotlib"
+    return f"cd /var/tmp/nobody; {NOBODY} PYTHONPATH={ROOT} MPLCONFIGDIR=/var/tmp/nobody/matplotlib"
 
 
 @pytest.fixture(scope="module")
 def marking(machine: Machine, nobody: str) -> dict[str, Any]:
     """The summary of a run whose queues stand in the kernel's RED."""
-    ended = machine.run(f"{nobody} {EMU} run {CURVE} --json --out /run/nobody/out")
+    ended = machine.run(f"{nobody} {EMU} run {CURVE} --json --out /var/tmp/nobody/out")
     assert ended.code in (0, 5), ended.err
     summary: dict[str, Any] = json.loads(ended.out)
     return summary
