@@ -6,6 +6,7 @@ What needs no kernel that has it runs everywhere: `tc` checks its arguments itse
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,9 @@ from tests.lab.red_model import RedQueue
 from tests.lab.test_marker import CE, ECT0, packet_socket
 from tests.lab.user import User
 
+_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33  # asm-generic/socket.h
+_ROOM_BYTES = 1 << 22
+"""What is in RED's queue counts against its sender's buffer."""
 CURVES = [
     (100_000, 400_000, 0.2),
     (5_000, 200_000, 0.01),
@@ -156,6 +160,8 @@ def filled(red: Red, packets: int) -> list[bool]:
     run(["ip", "-batch", "-"], stdin="link set near up\nlink set far up\n")
     run(["tc", "-batch", "-"], stdin="".join(f"{line}\n" for line in red.lines()))
     near, far = packet_socket("near"), packet_socket("far")
+    near.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _ROOM_BYTES)
+    far.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _ROOM_BYTES)
     packet = Ether(dst="02:00:00:00:00:02") / IP(tos=ECT0) / UDP() / Raw(bytes(958))
     for _ in range(packets):
         near.send(bytes(packet))
