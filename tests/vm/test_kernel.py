@@ -8,7 +8,7 @@ import pytest
 
 from tests.vm.machine import Machine
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(2400)
 
 
 @pytest.mark.parametrize("module", ["openvswitch", "sch_red", "sch_netem", "rdma_rxe"])
@@ -22,6 +22,6 @@ def test_the_kernels_red_marks_as_its_model_does(machine: Machine) -> None:
     test = "tests/lab/test_red.py::test_the_kernel_marks_as_its_model_does"
     ended = machine.run(
         f"/run/modprobe sch_red; /run/modprobe sch_tbf; /run/modprobe openvswitch;"
-        f"{sys.executable} -m pytest -q -p no:cacheprovider --timeout 600 {test}"
+        f"{sys.executable} -m pytest -q -p no:cacheprovider --timeout 1200 {test}"
     )
     assert "1 passed" in ended.out, ended.out

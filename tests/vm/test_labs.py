@@ -13,7 +13,7 @@ import pytest
 
 from tests.vm.machine import ROOT, Ended, Machine
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = pytest.mark.timeout(2400)
 
 EMU = f"{sys.executable} -m emu.cli.main"
 CURVE, PAIR = (ROOT / "tests/vm" / f"{name}.emu.yml" for name in ("marking-curve", "pair"))

@@ -36,7 +36,7 @@ tc qdisc add dev v0 clsact
 """
 LOSS = "protocol ip flower ip_proto udp dst_port 4791 action pass random determ drop 17"
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = pytest.mark.timeout(2400)
 
 Results = dict[str, dict[str, Any]]
 
