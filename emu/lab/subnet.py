@@ -89,11 +89,24 @@ class LiveSubnet:
         """By the sweep that the trap causes, and one more."""
         ports = self._topology.port_named
         down = frozenset(self._topology.cable[ports[name]] for name in self._change.down)
-        if self._managed.pull(down) and self._managed.opensm.is_running:
+        before = self._managed.master
+        changed = self._managed.pull(down)
+        self._note_master(before)
+        if changed and self._managed.opensm.is_running:
             self._managed.opensm.wait_for_next_sweep()
             self._tell()
             self._managed.sweep_once_more()
             self._tell_news()
+
+    def _note_master(self, before: str) -> None:
+        """Where a cable has made another of them the master."""
+        master = self._managed.master
+        if master == before:
+            return
+        if self._managed.can_manage(before):
+            self.notes.append(f"OpenSM on {master} is back; {before} stands by")
+        else:
+            self.notes.append(f"OpenSM on {before} is cut off; {master} takes over")
 
     def _tell(self) -> None:
         """The tables are the answer to the last change there was."""
@@ -116,5 +129,6 @@ class LiveSubnet:
                 self._tell_news()
 
     def _what_now(self) -> str:
-        left = [host for host in self._managed.managers if host in self._running]
-        return f"{left[0]} takes over" if left else "routes stay as they are from now on"
+        if self._managed.opensm.is_running:
+            return f"{self._managed.master} takes over"
+        return "routes stay as they are from now on"

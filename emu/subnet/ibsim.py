@@ -19,7 +19,8 @@ from typing import Self
 from emu.errors import FabricError
 from emu.subnet.netfile import net_file
 from emu.subnet.programs import last_words, program, umad_to_ibsim
-from topologies.graph import Port, Topology
+from emu.subnet.reminder import remind
+from topologies.graph import Host, Port, Topology
 from topologies.guids import port_number
 
 _SECONDS_TO_START = 10.0
@@ -85,6 +86,10 @@ class Ibsim:
     def relink(self, port: Port) -> None:
         """Plugs it in again."""
         self.tell(f'ReLink "{port.node}"[{port_number(self._topology, port)}]')
+
+    def remember_manager(self, host: Host) -> None:
+        """That the host has a subnet manager, which relinking its cable has made it forget."""
+        remind(self._socket_name, host)
 
     def tell(self, *commands: str) -> None:
         """Gives commands to its console."""

@@ -4,7 +4,8 @@
         managed.subnet()                    tables of the first sweep
         managed.without(cables)             OpenSM is trapped and sweeps again
 
-Of several OpenSMs the first is master; when it is gone the next one takes over.
+Of several OpenSMs the first is master; when it is gone, or its host's cable is, the next one
+takes over, and hands over to it when it is back.
 
 The default engine is updn: a packet that went down never goes up again, so that
 no circle of waiting for credit can close. In a leaf-spine its routes for hosts
@@ -95,10 +96,22 @@ class ManagedFabric:
         self._stack.close()
 
     @property
+    def master(self) -> str:
+        """The host of the first OpenSM that runs and is reached; the last of all without one."""
+        *first, last = self.managers
+        return next((host for host in first if self.can_manage(host)), last)
+
+    def can_manage(self, host: str) -> bool:
+        """Whether the OpenSM there runs, and its cable is in place."""
+        return self.managers[host].is_running and self._own_cable(host) not in self._down
+
+    def _own_cable(self, host: str) -> Cable:
+        return self._topology.cable[self._topology.ports[host][0]]
+
+    @property
     def opensm(self) -> OpenSm:
-        """The master: the first that still runs; the last of all where none does."""
-        *standbys, last = self.managers.values()
-        return next((manager for manager in standbys if manager.is_running), last)
+        """The master's."""
+        return self.managers[self.master]
 
     def without(self, down: frozenset[Cable]) -> Lfts:
         """The tables of a sweep in which exactly these cables are pulled."""
@@ -110,18 +123,25 @@ class ManagedFabric:
     def pull(self, down: frozenset[Cable]) -> bool:
         """Pulls exactly these cables and plugs in all others; False when they are so already.
 
-        OpenSM is trapped and sweeps. The master's own cable stays: without it, it would
-        see nothing and change nothing.
+        OpenSM is trapped and sweeps. Where all its hosts would be cut off the first keeps its
+        cable: without any, it would see nothing and change nothing.
         """
-        down -= {self._topology.cable[self._topology.ports[self._hosts[0]][0]]}
-        for cable in down ^ self._down:
-            if cable in down:
-                self.simulator.unlink(cable.a)
-            else:
-                self.simulator.relink(cable.a)
+        own = [self._own_cable(host) for host in self._hosts]
+        if down.issuperset(own):
+            down -= {own[0]}
+        for cable in down - self._down:
+            self.simulator.unlink(cable.a)
+        for cable in self._down - down:
+            self._plug_in(cable)
         changed = down != self._down
         self._down = down
         return changed
+
+    def _plug_in(self, cable: Cable) -> None:
+        self.simulator.relink(cable.a)
+        for host in self._hosts:
+            if self._own_cable(host) == cable and self.managers[host].is_running:
+                self.simulator.remember_manager(self._topology.host[host])
 
     def sweep_once_more(self) -> None:
         """As the sweep after a trap may have begun too early to see all that has changed."""

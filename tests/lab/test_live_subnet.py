@@ -117,6 +117,37 @@ def test_a_standby_takes_over_under_load(myself: User, monkeypatch: pytest.Monke
         assert len(standing.status()["sweeps"]) == 2
 
 
+def test_a_master_that_is_cut_off_is_master_again_when_it_is_back(
+    myself: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its host does not send goes on, and so does the routing of all that is left."""
+    user = at_home(myself)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", user.environment["XDG_RUNTIME_DIR"])
+    spec = TREE.replace("h1-h2, to: h3-h4", "h2, to: h3") + "subnet: {managers: [h1, h4]}\n"
+    settings = ("--set", "traffic.pairs.size=20MB", "--set", "slowdown=10000")
+    with lab_up(user, spec, *settings), StandingLab(None) as standing:
+        standing.ask("traffic", do="start")
+        standing.ask("faults", do="set", **CUT)
+        eventually(standing, lambda status: len(status["sweeps"]) == 1)
+        standing.ask("faults", do="set", **PULLED)
+        eventually(standing, lambda status: len(status["sweeps"]) == 2)
+        eventually(standing, lambda _: "priority 14 state 3" in manager_of(standing, "h2"))
+        standing.ask("faults", do="clear", name="cut")
+        eventually(standing, lambda _: "priority 15 state 3" in manager_of(standing, "h2"))
+        status = eventually(standing, lambda status: len(status["sweeps"]) >= 3)
+        assert status["notes"] == [
+            "OpenSM on h1 is cut off; h4 takes over",
+            "OpenSM on h1 is back; h4 stands by",
+        ]
+        assert status["traffic"]["state"] in ("running", "over")
+
+
+def manager_of(standing: StandingLab, host: str) -> str:
+    """What the subnet manager says to a host that asks for it."""
+    return str(standing.ask("diagnose", node=host, command=["sminfo"])[0]["said"])
+
+
+CUT = {"name": "cut", "fault": {"name": "cut", "link-down": {"cable": "leaf1:h1"}}}
 PULLED = {"name": "pulled", "fault": {"name": "pulled", "link-down": {"cable": "leaf1:spine1"}}}
 
 

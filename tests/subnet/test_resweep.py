@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from emu.errors import FabricError
 from emu.subnet import ManagedFabric, Policy, Subnet
+from emu.subnet.diagnostics import diagnose
 from tests.lab.fabrics import clos
 from topologies.graph import Cable, Topology
 
@@ -64,3 +67,27 @@ def test_a_manager_that_is_cut_off_changes_nothing(subnet: Subnet) -> None:
 
 def test_a_subnet_with_its_later_tables_survives_json(subnet: Subnet) -> None:
     assert Subnet.from_json(json.loads(json.dumps(subnet.to_json()))) == subnet
+
+
+def test_managers_that_a_cut_has_parted_settle_on_one(fabric: Topology, tmp_path: Path) -> None:
+    """By SMInfo: the standby takes over from a master it cannot reach, and hands over to it."""
+    own = cable(fabric, "leaf1:h1")
+    with ManagedFabric(fabric, Policy(), tmp_path, hosts=["h1", "h4"]) as managed:
+        whole = managed.subnet()
+        managed.without(frozenset({own}))
+        assert managed.master == "h4"
+        assert _asked_by(managed, "h2") == ("14", "MASTER")
+        assert _asked_by(managed, "h1") == ("15", "MASTER")
+        again = managed.without(frozenset())
+        assert managed.master == "h1"
+        assert _asked_by(managed, "h2") == ("15", "MASTER")
+        assert "Entering STANDBY" in managed.managers["h4"].dump("opensm.log").splitlines()[-1]
+        assert again == whole.lfts
+
+
+def _asked_by(managed: ManagedFabric, host: str) -> tuple[str, str]:
+    """Priority and state of the manager that this host's port belongs to."""
+    said = diagnose(managed.simulator, host, ["sminfo"])
+    found = re.search(r"priority (\d+) state \d SMINFO_(\w+)", said)
+    assert found, said
+    return found[1], found[2]
