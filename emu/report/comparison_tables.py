@@ -34,7 +34,6 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
     traffic = dict.fromkeys(name for run in runs for name in run.traffic)
     requested = dict.fromkeys(latency.traffic for run in runs for latency in run.latencies)
     drives = dict.fromkeys((own.latency.traffic, own.way) for run in runs for own in run.ios)
-    stored = {name for name, _ in drives}
     loads = dict.fromkeys(slowdown.traffic for run in runs for slowdown in run.fct_slowdowns)
     rows: list[tuple[str, CellOf]] = [
         ("all complete, bytes equal", _all_complete),
@@ -47,7 +46,11 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
         ("last completion", _last_completion),
         ("  arithmetic bound", _bound),
         ("  above the bound", _over_bound),
-        *(row for name in traffic for row in _traffic_rows(name, of_drives=name in stored)),
+        *(
+            row
+            for name in traffic
+            for row in _traffic_rows(name, of_drives=name in runs[0].storage)
+        ),
         *(row for name in requested for row in _latency_rows(name)),
         *(row for name, way in drives for row in _drive_rows(name, way)),
         *(row for name in loads for row in _fct_rows(name)),

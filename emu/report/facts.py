@@ -76,18 +76,22 @@ class RunFacts:
     def latencies(self) -> tuple[Latency, ...]:
         """Of entries in which a flow has more than one request; of the others the flows tell,
         and of storage its I/Os."""
-        storage = {figures.latency.traffic for figures in self.ios}
         return tuple(
             latency
             for latency in latencies(self.recording.requests)
             if latency.requests > len(self.traffic[latency.traffic])
-            and latency.traffic not in storage
+            and latency.traffic not in self.storage
         )
 
     @cached_property
     def ios(self) -> tuple[IoFigures, ...]:
         """Reads and writes of each entry of storage."""
         return io_figures(self.recording.requests)
+
+    @cached_property
+    def storage(self) -> frozenset[str]:
+        """Entries of storage. Of their flows some carry data and others commands."""
+        return frozenset(figures.latency.traffic for figures in self.ios)
 
     @cached_property
     def fct_slowdowns(self) -> tuple[FctSlowdown, ...]:

@@ -141,7 +141,7 @@ def unheeded_marks(run: RunFacts) -> Finding | None:
 def victim(run: RunFacts) -> Finding | None:
     if run.total("cnp"):
         return None
-    for flow in run.flows:
+    for flow in (flow for flow in run.flows if flow.traffic not in run.storage):
         rate_bps, room = _rate_bps(run, flow), _room(run, flow.dst)
         fair_bps = _link_bps(run, flow.src) / sum(own.src == flow.src for own in run.flows)
         if _host_paused(run, flow.src) >= STANDING and room > 0.5 and rate_bps < fair_bps / 2:

@@ -112,3 +112,12 @@ def test_a_healthy_run_has_none(tmp_path: Path) -> None:
     """Congestion that is handled is no pathology."""
     healthy = ONE_LEAF.replace("CC", "dcqcn") + "switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}"
     assert found_in(healthy, tmp_path) == {}
+
+
+def test_commands_of_storage_are_no_victims(tmp_path: Path) -> None:
+    """They carry little because they wait for responses; the data of writes are what is paused."""
+    name = "victim of head-of-line blocking"
+    disk = "pattern: storage, from: h5, to: h2, reads: 0%, block: 1MB, count: 20, depth: 4"
+    entry = "pattern: pair, from: h5, to: h2, size: 20MB"
+    assert entry in SICK[name]
+    assert name not in found_in(SICK[name].replace(entry, disk), tmp_path)
