@@ -75,7 +75,7 @@ def _of_entry(requests: Requests, name: str, own: NDArray[np.bool_]) -> FctSlowd
 
 
 def _by_size(sizes: Column) -> Iterator[NDArray[np.bool_]]:
-    """The messages of each bucket. Messages of one size are in one bucket, so some may be empty."""
+    """The messages of each bucket: one size is in one bucket, so that there may be fewer."""
     shares = np.arange(1, BUCKETS + 1) / BUCKETS
     edges = np.unique(np.quantile(sizes, shares, method="inverted_cdf"))
     bucket_of = np.searchsorted(edges, sizes)
