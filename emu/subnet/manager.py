@@ -129,18 +129,23 @@ class ManagedFabric:
         own = [self._own_cable(host) for host in self._hosts]
         if down.issuperset(own):
             down -= {own[0]}
-        for cable in down - self._down:
+        acting, lost, back = self.opensm, down - self._down, self._down - down
+        acting.has_swept()
+        for cable in lost:
             self.simulator.unlink(cable.a)
-        for cable in self._down - down:
-            self._plug_in(cable)
-        changed = down != self._down
+        for cable in back:
+            self.simulator.relink(cable.a)
         self._down = down
-        return changed
+        self._introduce(back, acting)
+        return bool(lost or back)
 
-    def _plug_in(self, cable: Cable) -> None:
-        self.simulator.relink(cable.a)
+    def _introduce(self, back: frozenset[Cable], acting: OpenSm) -> None:
+        """Managers whose cables are back, to the one that acts as master. Not before it has swept:
+        of two that sweep at once, one can wait for a handover for ever.
+        """
         for host in self._hosts:
-            if self._own_cable(host) == cable and self.managers[host].is_running:
+            if self._own_cable(host) in back and self.can_manage(host) and acting.is_running:
+                acting.wait_for_next_sweep()
                 self.simulator.remember_manager(self._topology.host[host])
 
     def sweep_once_more(self) -> None:
