@@ -107,14 +107,14 @@ def test_a_standby_takes_over_under_load(myself: User, monkeypatch: pytest.Monke
         assert len(re.findall(r"^\[\d+\]", found, re.MULTILINE)) == 2 * (CABLES - 1)
         os.kill(lab.process(OPENSM, MASTER), signal.SIGKILL)
         standing.ask("faults", do="clear", name="pulled")
-        eventually(standing, lambda status: len(status["sweeps"]) == 2)
+        eventually(standing, lambda status: len(status["sweeps"]) > 1)
         status = eventually(standing, lambda status: bool(status["notes"]))
         assert status["notes"] == ["OpenSM on h1 died; h4 takes over"]
         os.kill(lab.process(OPENSM, STANDBY), signal.SIGKILL)
-        eventually(standing, lambda status: len(status["notes"]) == 2)
+        status = eventually(standing, lambda status: len(status["notes"]) == 2)
         standing.ask("faults", do="set", **PULLED)
         assert standing.status()["traffic"]["state"] in ("running", "over")
-        assert len(standing.status()["sweeps"]) == 2
+        assert standing.status()["sweeps"] == status["sweeps"]
 
 
 def test_a_master_that_is_cut_off_is_master_again_when_it_is_back(
