@@ -1,7 +1,6 @@
 #include "arena.h"
 
 #include <sanitizer/asan_interface.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 
 #include "lines.h"
@@ -30,15 +29,17 @@ static size_t whole(size_t size, size_t unit)
 static bool add_chunk(struct arena *arena, size_t needed)
 {
     size_t size = whole(needed + CACHE_LINE, HUGE_PAGE), mapped_size = size + HUGE_PAGE;
-    void *mapped =
-        mmap(NULL, mapped_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *mapped = mmap(NULL, mapped_size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED)
         return false;
     struct arena_chunk *chunk = (void *)whole((uintptr_t)mapped, HUGE_PAGE);
-    if (arena->chunks)
+    if (arena->huge_pages)
         madvise(chunk, size, MADV_HUGEPAGE); /* a kernel without them is only slower */
     *chunk = (struct arena_chunk){arena->chunks, mapped, mapped_size};
-    *arena = (struct arena){chunk, (uint8_t *)chunk + CACHE_LINE, (uint8_t *)chunk + size};
+    arena->chunks = chunk;
+    arena->fresh = (uint8_t *)chunk + CACHE_LINE;
+    arena->end = (uint8_t *)chunk + size;
     return true;
 }
 

@@ -8,7 +8,10 @@
 #include "foresight.h"
 #include "nic.h"
 
-enum { END_BACKLOG_FRAMES = 1000 }; /* like a network interface's txqueuelen */
+enum {
+    END_BACKLOG_FRAMES = 1000, /* like a network interface's txqueuelen */
+    PORTS_OF_A_BIG_FABRIC = 200,
+};
 
 /* ---- cable ends ------------------------------------------------------------ */
 
@@ -155,12 +158,13 @@ struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
     fabric->clock.foresee = foresight;
     fabric->rng.state = seed;
     fabric->port_count = ports;
+    fabric->arena.huge_pages = ports >= PORTS_OF_A_BIG_FABRIC;
     fabric->ports = arena_take(&fabric->arena, ports, sizeof *fabric->ports);
     fabric->switches = arena_take(&fabric->arena, ports, sizeof *fabric->switches);
     fabric->ends = arena_take(&fabric->arena, ports, sizeof *fabric->ends);
     fabric->nics = arena_take(&fabric->arena, ports, sizeof *fabric->nics);
     if (!fabric->ports || !fabric->switches || !fabric->ends || !fabric->nics ||
-        !frame_pool_init(&fabric->pool, small_frames, large_frames, frame_bytes)) {
+        !frame_pool_init(&fabric->pool, &fabric->arena, small_frames, large_frames, frame_bytes)) {
         fabric_free(fabric);
         return NULL;
     }
@@ -175,7 +179,6 @@ void fabric_free(struct fabric *fabric)
     deadlock_watch_free(fabric);
     sampler_free(&fabric->sampler);
     tap_free(&fabric->tap);
-    frame_pool_free(&fabric->pool);
     arena_free(&fabric->arena);
     free(fabric);
 }

@@ -8,6 +8,13 @@ static void fetch(const void *memory)
     __builtin_prefetch(memory, 1);
 }
 
+/* A packet touches nearly all of it. */
+static void fetch_queue_pair(const struct qp *qp)
+{
+    for (size_t at = 0; at < sizeof *qp; at += CACHE_LINE)
+        fetch((const char *)qp + at);
+}
+
 /* A port, but for what is on its line, and what its owner keeps right behind it. */
 static void fetch_port(const struct port *port)
 {
@@ -42,9 +49,7 @@ static void fetch_addressee(const struct nic *nic, const struct frame *frame)
     const struct qp *qp = nic_addressee(nic, frame);
     if (!qp)
         return;
-    fetch(qp);
-    fetch(&qp->remote);
-    fetch(&qp->responder);
+    fetch_queue_pair(qp);
 }
 
 static void foresee_arrival(const struct line *line, unsigned events_away)
@@ -102,9 +107,7 @@ static void fetch_next_to_send(const struct nic *nic)
     if (!nic->waiting[TRAFFIC_DATA])
         return;
     const struct qp *qp = nic->turns[TRAFFIC_DATA][__builtin_ctz(nic->waiting[TRAFFIC_DATA])].first;
-    fetch(&qp->config.mtu);
-    fetch(qp->turns);
-    fetch(&qp->requester);
+    fetch_queue_pair(qp);
 }
 
 /* Most likely the next frame is of the same class. */

@@ -3,8 +3,6 @@
  * those that are still in the cache. */
 #include "frame.h"
 
-#include <sys/mman.h>
-
 #include "lines.h"
 
 static size_t slot_size(uint32_t room)
@@ -19,27 +17,18 @@ static struct frame_slots slots_at(uint8_t *storage, uint32_t count, uint32_t ro
         .fresh = storage, .end = storage + count * slot_size(room), .room = room};
 }
 
-bool frame_pool_init(struct frame_pool *pool, uint32_t small, uint32_t large, uint32_t large_size)
+bool frame_pool_init(struct frame_pool *pool, struct arena *arena, uint32_t small, uint32_t large,
+                     uint32_t large_size)
 {
     assert(large_size <= UINT16_MAX);
     size_t size = small * slot_size(SMALL_FRAME) + large * slot_size(large_size);
-    void *storage = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (storage == MAP_FAILED) {
-        *pool = (struct frame_pool){0};
+    uint8_t *storage = arena_take(arena, 1, size);
+    if (!storage)
         return false;
-    }
     *pool = (struct frame_pool){.storage = storage, .storage_size = size};
     pool->small = slots_at(storage, small, SMALL_FRAME);
     pool->large = slots_at(pool->small.end, large, large_size);
     return true;
-}
-
-void frame_pool_free(struct frame_pool *pool)
-{
-    if (pool->storage)
-        munmap(pool->storage, pool->storage_size);
-    *pool = (struct frame_pool){0};
 }
 
 static struct frame *take_slot(struct frame_slots *slots)

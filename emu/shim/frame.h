@@ -18,6 +18,7 @@
 
 #include <assert.h>
 
+#include "arena.h"
 #include "clock.h"
 
 enum frame_kind { FRAME_ETHERNET, FRAME_IB, FRAME_IB_LINK };
@@ -88,8 +89,8 @@ struct frame_pool {
 
 /* Set-up only. `storage` is address space; memory is used as frames are.
  * Returns false when there is none. */
-bool frame_pool_init(struct frame_pool *pool, uint32_t small, uint32_t large, uint32_t large_size);
-void frame_pool_free(struct frame_pool *pool);
+bool frame_pool_init(struct frame_pool *pool, struct arena *arena, uint32_t small, uint32_t large,
+                     uint32_t large_size);
 
 /* A frame of `length` bytes that holds the first `stored` of them. NULL when
  * the pool is empty or `stored` exceeds the largest slot. The bytes are not

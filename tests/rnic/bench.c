@@ -199,7 +199,7 @@ void bench_init(struct bench *bench, enum framing framing, const struct qp_confi
     *bench = (struct bench){.rng = {.state = 7}};
     bench->sights = malloc(SIGHTS * sizeof *bench->sights);
     clock_init(&bench->clock);
-    bool made = frame_pool_init(&bench->pool, SMALL_FRAMES, LARGE_FRAMES, FRAME_MAX);
+    bool made = frame_pool_init(&bench->pool, &bench->arena, SMALL_FRAMES, LARGE_FRAMES, FRAME_MAX);
     assert(made && bench->sights);
     for (int i = 0; i < 2; i++) {
         struct nic_config own = nic_config_of(i, framing);
@@ -228,7 +228,6 @@ void bench_free(struct bench *bench)
         free(bench->source[i]);
         free(bench->sink[i] - GUARD);
     }
-    frame_pool_free(&bench->pool);
     arena_free(&bench->arena);
     free(bench->sights);
 }

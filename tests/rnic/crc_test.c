@@ -109,8 +109,9 @@ TEST(a_cnp_is_right_byte_for_byte)
     struct path path = path_between(0xD2, 0xD2);
     write_be16(path.header + 34, 0xC000); /* the vector's */
     struct nic nic = {.framing = &framing_roce};
+    struct arena arena = {0};
     struct frame_pool pool;
-    EXPECT(frame_pool_init(&pool, 1, 1, 512));
+    EXPECT(frame_pool_init(&pool, &arena, 1, 1, 512));
     nic.pool = &pool;
     struct qp qp = {
         .nic = &nic, .remote = {.qpn = 0xD2}, .path = path, .config = {.pkey = PKEY_DEFAULT}};
@@ -120,7 +121,7 @@ TEST(a_cnp_is_right_byte_for_byte)
     EXPECT(memcmp(bytes, want, length) == 0);
     EXPECT_EQUAL(6, frame->klass);
     EXPECT_EQUAL(1, nic.counters.np_cnp_sent);
-    frame_pool_free(&pool);
+    arena_free(&arena);
 }
 
 static enum verdict open_bytes(uint8_t *bytes, uint32_t length, struct packet *packet)
