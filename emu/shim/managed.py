@@ -4,6 +4,9 @@ A link that goes down or comes up is one more sweep. On the virtual clock nobody
 for it: every state of the fabric that the spec's faults will bring about is swept
 beforehand, and its tables are in force a set time (`convergence`) after the link has
 changed. In a lab OpenSM lives beside the fabric (`emu.lab.subnet`).
+
+OpenSM decides alike each time, with one exception: dfsssp draws by lot which service
+levels share lanes that are to spare. A run with it ends alike, but not byte for byte.
 """
 
 from __future__ import annotations
