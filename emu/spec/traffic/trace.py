@@ -10,7 +10,6 @@ from pydantic import Field
 
 from emu.spec.traffic.job import JobEntry
 from traffic.graph import OperationGraph
-from traffic.traces.chakra import read_chakra
 from traffic.traces.goal import read_goal
 from traffic.traces.groups import read_groups
 from traffic.traces.play import graph_of
@@ -74,6 +73,8 @@ def _trace(kind: str, file: str, groups: str | None) -> Trace:
     path = Path(file)
     try:
         if kind == "chakra":
+            from traffic.traces.chakra import read_chakra  # protobuf, which few runs need
+
             return read_chakra(path, read_groups(Path(groups)) if groups else {})
         return read_goal(path.read_text("utf-8"), path.name)
     except OSError as error:
