@@ -10,7 +10,14 @@ from typing import NoReturn, TextIO
 
 import click
 
-from emu.cli.options import clock_option, json_option, out_option, settings_option, spec_argument
+from emu.cli.options import (
+    clock_option,
+    json_option,
+    out_option,
+    seeds_option,
+    settings_option,
+    spec_argument,
+)
 from emu.cli.record import record
 from emu.errors import UsageError
 from emu.report.clocks import BothClocks, Seeds, clocks_document
@@ -29,13 +36,7 @@ from emu.spec.model import Spec, load_spec
 @settings_option
 @clock_option
 @click.option("--clocks", is_flag=True, help="Put the two clocks side by side instead.")
-@click.option(
-    "--seeds",
-    type=click.IntRange(1, 1000),
-    default=1,
-    show_default=True,
-    help="With --clocks: with so many seeds, the spec's own and those after it.",
-)
+@seeds_option
 @out_option
 @json_option
 def command(
@@ -51,7 +52,7 @@ def command(
 
     With --clocks, run each of them (or SPEC itself, where it has none) on the
     real and on the virtual clock: the difference is the emulator's own error.
-    Where congestion control makes a run chaotic, compare several --seeds.
+    Where congestion control makes a run chaotic, --clocks compares several --seeds.
     """
     spec = load_spec(path, settings)
     folder = out or Path("out") / spec.name

@@ -28,6 +28,14 @@ clock_option = click.option(
     help="real: a live lab of namespaces. virtual: in this process, without waiting.",
 )
 
+seeds_option = click.option(
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Run with so many seeds: the spec's own and those after it.",
+)
+
 out_option = click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

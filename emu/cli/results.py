@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from emu.cli.options import settings_option
+from emu.cli.options import seeds_option, settings_option
 from emu.cli.record import record
 from emu.errors import UsageError
 from emu.report.facts import RunFacts
@@ -33,13 +33,7 @@ from emu.spec.model import Spec, load_spec
     show_default=True,
     help="Run on this clock; both may be given.",
 )
-@click.option(
-    "--seeds",
-    type=click.IntRange(1, 1000),
-    default=1,
-    show_default=True,
-    help="Run with so many seeds: the spec's own and those after it.",
-)
+@seeds_option
 @click.option(
     "--hosts",
     "sizes",
