@@ -26,6 +26,8 @@ from traffic.graph import Flow, Verb
 BUCKETS = 10
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.bool_]
+"""Which of the requests: True for those that are meant."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +59,31 @@ def fct_slowdowns(requests: Requests) -> tuple[FctSlowdown, ...]:
     """Of each entry of whose messages it is known how long they take alone."""
     return tuple(
         _of_entry(requests, name, own)
-        for place, name in enumerate(requests.traffic)
-        for own in [(requests.of == place) & (requests.alone_ns != UNKNOWN)]
+        for name in requests.traffic
+        for own in [_rows(requests, name)]
         if own.any()
     )
 
 
-def _of_entry(requests: Requests, name: str, own: NDArray[np.bool_]) -> FctSlowdown:
-    sizes, over = requests.carries[own], requests.end_ns[own] != UNFINISHED
+def slowdowns(requests: Requests, traffic: str, among: Rows) -> Floats:
+    """Of those messages of an entry that are `among` these rows; NaN for the unfinished."""
+    return _slowdowns(requests, _rows(requests, traffic) & among)
+
+
+def _rows(requests: Requests, traffic: str) -> Rows:
+    """Messages of an entry of which it is known how long they take alone."""
+    place = requests.traffic.index(traffic) if traffic in requests.traffic else -1
+    return (requests.of == place) & (requests.alone_ns != UNKNOWN)
+
+
+def _slowdowns(requests: Requests, own: Rows) -> Floats:
+    over = requests.end_ns[own] != UNFINISHED
     took_ns = requests.end_ns[own] - requests.start_ns[own]
-    slowdown = np.where(over, took_ns / requests.alone_ns[own], np.nan)
+    return np.where(over, took_ns / requests.alone_ns[own], np.nan)
+
+
+def _of_entry(requests: Requests, name: str, own: Rows) -> FctSlowdown:
+    sizes, slowdown = requests.carries[own], _slowdowns(requests, own)
     return FctSlowdown(
         traffic=name,
         whole=_bucket(sizes, slowdown),
@@ -74,7 +91,7 @@ def _of_entry(requests: Requests, name: str, own: NDArray[np.bool_]) -> FctSlowd
     )
 
 
-def _by_size(sizes: Column) -> Iterator[NDArray[np.bool_]]:
+def _by_size(sizes: Column) -> Iterator[Rows]:
     """The messages of each bucket: one size is in one bucket, so that there may be fewer."""
     shares = np.arange(1, BUCKETS + 1) / BUCKETS
     edges = np.unique(np.quantile(sizes, shares, method="inverted_cdf"))

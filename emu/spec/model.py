@@ -12,6 +12,7 @@ from emu.spec.checks.check import Check
 from emu.spec.checks.checksums import Checksums
 from emu.spec.checks.counter import Agreement, Counter
 from emu.spec.checks.fairness import Fairness, Share
+from emu.spec.checks.fct import FctSlowdownBounds
 from emu.spec.checks.finish import Finish
 from emu.spec.checks.goodput import Goodput
 from emu.spec.checks.ios import Bandwidth, Iops
@@ -61,6 +62,7 @@ __all__ = [
     "Ecn",
     "Fairness",
     "FatTree",
+    "FctSlowdownBounds",
     "Finish",
     "Goodput",
     "Graph",

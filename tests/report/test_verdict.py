@@ -10,7 +10,7 @@ import pytest
 
 from emu.errors import ExitCode
 from emu.measure.recording import Fidelity, Recording
-from emu.measure.requests import UNFINISHED, Requests
+from emu.measure.requests import UNFINISHED, UNKNOWN, Requests
 from emu.report.summary import summarise
 from emu.report.verdict import CheckResult, exit_code, judge
 from emu.spec.model import Check
@@ -75,6 +75,38 @@ def test_latency_is_that_of_the_requests(
         end_ns=np.array([*range(1_000, 101_000, 1_000), 1_000, UNFINISHED]),
     )
     check = {"latency": {"traffic": traffic, "percent": percent, "at_most": at_most}}
+    result = one(check, replace(run(), requests=requests))
+    assert (result.passed, result.detail) == (passed, detail)
+
+
+@pytest.mark.parametrize(
+    ("which", "at_most", "passed", "detail"),
+    [
+        ({"up_to": "100KB"}, 99, True, "99.00"),
+        ({"up_to": "100KB", "percent": 50}, 49.9, False, "50.00"),
+        ({"up_to": "10KB", "percent": 100}, 10, True, "10.00"),
+        ({"above": "10KB", "up_to": "20KB", "percent": 10}, 10.9, False, "11.00"),
+        ({"above": "100KB"}, 1000, False, "1 of 1 were never over"),
+        ({}, 1000, False, "1 of 101 were never over"),
+        ({"above": "1MB"}, 1000, False, "load has no messages above 1 MB"),
+        ({"traffic": "pair"}, 1000, False, "pair has no messages"),
+    ],
+)
+def test_fct_slowdown_is_that_of_the_sizes(
+    which: dict[str, Any], at_most: float, passed: bool, detail: str
+) -> None:
+    """A message of n KB took n times as long as alone; the 101st and longest is not over, and
+    counts only where it is asked for. Of the last nobody knows how long it takes alone."""
+    n = np.arange(1, 101)
+    requests = Requests(
+        traffic=("load", "pair"),
+        of=np.array([0] * 101 + [1]),
+        start_ns=np.zeros(102, np.int64),
+        end_ns=np.array([*(7 * n), UNFINISHED, 5]),
+        carries=np.array([*(1000 * n), 101_000, 5000]),
+        alone_ns=np.array([7] * 101 + [UNKNOWN]),
+    )
+    check = {"fct_slowdown": {"traffic": "load", "at_most": at_most} | which}
     result = one(check, replace(run(), requests=requests))
     assert (result.passed, result.detail) == (passed, detail)
 

@@ -16,6 +16,7 @@ from emu.errors import ExitCode
 from emu.measure.recording import Recording
 from emu.report.summary import Summary
 from emu.report.verdict import captures, counters, delivery, flows, ios, queues
+from emu.report.verdict.fct import fct_slowdown
 from emu.report.verdict.latency import latency
 from emu.report.verdict.outcome import Outcome
 from emu.spec.model import Check
@@ -27,6 +28,7 @@ _MEASURES: dict[str, Callable[[Any, Recording], Outcome]] = {
     "rate": delivery.rate,
     "finish": flows.finish,
     "latency": latency,
+    "fct_slowdown": fct_slowdown,
     "iops": ios.iops,
     "bandwidth": ios.bandwidth,
     "fairness": delivery.fairness,

@@ -14,6 +14,7 @@ from emu.spec.base import Model
 from emu.spec.checks.checksums import Checksums
 from emu.spec.checks.counter import Agreement, Counter
 from emu.spec.checks.fairness import Fairness, Share
+from emu.spec.checks.fct import FctSlowdownBounds
 from emu.spec.checks.finish import Finish
 from emu.spec.checks.goodput import Goodput
 from emu.spec.checks.ios import Bandwidth, Iops
@@ -40,6 +41,10 @@ class Check(Model):
     finish: Finish | None = Field(default=None, description="A time by which flows must be over.")
     latency: LatencyBounds | None = Field(
         default=None, description="Bounds for how long the requests of a traffic entry took."
+    )
+    fct_slowdown: FctSlowdownBounds | None = Field(
+        default=None,
+        description="Bounds for how many times longer messages took than they would have alone.",
     )
     iops: Iops | None = Field(
         default=None, description="Bounds for the I/Os that storage did in a second."

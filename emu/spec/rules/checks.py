@@ -8,6 +8,7 @@ from emu.spec.checks.check import Check
 from emu.spec.checks.kind import Window
 from emu.spec.finding import Finding, did_you_mean, there_is_no
 from emu.spec.scenario import Spec
+from emu.spec.traffic.drawn import Background
 from emu.spec.traffic.storage import StorageEntry
 from emu.units import write_rate, write_time
 
@@ -154,6 +155,18 @@ def checked_ios_are_done(spec: Spec) -> Iterator[Finding]:
             yield Finding((*path, "way"), text, about)
 
 
+def checked_loads_have_slowdowns(spec: Spec) -> Iterator[Finding]:
+    loads = [entry.name for entry in spec.traffic if isinstance(entry, Background)]
+    others = {entry.name for entry in spec.traffic} - {*loads}
+    for index, check in enumerate(spec.verify):
+        if check.fct_slowdown is not None and check.fct_slowdown.traffic in others:
+            name = check.fct_slowdown.traffic
+            here = f"; name {' or '.join(loads)}" if loads else "; check its latency"
+            text = f"{name} is no background load, whose messages alone have a slowdown{here}"
+            path = ("verify", index, "fct_slowdown", "traffic")
+            yield Finding(path, text, about=(("traffic",),))
+
+
 def _flows(spec: Spec) -> dict[str, tuple[str, str]]:
     """Source and destination of each flow, by its name."""
     return {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
@@ -168,4 +181,5 @@ RULES = (
     checked_windows_are_in_the_run,
     checked_ports_are_captured,
     checked_ios_are_done,
+    checked_loads_have_slowdowns,
 )

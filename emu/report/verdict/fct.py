@@ -1,0 +1,26 @@
+"""The check of how much longer messages took than they would have alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emu.measure.fct import slowdowns
+from emu.measure.recording import Recording
+from emu.report.verdict.outcome import Outcome
+from emu.spec.model import FctSlowdownBounds
+
+
+def fct_slowdown(check: FctSlowdownBounds, run: Recording) -> Outcome:
+    """A message that was never over took longer than any bound allows."""
+    requests = run.requests
+    own = requests.carries > check.above_bytes
+    if check.up_to_bytes is not None:
+        own &= requests.carries <= check.up_to_bytes
+    found = slowdowns(requests, check.traffic, own)
+    unfinished = int(np.isnan(found).sum())
+    if unfinished:
+        return Outcome(False, f"{unfinished} of {len(found)} were never over")
+    if not len(found):
+        return Outcome(False, f"{check.traffic} has no messages{check.sizes}")
+    measured = float(np.quantile(found, check.percent / 100, method="inverted_cdf"))
+    return Outcome(check.allow(measured, run.clock), f"{measured:.2f}")

@@ -1,0 +1,46 @@
+"""How much longer messages took under load than they would have alone."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from emu.spec.checks.bounds import Bounds
+from emu.spec.checks.kind import Kind
+from emu.spec.quantities import Size
+from emu.units import format_size
+
+
+class FctSlowdownBounds(Bounds[float], Kind):
+    """Bounds for the FCT slowdown of a background load's messages, or of those of some sizes."""
+
+    traffic: str = Field(description="Name of the traffic entry, of pattern background.")
+    above_bytes: Size = Field(
+        default=0, alias="above", description="Of messages longer than this alone."
+    )
+    up_to_bytes: Size | None = Field(
+        default=None, alias="up_to", description="Of messages of this length or shorter alone."
+    )
+    percent: float = Field(
+        default=99.0,
+        gt=0,
+        le=100,
+        description="Of this many per cent of the messages; 100: of the one with the largest.",
+    )
+
+    @model_validator(mode="after")
+    def _some_size(self) -> Self:
+        if self.up_to_bytes is not None and self.up_to_bytes <= self.above_bytes:
+            raise ValueError("no length is above `above` and not above `up_to`; raise up_to")
+        return self
+
+    @property
+    def sizes(self) -> str:
+        """` above 10 KB up to 1 MB`; empty for all."""
+        above = f" above {format_size(self.above_bytes)}" if self.above_bytes else ""
+        return above + (f" up to {format_size(self.up_to_bytes)}" if self.up_to_bytes else "")
+
+    def in_words(self, clock: str) -> str:
+        bounds = self.bounds_in_words(clock, lambda times: f"{times:g}")
+        return f"FCT slowdown of {self.traffic}{self.sizes}, {self.percent:g} %, {bounds}"
