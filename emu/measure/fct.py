@@ -73,7 +73,8 @@ def slowdowns(requests: Requests, traffic: str, among: Rows) -> Floats:
 def _rows(requests: Requests, traffic: str) -> Rows:
     """Messages of an entry of which it is known how long they take alone."""
     place = requests.traffic.index(traffic) if traffic in requests.traffic else -1
-    return (requests.of == place) & (requests.alone_ns != UNKNOWN)
+    own: Rows = (requests.of == place) & (requests.alone_ns != UNKNOWN)
+    return own
 
 
 def _slowdowns(requests: Requests, own: Rows) -> Floats:
