@@ -37,7 +37,6 @@ def be_punctual() -> None:
     page, code neither, leaves memory again.
     """
     wake_in_time()
-    _libc.mlockall(_MCL_CURRENT)
     _libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT)
     gc.freeze()
     gc.disable()

@@ -135,8 +135,9 @@ bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity
 uint32_t fabric_samples(struct fabric *fabric, const int64_t **values, uint32_t *columns);
 void fabric_sample_now(struct fabric *fabric);
 
-/* Touches all memory of frames and captures, so that no page fault delays a live run. */
-void fabric_prefault(struct fabric *fabric);
+/* Touches the memory of captures and of so many frames of either size, lest page faults
+ * delay a live run. */
+void fabric_prefault(struct fabric *fabric, uint32_t frames);
 
 void fabric_start(struct fabric *fabric);
 /* Fires all that is due up to `until_ps`; returns how many events that were. */

@@ -183,9 +183,9 @@ void fabric_free(struct fabric *fabric)
     free(fabric);
 }
 
-void fabric_prefault(struct fabric *fabric)
+void fabric_prefault(struct fabric *fabric, uint32_t frames)
 {
-    memset(fabric->pool.storage, 0, fabric->pool.storage_size);
+    frame_pool_prefault(&fabric->pool, frames);
     if (fabric->tap.ring)
         memset(fabric->tap.ring, 0, fabric->tap.size);
 }

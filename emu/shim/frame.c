@@ -3,6 +3,8 @@
  * those that are still in the cache. */
 #include "frame.h"
 
+#include <string.h>
+
 #include "lines.h"
 
 static size_t slot_size(uint32_t room)
@@ -25,10 +27,22 @@ bool frame_pool_init(struct frame_pool *pool, struct arena *arena, uint32_t smal
     uint8_t *storage = arena_take(arena, 1, size);
     if (!storage)
         return false;
-    *pool = (struct frame_pool){.storage = storage, .storage_size = size};
+    *pool = (struct frame_pool){0};
     pool->small = slots_at(storage, small, SMALL_FRAME);
     pool->large = slots_at(pool->small.end, large, large_size);
     return true;
+}
+
+static void touch(struct frame_slots *slots, uint32_t count)
+{
+    size_t size = count * slot_size(slots->room), left = (size_t)(slots->end - slots->fresh);
+    memset(slots->fresh, 0, size < left ? size : left);
+}
+
+void frame_pool_prefault(struct frame_pool *pool, uint32_t frames)
+{
+    touch(&pool->small, frames);
+    touch(&pool->large, frames);
 }
 
 static struct frame *take_slot(struct frame_slots *slots)

@@ -80,17 +80,18 @@ struct frame_slots {
 
 struct frame_pool {
     struct frame_slots small, large;
-    uint8_t *storage;
-    size_t storage_size;
     uint64_t ids;
     uint64_t exhausted; /* requests that found the pool empty */
     uint32_t in_use;
 };
 
-/* Set-up only. `storage` is address space; memory is used as frames are.
+/* Set-up only. Room for frames is address space; memory is used as frames are.
  * Returns false when there is none. */
 bool frame_pool_init(struct frame_pool *pool, struct arena *arena, uint32_t small, uint32_t large,
                      uint32_t large_size);
+
+/* Gives the next `frames` of either class their memory, as far as they were never used. */
+void frame_pool_prefault(struct frame_pool *pool, uint32_t frames);
 
 /* A frame of `length` bytes that holds the first `stored` of them. NULL when
  * the pool is empty or `stored` exceeds the largest slot. The bytes are not
