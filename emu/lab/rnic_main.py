@@ -17,7 +17,7 @@ from emu.lab.child import serve
 from emu.lab.job import send_observation, slowdown_of, spec_of, subnet_of
 from emu.lab.messages import Done, Ready, Setup, Start, Stop
 from emu.lab.netns import entered
-from emu.lab.pace import be_punctual
+from emu.lab.pace import be_punctual, processors_awake
 from emu.lab.telling import progress_message
 from emu.measure.board import Board
 from emu.shim.fabric import Fabric, Members
@@ -49,7 +49,8 @@ def job(channel: Channel) -> None:
             fabric.start()
             if idle:
                 nics.idle()
-            nics.work()
+            with processors_awake():
+                nics.work()
             seen = replace(fabric.observe(), ledger=live.ledger())
             send_observation(channel, endpoints.observe(seen), {})
         endpoints.close()

@@ -26,7 +26,7 @@ from emu.errors import EmuError
 from emu.lab.live import run_at
 from emu.lab.messages import Request
 from emu.lab.namespace import run_in_lab
-from emu.lab.pace import wake_in_time
+from emu.lab.pace import processors_awake, wake_in_time
 from emu.lab.slowdown import choose_slowdown
 from emu.lab.standing import place
 from emu.lab.standing.client import StandingLab
@@ -144,17 +144,22 @@ class LiveClock(Clock):
     def _work(self) -> None:
         wake_in_time()
         start_ns = time.monotonic_ns()
-        while not self._ended:
-            with self._gate:
-                pass
-            with self._inside:
-                outcome = self._live.run(start_ns, seconds=_SECONDS_A_TURN)
-                completed, self.event[0] = self.event[0], False
-            if outcome is Outcome.WOKEN:
-                os.eventfd_read(self._bell)
-            loop = self._loop
-            if completed and loop is not None and not loop.is_closed():
-                loop.call_soon_threadsafe(self._wake)
+        with processors_awake():
+            while not self._ended:
+                with self._gate:
+                    pass
+                self._turn(start_ns)
+
+    def _turn(self, start_ns: int) -> None:
+        """The NICs run for a while, and who waits for them is told what is new."""
+        with self._inside:
+            outcome = self._live.run(start_ns, seconds=_SECONDS_A_TURN)
+            completed, self.event[0] = self.event[0], False
+        if outcome is Outcome.WOKEN:
+            os.eventfd_read(self._bell)
+        loop = self._loop
+        if completed and loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._wake)
 
     async def until(self, look: Callable[[], T | None], deadline_ns: float) -> T | None:
         """The NICs' thread must know whom to wake before we look, or news could fall between."""
