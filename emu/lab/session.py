@@ -144,12 +144,13 @@ def plane_of(spec: Spec) -> str:
     return spec.plane
 
 
-def start(session: Session) -> None:
-    """Starts emulating, all processes from the same moment on."""
+def start(session: Session) -> int:
+    """Starts emulating: all processes from the same moment on, in ns of CLOCK_MONOTONIC, to come."""
     at_ns = time.monotonic_ns() + NS_UNTIL_START
     for process in (session.shim, session.rnic, session.tcp):
         if process is not None:
             process.send(Start(at_ns))
+    return at_ns
 
 
 def stop(channel: Channel) -> Json:

@@ -56,8 +56,8 @@ class Clock(ABC):
         """What `look` finds, asked again after every completion; None: it is too late."""
         while True:
             with self.standing():
-                found = look()
-            if found is not None or self.now_ns >= deadline_ns:
+                found, now_ns = look(), self.now_ns
+            if found is not None or now_ns >= deadline_ns:
                 return found
             future = asyncio.get_running_loop().create_future()
             self._waiting.append((deadline_ns, future))

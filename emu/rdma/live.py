@@ -40,6 +40,9 @@ from topologies.graph import Topology
 T = TypeVar("T")
 
 _SECONDS_A_TURN = 0.1
+_SECONDS_BETWEEN_LOOKS = 1e-3
+_UPDATE_INTERVAL_BITS = 65_536 * 4 * 10
+"""Symbol times between a lane's credit updates at most, on four lanes (IBTA vol 1, 7.9.4)."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,23 @@ class LiveClock(Clock):
         self.fabric.prefault()
         self.fabric.start()
         self._thread.start()
+        if self.fabric.infiniband:
+            self._wait_for_credit()
+
+    def _wait_for_credit(self) -> None:
+        """Until every link works, as programs wait for their port to be active.
+
+        A switch tells a NIC that comes later with its next credit update. One that is
+        cut off does not: nobody waits longer than the time that updates have.
+        """
+        ports = [self.fabric.topology.ports[host][0] for host in self._wires.hosts]
+        slowest_bps = min(self.fabric.topology.cable[port].rate_bps for port in ports)
+        deadline_ns = self.now_ns + _UPDATE_INTERVAL_BITS * 1e9 / slowest_bps
+        while self.now_ns < deadline_ns:
+            with self.standing():
+                if all(self.fabric.view(port).credit_bytes[0] for port in ports):
+                    return
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def close(self) -> None:
         self._ended = True
@@ -133,6 +153,12 @@ class LiveClock(Clock):
         self._thread.join()
         self._live.__exit__(None, None, None)
         os.close(self._bell)
+
+    @property
+    def now_ns(self) -> int:
+        """Of this moment: while nothing happens the NICs do not look at the clock."""
+        with self.standing():
+            return super().now_ns
 
     @contextmanager
     def standing(self) -> Iterator[None]:

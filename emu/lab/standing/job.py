@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,12 +27,18 @@ def run_standing(request: Request, supervisor: Supervisor) -> JobResult:
     spec = spec_from_json(request.spec)
     _name_hosts(spec)
     session = open_session(request, supervisor, with_rnic=False)
-    start(session)
+    at_ns = start(session)
     desk = Desk(request, session, supervisor)
     _in_background(_welcome, socket.socket(fileno=listener), desk)
+    _wait_until(at_ns)
     supervisor.up()
     desk.over.wait()
     return {}, []
+
+
+def _wait_until(at_ns: int) -> None:
+    """A packet that came before the emulated time 0 would wait for it."""
+    time.sleep(max(0.0, (at_ns - time.monotonic_ns()) / 1e9))
 
 
 def _name_hosts(spec: Spec) -> None:
