@@ -132,7 +132,9 @@ uint64_t fabric_captures_missed(const struct fabric *fabric);
 bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity,
                    const uint32_t *indices, uint32_t ports, const uint64_t *flow_bytes,
                    uint32_t flows);
-uint32_t fabric_samples(struct fabric *fabric, const int64_t **values, uint32_t *columns);
+/* How many there are, and where their rows of so many columns are, in order of time. */
+uint32_t fabric_samples(const struct fabric *fabric, const int64_t **values,
+                        const uint32_t **places, uint32_t *columns);
 void fabric_sample_now(struct fabric *fabric);
 
 /* Touches the memory of captures and of so many frames of either size, lest page faults

@@ -177,7 +177,6 @@ void fabric_free(struct fabric *fabric)
         switch_free(fabric->switches[i]);
     faults_free(fabric);
     deadlock_watch_free(fabric);
-    sampler_free(&fabric->sampler);
     tap_free(&fabric->tap);
     arena_free(&fabric->arena);
     free(fabric);
@@ -297,16 +296,19 @@ bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity
                    uint32_t flows)
 {
     struct sampler *sampler = &fabric->sampler;
-    if (!sampler_init(sampler, &fabric->clock, interval_ps, capacity, ports, flow_bytes, flows))
+    if (!sampler_init(sampler, &fabric->arena, &fabric->clock, interval_ps, capacity, ports,
+                      flow_bytes, flows))
         return false;
     for (uint32_t i = 0; i < ports; i++)
         sampler_watch(sampler, i, fabric->ports[indices[i]]);
     return true;
 }
 
-uint32_t fabric_samples(struct fabric *fabric, const int64_t **values, uint32_t *columns)
+uint32_t fabric_samples(const struct fabric *fabric, const int64_t **values,
+                        const uint32_t **places, uint32_t *columns)
 {
     *values = fabric->sampler.values;
+    *places = fabric->sampler.places;
     *columns = fabric->sampler.columns;
     return fabric->sampler.rows;
 }

@@ -301,10 +301,12 @@ class Fabric:
     def _samples(self) -> Samples:
         """All samples so far, and one more of this moment."""
         lib.fabric_sample_now(self.core)
-        values, columns = ffi.new("int64_t **"), ffi.new("uint32_t *")
-        rows = lib.fabric_samples(self.core, values, columns)
-        memory = ffi.buffer(values[0], rows * columns[0] * 8)
-        table = np.frombuffer(memory, np.int64).reshape(rows, columns[0])
+        values, places = ffi.new("int64_t **"), ffi.new("uint32_t **")
+        columns = ffi.new("uint32_t *")
+        rows = lib.fabric_samples(self.core, values, places, columns)
+        in_order = np.frombuffer(ffi.buffer(places[0], rows * 4), np.uint32)
+        memory = ffi.buffer(values[0], (int(in_order.max()) + 1) * columns[0] * 8)
+        table = np.frombuffer(memory, np.int64).reshape(-1, columns[0])[in_order]
         ports = self._own_ports()
         width = len(ports) * PORT_SAMPLES
         by_port = table[:, 1 : 1 + width].reshape(rows, len(ports), PORT_SAMPLES).copy()

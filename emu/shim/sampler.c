@@ -1,10 +1,6 @@
 #include "sampler.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-enum { HUGE_PAGE = 1 << 21 };
 
 static void sampler_due(struct timer *timer, picoseconds now)
 {
@@ -13,20 +9,19 @@ static void sampler_due(struct timer *timer, picoseconds now)
     timer_set(sampler->clock, timer, now + sampler->interval);
 }
 
-/* Rows are written once, one after the other: in small pages, the faults would take longer than
- * the writing. */
-static int64_t *table(size_t cells)
+/* Touched at once: page faults would take longer than writing the rows. */
+static int64_t *table(struct arena *arena, uint32_t rows, uint32_t columns)
 {
-    size_t size = (cells * sizeof(int64_t) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    int64_t *values = aligned_alloc(HUGE_PAGE, size);
+    size_t size = (size_t)columns * sizeof(int64_t);
+    int64_t *values = arena_take(arena, rows, size);
     if (values)
-        madvise(values, size, MADV_HUGEPAGE); /* where there are none, small ones do */
+        memset(values, 0, rows * size);
     return values;
 }
 
-bool sampler_init(struct sampler *sampler, struct clock *clock, picoseconds interval,
-                  uint32_t capacity, uint32_t port_count, const uint64_t *flows,
-                  uint32_t flow_count)
+bool sampler_init(struct sampler *sampler, struct arena *arena, struct clock *clock,
+                  picoseconds interval, uint32_t capacity, uint32_t port_count,
+                  const uint64_t *flows, uint32_t flow_count)
 {
     *sampler = (struct sampler){.clock = clock,
                                 .interval = interval,
@@ -36,20 +31,14 @@ bool sampler_init(struct sampler *sampler, struct clock *clock, picoseconds inte
                                 .flows = flows,
                                 .flow_count = flow_count};
     timer_init(&sampler->due, sampler_due);
-    sampler->values = table((size_t)capacity * sampler->columns);
-    sampler->board = calloc(port_count, sizeof *sampler->board);
-    if (sampler->values && sampler->board)
-        return true;
-    sampler_free(sampler);
-    return false;
-}
-
-void sampler_free(struct sampler *sampler)
-{
-    free(sampler->values);
-    free(sampler->board);
-    sampler->values = NULL;
-    sampler->board = NULL;
+    sampler->values = table(arena, capacity, sampler->columns);
+    sampler->places = arena_take(arena, capacity, sizeof *sampler->places);
+    sampler->board = arena_take(arena, port_count, sizeof *sampler->board);
+    if (!sampler->values || !sampler->places || !sampler->board)
+        return false;
+    for (uint32_t row = 0; row < capacity; row++)
+        sampler->places[row] = row;
+    return true;
 }
 
 void sampler_watch(struct sampler *sampler, uint32_t place, struct port *port)
@@ -65,12 +54,18 @@ void sampler_start(struct sampler *sampler, picoseconds now)
     timer_set(sampler->clock, &sampler->due, now);
 }
 
+static void swap(uint32_t *one, uint32_t *other)
+{
+    uint32_t kept = *one;
+    *one = *other;
+    *other = kept;
+}
+
+/* Drops every second row, in order of time: the places of those come after the others'. */
 static void halve(struct sampler *sampler)
 {
-    size_t row = sampler->columns * sizeof *sampler->values;
-    for (uint32_t kept = 0; 2 * kept < sampler->rows; kept++)
-        memmove(sampler->values + (size_t)kept * sampler->columns,
-                sampler->values + (size_t)2 * kept * sampler->columns, row);
+    for (uint32_t kept = 1; 2 * kept < sampler->rows; kept++)
+        swap(&sampler->places[kept], &sampler->places[2 * kept]);
     sampler->rows = (sampler->rows + 1) / 2;
     sampler->interval *= 2;
 }
@@ -79,7 +74,8 @@ void sampler_take(struct sampler *sampler, picoseconds now)
 {
     if (sampler->rows == sampler->capacity)
         halve(sampler);
-    int64_t *row = sampler->values + (size_t)sampler->rows++ * sampler->columns;
+    uint32_t place = sampler->places[sampler->rows++];
+    int64_t *row = sampler->values + (size_t)place * sampler->columns;
     int64_t *of_ports = row + 1, *of_flows = of_ports + sampler->port_count * GAUGES;
     stopped_ports_settle(&sampler->stopped, now);
     *row = now;

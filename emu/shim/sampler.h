@@ -6,11 +6,14 @@
  *
  *     row:  time_ps | per port: its gauges | per flow: bytes
  *
+ * Rows stay where they were written; a new one takes the place of one that was dropped.
+ *
  * The ports keep their gauges on the sampler's board, in the order of the columns, so
  * that a row is a copy of it; only ports that are stopped are looked at one by one. */
 #ifndef EMU_SAMPLER_H
 #define EMU_SAMPLER_H
 
+#include "arena.h"
 #include "port.h"
 
 enum { GAUGES = sizeof(struct gauges) / sizeof(int64_t) };
@@ -20,7 +23,8 @@ struct sampler {
     struct timer due;
     picoseconds interval;
     uint32_t rows, capacity, columns;
-    int64_t *values; /* capacity x columns */
+    int64_t *values;  /* capacity x columns */
+    uint32_t *places; /* of the rows, in order of time; then of those that are free */
     uint32_t port_count, flow_count;
     struct gauges *board; /* of all ports */
     struct stopped_ports stopped;
@@ -29,11 +33,10 @@ struct sampler {
 
 /* Set-up only; the caller keeps `flows` alive, and hands in the ports one by one. False
  * when there is no memory. */
-bool sampler_init(struct sampler *sampler, struct clock *clock, picoseconds interval,
-                  uint32_t capacity, uint32_t port_count, const uint64_t *flows,
-                  uint32_t flow_count);
+bool sampler_init(struct sampler *sampler, struct arena *arena, struct clock *clock,
+                  picoseconds interval, uint32_t capacity, uint32_t port_count,
+                  const uint64_t *flows, uint32_t flow_count);
 void sampler_watch(struct sampler *sampler, uint32_t place, struct port *port);
-void sampler_free(struct sampler *sampler);
 void sampler_start(struct sampler *sampler, picoseconds now);
 
 /* One more row, outside the rhythm: the run's last state. */
