@@ -26,24 +26,25 @@ uint32_t ipv4_offset(const uint8_t *frame, uint32_t length)
     return offset;
 }
 
-/* The 16-bit word at `word` becomes `value`; the checksum follows. */
-static void update(uint8_t *header, uint8_t *word, uint16_t value)
+/* A word of the header became another: their difference, in one's complement, goes into the
+ * checksum (RFC 1624, equation 3). */
+static void adjust_checksum(uint8_t *header, uint32_t difference)
 {
-    uint32_t sum = (uint16_t)~read16(header + 10) + (uint32_t)(uint16_t)~read16(word) + value;
+    uint32_t sum = (uint16_t)~read16(header + 10) + difference;
     sum = (sum & 0xFFFF) + (sum >> 16);
     sum = (sum & 0xFFFF) + (sum >> 16);
-    word[0] = (uint8_t)(value >> 8);
-    word[1] = (uint8_t)value;
     header[10] = (uint8_t)(~sum >> 8);
     header[11] = (uint8_t)~sum;
 }
 
 void ipv4_set_ce(uint8_t *header)
 {
-    update(header, header, (uint16_t)(read16(header) | ECN_CE));
+    adjust_checksum(header, ECN_CE - ipv4_ecn(header));
+    header[1] |= ECN_CE;
 }
 
 void ipv4_decrement_ttl(uint8_t *header)
 {
-    update(header, header + 8, (uint16_t)(read16(header + 8) - 0x0100));
+    header[8]--;
+    adjust_checksum(header, 0xFFFF - 0x0100);
 }

@@ -49,21 +49,16 @@ void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picose
 
 /* ---- the line ---------------------------------------------------------- */
 
-static picoseconds delivery_time(const struct line *line, const struct frame *frame,
-                                 picoseconds start)
+/* When the far end gets it, if that is before its tail. */
+SELDOM static picoseconds early_delivery(const struct line *line, const struct frame *frame,
+                                         picoseconds start)
 {
     uint32_t wire = wire_bytes(frame->kind, frame->length);
     uint32_t header =
         frame->kind == FRAME_ETHERNET ? ETHERNET_HEADER_BYTES : INFINIBAND_HEADER_BYTES;
-    switch (line->delivery) {
-    case DELIVER_START:
+    if (line->delivery == DELIVER_START)
         return start;
-    case DELIVER_HEAD:
-        return start + line->delay + line_time(line, wire < header ? wire : header);
-    case DELIVER_TAIL:
-    default:
-        return frame->tail_at;
-    }
+    return start + line->delay + line_time(line, wire < header ? wire : header);
 }
 
 /* Puts a frame on the line, from `start` on; returns when its last bit is out. */
@@ -73,7 +68,8 @@ static picoseconds line_send(struct port *port, struct frame *frame, picoseconds
     uint32_t wire = wire_bytes(frame->kind, frame->length);
     line->free_at = start + line_time(line, wire);
     frame->tail_at = line->free_at + line->delay;
-    frame->due_at = delivery_time(line, frame, start);
+    frame->due_at =
+        line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(line, frame, start);
     port->gauges->tx_wire += wire;
     if (!line->in_flight_count++)
         timer_set(port->clock, &line->arrival, frame->due_at);

@@ -70,16 +70,32 @@ static void halve(struct sampler *sampler)
     sampler->interval *= 2;
 }
 
+static int64_t *row_at(const struct sampler *sampler, uint32_t row)
+{
+    return sampler->values + (size_t)sampler->places[row] * sampler->columns;
+}
+
+/* The next row comes into the cache while other things happen. */
+static void fetch_next(const struct sampler *sampler)
+{
+    enum { CELLS = CACHE_LINE / sizeof(int64_t) };
+    if (sampler->rows == sampler->capacity)
+        return;
+    const int64_t *row = row_at(sampler, sampler->rows);
+    for (uint32_t cell = 0; cell < sampler->columns; cell += CELLS)
+        __builtin_prefetch(row + cell, 1);
+}
+
 void sampler_take(struct sampler *sampler, picoseconds now)
 {
     if (sampler->rows == sampler->capacity)
         halve(sampler);
-    uint32_t place = sampler->places[sampler->rows++];
-    int64_t *row = sampler->values + (size_t)place * sampler->columns;
+    int64_t *row = row_at(sampler, sampler->rows++);
     int64_t *of_ports = row + 1, *of_flows = of_ports + sampler->port_count * GAUGES;
     stopped_ports_settle(&sampler->stopped, now);
     *row = now;
     memcpy(of_ports, sampler->board, sampler->port_count * sizeof *sampler->board);
     if (sampler->flow_count)
         memcpy(of_flows, sampler->flows, sampler->flow_count * sizeof *sampler->flows);
+    fetch_next(sampler);
 }

@@ -104,12 +104,16 @@ static uint64_t leaving(const struct switch_port *out, uint8_t queue)
     return bytes / (unsigned)__builtin_popcount(out->waiting | 1u << queue);
 }
 
+/* Whether a marker outside asks for the queue's depth. */
+static bool is_watched(const struct switch_port *out, uint8_t queue)
+{
+    return out->depth && queue < PRIORITIES;
+}
+
 /* For a marker outside, which sees a frame one latency before it joins the queue: the
  * depth that it will find. Those ahead of it will have joined, and others will have left. */
-static void post_depth(struct switch_port *out, uint8_t queue)
+SELDOM static void post_depth(struct switch_port *out, uint8_t queue)
 {
-    if (!out->depth || queue >= PRIORITIES)
-        return;
     uint64_t ahead = out->queue[queue].bytes + out->coming[queue], gone = leaving(out, queue);
     uint32_t depth = ahead > gone ? (uint32_t)(ahead - gone) : 0;
     __atomic_store_n(&out->depth[queue], depth, __ATOMIC_RELAXED);
@@ -119,7 +123,8 @@ static void post_depth(struct switch_port *out, uint8_t queue)
 static void depth_changed(struct switch_port *out, uint8_t queue, int64_t bytes)
 {
     out->port.gauges->queued += bytes;
-    post_depth(out, queue);
+    if (is_watched(out, queue))
+        post_depth(out, queue);
 }
 
 /* `bytes` more or less wait out the latency before they join the queue; nobody outside
@@ -131,7 +136,8 @@ static void coming_changed(struct fabric_switch *sw, const struct frame *frame, 
     struct switch_port *out = switch_port(sw, frame->out_port);
     uint8_t queue = out->queue_of[frame->klass];
     out->coming[queue] = (uint32_t)(out->coming[queue] + bytes);
-    post_depth(out, queue);
+    if (is_watched(out, queue))
+        post_depth(out, queue);
 }
 
 static uint32_t draw(const struct wred *wred, const uint8_t *header, uint32_t length)
@@ -142,13 +148,17 @@ static uint32_t draw(const struct wred *wred, const uint8_t *header, uint32_t le
     return wred_draw(wred, words);
 }
 
+static bool marks(const struct switch_port *out, uint8_t queue)
+{
+    return out->marking & 1u << queue;
+}
+
 /* By the depth of what is in the queue beside the frame. */
-static void mark(struct switch_port *out, uint8_t queue, struct frame *frame)
+SELDOM static void mark(struct switch_port *out, uint8_t queue, struct frame *frame)
 {
     const struct wred *wred = &out->wred[queue];
     uint8_t *header = frame->bytes + frame->ip;
-    if (!(out->marking & 1u << queue) || !frame->ip || ipv4_ecn(header) == ECN_NOT_ECT ||
-        ipv4_ecn(header) == ECN_CE)
+    if (!frame->ip || ipv4_ecn(header) == ECN_NOT_ECT || ipv4_ecn(header) == ECN_CE)
         return;
     uint32_t depth = (uint32_t)out->queue[queue].bytes;
     if (wred_marks(wred, depth, draw(wred, header, frame->stored - frame->ip))) {
@@ -202,7 +212,7 @@ static void enqueue(struct fabric_switch *sw, struct frame *frame, picoseconds n
         switch_discard(sw, frame, now);
         return;
     }
-    if (!out->marks_at_dequeue)
+    if (marks(out, number) && !out->marks_at_dequeue)
         mark(out, number, frame);
     if (is_infiniband(sw) && out->fecn.threshold)
         fecn_see(&out->fecn, &out->port, frame, queue->bytes);
@@ -264,6 +274,8 @@ static struct frame *pull(struct port *port, picoseconds now)
 {
     struct fabric_switch *sw = of_switch(port);
     struct switch_port *out = of_port(port);
+    if (!out->waiting && !port_arbitrates_lanes(port)) /* which counts turns without packets */
+        return NULL;
     uint16_t sendable = 0;
     for (unsigned left = out->waiting; left; left &= left - 1) {
         unsigned queue = (unsigned)__builtin_ctz(left);
@@ -281,7 +293,7 @@ static struct frame *pull(struct port *port, picoseconds now)
         vlarb_sent(&port->vlarb, frame->length);
     if (is_infiniband(sw) && out->hoq.life)
         hoq_moved(&out->hoq, queue);
-    if (out->marks_at_dequeue)
+    if (marks(out, queue) && out->marks_at_dequeue)
         mark(out, queue, frame);
     return frame;
 }

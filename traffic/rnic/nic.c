@@ -224,6 +224,12 @@ static struct frame *send_next(struct qp *qp, enum traffic traffic, picoseconds 
     }
 }
 
+static uint16_t waiting_classes(const struct nic *nic)
+{
+    return nic->waiting[TRAFFIC_CNP] | nic->waiting[TRAFFIC_ACKNOWLEDGE] |
+           nic->waiting[TRAFFIC_DATA];
+}
+
 /* Drops turns of queue pairs that have meanwhile nothing to send, or must wait. */
 static struct qp *first_with(struct nic *nic, enum traffic traffic, uint8_t klass, picoseconds now)
 {
@@ -285,10 +291,8 @@ static struct frame *next_of_lane(struct nic *nic, uint8_t vl, picoseconds now)
 static struct frame *pull_lane(struct nic *nic, picoseconds now)
 {
     struct port *port = &nic->port;
-    uint16_t waiting = 0, ready = 0;
-    for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++)
-        waiting |= nic->waiting[traffic];
-    for (unsigned left = waiting; left; left &= left - 1) {
+    uint16_t ready = 0;
+    for (unsigned left = waiting_classes(nic); left; left &= left - 1) {
         uint8_t vl = (uint8_t)__builtin_ctz(left);
         if (lane_is_ready(nic, vl, now))
             ready |= (uint16_t)(1u << vl);
@@ -313,6 +317,8 @@ static struct frame *pull(struct port *port, picoseconds now)
     struct nic *nic = port->owner;
     if (port_arbitrates_lanes(port))
         return pull_lane(nic, now);
+    if (!waiting_classes(nic))
+        return NULL;
     for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++)
         for (unsigned left = in_turn(nic, nic->waiting[traffic]); left; left &= left - 1) {
             uint8_t klass = (uint8_t)((nic->first_class + __builtin_ctz(left)) % CLASSES);
