@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from emu.errors import HostError
 from emu.measure.observation import Observation
 from emu.shim.managed import manage
 from emu.shim.virtual import VirtualFabric
@@ -33,6 +34,21 @@ def test_every_byte_arrives_in_spite_of_losses(op: str, recovery: str) -> None:
     (flow,) = _run(spec).flows
     assert flow.completed
     assert flow.retransmitted_packets > 0
+
+
+def test_a_message_of_256_mib_arrives() -> None:
+    """As drawn, and compared byte by byte; RDMA allows 2 GiB."""
+    (flow,) = _run(spec_of(PAIR, "traffic.0.size=256MiB")).flows
+    assert (flow.bytes, flow.completed) == (2**28, True)
+
+
+def test_messages_beyond_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first byte is drawn. Elided they take none."""
+    monkeypatch.setattr("traffic.rnic.memory._free_bytes", lambda: 1_000_000)
+    with pytest.raises(HostError, match=r"take 2\.\d+ MB of memory, and 1 MB are free; send less"):
+        _run(spec_of(PAIR))
+    (flow,) = _run(spec_of(PAIR, "payload=elided")).flows
+    assert flow.completed
 
 
 @pytest.mark.parametrize("outstanding", [1, 8])

@@ -76,7 +76,7 @@ class Endpoints:
         self._extras = Extras(workload)
         self._contents = None
         if spec.payload == "real":
-            self._contents = Contents(workload, self._layout, Random(spec.seed))
+            self._contents = Contents(workload, self._layout, np.random.default_rng(spec.seed))
         self.flows = workload.message_flows
         first = {flow.connection: flow for flow in reversed(self.flows)}
         self._fetching = {flow.connection for flow in self.flows if flow.verb.fetches}

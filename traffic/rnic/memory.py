@@ -17,11 +17,13 @@ Where payloads are elided both are addresses alone, of the same lengths.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from random import Random
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from emu.errors import HostError
+from emu.units import format_size
 from traffic.graph import NOWHERE, Column, OperationGraph
 from traffic.job import FLOAT_BYTES, Floats, Job, first_values, results
 
@@ -50,6 +52,12 @@ class Layout:
     buffers_bytes: dict[str, int]
     buffer_at: dict[str, dict[str, int]]
     """Job -> host -> where its buffer begins among the host's buffers."""
+
+    @property
+    def total_bytes(self) -> int:
+        """Of all hosts' regions."""
+        regions = (self.source_bytes, self.sink_bytes, self.buffers_bytes)
+        return sum(sum(region.values()) for region in regions)
 
 
 def lay_out(graph: OperationGraph, hosts: list[str], lead: Column) -> Layout:
@@ -108,13 +116,33 @@ def _running_totals(sizes: Column, group: Column) -> Column:
     return totals
 
 
+def _check_room(needed: int) -> None:
+    """Memory is only taken when it is written, so the kernel would end a run that has begun."""
+    free = _free_bytes()
+    if needed > free:
+        raise HostError(
+            f"the messages' bytes take {format_size(needed)} of memory, and {format_size(free)} "
+            "are free",
+            remedy="send less, or use payload: elided",
+        )
+
+
+def _free_bytes() -> int:
+    """What the kernel could hand out without swapping (proc(5), MemAvailable)."""
+    lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    fields = dict(line.split(":") for line in lines)
+    return int(fields["MemAvailable"].removesuffix("kB")) * 1024
+
+
 class Contents:
     """The bytes in every host's regions."""
 
-    def __init__(self, graph: OperationGraph, layout: Layout, random: Random) -> None:
+    def __init__(self, graph: OperationGraph, layout: Layout, draw: np.random.Generator) -> None:
+        """Raises HostError when this machine has not that much memory."""
+        _check_room(layout.total_bytes)
         self._layout = layout
         self.source: dict[str, Bytes] = {
-            host: np.frombuffer(random.randbytes(size), np.uint8).copy()
+            host: draw.integers(0, 256, size, np.uint8)
             for host, size in layout.source_bytes.items()
         }
         self.sink: dict[str, Bytes] = {
@@ -123,7 +151,6 @@ class Contents:
         self.buffers: dict[str, Bytes] = {
             host: np.zeros(size, np.uint8) for host, size in layout.buffers_bytes.items()
         }
-        draw = np.random.default_rng(random.getrandbits(64))
         self._first = {job.name: self._fill(job, draw) for job in graph.jobs}
 
     def _fill(self, job: Job, draw: np.random.Generator) -> list[Floats]:
