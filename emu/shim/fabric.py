@@ -19,9 +19,10 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from emu._core import ffi, lib
-from emu.errors import FabricError
+from emu.errors import FabricError, UsageError
 from emu.measure.counters import RawCounters
 from emu.measure.observation import Observation, Samples
 from emu.measure.recording import Deadlock, SweepRecord
@@ -109,7 +110,7 @@ class Fabric:
         self._sweeps: list[SweepRecord] = []
         inside = spec.scale_up if members is not Members.SWITCHES else None
         ports = len(self.index) + (len(ports_of(inside)) if inside else 0)
-        self.core = _have(lib.fabric_new(spec.seed, ports, *self._frames(), FRAME_BYTES))
+        self._core = _have(lib.fabric_new(spec.seed, ports, *self._frames(), FRAME_BYTES))
         self.inside = None
         if inside is not None:
             self.inside = InsideServers(self.core, inside, spec.hosts.scale_up, len(self.index))
@@ -127,8 +128,15 @@ class Fabric:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        lib.fabric_free(self.core)
-        self.core = ffi.NULL
+        lib.fabric_free(self._core)
+        self._core = ffi.NULL
+
+    @property
+    def core(self) -> Any:
+        """The core's `struct fabric *`. Raises UsageError when it is gone."""
+        if self._core == ffi.NULL:
+            raise gone()
+        return self._core
 
     @cached_property
     def index(self) -> dict[Port, int]:
@@ -300,16 +308,10 @@ class Fabric:
 
     def _samples(self) -> Samples:
         """All samples so far, and one more of this moment."""
-        lib.fabric_sample_now(self.core)
-        values, places = ffi.new("int64_t **"), ffi.new("uint32_t **")
-        columns = ffi.new("uint32_t *")
-        rows = lib.fabric_samples(self.core, values, places, columns)
-        in_order = np.frombuffer(ffi.buffer(places[0], rows * 4), np.uint32)
-        memory = ffi.buffer(values[0], (int(in_order.max()) + 1) * columns[0] * 8)
-        table = np.frombuffer(memory, np.int64).reshape(-1, columns[0])[in_order]
         ports = self._own_ports()
         width = len(ports) * PORT_SAMPLES
-        by_port = table[:, 1 : 1 + width].reshape(rows, len(ports), PORT_SAMPLES).copy()
+        table = self._sampled(1 + width)
+        by_port = table[:, 1 : 1 + width].reshape(len(table), len(ports), PORT_SAMPLES).copy()
         queue, held, tx, paused_ps, wait_ps = np.moveaxis(by_port, 2, 0)
         return Samples(
             time_ns=table[:, 0] // 1000,
@@ -321,6 +323,19 @@ class Fabric:
             credit_wait_ns=wait_ps // 1000,
             flow_bytes=table[:, 1 + width :].copy(),
         )
+
+    def _sampled(self, least_columns: int) -> NDArray[np.int64]:
+        """The core's table of samples, which has no row before `sample`."""
+        values, places = ffi.new("int64_t **"), ffi.new("uint32_t **")
+        columns = ffi.new("uint32_t *")
+        lib.fabric_samples(self.core, values, places, columns)
+        if values[0] == ffi.NULL:
+            return np.empty((0, least_columns), np.int64)
+        lib.fabric_sample_now(self.core)
+        rows = lib.fabric_samples(self.core, values, places, columns)
+        in_order = np.frombuffer(ffi.buffer(places[0], rows * 4), np.uint32)
+        memory = ffi.buffer(values[0], (int(in_order.max()) + 1) * columns[0] * 8)
+        return np.frombuffer(memory, np.int64).reshape(-1, columns[0])[in_order]
 
     @property
     def captures_missed(self) -> int:
@@ -497,6 +512,11 @@ def _priorities(pfc: Pfc | None) -> int:
 
 def _mac(port: Port) -> bytes:
     return bytes.fromhex(port.mac.replace(":", ""))
+
+
+def gone() -> UsageError:
+    """The core's memory is freed at the end of `with`."""
+    return UsageError("this fabric is gone; look at it before the end of its `with` block")
 
 
 def _have(pointer: Any) -> Any:

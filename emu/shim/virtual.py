@@ -19,7 +19,7 @@ from emu.measure.observation import Observation
 from emu.measure.progress import Progress
 from emu.measure.recording import Recording
 from emu.shim.capture import capture_file, captured_ports
-from emu.shim.fabric import FLOW_CONTROL_BYTES, Fabric, FrameKind, Members
+from emu.shim.fabric import FLOW_CONTROL_BYTES, Fabric, FrameKind, Members, gone
 from emu.shim.view import PortView, QueuePairView
 from emu.spec.finding import did_you_mean
 from emu.spec.scenario import Spec
@@ -72,7 +72,7 @@ class VirtualFabric:
         self.topology = topology
         self._graph = spec.workload() if workload is None else _checked(workload, topology)
         self.fabric = Fabric(spec, topology, Members.ALL, subnet=subnet)
-        self.endpoints = Endpoints(self.fabric, self._graph, subnet)
+        self._endpoints: Endpoints | None = Endpoints(self.fabric, self._graph, subnet)
 
     def __enter__(self) -> Self:
         return self
@@ -84,7 +84,15 @@ class VirtualFabric:
         trace: TracebackType | None,
     ) -> None:
         self.endpoints.close()
+        self._endpoints = None
         self.fabric.__exit__(kind, error, trace)
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The hosts. Raises UsageError when the fabric is gone, as all do that look at it."""
+        if self._endpoints is None:
+            raise gone()
+        return self._endpoints
 
     @property
     def now_ns(self) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import doctest
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from emu.errors import UsageError
 from emu.shim import virtual
+from emu.shim.virtual import VirtualFabric
 from tests.model.fabrics import INCAST, PAIR, finish, spec_of, started
 from tests.model.test_pause import pfc_frame
 
@@ -102,6 +104,39 @@ def test_an_injected_pause_shows_at_the_port_it_stops() -> None:
         run.run_until(20_600)
         paused = run.port("right:h2").paused
     assert paused == (False, False, False, True, False, False, False, False)
+
+
+def test_before_the_start_nothing_has_been_seen() -> None:
+    """No sample, no packet; flows as they are planned. The run after it is like any other."""
+    spec = spec_of(PAIR)
+    with VirtualFabric(spec, spec.topology.build()) as run:
+        seen = run.observe()
+        assert len(seen.samples.time_ns) == 0
+        assert seen.samples.queue_bytes.shape == (0, len(seen.ports))
+        assert [flow.end_ns for flow in seen.flows] == [None]
+        assert not any(map(any, seen.ports["left:h1"].values()))
+        run.start()
+        assert finish(run).flows["flow"].completed
+
+
+LOOKS: dict[str, Callable[[VirtualFabric], object]] = {
+    "finished": lambda run: run.finished,
+    "now_ns": lambda run: run.now_ns,
+    "observe": lambda run: run.observe(),
+    "progress": lambda run: run.progress(),
+    "port": lambda run: run.port("left:h1"),
+    "queue_pair": lambda run: run.queue_pair("flow"),
+    "run_until": lambda run: run.run_until(1),
+    "inject": lambda run: run.inject("left:h1", bytes(64)),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_a_fabric_that_is_gone_says_so(look: Callable[[VirtualFabric], object]) -> None:
+    with started(spec_of(PAIR)) as run:
+        finish(run)
+    with pytest.raises(UsageError, match="this fabric is gone; look at it before the end of"):
+        look(run)
 
 
 def test_names_that_do_not_exist_are_refused_with_a_hint() -> None:
