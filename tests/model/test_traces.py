@@ -56,6 +56,16 @@ def test_a_relay_passes_on_when_it_has_got_everything(spec_file: Path) -> None:
     assert second.completed
 
 
+def test_a_trace_that_was_changed_is_read_again(spec_file: Path) -> None:
+    """By whoever loads the spec then; a spec that was loaded before stays what it was."""
+    before = load_spec(spec_file)
+    trace = spec_file.with_name("relay.goal")
+    trace.write_text(RELAY.replace("8192b", "9192b"))
+    after = load_spec(spec_file)
+    sizes = [spec.workload().bytes_between("h1", "h2") for spec in (before, after)]
+    assert sizes == [8192, 9192]
+
+
 def test_a_trace_needs_as_many_hosts_as_it_has_ranks(spec_file: Path) -> None:
     """Whether they are named or meant by a group; the line is told."""
     with pytest.raises(SpecError, match=r"relay\.emu\.yml:3:.*the trace has 3 ranks, and among"):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from glob import escape
+from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from emu.spec.traffic.job import JobEntry
 from traffic.graph import OperationGraph
@@ -14,6 +15,9 @@ from traffic.traces.goal import read_goal
 from traffic.traces.groups import read_groups
 from traffic.traces.play import graph_of
 from traffic.traces.trace import Trace, TraceError
+
+Version = frozenset[tuple[str, int, int]]
+"""Of some files: the name of each, when it was changed (ns), and its bytes."""
 
 
 class TraceEntry(JobEntry):
@@ -34,6 +38,12 @@ class TraceEntry(JobEntry):
         description="chakra: a file of the process groups that collectives name, as ASTRA-sim has "
         'it: {"0": [0, 1], "1": [2, 3]}. Those that the trace tells itself come first.',
     )
+
+    _version: Version = PrivateAttr(default=frozenset())
+    """Of its files when it was read: entries of files that differ are not the same."""
+
+    def model_post_init(self, context: Any) -> None:
+        self._version = _version_of(self.file, self.groups)
 
     def misfit(self) -> str | None:
         if self.groups and self.format != "chakra":
@@ -56,9 +66,13 @@ class TraceEntry(JobEntry):
     def total_bytes(self) -> int:
         return self.graph(0).total_bytes
 
+    def graph(self, seed: int) -> OperationGraph:
+        """Nothing is drawn, so that one is enough for every seed."""
+        return super().graph(0)
+
     def put_together(self, seed: int) -> OperationGraph:
         """Raises ValueError for a trace that cannot be read, or played by these hosts."""
-        trace = _trace(self.format, self.file, self.groups)
+        trace = _read(self.format, self.file, self.groups)
         if trace.ranks != len(self.among):
             raise ValueError(
                 f"the trace has {trace.ranks} ranks, and among names {len(self.among)} hosts; "
@@ -68,8 +82,18 @@ class TraceEntry(JobEntry):
         return graph_of(self.name, trace, self.among, start_ns=start_ns, priority=priority)
 
 
-@lru_cache(maxsize=8)
-def _trace(kind: str, file: str, groups: str | None) -> Trace:
+def _version_of(file: str, groups: str | None) -> Version:
+    """When all files that begin with that name were changed, and how long they are."""
+    path = Path(file)
+    try:
+        ranks = path.parent.glob(escape(path.name) + "*")
+        files = chain(ranks, [Path(groups)] if groups else [])
+        return frozenset((str(f), f.stat().st_mtime_ns, f.stat().st_size) for f in files)
+    except (OSError, ValueError):
+        return frozenset()  # whoever reads it tells why not
+
+
+def _read(kind: str, file: str, groups: str | None) -> Trace:
     path = Path(file)
     try:
         if kind == "chakra":
