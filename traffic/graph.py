@@ -5,7 +5,7 @@ one of them busy for a while. It starts when all operations it comes `after` are
 over, and not before its time. "Over" is seen from the rank that waits: for the
 operation's own sender it is the completion (acknowledged), for its receiver the
 delivery (the bytes are in memory). If its turn comes too late, it is skipped, and all that
-comes after it.
+comes after it. Work may need a device, which serves one after another.
 
 A collective over a thousand ranks has millions of operations. They are the rows
 of a table, one numpy array a column; what is the same for a whole flow is told
@@ -123,6 +123,8 @@ class Flow:
     operations: range
     priority: int | None = None
     """Traffic class asked for; None: the NIC's own."""
+    device: str | None = None
+    """What its work has for itself, one operation at a time; None: it needs nothing."""
     shares: str | None = None
     """Name of the connection it shares with others; None: it has one of its own."""
 
@@ -171,6 +173,8 @@ class OperationGraph:
     """What could only start later is skipped; 0: it never is."""
     lasts_ns: Column = field(default_factory=_no_rows)
     """Of work."""
+    busy_ps: Column = field(default_factory=_no_rows)
+    """Of work: how long it has the flow's device for itself, before it lasts."""
     taken_at: Column = field(default_factory=_no_rows)
     put_at: Column = field(default_factory=_no_rows)
     added_at: Column = field(default_factory=_no_rows)
@@ -208,6 +212,12 @@ class OperationGraph:
         """The entries of which nobody knows beforehand how much is done, as some may be skipped."""
         numbers = np.unique(self.flow_of[self.not_after_ns > 0]).tolist()
         return frozenset(self.flows[number].traffic for number in numbers)
+
+    @cached_property
+    def devices(self) -> dict[str, int]:
+        """A number for each."""
+        names = dict.fromkeys(flow.device for flow in self.flows if flow.device)
+        return {name: number for number, name in enumerate(names)}
 
     @property
     def total_bytes(self) -> int:
@@ -273,6 +283,7 @@ _LEFT_OUT = {
     "not_before_ns": 0,
     "not_after_ns": 0,
     "lasts_ns": 0,
+    "busy_ps": 0,
     "taken_at": NOWHERE,
     "put_at": NOWHERE,
     "added_at": NOWHERE,

@@ -17,9 +17,17 @@ behind the data, without waiting for their acknowledgement: the queue pair keeps
 
 A queue of depth d has d I/Os on their way: d chains, in each of which an I/O starts when the
 response to the one before it is there. With a duration none starts when that is over, so that
-a queue may do less than it was to do, as with fio's runtime. The drive serves all I/Os side by
-side, each for as long as it takes. Left out: what comes before the first I/O (discovery,
-connect), what capsules say (their bytes are random like all others), the drive's own limits.
+a queue may do less than it was to do, as with fio's runtime.
+
+A drive serves I/Os side by side, each for as long as it takes, but their blocks one after
+another: what all queues read together leaves it no faster than it can read, and what they write
+goes in no faster than it can write. So a drive does, each way,
+
+    I/Os per second = min(rate of the line / I/O on the line, rate of the drive / block,
+                          I/Os on their way / time of one alone)
+
+Left out: what comes before the first I/O (discovery, connect), what capsules say (their bytes
+are random like all others), and that reads and writes wait for each other inside of a drive.
 """
 
 from __future__ import annotations
@@ -36,6 +44,7 @@ from traffic.graph import Asks, Column, Flow, OperationGraph, Verb, together
 from traffic.patterns import Pairs, flow_names
 
 COMMAND_BYTES, RESPONSE_BYTES = 64, 16
+_BYTE_PS_AT_1_BPS = 8_000_000_000_000
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,9 @@ class Ios:
     read_media_ns: int = 0
     write_media_ns: int = 0
     """How long the drive takes for one."""
+    read_rate_bps: int | None = None
+    write_rate_bps: int | None = None
+    """Of all I/Os of the drive together; None: no limit."""
     invalidates: bool = False
     """Whether responses end the use of a key."""
     start_ns: int = 0
@@ -75,7 +87,7 @@ class Ios:
     @property
     def flows(self) -> int:
         """Of a queue, those that have operations."""
-        return 3 + (self.reads > 0) + (self.fetched > 0)
+        return 2 + 2 * (self.reads > 0) + (self.writes > 0) + (self.fetched > 0)
 
     @property
     def operations(self) -> int:
@@ -106,25 +118,30 @@ def _queue(
     there, here, back = (initiator, target), (target, target), (target, initiator)
     parts = [
         _Part("commands", *there, Verb.SEND, _capsules(reads | fetched, ios)),
-        _Part("media", *here, Verb.COMPUTE, np.zeros(ios.count, np.int64)),
+        _Part("read-media", *here, Verb.COMPUTE, np.zeros(ios.reads, np.int64)),
+        _Part("write-media", *here, Verb.COMPUTE, np.zeros(ios.writes, np.int64)),
         _Part("reads", *back, Verb.WRITE, np.full(reads.sum(), ios.block_bytes)),
         _Part("writes", *back, Verb.READ, np.full(fetched.sum(), ios.block_bytes)),
         _Part("responses", *back, answer, np.full(ios.count, RESPONSE_BYTES)),
     ]
     first = np.cumsum([0, *(len(part.size_bytes) for part in parts)])
-    command, media, data, fetch, response = map(np.arange, first[:-1], first[1:])
+    command, reading, writing, data, fetch, response = map(np.arange, first[:-1], first[1:])
+    media = np.empty(ios.count, np.int64)
+    media[reads], media[~reads] = reading, writing
     waits = [
         (command[~fetched], media[~fetched]),
         (command[fetched], fetch),
         (fetch, media[fetched]),
-        (media[reads], data),
+        (reading, data),
         (media, response),
         (response[: -ios.depth], command[ios.depth :]),
     ]
     earlier, later = np.concatenate(waits, axis=1)
     in_order = np.argsort(later, kind="stable")
-    lasts_ns = np.zeros(first[-1], np.int64)
-    lasts_ns[media] = np.where(reads, ios.read_media_ns, ios.write_media_ns)
+    lasts_ns, busy_ps = np.zeros((2, first[-1]), np.int64)
+    lasts_ns[reading], lasts_ns[writing] = ios.read_media_ns, ios.write_media_ns
+    busy_ps[reading] = _busy_ps(ios.block_bytes, ios.read_rate_bps)
+    busy_ps[writing] = _busy_ps(ios.block_bytes, ios.write_rate_bps)
     not_after_ns = np.zeros(first[-1], np.int64)
     if ios.duration_ns is not None:
         not_after_ns[command] = ios.start_ns + ios.duration_ns
@@ -134,6 +151,7 @@ def _queue(
         not_before_ns=np.full(first[-1], ios.start_ns),
         not_after_ns=not_after_ns,
         lasts_ns=lasts_ns,
+        busy_ps=busy_ps,
         earlier=earlier[in_order],
         later=later[in_order],
         begins=command,
@@ -152,6 +170,11 @@ class _Part:
     dst: str
     verb: Verb
     size_bytes: Column
+
+
+def _busy_ps(block_bytes: int, rate_bps: int | None) -> int:
+    """How long a drive moves one block."""
+    return round(block_bytes * _BYTE_PS_AT_1_BPS / rate_bps) if rate_bps else 0
 
 
 def _drawn(ios: Ios, random: Random) -> NDArray[np.bool_]:
@@ -179,6 +202,7 @@ def _flows(name: str, label: str, parts: Sequence[_Part], priority: int | None) 
             operations=range(end - len(part.size_bytes), end),
             priority=priority,
             shares=label,
+            device=f"{part.src} {part.what}" if part.verb is Verb.COMPUTE else None,
         )
         for part, end in zip(parts, ends, strict=True)
         if len(part.size_bytes)

@@ -101,6 +101,59 @@ def test_deep_queues_fill_the_line_with_blocks(fabric: str) -> None:
     assert reads.iops * reads.latency.mean_ns * 1e-9 == pytest.approx(64, rel=0.02)
 
 
+LINE, DRIVE, DEPTH = "line", "drive", "depth"
+
+
+@pytest.mark.parametrize(
+    ("rate_gbit", "depth", "tightest"), [(200, 64, LINE), (40, 64, DRIVE), (40, 4, DEPTH)]
+)
+@pytest.mark.parametrize("way", [READS, WRITES], ids=["read", "write"])
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_a_drive_does_what_line_drive_or_depth_allow(
+    fabric: str, way: str, rate_gbit: int, depth: int, tightest: str
+) -> None:
+    """IOPS = min(line / I/O on the line, drive / block, depth / time of one alone)."""
+    drive = f"traffic.0.media_rate={rate_gbit}Gbit"
+    (alone_ns,), _ = took_ns(fabric, way, drive)
+    _, (ios,) = took_ns(fabric, way, drive, f"traffic.0.depth={depth}", "traffic.0.count=4000")
+    data = (BLOCK, RETH) if way == READS else (BLOCK,)
+    other = packet(fabric, 16) if way == READS else packet(fabric, 64)
+    line = 100e9 / 8 / (packet(fabric, *data) + other + ACK[fabric])
+    allowed = {LINE: line, DRIVE: rate_gbit * 1e9 / 8 / BLOCK, DEPTH: depth / alone_ns * 1e9}
+    assert min(allowed, key=lambda limit: allowed[limit]) == tightest
+    assert ios.iops == pytest.approx(allowed[tightest], rel=0.02)
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_the_limit_is_the_drives_whoever_reads_and_each_way_has_its_own(fabric: str) -> None:
+    """Two initiators with two queues each, half of it writes: a drive of 30 and 10 Gb/s gives
+    30 and 10, and two of them twice that."""
+    for targets, times in (("h3", 1), ("h3-h4", 2)):
+        spec = spec_of(
+            star(4) + "traffic:\n"
+            f"  - {{name: r, pattern: storage, from: h1-h2, to: {targets}, queues: 2, depth: 16,\n"
+            "     count: 300, media: 5us, media_rate: 30Gbit, start: 5us}\n"
+            f"  - {{name: w, pattern: storage, from: h1-h2, to: {targets}, queues: 2, depth: 16,\n"
+            "     count: 100, media: 5us, media_rate: 30Gbit, media_write_rate: 10Gbit,\n"
+            "     reads: 0%, start: 5us}\n",
+            f"fabric={fabric}",
+        )
+        with started(spec) as run:
+            finish(run)
+            reads, writes = io_figures(run.observe().requests)
+        assert reads.bandwidth_bps == pytest.approx(30e9 * times, rel=0.02)
+        assert writes.bandwidth_bps == pytest.approx(10e9 * times, rel=0.02)
+
+
+def test_blocks_of_one_drive_wait_for_each_other() -> None:
+    """Three reads at once of 4096 bytes at 32.768 Gb/s, a microsecond each: the drive sends them
+    a microsecond apart, later than the line would have."""
+    took, _ = took_ns(
+        "roce", READS, "traffic.0.media_rate=32.768Gbit", "traffic.0.depth=3", "traffic.0.count=3"
+    )
+    assert np.diff(took).tolist() == pytest.approx([1000, 1000], abs=packet("roce", 64) * 0.08)
+
+
 def test_a_queue_of_one_does_one_after_another() -> None:
     """Its IOPS are one over the latency."""
     took, (reads,) = took_ns("roce", READS, "traffic.0.count=50")

@@ -46,7 +46,7 @@ static void plan_releases(struct plan *plan, uint32_t dependent)
 static void plan_run(struct plan *plan, picoseconds duration)
 {
     plan->workload = workload_new(&plan->bench.clock, plan->operations, plan->count,
-                                  plan->dependents, plan->dependent_count, 2);
+                                  plan->dependents, plan->dependent_count, 2, 2);
     EXPECT(plan->workload);
     plan->records = workload_records(plan->workload);
     workload_start(plan->workload);
@@ -232,7 +232,7 @@ TEST(what_a_delivery_released_is_not_cancelled)
 static void expect_rejected(const struct plan *plan)
 {
     EXPECT(!workload_new((struct clock *)&plan->bench.clock, plan->operations, plan->count,
-                         plan->dependents, plan->dependent_count, 2));
+                         plan->dependents, plan->dependent_count, 2, 2));
 }
 
 static float *floats(uint8_t *memory, uint32_t place)
@@ -282,6 +282,49 @@ TEST(work_takes_its_time_and_what_waits_for_it_follows)
     plan_free(&plan);
 }
 
+/* Number `count` works for 7 us after it had a device for itself for 2 us. */
+static void plan_add_at_device(struct plan *plan, uint32_t device)
+{
+    plan->operations[plan->count++] = (struct operation){.host = 1,
+                                                         .far = 1,
+                                                         .flow = 1,
+                                                         .duration_ps = 7 * PS_PER_US,
+                                                         .device = device,
+                                                         .busy_ps = 2 * PS_PER_US};
+}
+
+TEST(a_device_serves_one_after_another_and_work_goes_on_beside_it)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    for (int i = 0; i < 3; i++)
+        plan_add_at_device(&plan, 0);
+    plan_add_at_device(&plan, 1);
+    plan.operations[plan.count++] =
+        (struct operation){.host = 1, .far = 1, .flow = 1, .duration_ps = PS_PER_US};
+    plan_run(&plan, PS_PER_MS);
+    expect_finished(&plan);
+    static const picoseconds over_us[] = {9, 11, 13, 9, 1};
+    for (int i = 0; i < 5; i++) {
+        EXPECT_EQUAL(0, plan.records[i].started_ps);
+        EXPECT_EQUAL(over_us[i] * PS_PER_US, plan.records[i].completed_ps);
+    }
+    plan_free(&plan);
+}
+
+TEST(a_device_that_was_idle_serves_at_once)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    plan_add_at_device(&plan, 0);
+    plan_releases(&plan, 1);
+    plan_add_at_device(&plan, 0);
+    plan_run(&plan, PS_PER_MS);
+    expect_finished(&plan);
+    EXPECT_EQUAL(18 * PS_PER_US, plan.records[1].completed_ps);
+    plan_free(&plan);
+}
+
 TEST(a_wrong_table_makes_no_workload)
 {
     struct plan plan;
@@ -302,6 +345,9 @@ TEST(a_wrong_table_makes_no_workload)
     expect_rejected(&plan);
     *operation = right;
     operation->verb = VERBS;
+    expect_rejected(&plan);
+    *operation = right;
+    operation->device = 2;
     expect_rejected(&plan);
     *operation = right;
     operation->local_va += MEMORY;
@@ -338,5 +384,7 @@ MAIN(RUN(an_operation_starts_when_the_one_before_is_completed),
      RUN(what_is_due_too_late_is_skipped_with_all_that_waits_for_it),
      RUN(what_a_delivery_released_is_not_cancelled),
      RUN(a_summand_is_added_when_all_of_it_is_delivered),
-     RUN(work_takes_its_time_and_what_waits_for_it_follows), RUN(a_wrong_table_makes_no_workload),
+     RUN(work_takes_its_time_and_what_waits_for_it_follows),
+     RUN(a_device_serves_one_after_another_and_work_goes_on_beside_it),
+     RUN(a_device_that_was_idle_serves_at_once), RUN(a_wrong_table_makes_no_workload),
      RUN(a_workload_of_nothing_is_finished))

@@ -139,8 +139,20 @@ def test_queues_are_connections() -> None:
     graph = graph_of(Ios(5, 1, 8192, 0.4, 0), queues=2)
     flows_of = Counter(flow.connection for flow in graph.flows)
     names = ["disk.h1-h3", "disk.h1-h3#2", "disk.h2-h3", "disk.h2-h3#2"]
-    assert flows_of == dict.fromkeys(names, 5)
+    assert flows_of == dict.fromkeys(names, 6)
     assert len({flow.name for flow in graph.flows}) == len(graph.flows)
+
+
+def test_all_queues_share_a_drive_each_way_of_it_for_itself() -> None:
+    """4096 bytes at 32.768 Gb/s take a microsecond, at half of that two; nothing else waits."""
+    ios = Ios(5, 1, 4096, 0.4, 0, read_rate_bps=32_768_000_000, write_rate_bps=16_384_000_000)
+    graph = graph_of(ios, queues=2)
+    assert list(graph.devices) == ["h3 read-media", "h3 write-media"]
+    for flow in graph.flows:
+        busy_ps = {"h3 read-media": 1_000_000, "h3 write-media": 2_000_000}.get(flow.device or "")
+        own = slice(flow.operations.start, flow.operations.stop)
+        assert set(graph.busy_ps[own]) == {busy_ps or 0}
+        assert (flow.verb is Verb.COMPUTE) == (busy_ps is not None)
 
 
 def test_another_seed_draws_another_order() -> None:

@@ -284,7 +284,13 @@ class Endpoints:
         self._alive += [operations, waiting]
         clock = lib.fabric_clock(self._fabric.core)
         workload = lib.workload_new(
-            clock, operations, len(table), waiting, len(dependents), max(1, len(self.flows))
+            clock,
+            operations,
+            len(table),
+            waiting,
+            len(dependents),
+            max(1, len(self.flows)),
+            max(1, len(graph.devices)),
         )
         return have(workload, "the workload")
 
@@ -319,6 +325,8 @@ class Endpoints:
         table["not_before_ps"] = graph.not_before_ns * 1000
         table["not_after_ps"] = graph.not_after_ns * 1000
         table["duration_ps"] = graph.lasts_ns * 1000
+        table["device"] = of_flow([graph.devices.get(flow.device or "", 0) for flow in flows])
+        table["busy_ps"] = graph.busy_ps
         self._extras.fill(table, self._nic, elided=self._contents is None)
 
     def _keys_at(self, va: NDArray[np.int64], nics: list[Any]) -> NDArray[np.int64]:

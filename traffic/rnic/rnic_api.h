@@ -285,9 +285,11 @@ struct operation {
     /* Once delivered, its float32s are added to those that the receiver has here. Key 0: not. */
     uint64_t sum_va;
     uint32_t sum_key;
+    uint32_t device; /* of work that has it for itself, one after another */
     int64_t not_before_ps;
     int64_t not_after_ps;                      /* skipped if its turn comes later; 0: never */
-    int64_t duration_ps;                       /* of work */
+    int64_t duration_ps;                       /* of work, and before it: */
+    int64_t busy_ps;                           /* how long it has `device` for itself */
     uint32_t first_dependent, dependent_count; /* in the table of dependents */
 };
 
@@ -307,7 +309,7 @@ struct message_record {
  * adds to) or memory is short. */
 struct workload *workload_new(struct clock *clock, const struct operation *operations,
                               uint32_t count, const uint32_t *dependents, uint32_t dependent_count,
-                              uint32_t flow_count);
+                              uint32_t flow_count, uint32_t device_count);
 void workload_free(struct workload *workload);
 
 /* Starts every operation that waits for nothing but its time. Call once. */

@@ -9,7 +9,8 @@
  *     is its sender, or a third one      completed: it is acknowledged
  *
  * A message may be a summand: delivered, it is added to what the receiver has.
- * An operation without a queue pair is work: it is over after its duration.
+ * An operation without a queue pair is work: it is over after its duration. Before that
+ * it may have a device for itself, which serves one after another, in order of asking.
  *
  * An operation that fails takes all with it that can then never start; they
  * are cancelled, so that a workload always comes to an end. One whose turn comes
@@ -48,8 +49,9 @@ struct workload {
     const uint32_t *dependents;
     struct task *tasks;
     struct message_record *records;
-    uint64_t *delivered; /* bytes, per flow */
-    struct address *to;  /* per flow, of datagrams */
+    uint64_t *delivered;     /* bytes, per flow */
+    picoseconds *busy_until; /* per device */
+    struct address *to;      /* per flow, of datagrams */
     uint32_t count, remaining;
     uint32_t flying; /* completed, and not delivered */
     struct timer patience;
@@ -149,19 +151,20 @@ static bool message_is_right(const struct operation *operation)
 }
 
 static bool operation_is_right(const struct operation *operation, uint32_t dependent_count,
-                               uint32_t flow_count)
+                               uint32_t flow_count, uint32_t device_count)
 {
-    return operation->flow < flow_count && operation->first_dependent <= dependent_count &&
+    return operation->flow < flow_count && operation->device < device_count &&
+           operation->first_dependent <= dependent_count &&
            operation->dependent_count <= dependent_count - operation->first_dependent &&
            (is_work(operation) || message_is_right(operation));
 }
 
 static bool indices_are_right(const struct operation *operations, uint32_t count,
                               const uint32_t *dependents, uint32_t dependent_count,
-                              uint32_t flow_count)
+                              uint32_t flow_count, uint32_t device_count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (!operation_is_right(&operations[i], dependent_count, flow_count))
+        if (!operation_is_right(&operations[i], dependent_count, flow_count, device_count))
             return false;
     for (uint32_t i = 0; i < dependent_count; i++)
         if (dependents[i] >= count)
@@ -244,9 +247,10 @@ static bool add_sights(struct workload *workload)
 
 struct workload *workload_new(struct clock *clock, const struct operation *operations,
                               uint32_t count, const uint32_t *dependents, uint32_t dependent_count,
-                              uint32_t flow_count)
+                              uint32_t flow_count, uint32_t device_count)
 {
-    if (!indices_are_right(operations, count, dependents, dependent_count, flow_count))
+    if (!indices_are_right(operations, count, dependents, dependent_count, flow_count,
+                           device_count))
         return NULL;
     struct workload *workload = calloc(1, sizeof *workload);
     if (!workload)
@@ -257,11 +261,13 @@ struct workload *workload_new(struct clock *clock, const struct operation *opera
                                   .tasks = array(count, sizeof *workload->tasks),
                                   .records = array(count, sizeof *workload->records),
                                   .delivered = array(flow_count, sizeof *workload->delivered),
+                                  .busy_until = array(device_count, sizeof *workload->busy_until),
                                   .to = array(flow_count, sizeof *workload->to),
                                   .count = count,
                                   .remaining = count,
                                   .finished = count == 0};
-    if (!workload->tasks || !workload->records || !workload->delivered || !workload->to) {
+    if (!workload->tasks || !workload->records || !workload->delivered || !workload->busy_until ||
+        !workload->to) {
         workload_free(workload);
         return NULL;
     }
@@ -283,6 +289,7 @@ void workload_free(struct workload *workload)
     free(workload->tasks);
     free(workload->records);
     free(workload->delivered);
+    free(workload->busy_until);
     free(workload->to);
     free(workload);
 }
@@ -297,10 +304,19 @@ static void post_receive(struct task *task, picoseconds now)
     receive_queue_post(operation->qp->peer, &task->receive, now);
 }
 
+/* When the device has served it, after those before. */
+static picoseconds served(const struct task *task, picoseconds now)
+{
+    picoseconds *busy_until = &task->workload->busy_until[task->operation->device];
+    *busy_until = (*busy_until > now ? *busy_until : now) + task->operation->busy_ps;
+    return *busy_until;
+}
+
 static void work(struct task *task, picoseconds now)
 {
+    picoseconds from = task->operation->busy_ps ? served(task, now) : now;
     task->message.record->started_ps = now;
-    timer_set(task->workload->clock, &task->work, now + task->operation->duration_ps);
+    timer_set(task->workload->clock, &task->work, from + task->operation->duration_ps);
 }
 
 static void start(struct task *task, picoseconds now)

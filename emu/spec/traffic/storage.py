@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from emu.spec.quantities import Fraction, Hosts, Integer, Size, Time
+from emu.spec.quantities import Fraction, Hosts, Integer, Rate, Size, Time
 from emu.spec.traffic.entry import FromTo, random_of
 from emu.spec.traffic.job import GraphEntry
 from emu.units import PS_PER_NS
@@ -65,6 +65,17 @@ class StorageEntry(GraphEntry, FromTo):
     media_write_ps: Time | None = Field(
         default=None, alias="media_write", description="For a write, where that differs."
     )
+    media_rate_bps: Rate | None = Field(
+        default=None,
+        alias="media_rate",
+        description="What all I/Os together read from a drive at most, e.g. 56Gbit; no limit "
+        "unless given.",
+    )
+    media_write_rate_bps: Rate | None = Field(
+        default=None,
+        alias="media_write_rate",
+        description="What they write to it at most, where that differs.",
+    )
     invalidate: bool = Field(
         default=False, description="Whether responses end the use of the initiator's key."
     )
@@ -78,6 +89,7 @@ class StorageEntry(GraphEntry, FromTo):
     def ios(self) -> Ios:
         """What each queue does."""
         write_ps = self.media_ps if self.media_write_ps is None else self.media_write_ps
+        write_rate_bps = self.media_write_rate_bps or self.media_rate_bps
         return Ios(
             count=self.count,
             depth=self.depth,
@@ -86,6 +98,8 @@ class StorageEntry(GraphEntry, FromTo):
             in_capsule_bytes=self.in_capsule_bytes,
             read_media_ns=round(self.media_ps / PS_PER_NS),
             write_media_ns=round(write_ps / PS_PER_NS),
+            read_rate_bps=self.media_rate_bps,
+            write_rate_bps=write_rate_bps,
             invalidates=self.invalidate,
             start_ns=self.start_ns,
             duration_ns=None if self.duration_ps is None else round(self.duration_ps / PS_PER_NS),
