@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """A moment of a run. `bytes_*` count message bytes in their receivers' memory."""
+    """A moment of a run. `bytes_*` count message bytes in their receivers' memory.
+
+    What is done for a duration has no total beforehand: until the run is over, it is what will
+    have been done if it goes on as it did.
+    """
 
     emulated_ns: int
     bytes_done: int

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from emu.measure.ios import IoFigures, io_figures
+from emu.report.progress import share_done
 from emu.shim.virtual import run_virtual
 from tests.model.fabrics import finish, spec_of, star, started
 
@@ -181,6 +182,26 @@ def test_no_io_starts_after_the_duration(fabric: str) -> None:
     assert all(flow.completed for flow in flows.values())
     data = flows["disk.reads"].bytes + flows["disk.writes"].bytes
     assert data == len(requests.of) * BLOCK
+
+
+def test_progress_of_a_duration_is_that_of_its_time_and_ends_at_all() -> None:
+    """A queue that could do a hundred times as much, beside a flow whose bytes are known."""
+    spec = spec_of(
+        STORAGE + "  - {name: flow, pattern: pair, from: h2, to: h1, size: 5KB}\n",
+        "traffic.disk.duration=1ms",
+        "traffic.disk.count=5000",
+    )
+    with started(spec) as run:
+        assert share_done(run.progress()) == 0
+        for now_ns in range(205_000, 1_005_000, 200_000):
+            run.run_until(now_ns)
+            expected = (now_ns - 5_000) / 1_000_000
+            assert share_done(run.progress()) == pytest.approx(expected, abs=0.1)
+        finish(run)
+        end = run.progress()
+        flows = run.observe().flows
+    assert end.bytes_done == end.bytes_total == sum(flow.bytes for flow in flows)
+    assert end.flows_done == end.flows_total == len(flows)
 
 
 @pytest.mark.parametrize("recovery", ["go-back-n", "selective-repeat"])

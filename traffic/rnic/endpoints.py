@@ -31,6 +31,7 @@ from topologies.graph import Host
 from traffic.graph import Asks, Column, Flow, OperationGraph, Verb
 from traffic.job import Job, Step
 from traffic.rnic.config import RECOVERY, have, nic_config, qp_config
+from traffic.rnic.expected import Expected
 from traffic.rnic.extras import Extras
 from traffic.rnic.ipoib import IpInterfaces
 from traffic.rnic.memory import BUFFERS_VA, SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
@@ -103,7 +104,7 @@ class Endpoints:
         }
         self._qps = [ends[flow.connection][flow.src] for flow in self.flows]
         self._workload = self._load()
-        self._wanted = [workload.bytes_of(flow) for flow in self.flows]
+        self._expected = Expected(workload)
 
     def start(self) -> None:
         """Starts what waits for nothing but its time."""
@@ -131,16 +132,22 @@ class Endpoints:
 
     def progress(self, now_ns: int) -> Progress:
         """How far the workload is at the emulated time `now_ns`."""
-        delivered = ffi.unpack(self.flow_bytes, len(self._wanted))
+        counts = ffi.buffer(self.flow_bytes, 8 * len(self.flows))
+        delivered = np.frombuffer(counts, np.int64, len(self.flows))
+        wanted = self._wanted(now_ns, delivered)
         return Progress(
             emulated_ns=now_ns,
-            bytes_done=sum(delivered),
-            bytes_total=sum(self._wanted),
-            flows_done=sum(
-                done == want for done, want in zip(delivered, self._wanted, strict=True)
-            ),
-            flows_total=len(self._wanted),
+            bytes_done=int(delivered.sum()),
+            bytes_total=int(wanted.sum()),
+            flows_done=int((delivered == wanted).sum()),
+            flows_total=len(wanted),
         )
+
+    def _wanted(self, now_ns: int, delivered: Column) -> Column:
+        """What each flow is going to deliver; estimates, where there are any, end with the run."""
+        if not (self.finished and self._graph.cut_short):
+            return self._expected.at(now_ns, delivered)
+        return self._expected.in_the_end(self._records()["status"] == lib.STATUS_SKIPPED)
 
     def observe(self, fabric: Observation) -> Observation:
         """What the fabric has seen, and with it what became of flows and NICs."""

@@ -1,0 +1,50 @@
+"""What each flow is going to deliver, for whoever waits for a workload to end.
+
+That is known beforehand, unless an entry has a duration: then it does what it manages in
+that time. What it did in the part that is over tells how much that will be:
+
+    delivered    ├──── 3 MB ────┤
+    duration     ├───── 3/5 ────┼─────────┤      5 MB, and never more than it was to do
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traffic.graph import Column, Flow, OperationGraph
+
+
+class Expected:
+    """Of all flows that send something, in their order."""
+
+    def __init__(self, graph: OperationGraph) -> None:
+        self._graph = graph
+        self._planned = np.array([graph.bytes_of(flow) for flow in graph.message_flows], np.int64)
+        spans = {traffic: _span_ns(graph, traffic) for traffic in graph.cut_short}
+        own = [spans.get(flow.traffic, (0, 0)) for flow in graph.message_flows]
+        self._begin_ns, self._end_ns = np.array(own, np.int64).reshape(-1, 2).T
+
+    def at(self, now_ns: int, delivered: Column) -> Column:
+        """An estimate, at an emulated time, from the bytes that were delivered by then."""
+        lasts_ns = np.maximum(self._end_ns - self._begin_ns, 1)
+        share = np.clip((now_ns - self._begin_ns) / lasts_ns, 1e-9, 1)
+        estimate = np.minimum(delivered / share, self._planned).astype(np.int64)
+        is_known = (self._end_ns == 0) | (delivered == 0)
+        return np.where(is_known, self._planned, estimate)
+
+    def in_the_end(self, is_skipped: NDArray[np.bool_]) -> Column:
+        """Of the operations that were not skipped."""
+        done = np.where(is_skipped, 0, self._graph.size_bytes)
+        return np.array([done[_rows(flow)].sum() for flow in self._graph.message_flows], np.int64)
+
+
+def _rows(flow: Flow) -> slice:
+    return slice(flow.operations.start, flow.operations.stop)
+
+
+def _span_ns(graph: OperationGraph, traffic: str) -> tuple[int, int]:
+    """When an entry begins, and when nothing of it starts any more."""
+    rows = [_rows(flow) for flow in graph.flows if flow.traffic == traffic]
+    begin_ns = min(int(graph.not_before_ns[own].min()) for own in rows)
+    return begin_ns, max(int(graph.not_after_ns[own].max()) for own in rows)
