@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -85,6 +86,15 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Packets:
+    """What those of a message occupy on a link, in bytes."""
+
+    first: int
+    last: int
+    total: int
+
+
+@dataclass(frozen=True)
 class _Crossing:
     """A batch as one link sees it."""
 
@@ -97,6 +107,38 @@ class _Crossing:
 
 Stage = tuple[Port, ...]
 """The sending ports of one hop: all those that a shortest path may use."""
+
+
+@dataclass(frozen=True)
+class _Hop:
+    """A sending port's cable, and what happens at its far end."""
+
+    rate_bps: int
+    delay_ps: int
+    latency_ps: int
+    onward_bps: int | None
+    """The slowest link that a switch there may go on by, if it cuts through."""
+
+
+@dataclass(frozen=True)
+class _Leg:
+    """A stage as a packet sees it: the same for many pairs of hosts."""
+
+    hops: frozenset[_Hop]
+    rate_bps: int
+    """Of all its ports together."""
+
+    fastest_bps: int
+    """Of the fastest of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """From the host of a switch to the host of another; without legs there is none."""
+
+    between: tuple[Stage, ...]
+    """The stages from switch to switch, which all those hosts share."""
+    legs: tuple[_Leg, ...]
 
 
 def fabric_of(spec: Spec, topology: Topology) -> Fabric:
@@ -132,28 +174,102 @@ def batches_of(graph: OperationGraph, flows: Iterable[Flow]) -> Iterator[Batch]:
 
 def last_finish_bound(topology: Topology, batches: Iterable[Batch], fabric: Fabric) -> Bound | None:
     """The bound and the link that sets it; None when nothing crosses the fabric."""
-    crossings: dict[Stage, list[_Crossing]] = defaultdict(list)
-    for batch in batches:
-        for stage, crossing in _crossings(topology, batch, fabric):
-            crossings[stage].append(crossing)
-    if not crossings:
-        return None
-    finish_ps = {
-        stage: _finish_ps(own, rate_bps=sum(topology.cable[port].rate_bps for port in stage))
-        for stage, own in crossings.items()
-    }
-    slowest = max(finish_ps, key=lambda stage: finish_ps[stage])
-    return Bound(finish_ps[slowest] // PS_PER_NS, _stage_name(topology, slowest))
+    return Ways(topology, fabric).last_finish_bound(batches)
 
 
-def packet_wire_bytes(size_bytes: int, mtu_bytes: int, verb: Verb, framing: Framing) -> list[int]:
-    """What each packet of a message occupies on a link, first to last."""
-    packets = max(1, -(-size_bytes // mtu_bytes))
-    payloads = [mtu_bytes] * (packets - 1) + [size_bytes - mtu_bytes * (packets - 1)]
-    sizes = [_padded(payload) + framing.overhead for payload in payloads]
-    if verb in (Verb.WRITE, Verb.WRITE_IMM):
-        sizes[0] += framing.address_overhead
-    return sizes
+class Ways:
+    """The ways through a fabric. They look alike between the hosts of the same two switches, so
+    that each is looked at once."""
+
+    def __init__(self, topology: Topology, fabric: Fabric) -> None:
+        self._topology = topology
+        self._fabric = fabric
+        self._known: dict[_Ends, _Way] = {}
+
+    def last_finish_bound(self, batches: Iterable[Batch]) -> Bound | None:
+        """As above."""
+        crossings: dict[Stage, list[_Crossing]] = defaultdict(list)
+        rate_bps: dict[Stage, int] = {}
+        for batch in batches:
+            start_ps, way = batch.not_before_ns * PS_PER_NS, self._way(batch.src, batch.dst)
+            alone = self._crossings(way, batch)
+            for stage, leg, one in zip(self._stages(way, batch), way.legs, alone, strict=True):
+                bytes_ = one.wire_bytes * batch.count
+                crossings[stage].append(_Crossing(start_ps + one.head_ps, bytes_, one.tail_ps))
+                rate_bps[stage] = leg.rate_bps
+        if not crossings:
+            return None
+        finish_ps = {stage: _finish_ps(own, rate_bps[stage]) for stage, own in crossings.items()}
+        slowest = max(finish_ps, key=lambda stage: finish_ps[stage])
+        return Bound(finish_ps[slowest] // PS_PER_NS, _stage_name(self._topology, slowest))
+
+    def alone_ns(self, batch: Batch) -> int:
+        """When a batch of one message that starts at 0 is over, if there is no other."""
+        way = self._way(batch.src, batch.dst)
+        crossings = self._crossings(way, batch)
+        ends_ps = (
+            _finish_ps([one], leg.rate_bps) for leg, one in zip(way.legs, crossings, strict=True)
+        )
+        return max(ends_ps, default=0) // PS_PER_NS
+
+    def _crossings(self, way: _Way, batch: Batch) -> tuple[_Crossing, ...]:
+        """Of one message, from its start on."""
+        framing, mtu_bytes = self._fabric.framing, self._fabric.mtu_bytes[batch.src]
+        packets = packets_of(batch.size_bytes, mtu_bytes, batch.verb, framing)
+        return _crossings(way, packets, framing.header)
+
+    def _stages(self, way: _Way, batch: Batch) -> list[Stage]:
+        (out,), (into,) = self._topology.ports[batch.src], self._topology.ports[batch.dst]
+        return [(out,), *way.between, (self._topology.peer[into],)][: len(way.legs)]
+
+    def _way(self, src: str, dst: str) -> _Way:
+        if src == dst:
+            return _Way((), ())
+        topology = self._topology
+        (out,), (into,) = topology.ports[src], topology.ports[dst]
+        ends = tuple(
+            (topology.peer[port].node, topology.cable[port].rate_bps, topology.cable[port].delay_ps)
+            for port in (out, into)
+        )
+        if ends not in self._known:
+            self._known[ends] = self._look_at(src, dst)
+        return self._known[ends]
+
+    def _look_at(self, src: str, dst: str) -> _Way:
+        stages = _stages(self._topology, src, dst)
+        onward = [*stages[1:], ()]
+        return _Way(tuple(stages[1:-1]), tuple(map(self._leg, stages, onward)))
+
+    def _leg(self, stage: Stage, onward: Stage) -> _Leg:
+        cables = [self._topology.cable[port] for port in stage]
+        slowest_bps = min((self._topology.cable[port].rate_bps for port in onward), default=0)
+        hops = (
+            _Hop(
+                rate_bps=cable.rate_bps,
+                delay_ps=cable.delay_ps,
+                latency_ps=self._fabric.latency_ps.get(far, 0),
+                onward_bps=slowest_bps if far in self._fabric.cut_through else None,
+            )
+            for port, cable in zip(stage, cables, strict=True)
+            for far in [self._topology.peer[port].node]
+        )
+        rates_bps = [cable.rate_bps for cable in cables]
+        return _Leg(frozenset(hops), sum(rates_bps), max(rates_bps))
+
+
+_Ends = tuple[tuple[str, int, int], ...]
+"""Of a way: the switch, and rate and delay (ps) of the host's cable to it."""
+
+
+def packets_of(size_bytes: int, mtu_bytes: int, verb: Verb, framing: Framing) -> Packets:
+    """Those of one message: all but the last are full."""
+    full = max(1, -(-size_bytes // mtu_bytes)) - 1
+    address = framing.address_overhead if verb in (Verb.WRITE, Verb.WRITE_IMM) else 0
+    whole = _padded(mtu_bytes) + framing.overhead
+    last = _padded(size_bytes - full * mtu_bytes) + framing.overhead
+    if not full:
+        return Packets(last + address, last + address, last + address)
+    return Packets(whole + address, last, full * whole + last + address)
 
 
 def _padded(payload_bytes: int) -> int:
@@ -161,7 +277,7 @@ def _padded(payload_bytes: int) -> int:
     return -(-payload_bytes // 4) * 4
 
 
-def _finish_ps(crossings: list[_Crossing], *, rate_bps: int) -> int:
+def _finish_ps(crossings: list[_Crossing], rate_bps: int) -> int:
     """When a link of this rate can have passed all of them on to their receivers.
 
     Also true for every subset; those that matter are the messages from some
@@ -176,31 +292,8 @@ def _finish_ps(crossings: list[_Crossing], *, rate_bps: int) -> int:
     return finish_ps
 
 
-def _crossings(
-    topology: Topology, batch: Batch, fabric: Fabric
-) -> Iterator[tuple[Stage, _Crossing]]:
-    """Everything that a batch must cross, and when at the earliest."""
-    stages = _stages(topology, batch.src, batch.dst)
-    mtu_bytes = fabric.mtu_bytes[batch.src]
-    packets = packet_wire_bytes(batch.size_bytes, mtu_bytes, batch.verb, fabric.framing)
-    first, last = packets[0], packets[-1]
-    first_hops, last_hops = (_hops_ps(topology, stages, packet, fabric) for packet in (first, last))
-    for place, stage in enumerate(stages):
-        before, onward = first_hops[:place], last_hops[place:]
-        yield (
-            stage,
-            _Crossing(
-                head_ps=batch.not_before_ns * PS_PER_NS + sum(before),
-                wire_bytes=sum(packets) * batch.count,
-                tail_ps=sum(onward) - _serialisation_ps(topology, stage, last),
-            ),
-        )
-
-
 def _stages(topology: Topology, src: str, dst: str) -> list[Stage]:
     """The hops from `src` to `dst`; none when there is no way."""
-    if src == dst:
-        return []
     stages: list[Stage] = []
     nodes = [src]
     while nodes and dst not in nodes:
@@ -216,38 +309,42 @@ def _ports_towards(topology: Topology, node: str, dst: str) -> Iterable[Port]:
     return topology.next_hops[node].get(dst, ())
 
 
-def _hops_ps(
-    topology: Topology, stages: list[Stage], packet_bytes: int, fabric: Fabric
-) -> list[int]:
+@lru_cache(maxsize=1 << 16)
+def _crossings(way: _Way, packets: Packets, header_bytes: int) -> tuple[_Crossing, ...]:
+    """Everything that a message must cross, and when at the earliest."""
+    first_hops = _hops_ps(way, packets.first, header_bytes)
+    last_hops = _hops_ps(way, packets.last, header_bytes)
+    return tuple(
+        _Crossing(
+            head_ps=sum(first_hops[:place]),
+            wire_bytes=packets.total,
+            tail_ps=sum(last_hops[place:]) - _serialisation_ps(packets.last, leg.fastest_bps),
+        )
+        for place, leg in enumerate(way.legs)
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _hops_ps(way: _Way, packet_bytes: int, header_bytes: int) -> list[int]:
     """For each hop: from a packet's first bit leaving it to its first bit leaving the next.
 
     For the last one: to its last bit being in memory.
     """
-    return [
-        min(_hop_ps(topology, port, onward, packet_bytes, fabric) for port in stage)
-        for stage, onward in zip(stages, [*stages[1:], ()], strict=False)
-    ]
+    return [min(_hop_ps(hop, packet_bytes, header_bytes) for hop in leg.hops) for leg in way.legs]
 
 
-def _hop_ps(
-    topology: Topology, port: Port, onward: Stage, packet_bytes: int, fabric: Fabric
-) -> int:
+def _hop_ps(hop: _Hop, packet_bytes: int, header_bytes: int) -> int:
     """Cut-through goes on with the header, but never so early that a faster link has to pause."""
-    far = topology.peer[port].node
-    arrival_ps = whole_ps = _serialisation_ps(topology, (port,), packet_bytes)
-    if far in fabric.cut_through:
-        header_bytes = min(packet_bytes, fabric.framing.header)
-        slowest_bps = min(topology.cable[out].rate_bps for out in onward)
+    arrival_ps = whole_ps = _serialisation_ps(packet_bytes, hop.rate_bps)
+    if hop.onward_bps is not None:
         arrival_ps = max(
-            _serialisation_ps(topology, (port,), header_bytes),
-            whole_ps - packet_bytes * BYTE_PS_AT_1_BPS // slowest_bps,
+            _serialisation_ps(min(packet_bytes, header_bytes), hop.rate_bps),
+            whole_ps - _serialisation_ps(packet_bytes, hop.onward_bps),
         )
-    return arrival_ps + topology.cable[port].delay_ps + fabric.latency_ps.get(far, 0)
+    return arrival_ps + hop.delay_ps + hop.latency_ps
 
 
-def _serialisation_ps(topology: Topology, stage: Stage, wire_bytes: int) -> int:
-    """On the fastest link of the stage."""
-    rate_bps = max(topology.cable[port].rate_bps for port in stage)
+def _serialisation_ps(wire_bytes: int, rate_bps: int) -> int:
     return wire_bytes * BYTE_PS_AT_1_BPS // rate_bps
 
 

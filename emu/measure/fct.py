@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.measure.bound import Batch, Fabric, fabric_of, last_finish_bound
+from emu.measure.bound import Batch, Ways, fabric_of
 from emu.measure.requests import UNFINISHED, UNKNOWN, Column, Requests
 from emu.spec.model import Background, Spec
 from topologies.graph import Topology
@@ -120,24 +120,24 @@ def alone_ns(spec: Spec, topology: Topology) -> Column:
 
     UNKNOWN for those that are no messages of a background load, or do not cross the fabric.
     """
-    graph, fabric = spec.workload(), fabric_of(spec, topology)
+    graph, ways = spec.workload(), Ways(topology, fabric_of(spec, topology))
     drawn = {entry.name for entry in spec.traffic if isinstance(entry, Background)}
-    alone = np.full(len(graph.begins), UNKNOWN)
+    crosses = [
+        flow.traffic in drawn and not spec.in_one_server(flow.src, flow.dst) for flow in graph.flows
+    ]
     flow_of = graph.flow_of[graph.begins]
-    for number, flow in enumerate(graph.flows):
-        if flow.traffic in drawn and not spec.in_one_server(flow.src, flow.dst):
-            own = np.flatnonzero(flow_of == number)
-            alone[own] = [
-                _message_alone_ns(topology, fabric, flow, size)
-                for size in graph.carries[own].tolist()
-            ]
+    own = np.flatnonzero(np.array(crosses, bool)[flow_of])
+    alone = np.full(len(graph.begins), UNKNOWN)
+    alone[own] = [
+        _message_alone_ns(ways, graph.flows[number], size)
+        for number, size in zip(flow_of[own].tolist(), graph.carries[own].tolist(), strict=True)
+    ]
     return alone
 
 
-def _message_alone_ns(topology: Topology, fabric: Fabric, flow: Flow, size_bytes: int) -> int:
+def _message_alone_ns(ways: Ways, flow: Flow, size_bytes: int) -> int:
     """What is fetched is asked for first, by a packet like that of an empty WRITE."""
     batches = [Batch(flow.bytes_from, flow.bytes_to, flow.verb, size_bytes)]
     if flow.verb.fetches:
         batches.append(Batch(flow.src, flow.dst, Verb.WRITE, 0))
-    bounds = (last_finish_bound(topology, [batch], fabric) for batch in batches)
-    return sum(bound.last_finish_ns for bound in bounds if bound is not None)
+    return sum(map(ways.alone_ns, batches))

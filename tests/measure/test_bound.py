@@ -12,7 +12,7 @@ from emu.measure.bound import (
     Framing,
     fabric_of,
     last_finish_bound,
-    packet_wire_bytes,
+    packets_of,
 )
 from tests.report.synthetic import spec
 from topologies.graph import Builder, Topology
@@ -68,12 +68,13 @@ def test_packets_occupy_what_the_wire_formats_say(
     framing: Framing, verb: Verb, sizes: list[int]
 ) -> None:
     """A first WRITE packet carries its RETH, all carry the rest."""
-    assert packet_wire_bytes(10_000, MTU, verb, framing) == sizes
+    packets = packets_of(10_000, MTU, verb, framing)
+    assert (packets.first, packets.last, packets.total) == (sizes[0], sizes[-1], sum(sizes))
 
 
 def test_payload_is_padded_to_words() -> None:
     """Five bytes of payload travel as eight."""
-    assert packet_wire_bytes(5, MTU, Verb.SEND, ROCE_V2) == [8 + 82]
+    assert packets_of(5, MTU, Verb.SEND, ROCE_V2).total == 8 + 82
 
 
 def test_one_message_on_an_idle_path_is_exact() -> None:

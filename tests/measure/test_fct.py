@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import ANY, Mock
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emu.measure.fct import fct_slowdowns
+from emu.measure import bound
+from emu.measure.bound import Batch, Bound, fabric_of, last_finish_bound
+from emu.measure.fct import alone_ns, fct_slowdowns
 from emu.measure.requests import UNFINISHED, UNKNOWN, Requests
 from emu.shim.virtual import run_virtual
 from tests.model.fabrics import shortest_paths, spec_of
@@ -75,6 +78,24 @@ def test_the_unfinished_are_counted_and_the_unknown_left_out() -> None:
     assert (found.traffic, found.whole.messages, found.whole.unfinished) == ("load", 3, 1)
     assert (found.whole.mean, found.whole.p50, found.whole.p99) == (2.5, 2.0, 3.0)
     assert (found.buckets[-1].unfinished, found.buckets[-1].mean) == (1, 0.0)
+
+
+def test_ways_that_look_alike_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve hosts of three switches, one with a slow cable: ways from four kinds of hosts to
+    four, and each message takes as long as if it were the only one that was ever asked for."""
+    text = LOAD.replace("RATE", "400Gbit").replace("hosts_per_leaf: 2", "hosts_per_leaf: 4")
+    slow = "topology.cables=[{cable: 'leaf1:h2', rate: 10Gbit}]"
+    spec = spec_of(text, "topology.leaves=3", slow, "traffic.0.count=30")
+    topology, graph = spec.topology.build(), spec.workload()
+    looks = Mock(wraps=bound._stages)
+    monkeypatch.setattr(bound, "_stages", looks)
+    alone = alone_ns(spec, topology)
+    assert looks.call_count <= 4 * 4 < len(graph.flows)
+    fabric = fabric_of(spec, topology)
+    for id in range(0, len(alone), 7):
+        flow, size = graph.flows[graph.flow_of[id]], int(graph.size_bytes[id])
+        only = Batch(flow.src, flow.dst, flow.verb, size)
+        assert last_finish_bound(topology, [only], fabric) == Bound(alone[id], ANY)
 
 
 @pytest.mark.parametrize("rate", ["25Gbit", "400Gbit"])
