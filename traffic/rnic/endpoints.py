@@ -79,6 +79,7 @@ class Endpoints:
         if spec.payload == "real":
             self._contents = Contents(workload, self._layout, np.random.default_rng(spec.seed))
         self.flows = workload.message_flows
+        self._place = {flow.name: place for place, flow in enumerate(self.flows)}
         first = {flow.connection: flow for flow in reversed(self.flows)}
         self._fetching = {flow.connection for flow in self.flows if flow.verb.fetches}
         qps = Counter(host for flow in first.values() for host in (flow.src, flow.dst))
@@ -262,7 +263,7 @@ class Endpoints:
             return
         policy, far = self._fabric.spec.subnet, flow.dst if host == flow.src else flow.src
         config.sl = self._subnet.levels.get(host, {}).get(far, config.sl)
-        config.path_bits = self.flows.index(flow) % (1 << self._subnet.lmc)
+        config.path_bits = self._place[flow.name] % (1 << self._subnet.lmc)
         partition = self._partitions.get(flow.traffic)
         if partition is not None:
             config.pkey = policy.partitions[partition].key_of(host)
@@ -303,19 +304,18 @@ class Endpoints:
 
     def _fill(self, table: NDArray[np.void]) -> None:
         """Who sends what from where to where, or works."""
-        graph, layout, number = self._graph, self._layout, list(self._nics).index
+        graph, layout = self._graph, self._layout
+        number = {host: place for place, host in enumerate(self._nics)}
 
         def of_flow(values: list[int]) -> NDArray[np.int64]:
             return np.array(values, np.int64)[graph.flow_of]
 
         flows = graph.flows
-        qp_of = dict(zip(self.flows, self._qps, strict=True))
-        place_of = {flow: place for place, flow in enumerate(self.flows)}
-        table["qp"] = of_flow([_pointer(qp_of.get(flow, ffi.NULL)) for flow in flows])
-        table["host"] = of_flow([number(flow.src) for flow in flows])
-        table["far"] = of_flow([number(flow.dst) for flow in flows])
+        table["qp"] = of_flow([_pointer(self._sender.get(flow.name, ffi.NULL)) for flow in flows])
+        table["host"] = of_flow([number[flow.src] for flow in flows])
+        table["far"] = of_flow([number[flow.dst] for flow in flows])
         table["verb"] = of_flow([_VERBS.get(flow.verb, 0) for flow in flows])
-        table["flow"] = of_flow([place_of.get(flow, 0) for flow in flows])
+        table["flow"] = of_flow([self._place.get(flow.name, 0) for flow in flows])
         from_nics = [self._nic(flow, flow.bytes_from) for flow in flows]
         to_nics = [self._nic(flow, flow.bytes_to) for flow in flows]
         from_key = self._keys_at(layout.source_va, from_nics)
