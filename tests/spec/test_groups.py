@@ -62,6 +62,20 @@ def test_traffic_and_checks_follow_the_number_of_hosts(count: int) -> None:
     assert spec.to_mapping()["traffic"][0]["from"] == ["h2", "leaf2"]
 
 
+@pytest.mark.parametrize("hot", ["leaf2[0]", "all[3]", "h4"])
+def test_a_hot_spot_is_named_by_its_place_too(hot: str) -> None:
+    """All others send to it, and it sends to nobody."""
+    spec = spec_from_text(
+        f"""
+        topology: {{kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 3}}
+        traffic: [{{name: a, pattern: hot-spot, among: all, hot: "{hot}", share: 1, size: 1MB}}]
+        """.encode(),
+        source="x.emu.yml",
+    )
+    assert spec.traffic[0].pairs(1) == [(f"h{n}", "h4") for n in (1, 2, 3, 5, 6)]
+    assert spec_from_json(spec.to_json()) == spec
+
+
 def test_a_setting_changes_the_number_of_hosts_and_all_that_follows() -> None:
     """One `--set`, and the incast grows."""
     text = SPEC.replace("COUNT", "3").encode()

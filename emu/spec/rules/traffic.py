@@ -70,6 +70,9 @@ def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Finding]:
         elif isinstance(entry, Outcast) and len(entry.sources) > 1:
             text = f"an outcast has one sender, not {len(entry.sources)}; use pattern: pair"
             yield Finding(("traffic", index, "from"), text, (path, about[1]))
+        elif isinstance(entry, HotSpot) and len(entry.hot) > 1:
+            text = f"a hot spot is one host, not {len(entry.hot)}; name one, e.g. {entry.hot[0]}"
+            yield Finding(("traffic", index, "hot"), text)
         elif isinstance(entry, Pair | PingPong) and len(entry.to) != len(entry.sources):
             yield Finding(
                 path,
@@ -81,14 +84,14 @@ def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Finding]:
 
 def hot_spots_have_others_around(spec: Spec) -> Iterator[Finding]:
     for index, entry in enumerate(spec.traffic):
-        if not isinstance(entry, HotSpot):
+        if not isinstance(entry, HotSpot) or len(entry.hot) > 1:
             continue
         about: tuple[KeyPath, ...] = (("traffic", index, "among"),)
-        if entry.hot not in entry.among:
-            text = f"{entry.hot} is not among the hosts of this entry; take one of these"
+        if entry.hot[0] not in entry.among:
+            text = f"{entry.hot[0]} is not among the hosts of this entry; take one of these"
             yield Finding(("traffic", index, "hot"), text, about)
         elif len(entry.senders) < 2:
-            text = f"{entry.senders[0]} could send to nobody but {entry.hot}; name a third host"
+            text = f"{entry.senders[0]} could send to nobody but {entry.hot[0]}; name a third host"
             yield Finding(about[0], text, (("traffic", index, "hot"),))
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from emu.spec.quantities import Fraction, Integer, Rate
+from emu.spec.quantities import Fraction, Hosts, Integer, Rate
 from emu.spec.traffic.entry import MessageEntry, Op, random_of
 from emu.spec.traffic.job import JobEntry
 from traffic.distributions import distribution
@@ -18,18 +18,20 @@ class HotSpot(JobEntry, MessageEntry):
     """Every host sends a share of its messages to the same one, the others to anybody else."""
 
     pattern: Literal["hot-spot"] = Field(description="Pattern of the traffic.")
-    hot: str = Field(description="The host that the share goes to; one of `among`.")
+    hot: Hosts = Field(
+        description="The host that the share goes to, one of `among`, e.g. h1 or leaf1[0]."
+    )
     share: Fraction = Field(
         default=0.2, description="Part of every host's messages that goes to the hot one."
     )
 
     @property
     def senders(self) -> tuple[str, ...]:
-        return tuple(host for host in self.among if host != self.hot)
+        return tuple(host for host in self.among if host != self.hot[0])
 
     @property
     def hosts(self) -> dict[str, tuple[str, ...]]:
-        return {"among": self.among, "hot": (self.hot,)}
+        return {"among": self.among, "hot": self.hot}
 
     @property
     def flow_count(self) -> int:
@@ -45,7 +47,7 @@ class HotSpot(JobEntry, MessageEntry):
         if len(self.senders) < 2:
             return OperationGraph()
         random = random_of(self, seed)
-        return hot_spot(self.name, self.among, self.hot, self.share, self.messages, random)
+        return hot_spot(self.name, self.among, self.hot[0], self.share, self.messages, random)
 
 
 class Background(JobEntry):

@@ -83,7 +83,7 @@ class TrafficEntry(Model, ABC):
 
     def placed(self, topology: Topology) -> Self:
         """The same with the hosts' names where groups of them were given."""
-        groups = {"sources", "to", "among"} & type(self).model_fields.keys()
+        groups = {"sources", "to", "among", "hot"} & type(self).model_fields.keys()
         named = {field: expanded(getattr(self, field), topology) for field in groups}
         return self.model_copy(update=named)
 
