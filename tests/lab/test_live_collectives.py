@@ -10,7 +10,7 @@ from emu.measure.recording import JobRecord
 from emu.report.store import load_recording
 from tests.lab.user import User
 from tests.model.fabrics import star
-from tests.model.test_collectives import message_ns
+from tests.model.idle_star import message_ns
 
 RANKS, PIECE = 8, 16_384
 

@@ -1,11 +1,7 @@
 """Collectives on an idle fabric against closed forms, and their sums against numpy's.
 
-n ranks around one switch; a message of m bytes takes, from post to delivery,
-
-    t(m) + a(m)      t: all its packets once at 100 Gb/s (a byte lasts 80 ps)
-                     a: 2·500 ns of cable, 600 ns of switch, the first packet once more
-
-within 3 %, for acknowledgements of the other direction take turns with data.
+n ranks around one switch; a message of m bytes takes t(m) + a(m) (see `idle_star`), within 3 %,
+for acknowledgements of the other direction take turns with data.
 """
 
 from __future__ import annotations
@@ -18,25 +14,9 @@ from emu.errors import UsageError
 from emu.measure.recording import JobRecord
 from emu.shim.virtual import VirtualFabric
 from tests.model.fabrics import spec_of, star, started
+from tests.model.idle_star import latency_ns, message_ns, wire_ns
 from traffic.collectives.collective import collective
 from traffic.job import Job, Kind
-
-BYTE_NS = 0.08
-IDLE_NS = 2 * 500 + 600
-
-
-def wire_ns(size: int) -> float:
-    """t(m) of a RoCEv2 WRITE."""
-    return (size + 82 * -(-size // 4096) + 16) * BYTE_NS
-
-
-def latency_ns(size: int) -> float:
-    """a(m)."""
-    return IDLE_NS + (min(size, 4096) + 98) * BYTE_NS
-
-
-def message_ns(size: int) -> float:
-    return wire_ns(size) + latency_ns(size)
 
 
 def finished(run: VirtualFabric) -> tuple[JobRecord, ...]:

@@ -10,7 +10,7 @@ import pytest
 
 from emu.measure.observation import Observation
 from tests.model.fabrics import spec_of, started
-from tests.model.test_collectives import message_ns
+from tests.model.idle_star import message_ns
 
 RAILS = """
 topology: {kind: rail, servers: 4, rails: 4, spines: 1, links: {host: {delay: 500ns}}}
