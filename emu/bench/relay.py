@@ -33,7 +33,7 @@ from emu.lab.command import run
 from emu.lab.keeper import keep_host
 from emu.lab.messages import Json, Request
 from emu.lab.netns import entered, write_sysctl
-from emu.lab.shim_main import RING_FRAMES
+from emu.lab.shim import RING_FRAMES
 from emu.lab.supervisor import Supervisor
 from emu.shim.live import packet_socket
 

@@ -1,91 +1,26 @@
-"""`python -m emu.lab.shim_main FD`: the shim, all switches and cables of a lab.
+"""`python -m emu.lab.shim_main FD`: the process of the shim.
 
 It lives in a network namespace of its own, so that one socket sees every frame
-that comes in by any cable, and nothing else.
+that comes in by any cable, and nothing else. The lab waits for that namespace to
+lay its cables, so all that takes time is loaded afterwards.
 """
 
 from __future__ import annotations
 
 import os
-import socket
-from dataclasses import replace
-from pathlib import Path
 
 from emu.lab import netns
 from emu.lab.channel import Channel
 from emu.lab.child import serve
-from emu.lab.job import line_of, send_observation, slowdown_of, spec_of, subnet_of
-from emu.lab.messages import Done, Ready, Setup, Start, Stop
-from emu.lab.namespace import PRIVATE
-from emu.lab.pace import be_punctual
-from emu.lab.standing.shim import stand
-from emu.lab.steering import Steering
-from emu.shim.capture import CaptureFile, captured_ports
-from emu.shim.fabric import Fabric, Members
-from emu.shim.live import Live, Outcome, packet_socket
-
-_SECONDS_A_TIME = 60.0
-_SECONDS_BETWEEN_DRAINS = 0.05
-RING_FRAMES = 2048
-"""What may come in while the shim does not get to run: 15 ms of the most that it can do."""
+from emu.lab.messages import Ready
 
 
 def job(channel: Channel) -> None:
-    """From `Setup` to the answer to `Stop`."""
     netns.unshare()
     channel.send(Ready(os.getpid()))
-    setup = channel.expect(Setup)
-    spec = spec_of(setup)
-    topology = spec.topology.build()
-    marks, subnet = setup.marker == "shim", subnet_of(setup)
-    steering = Steering(channel, line_of(setup, channel))
-    fabric = Fabric(spec, topology, Members.SWITCHES, subnet=subnet, marks=marks)
-    with fabric, Live(fabric, slowdown=slowdown_of(setup.options), wake=steering.fileno()) as live:
-        capture = CaptureFile(fabric, PRIVATE / "capture")
-        fabric.connect()
-        fabric.capture(captured_ports(spec, topology))
-        fabric.sample()
-        _attach(live, fabric, setup)
-        for board in channel.take_files():
-            live.share_depths(board)
-        fabric.prefault()
-        be_punctual()
-        if setup.options.get("standing"):
-            stand(channel, live, fabric, steering)
-            return
-        channel.send(Done())
-        _run(channel, live, fabric, steering, capture)
-        observation = replace(fabric.observe(), ledger=live.ledger())
-        files = capture.convert(Path(setup.out))
-        value = {"captures": {name: str(path) for name, path in files.items()}}
-        send_observation(channel, observation, value)
+    from emu.lab.shim import emulate
 
-
-def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
-    """One socket for all interfaces: the hosts' cables, and the ways to Open vSwitch."""
-    if setup.marker == "red":
-        live.queue_outside()
-    wire = live.add_socket(packet_socket(), ring_frames=RING_FRAMES)
-    topology = fabric.topology
-    for host in topology.hosts:
-        port = topology.ports[host.name][0]
-        live.attach_end(wire, socket.if_nametoindex(port.interface), port)
-    if setup.plane == "ovs":
-        for switch in topology.switches:
-            for port in topology.ports[switch.name]:
-                live.attach_plane(wire, socket.if_nametoindex(port.interface), port)
-
-
-def _run(
-    channel: Channel, live: Live, fabric: Fabric, steering: Steering, capture: CaptureFile
-) -> None:
-    """Emulates until the lab says `Stop`."""
-    start = channel.expect(Start)
-    fabric.start()
-    with capture.draining(_SECONDS_BETWEEN_DRAINS):
-        while steering.run(live, fabric, start.at_ns, seconds=_SECONDS_A_TIME) is Outcome.PAUSED:
-            pass
-    channel.expect(Stop)
+    emulate(channel)
 
 
 if __name__ == "__main__":
