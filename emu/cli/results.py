@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +16,13 @@ from emu.errors import UsageError
 from emu.report.facts import RunFacts
 from emu.report.reruns import TIMES, Occasion, occasions
 from emu.report.results import Result, write_results
+from emu.report.store import load_recording
 from emu.report.text import print_checks, print_reruns
 from emu.report.verdict import exit_code
 from emu.report.write import write_run
 from emu.spec.model import Spec, load_spec
+
+_SPEC_FILE = "spec.json"
 
 
 @click.command("results")
@@ -53,6 +56,11 @@ from emu.spec.model import Spec, load_spec
     show_default=True,
     help="Folder for what each run leaves.",
 )
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Take over the runs that are in --out already, of the same specs and conclusive.",
+)
 @settings_option
 def command(
     folder: Path,
@@ -61,6 +69,7 @@ def command(
     sizes: tuple[str, ...],
     page: Path | None,
     out: Path,
+    resume: bool,
     settings: tuple[str, ...],
 ) -> None:
     """Run every spec in FOLDER that has an `about:` section, and judge it by its checks.
@@ -73,9 +82,13 @@ def command(
         for path in sorted(folder.glob("*.emu.yml"))
         for occasion in occasions(load_spec(path, settings), seeds, sizes)
     ]
-    results = [(trial, trial.run(clocks, out)) for trial in trials if trial.spec.about]
+    keeper = Keeper(out, resume)
+    results = [(trial, trial.run(own, keeper)) for trial in trials if (own := trial.of(clocks))]
     if not results:
-        raise UsageError(f"{folder}: no spec there has an `about:` section")
+        raise UsageError(
+            f"{folder}: no spec there has an `about:` section that is for the "
+            f"{' or the '.join(clocks)} clock"
+        )
     runs = [run for _, result in results for own in result.runs.values() for run in own]
     _print(results, runs)
     if page is not None:
@@ -86,6 +99,31 @@ def command(
 
 
 @dataclass(frozen=True)
+class Keeper:
+    """Makes runs and keeps what they leave, each in a folder of `out`, with its spec beside it."""
+
+    out: Path
+    resume: bool
+
+    def run(self, name: str, spec: Spec, clock: str, path: Path) -> RunFacts:
+        """A run in the folder `path`; with `resume` the one that is there, if it will do."""
+        folder = self.out / path
+        kept = self._kept(name, spec, folder) if self.resume else None
+        if kept is not None and kept.conclusive:
+            return kept
+        facts = RunFacts(name, *record(name, spec, clock, folder))
+        write_run(facts, folder)
+        (folder / _SPEC_FILE).write_text(spec.to_json(), encoding="utf-8")
+        return facts
+
+    def _kept(self, name: str, spec: Spec, folder: Path) -> RunFacts | None:
+        file = folder / _SPEC_FILE
+        if not file.is_file() or file.read_text(encoding="utf-8") != spec.to_json():
+            return None
+        return RunFacts(name, load_recording(folder), spec, spec.topology.build())
+
+
+@dataclass(frozen=True)
 class Trial:
     """A spec with the settings of one occasion."""
 
@@ -93,23 +131,26 @@ class Trial:
     occasion: Occasion
     spec: Spec
 
-    def run(self, clocks: Sequence[str], out: Path) -> Result:
+    def of(self, clocks: Iterable[str]) -> list[str]:
+        """Those of the clocks on which it is to be run."""
+        about = self.spec.about
+        return [clock for clock in clocks if about and clock in about.clocks]
+
+    def run(self, clocks: Sequence[str], keeper: Keeper) -> Result:
         assert self.spec.about is not None
         itself = {self.spec.name: self.spec} if self.spec.verify or not self.spec.compare else {}
         variants = itself | self.spec.variants()
         runs = {
-            clock: [self._run_one(*each, clock, out) for each in variants.items()]
+            clock: [self._run_one(*each, clock, keeper) for each in variants.items()]
             for clock in clocks
         }
         return Result(self.spec.about, self.path, runs)
 
-    def _run_one(self, name: str, spec: Spec, clock: str, out: Path) -> RunFacts:
+    def _run_one(self, name: str, spec: Spec, clock: str, keeper: Keeper) -> RunFacts:
         if clock == "real":  # where packets have all their bytes
             spec = spec.model_copy(update={"payload": "real"})
-        folder = out / self.spec.name / clock / self.occasion.call(name)
-        facts = RunFacts(self.occasion.call(name), *record(name, spec, clock, folder))
-        write_run(facts, folder)
-        return facts
+        called = self.occasion.call(name)
+        return keeper.run(called, spec, clock, Path(self.spec.name, clock, called))
 
 
 def _print(results: Sequence[tuple[Trial, Result]], runs: Sequence[RunFacts]) -> None:

@@ -20,8 +20,8 @@ from emu.spec.about import About
 _HEAD = """\
 # Results
 
-Made by `{command}`: every number below was measured by the run that wrote this page. Each
-line is a check in the spec's `verify:` section, so that `emu run` and `emu compare` say the same.
+Made by `{command}`: every number below was measured, none was typed. Each line
+is a check in the spec's `verify:` section, so that `emu run` and `emu compare` say the same.
 
 | id | result | expected | {clocks} | source |
 |---|---|---|{rules}|---|

@@ -21,6 +21,12 @@ class About(Model):
     title: str = Field(description="The result in a sentence.")
     expected: str = Field(description="What must come out, with its numbers.")
     source: str = Field(description="Who measured or derived it, and where.")
+    clocks: tuple[Literal["virtual", "real"], ...] = Field(
+        default=("virtual", "real"),
+        min_length=1,
+        description="The clocks on which `emu results` runs it: only [virtual] where it would "
+        "take a lab too long.",
+    )
     plot: Literal["queues", "completion", "fct", "rates", "waiting", "load"] = Field(
         default="rates", description="The picture that shows it."
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from emu.cli.results import command
+from emu.errors import UsageError
 
 SPEC = """
 about:
@@ -56,6 +58,30 @@ def test_a_result_may_fail(tmp_path: Path) -> None:
     assert "| **failed** |" in page
     assert "| slow | goodput of flow at least 70 Gb/s | 7" in page
     assert "| fast | goodput of flow at least 99 Gb/s | **9" in page
+
+
+def test_what_has_been_run_need_not_be_run_again(tmp_path: Path) -> None:
+    """But where the spec has changed since."""
+
+    def written(variant: str) -> int:
+        return (tmp_path / "out/alone/virtual" / variant / "summary.json").stat().st_mtime_ns
+
+    assert run(tmp_path, "95Gbit").exit_code == 0
+    first, slow, fast = (tmp_path / "README.md").read_text(), written("slow"), written("fast")
+    assert run(tmp_path, "95Gbit", "--resume").exit_code == 0
+    assert (written("slow"), written("fast")) == (slow, fast)
+    assert (tmp_path / "README.md").read_text() == first
+    assert run(tmp_path, "99Gbit", "--resume").exit_code == 1
+    assert written("slow") == slow
+    assert written("fast") > fast
+
+
+def test_a_result_may_be_for_one_clock_alone(tmp_path: Path) -> None:
+    """The page of the other does not have it."""
+    spec = SPEC.replace("  id: T1", "  clocks: [real]\n  id: T1").replace("AT_LEAST", "1Gbit")
+    (tmp_path / "real.emu.yml").write_text(spec)
+    with pytest.raises(UsageError, match="has an `about:` section that is for the virtual clock"):
+        CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False)
 
 
 def test_a_result_is_run_again_with_other_seeds_and_sizes(tmp_path: Path) -> None:
