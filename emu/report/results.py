@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from emu.report.charts import chart_named
@@ -91,11 +92,26 @@ def _section(result: Result, clocks: Sequence[str]) -> str:
 
 
 def _checks(result: Result, clocks: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    by_clock = [result.runs.get(clock, ()) for clock in clocks]
-    for place, run in enumerate(next(filter(None, by_clock))):
-        for number, check in enumerate(run.checks):
-            measured = (_measured(runs[place].checks[number]) if runs else "" for runs in by_clock)
-            yield (run.name, check.check, *measured)
+    for place, run in enumerate(next(iter(result.runs.values()))):
+        for number in range(len(run.checks)):
+            check = {clock: runs[place].checks[number] for clock, runs in result.runs.items()}
+            measured = (_measured(check[clock]) if clock in check else "" for clock in clocks)
+            yield (run.name, _wanted(check), *measured)
+
+
+def _wanted(check: Mapping[str, CheckResult]) -> str:
+    """What must hold, and behind it how that ends for another clock with another tolerance."""
+    first, *others = ((clock, own.check) for clock, own in check.items())
+    ends = [f"{clock} clock: {_end(text, first[1])}" for clock, text in others if text != first[1]]
+    return f"{first[1]} ({'; '.join(ends)})" if ends else first[1]
+
+
+def _end(text: str, other: str) -> str:
+    """What follows the words with which both begin."""
+    words = text.split()
+    both = zip(words, other.split(), strict=False)
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], both)))
+    return " ".join(words[same:])
 
 
 def _measured(check: CheckResult) -> str:

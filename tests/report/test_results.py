@@ -9,6 +9,10 @@ from click.testing import CliRunner, Result
 
 from emu.cli.results import command
 from emu.errors import UsageError
+from emu.report import results
+from emu.report.facts import RunFacts
+from emu.report.results import results_page
+from tests.report import synthetic
 
 SPEC = """
 about:
@@ -82,6 +86,27 @@ def test_a_result_may_be_for_one_clock_alone(tmp_path: Path) -> None:
     (tmp_path / "real.emu.yml").write_text(spec)
     with pytest.raises(UsageError, match="has an `about:` section that is for the virtual clock"):
         CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False)
+
+
+def test_a_tolerance_of_one_clock_is_told_beside_that_of_the_other() -> None:
+    """A number that passes on the real clock alone is within what the page says for it."""
+    spec = synthetic.spec(
+        about={"id": "T2", "title": "t", "expected": "e", "source": "s"},
+        verify=[
+            {"goodput": {"flow": "victim", "is": "80Gbit", "within": 0.2, "within_virtual": 0.01}}
+        ],
+    )
+    ends_ns = dict.fromkeys((flow.name for flow in spec.workload().flows), 100_000)
+
+    def runs(clock: str) -> list[RunFacts]:
+        recording = synthetic.record(spec, ends_ns=ends_ns, clock=clock)
+        return [RunFacts("T2", recording, spec, spec.topology.build())]
+
+    assert spec.about is not None
+    both = {clock: runs(clock) for clock in ("virtual", "real")}
+    page = results_page([results.Result(spec.about, Path("t2.emu.yml"), both)], "emu results")
+    wanted = "goodput of victim is 80 Gb/s within 1 % (real clock: 20 %)"
+    assert f"| T2 | {wanted} | 80 Gb/s | 80 Gb/s |" in page
 
 
 def test_a_result_is_run_again_with_other_seeds_and_sizes(tmp_path: Path) -> None:
