@@ -15,6 +15,7 @@ from emu.lab.messages import Json
 from emu.lab.standing.client import StandingLab
 from emu.measure.recording import Recording
 from emu.report.store import load_recording
+from tests.lab.lateness import late_packets
 from tests.lab.running import RunningLab
 from tests.lab.standing import at_home, lab_up
 from tests.lab.user import EMU, SECONDS, User, wait
@@ -50,7 +51,8 @@ def record(user: User, folder: Path, clock: str) -> Recording:
 def test_a_cable_and_a_switch_that_fail_are_routed_around_on_both_clocks(
     myself: User, tmp_path: Path
 ) -> None:
-    """Three changes, three sweeps; in time for `convergence`, both clocks lose the same packets."""
+    """Three changes, three sweeps; in time for `convergence`, both clocks lose the same packets,
+    but for one at either end of the time that it takes, and those that are late."""
     virtual, real = record(myself, tmp_path, "virtual"), record(myself, tmp_path, "real")
     changes = [100_000, 250_000, 380_000]
     assert [(s.at_ns, s.in_force_ns) for s in virtual.sweeps] == [(t, t + 30_000) for t in changes]
@@ -61,7 +63,8 @@ def test_a_cable_and_a_switch_that_fail_are_routed_around_on_both_clocks(
         pytest.skip("the machine did not keep up, so that its numbers say nothing")
     if [sweep.in_force_ns for sweep in real.sweeps] == [t + 30_000 for t in changes]:
         for expected, got in zip(virtual.faults, real.faults, strict=True):
-            assert got.packets_dropped == pytest.approx(expected.packets_dropped, abs=4, rel=0.05)
+            edges = 2 + late_packets(real)
+            assert got.packets_dropped == pytest.approx(expected.packets_dropped, abs=edges)
 
 
 @pytest.fixture
