@@ -40,11 +40,11 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from emu.units import PS_PER_S
 from traffic.graph import Asks, Column, Flow, OperationGraph, Verb, together
 from traffic.patterns import Pairs, flow_names
 
 COMMAND_BYTES, RESPONSE_BYTES = 64, 16
-_BYTE_PS_AT_1_BPS = 8_000_000_000_000
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class _Part:
 
 def _busy_ps(block_bytes: int, rate_bps: int | None) -> int:
     """How long a drive moves one block."""
-    return round(block_bytes * _BYTE_PS_AT_1_BPS / rate_bps) if rate_bps else 0
+    return round(8 * block_bytes * PS_PER_S / rate_bps) if rate_bps else 0
 
 
 def _drawn(ios: Ios, random: Random) -> NDArray[np.bool_]:

@@ -145,7 +145,10 @@ def plane_of(spec: Spec) -> str:
 
 
 def start(session: Session) -> int:
-    """Starts emulating, all processes at the moment it returns: ns of CLOCK_MONOTONIC, ahead."""
+    """Starts emulating, all processes from the same moment on.
+
+    Returns it, in ns of CLOCK_MONOTONIC; it has not come yet.
+    """
     at_ns = time.monotonic_ns() + NS_UNTIL_START
     for process in (session.shim, session.rnic, session.tcp):
         if process is not None:

@@ -26,12 +26,9 @@ from functools import lru_cache
 import numpy as np
 
 from emu.spec.model import Spec
-from emu.units import PS_PER_NS
+from emu.units import PS_PER_NS, PS_PER_S
 from topologies.graph import Port, Topology
 from traffic.graph import Flow, OperationGraph, Verb
-
-BYTE_PS_AT_1_BPS = 8_000_000_000_000
-"""Picoseconds that a byte takes on a link of one bit per second."""
 
 
 @dataclass(frozen=True)
@@ -287,7 +284,7 @@ def _finish_ps(crossings: list[_Crossing], rate_bps: int) -> int:
     for crossing in sorted(crossings, key=lambda crossing: -crossing.head_ps):
         wire_bytes += crossing.wire_bytes
         tail_ps = min(tail_ps, crossing.tail_ps)
-        busy_ps = wire_bytes * BYTE_PS_AT_1_BPS // rate_bps
+        busy_ps = 8 * wire_bytes * PS_PER_S // rate_bps
         finish_ps = max(finish_ps, crossing.head_ps + busy_ps + tail_ps)
     return finish_ps
 
@@ -345,7 +342,7 @@ def _hop_ps(hop: _Hop, packet_bytes: int, header_bytes: int) -> int:
 
 
 def _serialisation_ps(wire_bytes: int, rate_bps: int) -> int:
-    return wire_bytes * BYTE_PS_AT_1_BPS // rate_bps
+    return 8 * wire_bytes * PS_PER_S // rate_bps
 
 
 def _stage_name(topology: Topology, stage: Stage) -> str:

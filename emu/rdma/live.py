@@ -41,8 +41,8 @@ T = TypeVar("T")
 
 _SECONDS_A_TURN = 0.1
 _SECONDS_BETWEEN_LOOKS = 1e-3
-_UPDATE_INTERVAL_BITS = 65_536 * 4 * 10
-"""Symbol times between a lane's credit updates at most, on four lanes (IBTA vol 1, 7.9.4)."""
+_UPDATE_INTERVAL_BITS = 65_536 * 4 * 8
+"""Between a lane's credit updates at most: so many symbols, on four lanes (IBTA vol 1, 7.9.4)."""
 
 
 @dataclass(frozen=True)
