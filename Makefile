@@ -78,7 +78,7 @@ format: setup
 	clang-format -i $(C_FILES)
 
 clean:
-	rm -rf build out emu/_core.*.so emu.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build out emu/_core.*.so emu/*/*.so emu/*/*/*.o emu.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 # --- set-up: well under a second when there is nothing to do ---
 

@@ -1,6 +1,6 @@
 """`python -m emu._build [release|sanitize|analyze]`: brings the compiled core up to date.
 
-The release is what runs use, so with it comes the eBPF marker.
+The release is what runs use, so with it come the eBPF marker and ibsim's time-outs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from emu._build import core, marker
+from emu._build import core, mad_layer, marker
 
 
 def main() -> int:
@@ -31,6 +31,9 @@ def _build(variant: core.Variant) -> Iterator[Path]:
     module = core.target(variant)
     if core.build(variant, module):
         yield module
+    library = mad_layer.PLACE if variant is core.RELEASE else variant.folder / mad_layer.PLACE
+    if mad_layer.build(variant, library):
+        yield library
     if variant is core.RELEASE and marker.build(marker.PLACE):
         yield marker.PLACE
 

@@ -1,4 +1,4 @@
-"""What setuptools calls to make `emu._core` and the eBPF marker: for a wheel, or in place."""
+"""What setuptools calls to make `emu._core` and what lies beside it: for a wheel, or in place."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from pathlib import Path
 
 from setuptools.command.build_ext import build_ext
 
-from emu._build import core, marker
+from emu._build import core, mad_layer, marker
 
 
 class BuildCore(build_ext):
-    """Leaves compiling to `core` and `marker`, which compile only what changed."""
+    """Leaves compiling to the modules beside this one, which compile only what changed."""
 
     def build_extension(self, ext: object) -> None:
         module = Path(self.get_ext_fullpath(core.MODULE))
         core.build(core.RELEASE, module)
+        mad_layer.build(core.RELEASE, module.parents[1] / mad_layer.PLACE)
         marker.build(module.parents[1] / marker.PLACE)
 
     def copy_extensions_to_source(self) -> None:
         """For an editable install."""
         super().copy_extensions_to_source()
+        mad_layer.build(core.RELEASE, mad_layer.PLACE)
         marker.build(marker.PLACE)
 
     def get_source_files(self) -> list[str]:

@@ -121,7 +121,7 @@ def build(variant: Variant, module: Path) -> bool:
     # A folder is younger than the module when a source file came or went.
     if not is_stale(module, (*objects, *_FOLDERS)):
         return False
-    _link(variant, objects, module)
+    link_library(variant, objects, module, _LIBRARIES)
     return True
 
 
@@ -174,13 +174,18 @@ def _made_from(source: Path, made: Path) -> list[Path]:
     return [source, _THIS_FILE, *map(Path, rule.partition(":")[2].split())]
 
 
-def _link(variant: Variant, objects: Sequence[Path], module: Path) -> None:
-    """Replaces the module in one step: a process that runs with the old one keeps it."""
-    (ROOT / module).parent.mkdir(parents=True, exist_ok=True)
+def link_library(
+    variant: Variant, objects: Sequence[Path], library: Path, others: Sequence[str] = ()
+) -> None:
+    """Replaces the library in one step: a process that runs with the old one keeps it.
+
+    `others`: options for the libraries that it needs. Raises BuildError.
+    """
+    (ROOT / library).parent.mkdir(parents=True, exist_ok=True)
     fresh = variant.folder / "linked.so"
     paths = map(str, objects)
-    _run([_COMPILER, "-shared", *variant.flags, *paths, *_LIBRARIES, "-o", str(fresh)])
-    (ROOT / fresh).replace(ROOT / module)
+    _run([_COMPILER, "-shared", *variant.flags, *paths, *others, "-o", str(fresh)])
+    (ROOT / fresh).replace(ROOT / library)
 
 
 def is_stale(made: Path, made_from: Iterable[Path]) -> bool:

@@ -1,14 +1,15 @@
 """InfiniBand's control plane: a real subnet manager decides where packets go.
 
     Topology ──▶ net file ──▶ ibsim ◀──SMPs──▶ OpenSM ──▶ dump files ──▶ Subnet
-                 netfile      ibsim            opensm     dumps          subnet
-                                                 ▲
+                 netfile      ibsim     │      opensm     dumps          subnet
+                                     mad_layer   ▲
     Policy ──────────── configuration ───────────┘          all of it: manager
 
 ibsim answers subnet management packets as the fabric's switches and NICs
 would; it carries no data. OpenSM, the subnet manager that real clusters run,
 discovers that fabric, gives every port its LIDs and computes each switch's
 linear forwarding table (LFT). The emulator's switches follow those tables.
+What the kernel would do for OpenSM on the way, waiting for answers, mad_layer does.
 
 Left out: multicast.
 """

@@ -51,7 +51,7 @@ def diagnose(simulator: Ibsim, node: str, command: Sequence[str]) -> str:
         done = subprocess.run(
             [*tool, *command[1:]],
             cwd=simulator.workdir,
-            env={**os.environ, **simulator.environment(node)},
+            env={**os.environ, **simulator.environment(node, simulator.workdir)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -18,7 +18,7 @@ from typing import Self
 
 from emu.errors import FabricError
 from emu.subnet.netfile import net_file
-from emu.subnet.programs import last_words, program, umad_to_ibsim
+from emu.subnet.programs import last_words, mad_layer_in, program, umad_to_ibsim
 from emu.subnet.reminder import remind
 from topologies.graph import Host, Port, Topology
 from topologies.guids import port_number
@@ -29,8 +29,8 @@ _SECONDS_TO_START = 10.0
 class Ibsim:
     """A running simulator. Use as a context manager.
 
-    Its files lie in `workdir`, and its clients must run there: what makes them believe that
-    they have InfiniBand writes folders where they are.
+    Its files lie in `workdir`, and its clients must run there or in a folder like it: what makes
+    them believe that they have InfiniBand writes folders where they are.
     """
 
     def __init__(self, topology: Topology, workdir: Path) -> None:
@@ -71,12 +71,15 @@ class Ibsim:
     def pid(self) -> int:
         return self._process.pid
 
-    def environment(self, node: str) -> Mapping[str, str]:
-        """What makes a program believe that it runs on this host or switch."""
+    def environment(self, node: str, folder: Path) -> Mapping[str, str]:
+        """What makes a program that starts in `folder` believe that it runs on this host or switch.
+
+        Raises HostError.
+        """
         return {
             "IBSIM_SOCKNAME": self._socket_name,
             "SIM_HOST": node,
-            "LD_PRELOAD": str(umad_to_ibsim()),
+            "LD_PRELOAD": f"{mad_layer_in(folder)} {umad_to_ibsim()}",
         }
 
     def unlink(self, port: Port) -> None:

@@ -76,11 +76,12 @@ class ManagedFabric:
 
     def _start_manager(self, stack: ExitStack, rank: int, host: str) -> None:
         """The first is waited for, so that it is master when the others come."""
+        folder = self._workdir / host if rank else self._workdir
         manager = OpenSm(
             self._topology,
             self._policy,
-            self.simulator.environment(host),
-            self._workdir / host if rank else self._workdir,
+            self.simulator.environment(host, folder),
+            folder,
             priority=_HIGHEST_PRIORITY - rank,
         )
         self.managers[host] = stack.enter_context(manager)

@@ -53,7 +53,7 @@ def _ask(simulator: Ibsim, at: str, slid: int, dlid: int) -> int:
     answer = subprocess.run(
         command,
         cwd=simulator.workdir,
-        env={**os.environ, **simulator.environment(at)},
+        env={**os.environ, **simulator.environment(at, simulator.workdir)},
         capture_output=True,
         text=True,
         timeout=_SECONDS_TO_ANSWER,

@@ -22,6 +22,26 @@ def program(name: str, *, package: str) -> Sequence[str]:
     return ["setpriv", "--pdeathsig", "KILL", path]
 
 
+MAD_LAYER = Path(__file__).with_name("mad_layer.so")
+"""Gives programs the time-outs that they would have with real NICs; see mad_layer.c."""
+
+
+def mad_layer_in(folder: Path) -> str:
+    """Its path for a program that starts in `folder`, which is created if need be.
+
+    LD_PRELOAD ends a path at a space or colon, of which this one has none. Raises HostError when
+    it has not been built.
+    """
+    if not MAD_LAYER.exists():
+        raise HostError(f"{MAD_LAYER} has not been built", remedy="python -m emu._build")
+    link = folder / MAD_LAYER.name
+    if not link.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(MAD_LAYER)
+    return f"./{link.name}"
+
+
 def umad_to_ibsim() -> Path:
     """The library that leads a program's management packets to ibsim. Raises HostError."""
     for path in Path("/usr/lib").glob("*/umad2sim/libumad2sim.so"):

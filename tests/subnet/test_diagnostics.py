@@ -106,8 +106,9 @@ def test_a_second_opensm_takes_over_when_the_first_is_killed(
     """It is a standby until then, and its tables are those that were in force."""
     with ManagedFabric(fabric, Policy(), tmp_path / "first") as managed:
         before = managed.subnet()
-        environment = managed.simulator.environment("h3")
-        with OpenSm(fabric, Policy(), environment, tmp_path / "second", priority=1) as second:
+        folder = tmp_path / "second"
+        environment = managed.simulator.environment("h3", folder)
+        with OpenSm(fabric, Policy(), environment, folder, priority=1) as second:
             assert second.sweeps == 0
             managed.opensm.kill()
             second.wait_for_sweep(1)

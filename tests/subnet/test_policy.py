@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from itertools import pairwise, permutations, product
 from pathlib import Path
 
@@ -16,9 +14,9 @@ from emu.shim.virtual import VirtualFabric
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
 from emu.subnet import ManagedFabric, Subnet, sweep
+from emu.subnet.diagnostics import diagnose
 from emu.subnet.dumps import parse_lfts
 from emu.subnet.netfile import switch_guid
-from emu.subnet.programs import program
 from topologies.graph import Port, Switch, Topology
 
 TREE = "fabric: ib\ntopology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}\n"
@@ -157,12 +155,7 @@ SETTINGS = (
 
 def ask(managed: ManagedFabric, *words: str) -> str:
     """What one of the diagnostics says, at h4."""
-    tool = program(words[0], package="infiniband-diags")
-    environment = {**os.environ, **managed.simulator.environment("h4")}
-    done = subprocess.run(
-        [*tool, *words[1:]], env=environment, capture_output=True, text=True, timeout=10
-    )
-    return done.stdout
+    return diagnose(managed.simulator, "h4", words)
 
 
 def test_ports_are_told_lanes_weights_and_keys(tmp_path: Path) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,6 +87,31 @@ def test_managers_that_a_cut_has_parted_settle_on_one(fabric: Topology, tmp_path
         assert _asked_by(managed, "h2") == ("15", "MASTER")
         assert "Entering STANDBY" in managed.managers["h4"].dump("opensm.log").splitlines()[-1]
         assert again == whole.lfts
+
+
+def test_a_manager_that_does_not_answer_is_asked_four_times_and_then_done_without(
+    fabric: Topology, tmp_path: Path
+) -> None:
+    """OpenSM's own time-out and retries, which ibsim alone would not give it."""
+    with ManagedFabric(fabric, Policy(), tmp_path, hosts=["h1", "h4"]) as managed:
+        master, standby = managed.managers.values()
+        eventually(lambda: master.sweeps == 2)  # the second has found the standby
+        eventually(lambda: "Entering STANDBY" in standby.dump("opensm.log"))
+        master.has_swept()
+        os.kill(standby.pid, signal.SIGSTOP)
+        master.sweep_now()
+        master.wait_for_next_sweep()
+        assert "(IB_TIMEOUT): SubnGet(SMInfo)" in master.dump("opensm.log")
+        os.kill(standby.pid, signal.SIGCONT)
+        late = re.compile(r"Failed to obtain request .* method=0x81 attr=0x20")
+        eventually(lambda: len(late.findall(master.dump("opensm.log"))) == 4)
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.005)
 
 
 def _asked_by(managed: ManagedFabric, host: str) -> tuple[str, str]:

@@ -1,0 +1,211 @@
+/* Time-outs for programs that ask ibsim: what the kernel's MAD layer does for programs that ask
+ * real NICs.
+ *
+ * A program says with each request how long to wait for the answer and how often to ask again;
+ * it then hears an answer or ETIMEDOUT (rdma/ib_user_mad.h; the kernel's
+ * Documentation/infiniband/user_mad.rst). umad2sim, which leads such programs to ibsim, does
+ * neither, and an answer does get lost: OpenSM leaves SMInfo unanswered until it has found its
+ * own port, and a manager that is cut off or killed takes the questions with it that it has not
+ * answered. Another OpenSM's sweep then waits for ever.
+ *
+ *   OpenSM ─ write ─▶ noted here ──────────▶ umad2sim ─▶ ibsim
+ *   OpenSM ◀─ poll ── here: what is overdue is asked again
+ *   OpenSM ◀─ read ── umad2sim's, or here: ETIMEDOUT for what was asked often enough
+ *
+ * It is loaded before umad2sim (LD_PRELOAD). An answer that comes twice is passed on twice:
+ * programs drop what they do not wait for.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <rdma/ib_user_mad.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+#define FIRST_UMAD 1024 /* umad2sim's file descriptors of umad devices … */
+#define END_OF_UMADS 2048
+#define MS_BETWEEN_LOOKS 20
+
+/* The common MAD header, IBTA vol. 1, 13.4.2. */
+struct mad {
+    uint8_t base_version, class, class_version, method;
+    uint16_t status, class_specific;
+    uint32_t tid_high; /* umad2sim and ibsim change it on the way */
+    uint32_t tid;
+};
+#define RESPONSE 0x80
+
+struct request {
+    struct request *next;
+    int fd;
+    int64_t due_ms;
+    uint32_t retries_left;
+    size_t size;
+    struct ib_user_mad umad[]; /* one */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct request *requests; /* those without an answer */
+
+static ssize_t (*real_write)(int, const void *, size_t);
+static ssize_t (*real_read)(int, void *, size_t);
+static int (*real_poll)(struct pollfd *, nfds_t, int);
+
+/* Other libraries' constructors may come first. */
+static void find_real_ones(void)
+{
+    if (!real_poll) {
+        real_write = (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+        real_read = (ssize_t(*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
+        real_poll = (int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
+    }
+}
+
+static bool is_umad(int fd)
+{
+    return FIRST_UMAD <= fd && fd < END_OF_UMADS;
+}
+
+static const struct mad *mad_of(const struct ib_user_mad *umad)
+{
+    return (const struct mad *)umad->data;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* False: nobody waits for an answer. */
+static bool note(int fd, const struct ib_user_mad *umad, size_t size)
+{
+    if (size < sizeof *umad + sizeof(struct mad) || !umad->hdr.timeout_ms)
+        return false;
+    struct request *request = malloc(sizeof *request + size);
+    if (!request)
+        return false;
+    request->fd = fd;
+    request->due_ms = now_ms() + umad->hdr.timeout_ms;
+    request->retries_left = umad->hdr.retries;
+    request->size = size;
+    memcpy(request->umad, umad, size);
+    pthread_mutex_lock(&lock);
+    request->next = requests;
+    requests = request;
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
+/* What was asked with this transaction ID has its answer. */
+static void forget(const struct mad *answer)
+{
+    pthread_mutex_lock(&lock);
+    for (struct request **at = &requests; *at; at = &(*at)->next) {
+        const struct mad *asked = mad_of((*at)->umad);
+        if (asked->tid == answer->tid && asked->class == answer->class) {
+            struct request *answered = *at;
+            *at = answered->next;
+            free(answered);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* Asks again what is overdue. Says whether anything was asked often enough. */
+static bool ask_again(int fd)
+{
+    int64_t now = now_ms();
+    bool given_up = false;
+    pthread_mutex_lock(&lock);
+    for (struct request *request = requests; request; request = request->next) {
+        if (request->fd != fd || now < request->due_ms)
+            continue;
+        if (!request->retries_left) {
+            given_up = true;
+            continue;
+        }
+        request->retries_left--;
+        request->due_ms = now + request->umad->hdr.timeout_ms;
+        real_write(fd, request->umad, request->size);
+    }
+    pthread_mutex_unlock(&lock);
+    return given_up;
+}
+
+/* Returns the bytes written to `umad`: a request that nobody answered; 0 when there is none. */
+static size_t take_given_up(int fd, struct ib_user_mad *umad, size_t size)
+{
+    int64_t now = now_ms();
+    size_t taken = 0;
+    pthread_mutex_lock(&lock);
+    for (struct request **at = &requests; *at && !taken; at = &(*at)->next) {
+        struct request *request = *at;
+        if (request->fd != fd || now < request->due_ms || request->retries_left)
+            continue;
+        *at = request->next;
+        taken = size < request->size ? size : request->size;
+        memcpy(umad, request->umad, taken);
+        umad->hdr.status = ETIMEDOUT;
+        free(request);
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+    return taken;
+}
+
+EXPORTED ssize_t write(int fd, const void *data, size_t size)
+{
+    find_real_ones();
+    bool noted = is_umad(fd) && note(fd, data, size);
+    ssize_t written = real_write(fd, data, size);
+    if (noted && written < 0)
+        forget(mad_of(data));
+    return written;
+}
+
+EXPORTED ssize_t read(int fd, void *data, size_t size)
+{
+    find_real_ones();
+    if (!is_umad(fd))
+        return real_read(fd, data, size);
+    size_t given_up = take_given_up(fd, data, size);
+    if (given_up)
+        return (ssize_t)given_up;
+    ssize_t length = real_read(fd, data, size);
+    const struct ib_user_mad *umad = data;
+    if (length >= (ssize_t)(sizeof *umad + sizeof(struct mad)) &&
+        (umad->hdr.status || mad_of(umad)->method & RESPONSE))
+        forget(mad_of(umad));
+    return length;
+}
+
+/* libibumad polls one file at a time. */
+EXPORTED int poll(struct pollfd *files, nfds_t count, int timeout_ms)
+{
+    find_real_ones();
+    if (count != 1 || !is_umad(files->fd))
+        return real_poll(files, count, timeout_ms);
+    int64_t end = timeout_ms < 0 ? INT64_MAX : now_ms() + timeout_ms;
+    for (;;) {
+        if (ask_again(files->fd)) {
+            files->revents = POLLIN;
+            return 1;
+        }
+        int64_t left = end - now_ms();
+        int wait_ms = left < 0 ? 0 : left < MS_BETWEEN_LOOKS ? (int)left : MS_BETWEEN_LOOKS;
+        if (real_poll(files, count, wait_ms) > 0)
+            return 1;
+        if (now_ms() >= end)
+            return 0;
+    }
+}
