@@ -1,7 +1,7 @@
 #include "foresight.h"
 
 #include "nic.h"
-#include "switch.h"
+#include "pipeline.h"
 
 static void fetch(const void *memory)
 {

@@ -1,6 +1,6 @@
 #include "hoq.h"
 
-#include "switch.h"
+#include "egress.h"
 
 static struct switch_port *of_hoq(struct hoq *hoq)
 {
@@ -39,7 +39,7 @@ void hoq_moved(struct hoq *hoq, uint8_t vl)
 
 static void discard_head(struct switch_port *out, uint8_t vl, picoseconds now)
 {
-    struct frame *frame = switch_take_head(out, vl);
+    struct frame *frame = egress_take_head(out, vl);
     out->counters.hoq_discard++;
     if (!out->queue[vl].count)
         port_waits_no_more(&out->port, vl, now);

@@ -13,6 +13,7 @@
 #include "channel.h"
 #include "fabric.h"
 #include "ledger.h"
+#include "transit.h"
 #include "tun.h"
 #include "walltime.h"
 
@@ -157,8 +158,8 @@ static void deliver_to_end(struct live *live, struct port *end, const uint8_t *b
 static void deliver_to_switch(struct live *live, const struct attachment *to,
                               const struct arrival *arrival)
 {
-    struct transit_time time = switch_returned(to->sw, to->number, arrival->bytes, arrival->length,
-                                               live->fabric->clock.now);
+    struct transit_time time = transit_returned(to->sw, to->number, arrival->bytes, arrival->length,
+                                                live->fabric->clock.now);
     double to_wall = live->slowdown / PS_PER_NS;
     if (!live->queues_outside)
         note_late(live, LATE_RETURNED, (int64_t)((double)time.late * to_wall), arrival->stamp_ns);

@@ -1,4 +1,4 @@
-#include "switch.h"
+#include "egress.h"
 
 static struct watchdog_sight sight(const struct switch_port *own, uint8_t priority)
 {
@@ -21,7 +21,7 @@ static void storm(struct fabric_switch *sw, struct switch_port *own, uint8_t pri
         port_ignore_pauses(&own->port, priority, true, now);
     if (sw->patrol.config.action == WATCHDOG_DROP) {
         own->dropping |= (uint8_t)(1u << priority);
-        own->counters.watchdog.tx_dropped[priority] += switch_flush(own, priority, now);
+        own->counters.watchdog.tx_dropped[priority] += egress_flush(own, priority, now);
     }
 }
 

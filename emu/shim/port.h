@@ -10,6 +10,8 @@
  * classes that `port_may_send` allows, and calls `port_kick` whenever there may
  * be something new to send; the port calls it when a pause ends or credit comes.
  *
+ * The two rules are in port_pause.h and port_credit.h.
+ *
  * A line is one direction of a cable. Frames keep their order on it. */
 #ifndef EMU_PORT_H
 #define EMU_PORT_H
@@ -250,6 +252,9 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now);
 /* Puts a frame onto the port's line as if the owner had sent it, queueing
  * behind what is being sent: how the far end of a host's cable enters the shim. */
 void port_inject(struct port *port, struct frame *frame, picoseconds now);
+
+/* A pause or a wait for credit begins: from now on its gauges grow with time. */
+void port_stops(struct port *port);
 
 /* Counts the pauses and waits that are not over yet, up to `now`. */
 void port_count_stops(struct port *port, picoseconds now);

@@ -1,23 +1,15 @@
 /* A switch: one model for both fabrics.
  *
- *   port in ─▶ classify ─▶ charge ingress buffer ─▶ forward ─▶ latency ─▶ egress queue ─▶ arbiter
- * ─▶ port out │                     │                        │ PFC or credits        own tables or
- * OVS        tail drop, WRED
+ *   port ─▶ ingress buffer ─▶ own tables ──────────▶ latency ─▶ egress queue ─▶ port
+ *           PFC or credits    or Open vSwitch                   drop, mark, arbiter
+ *           switch.c          forward.h, transit.h   pipeline.h egress.h
  *
  * Forwarding has two planes. In its own plane the switch looks the packet up
  * and rewrites it as a router does. In the outer plane it hands the packet to
- * whoever decides (Open vSwitch), with a transit tag in the source MAC, and
- * takes it back by `switch_returned`. The tag tells which packet came back, so
- * that the time it took is part of the switch's latency and a packet that never
- * comes back is noticed.
- *
- *     transit tag    06 : KP PP : HH : SS SS    priority, ingress port, hint, sequence number
+ * whoever decides (Open vSwitch), and takes it back.
  *
  * A frame is charged and paused by its priority (`classes.h`, of the ingress port);
  * the egress port serves, marks and drops by queue, which its `queue_of` tells.
- *
- * The hint is the egress port for packets whose next hop is chosen here even so,
- * by more than the outer plane can see (balance.h); 0 leaves the choice to it.
  *
  * Left out: cell granularity of the buffer, several pools, multicast. */
 #ifndef EMU_SWITCH_H
@@ -38,7 +30,7 @@
 
 enum plane { PLANE_OWN, PLANE_OUTER };
 
-enum { TRANSIT_SLOTS = 4096 };
+enum { TRANSIT_SLOTS = 4096, TRANSIT_PORTS = 0xFFF };
 
 struct switch_config {
     enum framing framing;
@@ -139,31 +131,29 @@ bool switch_init(struct fabric_switch *sw, struct arena *arena, struct clock *cl
 void switch_free(struct fabric_switch *sw);
 void switch_start(struct fabric_switch *sw, picoseconds now);
 
+static inline struct fabric_switch *switch_of(const struct port *port)
+{
+    return port->owner;
+}
+
+/* The switch port that a switch's port is part of. */
+static inline struct switch_port *switch_port_of(struct port *port)
+{
+    return container_of(port, struct switch_port, port);
+}
+
+static inline bool switch_is_infiniband(const struct fabric_switch *sw)
+{
+    return sw->config.framing == FRAMING_INFINIBAND;
+}
+
 static inline struct switch_port *switch_port(struct fabric_switch *sw, uint32_t number)
 {
     return &sw->ports[number - 1];
 }
 
-/* The next frame of a pipeline goes to its egress queue. Known by name to foresight.h. */
-void pipeline_due(struct timer *timer, picoseconds now);
-
-/* Drops all that waits at a port on a priority or lane; returns how many frames. */
-uint32_t switch_flush(struct switch_port *out, uint8_t klass, picoseconds now);
-/* Takes the first frame out of an egress queue that has one. */
-struct frame *switch_take_head(struct switch_port *out, uint8_t queue);
-
 /* Frees a frame, and the buffer it occupied. */
 void switch_discard(struct fabric_switch *sw, struct frame *frame, picoseconds now);
-
-/* How long the outer plane kept a packet, and how much of that the switch's
- * latency could not hide. */
-struct transit_time {
-    picoseconds kept, late;
-};
-
-/* Outer plane: `length` bytes came out at port `number`. */
-struct transit_time switch_returned(struct fabric_switch *sw, uint32_t number, const uint8_t *bytes,
-                                    uint32_t length, picoseconds now);
 
 /* The switch port a port is part of; NULL when it is a NIC's or outside. */
 const struct switch_port *port_of_switch(const struct port *port);

@@ -19,7 +19,10 @@ from emu._build.core import SANITIZE, compile_all, link_program
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
-_SHIM = ("arena", "clock", "credit", "crc16", "frame", "ipv4", "pause", "port", "tap", "vlarb")
+_SHIM = (
+    *("arena", "clock", "credit", "crc16", "frame", "ipv4", "pause"),
+    *("port", "port_credit", "port_pause", "tap", "vlarb"),
+)
 """What of the switches' core a NIC needs: its port and the frames on it."""
 
 

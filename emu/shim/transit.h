@@ -1,0 +1,32 @@
+/* Packets in transit: handed to the outer plane (Open vSwitch), which decides where they go.
+ *
+ *     transit tag    06 : KP PP : HH : SS SS    priority, ingress port, hint, sequence number
+ *
+ * The tag is the source MAC, which the outer plane does not change. It tells which packet came
+ * back, so that the time it took is part of the switch's latency and a packet that never comes
+ * back is noticed.
+ *
+ * The hint is the egress port for packets whose next hop is chosen here even so,
+ * by more than the outer plane can see (balance.h); 0 leaves the choice to it. */
+#ifndef EMU_TRANSIT_H
+#define EMU_TRANSIT_H
+
+#include "switch.h"
+
+void transit_init(struct fabric_switch *sw);
+
+/* Hands the frame over. It stays the switch's. */
+void transit_begin(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
+                   uint16_t hint, picoseconds now);
+
+/* How long the outer plane kept a packet, and how much of that the switch's
+ * latency could not hide. */
+struct transit_time {
+    picoseconds kept, late;
+};
+
+/* `length` bytes came out of the outer plane at port `number`. */
+struct transit_time transit_returned(struct fabric_switch *sw, uint32_t number,
+                                     const uint8_t *bytes, uint32_t length, picoseconds now);
+
+#endif
