@@ -217,7 +217,7 @@ def _series(observations: Sequence[Observation], flows: Sequence[str], slowdown:
 def _lateness(ledgers: Sequence[Ledger], slowdown: float) -> dict[str, NDArray[np.int64]]:
     """Of all processes together, in emulated time: over the run, and as a histogram."""
     return _late_over_time([ledger.timeline for ledger in ledgers], slowdown) | _late_histogram(
-        [h for ledger in ledgers for h in (ledger.late_sent, ledger.late_returned)], slowdown
+        [histogram for ledger in ledgers for histogram in ledger.late], slowdown
     )
 
 

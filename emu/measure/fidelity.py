@@ -1,8 +1,8 @@
 """The verdict on a run's own honesty: did the machine keep to the schedule?
 
-A frame may leave late by the time its link needs for one MTU; if more than one
-in a hundred is later than that, or a frame was lost where the emulated fabric
-loses none, the run is inconclusive and its numbers are not results.
+A frame may leave, or be taken in, late by the time its link needs for one MTU; if more
+than one in a hundred is later than that, or a frame was lost or overtaken where the
+emulated fabric does neither, the run is inconclusive and its numbers are not results.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def judge(
 ) -> Fidelity:
     """`budget_ns`: one MTU's serialisation on the fastest link, emulated."""
     ledgers = [seen.ledger for seen in observations if seen.ledger is not None]
-    late = [h for ledger in ledgers for h in (ledger.late_sent, ledger.late_returned)]
+    late = [histogram for ledger in ledgers for histogram in ledger.late]
     kept = [ledger.plane_kept for ledger in ledgers]
     p50, p99, most = (_worst(late, share, slowdown) for share in _SHARES)
     kept_p50, kept_p99, kept_most = (_worst(kept, share, slowdown) for share in _SHARES)
@@ -76,7 +76,7 @@ def _late(p99_ns: int, budget_ns: int, slowdown: float) -> list[str]:
     times = p99_ns / budget_ns * 1.25
     hint = f"{round_up(slowdown * min(times, _FURTHEST))}{' or more' * (times > _FURTHEST)}"
     return [
-        f"one frame in a hundred left more than {p99_ns} ns late, allowed are {budget_ns} ns; "
+        f"one frame in a hundred was more than {p99_ns} ns late, allowed are {budget_ns} ns; "
         f"try slowdown: {hint}, or fewer hosts"
     ]
 
@@ -92,6 +92,11 @@ def _lost(ledgers: Iterable[Ledger], transit_lost: int) -> list[str]:
             )
         if ledger.send_failures:
             reasons.append(f"the kernel refused {ledger.send_failures} frames")
+        if ledger.overtaken:
+            reasons.append(
+                f"{ledger.overtaken} frames were overtaken by later ones of the same sender, which "
+                "was moved between processors; try a larger slowdown"
+            )
     return reasons
 
 

@@ -57,11 +57,23 @@ class Ledger:
     """One process' share of the fidelity ledger, in wall-clock nanoseconds."""
 
     late_sent: Histogram
+    """After they were due."""
+    late_taken_in: Histogram
+    """After the kernel's receive time stamp."""
     late_returned: Histogram
+    """From Open vSwitch, after the switch's latency was over."""
     plane_kept: Histogram
+    """How long Open vSwitch had them."""
     send_failures: int
     receive_drops: int
+    overtaken: int
+    """Frames that later ones of the same sender came before."""
     timeline: Timeline
+
+    @property
+    def late(self) -> tuple[Histogram, ...]:
+        """The ways in which frames were late."""
+        return self.late_sent, self.late_taken_in, self.late_returned
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def fidelity(run: RunFacts) -> str:
     verdict = "ok" if run.conclusive else measured.verdict.upper()
     on_the_wall_ns = measured.late_p99_ns * run.recording.slowdown
     return (
-        f"Fidelity {verdict}: 99 % of frames left at most"
+        f"Fidelity {verdict}: 99 % of frames were at most"
         f" {format_time_ns(measured.late_p99_ns)} late ({format_time_ns(on_the_wall_ns)} by the"
         f" clock on the wall), budget {format_time_ns(measured.budget_ns)}"
         f" (median {format_time_ns(measured.late_p50_ns)},"

@@ -30,7 +30,7 @@ enum {
 #define QUEUED_TIMEOUT_NS INT64_C(100000000000) /* where queues stand in the outer plane */
 #define LONGEST_WAIT_NS (NS_PER_S / 10)
 
-enum { LATE_SENT, LATE_RETURNED, PLANE_KEPT, HISTOGRAMS };
+enum { LATE_SENT, LATE_TAKEN_IN, LATE_RETURNED, PLANE_KEPT, HISTOGRAMS };
 
 struct attachment {
     struct channel *channel;
@@ -38,6 +38,7 @@ struct attachment {
     struct fabric_switch *sw; /* a switch port's way to the forwarding plane */
     uint32_t number;
     struct sockaddr_ll address;
+    int64_t last_stamp_ns; /* of what has come in by it */
 };
 
 struct live {
@@ -54,7 +55,7 @@ struct live {
     struct attachment **by_index; /* by port index */
     struct histogram histograms[HISTOGRAMS];
     struct timeline timeline;
-    uint64_t sent, received, send_failures;
+    uint64_t sent, received, send_failures, overtaken;
     struct arrival inbox[RECEIVE_BATCH];
     uint32_t inbox_count;
     struct receive_room room;
@@ -166,11 +167,24 @@ static void deliver_to_switch(struct live *live, const struct attachment *to,
     histogram_add(&live->histograms[PLANE_KEPT], (int64_t)((double)time.kept * to_wall));
 }
 
+/* The kernel stamps a frame before it hands it over, and the clock goes on meanwhile. */
+static void note_arrival(struct live *live, struct attachment *to, const struct arrival *arrival)
+{
+    live->received++;
+    if (arrival->stamp_ns < to->last_stamp_ns)
+        live->overtaken++;
+    else
+        to->last_stamp_ns = arrival->stamp_ns;
+    if (to->end)
+        note_late(live, LATE_TAKEN_IN, wall(live, live->fabric->clock.now) - arrival->stamp_ns,
+                  arrival->stamp_ns);
+}
+
 static void deliver(struct live *live, const struct arrival *arrival)
 {
-    const struct attachment *to = arrival->to;
+    struct attachment *to = arrival->to;
     step_until(live, emulated(live, arrival->stamp_ns));
-    live->received++;
+    note_arrival(live, to, arrival);
     if (to->end)
         deliver_to_end(live, to->end, arrival->bytes, arrival->length);
     else
@@ -405,6 +419,11 @@ int64_t live_timeline(const struct live *live, int64_t *worst)
 uint64_t live_send_failures(const struct live *live)
 {
     return live->send_failures;
+}
+
+uint64_t live_overtaken(const struct live *live)
+{
+    return live->overtaken;
 }
 
 uint64_t live_frames_sent(const struct live *live)

@@ -50,13 +50,17 @@ enum live_outcome { LIVE_WOKEN, LIVE_FINISHED, LIVE_PAUSED, LIVE_GOES_ON };
  * workload is finished, or `until_ns` (monotonic) is reached; then call it again. */
 int live_run(struct live *live, int64_t t0_ns, int64_t until_ns);
 
-/* The ledger. which: 0 how late frames left, 1 how late they came back from the
- * forwarding plane, 2 how long the plane kept them; 1024 buckets, see ledger.h. */
+/* The ledger. which: 0 how late frames left, 1 how late they were taken in from a cable, 2 how
+ * late they came back from the forwarding plane, 3 how long the plane kept them; 1024 buckets,
+ * see ledger.h. */
 void live_histogram(const struct live *live, int which, uint64_t *buckets);
-/* The worst lateness in each interval of wall-clock time since t0, in ns, both ways
+/* The worst lateness in each interval of wall-clock time since t0, in ns, all ways
  * of being late together; 1024 slots. Returns the interval in ns. */
 int64_t live_timeline(const struct live *live, int64_t *worst);
 uint64_t live_send_failures(const struct live *live);
+/* Frames that later ones of the same sender came before: the kernel queues what a virtual cable
+ * brings by the processor of its sender, so one that is moved can overtake itself. */
+uint64_t live_overtaken(const struct live *live);
 uint64_t live_frames_sent(const struct live *live);
 uint64_t live_frames_received(const struct live *live);
 

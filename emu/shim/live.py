@@ -155,9 +155,11 @@ class Live:
         """The fidelity ledger so far."""
         return Ledger(
             late_sent=self._histogram(0),
-            late_returned=self._histogram(1),
-            plane_kept=self._histogram(2),
+            late_taken_in=self._histogram(1),
+            late_returned=self._histogram(2),
+            plane_kept=self._histogram(3),
             send_failures=lib.live_send_failures(self._core),
+            overtaken=lib.live_overtaken(self._core),
             receive_drops=sum(map(_drops, self._sockets)),
             timeline=self._timeline(),
         )

@@ -31,13 +31,14 @@ SIZE_BYTES = 150_000
 PACKETS = 37
 """Of 4096 bytes and a rest, for a message of that size."""
 SETTINGS = (
-    "slowdown=4000",
     f"traffic.0.size={SIZE_BYTES}",
     f"traffic.1.size={SIZE_BYTES}",
     "compare.roce-lossy.switches.buffer=300KB",
     "compare.roce-lossy.hosts.nic.timeout=5",
 )
 """Small messages, and a buffer that they overflow where nothing stops them."""
+SLOWDOWNS = (4000, 16_000, 64_000)
+"""The first at which the machine keeps up: else a fabric may not come to what it is about."""
 
 ACKNOWLEDGE, CNP = 0x11, 0x81
 
@@ -63,10 +64,15 @@ def captures(
     """Fabric -> its captures."""
     folder = tmp_path_factory.mktemp("captures")
     user = make_user(folder, matplotlib_folder, ordinary=False)
-    settings = [word for setting in SETTINGS for word in ("--set", setting)]
-    ended = user.run_emu("compare", SPEC, "--out", folder / "out", *settings)
-    assert ended.code in (0, 5), ended.err
-    return {fabric: _captured(folder / "out" / fabric) for fabric in FABRICS}
+    for slowdown in SLOWDOWNS:
+        out = folder / str(slowdown)
+        settings = (f"slowdown={slowdown}", *SETTINGS)
+        words = [word for setting in settings for word in ("--set", setting)]
+        ended = user.run_emu("compare", SPEC, "--out", out, *words)
+        if ended.code == 0:
+            return {fabric: _captured(out / fabric) for fabric in FABRICS}
+        assert ended.code == 5, ended.err
+    pytest.skip(f"the machine does not keep up at any slowdown of {SLOWDOWNS}")
 
 
 def _captured(folder: Path) -> Captured:

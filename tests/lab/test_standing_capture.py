@@ -111,7 +111,7 @@ def test_cables_are_in_wiresharks_list_of_interfaces(user: User) -> None:
         listed = "\n".join(_tshark(person, "-D"))
         assert re.findall(r"\S+@pair", listed) == [
             f"{port}@pair" for port in ("left:h1", "left:right", "right:h2", "right:left")
-        ]
+        ], listed
         shark = person.start("tshark", "-C", "emu", "-l", "-i", "left:h1@pair", "-c", "3")
         while shark.poll() is None:
             person.run_emu("exec", "h2", "ping", "-c", "2", "-i", "0.2", "h1")

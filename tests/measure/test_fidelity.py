@@ -27,17 +27,17 @@ def histogram(*values: int) -> Histogram:
     return counts
 
 
-def observation(late: Histogram, **faults: int) -> Observation:
-    none = histogram()
+WAYS_TO_BE_LATE = ("late_sent", "late_taken_in", "late_returned")
+
+
+def observation(late: Histogram, way: str = "late_sent", **faults: int) -> Observation:
+    histograms = dict.fromkeys((*WAYS_TO_BE_LATE, "plane_kept"), histogram()) | {way: late}
     empty = np.zeros((0, 0), np.int64)
     samples = Samples(np.zeros(0, np.int64), (), empty, empty, empty, empty, empty, empty)
     ledger = Ledger(
-        late,
-        none,
-        none,
-        faults.get("send_failures", 0),
-        faults.get("receive_drops", 0),
-        Timeline(0, np.zeros(1024, np.int64)),
+        **histograms,
+        **{name: faults.get(name, 0) for name in ("send_failures", "receive_drops", "overtaken")},
+        timeline=Timeline(0, np.zeros(1024, np.int64)),
     )
     return Observation({}, samples, faults.get("exhausted", 0), 0, ledger=ledger)
 
@@ -69,15 +69,16 @@ def test_punctual_frames_make_a_run_conclusive() -> None:
     assert verdict(within).late_max_ns >= 50_000
 
 
-def test_one_frame_too_late_in_fifty_makes_it_inconclusive_and_says_what_to_do() -> None:
-    late = observation(histogram(*[200_000] * 98, 700_000, 700_000))
+@pytest.mark.parametrize("way", WAYS_TO_BE_LATE)
+def test_one_frame_too_late_in_fifty_makes_it_inconclusive_and_says_what_to_do(way: str) -> None:
+    late = observation(histogram(*[200_000] * 98, 700_000, 700_000), way)
     found = verdict(late)
     assert found.verdict == "inconclusive"
     assert "try slowdown:" in found.reasons[0]
 
 
-@pytest.mark.parametrize("fault", ["send_failures", "receive_drops", "exhausted"])
-def test_a_frame_lost_by_the_emulator_makes_a_run_inconclusive(fault: str) -> None:
+@pytest.mark.parametrize("fault", ["send_failures", "receive_drops", "overtaken", "exhausted"])
+def test_a_frame_lost_or_overtaken_makes_a_run_inconclusive(fault: str) -> None:
     """Whatever lost it: the kernel, a socket's buffer, our own memory."""
     faults = {fault: 3}
     found = verdict(observation(histogram(1), **faults))

@@ -19,7 +19,8 @@ from emu.shim.fabric import Fabric
 from emu.shim.live import Live
 from emu.spec.scenario import Spec
 
-_HISTOGRAMS = ("late_sent", "late_returned", "plane_kept")
+_HISTOGRAMS = ("late_sent", "late_taken_in", "late_returned", "plane_kept")
+_COUNTS = ("send_failures", "overtaken")
 
 
 def share_of_shim(fabric: Fabric, live: Live) -> Json:
@@ -28,7 +29,7 @@ def share_of_shim(fabric: Fabric, live: Live) -> Json:
     ports = [port for s in fabric.topology.switches for port in fabric.topology.ports[s.name]]
     return {
         **{name: getattr(ledger, name).tolist() for name in _HISTOGRAMS},
-        "send_failures": ledger.send_failures,
+        **{name: getattr(ledger, name) for name in _COUNTS},
         "receive_drops": ledger.receive_drops,  # since the last time
         "transit_lost": sum(fabric.counters(port)["transit_lost"][0] for port in ports),
     }
@@ -39,7 +40,7 @@ def judged(spec: Spec, slowdown: float, before: Json, after: Json, nics: Observa
     change = {name: np.subtract(after[name], before[name]) for name in _HISTOGRAMS}
     shim = Ledger(
         **{name: counts.astype(np.uint64) for name, counts in change.items()},
-        send_failures=after["send_failures"] - before["send_failures"],
+        **{name: after[name] - before[name] for name in _COUNTS},
         receive_drops=after["receive_drops"],
         timeline=Timeline(0, np.zeros(0, np.int64)),
     )
