@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ NEEDED = ("namespaces", "veth", "mininet", "Open vSwitch", "OpenSM", "ibsim")
 
 @pytest.fixture(scope="session")
 def _machine() -> None:
-    """What a lab cannot do without."""
+    """What a lab cannot do without; and Ctrl-C, which a shell's background job is started without
+    and would leave to every lab."""
     need(*NEEDED)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -83,8 +83,9 @@ def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Finding]:
 
 
 def hot_spots_have_others_around(spec: Spec) -> Iterator[Finding]:
+    known = spec.topology.build().host
     for index, entry in enumerate(spec.traffic):
-        if not isinstance(entry, HotSpot) or len(entry.hot) > 1:
+        if not isinstance(entry, HotSpot) or len(entry.hot) > 1 or entry.hot[0] not in known:
             continue
         about: tuple[KeyPath, ...] = (("traffic", index, "among"),)
         if entry.hot[0] not in entry.among:
