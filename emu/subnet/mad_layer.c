@@ -148,7 +148,7 @@ static size_t take_given_up(int fd, struct ib_user_mad *umad, size_t size)
     int64_t now = now_ms();
     size_t taken = 0;
     pthread_mutex_lock(&lock);
-    for (struct request **at = &requests; *at && !taken; at = &(*at)->next) {
+    for (struct request **at = &requests; *at; at = &(*at)->next) {
         struct request *request = *at;
         if (request->fd != fd || now < request->due_ms || request->retries_left)
             continue;
