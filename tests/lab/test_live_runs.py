@@ -151,11 +151,25 @@ def test_json_of_a_comparison_is_one_document_too(myself: User, tmp_path: Path) 
     }
 
 
-def test_drives_answer_as_fast_on_both_clocks(myself: User, tmp_path: Path) -> None:
-    """Each I/O waits for the one before it, in reality too; on both fabrics, to the last byte."""
-    drives = "pattern: storage, from: h2-h3, to: h1, block: 16KiB, count: 60, depth: 2"
+@pytest.mark.parametrize(
+    ("initiators", "depth", "judged"),
+    [
+        pytest.param("h3", 1, {"iops": 0.02, "p50_ns": 0.02}, id="one at a time"),
+        pytest.param("h2-h3", 2, {"iops": 0.05}, id="four at a time"),
+    ],
+)
+def test_drives_answer_as_fast_on_both_clocks(
+    myself: User, tmp_path: Path, initiators: str, depth: int, judged: dict[str, float]
+) -> None:
+    """Each I/O waits for the one before it, in reality too; on both fabrics, to the last byte.
+
+    I/Os that meet each other take one of a few times, by which of them is a frame ahead: a few
+    nanoseconds move the median from one to the next, and the mean, which IOPS tell, hardly.
+    """
+    drives = f"pattern: storage, from: {initiators}, to: h1, block: 16KiB, depth: {depth}"
+    drives += ", count: 30, reads: 50%, media: 20us}"
     text = _text("disks", size=1, more="compare: {roce: {}, ib: {fabric: ib}}\n")
-    spec = _file(tmp_path, re.sub("pattern: .*}", f"{drives}, reads: 50%, media: 20us}}", text))
+    spec = _file(tmp_path, re.sub("pattern: .*}", drives, text))
     runs = {}
     for clock in ("real", "virtual"):
         ended = myself.run_emu("compare", spec, "--json", "--clock", clock)
@@ -163,10 +177,12 @@ def test_drives_answer_as_fast_on_both_clocks(myself: User, tmp_path: Path) -> N
         runs[clock] = _document(ended.out, Comparison)["runs"]
     for fabric, real in runs["real"].items():
         assert [flow["completed"] for flow in real["flows"]] == [True] * len(real["flows"])
+        if real["fidelity"]["verdict"] != "ok":
+            continue
         for one, other in zip(real["ios"], runs["virtual"][fabric]["ios"], strict=True):
-            late = real["fidelity"]["verdict"] != "ok"
-            assert late or one["p50_ns"] == pytest.approx(other["p50_ns"], rel=0.05)
-            assert late or one["iops"] == pytest.approx(other["iops"], rel=0.05)
+            assert {name: one[name] for name in judged} == {
+                name: pytest.approx(other[name], rel=within) for name, within in judged.items()
+            }
 
 
 @pytest.mark.usefixtures("_machine")
