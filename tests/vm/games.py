@@ -23,7 +23,7 @@ class Pingpong:
     iterations: int = 40
     mtu: int = 1024
     lost: str = ""
-    """In which direction every 17th RoCE frame is lost, seen from rxe: egress or ingress."""
+    """In which direction every 17th RoCE frame is lost: `from rxe` or `to rxe`."""
 
 
 GAMES = (
@@ -32,8 +32,8 @@ GAMES = (
     Pingpong("rc, odd size, largest packets", "rc", True, size=9_999, mtu=4096),
     Pingpong("uc, we call", "uc", True),
     Pingpong("uc, rxe calls", "uc", False),
-    Pingpong("rc, frames from rxe lost", "rc", True, iterations=20, lost="egress"),
-    Pingpong("rc, frames to rxe lost", "rc", False, iterations=20, lost="ingress"),
+    Pingpong("rc, frames from rxe lost", "rc", True, iterations=20, lost="from rxe"),
+    Pingpong("rc, frames to rxe lost", "rc", False, iterations=20, lost="to rxe"),
 )
 
 
