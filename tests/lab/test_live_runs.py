@@ -189,7 +189,7 @@ def test_drives_answer_as_fast_on_both_clocks(
 def test_ping_and_tcp_cross_the_racks_while_rdma_runs(tmp_path: Path) -> None:
     """By the same cables and switches: the capture has them among the RDMA packets."""
     run = run_driven(
-        _text("mixed", size=10_000_000, more="capture: [leaf1:h1]\n"),
+        _text("mixed", size=25_000_000, more="capture: [leaf1:h1]\n"),
         tmp_path,
         slowdown=2000,
         commands=[
