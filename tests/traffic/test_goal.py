@@ -74,6 +74,19 @@ def test_a_receive_waits_for_what_it_requires_as_well() -> None:
     assert awaited == {(Verb.WRITE, "h2"), (Verb.COMPUTE, "h1")}
 
 
+def test_a_receive_has_begun_when_it_is_posted() -> None:
+    """Two ranks post their receives, then send to each other: neither send waits for a message,
+    but one for the work before its receive."""
+    graph = played(
+        "num_ranks 2\n"
+        "rank 0 {\nl1: recv 8b from 1 tag 1\nl2: send 9b to 1 tag 1\nl2 irequires l1\n}\n"
+        "rank 1 {\nc: calc 5\nl1: recv 9b from 0 tag 1\nl2: send 8b to 0 tag 1\n"
+        "l1 requires c\nl2 irequires l1\n}\n"
+    )
+    after = {o.size_bytes: [graph.operations[id].verb for id in o.after] for o in graph.operations}
+    assert after == {0: [], 9: [], 8: [Verb.COMPUTE]}
+
+
 def test_messages_of_one_tag_meet_in_order() -> None:
     """The first send meets the first receive of the same tag, whatever lies between."""
     graph = played(

@@ -10,13 +10,15 @@ A send meets the receive of the same tag between the same ranks that is as many-
 is itself. It does not wait for the receive to be posted: messages are WRITEs into memory
 that is there. Collectives are expanded into their messages (traffic/collectives), which carry
 bytes and no sums; the n-th collective of a process group at each of its ranks is the same one.
-Work of a rank waits for what it must and for nothing else, other work included.
+A receive has begun when it is posted, long before its message comes. Work of a rank waits for
+what it must and for nothing else, other work included.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
 
 import networkx as nx
 import numpy as np
@@ -52,9 +54,20 @@ def graph_of(
     """
     units = _Units(name, trace, hosts)
     schedule = Schedule(buffers=False)
-    for unit in units.in_order():
-        units.play(unit, schedule)
+    for moment, numbers in units.in_order():
+        if moment is Moment.BEGINS:
+            units.begin(*numbers)
+        else:
+            units.play(numbers, schedule)
     return schedule.graph(name, hosts, start_ns=start_ns, priority=priority)
+
+
+class Moment(IntEnum):
+    """A step begins when what it requires is over, and a receive ends when
+    its message has come, a collective when all ranks have begun."""
+
+    BEGINS = 0
+    ENDS = 1
 
 
 class _Units:
@@ -73,29 +86,34 @@ class _Units:
         self._awaited: dict[int, tuple[int, ...]] = {}
         """Step -> the operations that it waited for."""
 
-    def in_order(self) -> Iterator[tuple[int, ...]]:
-        """Each after all it waits for."""
+    def in_order(self) -> Iterator[tuple[Moment, tuple[int, ...]]]:
+        """Beginnings of steps and ends of units, each after all it waits for."""
         graph = nx.DiGraph()
-        graph.add_nodes_from(self._unit_of.values())
         for number, step in enumerate(self._trace.steps):
-            before = [*step.after, *step.with_start_of]
-            if step.does is Does.RECV:
-                before.append(self._send_of[number])
+            begins, ends = (Moment.BEGINS, (number,)), self._end_of(number)
+            graph.add_edge(begins, ends)
+            graph.add_edges_from((self._end_of(earlier), begins) for earlier in step.after)
             graph.add_edges_from(
-                (self._unit_of[earlier], self._unit_of[number]) for earlier in before
+                ((Moment.BEGINS, (other,)), begins) for other in step.with_start_of
             )
+            if step.does is Does.RECV:
+                graph.add_edge(self._end_of(self._send_of[number]), ends)
         try:
             yield from nx.lexicographical_topological_sort(graph)
         except nx.NetworkXUnfeasible:
-            circle = [edge[0][0] for edge in nx.find_cycle(graph)]
-            told = ", ".join(self._trace.steps[number].where for number in circle[:6])
+            circle = dict.fromkeys(numbers[0] for (_, numbers), _ in nx.find_cycle(graph))
+            told = ", ".join(self._trace.steps[number].where for number in list(circle)[:6])
             raise TraceError(
                 told, "these steps wait for each other in a circle; take one dependency out"
             ) from None
 
+    def _end_of(self, number: int) -> tuple[Moment, tuple[int, ...]]:
+        return Moment.ENDS, self._unit_of[number]
+
+    def begin(self, number: int) -> None:
+        self._awaited[number] = self._waits(self._trace.steps[number])
+
     def play(self, unit: tuple[int, ...], schedule: Schedule) -> None:
-        for number in unit:
-            self._awaited[number] = self._waits(self._trace.steps[number])
         if self._trace.steps[unit[0]].does is Does.COLLECTIVE:
             self._play_collective(unit, schedule)
         else:
