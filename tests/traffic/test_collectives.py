@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from tests.traffic.playing import played, random_values
 from traffic.collectives.collective import ALGORITHMS, Cut, amount_of, collective
+from traffic.collectives.exchange import all_to_all
+from traffic.collectives.schedule import Schedule
 from traffic.collectives.tree import parents_of, second_tree
 from traffic.graph import OperationGraph, Verb
 from traffic.job import Job, Kind, first_values, pieces_of, results
@@ -111,6 +113,19 @@ def test_a_ring_all_reduce_sends_what_the_closed_form_says(ranks: int, piece: in
     assert {graph.bytes_of(flow) * ranks for flow in graph.flows} == {2 * (ranks - 1) * size}
     assert set(graph.size_bytes.tolist()) == {4 * piece}
     assert steps(graph) == 2 * (ranks - 1)
+
+
+@settings(max_examples=25)
+@given(order=st.integers(2, 8).flatmap(lambda ranks: st.permutations(range(ranks))))
+def test_an_all_to_all_posts_for_the_next_neighbour_first(order: list[int]) -> None:
+    """Then for the one after it: in the order of its ranks, whatever their numbers are. Of what
+    may leave at the same time, the operation with the lower number does."""
+    schedule, pieces = Schedule(buffers=False), pieces_of(0, 4 * len(order), len(order))
+    all_to_all(schedule, np.array(order), pieces, pieces)
+    graph = schedule.graph("all", [str(rank) for rank in range(len(order))])
+    for place, rank in enumerate(order):
+        receivers = [int(o.dst) for o in graph.operations if o.src == str(rank)]
+        assert receivers == [*order[place + 1 :], *order[:place]]
 
 
 @settings(max_examples=25)

@@ -7,7 +7,8 @@ number for all of them). What comes back are the messages' numbers, which later 
 wait for: `after` is a list of such arrays, NOBODY where there is nobody to wait for.
 
 When all is said the schedule becomes a graph: messages sorted by flow, one for each pair
-of ranks and channel.
+of ranks and channel. A rank's flows are in the order in which the schedule first has them, as
+what may leave at the same time is posted in this order.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Schedule:
         rows = np.concatenate([np.empty((8, 0), np.int64), *self._rows], axis=1)
         src, dst, channel = rows[:3]
         keys = (channel * len(ranks) + src) * len(ranks) + dst
-        order = np.argsort(keys, kind="stable")
+        order = _by_flow(keys, keys // len(ranks))
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         edges = np.concatenate([np.empty((2, 0), np.int64), *self._edges], axis=1)
@@ -126,10 +127,21 @@ def in_groups(groups: Column, collective: Callable[[int, Waits], Waits], waits: 
     return list(together)
 
 
+def _by_flow(flow: Column, sender: Column) -> Column:
+    """Messages in order of sender, of a sender in that of flows, of a flow as they are listed.
+
+    Flows are in the order of their first messages. Were it that of receivers, all ranks of an
+    all-to-all would begin with the same one.
+    """
+    _, first, place = np.unique(flow, return_index=True, return_inverse=True)
+    order: Column = np.lexsort((first[place], sender))
+    return order
+
+
 def _flows(name: str, ranks: Sequence[str], keys: Column, priority: int | None) -> tuple[Flow, ...]:
     """A flow for each run of equal keys; what goes from a rank to itself is work."""
-    found, starts = np.unique(keys, return_index=True)
-    ends = [*starts[1:].tolist(), len(keys)]
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    found, ends = keys[starts], [*starts[1:].tolist(), len(keys)]
     channels, pairs = np.divmod(found, len(ranks) ** 2)
     named = [(ranks[pair // len(ranks)], ranks[pair % len(ranks)]) for pair in pairs.tolist()]
     labels = [
