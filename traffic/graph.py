@@ -52,6 +52,11 @@ from traffic.job import Job, Step
 NOWHERE = -1
 """An offset in a buffer that is none."""
 
+LONGEST_MESSAGE_BYTES = 2**31
+"""As RDMA has it."""
+LONGEST_WORK_NS = 2**62 // 1000
+"""53 days: what the core's 64-bit picoseconds hold, with room to add."""
+
 Column = NDArray[np.int64]
 
 

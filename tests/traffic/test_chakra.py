@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 
 import networkx as nx
@@ -30,25 +32,38 @@ def field(number: int, value: int | bytes) -> bytes:
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
+def attribute_value(value: float | str | None) -> bytes:
+    match value:
+        case None:
+            return b""
+        case str():
+            return field(29, value.encode())
+        case float():
+            return varint(3 << 3 | 1) + struct.pack("<d", value)
+    return field(9, value % 2**64)
+
+
 def node(
     id: int,
     kind: int,
-    attributes: Mapping[str, int | str] | None = None,
+    attributes: Mapping[str, int | float | str | None] | None = None,
     *,
     after: Sequence[int] = (),
     ctrl: Sequence[int] = (),
     us: int = 0,
     inputs: str = "",
 ) -> bytes:
-    """As ASTRA-sim's generators write them: int64_val (9) and string_val (29), packed deps."""
+    """As ASTRA-sim's generators write them: int64_val (9) and string_val (29), packed deps.
+
+    double_val (3) and no value at all as well.
+    """
     message = field(1, id) + field(2, b"a name") + field(3, kind)
     message += field(4, b"".join(map(varint, ctrl))) + field(5, b"".join(map(varint, after)))
     message += field(7, us)
     if inputs:
         message += field(8, field(1, inputs.encode()))
     for name, value in (attributes or {}).items():
-        told = field(29, value.encode()) if isinstance(value, str) else field(9, value)
-        message += field(10, field(1, name.encode()) + told)
+        message += field(10, field(1, name.encode()) + attribute_value(value))
     return varint(len(message)) + message
 
 
@@ -119,6 +134,10 @@ def _messages_on(order: nx.DiGraph, messages: Sequence[Operation]) -> list[int]:
     return [longest[id] for id in ids]
 
 
+def collective(size: float | str | None) -> bytes:
+    return node(1, COLL, {"comm_type": ALL_REDUCE, "comm_size": size})
+
+
 @pytest.mark.parametrize(
     ("nodes", "error"),
     [
@@ -131,6 +150,14 @@ def _messages_on(order: nx.DiGraph, messages: Sequence[Operation]) -> list[int]:
             [node(1, COLL, {"comm_type": ALL_REDUCE, "comm_size": 8, "pg_name": "2"})],
             r"node 1: is of process group 2 \(pg_name\), and nothing tells who is in it",
         ),
+        ([node(1, COMP, us=2**63)], r"node 1: lasts 9223372036854775808000 ns; the longest"),
+        ([node(1, COMP), node(1, COMP)], r"node 1: is there twice; give one another id"),
+        ([collective(-5)], r"node 1: has -5 bytes; a collective has from 0 to 1099511627776"),
+        ([collective(2**40 + 1)], r"node 1: has 1099511627777 bytes; a collective has from 0"),
+        ([collective("abc")], r"node 1: attribute comm_size is 'abc'; write a whole number"),
+        ([collective(4096.5)], r"node 1: attribute comm_size is 4096\.5; write a whole number"),
+        ([collective(inf)], r"node 1: attribute comm_size is inf; write a whole number"),
+        ([collective(None)], r"node 1: attribute comm_size is None; write a whole number"),
         ([b"\x05abc"], r"job\.0\.et: is no execution trace of Chakra"),
     ],
 )
@@ -140,6 +167,32 @@ def test_what_is_wrong_is_told_with_its_node(
     """What, where, and what to do."""
     with pytest.raises(TraceError, match=error):
         read_chakra(write(tmp_path, nodes))
+
+
+@pytest.mark.parametrize("size", [4096, 4096.0, "4096"])
+def test_whole_numbers_may_be_of_any_type(tmp_path: Path, size: float | str) -> None:
+    """Some writers have attributes as doubles or text."""
+    (step,) = read_chakra(write(tmp_path, [collective(size)])).steps
+    assert step.size_bytes == 4096
+
+
+@pytest.mark.parametrize("tag", ["x", None, 0.5])
+def test_a_tag_that_is_no_number_is_told(tmp_path: Path, tag: float | str | None) -> None:
+    """Without one it is 0, as in GOAL."""
+    message = {"comm_dst": 1, "comm_size": 8}
+    with pytest.raises(TraceError, match=r"node 1: attribute comm_tag is"):
+        read_chakra(write(tmp_path, [node(1, SEND, {**message, "comm_tag": tag})], []))
+    (step,) = read_chakra(write(tmp_path, [node(1, SEND, message)], [])).steps
+    assert step.tag == 0
+
+
+def test_a_large_collective_is_cut_into_messages_that_rdma_has(tmp_path: Path) -> None:
+    """An all-reduce of 10 GB over two ranks: pieces of 5 GB, in three messages each."""
+    one = [collective(10**10)]
+    graph = played(write(tmp_path, one, one))
+    assert graph.size_bytes.max() <= 2**31
+    assert len(graph.operations) == 3 * 4
+    assert graph.total_bytes == 2 * 10**10
 
 
 def test_a_missing_rank_is_named(tmp_path: Path) -> None:
@@ -157,14 +210,14 @@ def test_a_collective_without_all_ranks_is_told(tmp_path: Path) -> None:
         played(write(tmp_path, [one], []))
 
 
-def grouped(*names: str, kind: int = ALL_REDUCE) -> list[bytes]:
+def grouped(*names: str, kind: int = ALL_REDUCE, first: int = 10) -> list[bytes]:
     """A rank's nodes: a collective of 4096 bytes in each of these groups, one after another."""
     return [
         node(
-            10 + place,
+            first + place,
             COLL,
             {"comm_type": kind, "comm_size": 4096, "pg_name": name},
-            after=[9 + place] if place else [],
+            after=[first + place - 1] if place else [],
         )
         for place, name in enumerate(names)
     ]
@@ -205,8 +258,8 @@ def test_a_trace_tells_its_groups_itself(tmp_path: Path) -> None:
     """In a metadata node, as PyTorch does; without ranks a group is everybody."""
     told = [{"pg_name": "0", "ranks": []}, {"pg_name": "1", "ranks": [2, 0], "pg_desc": "tp"}]
     metadata = node(1, METADATA, inputs=f"['{json.dumps(told)}']")
-    other = node(1, METADATA, inputs="['no groups at all']")
-    all_of_them = grouped("0", kind=ALL_TO_ALL)
+    other = node(2, METADATA, inputs="['no groups at all']")
+    all_of_them = grouped("0", kind=ALL_TO_ALL, first=20)
     graph = played(
         write(
             tmp_path,
@@ -250,7 +303,19 @@ def test_members_that_are_not_there_are_told(
         graph_of("t", read_chakra(prefix, {"5": Group("5", members)}), ["a", "b", "c", "d"])
 
 
-@pytest.mark.parametrize("text", ["", "[1, 2]", '{"0": 3}', '{"0": [1, 1]}', '{"0": {}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[" * 100_000,
+        "[1, 2]",
+        '{"0": 3}',
+        '{"0": [0.5]}',
+        '{"0": [Infinity]}',
+        '{"0": [1, 1]}',
+        '{"0": {}}',
+    ],
+)
 def test_a_file_that_tells_no_groups_is_refused(tmp_path: Path, text: str) -> None:
     """By its name, and with what it should look like."""
     path = tmp_path / "groups.json"

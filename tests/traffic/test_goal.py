@@ -87,6 +87,16 @@ def test_a_receive_has_begun_when_it_is_posted() -> None:
     assert after == {0: [], 9: [], 8: [Verb.COMPUTE]}
 
 
+def test_the_largest_message_and_the_longest_work_are_played() -> None:
+    """2 GiB, and 2^62 ps: what the core holds."""
+    graph = played(
+        "num_ranks 2\nrank 0 {\nsend 2147483648b to 1\ncalc 4611686018427387\n}\n"
+        "rank 1 {\nrecv 2147483648b from 0\n}"
+    )
+    assert graph.size_bytes.max() == 2**31
+    assert graph.lasts_ns.max() == 2**62 // 1000
+
+
 def test_messages_of_one_tag_meet_in_order() -> None:
     """The first send meets the first receive of the same tag, whatever lies between."""
     graph = played(
@@ -160,6 +170,12 @@ def _one_after_another(ranks: int, messages: Sequence[tuple[int, int]]) -> str:
             "num_ranks 2\nrank 0 {\nsend 9b to 1\n}\nrank 1 {\nrecv 8b from 0\n}",
             r":6: has room for 8 bytes, and test\.goal:3 sends 9",
         ),
+        ("num_ranks 1\nrank 0 {\ncalc 4611686018427388\n}", r":3: lasts 4611686018427388 ns; the"),
+        (f"num_ranks 1\nrank 0 {{\ncalc {'9' * 23}\n}}", r":3: has a number of 23 digits; 18 are"),
+        (f"num_ranks 2\nrank 0 {{\nsend 1b to {'1' * 5000}\n}}", r":3: has a number of 5000 dig"),
+        ("num_ranks 2\nrank 0 {\nsend 2147483649b to 1\n}", r":3: has 2147483649 bytes; a send"),
+        ("num_ranks 2\nrank 0 {\nrecv 4294967300b from 1\n}", r":3: has 4294967300 bytes; a rec"),
+        ("num_ranks 2\nnum_ranks 1", r"test\.goal:2: tells num_ranks again; take one"),
         (
             "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 2\na requires b\nb requires a\n}",
             r":3, test\.goal:4: these steps wait for each other in a circle",

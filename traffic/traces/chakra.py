@@ -33,7 +33,7 @@ from google.protobuf.message import DecodeError
 
 from traffic.job import Kind
 from traffic.traces.groups import Groups, group_of, groups_in
-from traffic.traces.trace import Does, Step, Trace, TraceError
+from traffic.traces.trace import Does, Step, Trace, TraceError, whole_number
 
 METADATA, COMM_SEND, COMM_RECV, COMM_COLL = 1, 5, 6, 7
 """Node.type"""
@@ -88,7 +88,10 @@ def _files(prefix: Path) -> list[Path]:
 def _steps_of(file: Path, place: _Place, first: int) -> list[Step]:
     """A rank's nodes; `first` is the number that the first of them has among all ranks' steps."""
     nodes = list(_nodes(file))
-    number_of = {node.id: first + number for number, node in enumerate(nodes)}
+    number_of: dict[int, int] = {}
+    for number, node in enumerate(nodes, start=first):
+        if number_of.setdefault(node.id, number) != number:
+            raise TraceError(f"{file.name}: node {node.id}", "is there twice; give one another id")
     told = dict(place.groups)
     for node in nodes:
         if node.type == METADATA:
@@ -138,7 +141,7 @@ def _message(
         rank,
         Does.SEND if sends else Does.RECV,
         peer=peer,
-        tag=int(attributes.get("comm_tag", 0)),
+        tag=_wanted(where, {"comm_tag": 0, **attributes}, "comm_tag"),
         size_bytes=_wanted(where, attributes, "comm_size"),
         after=after,
     )
@@ -165,7 +168,12 @@ def _collective(where: str, place: _Place, attributes: Attributes, after: tuple[
 def _wanted(where: str, attributes: Attributes, name: str) -> int:
     if name not in attributes:
         raise TraceError(where, f"has no attribute {name}; add it")
-    return int(attributes[name])
+    try:
+        return whole_number(attributes[name])
+    except ValueError:
+        raise TraceError(
+            where, f"attribute {name} is {attributes[name]!r}; write a whole number"
+        ) from None
 
 
 def _value(attribute: Any) -> Any:

@@ -25,6 +25,8 @@ from dataclasses import dataclass, field, replace
 
 from traffic.traces.trace import Does, Step, Trace, TraceError
 
+_DIGITS = 18
+"""Of a number at most."""
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _RANKS = re.compile(r"num_ranks\s+(\d+)")
 _OPEN = re.compile(r"rank\s+(\d+)\s*\{")
@@ -51,6 +53,12 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(bare.splitlines(), start=1):
         if line.strip():
             yield number, line.strip()
+
+
+def _number(digits: str, where: str) -> int:
+    if len(digits) > _DIGITS:
+        raise TraceError(where, f"has a number of {len(digits)} digits; {_DIGITS} are the most")
+    return int(digits)
 
 
 @dataclass
@@ -81,9 +89,11 @@ class _Reader:
 
     def _read_outside(self, line: str, where: str) -> None:
         if match := _RANKS.fullmatch(line):
-            self.ranks = int(match[1])
+            if self.ranks is not None:
+                raise TraceError(where, "tells num_ranks again; take one of the two out")
+            self.ranks = _number(match[1], where)
         elif match := _OPEN.fullmatch(line):
-            self.rank = self._known(int(match[1]), where)
+            self.rank = self._known(_number(match[1], where), where)
             self.labels = {}
         else:
             raise TraceError(where, f"{line!r} is not understood; write `rank 0 {{`")
@@ -92,7 +102,7 @@ class _Reader:
         if match := _MESSAGE.fullmatch(line):
             self._add_message(match, where, rank)
         elif match := _CALC.fullmatch(line):
-            self._add(match[1], Step(where, rank, Does.CALC, lasts_ns=int(match[2])))
+            self._add(match[1], Step(where, rank, Does.CALC, lasts_ns=_number(match[2], where)))
         elif match := _REQUIRES.fullmatch(line):
             self._add_dependency(match[1], match[2], match[3], where)
         else:
@@ -112,9 +122,9 @@ class _Reader:
             where=where,
             rank=rank,
             does=Does(verb),
-            peer=self._known(int(peer), where),
-            tag=int(tag),
-            size_bytes=int(size),
+            peer=self._known(_number(peer, where), where),
+            tag=_number(tag, where),
+            size_bytes=_number(size, where),
         )
         if step.peer == rank:
             raise TraceError(where, f"rank {rank} talks to itself; take it out")

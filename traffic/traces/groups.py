@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from traffic.traces.trace import Group, TraceError
+from traffic.traces.trace import Group, TraceError, whole_number
 
 Groups = Mapping[str, Group]
 
@@ -31,7 +31,7 @@ def read_groups(path: Path) -> dict[str, Group]:
             name: _group(name, ranks["ranks"] if isinstance(ranks, dict) else ranks)
             for name, ranks in told.items()
         }
-    except (ValueError, AttributeError, KeyError, TypeError):
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         raise TraceError(
             path.name, 'is no file of process groups; write {"0": [0, 1], "1": [2, 3]}'
         ) from None
@@ -48,7 +48,7 @@ def groups_in(values: str, ranks: int, where: str) -> dict[str, Group]:
             str(one["pg_name"]): _group(str(one["pg_name"]), one["ranks"] or everybody)
             for one in json.loads(told)
         }
-    except (ValueError, SyntaxError, KeyError, TypeError):
+    except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError):
         raise TraceError(where, "tells process groups that are not understood") from None
 
 
@@ -83,7 +83,7 @@ def group_of(name: str, groups: Groups, rank: int, ranks: int, where: str) -> Gr
 
 def _group(name: str, ranks: Iterable[Any]) -> Group:
     """Raises ValueError for ranks that are none, or there twice."""
-    members = tuple(int(rank) for rank in ranks)
+    members = tuple(map(whole_number, ranks))
     if not members or len(set(members)) < len(members):
         raise ValueError
     return Group(name, members)

@@ -23,9 +23,9 @@ from enum import IntEnum
 import networkx as nx
 import numpy as np
 
-from traffic.collectives.collective import add_collective
+from traffic.collectives.collective import Cut, add_collective
 from traffic.collectives.schedule import NOBODY, Schedule, Waits
-from traffic.graph import OperationGraph
+from traffic.graph import LONGEST_MESSAGE_BYTES, OperationGraph
 from traffic.job import Job, Kind
 from traffic.traces.trace import Does, Group, Step, Trace, TraceError
 
@@ -146,7 +146,8 @@ class _Units:
         waits = [np.array(column) for column in zip(*_padded(awaited), strict=True)]
         over: Waits = waits
         if len(ranks) > 1:
-            over = add_collective(schedule, job, np.array(ranks), after=waits)
+            cut = Cut(LONGEST_MESSAGE_BYTES)
+            over = add_collective(schedule, job, np.array(ranks), cut=cut, after=waits)
         for place, number in enumerate(unit):
             own = (int(np.broadcast_to(column, len(unit))[place]) for column in over)
             self._over[number] = tuple(id for id in own if id != NOBODY)

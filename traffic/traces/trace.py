@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from traffic.graph import LONGEST_MESSAGE_BYTES, LONGEST_WORK_NS
 from traffic.job import Kind
+
+LARGEST_COLLECTIVE_BYTES = 2**40
+"""A rank's buffer; larger than any GPU's memory."""
 
 
 class TraceError(ValueError):
@@ -34,7 +38,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a rank. Steps it waits for are numbers of steps of the same trace."""
+    """One step of a rank. Steps it waits for are numbers of steps of the same trace.
+
+    Raises TraceError for a size or a duration that no run could have.
+    """
 
     where: str
     """Where it is told of: `ring.goal:12`."""
@@ -51,6 +58,28 @@ class Step:
     """Those that must be over."""
     with_start_of: tuple[int, ...] = ()
     """Those that must have begun."""
+
+    def __post_init__(self) -> None:
+        is_message = self.does is not Does.COLLECTIVE
+        most = LONGEST_MESSAGE_BYTES if is_message else LARGEST_COLLECTIVE_BYTES
+        if not 0 <= self.size_bytes <= most:
+            raise TraceError(
+                self.where, f"has {self.size_bytes} bytes; a {self.does} has from 0 to {most}"
+            )
+        if not 0 <= self.lasts_ns <= LONGEST_WORK_NS:
+            raise TraceError(
+                self.where,
+                f"lasts {self.lasts_ns} ns; the longest that is emulated is {LONGEST_WORK_NS} ns",
+            )
+
+
+def whole_number(value: object) -> int:
+    """Of what a file has in place of a number. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError
+    return int(value)
 
 
 @dataclass(frozen=True)
