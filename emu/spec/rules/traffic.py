@@ -13,7 +13,9 @@ from emu.spec.traffic.entry import AmongEntry, MessageEntry, TrafficEntry
 from emu.spec.traffic.job import GraphEntry
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation, PingPong
 from emu.spec.traffic.storage import StorageEntry
-from emu.units import format_size, write_rate, write_size, write_time
+from emu.spec.traffic.training import Experts, TrainingStep
+from emu.units import format_size, format_time_ns, write_rate, write_size, write_time
+from traffic.graph import LONGEST_MESSAGE_BYTES, LONGEST_WORK_NS
 from traffic.job import FLOAT_BYTES
 
 MAX_FLOWS = 200_000
@@ -217,6 +219,40 @@ def messages_are_not_too_many(spec: Spec) -> Iterator[Finding]:
         yield Finding(("traffic",), text)
 
 
+def tokens_have_as_many_experts_as_they_choose(spec: Spec) -> Iterator[Finding]:
+    for index, entry in enumerate(spec.traffic):
+        if isinstance(entry, Experts) and entry.top_k > entry.expert_count:
+            yield Finding(
+                ("traffic", index, "top_k"),
+                f"each token is sent to {entry.top_k} experts, and there are "
+                f"{entry.expert_count}; lower top_k, or raise experts",
+                about=(("traffic", index, "experts" if entry.experts else "among"),),
+            )
+
+
+def messages_and_work_are_not_too_long(spec: Spec) -> Iterator[Finding]:
+    """Where a model's sizes make them; elsewhere each key has its limit."""
+    for index, entry in enumerate(spec.traffic):
+        if not isinstance(entry, Experts | TrainingStep):
+            continue
+        graph, path = entry.graph(spec.seed), ("traffic", index)
+        longest_bytes, longest_ns = (
+            int(column.max(initial=0)) for column in (graph.size_bytes, graph.lasts_ns)
+        )
+        if longest_bytes > LONGEST_MESSAGE_BYTES:
+            text = (
+                f"makes a message of {format_size(longest_bytes)}; one of RDMA has up to 2 GiB, so "
+                "describe a smaller model, or share it among more ranks"
+            )
+            yield Finding(path, text)
+        if longest_ns > LONGEST_WORK_NS:
+            text = (
+                f"makes work of {format_time_ns(longest_ns)}; the longest that is emulated is "
+                f"{format_time_ns(LONGEST_WORK_NS)}, so describe a smaller model"
+            )
+            yield Finding(path, text)
+
+
 def the_run_fits_into_memory(spec: Spec) -> Iterator[Finding]:
     size = sum(entry.total_bytes for entry in spec.traffic)
     if size > MAX_BYTES and spec.payload == "real":
@@ -288,6 +324,8 @@ RULES = (
     nobody_sends_to_itself,
     who_lives_on_acks_gets_some,
     every_rank_has_a_piece,
+    tokens_have_as_many_experts_as_they_choose,
+    messages_and_work_are_not_too_long,
     the_run_fits_into_memory,
     streams_are_of_plain_patterns,
     streams_use_no_rdma_classes,

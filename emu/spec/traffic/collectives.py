@@ -14,7 +14,7 @@ from emu.spec.quantities import Integer, Size
 from emu.spec.traffic.job import JobEntry
 from traffic.collectives.collective import Amount, Cut, amount_of, collective
 from traffic.graph import OperationGraph
-from traffic.job import Job, Kind
+from traffic.job import FLOAT_BYTES, Job, Kind
 
 
 class Collective(JobEntry):
@@ -30,7 +30,7 @@ class Collective(JobEntry):
     chunk_bytes: Size | None = Field(
         default=None,
         alias="chunk",
-        gt=0,
+        ge=FLOAT_BYTES,
         description="The longest message. Chunks are pipelined: a rank passes one on while the "
         "next one comes in. Unless given, messages are as long as the algorithm makes them.",
     )

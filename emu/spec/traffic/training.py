@@ -12,10 +12,10 @@ from pydantic import Field, Strict
 
 from emu.spec.quantities import Integer, Size, Time
 from emu.spec.traffic.job import JobEntry
-from emu.units import PS_PER_NS
+from emu.units import PS_PER_NS, format_time_ns
 from traffic.collectives.moe import draw_tokens, layer
 from traffic.collectives.schedule import Schedule
-from traffic.graph import OperationGraph
+from traffic.graph import LONGEST_WORK_NS, OperationGraph
 from traffic.job import Step
 from traffic.training.model import Layout, Model, volumes_of
 from traffic.training.step import StepBuilder
@@ -128,7 +128,9 @@ class Experts(JobEntry):
     )
     tokens: Integer = Field(ge=1, le=10_000_000, description="Tokens that each rank has.")
     top_k: Integer = Field(default=1, ge=1, le=64, description="Experts that each is sent to.")
-    token_bytes: Size = Field(alias="token", gt=0, description="Bytes of a token, e.g. 8KiB.")
+    token_bytes: Size = Field(
+        alias="token", gt=0, le=2**31, description="Bytes of a token, e.g. 8KiB."
+    )
     token_time_ps: Time = Field(
         default=0, alias="token_time", description="Work of an expert on a token, e.g. 50ns."
     )
@@ -139,6 +141,21 @@ class Experts(JobEntry):
         description="How uneven experts are chosen: the i-th most popular one in proportion to "
         "1/i^skew. 0: all alike.",
     )
+
+    def misfit(self) -> str | None:
+        """An expert that every token is sent to has the longest work there could be."""
+        choices = len(self.among) * self.tokens * self.top_k
+        longest_ns = choices * self.token_time_ps / PS_PER_NS
+        if longest_ns <= LONGEST_WORK_NS:
+            return None
+        return (
+            f"all tokens together are work of {format_time_ns(longest_ns)}, and an expert has "
+            f"{format_time_ns(LONGEST_WORK_NS)} at most; lower tokens or token_time"
+        )
+
+    @property
+    def expert_count(self) -> int:
+        return self.experts or len(self.among)
 
     @property
     def flow_count(self) -> int:
@@ -159,7 +176,7 @@ class Experts(JobEntry):
     def put_together(self, seed: int) -> OperationGraph:
         ranks, choices = len(self.among), self.tokens * self.top_k
         random = np.random.default_rng([seed, *self.name.encode()])
-        tokens = draw_tokens(ranks, self.experts or ranks, choices, self.skew, random)
+        tokens = draw_tokens(ranks, self.expert_count, choices, self.skew, random)
         schedule = Schedule(buffers=False)
         layer(schedule, tokens, self.token_bytes, self.token_time_ps / PS_PER_NS)
         away = int(tokens.sum() - np.trace(tokens)) * self.token_bytes
