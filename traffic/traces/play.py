@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from enum import IntEnum
 
 import networkx as nx
 import numpy as np
@@ -52,22 +51,9 @@ def graph_of(
     Raises TraceError when it cannot be played: a receive that nothing is sent to, a message
     that nobody receives, steps that wait for each other in a circle.
     """
-    units = _Units(name, trace, hosts)
     schedule = Schedule(buffers=False)
-    for moment, numbers in units.in_order():
-        if moment is Moment.BEGINS:
-            units.begin(*numbers)
-        else:
-            units.play(numbers, schedule)
+    _Units(name, trace, hosts).play(schedule)
     return schedule.graph(name, hosts, start_ns=start_ns, priority=priority)
-
-
-class Moment(IntEnum):
-    """A step begins when what it requires is over, and a receive ends when
-    its message has come, a collective when all ranks have begun."""
-
-    BEGINS = 0
-    ENDS = 1
 
 
 class _Units:
@@ -86,34 +72,37 @@ class _Units:
         self._awaited: dict[int, tuple[int, ...]] = {}
         """Step -> the operations that it waited for."""
 
-    def in_order(self) -> Iterator[tuple[Moment, tuple[int, ...]]]:
-        """Beginnings of steps and ends of units, each after all it waits for."""
+    def play(self, schedule: Schedule) -> None:
+        """Steps begin and units end, each after all it waits for."""
+        count = len(self._trace.steps)
+        for moment in self._in_order():
+            if moment < count:
+                self._awaited[moment] = self._waits(self._trace.steps[moment])
+            else:
+                self._end(self._unit_of[moment - count], schedule)
+
+    def _in_order(self) -> Iterator[int]:
+        """Step n begins: n. The unit whose first step is n ends: n after as many as there are
+        steps. A receive ends when its message has come, a collective when all ranks have begun."""
+        count = len(self._trace.steps)
+        end_of = [count + self._unit_of[number][0] for number in range(count)]
         graph = nx.DiGraph()
         for number, step in enumerate(self._trace.steps):
-            begins, ends = (Moment.BEGINS, (number,)), self._end_of(number)
-            graph.add_edge(begins, ends)
-            graph.add_edges_from((self._end_of(earlier), begins) for earlier in step.after)
-            graph.add_edges_from(
-                ((Moment.BEGINS, (other,)), begins) for other in step.with_start_of
-            )
+            graph.add_edge(number, end_of[number])
+            graph.add_edges_from((end_of[earlier], number) for earlier in step.after)
+            graph.add_edges_from((other, number) for other in step.with_start_of)
             if step.does is Does.RECV:
-                graph.add_edge(self._end_of(self._send_of[number]), ends)
+                graph.add_edge(end_of[self._send_of[number]], end_of[number])
         try:
             yield from nx.lexicographical_topological_sort(graph)
         except nx.NetworkXUnfeasible:
-            circle = dict.fromkeys(numbers[0] for (_, numbers), _ in nx.find_cycle(graph))
+            circle = dict.fromkeys(moment % count for moment, _ in nx.find_cycle(graph))
             told = ", ".join(self._trace.steps[number].where for number in list(circle)[:6])
             raise TraceError(
                 told, "these steps wait for each other in a circle; take one dependency out"
             ) from None
 
-    def _end_of(self, number: int) -> tuple[Moment, tuple[int, ...]]:
-        return Moment.ENDS, self._unit_of[number]
-
-    def begin(self, number: int) -> None:
-        self._awaited[number] = self._waits(self._trace.steps[number])
-
-    def play(self, unit: tuple[int, ...], schedule: Schedule) -> None:
+    def _end(self, unit: tuple[int, ...], schedule: Schedule) -> None:
         if self._trace.steps[unit[0]].does is Does.COLLECTIVE:
             self._play_collective(unit, schedule)
         else:
