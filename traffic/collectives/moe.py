@@ -6,7 +6,8 @@
 
 Experts are spread over the ranks in turn. Some are more popular than others: the i-th of them
 is chosen with a probability in proportion to 1/i^skew, who is the i-th is drawn by the seed,
-and so is every token's choice. So messages are uneven, and one rank is waited for by all. A rank
+and so is every token's choice, each of its k experts independently of the others: two of them
+may be the same. So messages are uneven, and one rank is waited for by all. A rank
 computes when all its tokens have come; what it has for itself is not sent.
 """
 
