@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from emu.report import signatures
+from emu.report import cures, signatures
 from emu.report.facts import RunFacts
 from emu.report.signatures import Finding, Signature
 
@@ -73,7 +73,7 @@ PATHOLOGIES = (
         "What one switch sends by a priority, the next receives by another "
         "(tx_prioN_packets against rx_prioN_packets of one cable), so it is paused or dropped as "
         "what it is not; a capture shows the same DSCP on both sides",
-        "Both switches must map DSCPs alike",
+        "All hops must map DSCPs alike",
     ),
     Pathology(
         "headroom too small",
@@ -129,15 +129,19 @@ class Diagnosis:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """What cures it, as after `--set`."""
+        """What cures it, as after `--set`; nothing where no setting would."""
         return self.found.settings
 
     def in_words(self) -> str:
         """One paragraph."""
-        cure = " ".join(f"--set {shlex.quote(setting)}" for setting in self.settings)
         what = self.pathology
         name = what.name[0].upper() + what.name[1:]
-        return f"{name}: {self.found.evidence}. {what.looks}. {what.cure}: {cure}"
+        return f"{name}: {self.found.evidence}. {what.looks}. {what.cure}{self._to_set()}"
+
+    def _to_set(self) -> str:
+        if not self.settings:
+            return ". No setting is known that would do more about it in this spec"
+        return ": " + " ".join(f"--set {shlex.quote(setting)}" for setting in self.settings)
 
 
 def diagnoses(run: RunFacts) -> list[Diagnosis]:
@@ -149,6 +153,7 @@ def _found(run: RunFacts) -> Iterator[Diagnosis]:
     for pathology in PATHOLOGIES:
         found = pathology.signature(run)
         if found is not None:
-            yield Diagnosis(pathology, found)
+            settings = cures.effective(run.spec, found.settings)
+            yield Diagnosis(pathology, replace(found, settings=settings))
             if pathology.stops_everything:
                 return

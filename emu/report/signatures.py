@@ -1,4 +1,4 @@
-"""By what a pathology is known in a run's numbers, and the settings that cure it there.
+"""By what a pathology is known in a run's numbers.
 
 Each signature is a function from a run to the evidence, or None. Thresholds are
 parts of the run's time: what happens for a moment is no pathology.
@@ -6,16 +6,15 @@ parts of the run's time: what happens for a moment is no pathology.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from emu.measure.recording import FlowRecord
+from emu.report import cures
 from emu.report.facts import RunFacts
+from emu.report.priority_maps import odd_one_out
 from emu.spec.classes import PRIORITIES
-from emu.spec.finding import dotted
-from emu.spec.rules.given import for_port
-from emu.units import PS_PER_US, format_rate, format_size, format_time_ns, write_size, write_time
+from emu.units import format_rate, format_size, format_time_ns
 from topologies.graph import Port
 
 STANDING = 0.2
@@ -26,10 +25,10 @@ SHORT_TURNS = 2
 
 @dataclass(frozen=True)
 class Finding:
-    """`evidence`: a clause with this run's numbers. `settings`: as after `--set`."""
+    """`evidence`: a clause with this run's numbers. `settings`: what cures it (cures.py)."""
 
     evidence: str
-    settings: tuple[str, ...]
+    settings: cures.Settings
 
 
 Signature = Callable[[RunFacts], Finding | None]
@@ -41,7 +40,8 @@ def deadlock(run: RunFacts) -> Finding | None:
         return None
     circle = ", ".join(stuck[0].ports)
     evidence = f"at {format_time_ns(stuck[0].found_ns)} nothing moved any more at {circle}"
-    return Finding(evidence, _watchdog(run, looks=100))
+    switch = run.topology.port_named[stuck[0].ports[0]].node
+    return Finding(evidence, cures.watchdog(run, switch, looks=100))
 
 
 def pause_storm(run: RunFacts) -> Finding | None:
@@ -49,7 +49,8 @@ def pause_storm(run: RunFacts) -> Finding | None:
         standing = paused >= STANDING and turns <= SHORT_TURNS
         if standing and not _is_guarded(run, host) and _spreads_from(run, host):
             evidence = f"{host} paused its leaf for {paused:.0%} of the time without a break"
-            return Finding(evidence, _watchdog(run, looks=20))
+            leaf = _leaf_port(run, host).node
+            return Finding(evidence, cures.watchdog(run, leaf, looks=20))
     return None
 
 
@@ -57,17 +58,17 @@ def slow_receiver(run: RunFacts) -> Finding | None:
     for host, paused, turns in _pausing_hosts(run):
         if turns > SHORT_TURNS and _spreads_from(run, host):
             evidence = f"{host} paused its leaf {turns:,} times, {paused:.0%} of the time"
-            return Finding(evidence, _congestion_control(run))
+            return Finding(evidence, cures.congestion_control(run))
     return None
 
 
 def livelock(run: RunFacts) -> Finding | None:
-    recoveries = {run.spec.host(flow.src).nic.recovery for flow in run.unfinished}
+    stuck = [f for f in run.unfinished if run.spec.host(f.src).nic.recovery == "go-back-0"]
     resent = run.total("retransmitted_packets")
-    if "go-back-0" not in recoveries or 2 * resent < run.total("packets"):
+    if not stuck or 2 * resent < run.total("packets"):
         return None
     evidence = f"{resent:,} of {run.total('packets'):,} packets were sent again, for nothing"
-    return Finding(evidence, ("hosts.nic.recovery=go-back-n",))
+    return Finding(evidence, cures.nics(run, stuck, "recovery", "go-back-n"))
 
 
 def wrong_map(run: RunFacts) -> Finding | None:
@@ -77,57 +78,56 @@ def wrong_map(run: RunFacts) -> Finding | None:
             continue
         for priority in range(PRIORITIES):
             sent = _count(run, near, f"tx_prio{priority}_packets")
-            if sent and not _count(run, far, f"rx_prio{priority}_packets"):
+            if not sent or _count(run, far, f"rx_prio{priority}_packets"):
+                continue
+            odd = odd_one_out(run, _ways_in(run, near.node, priority), far, priority)
+            if odd is not None:
                 evidence = (
                     f"{topology.port_name[near]} sent {sent:,} packets of priority {priority}, "
-                    f"and {far.node} received none of that priority"
+                    f"and {far.node} received none of that priority; "
+                    f"{topology.port_name[odd.port]} maps them as most ports do not"
                 )
-                classes = run.spec.port(near).classes.model_dump(mode="json", exclude_unset=True)
-                where = f"switches.nodes.{far.node}.classes"
-                return Finding(evidence, (f"{where}={json.dumps(classes)}",))
+                return Finding(evidence, cures.same_map(run, odd.port, odd.right))
     return None
 
 
 def small_headroom(run: RunFacts) -> Finding | None:
-    for port in _switch_ports(run):
+    for port in cures.switch_ports(run):
         pfc = run.spec.port(port).pfc
         for priority in pfc.priorities if pfc else ():
             drops = _count(run, port, f"rx_prio{priority}_buf_discard")
             if drops:
-                key = dotted(for_port(run.spec, port, "pfc", "headroom"))
                 evidence = f"{run.topology.port_name[port]} dropped {drops:,} packets of " + (
                     f"lossless priority {priority} for want of room"
                 )
-                return Finding(evidence, (f"{key}=auto",))
+                return Finding(evidence, cures.headroom(run, port))
     return None
 
 
 def loss(run: RunFacts) -> Finding | None:
-    for port in _switch_ports(run):
+    for port in cures.switch_ports(run):
         for priority in range(PRIORITIES):
             drops = _count(run, port, f"tx_prio{priority}_discards")
             if drops:
-                pfc = run.spec.port(port).pfc
-                lossless = sorted({priority, *(pfc.priorities if pfc else ())})
                 evidence = (
                     f"{run.topology.port_name[port]} dropped {drops:,} packets of priority "
                     f"{priority}, which has no PFC"
                 )
-                return Finding(evidence, (f"switches.pfc.priorities={lossless}",))
+                return Finding(evidence, cures.lossless(run, priority))
     return None
 
 
 def late_marks(run: RunFacts) -> Finding | None:
     if not run.total("pause_frames") or run.total("ce_marked") or not _controlled(run):
         return None
-    for port in _switch_ports(run):
-        said = run.spec.port(port)
-        if said.pfc and said.ecn and said.ecn.kmin_bytes > _xoff_bytes(run, port):
+    late = cures.late_ports(run)
+    for said in (run.spec.port(port) for port in late):
+        if said.pfc and said.ecn:
             evidence = (
                 f"{run.total('pause_frames'):,} pause frames came before the first mark: Kmin is "
                 f"{format_size(said.ecn.kmin_bytes)}, XOFF {said.pfc.xoff}"
             )
-            return Finding(evidence, _early_marks(run, port))
+            return Finding(evidence, cures.early_marks(run, late))
     return None
 
 
@@ -135,7 +135,8 @@ def unheeded_marks(run: RunFacts) -> Finding | None:
     marked = run.total("ce_marked")
     if not marked or run.total("cnp") or _controlled(run):
         return None
-    return Finding(f"{marked:,} packets were marked and no CNP was sent", _dcqcn())
+    evidence = f"{marked:,} packets were marked and no CNP was sent"
+    return Finding(evidence, cures.nics(run, run.flows, "cc", "dcqcn"))
 
 
 def victim(run: RunFacts) -> Finding | None:
@@ -149,7 +150,7 @@ def victim(run: RunFacts) -> Finding | None:
                 f"{flow.name} had {format_rate(rate_bps)} of {format_rate(fair_bps)} though "
                 f"{room:.0%} of {flow.dst}'s cable were free"
             )
-            return Finding(evidence, _congestion_control(run))
+            return Finding(evidence, cures.congestion_control(run))
     return None
 
 
@@ -164,16 +165,11 @@ def unfairness(run: RunFacts) -> Finding | None:
                 f"flows of {name} had {format_rate(min(rates))} to {format_rate(max(rates))}, a "
                 f"Jain index of {jain:.2f}, under {run.total('pause_frames'):,} pause frames"
             )
-            return Finding(evidence, _congestion_control(run))
+            return Finding(evidence, cures.congestion_control(run))
     return None
 
 
 # --- what runs say ---
-
-
-def _switch_ports(run: RunFacts) -> Iterator[Port]:
-    topology = run.topology
-    return (port for switch in topology.switch for port in topology.ports[switch])
 
 
 def _count(run: RunFacts, port: Port, counter: str) -> int:
@@ -189,6 +185,12 @@ def _paused(run: RunFacts, port: Port) -> float:
     """Part of the run for which the far end kept it paused."""
     us = sum(_count(run, port, f"rx_prio{p}_pause_duration") for p in range(PRIORITIES))
     return us * 1000 / _end_ns(run)
+
+
+def _ways_in(run: RunFacts, switch: str, priority: int) -> list[Port]:
+    """Ports by which packets of a priority came in."""
+    counter = f"rx_prio{priority}_packets"
+    return [port for port in run.topology.ports[switch] if _count(run, port, counter)]
 
 
 def _leaf_port(run: RunFacts, host: str) -> Port:
@@ -213,7 +215,7 @@ def _is_guarded(run: RunFacts, host: str) -> bool:
 def _spreads_from(run: RunFacts, host: str) -> bool:
     """Whether others stand still too."""
     own = _leaf_port(run, host)
-    others = (_paused(run, port) for port in _switch_ports(run) if port != own)
+    others = (_paused(run, port) for port in cures.switch_ports(run) if port != own)
     senders = (_host_paused(run, flow.src) for flow in run.flows)
     return max((*others, *senders), default=0) >= STANDING
 
@@ -249,43 +251,3 @@ def _rate_bps(run: RunFacts, flow: FlowRecord) -> float:
 
 def _jain(rates: list[float]) -> float:
     return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
-
-
-# --- what cures ---
-
-
-def _watchdog(run: RunFacts, *, looks: int) -> tuple[str, ...]:
-    """SONiC's watchdog, fast enough to find so many storms one after another in the run."""
-    detection = max(run.spec.time_limit_ps // looks // PS_PER_US, 2) * PS_PER_US
-    times = {"detection": detection, "restoration": detection, "poll": detection // 2}
-    written = ", ".join(f"{key}: {write_time(ps)}" for key, ps in times.items())
-    return (f"switches.watchdog={{{written}}}",)
-
-
-def _dcqcn() -> tuple[str, ...]:
-    return ("hosts.nic.cc=dcqcn",)
-
-
-def _congestion_control(run: RunFacts) -> tuple[str, ...]:
-    """DCQCN, and marks where there are none."""
-    if run.spec.marks:
-        return _dcqcn()
-    return _dcqcn() + _early_marks(run, next(_switch_ports(run)))
-
-
-def _early_marks(run: RunFacts, port: Port) -> tuple[str, ...]:
-    xoff = _xoff_bytes(run, port)
-    sizes = {"kmin": xoff // 4, "kmax": xoff}
-    return tuple(
-        f"{dotted(for_port(run.spec, port, 'ecn', key))}={write_size(size)}"
-        for key, size in sizes.items()
-    )
-
-
-def _xoff_bytes(run: RunFacts, port: Port) -> int:
-    """What one port may hold when it alone is full."""
-    said = run.spec.port(port)
-    if said.pfc is None:
-        return said.buffer_bytes // 8
-    alpha = said.pfc.xoff.alpha
-    return said.pfc.xoff.size_bytes or int(said.buffer_bytes * alpha / (1 + alpha))

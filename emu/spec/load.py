@@ -19,7 +19,7 @@ from typing import Any
 from emu.errors import SpecError, UsageError
 from emu.spec import settings as command_line
 from emu.spec.document import MAX_BYTES, Document, Unreadable, read
-from emu.spec.finding import Finding, KeyPath, lines
+from emu.spec.finding import Finding, KeyPath, Place, Places, lines
 from emu.spec.rules import contradictions
 from emu.spec.rules.given import has
 from emu.spec.scenario import Spec, variant
@@ -46,6 +46,14 @@ def spec_from_text(text: bytes, *, source: str, settings: Sequence[str] = ()) ->
     for setting in settings:
         command_line.apply(document, setting)
     _name_files_in_full(document.data, Path(source).parent)
+    return _spec(document)
+
+
+def changed(spec: Spec, settings: Sequence[str]) -> Spec:
+    """A spec with settings as after `--set`; SpecError with all that they make wrong."""
+    document = Document(spec.to_mapping(), Places(Place(0, 0, spec.name)))
+    for setting in settings:
+        command_line.apply(document, setting)
     return _spec(document)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from emu.report import cures
 from emu.report.diagnosis import PATHOLOGIES, diagnoses
 from emu.report.facts import RunFacts
 from emu.shim.virtual import run_virtual
@@ -77,6 +78,63 @@ traffic: [{name: greedy, pattern: incast, from: [h2, h5, h6, h7, h8], to: h1, si
 }
 
 
+def slow_under_dcqcn(*, kmin: str, kmax: str, rate: str) -> str:
+    """The first of three receivers behind one link gets slow, and the NICs heed marks."""
+    return f"""
+topology: {{kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 3}}
+hosts: {{nic: {{mtu: 1024, cc: dcqcn}}}}
+switches: {{pfc: {{xoff: 96KB, xon: 64KB}}, ecn: {{kmin: {kmin}, kmax: {kmax}}}}}
+traffic: [{{name: all, pattern: pair, from: h4-h6, to: h1-h3, size: 20MB}}]
+faults: [{{at: 100us, slow-receiver: {{host: h1, rate: {rate}}}}}]
+time_limit: 3ms
+"""
+
+
+HARDER = {
+    "slow receiver, and marks that come too late": (
+        "slow receiver",
+        slow_under_dcqcn(kmin="1500KB", kmax="1800KB", rate="5Gbit"),
+    ),
+    "loss where PFC does not fit into the buffer": (
+        "loss",
+        """
+topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 24}
+hosts: {nic: {mtu: 1024}}
+traffic: [{name: incast, pattern: incast, from: "all[1:]", to: h1, size: 200KB}]
+time_limit: 2ms
+""",
+    ),
+    "loss where PFC is off for one role": (
+        "loss",
+        TWO_LEAVES
+        + """
+switches: {pfc: on, roles: {leaf: {pfc: off}}}
+traffic: [{name: incast, pattern: incast, from: "all[1:]", to: h1, size: 2MB}]
+""",
+    ),
+    "go-back-0 of one NIC": (
+        "go-back-0 livelock",
+        SICK["go-back-0 livelock"].replace(
+            "nic: {recovery: go-back-0}", "nodes: {h1: {nic: {recovery: go-back-0}}}"
+        ),
+    ),
+}
+"""Pathologies that the first setting one would think of does not cure."""
+
+ONE_FLOW = "traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]\n"
+
+ODD_MAPS = {
+    "for one port": "nodes: {spine1: {ports: {leaf1: {classes: {dscp: {26: 0}}}}}}",
+    "for a role": "roles: {spine: {classes: {dscp: {26: 0}}}}",
+    "where packets come in": "nodes: {leaf1: {classes: {dscp: {26: 0}}}}",
+    "where they leave": "nodes: {leaf2: {classes: {dscp: {26: 0}}}}",
+    "by the role, over all": "classes: {dscp: {26: 0}}, roles: {leaf: {classes: {dscp: {26: 3}}}}",
+    "by a preset": "preset: sonic, roles: {spine: {preset: nvidia, scheduling: {strict: []}}}",
+    "by another field": "nodes: {spine1: {classes: {trust: pcp}}}",
+}
+"""Keys of `switches:` by where the map is given that differs."""
+
+
 def found_in(text: str, folder: Path, settings: tuple[str, ...] = ()) -> dict[str, list[str]]:
     """Names of pathologies found, with the settings that each prints."""
     spec = spec_from_text(text.encode(), source="sick.emu.yml", settings=settings)
@@ -101,6 +159,39 @@ def test_a_pathology_is_found_and_its_printed_cure_cures_it(name: str, tmp_path:
     assert sick[name]
     cured = found_in(SICK[name], tmp_path, tuple(sick[name]))
     assert name not in cured
+
+
+@pytest.mark.parametrize("case", HARDER)
+def test_a_cure_is_a_spec_without_errors_that_changes_something(case: str, tmp_path: Path) -> None:
+    """And cures."""
+    name, text = HARDER[case]
+    cure = found_in(text, tmp_path)[name]
+    assert cure
+    assert name not in found_in(text, tmp_path, tuple(cure))
+
+
+def test_where_all_is_set_as_it_should_be_no_setting_is_told(tmp_path: Path) -> None:
+    """A receiver so slow that DCQCN with early marks does not help."""
+    text = slow_under_dcqcn(kmin="24KB", kmax="96KB", rate="1Gbit")
+    assert found_in(text, tmp_path) == {"slow receiver": []}
+
+
+def test_settings_that_would_be_an_error_or_change_nothing_are_not_told() -> None:
+    """What is given may also be what holds unless given."""
+    spec = spec_from_text(SICK["pause storm"].encode(), source="sick.emu.yml")
+    assert cures.effective(spec, ("switches.pfc.xoff=1GB",)) == ()
+    assert cures.effective(spec, ("hosts.nic.cc=none",)) == ()
+    assert cures.effective(spec, ("hosts.nic.cc=dcqcn",)) == ("hosts.nic.cc=dcqcn",)
+
+
+@pytest.mark.parametrize("where", ODD_MAPS)
+def test_a_priority_map_is_put_right_where_it_was_given(where: str, tmp_path: Path) -> None:
+    """And by what most ports have, so that nothing is odd afterwards."""
+    name = "priority map differs at a hop"
+    sick = f"{TWO_LEAVES}{ONE_FLOW}switches: {{pfc: on, {ODD_MAPS[where]}}}\n"
+    cure = found_in(sick, tmp_path)[name]
+    assert name not in found_in(sick, tmp_path, tuple(cure))
+    assert not any('"26": 0' in setting for setting in cure)
 
 
 def test_every_pathology_has_a_case() -> None:

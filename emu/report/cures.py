@@ -1,0 +1,186 @@
+"""Settings that cure a pathology in this run's spec, each as after `--set KEY=VALUE`.
+
+A key is written where it was given: for a port, for a switch, for its role or for all. A
+nearer word would win over one that is told to all, and the setting would change nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from emu.errors import SpecError
+from emu.measure.recording import FlowRecord
+from emu.report.facts import RunFacts
+from emu.spec.classes import Classes
+from emu.spec.finding import KeyPath, dotted
+from emu.spec.load import changed
+from emu.spec.rules.given import for_host, for_port, for_switch
+from emu.spec.scenario import Spec
+from emu.units import PS_PER_US, write_size, write_time
+from topologies.graph import Port
+
+Settings = tuple[str, ...]
+
+_MAPS = ("trust", "dscp", "other_dscp", "pcp", "untagged")
+"""Keys of `classes` that tell a packet's priority."""
+
+
+def effective(spec: Spec, settings: Settings) -> Settings:
+    """The same, or none when the spec with them is in error, or as it was."""
+    with_them = _changed(spec, settings)
+    return () if with_them is None or with_them == spec else settings
+
+
+def watchdog(run: RunFacts, switch: str, *, looks: int) -> Settings:
+    """SONiC's, fast enough to find so many storms one after another in the run."""
+    own = run.spec.switch(switch).watchdog
+    if own is not None and own.action == "alert":
+        return (f"{dotted(for_switch(run.spec, switch, 'watchdog', 'action'))}=drop",)
+    detection = max(run.spec.time_limit_ps // looks // PS_PER_US, 2) * PS_PER_US
+    times = {"detection": detection, "restoration": detection, "poll": detection // 2}
+    written = ", ".join(f"{key}: {write_time(ps)}" for key, ps in times.items())
+    return (f"{dotted(for_switch(run.spec, switch, 'watchdog'))}={{{written}}}",)
+
+
+def nics(run: RunFacts, flows: Iterable[FlowRecord], key: str, value: str) -> Settings:
+    """One key of the NICs that send these flows."""
+    keys = (dotted(for_host(run.spec, flow.src, "nic", key)) for flow in flows)
+    return tuple(dict.fromkeys(f"{own}={value}" for own in keys))
+
+
+def headroom(run: RunFacts, port: Port) -> Settings:
+    """What the standard allows for."""
+    return (f"{_key(run.spec, port, 'pfc', 'headroom')}=auto",)
+
+
+def lossless(run: RunFacts, priority: int) -> Settings:
+    """PFC for a priority at every port, and buffers that hold what it asks for."""
+    wanted: dict[str, list[int]] = {}
+    for port in switch_ports(run):
+        pfc = run.spec.port(port).pfc
+        others = pfc.priorities if pfc else ()
+        if priority not in others:
+            wanted[_key(run.spec, port, "pfc", "priorities")] = sorted({priority, *others})
+    settings = tuple(f"{key}={priorities}" for key, priorities in wanted.items())
+    return settings + _room_for(run.spec, settings)
+
+
+def congestion_control(run: RunFacts) -> Settings:
+    """What is missing of it: NICs that slow down at marks, and marks that come before pauses."""
+    deaf = [flow for flow in run.flows if not _hears_marks(run.spec, flow.src)]
+    settings = nics(run, deaf, "cc", "dcqcn")
+    if run.spec.marks:
+        return settings + early_marks(run, late_ports(run))
+    return settings + early_marks(run, switch_ports(run))
+
+
+def late_ports(run: RunFacts) -> list[Port]:
+    """Those that pause before they mark: Kmin is above XOFF."""
+    said = ((port, run.spec.port(port)) for port in switch_ports(run))
+    return [
+        port
+        for port, own in said
+        if own.pfc and own.ecn and own.ecn.kmin_bytes > xoff_bytes(run.spec, port)
+    ]
+
+
+def early_marks(run: RunFacts, ports: Iterable[Port]) -> Settings:
+    """Kmin and Kmax that queues at these ports reach before they pause."""
+    sizes: dict[str, int] = {}
+    for port in ports:
+        xoff = xoff_bytes(run.spec, port)
+        for key, size in (("kmin", xoff // 4), ("kmax", xoff)):
+            path = _key(run.spec, port, "ecn", key)
+            sizes[path] = min(size, sizes.get(path, size))
+    return tuple(f"{path}={write_size(size)}" for path, size in sizes.items())
+
+
+def xoff_bytes(spec: Spec, port: Port) -> int:
+    """What one port may hold when it alone is full."""
+    said = spec.port(port)
+    if said.pfc is None:
+        return said.buffer_bytes // 8
+    alpha = said.pfc.xoff.alpha
+    return said.pfc.xoff.size_bytes or int(said.buffer_bytes * alpha / (1 + alpha))
+
+
+def same_map(run: RunFacts, port: Port, right: Classes) -> Settings:
+    """The priorities of what comes in by a port, as `right` has them."""
+    settings: Settings = ()
+    own = run.spec.port(port).classes
+    for key in _MAPS:
+        value = _as_in(own, right, key)
+        if value != getattr(own, key):
+            settings += _mapped(run, port, settings, key, value)
+    return settings
+
+
+def switch_ports(run: RunFacts) -> Iterator[Port]:
+    """Of all switches."""
+    topology = run.topology
+    return (port for switch in topology.switch for port in topology.ports[switch])
+
+
+# --- how they are written ---
+
+
+def _key(spec: Spec, port: Port, section: str, key: str) -> str:
+    """Where a key of a port's section was given; where the section was turned off, there."""
+    if getattr(spec.port(port), section) is None:
+        return dotted((*for_port(spec, port, section), key))
+    return dotted(for_port(spec, port, section, key))
+
+
+def _changed(spec: Spec, settings: Settings) -> Spec | None:
+    """None: it would be in error."""
+    try:
+        return changed(spec, settings)
+    except SpecError:
+        return None
+
+
+def _room_for(spec: Spec, settings: Settings) -> Settings:
+    """Buffers doubled as often as these settings want them larger."""
+    for times in (2**doubled for doubled in range(10)):
+        buffers = {
+            dotted(for_switch(spec, switch, "buffer")): spec.switch(switch).buffer_bytes
+            for switch in spec.topology.build().switch
+            if times > 1
+        }
+        larger = tuple(f"{key}={write_size(times * size)}" for key, size in buffers.items())
+        if _changed(spec, (*settings, *larger)) is not None:
+            return larger
+    return ()
+
+
+def _hears_marks(spec: Spec, host: str) -> bool:
+    """Whether its congestion control is told of marked packets."""
+    nic = spec.host(host).nic
+    return nic.control(nic.cc).becn.by != "none"
+
+
+def _as_in(own: Classes, right: Classes, key: str) -> Any:
+    """What to write for `own` to be as `right`: keys of a mapping stay unless they are told."""
+    if key == "dscp":
+        return {dscp: right.priority_of_dscp(dscp) for dscp in sorted({*own.dscp, *right.dscp})}
+    if key == "pcp":
+        return {pcp: right.priority_of_pcp(pcp) for pcp in sorted({*own.pcp, *right.pcp})}
+    return getattr(right, key)
+
+
+def _mapped(run: RunFacts, port: Port, before: Settings, key: str, value: Any) -> Settings:
+    """One key of a port's map, at the first place where nothing nearer contradicts it."""
+    neighbour = run.topology.port_name[port].partition(":")[2]
+    node: KeyPath = ("switches", "nodes", port.node)
+    for path in (
+        for_port(run.spec, port, "classes", key),
+        (*node, "classes", key),
+        (*node, "ports", neighbour, "classes", key),
+    ):
+        setting = f"{dotted(path)}={json.dumps(value)}"
+        then = _changed(run.spec, (*before, setting))
+        if then is not None and getattr(then.port(port).classes, key) == value:
+            return (setting,)
+    return ()

@@ -1,0 +1,58 @@
+"""Which of two ports that disagree about a priority is the odd one.
+
+    h1 ──▶ leaf1:h1   leaf1:spine1 ──▶ spine1:leaf1
+           DSCP 26 is 3     sends 3         DSCP 26 is 0
+
+What a switch sends by a priority came in by it at another of its ports, whose map
+said so. Where the next hop says otherwise, all the fabric's ports vote.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from emu.report import cures
+from emu.report.facts import RunFacts
+from emu.spec.classes import DSCPS, PRIORITIES, Classes
+from topologies.graph import Port
+
+UNTAGGED = PRIORITIES
+"""Of the code points of a port that trusts PCP: no VLAN tag at all."""
+
+
+@dataclass(frozen=True)
+class OddOne:
+    """A port, and the map that it should have."""
+
+    port: Port
+    right: Classes
+
+
+def odd_one_out(run: RunFacts, came: Iterable[Port], far: Port, priority: int) -> OddOne | None:
+    """`came`: where packets came in by `priority`. `far`: the next hop that calls them otherwise.
+
+    None: it does not.
+    """
+    maps = {port: _map(run.spec.port(port).classes) for port in cures.switch_ports(run)}
+    for port in came:
+        disputed = [
+            point for point, said in maps[port].items() if said == priority != maps[far].get(point)
+        ]
+        if not disputed:
+            continue
+        votes = {voter: tuple(map(own.get, disputed)) for voter, own in maps.items()}
+        ((most, _),) = Counter(votes.values()).most_common(1)
+        odd = far if votes[far] != most else port
+        right = next(voter for voter, vote in votes.items() if vote == most)
+        return OddOne(odd, run.spec.port(right).classes)
+    return None
+
+
+def _map(classes: Classes) -> dict[tuple[str, int], int]:
+    """Code point of the trusted field -> priority."""
+    if classes.trust == "dscp":
+        return {("dscp", dscp): classes.priority_of_dscp(dscp) for dscp in range(DSCPS)}
+    tagged = {("pcp", pcp): classes.priority_of_pcp(pcp) for pcp in range(PRIORITIES)}
+    return {**tagged, ("pcp", UNTAGGED): classes.untagged}
