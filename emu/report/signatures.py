@@ -207,9 +207,12 @@ def _pausing_hosts(run: RunFacts) -> Iterator[tuple[str, float, int]]:
 
 
 def _is_guarded(run: RunFacts, host: str) -> bool:
-    """Whether a watchdog has taken its port out of PFC."""
+    """Whether a watchdog has taken its port out of PFC, and not only told of the storm."""
+    leaf = _leaf_port(run, host)
+    own = run.spec.switch(leaf.node).watchdog
     name = "prio{}_PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED"
-    return any(_count(run, _leaf_port(run, host), name.format(p)) for p in range(PRIORITIES))
+    acts = own is not None and own.action != "alert"
+    return acts and any(_count(run, leaf, name.format(p)) for p in range(PRIORITIES))
 
 
 def _spreads_from(run: RunFacts, host: str) -> bool:

@@ -77,6 +77,8 @@ traffic: [{name: greedy, pattern: incast, from: [h2, h5, h6, h7, h8], to: h1, si
 """,
 }
 
+ALERT = "{detection: 100us, restoration: 100us, poll: 50us, action: alert}"
+
 
 def slow_under_dcqcn(*, kmin: str, kmax: str, rate: str) -> str:
     """The first of three receivers behind one link gets slow, and the NICs heed marks."""
@@ -94,6 +96,16 @@ HARDER = {
     "slow receiver, and marks that come too late": (
         "slow receiver",
         slow_under_dcqcn(kmin="1500KB", kmax="1800KB", rate="5Gbit"),
+    ),
+    "pause storm that the watchdog only tells of": (
+        "pause storm",
+        SICK["pause storm"].replace("{pfc: on}", f"{{pfc: on, watchdog: {ALERT}}}"),
+    ),
+    "pause storm that one leaf only tells of": (
+        "pause storm",
+        SICK["pause storm"].replace(
+            "{pfc: on}", f"{{pfc: on, nodes: {{leaf1: {{watchdog: {ALERT}}}}}}}"
+        ),
     ),
     "loss where PFC does not fit into the buffer": (
         "loss",
