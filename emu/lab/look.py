@@ -52,15 +52,28 @@ def pause(seen: Json) -> list[str]:
 
 def _pauses(seen: Json) -> Iterator[Row]:
     for port, own in seen["ports"].items():
+        counters, paused = own["counters"], own["paused"]
+        if _is_global(counters):
+            yield _pause(port, "all", "global", counters, any(paused))
+            continue
         for priority in PRIORITIES:
-            rx, tx, paused_us, pausing_us = (
-                own["counters"].get(f"{way}_prio{priority}_{what}", 0)
-                for what in ("pause", "pause_duration")
-                for way in ("rx", "tx")
-            )
-            now = "paused" if own["paused"][priority] else ""
-            if rx or tx or now:
-                yield port, priority, rx, tx, paused_us, pausing_us, now
+            row = _pause(port, priority, f"prio{priority}", counters, paused[priority])
+            if row[2] or row[3] or row[-1]:
+                yield row
+
+
+def _is_global(counters: Json) -> bool:
+    """Whether its pauses are those of 802.3x, which stop all priorities."""
+    return bool(counters.get("rx_global_pause") or counters.get("tx_global_pause"))
+
+
+def _pause(port: str, priority: object, whom: str, counters: Json, paused: bool) -> Row:
+    counts = (
+        counters.get(f"{way}_{whom}_{what}", 0)
+        for what in ("pause", "pause_duration")
+        for way in ("rx", "tx")
+    )
+    return port, priority, *counts, "paused" if paused else ""
 
 
 def cnp(seen: Json, priority: int) -> list[str]:

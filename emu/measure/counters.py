@@ -6,7 +6,8 @@
 PortXmitData and PortRcvData count words of 4 bytes from the LRH to the ICRC, without
 flow-control packets, as the standard has it. A damaged packet is one symbol error.
 PortXmitWait's tick is up to the device; here it is 1 ns of emulated time. Pause
-durations are microseconds, like mlx5's.
+durations are microseconds, like mlx5's. Pauses of 802.3x stop all priorities at once, and
+are counted once: rx_global_pause, rx_global_pause_duration, and none by priority.
 """
 
 from __future__ import annotations
@@ -62,11 +63,17 @@ _PLAIN = (
     "link_downed",
     "link_down_discard",
 )
+_PAUSED = ("rx_pause_transition", "rx_pause_duration", "tx_pause_duration")
+"""What pause frames did; the core counts it by priority, whichever kind they are."""
 PRIORITIES = range(8)
 
 
 def ethernet_counters(raw: RawCounters) -> Counters:
-    """A RoCE port's counters; those of a priority that nothing used are left out."""
+    """A RoCE port's counters; those of a priority that nothing used are left out, and what
+    global pauses did where there were none."""
+    by_global = [name for name in _PAUSED if raw[f"{name[:2]}_global_pause"][0]]
+    global_pauses = _of_global_pauses({name: raw[name] for name in by_global})
+    raw = {**raw, **dict.fromkeys(by_global, [0] * len(PRIORITIES))}
     counters: Counters = {}
     for priority in PRIORITIES:
         own = {new.format(priority): raw[old][priority] for old, new in _PER_PRIORITY.items()}
@@ -77,7 +84,18 @@ def ethernet_counters(raw: RawCounters) -> Counters:
             counters |= own | _as_sonic_has_them(priority, own)
         if raw["watchdog_detected"][priority]:
             counters |= {new.format(priority): raw[old][priority] for old, new in _WATCHDOG.items()}
-    return counters | {name: raw[name][0] for name in _PLAIN} | _common(raw)
+    return counters | {name: raw[name][0] for name in _PLAIN} | global_pauses | _common(raw)
+
+
+def _of_global_pauses(paused: RawCounters) -> Counters:
+    """A port that is paused has all its priorities paused; one that pauses does so for the one
+    that it pauses longest."""
+    counters: Counters = {}
+    for name, by_priority in paused.items():
+        way, _, what = name.partition("_")
+        most = max(by_priority)
+        counters[f"{way}_global_{what}"] = most // _PS_PER_US if "duration" in what else most
+    return counters
 
 
 def _as_sonic_has_them(priority: int, own: Counters) -> Counters:

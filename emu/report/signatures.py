@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from emu.measure.recording import FlowRecord
+from emu.measure.recording import Counters, FlowRecord
 from emu.report import cures
 from emu.report.facts import RunFacts
 from emu.report.priority_maps import odd_one_out
@@ -172,8 +172,12 @@ def unfairness(run: RunFacts) -> Finding | None:
 # --- what runs say ---
 
 
+def _counters(run: RunFacts, port: Port) -> Counters:
+    return run.recording.ports.get(run.topology.port_name[port], {})
+
+
 def _count(run: RunFacts, port: Port, counter: str) -> int:
-    return run.recording.ports.get(run.topology.port_name[port], {}).get(counter, 0)
+    return _counters(run, port).get(counter, 0)
 
 
 def _end_ns(run: RunFacts) -> int:
@@ -183,8 +187,13 @@ def _end_ns(run: RunFacts) -> int:
 
 def _paused(run: RunFacts, port: Port) -> float:
     """Part of the run for which the far end kept it paused."""
-    us = sum(_count(run, port, f"rx_prio{p}_pause_duration") for p in range(PRIORITIES))
-    return us * 1000 / _end_ns(run)
+    return _most(_counters(run, port), "pause_duration") * 1000 / _end_ns(run)
+
+
+def _most(counters: Counters, name: str) -> int:
+    """What pauses did to the priority that they held most, or to all at once."""
+    whom = ("global", *(f"prio{priority}" for priority in range(PRIORITIES)))
+    return max(counters.get(f"rx_{one}_{name}", 0) for one in whom)
 
 
 def _ways_in(run: RunFacts, switch: str, priority: int) -> list[Port]:
@@ -201,9 +210,8 @@ def _pausing_hosts(run: RunFacts) -> Iterator[tuple[str, float, int]]:
     """Hosts that pause their leaf: for what part of the run, in how many turns."""
     for host in run.topology.host:
         port = _leaf_port(run, host)
-        turns = sum(_count(run, port, f"rx_prio{p}_pause_transition") for p in range(PRIORITIES))
         if (paused := _paused(run, port)) > 0:
-            yield host, paused, turns
+            yield host, paused, _most(_counters(run, port), "pause_transition")
 
 
 def _is_guarded(run: RunFacts, host: str) -> bool:
@@ -225,8 +233,7 @@ def _spreads_from(run: RunFacts, host: str) -> bool:
 
 def _host_paused(run: RunFacts, host: str) -> float:
     counters = run.recording.hosts.get(host, {})
-    us = sum(counters.get(f"rx_prio{p}_pause_duration", 0) for p in range(PRIORITIES))
-    return us * 1000 / _end_ns(run)
+    return _most(counters, "pause_duration") * 1000 / _end_ns(run)
 
 
 def _controlled(run: RunFacts) -> bool:

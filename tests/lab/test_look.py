@@ -8,7 +8,7 @@ import pytest
 
 from emu.lab import look
 from emu.lab.messages import Json
-from tests.model.fabrics import ONE_SWITCH, spec_of, started
+from tests.model.fabrics import ONE_SWITCH, port, spec_of, started
 
 INCAST = (
     ONE_SWITCH
@@ -46,6 +46,18 @@ def test_pause_tells_both_ways_and_for_how_long(seen: Json) -> None:
     told = rows(look.pause(seen))
     assert set(told) == {"s1:h2", "s1:h3", "s1:h4", "s1:h5"}
     assert all(int(rx) == 0 < int(tx) for _, rx, tx, *_ in told.values())
+
+
+def test_a_global_pause_is_one_row_for_all_priorities() -> None:
+    """802.3x: told and counted once, and what it has paused now is everything."""
+    with started(spec_of(INCAST, "switches.pfc.frames=pause")) as run:
+        run.run_until(12_000)
+        own = run.fabric.counters(port(run, "s1:h2"))
+        lines = look.pause(look.look(run.fabric))
+    frames, us = own["tx_global_pause"][0], max(own["tx_pause_duration"]) // 1_000_000
+    assert frames > 0
+    assert rows(lines)["s1:h2"] == ["all", "0", str(frames), "0", str(us)]
+    assert len(lines) == 1 + 4
 
 
 def test_cnps_and_marks_are_told_by_port(seen: Json) -> None:

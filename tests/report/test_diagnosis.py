@@ -107,6 +107,10 @@ HARDER = {
             "{pfc: on}", f"{{pfc: on, nodes: {{leaf1: {{watchdog: {ALERT}}}}}}}"
         ),
     ),
+    "slow receiver under global pauses": (
+        "slow receiver",
+        SICK["slow receiver"].replace("{pfc: on}", "{pfc: {frames: pause}}"),
+    ),
     "loss where PFC does not fit into the buffer": (
         "loss",
         """
@@ -147,19 +151,23 @@ ODD_MAPS = {
 """Keys of `switches:` by where the map is given that differs."""
 
 
-def found_in(text: str, folder: Path, settings: tuple[str, ...] = ()) -> dict[str, list[str]]:
-    """Names of pathologies found, with the settings that each prints."""
+def facts_of(text: str, folder: Path, settings: tuple[str, ...] = ()) -> RunFacts:
+    """Of a run on the virtual clock."""
     spec = spec_from_text(text.encode(), source="sick.emu.yml", settings=settings)
     topology = spec.topology.build()
     recording = run_virtual(spec, topology, subnet=None, out=folder)
-    run = RunFacts(spec.name, recording, spec, topology)
+    return RunFacts(spec.name, recording, spec, topology)
+
+
+def found_in(text: str, folder: Path, settings: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    """Names of pathologies found, with the settings that each prints."""
     return {
         diagnosis.pathology.name: [
             word
             for word in shlex.split(diagnosis.in_words().partition(": --set ")[2])
             if word != "--set"
         ]
-        for diagnosis in diagnoses(run)
+        for diagnosis in diagnoses(facts_of(text, folder, settings))
     }
 
 
@@ -186,6 +194,14 @@ def test_where_all_is_set_as_it_should_be_no_setting_is_told(tmp_path: Path) -> 
     """A receiver so slow that DCQCN with early marks does not help."""
     text = slow_under_dcqcn(kmin="24KB", kmax="96KB", rate="1Gbit")
     assert found_in(text, tmp_path) == {"slow receiver": []}
+
+
+def test_a_global_pause_is_one_and_not_one_of_each_priority(tmp_path: Path) -> None:
+    """So nobody is paused for longer than there was time."""
+    sick = SICK["pause storm"].replace("{pfc: on}", "{pfc: {frames: pause}}")
+    run = facts_of(sick, tmp_path)
+    (storm,) = diagnoses(run)
+    assert storm.found.evidence == "h1 paused its leaf for 95% of the time without a break"
 
 
 def test_settings_that_would_be_an_error_or_change_nothing_are_not_told() -> None:
