@@ -233,9 +233,9 @@ class Ways:
         return self._known[ends]
 
     def _look_at(self, src: str, dst: str) -> _Way:
-        stages = _stages(self._topology, src, dst)
-        onward = [*stages[1:], ()]
-        return _Way(tuple(stages[1:-1]), tuple(map(self._leg, stages, onward)))
+        hops = stages(self._topology, src, dst)
+        onward = [*hops[1:], ()]
+        return _Way(tuple(hops[1:-1]), tuple(map(self._leg, hops, onward)))
 
     def _leg(self, stage: Stage, onward: Stage) -> _Leg:
         cables = [self._topology.cable[port] for port in stage]
@@ -289,15 +289,15 @@ def _finish_ps(crossings: list[_Crossing], rate_bps: int) -> int:
     return finish_ps
 
 
-def _stages(topology: Topology, src: str, dst: str) -> list[Stage]:
+def stages(topology: Topology, src: str, dst: str) -> list[Stage]:
     """The hops from `src` to `dst`; none when there is no way."""
-    stages: list[Stage] = []
+    hops: list[Stage] = []
     nodes = [src]
     while nodes and dst not in nodes:
         ports = [port for node in nodes for port in _ports_towards(topology, node, dst)]
-        stages.append(tuple(ports))
+        hops.append(tuple(ports))
         nodes = sorted({topology.peer[port].node for port in ports})
-    return stages if nodes else []
+    return hops if nodes else []
 
 
 def _ports_towards(topology: Topology, node: str, dst: str) -> Iterable[Port]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from emu.measure.binning import growth
+from emu.measure.bound import stages
 from emu.measure.recording import Counters, FlowRecord
 from emu.report import cures
 from emu.report.facts import RunFacts
@@ -21,6 +23,9 @@ STANDING = 0.2
 """Part of the run for which a port must be paused to count as held back."""
 SHORT_TURNS = 2
 """More transitions from XOFF to XON than this are turns, and no storm."""
+
+FULL = 0.05
+"""A cable of which less than this part is free carries what it can."""
 
 
 @dataclass(frozen=True)
@@ -143,9 +148,10 @@ def victim(run: RunFacts) -> Finding | None:
     if run.total("cnp"):
         return None
     for flow in (flow for flow in run.flows if flow.traffic not in run.storage):
-        rate_bps, room = _rate_bps(run, flow), _room(run, flow.dst)
+        rate_bps, room = _rate_bps(run, flow), _room(run, flow, _leaf_port(run, flow.dst))
         fair_bps = _link_bps(run, flow.src) / sum(own.src == flow.src for own in run.flows)
-        if _host_paused(run, flow.src) >= STANDING and room > 0.5 and rate_bps < fair_bps / 2:
+        held_back = _host_paused(run, flow.src) >= STANDING and rate_bps < fair_bps / 2
+        if held_back and room > 0.5 and not _is_crowded_out(run, flow):
             evidence = (
                 f"{flow.name} had {format_rate(rate_bps)} of {format_rate(fair_bps)} though "
                 f"{room:.0%} of {flow.dst}'s cable were free"
@@ -244,10 +250,21 @@ def _link_bps(run: RunFacts, host: str) -> int:
     return run.topology.cable[run.topology.ports[host][0]].rate_bps
 
 
-def _room(run: RunFacts, host: str) -> float:
-    """Part of the cable to a host that nobody used."""
-    load = run.port_load.get(run.topology.port_name[_leaf_port(run, host)])
-    return 1 - load.utilisation if load else 0
+def _room(run: RunFacts, flow: FlowRecord, port: Port) -> float:
+    """Part of a cable that nobody used while the flow ran, by the port that sends into it."""
+    series, name = run.recording.series, run.topology.port_name[port]
+    if name not in series.ports:
+        return 0
+    sent_bytes = series.tx_bytes[:, [series.ports.index(name)]]
+    start, end = flow.start_ns, max(flow.end_ns or _end_ns(run), flow.start_ns + 1)
+    (sent,) = growth(series.time_ns, sent_bytes, start, end)
+    return 1 - float(sent) * 8e9 / run.topology.cable[port].rate_bps / (end - start)
+
+
+def _is_crowded_out(run: RunFacts, flow: FlowRecord) -> bool:
+    """Whether any cable that it may take from switch to switch was full."""
+    between = (port for hop in stages(run.topology, flow.src, flow.dst)[1:-1] for port in hop)
+    return any(_room(run, flow, port) < FULL for port in between)
 
 
 def _rate_bps(run: RunFacts, flow: FlowRecord) -> float:

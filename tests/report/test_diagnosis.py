@@ -240,3 +240,18 @@ def test_commands_of_storage_are_no_victims(tmp_path: Path) -> None:
     entry = "pattern: pair, from: h5, to: h2, size: 20MB"
     assert entry in SICK[name]
     assert name not in found_in(SICK[name].replace(entry, disk), tmp_path)
+
+
+@pytest.mark.parametrize("count", [8, 20])
+def test_who_shares_a_full_link_is_no_victim(count: int, tmp_path: Path) -> None:
+    """Three flows over one link have a third of it each, also when one of them ends early."""
+    oversubscribed = f"""
+topology: {{kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 3}}
+hosts: {{nic: {{mtu: 1024}}}}
+switches: {{pfc: on}}
+traffic:
+  - {{name: first, pattern: pair, from: h4, to: h1, size: 1MB, count: {count}}}
+  - {{name: others, pattern: pair, from: h5-h6, to: h2-h3, size: 1MB, count: 20}}
+time_limit: 3ms
+"""
+    assert found_in(oversubscribed, tmp_path) == {}
