@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from emu.lab.messages import Json
 from emu.measure.counters import PRIORITIES, ethernet_counters, infiniband_counters
 from emu.shim.fabric import Fabric
+from emu.spec.finding import there_is_no
 
 Row = Sequence[object]
 
@@ -95,7 +96,9 @@ def _marks(counters: Json, priority: int) -> tuple[int, int, int]:
 
 
 def counters(seen: Json, wanted: str) -> list[str]:
-    """All that the ports have counted whose names begin with `wanted`."""
+    """All that the ports have counted whose names begin with `wanted`; or that there are none."""
+    if not any(port.startswith(wanted) for port in seen["ports"]):
+        return [there_is_no("port", wanted, list(seen["ports"]))]
     rows = [
         (port, name, count)
         for port, own in seen["ports"].items()

@@ -70,7 +70,16 @@ def test_cnps_and_marks_are_told_by_port(seen: Json) -> None:
 
 
 def test_counters_are_those_of_the_ports_asked_for(seen: Json) -> None:
-    """A prefix of the port's name will do; of an unknown one there is nothing."""
+    """A prefix of the port's name will do."""
     assert set(rows(look.counters(seen, "s1:h2"))) == {"s1:h2"}
     assert len(set(rows(look.counters(seen, "")))) == 5
-    assert look.counters(seen, "s2") == ["nothing so far"]
+
+
+def test_counters_of_an_unknown_port_are_an_error_that_names_the_nearest(seen: Json) -> None:
+    """And that is not the same as a port that has counted nothing."""
+    assert look.counters(seen, "s1:h22") == ["there is no port 's1:h22' (did you mean 's1:h2'?)"]
+    assert look.counters(seen, "typo") == [
+        "there is no port 'typo'; there is s1:h1, s1:h2, s1:h3, s1:h4, s1:h5"
+    ]
+    idle = {"ports": {"s1:h6": {"counters": {"rx_pause_frames": 0}}}}
+    assert look.counters(idle, "s1:h6") == ["nothing so far"]
