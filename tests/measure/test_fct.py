@@ -87,8 +87,8 @@ def test_ways_that_look_alike_are_looked_at_once(monkeypatch: pytest.MonkeyPatch
     slow = "topology.cables=[{cable: 'leaf1:h2', rate: 10Gbit}]"
     spec = spec_of(text, "topology.leaves=3", slow, "traffic.0.count=30")
     topology, graph = spec.topology.build(), spec.workload()
-    looks = Mock(wraps=bound._stages)
-    monkeypatch.setattr(bound, "_stages", looks)
+    looks = Mock(wraps=bound.stages)
+    monkeypatch.setattr(bound, "stages", looks)
     alone = alone_ns(spec, topology)
     assert looks.call_count <= 4 * 4 < len(graph.flows)
     fabric = fabric_of(spec, topology)
