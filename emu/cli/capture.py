@@ -34,8 +34,13 @@ def command(lab: str | None, port: str, path: str | None, count: int | None) -> 
 
     if path is None and sys.stdout.isatty():
         raise UsageError("a terminal cannot show packets; add -w FILE, or | wireshark -k -i -")
-    with StandingLab(lab) as standing, _opened(path or "-") as stream:
-        done = capture_port(standing, port, stream, limit=count)
+    try:
+        with StandingLab(lab) as standing:
+            done = capture_port(standing, port, _opened(path or "-"), limit=count)
+    except BrokenPipeError:
+        sys.stdout = None  # nothing to flush at the end
+        say("whoever read the capture has gone")
+        return
     say(f"{done.frames:,} frames captured")
     if done.missed:
         say(f"{done.missed:,} are missing: they came faster than they were written")
@@ -43,7 +48,7 @@ def command(lab: str | None, port: str, path: str | None, count: int | None) -> 
 
 @contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
-    """A reader that goes away has seen enough. Any other trouble is told."""
+    """A reader that goes away is the caller's business. Any other trouble is told."""
     try:
         if path == "-":
             yield sys.stdout.buffer
@@ -51,7 +56,6 @@ def _opened(path: str) -> Iterator[BinaryIO]:
             with Path(path).open("wb") as file:
                 yield file
     except BrokenPipeError:
-        sys.stdout = None  # nothing to flush at the end
-        say("whoever read the capture has gone")
+        raise
     except OSError as error:
         raise EmuError(f"{path}: {error.strerror}; the capture ends here") from None

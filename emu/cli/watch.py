@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import suppress
 
@@ -10,12 +11,21 @@ from rich.console import Console
 from rich.live import Live
 
 from emu.cli.options import lab_argument
+from emu.errors import UsageError
 
 
 @click.command("watch")
 @lab_argument
-@click.option("--interval", default=0.5, show_default=True, help="Seconds between two looks.")
-@click.option("--count", type=int, help="How many tables to show.  [default: until Ctrl-C]")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.01, 3600),
+    default=0.5,
+    show_default=True,
+    help="Seconds between two looks.",
+)
+@click.option(
+    "--count", type=click.IntRange(1), help="How many tables to show.  [default: until Ctrl-C]"
+)
 def command(lab: str | None, interval: float, count: int | None) -> None:
     """Show LAB's rates, queues, pauses or credit waits, CE marks and CNPs, port by port.
 
@@ -26,6 +36,8 @@ def command(lab: str | None, interval: float, count: int | None) -> None:
     from emu.report.watch import Watch
     from emu.spec.model import spec_from_json
 
+    if math.isnan(interval):
+        raise UsageError("--interval is no number of seconds; write for example 0.5")
     console = Console(markup=False, emoji=False, highlight=False)
     with StandingLab(lab) as standing, Live(console=console, auto_refresh=False) as live:
         spec = spec_from_json(standing.status()["spec"])

@@ -67,6 +67,25 @@ _PAUSED = ("rx_pause_transition", "rx_pause_duration", "tx_pause_duration")
 """What pause frames did; the core counts it by priority, whichever kind they are."""
 PRIORITIES = range(8)
 
+DISCARDS = (
+    "rx_buf_discard",
+    "tx_queue_discard",
+    "rx_credit_violations",
+    "rx_crc_errors",
+    "watchdog_rx_dropped",
+    "watchdog_tx_dropped",
+    "link_down_discard",
+    "hoq_discard",
+    "vl15_dropped",
+    "rcv_constraint_errors",
+    "xmit_constraint_errors",
+    "no_route",
+    "no_lane",
+    "ttl_expired",
+    "not_ip",
+)
+"""Every reason for which a switch's port drops a packet, on either fabric."""
+
 
 def ethernet_counters(raw: RawCounters) -> Counters:
     """A RoCE port's counters; those of a priority that nothing used are left out, and what

@@ -33,11 +33,25 @@ _PER_CLASS = {
     "marked": ("ecn_marked", "priority"),
     "dropped-at-ingress": ("rx_buf_discard", "priority"),
     "dropped-at-egress": ("tx_queue_discard", "priority"),
+    "fecn-marked": ("fecn_marked", "vl"),
+    "pause-storm-detected": ("watchdog_detected", "priority"),
+    "pause-storm-over": ("watchdog_restored", "priority"),
+    "dropped-by-watchdog-at-ingress": ("watchdog_rx_dropped", "priority"),
+    "dropped-by-watchdog-at-egress": ("watchdog_tx_dropped", "priority"),
 }
 """Event -> a port's counter with one cell for each class, and what a class is called."""
 
 _WHOLE = {
+    "link-down": "link_downed",
+    "dropped-with-the-link": "link_down_discard",
+    "dropped-at-head-of-queue": "hoq_discard",
+    "dropped-on-vl15": "vl15_dropped",
+    "refused-at-ingress": "rcv_constraint_errors",
+    "refused-at-egress": "xmit_constraint_errors",
     "no-route": "no_route",
+    "no-lane": "no_lane",
+    "ttl-expired": "ttl_expired",
+    "not-ip": "not_ip",
     "damaged": "rx_crc_errors",
     "credit-violation": "rx_credit_violations",
     "lost-in-open-vswitch": "transit_lost",

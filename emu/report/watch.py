@@ -1,8 +1,9 @@
 """A running lab as a table that is drawn again and again.
 
     leaf1:h1   98.2 Gb/s   98%   204 KB    0 B    0%     12     31      4  ▁▃▇██▇
-    port       rate and share of it  queue  buffer  held  pauses  CE    CNPs  rate over time
+    port       rate and share of it  queue  buffer  held  pauses  CE    CNPs  over time
 
+InfiniBand has credit updates and FECN where Ethernet has pauses and CE.
 Rates, queues and the share of time that a port was held back (by pause frames, or
 for want of credit) are of the latest interval; counts are since the lab began, and
 bright where they have just grown. Times and rates are the fabric's own.
@@ -17,6 +18,7 @@ from itertools import pairwise
 from rich.table import Table
 from rich.text import Text
 
+from emu.measure.counters import DISCARDS
 from emu.measure.look import Look, TrafficState
 from emu.report.progress import share_done
 from emu.units import format_rate, format_size, format_time_ns
@@ -25,12 +27,14 @@ from topologies.graph import Port, Topology
 _BARS = " ▁▂▃▄▅▆▇█"
 _ROOMY = 100
 """Columns of a terminal that shows everything; a narrower one has less to show."""
-_OTHER_COLUMNS = 90
-"""What all but the sparkline needs."""
+_FOR_ROOMY = ("load", "buffer")
+_WIDTHS = {"rate": 10, "load": 4, "queue": 8, "buffer": 8, "held": 4}
+"""What the cells of a column need; counts need:"""
+_COUNT_WIDTH = 6
+_SPARKS = "over time"
 _MOST_SPARKS = 60
 _STEPS = (("k", 10**3), ("M", 10**6), ("G", 10**9), ("T", 10**12), ("P", 10**15), ("E", 10**18))
-_FOR_ROOMY = ("load", "buffer", "rate over time")
-_TEXTS = ("port", "rate over time")
+_TEXTS = ("port", _SPARKS)
 
 
 class Watch:
@@ -48,14 +52,24 @@ class Watch:
 
     def table(self, width: int, height: int) -> Table:
         """For a terminal of so many columns and lines. Needs two looks."""
-        sparks = min(_MOST_SPARKS, width - _OTHER_COLUMNS)
         shown = [name for name in self._columns() if width >= _ROOMY or name not in _FOR_ROOMY]
-        table = Table(title=self._title(), title_justify="left", box=None, pad_edge=False)
-        for name in shown:
-            table.add_column(name, justify="left" if name in _TEXTS else "right", no_wrap=True)
+        widths = {name: _WIDTHS.get(name, max(_COUNT_WIDTH, len(name))) for name in shown}
+        widths["port"] = max(map(len, self._topology.port_name.values()))
+        widths[_SPARKS] = min(_MOST_SPARKS, width - sum(widths.values()) - len(widths))
+        if widths[_SPARKS] < len(_SPARKS):
+            del widths[_SPARKS]
+        table = Table(
+            title=self._title(), title_justify="left",
+            box=None, pad_edge=False, collapse_padding=True,
+        )  # fmt: skip
+        for name, least in widths.items():
+            table.add_column(
+                name, justify="left" if name in _TEXTS else "right", min_width=least, no_wrap=True
+            )
         for port in self._busiest(height - 3):
-            cells = dict(zip(self._columns(), self._cells(port, sparks), strict=True))
-            table.add_row(*(cells[name] for name in shown))
+            cells = self._cells(port)
+            cells[_SPARKS] = Text(self._sparkline(port, widths.get(_SPARKS, 0)))
+            table.add_row(*(cells[name] for name in widths))
         return table
 
     # ---- what is in it -----------------------------------------------------
@@ -65,8 +79,8 @@ class Watch:
         return f"{self._name}  emulated {format_time_ns(now.time_ns)}  {_traffic(now.traffic)}"
 
     def _columns(self) -> Sequence[str]:
-        counts = ("updates", "drops") if self._infiniband else ("pauses", "CE", "CNPs", "drops")
-        return ("port", "rate", "load", "queue", "buffer", "held", *counts, "rate over time")
+        marks = ("updates", "FECN") if self._infiniband else ("pauses", "CE")
+        return ("port", "rate", "load", "queue", "buffer", "held", *marks, "CNPs", "drops")
 
     def _busiest(self, room: int) -> list[Port]:
         """As many ports as there is room for, in the fabric's order."""
@@ -75,30 +89,31 @@ class Watch:
         chosen = set(sorted(ports, key=sent.__getitem__, reverse=True)[: max(1, room)])
         return [port for port in ports if port in chosen]
 
-    def _cells(self, port: Port, sparks: int) -> Iterable[Text]:
+    def _cells(self, port: Port) -> dict[str, Text]:
+        """What is said of a port, by column."""
         rate_bps = self._rates(port)[-1]
         load = rate_bps / self._topology.cable[port].rate_bps
         held = self._held(port)
-        yield Text(self._topology.port_name[port])
-        yield Text(format_rate(rate_bps) if rate_bps else "-")
-        yield Text(f"{load:.0%}" if rate_bps else "-", style="bold" if load > 0.9 else "")
-        yield _size(self._counter(port, "queued_bytes"))
-        yield _size(self._counter(port, "held_bytes"))
-        yield Text(f"{held:.0%}" if held else "-", style="yellow" if held > 0.01 else "")
-        for before, now in self._counts(port):
-            yield Text(_count(now), style="bold" if now > before else "")
-        yield Text(self._sparkline(port, max(1, sparks)))
+        told = (
+            Text(self._topology.port_name[port]),
+            Text(format_rate(rate_bps) if rate_bps else "-"),
+            Text(f"{load:.0%}" if rate_bps else "-", style="bold" if load > 0.9 else ""),
+            _size(self._counter(port, "queued_bytes")),
+            _size(self._counter(port, "held_bytes")),
+            Text(f"{held:.0%}" if held else "-", style="yellow" if held > 0.01 else ""),
+            *(
+                Text(_count(now), style="bold" if now > was else "")
+                for was, now in self._counts(port)
+            ),
+        )
+        return dict(zip(self._columns(), told, strict=True))
 
     def _counts(self, port: Port) -> Iterable[tuple[int, int]]:
         """Before the latest interval, and now."""
-        if self._infiniband:
-            yield self._change(port, "tx_flow_control")
-            yield self._change(port, "rx_credit_violations")
-            return
-        yield self._change(port, "tx_pause_frames")
-        yield self._change(port, "ecn_marked")
+        yield self._change(port, "tx_flow_control" if self._infiniband else "tx_pause_frames")
+        yield self._change(port, "fecn_marked" if self._infiniband else "ecn_marked")
         yield self._cnps(port)
-        yield self._change(port, "rx_buf_discard", "tx_queue_discard")
+        yield self._change(port, *DISCARDS)
 
     def _cnps(self, port: Port) -> tuple[int, int]:
         """Those that the host at the other end has sent."""

@@ -17,7 +17,7 @@ from emu.wire.reader import open_capture
 from emu.wireshark import install
 from tests.lab.standing import at_home, lab_up, status_of
 from tests.lab.test_standing import INFINIBAND, ROCE
-from tests.lab.user import SECONDS, User, may_be_anybody, wait
+from tests.lab.user import SECONDS, Ended, User, may_be_anybody, wait
 
 PROFILE = Path(install.__file__).with_name("profile")
 
@@ -64,11 +64,15 @@ def test_a_cable_is_captured_while_traffic_runs(me: User, spec: str) -> None:
 def test_wrong_captures_are_told_and_break_nothing(me: User) -> None:
     """A port that is not there, a full disk, a reader that goes away: and another capture works."""
     with lab_up(me, ROCE):
-        wrong = me.run_emu("capture", "left:h11", "-w", "/dev/null")
+        kept = me.home / "kept.pcapng"
+        kept.write_bytes(b"of yesterday")
+        wrong = me.run_emu("capture", "left:h11", "-w", str(kept))
         assert (wrong.code, wrong.err) == (
             2,
             "there is no port 'left:h11' (did you mean 'left:h1'?)\n",
         )
+        assert kept.read_bytes() == b"of yesterday"
+        kept.unlink()
         full = me.run_emu("capture", "left:h1", "-w", "/dev/full")
         assert (full.code, full.err) == (
             4,
@@ -79,7 +83,7 @@ def test_wrong_captures_are_told_and_break_nothing(me: User) -> None:
         reader.stdout.read(4)
         reader.stdout.close()
         assert me.run_emu("exec", "h2", "ping", "-c", "2", "-i", "0.2", "h1").code == 0
-        reader.wait(SECONDS)
+        assert wait(reader) == Ended(0, "", "whoever read the capture has gone\n")
         counted = me.emu("capture", "left:h1", "-c", "2", "-w", "/dev/null")
         while counted.poll() is None:
             assert me.run_emu("exec", "h2", "ping", "-c", "2", "-i", "0.2", "h1").code == 0

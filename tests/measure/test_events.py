@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from emu.measure.counters import DISCARDS
 from emu.measure.events import events_between
 from emu.measure.look import Look, TrafficState
 from emu.shim.fabric import COUNTERS
@@ -44,6 +45,20 @@ def test_what_grew_is_an_event_with_its_class_and_count() -> None:
         {"time_ns": 9, "event": "pause-sent", "where": "leaf1:h1", "priority": 3, "count": 2},
         {"time_ns": 9, "event": "no-route", "where": "leaf1:h1", "count": 1},
     ]
+
+
+def test_every_reason_for_a_drop_is_an_event() -> None:
+    """And nothing that a fabric drops is silent."""
+    quiet = _look(1)
+    widths = dict(COUNTERS)
+    for name in DISCARDS:
+        (event,) = _told(quiet, _look(2, **{name: [1] + [0] * (widths[name] - 1)}))
+        assert (event["where"], event["count"]) == ("leaf1:h1", 1)
+
+
+def test_a_link_that_fails_is_an_event() -> None:
+    (event,) = _told(_look(1), _look(2, link_downed=[1]))
+    assert event == {"time_ns": 2, "event": "link-down", "where": "leaf1:h1", "count": 1}
 
 
 def test_traffic_that_begins_anew_counts_from_zero() -> None:

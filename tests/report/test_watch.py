@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -47,14 +48,31 @@ def test_rates_and_counts_are_those_of_the_fabric(fabric: str, count: str) -> No
     assert all(row.rstrip().endswith("█") for row in rows)
 
 
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
 @pytest.mark.parametrize("width", [80, 160])
-def test_nothing_is_cut_off(width: int) -> None:
-    """Neither on a narrow terminal, nor with large numbers."""
-    watch = Watch("pair", TOPOLOGY, "roce")
+def test_nothing_is_cut_off(width: int, fabric: str) -> None:
+    """Neither on a narrow terminal, nor with large numbers; the rate is drawn over time on both."""
+    watch = Watch("pair", TOPOLOGY, fabric)
     many = {name: [98_765_432] * cells for name, cells in COUNTERS}
     watch.add(_look(0))
     watch.add(_look(1_000_000, **many))
-    assert not [line for line in _drawn(watch, width) if "…" in line or len(line) > width]
+    drawn = _drawn(watch, width)
+    assert not [line for line in drawn if "…" in line or len(line) > width]
+    assert "over time" in drawn[1]
+    assert all("▁" in line or "█" in line for line in drawn[2:])
+
+
+@pytest.mark.parametrize(("fabric", "mark"), [("roce", "CE"), ("ib", "FECN")])
+def test_marks_notifications_and_every_drop_are_counted(fabric: str, mark: str) -> None:
+    """Also a packet that was lost with its link, or whose time was over."""
+    watch = Watch("pair", TOPOLOGY, fabric)
+    marks = {"roce": "ecn_marked", "ib": "fecn_marked"}[fabric]
+    watch.add(_look(0))
+    counts = {marks: [0, 0, 0, 7, 0, 0, 0, 0], "link_down_discard": [3], "hoq_discard": [2]}
+    watch.add(replace(_look(1000, **counts), hosts={"h1": {"np_cnp_sent": 4}}))
+    _, head, *rows = _drawn(watch, 80)
+    first = dict(zip(head.split(), rows[0].split(), strict=False))
+    assert (first["port"], first[mark], first["CNPs"], first["drops"]) == ("left:h1", "7", "4", "5")
 
 
 def test_a_small_terminal_shows_the_busiest_ports() -> None:

@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import BinaryIO
 
 from emu.errors import ExitCode, FabricError
@@ -21,19 +21,24 @@ _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 def capture_port(
-    lab: StandingLab, port: str, stream: BinaryIO, *, limit: int | None = None
+    lab: StandingLab,
+    port: str,
+    target: AbstractContextManager[BinaryIO],
+    *,
+    limit: int | None = None,
 ) -> LiveCapture:
     """Writes what passes a port until Ctrl-C, SIGTERM, or so many frames; returns what there was.
 
-    Frames that were on the way here at the end still come in. Raises UsageError when
-    there is no such port, OSError when the stream takes no more, FabricError when
-    the lab has ended: what there was is in the stream by then.
+    `target` gives the stream once the lab has said that there is such a port. Frames
+    that were on the way here at the end still come in. Raises UsageError when there is
+    no such port, OSError when the stream takes no more, FabricError when the lab has
+    ended: what there was is in the stream by then.
     """
     _, (line,) = lab.ask("tap", port=port)
     fabric, rates = lab.ports()
     linktype = LinkType.ETHERNET if fabric == "roce" else LinkType.ERF
     interface = capture_interface(port, linktype, rates[port])
-    with socket.socket(fileno=line) as frames:
+    with socket.socket(fileno=line) as frames, target as stream:
         writer = LiveWriter(stream, interface, limit=limit)
         with _ended_by_signals(frames) as asked:
             while piece := frames.recv(_CHUNK):

@@ -119,8 +119,14 @@ def _folder() -> Path:
 def _locked() -> Iterator[Path]:
     """The folder, while nobody else of us is busy there."""
     folder = _folder()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise UsageError(
+            f"{folder.parent}: {error.strerror}, so that labs have no place for their names; "
+            "set XDG_RUNTIME_DIR to a folder of your own"
+        ) from None
     try:
         fcntl.flock(parent, fcntl.LOCK_EX)
         if folder.exists() and folder.stat().st_uid != os.geteuid():
