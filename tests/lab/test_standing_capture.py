@@ -50,7 +50,7 @@ def test_a_cable_is_captured_while_traffic_runs(me: User, spec: str) -> None:
         rest, said = capture.communicate(timeout=SECONDS)
         assert capture.returncode == 0, said
         file.write_bytes(head + rest)
-        frames = int(said.decode().split()[0])
+        frames = int(said.decode().split()[0].replace(",", ""))
         found = inspect(file)
         assert not found.damage
         assert sum(found.opcodes.values()) >= 50
