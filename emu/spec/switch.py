@@ -91,6 +91,7 @@ class Pfc(Model):
     )
     xon_offset: Size = Field(
         default=4608,
+        lt=2**32,
         description="Bytes below xoff at which it may go on, where xoff is an alpha.",
     )
     headroom_bytes: Annotated[Size | None, AUTO, AUTO_WRITTEN] = Field(
@@ -115,7 +116,10 @@ class Curve(Model):
         default=100_000, alias="kmin", description="Depth up to which nothing is marked."
     )
     kmax_bytes: Size = Field(
-        default=400_000, alias="kmax", description="Depth from which every packet is marked."
+        default=400_000,
+        alias="kmax",
+        lt=2**32,
+        description="Depth from which every packet is marked.",
     )
     pmax: Fraction = Field(
         default=0.2,
@@ -251,6 +255,7 @@ class SwitchSpec(PortSpec):
         default=2_000_000,
         alias="buffer",
         gt=0,
+        lt=2**32,
         description="Packet buffer of the switch, shared by its ports.",
     )
     reserved_bytes: Size = Field(
@@ -270,7 +275,6 @@ class SwitchSpec(PortSpec):
         default=None,
         alias="queue_limit",
         gt=0,
-        lt=2**32,
         description="A lossy queue may grow to so many bytes, whatever alpha is.",
     )
     credits: Credits = Field(

@@ -58,5 +58,13 @@ class Control(Model):
         }
 
 
+def refuse_windows(control: Control, initial: int, most: int) -> None:
+    """Raises ValueError when it says that a window, in packets, begins above the most it may be."""
+    if "initial_cwnd" in control.model_fields_set and initial > most:
+        raise ValueError(
+            f"initial_cwnd {initial} is above max_cwnd {most}; lower it, or raise max_cwnd"
+        )
+
+
 def _unit(field: FieldInfo) -> Fraction:
     return next((note.unit for note in field.metadata if isinstance(note, In)), Fraction(1))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Self
 
-from emu.spec.control.control import Becn, Control
+from pydantic import Field, model_validator
+
+from emu.spec.control.control import Becn, Control, refuse_windows
 from emu.spec.quantities import Fraction, Integer
 
 
@@ -25,6 +27,11 @@ class Dctcp(Control):
     max_cwnd: Integer = Field(
         default=512, ge=1, le=512, description="Packets that may be in flight at most."
     )
+
+    @model_validator(mode="after")
+    def _windows(self) -> Self:
+        refuse_windows(self, self.initial_cwnd, self.max_cwnd)
+        return self
 
     @property
     def becn(self) -> Becn:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from emu.spec.control.control import Becn, Control, In
 from emu.spec.quantities import Integer
@@ -98,6 +98,15 @@ class RoceCcEcn(Control):
         description="A receiver sends no second CNP in this time, in us, and forgets marks "
         "meanwhile.",
     )
+
+    @model_validator(mode="after")
+    def _rates(self) -> Self:
+        if 0 < self.rpg_max_rate < self.rpg_min_rate:
+            raise ValueError(
+                f"rpg_min_rate {self.rpg_min_rate} is above rpg_max_rate {self.rpg_max_rate}, "
+                "so every flow would be let go at once; lower it, or raise rpg_max_rate"
+            )
+        return self
 
     @property
     def becn(self) -> Becn:

@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from emu.spec.control.control import Control
+from emu.spec.control.control import Control, refuse_windows
 from emu.spec.quantities import Fraction, Integer, Time
 
 
@@ -72,10 +72,11 @@ class Swift(Control):
     )
 
     @model_validator(mode="after")
-    def _scales(self) -> Self:
+    def _windows(self) -> Self:
         if self.fs_min_cwnd >= self.fs_max_cwnd:
             raise ValueError(
                 f"fs_min_cwnd {self.fs_min_cwnd:g} is not below fs_max_cwnd {self.fs_max_cwnd:g}, "
                 "so no window lies between them; lower it"
             )
+        refuse_windows(self, self.initial_cwnd, self.max_cwnd)
         return self

@@ -7,8 +7,9 @@ from itertools import combinations
 
 from emu.spec.fault import Fault, PauseStorm, SlowReceiver, SwitchDown, fault_names
 from emu.spec.finding import Finding, KeyPath, did_you_mean, there_is_no
+from emu.spec.rules.switches import HEADERS
 from emu.spec.scenario import Spec
-from emu.units import write_rate, write_time
+from emu.units import write_rate, write_size, write_time
 
 
 def fault_names_are_unique(spec: Spec) -> Iterator[Finding]:
@@ -124,6 +125,18 @@ def slow_receivers_are_slower_than_their_link(spec: Spec) -> Iterator[Finding]:
             )
 
 
+def slow_receivers_have_room_for_a_packet(spec: Spec) -> Iterator[Finding]:
+    for index, fault in enumerate(spec.faults):
+        slow = fault.slow_receiver
+        if slow is not None and slow.buffer_bytes < spec.largest_mtu + HEADERS:
+            yield Finding(
+                _key(index, fault, "buffer"),
+                f"{write_size(slow.buffer_bytes)} cannot hold one packet of mtu "
+                f"{spec.largest_mtu} and its headers; raise it, or lower hosts.nic.mtu",
+                about=(("hosts",),),
+            )
+
+
 def a_host_is_slow_for_one_reason_at_a_time(spec: Spec) -> Iterator[Finding]:
     slow = [(index, fault) for index, fault in enumerate(spec.faults) if fault.slow_receiver]
     for (_, a), (index, b) in combinations(slow, 2):
@@ -154,5 +167,6 @@ RULES = (
     credit_updates_are_infinibands,
     paused_priorities_are_lossless,
     slow_receivers_are_slower_than_their_link,
+    slow_receivers_have_room_for_a_packet,
     a_host_is_slow_for_one_reason_at_a_time,
 )

@@ -9,7 +9,7 @@ from emu.spec.finding import Finding, KeyPath, there_is_no
 from emu.spec.headroom import headroom_of, reserved_of
 from emu.spec.rules.given import for_port, for_switch, is_written
 from emu.spec.scenario import Spec
-from emu.spec.switch import Curve, Pfc, SwitchSpec
+from emu.spec.switch import Curve, SwitchSpec
 from emu.units import write_size, write_time
 from topologies.graph import Port
 
@@ -100,6 +100,24 @@ def xon_is_of_the_same_sort_as_xoff(spec: Spec) -> Iterator[Finding]:
             yield Finding(path, text, about=(xoff,), idle_if_inherited=True)
 
 
+def xon_is_above_nothing(spec: Spec) -> Iterator[Finding]:
+    """An alpha's largest threshold is that of an empty pool."""
+    for port, said in _ethernet_ports(spec):
+        if said.pfc is None or said.pfc.xoff.size_bytes:
+            continue
+        shared = spec.switch(port.node).buffer_bytes - reserved_of(spec, port.node)
+        most = round(said.pfc.xoff.alpha * max(0, shared))
+        if said.pfc.xon_offset >= most > 0:
+            xoff = for_port(spec, port, "pfc", "xoff")
+            yield Finding(
+                for_port(spec, port, "pfc", "xon_offset"),
+                f"xoff ({said.pfc.xoff}) is {write_size(most)} at most, so a sender that was "
+                f"stopped would wait for less than nothing ({write_size(said.pfc.xon_offset)} "
+                "below it); lower xon_offset, or raise xoff",
+                about=(xoff, for_switch(spec, port.node, "buffer")),
+            )
+
+
 def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Finding]:
     """Every port may fill xoff and headroom of every lossless priority at the same time."""
     for name, switch in _ethernet_switches(spec):
@@ -127,12 +145,22 @@ def _too_small_a_buffer(spec: Spec, name: str, reserved: int) -> Finding:
             f"{buffer}; lower reserved, or raise buffer",
             about=(for_switch(spec, name, "buffer"), _TOPOLOGY),
         )
-    words, remedy = _headroom_in_words(pfc)
+    kept = len(ports) * PRIORITIES * spec.switch(name).reserved_bytes
+    if kept > reserved - kept:
+        key, remedy = for_switch(spec, name, "reserved"), "lower reserved"
+    elif pfc.headroom_bytes is None:
+        mostly_xoff = sum(_thresholds(spec, name)) > reserved - kept
+        remedy = "lower xoff" if mostly_xoff else "lower pause_response or the cables' length"
+        key = for_port(spec, port, "pfc", "xoff")
+    else:
+        key, remedy = for_port(spec, port, "pfc", "headroom"), "lower xoff or headroom"
+    words = "automatic headroom" if pfc.headroom_bytes is None else "headroom"
+    beside = f" and {write_size(kept)} reserved" if kept else ""
     return Finding(
-        for_port(spec, port, "pfc", "xoff" if pfc.headroom_bytes is None else "headroom"),
+        key,
         f"{len(ports)} ports x {len(set(pfc.priorities))} priorities x xoff {pfc.xoff} and {words} "
-        f"of {write_size(reserved)} for all ports together are more than the buffer of "
-        f"{buffer}, so lossless packets could be dropped; {remedy}, or raise buffer",
+        f"of {write_size(reserved - kept)}{beside} for all ports together are more than the buffer "
+        f"of {buffer}, so lossless packets could be dropped; {remedy}, or raise buffer",
         about=(
             *(for_port(spec, port, "pfc", key) for key in ("xoff", "headroom", "priorities")),
             for_switch(spec, name, "buffer"),
@@ -140,12 +168,6 @@ def _too_small_a_buffer(spec: Spec, name: str, reserved: int) -> Finding:
             _TOPOLOGY,
         ),
     )
-
-
-def _headroom_in_words(pfc: Pfc) -> tuple[str, str]:
-    if pfc.headroom_bytes is None:
-        return "automatic headroom", "lower xoff"
-    return "headroom", "lower xoff or headroom"
 
 
 def kmin_is_not_above_kmax(spec: Spec) -> Iterator[Finding]:
@@ -244,11 +266,15 @@ def watchdogs_have_pfc_to_watch(spec: Spec) -> Iterator[Finding]:
 def buffers_hold_a_packet(spec: Spec) -> Iterator[Finding]:
     mtu = spec.largest_mtu
     for name, switch in _switches(spec):
-        for size, keys in (
+        sizes: list[tuple[int | None, tuple[str, ...]]] = [
             (switch.buffer_bytes, ("buffer",)),
             (switch.credits.buffer_bytes, ("credits", "buffer")),
-        ):
-            if size < mtu + HEADERS:
+            *((size, ("credits", "lanes", str(vl))) for vl, size in switch.credits.lanes.items()),
+        ]
+        if spec.fabric == "roce":
+            sizes.append((switch.queue_limit_bytes, ("queue_limit",)))
+        for size, keys in sizes:
+            if size is not None and size < mtu + HEADERS:
                 yield Finding(
                     for_switch(spec, name, *keys),
                     f"{write_size(size)} cannot hold one packet of mtu {mtu} and its headers; "
@@ -296,6 +322,7 @@ RULES = (
     ports_exist,
     xon_is_not_above_xoff,
     xon_is_of_the_same_sort_as_xoff,
+    xon_is_above_nothing,
     lossless_priorities_fit_into_the_buffer,
     kmin_is_not_above_kmax,
     kmin_can_be_reached,
