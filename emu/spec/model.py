@@ -19,6 +19,7 @@ from emu.spec.checks.ios import Bandwidth, Iops
 from emu.spec.checks.kind import Window
 from emu.spec.checks.latency import LatencyBounds
 from emu.spec.checks.lossless import Lossless
+from emu.spec.checks.marks import Marks
 from emu.spec.checks.queue import QueueDepth
 from emu.spec.checks.rate import DeliveryRate
 from emu.spec.classes import Classes
@@ -76,6 +77,7 @@ __all__ = [
     "Link",
     "Links",
     "Lossless",
+    "Marks",
     "Nic",
     "Outcast",
     "Pair",

@@ -37,6 +37,7 @@ _MEASURES: dict[str, Callable[[Any, Recording], Outcome]] = {
     "counter": counters.counter,
     "agreement": counters.agreement,
     "checksums": captures.checksums,
+    "marks": captures.marks,
 }
 
 

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from emu.measure.recording import Recording
 from emu.report.verdict.outcome import Outcome
-from emu.spec.model import Checksums
+from emu.spec.model import Checksums, Marks
+from emu.wire.capture import Direction
 from emu.wire.inspect import inspect
 from emu.wire.inspection import Inspection, Verdicts
+from emu.wire.locate import TransportPacket, find_transport, network_packet
+from emu.wire.reader import open_capture
+
+_CE = 3
 
 
 def checksums(check: Checksums, run: Recording) -> Outcome:
@@ -20,6 +25,20 @@ def checksums(check: Checksums, run: Recording) -> Outcome:
     right = sum(verdict.ok for verdict in verdicts)
     wrong = sum(verdict.bad + verdict.unchecked for verdict in verdicts)
     return Outcome(right >= check.at_least and not wrong, f"{right:,} right, {wrong:,} wrong")
+
+
+def marks(check: Marks, run: Recording) -> Outcome:
+    """Counts packets that are ECN-capable, in the order in which they left."""
+    with open_capture(run.captures[check.at]) as capture:
+        left = [record for record in capture if record.direction is Direction.OUT]
+    found = [find_transport(r.data, network_packet(r.linktype, r.data)) for r in left]
+    ecn = [packet.ecn for packet in found if isinstance(packet, TransportPacket) and packet.ecn]
+    looked_at = ecn[check.first - 1 : check.last]
+    if len(looked_at) < check.packets:
+        return Outcome(False, f"{len(ecn):,} packets left in all")
+    marked = looked_at.count(_CE)
+    expected = check.packets * check.probability
+    return Outcome(abs(marked - expected) <= check.tolerance, f"{marked:,}")
 
 
 def _verdicts(file: Inspection) -> Iterator[Verdicts]:

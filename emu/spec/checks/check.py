@@ -21,6 +21,7 @@ from emu.spec.checks.ios import Bandwidth, Iops
 from emu.spec.checks.kind import Kind
 from emu.spec.checks.latency import LatencyBounds
 from emu.spec.checks.lossless import Lossless
+from emu.spec.checks.marks import Marks
 from emu.spec.checks.queue import QueueDepth
 from emu.spec.checks.rate import DeliveryRate
 
@@ -67,6 +68,9 @@ class Check(Model):
     )
     checksums: Checksums | None = Field(
         default=None, description="Checksums in captures, none of them wrong."
+    )
+    marks: Marks | None = Field(
+        default=None, description="CE marks on captured packets, as many as chance has it."
     )
     fail: str | None = Field(default=None, description="What to say when the check fails.")
 

@@ -128,14 +128,22 @@ def checked_ports_are_captured(spec: Spec) -> Iterator[Finding]:
     captured = {*spec.topology.build().port_named} if "all" in spec.capture else {*spec.capture}
     known = captured | {"all"} if captured else captured
     for index, check in enumerate(spec.verify):
-        for port in check.checksums.at if check.checksums else ():
+        for port, wanted in _looked_at(check):
             if port not in known:
                 what = "nothing is" if port == "all" else f"{port} is not"
                 yield Finding(
-                    ("verify", index, "checksums"),
-                    f"{what} captured, so it has no checksums to look at; add it to capture",
+                    ("verify", index, check.kind),
+                    f"{what} captured, so it has no {wanted} to look at; add it to capture",
                     about=(("capture",),),
                 )
+
+
+def _looked_at(check: Check) -> Iterator[tuple[str, str]]:
+    """Ports whose captures a check needs, and what of these."""
+    if check.checksums:
+        yield from ((port, "checksums") for port in check.checksums.at)
+    if check.marks:
+        yield check.marks.at, "marks"
 
 
 def checked_ios_are_done(spec: Spec) -> Iterator[Finding]:

@@ -1,0 +1,54 @@
+"""How many of the packets that leave by a port are marked, by their place in the line."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from emu.spec.checks.kind import Kind
+from emu.spec.quantities import Fraction, Integer
+
+
+class Marks(Kind):
+    """Of some ECN-capable packets in a capture, as many are marked CE as chance has it.
+
+    Packets that each are marked with one probability are as many as a binomial
+    distribution says: n p of them, with a standard deviation of sqrt(n p (1 - p)).
+    """
+
+    at: str = Field(description="The port that they leave by; it has a capture.")
+    first: Integer = Field(ge=1, description="Place of the first, counted from 1.")
+    last: Integer = Field(ge=1, description="Place of the last.")
+    probability: Fraction = Field(description="How likely each of them is marked.")
+    deviations: float = Field(
+        default=4.0,
+        gt=0,
+        le=100,
+        strict=True,
+        description="How many standard deviations their number may be from what is expected.",
+    )
+
+    @model_validator(mode="after")
+    def _order(self) -> Self:
+        if self.last < self.first:
+            raise ValueError(f"last {self.last} is before first {self.first}; raise it")
+        return self
+
+    @property
+    def packets(self) -> int:
+        return self.last - self.first + 1
+
+    @property
+    def tolerance(self) -> float:
+        """In packets."""
+        return self.deviations * sqrt(self.packets * self.probability * (1 - self.probability))
+
+    def in_words(self, clock: str) -> str:
+        expected = self.packets * self.probability
+        beside = f" within {self.tolerance:.0f}" if self.tolerance else ""
+        return (
+            f"packets {self.first:,} to {self.last:,} out of {self.at} "
+            f"are marked CE {expected:,.0f} times{beside}"
+        )
