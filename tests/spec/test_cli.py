@@ -1,4 +1,4 @@
-"""`emu validate` and `emu schema`."""
+"""Verbs and options as far as they need no lab."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emu.cli.record import record
 from emu.cli.run import command as run
 from emu.cli.schema import command as schema
 from emu.cli.validate import command as validate
-from emu.errors import SpecError, UsageError
+from emu.errors import ExitCode, SpecError, UsageError
 
 ROOT = Path(__file__).parents[2]
 INCAST = str(ROOT / "topologies" / "incast.emu.yml")
@@ -87,6 +87,14 @@ def test_the_virtual_clock_refuses_tcp_before_anything_runs(tmp_path: Path) -> N
             "real clock alone, or use stack: rdma"
         )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ranks", ["0", "-1"])
+def test_an_mpi_program_has_a_rank(ranks: str) -> None:
+    """Whether there is a lab or not."""
+    ended = CliRunner().invoke(cli, ["mpirun", "-n", ranks, "--", "true"])
+    assert ended.exit_code == ExitCode.USAGE
+    assert f"Invalid value for '-n': {ranks} is not in the range" in ended.output
 
 
 def test_both_clocks_are_not_one() -> None:
