@@ -247,6 +247,22 @@ def test_what_a_spec_says_about_its_own_traffic_does_not_matter(tmp_path: Path) 
     assert len(rows) == 1
 
 
+def test_flows_of_a_spec_cannot_be_pinned_without_it(tmp_path: Path) -> None:
+    """They are not there; the switches may choose otherwise."""
+    spec = tmp_path / "pinned.emu.yml"
+    spec.write_text(
+        "topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 1}\n"
+        "switches: {routing: {kind: pinned, paths: {other: spine1}}}\n"
+        "traffic: [{name: other, pattern: pair, from: h1, to: h2, size: 1MB}]\n"
+    )
+    ended = CliRunner().invoke(cli, ["perf", "write_lat", str(spec)])
+    assert str(ended.exception) == (
+        f"{spec}:2:44: switches.routing.paths.other: there is no flow called 'other', nor any "
+        "other; use routing: {kind: ecmp}"
+    )
+    assert len(perf("write_lat", str(spec), "--set", "switches.routing={kind: ecmp}")) == 1
+
+
 def test_figures_of_known_messages() -> None:
     """Three messages of 1000 bytes, by hand; percentiles by numpy."""
     posted, over = np.array([0, 0, 100]), np.array([100, 200, 250])
