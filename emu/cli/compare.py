@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 import click
+from click.core import ParameterSource
 
 from emu.cli.options import (
     clock_option,
@@ -26,7 +27,7 @@ from emu.report.reruns import with_seeds
 from emu.report.summary import compare, to_json
 from emu.report.text import print_clocks, print_comparison
 from emu.report.verdict import exit_code
-from emu.report.write import write_comparison
+from emu.report.write import write_comparison, write_run
 from emu.shim.virtual import refuse_tcp
 from emu.spec.model import Spec, load_spec
 
@@ -54,6 +55,9 @@ def command(
     real and on the virtual clock: the difference is the emulator's own error.
     Where congestion control makes a run chaotic, --clocks compares several --seeds.
     """
+    source = click.get_current_context().get_parameter_source("clock")
+    if clocks and source is ParameterSource.COMMANDLINE:
+        raise UsageError(f"--clock {clock}: --clocks runs on both; leave one of them out")
     spec = load_spec(path, settings)
     folder = out or Path("out") / spec.name
     stream = sys.stderr if as_json else sys.stdout
@@ -80,9 +84,13 @@ def command(
 def _compare_clocks(specs: Sequence[Spec], folder: Path, stream: TextIO, as_json: bool) -> NoReturn:
     """`specs`: the same one, with one seed after the other."""
     runs: dict[str, list[BothClocks]] = {}
-    for spec in specs:
-        for name, variant in (spec.variants() or {spec.name: spec}).items():
-            runs.setdefault(name, []).append(_on_both(name, variant, folder))
+    variants = [spec.variants() or {spec.name: spec} for spec in specs]
+    for variant in variants[0].values():
+        refuse_tcp(variant)
+    for spec, own in zip(specs, variants, strict=True):
+        into = folder / f"seed-{spec.seed}" if len(specs) > 1 else folder
+        for name, variant in own.items():
+            runs.setdefault(name, []).append(_on_both(name, variant, into))
     compared = [Seeds(name, both) for name, both in runs.items()]
     print_clocks(compared, stream)
     if as_json:
@@ -91,7 +99,12 @@ def _compare_clocks(specs: Sequence[Spec], folder: Path, stream: TextIO, as_json
 
 
 def _on_both(name: str, spec: Spec, folder: Path) -> BothClocks:
-    return BothClocks(*(_run(name, spec, clock, folder / clock) for clock in ("real", "virtual")))
+    """Each run leaves what `emu run` does, in a folder of its clock."""
+    both = []
+    for clock in ("real", "virtual"):
+        both.append(_run(name, spec, clock, folder / clock))
+        write_run(both[-1], folder / clock / name)
+    return BothClocks(*both)
 
 
 def _run(name: str, spec: Spec, clock: str, folder: Path) -> RunFacts:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from emu.cli.options import json_option
 from emu.units import format_size, format_time_ns
 from emu.wire.inspect import inspect
 from emu.wire.inspection import Inspection
@@ -22,7 +23,7 @@ Row = tuple[str, str]
 
 @click.command(name="inspect")
 @click.argument("capture", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 def command(capture: Path, as_json: bool) -> None:
     """Count what CAPTURE holds and check its ICRCs and VCRCs, which Wireshark does not.
 

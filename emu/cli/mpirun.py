@@ -11,7 +11,13 @@ from emu.cli.options import lab_option
 
 @click.command("mpirun", context_settings={"allow_interspersed_args": False})
 @lab_option
-@click.option("-n", "ranks", type=int, metavar="RANKS", help="[default: one on every host]")
+@click.option(
+    "-n",
+    "ranks",
+    type=click.IntRange(min=1),
+    metavar="RANKS",
+    help="[default: one on every host]",
+)
 @click.argument("program", metavar="PROGRAM...", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(lab: str | None, ranks: int | None, program: tuple[str, ...]) -> None:
     """Run an MPI PROGRAM on all hosts, e.g. `emu mpirun -n 8 -- python3 all_reduce.py`.
@@ -22,6 +28,5 @@ def command(lab: str | None, ranks: int | None, program: tuple[str, ...]) -> Non
     from emu.lab.standing.client import StandingLab
     from emu.lab.standing.mpi import mpirun
 
-    words = program[1:] if program[0] == "--" else program
     with StandingLab(lab) as standing:
-        sys.exit(mpirun(standing, ranks, words))
+        sys.exit(mpirun(standing, ranks, program))

@@ -5,27 +5,34 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
-from emu.cli.options import out_option, settings_option
+from emu.cli.fabric import load_fabric
+from emu.cli.options import settings_option
 from emu.cli.record import record
 from emu.errors import ExitCode, UsageError
 from emu.measure.recording import JobRecord
 from emu.report.nccl import Sweep, closing, heading, row
-from emu.spec.model import Spec, load_spec, spec_from_text
+from emu.spec.model import Spec, changed
 from emu.units import write_rate
-from traffic.job import FLOAT_BYTES
+from traffic.collectives.collective import ALGORITHMS
+from traffic.job import FLOAT_BYTES, Kind
 
-PATTERNS = {
-    "all_reduce": "all-reduce",
-    "all_gather": "all-gather",
-    "reduce_scatter": "reduce-scatter",
-    "broadcast": "broadcast",
-    "alltoall": "alltoall",
+KINDS = {
+    "all_reduce": Kind.ALL_REDUCE,
+    "all_gather": Kind.ALL_GATHER,
+    "reduce_scatter": Kind.REDUCE_SCATTER,
+    "broadcast": Kind.BROADCAST,
+    "alltoall": Kind.ALL_TO_ALL,
 }
+"""By nccl-tests' names."""
+MOST_BYTES = 1 << 31
+"""Of a rank's buffer."""
 TREE_BELOW = 16_384
 """Bytes for each rank, below which `auto` takes a tree: few steps matter more than few bytes."""
 LARGEST_REAL = 500_000_000
@@ -44,7 +51,10 @@ class Bytes(click.ParamType[int]):
         match = re.fullmatch(r"(\d+)([KMG]?)B?", str(value).upper())
         if match is None or not int(match[1]):
             self.fail(f"{value!r} is no size; write it like 8, 64K, 128M or 1G", param, ctx)
-        return int(match[1]) * _SUFFIXES[match[2]]
+        size_bytes = int(match[1]) * _SUFFIXES[match[2]]
+        if size_bytes > MOST_BYTES:
+            self.fail(f"{value!r} is too much; the most is 2G", param, ctx)
+        return size_bytes
 
 
 @dataclass(frozen=True)
@@ -52,58 +62,105 @@ class Wanted:
     """What every run of the sweep has in common."""
 
     collective: str
+    """As nccl-tests calls it."""
     algorithm: str
+    hosts: tuple[str, ...]
+    """By rank."""
+    gpus: int | None
+    """Hosts in a row that are a server."""
     chunk_bytes: int
     channels: int
     root: int
     clock: str
     checks: bool
 
-    def traffic(self, hosts: tuple[str, ...], gpus: int | None, size_bytes: int) -> str:
-        """The spec's `traffic:` for one size."""
-        keys = [
-            "name: nccl",
-            f"pattern: {PATTERNS[self.collective]}",
-            f"among: [{', '.join(hosts)}]",
-            f"size: {size_bytes}",
-            f"chunk: {self.chunk_bytes}",
-            f"channels: {self.channels}",
-        ]
-        if self.collective == "broadcast":
-            keys.append(f"root: {hosts[self.root]}")
-        if self.collective == "all_reduce":
-            algorithm = self.algorithm_for(size_bytes // len(hosts))
-            keys.append(f"algorithm: {algorithm}")
-            if algorithm == "hierarchical":
-                keys.append(f"gpus: {gpus or 1}")
-        return f"traffic=[{{{', '.join(keys)}}}]"
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.collective]
 
-    def algorithm_for(self, rank_bytes: int) -> str:
+    def spec(self, fabric: Spec, size_bytes: int) -> Spec:
+        """The fabric with this collective on it. Raises SpecError where it cannot run there."""
+        changes = {
+            "traffic": [self.entry(size_bytes)],
+            "payload": self.payload(size_bytes),
+            "time_limit": "100s",
+        }
+        asked = (
+            f"{self.collective} of {size_bytes} bytes, -g {len(self.hosts)} "
+            f"--chunk {self.chunk_bytes} --channels {self.channels}"
+        )
+        return changed(fabric, changes, source=asked)
+
+    def entry(self, size_bytes: int) -> dict[str, Any]:
+        """Its entry of a spec's `traffic:`."""
+        pattern = "alltoall" if self.kind is Kind.ALL_TO_ALL else self.kind.value
+        keys = {
+            "name": "nccl",
+            "pattern": pattern,
+            "among": list(self.hosts),
+            "size": size_bytes,
+            "chunk": self.chunk_bytes,
+            "channels": self.channels,
+        }
+        if self.kind is Kind.BROADCAST:
+            keys["root"] = self.hosts[self.root]
+        if self.kind is Kind.ALL_REDUCE:
+            keys["algorithm"] = self.algorithm_for(size_bytes)
+            if keys["algorithm"] == "hierarchical":
+                keys["gpus"] = self.gpus
+        return keys
+
+    def algorithm_for(self, size_bytes: int) -> str:
         if self.algorithm == "auto":
-            return "tree" if rank_bytes < TREE_BELOW else "ring"
+            return "tree" if size_bytes // len(self.hosts) < TREE_BELOW else "ring"
         return self.algorithm
 
-    def payload(self, ranks: int, size_bytes: int) -> str:
-        if self.clock == "real" or (self.checks and 2 * ranks * size_bytes <= LARGEST_REAL):
-            return "payload=real"
-        return "payload=elided"
+    def payload(self, size_bytes: int) -> str:
+        small = 2 * len(self.hosts) * size_bytes <= LARGEST_REAL
+        return "real" if self.clock == "real" or (self.checks and small) else "elided"
+
+    @property
+    def unit_bytes(self) -> int:
+        """Sizes are multiples of this: an element, or one for every rank's piece."""
+        whole = self.kind in (Kind.ALL_REDUCE, Kind.BROADCAST)
+        return FLOAT_BYTES * (1 if whole else len(self.hosts))
+
+    @property
+    def least_bytes(self) -> int:
+        """Below this there is not an element for everybody who needs one."""
+        whole = self.kind is Kind.BROADCAST or self.algorithm in ("auto", "tree")
+        return self.unit_bytes if whole else FLOAT_BYTES * len(self.hosts)
+
+    def sizes(self, first: int, last: int, factor: int | None, increment: int) -> Iterator[int]:
+        """From first to last, rounded down to whole units, none twice. Raises UsageError."""
+        if last < first:
+            raise UsageError(f"-e {last} is less than -b {first}; give the smaller size to -b")
+        size, before = first, 0
+        while size <= last:
+            rounded = max(self.least_bytes, size // self.unit_bytes * self.unit_bytes)
+            if rounded != before:
+                yield rounded
+            before = rounded
+            size = size * factor if factor else size + increment
 
 
 @click.command("nccl", short_help="Collectives over a range of sizes, printed as nccl-tests does.")
-@click.argument("collective", type=click.Choice(list(PATTERNS)))
+@click.argument("collective", type=click.Choice(list(KINDS)))
 @click.option("-b", "first", type=Bytes(), default="32M", show_default=True, help="First size.")
 @click.option("-e", "last", type=Bytes(), default="32M", show_default=True, help="Last size.")
 @click.option("-f", "factor", type=click.IntRange(min=2), help="Multiply the size by this.")
-@click.option("-i", "increment", type=Bytes(), default="1M", help="Or add this.  [default: 1M]")
+@click.option("-i", "increment", type=Bytes(), help="Or add this.  [default: 1M]")
 @click.option("-g", "ranks", type=click.IntRange(min=2), help="Ranks: hosts from h1 on.  [8]")
-@click.option("-r", "root", type=click.IntRange(min=0), default=0, help="Root of a broadcast.")
+@click.option("-r", "root", type=click.IntRange(min=0), help="Root of a broadcast.  [default: 0]")
 @click.option("-c", "checks", type=bool, default=True, help="Check results: 1 or 0.  [default: 1]")
 @click.option(
     "-a",
     "--algorithm",
-    type=click.Choice(["auto", "ring", "tree", "double-tree", "halving-doubling", "hierarchical"]),
+    type=click.Choice(
+        ["auto", *dict.fromkeys(name for own in ALGORITHMS.values() for name in own)]
+    ),
     default="auto",
-    help="Of all_reduce. auto: a tree for small sizes, a ring for large ones.",
+    help="auto: of all_reduce a tree for small sizes and a ring for large ones; others have one.",
 )
 @click.option("--chunk", type=Bytes(), default="128K", show_default=True, help="Longest message.")
 @click.option("--channels", type=click.IntRange(1, 32), default=1, help="Sets of queue pairs.")
@@ -117,15 +174,14 @@ class Wanted:
     show_default=True,
     help="virtual: in this process, without waiting. real: a live lab of namespaces.",
 )
-@out_option
 def command(
     collective: str,
     first: int,
     last: int,
     factor: int | None,
-    increment: int,
+    increment: int | None,
     ranks: int | None,
-    root: int,
+    root: int | None,
     checks: bool,
     algorithm: str,
     chunk: int,
@@ -134,7 +190,6 @@ def command(
     fabric: str | None,
     settings: tuple[str, ...],
     clock: str,
-    out: Path | None,
 ) -> None:
     """Run COLLECTIVE for sizes from -b to -e, and print what nccl-tests prints.
 
@@ -142,45 +197,60 @@ def command(
     emu nccl all_reduce -b 8 -e 128M -f 2 -g 8
     emu nccl alltoall -b 1M -e 16M -f 2 --fabric ib
 
-    The fabric is one 400 Gbit/s switch, or that of --spec, whose traffic is
-    replaced. Sizes are rounded to whole elements for every rank. Payloads of
-    large sizes are left out, and #wrong is N/A.
+    The fabric is one 400 Gbit/s switch, or that of --spec, without its traffic,
+    checks, captures and faults. Sizes are rounded to whole elements for every
+    rank. Payloads of large sizes are left out, and #wrong is N/A.
     """
-    chosen = (f"fabric={fabric}",) if fabric else ()
-    base = _spec(path, ranks or 8, (*settings, *chosen))
-    hosts = _ranks(base, ranks, root)
-    wanted = Wanted(collective, algorithm, chunk, channels, root, clock, checks)
-    sizes = list(_sizes(first, last, factor, increment, _unit(collective, len(hosts))))
+    if factor and increment:
+        raise UsageError(f"-f {factor} and -i {increment}: multiply or add? Leave one of them out")
+    base = _fabric(path, ranks, fabric, settings)
+    hosts = _ranks(base, ranks)
+    wanted = Wanted(
+        collective,
+        _algorithm(collective, algorithm, base, len(hosts)),
+        hosts,
+        base.hosts.gpus,
+        chunk,
+        channels,
+        _root(collective, root, len(hosts)),
+        clock,
+        checks,
+    )
+    increment = increment or _SUFFIXES["M"]
+    sizes = list(wanted.sizes(first, last, factor, increment))
+    specs = [wanted.spec(base, size_bytes) for size_bytes in sizes]
     step = f"{factor}(factor)" if factor else f"{increment}(bytes)"
-    sweep = Sweep(hosts, _device(base), sizes[0], sizes[-1], step, checks)
-    for line in heading(sweep):
+    for line in heading(Sweep(hosts, _device(base), first, last, step, checks)):
         click.echo(line)
     jobs: list[JobRecord] = []
     conclusive = True
-    for size_bytes in sizes:
-        traffic = wanted.traffic(hosts, base.hosts.gpus, size_bytes)
-        own = (*_ALONE, traffic, wanted.payload(len(hosts), size_bytes))
-        spec = _spec(path, len(hosts), (*settings, *chosen, *own))
-        recording, *_ = record(spec.name, spec, clock, out or Path("out") / "nccl")
+    for spec in specs:
+        with TemporaryDirectory(prefix="emu-nccl-") as folder:
+            recording, *_ = record(spec.name, spec, clock, Path(folder))
         conclusive &= recording.fidelity.verdict == "ok"
-        jobs += recording.jobs
-        click.echo(row(jobs[-1], root))
+        jobs += [job if checks else replace(job, wrong=None) for job in recording.jobs]
+        click.echo(row(jobs[-1], wanted.root))
     for line in closing(jobs):
         click.echo(line)
     sys.exit(_exit_code(jobs, conclusive))
 
 
-_ALONE = ("verify=[]", "compare={}", "capture=[]", "faults=[]", "time_limit=100s")
-"""What of a spec does not hold for a sweep."""
+def _fabric(
+    path: Path | None, ranks: int | None, fabric: str | None, settings: tuple[str, ...]
+) -> Spec:
+    if fabric and any(setting.startswith("fabric=") for setting in settings):
+        raise UsageError(f"--fabric {fabric} and --set fabric: leave one of them out")
+    if path is None and (ranks or 0) > _PORTS:
+        raise UsageError(
+            f"-g {ranks}: one switch has {_PORTS} hosts at most; name a larger fabric by --spec"
+        )
+    chosen = (f"fabric={fabric}",) if fabric else ()
+    one_switch = _ONE_SWITCH.format(ranks=ranks or 8, buffer=max(64, ranks or 8))
+    return load_fabric(path, one_switch, (*settings, *chosen), verb="nccl")
 
 
-def _spec(path: Path | None, ranks: int, settings: tuple[str, ...]) -> Spec:
-    if path is not None:
-        return load_spec(path, settings)
-    text = _ONE_SWITCH.format(ranks=ranks).encode()
-    return spec_from_text(text, source="nccl.emu.yml", settings=settings)
-
-
+_PORTS = 128
+"""The most that a spec gives to a leaf's hosts."""
 _ONE_SWITCH = """
 topology:
   kind: leaf-spine
@@ -188,36 +258,47 @@ topology:
   leaves: 1
   hosts_per_leaf: {ranks}
   links: {{host: {{rate: 400Gbit, length: 3m}}}}
-switches: {{buffer: 64MB, pfc: {{xoff: 512KB, xon: 448KB}}}}
+switches: {{buffer: {buffer}MB, pfc: {{xoff: 512KB, xon: 448KB}}}}
 """
 
 
-def _ranks(spec: Spec, ranks: int | None, root: int) -> tuple[str, ...]:
-    hosts = tuple(host.name for host in spec.topology.build().hosts)
+def _ranks(fabric: Spec, ranks: int | None) -> tuple[str, ...]:
+    hosts = tuple(fabric.topology.build().host)
+    if len(hosts) < 2:
+        raise UsageError(f"a collective needs two hosts; {fabric.name} has one")
     if (ranks or 0) > len(hosts):
         raise UsageError(f"-g {ranks}: the fabric has {len(hosts)} hosts; ask for no more ranks")
-    chosen = hosts[:ranks]
-    if root >= len(chosen):
-        raise UsageError(f"-r {root}: ranks are 0 to {len(chosen) - 1}")
-    return chosen
+    return hosts[:ranks]
 
 
-def _unit(collective: str, ranks: int) -> int:
-    """Sizes are multiples of this: an element, or one for every rank's piece."""
-    return FLOAT_BYTES * (1 if collective in ("all_reduce", "broadcast") else ranks)
+def _algorithm(collective: str, asked: str, fabric: Spec, ranks: int) -> str:
+    own = ALGORITHMS[KINDS[collective]]
+    if asked not in ("auto", *own):
+        raise UsageError(f"-a {asked}: {collective} has {', '.join(own)} alone; leave -a out")
+    if asked != "hierarchical":
+        return asked
+    gpus = fabric.hosts.gpus
+    if gpus is None:
+        raise UsageError(
+            f"-a {asked}: every host stands alone; say how many are a server, e.g. --set "
+            "hosts.gpus=4"
+        )
+    if ranks % gpus:
+        raise UsageError(
+            f"-g {ranks}: with -a {asked} ranks must be whole servers of {gpus} (hosts.gpus); "
+            f"take {ranks // gpus * gpus or gpus}"
+        )
+    return asked
 
 
-def _sizes(first: int, last: int, factor: int | None, increment: int, unit: int) -> Iterator[int]:
-    """From first to last, in whole units, none twice. Raises UsageError."""
-    if last < first:
-        raise UsageError(f"-e {last} is less than -b {first}; give the smaller size to -b")
-    size, before = first, 0
-    while size <= last:
-        rounded = max(unit, size // unit * unit)
-        if rounded != before:
-            yield rounded
-        before = rounded
-        size = size * factor if factor else size + increment
+def _root(collective: str, root: int | None, ranks: int) -> int:
+    if root is None:
+        return 0
+    if KINDS[collective] is not Kind.BROADCAST:
+        raise UsageError(f"-r {root}: {collective} has no root; leave it out")
+    if root >= ranks:
+        raise UsageError(f"-r {root}: ranks are 0 to {ranks - 1}")
+    return root
 
 
 def _device(spec: Spec) -> str:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import click
 
+from emu.cli.fabric import load_fabric
 from emu.cli.options import json_option, settings_option
 from emu.cli.record import record
 from emu.cli.say import say
-from emu.errors import ExitCode, FabricError
+from emu.errors import ExitCode, FabricError, UsageError
 from emu.measure.recording import Recording
 from emu.measure.requests import UNFINISHED
+from emu.perf.asked import BANDWIDTH_BYTES, LATENCY_BYTES, ends_asked, sizes_asked
 from emu.perf.benchmark import DEFAULT, NAMES, Benchmark
 from emu.perf.figures import Bandwidth, Latency, bandwidth, latency
 from emu.perf.table import RULE, header, line
-from emu.spec.model import Spec, load_spec, spec_from_text
-
-_LARGEST = 23
-"""With --all: 2 bytes to 2 to this power."""
+from emu.spec.model import Spec
 
 
 @click.command("perf")
@@ -32,10 +32,23 @@ _LARGEST = 23
 @click.argument("path", metavar="[SPEC]", required=False, type=click.Path(path_type=Path))
 @click.option("--from", "src", metavar="HOST", help="Who sends or asks.  [default: the first host]")
 @click.option("--to", "dst", metavar="HOST", help="The other end.  [default: the last host]")
-@click.option("-s", "--size", type=int, help="Bytes of a message.  [default: bw 65536, lat 2]")
-@click.option("-a", "--all", "every_size", is_flag=True, help="Sizes from 2 to 2^23.")
-@click.option("-n", "--iters", type=click.IntRange(min=2), default=1000, show_default=True)
-@click.option("-t", "--tx-depth", type=click.IntRange(min=1), default=128, show_default=True)
+@click.option(
+    "-s",
+    "--size",
+    type=click.IntRange(1, 2**31),
+    help=f"Bytes of a message.  [default: bw {BANDWIDTH_BYTES}, with UD the MTU; "
+    f"lat {LATENCY_BYTES}]",
+)
+@click.option(
+    "-a", "--all", "every_size", is_flag=True, help="Sizes from 2 to 2^23, with UD to the MTU."
+)
+@click.option("-n", "--iters", type=click.IntRange(2, 100_000), default=1000, show_default=True)
+@click.option(
+    "-t",
+    "--tx-depth",
+    type=click.IntRange(1, 100_000),
+    help="Messages of a bw on their way at a time.  [default: 128]",
+)
 @click.option(
     "-c",
     "--connection",
@@ -60,7 +73,7 @@ def command(
     size: int | None,
     every_size: bool,
     iters: int,
-    tx_depth: int,
+    tx_depth: int | None,
     connection: str,
     settings: tuple[str, ...],
     clock: str,
@@ -68,20 +81,20 @@ def command(
 ) -> None:
     """Measure one pair of hosts as perftest would, on SPEC's fabric or on two hosts and a switch.
 
-    Times are emulated. Bandwidth is of message bytes, from the first posting until the last byte
-    is in memory; --set fabric=ib measures the other fabric.
+    SPEC's own traffic, captures and checks are left out. Times are emulated. Bandwidth is of
+    message bytes, from the first posting until the last byte is in memory; --set fabric=ib
+    measures the other fabric.
     """
-    benchmark = Benchmark(test, iters, tx_depth, connection.lower())
-    fabric = (
-        load_spec(path, settings)
-        if path
-        else spec_from_text(DEFAULT.encode(), source="perf", settings=settings)
-    )
-    sizes = _sizes(benchmark, size, every_size)
+    benchmark = _benchmark(test, iters, tx_depth, connection)
+    fabric = load_fabric(path, DEFAULT, settings, verb="perf", faults=True)
+    ends = ends_asked(fabric, src, dst)
+    sizes = sizes_asked(benchmark, fabric, ends, size_bytes=size, every=every_size)
+    payload: Literal["real", "elided"] = "elided" if clock == "virtual" else "real"
+    specs = [benchmark.spec(fabric, ends, size_bytes, payload) for size_bytes in sizes]
     if not as_json:
         click.echo(f"{RULE}\n{header(is_latency=benchmark.is_latency)}")
     lines = []
-    for figures in _measured(benchmark, fabric, (src, dst), sizes, clock):
+    for figures in _measured(benchmark, sizes, specs, clock):
         lines.append(asdict(figures))
         if not as_json:
             click.echo(line(figures))
@@ -91,25 +104,22 @@ def command(
         click.echo(RULE)
 
 
-def _sizes(benchmark: Benchmark, size: int | None, every_size: bool) -> list[int]:
-    if benchmark.name.startswith("atomic"):
-        return [8]
-    if every_size:
-        return [2**power for power in range(1, _LARGEST + 1)]
-    return [size or (2 if benchmark.is_latency else 65536)]
+def _benchmark(test: str, iters: int, tx_depth: int | None, connection: str) -> Benchmark:
+    benchmark = Benchmark(test, iters, transport=connection.lower())
+    if tx_depth is None:
+        return benchmark
+    if benchmark.is_latency:
+        raise UsageError(
+            f"-t {tx_depth}: messages of {test} wait for one another, so one is on its way at a "
+            "time; leave it out"
+        )
+    return replace(benchmark, depth=tx_depth)
 
 
 def _measured(
-    benchmark: Benchmark,
-    fabric: Spec,
-    ends: tuple[str | None, str | None],
-    sizes: list[int],
-    clock: str,
+    benchmark: Benchmark, sizes: Sequence[int], specs: Sequence[Spec], clock: str
 ) -> Iterator[Bandwidth | Latency]:
-    for size_bytes in sizes:
-        spec = benchmark.spec(fabric, ends, size_bytes)
-        if clock == "virtual":
-            spec = spec.model_copy(update={"payload": "elided"})
+    for size_bytes, spec in zip(sizes, specs, strict=True):
         with TemporaryDirectory(prefix="emu-perf-") as folder:
             recording, _, _ = record(benchmark.name, spec, clock, Path(folder), progress=StringIO())
         if recording.fidelity.verdict != "ok":

@@ -14,7 +14,7 @@ from emu.cli.options import seeds_option, settings_option
 from emu.cli.record import record
 from emu.errors import UsageError
 from emu.report.facts import RunFacts
-from emu.report.reruns import TIMES, Occasion, occasions
+from emu.report.reruns import TIMES, Occasion, name_of, occasions
 from emu.report.results import Result, write_results
 from emu.report.store import load_recording
 from emu.report.text import print_checks, print_reruns
@@ -77,18 +77,27 @@ def command(
     Each is run as it stands, where it has checks, and in the variants of its
     `compare:` section. Exits like `emu run`: 0 when all checks hold.
     """
+    clocks = tuple(dict.fromkeys(clocks))
     trials = [
         Trial(path, occasion, load_spec(path, (*settings, *occasion.settings)))
         for path in sorted(folder.glob("*.emu.yml"))
         for occasion in occasions(load_spec(path, settings), seeds, sizes)
     ]
     keeper = Keeper(out, resume)
-    results = [(trial, trial.run(own, keeper)) for trial in trials if (own := trial.of(clocks))]
-    if not results:
+    chosen = [(trial, own) for trial in trials if (own := trial.of(clocks))]
+    if not chosen:
         raise UsageError(
             f"{folder}: no spec there has an `about:` section that is for the "
             f"{' or the '.join(clocks)} clock"
         )
+    occurring = {trial.occasion.name for trial, _ in chosen}
+    for size in sizes:
+        if name_of(size) not in occurring:
+            raise UsageError(
+                f"--hosts {size}: no spec in {folder} says which key its hosts go by and has so "
+                "many; name it in about.hosts, or leave --hosts out"
+            )
+    results = [(trial, trial.run(own, keeper)) for trial, own in chosen]
     runs = [run for _, result in results for own in result.runs.values() for run in own]
     _print(results, runs)
     if page is not None:

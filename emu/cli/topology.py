@@ -7,9 +7,11 @@ from pathlib import Path
 import click
 
 from emu.cli.options import settings_option, spec_argument
+from emu.cli.say import say
 from emu.errors import UsageError
 from emu.spec.model import load_spec, spec_from_text
-from emu.subnet.netfile import net_file
+from emu.subnet.netfile import approximated, net_file
+from emu.units import write_rate
 from topologies.text import hpcc, ibnetdiscover
 
 _READERS = {"hpcc": hpcc.read, "ibnetdiscover": ibnetdiscover.read}
@@ -46,7 +48,10 @@ def import_(file: Path, form: str) -> None:
 @click.option("--format", "form", type=click.Choice(list(_WRITERS)), required=True, help="Whose.")
 def export(path: Path, settings: tuple[str, ...], form: str) -> None:
     """Print the fabric of a spec as another program's text."""
-    click.echo(_WRITERS[form](load_spec(path, settings).topology.build()), nl=False)
+    topology = load_spec(path, settings).topology.build()
+    click.echo(_WRITERS[form](topology), nl=False)
+    for rate_bps, name in approximated(topology).items() if form == "ibsim" else ():
+        say(f"{write_rate(rate_bps)}: a net file of ibsim has no such link; it has {name} instead")
 
 
 def _read(file: Path) -> str:

@@ -7,13 +7,10 @@ _lat    SEND, WRITE: a ping-pong, of which half is told
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from emu.errors import UsageError
-from emu.spec.merge import overlay
-from emu.spec.model import Spec, spec_from_text
+from emu.spec.model import Spec, changed
 from traffic.graph import Verb
 
 _VERBS = {
@@ -35,6 +32,15 @@ topology:
 """The pair that is measured where no spec is given."""
 TRAFFIC = "perf"
 _LONG = "1000s"
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The two hosts."""
+
+    src: str
+    """Who sends or asks."""
+    dst: str
 
 
 @dataclass(frozen=True)
@@ -61,13 +67,13 @@ class Benchmark:
         """Whether a request is there and back again, and the figure one of both."""
         return self.is_latency and not self.verb.fetches
 
-    def entry(self, src: str, dst: str, size_bytes: int) -> dict[str, Any]:
+    def entry(self, ends: Ends, size_bytes: int) -> dict[str, Any]:
         """Its entry of a spec's `traffic:`."""
         return {
             "name": TRAFFIC,
             "pattern": "ping-pong" if self.halves else "pair",
-            "from": src,
-            "to": dst,
+            "from": ends.src,
+            "to": ends.dst,
             "op": self.verb.value,
             "transport": self.transport,
             "size": size_bytes,
@@ -76,20 +82,14 @@ class Benchmark:
             "start": "100us",  # when every link is up, and credit is there
         }
 
-    def spec(self, fabric: Spec, ends: tuple[str | None, str | None], size_bytes: int) -> Spec:
-        """The fabric with this benchmark on it. The first host and the last unless given.
-
-        Raises SpecError for what the benchmark cannot do.
-        """
-        hosts = [host.name for host in fabric.topology.build().hosts]
-        if len(hosts) < 2:
-            raise UsageError("a benchmark needs two hosts; this spec has one")
-        src, dst = ends[0] or hosts[0], ends[1] or hosts[-1]
+    def spec(
+        self, fabric: Spec, ends: Ends, size_bytes: int, payload: Literal["real", "elided"]
+    ) -> Spec:
+        """The fabric with this benchmark on it. Raises SpecError where they do not go together."""
         changes = {
-            "traffic": [self.entry(src, dst, size_bytes)],
-            "verify": [],
-            "compare": {},
+            "traffic": [self.entry(ends, size_bytes)],
             "time_limit": _LONG,
+            "payload": payload,
         }
-        text = json.dumps(overlay(fabric.to_mapping(), changes))
-        return spec_from_text(text.encode(), source=f"{self.name} on {fabric.name}")
+        asked = f"{self.name} -c {self.transport.upper()} -s {size_bytes} -n {self.iterations}"
+        return changed(fabric, changes, source=f"{asked} on {fabric.name}")

@@ -15,7 +15,7 @@ from emu.measure.recording import FlowRecord
 from emu.report.facts import RunFacts
 from emu.spec.classes import Classes
 from emu.spec.finding import KeyPath, dotted
-from emu.spec.load import changed
+from emu.spec.load import with_settings
 from emu.spec.rules.given import for_host, for_port, for_switch
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_US, write_size, write_time
@@ -136,7 +136,7 @@ def _key(spec: Spec, port: Port, section: str, key: str) -> str:
 def _changed(spec: Spec, settings: Settings) -> Spec | None:
     """None: it would be in error."""
     try:
-        return changed(spec, settings)
+        return with_settings(spec, settings)
     except SpecError:
         return None
 

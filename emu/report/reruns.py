@@ -40,14 +40,21 @@ def with_seeds(spec: Spec, seeds: int) -> Iterator[Occasion]:
 
 
 def occasions(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Occasion]:
-    """The same, and with other sizes."""
+    """The same, and with other sizes, as far as the spec has others."""
     yield from with_seeds(spec, seeds)
     key = spec.about.hosts if spec.about else None
     if key is None:
         return
     count = getattr(spec.topology, key.partition(".")[2])
-    for size in sizes:
-        yield Occasion(f"{size} the hosts", (f"{key}={_scaled(count, TIMES[size])}",))
+    for size in dict.fromkeys(sizes):
+        scaled = _scaled(count, TIMES[size])
+        if scaled != count:
+            yield Occasion(name_of(size), (f"{key}={scaled}",))
+
+
+def name_of(size: str) -> str:
+    """Of the occasion with so many hosts."""
+    return f"{size} the hosts"
 
 
 def _scaled(count: int, times: float) -> int:

@@ -155,8 +155,8 @@ def refuse_tcp(spec: Spec) -> None:
     """Raises UsageError where the spec's traffic is not RDMA alone."""
     if spec.streams().flows:
         raise UsageError(
-            "stack: tcp is the TCP of this machine's kernel, whose time is real; leave "
-            "--clock virtual out, or use stack: rdma"
+            "stack: tcp is the TCP of this machine's kernel, whose time is real; run it on the "
+            "real clock alone, or use stack: rdma"
         )
 
 

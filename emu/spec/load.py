@@ -11,7 +11,7 @@ that rests on them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,12 +49,26 @@ def spec_from_text(text: bytes, *, source: str, settings: Sequence[str] = ()) ->
     return _spec(document)
 
 
-def changed(spec: Spec, settings: Sequence[str]) -> Spec:
+def with_settings(spec: Spec, settings: Sequence[str]) -> Spec:
     """A spec with settings as after `--set`; SpecError with all that they make wrong."""
     document = Document(spec.to_mapping(), Places(Place(0, 0, spec.name)))
     for setting in settings:
         command_line.apply(document, setting)
     return _spec(document)
+
+
+def changed(spec: Spec, changes: Mapping[str, Any], *, source: str) -> Spec:
+    """The spec with other keys, which a program made up; `source` is the name they go by.
+
+    Raises SpecError. Findings about these keys do not name them, as nobody wrote them.
+    """
+    data = {**spec.to_mapping(), **changes}
+    document = Document(data, Places(Place(0, 0, source)))
+    findings = _all_findings(document)
+    if findings:
+        shown = [replace(f, path=()) if {*f.path[:1]} & changes.keys() else f for f in findings]
+        raise SpecError(lines(shown, document.places))
+    return Spec.model_validate(data)
 
 
 def _name_files_in_full(data: dict[str, Any], folder: Path) -> None:
@@ -88,14 +102,19 @@ def _name_of(source: str) -> str:
 
 
 def _spec(document: Document) -> Spec:
+    findings = _all_findings(document)
+    if findings:
+        raise SpecError(lines(findings, document.places))
+    return Spec.model_validate(document.data)
+
+
+def _all_findings(document: Document) -> list[Finding]:
     findings = list(document.findings)
     doubtful = [finding.path for finding in findings if finding.path]
     own = _findings(document.data, doubtful)
     findings += own
     findings += _variant_findings(document.data, doubtful, own)
-    if findings:
-        raise SpecError(lines(findings, document.places))
-    return Spec.model_validate(document.data)
+    return findings
 
 
 def _findings(data: dict[str, Any], doubtful: Iterable[KeyPath]) -> list[Finding]:

@@ -10,19 +10,20 @@ out, so that a node is recognised in what OpenSM says about it.
 
 from __future__ import annotations
 
+from emu.ib_rates import LANE_BPS
 from topologies.graph import Host, Port, Switch, Topology
 from topologies.guids import host_guid, port_number, switch_guid
 
 _GBIT = 10**9
 _SPEEDS = (
-    (200 * _GBIT, "s=7 e=4"),  # HDR, the fastest that ibsim knows
-    (100 * _GBIT, "s=7 e=2"),  # EDR
-    (54 * _GBIT, "s=7 e=1"),  # FDR
-    (32 * _GBIT, "s=4"),  # QDR
-    (16 * _GBIT, "s=2"),  # DDR
-    (0, "s=1"),  # SDR
+    (200 * _GBIT, "HDR", "s=7 e=4"),  # the fastest that ibsim knows
+    (100 * _GBIT, "EDR", "s=7 e=2"),
+    (54 * _GBIT, "FDR", "s=7 e=1"),
+    (32 * _GBIT, "QDR", "s=4"),
+    (16 * _GBIT, "DDR", "s=2"),
+    (0, "SDR", "s=1"),
 )
-"""Data rate of a 4x link in bits/s -> LinkSpeedEnabled, LinkSpeedExtEnabled."""
+"""Data rate of a 4x link in bits/s -> its speed, by LinkSpeedEnabled and LinkSpeedExtEnabled."""
 
 
 def net_file(topology: Topology) -> str:
@@ -52,4 +53,11 @@ def _link(topology: Topology, port: Port) -> str:
 
 def _speed(rate_bps: int) -> str:
     """The fastest speed that a link of this rate carries."""
-    return next(options for nominal, options in _SPEEDS if rate_bps >= nominal)
+    return next(options for least_bps, _, options in _SPEEDS if rate_bps >= least_bps)
+
+
+def approximated(topology: Topology) -> dict[int, str]:
+    """Rates in bits/s that a net file cannot tell, and what it has instead: `4x EDR`."""
+    rates = dict.fromkeys(cable.rate_bps for cable in topology.cables)
+    names = {rate: next(name for least, name, _ in _SPEEDS if rate >= least) for rate in rates}
+    return {rate: f"4x {name}" for rate, name in names.items() if rate != 4 * LANE_BPS[name]}

@@ -11,6 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from emu.cli.main import cli
+from emu.errors import ExitCode, SpecError, UsageError
+from emu.perf.benchmark import NAMES
 from emu.perf.figures import bandwidth, latency
 
 NUMBER = r"[0-9]+(?:\.[0-9]+)?"
@@ -105,11 +107,114 @@ def test_every_benchmark_has_its_line(name: str) -> None:
 
 
 def test_all_sizes_are_powers_of_two() -> None:
-    """One line each; datagrams come to an end with the MTU."""
+    """One line each."""
     rows = perf("write_lat", "--all", "-n", "2")
     assert [row["#bytes"] for row in rows] == [2.0**power for power in range(1, 24)]
-    ended = CliRunner().invoke(cli, ["perf", "send_bw", "-c", "UD", "-s", "8192"])
-    assert "a datagram is one packet" in str(ended.exception)
+
+
+def test_datagrams_come_to_an_end_with_the_mtu() -> None:
+    """As the default of a bandwidth and as the last of all sizes; the narrower NIC decides."""
+    narrow = ["-c", "UD", "-n", "2", "--set", "hosts.nodes.h2.nic.mtu=1024"]
+    assert [row["#bytes"] for row in perf("send_bw", *narrow)] == [1024]
+    assert [row["#bytes"] for row in perf("send_lat", *narrow)] == [2]
+    for name in ("send_bw", "send_lat"):
+        rows = perf(name, "-a", *narrow)
+        assert [row["#bytes"] for row in rows] == [2.0**power for power in range(1, 11)]
+
+
+CARRIED = {
+    "RC": {"write", "read", "send", "atomic"},
+    "UC": {"write", "send"},
+    "UD": {"send"},
+}
+"""By the operation codes of IBTA vol 1, 9.2."""
+
+
+@pytest.mark.parametrize("transport", CARRIED)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "asked", [[], ["-s", "8"], ["-s", "16"], ["-s", "4097"], ["-a"], ["-t", "7"]], ids=" ".join
+)
+def test_what_cannot_be_measured_is_refused_in_the_options_words(
+    name: str, transport: str, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a line is printed or anything runs, and everything else is measured."""
+    monkeypatch.setattr("emu.cli.perf._measured", lambda *_: iter(()))
+    ended = CliRunner().invoke(cli, ["perf", name, "-c", transport, *asked])
+    verb, figure = name.split("_")
+    impossible = (
+        verb not in CARRIED[transport]
+        or (verb == "atomic" and asked in (["-s", "16"], ["-s", "4097"], ["-a"]))
+        or (transport == "UD" and asked == ["-s", "4097"])
+        or (figure == "lat" and asked == ["-t", "7"])
+    )
+    if not impossible:
+        assert ended.exit_code == 0, ended.output
+        return
+    assert isinstance(ended.exception, UsageError)
+    assert ended.stdout == ""
+    told = str(ended.exception)
+    assert any(option in told for option in (f"-c {transport}", " ".join(asked) or "-c")), told
+    assert "traffic" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            "send_bw -c UD -s 5000",
+            "-s 5000 with -c UD: a datagram is one packet, and between h1 and h2 the MTU is 4096; "
+            "send less, or use -c UC",
+        ),
+        ("write_bw -c UD", "-c UD has no write; measure write_bw with -c RC or -c UC"),
+        ("write_bw -a -s 7", "-s 7 and -a: is it one size or all? Leave one of them out"),
+        ("write_bw --from h9", "--from: there is no host 'h9'; there is h1, h2"),
+        ("write_bw --to all", "--to all: is 2 hosts; name one, e.g. h1"),
+        ("write_bw --to h1", "h1 would send to itself; name another host by --from or --to"),
+        (
+            "write_bw --set traffic.0.size=9",
+            "--set traffic.0.size: emu perf has its own traffic, whatever a spec says; leave it "
+            "out",
+        ),
+        (
+            "write_bw --set hosts.stack=tcp",
+            "hosts.stack: tcp, and emu perf measures RDMA; add --set hosts.stack=rdma",
+        ),
+    ],
+)
+def test_wrong_use_is_told(words: str, told: str) -> None:
+    """What is wrong with which option, and what would be right."""
+    ended = CliRunner().invoke(cli, ["perf", *words.split()])
+    assert (str(ended.exception), ended.stdout) == (told, "")
+    assert isinstance(ended.exception, UsageError)
+
+
+@pytest.mark.parametrize("words", ["-s 0", "-s 2147483649", "-n 100001", "-t 0", "-t 100001"])
+def test_numbers_out_of_range_are_refused(words: str) -> None:
+    """By the option's name; perftest has no empty messages either."""
+    ended = CliRunner().invoke(cli, ["perf", "write_bw", *words.split()])
+    assert ended.exit_code == ExitCode.USAGE
+    assert f"Invalid value for '{words.split()[0]}'" in ended.output
+
+
+def test_what_does_not_suit_the_fabric_names_no_place_in_a_spec() -> None:
+    """Nobody wrote one."""
+    ended = CliRunner().invoke(cli, ["perf", "read_bw", "--set", "hosts.nic.cc=dctcp"])
+    assert isinstance(ended.exception, SpecError)
+    assert ended.stdout == ""
+    assert str(ended.exception).startswith(
+        "read_bw -c RC -s 65536 -n 1000 on perf: READ responses are not acknowledged, so h2 with "
+        "cc: dctcp would never slow down"
+    )
+
+
+def test_only_real_bytes_have_to_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 GB are measured on the virtual clock, where messages have none."""
+    monkeypatch.setattr("emu.cli.perf._measured", lambda *_: iter(()))
+    words = ["perf", "write_bw", "-s", "1000000", "-n", "100000"]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+    told = str(CliRunner().invoke(cli, [*words, "--clock", "real"]).exception)
+    assert "sends 100 GB; 16 GB is the most in one run" in told
 
 
 def test_a_specs_fabric_is_measured_without_its_traffic(tmp_path: Path) -> None:
@@ -126,6 +231,36 @@ def test_a_specs_fabric_is_measured_without_its_traffic(tmp_path: Path) -> None:
     (line,) = document["results"]
     assert document["test"] == "write_bw"
     assert line["average_gbps"] == pytest.approx(9.8, rel=0.02)
+
+
+def test_what_a_spec_says_about_its_own_traffic_does_not_matter(tmp_path: Path) -> None:
+    """Neither when it is wrong on this fabric."""
+    spec = tmp_path / "away.emu.yml"
+    spec.write_text(
+        "topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 8}\n"
+        "traffic: [{name: other, pattern: pair, from: h7, to: h8, size: 1GB}]\n"
+        "verify: [{finish: {by: 1ms}}]\n"
+        "compare: {ib: {fabric: ib, traffic: [{name: other, pattern: pair, from: h5, to: h6, "
+        "size: 1MB}]}}\n"
+    )
+    rows = perf("write_lat", str(spec), "-n", "2", "--set", "topology.hosts_per_leaf=2")
+    assert len(rows) == 1
+
+
+def test_flows_of_a_spec_cannot_be_pinned_without_it(tmp_path: Path) -> None:
+    """They are not there; the switches may choose otherwise."""
+    spec = tmp_path / "pinned.emu.yml"
+    spec.write_text(
+        "topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 1}\n"
+        "switches: {routing: {kind: pinned, paths: {other: spine1}}}\n"
+        "traffic: [{name: other, pattern: pair, from: h1, to: h2, size: 1MB}]\n"
+    )
+    ended = CliRunner().invoke(cli, ["perf", "write_lat", str(spec)])
+    assert str(ended.exception) == (
+        f"{spec}:2:44: switches.routing.paths.other: there is no flow called 'other', nor any "
+        "other; use routing: {kind: ecmp}"
+    )
+    assert len(perf("write_lat", str(spec), "--set", "switches.routing={kind: ecmp}")) == 1
 
 
 def test_figures_of_known_messages() -> None:

@@ -12,14 +12,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 from click.testing import CliRunner, Result
 
 from emu.cli.nccl import command
-from emu.errors import SpecError, UsageError
+from emu.errors import ExitCode, SpecError, UsageError
 from emu.measure.recording import JobRecord
 from emu.report.nccl import closing, row
+from emu.spec.model import Spec
 
 BUS_FACTOR = {
     "all_reduce": lambda n: 2 * (n - 1) / n,
@@ -71,14 +74,14 @@ def average_busbw(output: str) -> float:
     return float(found[1])
 
 
-def swept(tmp_path: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(command, [*arguments, "--out", str(tmp_path)])
+def swept(*arguments: str) -> Result:
+    return CliRunner().invoke(command, [*arguments])
 
 
 @pytest.mark.parametrize("collective", BUS_FACTOR)
-def test_a_sweep_is_read_as_one_of_nccl_tests(tmp_path: Path, collective: str) -> None:
+def test_a_sweep_is_read_as_one_of_nccl_tests(collective: str) -> None:
     """Every size in its line, bandwidths that follow from size and time, nothing wrong."""
-    result = swept(tmp_path, collective, "-b", "1K", "-e", "256K", "-f", "4", "-g", "4")
+    result = swept(collective, "-b", "1K", "-e", "256K", "-f", "4", "-g", "4")
     assert result.exit_code == 0, result.output
     lines = lines_of(result.stdout)
     assert [line.size for line in lines] == [1024 * 4**n for n in range(5)]
@@ -99,9 +102,9 @@ def test_a_sweep_is_read_as_one_of_nccl_tests(tmp_path: Path, collective: str) -
     assert "# Out of bounds values : 0 OK\n" in result.stdout
 
 
-def test_every_rank_is_named_above_the_table(tmp_path: Path) -> None:
+def test_every_rank_is_named_above_the_table() -> None:
     """As nccl-tests names its devices."""
-    output = swept(tmp_path, "all_reduce", "-b", "8", "-e", "8", "-g", "3").stdout
+    output = swept("all_reduce", "-b", "8", "-e", "8", "-g", "3").stdout
     assert output.startswith("# nThread 1 nGpus 3 minBytes 8 maxBytes 8 step: 1048576(bytes)")
     ranks = re.findall(r"^#\s+Rank\s+(\d+) Group\s+0 Pid\s+\d+ on\s+(\S+) device", output, re.M)
     assert ranks == [("0", "h1"), ("1", "h2"), ("2", "h3")]
@@ -109,49 +112,154 @@ def test_every_rank_is_named_above_the_table(tmp_path: Path) -> None:
     assert (line.size, line.count) == (8, 2), "of less than an element a rank"
 
 
-def test_nobody_looks_where_nobody_is_asked_to(tmp_path: Path) -> None:
+def test_nobody_looks_where_nobody_is_asked_to() -> None:
     """-c 0, as well as sizes whose payload is left out: #wrong is N/A."""
-    result = swept(tmp_path, "all_gather", "-b", "64K", "-e", "64K", "-g", "2", "-c", "0")
+    result = swept("all_gather", "-b", "64K", "-e", "64K", "-g", "2", "-c", "0")
     assert [line.out_of_place.wrong for line in lines_of(result.stdout)] == ["N/A"]
     assert "validation: 0" in result.stdout
 
 
-def test_the_fabric_may_be_that_of_a_spec(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("checks", "told", "code"), [("0", "N/A", 0), ("1", "3", 1)])
+def test_what_is_wrong_is_told_where_it_is_asked_for(
+    checks: str, told: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real clock has all bytes, and compares them in any case."""
+    recording = SimpleNamespace(fidelity=SimpleNamespace(verdict="ok"), jobs=[job(1000, 3)])
+    monkeypatch.setattr("emu.cli.nccl.record", lambda *_: (recording, None, None))
+    result = swept("all_reduce", *ONE, "-c", checks, "--clock", "real")
+    assert [line.out_of_place.wrong for line in lines_of(result.stdout)] == [told]
+    assert result.exit_code == code
+
+
+def test_the_fabric_may_be_that_of_a_spec() -> None:
     """Its traffic and checks apart; ranks are its hosts, or as many of them as are asked for."""
     spec = Path(__file__).parents[2] / "topologies" / "incast.emu.yml"
-    result = swept(tmp_path, "broadcast", "-b", "4K", "-e", "4K", "-r", "2", "--spec", str(spec))
+    result = swept("broadcast", "-b", "4K", "-e", "4K", "-r", "2", "--spec", str(spec))
     assert result.exit_code == 0, result.output
     assert result.stdout.count("emulated RoCEv2 100Gbit") == 8
     assert [line.root for line in lines_of(result.stdout)] == [2]
 
 
+def test_the_heading_has_the_sizes_that_were_given() -> None:
+    """As nccl-tests prints them, whatever sizes there are between them."""
+    output = swept("all_reduce", "-b", "9", "-e", "1K", "-f", "8", "-g", "2").stdout
+    assert output.startswith("# nThread 1 nGpus 2 minBytes 9 maxBytes 1024 step: 8(factor)")
+    assert [line.size for line in lines_of(output)] == [8, 72, 576]
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "double-tree", "halving-doubling"])
+def test_sizes_begin_with_an_element_for_every_rank(algorithm: str) -> None:
+    """Where ranks have pieces of the buffer; a tree sums up a single one."""
+    small = ["all_reduce", "-b", "8", "-e", "64", "-f", "2", "-g", "4"]
+    lines = lines_of(swept(*small, "-a", algorithm).stdout)
+    assert [line.size for line in lines] == [16, 32, 64]
+    assert [line.size for line in lines_of(swept(*small, "-a", "tree").stdout)] == [8, 16, 32, 64]
+
+
+def test_one_switch_has_room_for_all_of_its_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its buffer grows with them."""
+    made = []
+
+    def told(name: str, spec: Spec, *_: object) -> NoReturn:
+        made.append(len(spec.topology.build().hosts))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("emu.cli.nccl.record", told)
+    swept("broadcast", "-b", "4", "-e", "4", "-g", "128")
+    assert made == [128]
+
+
+ONE = ["-b", "1K", "-e", "1K"]
+SERVERS = ["--set", "hosts.gpus=2", "--set", "topology.hosts_per_leaf=4"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["-b", "2M", "-e", "1M"], "-e 1048576 is less than -b 2097152; give the smaller size"),
-        (["-b", "1M", "-e", "1M", "-r", "8"], "-r 8: ranks are 0 to 7"),
+        (
+            ["broadcast", "-b", "2M", "-e", "1M"],
+            "-e 1048576 is less than -b 2097152; give the smaller size to -b",
+        ),
+        (["broadcast", *ONE, "-r", "8"], "-r 8: ranks are 0 to 7"),
+        (["all_reduce", *ONE, "-r", "0"], "-r 0: all_reduce has no root; leave it out"),
+        (["all_gather", *ONE, "-a", "tree"], "-a tree: all_gather has ring alone; leave -a out"),
+        (
+            ["all_reduce", *ONE, "-a", "chain"],
+            "-a chain: all_reduce has ring, tree, double-tree, halving-doubling, hierarchical "
+            "alone; leave -a out",
+        ),
+        (
+            ["all_reduce", *ONE, "-a", "hierarchical"],
+            "-a hierarchical: every host stands alone; say how many are a server, e.g. --set "
+            "hosts.gpus=4",
+        ),
+        (
+            ["all_reduce", *ONE, "-g", "3", "-a", "hierarchical", *SERVERS],
+            "-g 3: with -a hierarchical ranks must be whole servers of 2 (hosts.gpus); take 2",
+        ),
+        (
+            ["all_reduce", *ONE, "-f", "2", "-i", "1K"],
+            "-f 2 and -i 1024: multiply or add? Leave one of them out",
+        ),
+        (
+            ["all_reduce", *ONE, "--fabric", "ib", "--set", "fabric=roce"],
+            "--fabric ib and --set fabric: leave one of them out",
+        ),
+        (
+            ["all_reduce", *ONE, "--set", "capture=all"],
+            "--set capture: emu nccl has its own capture, whatever a spec says; leave it out",
+        ),
+        (
+            ["all_reduce", *ONE, "--set", "hosts.stack=tcp"],
+            "hosts.stack: tcp, and emu nccl measures RDMA; add --set hosts.stack=rdma",
+        ),
+        (
+            ["all_reduce", *ONE, "--set", "topology.hosts_per_leaf=1"],
+            "a collective needs two hosts; nccl has one",
+        ),
+        (
+            ["all_reduce", *ONE, "-g", "129"],
+            "-g 129: one switch has 128 hosts at most; name a larger fabric by --spec",
+        ),
     ],
 )
-def test_wrong_use_is_told_before_anything_runs(
-    tmp_path: Path, arguments: list[str], told: str
-) -> None:
+def test_wrong_use_is_told_before_anything_runs(arguments: list[str], told: str) -> None:
     """What is wrong, and what would be right."""
-    result = swept(tmp_path, "broadcast", *arguments)
+    result = swept(*arguments)
     assert isinstance(result.exception, UsageError)
-    assert told in str(result.exception)
+    assert (str(result.exception), result.stdout) == (told, "")
+
+
+@pytest.mark.parametrize(
+    "words", ["-b 0", "-e 2049M", "-i 0", "-f 0", "-f 1", "-g 1", "--chunk 0", "--channels 0"]
+)
+def test_numbers_out_of_range_are_refused(words: str) -> None:
+    """By the option's name."""
+    result = swept("all_reduce", *words.split())
+    assert result.exit_code == ExitCode.USAGE
+    assert f"Invalid value for '{words.split()[0]}'" in result.output
+
+
+def test_what_is_too_much_for_a_run_names_no_place_in_a_spec() -> None:
+    """Nobody wrote one; and the largest size is looked at before the first is measured."""
+    result = swept("all_reduce", "-b", "8", "-e", "1M", "-f", "131072", "--chunk", "1")
     assert result.stdout == ""
+    assert str(result.exception) == (
+        "all_reduce of 1048576 bytes, -g 8 --chunk 1 --channels 1: makes 14680064 messages; "
+        "4000000 is the most in one run"
+    )
 
 
-def test_more_ranks_than_hosts_are_refused(tmp_path: Path) -> None:
+def test_more_ranks_than_hosts_are_refused() -> None:
     """A spec's fabric has the hosts that it has."""
     spec = str(Path(__file__).parents[2] / "topologies" / "incast.emu.yml")
-    result = swept(tmp_path, "all_reduce", "-g", "9", "--spec", spec)
+    result = swept("all_reduce", "-g", "9", "--spec", spec)
     assert str(result.exception) == "-g 9: the fabric has 8 hosts; ask for no more ranks"
 
 
-def test_ranks_must_suit_the_algorithm(tmp_path: Path) -> None:
+def test_ranks_must_suit_the_algorithm() -> None:
     """Of nine hosts in servers of two nobody can make a hierarchy."""
-    result = swept(tmp_path, "all_reduce", "-g", "9", "-a", "hierarchical", "--set", "hosts.gpus=2")
+    result = swept("all_reduce", "-g", "9", "-a", "hierarchical", "--set", "hosts.gpus=2")
     assert isinstance(result.exception, SpecError)
     assert "9 hosts are no whole number of servers of 2 GPUs" in str(result.exception)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from emu.cli.record import record
 from emu.cli.results import command
 from emu.errors import UsageError
 from emu.report import results
@@ -111,7 +113,8 @@ def test_a_tolerance_of_one_clock_is_told_beside_that_of_the_other() -> None:
 
 def test_a_result_is_run_again_with_other_seeds_and_sizes(tmp_path: Path) -> None:
     """A line for each result, a column for each occasion; the page tells of none."""
-    shown = run(tmp_path, "95Gbit", "--seeds", "3", "--hosts", "twice")
+    twice = ["--hosts", "twice", "--hosts", "twice"]
+    shown = run(tmp_path, "95Gbit", "--seeds", "3", *twice, "--set", "topology.hosts_per_side=3")
     assert shown.exit_code == 0
     table = shown.stdout.partition("Reruns\n")[2].splitlines()
     assert table[:2] == [
@@ -127,3 +130,33 @@ def test_a_rerun_may_fail(tmp_path: Path) -> None:
     shown = run(tmp_path, "99Gbit", "--seeds", "2")
     assert shown.exit_code == 1
     assert "T1      FAILED 1 of 2  FAILED 1 of 2" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--hosts", "twice"], "--hosts twice: no spec in"),  # 1 host beside nobody
+        (["--hosts", "half", "--set", "topology.hosts_per_side=2"], "--hosts half: no spec in"),
+    ],
+)
+def test_sizes_that_nothing_has_are_refused(options: list[str], told: str, tmp_path: Path) -> None:
+    """Before anything runs: the same hosts again would prove nothing."""
+    shown = run(tmp_path, "95Gbit", *options)
+    assert isinstance(shown.exception, UsageError)
+    assert told in str(shown.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_clock_that_is_given_twice_is_run_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And stands in the page once."""
+    runs = []
+
+    def counted(*words: Any) -> Any:
+        runs.append(words[0])
+        return record(*words)
+
+    monkeypatch.setattr("emu.cli.results.record", counted)
+    assert run(tmp_path, "95Gbit", "--clock", "virtual", "--clock", "virtual").exit_code == 0
+    assert runs == ["slow", "fast"]

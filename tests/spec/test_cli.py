@@ -1,20 +1,24 @@
-"""`emu validate` and `emu schema`."""
+"""Verbs and options as far as they need no lab."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from emu.cli.compare import command as compare
+from emu.cli.main import cli
+from emu.cli.record import record
 from emu.cli.run import command as run
 from emu.cli.schema import command as schema
 from emu.cli.validate import command as validate
-from emu.errors import SpecError, UsageError
+from emu.errors import ExitCode, SpecError, UsageError
 
 ROOT = Path(__file__).parents[2]
 INCAST = str(ROOT / "topologies" / "incast.emu.yml")
+PAIR = str(ROOT / "topologies" / "pair.emu.yml")
 TCP = str(ROOT / "topologies" / "tcp-baseline.emu.yml")
 BROKEN = str(Path(__file__).parent / "errors" / "kinds.emu.yml")
 
@@ -69,12 +73,50 @@ def test_flows_of_tcp_count_like_others() -> None:
 
 def test_the_virtual_clock_refuses_tcp_before_anything_runs(tmp_path: Path) -> None:
     """A kernel's time is real. Of a comparison not even the first variant is run."""
-    words = [TCP, "--clock", "virtual", "--out", str(tmp_path)]
-    for verb, setting in ((run, ["--set", "hosts.stack=tcp"]), (compare, [])):
-        error = CliRunner().invoke(verb, words + setting).exception
+    words = [TCP, "--out", str(tmp_path)]
+    virtual = ["--clock", "virtual"]
+    for verb, options in (
+        (run, [*virtual, "--set", "hosts.stack=tcp"]),
+        (compare, virtual),
+        (compare, ["--clocks"]),
+    ):
+        error = CliRunner().invoke(verb, words + options).exception
         assert isinstance(error, UsageError)
         assert str(error) == (
-            "stack: tcp is the TCP of this machine's kernel, whose time is real; leave "
-            "--clock virtual out, or use stack: rdma"
+            "stack: tcp is the TCP of this machine's kernel, whose time is real; run it on the "
+            "real clock alone, or use stack: rdma"
         )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ranks", ["0", "-1"])
+def test_an_mpi_program_has_a_rank(ranks: str) -> None:
+    """Whether there is a lab or not."""
+    ended = CliRunner().invoke(cli, ["mpirun", "-n", ranks, "--", "true"])
+    assert ended.exit_code == ExitCode.USAGE
+    assert f"Invalid value for '-n': {ranks} is not in the range" in ended.output
+
+
+def test_both_clocks_are_not_one() -> None:
+    """--clocks takes no clock; what the environment would have for others does not count."""
+    words = [PAIR, "--clocks", "--clock", "virtual"]
+    error = CliRunner().invoke(compare, words).exception
+    assert isinstance(error, UsageError)
+    assert str(error) == "--clock virtual: --clocks runs on both; leave one of them out"
+
+
+@pytest.mark.parametrize(("seeds", "folders"), [(1, ["."]), (2, ["seed-1", "seed-2"])])
+def test_both_clocks_leave_every_run_in_its_folder(
+    seeds: int, folders: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By seed where there are several, by clock, and by name."""
+    monkeypatch.setattr(
+        "emu.cli.compare.record", lambda name, spec, clock, out: record(name, spec, "virtual", out)
+    )
+    monkeypatch.setenv("EMU_COMPARE_CLOCK", "virtual")
+    words = ["compare", PAIR, "--clocks", "--seeds", str(seeds), "--out", str(tmp_path)]
+    ended = CliRunner().invoke(cli, words)
+    assert ended.exit_code == 0, ended.output
+    assert {path.parent for path in tmp_path.rglob("summary.json")} == {
+        tmp_path / folder / clock / "pair" for folder in folders for clock in ("real", "virtual")
+    }

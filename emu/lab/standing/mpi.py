@@ -15,7 +15,6 @@ import json
 import sys
 from collections.abc import Sequence
 
-from emu.errors import UsageError
 from emu.lab.command import is_installed, missing_program
 from emu.lab.namespace import PRIVATE
 from emu.lab.standing.client import StandingLab
@@ -45,8 +44,6 @@ def mpirun(lab: StandingLab, ranks: int | None, program: Sequence[str]) -> int:
         raise missing_program("mpirun")
     hosts = list(spec_from_json(lab.status()["spec"]).topology.build().host)
     ranks = len(hosts) if ranks is None else ranks
-    if ranks < 1:
-        raise UsageError("no ranks; say how many with -n")
     tasks, _ = lab.ask("enter", node=None)
     command = ["mpirun", *_OPTIONS, "-n", str(ranks), "--host", ",".join(hosts), *program]
     settings = {TASKS: json.dumps(tasks["tasks"])}

@@ -13,10 +13,11 @@ from emu.units import write_size
 from traffic.graph import Verb
 
 ATOMIC_BYTES = 8
-_CARRIED = {
+CARRIED = {
     "uc": ("write", "write-imm", "send", "send-imm"),
     "ud": ("send", "send-imm"),
 }
+"""Operations of each transport; RC carries all."""
 
 
 def atomics_are_words(spec: Spec) -> Iterator[Finding]:
@@ -32,7 +33,7 @@ def atomics_are_words(spec: Spec) -> Iterator[Finding]:
 
 def transports_carry_the_operation(spec: Spec) -> Iterator[Finding]:
     for index, entry in _entries(spec):
-        carried = _CARRIED.get(entry.transport, (entry.op,))
+        carried = CARRIED.get(entry.transport, (entry.op,))
         if entry.op not in carried:
             yield Finding(
                 ("traffic", index, "op"),

@@ -83,7 +83,9 @@ def pinned_flows_have_that_path(spec: Spec) -> Iterator[Finding]:
             path = for_switch(spec, name, "routing", "paths", flow)
             about = (("traffic",), ("topology",))
             if flow not in ends:
-                yield Finding(path, there_is_no("flow called", flow, list(ends)), about)
+                remedy = "" if ends else ", nor any other; use routing: {kind: ecmp}"
+                text = there_is_no("flow called", flow, list(ends)) + remedy
+                yield Finding(path, text, about)
             elif via not in topology.switch:
                 yield Finding(path, there_is_no("switch", via, list(topology.switch)), about)
             elif not lies_between(topology, ends[flow][0], via, ends[flow][1]):

@@ -258,7 +258,7 @@ def the_run_fits_into_memory(spec: Spec) -> Iterator[Finding]:
     if size > MAX_BYTES and spec.payload == "real":
         text = (
             f"sends {format_size(size)}; {format_size(MAX_BYTES)} is the most in one run, "
-            "unless payload: elided"
+            "unless payload: elided, on the virtual clock"
         )
         yield Finding(("traffic",), text, about=(("payload",),))
 

@@ -1,0 +1,89 @@
+"""What is asked of `emu perf`: between whom, and which sizes. What cannot be measured is refused.
+
+As perftest has it: a datagram is no longer than the MTU, so with UD that is the most by default
+and the last of all sizes, while a longer one is refused where it was asked for. Atomics have one
+size. Here every test has the transports that carry its operation.
+"""
+
+from __future__ import annotations
+
+from emu.errors import UsageError
+from emu.perf.benchmark import Benchmark, Ends
+from emu.spec.finding import there_is_no
+from emu.spec.groups import expanded
+from emu.spec.model import Spec
+from emu.spec.rules.operations import ATOMIC_BYTES, CARRIED
+
+BANDWIDTH_BYTES, LATENCY_BYTES = 65536, 2
+"""Of a message, unless given."""
+_LARGEST = 1 << 23
+"""Of all sizes."""
+
+
+def ends_asked(fabric: Spec, src: str | None, dst: str | None) -> Ends:
+    """The first host and the last, unless named. Raises UsageError."""
+    hosts = list(fabric.topology.build().host)
+    if len(hosts) < 2:
+        raise UsageError(f"a benchmark needs two hosts; {fabric.name} has one")
+    ends = Ends(
+        _host(fabric, "--from", src) if src else hosts[0],
+        _host(fabric, "--to", dst) if dst else hosts[-1],
+    )
+    if ends.src == ends.dst:
+        raise UsageError(f"{ends.src} would send to itself; name another host by --from or --to")
+    return ends
+
+
+def _host(fabric: Spec, option: str, name: str) -> str:
+    """The one that is meant, by its name or its place."""
+    topology = fabric.topology.build()
+    meant = expanded((name,), topology)
+    if meant[0] not in topology.host:
+        raise UsageError(f"{option}: {there_is_no('host', name, list(topology.host))}")
+    if len(meant) > 1:
+        raise UsageError(f"{option} {name}: is {len(meant)} hosts; name one, e.g. {meant[0]}")
+    return meant[0]
+
+
+def sizes_asked(
+    benchmark: Benchmark, fabric: Spec, ends: Ends, *, size_bytes: int | None, every: bool
+) -> list[int]:
+    """The sizes of -s, of -a or of neither. Raises UsageError for what cannot be measured."""
+    if size_bytes is not None and every:
+        raise UsageError(f"-s {size_bytes} and -a: is it one size or all? Leave one of them out")
+    _refuse_transport(benchmark)
+    if benchmark.verb.is_atomic:
+        return _of_atomics(size_bytes, every)
+    most = _most_bytes(benchmark, fabric, ends)
+    if every:
+        return [1 << power for power in range(1, most.bit_length())]
+    if size_bytes is None:
+        return [LATENCY_BYTES if benchmark.is_latency else min(BANDWIDTH_BYTES, most)]
+    if benchmark.transport == "ud" and size_bytes > most:
+        raise UsageError(
+            f"-s {size_bytes} with -c UD: a datagram is one packet, and between {ends.src} and "
+            f"{ends.dst} the MTU is {most}; send less, or use -c UC"
+        )
+    return [size_bytes]
+
+
+def _refuse_transport(benchmark: Benchmark) -> None:
+    op, transport = benchmark.verb.value, benchmark.transport
+    if op in CARRIED.get(transport, (op,)):
+        return
+    others = [other for other in ("rc", "uc", "ud") if op in CARRIED.get(other, (op,))]
+    remedy = " or ".join(f"-c {other.upper()}" for other in others)
+    raise UsageError(f"-c {transport.upper()} has no {op}; measure {benchmark.name} with {remedy}")
+
+
+def _of_atomics(size_bytes: int | None, every: bool) -> list[int]:
+    if every or size_bytes not in (None, ATOMIC_BYTES):
+        asked = "-a" if every else f"-s {size_bytes}"
+        raise UsageError(f"{asked}: atomics work on a word of 8 bytes alone; leave it out")
+    return [ATOMIC_BYTES]
+
+
+def _most_bytes(benchmark: Benchmark, fabric: Spec, ends: Ends) -> int:
+    if benchmark.transport != "ud":
+        return _LARGEST
+    return min(fabric.host(end).nic.mtu for end in (ends.src, ends.dst))
