@@ -12,7 +12,15 @@ from dataclasses import replace
 
 import pytest
 
-from tests.lab.standing import OWNER, assert_gone, at_home, lab_up, owner_of_lab, status_of
+from tests.lab.standing import (
+    OWNER,
+    assert_gone,
+    at_home,
+    faults_of,
+    lab_up,
+    owner_of_lab,
+    status_of,
+)
 from tests.lab.user import SECONDS, User, may_be_anybody, wait
 
 ROCE = """
@@ -177,13 +185,16 @@ def test_a_cable_that_is_cut_in_a_lab_that_is_up(me: User) -> None:
         assert me.run_emu(*ping).code == 0
         assert me.run_emu("fault", "set", "link-down: {cable: 'left:right'}").code == 0
         assert me.run_emu(*ping).code == 1
-        (fault,) = map(json.loads, me.run_emu("fault", "list").out.splitlines())
+        (fault,) = faults_of(me)
         assert (fault["name"], fault["place"]) == ("link-down-1", "left:right")
         assert fault["packets_dropped"] > 0
+        assert fault["state"] == "active"
         for words, says in {
             ("set", "loss: {cable: 'left:rihgt', every: 2}"): "did you mean 'left:right'?",
             ("set", "link-down: {cable: 'left:h1'}"): "there is a fault 'link-down-1' already",
-            ("set", "pause-storm: {host: h1}"): "pause-storm is in a NIC",
+            ("set", "pause-storm: {host: h3}"): '"pause-storm: {host: h3}": pause-storm.host: '
+            "there is no host 'h3'",
+            ("set", "{at: 1ms, delay: {cable: 'left:h1', by: 1us}}"): "at: is for a spec",
             ("set", "{"): "'{' is no fault; write it like: loss: {cable: leaf1:h1, every: 256}",
             ("clear", "cut"): "there is no fault 'cut'; there is link-down-1",
         }.items():
@@ -191,7 +202,26 @@ def test_a_cable_that_is_cut_in_a_lab_that_is_up(me: User) -> None:
             assert (wrong.code, says in wrong.err) == (2, True), wrong
         assert me.run_emu("fault", "clear", "link-down-1").code == 0
         assert me.run_emu(*ping).code == 0
-        assert me.run_emu("fault", "list").out == ""
+        assert faults_of(me) == []
+
+
+def test_a_fault_is_told_at_the_time_when_it_was_set_and_its_name_is_free_once_it_is_over(
+    me: User,
+) -> None:
+    """Emulated time since the lab came up, as the lab's own `up_seconds` has it."""
+    with lab_up(me, ROCE):
+        told = []
+        for _ in range(2):
+            (earlier,) = status_of(me)
+            assert me.run_emu("fault", "set", "{for: 1us, link-down: {cable: 'left:h1'}}").code == 0
+            (later,) = status_of(me)
+            (fault,) = faults_of(me)
+            assert (fault["name"], fault["state"]) == ("link-down-1", "over")
+            assert fault["end_ns"] - fault["at_ns"] == 1_000
+            real_seconds = fault["at_ns"] * 500 / 1e9
+            assert earlier["up_seconds"] - 1 < real_seconds < later["up_seconds"] + 1
+            told.append(fault["at_ns"])
+        assert told[0] < told[1]
 
 
 def test_a_lab_that_cannot_be_built_leaves_nothing(me: User) -> None:
