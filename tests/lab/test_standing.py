@@ -9,6 +9,7 @@ import select
 import signal
 import sys
 from dataclasses import replace
+from math import ceil
 
 import pytest
 
@@ -88,6 +89,22 @@ def test_an_infiniband_lab_runs_its_traffic_again_after_it_was_stopped(me: User)
         (lab,) = status_of(me)
         assert lab["traffic"]["state"] == "stopped"
         assert _events(me, "flow-completed")
+
+
+def test_a_receiver_that_is_slow_stays_slow_when_infinibands_nics_begin_anew(me: User) -> None:
+    """Between workloads other NICs carry IP: every packet is seen, those of both."""
+    with lab_up(me, INFINIBAND, "--set", "traffic.flow.size=1MB"):
+        slow = "{name: slow, slow-receiver: {host: h2, rate: 20Gbit}}"
+        assert me.run_emu("fault", "set", slow).code == 0
+        (fault,) = faults_of(me)
+        assert (fault["state"], fault["packets_seen"]) == ("active", 0)
+        assert me.run_emu("exec", "h1", "ping", "-c", "3", "-i", "0.2", "h2").code == 0
+        assert _events(me, "flow-completed")
+        (later,) = faults_of(me)
+        assert later["at_ns"] == fault["at_ns"] > 0
+        assert later["packets_seen"] == 3 + ceil(1e6 / 4096)
+        (flow,) = status_of(me)[0]["traffic"]["flows"]
+        assert flow["end_ns"] > 1e6 * 8 / 20
 
 
 def test_watch_shows_rates_and_counts(me: User) -> None:
@@ -192,7 +209,7 @@ def test_a_cable_that_is_cut_in_a_lab_that_is_up(me: User) -> None:
         for words, says in {
             ("set", "loss: {cable: 'left:rihgt', every: 2}"): "did you mean 'left:right'?",
             ("set", "link-down: {cable: 'left:h1'}"): "there is a fault 'link-down-1' already",
-            ("set", "pause-storm: {host: h3}"): '"pause-storm: {host: h3}": pause-storm.host: '
+            ("set", "pause-storm: {host: h3}"): "'pause-storm: {host: h3}': pause-storm.host: "
             "there is no host 'h3'",
             ("set", "{at: 1ms, delay: {cable: 'left:h1', by: 1us}}"): "at: is for a spec",
             ("set", "{"): "'{' is no fault; write it like: loss: {cable: leaf1:h1, every: 256}",
