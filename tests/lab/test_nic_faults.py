@@ -45,6 +45,7 @@ def test_the_specs_faults_begin_with_every_workload_anew_and_not_with_idle_nics(
     assert states(faults, 0) == {"pause-storm-1": "waiting"}
     for epoch_us in (100, 500):
         assert times(faults.begin(epoch_us * US, with_traffic=True)) == [ANEW]
+        assert faults.comes_again("pause-storm-1")
         at = [states(faults, epoch_us + us)["pause-storm-1"] for us in (19, 20, 24, 25)]
         assert at == ["waiting", "active", "active", "over"]
         faults.end([])
@@ -66,6 +67,7 @@ def test_a_fault_that_waited_for_nics_lasts_as_long_from_then_on() -> None:
     faults = spec_faults("topology: {kind: dumbbell, hosts_per_side: 2}")
     faults.set("slow", slow("h1", **{"for": "100us"}), None)
     assert states(faults, 50) == {"slow": "waiting"}
+    assert not faults.comes_again("slow")
     (told,) = faults.begin(70 * US, with_traffic=False)
     assert times([told]) == [{"name": "slow", "at": "0s", "for": "100us"}]
     assert Fault.model_validate(told).what == slow("h1").what

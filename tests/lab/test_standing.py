@@ -107,6 +107,21 @@ def test_a_receiver_that_is_slow_stays_slow_when_infinibands_nics_begin_anew(me:
         assert flow["end_ns"] > 1e6 * 8 / 20
 
 
+def test_a_fault_of_the_spec_keeps_its_name_when_it_is_over(me: User) -> None:
+    """It comes again with the next workload, unless it is cleared."""
+    anew = "{name: brief, pause-storm: {host: h2}}"
+    spec = ROCE + "faults: [{name: brief, for: 1us, pause-storm: {host: h1}}]\n"
+    with lab_up(me, spec, "--set", "slowdown=10000", "--set", "traffic.flow.size=40MB"):
+        assert me.run_emu("traffic", "start").code == 0
+        (fault,) = faults_of(me)
+        assert (fault["place"], fault["state"]) == ("h1", "over")
+        assert me.run_emu("fault", "set", anew).code == 2
+        assert me.run_emu("fault", "clear", "brief").code == 0
+        assert me.run_emu("fault", "set", anew).code == 0
+        (fault,) = faults_of(me)
+        assert (fault["place"], fault["state"]) == ("h2", "active")
+
+
 def test_watch_shows_rates_and_counts(me: User) -> None:
     """Without a terminal, a table after the other; each names every port."""
     with lab_up(me, ROCE):

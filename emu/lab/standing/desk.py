@@ -150,7 +150,7 @@ class Desk:
                     raise UsageError(there_is_no("fault", name, list(there)))
                 self._clear_fault(name)
             elif do == "set":
-                if there.get(name, "over") != "over":
+                if there.get(name, "over") != "over" or self._nics.fault_comes_again(name):
                     raise UsageError(
                         f"there is a fault {name!r} already; clear it, or name this one"
                     )

@@ -80,6 +80,10 @@ class NicFaults:
     def __contains__(self, name: str) -> bool:
         return name in self._kept
 
+    def comes_again(self, name: str) -> bool:
+        """With the next workload, though it may be over in this one."""
+        return name in self._kept and self._kept[name].of_traffic
+
     def check(self, fault: Fault, now_ps: int) -> None:
         """Raises UsageError when it would make a host a slow receiver that is one, or will be."""
         for name, kept in self._kept.items():

@@ -106,6 +106,10 @@ class Nics:
     def has_fault(self, name: str) -> bool:
         return name in self._faults
 
+    def fault_comes_again(self, name: str) -> bool:
+        """Whether it is the spec's, which begins with every workload anew."""
+        return self._faults.comes_again(name)
+
     def check_fault(self, fault: Fault) -> None:
         """Raises UsageError when it cannot be set beside those that there are."""
         self._faults.check(fault, self._now_ps())
