@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import click
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from emu.cli.options import lab_argument, lab_option
 from emu.cli.say import say
-from emu.errors import UsageError
-
-_IN_NICS = ("pause-storm", "slow-receiver")
 
 
 @click.group("fault")
 def command() -> None:
-    """Make things go wrong on the cables of a lab that is up."""
+    """Make things go wrong in a lab that is up."""
 
 
 @command.command("set")
@@ -29,27 +23,24 @@ def set_(lab: str | None, text: str) -> None:
 
     emu fault set "loss: {cable: leaf1:h1, every: 256}"
 
-    emu fault set "{name: cut, for: 1ms, link-down: {cable: leaf1:spine1}}"
+    emu fault set "{name: mad, for: 1ms, pause-storm: {host: h1, priority: 3}}"
+
+    A pause storm and a slow receiver are in NICs, which are there while traffic runs: they
+    last from one workload to the next, and wait for NICs where there are none.
     """
     from emu.lab.standing.client import StandingLab
     from emu.spec.fault import fault_names
-    from emu.spec.load import spec_from_text
+    from emu.spec.load import fault_from_text
+    from emu.spec.scenario import spec_from_json
 
     with StandingLab(lab) as standing:
-        spec = json.loads(standing.status()["spec"])
-        checked = spec_from_text(
-            json.dumps(spec | {"faults": [_understood(text)]}).encode(), source="fault"
-        )
-        (fault,) = checked.faults
-        if fault.kind in _IN_NICS:
-            raise UsageError(
-                f"{fault.kind} is in a NIC, and these come and go with traffic; put it into the "
-                "spec's faults:"
-            )
-        (name,) = fault_names(checked.faults)
-        told = fault.model_dump(mode="json", by_alias=True, exclude_unset=True) | {"name": name}
-        standing.ask("faults", do="set", name=name, fault=told)
-    say(f"{standing.name}: {name} has begun; `emu fault clear {name}` ends it")
+        fault = fault_from_text(text, spec_from_json(standing.status()["spec"]))
+        (name,) = fault_names((fault,))
+        told = fault.to_mapping() | {"name": name}
+        there = standing.ask("faults", do="set", name=name, fault=told)[0]["faults"]
+    waits = any(one["name"] == name and one["state"] == "waiting" for one in there)
+    how = "begins with the traffic" if waits else "has begun"
+    say(f"{standing.name}: {name} {how}; `emu fault clear {name}` ends it")
 
 
 @command.command("clear")
@@ -67,19 +58,13 @@ def clear(lab: str | None, name: str) -> None:
 @command.command("list")
 @lab_argument
 def list_(lab: str | None) -> None:
-    """Print the faults of LAB and what they did so far, one JSON object a line."""
+    """Print the faults of LAB and what they did so far, one JSON object a line.
+
+    Times are those of `emu capture`: since the lab came up, as it has them. `state` is
+    waiting, active or over.
+    """
     from emu.lab.standing.client import StandingLab
 
     with StandingLab(lab) as standing:
         for fault in standing.ask("faults", do="list")[0]["faults"]:
             click.echo(json.dumps(fault))
-
-
-def _understood(text: str) -> Any:
-    """The YAML of a fault as data, which the spec's rules then look at."""
-    try:
-        return YAML(typ="safe").load(text)
-    except YAMLError:
-        raise UsageError(
-            f"{text!r} is no fault; write it like: loss: {{cable: leaf1:h1, every: 256}}"
-        ) from None

@@ -67,6 +67,8 @@ class Start:
     """Begin; `at_ns` on CLOCK_MONOTONIC is the emulated time 0. Answered by `Done`."""
 
     at_ns: int
+    faults: list[Json] = field(default_factory=list)
+    """As in a spec, beside those of the `Setup`."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,8 @@ class Measure:
 
 @dataclass(frozen=True)
 class Faults:
-    """Sets or clears a fault, or only asks. Answered by `Done`: the records of those there are."""
+    """Sets or clears a fault, or only asks. Answered by `Done`, with all
+    that there are then (emu.lab.standing.faults)."""
 
     do: str
     """`set`, `clear` or `list`."""

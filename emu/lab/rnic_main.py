@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from emu.lab import ib0
-from emu.lab.channel import Channel
+from emu.lab.channel import Channel, channel_pair
 from emu.lab.child import serve
 from emu.lab.job import send_observation, slowdown_of, spec_of, subnet_of
-from emu.lab.messages import Done, Ready, Setup, Start, Stop
+from emu.lab.messages import Done, Faults, Ready, Setup, Start, Stop
 from emu.lab.netns import entered
 from emu.lab.pace import be_punctual, processors_awake
+from emu.lab.standing.faults import change_faults
 from emu.lab.telling import progress_message
+from emu.lab.wakers import Wakers
 from emu.measure.board import Board
 from emu.shim.fabric import Fabric, Members
 from emu.shim.live import Live, Outcome, packet_socket
+from emu.spec.fault import Fault
+from emu.spec.scenario import Spec
 from traffic.graph import OperationGraph
 from traffic.rnic.endpoints import COUNTERS, Endpoints
 
@@ -29,23 +34,35 @@ _SECONDS_BETWEEN_PROGRESS = 0.1
 
 
 def job(channel: Channel) -> None:
-    """From `Setup` to the answer to `Start`: the workload from beginning to end."""
+    """From `Setup` to the answer to `Start`: the workload from beginning to end.
+
+    Beside the board the lab gets the other end of a line, by which it can ask for `Faults`
+    meanwhile. It is closed when the job is done.
+    """
     channel.send(Ready(os.getpid()))
-    setup = channel.expect(Setup)
-    spec, idle = spec_of(setup), bool(setup.options.get("idle"))
+    line, far = channel_pair()
+    with closing(line), far:
+        _work(channel, channel.expect(Setup), line, far)
+
+
+def _work(channel: Channel, setup: Setup, line: Channel, far: socket.socket) -> None:
+    spec, idle = _spec_of(setup), bool(setup.options.get("idle"))
     topology, subnet = spec.topology.build(), subnet_of(setup)
     workload = OperationGraph() if idle else spec.workload()
+    wakers = Wakers(channel, line)
     with Fabric(spec, topology, Members.HOSTS, subnet=subnet) as fabric:
         endpoints = Endpoints(fabric, workload, subnet, ip=bool(setup.options["ip"]))
-        with Live(fabric, slowdown=slowdown_of(setup.options), wake=channel.fileno()) as live:
+        with Live(fabric, slowdown=slowdown_of(setup.options), wake=wakers.fileno()) as live:
             fabric.sample(endpoints.flow_bytes, len(endpoints.flows))
             _attach(live, fabric, setup)
             fabric.prefault()
             be_punctual()
             board = Board.new(list(topology.host), COUNTERS)
-            channel.send(Done({"board": board.legend}), [board.file])
-            nics = _Nics(channel, channel.expect(Start), live, fabric, endpoints, board)
+            channel.send(Done({"board": board.legend}), [board.file, far.fileno()])
+            start = channel.expect(Start)
+            nics = _Nics(channel, line, wakers, start, live, fabric, endpoints, board)
             _plug_in(live, endpoints, setup)
+            fabric.add_faults(tuple(map(Fault.model_validate, start.faults)))
             fabric.start()
             if idle:
                 nics.idle()
@@ -54,6 +71,12 @@ def job(channel: Channel) -> None:
             seen = replace(fabric.observe(), ledger=live.ledger())
             send_observation(channel, endpoints.observe(seen), {})
         endpoints.close()
+
+
+def _spec_of(setup: Setup) -> Spec:
+    """In a standing lab without faults: those of NICs come with `Start`."""
+    spec = spec_of(setup)
+    return spec.model_copy(update={"faults": ()}) if setup.options.get("standing") else spec
 
 
 def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
@@ -78,6 +101,8 @@ class _Nics:
     """The NICs at work."""
 
     channel: Channel
+    line: Channel
+    wakers: Wakers
     start: Start
     live: Live
     fabric: Fabric
@@ -103,7 +128,11 @@ class _Nics:
         raise EOFError
 
     def _go_on(self) -> Outcome:
-        return self.live.run(self.start.at_ns, seconds=_SECONDS_BETWEEN_PROGRESS)
+        while True:
+            outcome = self.live.run(self.start.at_ns, seconds=_SECONDS_BETWEEN_PROGRESS)
+            if outcome is not Outcome.WOKEN or not self.wakers.is_spoken_to(self.line):
+                return outcome
+            self.line.send(Done(change_faults(self.fabric, self.line.expect(Faults))))
 
     def _is_late(self) -> bool:
         return self.fabric.now_ns * 1000 >= self.fabric.spec.time_limit_ps

@@ -116,8 +116,8 @@ def open_session(
     workers = {name: pid for name, pid in lab.pids.items() if name in (SHIM, OVS)}
     if rnic is not None:
         workers["nics"] = set_up(rnic, setup if with_rnic else idle(setup))
-        for board in rnic.take_files():
-            os.close(board)  # nobody looks at a run's board
+        for file in () if request.options.get("standing") else rnic.take_files():
+            os.close(file)  # nobody looks at a run's board, or asks its NICs
     if tcp is not None:
         set_up(tcp, setup)
     told = wait_done(shim)

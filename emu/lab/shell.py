@@ -16,7 +16,7 @@ from emu.lab.cables import cables_by_faults
 from emu.lab.messages import Json, Look, Request
 from emu.lab.net import FabricNet
 from emu.lab.session import JobResult, Session, open_session, start
-from emu.lab.standing.shim_line import ShimLine
+from emu.lab.standing.line import Line
 from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import Spec
 from emu.subnet.diagnostics import DIAGNOSTICS
@@ -95,7 +95,7 @@ def run_shell(request: Request, supervisor: Supervisor) -> JobResult:
 
 def own_prompt(session: Session, script: str | None = None) -> None:
     """The prompt of a lab that has started, without traffic, for whom `script` says."""
-    net, subnet, shim = session.lab.net, session.subnet, ShimLine(session.shim)
+    net, subnet, shim = session.lab.net, session.subnet, Line(session.shim)
     net.on_cable = cables_by_faults(session.spec.topology.build(), shim.ask)
 
     def see() -> Json:

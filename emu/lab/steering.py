@@ -6,10 +6,9 @@ the switches follow the tables that come back. All of it happens between two pac
 
 from __future__ import annotations
 
-import select
-
 from emu.lab.channel import Channel
 from emu.lab.messages import LinksChanged, Tables
+from emu.lab.wakers import Wakers
 from emu.shim.fabric import Fabric
 from emu.shim.live import Live, Outcome
 from emu.subnet.subnet import lfts_from_json
@@ -21,9 +20,7 @@ class Steering:
     def __init__(self, lab: Channel, line: Channel | None) -> None:
         """`lab` and `line`: what comes by either stops the driver."""
         self._line = line
-        self._wakers = select.epoll()
-        for channel in filter(None, (lab, line)):
-            self._wakers.register(channel, select.EPOLLIN)
+        self._wakers = Wakers(lab, *([line] if line else []))
 
     def fileno(self) -> int:
         """Readable when there is something on either channel."""
@@ -36,13 +33,10 @@ class Steering:
         live.finish_on(fabric.links_changed_flag)
         outcome = live.run(start_ns, seconds=seconds)
         self._tell(fabric, self._line)
-        if outcome is Outcome.WOKEN and self._is_spoken_to(self._line):
+        if outcome is Outcome.WOKEN and self._wakers.is_spoken_to(self._line):
             self._obey(fabric, self._line.expect(Tables))
             return Outcome.PAUSED
         return Outcome.PAUSED if outcome is Outcome.FINISHED else outcome
-
-    def _is_spoken_to(self, line: Channel) -> bool:
-        return any(descriptor == line.fileno() for descriptor, _ in self._wakers.poll(0))
 
     def _tell(self, fabric: Fabric, line: Channel) -> None:
         changes = fabric.take_link_changes()

@@ -180,8 +180,12 @@ class Fabric:
         self.faults = self._add_faults(self.spec)
 
     def set_fault(self, fault: Fault) -> None:
-        """Adds a fault to a fabric that runs, as far as it happens here; it begins at once."""
-        self.faults += self._add_faults(self.spec.model_copy(update={"faults": (fault,)}))
+        """Begins a fault now, as far as it happens here. The fabric is connected."""
+        self.add_faults((fault.model_copy(update={"at_ps": lib.fabric_now(self.core)}),))
+
+    def add_faults(self, faults: tuple[Fault, ...]) -> None:
+        """Adds faults beside those of the spec, each in its time. The fabric is connected."""
+        self.faults += self._add_faults(self.spec.model_copy(update={"faults": faults}))
 
     def clear_fault(self, name: str) -> None:
         """Ends the faults of this name."""

@@ -21,6 +21,7 @@ from emu.spec.fault import (
     FlowControl,
     LinkDown,
     LinkFlap,
+    OnHost,
     OnLine,
     PauseStorm,
     Reordering,
@@ -49,7 +50,11 @@ _KINDS = {
 
 
 _STRANGE = {"ib": PauseStorm, "roce": FlowControl}
-"""Faults of what a fabric does not have."""
+
+
+def is_strange(fault: Fault, spec: Spec) -> bool:
+    """Whether it is one of what the fabric does not have, inherited by a variant."""
+    return isinstance(fault.what, _STRANGE[spec.fabric])
 
 
 @dataclass(frozen=True)
@@ -81,8 +86,8 @@ def add_faults(
     """Gives a fabric, whose cables are laid, the spec's faults; they begin in their time."""
     added = []
     for number, (name, fault) in enumerate(zip(fault_names(spec.faults), spec.faults, strict=True)):
-        if isinstance(fault.what, _STRANGE[spec.fabric]):
-            continue  # inherited by a variant: there is no such thing
+        if is_strange(fault, spec):
+            continue
         parts = []
         for port in places.of(fault, topology):
             config = _config(fault)
@@ -109,7 +114,7 @@ class Places:
     def of(self, fault: Fault, topology: Topology) -> Iterator[Port]:
         """The ports at which a fault is, as far as they are here."""
         what = fault.what
-        if isinstance(what, PauseStorm | SlowReceiver):
+        if isinstance(what, OnHost):
             yield from topology.ports[what.host] if self.has_nics else ()
             return
         if isinstance(what, OnLine):

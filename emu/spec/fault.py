@@ -12,7 +12,7 @@ named: `out` is what leaves by it, `in` what comes to it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -40,7 +40,9 @@ class _OnCable(_Kind):
         return self.cable
 
 
-class _OnHost(_Kind):
+class OnHost(_Kind):
+    """A fault in a host's NIC."""
+
     host: str = Field(description="Name of the host.")
 
     @property
@@ -171,13 +173,13 @@ class Delay(OnLine):
     by_ps: Time = Field(alias="by", gt=0, description="How much later, in each direction.")
 
 
-class PauseStorm(_OnHost):
+class PauseStorm(OnHost):
     """The host's NIC pauses its switch without end."""
 
     priority: Priority = Field(default=3, description="The priority it pauses, 0 to 7.")
 
 
-class SlowReceiver(_OnHost):
+class SlowReceiver(OnHost):
     """The host takes packets in at a lower rate than its link has."""
 
     rate_bps: Rate = Field(alias="rate", description="How fast it takes packets in.")
@@ -278,6 +280,10 @@ class Fault(Model):
     def end_ps(self) -> int | None:
         """When it is over; None: it lasts to the end of the run."""
         return None if self.for_ps is None else self.at_ps + self.for_ps
+
+    def to_mapping(self) -> dict[str, Any]:
+        """As in a spec, which `model_validate` reads again."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:

@@ -19,7 +19,8 @@ from typing import Any
 from emu.errors import SpecError, UsageError
 from emu.spec import settings as command_line
 from emu.spec.document import MAX_BYTES, Document, Unreadable, read
-from emu.spec.finding import Finding, KeyPath, Place, Places, lines
+from emu.spec.fault import Fault
+from emu.spec.finding import Finding, KeyPath, Place, Places, dotted, lines
 from emu.spec.rules import contradictions
 from emu.spec.rules.given import has
 from emu.spec.scenario import Spec, variant
@@ -69,6 +70,37 @@ def changed(spec: Spec, changes: Mapping[str, Any], *, source: str) -> Spec:
         shown = [replace(f, path=()) if {*f.path[:1]} & changes.keys() else f for f in findings]
         raise SpecError(lines(shown, document.places))
     return Spec.model_validate(data)
+
+
+def fault_from_text(text: str, spec: Spec) -> Fault:
+    """A fault that begins now in a fabric of this spec, written as in a spec's `faults:`.
+
+    Raises UsageError when the text is no YAML, SpecError with all findings otherwise: after
+    the text, as its own keys.
+    """
+    try:
+        document = read(text.encode(errors="surrogateescape"), text)
+    except Unreadable:
+        raise UsageError(
+            f"{text!r} is no fault; write it like: loss: {{cable: leaf1:h1, every: 256}}"
+        ) from None
+    own: KeyPath = ("faults", 0)
+    findings = [replace(finding, path=(*own, *finding.path)) for finding in document.findings]
+    if isinstance(document.data, dict) and "at" in document.data:
+        begins = "is for a spec; in a lab that is up a fault begins when it is set, so leave it out"
+        findings.append(Finding((*own, "at"), begins))
+    data = spec.to_mapping() | {"faults": [document.data]}
+    findings += _findings(data, [finding.path for finding in findings])
+    if findings:
+        raise SpecError([f"{text!r}: {_within(own, finding)}" for finding in findings])
+    return Spec.model_validate(data).faults[0]
+
+
+def _within(part: KeyPath, finding: Finding) -> str:
+    """A finding for whom this part of a spec is all they wrote."""
+    inside = finding.path[: len(part)] == part
+    path = dotted(finding.path[len(part) :] if inside else finding.path)
+    return f"{path}: {finding.text}" if path else finding.text
 
 
 def _name_files_in_full(data: dict[str, Any], folder: Path) -> None:

@@ -73,3 +73,10 @@ def status_of(user: User) -> list[dict[str, Any]]:
     assert ended.code == 0, ended.err
     labs: list[dict[str, Any]] = json.loads(ended.out)["labs"]
     return labs
+
+
+def faults_of(user: User) -> list[dict[str, Any]]:
+    """Of the user's one lab."""
+    ended = user.run_emu("fault", "list")
+    assert ended.code == 0, ended.err
+    return list(map(json.loads, ended.out.splitlines()))

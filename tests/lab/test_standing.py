@@ -9,10 +9,19 @@ import select
 import signal
 import sys
 from dataclasses import replace
+from math import ceil
 
 import pytest
 
-from tests.lab.standing import OWNER, assert_gone, at_home, lab_up, owner_of_lab, status_of
+from tests.lab.standing import (
+    OWNER,
+    assert_gone,
+    at_home,
+    faults_of,
+    lab_up,
+    owner_of_lab,
+    status_of,
+)
 from tests.lab.user import SECONDS, User, may_be_anybody, wait
 
 ROCE = """
@@ -80,6 +89,37 @@ def test_an_infiniband_lab_runs_its_traffic_again_after_it_was_stopped(me: User)
         (lab,) = status_of(me)
         assert lab["traffic"]["state"] == "stopped"
         assert _events(me, "flow-completed")
+
+
+def test_a_receiver_that_is_slow_stays_slow_when_infinibands_nics_begin_anew(me: User) -> None:
+    """Between workloads other NICs carry IP: every packet is seen, those of both."""
+    with lab_up(me, INFINIBAND, "--set", "traffic.flow.size=1MB"):
+        slow = "{name: slow, slow-receiver: {host: h2, rate: 20Gbit}}"
+        assert me.run_emu("fault", "set", slow).code == 0
+        (fault,) = faults_of(me)
+        assert (fault["state"], fault["packets_seen"]) == ("active", 0)
+        assert me.run_emu("exec", "h1", "ping", "-c", "3", "-i", "0.2", "h2").code == 0
+        assert _events(me, "flow-completed")
+        (later,) = faults_of(me)
+        assert later["at_ns"] == fault["at_ns"] > 0
+        assert later["packets_seen"] == 3 + ceil(1e6 / 4096)
+        (flow,) = status_of(me)[0]["traffic"]["flows"]
+        assert flow["end_ns"] > 1e6 * 8 / 20
+
+
+def test_a_fault_of_the_spec_keeps_its_name_when_it_is_over(me: User) -> None:
+    """It comes again with the next workload, unless it is cleared."""
+    anew = "{name: brief, pause-storm: {host: h2}}"
+    spec = ROCE + "faults: [{name: brief, for: 1us, pause-storm: {host: h1}}]\n"
+    with lab_up(me, spec, "--set", "slowdown=10000", "--set", "traffic.flow.size=40MB"):
+        assert me.run_emu("traffic", "start").code == 0
+        (fault,) = faults_of(me)
+        assert (fault["place"], fault["state"]) == ("h1", "over")
+        assert me.run_emu("fault", "set", anew).code == 2
+        assert me.run_emu("fault", "clear", "brief").code == 0
+        assert me.run_emu("fault", "set", anew).code == 0
+        (fault,) = faults_of(me)
+        assert (fault["place"], fault["state"]) == ("h2", "active")
 
 
 def test_watch_shows_rates_and_counts(me: User) -> None:
@@ -177,13 +217,16 @@ def test_a_cable_that_is_cut_in_a_lab_that_is_up(me: User) -> None:
         assert me.run_emu(*ping).code == 0
         assert me.run_emu("fault", "set", "link-down: {cable: 'left:right'}").code == 0
         assert me.run_emu(*ping).code == 1
-        (fault,) = map(json.loads, me.run_emu("fault", "list").out.splitlines())
+        (fault,) = faults_of(me)
         assert (fault["name"], fault["place"]) == ("link-down-1", "left:right")
         assert fault["packets_dropped"] > 0
+        assert fault["state"] == "active"
         for words, says in {
             ("set", "loss: {cable: 'left:rihgt', every: 2}"): "did you mean 'left:right'?",
             ("set", "link-down: {cable: 'left:h1'}"): "there is a fault 'link-down-1' already",
-            ("set", "pause-storm: {host: h1}"): "pause-storm is in a NIC",
+            ("set", "pause-storm: {host: h3}"): "'pause-storm: {host: h3}': pause-storm.host: "
+            "there is no host 'h3'",
+            ("set", "{at: 1ms, delay: {cable: 'left:h1', by: 1us}}"): "at: is for a spec",
             ("set", "{"): "'{' is no fault; write it like: loss: {cable: leaf1:h1, every: 256}",
             ("clear", "cut"): "there is no fault 'cut'; there is link-down-1",
         }.items():
@@ -191,7 +234,26 @@ def test_a_cable_that_is_cut_in_a_lab_that_is_up(me: User) -> None:
             assert (wrong.code, says in wrong.err) == (2, True), wrong
         assert me.run_emu("fault", "clear", "link-down-1").code == 0
         assert me.run_emu(*ping).code == 0
-        assert me.run_emu("fault", "list").out == ""
+        assert faults_of(me) == []
+
+
+def test_a_fault_is_told_at_the_time_when_it_was_set_and_its_name_is_free_once_it_is_over(
+    me: User,
+) -> None:
+    """Emulated time since the lab came up, as the lab's own `up_seconds` has it."""
+    with lab_up(me, ROCE):
+        told = []
+        for _ in range(2):
+            (earlier,) = status_of(me)
+            assert me.run_emu("fault", "set", "{for: 1us, link-down: {cable: 'left:h1'}}").code == 0
+            (later,) = status_of(me)
+            (fault,) = faults_of(me)
+            assert (fault["name"], fault["state"]) == ("link-down-1", "over")
+            assert fault["end_ns"] - fault["at_ns"] == 1_000
+            real_seconds = fault["at_ns"] * 500 / 1e9
+            assert earlier["up_seconds"] - 1 < real_seconds < later["up_seconds"] + 1
+            told.append(fault["at_ns"])
+        assert told[0] < told[1]
 
 
 def test_a_lab_that_cannot_be_built_leaves_nothing(me: User) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from emu.wire.inspect import inspect
-from tests.lab.standing import assert_gone, at_home, lab_up, status_of
+from tests.lab.standing import assert_gone, at_home, faults_of, lab_up, status_of
 from tests.lab.test_standing import ROCE
 from tests.lab.user import User, make_user, wait
 
@@ -35,10 +35,8 @@ def stranger(tmp_path: Path, matplotlib_folder: Path, _machine: None) -> User:
 
 
 def test_a_pause_storm_is_seen_captured_and_cured(stranger: User) -> None:
-    """Up, capture, traffic, watch, down; nothing is left. Without the storm the bytes arrive.
-
-    The storm holds h1's port back, which then pauses its neighbour.
-    """
+    """Up, capture, traffic, watch, cure, down; nothing is left. Once cured, the bytes arrive, and
+    it does not come back with the next traffic. It holds h1's port, which pauses its neighbour."""
     capture = stranger.home / "storm.pcapng"
     with lab_up(stranger, STORM) as lab:
         capturing = stranger.emu("capture", "left:h1", "-w", str(capture))
@@ -50,12 +48,43 @@ def test_a_pause_storm_is_seen_captured_and_cured(stranger: User) -> None:
         assert wait(capturing).code == 0
         assert inspect(capture).pause_frames > 0
         capture.unlink()
-        assert stranger.run_emu("down").code == 0
-        assert_gone(lab)
-    with lab_up(stranger, STORM, "--set", "faults=[]"):
-        assert stranger.run_emu("traffic", "start").code == 0
+        (storm,) = faults_of(stranger)
+        assert (storm["name"], storm["state"]) == ("pause-storm-1", "active")
+        assert storm["hits"] > 0
+        assert stranger.run_emu("fault", "clear", "pause-storm-1").code == 0
         (flow,) = _when_over(stranger)["flows"]
         assert flow["completed"]
+        assert faults_of(stranger) == []
+        assert stranger.run_emu("traffic", "start").code == 0
+        (again,) = _when_over(stranger)["flows"]
+        assert again["end_ns"] < flow["end_ns"]
+        assert stranger.run_emu("down").code == 0
+        assert_gone(lab)
+
+
+def test_a_fault_of_a_nic_waits_for_it_and_outlasts_its_traffic(stranger: User) -> None:
+    """Set before the traffic, while it runs, and cleared in between: as one of a cable."""
+    with lab_up(stranger, STORM, "--set", "faults=[]"):
+        assert stranger.run_emu("fault", "set", "{name: mad, pause-storm: {host: h1}}").code == 0
+        (waiting,) = faults_of(stranger)
+        assert (waiting["state"], waiting["at_ns"], waiting["hits"]) == ("waiting", None, 0)
+        assert stranger.run_emu("traffic", "start").code == 0
+        slow = "{name: slow, slow-receiver: {host: h1, rate: 1Gbit}}"
+        assert stranger.run_emu("fault", "set", slow).code == 0
+        twice = stranger.run_emu("fault", "set", slow.replace("name: slow", "name: slower"))
+        says = "h1 is a slow receiver already; `emu fault clear slow` first\n"
+        assert (twice.code, twice.err) == (2, says)
+        storm, slow_receiver = faults_of(stranger)
+        assert storm["state"] == slow_receiver["state"] == "active"
+        assert 0 < storm["at_ns"] < slow_receiver["at_ns"]
+        assert stranger.run_emu("traffic", "stop").code == 0
+        before = {fault["name"]: fault["hits"] for fault in faults_of(stranger)}
+        assert before["mad"] > 0
+        assert stranger.run_emu("fault", "clear", "slow").code == 0
+        assert stranger.run_emu("traffic", "start").code == 0
+        stranger.run_emu("watch", "--count", "2", "--interval", "0.5")
+        (storm,) = faults_of(stranger)
+        assert storm["hits"] > before["mad"], "the new NIC storms, too"
 
 
 def _when_over(user: User) -> dict[str, Any]:

@@ -8,8 +8,11 @@ from math import sqrt
 import pytest
 
 from emu._core import lib
+from emu.lab.messages import Faults
+from emu.lab.standing.faults import change_faults
 from emu.measure.recording import FaultRecord
 from emu.shim.virtual import VirtualFabric
+from emu.spec.fault import Fault
 from tests.model.fabrics import (
     ONE_SWITCH,
     PAIR,
@@ -292,3 +295,27 @@ def test_a_fault_changes_nothing_before_it_begins_and_the_same_seed_gives_the_sa
     now = faults(f"loss: {{cable: {MIDDLE}, probability: 50%}}")
     assert digest() == digest(later)
     assert digest() != digest(now) == digest(now)
+
+
+def test_a_fault_that_is_set_begins_now_and_is_told_with_its_state() -> None:
+    """Whatever `at` it has; once over it is still told."""
+    cut = Fault.model_validate({"name": "cut", "for": "1us", "link-down": {"cable": MIDDLE}})
+    with started(
+        spec_of(PAIR, *on("roce", f"at: 60us, delay: {{cable: {MIDDLE}, by: 1us}}"))
+    ) as run:
+
+        def told() -> list[tuple[str, str, int, int | None]]:
+            faults = change_faults(run.fabric, Faults("list"))["faults"]
+            return [(one["name"], one["state"], one["at_ns"], one["end_ns"]) for one in faults]
+
+        later = "delay-1", "waiting", 60_000, None
+        run.run_until(50_000)
+        change_faults(run.fabric, Faults("set", "cut", cut.to_mapping()))
+        assert told() == [later, ("cut", "active", 50_000, 51_000)]
+        run.run_until(50_999)
+        assert told() == [later, ("cut", "active", 50_000, 51_000)]
+        run.run_until(51_000)
+        assert told() == [later, ("cut", "over", 50_000, 51_000)]
+        assert records(run)["cut"].hits == 1
+        change_faults(run.fabric, Faults("clear", "cut"))
+        assert told() == [later]

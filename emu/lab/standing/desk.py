@@ -8,7 +8,7 @@ enter {node}            environment and tasks of all nodes        its namespaces
 traffic {do}            how the traffic is now
 ports                   fabric, and the rate of each switch port
 tap {port}              -                                         a socket with raw records
-faults {do ...}         the faults there are now
+faults {do ...}         the faults there are then: of cables and of NICs
 nic {host}              interface and subnet                     a socket on the host's interface
 diagnose {node command} what InfiniBand's tools say there
 down                    -
@@ -28,10 +28,12 @@ from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request, Ta
 from emu.lab.netns import entered
 from emu.lab.plan import LAB
 from emu.lab.session import Session, notes_of
-from emu.lab.standing.shim_line import ShimLine
+from emu.lab.standing.line import Line
+from emu.lab.standing.nics import Nics
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
 from emu.shim.live import packet_socket
+from emu.spec.fault import Fault, OnHost
 from emu.spec.finding import there_is_no
 
 Answer = tuple[Json, list[int]]
@@ -46,14 +48,19 @@ _ENVIRONMENT = ("PATH", "OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR")
 class Desk:
     """Answers questions. Several threads may ask at the same time."""
 
-    def __init__(self, request: Request, session: Session, supervisor: Supervisor) -> None:
+    def __init__(
+        self, request: Request, session: Session, supervisor: Supervisor, began_ns: int
+    ) -> None:
+        """`began_ns`: the lab's emulated time 0, on CLOCK_MONOTONIC."""
         self.over = threading.Event()
         """Set when somebody has asked for the lab's end."""
         self._slowdown = request.options["slowdown"]
         self._session = session
         self._began = time.monotonic()
-        self._shim = ShimLine(session.shim)
-        self._traffic = Traffic(session, supervisor, self._shim, self._slowdown)
+        self._shim = Line(session.shim)
+        self._nics = Nics(session, supervisor, self._slowdown, began_ns)
+        self._traffic = Traffic(session, supervisor, self._shim, self._nics, self._slowdown)
+        self._changing_faults = threading.Lock()
         (self._ports,) = session.shim.take_files()
         self._answers: dict[str, Callable[..., Answer]] = {
             "status": self._status,
@@ -136,12 +143,41 @@ class Desk:
         return {}, [far.detach()]
 
     def _change_faults(self, do: str, name: str = "", fault: Json | None = None) -> Answer:
-        known = [one["name"] for one in self._shim.ask(Faults("list"))["faults"]]
-        if do == "clear" and name not in known:
-            raise UsageError(there_is_no("fault", name, known))
-        if do == "set" and name in known:
-            raise UsageError(f"there is a fault {name!r} already; clear it, or name this one")
-        return self._shim.ask(Faults(do, name, fault or {})), []
+        with self._changing_faults:
+            there = {one["name"]: one["state"] for one in self._faults()}
+            if do == "clear":
+                if name not in there:
+                    raise UsageError(there_is_no("fault", name, list(there)))
+                self._clear_fault(name)
+            elif do == "set":
+                if there.get(name, "over") != "over" or self._nics.fault_comes_again(name):
+                    raise UsageError(
+                        f"there is a fault {name!r} already; clear it, or name this one"
+                    )
+                self._set_fault(name, Fault.model_validate(fault), replaces=name in there)
+            return {"faults": self._faults()}, []
+
+    def _faults(self) -> list[Json]:
+        """Of cables, which the shim has, then of NICs."""
+        return [*self._shim.ask(Faults("list"))["faults"], *self._nics.faults()]
+
+    def _set_fault(self, name: str, fault: Fault, *, replaces: bool) -> None:
+        """`replaces`: there is one of this name, and it is over."""
+        in_nic = isinstance(fault.what, OnHost)
+        if in_nic:
+            self._nics.check_fault(fault)
+        if replaces:
+            self._clear_fault(name)
+        if in_nic:
+            self._nics.set_fault(name, fault)
+        else:
+            self._shim.ask(Faults("set", name, fault.to_mapping()))
+
+    def _clear_fault(self, name: str) -> None:
+        if self._nics.has_fault(name):
+            self._nics.clear_fault(name)
+        else:
+            self._shim.ask(Faults("clear", name))
 
     def _lend_nic(self, host: str) -> Answer:
         """The place of a host's NIC, for a program that is that NIC itself."""

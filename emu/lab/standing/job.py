@@ -28,7 +28,7 @@ def run_standing(request: Request, supervisor: Supervisor) -> JobResult:
     _name_hosts(spec)
     session = open_session(request, supervisor, with_rnic=False)
     at_ns = start(session)
-    desk = Desk(request, session, supervisor)
+    desk = Desk(request, session, supervisor, at_ns)
     _in_background(_welcome, socket.socket(fileno=listener), desk)
     _wait_until(at_ns)
     supervisor.up()

@@ -7,19 +7,18 @@ between one packet and the next: some microseconds each.
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 
 from emu._core import ffi, lib
 from emu.lab.channel import Channel
 from emu.lab.look import look
 from emu.lab.messages import Done, Faults, Json, Look, Measure, Message, Start, Stop, Tap
+from emu.lab.standing.faults import change_faults
 from emu.lab.standing.honesty import share_of_shim
 from emu.lab.standing.taps import Taps
 from emu.lab.steering import Steering
 from emu.measure.board import Board
 from emu.shim.fabric import COUNTERS, Fabric
 from emu.shim.live import Live, Outcome
-from emu.spec.fault import Fault
 
 _SECONDS_BETWEEN_POSTS = 0.2
 _SECONDS_TO_WAIT_FOR_PYTHON = 1e-4
@@ -57,11 +56,9 @@ def _answer(message: Message, channel: Channel, fabric: Fabric, live: Live, taps
             return share_of_shim(fabric, live)
         case Tap(port):
             taps.put_on(fabric.topology.port_named[port], *channel.take_files())
-        case Faults("set", _, fault):
-            fabric.set_fault(Fault.model_validate(fault))
-        case Faults("clear", name):
-            fabric.clear_fault(name)
-    return {"faults": [asdict(fault.record()) for fault in fabric.faults]}
+        case Faults():
+            return change_faults(fabric, message)
+    return {}
 
 
 def _post(board: Board, fabric: Fabric, indices: list[int]) -> None:

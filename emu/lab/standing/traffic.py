@@ -11,18 +11,18 @@ and IP stands still for the moment, some 60 ms, in which one process takes over 
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import asdict
 from typing import Any
 
 from emu.errors import UsageError
 from emu.lab.channel import Channel
 from emu.lab.job import read_observation
-from emu.lab.messages import Json, Measure, Progress, Ready, Setup, Start
-from emu.lab.processes import carry_out, set_up, wait_done
-from emu.lab.session import NS_UNTIL_START, Programs, Session, idle
+from emu.lab.messages import Json, Measure, Progress
+from emu.lab.processes import carry_out, set_up
+from emu.lab.session import Programs, Session, idle
 from emu.lab.standing.honesty import judged
-from emu.lab.standing.shim_line import ShimLine
+from emu.lab.standing.line import Line
+from emu.lab.standing.nics import NicProcess, Nics, prepare
 from emu.lab.supervisor import Supervisor
 from emu.measure.board import Board
 
@@ -34,14 +34,15 @@ class Traffic:
     """Starts and stops workloads. Any thread may call it."""
 
     def __init__(
-        self, session: Session, supervisor: Supervisor, shim: ShimLine, slowdown: float
+        self, session: Session, supervisor: Supervisor, shim: Line, nics: Nics, slowdown: float
     ) -> None:
         self._session = session
         self._supervisor = supervisor
         self._shim = shim
+        self._nics = nics
         self._slowdown = slowdown
         self._changing = threading.RLock()
-        self._pid = session.workers.get("nics")
+        self._process: NicProcess | None = None
         self._tcp_pid: int | None = None
         self.board: Board | None = None
         """The NICs' counters, of the latest workload."""
@@ -77,14 +78,15 @@ class Traffic:
         return bool(self._session.spec.streams().flows)
 
     def _launch(self) -> None:
-        pid, channel, board = self._prepare(self._session.setup)
+        process, board = prepare(self._supervisor, self._session.setup)
         tcp = self._prepare_tcp() if self._has_tcp else None
         if self.board:
             self.board.close()
         self.board = board
         before = self._shim.ask(Measure())
-        self._take_over(pid, channel, *([tcp] if tcp else []))
-        told = (channel, tcp, pid, before)
+        self._nics.begin(process, *([tcp] if tcp else []), with_traffic=True)
+        self._process = process
+        told = (process, tcp, before)
         threading.Thread(target=self._follow, args=told, daemon=True).start()
 
     def _prepare_tcp(self) -> Channel:
@@ -92,38 +94,21 @@ class Traffic:
         self._tcp_pid = set_up(channel, self._session.setup)
         return channel
 
-    def _prepare(self, setup: Setup) -> tuple[int, Channel, Board]:
-        """NICs that are ready to start, and what they count on."""
-        channel = self._supervisor.spawn("the NIC process", Programs().rnic)
-        pid = channel.expect(Ready).pid
-        channel.send(setup)
-        legend = wait_done(channel)["board"]
-        (file,) = channel.take_files()
-        return pid, channel, Board(file, **legend)
-
-    def _take_over(self, pid: int, *starting: Channel) -> None:
-        """Takes the NICs away that are there, and starts others, and who goes with them."""
-        if self._pid is not None:
-            self._supervisor.dismiss(self._pid)
-        self._pid = pid
-        at_ns = time.monotonic_ns() + NS_UNTIL_START
-        for channel in starting:
-            channel.send(Start(at_ns))
-
-    def _follow(self, channel: Channel, tcp: Channel | None, pid: int, before: Json) -> None:
+    def _follow(self, process: NicProcess, tcp: Channel | None, before: Json) -> None:
         """To the workload's end. Where it was stopped, or the lab ends, others see to that."""
         try:
-            streams = carry_out(channel, tcp, self._progress)
+            streams = carry_out(process.channel, tcp, self._progress)
         except EOFError:
-            for gone in (channel, tcp):
+            for gone in (process.channel, tcp):
                 if gone is not None:
                     gone.close()
             return
-        seen = read_observation(*channel.take_files())
+        seen = read_observation(*process.channel.take_files())
+        self._nics.have_done(process, map(asdict, seen.faults))
         after = self._shim.ask(Measure())
         fidelity = judged(self._session.spec, self._slowdown, before, after, seen)
         with self._changing:
-            if pid == self._pid:
+            if process is self._process:
                 flows = [*(asdict(flow) for flow in seen.flows), *streams["flows"]]
                 self._dismiss("over", flows=flows, fidelity=asdict(fidelity))
 
@@ -131,15 +116,14 @@ class Traffic:
         self.state = {**self.state, "progress": told.moment}
 
     def _dismiss(self, state: str, **told: Any) -> None:
-        assert self._pid is not None
         if self._tcp_pid is not None:
             self._supervisor.dismiss(self._tcp_pid)
             self._tcp_pid = None
         if self._session.setup.options["ip"]:
-            pid, channel, board = self._prepare(idle(self._session.setup))
+            process, board = prepare(self._supervisor, idle(self._session.setup))
             board.close()  # what there is to look at is the workload's
-            self._take_over(pid, channel)
+            self._nics.begin(process, with_traffic=False)
         else:
-            self._supervisor.dismiss(self._pid)
-            self._pid = None
+            self._nics.dismiss()
+        self._process = None
         self.state = {**self.state, "state": state, **told}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from emu.spec.fault import Fault, PauseStorm, SlowReceiver, SwitchDown, fault_names
+from emu.spec.fault import Fault, OnHost, SwitchDown, fault_names
 from emu.spec.finding import Finding, KeyPath, did_you_mean, there_is_no
 from emu.spec.rules.switches import HEADERS
 from emu.spec.scenario import Spec
@@ -30,7 +30,7 @@ def fault_places_exist(spec: Spec) -> Iterator[Finding]:
     switches = list(topology.switch)
     for index, fault in enumerate(spec.faults):
         place = fault.what.place
-        if isinstance(fault.what, PauseStorm | SlowReceiver):
+        if isinstance(fault.what, OnHost):
             if place not in hosts:
                 text = there_is_no("host", place, hosts)
                 yield Finding(_key(index, fault, "host"), text, about=(("topology",),))

@@ -1,4 +1,5 @@
-"""The lab's end of the conversation with its shim, where several threads have something to ask."""
+"""The lab's end of a conversation with its shim or its NICs, where several threads have something
+to ask."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from emu.lab.messages import Json, Message
 from emu.lab.processes import wait_done
 
 
-class ShimLine:
+class Line:
     """Asks one thing after the other."""
 
     def __init__(self, channel: Channel) -> None:
@@ -18,7 +19,10 @@ class ShimLine:
         self._busy = threading.Lock()
 
     def ask(self, message: Message, files: Sequence[int] = ()) -> Json:
-        """The value of the shim's `Done`."""
+        """The value of the process's `Done`. Raises EOFError when it does not answer any more."""
         with self._busy:
             self._channel.send(message, files)
             return wait_done(self._channel)
+
+    def close(self) -> None:
+        self._channel.close()

@@ -1,0 +1,145 @@
+"""The hosts' NICs in a standing lab: one process after the other, and the faults in them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from emu.lab.channel import Channel
+from emu.lab.messages import Faults, Json, Ready, Setup, Start
+from emu.lab.processes import wait_done
+from emu.lab.session import NS_UNTIL_START, Programs, Session
+from emu.lab.standing.line import Line
+from emu.lab.standing.nic_faults import NicFaults
+from emu.lab.supervisor import Supervisor
+from emu.measure.board import Board
+from emu.spec.fault import Fault
+from emu.units import PS_PER_NS
+
+
+@dataclass(frozen=True)
+class NicProcess:
+    """NICs that are ready to start, or have started."""
+
+    pid: int
+    channel: Channel
+    line: Line
+    """Answers while they work."""
+
+
+def prepare(supervisor: Supervisor, setup: Setup) -> tuple[NicProcess, Board]:
+    """NICs that are ready to start, and what they count on."""
+    channel = supervisor.spawn("the NIC process", Programs().rnic)
+    pid = channel.expect(Ready).pid
+    channel.send(setup)
+    legend = wait_done(channel)["board"]
+    board, line = channel.take_files()
+    return NicProcess(pid, channel, Line(Channel.inherited(line))), Board(board, **legend)
+
+
+def _idle_from_the_start(session: Session) -> NicProcess | None:
+    """InfiniBand's, for IP; nobody looks at their board."""
+    if session.rnic is None:
+        return None
+    board, line = session.rnic.take_files()
+    os.close(board)
+    return NicProcess(session.workers["nics"], session.rnic, Line(Channel.inherited(line)))
+
+
+class Nics:
+    """At most one process has the NICs at a time. Any thread may call it."""
+
+    def __init__(
+        self, session: Session, supervisor: Supervisor, slowdown: float, began_ns: int
+    ) -> None:
+        """`began_ns`: the lab's emulated time 0, on CLOCK_MONOTONIC."""
+        self._supervisor = supervisor
+        self._slowdown = slowdown
+        self._began_ns = began_ns
+        self._changing = threading.RLock()
+        self._process = _idle_from_the_start(session)
+        self._works = self._process is not None
+        self._epoch_ps = 0
+        self._faults = NicFaults(session.spec)
+
+    def begin(self, process: NicProcess, *others: Channel, with_traffic: bool) -> None:
+        """Takes the NICs away that are there, and starts these, and who goes with them."""
+        with self._changing:
+            self.dismiss()
+            at_ns = time.monotonic_ns() + NS_UNTIL_START
+            self._process, self._works = process, True
+            self._epoch_ps = self._lab_ps(at_ns)
+            faults = self._faults.begin(self._epoch_ps, with_traffic=with_traffic)
+            process.channel.send(Start(at_ns, faults))
+            for channel in others:
+                channel.send(Start(at_ns))
+
+    def have_done(self, process: NicProcess, records: Iterable[Json]) -> None:
+        """The workload of these is over. `records`: of the faults in them."""
+        with self._changing:
+            if self._works and process is self._process:
+                self._works = False
+                self._faults.end(records)
+
+    def dismiss(self) -> None:
+        """Takes the NICs away, where there are some."""
+        with self._changing:
+            if self._process is None:
+                return
+            if self._works:
+                self._faults.end(self._ask(Faults("list")))
+            self._supervisor.dismiss(self._process.pid)
+            self._process.line.close()
+            self._process, self._works = None, False
+
+    # ---- faults ------------------------------------------------------------
+
+    def faults(self) -> list[Json]:
+        """All in NICs, that are there or will be."""
+        with self._changing:
+            records = self._ask(Faults("list"))
+            return self._faults.told(self._now_ps(), records)
+
+    def has_fault(self, name: str) -> bool:
+        return name in self._faults
+
+    def fault_comes_again(self, name: str) -> bool:
+        """Whether it is the spec's, which begins with every workload anew."""
+        return self._faults.comes_again(name)
+
+    def check_fault(self, fault: Fault) -> None:
+        """Raises UsageError when it cannot be set beside those that there are."""
+        self._faults.check(fault, self._now_ps())
+
+    def set_fault(self, name: str, fault: Fault) -> None:
+        """Begins now, or when there are NICs."""
+        with self._changing:
+            records = self._ask(Faults("set", name, fault.to_mapping()))
+            begun_ns = [record["at_ns"] for record in records if record["name"] == name]
+            at_ps = self._epoch_ps + begun_ns[0] * PS_PER_NS if begun_ns else None
+            self._faults.set(name, fault, at_ps)
+
+    def clear_fault(self, name: str) -> None:
+        with self._changing:
+            self._ask(Faults("clear", name))
+            self._faults.clear(name)
+
+    def _ask(self, message: Faults) -> list[Json]:
+        """The faults of the NICs that work at this moment; none when there are none."""
+        if self._process is None or not self._works:
+            return []
+        try:
+            records: list[Json] = self._process.line.ask(message)["faults"]
+            return records
+        except EOFError:  # they have come to the end of their workload just now
+            return []
+
+    def _now_ps(self) -> int:
+        return self._lab_ps(time.monotonic_ns())
+
+    def _lab_ps(self, at_ns: int) -> int:
+        """The lab's emulated time at a time of CLOCK_MONOTONIC."""
+        return round((at_ns - self._began_ns) / self._slowdown * PS_PER_NS)

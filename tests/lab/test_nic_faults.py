@@ -1,0 +1,110 @@
+"""Faults of NICs in a standing lab: what each process of NICs is told, and what is told of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from emu.errors import UsageError
+from emu.lab.messages import Json
+from emu.lab.standing.nic_faults import NicFaults
+from emu.spec.fault import Fault
+from emu.spec.load import spec_from_text
+
+US = 1_000_000
+"""Picoseconds."""
+SPEC = """
+topology: {kind: dumbbell, hosts_per_side: 2}
+switches: {pfc: {priorities: [3]}}
+faults:
+  - {at: 20us, for: 5us, pause-storm: {host: h1, priority: 3}}
+  - {loss: {cable: "left:right", every: 2}}
+"""
+ANEW = {"name": "pause-storm-1", "at": "20us", "for": "5us"}
+"""The spec's, in every workload."""
+
+
+def spec_faults(text: str = SPEC) -> NicFaults:
+    return NicFaults(spec_from_text(text.encode(), source="test"))
+
+
+def slow(host: str, **times: str) -> Fault:
+    return Fault.model_validate({"slow-receiver": {"host": host, "rate": "1Gbit"}, **times})
+
+
+def times(told: list[Json]) -> list[Json]:
+    return [{key: fault[key] for key in ("name", "at", "for") if key in fault} for fault in told]
+
+
+def states(faults: NicFaults, now_us: int) -> dict[str, str]:
+    return {fault["name"]: fault["state"] for fault in faults.told(now_us * US, [])}
+
+
+def test_the_specs_faults_begin_with_every_workload_anew_and_not_with_idle_nics() -> None:
+    """And those of cables are none of NICs."""
+    faults = spec_faults()
+    assert states(faults, 0) == {"pause-storm-1": "waiting"}
+    for epoch_us in (100, 500):
+        assert times(faults.begin(epoch_us * US, with_traffic=True)) == [ANEW]
+        assert faults.comes_again("pause-storm-1")
+        at = [states(faults, epoch_us + us)["pause-storm-1"] for us in (19, 20, 24, 25)]
+        assert at == ["waiting", "active", "active", "over"]
+        faults.end([])
+        assert faults.begin((epoch_us + 200) * US, with_traffic=False) == []
+        assert states(faults, epoch_us + 300) == {"pause-storm-1": "waiting"}
+
+
+def test_a_fault_that_is_cleared_does_not_come_with_the_next_workload() -> None:
+    faults = spec_faults()
+    faults.begin(0, with_traffic=True)
+    faults.clear("pause-storm-1")
+    faults.end([])
+    assert faults.begin(500 * US, with_traffic=True) == []
+    assert faults.told(600 * US, []) == []
+
+
+def test_a_fault_that_waited_for_nics_lasts_as_long_from_then_on() -> None:
+    """What is left of it goes to the NICs after them, and nothing when it is over."""
+    faults = spec_faults("topology: {kind: dumbbell, hosts_per_side: 2}")
+    faults.set("slow", slow("h1", **{"for": "100us"}), None)
+    assert states(faults, 50) == {"slow": "waiting"}
+    assert not faults.comes_again("slow")
+    (told,) = faults.begin(70 * US, with_traffic=False)
+    assert times([told]) == [{"name": "slow", "at": "0s", "for": "100us"}]
+    assert Fault.model_validate(told).what == slow("h1").what
+    faults.end([])
+    (left,) = faults.begin(90 * US, with_traffic=True)
+    assert times([left]) == [{"name": "slow", "at": "0s", "for": "80us"}]
+    assert [states(faults, us)["slow"] for us in (169, 170)] == ["active", "over"]
+    faults.end([])
+    assert faults.begin(200 * US, with_traffic=True) == []
+
+
+def test_what_a_fault_did_in_nics_that_are_gone_is_not_forgotten() -> None:
+    faults = spec_faults("topology: {kind: dumbbell, hosts_per_side: 2}")
+    faults.set("slow", slow("h1"), 30 * US)
+    seen = [{"name": "slow", "packets_seen": 7, "hits": 5, "packets_dropped": 0}]
+    faults.end(seen)
+    faults.begin(50 * US, with_traffic=True)
+    (told,) = faults.told(60 * US, seen)
+    assert (told["packets_seen"], told["hits"], told["packets_dropped"]) == (14, 10, 0)
+    assert (told["at_ns"], told["end_ns"]) == (30_000, None), "when it was set"
+
+
+def test_a_host_is_slow_for_one_reason_at_a_time() -> None:
+    """Until the first is over. Another host may be slow at the same time."""
+    faults = spec_faults()
+    faults.set("slow", slow("h1", **{"for": "100us"}), 0)
+    with pytest.raises(
+        UsageError, match="h1 is a slow receiver already; `emu fault clear slow` first"
+    ):
+        faults.check(slow("h1"), 99 * US)
+    faults.check(slow("h2"), 99 * US)
+    faults.check(slow("h1"), 100 * US)
+
+
+def test_a_storm_that_infiniband_does_not_have_is_not_told() -> None:
+    """A variant has it from its base."""
+    compare = "\ncompare: {roce: {}, ib: {fabric: ib}}"
+    variants = spec_from_text((SPEC + compare).encode(), source="test").variants()
+    assert NicFaults(variants["ib"]).told(0, []) == []
+    assert len(NicFaults(variants["roce"]).told(0, [])) == 1

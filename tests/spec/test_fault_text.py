@@ -1,0 +1,65 @@
+"""A fault as it is typed after `emu fault set`: read by a spec's rules, told by what was typed."""
+
+from __future__ import annotations
+
+import pytest
+
+from emu.errors import SpecError, UsageError
+from emu.spec.load import fault_from_text, spec_from_text
+
+LAB = spec_from_text(
+    b"""
+topology: {kind: dumbbell, hosts_per_side: 1}
+switches: {pfc: {}}
+faults: [{at: 1us, loss: {cable: "left:right", every: 2}}]
+""",
+    source="lab",
+)
+
+
+def test_a_fault_is_read_as_in_a_spec() -> None:
+    fault = fault_from_text("{name: cut, for: 1ms, link-down: {cable: left:right}}", LAB)
+    assert (fault.name, fault.kind, fault.for_ps) == ("cut", "link-down", 10**9)
+    assert fault.what.place == "left:right"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "loss: {cable: left:rihgt, every: 2}",
+            ["loss.cable: there is no cable 'left:rihgt' (did you mean 'left:right'?)"],
+        ),
+        (
+            "{at: 3us, delay: {cable: left:right, by: 3}}",
+            [
+                "at: is for a spec; in a lab that is up a fault begins when it is set, so leave it "
+                "out",
+                "delay.by: 3 has no unit; write it like 600ns or 55us",
+            ],
+        ),
+        ("loss", ["must be a mapping of keys to values, not 'loss'"]),
+        (
+            "{for: 1us, for: 2us, link-down: {cable: left:right}}",
+            ["for: is given twice, first in line 1; keep one of them"],
+        ),
+        (
+            "pause-storm: {host: h1, priority: 5}",
+            [
+                "pause-storm.priority: left does not obey pause frames of priority 5; name it in "
+                "switches.pfc.priorities"
+            ],
+        ),
+    ],
+)
+def test_a_wrong_fault_is_told_by_its_own_keys(text: str, says: list[str]) -> None:
+    """After what was typed; no line and column of anything that the user has not seen."""
+    with pytest.raises(SpecError) as error:
+        fault_from_text(text, LAB)
+    assert error.value.findings == [f"{text!r}: {line}" for line in says]
+
+
+@pytest.mark.parametrize("text", ["{", "", "a: \udcff"])
+def test_what_is_no_yaml_is_told_how_to_write_a_fault(text: str) -> None:
+    with pytest.raises(UsageError, match="is no fault; write it like: loss: "):
+        fault_from_text(text, LAB)
