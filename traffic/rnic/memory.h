@@ -13,6 +13,9 @@
  * A key that was invalidated names nothing from then on, and is never given out
  * again.
  *
+ * Bytes that were found stay usable for as long as their key names its region: whoever keeps a
+ * pointer keeps the key beside it, and asks memory_has before every use.
+ *
  * Left out: memory windows. */
 #ifndef RNIC_MEMORY_H
 #define RNIC_MEMORY_H

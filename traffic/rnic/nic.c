@@ -201,7 +201,7 @@ static void read_memory(struct nic *nic, uint32_t bytes, picoseconds now)
 static struct frame *send_data(struct qp *qp, picoseconds now)
 {
     bool response = response_is_next(qp, now);
-    struct frame *frame = response ? responses_send_data(qp) : requester_send(qp, now);
+    struct frame *frame = response ? responses_send_data(qp, now) : requester_send(qp, now);
     if (!frame)
         return NULL;
     uint32_t wire = wire_bytes(frame->kind, frame->length);

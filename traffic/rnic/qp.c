@@ -9,6 +9,7 @@
 #include "receive_queue.h"
 #include "recovery.h"
 #include "requester.h"
+#include "responder.h"
 #include "responses.h"
 #include "send_queue.h"
 
@@ -50,7 +51,8 @@ static void begin_at_first_psn(struct qp *qp)
 
 static void start_afresh(struct qp *qp)
 {
-    qp->responder = (struct responder){.selective = qp->responder.selective};
+    qp->responder =
+        (struct responder){.failing = qp->responder.failing, .selective = qp->responder.selective};
     responses_reset(qp);
     begin_at_first_psn(qp);
 }
@@ -69,6 +71,7 @@ bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_confi
     timer_init(&qp->wake, wake);
     notification_init(qp);
     answers_init(qp);
+    responder_init(qp);
     start_afresh(qp);
     return true;
 }
@@ -83,8 +86,8 @@ enum qp_state qp_state(const struct qp *qp)
 static void stop(struct qp *qp, enum status status, picoseconds now)
 {
     timer_cancel(&qp->wake);
+    timer_cancel(&qp->responder.failing);
     cc_stop(&qp->cc);
-    responses_forget(qp);
     if (qp->recovery->reset)
         qp->recovery->reset(qp);
     send_queue_flush(qp, status, now);
@@ -94,7 +97,15 @@ static void stop(struct qp *qp, enum status status, picoseconds now)
 void qp_fail(struct qp *qp, enum status status, picoseconds now)
 {
     qp->state = QP_ERR;
+    responses_forget(qp);
     stop(qp, status, now);
+}
+
+void qp_fail_answering(struct qp *qp, picoseconds now)
+{
+    qp->state = QP_ERR;
+    stop(qp, STATUS_WR_FLUSH_ERR, now);
+    qp_wake(qp, now);
 }
 
 bool qp_may_modify(const struct qp *qp, enum qp_state to)
@@ -107,8 +118,10 @@ bool qp_modify(struct qp *qp, enum qp_state to, picoseconds now)
     if (!qp_may_modify(qp, to))
         return false;
     qp->state = to;
-    if (to == QP_ERR || to == QP_RESET)
+    if (to == QP_ERR || to == QP_RESET) {
+        responses_forget(qp);
         stop(qp, STATUS_WR_FLUSH_ERR, now);
+    }
     if (to == QP_RESET)
         start_afresh(qp);
     qp_wake(qp, now);

@@ -20,6 +20,7 @@
 #include "psn.h"
 #include "receive_queue.h"
 #include "recovery.h"
+#include "responder.h"
 
 bool responses_init(struct qp *qp)
 {
@@ -97,14 +98,20 @@ bool responses_has_acknowledgement(const struct qp *qp)
     return responses->first ? responses->first->is_atomic : responses->ack_owed;
 }
 
-void responses_owe(struct qp *qp, uint8_t syndrome)
+void responses_owe_nak(struct qp *qp, uint32_t psn, uint8_t syndrome)
 {
     qp->responses.ack_owed = true;
     qp->responses.syndrome = syndrome;
+    qp->responses.nak_psn = psn;
     nic_queue(qp, TRAFFIC_ACKNOWLEDGE);
 }
 
-bool responses_owe_nak(const struct qp *qp)
+void responses_owe(struct qp *qp, uint8_t syndrome)
+{
+    responses_owe_nak(qp, qp->responder.expected, syndrome);
+}
+
+bool responses_has_nak(const struct qp *qp)
 {
     return qp->responses.ack_owed && (qp->responses.syndrome & AETH_TYPE) != 0;
 }
@@ -221,10 +228,19 @@ static void answered_one(struct qp *qp, struct resource *resource)
         nic_queue(qp, TRAFFIC_ACKNOWLEDGE);
 }
 
-struct frame *responses_send_data(struct qp *qp)
+static bool has_region(const struct qp *qp, const struct resource *resource)
+{
+    return resource->length == 0 || memory_has(&qp->nic->memory, qp->config.pd, resource->rkey);
+}
+
+struct frame *responses_send_data(struct qp *qp, picoseconds now)
 {
     struct resource *resource = qp->responses.first;
     const struct run *run = next_run(resource);
+    if (!has_region(qp, resource)) {
+        responder_refuse_read(qp, (resource->first_psn + run->next) & PSN_MASK, now);
+        return NULL;
+    }
     uint32_t payload = response_payload(qp, resource, run), pad = -payload & 3;
     struct packet packet = headers(qp, response_opcode(run), resource->first_psn + run->next);
     packet.bth.pad = (uint8_t)pad;
@@ -279,7 +295,8 @@ static struct frame *acknowledge(struct qp *qp)
 {
     struct responses *responses = &qp->responses;
     /* An ACK names the newest good packet, a NAK the one that is wanted. */
-    uint32_t psn = qp->responder.expected - (responses->syndrome == AETH_ACK ? 1 : 0);
+    uint32_t psn =
+        responses->syndrome == AETH_ACK ? qp->responder.expected - 1 : responses->nak_psn;
     struct packet packet = headers(qp, OPCODE_ACKNOWLEDGE, psn);
     packet.aeth.syndrome = syndrome_to_send(qp);
     packet.has_sack = has_sack(qp);

@@ -15,9 +15,11 @@ void responses_reset(struct qp *qp);
 /* No more READ or atomic is answered. */
 void responses_forget(struct qp *qp);
 
-/* An ACK, or the NAK of that syndrome, is due. */
+/* An ACK, or the NAK of that syndrome for the expected packet, is due. */
 void responses_owe(struct qp *qp, uint8_t syndrome);
-bool responses_owe_nak(const struct qp *qp);
+/* A NAK that names another packet is due. */
+void responses_owe_nak(struct qp *qp, uint32_t psn, uint8_t syndrome);
+bool responses_has_nak(const struct qp *qp);
 
 /* Room to answer one more READ or atomic; NULL when the other end has as many outstanding
  * as were agreed on. The answer is due once responses_begin is called. */
@@ -40,8 +42,9 @@ picoseconds responses_ready_at(const struct qp *qp);
 uint32_t responses_data_bytes(const struct qp *qp);
 uint32_t responses_acknowledgement_bytes(const struct qp *qp);
 
-/* Build it. NULL, and nothing changed, when the pool is empty. */
-struct frame *responses_send_data(struct qp *qp);
+/* Build it. NULL, and nothing changed, when the pool is empty. Data whose region is gone is not
+ * sent but refused. */
+struct frame *responses_send_data(struct qp *qp, picoseconds now);
 struct frame *responses_acknowledge(struct qp *qp);
 struct frame *responses_notify(struct qp *qp);
 

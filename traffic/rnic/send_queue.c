@@ -50,6 +50,11 @@ static bool find_memory(const struct qp *qp, struct message *message)
            message->length == 0;
 }
 
+bool message_has_memory(const struct qp *qp, const struct message *message)
+{
+    return message->length == 0 || memory_has(&qp->nic->memory, qp->config.pd, message->lkey);
+}
+
 enum status send_queue_admit(const struct qp *qp, struct message *message)
 {
     if (qp_can(qp, POSTS_FLUSH))
@@ -150,6 +155,7 @@ void send_queue_flush(struct qp *qp, enum status status, picoseconds now)
     struct requester *requester = &qp->requester;
     timer_cancel(&requester->ack_timeout);
     requester->current = requester->fetch = NULL;
+    requester->broken = false;
     while (requester->oldest) {
         complete(qp, take_oldest(qp), status, now);
         status = STATUS_WR_FLUSH_ERR;
