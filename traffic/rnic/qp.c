@@ -91,7 +91,8 @@ static void stop(struct qp *qp, enum status status, picoseconds now)
     if (qp->recovery->reset)
         qp->recovery->reset(qp);
     send_queue_flush(qp, status, now);
-    receive_queue_flush(qp, now);
+    enum status rest = status == STATUS_CANCELLED ? status : STATUS_WR_FLUSH_ERR;
+    receive_queue_flush(qp, rest, now);
 }
 
 void qp_fail(struct qp *qp, enum status status, picoseconds now)
@@ -120,7 +121,7 @@ bool qp_modify(struct qp *qp, enum qp_state to, picoseconds now)
     qp->state = to;
     if (to == QP_ERR || to == QP_RESET) {
         responses_forget(qp);
-        stop(qp, STATUS_WR_FLUSH_ERR, now);
+        stop(qp, to == QP_ERR ? STATUS_WR_FLUSH_ERR : STATUS_CANCELLED, now);
     }
     if (to == QP_RESET)
         start_afresh(qp);
@@ -147,9 +148,31 @@ void qp_connect(struct qp *qp, const struct qp_remote *remote)
     qp->state = QP_RTS;
 }
 
+/* What belongs to the connection is settled with it, ... */
+static bool keeps_connection(const struct qp_config *own, const struct qp_config *to)
+{
+    return own->psn == to->psn && own->mtu == to->mtu && own->sl == to->sl;
+}
+
+/* ... and what sending goes by, until it is drained. */
+static bool keeps_limits(const struct qp_config *own, const struct qp_config *to)
+{
+    return own->timeout == to->timeout && own->retry_count == to->retry_count &&
+           own->rnr_retry == to->rnr_retry && own->max_rd_atomic == to->max_rd_atomic &&
+           own->max_dest_rd_atomic == to->max_dest_rd_atomic;
+}
+
+static bool may_set(const struct qp *qp, const struct qp_config *to)
+{
+    const struct qp_config *own = &qp->config;
+    return qp->state <= QP_RTR ||
+           (keeps_connection(own, to) && (qp->state == QP_SQD || keeps_limits(own, to)));
+}
+
 bool qp_set_attributes(struct qp *qp, const struct qp_config *config)
 {
-    if (qp->state > QP_RTR || !config_is_right(config))
+    if (!may_set(qp, config) || !config_is_right(config) ||
+        !responses_limit(qp, config->max_dest_rd_atomic))
         return false;
     struct qp_config *own = &qp->config;
     bool begins_elsewhere = own->psn != config->psn;
@@ -162,6 +185,7 @@ bool qp_set_attributes(struct qp *qp, const struct qp_config *config)
     own->rnr_retry = config->rnr_retry;
     own->min_rnr_timer = config->min_rnr_timer;
     own->max_rd_atomic = config->max_rd_atomic;
+    own->max_dest_rd_atomic = config->max_dest_rd_atomic;
     if (begins_elsewhere)
         begin_at_first_psn(qp);
     return true;

@@ -107,9 +107,10 @@ struct resource {
 
 struct responses {
     struct resource *ring;
-    uint32_t capacity, newest;
-    uint32_t pending;       /* resources that have something to send, ... */
-    struct resource *first; /* ... and the oldest of them; NULL: none */
+    uint32_t places, newest; /* of the ring */
+    uint32_t capacity;       /* how many of the other end's may be outstanding */
+    uint32_t pending;        /* resources that have something to send, ... */
+    struct resource *first;  /* ... and the oldest of them; NULL: none */
     bool ack_owed;
     bool becn_owed;   /* the next of them says BECN */
     uint8_t syndrome; /* of that ACK or NAK */

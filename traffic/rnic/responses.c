@@ -1,7 +1,7 @@
 /* Answers go back in the order of the requests:
  *
  *     | READ response, .. | answer to an atomic | READ response, .. | ACK or NAK |
- *      ───────── a ring of the last max_dest_rd_atomic ──────────      at most one
+ *      ───────── a ring of the last, which has max_dest_rd_atomic      at most one
  *
  * An ACK that is due when a READ or atomic is executed is left out, since the
  * response acknowledges as much; one that comes due waits for all responses
@@ -25,16 +25,16 @@
 bool responses_init(struct qp *qp)
 {
     struct responses *responses = &qp->responses;
-    responses->capacity = qp->config.max_dest_rd_atomic;
-    if (responses->capacity)
-        responses->ring = arena_take(qp->nic->arena, responses->capacity, sizeof *responses->ring);
-    return !responses->capacity || responses->ring;
+    responses->places = responses->capacity = qp->config.max_dest_rd_atomic;
+    if (responses->places)
+        responses->ring = arena_take(qp->nic->arena, responses->places, sizeof *responses->ring);
+    return !responses->places || responses->ring;
 }
 
 void responses_reset(struct qp *qp)
 {
     struct responses *responses = &qp->responses;
-    for (uint32_t i = 0; i < responses->capacity; i++)
+    for (uint32_t i = 0; i < responses->places; i++)
         responses->ring[i] = (struct resource){.answered = true};
     responses->pending = 0;
     responses->first = NULL;
@@ -44,10 +44,18 @@ void responses_reset(struct qp *qp)
 void responses_forget(struct qp *qp)
 {
     struct responses *responses = &qp->responses;
-    for (uint32_t i = 0; i < responses->capacity; i++)
+    for (uint32_t i = 0; i < responses->places; i++)
         responses->ring[i].stream = responses->ring[i].repair = (struct run){0};
     responses->pending = 0;
     responses->first = NULL;
+}
+
+bool responses_limit(struct qp *qp, uint32_t outstanding)
+{
+    if (outstanding > qp->responses.places)
+        return false;
+    qp->responses.capacity = outstanding;
+    return true;
 }
 
 /* ---- owing ------------------------------------------------------------------------ */
@@ -76,7 +84,7 @@ static void find_first(struct responses *responses)
     if (responses->pending == 0)
         return;
     do
-        place = (place + 1) % responses->capacity;
+        place = (place + 1) % responses->places;
     while (!is_pending(&responses->ring[place]));
     responses->first = &responses->ring[place];
 }
@@ -121,10 +129,11 @@ struct resource *responses_add(struct qp *qp)
     struct responses *responses = &qp->responses;
     if (responses->capacity == 0)
         return NULL;
-    uint32_t place = (responses->newest + 1) % responses->capacity;
-    struct resource *resource = &responses->ring[place];
-    if (!resource->answered)
+    uint32_t oldest = responses->newest + 1 + responses->places - responses->capacity;
+    if (!responses->ring[oldest % responses->places].answered)
         return NULL;
+    uint32_t place = (responses->newest + 1) % responses->places;
+    struct resource *resource = &responses->ring[place];
     responses->pending -= is_pending(resource); /* for a duplicate; all too late now */
     responses->newest = place;
     responses->ack_owed = false;
@@ -158,7 +167,7 @@ void responses_begin(struct qp *qp, struct resource *resource, uint32_t from, ui
 struct resource *responses_find(struct qp *qp, uint32_t psn, bool is_atomic)
 {
     struct responses *responses = &qp->responses;
-    for (uint32_t i = 0; i < responses->capacity; i++) {
+    for (uint32_t i = 0; i < responses->places; i++) {
         struct resource *resource = &responses->ring[i];
         if (resource->is_atomic == is_atomic &&
             ((psn - resource->first_psn) & PSN_MASK) < resource->packets)

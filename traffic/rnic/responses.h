@@ -9,6 +9,10 @@ enum { CNP_BODY_BYTES = BTH_BYTES + CNP_PAYLOAD_BYTES };
 /* Set-up only. False when memory is short. */
 bool responses_init(struct qp *qp);
 
+/* How many READs and atomics the other end may have outstanding from now on. False, and nothing
+ * changed, when that is more than there was at set-up. */
+bool responses_limit(struct qp *qp, uint32_t outstanding);
+
 /* Nothing is owed, and nothing can be asked for again. */
 void responses_reset(struct qp *qp);
 

@@ -9,7 +9,7 @@ static void complete(struct qp *qp, struct message *message, enum status status,
 {
     if (status == STATUS_WR_FLUSH_ERR)
         qp->nic->counters.req_cqe_flush_error++;
-    else if (status != STATUS_SUCCESS)
+    else if (status != STATUS_SUCCESS && status != STATUS_CANCELLED)
         qp->nic->counters.req_cqe_error++;
     message->record->status = status;
     message->record->completed_ps = now;
@@ -158,7 +158,8 @@ void send_queue_flush(struct qp *qp, enum status status, picoseconds now)
     requester->broken = false;
     while (requester->oldest) {
         complete(qp, take_oldest(qp), status, now);
-        status = STATUS_WR_FLUSH_ERR;
+        if (status != STATUS_CANCELLED)
+            status = STATUS_WR_FLUSH_ERR;
     }
 }
 

@@ -14,7 +14,7 @@ void send_queue_post(struct qp *qp, struct message *message, picoseconds now);
 /* Completes every message whose packets are all acknowledged. */
 void send_queue_complete(struct qp *qp, picoseconds now);
 
-/* Completes the oldest message with `status` and flushes the others. */
+/* Completes the oldest message with `status` and flushes the others, or cancels them as well. */
 void send_queue_flush(struct qp *qp, enum status status, picoseconds now);
 
 /* Bytes of a message, which is not a fetch, came into the memory of the receiver in this

@@ -120,6 +120,19 @@ void verbs_qp_free(struct verbs_qp *qp)
     free(qp);
 }
 
+/* ---- states -------------------------------------------------------------------------- */
+
+bool verbs_modify(struct verbs_qp *qp, enum qp_state to, picoseconds now)
+{
+    if (!qp_modify(qp->qp, to, now))
+        return false;
+    if (to == QP_RESET) {
+        cq_forget(qp->send_cq, qp->qp->qpn);
+        cq_forget(qp->recv_cq, qp->qp->qpn);
+    }
+    return true;
+}
+
 /* ---- sending ------------------------------------------------------------------------- */
 
 static void release(struct send_slot *slot)
@@ -170,7 +183,7 @@ static void sent(struct message *message, picoseconds now)
     struct send_slot *slot = container_of(message, struct send_slot, message);
     enum status status = (enum status)message->record->status;
     release(slot);
-    if (slot->unsignaled && status == STATUS_SUCCESS)
+    if (status == STATUS_CANCELLED || (slot->unsignaled && status == STATUS_SUCCESS))
         return;
     const struct host_path *path = &slot->owner->qp->nic->config.path;
     picoseconds in_memory = message_is_fetch(message) ? host_path_after(path, message->length) : 0;
@@ -237,6 +250,8 @@ static void received(struct receive *receive, picoseconds now)
     const struct verbs_qp *owner = receive->qp->owner;
     slot->next_free = slot->pool->free;
     slot->pool->free = slot;
+    if (receive->status == STATUS_CANCELLED)
+        return;
     const struct host_path *path = &receive->qp->nic->config.path;
     picoseconds in_memory = host_path_after(path, receive->received_bytes);
     struct work_completion completion = {.wr_id = slot->wr_id,

@@ -74,6 +74,9 @@ void verbs_qp_free(struct verbs_qp *qp);
 
 /* ---- at work ---- */
 
+/* qp_modify; RESET also takes back what nobody has polled of the queue pair's completions. */
+bool verbs_modify(struct verbs_qp *qp, enum qp_state to, int64_t now_ps);
+
 /* 0 when it was posted; else an enum status, or enum refusal: nothing has changed. A queue pair
  * that has failed takes everything, and flushes it. */
 int verbs_post_send(struct verbs_qp *qp, const struct send_request *request, int64_t now_ps);
