@@ -62,6 +62,21 @@ class SendWR:
     remote_qpn: int = 0
     remote_qkey: int = 0
 
+    def numbers(self) -> dict[str, int]:
+        """All its numbers by name."""
+        return {
+            **_numbers(self.sge, self.wr_id),
+            "remote_addr": self.remote_addr,
+            "rkey": self.rkey,
+            "imm_data": self.imm_data,
+            "invalidate_rkey": self.invalidate_rkey,
+            "compare_add": self.compare_add,
+            "swap": self.swap,
+            "ah.address": self.ah.address if self.ah else 0,
+            "remote_qpn": self.remote_qpn,
+            "remote_qkey": self.remote_qkey,
+        }
+
     @property
     def immediate(self) -> int:
         """The 32 bits that go with it."""
@@ -75,6 +90,19 @@ class RecvWR:
 
     sge: SGE = NOTHING
     wr_id: int = 0
+
+    def numbers(self) -> dict[str, int]:
+        """All its numbers by name."""
+        return _numbers(self.sge, self.wr_id)
+
+
+def _numbers(sge: SGE, wr_id: int) -> dict[str, int]:
+    return {
+        "wr_id": wr_id,
+        "sge.addr": sge.addr,
+        "sge.length": sge.length,
+        "sge.lkey": sge.lkey,
+    }
 
 
 @dataclass(frozen=True)
