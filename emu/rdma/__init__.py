@@ -10,8 +10,8 @@ would send, packet by packet, through the spec's switches, faults included. A ca
 breaks a rule raises LocalProtocolError, says why, and changes nothing; what goes wrong
 at the far end is a completion's status.
 
-Left out: memory windows, several elements in one work request, inline data, XRC,
-multicast, and completion channels: a CQ can be awaited.
+Left out: memory windows, several elements in one work request, XRC, multicast, and completion
+channels: a CQ can be awaited.
 """
 
 from emu.rdma.attributes import QPAttr

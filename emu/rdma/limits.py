@@ -12,7 +12,7 @@ from emu.errors import LocalProtocolError
 from emu.rdma.names import AccessFlag
 
 _U24, _U32, _U64 = range(1 << 24), range(1 << 32), range(1 << 64)
-_MAX_CQE, _MAX_WR = 1 << 22, 1 << 15
+_MAX_CQE, _MAX_WR, _MAX_INLINE = 1 << 22, 1 << 15, 1 << 10
 
 LIMITS: Mapping[str, Collection[int]] = {
     "access": range(sum(AccessFlag) + 1),
@@ -24,6 +24,7 @@ LIMITS: Mapping[str, Collection[int]] = {
     "imm_data": _U32,
     "invalidate_rkey": _U32,
     "iova": _U64,
+    "max_inline_data": range(_MAX_INLINE + 1),
     "max_recv_wr": range(_MAX_WR + 1),
     "max_send_wr": range(_MAX_WR + 1),
     "max_wr": range(1, _MAX_WR + 1),

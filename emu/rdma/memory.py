@@ -69,12 +69,18 @@ class PD:
         *,
         max_send_wr: int = 64,
         max_recv_wr: int = 64,
+        max_inline_data: int = 0,
         srq: SRQ | None = None,
     ) -> QP:
-        """A queue pair, in RESET. Its ends are found in `scq`, those of receives in `rcq`."""
+        """A queue pair, in RESET. Its ends are found in `scq`, those of receives in `rcq`.
+
+        Messages of up to `max_inline_data` bytes may carry these with them (`SendWR.inline`).
+        Raises LocalProtocolError for a number out of range, what is of another host or
+        protection domain, and when the NIC has no room for one more.
+        """
         from emu.rdma.qp import QP
 
-        return QP(self, qp_type, scq, rcq or scq, max_send_wr, max_recv_wr, srq)
+        return QP(self, qp_type, scq, rcq or scq, max_send_wr, max_recv_wr, max_inline_data, srq)
 
 
 class MR:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from emu._core import ffi, lib
 from emu.errors import LocalProtocolError
 from emu.rdma.attributes import AS_IT_IS, REMOTE, SETTINGS, TAKEN, QPAttr
@@ -14,7 +16,7 @@ from emu.rdma.memory import PD
 from emu.rdma.names import QPState, QPType, WROpcode
 from emu.rdma.refusal import refuse_receive, refuse_send
 from emu.rdma.srq import SRQ
-from emu.rdma.work import RecvWR, SendWR
+from emu.rdma.work import NOTHING, RecvWR, SendWR
 from traffic.rnic.config import have
 
 
@@ -38,11 +40,17 @@ class QP:
         rcq: CQ,
         max_send_wr: int,
         max_recv_wr: int,
+        max_inline_data: int,
         srq: SRQ | None,
     ) -> None:
         context = self._context = pd.context
         refuse_stranger(context.name, "qp_type", qp_type, QPType)
-        refuse_numbers(context.name, {"max_send_wr": max_send_wr, "max_recv_wr": max_recv_wr})
+        rooms = {
+            "max_send_wr": max_send_wr,
+            "max_recv_wr": max_recv_wr,
+            "max_inline_data": max_inline_data,
+        }
+        refuse_numbers(context.name, rooms)
         if srq is not None and srq.pd is not pd:
             raise LocalProtocolError(f"{context.name}: the SRQ is of another protection domain")
         for cq in (scq, rcq):
@@ -51,7 +59,7 @@ class QP:
                     f"{context.name}: the completion queue is {cq.context.name}'s; make one here"
                 )
         self.pd, self.qp_type = pd, qp_type
-        self._rooms = max_send_wr, 0 if srq else max_recv_wr
+        self._rooms = max_send_wr, 0 if srq else max_recv_wr, max_inline_data
         self._config = context.qp_config(qp_type, pd.handle, srq.core if srq else None)
         with context.clock.standing():
             self._core = context.add_qp(self._config)
@@ -161,11 +169,11 @@ class QP:
     def post_send(self, wr: SendWR) -> None:
         """Raises LocalProtocolError, and has posted nothing, when that may not be."""
         clock = self._context.clock
-        request = _request(wr, repr(self))
+        request, _bytes = _request(wr, repr(self))  # these live until they are copied
         with clock.standing():
             refused = lib.verbs_post_send(self._work, request, clock.now_ps)
             state = self.qp_state
-        refuse_send(refused, repr(self), state, self.qp_type, self._rooms[0], wr)
+        refuse_send(refused, repr(self), state, self.qp_type, self._rooms, wr)
 
     def post_recv(self, wr: RecvWR) -> None:
         """Raises LocalProtocolError, and has posted nothing, when that may not be."""
@@ -178,18 +186,20 @@ class QP:
         refuse_receive(refused, repr(self), self._rooms[1], wr)
 
 
-def _request(wr: SendWR, who: str) -> Any:
-    """The C `struct send_request`."""
+def _request(wr: SendWR, who: str) -> tuple[Any, Any]:
+    """The C `struct send_request`, and the bytes that it points to."""
     refuse_stranger(who, "opcode", wr.opcode, WROpcode)
     refuse_numbers(who, wr.numbers())
-    return ffi.new(
+    inlined = ffi.NULL if wr.inline is None else ffi.from_buffer("uint8_t[]", _inline(wr, who))
+    request = ffi.new(
         "struct send_request *",
         {
             "wr_id": wr.wr_id,
             "verb": wr.opcode,
             "unsignaled": not wr.signaled,
             "addr": wr.sge.addr,
-            "length": wr.sge.length,
+            "length": wr.sge.length if wr.inline is None else len(inlined),
+            "inlined": inlined,
             "lkey": wr.sge.lkey,
             "remote_addr": wr.remote_addr,
             "rkey": wr.rkey,
@@ -201,4 +211,17 @@ def _request(wr: SendWR, who: str) -> Any:
             "remote_qpn": wr.remote_qpn,
             "remote_qkey": wr.remote_qkey,
         },
+    )
+    return request, inlined
+
+
+def _inline(wr: SendWR, who: str) -> bytes:
+    if wr.sge != NOTHING:
+        raise LocalProtocolError(f"{who}: a message has its bytes inline or in sge, not in both")
+    if isinstance(wr.inline, np.ndarray) and not wr.inline.dtype.hasobject:
+        return wr.inline.tobytes()
+    if isinstance(wr.inline, bytes):
+        return wr.inline
+    raise LocalProtocolError(
+        f"{who}: inline={wr.inline!r} is neither bytes nor a numpy array of numbers"
     )

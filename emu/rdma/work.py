@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import NDArray
+
 from emu.errors import RemoteProtocolError
 from emu.rdma.names import WCFlag, WCOpcode, WCStatus, WROpcode
 
@@ -55,6 +57,10 @@ class SendWR:
     compare_add: int = 0
     """CMP_AND_SWP: what must be there; FETCH_AND_ADD: what is added."""
     swap: int = 0
+    inline: bytes | NDArray[Any] | None = None
+    """These bytes, instead of `sge` (IBV_SEND_INLINE): they are copied when they are posted, need
+    no registered memory, and are the program's again at once. SEND and WRITE only, and no more than
+    the queue pair's `max_inline_data`."""
     signaled: bool = True
     """False: it completes in silence, unless it fails."""
     ah: AH | None = None

@@ -371,6 +371,70 @@ def test_memory_is_the_programs_own_from_dereg_on(lab: Lab) -> None:
                 assert lab.run(ends(make, delay_ns, local)).status is status
 
 
+@pytest.mark.parametrize("qp_type", list(QPType))
+def test_inline_data_is_the_programs_again_at_once(lab: Lab, qp_type: QPType) -> None:
+    """It needs no registered memory; each message has the bytes of its posting."""
+    client, server = players(lab, qp_type, max_inline_data=512)
+    lead = GRH_BYTES if qp_type is QPType.UD else 0
+    to = AH(server.context.address) if lead else None
+    array = np.zeros(64, np.uint64)
+
+    async def program() -> None:
+        for number in range(4):
+            server.qp.post_recv(RecvWR(server.mr.sge(number * 1000, 1000)))
+            array[:] = number + 1
+            wr = SendWR(inline=array, ah=to, remote_qpn=server.qp.qp_num, remote_qkey=QKEY)
+            client.qp.post_send(wr)
+            array[:] = 255
+        for _ in range(4):
+            assert (await client.cq.wait()).succeeded().byte_len == 512
+            assert (await server.cq.wait()).succeeded().byte_len == lead + 512
+
+    lab.run(program())
+    for number in range(4):
+        came = server.memory[number * 1000 + lead :][:512].view(np.uint64)
+        assert (came == number + 1).all()
+
+
+def test_inline_data_is_sent_again_as_it_was(lab: Lab) -> None:
+    """The far end has no receive at first, and by the time it has the array is another."""
+    client, server = players(lab, max_inline_data=8)
+    array = np.full(8, 9, np.uint8)
+
+    async def program() -> None:
+        client.qp.post_send(SendWR(inline=array))
+        array[:] = 1
+        await lab.sleep(5_000)
+        server.qp.post_recv(RecvWR(server.mr.sge(0, 8)))
+        (await client.cq.wait()).succeeded()
+
+    lab.run(program())
+    assert (server.memory[:8] == 9).all()
+
+
+@pytest.mark.parametrize("kind", ["gpudirect", "host-staged"])
+def test_inline_data_is_not_fetched_from_memory(tmp_path: Path, kind: str) -> None:
+    """It saves the time from asking memory to its first byte, and that of the copy."""
+    with lab_of(tmp_path, "roce", f"hosts.path={{kind: {kind}}}") as lab:
+        client, server = players(lab, max_inline_data=256)
+        there = {"remote_addr": server.mr.addr, "rkey": server.mr.rkey}
+
+        async def lasts_ns(wr: SendWR) -> float:
+            posted_ns = lab.now_ns
+            client.qp.post_send(wr)
+            return (await client.cq.wait()).succeeded().at_ns - posted_ns
+
+        async def saved_ns() -> float:
+            fetched = await lasts_ns(SendWR(WROpcode.RDMA_WRITE, client.mr.sge(0, 256), **there))
+            return fetched - await lasts_ns(SendWR(WROpcode.RDMA_WRITE, inline=bytes(256), **there))
+
+        path = lab.spec.host("h1").path
+        assert path is not None
+        copy_ns = path.copy_latency_ps / 1000 + 256 * 8e9 / path.copy_rate_bps
+        expected_ns = path.read_ps / 1000 + (copy_ns if path.is_staged else 0)
+        assert lab.run(saved_ns()) == pytest.approx(expected_ns, abs=2)
+
+
 def test_sends_without_a_signal_complete_in_silence(lab: Lab) -> None:
     """The last one's completion speaks for those before."""
     client, server = players(lab, max_send_wr=4)

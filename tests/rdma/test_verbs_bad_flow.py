@@ -137,6 +137,21 @@ CONNECTED = {
     "queue without room": Misuse(
         "cqe=0 is not a number from 1", lambda end: end.context.create_cq(0)
     ),
+    "inline data without room": Misuse(
+        "SEND with bytes inline: SEND and WRITE have them, and up to 0;",
+        lambda end: end.qp.post_send(SendWR(inline=b"1")),
+    ),
+    "more inline data than a NIC takes": Misuse(
+        "max_inline_data=1025 is not a number from 0 to 1024",
+        lambda end: end.pd.create_qp(QPType.RC, end.cq, max_inline_data=1025),
+    ),
+    "bytes inline and in memory": Misuse(
+        "not in both", lambda end: end.qp.post_send(SendWR(sge=end.mr.sge(), inline=b""))
+    ),
+    "no bytes inline": Misuse(
+        "inline='text' is neither bytes nor",
+        lambda end: end.qp.post_send(SendWR(inline="text")),  # type: ignore[arg-type]
+    ),
     "queue too long": Misuse("cqe=10995", lambda end: end.context.create_cq(1 << 40)),
     "SRQ without room": Misuse("max_wr=-1 is not", lambda end: end.pd.create_srq(-1)),
     "no room to send": Misuse(
@@ -311,6 +326,26 @@ def test_rtr_names_what_it_needs(lab: Lab) -> None:
     with pytest.raises(LocalProtocolError, match="RTR needs rq_psn, dest_address"):
         end.qp.to_rtr(QPAttr(dest_qp_num=17))
     assert end.qp.qp_state is QPState.INIT
+
+
+@pytest.mark.parametrize(
+    ("opcode", "length"),
+    [
+        (WROpcode.SEND, 65),
+        (WROpcode.RDMA_WRITE, 1024),
+        (WROpcode.RDMA_READ, 8),
+        (WROpcode.ATOMIC_CMP_AND_SWP, 8),
+    ],
+)
+def test_what_is_not_sent_inline_is_refused(lab: Lab, opcode: WROpcode, length: int) -> None:
+    """Too many bytes, and messages that bring bytes; what fits is sent after it."""
+    client, server = players(lab, max_inline_data=64)
+    with pytest.raises(LocalProtocolError, match=f"{opcode.name} with bytes inline: .* up to 64;"):
+        client.qp.post_send(SendWR(opcode, inline=bytes(length)))
+    there = {"remote_addr": server.mr.addr, "rkey": server.mr.rkey}
+    client.qp.post_send(SendWR(WROpcode.RDMA_WRITE, inline=bytes([7]) * 64, **there))
+    lab.run(client.cq.wait()).succeeded()
+    assert (server.memory[:65] == [7] * 64 + [0]).all()
 
 
 def test_queues_that_are_full_take_no_more(lab: Lab) -> None:

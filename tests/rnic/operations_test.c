@@ -192,6 +192,29 @@ TEST(more_reads_than_agreed_on_are_refused)
     bench_free(&bench);
 }
 
+TEST(inline_data_is_not_read_from_memory)
+{
+    enum { LENGTH = 1000, TENTH = 10 };
+    for (int inlined = 0; inlined < 2; inlined++) {
+        struct bench bench;
+        struct letter letters[2] = {0};
+        bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
+        bench.nic[0].config.path = (struct host_path){.rate_bps = LINE_RATE / TENTH};
+        for (int i = 0; i < 2; i++) {
+            letters[i].message.inlined = inlined ? bench.source[0] + FROM : NULL;
+            bench_post(&bench, bench.qp[0], &letters[i], VERB_WRITE, FROM, TO, LENGTH);
+            letters[i].message.lkey ^= inlined; /* it needs none */
+        }
+        run(&bench);
+        EXPECT_EQUAL(STATUS_SUCCESS, letters[1].record.status);
+        EXPECT(bench_arrived(&bench, 1, FROM, TO, LENGTH));
+        picoseconds gap = letters[1].record.first_sent_ps - letters[0].record.first_sent_ps;
+        picoseconds on_cable = serialisation(LENGTH, LINE_RATE);
+        EXPECT(inlined ? gap >= on_cable && gap < 2 * on_cable : gap >= TENTH * on_cable);
+        bench_free(&bench);
+    }
+}
+
 /* ---- 2 GB ------------------------------------------------------------------------------- */
 
 static void move_two_gigabytes(enum verb verb)
@@ -574,7 +597,7 @@ MAIN(RUN(immediate_data_comes_with_the_byte_count),
      RUN(atomics_return_what_was_there_and_act_once),
      RUN(no_more_reads_are_outstanding_than_agreed_on),
      RUN(an_agreement_may_change_while_nothing_is_sent), RUN(more_reads_than_agreed_on_are_refused),
-     RUN(a_message_may_have_two_gigabytes),
+     RUN(inline_data_is_not_read_from_memory), RUN(a_message_may_have_two_gigabytes),
      RUN(an_unreliable_message_that_loses_a_packet_is_lost_and_nobody_is_told),
      RUN(an_unreliable_message_is_over_when_it_has_been_sent),
      RUN(a_key_that_is_gone_stops_an_unreliable_sender), RUN(a_datagram_leaves_room_for_the_grh),

@@ -16,7 +16,7 @@
  *  - A message whose key was invalidated is not sent, nor the rest of one: it fails once all
  *    before it are over.
  *
- * Left out: fences, solicited events, inline data, lists of several buffers. */
+ * Left out: fences, solicited events, lists of several buffers. */
 #include "requester.h"
 
 #include <assert.h>
@@ -214,7 +214,8 @@ static void write_payload(const struct message *message, const struct segment *s
                           uint8_t *payload)
 {
     if (segment->bytes)
-        memcpy(payload, message->bytes + segment->offset, segment->bytes);
+        memcpy(payload, (message->inlined ? message->inlined : message->bytes) + segment->offset,
+               segment->bytes);
     memset(payload + segment->bytes, 0, segment->pad);
 }
 

@@ -1,6 +1,7 @@
 #include "verbs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "completion_queue.h"
 #include "datagram.h"
@@ -39,6 +40,8 @@ struct verbs_qp {
     struct qp *qp;
     struct cq *send_cq, *recv_cq;
     struct send_slot *slots, *free;
+    uint8_t *inlined; /* `max_inline_data` bytes a slot */
+    uint32_t max_inline_data;
     struct receive_pool receives;
 };
 
@@ -88,24 +91,26 @@ static void delivered(struct message *message, uint32_t bytes, bool all, picosec
 
 static const struct message_handler handler = {.delivered = delivered, .completed = sent};
 
-static bool slots_init(struct verbs_qp *qp, uint32_t count)
+static bool slots_init(struct verbs_qp *qp, uint32_t count, uint32_t max_inline_data)
 {
     qp->slots = calloc(count ? count : 1, sizeof *qp->slots);
+    qp->inlined = malloc((size_t)count * max_inline_data + 1);
+    qp->max_inline_data = max_inline_data;
     for (uint32_t i = 0; qp->slots && i < count; i++) {
         qp->slots[i] = (struct send_slot){.owner = qp, .next_free = qp->free};
         qp->free = &qp->slots[i];
     }
-    return qp->slots != NULL;
+    return qp->slots && qp->inlined;
 }
 
 struct verbs_qp *verbs_qp_new(struct qp *qp, struct cq *send_cq, struct cq *recv_cq,
-                              uint32_t max_send_wr, uint32_t max_recv_wr)
+                              uint32_t max_send_wr, uint32_t max_recv_wr, uint32_t max_inline_data)
 {
     struct verbs_qp *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
     *made = (struct verbs_qp){.qp = qp, .send_cq = send_cq, .recv_cq = recv_cq};
-    if (slots_init(made, max_send_wr) && pool_init(&made->receives, max_recv_wr)) {
+    if (slots_init(made, max_send_wr, max_inline_data) && pool_init(&made->receives, max_recv_wr)) {
         qp->owner = made;
         return made;
     }
@@ -116,6 +121,7 @@ struct verbs_qp *verbs_qp_new(struct qp *qp, struct cq *send_cq, struct cq *recv
 void verbs_qp_free(struct verbs_qp *qp)
 {
     free(qp->slots);
+    free(qp->inlined);
     free(qp->receives.slots);
     free(qp);
 }
@@ -141,6 +147,17 @@ static void release(struct send_slot *slot)
     slot->owner->free = slot;
 }
 
+/* The slot's copy of a request's inline data. */
+static const uint8_t *copy_inlined(const struct send_slot *slot, const struct send_request *request)
+{
+    const struct verbs_qp *qp = slot->owner;
+    if (!request->inlined)
+        return NULL;
+    uint8_t *copy = qp->inlined + (size_t)(slot - qp->slots) * qp->max_inline_data;
+    memcpy(copy, request->inlined, request->length);
+    return copy;
+}
+
 static void fill(struct send_slot *slot, const struct send_request *request)
 {
     struct qp *qp = slot->owner->qp;
@@ -150,6 +167,7 @@ static void fill(struct send_slot *slot, const struct send_request *request)
         .handler = &handler,
         .record = &slot->record,
         .to = request->is_datagram ? &slot->to : NULL,
+        .inlined = copy_inlined(slot, request),
         .verb = (uint8_t)request->verb,
         .lkey = request->lkey,
         .local_va = request->addr,
@@ -169,6 +187,8 @@ int verbs_post_send(struct verbs_qp *qp, const struct send_request *request, pic
     struct send_slot *slot = qp->free;
     if (!slot)
         return REFUSED_QUEUE_FULL;
+    if (request->inlined && (request->length > qp->max_inline_data || request->verb >= VERB_READ))
+        return REFUSED_INLINE;
     fill(slot, request);
     enum status status = send_queue_admit(qp->qp, &slot->message);
     if (status != STATUS_SUCCESS && status != STATUS_WR_FLUSH_ERR)
