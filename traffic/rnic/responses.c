@@ -1,7 +1,9 @@
 /* Answers go back in the order of the requests:
  *
  *     | READ response, .. | answer to an atomic | READ response, .. | ACK or NAK |
- *      ───────── a ring of the last, which has max_dest_rd_atomic      at most one
+ *      ──────────────────── a ring of the last ────────────────────     at most one
+ *
+ * The other end may have max_dest_rd_atomic of them outstanding, and no more than the ring has.
  *
  * An ACK that is due when a READ or atomic is executed is left out, since the
  * response acknowledges as much; one that comes due waits for all responses
