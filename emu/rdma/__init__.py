@@ -10,10 +10,11 @@ would send, packet by packet, through the spec's switches, faults included. A ca
 breaks a rule raises LocalProtocolError, says why, and changes nothing; what goes wrong
 at the far end is a completion's status.
 
-Left out: memory windows, several elements in one work request, inline data, XRC,
-multicast, and completion channels: a CQ can be awaited.
+Left out: memory windows, several elements in one work request, XRC, multicast, and completion
+channels: a CQ can be awaited.
 """
 
+from emu.rdma.attributes import QPAttr
 from emu.rdma.completion import CQ
 from emu.rdma.context import Context
 from emu.rdma.lab import Lab, LabHost
@@ -27,7 +28,7 @@ from emu.rdma.names import (
     WCStatus,
     WROpcode,
 )
-from emu.rdma.qp import QP, QPAttr, QPEnd
+from emu.rdma.qp import QP, QPEnd
 from emu.rdma.srq import SRQ
 from emu.rdma.work import AH, NOTHING, SGE, WC, RecvWR, SendWR
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from emu._core import ffi, lib
 from emu.errors import LocalProtocolError
+from emu.rdma.limits import refuse_numbers
 from emu.rdma.work import WC, completion
 from traffic.rnic.config import have
 
@@ -18,8 +19,7 @@ class CQ:
 
     def __init__(self, context: Context, cqe: int) -> None:
         """Room for `cqe` completions that nobody has polled."""
-        if cqe < 1:
-            raise LocalProtocolError(f"a completion queue of {cqe} has room for none; ask for more")
+        refuse_numbers(context.name, {"cqe": cqe})
         self.context = context
         self.cqe = cqe
         made = have(lib.cq_new(context.clock.core, cqe, context.clock.event), "a completion queue")

@@ -32,11 +32,14 @@ class Context:
     Whatever is made by it lives as long as the lab, and so do arrays that are registered.
     """
 
-    def __init__(self, clock: Clock, host: Host, subnet: Subnet | None) -> None:
+    def __init__(
+        self, clock: Clock, host: Host, subnet: Subnet | None, *, leads_outside: bool = False
+    ) -> None:
         fabric = self._fabric = clock.fabric
         self.name = host.name
         self.clock = clock
         self.max_mr = MAX_MR
+        self._leads_outside = leads_outside
         self.patience_ns = fabric.spec.time_limit_ps / 1000
         """How long a program waits for a completion, unless it says otherwise."""
         self._subnet = subnet
@@ -57,6 +60,11 @@ class Context:
     def active_mtu(self) -> int:
         """Bytes of payload in a packet, at most."""
         return self._settings.mtu
+
+    @property
+    def max_qp_rd_atom(self) -> int:
+        """READs and atomics that a queue pair may have outstanding, at most, either way."""
+        return self._settings.max_rd_atomic
 
     @property
     def counters(self) -> dict[str, int]:
@@ -119,6 +127,13 @@ class Context:
         if not qp:
             raise LocalProtocolError(f"{self.name}: its NIC has room for {MAX_QP} queue pairs")
         return qp
+
+    def reaches(self, address: int) -> bool:
+        """Whether a host has that address; of hosts outside of the fabric nothing is known."""
+        hosts = self._fabric.topology.host
+        return self._leads_outside or any(
+            address == address_of(self._fabric, self._subnet, name) for name in hosts
+        )
 
     def guid_of(self, address: int) -> int:
         """The GUID of that host's port, on InfiniBand."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from emu._core import ffi, lib
 from emu.errors import LocalProtocolError
 from emu.rdma.completion import CQ
+from emu.rdma.limits import refuse_numbers
 from emu.rdma.names import AccessFlag, QPType
 from emu.rdma.work import SGE
 
@@ -35,8 +36,9 @@ class PD:
         """Registers all bytes of an array: from now on the NIC works on it, not on a copy.
 
         `iova` is the address that it has for others; chosen unless given.
-        Raises LocalProtocolError for an array that is not one piece of memory, or may
-        not be written, and for rights that make no sense.
+        Raises LocalProtocolError for an array that is not one piece of memory, holds Python
+        objects, or may not be written, for rights that make no sense, and addresses beyond
+        64 bits.
         """
         return MR(self, array, access, iova)
 
@@ -67,12 +69,18 @@ class PD:
         *,
         max_send_wr: int = 64,
         max_recv_wr: int = 64,
+        max_inline_data: int = 0,
         srq: SRQ | None = None,
     ) -> QP:
-        """A queue pair, in RESET. Its ends are found in `scq`, those of receives in `rcq`."""
+        """A queue pair, in RESET. Its ends are found in `scq`, those of receives in `rcq`.
+
+        Messages of up to `max_inline_data` bytes may carry these with them (`SendWR.inline`).
+        Raises LocalProtocolError for a number out of range, what is of another host or
+        protection domain, and when the NIC has no room for one more.
+        """
         from emu.rdma.qp import QP
 
-        return QP(self, qp_type, scq, rcq or scq, max_send_wr, max_recv_wr, srq)
+        return QP(self, qp_type, scq, rcq or scq, max_send_wr, max_recv_wr, max_inline_data, srq)
 
 
 class MR:
@@ -81,6 +89,8 @@ class MR:
     def __init__(self, pd: PD, array: Array, access: AccessFlag, iova: int | None) -> None:
         context = pd.context
         _refuse_unusable(context.name, array, access)
+        if iova is not None:
+            _refuse_address(context.name, iova, array.nbytes)
         self.pd, self.array, self.access = pd, array, access
         self.length = array.nbytes
         self.addr = context.next_address(self.length) if iova is None else iova
@@ -116,15 +126,19 @@ class MR:
         return inside and bool(array.flags.c_contiguous)
 
     def dereg(self) -> None:
-        """Ends the key's use. The array is its owner's alone when the lab is closed."""
+        """Ends the key's use, unless a SEND has done so. The array is its owner's alone when
+        the lab is closed. What was posted with it and is not over fails with LOC_PROT_ERR.
+
+        Raises LocalProtocolError when it is done already.
+        """
         context = self.pd.context
-        with context.clock.standing():
-            done = lib.nic_invalidate(context.core, self.pd.handle, self.lkey)
-        self.pd.regions.remove(self)
-        if not done:
+        if self not in self.pd.regions:
             raise LocalProtocolError(
-                f"{context.name}: key {self.lkey:#x} was invalidated before, by a SEND"
+                f"{context.name}: the region of key {self.lkey:#x} was deregistered before"
             )
+        with context.clock.standing():
+            lib.nic_invalidate(context.core, self.pd.handle, self.lkey)
+        self.pd.regions.remove(self)
 
 
 def _address(array: Array) -> int:
@@ -137,6 +151,12 @@ def _refuse_unusable(name: str, array: Array, access: AccessFlag) -> None:
             f"{name}: a memory region is one piece of memory; register a numpy array in C order, "
             "or numpy.ascontiguousarray of it"
         )
+    if array.dtype.hasobject:
+        raise LocalProtocolError(
+            f"{name}: an array of {array.dtype} holds references to Python objects, not their "
+            "bytes; register an array of numbers"
+        )
+    refuse_numbers(name, {"access": access})
     if access & _REMOTE_CHANGES and not access & AccessFlag.LOCAL_WRITE:
         raise LocalProtocolError(
             f"{name}: REMOTE_WRITE and REMOTE_ATOMIC are for memory that may be written locally "
@@ -144,3 +164,11 @@ def _refuse_unusable(name: str, array: Array, access: AccessFlag) -> None:
         )
     if access & AccessFlag.LOCAL_WRITE and not array.flags.writeable:
         raise LocalProtocolError(f"{name}: the array may not be written; leave LOCAL_WRITE out")
+
+
+def _refuse_address(name: str, iova: int, length: int) -> None:
+    refuse_numbers(name, {"iova": iova})
+    if iova + length > 1 << 64:
+        raise LocalProtocolError(
+            f"{name}: {length} bytes from iova={iova:#x} on end beyond 64 bits; take a lower one"
+        )

@@ -63,7 +63,7 @@ def nic_on(interface: str, far: str, *, slowdown: float) -> Iterator[Context]:
         fabric = stack.enter_context(Fabric(spec, topology, Members.HOSTS, subnet=None))
         wire = packet_socket(interface), socket.if_nametoindex(interface)
         clock = LiveClock(fabric, slowdown, Wires({_HOST: wire}, None))
-        context = Context(clock, topology.hosts[0], None)
+        context = Context(clock, topology.hosts[0], None, leads_outside=True)
         after_fabric.callback(context.close)
         fabric.connect()
         stack.callback(clock.close)

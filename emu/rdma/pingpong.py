@@ -22,9 +22,10 @@ from typing import Self
 import numpy as np
 
 from emu.errors import RemoteProtocolError, UsageError
+from emu.rdma.attributes import AS_IT_IS, QPAttr
 from emu.rdma.context import Context
 from emu.rdma.names import AccessFlag, QPType
-from emu.rdma.qp import QPAttr, QPEnd
+from emu.rdma.qp import QPEnd
 from emu.rdma.work import RecvWR, SendWR
 
 PORT = 18515
@@ -132,12 +133,10 @@ class Player:
                 rq_psn=other.psn,
                 dest_address=other.address,
                 path_mtu=game.mtu,
-                timeout=game.timeout,
-                retry_cnt=7,
-                rnr_retry=7,
             )
         )
-        self.qp.to_rts()
+        retries = QPAttr(timeout=game.timeout, retry_cnt=7, rnr_retry=7)
+        self.qp.to_rts(retries if game.qp_type is QPType.RC else AS_IT_IS)
 
     async def play(self, random: Random | None, *, is_client: bool) -> int:
         """The whole game; how many messages had been at the other end and back.

@@ -5,50 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from emu._core import ffi, lib
 from emu.errors import LocalProtocolError
+from emu.rdma.attributes import AS_IT_IS, REMOTE, SETTINGS, TAKEN, QPAttr
 from emu.rdma.completion import CQ
+from emu.rdma.limits import LIMITS, refuse_numbers, refuse_stranger
 from emu.rdma.memory import PD
-from emu.rdma.names import QPState, QPType
+from emu.rdma.names import QPState, QPType, WROpcode
 from emu.rdma.refusal import refuse_receive, refuse_send
 from emu.rdma.srq import SRQ
-from emu.rdma.work import RecvWR, SendWR
+from emu.rdma.work import NOTHING, RecvWR, SendWR
 from traffic.rnic.config import have
-
-
-@dataclass(frozen=True)
-class QPAttr:
-    """What `modify` may change. None: as the host's NIC has it in the spec, or as it is."""
-
-    dest_qp_num: int | None = None
-    rq_psn: int | None = None
-    """The PSN that the other end begins with."""
-    dest_address: int | None = None
-    """The other host's `Context.address`."""
-    sq_psn: int | None = None
-    path_mtu: int | None = None
-    """Bytes of payload."""
-    timeout: int | None = None
-    """4.096 us times 2 to this power; 0: never."""
-    retry_cnt: int | None = None
-    rnr_retry: int | None = None
-    """7: for ever."""
-    min_rnr_timer: int | None = None
-    max_rd_atomic: int | None = None
-    qkey: int | None = None
-
-
-_FIELDS = {
-    "sq_psn": "psn",
-    "path_mtu": "mtu",
-    "timeout": "timeout",
-    "retry_cnt": "retry_count",
-    "rnr_retry": "rnr_retry",
-    "min_rnr_timer": "min_rnr_timer",
-    "max_rd_atomic": "max_rd_atomic",
-    "qkey": "qkey",
-}
-"""Attributes, and where they are in a `struct qp_config`."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +40,26 @@ class QP:
         rcq: CQ,
         max_send_wr: int,
         max_recv_wr: int,
+        max_inline_data: int,
         srq: SRQ | None,
     ) -> None:
-        if srq is not None and srq.pd is not pd:
-            raise LocalProtocolError(f"{pd.context.name}: the SRQ is of another protection domain")
         context = self._context = pd.context
+        refuse_stranger(context.name, "qp_type", qp_type, QPType)
+        rooms = {
+            "max_send_wr": max_send_wr,
+            "max_recv_wr": max_recv_wr,
+            "max_inline_data": max_inline_data,
+        }
+        refuse_numbers(context.name, rooms)
+        if srq is not None and srq.pd is not pd:
+            raise LocalProtocolError(f"{context.name}: the SRQ is of another protection domain")
+        for cq in (scq, rcq):
+            if cq.context is not context:
+                raise LocalProtocolError(
+                    f"{context.name}: the completion queue is {cq.context.name}'s; make one here"
+                )
         self.pd, self.qp_type = pd, qp_type
-        self._rooms = max_send_wr, 0 if srq else max_recv_wr
+        self._rooms = max_send_wr, 0 if srq else max_recv_wr, max_inline_data
         self._config = context.qp_config(qp_type, pd.handle, srq.core if srq else None)
         with context.clock.standing():
             self._core = context.add_qp(self._config)
@@ -102,29 +84,32 @@ class QP:
 
     # ---- states --------------------------------------------------------------
 
-    def modify(self, state: QPState, attr: QPAttr = QPAttr()) -> None:
+    def modify(self, state: QPState, attr: QPAttr = AS_IT_IS) -> None:
         """Takes the queue pair into another state, or into the one it is in.
 
         Raises LocalProtocolError, and has changed nothing, when there is no such
-        step, an attribute is wrong, or one is missing: RTR needs `dest_qp_num`, `rq_psn`
-        and `dest_address`, but for datagrams.
+        step, it does not take an attribute (`emu.rdma.attributes`), one is wrong, or one is
+        missing: RTR needs `dest_qp_num`, `rq_psn` and `dest_address`, but for datagrams.
+        In ERR all that is posted completes, flushed; in RESET it is forgotten, and so are
+        completions that nobody has polled.
         """
+        refuse_stranger(repr(self), "state", state, QPState)
         with self._context.clock.standing():
             self._refuse_step(state)
+            self._refuse_attributes(state, attr.given())
             remote = self._remote(attr) if state is QPState.RTR else None
-            if _has_settings(attr) or remote:
-                self._set(attr)
+            self._set(attr)
             if remote:
                 lib.qp_set_remote(self._core, remote)
-            lib.qp_modify(self._core, state, self._context.clock.now_ps)
+            lib.verbs_modify(self._work, state, self._context.clock.now_ps)
 
-    def to_init(self, attr: QPAttr = QPAttr()) -> None:
+    def to_init(self, attr: QPAttr = AS_IT_IS) -> None:
         self.modify(QPState.INIT, attr)
 
     def to_rtr(self, attr: QPAttr) -> None:
         self.modify(QPState.RTR, attr)
 
-    def to_rts(self, attr: QPAttr = QPAttr()) -> None:
+    def to_rts(self, attr: QPAttr = AS_IT_IS) -> None:
         self.modify(QPState.RTS, attr)
 
     def connect(self, other: QPEnd) -> None:
@@ -140,29 +125,43 @@ class QP:
                 "RESET, INIT, RTR, RTS"
             )
 
+    def _refuse_attributes(self, state: QPState, given: dict[str, int]) -> None:
+        taken = TAKEN.get((self.qp_state, state), {}).get(self.qp_type, set())
+        strange = [name for name in given if name not in taken]
+        if strange:
+            raise LocalProtocolError(
+                f"{self}: {', '.join(strange)}: not to be set from {self.qp_state.name} to "
+                f"{state.name}, which takes {', '.join(sorted(taken)) or 'no attributes'}"
+            )
+        outstanding = range(self._context.max_qp_rd_atom + 1)
+        reads = {"max_rd_atomic": outstanding, "max_dest_rd_atomic": outstanding}
+        refuse_numbers(repr(self), given, {**LIMITS, **reads})
+
     def _remote(self, attr: QPAttr) -> Any:
         """The `struct qp_remote`."""
         if self.qp_type is QPType.UD:
             return ffi.new("struct qp_remote *", {"address": self._context.address})
-        needed = {"dest_qp_num": "qpn", "rq_psn": "psn", "dest_address": "address"}
-        missing = [name for name in needed if getattr(attr, name) is None]
+        missing = [name for name in REMOTE if getattr(attr, name) is None]
         if missing:
             raise LocalProtocolError(f"{self}: RTR needs {', '.join(missing)}")
-        values = {field: getattr(attr, name) for name, field in needed.items()}
+        values = {field: getattr(attr, name) for name, field in REMOTE.items()}
+        if not self._context.reaches(values["address"]):
+            raise LocalProtocolError(
+                f"{self}: dest_address={values['address']:#x} is no host's; take the other "
+                "Context's address"
+            )
         values["guid"] = self._context.guid_of(values["address"])
         return ffi.new("struct qp_remote *", values)
 
     def _set(self, attr: QPAttr) -> None:
         wanted = ffi.new("struct qp_config *", self._config[0])
-        for name, field in _FIELDS.items():
-            if (value := getattr(attr, name)) is not None:
-                setattr(wanted, field, value)
+        for name, value in attr.given().items():
+            if name in SETTINGS:
+                setattr(wanted, SETTINGS[name], value)
         if attr.dest_address is not None:
             wanted.sl = self._context.service_level(attr.dest_address)
-        if not lib.qp_set_attributes(self._core, wanted):
-            raise LocalProtocolError(
-                f"{self}: not to be set in {self.qp_state.name}, or out of range: {attr}"
-            )
+        done = lib.qp_set_attributes(self._core, wanted)
+        assert done, f"{self}: {attr} is right here and wrong in qp.c"
         self._config = wanted
 
     # ---- work ------------------------------------------------------------------
@@ -170,14 +169,16 @@ class QP:
     def post_send(self, wr: SendWR) -> None:
         """Raises LocalProtocolError, and has posted nothing, when that may not be."""
         clock = self._context.clock
+        request, _bytes = _request(wr, repr(self))  # these live until they are copied
         with clock.standing():
-            refused = lib.verbs_post_send(self._work, _request(wr), clock.now_ps)
+            refused = lib.verbs_post_send(self._work, request, clock.now_ps)
             state = self.qp_state
-        refuse_send(refused, repr(self), state, self.qp_type, self._rooms[0], wr)
+        refuse_send(refused, repr(self), state, self.qp_type, self._rooms, wr)
 
     def post_recv(self, wr: RecvWR) -> None:
         """Raises LocalProtocolError, and has posted nothing, when that may not be."""
         clock, sge = self._context.clock, wr.sge
+        refuse_numbers(repr(self), wr.numbers())
         with clock.standing():
             refused = lib.verbs_post_recv(
                 self._work, wr.wr_id, sge.addr, sge.length, sge.lkey, clock.now_ps
@@ -185,20 +186,20 @@ class QP:
         refuse_receive(refused, repr(self), self._rooms[1], wr)
 
 
-def _has_settings(attr: QPAttr) -> bool:
-    return any(getattr(attr, name) is not None for name in _FIELDS)
-
-
-def _request(wr: SendWR) -> Any:
-    """The C `struct send_request`."""
-    return ffi.new(
+def _request(wr: SendWR, who: str) -> tuple[Any, Any]:
+    """The C `struct send_request`, and the bytes that it points to."""
+    refuse_stranger(who, "opcode", wr.opcode, WROpcode)
+    refuse_numbers(who, wr.numbers())
+    inlined = ffi.NULL if wr.inline is None else ffi.from_buffer("uint8_t[]", _inline(wr, who))
+    request = ffi.new(
         "struct send_request *",
         {
             "wr_id": wr.wr_id,
             "verb": wr.opcode,
             "unsignaled": not wr.signaled,
             "addr": wr.sge.addr,
-            "length": wr.sge.length,
+            "length": wr.sge.length if wr.inline is None else len(inlined),
+            "inlined": inlined,
             "lkey": wr.sge.lkey,
             "remote_addr": wr.remote_addr,
             "rkey": wr.rkey,
@@ -210,4 +211,17 @@ def _request(wr: SendWR) -> Any:
             "remote_qpn": wr.remote_qpn,
             "remote_qkey": wr.remote_qkey,
         },
+    )
+    return request, inlined
+
+
+def _inline(wr: SendWR, who: str) -> bytes:
+    if wr.sge != NOTHING:
+        raise LocalProtocolError(f"{who}: a message has its bytes inline or in sge, not in both")
+    if isinstance(wr.inline, np.ndarray) and not wr.inline.dtype.hasobject:
+        return wr.inline.tobytes()
+    if isinstance(wr.inline, bytes):
+        return wr.inline
+    raise LocalProtocolError(
+        f"{who}: inline={wr.inline!r} is neither bytes nor a numpy array of numbers"
     )

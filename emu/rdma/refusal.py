@@ -17,13 +17,26 @@ _LENGTHS = {
 
 
 def refuse_send(
-    code: int, who: str, state: QPState, qp_type: QPType, room: int, wr: SendWR
+    code: int,
+    who: str,
+    state: QPState,
+    qp_type: QPType,
+    rooms: tuple[int, int, int],
+    wr: SendWR,
 ) -> None:
-    """Raises LocalProtocolError unless the code says that it was posted."""
+    """Raises LocalProtocolError unless the code says that it was posted.
+
+    `rooms` are those for work requests, to send and to receive, and for inline data.
+    """
     if code == 0:
         return
     if code == lib.REFUSED_QUEUE_FULL:
-        why = _full(room)
+        why = _full(rooms[0])
+    elif code == lib.REFUSED_INLINE:
+        why = (
+            f"{wr.opcode.name} with bytes inline: SEND and WRITE have them, and up to "
+            f"{rooms[2]}; make the queue pair with a larger max_inline_data, or take an sge"
+        )
     elif code == lib.STATUS_LOC_LEN_ERR:
         why = f"{wr.sge.length} bytes: {_LENGTHS[qp_type]}"
     elif code == lib.STATUS_LOC_PROT_ERR:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emu._core import lib
+from emu.rdma.limits import refuse_numbers
 from emu.rdma.memory import PD
 from emu.rdma.refusal import refuse_receive
 from emu.rdma.work import RecvWR
@@ -13,6 +14,7 @@ class SRQ:
     """Receives for whichever of its queue pairs needs one next."""
 
     def __init__(self, pd: PD, max_wr: int) -> None:
+        refuse_numbers(pd.context.name, {"max_wr": max_wr})
         self.pd = pd
         self.max_wr = max_wr
         made = have(lib.verbs_srq_new(pd.context.core, pd.handle, max_wr), "a receive queue")
@@ -21,8 +23,10 @@ class SRQ:
     def post_recv(self, wr: RecvWR) -> None:
         """Raises LocalProtocolError, and has posted nothing, when that may not be."""
         clock, sge = self.pd.context.clock, wr.sge
+        who = f"{self.pd.context.name}'s shared queue"
+        refuse_numbers(who, wr.numbers())
         with clock.standing():
             refused = lib.verbs_post_srq_recv(
                 self.core, wr.wr_id, sge.addr, sge.length, sge.lkey, clock.now_ps
             )
-        refuse_receive(refused, f"{self.pd.context.name}'s shared queue", self.max_wr, wr)
+        refuse_receive(refused, who, self.max_wr, wr)

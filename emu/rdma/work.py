@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import NDArray
+
 from emu.errors import RemoteProtocolError
 from emu.rdma.names import WCFlag, WCOpcode, WCStatus, WROpcode
 
@@ -55,12 +57,31 @@ class SendWR:
     compare_add: int = 0
     """CMP_AND_SWP: what must be there; FETCH_AND_ADD: what is added."""
     swap: int = 0
+    inline: bytes | NDArray[Any] | None = None
+    """These bytes, instead of `sge` (IBV_SEND_INLINE): they are copied when they are posted, need
+    no registered memory, and are the program's again at once. SEND and WRITE only, and no more than
+    the queue pair's `max_inline_data`."""
     signaled: bool = True
     """False: it completes in silence, unless it fails."""
     ah: AH | None = None
     """UD only, with the two below."""
     remote_qpn: int = 0
     remote_qkey: int = 0
+
+    def numbers(self) -> dict[str, int]:
+        """All its numbers by name."""
+        return {
+            **_numbers(self.sge, self.wr_id),
+            "remote_addr": self.remote_addr,
+            "rkey": self.rkey,
+            "imm_data": self.imm_data,
+            "invalidate_rkey": self.invalidate_rkey,
+            "compare_add": self.compare_add,
+            "swap": self.swap,
+            "ah.address": self.ah.address if self.ah else 0,
+            "remote_qpn": self.remote_qpn,
+            "remote_qkey": self.remote_qkey,
+        }
 
     @property
     def immediate(self) -> int:
@@ -75,6 +96,19 @@ class RecvWR:
 
     sge: SGE = NOTHING
     wr_id: int = 0
+
+    def numbers(self) -> dict[str, int]:
+        """All its numbers by name."""
+        return _numbers(self.sge, self.wr_id)
+
+
+def _numbers(sge: SGE, wr_id: int) -> dict[str, int]:
+    return {
+        "wr_id": wr_id,
+        "sge.addr": sge.addr,
+        "sge.length": sge.length,
+        "sge.lkey": sge.lkey,
+    }
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,9 @@ import pytest
 from emu.rdma import (
     AH,
     NOTHING,
+    WC,
     Lab,
+    QPAttr,
     QPState,
     QPType,
     RecvWR,
@@ -209,6 +211,228 @@ def test_a_failed_queue_pair_flushes_and_can_begin_again(lab: Lab) -> None:
         (await client.cq.wait()).succeeded()
 
     lab.run(program())
+
+
+def test_a_reset_forgets_what_was_posted_and_what_has_ended(lab: Lab) -> None:
+    """Of this queue pair alone; its work requests have room again."""
+    client, server = players(lab, max_send_wr=2, max_recv_wr=1)
+    other = client.pd.create_qp(QPType.RC, client.cq)
+    write = SendWR(WROpcode.RDMA_WRITE, NOTHING, 1, server.mr.addr, server.mr.rkey)
+    flushed = client.context.counters["req_cqe_flush_error"]
+
+    async def program() -> None:
+        client.qp.post_send(write)
+        await lab.sleep(10_000)  # it has ended, and nobody polls
+        other.modify(QPState.ERR)
+        other.post_send(SendWR(wr_id=2))
+        for _ in range(2):
+            client.qp.post_send(SendWR(sge=client.mr.sge()))
+        client.qp.post_recv(RecvWR(client.mr.sge()))
+        for end in (client, server):
+            end.qp.modify(QPState.RESET)
+        assert [wc.wr_id for wc in client.cq.poll(8)] == [2]
+        for end, far in ((client, server), (server, client)):
+            end.qp.connect(far.qp.end)
+        client.qp.post_recv(RecvWR(client.mr.sge()))
+        for _ in range(2):
+            client.qp.post_send(write)
+            assert (await client.cq.wait()).succeeded().wr_id == 1
+        await lab.sleep(100_000)
+        assert client.cq.poll(8) == []
+
+    lab.run(program())
+    assert client.context.counters["req_cqe_flush_error"] == flushed + 1
+
+
+def test_reads_may_be_outstanding_as_agreed_on(lab: Lab) -> None:
+    """Beyond what the far end answers they are refused, not lost; with SQD it can be set right."""
+    reads, length = 60, 4000
+
+    def agree(most: int, answered: int) -> tuple[Player, Player]:
+        client, server = (Player(lab.host(name).rdma, QPType.RC) for name in ("h1", "h2"))
+        for end, far in ((client, server), (server, client)):
+            to = far.qp.end
+            end.qp.to_init()
+            end.qp.to_rtr(
+                QPAttr(
+                    dest_qp_num=to.qp_num,
+                    rq_psn=to.psn,
+                    dest_address=to.address,
+                    max_dest_rd_atomic=answered,
+                )
+            )
+            end.qp.to_rts(QPAttr(max_rd_atomic=most))
+        return client, server
+
+    async def read(client: Player, server: Player) -> list[WCStatus]:
+        for number in range(reads):
+            sge = client.mr.sge(number * 200, length)
+            client.qp.post_send(
+                SendWR(WROpcode.RDMA_READ, sge, number, server.mr.addr, server.mr.rkey)
+            )
+        return [(await client.cq.wait()).status for _ in range(reads)]
+
+    assert set(lab.run(read(*agree(16, 16)))) == {WCStatus.SUCCESS}
+    assert set(lab.run(read(*agree(3, 3)))) == {WCStatus.SUCCESS}
+    done = lab.run(read(*agree(16, 3)))
+    assert done[:3] == [WCStatus.SUCCESS] * 3
+    first_wrong = done.index(WCStatus.REM_INV_REQ_ERR)
+    assert set(done[:first_wrong]) == {WCStatus.SUCCESS}
+    assert set(done[first_wrong + 1 :]) == {WCStatus.WR_FLUSH_ERR}
+    client, server = agree(16, 3)
+    server.qp.modify(QPState.SQD)
+    server.qp.modify(QPState.SQD, QPAttr(max_dest_rd_atomic=16))
+    server.qp.to_rts(QPAttr(min_rnr_timer=3))
+    server.qp.to_rts(QPAttr(min_rnr_timer=4))
+    assert set(lab.run(read(client, server))) == {WCStatus.SUCCESS}
+
+
+def test_a_timeout_that_is_set_in_sqd_is_the_one_that_counts(lab: Lab) -> None:
+    """4.096 us * 2^timeout, and once more for the one retry."""
+    client, server = players(lab)
+    server.qp.modify(QPState.RESET)  # answers nothing
+    client.qp.modify(QPState.SQD)
+    client.qp.modify(QPState.SQD, QPAttr(timeout=4, retry_cnt=1))
+    client.qp.to_rts()
+
+    async def program() -> float:
+        posted_ns = lab.now_ns
+        client.qp.post_send(SendWR(WROpcode.RDMA_WRITE))
+        ended = await client.cq.wait()
+        assert ended.status is WCStatus.RETRY_EXC_ERR
+        return ended.at_ns - posted_ns
+
+    assert lab.run(program()) == pytest.approx(2 * 4096 * 2**4, abs=2000)
+
+
+def test_regions_may_come_and_go_any_number_of_times(lab: Lab) -> None:
+    """As many as the NIC has room for are alive at once, and old keys open nothing."""
+    context = lab.host("h1").rdma
+    pd, array = context.alloc_pd(), np.zeros(8, np.uint8)
+    keys = set()
+    for _ in range(2 * context.max_mr):
+        region = pd.reg_mr(array, ALL)
+        keys.add(region.rkey)
+        region.dereg()
+    assert len(keys) == 2 * context.max_mr
+    client, server = players(lab)
+
+    async def program() -> WCStatus:
+        server.mr.dereg()
+        for _ in range(2 * context.max_mr):
+            server.pd.reg_mr(server.memory, ALL, iova=server.mr.addr).dereg()
+        again = server.pd.reg_mr(server.memory, ALL, iova=server.mr.addr)
+        assert again.rkey != server.mr.rkey
+        wr = SendWR(WROpcode.RDMA_WRITE, client.mr.sge(0, 8), 0, server.mr.addr, server.mr.rkey)
+        client.qp.post_send(wr)
+        return (await client.cq.wait()).status
+
+    assert lab.run(program()) is WCStatus.REM_ACCESS_ERR
+
+
+def test_a_region_whose_key_a_send_invalidated_is_deregistered_once(lab: Lab) -> None:
+    """And no other that has its place meanwhile."""
+    client, server = players(lab)
+    extra = server.pd.reg_mr(np.zeros(8, np.uint8), ALL)
+    server.qp.post_recv(RecvWR())
+    client.qp.post_send(SendWR(WROpcode.SEND_WITH_INV, invalidate_rkey=extra.rkey))
+    lab.run(client.cq.wait()).succeeded()
+    extra.dereg()
+    assert extra not in server.pd.regions
+
+
+def test_memory_is_the_programs_own_from_dereg_on(lab: Lab) -> None:
+    """Before the first packet, and in the midst of a message, at either end of it."""
+
+    def read(client: Player, server: Player) -> SendWR:
+        return SendWR(WROpcode.RDMA_READ, client.mr.sge(), 0, server.mr.addr, server.mr.rkey)
+
+    def write(client: Player, server: Player) -> SendWR:
+        return SendWR(WROpcode.RDMA_WRITE, client.mr.sge(), 0, server.mr.addr, server.mr.rkey)
+
+    async def ends(make: Callable[[Player, Player], SendWR], delay_ns: int, local: bool) -> WC:
+        client, server = players(lab)
+        server.memory[:] = 255
+        client.qp.post_send(make(client, server))
+        await lab.sleep(delay_ns)
+        (client if local else server).mr.dereg()
+        seen = client.memory.copy(), server.memory.copy()
+        ended = await client.cq.wait()
+        await lab.sleep(10_000)
+        if make is write and not local:
+            assert (server.memory == seen[1]).all()
+        if make is read and local:
+            assert (client.memory == seen[0]).all()
+        return ended
+
+    for make, midst_ns in ((read, (3_500, 2_000)), (write, (1_000, 2_500))):
+        for local, status in ((True, WCStatus.LOC_PROT_ERR), (False, WCStatus.REM_ACCESS_ERR)):
+            for delay_ns in (0, midst_ns[not local]):
+                assert lab.run(ends(make, delay_ns, local)).status is status
+
+
+@pytest.mark.parametrize("qp_type", list(QPType))
+def test_inline_data_is_the_programs_again_at_once(lab: Lab, qp_type: QPType) -> None:
+    """It needs no registered memory; each message has the bytes of its posting."""
+    client, server = players(lab, qp_type, max_inline_data=512)
+    lead = GRH_BYTES if qp_type is QPType.UD else 0
+    to = AH(server.context.address) if lead else None
+    array = np.zeros(64, np.uint64)
+
+    async def program() -> None:
+        for number in range(4):
+            server.qp.post_recv(RecvWR(server.mr.sge(number * 1000, 1000)))
+            array[:] = number + 1
+            wr = SendWR(inline=array, ah=to, remote_qpn=server.qp.qp_num, remote_qkey=QKEY)
+            client.qp.post_send(wr)
+            array[:] = 255
+        for _ in range(4):
+            assert (await client.cq.wait()).succeeded().byte_len == 512
+            assert (await server.cq.wait()).succeeded().byte_len == lead + 512
+
+    lab.run(program())
+    for number in range(4):
+        came = server.memory[number * 1000 + lead :][:512].view(np.uint64)
+        assert (came == number + 1).all()
+
+
+def test_inline_data_is_sent_again_as_it_was(lab: Lab) -> None:
+    """The far end has no receive at first, and by the time it has the array is another."""
+    client, server = players(lab, max_inline_data=8)
+    array = np.full(8, 9, np.uint8)
+
+    async def program() -> None:
+        client.qp.post_send(SendWR(inline=array))
+        array[:] = 1
+        await lab.sleep(5_000)
+        server.qp.post_recv(RecvWR(server.mr.sge(0, 8)))
+        (await client.cq.wait()).succeeded()
+
+    lab.run(program())
+    assert (server.memory[:8] == 9).all()
+
+
+@pytest.mark.parametrize("kind", ["gpudirect", "host-staged"])
+def test_inline_data_is_not_fetched_from_memory(tmp_path: Path, kind: str) -> None:
+    """It saves the time from asking memory to its first byte, and that of the copy."""
+    with lab_of(tmp_path, "roce", f"hosts.path={{kind: {kind}}}") as lab:
+        client, server = players(lab, max_inline_data=256)
+        there = {"remote_addr": server.mr.addr, "rkey": server.mr.rkey}
+
+        async def lasts_ns(wr: SendWR) -> float:
+            posted_ns = lab.now_ns
+            client.qp.post_send(wr)
+            return (await client.cq.wait()).succeeded().at_ns - posted_ns
+
+        async def saved_ns() -> float:
+            fetched = await lasts_ns(SendWR(WROpcode.RDMA_WRITE, client.mr.sge(0, 256), **there))
+            return fetched - await lasts_ns(SendWR(WROpcode.RDMA_WRITE, inline=bytes(256), **there))
+
+        path = lab.spec.host("h1").path
+        assert path is not None
+        copy_ns = path.copy_latency_ps / 1000 + 256 * 8e9 / path.copy_rate_bps
+        expected_ns = path.read_ps / 1000 + (copy_ns if path.is_staged else 0)
+        assert lab.run(saved_ns()) == pytest.approx(expected_ns, abs=2)
 
 
 def test_sends_without_a_signal_complete_in_silence(lab: Lab) -> None:

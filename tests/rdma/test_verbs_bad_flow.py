@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -81,7 +81,35 @@ CONNECTED = {
         QPType.UD,
     ),
     "backwards": Misuse("no way from RTS to RTR", lambda end: end.qp.to_rtr(QPAttr())),
-    "new PSN at work": Misuse("not to be set in RTS", lambda end: end.qp.to_rts(QPAttr(sq_psn=1))),
+    "new PSN at work": Misuse(
+        "sq_psn: not to be set from RTS to RTS, which takes min_rnr_timer",
+        lambda end: end.qp.to_rts(QPAttr(sq_psn=1)),
+    ),
+    "attributes of a step before": Misuse(
+        "dest_qp_num, rq_psn: not to be set from RTS to RTS",
+        lambda end: end.qp.to_rts(QPAttr(rq_psn=5, dest_qp_num=9, min_rnr_timer=1)),
+    ),
+    "attributes on the way to ERR": Misuse(
+        "timeout: not to be set from RTS to ERR, which takes no attributes",
+        lambda end: end.qp.modify(QPState.ERR, QPAttr(timeout=1)),
+    ),
+    "retries by UC": Misuse(
+        "min_rnr_timer: not to be set",
+        lambda end: end.qp.to_rts(QPAttr(min_rnr_timer=1)),
+        QPType.UC,
+    ),
+    "no such state": Misuse(
+        "state=99 is no QPState: RESET, INIT",
+        lambda end: end.qp.modify(99),  # type: ignore[arg-type]
+    ),
+    "no such type": Misuse(
+        "qp_type=7 is no QPType: RC, UC, UD",
+        lambda end: end.pd.create_qp(7, end.cq),  # type: ignore[arg-type]
+    ),
+    "no such opcode": Misuse(
+        "opcode=99 is no WROpcode: SEND",
+        lambda end: end.qp.post_send(SendWR(opcode=99)),  # type: ignore[arg-type]
+    ),
     "rights without a use": Misuse(
         "add LOCAL_WRITE", lambda end: end.pd.reg_mr(np.zeros(8), AccessFlag.REMOTE_WRITE)
     ),
@@ -91,12 +119,171 @@ CONNECTED = {
     "array that is read only": Misuse(
         "leave LOCAL_WRITE out", lambda end: end.pd.reg_mr(_read_only(), AccessFlag.LOCAL_WRITE)
     ),
-    "queue without room": Misuse("ask for more", lambda end: end.context.create_cq(0)),
+    "array of objects": Misuse(
+        "register an array of numbers",
+        lambda end: end.pd.reg_mr(np.array([end, None]), AccessFlag.LOCAL_WRITE),
+    ),
+    "rights that there are not": Misuse(
+        "access=.* is not a number from 0 to 15",
+        lambda end: end.pd.reg_mr(np.zeros(8), AccessFlag(64)),
+    ),
+    "beyond the last address": Misuse(
+        "8 bytes from iova=0xfffffffffffffffc on end beyond 64 bits",
+        lambda end: end.pd.reg_mr(np.zeros(8, np.uint8), AccessFlag(0), iova=(1 << 64) - 4),
+    ),
+    "address below 0": Misuse(
+        "iova=-1 is not", lambda end: end.pd.reg_mr(np.zeros(8), AccessFlag(0), iova=-1)
+    ),
+    "queue without room": Misuse(
+        "cqe=0 is not a number from 1", lambda end: end.context.create_cq(0)
+    ),
+    "inline data without room": Misuse(
+        "SEND with bytes inline: SEND and WRITE have them, and up to 0;",
+        lambda end: end.qp.post_send(SendWR(inline=b"1")),
+    ),
+    "more inline data than a NIC takes": Misuse(
+        "max_inline_data=1025 is not a number from 0 to 1024",
+        lambda end: end.pd.create_qp(QPType.RC, end.cq, max_inline_data=1025),
+    ),
+    "bytes inline and in memory": Misuse(
+        "not in both", lambda end: end.qp.post_send(SendWR(sge=end.mr.sge(), inline=b""))
+    ),
+    "no bytes inline": Misuse(
+        "inline='text' is neither bytes nor",
+        lambda end: end.qp.post_send(SendWR(inline="text")),  # type: ignore[arg-type]
+    ),
+    "queue too long": Misuse("cqe=10995", lambda end: end.context.create_cq(1 << 40)),
+    "SRQ without room": Misuse("max_wr=-1 is not", lambda end: end.pd.create_srq(-1)),
+    "no room to send": Misuse(
+        "max_send_wr=-1 is not", lambda end: end.pd.create_qp(QPType.RC, end.cq, max_send_wr=-1)
+    ),
+    "no room to receive": Misuse(
+        "max_recv_wr=-1 is not", lambda end: end.pd.create_qp(QPType.RC, end.cq, max_recv_wr=-1)
+    ),
     "another domain's SRQ": Misuse(
         "another protection domain",
         lambda end: end.pd.create_qp(QPType.RC, end.cq, srq=end.context.alloc_pd().create_srq(1)),
     ),
 }
+
+
+def _with(name: str, value: int) -> SendWR:
+    return replace(SendWR(), **{name: value})
+
+
+SGES = {
+    "sge.addr": [SGE(-1, 0, 0), SGE(1 << 64, 0, 0)],
+    "sge.length": [SGE(0, -1, 0), SGE(0, 1 << 32, 0)],
+    "sge.lkey": [SGE(0, 0, -1), SGE(0, 0, 1 << 32)],
+}
+BITS = {
+    "wr_id": 64, "remote_addr": 64, "compare_add": 64, "swap": 64, "imm_data": 32, "rkey": 32,
+    "invalidate_rkey": 32, "remote_qpn": 24, "remote_qkey": 32,
+}  # fmt: skip
+SENT = [
+    *((name, _with(name, value)) for name, bits in BITS.items() for value in (-1, 1 << bits)),
+    *((name, SendWR(sge=sge)) for name, sges in SGES.items() for sge in sges),
+    ("ah.address", SendWR(ah=AH(1 << 32))),
+    ("imm_data", SendWR(imm_data=0.5)),  # type: ignore[arg-type]
+]
+RECEIVED = [
+    *((name, RecvWR(sge)) for name, sges in SGES.items() for sge in sges),
+    ("wr_id", RecvWR(wr_id=-1)),
+    ("wr_id", RecvWR(wr_id=1 << 64)),
+]
+
+
+@pytest.mark.parametrize(("name", "wr"), [*SENT, *RECEIVED])
+def test_a_number_that_fits_no_work_request_is_refused(
+    lab: Lab, name: str, wr: SendWR | RecvWR
+) -> None:
+    """By its name and value, for a shared queue too; and what is right is posted after it."""
+    client, server = players(lab)
+    refused = pytest.raises(LocalProtocolError, match=rf"{name}=\S+ is not a number from 0 to")
+    if isinstance(wr, SendWR):
+        with refused:
+            client.qp.post_send(wr)
+        client.qp.post_send(SendWR(WROpcode.RDMA_WRITE, remote_addr=(1 << 64) - 1, wr_id=3))
+        assert lab.run(client.cq.wait()).succeeded().wr_id == 3
+        return
+    with refused:
+        server.qp.post_recv(wr)
+    with pytest.raises(LocalProtocolError, match=rf"shared queue: {name}="):
+        server.pd.create_srq(1).post_recv(wr)
+
+
+STEPS = {
+    QPState.RTR: {
+        "dest_qp_num": [-1, 1 << 24],
+        "rq_psn": [-1, 1 << 24],
+        "dest_address": [-1, 1 << 32],
+        "path_mtu": [-1, 0, 1000, 8192],
+        "max_dest_rd_atomic": [-1, 17],
+        "min_rnr_timer": [-1, 32],
+    },
+    QPState.RTS: {
+        "sq_psn": [-1, 1 << 24],
+        "timeout": [-1, 32, 300],
+        "retry_cnt": [-1, 8],
+        "rnr_retry": [-1, 8],
+        "max_rd_atomic": [-1, 17, 32],
+        "min_rnr_timer": [-1, 32],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("state", "name", "value"),
+    [
+        (state, name, value)
+        for state, attributes in STEPS.items()
+        for name, values in attributes.items()
+        for value in values
+    ],
+)
+def test_an_attribute_out_of_range_is_refused(
+    lab: Lab, state: QPState, name: str, value: int
+) -> None:
+    """By its name, and none of those beside is taken; then the step is still there."""
+    end, far = (Player(lab.host(host).rdma, QPType.RC).qp for host in ("h1", "h2"))
+    end.to_init()
+    attr = QPAttr(dest_qp_num=far.qp_num, rq_psn=far.end.psn, dest_address=far.end.address)
+    if state is QPState.RTS:
+        end.to_rtr(attr)
+        attr = QPAttr(sq_psn=end.end.psn ^ 1)
+    before = end.qp_state, end.end
+    with pytest.raises(LocalProtocolError, match=rf"{name}={value} is not "):
+        end.modify(state, replace(attr, **{name: value}))
+    assert (end.qp_state, end.end) == before
+    end.modify(state, attr)
+    assert end.qp_state is state
+
+
+@pytest.mark.parametrize("receives", [False, True])
+def test_another_hosts_completion_queue_is_refused(lab: Lab, receives: bool) -> None:
+    """Whichever of the two it would be."""
+    own, others = (Player(lab.host(name).rdma, QPType.RC) for name in ("h1", "h2"))
+    queues = (own.cq, others.cq) if receives else (others.cq, own.cq)
+    with pytest.raises(LocalProtocolError, match="the completion queue is h2's; make one here"):
+        own.pd.create_qp(QPType.RC, *queues)
+
+
+@pytest.mark.parametrize("value", [-1, 1 << 32])
+def test_a_qkey_has_32_bits(lab: Lab, value: int) -> None:
+    """Or it is none."""
+    end = Player(lab.host("h1").rdma, QPType.UD).qp
+    with pytest.raises(LocalProtocolError, match=f"qkey={value} is not"):
+        end.to_init(QPAttr(qkey=value))
+    assert end.qp_state is QPState.RESET
+
+
+def test_who_is_nowhere_is_no_other_end(lab: Lab) -> None:
+    """The address is told."""
+    end = Player(lab.host("h1").rdma, QPType.RC).qp
+    end.to_init()
+    with pytest.raises(LocalProtocolError, match="dest_address=0x1 is no host's"):
+        end.to_rtr(QPAttr(dest_qp_num=17, rq_psn=1, dest_address=1))
+    assert end.qp_state is QPState.INIT
 
 
 @pytest.mark.parametrize("misuse", CONNECTED.values(), ids=CONNECTED)
@@ -141,14 +328,24 @@ def test_rtr_names_what_it_needs(lab: Lab) -> None:
     assert end.qp.qp_state is QPState.INIT
 
 
-@pytest.mark.parametrize("wrong", [{"path_mtu": 1000}, {"timeout": 32}, {"retry_cnt": 8}])
-def test_attributes_out_of_range_are_refused(lab: Lab, wrong: dict[str, int]) -> None:
-    """None of those beside is taken either."""
-    end = Player(lab.host("h1").rdma, QPType.RC)
-    psn = end.qp.end.psn
-    with pytest.raises(LocalProtocolError, match="out of range"):
-        end.qp.to_init(QPAttr(sq_psn=psn ^ 1, **wrong))
-    assert (end.qp.qp_state, end.qp.end.psn) == (QPState.RESET, psn)
+@pytest.mark.parametrize(
+    ("opcode", "length"),
+    [
+        (WROpcode.SEND, 65),
+        (WROpcode.RDMA_WRITE, 1024),
+        (WROpcode.RDMA_READ, 8),
+        (WROpcode.ATOMIC_CMP_AND_SWP, 8),
+    ],
+)
+def test_what_is_not_sent_inline_is_refused(lab: Lab, opcode: WROpcode, length: int) -> None:
+    """Too many bytes, and messages that bring bytes; what fits is sent after it."""
+    client, server = players(lab, max_inline_data=64)
+    with pytest.raises(LocalProtocolError, match=f"{opcode.name} with bytes inline: .* up to 64;"):
+        client.qp.post_send(SendWR(opcode, inline=bytes(length)))
+    there = {"remote_addr": server.mr.addr, "rkey": server.mr.rkey}
+    client.qp.post_send(SendWR(WROpcode.RDMA_WRITE, inline=bytes([7]) * 64, **there))
+    lab.run(client.cq.wait()).succeeded()
+    assert (server.memory[:65] == [7] * 64 + [0]).all()
 
 
 def test_queues_that_are_full_take_no_more(lab: Lab) -> None:
@@ -191,6 +388,8 @@ def test_a_region_ends_once(lab: Lab) -> None:
     server.mr.dereg()
     with pytest.raises(LocalProtocolError, match="reg_mr first"):
         server.pd.sge(server.memory)
+    with pytest.raises(LocalProtocolError, match="was deregistered before"):
+        server.mr.dereg()
 
     async def program() -> None:
         wr = SendWR(WROpcode.RDMA_WRITE, client.mr.sge(0, 8), 3, server.mr.addr, server.mr.rkey)

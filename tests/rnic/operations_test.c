@@ -145,6 +145,34 @@ TEST(no_more_reads_are_outstanding_than_agreed_on)
     bench_free(&bench);
 }
 
+TEST(an_agreement_may_change_while_nothing_is_sent)
+{
+    struct bench bench;
+    struct letter letters[3] = {0};
+    struct qp_config config = bench_qp_config;
+    bench_init(&bench, FRAMING_ETHERNET, &config);
+    config.max_dest_rd_atomic = 2;
+    EXPECT(!qp_set_attributes(bench.qp[1], &config));
+    EXPECT(qp_modify(bench.qp[1], QP_SQD, 0));
+    config.max_dest_rd_atomic = 5; /* it was made with 4 */
+    EXPECT(!qp_set_attributes(bench.qp[1], &config));
+    for (uint8_t most = 2; most <= 4; most++) {
+        config.max_dest_rd_atomic = most;
+        EXPECT(qp_set_attributes(bench.qp[1], &config));
+    }
+    config.mtu = 256;
+    EXPECT(!qp_set_attributes(bench.qp[1], &config));
+    config.mtu = bench_qp_config.mtu;
+    config.max_dest_rd_atomic = 2;
+    EXPECT(qp_set_attributes(bench.qp[1], &config));
+    for (uint32_t i = 0; i < 3; i++)
+        bench_post(&bench, bench.qp[0], &letters[i], VERB_READ, 0, 0, 30000);
+    run(&bench);
+    EXPECT_EQUAL(STATUS_SUCCESS, letters[1].record.status);
+    EXPECT_EQUAL(STATUS_REM_INV_REQ_ERR, letters[2].record.status);
+    bench_free(&bench);
+}
+
 TEST(more_reads_than_agreed_on_are_refused)
 {
     struct bench bench;
@@ -157,8 +185,34 @@ TEST(more_reads_than_agreed_on_are_refused)
         bench_post(&bench, bench.qp[0], &letters[i], VERB_READ, 0, 0, 30000);
     run(&bench);
     EXPECT_EQUAL(1, nic_counters(&bench.nic[1])->resp_invalid_request);
-    EXPECT(letters[2].record.status != STATUS_SUCCESS);
+    EXPECT_EQUAL(STATUS_SUCCESS, letters[0].record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, letters[1].record.status);
+    EXPECT_EQUAL(STATUS_REM_INV_REQ_ERR, letters[2].record.status);
+    EXPECT_EQUAL(0, nic_counters(&bench.nic[0])->retransmitted_packets);
     bench_free(&bench);
+}
+
+TEST(inline_data_is_not_read_from_memory)
+{
+    enum { LENGTH = 1000, TENTH = 10 };
+    for (int inlined = 0; inlined < 2; inlined++) {
+        struct bench bench;
+        struct letter letters[2] = {0};
+        bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
+        bench.nic[0].config.path = (struct host_path){.rate_bps = LINE_RATE / TENTH};
+        for (int i = 0; i < 2; i++) {
+            letters[i].message.inlined = inlined ? bench.source[0] + FROM : NULL;
+            bench_post(&bench, bench.qp[0], &letters[i], VERB_WRITE, FROM, TO, LENGTH);
+            letters[i].message.lkey ^= inlined; /* it needs none */
+        }
+        run(&bench);
+        EXPECT_EQUAL(STATUS_SUCCESS, letters[1].record.status);
+        EXPECT(bench_arrived(&bench, 1, FROM, TO, LENGTH));
+        picoseconds gap = letters[1].record.first_sent_ps - letters[0].record.first_sent_ps;
+        picoseconds on_cable = serialisation(LENGTH, LINE_RATE);
+        EXPECT(inlined ? gap >= on_cable && gap < 2 * on_cable : gap >= TENTH * on_cable);
+        bench_free(&bench);
+    }
 }
 
 /* ---- 2 GB ------------------------------------------------------------------------------- */
@@ -452,6 +506,27 @@ TEST(a_failed_queue_pair_flushes_all_it_has)
 /* ---- protection
  * ---------------------------------------------------------------------------------- */
 
+TEST(a_queue_pair_that_is_reset_cancels_all_it_has)
+{
+    struct bench bench;
+    struct letter letters[2] = {0};
+    struct receive receive;
+    bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
+    bench_receive(&bench, bench.qp[0], &receive, 0, 100);
+    for (int i = 0; i < 2; i++)
+        bench_post(&bench, bench.qp[0], &letters[i], VERB_WRITE, 0, 0, 5000);
+    EXPECT(qp_modify(bench.qp[0], QP_RESET, 0));
+    EXPECT_EQUAL(STATUS_CANCELLED, letters[0].record.status);
+    EXPECT_EQUAL(STATUS_CANCELLED, letters[1].record.status);
+    EXPECT_EQUAL(STATUS_CANCELLED, receive.status);
+    const struct nic_counters *counters = nic_counters(&bench.nic[0]);
+    EXPECT_EQUAL(0, counters->req_cqe_flush_error + counters->req_cqe_error);
+    EXPECT_EQUAL(0, counters->resp_cqe_flush_error + counters->resp_cqe_error);
+    run(&bench);
+    EXPECT_EQUAL(0, bench.pool.in_use);
+    bench_free(&bench);
+}
+
 TEST(partitions_keep_to_themselves)
 {
     static const struct {
@@ -476,6 +551,28 @@ TEST(partitions_keep_to_themselves)
     }
 }
 
+TEST(a_place_that_is_free_again_has_another_key)
+{
+    enum { TURNS = 200 };
+    struct bench bench;
+    bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
+    struct nic *nic = &bench.nic[0];
+    uint32_t room = nic->config.max_regions - 2, keys[TURNS], turn = 0;
+    for (; turn < room; turn++)
+        keys[turn] = nic_add_region(nic, 0, 0, 8, 0, bench.source[0]);
+    EXPECT_EQUAL(0, nic_add_region(nic, 0, 0, 8, 0, bench.source[0]));
+    for (; turn < TURNS; turn++) {
+        EXPECT(nic_invalidate(nic, 0, keys[turn - room]));
+        keys[turn] = nic_add_region(nic, 0, 0, 8, 0, bench.source[0]);
+        EXPECT_EQUAL(0, nic_add_region(nic, 0, 0, 8, 0, bench.source[0]));
+    }
+    for (uint32_t i = 0; i < TURNS; i++) {
+        EXPECT_EQUAL(i >= TURNS - room, memory_has(&nic->memory, 0, keys[i]));
+        EXPECT(i < room || keys[i] == ((keys[i - room] & ~0xFFu) | ((keys[i - room] + 1) & 0xFF)));
+    }
+    bench_free(&bench);
+}
+
 TEST(an_invalidated_key_opens_nothing)
 {
     static const enum verb verbs[] = {VERB_WRITE, VERB_READ, VERB_FETCH_ADD};
@@ -498,8 +595,9 @@ MAIN(RUN(immediate_data_comes_with_the_byte_count),
      RUN(a_send_can_invalidate_a_key_of_the_receiver),
      RUN(a_read_of_any_length_brings_what_is_there),
      RUN(atomics_return_what_was_there_and_act_once),
-     RUN(no_more_reads_are_outstanding_than_agreed_on), RUN(more_reads_than_agreed_on_are_refused),
-     RUN(a_message_may_have_two_gigabytes),
+     RUN(no_more_reads_are_outstanding_than_agreed_on),
+     RUN(an_agreement_may_change_while_nothing_is_sent), RUN(more_reads_than_agreed_on_are_refused),
+     RUN(inline_data_is_not_read_from_memory), RUN(a_message_may_have_two_gigabytes),
      RUN(an_unreliable_message_that_loses_a_packet_is_lost_and_nobody_is_told),
      RUN(an_unreliable_message_is_over_when_it_has_been_sent),
      RUN(a_key_that_is_gone_stops_an_unreliable_sender), RUN(a_datagram_leaves_room_for_the_grh),
@@ -508,5 +606,6 @@ MAIN(RUN(immediate_data_comes_with_the_byte_count),
      RUN(a_receive_whose_key_is_gone_fails_at_both_ends),
      RUN(a_send_waits_for_credit_instead_of_being_refused),
      RUN(a_drained_send_queue_finishes_what_it_began_and_waits),
-     RUN(a_failed_queue_pair_flushes_all_it_has), RUN(partitions_keep_to_themselves),
-     RUN(an_invalidated_key_opens_nothing))
+     RUN(a_failed_queue_pair_flushes_all_it_has),
+     RUN(a_queue_pair_that_is_reset_cancels_all_it_has), RUN(partitions_keep_to_themselves),
+     RUN(a_place_that_is_free_again_has_another_key), RUN(an_invalidated_key_opens_nothing))

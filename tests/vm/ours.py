@@ -73,10 +73,10 @@ async def write_and_read(interface: str, rxe: str) -> dict[str, Any]:
         qp.to_rtr(
             QPAttr(
                 dest_qp_num=far["qpn"], rq_psn=far["psn"], dest_address=far["address"],
-                path_mtu=1024, timeout=_TIMEOUT, retry_cnt=7, max_rd_atomic=1,
+                path_mtu=1024, max_dest_rd_atomic=1,
             )
         )  # fmt: skip
-        qp.to_rts()
+        qp.to_rts(QPAttr(timeout=_TIMEOUT, retry_cnt=7, max_rd_atomic=1))
         for opcode, region in ((WROpcode.RDMA_WRITE, ours[0]), (WROpcode.RDMA_READ, ours[1])):
             there = {"remote_addr": far["addr"], "rkey": far["rkey"]}
             qp.post_send(SendWR(opcode, region.sge(), **there))

@@ -11,10 +11,11 @@
  *  - The timer runs for 4.096 us * 2^timeout while an answer is awaited, and starts again with
  *    progress. When it expires, all that is not acknowledged is sent again.
  *  - Sending again without progress is allowed retry_count times.
- *  - Other NAKs, and too many retries, end the queue pair.
+ *  - Other NAKs, and too many retries, end the queue pair. So does a message whose key was
+ *    invalidated, when it is found out that it cannot be sent, or a response not be taken.
  *
- * The timer of an unreliable transport has another use: it completes messages,
- * which may not be done where a packet is handed out. */
+ * The timer has another use: it completes messages of unreliable transports, and those that
+ * cannot be sent, which may not be done where a packet is handed out. */
 #include "answers.h"
 
 #include <string.h>
@@ -66,10 +67,17 @@ void answers_assume(struct qp *qp, picoseconds now)
     timer_set(qp->nic->clock, &qp->requester.ack_timeout, now);
 }
 
+/* The message that cannot be sent is the oldest that is not over. */
+static bool is_stuck(const struct requester *requester)
+{
+    return requester->broken && requester->current->first_psn <= requester->unacked;
+}
+
 void answers_break(struct qp *qp, picoseconds now)
 {
     qp->requester.broken = true;
-    timer_set(qp->nic->clock, &qp->requester.ack_timeout, now);
+    struct timer *next = is_stuck(&qp->requester) ? &qp->requester.ack_timeout : &qp->wake;
+    timer_set(qp->nic->clock, next, now); /* others may have something to send */
 }
 
 /* False when there have been too many of them. */
@@ -95,12 +103,18 @@ static void timed_out(struct qp *qp, picoseconds now)
         qp_fail(qp, STATUS_RETRY_EXC_ERR, now);
 }
 
+/* Ends the queue pair, after the messages that were acknowledged. */
+static void give_up(struct qp *qp, enum status status, picoseconds now)
+{
+    send_queue_complete(qp, now);
+    qp_fail(qp, status, now);
+}
+
 static void complete_unreliable(struct qp *qp, picoseconds now)
 {
     send_queue_complete(qp, now);
     if (!qp->requester.broken)
         return;
-    qp->requester.broken = false;
     qp->state = QP_SQE;
     send_queue_flush(qp, STATUS_LOC_PROT_ERR, now);
 }
@@ -109,10 +123,12 @@ static void expired(struct timer *timer, picoseconds now)
 {
     struct requester *requester = container_of(timer, struct requester, ack_timeout);
     struct qp *qp = container_of(requester, struct qp, requester);
-    if (qp->config.transport == TRANSPORT_RC)
-        timed_out(qp, now);
-    else
+    if (qp->config.transport != TRANSPORT_RC)
         complete_unreliable(qp, now);
+    else if (is_stuck(requester))
+        give_up(qp, STATUS_LOC_PROT_ERR, now);
+    else
+        timed_out(qp, now);
     port_kick(&qp->nic->port, now);
 }
 
@@ -213,18 +229,15 @@ static void settle(struct qp *qp, picoseconds now)
 {
     if (qp->state == QP_ERR)
         return;
+    if (is_stuck(&qp->requester)) {
+        give_up(qp, STATUS_LOC_PROT_ERR, now);
+        return;
+    }
     qp_wake(qp, now);
     send_queue_complete(qp, now);
 }
 
 /* ---- acknowledgements ---------------------------------------------------------------- */
-
-/* Ends the queue pair, after the messages that were acknowledged. */
-static void give_up(struct qp *qp, enum status status, picoseconds now)
-{
-    send_queue_complete(qp, now);
-    qp_fail(qp, status, now);
-}
 
 static bool may_retry_rnr(struct qp *qp)
 {
@@ -311,14 +324,19 @@ static struct message *fetch_of(const struct requester *requester, uint64_t psn)
 }
 
 /* Whether this response is one to take now. One that is ahead tells that others were lost. */
-static bool is_taken(struct qp *qp, uint64_t psn, picoseconds now)
+static bool is_taken(struct qp *qp, const struct message *message, uint64_t psn, picoseconds now)
 {
     const struct recovery *recovery = qp->recovery;
     if (psn < qp->requester.unacked || (recovery->has_response && recovery->has_response(qp, psn)))
         return false;
-    if (arrived_before(qp, psn, now))
-        return true;
-    return qp->state != QP_ERR && recovery->keep_response && recovery->keep_response(qp, psn);
+    bool in_turn = arrived_before(qp, psn, now);
+    if (qp->state == QP_ERR)
+        return false;
+    if (message_has_memory(qp, message))
+        return in_turn || (recovery->keep_response && recovery->keep_response(qp, psn));
+    if (in_turn)
+        give_up(qp, STATUS_LOC_PROT_ERR, now);
+    return false;
 }
 
 /* The response at `psn` is in memory. */
@@ -344,7 +362,7 @@ void answers_response(struct qp *qp, const struct packet *packet, picoseconds no
     uint32_t offset = (uint32_t)(psn - message->first_psn) * qp->config.mtu;
     uint32_t left = message->length - offset;
     uint32_t bytes = left < qp->config.mtu ? left : qp->config.mtu;
-    if (packet->payload_bytes == bytes && is_taken(qp, psn, now)) {
+    if (packet->payload_bytes == bytes && is_taken(qp, message, psn, now)) {
         if (message->bytes && packet->payload)
             memcpy(message->bytes + offset, packet->payload, bytes);
         taken(qp, message, psn, bytes, now);
@@ -356,7 +374,7 @@ static void receive_atomic_answer(struct qp *qp, const struct packet *packet, ui
                                   picoseconds now)
 {
     struct message *message = fetch_of(&qp->requester, psn);
-    if (!message || message->verb == VERB_READ || !is_taken(qp, psn, now))
+    if (!message || message->verb == VERB_READ || !is_taken(qp, message, psn, now))
         return;
     if (message->bytes)
         memcpy(message->bytes, &packet->original, ATOMIC_BYTES);

@@ -19,7 +19,7 @@ void answers_await(struct qp *qp, picoseconds now);
 /* Nobody will answer what was sent: takes it as acknowledged. */
 void answers_assume(struct qp *qp, picoseconds now);
 
-/* The next message of an unreliable transport cannot be sent. */
+/* The current message cannot be sent: it fails, after those before it. */
 void answers_break(struct qp *qp, picoseconds now);
 
 /* Sends again from `psn` on; what was awaited is awaited no more. */

@@ -78,6 +78,20 @@ bool cq_poll(struct cq *cq, struct work_completion *completion)
     return true;
 }
 
+void cq_forget(struct cq *cq, uint32_t qp_num)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < cq->count; i++) {
+        const struct work_completion *entry = &cq->ring[(cq->first + i) % cq->capacity];
+        if (entry->qp_num != qp_num)
+            cq->ring[(cq->first + kept++) % cq->capacity] = *entry;
+    }
+    cq->count = kept;
+    timer_cancel(&cq->due);
+    if (kept)
+        announce(cq);
+}
+
 bool cq_is_overrun(const struct cq *cq)
 {
     return cq->overrun;

@@ -8,4 +8,7 @@
  * lost, and the queue says so. */
 void cq_put(struct cq *cq, const struct work_completion *completion);
 
+/* Drops what nobody has polled of that queue pair. */
+void cq_forget(struct cq *cq, uint32_t qp_num);
+
 #endif

@@ -12,7 +12,8 @@
 #include "clock.h"
 #include "rnic_api.h"
 
-/* From the posting of a message until the NIC has its first byte. A fetch has none. */
+/* From the posting of a message until the NIC has its first byte. A fetch has none; inline data
+ * comes with the doorbell. */
 picoseconds host_path_before(const struct host_path *path, uint32_t length, bool fetches);
 
 /* From a message's last byte in the NIC until it is where it belongs. */

@@ -10,8 +10,12 @@
  * A region may be of addresses alone: it is checked like any other, and nothing
  * is ever read from it or written to it.
  *
- * A key that was invalidated names nothing from then on, and is never given out
- * again.
+ * A key that was invalidated names nothing from then on. Its place waits behind all others that
+ * are free for another region, whose key has the next variant: an old key comes back
+ * after 256 regions of its place, as with NICs whose keys are made so.
+ *
+ * Bytes that were found stay usable for as long as their key names its region: whoever keeps a
+ * pointer keeps the key beside it, and asks memory_has before every use.
  *
  * Left out: memory windows. */
 #ifndef RNIC_MEMORY_H
@@ -23,23 +27,28 @@
 #include "arena.h"
 #include "rnic_api.h"
 
+/* In a table, key, ... bytes are a registered region's; or, of a free place, `key` is its last. */
 struct region {
     uint64_t va, length;
     uint32_t key;
     uint32_t pd;     /* its protection domain */
     uint32_t access; /* bits of enum access */
     uint8_t *bytes;  /* the host's, at least `length` of them; NULL: addresses alone */
+    bool free;
+    uint32_t next_free; /* place + 1; 0: none */
 };
 
 struct memory {
     struct region *regions;
-    uint32_t count, capacity;
+    uint32_t count, capacity;       /* places that were ever used, and all */
+    uint32_t first_free, last_free; /* of those used, longest free first: place + 1; 0: none */
 };
 
 /* Set-up only. */
 bool memory_init(struct memory *memory, struct arena *arena, uint32_t capacity);
 
-/* Set-up only. Returns the region's key, 0 when the table is full. */
+/* Returns the region's key, 0 when the table is full. A place that is used for the first time
+ * has this variant. */
 uint32_t memory_register(struct memory *memory, const struct region *region, uint8_t variant);
 
 /* False when the key names nothing. */

@@ -201,12 +201,14 @@ static void read_memory(struct nic *nic, uint32_t bytes, picoseconds now)
 static struct frame *send_data(struct qp *qp, picoseconds now)
 {
     bool response = response_is_next(qp, now);
-    struct frame *frame = response ? responses_send_data(qp) : requester_send(qp, now);
+    bool from_memory = response || !qp->requester.current->inlined;
+    struct frame *frame = response ? responses_send_data(qp, now) : requester_send(qp, now);
     if (!frame)
         return NULL;
     uint32_t wire = wire_bytes(frame->kind, frame->length);
     qp->response_was_last = response;
-    read_memory(qp->nic, frame->length, now);
+    if (from_memory)
+        read_memory(qp->nic, frame->length, now);
     cc_sent(&qp->cc, wire, now);
     qp->not_before = now + cc_gap(&qp->cc, wire);
     return frame;

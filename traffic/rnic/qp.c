@@ -9,6 +9,7 @@
 #include "receive_queue.h"
 #include "recovery.h"
 #include "requester.h"
+#include "responder.h"
 #include "responses.h"
 #include "send_queue.h"
 
@@ -50,7 +51,8 @@ static void begin_at_first_psn(struct qp *qp)
 
 static void start_afresh(struct qp *qp)
 {
-    qp->responder = (struct responder){.selective = qp->responder.selective};
+    qp->responder =
+        (struct responder){.failing = qp->responder.failing, .selective = qp->responder.selective};
     responses_reset(qp);
     begin_at_first_psn(qp);
 }
@@ -69,6 +71,7 @@ bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_confi
     timer_init(&qp->wake, wake);
     notification_init(qp);
     answers_init(qp);
+    responder_init(qp);
     start_afresh(qp);
     return true;
 }
@@ -83,18 +86,27 @@ enum qp_state qp_state(const struct qp *qp)
 static void stop(struct qp *qp, enum status status, picoseconds now)
 {
     timer_cancel(&qp->wake);
+    timer_cancel(&qp->responder.failing);
     cc_stop(&qp->cc);
-    responses_forget(qp);
     if (qp->recovery->reset)
         qp->recovery->reset(qp);
     send_queue_flush(qp, status, now);
-    receive_queue_flush(qp, now);
+    enum status rest = status == STATUS_CANCELLED ? status : STATUS_WR_FLUSH_ERR;
+    receive_queue_flush(qp, rest, now);
 }
 
 void qp_fail(struct qp *qp, enum status status, picoseconds now)
 {
     qp->state = QP_ERR;
+    responses_forget(qp);
     stop(qp, status, now);
+}
+
+void qp_fail_answering(struct qp *qp, picoseconds now)
+{
+    qp->state = QP_ERR;
+    stop(qp, STATUS_WR_FLUSH_ERR, now);
+    qp_wake(qp, now);
 }
 
 bool qp_may_modify(const struct qp *qp, enum qp_state to)
@@ -107,8 +119,10 @@ bool qp_modify(struct qp *qp, enum qp_state to, picoseconds now)
     if (!qp_may_modify(qp, to))
         return false;
     qp->state = to;
-    if (to == QP_ERR || to == QP_RESET)
-        stop(qp, STATUS_WR_FLUSH_ERR, now);
+    if (to == QP_ERR || to == QP_RESET) {
+        responses_forget(qp);
+        stop(qp, to == QP_ERR ? STATUS_WR_FLUSH_ERR : STATUS_CANCELLED, now);
+    }
     if (to == QP_RESET)
         start_afresh(qp);
     qp_wake(qp, now);
@@ -134,9 +148,31 @@ void qp_connect(struct qp *qp, const struct qp_remote *remote)
     qp->state = QP_RTS;
 }
 
+/* What belongs to the connection is settled with it, ... */
+static bool keeps_connection(const struct qp_config *own, const struct qp_config *to)
+{
+    return own->psn == to->psn && own->mtu == to->mtu && own->sl == to->sl;
+}
+
+/* ... and what sending goes by, until it is drained. */
+static bool keeps_limits(const struct qp_config *own, const struct qp_config *to)
+{
+    return own->timeout == to->timeout && own->retry_count == to->retry_count &&
+           own->rnr_retry == to->rnr_retry && own->max_rd_atomic == to->max_rd_atomic &&
+           own->max_dest_rd_atomic == to->max_dest_rd_atomic;
+}
+
+static bool may_set(const struct qp *qp, const struct qp_config *to)
+{
+    const struct qp_config *own = &qp->config;
+    return qp->state <= QP_RTR ||
+           (keeps_connection(own, to) && (qp->state == QP_SQD || keeps_limits(own, to)));
+}
+
 bool qp_set_attributes(struct qp *qp, const struct qp_config *config)
 {
-    if (qp->state > QP_RTR || !config_is_right(config))
+    if (!may_set(qp, config) || !config_is_right(config) ||
+        !responses_limit(qp, config->max_dest_rd_atomic))
         return false;
     struct qp_config *own = &qp->config;
     bool begins_elsewhere = own->psn != config->psn;
@@ -149,6 +185,7 @@ bool qp_set_attributes(struct qp *qp, const struct qp_config *config)
     own->rnr_retry = config->rnr_retry;
     own->min_rnr_timer = config->min_rnr_timer;
     own->max_rd_atomic = config->max_rd_atomic;
+    own->max_dest_rd_atomic = config->max_dest_rd_atomic;
     if (begins_elsewhere)
         begin_at_first_psn(qp);
     return true;

@@ -48,7 +48,7 @@ struct requester {
     uint32_t ssn_limit;              /* the last message the other end has a receive for */
     bool limited;                    /* whether it said so */
     bool response_lost;              /* it was asked for again and has not come yet */
-    bool broken;                     /* the next message cannot be sent; the timer ends it */
+    bool broken;                     /* `current` cannot be sent, nor what comes after it */
     uint8_t retries, rnr_retries;    /* since the last progress */
     picoseconds not_before;          /* an RNR NAK said so */
     struct timer ack_timeout;
@@ -76,11 +76,13 @@ struct responder {
     bool in_message;
     uint8_t type;                         /* enum packet_type of the message that is coming in */
     uint32_t first_psn;                   /* of that message */
-    uint8_t *into;                        /* where its next byte goes */
+    uint8_t *into;                        /* where its next byte goes, ... */
+    uint32_t key;                         /* ... in the region of this key */
     uint32_t remaining;                   /* bytes: WRITE still to come, SEND still room for */
     uint32_t received;                    /* bytes of it so far */
     struct receive *receive;              /* the one it takes */
     struct receive_queue own;             /* receives, unless they are shared */
+    struct timer failing;                 /* set: it fails when the packet at hand has left */
     struct selective_receiver *selective; /* selective repeat's own */
 };
 
@@ -98,19 +100,21 @@ struct resource {
     uint64_t original;    /* atomic */
     picoseconds ready_at; /* READ: memory has answered */
     uint64_t va;          /* READ */
-    uint32_t length;
+    uint32_t length, rkey;
     uint8_t *bytes;
     struct run stream, repair; /* what is being sent, and what goes before that */
 };
 
 struct responses {
     struct resource *ring;
-    uint32_t capacity, newest;
-    uint32_t pending;       /* resources that have something to send, ... */
-    struct resource *first; /* ... and the oldest of them; NULL: none */
+    uint32_t places, newest; /* of the ring */
+    uint32_t capacity;       /* how many of the other end's may be outstanding */
+    uint32_t pending;        /* resources that have something to send, ... */
+    struct resource *first;  /* ... and the oldest of them; NULL: none */
     bool ack_owed;
     bool becn_owed;   /* the next of them says BECN */
     uint8_t syndrome; /* of that ACK or NAK */
+    uint32_t nak_psn; /* what a NAK names */
     bool has_sack;
     uint32_t sack_first, sack_end;
 };
@@ -150,6 +154,9 @@ void qp_wake(struct qp *qp, picoseconds now);
 
 /* Ends the queue pair: its oldest message fails with `status`, all else is flushed. */
 void qp_fail(struct qp *qp, enum status status, picoseconds now);
+
+/* The same because of a request that was refused: what came before it is still answered. */
+void qp_fail_answering(struct qp *qp, picoseconds now);
 
 /* A frame that has these headers, and room for `payload` bytes with their pad unless these are
  * elided. NULL when the pool is empty. */

@@ -9,7 +9,7 @@ static void finish(struct nic *nic, struct qp *qp, struct receive *receive, enum
     struct nic_counters *counters = &nic->counters;
     if (status == STATUS_WR_FLUSH_ERR)
         counters->resp_cqe_flush_error++;
-    else if (status != STATUS_SUCCESS)
+    else if (status != STATUS_SUCCESS && status != STATUS_CANCELLED)
         counters->resp_cqe_error++;
     receive->status = status;
     receive->qp = qp;
@@ -98,13 +98,13 @@ void receive_complete(struct qp *qp, struct receive *receive, enum status status
     finish(qp->nic, qp, receive, status, now);
 }
 
-void receive_queue_flush(struct qp *qp, picoseconds now)
+void receive_queue_flush(struct qp *qp, enum status status, picoseconds now)
 {
     struct responder *responder = &qp->responder;
     struct receive *receive = responder->receive;
     responder->receive = NULL;
     if (receive)
-        finish(qp->nic, qp, receive, STATUS_WR_FLUSH_ERR, now);
+        finish(qp->nic, qp, receive, status, now);
     while ((receive = take(&responder->own)))
-        finish(qp->nic, qp, receive, STATUS_WR_FLUSH_ERR, now);
+        finish(qp->nic, qp, receive, status, now);
 }

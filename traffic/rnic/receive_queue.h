@@ -23,7 +23,7 @@ uint32_t receive_queue_count(const struct qp *qp);
 /* A receive that was taken is over. */
 void receive_complete(struct qp *qp, struct receive *receive, enum status status, picoseconds now);
 
-/* All of the queue pair's own are over. */
-void receive_queue_flush(struct qp *qp, picoseconds now);
+/* All of the queue pair's own are over, flushed or cancelled. */
+void receive_queue_flush(struct qp *qp, enum status status, picoseconds now);
 
 #endif

@@ -13,8 +13,10 @@
  *  - The timer runs while an ACK that was asked for is outstanding, so that a slow
  *    sender does not time out between two of them.
  *  - A message of an unreliable transport is over when its last packet begins to leave.
+ *  - A message whose key was invalidated is not sent, nor the rest of one: it fails once all
+ *    before it are over.
  *
- * Left out: fences, solicited events, inline data, lists of several buffers. */
+ * Left out: fences, solicited events, lists of several buffers. */
 #include "requester.h"
 
 #include <assert.h>
@@ -212,7 +214,8 @@ static void write_payload(const struct message *message, const struct segment *s
                           uint8_t *payload)
 {
     if (segment->bytes)
-        memcpy(payload, message->bytes + segment->offset, segment->bytes);
+        memcpy(payload, (message->inlined ? message->inlined : message->bytes) + segment->offset,
+               segment->bytes);
     memset(payload + segment->bytes, 0, segment->pad);
 }
 
@@ -257,18 +260,10 @@ static void advance(struct qp *qp, const struct segment *segment, picoseconds no
         qp->recovery->skip(qp);
 }
 
-/* Its key was invalidated since it was posted. */
-static bool lost_its_memory(const struct qp *qp)
-{
-    const struct message *message = qp->requester.current;
-    return message->length && !memory_has(&qp->nic->memory, qp->config.pd, message->lkey);
-}
-
 struct frame *requester_send(struct qp *qp, picoseconds now)
 {
     const struct message *message = qp->requester.current;
-    bool reliable = qp->config.transport == TRANSPORT_RC;
-    if (!reliable && lost_its_memory(qp)) {
+    if (!message_has_memory(qp, message)) {
         answers_break(qp, now);
         return NULL;
     }
@@ -282,7 +277,7 @@ struct frame *requester_send(struct qp *qp, picoseconds now)
                       nic_frame_body(qp->nic, frame) + packet_header_bytes(segment.opcode));
     qp->nic->framing->seal(message->to ? &message->to->path : &qp->path, TRAFFIC_DATA, frame);
     advance(qp, &segment, now);
-    if (!reliable)
+    if (qp->config.transport != TRANSPORT_RC)
         answers_assume(qp, now);
     return frame;
 }
@@ -292,6 +287,7 @@ void requester_seek(struct requester *requester, uint64_t psn)
     struct message *message = requester->oldest;
     requester->next = psn;
     requester->fetches = 0;
+    requester->broken = false;
     for (; message && message_end(message) <= psn; message = message->next)
         if (message_is_fetch(message) && message_end(message) > requester->unacked)
             requester->fetches++;

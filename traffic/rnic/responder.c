@@ -10,10 +10,13 @@
  *    as much as its RETH says. Otherwise NAK invalid request.
  *  - Key, bounds and access are checked for the whole message at its first packet, before a
  *    byte is written. Otherwise NAK remote access error.
+ *  - A key that is invalidated while a message is coming in, or while a READ is answered, opens
+ *    nothing from then on: NAK remote access error, at the packet that finds it out.
  *  - A SEND, or immediate data, that finds no receive: RNR NAK, and drop until it comes again. A
  *    receive whose memory is registered no more: NAK remote operational error.
  *  - More READs and atomics than agreed on, an atomic that is not aligned: NAK invalid request.
- *  - After a NAK other than PSN sequence error and RNR the queue pair has failed.
+ *  - After a NAK other than PSN sequence error and RNR the queue pair has failed. The READs before
+ *    it are answered all the same, for the NAK means nothing to who misses a response.
  *
  * An unreliable connection has the same checks and no NAKs: what fails is
  * dropped, with the rest of its message, and so is a message that lost a packet.
@@ -57,6 +60,7 @@ static uint8_t begin_write(struct qp *qp, const struct reth *reth)
     if (reth->dma_length > MESSAGE_MAX)
         return AETH_NAK_INVALID_REQUEST;
     responder->remaining = reth->dma_length;
+    responder->key = reth->rkey;
     return may_access(qp, reth, ACCESS_REMOTE_WRITE, &responder->into)
                ? AETH_ACK
                : AETH_NAK_REMOTE_ACCESS_ERROR;
@@ -79,6 +83,7 @@ static uint8_t begin_send(struct qp *qp)
         return syndrome;
     const struct receive *receive = responder->receive;
     responder->remaining = receive->length;
+    responder->key = receive->lkey;
     bool granted = memory_find(&qp->nic->memory, qp->config.pd, receive->lkey, receive->va,
                                receive->length, ACCESS_LOCAL_WRITE, &responder->into);
     return granted || receive->length == 0 ? AETH_ACK : AETH_NAK_REMOTE_OPERATIONAL_ERROR;
@@ -88,6 +93,14 @@ static uint8_t begin(struct qp *qp, const struct packet *packet)
 {
     qp->responder.received = 0;
     return packet->type == PACKET_WRITE ? begin_write(qp, &packet->reth) : begin_send(qp);
+}
+
+static uint8_t go_on(const struct qp *qp, const struct packet *packet)
+{
+    if (memory_has(&qp->nic->memory, qp->config.pd, qp->responder.key))
+        return AETH_ACK;
+    return packet->type == PACKET_WRITE ? AETH_NAK_REMOTE_ACCESS_ERROR
+                                        : AETH_NAK_REMOTE_OPERATIONAL_ERROR;
 }
 
 static uint8_t fits_message(const struct responder *responder, const struct packet *packet)
@@ -111,7 +124,7 @@ static uint8_t admit_end(struct qp *qp, const struct packet *packet)
 
 static uint8_t admit_payload(struct qp *qp, const struct packet *packet)
 {
-    uint8_t syndrome = packet->starts ? begin(qp, packet) : AETH_ACK;
+    uint8_t syndrome = packet->starts ? begin(qp, packet) : go_on(qp, packet);
     if (syndrome == AETH_ACK)
         syndrome = fits_message(&qp->responder, packet);
     return syndrome == AETH_ACK && packet->ends ? admit_end(qp, packet) : syndrome;
@@ -224,6 +237,7 @@ static void execute_read(struct qp *qp, const struct packet *packet, uint8_t *by
     count_message(&qp->responder);
     resource->va = packet->reth.va;
     resource->length = packet->reth.dma_length;
+    resource->rkey = packet->reth.rkey;
     resource->bytes = bytes;
     resource->ready_at = qp->nic->clock->now + qp->nic->config.path.read_ps;
     resource->packets = packets_of(qp, resource->length);
@@ -305,7 +319,28 @@ static void refuse(struct qp *qp, const struct packet *packet, uint8_t syndrome,
     }
     count_refusal(&qp->nic->counters, syndrome);
     fail_receive(qp, packet, syndrome, now);
-    qp_fail(qp, STATUS_WR_FLUSH_ERR, now);
+    qp_fail_answering(qp, now);
+}
+
+static void fail(struct timer *timer, picoseconds now)
+{
+    struct responder *responder = container_of(timer, struct responder, failing);
+    struct qp *qp = container_of(responder, struct qp, responder);
+    qp_fail_answering(qp, now);
+    port_kick(&qp->nic->port, now);
+}
+
+void responder_init(struct qp *qp)
+{
+    timer_init(&qp->responder.failing, fail);
+}
+
+void responder_refuse_read(struct qp *qp, uint32_t psn, picoseconds now)
+{
+    responses_forget(qp);
+    responses_owe_nak(qp, psn, AETH_NAK_REMOTE_ACCESS_ERROR);
+    count_refusal(&qp->nic->counters, AETH_NAK_REMOTE_ACCESS_ERROR);
+    timer_set(qp->nic->clock, &qp->responder.failing, now);
 }
 
 /* ---- reliable connections ---------------------------------------------------------- */
@@ -339,7 +374,7 @@ static void receive_expected(struct qp *qp, const struct packet *packet, picosec
     }
     if (is_fetch)
         return;
-    if (packet->bth.ack_req || responses_owe_nak(qp))
+    if (packet->bth.ack_req || responses_has_nak(qp))
         responses_owe(qp, AETH_ACK);
     execute_payload(qp, packet, now);
 }
@@ -365,9 +400,8 @@ static void replay_read(struct qp *qp, const struct packet *packet)
     uint32_t from = (packet->bth.psn - resource->first_psn) & PSN_MASK;
     uint64_t offset = (uint64_t)from * qp->config.mtu;
     const struct reth *reth = &packet->reth;
-    uint8_t *bytes;
-    if (reth->va == resource->va + offset && reth->dma_length <= resource->length - offset &&
-        may_access(qp, reth, ACCESS_REMOTE_READ, &bytes))
+    if (reth->rkey == resource->rkey && reth->va == resource->va + offset &&
+        reth->dma_length <= resource->length - offset)
         responses_begin(qp, resource, from, packets_of(qp, reth->dma_length));
 }
 
@@ -385,7 +419,7 @@ static void receive_duplicate(struct qp *qp, const struct packet *packet)
         replay_read(qp, packet);
     else if (packet->type == PACKET_ATOMIC)
         replay_atomic(qp, packet->bth.psn);
-    else if (!responses_owe_nak(qp))
+    else if (!responses_has_nak(qp))
         responses_owe(qp, AETH_ACK);
 }
 
@@ -452,6 +486,8 @@ bool responder_receive(struct qp *qp, const struct packet *packet, struct frame 
 {
     if (packet->ce)
         notification_see(qp, packet, now);
+    if (timer_is_set(&qp->responder.failing))
+        return false;
     if (qp->config.transport == TRANSPORT_RC)
         return receive_reliable(qp, packet, frame, now);
     receive_unreliable(qp, packet, now);

@@ -1,7 +1,9 @@
 /* Answers go back in the order of the requests:
  *
  *     | READ response, .. | answer to an atomic | READ response, .. | ACK or NAK |
- *      ───────── a ring of the last max_dest_rd_atomic ──────────      at most one
+ *      ──────────────────── a ring of the last ────────────────────     at most one
+ *
+ * The other end may have max_dest_rd_atomic of them outstanding, and no more than the ring has.
  *
  * An ACK that is due when a READ or atomic is executed is left out, since the
  * response acknowledges as much; one that comes due waits for all responses
@@ -20,20 +22,21 @@
 #include "psn.h"
 #include "receive_queue.h"
 #include "recovery.h"
+#include "responder.h"
 
 bool responses_init(struct qp *qp)
 {
     struct responses *responses = &qp->responses;
-    responses->capacity = qp->config.max_dest_rd_atomic;
-    if (responses->capacity)
-        responses->ring = arena_take(qp->nic->arena, responses->capacity, sizeof *responses->ring);
-    return !responses->capacity || responses->ring;
+    responses->places = responses->capacity = qp->config.max_dest_rd_atomic;
+    if (responses->places)
+        responses->ring = arena_take(qp->nic->arena, responses->places, sizeof *responses->ring);
+    return !responses->places || responses->ring;
 }
 
 void responses_reset(struct qp *qp)
 {
     struct responses *responses = &qp->responses;
-    for (uint32_t i = 0; i < responses->capacity; i++)
+    for (uint32_t i = 0; i < responses->places; i++)
         responses->ring[i] = (struct resource){.answered = true};
     responses->pending = 0;
     responses->first = NULL;
@@ -43,10 +46,18 @@ void responses_reset(struct qp *qp)
 void responses_forget(struct qp *qp)
 {
     struct responses *responses = &qp->responses;
-    for (uint32_t i = 0; i < responses->capacity; i++)
+    for (uint32_t i = 0; i < responses->places; i++)
         responses->ring[i].stream = responses->ring[i].repair = (struct run){0};
     responses->pending = 0;
     responses->first = NULL;
+}
+
+bool responses_limit(struct qp *qp, uint32_t outstanding)
+{
+    if (outstanding > qp->responses.places)
+        return false;
+    qp->responses.capacity = outstanding;
+    return true;
 }
 
 /* ---- owing ------------------------------------------------------------------------ */
@@ -75,7 +86,7 @@ static void find_first(struct responses *responses)
     if (responses->pending == 0)
         return;
     do
-        place = (place + 1) % responses->capacity;
+        place = (place + 1) % responses->places;
     while (!is_pending(&responses->ring[place]));
     responses->first = &responses->ring[place];
 }
@@ -97,14 +108,20 @@ bool responses_has_acknowledgement(const struct qp *qp)
     return responses->first ? responses->first->is_atomic : responses->ack_owed;
 }
 
-void responses_owe(struct qp *qp, uint8_t syndrome)
+void responses_owe_nak(struct qp *qp, uint32_t psn, uint8_t syndrome)
 {
     qp->responses.ack_owed = true;
     qp->responses.syndrome = syndrome;
+    qp->responses.nak_psn = psn;
     nic_queue(qp, TRAFFIC_ACKNOWLEDGE);
 }
 
-bool responses_owe_nak(const struct qp *qp)
+void responses_owe(struct qp *qp, uint8_t syndrome)
+{
+    responses_owe_nak(qp, qp->responder.expected, syndrome);
+}
+
+bool responses_has_nak(const struct qp *qp)
 {
     return qp->responses.ack_owed && (qp->responses.syndrome & AETH_TYPE) != 0;
 }
@@ -114,10 +131,11 @@ struct resource *responses_add(struct qp *qp)
     struct responses *responses = &qp->responses;
     if (responses->capacity == 0)
         return NULL;
-    uint32_t place = (responses->newest + 1) % responses->capacity;
-    struct resource *resource = &responses->ring[place];
-    if (!resource->answered)
+    uint32_t oldest = responses->newest + 1 + responses->places - responses->capacity;
+    if (!responses->ring[oldest % responses->places].answered)
         return NULL;
+    uint32_t place = (responses->newest + 1) % responses->places;
+    struct resource *resource = &responses->ring[place];
     responses->pending -= is_pending(resource); /* for a duplicate; all too late now */
     responses->newest = place;
     responses->ack_owed = false;
@@ -151,7 +169,7 @@ void responses_begin(struct qp *qp, struct resource *resource, uint32_t from, ui
 struct resource *responses_find(struct qp *qp, uint32_t psn, bool is_atomic)
 {
     struct responses *responses = &qp->responses;
-    for (uint32_t i = 0; i < responses->capacity; i++) {
+    for (uint32_t i = 0; i < responses->places; i++) {
         struct resource *resource = &responses->ring[i];
         if (resource->is_atomic == is_atomic &&
             ((psn - resource->first_psn) & PSN_MASK) < resource->packets)
@@ -221,10 +239,19 @@ static void answered_one(struct qp *qp, struct resource *resource)
         nic_queue(qp, TRAFFIC_ACKNOWLEDGE);
 }
 
-struct frame *responses_send_data(struct qp *qp)
+static bool has_region(const struct qp *qp, const struct resource *resource)
+{
+    return resource->length == 0 || memory_has(&qp->nic->memory, qp->config.pd, resource->rkey);
+}
+
+struct frame *responses_send_data(struct qp *qp, picoseconds now)
 {
     struct resource *resource = qp->responses.first;
     const struct run *run = next_run(resource);
+    if (!has_region(qp, resource)) {
+        responder_refuse_read(qp, (resource->first_psn + run->next) & PSN_MASK, now);
+        return NULL;
+    }
     uint32_t payload = response_payload(qp, resource, run), pad = -payload & 3;
     struct packet packet = headers(qp, response_opcode(run), resource->first_psn + run->next);
     packet.bth.pad = (uint8_t)pad;
@@ -279,7 +306,8 @@ static struct frame *acknowledge(struct qp *qp)
 {
     struct responses *responses = &qp->responses;
     /* An ACK names the newest good packet, a NAK the one that is wanted. */
-    uint32_t psn = qp->responder.expected - (responses->syndrome == AETH_ACK ? 1 : 0);
+    uint32_t psn =
+        responses->syndrome == AETH_ACK ? qp->responder.expected - 1 : responses->nak_psn;
     struct packet packet = headers(qp, OPCODE_ACKNOWLEDGE, psn);
     packet.aeth.syndrome = syndrome_to_send(qp);
     packet.has_sack = has_sack(qp);

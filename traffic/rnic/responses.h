@@ -9,15 +9,21 @@ enum { CNP_BODY_BYTES = BTH_BYTES + CNP_PAYLOAD_BYTES };
 /* Set-up only. False when memory is short. */
 bool responses_init(struct qp *qp);
 
+/* How many READs and atomics the other end may have outstanding from now on. False, and nothing
+ * changed, when that is more than there was at set-up. */
+bool responses_limit(struct qp *qp, uint32_t outstanding);
+
 /* Nothing is owed, and nothing can be asked for again. */
 void responses_reset(struct qp *qp);
 
 /* No more READ or atomic is answered. */
 void responses_forget(struct qp *qp);
 
-/* An ACK, or the NAK of that syndrome, is due. */
+/* An ACK, or the NAK of that syndrome for the expected packet, is due. */
 void responses_owe(struct qp *qp, uint8_t syndrome);
-bool responses_owe_nak(const struct qp *qp);
+/* A NAK that names another packet is due. */
+void responses_owe_nak(struct qp *qp, uint32_t psn, uint8_t syndrome);
+bool responses_has_nak(const struct qp *qp);
 
 /* Room to answer one more READ or atomic; NULL when the other end has as many outstanding
  * as were agreed on. The answer is due once responses_begin is called. */
@@ -40,8 +46,9 @@ picoseconds responses_ready_at(const struct qp *qp);
 uint32_t responses_data_bytes(const struct qp *qp);
 uint32_t responses_acknowledgement_bytes(const struct qp *qp);
 
-/* Build it. NULL, and nothing changed, when the pool is empty. */
-struct frame *responses_send_data(struct qp *qp);
+/* Build it. NULL, and nothing changed, when the pool is empty. Data whose region is gone is not
+ * sent but refused. */
+struct frame *responses_send_data(struct qp *qp, picoseconds now);
 struct frame *responses_acknowledge(struct qp *qp);
 struct frame *responses_notify(struct qp *qp);
 

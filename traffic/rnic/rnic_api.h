@@ -58,7 +58,8 @@ enum status {
     STATUS_REM_OP_ERR,        /* NAK 0x63 */
     STATUS_RETRY_EXC_ERR,     /* no answer, retry_count times */
     STATUS_RNR_RETRY_EXC_ERR, /* no receive posted, rnr_retry times */
-    STATUS_CANCELLED,         /* never started: an operation it comes after failed */
+    STATUS_CANCELLED,         /* its queue pair was reset; or it was never started, for an operation
+                               * that it comes after failed */
     STATUS_SKIPPED,           /* never started: its turn came too late, or that of one before it */
 };
 
@@ -229,13 +230,15 @@ uint32_t qp_number(const struct qp *qp);
 
 enum qp_state qp_state(const struct qp *qp);
 
-/* Whether the states allow that step; qp_modify without one returns false, and changes nothing. */
+/* Whether the states allow that step; qp_modify without one returns false, and changes nothing.
+ * What is posted is flushed in ERR, and cancelled in RESET. */
 bool qp_may_modify(const struct qp *qp, enum qp_state to);
 bool qp_modify(struct qp *qp, enum qp_state to, int64_t now_ps);
 
 /* Takes PSN, MTU, service level, Q_Key, timers, retries and outstanding READs from
- * `config`. False, and nothing changed, when the queue pair sends already, or they
- * are wrong. */
+ * `config`; once the queue pair sends Q_Key and min_rnr_timer alone may change, and in SQD
+ * timeout, retries and outstanding READs as well. False, and nothing changed, when another would,
+ * one is wrong, or max_dest_rd_atomic is more than the queue pair was made with. */
 bool qp_set_attributes(struct qp *qp, const struct qp_config *config);
 
 /* Says where the other end is, before RTR. A place for datagrams has none: its own

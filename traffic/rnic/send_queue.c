@@ -9,7 +9,7 @@ static void complete(struct qp *qp, struct message *message, enum status status,
 {
     if (status == STATUS_WR_FLUSH_ERR)
         qp->nic->counters.req_cqe_flush_error++;
-    else if (status != STATUS_SUCCESS)
+    else if (status != STATUS_SUCCESS && status != STATUS_CANCELLED)
         qp->nic->counters.req_cqe_error++;
     message->record->status = status;
     message->record->completed_ps = now;
@@ -30,7 +30,7 @@ static bool transport_has(const struct qp *qp, const struct message *message)
     bool is_datagram = qp->config.transport == TRANSPORT_UD;
     return message->verb < VERBS && (verbs[qp->config.transport] & 1u << message->verb) &&
            is_datagram == (message->to != NULL) &&
-           (!message_is_fetch(message) || qp->config.max_rd_atomic > 0);
+           (!message_is_fetch(message) || (qp->config.max_rd_atomic > 0 && !message->inlined));
 }
 
 static bool length_is_right(const struct qp *qp, const struct message *message)
@@ -44,10 +44,18 @@ static bool length_is_right(const struct qp *qp, const struct message *message)
 
 static bool find_memory(const struct qp *qp, struct message *message)
 {
+    if (message->inlined)
+        return true;
     uint32_t access = message_is_fetch(message) ? ACCESS_LOCAL_WRITE : 0;
     return memory_find(&qp->nic->memory, qp->config.pd, message->lkey, message->local_va,
                        message->length, access, &message->bytes) ||
            message->length == 0;
+}
+
+bool message_has_memory(const struct qp *qp, const struct message *message)
+{
+    return message->length == 0 || message->inlined ||
+           memory_has(&qp->nic->memory, qp->config.pd, message->lkey);
 }
 
 enum status send_queue_admit(const struct qp *qp, struct message *message)
@@ -100,6 +108,14 @@ static void append(struct qp *qp, struct message *message)
         requester->fetch = message;
 }
 
+static picoseconds before_its_first_byte(const struct qp *qp, const struct message *message)
+{
+    const struct host_path *path = &qp->nic->config.path;
+    if (message->inlined)
+        return path->doorbell_ps;
+    return host_path_before(path, message->length, message_is_fetch(message));
+}
+
 void send_queue_post(struct qp *qp, struct message *message, picoseconds now)
 {
     struct requester *requester = &qp->requester;
@@ -113,8 +129,7 @@ void send_queue_post(struct qp *qp, struct message *message, picoseconds now)
         complete(qp, message, status, now);
         return;
     }
-    message->ready_at =
-        now + host_path_before(&qp->nic->config.path, message->length, message_is_fetch(message));
+    message->ready_at = now + before_its_first_byte(qp, message);
     message->packets = packets_of(message->length, qp->config.mtu);
     message->first_psn = requester->posted_end;
     message->ssn = ++requester->ssn;
@@ -150,9 +165,11 @@ void send_queue_flush(struct qp *qp, enum status status, picoseconds now)
     struct requester *requester = &qp->requester;
     timer_cancel(&requester->ack_timeout);
     requester->current = requester->fetch = NULL;
+    requester->broken = false;
     while (requester->oldest) {
         complete(qp, take_oldest(qp), status, now);
-        status = STATUS_WR_FLUSH_ERR;
+        if (status != STATUS_CANCELLED)
+            status = STATUS_WR_FLUSH_ERR;
     }
 }
 

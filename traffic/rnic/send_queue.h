@@ -14,7 +14,7 @@ void send_queue_post(struct qp *qp, struct message *message, picoseconds now);
 /* Completes every message whose packets are all acknowledged. */
 void send_queue_complete(struct qp *qp, picoseconds now);
 
-/* Completes the oldest message with `status` and flushes the others. */
+/* Completes the oldest message with `status` and flushes the others, or cancels them as well. */
 void send_queue_flush(struct qp *qp, enum status status, picoseconds now);
 
 /* Bytes of a message, which is not a fetch, came into the memory of the receiver in this
@@ -24,6 +24,9 @@ void send_queue_delivered(struct qp *qp, uint32_t bytes, bool all, picoseconds n
 /* All bytes of that message of an unreliable pair did, whose last packet had this PSN; those
  * before it are lost, or came already. */
 void send_queue_delivered_late(struct qp *qp, uint32_t psn, uint32_t bytes, picoseconds now);
+
+/* Whether its key still opens the memory that it was posted with. */
+bool message_has_memory(const struct qp *qp, const struct message *message);
 
 /* Bytes of a message have arrived where they belong. */
 void message_delivered(struct message *message, uint32_t bytes, bool all, picoseconds now);

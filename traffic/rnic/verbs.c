@@ -1,6 +1,7 @@
 #include "verbs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "completion_queue.h"
 #include "datagram.h"
@@ -39,6 +40,8 @@ struct verbs_qp {
     struct qp *qp;
     struct cq *send_cq, *recv_cq;
     struct send_slot *slots, *free;
+    uint8_t *inlined; /* `max_inline_data` bytes a slot */
+    uint32_t max_inline_data;
     struct receive_pool receives;
 };
 
@@ -88,24 +91,26 @@ static void delivered(struct message *message, uint32_t bytes, bool all, picosec
 
 static const struct message_handler handler = {.delivered = delivered, .completed = sent};
 
-static bool slots_init(struct verbs_qp *qp, uint32_t count)
+static bool slots_init(struct verbs_qp *qp, uint32_t count, uint32_t max_inline_data)
 {
     qp->slots = calloc(count ? count : 1, sizeof *qp->slots);
+    qp->inlined = malloc((size_t)count * max_inline_data + 1);
+    qp->max_inline_data = max_inline_data;
     for (uint32_t i = 0; qp->slots && i < count; i++) {
         qp->slots[i] = (struct send_slot){.owner = qp, .next_free = qp->free};
         qp->free = &qp->slots[i];
     }
-    return qp->slots != NULL;
+    return qp->slots && qp->inlined;
 }
 
 struct verbs_qp *verbs_qp_new(struct qp *qp, struct cq *send_cq, struct cq *recv_cq,
-                              uint32_t max_send_wr, uint32_t max_recv_wr)
+                              uint32_t max_send_wr, uint32_t max_recv_wr, uint32_t max_inline_data)
 {
     struct verbs_qp *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
     *made = (struct verbs_qp){.qp = qp, .send_cq = send_cq, .recv_cq = recv_cq};
-    if (slots_init(made, max_send_wr) && pool_init(&made->receives, max_recv_wr)) {
+    if (slots_init(made, max_send_wr, max_inline_data) && pool_init(&made->receives, max_recv_wr)) {
         qp->owner = made;
         return made;
     }
@@ -116,8 +121,22 @@ struct verbs_qp *verbs_qp_new(struct qp *qp, struct cq *send_cq, struct cq *recv
 void verbs_qp_free(struct verbs_qp *qp)
 {
     free(qp->slots);
+    free(qp->inlined);
     free(qp->receives.slots);
     free(qp);
+}
+
+/* ---- states -------------------------------------------------------------------------- */
+
+bool verbs_modify(struct verbs_qp *qp, enum qp_state to, picoseconds now)
+{
+    if (!qp_modify(qp->qp, to, now))
+        return false;
+    if (to == QP_RESET) {
+        cq_forget(qp->send_cq, qp->qp->qpn);
+        cq_forget(qp->recv_cq, qp->qp->qpn);
+    }
+    return true;
 }
 
 /* ---- sending ------------------------------------------------------------------------- */
@@ -126,6 +145,17 @@ static void release(struct send_slot *slot)
 {
     slot->next_free = slot->owner->free;
     slot->owner->free = slot;
+}
+
+/* The slot's copy of a request's inline data. */
+static const uint8_t *copy_inlined(const struct send_slot *slot, const struct send_request *request)
+{
+    const struct verbs_qp *qp = slot->owner;
+    if (!request->inlined)
+        return NULL;
+    uint8_t *copy = qp->inlined + (size_t)(slot - qp->slots) * qp->max_inline_data;
+    memcpy(copy, request->inlined, request->length);
+    return copy;
 }
 
 static void fill(struct send_slot *slot, const struct send_request *request)
@@ -137,6 +167,7 @@ static void fill(struct send_slot *slot, const struct send_request *request)
         .handler = &handler,
         .record = &slot->record,
         .to = request->is_datagram ? &slot->to : NULL,
+        .inlined = copy_inlined(slot, request),
         .verb = (uint8_t)request->verb,
         .lkey = request->lkey,
         .local_va = request->addr,
@@ -156,6 +187,8 @@ int verbs_post_send(struct verbs_qp *qp, const struct send_request *request, pic
     struct send_slot *slot = qp->free;
     if (!slot)
         return REFUSED_QUEUE_FULL;
+    if (request->inlined && (request->length > qp->max_inline_data || request->verb >= VERB_READ))
+        return REFUSED_INLINE;
     fill(slot, request);
     enum status status = send_queue_admit(qp->qp, &slot->message);
     if (status != STATUS_SUCCESS && status != STATUS_WR_FLUSH_ERR)
@@ -170,7 +203,7 @@ static void sent(struct message *message, picoseconds now)
     struct send_slot *slot = container_of(message, struct send_slot, message);
     enum status status = (enum status)message->record->status;
     release(slot);
-    if (slot->unsignaled && status == STATUS_SUCCESS)
+    if (status == STATUS_CANCELLED || (slot->unsignaled && status == STATUS_SUCCESS))
         return;
     const struct host_path *path = &slot->owner->qp->nic->config.path;
     picoseconds in_memory = message_is_fetch(message) ? host_path_after(path, message->length) : 0;
@@ -237,6 +270,8 @@ static void received(struct receive *receive, picoseconds now)
     const struct verbs_qp *owner = receive->qp->owner;
     slot->next_free = slot->pool->free;
     slot->pool->free = slot;
+    if (receive->status == STATUS_CANCELLED)
+        return;
     const struct host_path *path = &receive->qp->nic->config.path;
     picoseconds in_memory = host_path_after(path, receive->received_bytes);
     struct work_completion completion = {.wr_id = slot->wr_id,

@@ -41,6 +41,7 @@ struct send_request {
     bool unsignaled; /* it completes in silence, unless it fails */
     uint64_t addr;
     uint32_t length, lkey;
+    const uint8_t *inlined; /* the bytes instead, of that length, copied at once; or NULL */
     uint64_t remote_addr;
     uint32_t rkey;
     uint32_t imm_data; /* or the key to invalidate */
@@ -52,7 +53,7 @@ struct send_request {
 };
 
 /* Why a work request was not taken; or a status. */
-enum refusal { REFUSED_QUEUE_FULL = -1 };
+enum refusal { REFUSED_QUEUE_FULL = -1, REFUSED_INLINE = -2 };
 
 /* ---- set-up: NULL when memory is short ---- */
 
@@ -66,13 +67,17 @@ void verbs_srq_free(struct verbs_srq *srq);
 /* For qp_config. */
 struct srq *verbs_srq_queue(struct verbs_srq *srq);
 
-/* Takes a queue pair of nic_add_qp on. With a shared receive queue its own has no slots. */
+/* Takes a queue pair of nic_add_qp on. With a shared receive queue its own has no slots. Each of
+ * those to send has room for so many bytes of inline data. */
 struct verbs_qp *verbs_qp_new(struct qp *qp, struct cq *send_cq, struct cq *recv_cq,
-                              uint32_t max_send_wr, uint32_t max_recv_wr);
+                              uint32_t max_send_wr, uint32_t max_recv_wr, uint32_t max_inline_data);
 /* All three are freed after the NIC, which posts into them. */
 void verbs_qp_free(struct verbs_qp *qp);
 
 /* ---- at work ---- */
+
+/* qp_modify; RESET also takes back what nobody has polled of the queue pair's completions. */
+bool verbs_modify(struct verbs_qp *qp, enum qp_state to, int64_t now_ps);
 
 /* 0 when it was posted; else an enum status, or enum refusal: nothing has changed. A queue pair
  * that has failed takes everything, and flushes it. */

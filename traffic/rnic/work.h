@@ -36,6 +36,7 @@ struct message {
     const struct message_handler *handler;
     struct message_record *record;
     const struct address *to; /* datagrams only */
+    const uint8_t *inlined;   /* its bytes, handed over with it, not in a region; NULL: they are */
     uint8_t verb;             /* enum verb */
     uint32_t lkey, rkey;
     uint64_t local_va, remote_va;
