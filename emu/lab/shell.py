@@ -58,7 +58,9 @@ class FabricPrompt(CLI):
         """Packets marked CE, and packets on the priority of CNPs."""
         spec = self._spec
         host = next(iter(spec.topology.build().host))
-        priority = spec.classes_of(host).priority_of_dscp(spec.host(host).nic.cnp_dscp)
+        nic = spec.host(host).nic
+        dscp = nic.control(nic.cc).dscp_of_cnps(nic.cnp_dscp, nic.dscp)
+        priority = spec.classes_of(host).priority_of_dscp(dscp)
         self._say(look.cnp(self._see(), priority))
 
     def do_counters(self, line: str) -> None:

@@ -108,10 +108,10 @@ class Context:
     def qp_config(self, qp_type: QPType, pd: int, srq: Any) -> Any:
         """The `struct qp_config` of a new queue pair, as the spec has this host's NIC."""
         settings, spec = self._settings, self._fabric.spec
-        config = qp_config(settings, settings, psn=self._psns.getrandbits(24))
+        dscp, priority = spec.dscp(self.name, None), spec.priority(self.name, None)
+        psn = self._psns.getrandbits(24)
+        config = qp_config(settings, settings, psn=psn, dscp=dscp, priority=priority)
         config.transport, config.pd = qp_type, pd
-        config.dscp = spec.dscp(self.name, None)
-        config.ack_dscp = config.dscp if settings.ack_dscp is None else settings.ack_dscp
         config.sl = settings.sl
         config.max_rd_atomic = config.max_dest_rd_atomic = settings.max_rd_atomic
         if srq is not None:

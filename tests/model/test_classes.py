@@ -170,6 +170,36 @@ def test_acknowledgements_and_cnps_have_classes_of_their_own() -> None:
     assert (sent[3], sent[4] > 0, sent[5]) == (0, True, cnps)
 
 
+NVIDIA = (INCAST, "hosts.nic.cc=dcqcn-nvidia")
+
+
+@pytest.mark.parametrize(
+    ("settings", "priority"),
+    [((), 6), (("cnp_dscp=46",), 5), (("cnp_res_prio_mode=true", "cnp_dscp=46"), 3)],
+    ids=["default", "CNP_DSCP", "CNP_RES_PRIO_MODE"],
+)
+def test_cnps_have_the_class_that_roce_cc_ecn_gives_them(
+    settings: tuple[str, ...], priority: int
+) -> None:
+    """Their own DSCP's, or that of the packets that they answer."""
+    keys = (f"hosts.nic.roce_cc_ecn.{setting}" for setting in settings)
+    outcome = outcome_of(*NVIDIA, "hosts.nic.ack_dscp=32", *keys)
+    cnps = sum(host["np_cnp_sent"] for host in outcome.hosts.values())
+    assert cnps > 0
+    assert outcome.ports["s1:h1"]["rx_packets"][priority] == cnps
+
+
+@pytest.mark.parametrize(("mask", "is_on"), [(0b1000, True), (0b11110111, False)])
+def test_a_priority_that_is_not_in_the_mask_has_no_congestion_control(
+    mask: int, is_on: bool
+) -> None:
+    """ROCE_CC_PRIO_MASK: neither CNPs nor a limit; priority 3's bit is the fourth."""
+    whole, none = (outcome_of(INCAST, f"hosts.nic.cc={cc}") for cc in ("dcqcn-nvidia", "none"))
+    masked = outcome_of(*NVIDIA, f"hosts.nic.roce_cc_ecn.roce_cc_prio_mask={mask}")
+    assert masked.ports == (whole if is_on else none).ports
+    assert whole.ports != none.ports
+
+
 def test_the_dscp_of_a_priority_is_one_that_rides_on_it() -> None:
     """Whatever the map, if there is any."""
     for classes in (Classes(), Classes(dscp={3: 3}, other_dscp=1), Classes(other_dscp=0)):

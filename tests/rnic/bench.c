@@ -21,6 +21,7 @@ const struct qp_config bench_qp_config = {
     .mtu = 1024,
     .dscp = 26,
     .ack_dscp = 26,
+    .cnp_dscp = 48,
     .ack_every = 16,
     .timeout = 8,
     .retry_count = 7,
@@ -151,7 +152,6 @@ static struct nic_config nic_config_of(int which, enum framing framing)
     struct nic_config config = {.framing = framing,
                                 .mac = {2, 0, 10, 0, 0, (uint8_t)(which + 1)},
                                 .gateway_mac = {2, 0, 10, 0, 0, (uint8_t)(2 - which)},
-                                .cnp_dscp = 48,
                                 .max_qps = 8,
                                 .max_regions = 4 + 64};
     config.address =

@@ -45,7 +45,6 @@ def nic_config(
     config.address = address_of(fabric, subnet, host.name)
     config.mac = bytes.fromhex(port.mac.replace(":", ""))
     config.gateway_mac = bytes.fromhex(gateway.mac.replace(":", ""))
-    config.cnp_dscp = spec.host(host.name).nic.cnp_dscp
     classes = spec.classes_of(host.name)
     config.priority_of_dscp = [classes.priority_of_dscp(dscp) for dscp in range(DSCPS)]
     config.guid = host_port_guid(host)
@@ -68,10 +67,16 @@ def _set_path(config: Any, path: HostPath | None) -> None:
         config.copy_piece_bytes = path.copy_piece_bytes
 
 
-def qp_config(settings: Nic, peer: Nic, *, psn: int) -> Any:
-    """The `struct qp_config` that both NICs' settings make of a queue pair, classes aside."""
+def qp_config(settings: Nic, peer: Nic, *, psn: int, dscp: int, priority: int) -> Any:
+    """The `struct qp_config` that both NICs' settings make of a queue pair.
+
+    `dscp` is that of its data, which ride on that `priority` where there are priorities.
+    """
     config = ffi.new("struct qp_config *")
     config.psn = psn
+    config.dscp = dscp
+    config.ack_dscp = dscp if settings.ack_dscp is None else settings.ack_dscp
+    config.cnp_dscp = settings.control(peer.cc).dscp_of_cnps(settings.cnp_dscp, dscp)
     config.mtu = min(settings.mtu, peer.mtu)
     config.not_ect = not settings.ecn
     config.ack_every = settings.ack_every
@@ -82,7 +87,7 @@ def qp_config(settings: Nic, peer: Nic, *, psn: int) -> Any:
     config.recovery = RECOVERY[settings.recovery]
     config.reordering = settings.reordering
     config.window = settings.window or 0
-    set_congestion_control(config, settings, peer)
+    set_congestion_control(config, settings, peer, priority)
     return config
 
 

@@ -13,13 +13,14 @@ _CNP_PER = {"qp": lib.CNP_PER_QP, "ip-pair": lib.CNP_PER_ADDRESS, "port": lib.CN
 _BECN = {"none": lib.BECN_NONE, "cnp": lib.BECN_IN_CNP, "ack": lib.BECN_IN_ACK}
 
 
-def set_congestion_control(config: Any, nic: Nic, peer: Nic) -> None:
+def set_congestion_control(config: Any, nic: Nic, peer: Nic, priority: int) -> None:
     """Fills in a `struct qp_config`: how its NIC sends, and how it answers what `peer` sends."""
-    control = nic.control(nic.cc)
-    config.cc = _core_config(nic.cc, control).struct
+    own, answered = (cc if nic.control(cc).is_on(priority) else "none" for cc in (nic.cc, peer.cc))
+    control = nic.control(own)
+    config.cc = _core_config(own, control).struct
     if control.hears_acks:
         config.ack_every = 1
-    becn = nic.control(peer.cc).becn
+    becn = nic.control(answered).becn
     config.cnp.becn = _BECN[becn.by]
     config.cnp.keeps_marks = becn.keeps_marks
     config.cnp.interval_ps = becn.interval_ps

@@ -245,9 +245,8 @@ class Endpoints:
         spec = self._fabric.spec
         settings = Nic() if self._is_inside(flow) else spec.host(host).nic
         peer = spec.host(flow.dst if host == flow.src else flow.src).nic
-        config = qp_config(settings, peer, psn=psn)
-        config.dscp = spec.dscp(host, flow.priority)
-        config.ack_dscp = config.dscp if settings.ack_dscp is None else settings.ack_dscp
+        dscp, priority = spec.dscp(host, flow.priority), spec.priority(host, flow.priority)
+        config = qp_config(settings, peer, psn=psn, dscp=dscp, priority=priority)
         config.sl = settings.sl if flow.priority is None else flow.priority
         config.transport, config.qkey = self._transports.get(flow.traffic, lib.TRANSPORT_RC), _QKEY
         self._set_subnet(config, flow, host)

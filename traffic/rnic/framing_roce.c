@@ -87,7 +87,7 @@ static void roce_prepare(struct path *path, const struct nic_config *own,
 
     set_class(path, TRAFFIC_DATA, own, config->dscp, config->not_ect ? ECN_NOT_ECT : ECN_ECT0);
     set_class(path, TRAFFIC_ACKNOWLEDGE, own, config->ack_dscp, ECN_NOT_ECT);
-    set_class(path, TRAFFIC_CNP, own, own->cnp_dscp, ECN_NOT_ECT);
+    set_class(path, TRAFFIC_CNP, own, config->cnp_dscp, ECN_NOT_ECT);
 }
 
 static void roce_seal(const struct path *path, enum traffic traffic, struct frame *frame)

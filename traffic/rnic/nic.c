@@ -29,7 +29,7 @@ static bool classes_exist(const struct nic_config *config)
     for (size_t sl = 0; sl < sizeof config->vl_of_sl; sl++)
         if (config->vl_of_sl[sl] >= CLASSES)
             return false;
-    return config->cnp_dscp < sizeof config->priority_of_dscp;
+    return true;
 }
 
 static const struct framing_ops *framing_of(const struct nic_config *config)

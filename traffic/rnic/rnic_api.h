@@ -115,7 +115,6 @@ struct nic_config {
     uint32_t address; /* IPv4 address, or LID */
     uint8_t mac[6];   /* Ethernet: its own, and where it sends everything */
     uint8_t gateway_mac[6];
-    uint8_t cnp_dscp;             /* Ethernet */
     uint8_t priority_of_dscp[64]; /* Ethernet */
     uint8_t vl_of_sl[16];         /* InfiniBand */
     uint64_t guid;                /* InfiniBand: its port's */
@@ -135,6 +134,7 @@ struct qp_config {
     uint32_t mtu;          /* path MTU: 256, 512, 1024, 2048 or 4096 bytes of payload */
     uint8_t dscp;          /* Ethernet: of what it asks for */
     uint8_t ack_dscp;      /* Ethernet: of its acknowledgements */
+    uint8_t cnp_dscp;      /* Ethernet: of its CNPs */
     bool not_ect;          /* Ethernet: its packets do not understand ECN */
     uint8_t sl;            /* InfiniBand */
     uint8_t path_bits;     /* InfiniBand: which of the other end's LIDs it is sent to */

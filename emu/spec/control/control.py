@@ -44,6 +44,14 @@ class Control(Model):
     def becn(self) -> Becn:
         return Becn("none")
 
+    def is_on(self, priority: int) -> bool:
+        """Whether packets of an Ethernet priority are under its control."""
+        return True
+
+    def dscp_of_cnps(self, usual: int, data: int) -> int:
+        """That of the CNPs which answer packets of the DSCP `data`; `usual` is the NIC's."""
+        return usual
+
     @property
     def table(self) -> tuple[int, ...]:
         """Of a control that has one, its entries as NICs have them, 16 bits each."""

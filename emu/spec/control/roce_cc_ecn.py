@@ -20,11 +20,13 @@ Of1024 = Annotated[Integer, In(Fraction(1, 1024))]
 class RoceCcEcn(Control):
     """NVIDIA's DCQCN: the parameters of `mlxconfig`, class ROCE_CC_ECN, in its units.
 
-    The defaults are those of a ConnectX-6 Dx.
+    The defaults are those of a ConnectX-6 Dx. CNP_802P_PRIO is missing: frames have no VLAN tag.
     """
 
     slowest = "rpg_min_rate"
-    elsewhere = frozenset({"min_time_between_cnps"})
+    elsewhere = frozenset(
+        {"min_time_between_cnps", "cnp_dscp", "cnp_res_prio_mode", "roce_cc_prio_mask"}
+    )
 
     clamp_tgt_rate: bool = Field(
         default=False, description="Every reduction also sets the target rate to the current one."
@@ -99,6 +101,20 @@ class RoceCcEcn(Control):
         "meanwhile.",
     )
 
+    cnp_dscp: Integer | None = Field(
+        default=None, ge=0, le=63, description="DSCP of CNPs; hosts.nic.cnp_dscp unless given."
+    )
+    cnp_res_prio_mode: bool = Field(
+        default=False, description="CNPs have the DSCP of the packets that they answer."
+    )
+    roce_cc_prio_mask: Integer = Field(
+        default=255,
+        ge=0,
+        le=255,
+        description="Priorities under control, a bit each: packets of others are not slowed, and "
+        "make no CNPs.",
+    )
+
     @model_validator(mode="after")
     def _rates(self) -> Self:
         if 0 < self.rpg_max_rate < self.rpg_min_rate:
@@ -107,6 +123,14 @@ class RoceCcEcn(Control):
                 "so every flow would be let go at once; lower it, or raise rpg_max_rate"
             )
         return self
+
+    def is_on(self, priority: int) -> bool:
+        return bool(self.roce_cc_prio_mask >> priority & 1)
+
+    def dscp_of_cnps(self, usual: int, data: int) -> int:
+        if self.cnp_res_prio_mode:
+            return data
+        return usual if self.cnp_dscp is None else self.cnp_dscp
 
     @property
     def becn(self) -> Becn:
