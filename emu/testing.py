@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from emu.cli.record import record
-from emu.errors import CheckFailed
+from emu.errors import CheckFailed, UsageError
 from emu.measure.recording import FlowRecord, Recording
 from emu.report.facts import RunFacts
 from emu.report.text import print_run
 from emu.report.verdict import judge
 from emu.report.write import write_run
 from emu.spec.merge import overlay
-from emu.spec.model import Check, Spec, load_spec, spec_from_text
+from emu.spec.model import Check, Spec, load_spec, spec_from_mapping
 
 Entry = dict[str, Any]
 """One entry of a spec's `traffic:`."""
@@ -49,21 +49,28 @@ class Fabric:
 
         Raises SpecError with all that is wrong.
         """
-        self.spec = _changed(load_spec(path), changes or {}, path)
+        self._source = f"changes to {path.name}"
+        self._folder = path.parent
+        self.spec = self._with(load_spec(path), changes or {})
         self.clock = clock
         self._out = out
-        self._path = path
         self._on_run = on_run
         self._runs = 0
 
     def run(self, **changes: Any) -> Run:
-        """One run, with these keys of the spec changed: `traffic=[...]`, `seed=3`."""
-        spec = _changed(self.spec, changes, self._path)
+        """One run, with these keys of the spec changed: `traffic=[...]`, `seed=3`.
+
+        Other traffic leaves the spec's own checks behind, which speak of that.
+        """
+        spec = self._with(self.spec, changes)
         self._runs += 1
         out = self._out / f"run{self._runs}"
         run = Run(RunFacts(spec.name, *record(spec.name, spec, self.clock, out)), out)
         self._on_run(run)
         return run
+
+    def _with(self, spec: Spec, changes: Mapping[str, Any]) -> Spec:
+        return _changed(spec, changes, self._source, self._folder)
 
 
 class Run:
@@ -156,7 +163,8 @@ class Expectation:
 
     def _judge(self, wanted: Mapping[str, Any]) -> None:
         __tracebackhide__ = True
-        spec = _changed(self._run.facts.spec, {"verify": [wanted]}, Path("expect"))
+        source = f"expect(run).{next(iter(wanted))}"
+        spec = _changed(self._run.facts.spec, {"verify": [wanted]}, source)
         (result,) = judge(spec.verify, self._run.recording)
         if not result.passed:
             raise CheckFailed(f"expected: {result.check}; measured: {result.detail}")
@@ -180,11 +188,24 @@ def _nobody(_: object) -> None:
     """Nobody is told how the building goes."""
 
 
-def _changed(spec: Spec, changes: Mapping[str, Any], path: Path) -> Spec:
+def _changed(spec: Spec, changes: Mapping[str, Any], source: str, folder: Path = Path()) -> Spec:
+    """The spec with other keys; its checks stay behind when it has other traffic, as they speak
+    of its own. What it is compared with never runs here."""
     if not changes:
         return spec
-    text = json.dumps(overlay(spec.to_mapping(), changes))
-    return spec_from_text(text.encode(), source=str(path))
+    kept = spec.to_mapping()
+    kept.pop("compare", None)
+    if "traffic" in changes:
+        kept.pop("verify", None)
+    merged = json.dumps(overlay(kept, changes), default=_written)
+    return spec_from_mapping(json.loads(merged), source=source, folder=folder)
+
+
+def _written(value: object) -> str:
+    """What is no text, number, list or mapping, as a spec has it."""
+    if isinstance(value, Path):
+        return str(value)
+    raise UsageError(f"{value!r} is no value of a spec: write a number, text, a list or a mapping")
 
 
 __all__ = ["Check", "Expectation", "Fabric", "Run", "expect", "incast", "pair"]

@@ -19,7 +19,7 @@ from typing import Any
 from emu.errors import SpecError, UsageError
 from emu.spec import settings as command_line
 from emu.spec.document import MAX_BYTES, Document, Unreadable, read
-from emu.spec.finding import Finding, KeyPath, lines
+from emu.spec.finding import Finding, KeyPath, Place, Places, lines
 from emu.spec.rules import contradictions
 from emu.spec.rules.given import has
 from emu.spec.scenario import Spec, variant
@@ -47,6 +47,15 @@ def spec_from_text(text: bytes, *, source: str, settings: Sequence[str] = ()) ->
         command_line.apply(document, setting)
     _name_files_in_full(document.data, Path(source).parent)
     return _spec(document)
+
+
+def spec_from_mapping(data: dict[str, Any], *, source: str, folder: Path) -> Spec:
+    """The same for keys that a program has put together, whose findings have no line or column.
+
+    Files that traffic entries name lie in `folder`.
+    """
+    _name_files_in_full(data, folder)
+    return _spec(Document(data, Places(Place(0, 0, source))))
 
 
 def _name_files_in_full(data: dict[str, Any], folder: Path) -> None:
