@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from emu.cli.record import record
 from emu.errors import CheckFailed, UsageError
+from emu.measure.counters import counter_names
 from emu.measure.recording import FlowRecord, Recording
 from emu.report.facts import RunFacts
 from emu.report.text import print_run
@@ -107,10 +109,18 @@ class Run:
     def counter(self, where: str, name: str) -> int:
         """Of a switch port (`leaf1:h1`), a host (`h1`) or the whole fabric (`total`).
 
-        Priorities that nothing used are not listed, and count 0. KeyError for an unknown place.
+        What nothing used, a priority or a lane, counts 0. KeyError, with the nearest there are,
+        for a place or a name that does not exist: what nobody counts is not 0.
         """
-        places = {**self.recording.ports, **self.recording.hosts, "total": self.recording.totals}
-        return places[where].get(name, 0)
+        recording = self.recording
+        places = {**recording.ports, **recording.hosts, "total": recording.totals}
+        if where not in places:
+            raise KeyError(_no_such("there is no place", where, places))
+        used = places[where]
+        known = used.keys() | (() if where == "total" else counter_names(recording.fabric))
+        if name not in known:
+            raise KeyError(_no_such(f"{where} has no counter", name, known))
+        return used.get(name, 0)
 
     def write(self) -> dict[str, Path]:
         """Writes summary, samples, page and plots; returns what each file is."""
@@ -148,9 +158,14 @@ class Expectation:
         self._run = run
 
     def __getattr__(self, kind: str) -> Callable[..., Expectation]:
-        def check(*what: str, **keys: Any) -> Expectation:
+        def check(*nameless: object, **keys: Any) -> Expectation:
             __tracebackhide__ = True
-            self._judge({kind: what[0] if what else keys})
+            if nameless:
+                raise UsageError(
+                    f"expect(run).{kind}({nameless[0]!r}): which key of it is that? write them as "
+                    "in expect(run).goodput(flow='victim', at_least='60Gbit')"
+                )
+            self._judge({kind: keys})
             return self
 
         return check
@@ -182,6 +197,14 @@ def incast(to: str, *, size: str, hosts: str, op: str = "write", name: str = "in
 def pair(source: str, to: str, *, size: str, op: str = "write", name: str = "pair") -> Entry:
     """One host sends to another."""
     return {"name": name, "pattern": "pair", "from": source, "to": to, "op": op, "size": size}
+
+
+def _no_such(what: str, name: str, known: Iterable[str]) -> str:
+    """With the nearest names; all where none is like it."""
+    names = sorted(known)
+    near = get_close_matches(name, names)
+    there = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(names)}"
+    return f"{what} {name}; {there}"
 
 
 def _nobody(_: object) -> None:

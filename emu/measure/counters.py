@@ -11,6 +11,7 @@ durations are microseconds, like mlx5's.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 
 from emu.measure.recording import Counters
@@ -63,6 +64,8 @@ _PLAIN = (
     "link_down_discard",
 )
 PRIORITIES = range(8)
+_CLASSES = 16
+"""As many as any fabric has: InfiniBand's lanes."""
 
 
 def ethernet_counters(raw: RawCounters) -> Counters:
@@ -120,6 +123,13 @@ def infiniband_counters(raw: RawCounters) -> Counters:
         "queue_peak_bytes": raw["queue_peak_bytes"][0],
         **_common(raw),
     }
+
+
+def counter_names(fabric: str) -> frozenset[str]:
+    """All that a port's counters may be called on this fabric, with those of classes and lanes
+    that a run leaves out because nothing used them."""
+    used: RawCounters = defaultdict(lambda: [_PS_PER_US] * _CLASSES)
+    return frozenset(infiniband_counters(used) if fabric == "ib" else ethernet_counters(used))
 
 
 def _words(octets: list[int], packets: list[int]) -> int:

@@ -56,3 +56,32 @@ def test_a_mistake_is_told_by_its_key_alone(fabric: Fabric) -> None:
 def test_a_value_that_no_spec_can_have_is_refused(fabric: Fabric) -> None:
     with pytest.raises(UsageError, match="is no value of a spec"):
         fabric.run(traffic={"h1", "h2"})
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "told"),
+    [
+        ("total", "rx_prio3_puase", "total has no counter rx_prio3_puase; there is ce_marked, "),
+        ("left:h1", "rx_prio3_puase", "did you mean rx_prio3_pause"),
+        ("h1", "np_cnp_snt", "did you mean np_cnp_sent"),
+        ("left:h2", "rx_prio3_pause", "there is no place left:h2; did you mean left:h1"),
+    ],
+)
+def test_what_nobody_counts_is_not_nothing(
+    fabric: Fabric, where: str, name: str, told: str
+) -> None:
+    """A name with a slip in it must not make a test pass."""
+    with pytest.raises(KeyError, match=told):
+        fabric.run().counter(where, name)
+
+
+def test_what_nothing_used_counts_nothing(fabric: Fabric) -> None:
+    """A priority without packets; on InfiniBand a lane without any."""
+    assert fabric.run().counter("left:h1", "rx_prio5_pause") == 0
+    assert fabric.run(fabric="ib").counter("left:h1", "PortXmitWait_VL7") == 0
+
+
+def test_a_check_without_its_keys_names_is_refused(fabric: Fabric) -> None:
+    """What was said without a key would not be checked."""
+    with pytest.raises(UsageError, match="which key of it is that"):
+        expect(fabric.run()).goodput("flow", at_least="99Gbit")
