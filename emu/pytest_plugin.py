@@ -28,18 +28,21 @@ is an expected failure, "inconclusive": it shows nothing, either way.
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from _pytest._code.code import ExceptionChainRepr, ExceptionRepr, ReprEntryNative
 
 if TYPE_CHECKING:  # loading the emulator takes a while, and most test sessions need none
     from emu.testing import Fabric, Run
 
+_CLOCKS = ("virtual", "real")
 _NEEDED_FOR_LABS = ("namespaces", "veth", "mininet", "emu._core")
 _RUNS = pytest.StashKey[list["Run"]]()
 
@@ -47,7 +50,7 @@ _RUNS = pytest.StashKey[list["Run"]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("emu", "emulated fabrics")
     group.addoption("--emu-clock", choices=["virtual", "real", "both"], default="virtual")
-    group.addoption("--emu-slowdown", type=float, metavar="N")
+    group.addoption("--emu-slowdown", type=_slowdown, metavar="N")
     group.addoption("--emu-artifacts", type=Path, metavar="DIR")
     group.addoption("--emu-keep", action="store_true")
 
@@ -61,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     clock, slowdown = config.getoption("--emu-clock"), config.getoption("--emu-slowdown")
-    by = f", slowdown {slowdown:g}" if slowdown else ""
+    by = "" if slowdown is None else f", slowdown {slowdown:g}"
     return f"emu: clock {clock}{by}, kernel {platform.release()}"
 
 
@@ -69,32 +72,41 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs tests that have a fabric on each clock that is asked for."""
     if "emu_clock" not in metafunc.fixturenames:
         return
-    asked = metafunc.config.getoption("--emu-clock")
-    clocks = ["virtual", "real"] if asked == "both" else [asked]
     marker = metafunc.definition.get_closest_marker("fabric")
     only = marker.kwargs.get("clock") if marker else None
-    metafunc.parametrize("emu_clock", [clock for clock in clocks if only in (None, clock)])
+    if only not in (None, *_CLOCKS):
+        raise pytest.Collector.CollectError(
+            f"{metafunc.definition.nodeid}: there is no clock {only!r}; write clock='virtual', "
+            "clock='real', or leave it out for both"
+        )
+    metafunc.parametrize("emu_clock", [only] if only else _asked_for(metafunc.config))
+
+
+def _asked_for(config: pytest.Config) -> Sequence[str]:
+    asked: str = config.getoption("--emu-clock")
+    return _CLOCKS if asked == "both" else (asked,)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    _need_clock(item)
     for marker in item.iter_markers("needs"):
         _need(*marker.args)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item,
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test's runs are written down, and told of before anything else."""
+    """Why a test failed and what its runs came to is told before anything else, and all of
+    them are written down."""
     report = yield
     runs = item.stash.get(_RUNS, [])
-    if report.failed and report.when == "call" and runs:
-        for run in runs:
-            run.write()
-            report.sections.insert(0, (f"fabric: {run.facts.name}", f"{run}\n{run.out}: all of it"))
+    if report.failed and report.when == "call" and runs and call.excinfo:
+        sections = [(f"fabric: {run.facts.name}", f"{run}\n{_written(run)}") for run in runs]
         if item.config.getoption("--emu-keep"):
-            report.sections.insert(0, ("kept", _kept(runs[-1], item.nodeid)))
-        report.longrepr = _told_first(runs, report.longrepr)
+            sections.insert(0, ("kept", _kept(runs[-1], item.nodeid)))
+        report.sections[:0] = sections
+        _tell_first(report, [_reason(call.excinfo.value), *map(_came_to, runs)])
     return report
 
 
@@ -134,7 +146,7 @@ def fabric(
     if emu_clock == "real":
         _need(*_NEEDED_FOR_LABS)
         slowdown = request.config.getoption("--emu-slowdown")
-        changes |= {"slowdown": slowdown} if slowdown else {}
+        changes |= {} if slowdown is None else {"slowdown": slowdown}
     runs = request.node.stash.setdefault(_RUNS, [])
 
     def seen(run: Run) -> None:
@@ -145,10 +157,45 @@ def fabric(
     return Fabric(emu_spec, clock=emu_clock, out=emu_artifacts, changes=changes, on_run=seen)
 
 
-def _told_first(runs: list[Run], longrepr: Any) -> str:
-    """What every run came to, then how the test saw it."""
-    verdicts = [line for run in runs for line in str(run).splitlines()[:1]]
-    return "\n".join([*verdicts, str(longrepr)])
+def _reason(failure: BaseException) -> str:
+    """In one line: of a check what was expected and measured, of an assertion what it was."""
+    from emu.errors import CheckFailed
+
+    first = next(iter(str(failure).splitlines()), "")
+    return (
+        f"FAILED: {first}"
+        if isinstance(failure, CheckFailed)
+        else (f"FAILED: {type(failure).__name__}: {first}")
+    )
+
+
+def _came_to(run: Run) -> str:
+    from emu.report.words import fidelity, offered_and_finished
+
+    return f"{run.facts.name}: {offered_and_finished(run.facts)} {fidelity(run.facts)}"
+
+
+def _written(run: Run) -> str:
+    """Writes it down; where to."""
+    from emu.errors import EmuError
+
+    try:
+        run.write()
+    except EmuError as error:
+        return str(error)
+    return f"{run.out}: all of it"
+
+
+def _tell_first(report: pytest.TestReport, lines: list[str]) -> None:
+    """What pytest shows of the failure begins with these lines. It stays what it was otherwise:
+    summaries, JUnit XML and pytest-xdist read the reason and the place from it."""
+    shown = report.longrepr
+    told = "".join(f"{line}\n" for line in lines)
+    if not isinstance(shown, ExceptionRepr):
+        report.longrepr = f"{told}{shown}"
+        return
+    traceback = shown.chain[0][0] if isinstance(shown, ExceptionChainRepr) else shown.reprtraceback
+    traceback.reprentries = [ReprEntryNative([told]), *traceback.reprentries]
 
 
 def _kept(run: Run, test: str) -> str:
@@ -179,13 +226,38 @@ def _need(*names: str) -> None:
     try:
         require(*names)
     except HostError as error:
-        if os.environ.get("EMU_REQUIRE") == "all":
-            pytest.fail(f"needs {error}", pytrace=False)
-        pytest.skip(f"needs {error}")
+        _end(f"needs {error}", pytest.skip)
+
+
+def _need_clock(item: pytest.Item) -> None:
+    """Tests for one clock alone are not among those for the others."""
+    of_one_case = getattr(item, "callspec", None)
+    clock = of_one_case and of_one_case.params.get("emu_clock")
+    if clock and clock not in _asked_for(item.config):
+        _end(f"needs the {clock} clock; add --emu-clock={clock} or --emu-clock=both", pytest.skip)
 
 
 def _inconclusive(reasons: tuple[str, ...]) -> None:
-    told = f"inconclusive: {'; '.join(reasons)}"
+    _end(f"inconclusive: {'; '.join(reasons)}", pytest.xfail)
+
+
+def _end(why: str, otherwise: Callable[[str], object]) -> None:
+    """Ends the test, which shows nothing: that is a failure where everything is required."""
     if os.environ.get("EMU_REQUIRE") == "all":
-        pytest.fail(told, pytrace=False)
-    pytest.xfail(told)
+        pytest.fail(why, pytrace=False)
+    otherwise(why)
+
+
+def _slowdown(text: str) -> float:
+    """As a spec may have it."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from emu.spec.quantities import Slowdown
+
+    try:
+        value = TypeAdapter[float | str](Slowdown).validate_python(float(text))
+    except (ValidationError, ValueError):
+        raise argparse.ArgumentTypeError(
+            f"{text} is no slowdown; write a number from 1 on, like 1000"
+        ) from None
+    return float(value)
