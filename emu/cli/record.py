@@ -24,7 +24,7 @@ def record(
 
     Raises UsageError, before anything runs, when nothing can be written there.
     """
-    _refuse_unwritable(out)
+    refuse_unwritable(out)
     topology = spec.topology.build()
     with ProgressLine(name, progress or sys.stderr) as line:
         if clock == "real":
@@ -36,14 +36,17 @@ def record(
     return recording, spec, topology
 
 
-def _refuse_unwritable(out: Path) -> None:
-    """Makes nothing: a run that is killed leaves no empty folder."""
+def refuse_unwritable(out: Path, option: str = "--out") -> None:
+    """Raises UsageError when nothing can be written in the folder that the option means.
+
+    Makes nothing: a run that is killed leaves no empty folder.
+    """
     try:
         there = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
         TemporaryFile(dir=there).close()
     except OSError as error:
         raise UsageError(
-            f"{out}: nothing can be written there ({error.strerror}); choose another --out"
+            f"{out}: nothing can be written there ({error.strerror}); choose another {option}"
         ) from None
 
 
