@@ -7,23 +7,34 @@
 Fixtures
     fabric          an `emu.testing.Fabric` of the marker's spec, which lies beside the test; the
                     marker's other arguments change keys of it
+    lab             an `emu.rdma.Lab` of it, up: a fabric for verbs of your own
+    manual_clock    an `emu.shim.virtual.VirtualFabric` of it, whose time the test moves; see
+                    `emu.testing.eventually`
+    golden          compares text with a file in the folder `golden` beside the test
     emu_artifacts   the test's own folder
     emu_spec        the spec's path; override it to choose the file yourself
+    emu_slowdown    of the real clock, or None; override it to choose that
 
 Markers
     fabric(path, clock=..., **changes)   the spec; `clock` for a test that wants only one
     needs(name, ...)                     what the machine must have, as `emu check` names it
+    root                                 the test must be root
+    slow, timing                         to choose tests by (`-m "not slow"`): they take long, or
+                                         measure time and want the machine for themselves
 
 Options
     --emu-clock=virtual|real|both   which clocks tests run on; virtual unless given
     --emu-slowdown=N                of the real clock, whatever the specs say
+    --emu-seed=N                    of everything random, whatever the specs say
     --emu-artifacts=DIR             folders of failed tests go there
     --emu-keep                      a failed test's fabric is brought up, to be looked at
+    --update-golden                 golden files are written, not compared
 
 A test that fails leaves captures, summary, samples and a page with plots in its folder,
-and its report begins with the verdict. What a machine lacks is a skip that names it; with
-EMU_REQUIRE=all in the environment, a failure. A run that the machine could not keep up with
-is an expected failure, "inconclusive": it shows nothing, either way.
+and its report begins with the verdict and has what happened last. What a machine lacks is a
+skip that names it; with EMU_REQUIRE=all in the environment, a failure. A run that the
+machine could not keep up with is an expected failure, "inconclusive": it shows nothing,
+either way.
 """
 
 from __future__ import annotations
@@ -32,18 +43,28 @@ import argparse
 import os
 import platform
 import re
-from collections.abc import Callable, Generator, Sequence
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from _pytest._code.code import ExceptionChainRepr, ExceptionRepr, ReprEntryNative
 
 if TYPE_CHECKING:  # loading the emulator takes a while, and most test sessions need none
+    from emu.rdma import Lab
+    from emu.shim.virtual import VirtualFabric
     from emu.testing import Fabric, Run
 
 _CLOCKS = ("virtual", "real")
 _NEEDED_FOR_LABS = ("namespaces", "veth", "mininet", "emu._core")
+_PROGRAMS = {
+    "Open vSwitch": ("ovs-vsctl", "--version"),
+    "iproute2": ("ip", "-V"),
+    "clang": ("clang", "--version"),
+}
+_EVENTS_TOLD = 30
 _RUNS = pytest.StashKey[list["Run"]]()
 
 
@@ -51,21 +72,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("emu", "emulated fabrics")
     group.addoption("--emu-clock", choices=["virtual", "real", "both"], default="virtual")
     group.addoption("--emu-slowdown", type=_slowdown, metavar="N")
+    group.addoption("--emu-seed", type=int, metavar="N")
     group.addoption("--emu-artifacts", type=Path, metavar="DIR")
     group.addoption("--emu-keep", action="store_true")
+    group.addoption("--update-golden", action="store_true")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "fabric(path, clock=None, **changes): the spec that the `fabric` fixture runs"
+    for line in (
+        "fabric(path, clock=None, **changes): the spec that the `fabric` fixture runs",
+        "needs(*names): skips where the machine lacks one of these",
+        "root: skips where the tests are not root",
+        "slow: takes more than a few seconds",
+        "timing: measures time, so it wants the machine for itself",
+    ):
+        config.addinivalue_line("markers", line)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    slowdown, seed = config.getoption("--emu-slowdown"), config.getoption("--emu-seed")
+    asked = (
+        f"clock {config.getoption('--emu-clock')}",
+        f"slowdown {'of each spec' if slowdown is None else f'{slowdown:g}'}",
+        f"seed {'of each spec' if seed is None else seed}",
     )
-    config.addinivalue_line("markers", "needs(*names): skips where the machine lacks one of these")
+    programs = (f"{name} {_version(*command)}" for name, command in _PROGRAMS.items())
+    return [
+        f"emu: {', '.join(asked)}",
+        f"emu: kernel {platform.release()}, {', '.join(programs)}",
+    ]
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    clock, slowdown = config.getoption("--emu-clock"), config.getoption("--emu-slowdown")
-    by = "" if slowdown is None else f", slowdown {slowdown:g}"
-    return f"emu: clock {clock}{by}, kernel {platform.release()}"
+def _version(*command: str) -> str:
+    """The first that looks like one in what a program says of itself."""
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=5).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        said = ""
+    version = re.search(r"\d+(\.\d+)+", said)
+    return version[0] if version else "not found"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -89,6 +134,8 @@ def _asked_for(config: pytest.Config) -> Sequence[str]:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     _need_clock(item)
+    if item.get_closest_marker("root") and os.geteuid() != 0:
+        _end("needs root; run pytest as root", pytest.skip)
     for marker in item.iter_markers("needs"):
         _need(*marker.args)
 
@@ -102,7 +149,7 @@ def pytest_runtest_makereport(
     report = yield
     runs = item.stash.get(_RUNS, [])
     if report.failed and report.when == "call" and runs and call.excinfo:
-        sections = [(f"fabric: {run.facts.name}", f"{run}\n{_written(run)}") for run in runs]
+        sections = [section for run in runs for section in _told_of(run)]
         if item.config.getoption("--emu-keep"):
             sections.insert(0, ("kept", _kept(runs[-1], item.nodeid)))
         report.sections[:0] = sections
@@ -133,20 +180,21 @@ def emu_spec(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
+def emu_slowdown(request: pytest.FixtureRequest) -> float | None:
+    """How much slower than real the real clock is; None: as the spec says."""
+    slowdown: float | None = request.config.getoption("--emu-slowdown")
+    return slowdown
+
+
+@pytest.fixture
 def fabric(
-    request: pytest.FixtureRequest, emu_spec: Path, emu_clock: str, emu_artifacts: Path
+    request: pytest.FixtureRequest,
+    emu_spec: Path,
+    emu_clock: str,
+    emu_slowdown: float | None,
+    emu_artifacts: Path,
 ) -> Fabric:
     """The fabric of the test's spec, on one clock."""
-    from emu.testing import Fabric
-
-    marker = request.node.get_closest_marker("fabric")
-    changes = (
-        {key: value for key, value in marker.kwargs.items() if key != "clock"} if marker else {}
-    )
-    if emu_clock == "real":
-        _need(*_NEEDED_FOR_LABS)
-        slowdown = request.config.getoption("--emu-slowdown")
-        changes |= {} if slowdown is None else {"slowdown": slowdown}
     runs = request.node.stash.setdefault(_RUNS, [])
 
     def seen(run: Run) -> None:
@@ -154,7 +202,74 @@ def fabric(
         if not run.conclusive:
             _inconclusive(run.recording.fidelity.reasons)
 
-    return Fabric(emu_spec, clock=emu_clock, out=emu_artifacts, changes=changes, on_run=seen)
+    return _fabric_of(request, emu_spec, emu_clock, emu_slowdown, emu_artifacts, seen)
+
+
+@pytest.fixture
+def lab(
+    request: pytest.FixtureRequest,
+    emu_spec: Path,
+    emu_clock: Literal["virtual", "real"],
+    emu_slowdown: float | None,
+    emu_artifacts: Path,
+) -> Iterator[Lab]:
+    """The same fabric, up, without its traffic: `lab.host("h1").rdma` has verbs."""
+    from emu.rdma import Lab
+
+    spec = _fabric_of(request, emu_spec, emu_clock, emu_slowdown, emu_artifacts).spec
+    with Lab(spec, clock=emu_clock, out=emu_artifacts) as lab:
+        yield lab
+
+
+@pytest.fixture
+def manual_clock(
+    request: pytest.FixtureRequest, emu_spec: Path, emu_artifacts: Path
+) -> Iterator[VirtualFabric]:
+    """The same fabric on the virtual clock, its traffic begun; time stands until it is moved."""
+    with _fabric_of(request, emu_spec, "virtual", None, emu_artifacts).stepped() as fabric:
+        yield fabric
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)`: the text equals the file of that name in `golden/` beside the test.
+
+    With `--update-golden` the file is written instead; review the difference like code.
+    """
+    folder = request.path.parent / "golden"
+
+    def check(name: str, text: str) -> None:
+        path = folder / name
+        if request.config.getoption("--update-golden"):
+            folder.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        if not path.exists():
+            pytest.fail(f"there is no {path}; write it with --update-golden", pytrace=False)
+        assert text == path.read_text(encoding="utf-8")
+
+    return check
+
+
+def _fabric_of(
+    request: pytest.FixtureRequest,
+    spec: Path,
+    clock: str,
+    slowdown: float | None,
+    out: Path,
+    on_run: Callable[[Run], None] = lambda run: None,
+) -> Fabric:
+    """The spec as the marker, and then the command line, change it."""
+    from emu.testing import Fabric
+
+    marker = request.node.get_closest_marker("fabric")
+    changes = dict(marker.kwargs) if marker else {}
+    changes.pop("clock", None)
+    if clock == "real":
+        _need(*_NEEDED_FOR_LABS)
+        changes |= {} if slowdown is None else {"slowdown": slowdown}
+    seed = request.config.getoption("--emu-seed")
+    changes |= {} if seed is None else {"seed": seed}
+    return Fabric(spec, clock=clock, out=out, changes=changes, on_run=on_run)
 
 
 def _reason(failure: BaseException) -> str:
@@ -167,6 +282,15 @@ def _reason(failure: BaseException) -> str:
         if isinstance(failure, CheckFailed)
         else (f"FAILED: {type(failure).__name__}: {first}")
     )
+
+
+def _told_of(run: Run) -> list[tuple[str, str]]:
+    """The report's sections: the whole of it, then what happened last."""
+    name, latest = run.facts.name, run.events[-_EVENTS_TOLD:]
+    return [
+        (f"fabric: {name}", f"{run}\n{_written(run)}"),
+        (f"last {len(latest)} events: {name}", "\n".join(map(str, latest))),
+    ]
 
 
 def _came_to(run: Run) -> str:
@@ -212,6 +336,17 @@ def _kept(run: Run, test: str) -> str:
         f"  emu shell {name}      emu traffic start {name}      emu watch {name}\n"
         f"  emu down {name}"
     )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests were skipped for, each once, with how many."""
+    skipped = (report.longrepr for report in terminalreporter.getreports("skipped"))
+    reasons = (told[2].removeprefix("Skipped: ") for told in skipped if isinstance(told, tuple))
+    needed = Counter(reason for reason in reasons if reason.startswith("needs "))
+    if needed:
+        terminalreporter.section("what tests were skipped for")
+    for reason, count in needed.most_common():
+        terminalreporter.line(f"{count} skipped: {reason}")
 
 
 def _need(*names: str) -> None:

@@ -2,9 +2,14 @@
 
     fabric = Fabric(Path("topologies/incast.emu.yml"), clock="virtual", out=Path("out"))
     run = fabric.run(traffic=[incast(to="h1", size="256KB")])
-    assert run.completed == run.offered
-    assert run.counter("leaf1:h1", "rx_prio3_pause") == 0
+    assert run.flows.completed == 7
+    assert run.delta("leaf1:h2", "tx_prio3_pause") > 0
     expect(run).lossless(priority=3)
+
+What is drawn by lot is held against chance, what is measured against a tolerance:
+
+    assert binomial(marked, sent, 0.2)
+    assert run.flow["victim"].goodput_bps == within(50e9, rel=0.05)
 
 `emu.pytest_plugin` makes a fixture of it. A test says nothing about clocks: the same
 test runs on the virtual one, in this process, and on the real one, in a lab.
@@ -14,25 +19,42 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from emu.cli.record import record
 from emu.errors import CheckFailed, UsageError
+from emu.likely import Binomial, Within, binomial, within
 from emu.measure.counters import counter_names
+from emu.measure.events import Event
+from emu.measure.happened import happened
 from emu.measure.recording import FlowRecord, Recording
 from emu.report.facts import RunFacts
 from emu.report.text import print_run
 from emu.report.verdict import judge
 from emu.report.write import write_run
+from emu.spec.groups import expanded
 from emu.spec.merge import overlay
-from emu.spec.model import Check, Spec, load_spec, spec_from_mapping
+from emu.spec.model import Check, Spec, SwitchSpec, load_spec, spec_from_mapping
+from emu.units import PS_PER_NS, parse_time
 
+if TYPE_CHECKING:
+    from emu.shim.virtual import VirtualFabric
+
+T = TypeVar("T")
 Entry = dict[str, Any]
 """One entry of a spec's `traffic:`."""
+
+_OTHERS = "all others"
+"""Senders of an incast that are not named."""
+_OF_SWITCHES = {field.alias or name for name, field in SwitchSpec.model_fields.items()} - set(
+    Spec.model_fields
+)
+"""Keys that mean all switches where they stand alone."""
 
 
 class Fabric:
@@ -62,7 +84,9 @@ class Fabric:
     def run(self, **changes: Any) -> Run:
         """One run, with these keys of the spec changed: `traffic=[...]`, `seed=3`.
 
-        Other traffic leaves the spec's own checks behind, which speak of that.
+        A single entry needs no list around it, keys of all switches no `switches` (`ecn=...`),
+        and `duration` is another name of `time_limit`. Other traffic leaves the spec's own
+        checks behind, which speak of that.
         """
         spec = self._with(self.spec, changes)
         self._runs += 1
@@ -71,8 +95,32 @@ class Fabric:
         self._on_run(run)
         return run
 
+    @contextmanager
+    def stepped(self) -> Iterator[VirtualFabric]:
+        """It on the virtual clock, with its traffic begun, and moved by the test alone.
+
+        Raises UsageError for what only the real clock can do.
+        """
+        from emu.shim.managed import swept
+        from emu.shim.virtual import VirtualFabric, refuse_tcp
+
+        refuse_tcp(self.spec)
+        topology = self.spec.topology.build()
+        with VirtualFabric(self.spec, topology, swept(self.spec, topology)) as fabric:
+            fabric.start()
+            yield fabric
+
     def _with(self, spec: Spec, changes: Mapping[str, Any]) -> Spec:
         return _changed(spec, changes, self._source, self._folder)
+
+
+class Flows(tuple[FlowRecord, ...]):
+    """The flows of a run: `run.flows.completed == len(run.flows)`."""
+
+    @property
+    def completed(self) -> int:
+        """How many have all their bytes where they were sent to, equal."""
+        return sum(flow.completed for flow in self)
 
 
 class Run:
@@ -92,19 +140,28 @@ class Run:
         """Whether the machine kept up; always on the virtual clock."""
         return self.facts.conclusive
 
+    @cached_property
+    def flows(self) -> Flows:
+        return Flows(self.recording.flows)
+
     @property
     def offered(self) -> int:
         """Flows of its traffic."""
-        return len(self.recording.flows)
+        return len(self.flows)
 
     @property
     def completed(self) -> int:
         """Flows whose bytes all arrived as they were sent."""
-        return sum(flow.completed for flow in self.recording.flows)
+        return self.flows.completed
 
     @cached_property
     def flow(self) -> dict[str, FlowRecord]:
-        return {flow.name: flow for flow in self.recording.flows}
+        return {flow.name: flow for flow in self.flows}
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """What happened, in order: flows, faults, ports that were held back."""
+        return happened(self.recording)
 
     def counter(self, where: str, name: str) -> int:
         """Of a switch port (`leaf1:h1`), a host (`h1`) or the whole fabric (`total`).
@@ -121,6 +178,10 @@ class Run:
         if name not in known:
             raise KeyError(_no_such(f"{where} has no counter", name, known))
         return used.get(name, 0)
+
+    def delta(self, where: str, name: str) -> int:
+        """What a counter grew by in the run: it is a fabric of its own, so all of it."""
+        return self.counter(where, name)
 
     def write(self) -> dict[str, Path]:
         """Writes summary, samples, page and plots; returns what each file is."""
@@ -189,8 +250,10 @@ def expect(run: Run) -> Expectation:
     return Expectation(run)
 
 
-def incast(to: str, *, size: str, hosts: str, op: str = "write", name: str = "incast") -> Entry:
-    """`hosts`, like `h2-h8`, send so much each to one."""
+def incast(
+    to: str, *, size: str, hosts: str = _OTHERS, op: str = "write", name: str = "incast"
+) -> Entry:
+    """`hosts`, like `h2-h8`, send so much each to one; all others unless given."""
     return {"name": name, "pattern": "incast", "from": hosts, "to": to, "op": op, "size": size}
 
 
@@ -220,8 +283,49 @@ def _changed(spec: Spec, changes: Mapping[str, Any], source: str, folder: Path =
     kept.pop("compare", None)
     if "traffic" in changes:
         kept.pop("verify", None)
-    merged = json.dumps(overlay(kept, changes), default=_written)
-    return spec_from_mapping(json.loads(merged), source=source, folder=folder)
+    merged = json.loads(json.dumps(overlay(kept, _in_full(changes)), default=_written))
+    for entry in merged.get("traffic", ()):
+        if isinstance(entry, dict) and entry.get("from") == _OTHERS:
+            entry["from"] = _all_but(str(entry.get("to")), merged["topology"])
+    return spec_from_mapping(merged, source=source, folder=folder)
+
+
+def eventually(
+    condition: Callable[[], T], *, within: str, clock: VirtualFabric, every: str = "100ns"
+) -> T:
+    """What the condition gives as soon as that is true, looked at so often in emulated time.
+
+    Moves the clock. AssertionError, with what it gave last, when the time is over.
+    """
+    __tracebackhide__ = True
+    until_ns = clock.now_ns + parse_time(within) // PS_PER_NS
+    while not (seen := condition()):
+        if clock.now_ns >= until_ns:
+            raise AssertionError(f"not within {within} of emulated time; at last it was {seen!r}")
+        clock.run_until(min(until_ns, clock.now_ns + max(1, parse_time(every) // PS_PER_NS)))
+    return seen
+
+
+def _all_but(receiver: str, topology: Any) -> Any:
+    """The other hosts, by name; all where there is no such topology, which is found there."""
+    try:
+        built = Spec.model_validate({"name": "hosts", "topology": topology}).topology.build()
+    except ValueError:
+        return "all"
+    return [host for host in built.host if host not in expanded((receiver,), built)]
+
+
+def _in_full(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes as a spec has them, where they were written shorter."""
+    own = {key: value for key, value in changes.items() if key in _OF_SWITCHES}
+    rest = {key: value for key, value in changes.items() if key not in own}
+    whole = overlay({"switches": own}, rest) if own else rest
+    if "duration" in whole:
+        whole["time_limit"] = whole.pop("duration")
+    for key in ("traffic", "faults", "verify"):
+        if isinstance(whole.get(key), Mapping):
+            whole[key] = [whole[key]]
+    return whole
 
 
 def _written(value: object) -> str:
@@ -231,4 +335,18 @@ def _written(value: object) -> str:
     raise UsageError(f"{value!r} is no value of a spec: write a number, text, a list or a mapping")
 
 
-__all__ = ["Check", "Expectation", "Fabric", "Run", "expect", "incast", "pair"]
+__all__ = [
+    "Binomial",
+    "Check",
+    "Expectation",
+    "Fabric",
+    "Flows",
+    "Run",
+    "Within",
+    "binomial",
+    "eventually",
+    "expect",
+    "incast",
+    "pair",
+    "within",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile
 from typing import TextIO
 
 from emu.cli.say import say
@@ -51,11 +51,8 @@ def refuse_unwritable(out: Path, option: str = "--out") -> None:
 
 
 def _run_virtual(spec: Spec, topology: Topology, out: Path, line: ProgressLine) -> Recording:
-    from emu.shim.managed import manage
+    from emu.shim.managed import swept
     from emu.shim.virtual import run_virtual
 
-    if spec.fabric != "ib":
-        return run_virtual(spec, topology, subnet=None, out=out, on_progress=line.update)
-    with TemporaryDirectory(prefix="emu-subnet-") as workdir:
-        subnet = manage(spec, topology, Path(workdir))
+    subnet = swept(spec, topology)
     return run_virtual(spec, topology, subnet=subnet, out=out, on_progress=line.update)

@@ -80,6 +80,9 @@ def test_a_threshold_that_is_wrong_fails_readably(
             "pair: Offered: 1 flow, 64 KB. Finished: 1 flow, 64 KB. Fidelity ok: *",
             f"E *{TOO_SLOW}",
             "*- fabric: pair -*",
+            "*- last 2 events: pair -*",
+            "* 0 ns *flow-started *flow *src=h1 dst=h2 bytes=64000*",
+            "* us *flow-completed *",
             f"FAILED *::test_too_fast?virtual? - *{TOO_SLOW}",
         ]
     )
@@ -212,6 +215,76 @@ def test_what_a_machine_lacks_is_a_skip_that_names_it(
     skipped.stdout.fnmatch_lines(["*needs OpenSM: opensm not installed; sudo apt-get install*"])
     monkeypatch.setenv("EMU_REQUIRE", "all")
     assert _run(tests, body).parseoutcomes().keys() & {"errors", "failed"}
+
+
+def test_as_the_house_style_has_it(tests: pytest.Pytester) -> None:
+    """Nine hosts; a switch's key alone; senders and the list left out; the header says where."""
+    (tests.path / "leaf-spine-2x4.emu.yml").write_text(
+        "topology: {kind: leaf-spine, spines: 2, leaves: 3, hosts_per_leaf: 3}\n"
+        "switches: {pfc: {priorities: [3], xoff: 48KB, xon: 32KB}, ecn: {}}\n"
+    )
+    tests.makepyfile(
+        """
+        import pytest
+        from emu.testing import expect, incast
+
+        @pytest.mark.fabric("leaf-spine-2x4.emu.yml", ecn={"kmin": "50KB"})
+        def test_incast_is_lossless(fabric):
+            run = fabric.run(traffic=incast(to="h1", size="256KB"), duration="20ms")
+            assert run.flows.completed == 8
+            assert run.delta("leaf1:h2", "tx_prio3_pause") > 0
+            expect(run).lossless(priority=3)
+        """
+    )
+    ran = tests.runpytest_subprocess("-p", "no:cacheprovider")
+    ran.assert_outcomes(passed=1)
+    ran.stdout.fnmatch_lines(
+        [
+            "emu: clock virtual, slowdown of each spec, seed of each spec",
+            "emu: kernel *, Open vSwitch *, iproute2 *, clang *",
+        ]
+    )
+
+
+FIXTURES = """
+from emu.testing import eventually
+import os
+import pytest
+
+pytestmark = pytest.mark.fabric('pair.emu.yml', hosts={'nic': {'mtu': 1024}})
+
+def test_verbs(lab):
+    assert lab.spec.hosts.nic.mtu == 1024
+    assert lab.spec.seed == 5
+    assert lab.host('h1').rdma.alloc_pd()
+
+def test_time(manual_clock):
+    assert manual_clock.now_ns == 0
+    eventually(lambda: manual_clock.finished, within='50us', clock=manual_clock)
+
+def test_text(golden):
+    golden('text', 'as it was')
+
+@pytest.mark.root
+def test_root():
+    assert os.geteuid() == 0
+
+@pytest.mark.slow
+@pytest.mark.timing
+def test_long(): ...
+"""
+
+
+def test_the_other_fixtures_and_markers(tests: pytest.Pytester) -> None:
+    """A golden file is written when that is asked for; who is not root is told so, once for all."""
+    tests.makeconftest("import os\nos.geteuid = lambda: 1000\n")
+    ran = _run(tests, FIXTURES, "--strict-markers", "--emu-seed=5", "--update-golden")
+    ran.assert_outcomes(passed=4, skipped=1)
+    ran.stdout.fnmatch_lines(
+        ["*= what tests were skipped for =*", "1 skipped: needs root; run pytest as root"]
+    )
+    (tests.path / "golden/text").write_text("as it was not")
+    _run(tests, FIXTURES, "-k", "text").assert_outcomes(failed=1, deselected=4)
 
 
 def test_needs_of_something_unknown_is_a_mistake(tests: pytest.Pytester) -> None:
