@@ -385,14 +385,11 @@ def _end(why: str, otherwise: Callable[[str], object]) -> None:
 
 def _slowdown(text: str) -> float:
     """As a spec may have it."""
-    from pydantic import TypeAdapter, ValidationError
-
-    from emu.spec.quantities import Slowdown
+    from emu.spec.quantities import as_slowdown
 
     try:
-        value = TypeAdapter[float | str](Slowdown).validate_python(float(text))
-    except (ValidationError, ValueError):
+        return float(as_slowdown(float(text)))
+    except ValueError:
         raise argparse.ArgumentTypeError(
             f"{text} is no slowdown; write a number from 1 on, like 1000"
         ) from None
-    return float(value)
