@@ -285,12 +285,13 @@ def _reason(failure: BaseException) -> str:
 
 
 def _told_of(run: Run) -> list[tuple[str, str]]:
-    """The report's sections: the whole of it, then what happened last."""
-    name, latest = run.facts.name, run.events[-_EVENTS_TOLD:]
-    return [
-        (f"fabric: {name}", f"{run}\n{_written(run)}"),
-        (f"last {len(latest)} events: {name}", "\n".join(map(str, latest))),
-    ]
+    """The report's sections: the whole of it, then what happened last, if that is a result."""
+    name = run.facts.name
+    sections = [(f"fabric: {name}", f"{run}\n{_written(run)}")]
+    if run.conclusive:
+        latest = run.events[-_EVENTS_TOLD:]
+        sections.append((f"last {len(latest)} events: {name}", "\n".join(map(str, latest))))
+    return sections
 
 
 def _came_to(run: Run) -> str:

@@ -37,6 +37,7 @@ from emu.report.facts import RunFacts
 from emu.report.text import print_run
 from emu.report.verdict import judge
 from emu.report.write import write_run
+from emu.spec.finding import there_is_no
 from emu.spec.groups import expanded
 from emu.spec.merge import overlay
 from emu.spec.model import Check, Spec, SwitchSpec, load_spec, spec_from_mapping
@@ -49,6 +50,7 @@ T = TypeVar("T")
 Entry = dict[str, Any]
 """One entry of a spec's `traffic:`."""
 
+_CLOCKS = ("virtual", "real")
 _OTHERS = "all others"
 """Senders of an incast that are not named."""
 _OF_SWITCHES = {field.alias or name for name, field in SwitchSpec.model_fields.items()} - set(
@@ -71,8 +73,10 @@ class Fabric:
     ) -> None:
         """`changes` to the spec's keys, as a variant's; `on_run` sees every run.
 
-        Raises SpecError with all that is wrong.
+        Raises SpecError with all that is wrong, UsageError for a clock that does not exist.
         """
+        if clock not in _CLOCKS:
+            raise UsageError(there_is_no("clock", clock, list(_CLOCKS)))
         self._source = f"changes to {path.name}"
         self._folder = path.parent
         self.spec = self._with(load_spec(path), changes or {})

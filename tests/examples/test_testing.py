@@ -185,3 +185,9 @@ def test_what_does_not_come_is_told_with_what_was_seen_last(fabric: Fabric) -> N
         with pytest.raises(AssertionError, match=r"not within 1us .* at last it was 0"):
             eventually(lambda: clock.port("left:h1").paused.count(True), within="1us", clock=clock)
         assert clock.now_ns == 1_000
+
+
+def test_a_clock_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    """It must not be taken for the virtual one."""
+    with pytest.raises(UsageError, match=r"there is no clock 'reel' \(did you mean 'real'\?\)"):
+        Fabric(TOPOLOGIES / "pair.emu.yml", clock="reel", out=tmp_path)
