@@ -76,7 +76,7 @@ def test_every_program_is_one_of_those_looked_at_below() -> None:
 def test_every_emu_command_is_understood() -> None:
     """Verbs, options and values; and specs that exist."""
     called = list(commands("emu"))
-    assert {words[0] for words in called} == {"run", "check"}
+    assert {words[0] for words in called} == {"run"}
     for verb, *words in called:
         command = cli.get_command(click.Context(cli), verb)
         assert command is not None
