@@ -10,6 +10,7 @@ root. Options follow a comma:
     --link emu,slowdown=10                      all ten times slower
     --link emu,spec=topologies/incast.emu.yml   all but the topology as that spec has it
 
+What else `mn` can be told to build (other switches, hosts, controllers, addresses) is refused.
 With any other link Mininet builds the topologies as it always does.
 
 Mininet executes this text, under whatever Python it runs; it is no module of the package.

@@ -7,94 +7,153 @@
 Fixtures
     fabric          an `emu.testing.Fabric` of the marker's spec, which lies beside the test; the
                     marker's other arguments change keys of it
+    lab             an `emu.rdma.Lab` of it, up: a fabric for verbs of your own
+    manual_clock    an `emu.shim.virtual.VirtualFabric` of it, whose time the test moves; see
+                    `emu.testing.eventually`
+    golden          compares text with a file in the folder `golden` beside the test
     emu_artifacts   the test's own folder
     emu_spec        the spec's path; override it to choose the file yourself
+    emu_slowdown    of the real clock, or None; override it to choose that
 
 Markers
     fabric(path, clock=..., **changes)   the spec; `clock` for a test that wants only one
     needs(name, ...)                     what the machine must have, as `emu check` names it
+    root                                 the test must be root
+    slow, timing                         to choose tests by (`-m "not slow"`): they take long, or
+                                         measure time and want the machine for themselves
 
 Options
     --emu-clock=virtual|real|both   which clocks tests run on; virtual unless given
     --emu-slowdown=N                of the real clock, whatever the specs say
+    --emu-seed=N                    of everything random, whatever the specs say
     --emu-artifacts=DIR             folders of failed tests go there
     --emu-keep                      a failed test's fabric is brought up, to be looked at
+    --update-golden                 golden files are written, not compared
 
 A test that fails leaves captures, summary, samples and a page with plots in its folder,
-and its report begins with the verdict. What a machine lacks is a skip that names it; with
-EMU_REQUIRE=all in the environment, a failure. A run that the machine could not keep up with
-is an expected failure, "inconclusive": it shows nothing, either way.
+and its report begins with the verdict and has what happened last. What a machine lacks is a
+skip that names it; with EMU_REQUIRE=all in the environment, a failure. A run that the
+machine could not keep up with is an expected failure, "inconclusive": it shows nothing,
+either way.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import re
-from collections.abc import Generator
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import pytest
+from _pytest._code.code import ExceptionChainRepr, ExceptionRepr, ReprEntryNative
 
 if TYPE_CHECKING:  # loading the emulator takes a while, and most test sessions need none
+    from emu.rdma import Lab
+    from emu.shim.virtual import VirtualFabric
     from emu.testing import Fabric, Run
 
+_CLOCKS = ("virtual", "real")
 _NEEDED_FOR_LABS = ("namespaces", "veth", "mininet", "emu._core")
+_PROGRAMS = {
+    "Open vSwitch": ("ovs-vsctl", "--version"),
+    "iproute2": ("ip", "-V"),
+    "clang": ("clang", "--version"),
+}
+_EVENTS_TOLD = 30
 _RUNS = pytest.StashKey[list["Run"]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("emu", "emulated fabrics")
     group.addoption("--emu-clock", choices=["virtual", "real", "both"], default="virtual")
-    group.addoption("--emu-slowdown", type=float, metavar="N")
+    group.addoption("--emu-slowdown", type=_slowdown, metavar="N")
+    group.addoption("--emu-seed", type=int, metavar="N")
     group.addoption("--emu-artifacts", type=Path, metavar="DIR")
     group.addoption("--emu-keep", action="store_true")
+    group.addoption("--update-golden", action="store_true")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "fabric(path, clock=None, **changes): the spec that the `fabric` fixture runs"
+    for line in (
+        "fabric(path, clock=None, **changes): the spec that the `fabric` fixture runs",
+        "needs(*names): skips where the machine lacks one of these",
+        "root: skips where the tests are not root",
+        "slow: takes more than a few seconds",
+        "timing: measures time, so it wants the machine for itself",
+    ):
+        config.addinivalue_line("markers", line)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    slowdown, seed = config.getoption("--emu-slowdown"), config.getoption("--emu-seed")
+    asked = (
+        f"clock {config.getoption('--emu-clock')}",
+        f"slowdown {'of each spec' if slowdown is None else f'{slowdown:g}'}",
+        f"seed {'of each spec' if seed is None else seed}",
     )
-    config.addinivalue_line("markers", "needs(*names): skips where the machine lacks one of these")
+    programs = (f"{name} {_version(*command)}" for name, command in _PROGRAMS.items())
+    return [
+        f"emu: {', '.join(asked)}",
+        f"emu: kernel {platform.release()}, {', '.join(programs)}",
+    ]
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    clock, slowdown = config.getoption("--emu-clock"), config.getoption("--emu-slowdown")
-    by = f", slowdown {slowdown:g}" if slowdown else ""
-    return f"emu: clock {clock}{by}, kernel {platform.release()}"
+def _version(*command: str) -> str:
+    """The first that looks like one in what a program says of itself."""
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=5).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        said = ""
+    version = re.search(r"\d+(\.\d+)+", said)
+    return version[0] if version else "not found"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs tests that have a fabric on each clock that is asked for."""
     if "emu_clock" not in metafunc.fixturenames:
         return
-    asked = metafunc.config.getoption("--emu-clock")
-    clocks = ["virtual", "real"] if asked == "both" else [asked]
     marker = metafunc.definition.get_closest_marker("fabric")
     only = marker.kwargs.get("clock") if marker else None
-    metafunc.parametrize("emu_clock", [clock for clock in clocks if only in (None, clock)])
+    if only not in (None, *_CLOCKS):
+        raise pytest.Collector.CollectError(
+            f"{metafunc.definition.nodeid}: there is no clock {only!r}; write clock='virtual', "
+            "clock='real', or leave it out for both"
+        )
+    metafunc.parametrize("emu_clock", [only] if only else _asked_for(metafunc.config))
+
+
+def _asked_for(config: pytest.Config) -> Sequence[str]:
+    asked: str = config.getoption("--emu-clock")
+    return _CLOCKS if asked == "both" else (asked,)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    _need_clock(item)
+    if item.get_closest_marker("root") and os.geteuid() != 0:
+        _end("needs root; run pytest as root", pytest.skip)
     for marker in item.iter_markers("needs"):
         _need(*marker.args)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item,
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test's runs are written down, and told of before anything else."""
+    """Why a test failed and what its runs came to is told before anything else, and all of
+    them are written down."""
     report = yield
     runs = item.stash.get(_RUNS, [])
-    if report.failed and report.when == "call" and runs:
-        for run in runs:
-            run.write()
-            report.sections.insert(0, (f"fabric: {run.facts.name}", f"{run}\n{run.out}: all of it"))
+    if report.failed and report.when == "call" and runs and call.excinfo:
+        sections = [section for run in runs for section in _told_of(run)]
         if item.config.getoption("--emu-keep"):
-            report.sections.insert(0, ("kept", _kept(runs[-1], item.nodeid)))
-        report.longrepr = _told_first(runs, report.longrepr)
+            sections.insert(0, ("kept", _kept(runs[-1], item.nodeid)))
+        report.sections[:0] = sections
+        _tell_first(report, [_reason(call.excinfo.value), *map(_came_to, runs)])
     return report
 
 
@@ -121,20 +180,21 @@ def emu_spec(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
+def emu_slowdown(request: pytest.FixtureRequest) -> float | None:
+    """How much slower than real the real clock is; None: as the spec says."""
+    slowdown: float | None = request.config.getoption("--emu-slowdown")
+    return slowdown
+
+
+@pytest.fixture
 def fabric(
-    request: pytest.FixtureRequest, emu_spec: Path, emu_clock: str, emu_artifacts: Path
+    request: pytest.FixtureRequest,
+    emu_spec: Path,
+    emu_clock: str,
+    emu_slowdown: float | None,
+    emu_artifacts: Path,
 ) -> Fabric:
     """The fabric of the test's spec, on one clock."""
-    from emu.testing import Fabric
-
-    marker = request.node.get_closest_marker("fabric")
-    changes = (
-        {key: value for key, value in marker.kwargs.items() if key != "clock"} if marker else {}
-    )
-    if emu_clock == "real":
-        _need(*_NEEDED_FOR_LABS)
-        slowdown = request.config.getoption("--emu-slowdown")
-        changes |= {"slowdown": slowdown} if slowdown else {}
     runs = request.node.stash.setdefault(_RUNS, [])
 
     def seen(run: Run) -> None:
@@ -142,13 +202,125 @@ def fabric(
         if not run.conclusive:
             _inconclusive(run.recording.fidelity.reasons)
 
-    return Fabric(emu_spec, clock=emu_clock, out=emu_artifacts, changes=changes, on_run=seen)
+    return _fabric_of(request, emu_spec, emu_clock, emu_slowdown, emu_artifacts, seen)
 
 
-def _told_first(runs: list[Run], longrepr: Any) -> str:
-    """What every run came to, then how the test saw it."""
-    verdicts = [line for run in runs for line in str(run).splitlines()[:1]]
-    return "\n".join([*verdicts, str(longrepr)])
+@pytest.fixture
+def lab(
+    request: pytest.FixtureRequest,
+    emu_spec: Path,
+    emu_clock: Literal["virtual", "real"],
+    emu_slowdown: float | None,
+    emu_artifacts: Path,
+) -> Iterator[Lab]:
+    """The same fabric, up, without its traffic: `lab.host("h1").rdma` has verbs."""
+    from emu.rdma import Lab
+
+    spec = _fabric_of(request, emu_spec, emu_clock, emu_slowdown, emu_artifacts).spec
+    with Lab(spec, clock=emu_clock, out=emu_artifacts) as lab:
+        yield lab
+
+
+@pytest.fixture
+def manual_clock(
+    request: pytest.FixtureRequest, emu_spec: Path, emu_artifacts: Path
+) -> Iterator[VirtualFabric]:
+    """The same fabric on the virtual clock, its traffic begun; time stands until it is moved."""
+    with _fabric_of(request, emu_spec, "virtual", None, emu_artifacts).stepped() as fabric:
+        yield fabric
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)`: the text equals the file of that name in `golden/` beside the test.
+
+    With `--update-golden` the file is written instead; review the difference like code.
+    """
+    folder = request.path.parent / "golden"
+
+    def check(name: str, text: str) -> None:
+        path = folder / name
+        if request.config.getoption("--update-golden"):
+            folder.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        if not path.exists():
+            pytest.fail(f"there is no {path}; write it with --update-golden", pytrace=False)
+        assert text == path.read_text(encoding="utf-8")
+
+    return check
+
+
+def _fabric_of(
+    request: pytest.FixtureRequest,
+    spec: Path,
+    clock: str,
+    slowdown: float | None,
+    out: Path,
+    on_run: Callable[[Run], None] = lambda run: None,
+) -> Fabric:
+    """The spec as the marker, and then the command line, change it."""
+    from emu.testing import Fabric
+
+    marker = request.node.get_closest_marker("fabric")
+    changes = dict(marker.kwargs) if marker else {}
+    changes.pop("clock", None)
+    if clock == "real":
+        _need(*_NEEDED_FOR_LABS)
+        changes |= {} if slowdown is None else {"slowdown": slowdown}
+    seed = request.config.getoption("--emu-seed")
+    changes |= {} if seed is None else {"seed": seed}
+    return Fabric(spec, clock=clock, out=out, changes=changes, on_run=on_run)
+
+
+def _reason(failure: BaseException) -> str:
+    """In one line: of a check what was expected and measured, of an assertion what it was."""
+    from emu.errors import CheckFailed
+
+    first = next(iter(str(failure).splitlines()), "")
+    return (
+        f"FAILED: {first}"
+        if isinstance(failure, CheckFailed)
+        else (f"FAILED: {type(failure).__name__}: {first}")
+    )
+
+
+def _told_of(run: Run) -> list[tuple[str, str]]:
+    """The report's sections: the whole of it, then what happened last, if that is a result."""
+    name = run.facts.name
+    sections = [(f"fabric: {name}", f"{run}\n{_written(run)}")]
+    if run.conclusive:
+        latest = run.events[-_EVENTS_TOLD:]
+        sections.append((f"last {len(latest)} events: {name}", "\n".join(map(str, latest))))
+    return sections
+
+
+def _came_to(run: Run) -> str:
+    from emu.report.words import fidelity, offered_and_finished
+
+    return f"{run.facts.name}: {offered_and_finished(run.facts)} {fidelity(run.facts)}"
+
+
+def _written(run: Run) -> str:
+    """Writes it down; where to."""
+    from emu.errors import EmuError
+
+    try:
+        run.write()
+    except EmuError as error:
+        return str(error)
+    return f"{run.out}: all of it"
+
+
+def _tell_first(report: pytest.TestReport, lines: list[str]) -> None:
+    """What pytest shows of the failure begins with these lines. It stays what it was otherwise:
+    summaries, JUnit XML and pytest-xdist read the reason and the place from it."""
+    shown = report.longrepr
+    told = "".join(f"{line}\n" for line in lines)
+    if not isinstance(shown, ExceptionRepr):
+        report.longrepr = f"{told}{shown}"
+        return
+    traceback = shown.chain[0][0] if isinstance(shown, ExceptionChainRepr) else shown.reprtraceback
+    traceback.reprentries = [ReprEntryNative([told]), *traceback.reprentries]
 
 
 def _kept(run: Run, test: str) -> str:
@@ -167,6 +339,17 @@ def _kept(run: Run, test: str) -> str:
     )
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests were skipped for, each once, with how many."""
+    skipped = (report.longrepr for report in terminalreporter.getreports("skipped"))
+    reasons = (told[2].removeprefix("Skipped: ") for told in skipped if isinstance(told, tuple))
+    needed = Counter(reason for reason in reasons if reason.startswith("needs "))
+    if needed:
+        terminalreporter.section("what tests were skipped for")
+    for reason, count in needed.most_common():
+        terminalreporter.line(f"{count} skipped: {reason}")
+
+
 def _need(*names: str) -> None:
     from emu.errors import HostError
     from emu.lab.probe import PROBES, require
@@ -179,13 +362,35 @@ def _need(*names: str) -> None:
     try:
         require(*names)
     except HostError as error:
-        if os.environ.get("EMU_REQUIRE") == "all":
-            pytest.fail(f"needs {error}", pytrace=False)
-        pytest.skip(f"needs {error}")
+        _end(f"needs {error}", pytest.skip)
+
+
+def _need_clock(item: pytest.Item) -> None:
+    """Tests for one clock alone are not among those for the others."""
+    of_one_case = getattr(item, "callspec", None)
+    clock = of_one_case and of_one_case.params.get("emu_clock")
+    if clock and clock not in _asked_for(item.config):
+        _end(f"needs the {clock} clock; add --emu-clock={clock} or --emu-clock=both", pytest.skip)
 
 
 def _inconclusive(reasons: tuple[str, ...]) -> None:
-    told = f"inconclusive: {'; '.join(reasons)}"
+    _end(f"inconclusive: {'; '.join(reasons)}", pytest.xfail)
+
+
+def _end(why: str, otherwise: Callable[[str], object]) -> None:
+    """Ends the test, which shows nothing: that is a failure where everything is required."""
     if os.environ.get("EMU_REQUIRE") == "all":
-        pytest.fail(told, pytrace=False)
-    pytest.xfail(told)
+        pytest.fail(why, pytrace=False)
+    otherwise(why)
+
+
+def _slowdown(text: str) -> float:
+    """As a spec may have it."""
+    from emu.spec.quantities import as_slowdown
+
+    try:
+        return float(as_slowdown(float(text)))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no slowdown; write a number from 1 on, like 1000"
+        ) from None

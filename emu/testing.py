@@ -2,9 +2,14 @@
 
     fabric = Fabric(Path("topologies/incast.emu.yml"), clock="virtual", out=Path("out"))
     run = fabric.run(traffic=[incast(to="h1", size="256KB")])
-    assert run.completed == run.offered
-    assert run.counter("leaf1:h1", "rx_prio3_pause") == 0
+    assert run.flows.completed == 7
+    assert run.delta("leaf1:h2", "tx_prio3_pause") > 0
     expect(run).lossless(priority=3)
+
+What is drawn by lot is held against chance, what is measured against a tolerance:
+
+    assert binomial(marked, sent, 0.2)
+    assert run.flow["victim"].goodput_bps == within(50e9, rel=0.05)
 
 `emu.pytest_plugin` makes a fixture of it. A test says nothing about clocks: the same
 test runs on the virtual one, in this process, and on the real one, in a lab.
@@ -14,23 +19,44 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from emu.cli.record import record
-from emu.errors import CheckFailed
+from emu.errors import CheckFailed, UsageError
+from emu.likely import Binomial, Within, binomial, within
+from emu.measure.counters import counter_names
+from emu.measure.events import Event
+from emu.measure.happened import happened
 from emu.measure.recording import FlowRecord, Recording
 from emu.report.facts import RunFacts
 from emu.report.text import print_run
 from emu.report.verdict import judge
 from emu.report.write import write_run
+from emu.spec.finding import there_is_no
+from emu.spec.groups import expanded
 from emu.spec.merge import overlay
-from emu.spec.model import Check, Spec, load_spec, spec_from_text
+from emu.spec.model import Check, Spec, SwitchSpec, load_spec, spec_from_mapping
+from emu.units import PS_PER_NS, parse_time
 
+if TYPE_CHECKING:
+    from emu.shim.virtual import VirtualFabric
+
+T = TypeVar("T")
 Entry = dict[str, Any]
 """One entry of a spec's `traffic:`."""
+
+_CLOCKS = ("virtual", "real")
+_OTHERS = "all others"
+"""Senders of an incast that are not named."""
+_OF_SWITCHES = {field.alias or name for name, field in SwitchSpec.model_fields.items()} - set(
+    Spec.model_fields
+)
+"""Keys that mean all switches where they stand alone."""
 
 
 class Fabric:
@@ -47,23 +73,58 @@ class Fabric:
     ) -> None:
         """`changes` to the spec's keys, as a variant's; `on_run` sees every run.
 
-        Raises SpecError with all that is wrong.
+        Raises SpecError with all that is wrong, UsageError for a clock that does not exist.
         """
-        self.spec = _changed(load_spec(path), changes or {}, path)
+        if clock not in _CLOCKS:
+            raise UsageError(there_is_no("clock", clock, list(_CLOCKS)))
+        self._source = f"changes to {path.name}"
+        self._folder = path.parent
+        self.spec = self._with(load_spec(path), changes or {})
         self.clock = clock
         self._out = out
-        self._path = path
         self._on_run = on_run
         self._runs = 0
 
     def run(self, **changes: Any) -> Run:
-        """One run, with these keys of the spec changed: `traffic=[...]`, `seed=3`."""
-        spec = _changed(self.spec, changes, self._path)
+        """One run, with these keys of the spec changed: `traffic=[...]`, `seed=3`.
+
+        A single entry needs no list around it, keys of all switches no `switches` (`ecn=...`),
+        and `duration` is another name of `time_limit`. Other traffic leaves the spec's own
+        checks behind, which speak of that.
+        """
+        spec = self._with(self.spec, changes)
         self._runs += 1
         out = self._out / f"run{self._runs}"
         run = Run(RunFacts(spec.name, *record(spec.name, spec, self.clock, out)), out)
         self._on_run(run)
         return run
+
+    @contextmanager
+    def stepped(self) -> Iterator[VirtualFabric]:
+        """It on the virtual clock, with its traffic begun, and moved by the test alone.
+
+        Raises UsageError for what only the real clock can do.
+        """
+        from emu.shim.managed import swept
+        from emu.shim.virtual import VirtualFabric, refuse_tcp
+
+        refuse_tcp(self.spec)
+        topology = self.spec.topology.build()
+        with VirtualFabric(self.spec, topology, swept(self.spec, topology)) as fabric:
+            fabric.start()
+            yield fabric
+
+    def _with(self, spec: Spec, changes: Mapping[str, Any]) -> Spec:
+        return _changed(spec, changes, self._source, self._folder)
+
+
+class Flows(tuple[FlowRecord, ...]):
+    """The flows of a run: `run.flows.completed == len(run.flows)`."""
+
+    @property
+    def completed(self) -> int:
+        """How many have all their bytes where they were sent to, equal."""
+        return sum(flow.completed for flow in self)
 
 
 class Run:
@@ -83,27 +144,48 @@ class Run:
         """Whether the machine kept up; always on the virtual clock."""
         return self.facts.conclusive
 
+    @cached_property
+    def flows(self) -> Flows:
+        return Flows(self.recording.flows)
+
     @property
     def offered(self) -> int:
         """Flows of its traffic."""
-        return len(self.recording.flows)
+        return len(self.flows)
 
     @property
     def completed(self) -> int:
         """Flows whose bytes all arrived as they were sent."""
-        return sum(flow.completed for flow in self.recording.flows)
+        return self.flows.completed
 
     @cached_property
     def flow(self) -> dict[str, FlowRecord]:
-        return {flow.name: flow for flow in self.recording.flows}
+        return {flow.name: flow for flow in self.flows}
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """What happened, in order: flows, faults, ports that were held back."""
+        return happened(self.recording)
 
     def counter(self, where: str, name: str) -> int:
         """Of a switch port (`leaf1:h1`), a host (`h1`) or the whole fabric (`total`).
 
-        Priorities that nothing used are not listed, and count 0. KeyError for an unknown place.
+        What nothing used, a priority or a lane, counts 0. KeyError, with the nearest there are,
+        for a place or a name that does not exist: what nobody counts is not 0.
         """
-        places = {**self.recording.ports, **self.recording.hosts, "total": self.recording.totals}
-        return places[where].get(name, 0)
+        recording = self.recording
+        places = {**recording.ports, **recording.hosts, "total": recording.totals}
+        if where not in places:
+            raise KeyError(_no_such("there is no place", where, places))
+        used = places[where]
+        known = used.keys() | (() if where == "total" else counter_names(recording.fabric))
+        if name not in known:
+            raise KeyError(_no_such(f"{where} has no counter", name, known))
+        return used.get(name, 0)
+
+    def delta(self, where: str, name: str) -> int:
+        """What a counter grew by in the run: it is a fabric of its own, so all of it."""
+        return self.counter(where, name)
 
     def write(self) -> dict[str, Path]:
         """Writes summary, samples, page and plots; returns what each file is."""
@@ -141,9 +223,14 @@ class Expectation:
         self._run = run
 
     def __getattr__(self, kind: str) -> Callable[..., Expectation]:
-        def check(*what: str, **keys: Any) -> Expectation:
+        def check(*nameless: object, **keys: Any) -> Expectation:
             __tracebackhide__ = True
-            self._judge({kind: what[0] if what else keys})
+            if nameless:
+                raise UsageError(
+                    f"expect(run).{kind}({nameless[0]!r}): which key of it is that? write them as "
+                    "in expect(run).goodput(flow='victim', at_least='60Gbit')"
+                )
+            self._judge({kind: keys})
             return self
 
         return check
@@ -156,7 +243,8 @@ class Expectation:
 
     def _judge(self, wanted: Mapping[str, Any]) -> None:
         __tracebackhide__ = True
-        spec = _changed(self._run.facts.spec, {"verify": [wanted]}, Path("expect"))
+        source = f"expect(run).{next(iter(wanted))}"
+        spec = _changed(self._run.facts.spec, {"verify": [wanted]}, source)
         (result,) = judge(spec.verify, self._run.recording)
         if not result.passed:
             raise CheckFailed(f"expected: {result.check}; measured: {result.detail}")
@@ -166,8 +254,10 @@ def expect(run: Run) -> Expectation:
     return Expectation(run)
 
 
-def incast(to: str, *, size: str, hosts: str, op: str = "write", name: str = "incast") -> Entry:
-    """`hosts`, like `h2-h8`, send so much each to one."""
+def incast(
+    to: str, *, size: str, hosts: str = _OTHERS, op: str = "write", name: str = "incast"
+) -> Entry:
+    """`hosts`, like `h2-h8`, send so much each to one; all others unless given."""
     return {"name": name, "pattern": "incast", "from": hosts, "to": to, "op": op, "size": size}
 
 
@@ -176,15 +266,91 @@ def pair(source: str, to: str, *, size: str, op: str = "write", name: str = "pai
     return {"name": name, "pattern": "pair", "from": source, "to": to, "op": op, "size": size}
 
 
+def _no_such(what: str, name: str, known: Iterable[str]) -> str:
+    """With the nearest names; all where none is like it."""
+    names = sorted(known)
+    near = get_close_matches(name, names)
+    there = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(names)}"
+    return f"{what} {name}; {there}"
+
+
 def _nobody(_: object) -> None:
     """Nobody is told how the building goes."""
 
 
-def _changed(spec: Spec, changes: Mapping[str, Any], path: Path) -> Spec:
+def _changed(spec: Spec, changes: Mapping[str, Any], source: str, folder: Path = Path()) -> Spec:
+    """The spec with other keys; its checks stay behind when it has other traffic, as they speak
+    of its own. What it is compared with never runs here."""
     if not changes:
         return spec
-    text = json.dumps(overlay(spec.to_mapping(), changes))
-    return spec_from_text(text.encode(), source=str(path))
+    kept = spec.to_mapping()
+    kept.pop("compare", None)
+    if "traffic" in changes:
+        kept.pop("verify", None)
+    merged = json.loads(json.dumps(overlay(kept, _in_full(changes)), default=_written))
+    for entry in merged.get("traffic", ()):
+        if isinstance(entry, dict) and entry.get("from") == _OTHERS:
+            entry["from"] = _all_but(str(entry.get("to")), merged["topology"])
+    return spec_from_mapping(merged, source=source, folder=folder)
 
 
-__all__ = ["Check", "Expectation", "Fabric", "Run", "expect", "incast", "pair"]
+def eventually(
+    condition: Callable[[], T], *, within: str, clock: VirtualFabric, every: str = "100ns"
+) -> T:
+    """What the condition gives as soon as that is true, looked at so often in emulated time.
+
+    Moves the clock. AssertionError, with what it gave last, when the time is over.
+    """
+    __tracebackhide__ = True
+    until_ns = clock.now_ns + parse_time(within) // PS_PER_NS
+    while not (seen := condition()):
+        if clock.now_ns >= until_ns:
+            raise AssertionError(f"not within {within} of emulated time; at last it was {seen!r}")
+        clock.run_until(min(until_ns, clock.now_ns + max(1, parse_time(every) // PS_PER_NS)))
+    return seen
+
+
+def _all_but(receiver: str, topology: Any) -> Any:
+    """The other hosts, by name; all where there is no such topology, which is found there."""
+    try:
+        built = Spec.model_validate({"name": "hosts", "topology": topology}).topology.build()
+    except ValueError:
+        return "all"
+    return [host for host in built.host if host not in expanded((receiver,), built)]
+
+
+def _in_full(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes as a spec has them, where they were written shorter."""
+    own = {key: value for key, value in changes.items() if key in _OF_SWITCHES}
+    rest = {key: value for key, value in changes.items() if key not in own}
+    whole = overlay({"switches": own}, rest) if own else rest
+    if "duration" in whole:
+        whole["time_limit"] = whole.pop("duration")
+    for key in ("traffic", "faults", "verify"):
+        if isinstance(whole.get(key), Mapping):
+            whole[key] = [whole[key]]
+    return whole
+
+
+def _written(value: object) -> str:
+    """What is no text, number, list or mapping, as a spec has it."""
+    if isinstance(value, Path):
+        return str(value)
+    raise UsageError(f"{value!r} is no value of a spec: write a number, text, a list or a mapping")
+
+
+__all__ = [
+    "Binomial",
+    "Check",
+    "Expectation",
+    "Fabric",
+    "Flows",
+    "Run",
+    "Within",
+    "binomial",
+    "eventually",
+    "expect",
+    "incast",
+    "pair",
+    "within",
+]

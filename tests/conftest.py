@@ -1,10 +1,9 @@
-"""What all tests share: repeatable random inputs, golden files, a choice of the compiled core."""
+"""What all tests share: repeatable random inputs, a choice of the compiled core."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ settings.load_profile("repeatable")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("emu")
-    group.addoption("--update-golden", action="store_true", help="rewrite the golden files")
     group.addoption("--core", type=Path, metavar="DIR", help="test the emu._core built there")
 
 
@@ -37,21 +35,3 @@ def _load_core(folder: Path) -> None:
     assert spec.loader is not None
     emu._core = sys.modules["emu._core"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(emu._core)
-
-
-@pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """`golden(name, text)`: the text equals the file of that name in `golden/` beside the test.
-
-    With `--update-golden` the file is written instead; review the difference like code.
-    """
-    folder = request.path.parent / "golden"
-
-    def check(name: str, text: str) -> None:
-        path = folder / name
-        if request.config.getoption("--update-golden"):
-            folder.mkdir(exist_ok=True)
-            path.write_text(text)
-        assert text == path.read_text()
-
-    return check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile
 from typing import TextIO
 
 from emu.cli.say import say
@@ -24,7 +24,7 @@ def record(
 
     Raises UsageError, before anything runs, when nothing can be written there.
     """
-    _refuse_unwritable(out)
+    refuse_unwritable(out)
     topology = spec.topology.build()
     with ProgressLine(name, progress or sys.stderr) as line:
         if clock == "real":
@@ -36,23 +36,23 @@ def record(
     return recording, spec, topology
 
 
-def _refuse_unwritable(out: Path) -> None:
-    """Makes nothing: a run that is killed leaves no empty folder."""
+def refuse_unwritable(out: Path, option: str = "--out") -> None:
+    """Raises UsageError when nothing can be written in the folder that the option means.
+
+    Makes nothing: a run that is killed leaves no empty folder.
+    """
     try:
         there = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
         TemporaryFile(dir=there).close()
     except OSError as error:
         raise UsageError(
-            f"{out}: nothing can be written there ({error.strerror}); choose another --out"
+            f"{out}: nothing can be written there ({error.strerror}); choose another {option}"
         ) from None
 
 
 def _run_virtual(spec: Spec, topology: Topology, out: Path, line: ProgressLine) -> Recording:
-    from emu.shim.managed import manage
+    from emu.shim.managed import swept
     from emu.shim.virtual import run_virtual
 
-    if spec.fabric != "ib":
-        return run_virtual(spec, topology, subnet=None, out=out, on_progress=line.update)
-    with TemporaryDirectory(prefix="emu-subnet-") as workdir:
-        subnet = manage(spec, topology, Path(workdir))
+    subnet = swept(spec, topology)
     return run_virtual(spec, topology, subnet=subnet, out=out, on_progress=line.update)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from emu.cli.options import clock_option, json_option, out_option, settings_option, spec_argument
-from emu.cli.record import record
+from emu.cli.record import record, refuse_unwritable
 from emu.report.facts import RunFacts
 from emu.report.junit import junit_xml
 from emu.report.summary import to_json
@@ -16,6 +16,7 @@ from emu.report.text import print_run
 from emu.report.verdict import exit_code
 from emu.report.write import write_run
 from emu.spec.model import load_spec
+from emu.writing import writing_into
 
 
 @click.command("run")
@@ -25,7 +26,7 @@ from emu.spec.model import load_spec
 @out_option
 @click.option(
     "--junit",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="Write the checks to this file as JUnit XML, for build servers.",
 )
 @json_option
@@ -44,11 +45,14 @@ def command(
     """
     spec = load_spec(path, settings)
     folder = out or Path("out") / spec.name
+    if junit:
+        refuse_unwritable(junit.parent, "--junit")
     facts = RunFacts(spec.name, *record(spec.name, spec, clock, folder))
     artifacts = write_run(facts, folder)
-    print_run(facts, artifacts, sys.stderr if as_json else sys.stdout)
     if junit:
-        junit.write_text(junit_xml(facts))
+        with writing_into(junit.parent, "--junit"):
+            junit.write_text(junit_xml(facts), encoding="utf-8")
+    print_run(facts, artifacts, sys.stderr if as_json else sys.stdout)
     if as_json:
         click.echo(to_json(facts.summary), nl=False)
     sys.exit(exit_code([facts.summary], facts.checks))

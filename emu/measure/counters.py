@@ -12,6 +12,7 @@ are counted once: rx_global_pause, rx_global_pause_duration, and none by priorit
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 
 from emu.measure.recording import Counters
@@ -66,6 +67,8 @@ _PLAIN = (
 _PAUSED = ("rx_pause_transition", "rx_pause_duration", "tx_pause_duration")
 """What pause frames did; the core counts it by priority, whichever kind they are."""
 PRIORITIES = range(8)
+_CLASSES = 16
+"""As many as any fabric has: InfiniBand's lanes."""
 
 DISCARDS = (
     "rx_buf_discard",
@@ -157,6 +160,13 @@ def infiniband_counters(raw: RawCounters) -> Counters:
         "queue_peak_bytes": raw["queue_peak_bytes"][0],
         **_common(raw),
     }
+
+
+def counter_names(fabric: str) -> frozenset[str]:
+    """All that a port's counters may be called on this fabric, with those of classes and lanes
+    that a run leaves out because nothing used them."""
+    used: RawCounters = defaultdict(lambda: [_PS_PER_US] * _CLASSES)
+    return frozenset(infiniband_counters(used) if fabric == "ib" else ethernet_counters(used))
 
 
 def _words(octets: list[int], packets: list[int]) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 from emu.measure.counters import RawCounters
 from emu.measure.look import Look, TrafficState
+from emu.units import format_time_ns
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,10 @@ class Event:
     event: str
     where: str
     values: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        told = " ".join(f"{key}={value}" for key, value in self.values.items())
+        return f"{format_time_ns(self.time_ns):>10}  {self.event}  {self.where}  {told}"
 
     def to_json(self) -> dict[str, Any]:
         return {"time_ns": self.time_ns, "event": self.event, "where": self.where, **self.values}

@@ -7,7 +7,6 @@ from collections.abc import Awaitable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
@@ -16,7 +15,7 @@ from emu.rdma.clock import Clock, VirtualClock
 from emu.rdma.context import Context
 from emu.shim.capture import CaptureFile, capture_file, captured_ports
 from emu.shim.fabric import Fabric, Members
-from emu.shim.managed import manage
+from emu.shim.managed import swept
 from emu.spec.finding import there_is_no
 from emu.spec.model import load_spec
 from emu.spec.scenario import Spec
@@ -44,16 +43,16 @@ class Lab:
 
     def __init__(
         self,
-        spec: Path | str,
+        spec: Path | str | Spec,
         *changes: str,
         clock: Literal["virtual", "real"] = "virtual",
         out: Path | None = None,
     ) -> None:
-        """`changes` are KEY=VALUE, as for `emu run --set`.
+        """`changes` to a spec's file are KEY=VALUE, as for `emu run --set`.
 
         Raises SpecError, UsageError, HostError.
         """
-        self.spec = load_spec(Path(spec), changes)
+        self.spec = spec if isinstance(spec, Spec) else load_spec(Path(spec), changes)
         self._real = clock == "real"
         self._out = out
         self._stack = ExitStack()
@@ -99,7 +98,7 @@ class Lab:
     # ---- building --------------------------------------------------------------
 
     def _on_virtual(self, stack: ExitStack) -> Clock:
-        subnet = _swept(self.spec)
+        subnet = swept(self.spec, self.spec.topology.build())
         fabric = self._fabric(stack, Members.ALL, subnet)
         fabric.capture(captured_ports(self.spec, fabric.topology))
         capture = stack.enter_context(capture_file(fabric))
@@ -138,14 +137,6 @@ class Lab:
     def _keep_captures(self, capture: CaptureFile) -> None:
         if self._out is not None:
             capture.convert(self._out)
-
-
-def _swept(spec: Spec) -> Subnet | None:
-    """What OpenSM makes of an InfiniBand fabric."""
-    if spec.fabric != "ib":
-        return None
-    with TemporaryDirectory(prefix="emu-subnet-") as workdir:
-        return manage(spec, spec.topology.build(), Path(workdir))
 
 
 def _never() -> Any:

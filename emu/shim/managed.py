@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from emu.spec.outages import outages
 from emu.spec.scenario import Spec
@@ -72,6 +73,14 @@ def pairs_of(spec: Spec, *, everybody: bool = False) -> set[tuple[str, str]]:
         for flow in spec.fabric_flows()
         for pair in ((flow.src, flow.dst), (flow.dst, flow.src))
     }
+
+
+def swept(spec: Spec, topology: Topology) -> Subnet | None:
+    """What OpenSM makes of an InfiniBand fabric; of any other, nothing."""
+    if spec.fabric != "ib":
+        return None
+    with TemporaryDirectory(prefix="emu-subnet-") as workdir:
+        return manage(spec, topology, Path(workdir))
 
 
 def manage(spec: Spec, topology: Topology, workdir: Path) -> Subnet:

@@ -103,6 +103,15 @@ def _within(part: KeyPath, finding: Finding) -> str:
     return f"{path}: {finding.text}" if path else finding.text
 
 
+def spec_from_mapping(data: dict[str, Any], *, source: str, folder: Path) -> Spec:
+    """The same for keys that a program has put together, whose findings have no line or column.
+
+    Files that traffic entries name lie in `folder`.
+    """
+    _name_files_in_full(data, folder)
+    return _spec(Document(data, Places(Place(0, 0, source))))
+
+
 def _name_files_in_full(data: dict[str, Any], folder: Path) -> None:
     """Files that traffic entries name are seen from the spec's folder."""
     compare = data.get("compare")

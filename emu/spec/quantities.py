@@ -192,7 +192,8 @@ def number_key(value: object) -> object:
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 
 
-def _slowdown(value: Any) -> object:
+def as_slowdown(value: Any) -> Any:
+    """`auto`, or how many times slower. Raises ValueError."""
     if value == "auto" or (type(value) in (int, float) and 1 <= value <= 1_000_000):
         return value
     raise ValueError(f"{_shown(value)} is neither auto nor a number from 1 to 1000000")
@@ -300,7 +301,7 @@ Threshold = Annotated[
 
 Slowdown = Annotated[
     Literal["auto"] | float,
-    BeforeValidator(_slowdown),
+    BeforeValidator(as_slowdown),
     WithJsonSchema({"type": ["string", "number"], "examples": ["auto", 1000]}),
 ]
 

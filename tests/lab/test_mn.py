@@ -72,12 +72,30 @@ def test_mininets_words_act_on_the_fabric(myself: User) -> None:
         ("leaf_spin,2,2,2", "emu", "mn: Invalid topo name leaf_spin"),
         ("leaf_spine,2,2,2", "emu,slow=3", "did you mean 'slowdown'?"),
         ("leaf_spine,2,2,2", "emu,spec=nowhere.emu.yml", "nowhere.emu.yml"),
-        ("linear,2,2", "emu,slowdown=0", "slowdown"),
+        ("linear,2,2", "emu,slowdown=0", "--link emu,slowdown=0: is no number"),
+        ("linear,2,2", "emu,slowdown=abc", "--link emu,slowdown=abc: is no number"),
+        ("linear,2,2", "emu,10", "--link emu,10: which key is that?"),
     ],
 )
 def test_words_that_make_no_sense_are_named(myself: User, topo: str, link: str, told: str) -> None:
     """In one line, and the lab is gone."""
     ended = mn(myself, "--topo", topo, "--link", link, "--test", "none")
+    assert ended.code == 2
+    assert told in ended.err
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--switch", "lxbr"], "--switch lxbr: switches are the emulator's"),
+        (["--nat"], "--nat: nothing leads out of a lab"),
+        (["--clean"], "--clean: a lab leaves nothing"),
+    ],
+)
+def test_what_this_fabric_is_not_is_refused(myself: User, words: list[str], told: str) -> None:
+    """Before anything is built."""
+    ended = mn(myself, "--link", "emu", "--test", "none", *words)
     assert ended.code == 2
     assert told in ended.err
     assert "Traceback" not in ended.err

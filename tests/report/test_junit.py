@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
+import pytest
+from click.testing import CliRunner, Result
+
+from emu.cli.main import cli
+from emu.errors import EmuError, ExitCode, UsageError
 from emu.measure.recording import Fidelity
 from emu.report.facts import RunFacts
 from emu.report.junit import junit_xml
@@ -40,3 +47,53 @@ def test_every_check_is_a_test_case(tmp_path: Path) -> None:
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "2")
     (error,) = suite.iter("error")
     assert error.get("message") == "too busy"
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pair.emu.yml").write_bytes(SPEC)
+    return tmp_path / "pair.emu.yml"
+
+
+def _run(spec: Path, junit: str) -> Result:
+    return CliRunner().invoke(cli, ["run", str(spec), "--clock", "virtual", "--junit", junit])
+
+
+def test_the_files_folder_is_made(spec: Path) -> None:
+    assert _run(spec, "ci/results/junit.xml").exit_code == ExitCode.CHECK_FAILED
+    assert fromstring((spec.parent / "ci/results/junit.xml").read_text()).get("tests") == "3"
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(spec: Path) -> None:
+    """And no results of it are left."""
+    error = _run(spec, f"{spec}/junit.xml").exception
+    assert isinstance(error, UsageError)
+    assert str(error).endswith(
+        "nothing can be written there (Not a directory); choose another --junit"
+    )
+    assert list(spec.parent.iterdir()) == [spec]
+
+
+def test_a_disk_that_is_full_is_told_by_its_folder(spec: Path) -> None:
+    """Not by code 1, which means that a check failed."""
+    (spec.parent / "junit.xml").symlink_to("/dev/full")
+    error = _run(spec, "junit.xml").exception
+    assert isinstance(error, EmuError)
+    assert error.exit_code == ExitCode.FAILED
+    assert "No space left on device" in str(error)
+
+
+def test_a_reader_that_is_gone_takes_nothing_with_it(spec: Path) -> None:
+    """`emu run SPEC --junit junit.xml | true`."""
+    command = [sys.executable, "-m", "emu.cli.main", "run", str(spec), "--clock", "virtual"]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        [*command, "--junit", str(spec.parent / "junit.xml"), "--out", str(spec.parent / "out")],
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as emu:
+        assert emu.stdout is not None
+        emu.stdout.close()
+    assert fromstring((spec.parent / "junit.xml").read_text()).get("tests") == "3"
