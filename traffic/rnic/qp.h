@@ -82,6 +82,7 @@ struct responder {
     struct receive *receive;              /* the one it takes */
     struct receive_queue own;             /* receives, unless they are shared */
     struct selective_receiver *selective; /* selective repeat's own */
+    uint64_t datagrams;                   /* taken from the peer */
 };
 
 /* Some of a resource's responses, counted from its first: next == end: all are sent. */
