@@ -74,7 +74,7 @@ def test_the_virtual_clock_refuses_tcp_before_anything_runs(tmp_path: Path) -> N
         error = CliRunner().invoke(verb, words + setting).exception
         assert isinstance(error, UsageError)
         assert str(error) == (
-            "stack: tcp is the TCP of this machine's kernel, whose time is real; leave "
-            "--clock virtual out, or use stack: rdma"
+            "stack: tcp is the TCP of this machine's kernel, whose time is real; run it on the "
+            "real clock alone, or use stack: rdma"
         )
     assert list(tmp_path.iterdir()) == []
