@@ -298,7 +298,7 @@ def compare(recordings: Mapping[str, Recording]) -> Comparison:
     )
 
 
-def to_json(document: Summary | Comparison) -> str:
+def to_json(document: Mapping[str, object]) -> str:
     """The document's text. Raises ValueError for a number JSON does not know."""
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
