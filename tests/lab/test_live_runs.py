@@ -127,6 +127,24 @@ def test_a_run_keeps_its_ledger(myself: User, tmp_path: Path) -> None:
     assert machine.cpu_time_ns[0] < 0 < machine.cpu_time_ns[-1]
 
 
+def test_what_a_run_lost_over_time_is_what_its_verdict_says(myself: User, tmp_path: Path) -> None:
+    """Far too fast for any machine: Open vSwitch loses packets, or buffers are full."""
+    out, text = tmp_path / "out", _text("hasty", size=10_000_000)
+    ended = myself.run_emu("run", _file(tmp_path, text), "--set", "slowdown=1", "--out", out)
+    assert ended.code == ExitCode.INCONCLUSIVE, ended.err
+    recording = load_recording(out)
+    said = {
+        "ovs": r"Open vSwitch lost (\d+) packets",
+        "arriving": r"(\d+) frames found a socket's buffer full",
+        "leaving": r"the kernel refused (\d+) frames",
+        "place": r"(\d+) frames were overtaken",
+    }
+    reasons = "\n".join(recording.fidelity.reasons)
+    lost = {way: sum(map(int, re.findall(pattern, reasons))) for way, pattern in said.items()}
+    machine = recording.machine
+    assert dict(zip(machine.losses, machine.lost_frames.sum(axis=0), strict=True)) == lost
+
+
 def test_marks_come_back_in_acks_and_the_queue_stays_near_where_marking_begins(
     myself: User, tmp_path: Path
 ) -> None:
