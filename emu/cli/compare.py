@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +26,7 @@ from emu.report.reruns import with_seeds
 from emu.report.summary import compare, to_json
 from emu.report.text import print_clocks, print_comparison
 from emu.report.verdict import exit_code
-from emu.report.write import write_comparison, write_run
+from emu.report.write import write_clocks, write_comparison, write_run
 from emu.shim.virtual import refuse_tcp
 from emu.spec.model import Spec, load_spec
 
@@ -55,9 +54,8 @@ def command(
     real and on the virtual clock: the difference is the emulator's own error.
     Where congestion control makes a run chaotic, --clocks compares several --seeds.
     """
-    source = click.get_current_context().get_parameter_source("clock")
-    if clocks and source is ParameterSource.COMMANDLINE:
-        raise UsageError(f"--clock {clock}: --clocks runs on both; leave one of them out")
+    if clocks and _is_given("clock"):
+        raise UsageError("--clock: --clocks runs on both; leave one of the two out")
     spec = load_spec(path, settings)
     folder = out or Path("out") / spec.name
     stream = sys.stderr if as_json else sys.stdout
@@ -71,8 +69,7 @@ def command(
     if not spec.compare:
         raise UsageError(f"{path}: has no `compare:` section; name the variants to run there")
     if clock == "virtual":
-        for variant in spec.variants().values():
-            refuse_tcp(variant)
+        _refuse_tcp([spec])
     runs = [_run(name, variant, clock, folder) for name, variant in spec.variants().items()]
     print_comparison(runs, write_comparison(spec.name, runs, folder), stream)
     if as_json:
@@ -81,30 +78,49 @@ def command(
     sys.exit(exit_code(summaries, [check for run in runs for check in run.checks]))
 
 
+def _is_given(option: str) -> bool:
+    """Whether the user said it, or the default has."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is not ParameterSource.DEFAULT
+
+
+def _refuse_tcp(specs: Sequence[Spec]) -> None:
+    """Before anything runs, whichever variant it is."""
+    for spec in specs:
+        for variant in _variants(spec).values():
+            refuse_tcp(variant)
+
+
+def _variants(spec: Spec) -> dict[str, Spec]:
+    return spec.variants() or {spec.name: spec}
+
+
 def _compare_clocks(specs: Sequence[Spec], folder: Path, stream: TextIO, as_json: bool) -> NoReturn:
     """`specs`: the same one, with one seed after the other."""
+    _refuse_tcp(specs)
     runs: dict[str, list[BothClocks]] = {}
-    variants = [spec.variants() or {spec.name: spec} for spec in specs]
-    for variant in variants[0].values():
-        refuse_tcp(variant)
-    for spec, own in zip(specs, variants, strict=True):
-        into = folder / f"seed-{spec.seed}" if len(specs) > 1 else folder
-        for name, variant in own.items():
-            runs.setdefault(name, []).append(_on_both(name, variant, into))
+    for spec in specs:
+        for name, variant in _variants(spec).items():
+            place = Path(name, f"seed-{spec.seed}") if len(specs) > 1 else Path(name)
+            runs.setdefault(name, []).append(_on_both(name, variant, folder, place))
     compared = [Seeds(name, both) for name, both in runs.items()]
-    print_clocks(compared, stream)
+    document = to_json(clocks_document(compared))
+    print_clocks(compared, write_clocks(document, folder), stream)
     if as_json:
-        click.echo(json.dumps(clocks_document(compared), indent=2))
+        click.echo(document, nl=False)
     sys.exit(exit_code([both.real.summary for seeds in compared for both in seeds.runs], []))
 
 
-def _on_both(name: str, spec: Spec, folder: Path) -> BothClocks:
-    """Each run leaves what `emu run` does, in a folder of its clock."""
-    both = []
-    for clock in ("real", "virtual"):
-        both.append(_run(name, spec, clock, folder / clock))
-        write_run(both[-1], folder / clock / name)
-    return BothClocks(*both)
+def _on_both(name: str, spec: Spec, folder: Path, place: Path) -> BothClocks:
+    """Each run is written as soon as it is over: a series that is interrupted has left some."""
+
+    def on(clock: str) -> RunFacts:
+        out = folder / clock / place
+        facts = RunFacts(name, *record(name, spec, clock, out))
+        write_run(facts, out)
+        return facts
+
+    return BothClocks(on("real"), on("virtual"))
 
 
 def _run(name: str, spec: Spec, clock: str, folder: Path) -> RunFacts:

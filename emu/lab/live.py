@@ -14,6 +14,7 @@ from emu.lab.namespace import run_in_lab
 from emu.lab.slowdown import choose_slowdown
 from emu.lab.telling import told_progress
 from emu.measure.assemble import assemble
+from emu.measure.cpu import CpuSamples
 from emu.measure.progress import Progress
 from emu.measure.recording import FlowRecord, Recording
 from emu.spec.scenario import Spec
@@ -86,7 +87,7 @@ def run_at(
         slowdown=slowdown,
         marker=result["marker"],
         wall_seconds=time.monotonic() - began,
-        cpu_seconds=result["cpu_seconds"],
+        cpu=CpuSamples(**result["cpu"]),
         captures={name: out / Path(path).name for name, path in result["captures"].items()},
         notes=(*result["notes"], *notes),
         streams=[FlowRecord(**flow) for flow in result["streams"]],

@@ -177,8 +177,8 @@ def run_session(
     session = open_session(request, supervisor, with_rnic=True, programs=programs)
     assert session.rnic is not None
     cpu = CpuMeter(session.workers)
-    start(session)
-    streams = carry_out(session.rnic, session.tcp, supervisor.progress)
+    with cpu.sampling(start(session)) as looks:
+        streams = carry_out(session.rnic, session.tcp, supervisor.progress)
     shim = stop(session.shim)
     result = {
         "plane": session.plane,
@@ -186,7 +186,7 @@ def run_session(
         "notes": [*notes_of(session), *streams["notes"]],
         "streams": streams["flows"],
         "captures": shim["captures"],
-        "cpu_seconds": cpu.used(),
+        "cpu": looks.to_json(),
     }
     return result, [*session.shim.take_files(), *session.rnic.take_files()]
 

@@ -122,12 +122,18 @@ def _machine() -> dict[str, object]:
 
 
 def _read_cache() -> dict[str, int]:
-    """Plane -> least slowdown; empty when nothing is known of this machine as it is."""
+    """Plane -> least slowdown; empty when nothing is known of this machine as it is.
+
+    What this module cannot have written is as if it were not there.
+    """
     try:
         cached = json.loads(_cache_file().read_text())
     except (OSError, ValueError):
         return {}
-    return dict(cached["least_slowdown"]) if cached.get("machine") == _machine() else {}
+    match cached:
+        case {"machine": machine, "least_slowdown": dict(known)} if machine == _machine():
+            return {plane: least for plane, least in known.items() if least in _LADDER}
+    return {}
 
 
 def _write_cache(known: dict[str, int]) -> None:

@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.counters import PRIORITIES, RawCounters, ethernet_counters, infiniband_counters
+from emu.measure.cpu import NO_CPU_SAMPLES, CpuSamples
 from emu.measure.fct import alone_ns
 from emu.measure.fidelity import bucket_value, judge
-from emu.measure.observation import Histogram, Ledger, Observation, Timeline
+from emu.measure.observation import (
+    LOSSES,
+    NOTHING_NOTED,
+    Histogram,
+    Ledger,
+    Observation,
+    Timeline,
+)
 from emu.measure.recording import (
+    NO_MACHINE,
     Counters,
     FaultRecord,
     Fidelity,
     FlowRecord,
+    MachineSeries,
     Recording,
     Series,
 )
@@ -41,7 +51,7 @@ def assemble(
     marker: str,
     wall_seconds: float,
     captures: Mapping[str, Path],
-    cpu_seconds: Mapping[str, float] = MappingProxyType({}),
+    cpu: CpuSamples = NO_CPU_SAMPLES,
     notes: Sequence[str] = (),
     streams: Sequence[FlowRecord] = (),
 ) -> Recording:
@@ -85,7 +95,8 @@ def assemble(
         series=_series(observations, [flow.name for flow in flows], slowdown),
         fidelity=_fidelity(spec, topology, observations, clock, slowdown, lost),
         wall_seconds=wall_seconds,
-        cpu_seconds=dict(cpu_seconds),
+        cpu_seconds=cpu.last,
+        machine=_machine(observations, cpu, slowdown) if clock == "real" else NO_MACHINE,
         faults=faults,
         captures=dict(captures),
         notes=(*_path_notes(spec), *notes, *(missed_note if missed else [])),
@@ -216,8 +227,30 @@ def _series(observations: Sequence[Observation], flows: Sequence[str], slowdown:
 
 def _lateness(ledgers: Sequence[Ledger], slowdown: float) -> dict[str, NDArray[np.int64]]:
     """Of all processes together, in emulated time: over the run, and as a histogram."""
-    return _late_over_time([ledger.timeline for ledger in ledgers], slowdown) | _late_histogram(
-        [histogram for ledger in ledgers for histogram in ledger.late], slowdown
+    together = _together([ledger.timeline for ledger in ledgers])
+    worst = np.trim_zeros(together.late_ns, "b")
+    return {
+        "late_time_ns": _ends(len(worst), together, slowdown),
+        "late_ns": _emulated(worst, slowdown),
+        **_late_histogram([own for ledger in ledgers for own in ledger.late], slowdown),
+    }
+
+
+def _machine(
+    observations: Sequence[Observation], cpu: CpuSamples, slowdown: float
+) -> MachineSeries:
+    """What else there is over time, of all processes together."""
+    together = _together([seen.ledger.timeline for seen in observations if seen.ledger])
+    happened = together.late_ns + together.kept_ns + together.lost.sum(axis=1)
+    intervals = len(np.trim_zeros(happened, "b"))
+    return MachineSeries(
+        ledger_time_ns=_ends(intervals, together, slowdown),
+        kept_ns=_emulated(together.kept_ns[:intervals], slowdown),
+        losses=LOSSES,
+        lost_frames=together.lost[:intervals],
+        cpu_time_ns=_emulated(np.array(cpu.time_ns, np.int64), slowdown),
+        cpu_users=tuple(cpu.seconds),
+        cpu_ns=np.rint(1e9 * np.array([*cpu.seconds.values()]).T).astype(np.int64),
     )
 
 
@@ -228,32 +261,49 @@ def _late_histogram(
     (full,) = np.nonzero(frames)
     up_to_ns = np.array([bucket_value(int(bucket) + 1) - 1 for bucket in full], np.float64)
     return {
-        "late_up_to_ns": np.rint(up_to_ns / slowdown).astype(np.int64),
+        "late_up_to_ns": _emulated(up_to_ns, slowdown),
         "late_frames": frames[full],
     }
 
 
-def _late_over_time(timelines: Sequence[Timeline], slowdown: float) -> dict[str, NDArray[np.int64]]:
-    """Up to the last moment anything was late."""
+def _emulated(wall_ns: NDArray[Any], slowdown: float) -> NDArray[np.int64]:
+    return np.rint(wall_ns / slowdown).astype(np.int64)
+
+
+def _ends(intervals: int, timeline: Timeline, slowdown: float) -> NDArray[np.int64]:
+    return _emulated(np.arange(1, intervals + 1) * timeline.interval_ns, slowdown)
+
+
+def _together(timelines: Sequence[Timeline]) -> Timeline:
+    """The worst of all in each interval, and what they lost in sum; intervals of the longest."""
     interval_ns = max((timeline.interval_ns for timeline in timelines), default=0)
-    worst = np.zeros(0, np.int64)
-    for timeline in timelines:
-        if timeline.interval_ns:
-            coarse = _coarsened(timeline, interval_ns)
-            worst = np.maximum(worst, coarse) if len(worst) else coarse
-    worst = np.trim_zeros(worst, "b")
-    ends = np.arange(1, len(worst) + 1) * interval_ns
-    return {
-        "late_time_ns": np.rint(ends / slowdown).astype(np.int64),
-        "late_ns": np.rint(worst / slowdown).astype(np.int64),
-    }
+    alike = [_coarsened(own, interval_ns) for own in timelines if own.interval_ns]
+    if not alike:
+        return NOTHING_NOTED
+    return Timeline(
+        interval_ns,
+        late_ns=np.max([own.late_ns for own in alike], axis=0),
+        kept_ns=np.max([own.kept_ns for own in alike], axis=0),
+        lost=np.sum([own.lost for own in alike], axis=0),
+    )
 
 
-def _coarsened(timeline: Timeline, interval_ns: int) -> NDArray[np.int64]:
+def _coarsened(timeline: Timeline, interval_ns: int) -> Timeline:
     """The same with longer intervals, as many of its own each."""
-    factor = interval_ns // timeline.interval_ns
-    worst = timeline.worst_ns.reshape(-1, factor).max(axis=1)
-    return np.pad(worst, (0, len(timeline.worst_ns) - len(worst)))
+    own, factor = len(timeline.late_ns), interval_ns // timeline.interval_ns
+
+    def grouped(values: NDArray[np.int64]) -> NDArray[np.int64]:
+        return values.reshape(own // factor, factor, *values.shape[1:])
+
+    def padded(values: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.pad(values, [(0, own - len(values)), *[(0, 0)] * (values.ndim - 1)])
+
+    return Timeline(
+        interval_ns,
+        late_ns=padded(grouped(timeline.late_ns).max(axis=1)),
+        kept_ns=padded(grouped(timeline.kept_ns).max(axis=1)),
+        lost=padded(grouped(timeline.lost).sum(axis=1)),
+    )
 
 
 def _onto(

@@ -172,6 +172,35 @@ class Series:
 
 
 @dataclass(frozen=True)
+class MachineSeries:
+    """What the machine did over the run: hiccups are seen where they happened. Times are emulated.
+
+    m intervals, k ways to lose a frame; s looks at the processors, w who use them. All empty on
+    the virtual clock.
+    """
+
+    ledger_time_ns: NDArray[np.int64]
+    """(m,): ends of intervals, up to the last in which anything happened."""
+    kept_ns: NDArray[np.int64]
+    """(m,): the longest that Open vSwitch had a frame, of those that came back in each."""
+    losses: tuple[str, ...]
+    """Frames are lost to `ovs`, `arriving` at a full buffer or ring, `leaving` where the kernel
+    refused them; and their `place` is lost to later frames of the same sender."""
+    lost_frames: NDArray[np.int64]
+    """(m, k): in each interval. Those to `ovs` where it got them, others where it was noticed."""
+    cpu_time_ns: NDArray[np.int64]
+    """(s,): the first is before the run begins."""
+    cpu_users: tuple[str, ...]
+    """As in `Recording.cpu_seconds`."""
+    cpu_ns: NDArray[np.int64]
+    """(s, w): processor time that each has used so far, by the clock on the wall."""
+
+
+_NONE, _NO_ROWS = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
+NO_MACHINE = MachineSeries(_NONE, _NONE, (), _NO_ROWS, _NONE, (), _NO_ROWS)
+
+
+@dataclass(frozen=True)
 class Deadlock:
     """Switch ports that wait for each other in a circle, by PFC, and would for ever."""
 
@@ -220,6 +249,7 @@ class Recording:
     """Processor time while traffic ran: of the `shim`, the `nics`, `ovs`, and of all `other`
     programs; and what was `stolen`, taken from this machine by the one that hosts it. Empty
     on the virtual clock."""
+    machine: MachineSeries = NO_MACHINE
     requests: Requests = field(default_factory=Requests)
     jobs: tuple[JobRecord, ...] = ()
     steps: tuple[StepRecord, ...] = ()

@@ -1,7 +1,8 @@
 """A recording on disk: two files that any tool can open, and back again.
 
 summary.json   everything but the samples (see emu/report/summary.py)
-series.npz     the samples: numpy arrays named as the fields of Series, and those of Requests
+series.npz     the samples: numpy arrays named as the fields of Series, and those of Requests; of a
+               run on the real clock those of MachineSeries, too
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from emu.measure.recording import (
     Fidelity,
     FlowRecord,
     JobRecord,
+    MachineSeries,
     Recording,
     Series,
     StepRecord,
@@ -31,12 +33,12 @@ from emu.measure.requests import Requests
 from emu.report.summary import SUMMARY_SCHEMA, summarise, to_json
 
 T = TypeVar("T")
-A = TypeVar("A", Series, Requests)
+A = TypeVar("A", Series, Requests, MachineSeries)
 
 SUMMARY_FILE = "summary.json"
 SERIES_FILE = "series.npz"
 
-_NAMES = ("ports", "flows", "traffic")
+_NAMES = ("ports", "flows", "traffic", "losses", "cpu_users")
 """The fields that are tuples of names."""
 
 
@@ -45,7 +47,9 @@ def save_recording(recording: Recording, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY_FILE).write_text(to_json(summarise(recording)), encoding="utf-8")
     arrays = _fields_of(recording.series) | _fields_of(recording.requests)
-    arrays |= {name: np.array(arrays[name], dtype=np.str_) for name in _NAMES}
+    if recording.clock == "real":
+        arrays |= _fields_of(recording.machine)
+    arrays |= {name: np.array(arrays[name], dtype=np.str_) for name in _NAMES if name in arrays}
     np.savez_compressed(folder / SERIES_FILE, **arrays)
 
 
@@ -53,10 +57,14 @@ def load_recording(folder: Path) -> Recording:
     """Reads what `save_recording` wrote. Raises EmuError, naming the file, when it cannot."""
     series = _read(folder / SERIES_FILE, lambda path: _load_arrays(path, Series))
     requests = _read(folder / SERIES_FILE, lambda path: _load_arrays(path, Requests))
-    return _read(folder / SUMMARY_FILE, lambda path: _load_summary(path, series, requests))
+    recording = _read(folder / SUMMARY_FILE, lambda path: _load_summary(path, series, requests))
+    if recording.clock == "virtual":
+        return recording
+    machine = _read(folder / SERIES_FILE, lambda path: _load_arrays(path, MachineSeries))
+    return replace(recording, machine=machine)
 
 
-def _fields_of(arrays: Series | Requests) -> dict[str, Any]:
+def _fields_of(arrays: Series | Requests | MachineSeries) -> dict[str, Any]:
     return {field.name: getattr(arrays, field.name) for field in fields(arrays)}
 
 

@@ -16,14 +16,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 from emu.measure.fct import FctSlowdown, fct_slowdowns
 from emu.measure.ios import IoFigures, io_figures
 from emu.measure.recording import (
     Counters,
     Deadlock,
-    Fidelity,
     FlowRecord,
     JobRecord,
     Recording,
@@ -57,6 +56,10 @@ class FidelitySummary(TypedDict):
     late_p50_ns: int
     late_p99_ns: int
     late_max_ns: int
+    late_p50_wall_ns: NotRequired[int]
+    """The same by the clock on the wall; not on the virtual clock, which has none."""
+    late_p99_wall_ns: NotRequired[int]
+    late_max_wall_ns: NotRequired[int]
     ovs_kept_p50_ns: int
     """How long Open vSwitch had a frame, of which the switch's latency is made."""
     ovs_kept_p99_ns: int
@@ -269,7 +272,7 @@ def summarise(recording: Recording) -> Summary:
         slowdown=float(recording.slowdown),
         seed=int(recording.seed),
         marker=recording.marker,
-        fidelity=_fidelity(recording.fidelity),
+        fidelity=_fidelity(recording),
         flows=[_flow(flow) for flow in recording.flows],
         latencies=[cast(LatencySummary, asdict(row)) for row in latencies(recording.requests)],
         ios=[_ios(figures) for figures in io_figures(recording.requests)],
@@ -298,13 +301,14 @@ def compare(recordings: Mapping[str, Recording]) -> Comparison:
     )
 
 
-def to_json(document: Summary | Comparison) -> str:
+def to_json(document: Mapping[str, object]) -> str:
     """The document's text. Raises ValueError for a number JSON does not know."""
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _fidelity(fidelity: Fidelity) -> FidelitySummary:
-    return FidelitySummary(
+def _fidelity(recording: Recording) -> FidelitySummary:
+    fidelity = recording.fidelity
+    told = FidelitySummary(
         verdict=fidelity.verdict,
         late_p50_ns=int(fidelity.late_p50_ns),
         late_p99_ns=int(fidelity.late_p99_ns),
@@ -315,6 +319,11 @@ def _fidelity(fidelity: Fidelity) -> FidelitySummary:
         budget_ns=int(fidelity.budget_ns),
         reasons=list(fidelity.reasons),
     )
+    if recording.clock == "real":
+        told["late_p50_wall_ns"] = round(fidelity.late_p50_ns * recording.slowdown)
+        told["late_p99_wall_ns"] = round(fidelity.late_p99_ns * recording.slowdown)
+        told["late_max_wall_ns"] = round(fidelity.late_max_ns * recording.slowdown)
+    return told
 
 
 def _flow(flow: FlowRecord) -> FlowSummary:

@@ -116,7 +116,7 @@ def print_reruns(results: Mapping[str, Mapping[str, Sequence[RunFacts]]], stream
     _print_table(_console(stream), reruns_table(results))
 
 
-def print_clocks(specs: Sequence[Seeds], stream: TextIO) -> None:
+def print_clocks(specs: Sequence[Seeds], artifacts: Artifacts, stream: TextIO) -> None:
     """The emulator's own error, spec by spec."""
     out = _console(stream)
     for seeds in specs:
@@ -125,6 +125,7 @@ def print_clocks(specs: Sequence[Seeds], stream: TextIO) -> None:
     for seeds in specs:
         _say(out, f"{seeds.name}: {conditions(seeds.runs[0].real)}", style="bold")
         _print_table(out, clocks_table(seeds))
+    _print_artifacts(out, artifacts)
 
 
 def _console(stream: TextIO) -> Console:

@@ -37,13 +37,17 @@ def fidelity(run: RunFacts) -> str:
         return "Fidelity ok: on the virtual clock nothing is late."
     measured = run.recording.fidelity
     verdict = "ok" if run.conclusive else measured.verdict.upper()
-    on_the_wall_ns = measured.late_p99_ns * run.recording.slowdown
+    on_the_wall = [
+        format_time_ns(late_ns * run.recording.slowdown)
+        for late_ns in (measured.late_p99_ns, measured.late_p50_ns, measured.late_max_ns)
+    ]
     return (
         f"Fidelity {verdict}: 99 % of frames were at most"
-        f" {format_time_ns(measured.late_p99_ns)} late ({format_time_ns(on_the_wall_ns)} by the"
-        f" clock on the wall), budget {format_time_ns(measured.budget_ns)}"
-        f" (median {format_time_ns(measured.late_p50_ns)},"
-        f" latest {format_time_ns(measured.late_max_ns)}).{_forwarding(measured)}"
+        f" {format_time_ns(measured.late_p99_ns)} late ({on_the_wall[0]} by the clock on the wall),"
+        f" budget {format_time_ns(measured.budget_ns)}"
+        f" (median {format_time_ns(measured.late_p50_ns)}, {on_the_wall[1]} on the wall;"
+        f" latest {format_time_ns(measured.late_max_ns)}, {on_the_wall[2]})."
+        f"{_forwarding(measured)}"
     )
 
 
@@ -56,12 +60,17 @@ def _forwarding(measured: Fidelity) -> str:
     )
 
 
+def user_of_processors(name: str) -> str:
+    """One of `Recording.cpu_seconds`, in words."""
+    return _WORKERS.get(name, name)
+
+
 def processors(run: RunFacts) -> str:
     """Who used the machine's processors; empty on the virtual clock."""
     spent = run.recording.cpu_seconds
     if not spent:
         return ""
-    parts = [f"{_WORKERS.get(name, name)} {seconds:.2f} s" for name, seconds in spent.items()]
+    parts = [f"{user_of_processors(name)} {seconds:.2f} s" for name, seconds in spent.items()]
     return f"Processor time: {', '.join(parts)}."
 
 

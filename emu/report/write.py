@@ -1,7 +1,9 @@
 """Writes what a run leaves behind.
 
-emu run       OUT/summary.json  series.npz  report.html
-emu compare   OUT/comparison.json  comparison.html  and a folder like that for each fabric
+emu run                OUT/summary.json  series.npz  report.html
+emu compare            OUT/comparison.json  comparison.html  and a folder like that for each fabric
+emu compare --clocks   OUT/clocks.json  and such folders, each in real/ and in virtual/; of several
+                       seeds in a folder for each of these
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from emu.writing import writing_into
 PAGE_FILE = "report.html"
 COMPARISON_PAGE_FILE = "comparison.html"
 COMPARISON_FILE = "comparison.json"
+CLOCKS_FILE = "clocks.json"
 
 
 def write_run(run: RunFacts, out: Path) -> dict[str, Path]:
@@ -47,6 +50,13 @@ def write_comparison(title: str, runs: Sequence[RunFacts], out: Path) -> dict[st
         artifacts[run.name] = out / run.name
         artifacts |= {f"{run.name} {what}": path for what, path in _captures(run).items()}
     return artifacts
+
+
+def write_clocks(document: str, out: Path) -> dict[str, Path]:
+    """Writes how far the two clocks are apart, beside the folders of the runs. Raises EmuError."""
+    with writing_into(out):
+        _write(out / CLOCKS_FILE, document)
+    return {"differences": out / CLOCKS_FILE, "runs": out}
 
 
 def _captures(run: RunFacts) -> dict[str, Path]:

@@ -145,6 +145,16 @@ uint32_t channel_flush(struct channel *channel)
     return refused;
 }
 
+/* ---- what was lost ------------------------------------------------------------------ */
+
+uint32_t channel_drops(struct channel *channel)
+{
+    struct tpacket_stats told = {0}; /* the kernel counts from 0 again once it has told */
+    socklen_t size = sizeof told;
+    getsockopt(channel->fd, SOL_PACKET, PACKET_STATISTICS, &told, &size);
+    return told.tp_drops;
+}
+
 /* ---- set-up ------------------------------------------------------------------------ */
 
 struct channel *channel_new(int fd, struct receive_room *room, uint32_t frame_bytes,

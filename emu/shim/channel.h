@@ -77,4 +77,7 @@ bool channel_queue(struct channel *channel, struct sockaddr_ll *to, const struct
  * many the kernel refused. */
 uint32_t channel_flush(struct channel *channel);
 
+/* Frames that found the socket's buffer or ring full since the last call. */
+uint32_t channel_drops(struct channel *channel);
+
 #endif

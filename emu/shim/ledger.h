@@ -3,8 +3,8 @@
  *
  *     histogram   buckets are exact below 16 and then 16 to each power of two, so
  *                 a value is known to about 6 %
- *     timeline    the worst value in each interval since the start; when there
- *                 are more intervals than room, two become one */
+ *     timeline    the worst values, and the losses, of each interval since the
+ *                 start; when there are more intervals than room, two become one */
 #ifndef EMU_LEDGER_H
 #define EMU_LEDGER_H
 
@@ -29,37 +29,63 @@ static inline void histogram_add(struct histogram *histogram, int64_t value)
     histogram->count[histogram_bucket(value > 0 ? (uint64_t)value : 0)]++;
 }
 
+/* How a frame is lost where the emulated fabric loses none, or loses its place. */
+enum loss {
+    LOST_IN_PLANE,   /* the outer plane did not give it back */
+    LOST_ON_ARRIVAL, /* a socket's buffer or ring was full */
+    LOST_ON_LEAVING, /* the kernel refused it */
+    LOST_ITS_PLACE,  /* a later one of the same sender came before it */
+    LOSSES,
+};
+
+/* What happened in an interval. Read as a row of numbers outside (live.py). */
+struct interval {
+    int64_t late; /* the most that a frame was */
+    int64_t kept; /* the longest that the outer plane had one */
+    int64_t lost[LOSSES];
+};
+
 enum { TIMELINE_SLOTS = 1024 };
 
 struct timeline {
-    int64_t interval; /* ns a slot; 0: nothing was noted yet */
-    int64_t worst[TIMELINE_SLOTS];
+    int64_t slot_ns; /* 0: nothing was noted yet */
+    struct interval slots[TIMELINE_SLOTS];
 };
 
-#define TIMELINE_FIRST_INTERVAL INT64_C(1000000)
+#define TIMELINE_FIRST_SLOT_NS INT64_C(1000000)
+
+static inline void note_worst(int64_t *worst, int64_t value)
+{
+    if (value > *worst)
+        *worst = value;
+}
 
 static inline void timeline_halve(struct timeline *timeline)
 {
     for (int slot = 0; slot < TIMELINE_SLOTS; slot++) {
-        int64_t a = 2 * slot < TIMELINE_SLOTS ? timeline->worst[2 * slot] : 0;
-        int64_t b = 2 * slot < TIMELINE_SLOTS ? timeline->worst[2 * slot + 1] : 0;
-        timeline->worst[slot] = a > b ? a : b;
+        struct interval both = {0};
+        for (int half = 2 * slot; half < 2 * slot + 2 && half < TIMELINE_SLOTS; half++) {
+            const struct interval *own = &timeline->slots[half];
+            note_worst(&both.late, own->late);
+            note_worst(&both.kept, own->kept);
+            for (int loss = 0; loss < LOSSES; loss++)
+                both.lost[loss] += own->lost[loss];
+        }
+        timeline->slots[slot] = both;
     }
-    timeline->interval *= 2;
+    timeline->slot_ns *= 2;
 }
 
-/* `since`: ns since the start; earlier than that counts as the start. */
-static inline void timeline_note(struct timeline *timeline, int64_t since, int64_t value)
+/* Where to note what happened `since` ns after the start; earlier counts as the start. */
+static inline struct interval *timeline_at(struct timeline *timeline, int64_t since)
 {
-    if (!timeline->interval)
-        timeline->interval = TIMELINE_FIRST_INTERVAL;
+    if (!timeline->slot_ns)
+        timeline->slot_ns = TIMELINE_FIRST_SLOT_NS;
     if (since < 0)
         since = 0;
-    while (since / timeline->interval >= TIMELINE_SLOTS)
+    while (since / timeline->slot_ns >= TIMELINE_SLOTS)
         timeline_halve(timeline);
-    int64_t *worst = &timeline->worst[since / timeline->interval];
-    if (value > *worst)
-        *worst = value;
+    return &timeline->slots[since / timeline->slot_ns];
 }
 
 #endif

@@ -29,6 +29,7 @@ enum {
 #define TRANSIT_TIMEOUT_NS INT64_C(200000000)
 #define QUEUED_TIMEOUT_NS INT64_C(100000000000) /* where queues stand in the outer plane */
 #define LONGEST_WAIT_NS (NS_PER_S / 10)
+#define ROUND_NS (NS_PER_S / 50) /* in which every channel is asked once what it lost */
 
 enum { LATE_SENT, LATE_TAKEN_IN, LATE_RETURNED, PLANE_KEPT, HISTOGRAMS };
 
@@ -55,7 +56,9 @@ struct live {
     struct attachment **by_index; /* by port index */
     struct histogram histograms[HISTOGRAMS];
     struct timeline timeline;
-    uint64_t sent, received, send_failures, overtaken;
+    uint64_t sent, received, lost[LOSSES];
+    int64_t next_count_ns; /* when the next channel is asked what it lost */
+    int next_counted;
     struct arrival inbox[RECEIVE_BATCH];
     uint32_t inbox_count;
     struct receive_room room;
@@ -76,15 +79,24 @@ static int64_t wall(const struct live *live, picoseconds at)
 static void note_late(struct live *live, int which, int64_t late_ns, int64_t now_ns)
 {
     histogram_add(&live->histograms[which], late_ns);
-    timeline_note(&live->timeline, now_ns - live->t0_ns, late_ns);
+    note_worst(&timeline_at(&live->timeline, now_ns - live->t0_ns)->late, late_ns);
+}
+
+static void note_lost(struct live *live, enum loss how, uint32_t frames, int64_t now_ns)
+{
+    if (!frames)
+        return;
+    live->lost[how] += frames;
+    timeline_at(&live->timeline, now_ns - live->t0_ns)->lost[how] += frames;
 }
 
 /* ---- sending --------------------------------------------------------------------- */
 
 static void flush(struct live *live, struct channel *channel)
 {
-    live->send_failures += channel_flush(channel);
+    uint32_t refused = channel_flush(channel);
     int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    note_lost(live, LOST_ON_LEAVING, refused, now_ns);
     for (uint32_t i = 0; i < channel->count; i++) {
         const struct outgoing *sent = &channel->outgoing[i];
         if (!sent->owned)
@@ -130,6 +142,12 @@ static void hand_over(void *outer, struct switch_port *in, const struct frame *f
     enqueue(live, live->by_index[in->port.index], frame, (struct outgoing){NULL, now});
 }
 
+static void lost_outside(void *outer, picoseconds since)
+{
+    struct live *live = outer;
+    note_lost(live, LOST_IN_PLANE, 1, wall(live, since));
+}
+
 /* ---- receiving -------------------------------------------------------------------- */
 
 static void step_until(struct live *live, picoseconds until)
@@ -164,7 +182,9 @@ static void deliver_to_switch(struct live *live, const struct attachment *to,
     double to_wall = live->slowdown / PS_PER_NS;
     if (!live->queues_outside)
         note_late(live, LATE_RETURNED, (int64_t)((double)time.late * to_wall), arrival->stamp_ns);
-    histogram_add(&live->histograms[PLANE_KEPT], (int64_t)((double)time.kept * to_wall));
+    int64_t kept_ns = (int64_t)((double)time.kept * to_wall);
+    histogram_add(&live->histograms[PLANE_KEPT], kept_ns);
+    note_worst(&timeline_at(&live->timeline, arrival->stamp_ns - live->t0_ns)->kept, kept_ns);
 }
 
 /* The kernel stamps a frame before it hands it over, and the clock goes on meanwhile. */
@@ -172,7 +192,7 @@ static void note_arrival(struct live *live, struct attachment *to, const struct 
 {
     live->received++;
     if (arrival->stamp_ns < to->last_stamp_ns)
-        live->overtaken++;
+        note_lost(live, LOST_ITS_PLACE, 1, arrival->stamp_ns);
     else
         to->last_stamp_ns = arrival->stamp_ns;
     if (to->end)
@@ -222,6 +242,23 @@ static void read_tuns(struct live *live)
         tun_read(&live->tuns[i], live->fabric->clock.now);
 }
 
+/* ---- what was lost on arrival --------------------------------------------------------- */
+
+static void count_drops(struct live *live, struct channel *channel, int64_t now_ns)
+{
+    note_lost(live, LOST_ON_ARRIVAL, channel_drops(channel), now_ns);
+}
+
+/* One channel at a time: there may be hundreds, and frames do not wait for that. */
+static void count_drops_in_turn(struct live *live, int64_t now_ns)
+{
+    if (now_ns < live->next_count_ns || !live->channel_count)
+        return;
+    live->next_count_ns = now_ns + ROUND_NS / live->channel_count;
+    live->next_counted = (live->next_counted + 1) % live->channel_count;
+    count_drops(live, live->channels[live->next_counted], now_ns);
+}
+
 /* ---- the loop -------------------------------------------------------------------------- */
 
 static int wait_for_work(struct live *live, struct epoll_event *events, int room)
@@ -261,6 +298,7 @@ static int turn(struct live *live)
     step_until(live, emulated(live, now_ns));
     read_tuns(live);
     flush_all(live);
+    count_drops_in_turn(live, now_ns);
     return live->finished && *live->finished ? LIVE_FINISHED : outcome;
 }
 
@@ -379,6 +417,7 @@ bool live_attach_plane(struct live *live, int channel, int ifindex, struct fabri
     sw->config.plane = PLANE_OUTER;
     sw->config.transit_timeout = (picoseconds)((double)timeout_ns * PS_PER_NS / live->slowdown);
     sw->hand_over = hand_over;
+    sw->lost_outside = lost_outside;
     sw->outer = live;
     return true;
 }
@@ -410,20 +449,18 @@ void live_histogram(const struct live *live, int which, uint64_t *buckets)
     memcpy(buckets, live->histograms[which].count, sizeof live->histograms[which].count);
 }
 
-int64_t live_timeline(const struct live *live, int64_t *worst)
+int64_t live_timeline(const struct live *live, int64_t *rows)
 {
-    memcpy(worst, live->timeline.worst, sizeof live->timeline.worst);
-    return live->timeline.interval;
+    memcpy(rows, live->timeline.slots, sizeof live->timeline.slots);
+    return live->timeline.slot_ns;
 }
 
-uint64_t live_send_failures(const struct live *live)
+void live_lost(struct live *live, uint64_t *frames)
 {
-    return live->send_failures;
-}
-
-uint64_t live_overtaken(const struct live *live)
-{
-    return live->overtaken;
+    int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    for (int i = 0; i < live->channel_count; i++)
+        count_drops(live, live->channels[i], now_ns);
+    memcpy(frames, live->lost, sizeof live->lost);
 }
 
 uint64_t live_frames_sent(const struct live *live)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import mmap
 import os
 import socket
-import struct
 import time
 from enum import IntEnum
 from types import TracebackType
@@ -19,13 +18,12 @@ import numpy as np
 
 from emu._core import ffi, lib
 from emu.errors import FabricError
-from emu.measure.observation import Histogram, Ledger, Timeline
+from emu.measure.observation import LOSSES, Histogram, Ledger, Timeline
 from emu.shim.fabric import Fabric
 from topologies.graph import Port
 
 _ETH_P_ALL = 0x0003
 _SOL_PACKET = 263  # linux/if_packet.h and asm-generic/socket.h, which Python does not have
-_PACKET_STATISTICS = 6
 _PACKET_AUXDATA = 8
 _PACKET_QDISC_BYPASS = 20
 _PACKET_IGNORE_OUTGOING = 23
@@ -33,7 +31,6 @@ _SO_SNDBUFFORCE = 32
 _SO_RCVBUFFORCE = 33
 _SO_TIMESTAMPNS = 35
 _SOCKET_BUFFER_BYTES = 1 << 27
-_TPACKET_STATS = struct.Struct("=II")
 _HISTOGRAM_BUCKETS = 1024
 _TIMELINE_SLOTS = 1024
 
@@ -153,33 +150,33 @@ class Live:
 
     def ledger(self) -> Ledger:
         """The fidelity ledger so far."""
+        lost = self._lost()
         return Ledger(
             late_sent=self._histogram(0),
             late_taken_in=self._histogram(1),
             late_returned=self._histogram(2),
             plane_kept=self._histogram(3),
-            send_failures=lib.live_send_failures(self._core),
-            overtaken=lib.live_overtaken(self._core),
-            receive_drops=sum(map(_drops, self._sockets)),
+            receive_drops=lost["arriving"],
+            send_failures=lost["leaving"],
+            overtaken=lost["place"],
             timeline=self._timeline(),
         )
 
+    def _lost(self) -> dict[str, int]:
+        """Frames, by one of LOSSES."""
+        frames = np.zeros(len(LOSSES), np.uint64)
+        lib.live_lost(self._core, ffi.from_buffer("uint64_t[]", frames))
+        return dict(zip(LOSSES, frames.tolist(), strict=True))
+
     def _timeline(self) -> Timeline:
-        worst = np.zeros(_TIMELINE_SLOTS, np.int64)
-        interval_ns = lib.live_timeline(self._core, ffi.from_buffer("int64_t[]", worst))
-        return Timeline(interval_ns, worst)
+        rows = np.zeros((_TIMELINE_SLOTS, 2 + len(LOSSES)), np.int64)
+        interval_ns = lib.live_timeline(self._core, ffi.from_buffer("int64_t[]", rows))
+        return Timeline(interval_ns, late_ns=rows[:, 0], kept_ns=rows[:, 1], lost=rows[:, 2:])
 
     def _histogram(self, which: int) -> Histogram:
         buckets = np.zeros(_HISTOGRAM_BUCKETS, np.uint64)
         lib.live_histogram(self._core, which, ffi.from_buffer("uint64_t[]", buckets))
         return buckets
-
-
-def _drops(opened: socket.socket) -> int:
-    """Frames that found the socket's buffer full since the last call."""
-    raw = opened.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _TPACKET_STATS.size)
-    _, drops = _TPACKET_STATS.unpack(raw)
-    return int(drops)
 
 
 def _check(done: bool) -> None:

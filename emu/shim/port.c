@@ -191,10 +191,22 @@ static void transmit(struct port *port, struct frame *frame, picoseconds now)
     timer_set(port->clock, &port->done, line_send(port, frame, now));
 }
 
+/* An injected frame has the line: it is done when that is. */
+SELDOM static void wait_for_line(struct port *port)
+{
+    port->busy = true;
+    port->sending = (struct charge){0};
+    timer_set(port->clock, &port->done, port->line.free_at);
+}
+
 void port_kick(struct port *port, picoseconds now)
 {
-    if (port->busy || !port->up || now < port->line.free_at)
+    if (port->busy || !port->up)
         return;
+    if (now < port->line.free_at) {
+        wait_for_line(port);
+        return;
+    }
     struct frame *frame = next_frame(port, now);
     if (frame)
         transmit(port, frame, now);

@@ -249,8 +249,9 @@ void port_return_credit(struct port *port, uint8_t vl, uint32_t length, picoseco
  * would have reached by its cable. Takes the frame. */
 void port_deliver(struct port *port, struct frame *frame, picoseconds now);
 
-/* Puts a frame onto the port's line as if the owner had sent it, queueing
- * behind what is being sent: how the far end of a host's cable enters the shim. */
+/* Puts a frame onto the port's line as if the owner had sent it, queueing behind what is
+ * being sent; the owner's next frame queues behind it. How the far end of a host's cable
+ * enters the shim. */
 void port_inject(struct port *port, struct frame *frame, picoseconds now);
 
 /* A pause or a wait for credit begins: from now on its gauges grow with time. */

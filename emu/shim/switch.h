@@ -118,6 +118,8 @@ struct fabric_switch {
     /* Outer plane. `hand_over` may not keep the frame's bytes. */
     void (*hand_over)(void *outer, struct switch_port *in, const struct frame *frame,
                       picoseconds now);
+    /* What was handed over at `since` has not come back. */
+    void (*lost_outside)(void *outer, picoseconds since);
     void *outer;
     struct frame *transit[TRANSIT_SLOTS];
     uint32_t transit_next, transit_oldest; /* sequence numbers */

@@ -29,6 +29,7 @@ static void transit_check(struct timer *timer, picoseconds now)
     struct frame *lost = *slot;
     *slot = NULL;
     switch_port(sw, lost->charge.in_port)->counters.transit_lost++;
+    sw->lost_outside(sw->outer, lost->due_at);
     switch_discard(sw, lost, now);
     transit_advance(sw);
 }

@@ -21,7 +21,12 @@ class PortView:
 
 @dataclass(frozen=True)
 class QueuePairView:
-    """The sending queue pair of a flow. Packets count from 0, the flow's first one."""
+    """The sending queue pair of a flow. Packets count from 0, the flow's first one.
+
+    Where packets are acknowledged (`transport: rc`), acknowledged <= received <= next. On `uc` and
+    `ud` nobody acknowledges, so a packet need not be sent again as soon as it is sent, and
+    received <= acknowledged == next.
+    """
 
     failed: bool
     posted: int
@@ -33,7 +38,8 @@ class QueuePairView:
     acknowledged: int
     """Packets that need not be sent again."""
     received: int
-    """Packets that the far end has taken in order."""
+    """Packets that the far end has taken: in order on `rc`; on `uc` it has got so far, lost ones
+    included; on `ud` datagrams, in whatever order they came."""
     window: int
     """Packets in flight that congestion control allows; 0: as many as it likes."""
     rate_bps: int

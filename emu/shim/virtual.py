@@ -67,12 +67,20 @@ class VirtualFabric:
         subnet: Subnet | None = None,
         workload: OperationGraph | None = None,
     ) -> None:
-        """`workload`: other operations than the spec's. Raises UsageError when these cannot run."""
+        """`subnet`: what `emu.shim.managed.manage` makes, for InfiniBand alone; `workload`: other
+        operations than the spec's. Raises UsageError when these cannot run, or a subnet is missing.
+        """
         self.spec = spec
         self.topology = topology
-        self._graph = spec.workload() if workload is None else _checked(workload, topology)
+        self._graph = _workload(spec) if workload is None else _checked(workload, topology)
+        if spec.fabric == "ib" and subnet is None:
+            raise UsageError(
+                "subnet: none is given, and InfiniBand's switches forward by the tables of their "
+                "subnet manager; emu.shim.managed.manage makes them"
+            )
         self.fabric = Fabric(spec, topology, Members.ALL, subnet=subnet)
         self._endpoints: Endpoints | None = Endpoints(self.fabric, self._graph, subnet)
+        self._started = False
 
     def __enter__(self) -> Self:
         return self
@@ -104,7 +112,10 @@ class VirtualFabric:
         return self.endpoints.finished
 
     def start(self) -> None:
-        """Brings all links up and begins the workload, at time 0."""
+        """Brings all links up and begins the workload, now. Raises UsageError the second time."""
+        if self._started:
+            raise UsageError("this fabric has started, and does so once; make another for more")
+        self._started = True
         self.fabric.capture(captured_ports(self.spec, self.topology))
         self.fabric.sample(self.endpoints.flow_bytes, len(self.endpoints.flows))
         self.fabric.start()
@@ -173,7 +184,6 @@ def run_virtual(
     Captures are written into the folder `out`. Raises UsageError for what only the
     real clock can do.
     """
-    refuse_tcp(spec)
     began = time.monotonic()
     with VirtualFabric(spec, topology, subnet) as run, capture_file(run.fabric) as capture:
         run.start()
@@ -200,6 +210,12 @@ def run_virtual(
 def marker_in_use(spec: Spec) -> str:
     """`shim` when any port marks, `none` otherwise."""
     return "shim" if spec.fabric == "roce" and spec.marks else "none"
+
+
+def _workload(spec: Spec) -> OperationGraph:
+    """The spec's own. Raises UsageError where that is not RDMA alone."""
+    refuse_tcp(spec)
+    return spec.workload()
 
 
 def _checked(workload: OperationGraph, topology: Topology) -> OperationGraph:

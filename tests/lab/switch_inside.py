@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from emu.lab.command import run
 from emu.lab.inside import main
 from emu.lab.keeper import keep_host
@@ -21,6 +23,7 @@ from emu.lab.messages import Request
 from emu.lab.netns import entered, write_sysctl
 from emu.lab.session import JobResult
 from emu.lab.supervisor import Supervisor
+from emu.measure.observation import LOSSES
 from emu.shim.fabric import Fabric, Members
 from emu.shim.live import Live, packet_socket
 from emu.spec.scenario import spec_from_json
@@ -64,7 +67,15 @@ def forward(request: Request, supervisor: Supervisor) -> JobResult:
             assert time.monotonic_ns() - start_ns < _SECONDS * 1e9, f"{len(arrived)} arrived"
             live.run(start_ns, seconds=0.01)
             arrived += _waiting(sink)
-        return {"arrived": arrived, "drops": live.ledger().receive_drops}, []
+        ledger = live.ledger()
+        (slots,) = np.nonzero(ledger.timeline.lost[:, LOSSES.index("arriving")])
+        return {
+            "arrived": arrived,
+            "drops": ledger.receive_drops,
+            "drops_over_time": int(ledger.timeline.lost.sum()),
+            "seen_after_ns": [int(slot + 1) * ledger.timeline.interval_ns for slot in slots],
+            "lasted_ns": time.monotonic_ns() - start_ns,
+        }, []
 
 
 def _cables(topology: Topology) -> tuple[socket.socket, socket.socket]:

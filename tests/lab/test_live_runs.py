@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
@@ -115,6 +116,33 @@ def test_a_run_keeps_its_ledger(myself: User, tmp_path: Path) -> None:
     assert series.late_frames.sum() > 3 * packets  # each leaves its NIC and two switches
     assert 0 < fidelity.ovs_kept_p50_ns <= fidelity.ovs_kept_p99_ns <= fidelity.ovs_kept_max_ns
     assert all(recording.cpu_seconds[worker] > 0 for worker in ("shim", "nics", "ovs"))
+    machine = recording.machine
+    assert machine.kept_ns.max() == pytest.approx(fidelity.ovs_kept_max_ns, rel=1 / 16, abs=1)
+    assert len(machine.ledger_time_ns) >= len(series.late_time_ns)
+    assert machine.lost_frames.shape == (len(machine.ledger_time_ns), len(machine.losses))
+    assert dict(zip(machine.cpu_users, machine.cpu_ns[-1] / 1e9, strict=True)) == pytest.approx(
+        recording.cpu_seconds
+    )
+    assert (np.diff(machine.cpu_time_ns) > 0).all()
+    assert machine.cpu_time_ns[0] < 0 < machine.cpu_time_ns[-1]
+
+
+def test_what_a_run_lost_over_time_is_what_its_verdict_says(myself: User, tmp_path: Path) -> None:
+    """Far too fast for any machine: Open vSwitch loses packets, or buffers are full."""
+    out, text = tmp_path / "out", _text("hasty", size=10_000_000)
+    ended = myself.run_emu("run", _file(tmp_path, text), "--set", "slowdown=1", "--out", out)
+    assert ended.code == ExitCode.INCONCLUSIVE, ended.err
+    recording = load_recording(out)
+    said = {
+        "ovs": r"Open vSwitch lost (\d+) packets",
+        "arriving": r"(\d+) frames found a socket's buffer full",
+        "leaving": r"the kernel refused (\d+) frames",
+        "place": r"(\d+) frames were overtaken",
+    }
+    reasons = "\n".join(recording.fidelity.reasons)
+    lost = {way: sum(map(int, re.findall(pattern, reasons))) for way, pattern in said.items()}
+    machine = recording.machine
+    assert dict(zip(machine.losses, machine.lost_frames.sum(axis=0), strict=True)) == lost
 
 
 def test_marks_come_back_in_acks_and_the_queue_stays_near_where_marking_begins(

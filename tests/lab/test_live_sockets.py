@@ -49,6 +49,8 @@ def test_frames_that_find_the_ring_full_are_counted(tmp_path: Path) -> None:
     assert came["arrived"] == first
     assert len(first) + came["drops"] == len(frames)
     assert came["drops"] > 0
+    assert came["drops_over_time"] == came["drops"]
+    assert all(0 < at_ns <= came["lasted_ns"] + 1_000_000 for at_ns in came["seen_after_ns"])
 
 
 @pytest.mark.parametrize("ring_frames", [MESSAGES, RING])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -104,11 +105,29 @@ def test_a_machine_is_tried_once(cache: Path) -> None:
     assert second.tried == []
 
 
-def test_a_cache_that_is_broken_is_made_anew(cache: Path) -> None:
-    cache.parent.mkdir(parents=True)
-    cache.write_text("{")
-    chosen, _ = Machine(900).choose(spec_of(4))
-    assert chosen >= 1000
+OF_NO_USE: tuple[Any, ...] = (None, [200], {}, {"ovs": "fast"}, {"ovs": 0}, {"ovs": [200]})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"{", b"\xff\xfe", b"[]", b"null", b"3", b"{}", b'{"least_slowdown": {"ovs": 200}}'),
+        *(
+            json.dumps({"machine": slowdown._machine(), "least_slowdown": own}).encode()
+            for own in OF_NO_USE
+        ),
+    ],
+)
+def test_a_cache_that_is_broken_is_made_anew(cache: Path, content: bytes) -> None:
+    """Valid JSON that nobody here has written, too."""
+    expected = Machine(900).choose(spec_of(4))
+    written = cache.read_bytes()
+    cache.write_bytes(content)
+    slowdown._least_slowdown.cache_clear()
+    machine = Machine(900)
+    assert machine.choose(spec_of(4)) == expected
+    assert machine.tried
+    assert cache.read_bytes() == written
 
 
 def test_a_machine_that_keeps_up_with_nothing_gets_a_guess_and_is_tried_again(cache: Path) -> None:

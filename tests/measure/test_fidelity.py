@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from emu.measure.fidelity import bucket_value, judge, percentile
-from emu.measure.observation import Histogram, Ledger, Observation, Samples, Timeline
+from emu.measure.observation import NOTHING_NOTED, Histogram, Ledger, Observation, Samples
 from emu.measure.recording import Fidelity
 
 BUDGET_NS = 335
@@ -37,7 +37,7 @@ def observation(late: Histogram, way: str = "late_sent", **faults: int) -> Obser
     ledger = Ledger(
         **histograms,
         **{name: faults.get(name, 0) for name in ("send_failures", "receive_drops", "overtaken")},
-        timeline=Timeline(0, np.zeros(1024, np.int64)),
+        timeline=NOTHING_NOTED,
     )
     return Observation({}, samples, faults.get("exhausted", 0), 0, ledger=ledger)
 

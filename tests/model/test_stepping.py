@@ -6,6 +6,7 @@ import doctest
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from emu.errors import UsageError
@@ -104,6 +105,100 @@ def test_an_injected_pause_shows_at_the_port_it_stops() -> None:
         run.run_until(20_600)
         paused = run.port("right:h2").paused
     assert paused == (False, False, False, True, False, False, False, False)
+
+
+UNKNOWN = {"roce": bytes(76), "ib": b"\xf0" + bytes(99)}
+"""A frame that the next switch drops. Both keep the line busy for 100 bytes: 24 of Ethernet are
+FCS, preamble and gap; management's lane asks for no credit."""
+
+
+@pytest.mark.parametrize("fabric", UNKNOWN)
+@pytest.mark.parametrize("at", ["h1:left", "left:right", "right:h2"])
+@pytest.mark.parametrize("times", [1, 3])
+def test_an_injected_frame_delays_a_sender_by_its_own_time(
+    fabric: str, at: str, times: int
+) -> None:
+    """Packets of one length that leave no break on any line: 8 ns of 100 Gb/s for each frame."""
+    alike = PAIR.replace("op: write, size: 1MB", f"op: send, size: {244 * 4096}")
+    ends = []
+    for injected in (0, times):
+        with started(spec_of(alike, f"fabric={fabric}")) as run:
+            run.run_until(10_000)
+            for _ in range(injected):
+                run.inject(at, UNKNOWN[fabric])
+            ends.append(finish(run).last_end_ns)
+    assert ends[1] - ends[0] == 8 * times
+
+
+def test_a_packet_that_comes_while_an_injected_frame_is_sent_waits_for_its_end() -> None:
+    """The second of two, at an idle port: the later the frame, the later it leaves, by as much.
+
+    The port has sent the first packet long before, and gives its buffer back only once.
+    """
+    two = PAIR.replace("op: write, size: 1MB", "op: send, size: 4096, count: 2")
+    ends = []
+    for at_ns in range(6_500, 9_000, 100):
+        with started(spec_of(two)) as run:
+            run.run_until(at_ns)
+            run.inject("left:right", bytes(4_000))  # 4024 bytes, 322 ns
+            ends.append(finish(run).last_end_ns)
+            assert not any(run.port("left:h1").held_bytes)
+    undisturbed = min(ends)
+    delayed = [end for end in ends if end > undisturbed]
+    assert len(delayed) in (3, 4)
+    assert np.diff(delayed).tolist() == [100] * (len(delayed) - 1)
+    assert 222 <= delayed[-1] - undisturbed <= 322
+
+
+def test_a_frame_injected_behind_a_packet_does_not_keep_it_in_the_buffer() -> None:
+    """A packet leaves its switch with its last bit, whatever is sent next."""
+    held = []
+    for injected in (False, True):
+        with started(spec_of(PAIR)) as run:
+            run.run_until(10_000)
+            if injected:
+                run.inject("left:right", bytes(4_000))
+            run.run_until(10_335)  # a packet's time later
+            held.append(run.port("left:h1").held_bytes[3])
+    assert held[0] == held[1] > 0
+
+
+def test_datagrams_count_as_received_in_whatever_order_they_come() -> None:
+    """Every fifth of 20 is lost on the way."""
+    traffic = "op: send, transport: ud, size: 1KB, count: 20"
+    lossy = PAIR.replace("op: write, size: 1MB", traffic) + (
+        "faults: [{loss: {cable: 'h1:left', direction: out, every: 5}}]\n"
+    )
+    with started(spec_of(lossy)) as run:
+        run.run_until(50_000)
+        sender = run.queue_pair("flow")
+    assert (sender.posted, sender.sent, sender.acknowledged, sender.received) == (20, 20, 20, 16)
+
+
+def test_a_fabric_starts_once() -> None:
+    """The second time is refused, and changes nothing."""
+    ends = []
+    for again in (False, True):
+        with started(spec_of(PAIR)) as run:
+            run.run_until(1_000)
+            if again:
+                with pytest.raises(UsageError, match="this fabric has started, and does so once"):
+                    run.start()
+            ends.append(finish(run).last_end_ns)
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("fabric=ib", r"^subnet: none is given.*emu\.shim\.managed\.manage makes them$"),
+        ("hosts.stack=tcp", r"^stack: tcp is the TCP of this machine's kernel"),
+    ],
+)
+def test_what_the_virtual_clock_cannot_run_makes_no_fabric(setting: str, said: str) -> None:
+    spec = spec_of(PAIR, setting)
+    with pytest.raises(UsageError, match=said):
+        VirtualFabric(spec, spec.topology.build())
 
 
 def test_before_the_start_nothing_has_been_seen() -> None:

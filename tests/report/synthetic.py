@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.measure.recording import Counters, FaultRecord, Fidelity, FlowRecord, Recording, Series
+from emu.measure.recording import (
+    Counters,
+    FaultRecord,
+    Fidelity,
+    FlowRecord,
+    MachineSeries,
+    Recording,
+    Series,
+)
 from emu.report.facts import RunFacts
 from emu.spec.model import Spec
 from topologies.graph import Topology
@@ -102,6 +110,19 @@ def record(
         "captures": {"leaf1:h1": Path("out/leaf1-h1.pcapng")},
     }
     return Recording(**given | fields)
+
+
+def machine_series() -> MachineSeries:
+    """A hiccup at 400 us, in which Open vSwitch kept frames and lost some."""
+    return MachineSeries(
+        ledger_time_ns=np.arange(1, 7) * 100_000,
+        kept_ns=np.array([90, 80, 85, 700, 90, 80]),
+        losses=("ovs", "arriving", "leaving", "place"),
+        lost_frames=np.array([[0, 0, 0, 0]] * 3 + [[2, 1, 0, 0]] + [[0, 0, 0, 0]] * 2),
+        cpu_time_ns=np.array([-50_000, 200_000, 400_000, 600_000]),
+        cpu_users=("shim", "other"),
+        cpu_ns=np.array([[0, 0], [100_000_000, 0], [120_000_000, 180_000_000], [2 * 10**8] * 2]),
+    )
 
 
 def _flows(spec: Spec, ends_ns: Mapping[str, int | None], resent: Mapping[str, int]) -> Any:

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 
 import pytest
+from click.testing import CliRunner
 
+from emu.cli.compare import command as compare
+from emu.cli.record import record as record_run
+from emu.errors import UsageError
 from emu.report.clocks import BothClocks, Seeds, clocks_document, clocks_table
 from emu.report.facts import RunFacts
+from emu.report.store import load_recording
 from tests.report.synthetic import INCONCLUSIVE, record, run, spec
 
 VIRTUAL_NS = 600_000
+
+
+@pytest.fixture
+def without_a_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The virtual clock stands in for the real one."""
+    monkeypatch.setattr(
+        "emu.cli.compare.record",
+        lambda name, spec, clock, out: record_run(name, spec, "virtual", out),
+    )
 
 
 def _run(last_ns: int | None, cnp: int = 40) -> RunFacts:
@@ -71,3 +87,47 @@ def test_a_flow_that_never_finished_is_no_completion() -> None:
 
     assert figure["real"] == (None, 606_000)
     assert figure["relative"] == pytest.approx(0.01)
+
+
+SPEC = """
+topology: {kind: dumbbell, hosts_per_side: 1}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 20KB}]
+compare: {roce: {}, lossless: {switches: {pfc: {}}}}
+"""
+
+
+@pytest.mark.usefixtures("without_a_lab")
+@pytest.mark.parametrize(
+    ("seeds", "places"), [("1", ["."]), ("2", ["seed-1", "seed-2"])], ids=["one", "two"]
+)
+def test_both_clocks_leave_their_differences_and_every_run(
+    tmp_path: Path, seeds: str, places: list[str]
+) -> None:
+    """Where `--out` says; what is printed with `--json` is what is written."""
+    spec, out = tmp_path / "pair.emu.yml", tmp_path / "out"
+    spec.write_text(SPEC)
+    words = [str(spec), "--clocks", "--seeds", seeds, "--out", str(out), "--json"]
+    ended = CliRunner().invoke(compare, words)
+    assert ended.exit_code == 0
+    assert (out / "clocks.json").read_text() == ended.stdout
+    runs = json.loads(ended.stdout)["runs"]
+    assert list(runs) == ["roce", "lossless"]
+    for name, found in runs.items():
+        (last,) = (f for f in found["figures"] if f["figure"] == "last completion")
+        kept = {
+            clock: [load_recording(out / clock / name / place) for place in places]
+            for clock in ("real", "virtual")
+        }
+        for clock, recordings in kept.items():
+            assert [own.flows[0].end_ns for own in recordings] == last[clock]
+            assert len({own.seed for own in recordings}) == len(places)
+
+
+def test_a_clock_is_not_chosen_where_both_are_compared(tmp_path: Path) -> None:
+    """Whichever: it would have no effect."""
+    spec = tmp_path / "pair.emu.yml"
+    spec.write_text(SPEC)
+    for clock in ("real", "virtual"):
+        error = CliRunner().invoke(compare, [str(spec), "--clocks", "--clock", clock]).exception
+        assert isinstance(error, UsageError)
+        assert str(error) == "--clock: --clocks runs on both; leave one of the two out"

@@ -17,7 +17,7 @@ from emu.measure.recording import FlowRecord, Recording, Series
 from emu.report.facts import RunFacts
 from emu.report.html import comparison_page, run_page
 from emu.report.write import write_comparison, write_run
-from tests.report.synthetic import INCONCLUSIVE, four_fabrics, record, run, spec
+from tests.report.synthetic import INCONCLUSIVE, four_fabrics, machine_series, record, run, spec
 
 NASTY = "<script>alert('x')</script>&\"${$}"
 EMPTY_ELEMENTS = {"meta", "br"}
@@ -99,6 +99,18 @@ def test_inconclusive_run_shows_no_numbers() -> None:
     assert page.text.index("INCONCLUSIVE") < page.text.index("RoCEv2")
     assert "svg" not in page.elements
     assert "Gb/s" not in page.text
+
+
+def test_what_the_machine_did_is_shown_over_time() -> None:
+    """On the real clock, whether or not it kept up; each only where there was something."""
+    good = four_fabrics()[1]
+    told = ("longest in Open vSwitch", "frames lost by the machine", "Who had the processors")
+    for fidelity in (good.recording.fidelity, INCONCLUSIVE):
+        recording = replace(good.recording, fidelity=fidelity, machine=machine_series())
+        page = Page(run_page(replace(good, recording=recording))).text
+        assert all(what in page for what in told)
+    page = Page(run_page(good)).text
+    assert not any(what in page for what in told)
 
 
 def test_both_themes_define_every_colour() -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from emu.errors import EmuError
-from emu.measure.recording import Deadlock, Recording
+from emu.measure.recording import NO_MACHINE, Deadlock, MachineSeries, Recording
 from emu.measure.requests import Requests
 from emu.report.store import SERIES_FILE, SUMMARY_FILE, load_recording, save_recording
-from emu.report.summary import SUMMARY_SCHEMA
-from tests.report.synthetic import FAULTS, INCONCLUSIVE, four_fabrics
+from emu.report.summary import SUMMARY_SCHEMA, summarise
+from tests.report.synthetic import FAULTS, INCONCLUSIVE, four_fabrics, machine_series
 
 
 @pytest.fixture
@@ -33,13 +33,28 @@ def test_what_is_saved_is_loaded(tmp_path: Path, recording: Recording) -> None:
     captures = {port: tmp_path / "run" / path.name for port, path in recording.captures.items()}
     one = np.array([0])
     requests = Requests(traffic=("incast",), of=one, start_ns=one + 1, end_ns=one + 2)
-    recording = replace(recording, captures=captures, requests=requests)
+    machine = machine_series()
+    recording = replace(recording, captures=captures, requests=requests, machine=machine)
     save_recording(recording, tmp_path / "run")
     loaded = load_recording(tmp_path / "run")
-    assert replace(loaded, series=recording.series, requests=requests) == recording
-    for saved, again in ((recording.series, loaded.series), (requests, loaded.requests)):
+    arrays = {"series": recording.series, "requests": requests, "machine": machine}
+    assert replace(loaded, **arrays) == recording
+    for name, saved in arrays.items():
+        again = getattr(loaded, name)
         for field in fields(saved):
             np.testing.assert_array_equal(getattr(saved, field.name), getattr(again, field.name))
+
+
+def test_on_the_virtual_clock_no_machine_is_in_the_samples(
+    tmp_path: Path, recording: Recording
+) -> None:
+    """There is none that matters: its files are the same on every one."""
+    save_recording(replace(recording, clock="virtual"), tmp_path)
+    with np.load(tmp_path / SERIES_FILE) as arrays:
+        assert not {field.name for field in fields(MachineSeries)} & set(arrays.files)
+    loaded = load_recording(tmp_path)
+    assert loaded.machine is NO_MACHINE
+    assert not [name for name in summarise(loaded)["fidelity"] if "wall" in name]
 
 
 def test_saving_twice_gives_the_same_bytes(tmp_path: Path, recording: Recording) -> None:

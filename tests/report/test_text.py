@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from emu.report.html import comparison_page
 from emu.report.text import print_comparison, print_run
 from tests.report.synthetic import FAULTS, INCONCLUSIVE, four_fabrics, record, run, spec
 
@@ -52,6 +53,18 @@ def test_run_with_failed_checks_and_an_unfinished_flow(golden: Golden) -> None:
     out = StringIO()
     print_run(run(recording, scenario), ARTIFACTS, out)
     golden("run-failed.txt", out.getvalue())
+
+
+def test_bytes_that_were_left_out_are_not_called_equal() -> None:
+    """In a comparison: of each fabric what is true of it, in the terminal and on the page."""
+    _, other = four_fabrics()[:2]
+    runs = [replace(other, spec=other.spec.model_copy(update={"payload": "elided"})), other]
+    out = StringIO()
+    print_comparison(runs, {}, out)
+    (line,) = (line for line in out.getvalue().splitlines() if "bytes equal" in line)
+    assert line.split("  ")[0] == "all complete, bytes equal"
+    assert re.split(r"  +", line)[1:] == ["yes, not compared", "yes"]
+    assert "yes, not compared" in comparison_page("incast", runs)
 
 
 def test_inconclusive_run_shows_no_results(golden: Golden) -> None:

@@ -73,14 +73,14 @@ def test_flows_of_tcp_count_like_others() -> None:
 
 def test_the_virtual_clock_refuses_tcp_before_anything_runs(tmp_path: Path) -> None:
     """A kernel's time is real. Of a comparison not even the first variant is run."""
-    words = [TCP, "--out", str(tmp_path)]
-    virtual = ["--clock", "virtual"]
-    for verb, options in (
-        (run, [*virtual, "--set", "hosts.stack=tcp"]),
-        (compare, virtual),
-        (compare, ["--clocks"]),
+    words = [TCP, "--clock", "virtual", "--out", str(tmp_path)]
+    both = ["--clocks", *words[:1], *words[3:]]
+    for verb, line in (
+        (run, [*words, "--set", "hosts.stack=tcp"]),
+        (compare, words),
+        (compare, both),
     ):
-        error = CliRunner().invoke(verb, words + options).exception
+        error = CliRunner().invoke(verb, line).exception
         assert isinstance(error, UsageError)
         assert str(error) == (
             "stack: tcp is the TCP of this machine's kernel, whose time is real; run it on the "

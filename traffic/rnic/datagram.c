@@ -47,8 +47,10 @@ static void deliver(struct qp *qp, struct receive *receive, const struct packet 
         status = length <= receive->length ? STATUS_SUCCESS : STATUS_LOC_LEN_ERR;
     if (status == STATUS_SUCCESS && bytes)
         place(bytes, packet);
-    if (status == STATUS_SUCCESS && qp->peer && qp->peer->qpn == packet->deth.src_qp)
+    if (status == STATUS_SUCCESS && qp->peer && qp->peer->qpn == packet->deth.src_qp) {
+        qp->responder.datagrams++;
         send_queue_delivered_late(qp->peer, packet->bth.psn, packet->payload_bytes, now);
+    }
     receive->received_bytes = status == STATUS_SUCCESS ? length : 0;
     receive->has_immediate = packet_has_immediate(packet);
     receive->has_invalidated = false;

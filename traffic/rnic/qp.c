@@ -220,17 +220,26 @@ uint64_t qp_rate_bps(const struct qp *qp)
     return qp->cc.rate_bps ? qp->cc.rate_bps : qp->nic->port.line.rate_bps;
 }
 
+/* Of the packets that it has sent, those that the far end has taken. */
+static uint64_t packets_taken(const struct qp *qp)
+{
+    const struct responder *responder = &qp->peer->responder;
+    uint64_t unacked = qp->requester.unacked;
+    if (qp->config.transport == TRANSPORT_UD)
+        return responder->datagrams;
+    return unacked - qp->config.psn + (uint64_t)psn_ahead(responder->expected, unacked & PSN_MASK);
+}
+
 struct qp_view qp_look(const struct qp *qp)
 {
     const struct requester *requester = &qp->requester;
-    uint64_t first = qp->config.psn, unacked = requester->unacked;
-    int32_t ahead = psn_ahead(qp->peer->responder.expected, unacked & PSN_MASK);
+    uint64_t first = qp->config.psn;
     return (struct qp_view){.failed = qp->state == QP_ERR,
                             .posted = requester->posted_end - first,
                             .sent = requester->sent_end - first,
                             .next = requester->next - first,
-                            .acknowledged = unacked - first,
-                            .received = unacked - first + (uint64_t)ahead,
+                            .acknowledged = requester->unacked - first,
+                            .received = packets_taken(qp),
                             .window = qp->cc.window};
 }
 

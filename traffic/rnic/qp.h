@@ -84,6 +84,7 @@ struct responder {
     struct receive_queue own;             /* receives, unless they are shared */
     struct timer failing;                 /* set: it fails when the packet at hand has left */
     struct selective_receiver *selective; /* selective repeat's own */
+    uint64_t datagrams;                   /* taken from the peer */
 };
 
 /* Some of a resource's responses, counted from its first: next == end: all are sent. */

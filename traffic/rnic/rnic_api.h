@@ -263,7 +263,7 @@ struct qp_view {
     uint64_t sent;         /* have left at least once */
     uint64_t next;         /* the packet to send next */
     uint64_t acknowledged; /* need not be sent again */
-    uint64_t received;     /* the far end has taken in order */
+    uint64_t received;     /* the far end has taken: in order; datagrams as they come */
     uint32_t window;       /* packets in flight that congestion control allows; 0: any number */
 };
 struct qp_view qp_look(const struct qp *qp);

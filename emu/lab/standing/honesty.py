@@ -13,14 +13,14 @@ import numpy as np
 from emu.lab.messages import Json
 from emu.measure.assemble import mtu_time_ns
 from emu.measure.fidelity import judge
-from emu.measure.observation import Ledger, Observation, Timeline
+from emu.measure.observation import NOTHING_NOTED, Ledger, Observation
 from emu.measure.recording import Fidelity
 from emu.shim.fabric import Fabric
 from emu.shim.live import Live
 from emu.spec.scenario import Spec
 
 _HISTOGRAMS = ("late_sent", "late_taken_in", "late_returned", "plane_kept")
-_COUNTS = ("send_failures", "overtaken")
+_COUNTS = ("send_failures", "receive_drops", "overtaken")
 
 
 def share_of_shim(fabric: Fabric, live: Live) -> Json:
@@ -30,7 +30,6 @@ def share_of_shim(fabric: Fabric, live: Live) -> Json:
     return {
         **{name: getattr(ledger, name).tolist() for name in _HISTOGRAMS},
         **{name: getattr(ledger, name) for name in _COUNTS},
-        "receive_drops": ledger.receive_drops,  # since the last time
         "transit_lost": sum(fabric.counters(port)["transit_lost"][0] for port in ports),
     }
 
@@ -41,8 +40,7 @@ def judged(spec: Spec, slowdown: float, before: Json, after: Json, nics: Observa
     shim = Ledger(
         **{name: counts.astype(np.uint64) for name, counts in change.items()},
         **{name: after[name] - before[name] for name in _COUNTS},
-        receive_drops=after["receive_drops"],
-        timeline=Timeline(0, np.zeros(0, np.int64)),
+        timeline=NOTHING_NOTED,
     )
     return judge(
         [nics, replace(nics, ledger=shim, frames_exhausted=0)],

@@ -14,6 +14,7 @@ from emu.report.charts.completion import completion
 from emu.report.charts.fct import fct
 from emu.report.charts.lateness import lateness
 from emu.report.charts.load import load
+from emu.report.charts.processors import processors
 from emu.report.charts.queues import queues
 from emu.report.charts.rates import rates
 from emu.report.charts.waiting import waiting
@@ -35,12 +36,12 @@ _DRAWN = {
 def charts(runs: Sequence[RunFacts]) -> list[Chart]:
     """All the charts that these runs have samples for.
 
-    Of a run that the machine did not keep up with only its lateness is shown.
+    Of a run that the machine did not keep up with only what the machine did is shown.
     """
     honest = [run for run in runs if run.conclusive]
     with in_style():
         drawn = [draw(honest) for draw in _DRAWN.values() if honest]
-        drawn.append(lateness(runs))
+        drawn += [lateness(runs), processors(runs)]
     return [chart for chart in drawn if chart is not None]
 
 

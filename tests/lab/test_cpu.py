@@ -1,0 +1,51 @@
+"""Who had the processors, and when."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+
+from emu.lab.cpu import CpuMeter, Looks
+from emu.measure.cpu import CpuSamples
+
+
+def test_looks_of_a_long_run_become_fewer_and_cover_all_of_it() -> None:
+    """About one for every interval, whatever that is by then."""
+    looks, now_ns = Looks(), 0
+    for _ in range(3_000):
+        looks.add(now_ns, {"shim": now_ns / 1e9})
+        now_ns += round(looks.interval_seconds * 1e9)
+    samples = CpuSamples(**looks.to_json())
+    assert samples.time_ns[0] == 0
+    assert 250 <= len(samples.time_ns) < 512
+    gaps = np.diff(samples.time_ns) / 1e9 / looks.interval_seconds
+    assert gaps.min() == 1
+    assert gaps.max() <= 1.5
+    assert samples.time_ns[-1] == now_ns - looks.interval_seconds * 1e9
+    assert samples.seconds["shim"] == [own / 1e9 for own in samples.time_ns]
+
+
+def test_work_shows_between_the_looks_in_which_it_was_done() -> None:
+    """Half a second of this process' own; looks go forward, and no work is undone."""
+    meter = CpuMeter({"own": os.getpid()})
+    start_ns = time.monotonic_ns()
+    with meter.sampling(start_ns) as looks:
+        began = time.process_time()
+        while time.process_time() - began < 0.5:
+            pass
+    samples = CpuSamples(**looks.to_json())
+    assert len(samples.time_ns) > 2
+    assert list(samples.time_ns) == sorted(samples.time_ns)
+    assert 0.5 <= samples.last["own"] <= (samples.time_ns[-1] / 1e9) * 1.1
+    for before, after in zip(samples.seconds["own"], samples.seconds["own"][1:], strict=False):
+        assert before <= after
+
+
+def test_a_look_right_behind_another_takes_its_place() -> None:
+    """The last of a run may: the kernel's hundredths of a second say nothing of a millisecond."""
+    looks = Looks()
+    for time_ns in (0, 10**6, 50_000_000, 51_000_000):
+        looks.add(time_ns, {"shim": 0.0})
+    assert looks.to_json()["time_ns"] == [0, 10**6, 51_000_000]

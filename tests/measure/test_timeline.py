@@ -1,0 +1,123 @@
+"""The fidelity ledger over time: as it is noted, and as the views of all processes together."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from emu.measure.assemble import assemble
+from emu.measure.cpu import CpuSamples
+from emu.measure.observation import LOSSES, NOTHING_NOTED, Timeline
+from emu.measure.recording import Recording
+from emu.shim.virtual import VirtualFabric
+from emu.spec.model import spec_from_text
+from tests.measure.test_fidelity import histogram, observation
+
+HERE = Path(__file__).parent
+SHIM = HERE.parents[1] / "emu" / "shim"
+SPEC = """
+topology: {kind: dumbbell, hosts_per_side: 1}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 4KB}]
+"""
+SLOTS = 1024
+FIRST_NS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("timeline") / "timeline_trace"
+    flags = ["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
+    source = str(HERE / "timeline_trace.c")
+    subprocess.run(["cc", *flags, f"-I{SHIM}", source, "-o", str(built)], check=True)
+    return built
+
+
+@pytest.mark.parametrize("longest_ns", [10**8, SLOTS * FIRST_NS, 10**10, 10**12])
+def test_what_happened_is_in_the_interval_in_which_it_did(program: Path, longest_ns: int) -> None:
+    """The worst of each interval, and losses in sum; a run of any length has room."""
+    rng = random.Random(longest_ns)
+    notes = [
+        (rng.randrange(longest_ns), rng.randrange(10**6), rng.randrange(10**6), rng.randrange(4), 2)
+        for _ in range(3_000)
+    ]
+    notes += [(longest_ns - 1, 1, 1, 0, 1), (-5, 7, 8, 1, 1)]
+    text = "\n".join(" ".join(map(str, note)) for note in notes)
+    done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
+    slot_ns, *rows = done.stdout.splitlines()
+    fit = [FIRST_NS << n for n in range(40) if longest_ns <= SLOTS * (FIRST_NS << n)]
+    assert int(slot_ns) == fit[0]
+    expected = np.zeros((SLOTS, 2 + len(LOSSES)), np.int64)
+    for since_ns, late_ns, kept_ns, loss, frames in notes:
+        row = expected[max(0, since_ns) // fit[0]]
+        row[:2] = np.maximum(row[:2], (late_ns, kept_ns))
+        row[2 + loss] += frames
+    assert np.array_equal(np.loadtxt(rows, np.int64), expected)
+
+
+def _timeline(interval_ns: int, **at: tuple[int, int, tuple[int, ...]]) -> Timeline:
+    """`at`: by slot (`s3`), how late and how long kept frames were at most, and what was lost."""
+    late, kept = np.zeros((2, SLOTS), np.int64)
+    lost = np.zeros((SLOTS, len(LOSSES)), np.int64)
+    for name, what in at.items():
+        slot = int(name[1:])
+        late[slot], kept[slot], lost[slot] = what
+    return Timeline(interval_ns, late, kept, lost)
+
+
+def _recorded(shim: Timeline, nics: Timeline, cpu: CpuSamples) -> Recording:
+    """What two processes have noted, at slowdown 1000."""
+    spec = spec_from_text(SPEC.encode(), source="test.emu.yml")
+    topology = spec.topology.build()
+    with VirtualFabric(spec, topology) as run:
+        everything = run.observe()
+    own = observation(histogram())
+    assert own.ledger is not None
+    return assemble(
+        spec,
+        topology,
+        [
+            replace(everything, ledger=replace(own.ledger, timeline=shim)),
+            replace(own, ledger=replace(own.ledger, timeline=nics)),
+        ],
+        plane="ovs",
+        clock="real",
+        slowdown=1000.0,
+        marker="none",
+        wall_seconds=1.0,
+        captures={},
+        cpu=cpu,
+    )
+
+
+def test_the_views_of_all_processes_are_one_in_emulated_time() -> None:
+    """The NICs' intervals are twice as long: two of the shim's are one of theirs."""
+    recording = _recorded(
+        _timeline(1_000_000, s0=(10_000, 3_000, (0, 0, 0, 0)), s3=(20_000, 5_000, (2, 0, 0, 1))),
+        _timeline(2_000_000, s1=(15_000, 0, (0, 4, 0, 0)), s2=(0, 0, (0, 0, 1, 0))),
+        CpuSamples((-50_000_000, 2_000_000, 6_000_000), {"shim": (0, 0.01, 0.014)}),
+    )
+    series, machine = recording.series, recording.machine
+    assert series.late_time_ns.tolist() == [2_000, 4_000]
+    assert series.late_ns.tolist() == [10, 20]
+    assert machine.ledger_time_ns.tolist() == [2_000, 4_000, 6_000]
+    assert machine.kept_ns.tolist() == [3, 5, 0]
+    assert machine.losses == ("ovs", "arriving", "leaving", "place")
+    assert machine.lost_frames.tolist() == [[0, 0, 0, 0], [2, 4, 0, 1], [0, 0, 1, 0]]
+    assert machine.cpu_time_ns.tolist() == [-50_000, 2_000, 6_000]
+    assert machine.cpu_ns.tolist() == [[0], [10_000_000], [14_000_000]]
+    assert recording.cpu_seconds == {"shim": 0.014}
+
+
+def test_a_process_that_noted_nothing_takes_nothing_away() -> None:
+    nothing = CpuSamples((0,), {"shim": (0.0,)})
+    noted = _timeline(1_000_000, s5=(7_000, 9_000, (1, 0, 0, 0)))
+    for views in ((noted, NOTHING_NOTED), (NOTHING_NOTED, noted)):
+        machine = _recorded(*views, nothing).machine
+        assert machine.kept_ns.tolist() == [0, 0, 0, 0, 0, 9]
+        assert machine.lost_frames.sum(axis=0).tolist() == [1, 0, 0, 0]
+    assert len(_recorded(NOTHING_NOTED, NOTHING_NOTED, nothing).machine.ledger_time_ns) == 0
