@@ -79,9 +79,9 @@ def command(
 
 
 def _is_given(option: str) -> bool:
-    """Whether the user said it, or the default has."""
+    """Whether the command line says it, and no default."""
     source = click.get_current_context().get_parameter_source(option)
-    return source is not ParameterSource.DEFAULT
+    return source is ParameterSource.COMMANDLINE
 
 
 def _refuse_tcp(specs: Sequence[Spec]) -> None:

@@ -102,14 +102,14 @@ def test_both_clocks_are_not_one() -> None:
     words = [PAIR, "--clocks", "--clock", "virtual"]
     error = CliRunner().invoke(compare, words).exception
     assert isinstance(error, UsageError)
-    assert str(error) == "--clock virtual: --clocks runs on both; leave one of them out"
+    assert str(error) == "--clock: --clocks runs on both; leave one of the two out"
 
 
-@pytest.mark.parametrize(("seeds", "folders"), [(1, ["."]), (2, ["seed-1", "seed-2"])])
+@pytest.mark.parametrize(("seeds", "folders"), [(1, ["pair"]), (2, ["pair/seed-1", "pair/seed-2"])])
 def test_both_clocks_leave_every_run_in_its_folder(
     seeds: int, folders: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By seed where there are several, by clock, and by name."""
+    """By clock, by name, and by seed where there are several."""
     monkeypatch.setattr(
         "emu.cli.compare.record", lambda name, spec, clock, out: record(name, spec, "virtual", out)
     )
@@ -118,5 +118,5 @@ def test_both_clocks_leave_every_run_in_its_folder(
     ended = CliRunner().invoke(cli, words)
     assert ended.exit_code == 0, ended.output
     assert {path.parent for path in tmp_path.rglob("summary.json")} == {
-        tmp_path / folder / clock / "pair" for folder in folders for clock in ("real", "virtual")
+        tmp_path / clock / folder for folder in folders for clock in ("real", "virtual")
     }
