@@ -87,17 +87,60 @@ def test_ibtracert_goes_the_way_of_the_packets(fabric: Topology, managed: Manage
 def test_perfquery_and_ibqueryerrors_tell_what_was_counted(
     fabric: Topology, managed: ManagedFabric
 ) -> None:
-    """The emulator's own counters, by port; what is too large for 32 bits sticks."""
-    counted = {"PortXmitData": 12345, "PortXmitWait": 678, "SymbolErrorCounter": 9}
-    tell_counters(
-        managed.simulator, fabric, {"leaf1:h1": counted, "h2:leaf1": {"PortXmitPkts": 2**40}}
-    )
+    """The emulator's own counters, by port; what is too large for 32 bits sticks there, and does
+    not among the extended ones."""
+    counted = {
+        "PortXmitData": 12345,
+        "PortXmitWait": 678,
+        "SymbolErrorCounter": 9,
+        "PortRcvData": 2**32 + 5,
+        "PortXmitPkts": 2**40,
+        "PortRcvPkts": 77,
+    }
+    tell_counters(managed.simulator, fabric, {"leaf1:h1": counted}, {})
     lids = managed.subnet().lids
-    said = say(managed, f"perfquery {lids['leaf1']} 1")
-    for name, value in (("PortXmitData", 12345), ("PortXmitWait", 678), ("SymbolErrorCounter", 9)):
-        assert re.search(rf"^{name}:\.+{value}$", said, re.MULTILINE), said
-    assert f":{'.' * 20}" in say(managed, f"perfquery {lids['h2']} 1")
+    said = numbers(say(managed, f"perfquery {lids['leaf1']} 1"))
+    large = {"PortRcvData": 2**32 - 1, "PortXmitPkts": 2**32 - 1}
+    assert said.items() >= (counted | large).items()
+    extended = numbers(say(managed, f"perfquery -x {lids['leaf1']} 1"))
+    assert (
+        extended.items()
+        >= {
+            "PortXmitData": 12345,
+            "PortRcvData": 2**32 + 5,
+            "PortXmitPkts": 2**40,
+            "PortRcvPkts": 77,
+            "PortUnicastXmitPkts": 2**40,
+            "PortUnicastRcvPkts": 77,
+        }.items()
+    )
     assert "SymbolErrorCounter == 9" in say(managed, "ibqueryerrors")
+
+
+def test_a_host_s_port_counts_what_its_switch_s_port_counts_the_other_way_round(
+    fabric: Topology, managed: ManagedFabric
+) -> None:
+    """Beside them the tools' own packets, of 72 words each."""
+    counted = {"PortXmitData": 10**6, "PortRcvData": 2**33, "PortXmitPkts": 5, "PortRcvPkts": 2**34}
+    tell_counters(managed.simulator, fabric, {"leaf1:h1": counted}, {"h1": 4321})
+    lid = managed.subnet().lids["h1"]
+    extended = numbers(say(managed, f"perfquery -x {lid} 1"))
+    own = extended["PortXmitPkts"] - 2**34
+    assert 0 <= own < 20
+    assert extended["PortXmitData"] == 2**33 + 72 * own
+    assert 0 <= extended["PortRcvPkts"] - 5 < 20
+    assert extended["PortRcvData"] == 10**6 + 72 * (extended["PortRcvPkts"] - 5)
+    said = numbers(say(managed, f"perfquery {lid} 1"))
+    assert said["PortXmitWait"] == 4321
+    assert said["PortXmitData"] == said["PortXmitPkts"] == 2**32 - 1
+    silent = numbers(say(managed, f"perfquery {managed.subnet().lids['h3']} 1"))
+    assert silent["PortXmitWait"] == 0
+    assert silent["PortXmitData"] < 20 * 72
+
+
+def numbers(said: str) -> dict[str, int]:
+    """What perfquery prints, by counter."""
+    return {name: int(value) for name, value in re.findall(r"^(\w+):\.*(\d+)$", said, re.M)}
 
 
 def test_a_second_opensm_takes_over_when_the_first_is_killed(
