@@ -14,6 +14,7 @@ from emu.errors import FabricError
 from emu.lab.channel import Channel
 from emu.lab.messages import Done, Json, Message, Progress, Ready, Setup, Stop
 from emu.lab.telling import progress_message, told_progress
+from emu.measure.board import Board
 from emu.measure.progress import Progress as Moment
 from emu.measure.progress import summed
 
@@ -26,6 +27,15 @@ def set_up(process: Channel, setup: Setup) -> int:
     process.send(setup)
     wait_done(process)
     return pid
+
+
+def set_up_nics(process: Channel, setup: Setup) -> tuple[int, Board]:
+    """The same of NICs, and what they count on."""
+    pid = process.expect(Ready).pid
+    process.send(setup)
+    legend = wait_done(process)["board"]
+    (file,) = process.take_files()
+    return pid, Board(file, **legend)
 
 
 def wait_done(channel: Channel, on_progress: OnProgress | None = None) -> Json:

@@ -20,6 +20,7 @@ from emu.lab.netns import entered
 from emu.lab.pace import be_punctual, processors_awake
 from emu.lab.telling import progress_message
 from emu.measure.board import Board
+from emu.measure.counters import XMIT_WAIT
 from emu.shim.fabric import Fabric, Members
 from emu.shim.live import Live, Outcome, packet_socket
 from traffic.graph import OperationGraph
@@ -42,7 +43,7 @@ def job(channel: Channel) -> None:
             _attach(live, fabric, setup)
             fabric.prefault()
             be_punctual()
-            board = Board.new(list(topology.host), COUNTERS)
+            board = Board.new(list(topology.host), [*COUNTERS, (XMIT_WAIT, 1)])
             channel.send(Done({"board": board.legend}), [board.file])
             nics = _Nics(channel, channel.expect(Start), live, fabric, endpoints, board)
             _plug_in(live, endpoints, setup)
@@ -113,7 +114,11 @@ class _Nics:
         self.channel.send(progress_message(self.endpoints.progress(self.fabric.now_ns)))
 
     def _post(self) -> None:
-        self.endpoints.post_counters(self.board.begin(self.fabric.now_ns * 1000))
+        cells = self.board.begin(self.fabric.now_ns * 1000)
+        self.endpoints.post_counters(cells[:, :-1])
+        topology = self.fabric.topology
+        waits = [self.fabric.waited_ns(topology.ports[name][0]) for name in topology.host]
+        cells[:, -1] = waits
         self.board.publish()
 
 

@@ -13,7 +13,6 @@ The lab's processes are started first, so that they load while the lab is built.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -28,10 +27,12 @@ from emu.lab.job import slowdown_of
 from emu.lab.messages import Json, Progress, Ready, Request, Setup, Start, Stop
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.probe import require
-from emu.lab.processes import carry_out, set_up, wait_done
+from emu.lab.processes import carry_out, set_up, set_up_nics, wait_done
 from emu.lab.routes import route_tables
 from emu.lab.subnet import LiveSubnet
 from emu.lab.supervisor import Supervisor
+from emu.measure.board import Board
+from emu.measure.counters import XMIT_WAIT
 from emu.spec.scenario import Spec, spec_from_json
 from topologies.graph import Topology
 
@@ -74,6 +75,8 @@ class Session:
     """What the shim and the NICs were told."""
     shim_told: Json
     """What the shim said when it was set up."""
+    nics: Board | None
+    """What the NICs there are at first count on."""
 
 
 def open_session(
@@ -114,15 +117,15 @@ def open_session(
     setup = Setup(request.spec, plane, marker, request.out, hosts, options)
     shim.send(setup, _files_for_shim(lab, subnet))
     workers = {name: pid for name, pid in lab.pids.items() if name in (SHIM, OVS)}
+    nics = None
     if rnic is not None:
-        workers["nics"] = set_up(rnic, setup if with_rnic else idle(setup))
-        for board in rnic.take_files():
-            os.close(board)  # nobody looks at a run's board
+        workers["nics"], nics = set_up_nics(rnic, setup if with_rnic else idle(setup))
     if tcp is not None:
         set_up(tcp, setup)
     told = wait_done(shim)
     notes += no_ip
-    return Session(spec, plane, marker, notes, lab, subnet, shim, rnic, tcp, workers, setup, told)
+    processes = (shim, rnic, tcp)
+    return Session(spec, plane, marker, notes, lab, subnet, *processes, workers, setup, told, nics)
 
 
 def _files_for_shim(lab: Lab, subnet: LiveSubnet | None) -> list[int]:
@@ -130,6 +133,12 @@ def _files_for_shim(lab: Lab, subnet: LiveSubnet | None) -> list[int]:
     if subnet:
         return [subnet.far.fileno()]
     return [lab.marker.board] if lab.marker else []
+
+
+def waits_on(nics: Board | None) -> dict[str, int]:
+    """PortXmitWait of each host, as its NIC has counted it so far."""
+    rows = nics.read()[1] if nics else {}
+    return {host: counters[XMIT_WAIT][0] for host, counters in rows.items()}
 
 
 def idle(setup: Setup) -> Setup:

@@ -17,7 +17,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from emu.errors import FabricError
@@ -67,10 +67,13 @@ class LiveSubnet:
         self._line = Channel(near)
         threading.Thread(target=self._attend, name="subnet", daemon=True).start()
 
-    def diagnose(self, node: str, command: Sequence[str], ports: Json) -> str:
-        """What one of infiniband-diags says on this host; `ports`: as the shim sees them now."""
+    def diagnose(
+        self, node: str, command: Sequence[str], ports: Json, host_waits: Mapping[str, int]
+    ) -> str:
+        """What one of infiniband-diags says on this host; `ports`: as the shim sees them now,
+        `host_waits`: PortXmitWait of hosts."""
         counters = {name: own["counters"] for name, own in ports.items()}
-        tell_counters(self._managed.simulator, self._topology, counters)
+        tell_counters(self._managed.simulator, self._topology, counters, host_waits)
         return diagnose(self._managed.simulator, node, command)
 
     def _attend(self) -> None:

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
 from emu.errors import UsageError
 from emu.lab.channel import Channel
 from emu.lab.job import read_observation
-from emu.lab.messages import Json, Measure, Progress, Ready, Setup, Start
-from emu.lab.processes import carry_out, set_up, wait_done
-from emu.lab.session import NS_UNTIL_START, Programs, Session, idle
+from emu.lab.messages import Json, Measure, Progress, Setup, Start
+from emu.lab.processes import carry_out, set_up, set_up_nics
+from emu.lab.session import NS_UNTIL_START, Programs, Session, idle, waits_on
 from emu.lab.standing.honesty import judged
 from emu.lab.standing.shim_line import ShimLine
 from emu.lab.supervisor import Supervisor
@@ -42,6 +43,8 @@ class Traffic:
         self._slowdown = slowdown
         self._changing = threading.RLock()
         self._pid = session.workers.get("nics")
+        self._nics = session.nics
+        self._waited: Counter[str] = Counter()
         self._tcp_pid: int | None = None
         self.board: Board | None = None
         """The NICs' counters, of the latest workload."""
@@ -67,6 +70,11 @@ class Traffic:
                 raise UsageError("no traffic runs; `emu traffic start` starts it")
             self._dismiss("stopped")
 
+    def host_waits(self) -> dict[str, int]:
+        """PortXmitWait of each host, all NICs that it has had taken together."""
+        with self._changing:
+            return dict(self._waited + Counter(waits_on(self._nics)))
+
     def _refuse_tcp_without_ib0(self) -> None:
         session = self._session
         if session.spec.fabric == "ib" and self._has_tcp and not session.setup.options["ip"]:
@@ -79,11 +87,11 @@ class Traffic:
     def _launch(self) -> None:
         pid, channel, board = self._prepare(self._session.setup)
         tcp = self._prepare_tcp() if self._has_tcp else None
+        before = self._shim.ask(Measure())
+        self._take_over(pid, board, channel, *([tcp] if tcp else []))
         if self.board:
             self.board.close()
         self.board = board
-        before = self._shim.ask(Measure())
-        self._take_over(pid, channel, *([tcp] if tcp else []))
         told = (channel, tcp, pid, before)
         threading.Thread(target=self._follow, args=told, daemon=True).start()
 
@@ -95,17 +103,18 @@ class Traffic:
     def _prepare(self, setup: Setup) -> tuple[int, Channel, Board]:
         """NICs that are ready to start, and what they count on."""
         channel = self._supervisor.spawn("the NIC process", Programs().rnic)
-        pid = channel.expect(Ready).pid
-        channel.send(setup)
-        legend = wait_done(channel)["board"]
-        (file,) = channel.take_files()
-        return pid, channel, Board(file, **legend)
+        pid, board = set_up_nics(channel, setup)
+        return pid, channel, board
 
-    def _take_over(self, pid: int, *starting: Channel) -> None:
+    def _take_over(self, pid: int, board: Board, *starting: Channel) -> None:
         """Takes the NICs away that are there, and starts others, and who goes with them."""
         if self._pid is not None:
             self._supervisor.dismiss(self._pid)
         self._pid = pid
+        self._waited.update(waits_on(self._nics))
+        if self._nics and self._nics is not self.board:
+            self._nics.close()
+        self._nics = board
         at_ns = time.monotonic_ns() + NS_UNTIL_START
         for channel in starting:
             channel.send(Start(at_ns))
@@ -137,8 +146,7 @@ class Traffic:
             self._tcp_pid = None
         if self._session.setup.options["ip"]:
             pid, channel, board = self._prepare(idle(self._session.setup))
-            board.close()  # what there is to look at is the workload's
-            self._take_over(pid, channel)
+            self._take_over(pid, board, channel)  # what there is to look at is the workload's
         else:
             self._supervisor.dismiss(self._pid)
             self._pid = None
