@@ -55,7 +55,7 @@ def tell_counters(
 
     What a host has sent and received is what its switch has received and sent: that goes on
     when another NIC process takes over. `host_waits`: PortXmitWait by host, 0 where it is left
-    out.
+    out. Whoever asks the simulator from now on is told these.
     """
     counted = dict(ports)
     for host in topology.hosts:
@@ -69,7 +69,7 @@ def tell_counters(
         port = topology.port_named[name]
         place = f'"{port.node}"[{port_number(topology, port)}]'
         commands += [f"PerformanceSet {place} {value}" for value in _values(counters)]
-    simulator.tell(*commands)
+    simulator.tell_and_wait(*commands)
 
 
 def _values(counters: Mapping[str, int]) -> Iterator[str]:

@@ -138,6 +138,18 @@ def test_a_host_s_port_counts_what_its_switch_s_port_counts_the_other_way_round(
     assert silent["PortXmitData"] < 20 * 72
 
 
+def test_counters_are_in_force_when_they_have_been_told(
+    fabric: Topology, managed: ManagedFabric
+) -> None:
+    """The console is slower than a query: the last of many values is there for the next one."""
+    for value in (1, 2):
+        ports = {name: {"PortXmitWait": value} for name in fabric.port_named}
+        for _ in range(20):
+            tell_counters(managed.simulator, fabric, ports, {"h4": value})
+        log = (managed.simulator.workdir / "ibsim.log").read_text()
+        assert log.count(f"h4[1] PortCounters.PortXmitWait has been set to {value}\n") == 20
+
+
 def numbers(said: str) -> dict[str, int]:
     """What perfquery prints, by counter."""
     return {name: int(value) for name, value in re.findall(r"^(\w+):\.*(\d+)$", said, re.M)}
