@@ -10,19 +10,35 @@ out, so that a node is recognised in what OpenSM says about it.
 
 from __future__ import annotations
 
+from emu.ib_rates import write_ib_rate
 from topologies.graph import Host, Port, Switch, Topology
 from topologies.guids import host_guid, port_number, switch_guid
 
 _GBIT = 10**9
-_SPEEDS = (
-    (200 * _GBIT, "s=7 e=4"),  # HDR, the fastest that ibsim knows
-    (100 * _GBIT, "s=7 e=2"),  # EDR
-    (54 * _GBIT, "s=7 e=1"),  # FDR
-    (32 * _GBIT, "s=4"),  # QDR
-    (16 * _GBIT, "s=2"),  # DDR
-    (0, "s=1"),  # SDR
+_SPEEDS = {
+    "SDR": "s=1",
+    "DDR": "s=2",
+    "QDR": "s=4",
+    "FDR10": "s=4",
+    "FDR": "s=7 e=1",
+    "EDR": "s=7 e=2",
+    "HDR": "s=7 e=4",
+    "NDR": "s=7 e=4",
+    "XDR": "s=7 e=4",
+}
+"""Generation -> LinkSpeedEnabled, LinkSpeedExtEnabled. ibsim knows neither FDR10 nor what came
+after HDR: it is told the fastest that it does know."""
+_WIDTHS = {"1": "w=1 ", "2": "w=16 ", "4": "", "8": "w=4 ", "12": "w=8 "}
+"""Lanes of a link -> LinkWidthEnabled, where it is not what ibsim takes anyway."""
+_AT_LEAST = (
+    (200 * _GBIT, "HDR"),
+    (100 * _GBIT, "EDR"),
+    (54 * _GBIT, "FDR"),
+    (32 * _GBIT, "QDR"),
+    (16 * _GBIT, "DDR"),
+    (0, "SDR"),
 )
-"""Data rate of a 4x link in bits/s -> LinkSpeedEnabled, LinkSpeedExtEnabled."""
+"""Data rate in bits/s -> generation of a 4x link that carries no more."""
 
 
 def net_file(topology: Topology) -> str:
@@ -51,5 +67,9 @@ def _link(topology: Topology, port: Port) -> str:
 
 
 def _speed(rate_bps: int) -> str:
-    """The fastest speed that a link of this rate carries."""
-    return next(options for nominal, options in _SPEEDS if rate_bps >= nominal)
+    """Of the link that has this rate; of the fastest 4x link that it carries where none has."""
+    name = write_ib_rate(rate_bps)
+    if name is None:
+        name = "4x " + next(speed for nominal, speed in _AT_LEAST if rate_bps >= nominal)
+    width, generation = name.split("x ")
+    return _WIDTHS[width] + _SPEEDS[generation]

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from emu.errors import FabricError
+from emu.ib_rates import parse_ib_rate
 from emu.subnet import ManagedFabric, Policy
 from emu.subnet.diagnostics import diagnose, tell_counters
 from emu.subnet.netfile import host_guid, port_number, switch_guid
 from emu.subnet.opensm import OpenSm
 from tests.lab.fabrics import clos
-from topologies.graph import Port, Topology
+from topologies.graph import Builder, Port, Topology
 from topologies.text import ibnetdiscover
 
 
@@ -67,6 +68,37 @@ def test_what_ibnetdiscover_prints_is_read_as_the_same_fabric(
     meant = Counter(frozenset((cable.a.node, cable.b.node)) for cable in fabric.cables)
     assert Counter(frozenset((link.a, link.b)) for link in net.links) == meant
     assert {link.rate for link in net.links} == {"4x EDR"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("1x SDR", "1xSDR"),
+        ("4x DDR", "4xDDR"),
+        ("12x QDR", "12xQDR"),
+        ("4x FDR", "4xFDR"),
+        ("1x EDR", "1xEDR"),
+        ("4x EDR", "4xEDR"),
+        ("8x EDR", "4xHDR"),
+        ("12x EDR", "12xEDR"),
+        ("1x HDR", "1xHDR"),
+        ("4x FDR10", "4xQDR"),
+        ("4x NDR", "4xHDR"),
+    ],
+)
+def test_links_are_told_with_their_width_and_speed(spec: str, told: str, tmp_path: Path) -> None:
+    """Of two names for a rate, such as 8x EDR and 4x HDR, one with four lanes. FDR10 and NDR are
+    more than ibsim has words for."""
+    rate_bps = parse_ib_rate(spec)
+    assert rate_bps is not None
+    builder = Builder()
+    leaf = builder.add_switch("leaf1", "leaf")
+    for _ in range(2):
+        builder.add_cable(leaf, builder.add_host(), rate_bps=rate_bps, delay_ps=0)
+    with ManagedFabric(builder.topology(), Policy(), tmp_path) as managed:
+        managed.subnet()
+        said = say(managed, "ibnetdiscover")
+    assert re.findall(r'^\[.*" lid \d+ (\S+)$', said, re.M) == [told] * 4
 
 
 def test_ibroute_tells_the_tables_in_force(managed: ManagedFabric) -> None:
