@@ -38,7 +38,8 @@ def capture_port(
             _write_all(frames, writer)
         done = writer.finish()
     if not asked.is_set() and not writer.full:
-        raise FabricError(f"the lab {lab.name} has ended; {done.frames} frames are in the capture")
+        ended = lab.parting() or f"the lab {lab.name} has ended"
+        raise FabricError(f"{ended}; {done.frames} frames are in the capture")
     return done
 
 

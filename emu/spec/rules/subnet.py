@@ -8,7 +8,7 @@ from emu.spec.finding import Finding, KeyPath, there_is_no
 from emu.spec.rules.given import for_host, for_switch
 from emu.spec.rules.switches import HEADERS
 from emu.spec.scenario import Spec
-from emu.spec.subnet import MANAGEMENT_VL
+from emu.spec.subnet import MANAGEMENT_VL, MANAGERS
 from emu.units import write_size
 
 _ENGINE: KeyPath = ("subnet", "engine")
@@ -123,6 +123,16 @@ def managers_exist(spec: Spec) -> Iterator[Finding]:
             yield Finding(("subnet", "managers"), text, about=(("topology",),))
 
 
+def managers_are_served(spec: Spec) -> Iterator[Finding]:
+    asked = len(spec.subnet.managers)
+    if spec.fabric == "ib" and asked > MANAGERS:
+        yield Finding(
+            ("subnet", "managers"),
+            f"has {asked} hosts, and ibsim serves {MANAGERS} subnet managers beside the tools; "
+            "take some out",
+        )
+
+
 def updn_knows_roots_where_all_are_alike(spec: Spec) -> Iterator[Finding]:
     """OpenSM finds roots by counting hops to hosts, which are the same from everywhere here."""
     subnet, kind = spec.subnet, spec.topology.kind
@@ -211,6 +221,7 @@ RULES = (
     global_routes_are_infinibands,
     roots_suit_the_engine,
     managers_exist,
+    managers_are_served,
     updn_knows_roots_where_all_are_alike,
     ftree_has_a_tree,
     engine_has_several_paths,
