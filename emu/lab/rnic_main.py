@@ -23,6 +23,7 @@ from emu.lab.standing.faults import change_faults
 from emu.lab.telling import progress_message
 from emu.lab.wakers import Wakers
 from emu.measure.board import Board
+from emu.measure.counters import XMIT_WAIT
 from emu.shim.fabric import Fabric, Members
 from emu.shim.live import Live, Outcome, packet_socket
 from emu.spec.fault import Fault
@@ -57,7 +58,7 @@ def _work(channel: Channel, setup: Setup, line: Channel, far: socket.socket) -> 
             _attach(live, fabric, setup)
             fabric.prefault()
             be_punctual()
-            board = Board.new(list(topology.host), COUNTERS)
+            board = Board.new(list(topology.host), [*COUNTERS, (XMIT_WAIT, 1)])
             channel.send(Done({"board": board.legend}), [board.file, far.fileno()])
             start = channel.expect(Start)
             nics = _Nics(channel, line, wakers, start, live, fabric, endpoints, board)
@@ -142,7 +143,11 @@ class _Nics:
         self.channel.send(progress_message(self.endpoints.progress(self.fabric.now_ns)))
 
     def _post(self) -> None:
-        self.endpoints.post_counters(self.board.begin(self.fabric.now_ns * 1000))
+        cells = self.board.begin(self.fabric.now_ns * 1000)
+        self.endpoints.post_counters(cells[:, :-1])
+        topology = self.fabric.topology
+        waits = [self.fabric.waited_ns(topology.ports[name][0]) for name in topology.host]
+        cells[:, -1] = waits
         self.board.publish()
 
 

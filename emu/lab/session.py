@@ -13,7 +13,6 @@ The lab's processes are started first, so that they load while the lab is built.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ from emu.lab.channel import Channel
 from emu.lab.cpu import CpuMeter
 from emu.lab.job import slowdown_of
 from emu.lab.messages import Json, Progress, Ready, Request, Setup, Start, Stop
+from emu.lab.nic_process import NicProcess, set_up_nics
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.probe import require
 from emu.lab.processes import carry_out, set_up, wait_done
@@ -74,6 +74,8 @@ class Session:
     """What the shim and the NICs were told."""
     shim_told: Json
     """What the shim said when it was set up."""
+    nics: NicProcess | None
+    """Those that there are at first."""
 
 
 def open_session(
@@ -114,15 +116,16 @@ def open_session(
     setup = Setup(request.spec, plane, marker, request.out, hosts, options)
     shim.send(setup, _files_for_shim(lab, subnet))
     workers = {name: pid for name, pid in lab.pids.items() if name in (SHIM, OVS)}
+    nics = None
     if rnic is not None:
-        workers["nics"] = set_up(rnic, setup if with_rnic else idle(setup))
-        for file in () if request.options.get("standing") else rnic.take_files():
-            os.close(file)  # nobody looks at a run's board, or asks its NICs
+        nics = set_up_nics(rnic, setup if with_rnic else idle(setup))
+        workers["nics"] = nics.pid
     if tcp is not None:
         set_up(tcp, setup)
     told = wait_done(shim)
     notes += no_ip
-    return Session(spec, plane, marker, notes, lab, subnet, shim, rnic, tcp, workers, setup, told)
+    processes = (shim, rnic, tcp)
+    return Session(spec, plane, marker, notes, lab, subnet, *processes, workers, setup, told, nics)
 
 
 def _files_for_shim(lab: Lab, subnet: LiveSubnet | None) -> list[int]:

@@ -1,6 +1,7 @@
 """Mininet's prompt in a running lab: `h1 ping h5`, `net`, `leaf1 ovs-ofctl dump-flows leaf1`.
 
-And what the fabric itself has to say: `queues`, `pause`, `cnp`, `counters leaf1:h1`. On
+And what the fabric itself has to say: `queues`, `pause`, `cnp`, `counters leaf1:h1`; and
+`capture leaf1:h1` writes what passes a cable until Ctrl-C, as `emu capture` does. On
 InfiniBand, too, operators' tools, run on any host: `ibnetdiscover`, `h2 iblinkinfo`,
 `perfquery 3 1`. They ask ibsim, beside which OpenSM runs as long as the lab does.
 """
@@ -8,6 +9,7 @@ InfiniBand, too, operators' tools, run on any host: `ibnetdiscover`, `h2 iblinki
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from mininet.cli import CLI
 
@@ -15,9 +17,12 @@ from emu.lab import look
 from emu.lab.cables import cables_by_faults
 from emu.lab.messages import Json, Look, Request
 from emu.lab.net import FabricNet
+from emu.lab.nic_process import waits_on
 from emu.lab.session import JobResult, Session, open_session, start
+from emu.lab.standing.capture import capture_from_prompt
 from emu.lab.standing.line import Line
 from emu.lab.supervisor import Supervisor
+from emu.spec.finding import there_is_no
 from emu.spec.scenario import Spec
 from emu.subnet.diagnostics import DIAGNOSTICS
 
@@ -35,14 +40,22 @@ class FabricPrompt(CLI):
         net: FabricNet,
         spec: Spec,
         see: Callable[[], Json],
+        tap: Callable[[str], int],
         diagnose: Diagnosis | None = None,
         script: str | None = None,
     ) -> None:
-        """`see` returns what the shim sees at this moment (`emu.lab.look.look`); `diagnose` runs
-        InfiniBand's tools, where there is something for them. Words come from the file `script`,
-        or from the user."""
+        """`see` returns what the shim sees at this moment (`emu.lab.look.look`), `tap` a socket
+        with raw records of what passes a switch port; `diagnose` runs InfiniBand's tools, where
+        there is something for them. Words come from the file `script`, or from the user."""
         self._spec = spec
         self._see = see
+        self._tap = tap
+        topology = spec.topology.build()
+        self._rates = {
+            topology.port_name[port]: topology.cable[port].rate_bps
+            for switch in topology.switches
+            for port in topology.ports[switch.name]
+        }
         self._diagnose = diagnose
         super().__init__(net, script=script)  # does not return before the user leaves
 
@@ -67,6 +80,41 @@ class FabricPrompt(CLI):
         """counters [PORT]: all that ports have counted, e.g. counters leaf1:h1"""
         self._say(look.counters(self._see(), line.strip()))
 
+    def do_capture(self, line: str) -> None:
+        """capture PORT [FILE]: all that passes the cable in PORT, e.g. leaf1:h1, both directions,
+        until Ctrl-C. FILE is pcapng (on InfiniBand of ERF records); PORT.pcapng in this folder
+        unless given."""
+        port, _, name = line.strip().partition(" ")
+        path = Path(name.strip() or f"{port}.pcapng")
+        if port not in self._rates:
+            missing = there_is_no("port", port, list(self._rates))
+            self._say([missing if port else "which port? e.g. capture " + next(iter(self._rates))])
+            return
+        try:
+            with path.open("wb") as file:
+                done = capture_from_prompt(
+                    self._tap(port),
+                    port,
+                    self._spec.fabric,
+                    self._rates[port],
+                    file,
+                    lambda: self._say([f"into {path}, until Ctrl-C"]),
+                )
+        except OSError as error:
+            self._say([f"{path}: {error.strerror}"])
+            return
+        self._say([f"{done.frames:,} frames captured"])
+        if done.missed:
+            self._say([f"{done.missed:,} are missing: they came faster than they were written"])
+
+    def complete_capture(self, text: str, line: str, begidx: int, endidx: int) -> list[str]:
+        """The rest of a port's name; readline takes what follows a colon for a word of its own."""
+        before = line[:begidx].rpartition(" ")[2]
+        if line[: begidx - len(before)].split() != ["capture"]:
+            return []
+        names = [name for name in self._rates if name.startswith(before + text)]
+        return [name.removeprefix(before) for name in names]
+
     def default(self, line: str) -> None:
         """InfiniBand's tools, at a host; everything else is Mininet's."""
         words = line.split()
@@ -80,6 +128,7 @@ class FabricPrompt(CLI):
 
     def _say(self, lines: list[str]) -> None:
         self.stdout.write("".join(f"{line}\n" for line in lines))
+        self.stdout.flush()
 
     @classmethod
     def initReadline(cls) -> None:  # noqa: N802, Mininet's name
@@ -105,6 +154,6 @@ def own_prompt(session: Session, script: str | None = None) -> None:
 
     def diagnose(node: str, command: Sequence[str]) -> str:
         assert subnet is not None
-        return subnet.diagnose(node, command, see()["ports"])
+        return subnet.diagnose(node, command, see()["ports"], waits_on(session.nics))
 
-    FabricPrompt(net, session.spec, see, diagnose if subnet else None, script)
+    FabricPrompt(net, session.spec, see, shim.tap, diagnose if subnet else None, script)

@@ -17,7 +17,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from emu.errors import FabricError
@@ -25,9 +25,10 @@ from emu.lab.channel import Channel
 from emu.lab.messages import Json, LinksChanged, Tables
 from emu.lab.namespace import PRIVATE
 from emu.lab.supervisor import Supervisor
+from emu.shim.approval import approved, engine_note
 from emu.shim.managed import manager_hosts, pairs_of, policy_of
 from emu.spec.scenario import Spec
-from emu.subnet import ManagedFabric, Subnet
+from emu.subnet import ManagedFabric
 from emu.subnet.diagnostics import diagnose, tell_counters
 from emu.subnet.subnet import Lfts
 from topologies.graph import Topology
@@ -41,15 +42,19 @@ class LiveSubnet:
     def __init__(
         self, spec: Spec, topology: Topology, supervisor: Supervisor, with_ip: bool
     ) -> None:
-        """Returns after the first sweep. Raises HostError, FabricError."""
+        """Returns after the first sweep. Raises HostError, FabricError; also where OpenSM does not
+        do what the spec asks for.
+        """
         self._topology = topology
         hosts = manager_hosts(spec, topology)
         fabric = ManagedFabric(topology, policy_of(spec), PRIVATE / "subnet", hosts=hosts)
         self._managed = fabric.__enter__()  # it ends with the lab
         supervisor.adopt("ibsim", self._managed.simulator.pid)
-        self.first: Subnet = self._managed.subnet(pairs_of(spec, everybody=with_ip))
+        pairs = pairs_of(spec, everybody=with_ip)
+        self.first = approved(spec, topology, self._managed.subnet(pairs), pairs)
         """What the fabric starts with."""
-        self.notes: list[str] = []
+        self._engine = self.first.engine
+        self.notes = list(self.first.notes)
         """What its user should know."""
         self.sweeps: list[Json] = []
         """Those that links have caused: when they changed, and what tables took then."""
@@ -62,10 +67,13 @@ class LiveSubnet:
         self._line = Channel(near)
         threading.Thread(target=self._attend, name="subnet", daemon=True).start()
 
-    def diagnose(self, node: str, command: Sequence[str], ports: Json) -> str:
-        """What one of infiniband-diags says on this host; `ports`: as the shim sees them now."""
+    def diagnose(
+        self, node: str, command: Sequence[str], ports: Json, host_waits: Mapping[str, int]
+    ) -> str:
+        """What one of infiniband-diags says on this host; `ports`: as the shim sees them now,
+        `host_waits`: PortXmitWait of hosts."""
         counters = {name: own["counters"] for name, own in ports.items()}
-        tell_counters(self._managed.simulator, self._topology, counters)
+        tell_counters(self._managed.simulator, self._topology, counters, host_waits)
         return diagnose(self._managed.simulator, node, command)
 
     def _attend(self) -> None:
@@ -114,6 +122,13 @@ class LiveSubnet:
         seconds = time.monotonic() - self._changed_at
         self._line.send(Tables(self._told, self._change.at_ps, self._change.down, seconds))
         self.sweeps.append({"at_ns": self._change.at_ps // 1000, "seconds": round(seconds, 3)})
+        self._note_engine()
+
+    def _note_engine(self) -> None:
+        """Where it is no longer the one there was at first."""
+        before, self._engine = self._engine, self._managed.opensm.engine_used()
+        if self._engine not in (before, self.first.engine):
+            self.notes.append(engine_note(self.first.engine, self._engine))
 
     def _tell_news(self) -> None:
         if self._managed.tables() != self._told:

@@ -19,7 +19,7 @@ import os
 import selectors
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from emu.errors import ExitCode
@@ -40,6 +40,8 @@ class Supervisor:
         self._channels: list[Channel] = []  # kept open: a process ends when its channel closes
         self._ends: dict[int, int] = {}  # process -> descriptor that tells of its end
         self._ending = False
+        self.farewells: list[Callable[[str], None]] = []
+        """Called with the reason when somebody has died, before the lab ends."""
         self._watcher = threading.Thread(target=self._watch, name="supervisor", daemon=True)
         self._watcher.start()
 
@@ -95,8 +97,11 @@ class Supervisor:
         if key.fileobj is self._owner:
             os._exit(ExitCode.INTERRUPTED)
         assert isinstance(key.fileobj, int)
+        reason = f"{key.data} {_how_it_ended(key.fileobj)}"
         with suppress(EOFError):
-            self._owner.send(Failure("fabric", f"{key.data} {_how_it_ended(key.fileobj)}"))
+            self._owner.send(Failure("fabric", reason))
+        for tell in self.farewells:
+            tell(reason)
         os._exit(ExitCode.FAILED)
 
 

@@ -20,6 +20,7 @@ from emu.measure.recording import Counters
 RawCounters = Mapping[str, list[int]]
 """Name -> one value per class (priority or VL), or a single one."""
 
+XMIT_WAIT = "PortXmitWait"
 _PS_PER_US = 1_000_000
 _PS_PER_NS = 1_000
 _WORD = 4
@@ -141,8 +142,8 @@ def infiniband_counters(raw: RawCounters) -> Counters:
         "PortRcvData": _words(raw["rx_bytes"], raw["rx_packets"]),
         "PortXmitPkts": sum(raw["tx_packets"]),
         "PortRcvPkts": sum(raw["rx_packets"]),
-        "PortXmitWait": sum(raw["xmit_wait"]) // _PS_PER_NS,
-        **{f"PortXmitWait_VL{vl}": wait for vl, wait in waits.items()},
+        XMIT_WAIT: sum(raw["xmit_wait"]) // _PS_PER_NS,
+        **{f"{XMIT_WAIT}_VL{vl}": wait for vl, wait in waits.items()},
         **_by_lane(raw),
         "PortXmitDiscards": raw["hoq_discard"][0] + raw["link_down_discard"][0],
         "PortRcvSwitchRelayErrors": raw["no_route"][0] + raw["no_lane"][0],

@@ -25,6 +25,7 @@ CLOCKS_SCHEMA = "emu.clocks/2"
 _TOTALS = (
     "drops_lossless",
     "drops_lossy",
+    "drops_other",
     "retransmitted_packets",
     "pause_frames",
     "ce_marked",

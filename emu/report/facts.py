@@ -27,6 +27,8 @@ from topologies.graph import Topology
 
 XMIT_WAIT = "PortXmitWait"
 """InfiniBand's counter of a port: ticks in which it had data to send, and no credit."""
+PKEY_VIOLATIONS = "rx_pkey_violations"
+"""A NIC's counter: packets with a P_Key that their queue pair does not have."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,17 @@ class RunFacts:
 
     @property
     def drops(self) -> int:
-        return self.total("drops_lossless") + self.total("drops_lossy")
+        """Packets that switches dropped, for whatever reason but a fault that was asked for."""
+        return sum(self.total(f"drops_{why}") for why in ("lossless", "lossy", "watchdog", "other"))
+
+    @cached_property
+    def refusals(self) -> dict[str, int]:
+        """Hosts that dropped packets for their P_Keys, and how many."""
+        counts = {
+            host: counters.get(PKEY_VIOLATIONS, 0)
+            for host, counters in self.recording.hosts.items()
+        }
+        return {host: count for host, count in counts.items() if count}
 
     @property
     def xmit_wait(self) -> int:

@@ -18,7 +18,8 @@ ALIKE = 0.02
 def findings(runs: Sequence[RunFacts]) -> list[str]:
     """The sentences, the caveat first and the advice last."""
     honest = [run for run in runs if run.conclusive]
-    sentences = [_caveat(runs), _loss(honest), *_back_pressure(honest), *_marking(honest)]
+    sentences = [_caveat(runs), _loss(honest), *_refused(honest)]
+    sentences += [*_back_pressure(honest), *_marking(honest)]
     for traffic in dict.fromkeys(name for run in honest for name in run.traffic):
         sentences.append(_who_suits(honest, traffic))
     return [sentence for sentence in sentences if sentence]
@@ -36,7 +37,10 @@ def _loss(runs: Sequence[RunFacts]) -> str:
     if not runs:
         return ""
     if not lossy:
-        return f"Nothing was lost: {_list([run.name for run in runs])} dropped no packet."
+        nothing = (
+            "Switches lost nothing" if any(run.refusals for run in runs) else "Nothing was lost"
+        )
+        return f"{nothing}: {_list([run.name for run in runs])} dropped no packet."
     losses = [
         f"{run.name} dropped {run.drops:,} packets and sent"
         f" {run.total('retransmitted_packets'):,} again"
@@ -44,6 +48,16 @@ def _loss(runs: Sequence[RunFacts]) -> str:
     ]
     clean = [run.name for run in runs if not run.drops]
     return f"Loss: {_list(losses)}" + (f"; {_list(clean)} dropped none." if clean else ".")
+
+
+def _refused(runs: Sequence[RunFacts]) -> list[str]:
+    """What switches let pass, and hosts did not."""
+    return [
+        f"In {run.name}, {_list([f'{host} dropped {n:,}' for host, n in run.refusals.items()])}"
+        " packets for their P_Keys."
+        for run in runs
+        if run.refusals
+    ]
 
 
 def _back_pressure(runs: Sequence[RunFacts]) -> list[str]:

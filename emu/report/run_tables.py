@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emu.measure.recording import FaultRecord, FlowRecord, JobRecord, SweepRecord
-from emu.report.facts import XMIT_WAIT, RunFacts
+from emu.report.facts import PKEY_VIOLATIONS, XMIT_WAIT, RunFacts
 from emu.report.palette import HELD_BACK
 from emu.report.table import NOT_APPLICABLE, UNFINISHED, Cell, Column, Table, Tone, result, took
 from emu.units import format_rate, format_size, format_time_ns
@@ -122,14 +122,27 @@ def totals_table(run: RunFacts) -> Table:
         counts |= {"drops by faults": "drops_fault"}
     if run.total("pfc_storms"):
         counts |= {"PFC storms": "pfc_storms", "drops by the PFC watchdog": "drops_watchdog"}
+    if run.total("drops_other"):
+        counts |= {"other drops": "drops_other"}
     rows = [(label, run.total(counter)) for label, counter in counts.items()]
+    if run.refusals:
+        rows.append((f"dropped by hosts ({PKEY_VIOLATIONS})", sum(run.refusals.values())))
     if run.uses_credits:
         rows.append((f"credit waits ({XMIT_WAIT})", run.xmit_wait))
     return Table(
         title="Totals",
         columns=(Column("what", numeric=False), Column("count")),
         rows=tuple((Cell(label), Cell(f"{count:,}")) for label, count in rows),
+        note=_other_drops(run) if run.total("drops_other") else "",
     )
+
+
+def _other_drops(run: RunFacts) -> str:
+    """By the names under which the ports count them."""
+    places = [*run.recording.ports.values(), *run.recording.hosts.values()]
+    counts = {name: sum(own.get(name, 0) for own in places) for name in _OTHER_DROPS}
+    named = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
+    return f"Other drops, as ports count them: {named}."
 
 
 _TOTALS = {
@@ -141,6 +154,13 @@ _TOTALS = {
 }
 _ROCE_TOTALS = {"pause frames": "pause_frames", "packets marked CE": "ce_marked", "CNPs": "cnp"}
 _IB_TOTALS = {"credit updates": "credit_updates"}
+_OTHER_DROPS = (
+    *("PortXmitDiscards", "PortRcvSwitchRelayErrors", "VL15Dropped"),
+    *("PortRcvConstraintErrors", "PortXmitConstraintErrors"),
+    *("no_route", "ttl_expired", "not_ip"),
+)
+"""Counters of InfiniBand's ports, and of RoCE's; PortXmitDiscards also has what a lost link took.
+"""
 
 
 def faults_table(run: RunFacts) -> Table:

@@ -268,6 +268,12 @@ class Fabric:
         values = iter(cells)
         return {name: [next(values) for _ in range(width)] for name, width in COUNTERS}
 
+    def waited_ns(self, port: Port) -> int:
+        """How long the lanes of a port, together, had packets and no credit."""
+        cells = np.zeros(lib.counter_cells(), np.int64)
+        lib.fabric_counters(self.core, self.index[port], ffi.from_buffer("int64_t[]", cells))
+        return int(cells[_XMIT_WAIT].sum()) // 1000
+
     def queued(self, port: Port, queue: int) -> int:
         """Bytes in one of a switch port's queues, now."""
         return int(lib.fabric_queued(self.core, self.index[port], queue))
@@ -538,3 +544,13 @@ COUNTERS = [
     for i in range(lib.counter_count())
 ]
 """Each counter's name, and its cells."""
+
+
+def _cells_of(counter: str) -> slice:
+    """Where a port's row has them."""
+    place = next(place for place, (name, _) in enumerate(COUNTERS) if name == counter)
+    first = sum(width for _, width in COUNTERS[:place])
+    return slice(first, first + COUNTERS[place][1])
+
+
+_XMIT_WAIT = _cells_of("xmit_wait")

@@ -16,6 +16,7 @@ from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from emu.shim.approval import approved, engine_note
 from emu.spec.outages import outages
 from emu.spec.scenario import Spec
 from emu.spec.subnet import MANAGEMENT_VL
@@ -86,15 +87,17 @@ def swept(spec: Spec, topology: Topology) -> Subnet | None:
 def manage(spec: Spec, topology: Topology, workdir: Path) -> Subnet:
     """Beforehand: what the subnet manager decides at the start of a run, and when links change.
 
-    Raises HostError, FabricError.
+    Raises HostError, FabricError; also where it does not do what the spec asks for.
     """
-    master = manager_hosts(spec, topology)[:1]
+    master, pairs = manager_hosts(spec, topology)[:1], pairs_of(spec)
     with ManagedFabric(topology, policy_of(spec), workdir, hosts=master) as managed:
-        first = managed.subnet(pairs_of(spec))
+        first = approved(spec, topology, managed.subnet(pairs), pairs)
         swept: dict[frozenset[Cable], Lfts] = {frozenset(): first.lfts}
-        later = []
+        later, notes = [], list(first.notes)
         for at_ps, down in outages(spec):
             if down not in swept:
                 swept[down] = managed.without(down)
+                used = managed.opensm.engine_used()
+                notes += [engine_note(first.engine, used)] if used != first.engine else []
             later.append((at_ps, swept[down]))
-    return replace(first, later=tuple(later))
+    return replace(first, later=tuple(later), notes=tuple(dict.fromkeys(notes)))

@@ -203,7 +203,10 @@ def run_virtual(
         marker=marker_in_use(spec),
         wall_seconds=time.monotonic() - began,
         captures=captures,
-        notes=ELIDED_NOTES if spec.payload == "elided" else (),
+        notes=(
+            *(subnet.notes if subnet else ()),
+            *(ELIDED_NOTES if spec.payload == "elided" else ()),
+        ),
     )
 
 

@@ -19,6 +19,8 @@ SLS = 16
 FULL_MEMBER = 0x8000
 DEFAULT_PKEY = 0xFFFF
 IPOIB_HEADER_BYTES = 4
+MANAGERS = 6
+"""ibsim serves ten programs at once; four of them may be tools, and questions for paths."""
 
 Engine = Literal["updn", "minhop", "dnup", "ftree", "dor", "lash", "dfsssp", "sssp", "nue"]
 

@@ -1,14 +1,15 @@
 """infiniband-diags in a simulated fabric: the tools that operators know, with counters that move.
 
-The tools ask ibsim, which carries no data and counts none. Whoever emulates the data
-tells it its own counters first; they have the PMA's names in both places.
+The tools ask ibsim, which carries no data and counts none but the tools' own packets, at hosts.
+Whoever emulates the data tells it its own counters first; they have the PMA's names in both
+places. PortCounters end at 32 bits, PortCountersExtended have 64 (`perfquery -x`).
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from emu.subnet.ibsim import Ibsim
 from emu.subnet.programs import program
@@ -28,20 +29,55 @@ _COUNTERS = (
     *("PortRcvConstraintErrors", "PortXmitConstraintErrors"),
     *("SymbolErrorCounter", "LinkDownedCounter", "VL15Dropped"),
 )
+_EXTENDED = {
+    "PortXmitData": ("PortXmitData",),
+    "PortRcvData": ("PortRcvData",),
+    "PortXmitPkts": ("PortXmitPkts", "PortUnicastXmitPkts"),
+    "PortRcvPkts": ("PortRcvPkts", "PortUnicastRcvPkts"),
+}
+"""Our counter -> those of PortCountersExtended: all packets are unicast."""
+_ACROSS = {
+    "PortXmitData": "PortRcvData",
+    "PortRcvData": "PortXmitData",
+    "PortXmitPkts": "PortRcvPkts",
+    "PortRcvPkts": "PortXmitPkts",
+}
+"""A host's counter -> the same at the other end of its cable."""
 
 
 def tell_counters(
-    simulator: Ibsim, topology: Topology, ports: Mapping[str, Mapping[str, int]]
+    simulator: Ibsim,
+    topology: Topology,
+    ports: Mapping[str, Mapping[str, int]],
+    host_waits: Mapping[str, int],
 ) -> None:
-    """Gives the simulator what the emulated ports have counted, by port name."""
+    """Gives the simulator what the emulated switch ports have counted, by port name, and hosts'.
+
+    What a host has sent and received is what its switch has received and sent: that goes on
+    when another NIC process takes over. `host_waits`: PortXmitWait by host, 0 where it is left
+    out. Whoever asks the simulator from now on is told these.
+    """
+    counted = dict(ports)
+    for host in topology.hosts:
+        port = topology.ports[host.name][0]
+        switch = ports.get(topology.port_name[topology.peer[port]], {})
+        own = {name: switch.get(far, 0) for name, far in _ACROSS.items()}
+        own["PortXmitWait"] = host_waits.get(host.name, 0)
+        counted[topology.port_name[port]] = own
     commands = []
-    for name, counters in ports.items():
+    for name, counters in counted.items():
         port = topology.port_named[name]
         place = f'"{port.node}"[{port_number(topology, port)}]'
-        for counter in _COUNTERS:
-            value = min(counters.get(counter, 0), _STICKS_AT)
-            commands.append(f"PerformanceSet {place} PortCounters.{counter}={value}")
-    simulator.tell(*commands)
+        commands += [f"PerformanceSet {place} {value}" for value in _values(counters)]
+    simulator.tell_and_wait(*commands)
+
+
+def _values(counters: Mapping[str, int]) -> Iterator[str]:
+    for name in _COUNTERS:
+        yield f"PortCounters.{name}={min(counters.get(name, 0), _STICKS_AT)}"
+    for name, extended in _EXTENDED.items():
+        for counter in extended:
+            yield f"PortCountersExtended.{counter}={counters.get(name, 0)}"
 
 
 def diagnose(simulator: Ibsim, node: str, command: Sequence[str]) -> str:

@@ -24,6 +24,8 @@ from topologies.graph import Host, Port, Topology
 from topologies.guids import port_number
 
 _SECONDS_TO_START = 10.0
+_SECONDS_TO_OBEY = 10.0
+_SECONDS_BETWEEN_LOOKS = 0.002
 
 
 class Ibsim:
@@ -100,6 +102,19 @@ class Ibsim:
         self._process.stdin.write("".join(f"{command}\n" for command in commands).encode())
         self._process.stdin.flush()
 
+    def tell_and_wait(self, *commands: str) -> None:
+        """The same, until it has carried them out. Raises FabricError when it does not."""
+        told = self._log.stat().st_size
+        done = f"# done {secrets.token_hex(8)}"  # it repeats comments
+        self.tell(*commands, done)
+        deadline, said = time.monotonic() + _SECONDS_TO_OBEY, b""
+        with self._log.open("rb") as log:
+            log.seek(told)
+            while done.encode() not in (said := said + log.read()):
+                if time.monotonic() > deadline:
+                    raise FabricError(f"ibsim does not answer; its log is {self._log}")
+                time.sleep(_SECONDS_BETWEEN_LOOKS)
+
     def _wait_for_sockets(self) -> None:
         """It says nothing when its sockets are there, so we look for the last of them."""
         deadline = time.monotonic() + _SECONDS_TO_START
@@ -110,7 +125,7 @@ class Ibsim:
                 )
             if time.monotonic() > deadline:
                 raise FabricError(f"ibsim did not start within {_SECONDS_TO_START:g} s")
-            time.sleep(0.002)
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def _end(self) -> None:
         self._process.kill()

@@ -10,20 +10,33 @@ out, so that a node is recognised in what OpenSM says about it.
 
 from __future__ import annotations
 
-from emu.ib_rates import LANE_BPS
+from emu.ib_rates import LANE_BPS, write_ib_rate
 from topologies.graph import Host, Port, Switch, Topology
 from topologies.guids import host_guid, port_number, switch_guid
 
 _GBIT = 10**9
-_SPEEDS = (
-    (200 * _GBIT, "HDR", "s=7 e=4"),  # the fastest that ibsim knows
-    (100 * _GBIT, "EDR", "s=7 e=2"),
-    (54 * _GBIT, "FDR", "s=7 e=1"),
-    (32 * _GBIT, "QDR", "s=4"),
-    (16 * _GBIT, "DDR", "s=2"),
-    (0, "SDR", "s=1"),
+_SPEEDS = {
+    "SDR": "s=1",
+    "DDR": "s=2",
+    "QDR": "s=4",
+    "FDR": "s=7 e=1",
+    "EDR": "s=7 e=2",
+    "HDR": "s=7 e=4",
+}
+"""Generation -> LinkSpeedEnabled, LinkSpeedExtEnabled."""
+_INSTEAD = {"FDR10": "QDR", "NDR": "HDR", "XDR": "HDR"}
+"""What ibsim does not know -> the fastest that it does know."""
+_WIDTHS = {"1": "w=1 ", "2": "w=16 ", "4": "", "8": "w=4 ", "12": "w=8 "}
+"""Lanes of a link -> LinkWidthEnabled, where it is not what ibsim takes anyway."""
+_AT_LEAST = (
+    (200 * _GBIT, "HDR"),
+    (100 * _GBIT, "EDR"),
+    (54 * _GBIT, "FDR"),
+    (32 * _GBIT, "QDR"),
+    (16 * _GBIT, "DDR"),
+    (0, "SDR"),
 )
-"""Data rate of a 4x link in bits/s -> its speed, by LinkSpeedEnabled and LinkSpeedExtEnabled."""
+"""Data rate in bits/s -> generation of a 4x link that carries no more."""
 
 
 def net_file(topology: Topology) -> str:
@@ -52,12 +65,25 @@ def _link(topology: Topology, port: Port) -> str:
 
 
 def _speed(rate_bps: int) -> str:
-    """The fastest speed that a link of this rate carries."""
-    return next(options for least_bps, _, options in _SPEEDS if rate_bps >= least_bps)
+    width, generation = _told(rate_bps)
+    return _WIDTHS[width] + _SPEEDS[generation]
+
+
+def _told(rate_bps: int) -> tuple[str, str]:
+    """Lanes and generation of the link that has this rate; of the fastest 4x link that it carries
+    where none has."""
+    name = write_ib_rate(rate_bps)
+    if name is None:
+        name = "4x " + next(speed for nominal, speed in _AT_LEAST if rate_bps >= nominal)
+    width, generation = name.split("x ")
+    return width, _INSTEAD.get(generation, generation)
 
 
 def approximated(topology: Topology) -> dict[int, str]:
     """Rates in bits/s that a net file cannot tell, and what it has instead: `4x EDR`."""
-    rates = dict.fromkeys(cable.rate_bps for cable in topology.cables)
-    names = {rate: next(name for least, name, _ in _SPEEDS if rate >= least) for rate in rates}
-    return {rate: f"4x {name}" for rate, name in names.items() if rate != 4 * LANE_BPS[name]}
+    told = {cable.rate_bps: _told(cable.rate_bps) for cable in topology.cables}
+    return {
+        rate_bps: f"{width}x {generation}"
+        for rate_bps, (width, generation) in told.items()
+        if rate_bps != int(width) * LANE_BPS[generation]
+    }

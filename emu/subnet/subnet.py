@@ -29,6 +29,8 @@ class Subnet:
     """Each host has 2^lmc LIDs from its own on, and as many ways to be reached."""
     levels: dict[str, dict[str, int]] = field(default_factory=dict)
     """Source -> destination -> the service level their path needs; none where any will do."""
+    notes: tuple[str, ...] = ()
+    """What its user should know."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `from_json` reads them back."""
@@ -38,7 +40,8 @@ class Subnet:
     def from_json(told: dict[str, Any]) -> Subnet:
         """What `to_json` wrote."""
         later = tuple((at_ps, lfts_from_json(lfts)) for at_ps, lfts in told["later"])
-        return Subnet(**{**told, "lfts": lfts_from_json(told["lfts"]), "later": later})
+        lfts, notes = lfts_from_json(told["lfts"]), tuple(told["notes"])
+        return Subnet(**{**told, "lfts": lfts, "later": later, "notes": notes})
 
     def path(self, topology: Topology, src: str, dst: str, offset: int = 0) -> list[Port]:
         """The ports, in order, that a packet from host or switch `src` to host `dst` leaves by.

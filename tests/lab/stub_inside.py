@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 
+from emu.errors import FabricError
 from emu.lab.inside import main
 from emu.lab.messages import Progress, Request
 from emu.lab.netns import entered
@@ -47,10 +48,14 @@ def commands(request: Request, supervisor: Supervisor) -> JobResult:
     return _outputs(_open(request, supervisor), request)
 
 
+def _no_tap(port: str) -> int:
+    raise FabricError("the stand-in of a shim has no taps")
+
+
 def prompt(request: Request, supervisor: Supervisor) -> JobResult:
     """Mininet's prompt."""
     session = _open(request, supervisor)
-    FabricPrompt(session.lab.net, session.spec, dict)
+    FabricPrompt(session.lab.net, session.spec, dict, _no_tap)
     return {}, []
 
 

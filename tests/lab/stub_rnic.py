@@ -11,6 +11,8 @@ from emu.errors import FabricError
 from emu.lab.channel import Channel
 from emu.lab.child import serve
 from emu.lab.messages import Done, Progress, Ready, Setup, Start
+from emu.measure.board import Board
+from emu.measure.counters import XMIT_WAIT
 
 
 def job(channel: Channel) -> None:
@@ -18,7 +20,8 @@ def job(channel: Channel) -> None:
     setup = channel.expect(Setup)
     if "rnic_fails" in setup.options:
         raise FabricError(setup.options["rnic_fails"])
-    channel.send(Done())
+    board = Board.new(sorted(setup.hosts), [(XMIT_WAIT, 1)])
+    channel.send(Done({"board": board.legend}), [board.file])
     channel.expect(Start)
     channel.send(Progress(f"hosts: {' '.join(sorted(setup.hosts))}"))
     channel.send(Done())

@@ -256,9 +256,11 @@ def test_lossless_counts_its_own_priority_only() -> None:
 
 
 def test_infiniband_counts_every_drop() -> None:
-    """It has no priorities, and drops of none."""
-    measured = run("ib", totals={"drops_lossless": 1})
-    assert one({"lossless": {"priority": 3}}, measured).passed is False
+    """It has no priorities, and drops of none: nor do a packet's lifetime and P_Key count less."""
+    for why in ("drops_lossless", "drops_lossy", "drops_other"):
+        measured = run("ib", totals={why: 2})
+        outcome = one({"lossless": {"priority": 3}}, measured)
+        assert (outcome.passed, outcome.detail) == (False, "2 packets dropped"), why
 
 
 def test_failed_check_says_what_its_author_wants_said() -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from emu.errors import FabricError
+from emu.ib_rates import parse_ib_rate
 from emu.subnet import ManagedFabric, Policy
 from emu.subnet.diagnostics import diagnose, tell_counters
 from emu.subnet.netfile import host_guid, port_number, switch_guid
 from emu.subnet.opensm import OpenSm
 from tests.lab.fabrics import clos
-from topologies.graph import Port, Topology
+from topologies.graph import Builder, Port, Topology
 from topologies.text import ibnetdiscover
 
 
@@ -69,6 +70,37 @@ def test_what_ibnetdiscover_prints_is_read_as_the_same_fabric(
     assert {link.rate for link in net.links} == {"4x EDR"}
 
 
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("1x SDR", "1xSDR"),
+        ("4x DDR", "4xDDR"),
+        ("12x QDR", "12xQDR"),
+        ("4x FDR", "4xFDR"),
+        ("1x EDR", "1xEDR"),
+        ("4x EDR", "4xEDR"),
+        ("8x EDR", "4xHDR"),
+        ("12x EDR", "12xEDR"),
+        ("1x HDR", "1xHDR"),
+        ("4x FDR10", "4xQDR"),
+        ("4x NDR", "4xHDR"),
+    ],
+)
+def test_links_are_told_with_their_width_and_speed(spec: str, told: str, tmp_path: Path) -> None:
+    """Of two names for a rate, such as 8x EDR and 4x HDR, one with four lanes. FDR10 and NDR are
+    more than ibsim has words for."""
+    rate_bps = parse_ib_rate(spec)
+    assert rate_bps is not None
+    builder = Builder()
+    leaf = builder.add_switch("leaf1", "leaf")
+    for _ in range(2):
+        builder.add_cable(leaf, builder.add_host(), rate_bps=rate_bps, delay_ps=0)
+    with ManagedFabric(builder.topology(), Policy(), tmp_path) as managed:
+        managed.subnet()
+        said = say(managed, "ibnetdiscover")
+    assert re.findall(r'^\[.*" lid \d+ (\S+)$', said, re.M) == [told] * 4
+
+
 def test_ibroute_tells_the_tables_in_force(managed: ManagedFabric) -> None:
     subnet = managed.subnet()
     said = say(managed, f"ibroute {subnet.lids['leaf1']}")
@@ -87,17 +119,72 @@ def test_ibtracert_goes_the_way_of_the_packets(fabric: Topology, managed: Manage
 def test_perfquery_and_ibqueryerrors_tell_what_was_counted(
     fabric: Topology, managed: ManagedFabric
 ) -> None:
-    """The emulator's own counters, by port; what is too large for 32 bits sticks."""
-    counted = {"PortXmitData": 12345, "PortXmitWait": 678, "SymbolErrorCounter": 9}
-    tell_counters(
-        managed.simulator, fabric, {"leaf1:h1": counted, "h2:leaf1": {"PortXmitPkts": 2**40}}
-    )
+    """The emulator's own counters, by port; what is too large for 32 bits sticks there, and does
+    not among the extended ones."""
+    counted = {
+        "PortXmitData": 12345,
+        "PortXmitWait": 678,
+        "SymbolErrorCounter": 9,
+        "PortRcvData": 2**32 + 5,
+        "PortXmitPkts": 2**40,
+        "PortRcvPkts": 77,
+    }
+    tell_counters(managed.simulator, fabric, {"leaf1:h1": counted}, {})
     lids = managed.subnet().lids
-    said = say(managed, f"perfquery {lids['leaf1']} 1")
-    for name, value in (("PortXmitData", 12345), ("PortXmitWait", 678), ("SymbolErrorCounter", 9)):
-        assert re.search(rf"^{name}:\.+{value}$", said, re.MULTILINE), said
-    assert f":{'.' * 20}" in say(managed, f"perfquery {lids['h2']} 1")
+    said = numbers(say(managed, f"perfquery {lids['leaf1']} 1"))
+    large = {"PortRcvData": 2**32 - 1, "PortXmitPkts": 2**32 - 1}
+    assert said.items() >= (counted | large).items()
+    extended = numbers(say(managed, f"perfquery -x {lids['leaf1']} 1"))
+    assert (
+        extended.items()
+        >= {
+            "PortXmitData": 12345,
+            "PortRcvData": 2**32 + 5,
+            "PortXmitPkts": 2**40,
+            "PortRcvPkts": 77,
+            "PortUnicastXmitPkts": 2**40,
+            "PortUnicastRcvPkts": 77,
+        }.items()
+    )
     assert "SymbolErrorCounter == 9" in say(managed, "ibqueryerrors")
+
+
+def test_a_host_s_port_counts_what_its_switch_s_port_counts_the_other_way_round(
+    fabric: Topology, managed: ManagedFabric
+) -> None:
+    """Beside them the tools' own packets, of 72 words each."""
+    counted = {"PortXmitData": 10**6, "PortRcvData": 2**33, "PortXmitPkts": 5, "PortRcvPkts": 2**34}
+    tell_counters(managed.simulator, fabric, {"leaf1:h1": counted}, {"h1": 4321})
+    lid = managed.subnet().lids["h1"]
+    extended = numbers(say(managed, f"perfquery -x {lid} 1"))
+    own = extended["PortXmitPkts"] - 2**34
+    assert 0 <= own < 20
+    assert extended["PortXmitData"] == 2**33 + 72 * own
+    assert 0 <= extended["PortRcvPkts"] - 5 < 20
+    assert extended["PortRcvData"] == 10**6 + 72 * (extended["PortRcvPkts"] - 5)
+    said = numbers(say(managed, f"perfquery {lid} 1"))
+    assert said["PortXmitWait"] == 4321
+    assert said["PortXmitData"] == said["PortXmitPkts"] == 2**32 - 1
+    silent = numbers(say(managed, f"perfquery {managed.subnet().lids['h3']} 1"))
+    assert silent["PortXmitWait"] == 0
+    assert silent["PortXmitData"] < 20 * 72
+
+
+def test_counters_are_in_force_when_they_have_been_told(
+    fabric: Topology, managed: ManagedFabric
+) -> None:
+    """The console is slower than a query: the last of many values is there for the next one."""
+    for value in (1, 2):
+        ports = {name: {"PortXmitWait": value} for name in fabric.port_named}
+        for _ in range(20):
+            tell_counters(managed.simulator, fabric, ports, {"h4": value})
+        log = (managed.simulator.workdir / "ibsim.log").read_text()
+        assert log.count(f"h4[1] PortCounters.PortXmitWait has been set to {value}\n") == 20
+
+
+def numbers(said: str) -> dict[str, int]:
+    """What perfquery prints, by counter."""
+    return {name: int(value) for name, value in re.findall(r"^(\w+):\.*(\d+)$", said, re.M)}
 
 
 def test_a_second_opensm_takes_over_when_the_first_is_killed(

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from emu.measure.observation import Observation
+from emu.report.facts import RunFacts
+from emu.report.findings import findings
+from emu.report.run_tables import totals_table
 from emu.shim.managed import manage
-from emu.shim.virtual import VirtualFabric
+from emu.shim.virtual import VirtualFabric, run_virtual
 from emu.spec.model import spec_from_text
 
 TREE = """
@@ -134,3 +137,73 @@ def test_packets_carry_the_service_level_of_their_path(tmp_path: Path) -> None:
     assert all(flow.completed for flow in seen.flows)
     lanes = {vl for raw in seen.ports.values() for vl, sent in enumerate(raw["tx_bytes"]) if sent}
     assert len(lanes) > 1
+
+
+def reported(workdir: Path, *settings: str, text: str = TREE) -> RunFacts:
+    spec = spec_from_text(text.encode(), source="test.emu.yml", settings=settings)
+    topology = spec.topology.build()
+    subnet = manage(spec, topology, workdir)
+    recording = run_virtual(spec, topology, subnet=subnet, out=workdir)
+    return RunFacts(spec.name, recording, spec, topology)
+
+
+def total(run: RunFacts, label: str) -> int:
+    counts = {row[0].text: row[1].text for row in totals_table(run).rows}
+    return int(counts.get(label, "0").replace(",", ""))
+
+
+CIRCLE = """
+name: circle
+fabric: ib
+topology: {kind: ring, switches: 5, hosts_per_switch: 1}
+traffic: [{name: round, pattern: pair, from: all, to: ["all[2:]", "all[:2]"], size: 2MB}]
+subnet: {engine: minhop, head_of_queue_lifetime: 3, leaf_head_of_queue_lifetime: 3}
+time_limit: 1ms
+verify: [{lossless: {priority: 0}}]
+"""
+
+
+def test_packets_whose_lifetime_ends_at_the_head_of_a_queue_are_reported_as_lost(
+    tmp_path: Path,
+) -> None:
+    """In totals, in what is said of the run, and by the check, as many as ports discarded."""
+    run = reported(tmp_path, text=CIRCLE)
+    discarded = sum(own["PortXmitDiscards"] for own in run.recording.ports.values())
+    assert discarded > 0
+    assert total(run, "other drops") == run.drops == discarded
+    assert totals_table(run).note.endswith(f" PortXmitDiscards {discarded:,}.")
+    assert findings([run])[0].startswith(f"Loss: circle dropped {discarded:,} packets")
+    (lossless,) = run.checks
+    assert (lossless.passed, lossless.detail) == (False, f"{discarded:,} packets dropped")
+
+
+STRANGER = (
+    "subnet.partitions={blue: {pkey: 0x12, full: [h1, h2]}}",
+    "traffic.0.partition=blue",
+    "traffic.0.size=100KB",
+    "time_limit=2ms",
+    "verify=[{lossless: {priority: 0}}]",
+)
+
+
+def test_packets_that_a_host_refuses_for_their_p_keys_are_reported(tmp_path: Path) -> None:
+    """No switch drops them, so the fabric is lossless."""
+    run = reported(tmp_path, *STRANGER)
+    refused = run.recording.hosts["h3"]["rx_pkey_violations"]
+    assert refused > 0
+    assert total(run, "dropped by hosts (rx_pkey_violations)") == refused
+    assert total(run, "other drops") == run.drops == 0
+    assert f"h3 dropped {refused:,} packets for their P_Keys." in findings([run])[1]
+    assert [check.passed for check in run.checks] == [True]
+
+
+def test_packets_that_a_switch_refuses_for_their_p_keys_are_reported_as_lost(
+    tmp_path: Path,
+) -> None:
+    """Then none reaches the host."""
+    run = reported(tmp_path, *STRANGER, "subnet.part_enforce=both")
+    refused = run.recording.ports["leaf2:h3"]["PortXmitConstraintErrors"]
+    assert refused > 0
+    assert total(run, "other drops") == run.drops == refused
+    assert not run.refusals
+    assert [check.passed for check in run.checks] == [False]

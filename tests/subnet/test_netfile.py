@@ -29,7 +29,7 @@ def test_leaf_spine_as_net_file(golden: Callable[[str, str], None]) -> None:
 
 @pytest.mark.parametrize(
     ("rate_gbit", "options"),
-    [(400, "s=7 e=4"), (100, "s=7 e=2"), (99, "s=7 e=1"), (40, "s=4"), (25, "s=2"), (1, "s=1")],
+    [(400, "s=7 e=4"), (100, "s=7 e=2"), (99, "s=7 e=1"), (41, "s=4"), (26, "s=2"), (1, "s=1")],
 )
 def test_link_gets_the_fastest_speed_it_carries(rate_gbit: int, options: str) -> None:
     """HDR is the fastest that ibsim knows, SDR the slowest there is."""

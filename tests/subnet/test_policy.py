@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import pairwise, permutations, product
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from emu.errors import FabricError
 from emu.shim.managed import manage, policy_of
-from emu.shim.virtual import VirtualFabric
+from emu.shim.virtual import VirtualFabric, run_virtual
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
 from emu.subnet import ManagedFabric, Subnet, sweep
@@ -70,6 +72,113 @@ def test_engines_with_lanes_close_no_credit_loop_in_a_ring(engine: str, tmp_path
     assert nx.is_directed_acyclic_graph(waits(topology, subnet))
 
 
+GRAPH = """
+fabric: ib
+topology:
+  kind: graph
+  switches: [r1, r2, r3, r4, r5]
+  hosts: [h1, h2, h3, h4, h5]
+  links:
+    - {between: [r1, r2]}
+    - {between: [r2, r3]}
+    - {between: [r3, r4]}
+    - {between: [r4, r5]}
+    - {between: [r5, r1]}
+    - {between: [h1, r1]}
+    - {between: [h2, r2]}
+    - {between: [h3, r3]}
+    - {between: [h4, r4]}
+    - {between: [h5, r5]}
+"""
+ROUND = "traffic=[{name: round, pattern: pair, from: all, to: ['all[2:]', 'all[:2]'], size: 2MB}]"
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        (["subnet.engine=updn"], r"name its roots, e\.g\. subnet\.roots: \[r1\], or ask for"),
+        (["subnet.engine=ftree"], r"use engine: updn with roots, e\.g\. \[r1\], or ask for"),
+        (["subnet.engine=ftree", "subnet.roots=[r1]"], "use engine: updn with roots"),
+    ],
+)
+def test_an_engine_that_is_asked_for_and_cannot_route_the_fabric_is_an_error(
+    settings: list[str], remedy: str, tmp_path: Path
+) -> None:
+    """OpenSM goes on by minhop without a word; we do not."""
+    spec = spec_of(GRAPH, *settings)
+    said = f"subnet.engine: OpenSM cannot route .* by {spec.subnet.engine} and went on by minhop"
+    with pytest.raises(FabricError, match=f"{said}.*; {remedy}.* engine: minhop$"):
+        manage(spec, spec.topology.build(), tmp_path)
+
+
+@pytest.mark.parametrize("settings", [["subnet.roots=[r1]"], ["subnet.engine=minhop"]])
+def test_the_remedies_for_an_engine_that_cannot_route_a_ring_work(
+    settings: list[str], tmp_path: Path
+) -> None:
+    """Without a note, as nothing else was done than asked."""
+    spec = spec_of(GRAPH, *settings)
+    subnet = manage(spec, spec.topology.build(), tmp_path)
+    assert (subnet.engine, subnet.notes) == (spec.subnet.engine, ())
+
+
+def test_a_fallback_from_the_default_engine_is_noted_in_the_results(tmp_path: Path) -> None:
+    """Nobody asked for updn in a ring, so the run goes on."""
+    spec = spec_of(RING, "traffic=[{name: a, pattern: pair, from: h1, to: h2, size: 1KB}]")
+    topology = spec.topology.build()
+    subnet = manage(spec, topology, tmp_path)
+    assert subnet.engine == "minhop"
+    (note,) = run_virtual(spec, topology, subnet=subnet, out=tmp_path).notes
+    assert note.startswith("OpenSM cannot route this fabric by updn and went on by minhop")
+    assert Subnet.from_json(json.loads(json.dumps(subnet.to_json()))) == subnet
+
+
+def test_another_engine_after_a_lost_link_is_noted(tmp_path: Path) -> None:
+    """A leaf that reaches one spine of two makes no fat tree. Said once, however many sweeps."""
+    flap = "link-flap: {cable: leaf1:spine1, down: 50us, period: 100us}"
+    spec = spec_of(TREE, "subnet.engine=ftree", f"faults=[{{at: 100us, for: 1ms, {flap}}}]")
+    topology = spec.topology.build()
+    subnet = manage(spec, topology, tmp_path)
+    assert subnet.engine == "ftree"
+    note = "OpenSM could not route by ftree what links have left, and went on by minhop"
+    assert subnet.notes == (note,)
+
+
+@pytest.mark.parametrize("engine", ["dfsssp", "lash"])
+def test_engines_with_lanes_are_refused_where_one_lane_closes_a_circle(
+    engine: str, tmp_path: Path
+) -> None:
+    """They keep paths apart by service levels, which all share the lane that there is."""
+    spec = spec_of(RING, f"subnet.engine={engine}", ROUND)
+    topology = spec.topology.build()
+    hop = r"ring\d:ring\d"
+    said = (
+        rf"{engine} keeps .*credits\.vls: 1\) they close .*: {hop}, {hop}, {hop}, {hop}, \.\.\.; "
+    )
+    with pytest.raises(FabricError, match=rf"{said}raise switches\.credits\.vls, to 8"):
+        manage(spec, topology, tmp_path / "one")
+    enough = spec_of(RING, f"subnet.engine={engine}", ROUND, "switches.credits.vls=8", LOW)
+    subnet = manage(enough, topology, tmp_path / "eight")
+    assert run_virtual(enough, topology, subnet=subnet, out=tmp_path).flows
+    merged = spec_of(
+        RING, f"subnet.engine={engine}", ROUND, "switches.credits.vls=8", f"subnet.sl2vl={[0] * 16}"
+    )
+    with pytest.raises(FabricError, match="close a circle of credit"):
+        manage(merged, topology, tmp_path / "merged")
+
+
+@pytest.mark.parametrize(
+    ("engine", "text"), [("nue", RING), ("dfsssp", TREE), ("lash", TREE), ("updn", RING)]
+)
+def test_one_lane_is_enough_where_it_closes_no_circle(
+    engine: str, text: str, tmp_path: Path
+) -> None:
+    """nue does with the lanes that there are, and in a tree no path closes a circle."""
+    roots = ["subnet.roots=[ring1]"] if engine == "updn" else []
+    traffic = ROUND if text == RING else ROUND.replace("from: all", "from: all, op: read")
+    spec = spec_of(text, f"subnet.engine={engine}", traffic, *roots)
+    assert manage(spec, spec.topology.build(), tmp_path).engine == engine
+
+
 def test_nothing_is_written_where_the_user_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,12 +193,22 @@ def test_nothing_is_written_where_the_user_is(
     assert subnet.levels["h1"].keys() == {"h3"}
 
 
-@pytest.mark.parametrize("engine", ["minhop", "updn", "ftree", "dor", "dfsssp"])
-@pytest.mark.parametrize("fabric", FABRICS)
+NO_TREES = ("ring", "torus")
+
+
+@pytest.mark.parametrize(
+    ("engine", "fabric"),
+    [
+        (engine, fabric)
+        for engine in ("minhop", "updn", "ftree", "dor", "dfsssp")
+        for fabric in FABRICS
+        if engine != "ftree" or fabric not in NO_TREES
+    ],
+)
 def test_switches_send_packets_by_the_tables_that_opensm_dumped(
     engine: str, fabric: str, tmp_path: Path
 ) -> None:
-    """Whatever engine made them in the end: a packet for each LID leaves each switch by the port
+    """Those of the engine that was asked for: a packet for each LID leaves each switch by the port
     in `opensm-lfts.dump`, and every host reaches every host."""
     spec = spec_of(
         FABRICS[fabric],
@@ -99,6 +218,7 @@ def test_switches_send_packets_by_the_tables_that_opensm_dumped(
     )
     topology = spec.topology.build()
     subnet = manage(spec, topology, tmp_path)
+    assert (subnet.engine, subnet.notes) == (engine, ())
     for src, dst in permutations(topology.host, 2):
         assert subnet.path(topology, src, dst)
     dumped = parse_lfts((tmp_path / "opensm-lfts.dump").read_text())
@@ -107,7 +227,8 @@ def test_switches_send_packets_by_the_tables_that_opensm_dumped(
         assert ways_out(spec, subnet, switch) == {lid: port for lid, port in rows.items() if port}
 
 
-LANES = ("switches.credits.vls=8", f"subnet.vl_arbitration.low={dict.fromkeys(range(8), 64)}")
+LOW = f"subnet.vl_arbitration.low={dict.fromkeys(range(8), 64)}"
+LANES = ("switches.credits.vls=8", LOW)
 ROOTS = {"ring": ("subnet.roots=[ring1]",), "torus": ("subnet.roots=[t1_1]",)}
 
 

@@ -1,4 +1,4 @@
-"""Captures a cable of a standing lab, from now on until somebody has had enough."""
+"""Captures a cable of a lab, from now on until somebody has had enough."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from types import FrameType
 from typing import BinaryIO
 
 from emu.errors import ExitCode, FabricError
@@ -36,19 +37,64 @@ def capture_port(
     """
     _, (line,) = lab.ask("tap", port=port)
     fabric, rates = lab.ports()
-    linktype = LinkType.ETHERNET if fabric == "roce" else LinkType.ERF
-    interface = capture_interface(port, linktype, rates[port])
     with socket.socket(fileno=line) as frames, target as stream:
-        writer = LiveWriter(stream, interface, limit=limit)
+        writer = _writer(port, fabric, rates[port], stream, limit)
         with _ended_by_signals(frames) as asked:
-            while piece := frames.recv(_CHUNK):
-                writer.feed(piece)
-                if writer.full:
-                    break
+            _write_all(frames, writer)
         done = writer.finish()
     if not asked.is_set() and not writer.full:
-        raise FabricError(f"the lab {lab.name} has ended; {done.frames} frames are in the capture")
+        ended = lab.parting() or f"the lab {lab.name} has ended"
+        raise FabricError(f"{ended}; {done.frames} frames are in the capture")
     return done
+
+
+def capture_from_prompt(
+    line: int,
+    port: str,
+    fabric: str,
+    rate_bps: int,
+    stream: BinaryIO,
+    on_begin: Callable[[], None],
+) -> LiveCapture:
+    """The same until Ctrl-C, after which the caller goes on; a second one is KeyboardInterrupt.
+
+    `line`: the tap's socket, which is closed at the end. `fabric`: `roce` or `ib`. `on_begin`
+    is called when Ctrl-C is expected.
+    """
+    with socket.socket(fileno=line) as frames:
+        writer = _writer(port, fabric, rate_bps, stream, limit=None)
+        with _ended_by_ctrl_c(frames):
+            on_begin()
+            _write_all(frames, writer)
+        return writer.finish()
+
+
+def _writer(
+    port: str, fabric: str, rate_bps: int, stream: BinaryIO, limit: int | None
+) -> LiveWriter:
+    linktype = LinkType.ETHERNET if fabric == "roce" else LinkType.ERF
+    return LiveWriter(stream, capture_interface(port, linktype, rate_bps), limit=limit)
+
+
+def _write_all(frames: socket.socket, writer: LiveWriter) -> None:
+    """Up to the limit, or until the other end has no more."""
+    while not writer.full and (piece := frames.recv(_CHUNK)):
+        writer.feed(piece)
+
+
+@contextmanager
+def _ended_by_ctrl_c(frames: socket.socket) -> Iterator[None]:
+    """It tells the other end that it is enough."""
+
+    def enough(_signal: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        frames.shutdown(socket.SHUT_WR)
+
+    before = signal.signal(signal.SIGINT, enough)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

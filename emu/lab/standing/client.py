@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -35,8 +36,9 @@ class StandingLab:
 
     def ask(self, what: str, **options: Any) -> tuple[Json, list[int]]:
         """The answer, and the open files that came with it, which are the caller's."""
-        try:
+        with suppress(EOFError):  # it may have said why, before it went
             self._channel.send(Ask(what, options))
+        try:
             answer = self._channel.expect(Done)
         except EOFError:
             raise FabricError(f"the lab {self.name} has ended") from None
@@ -44,6 +46,14 @@ class StandingLab:
 
     def status(self) -> Json:
         return self.ask("status")[0]
+
+    def parting(self) -> str | None:
+        """What there is to say of a lab that has ended, and why if it has told; None: it is up."""
+        try:
+            self.status()
+        except FabricError as error:
+            return str(error)
+        return None
 
     def ports(self) -> tuple[str, dict[str, int]]:
         """`roce` or `ib`, and every switch port's rate in bits/s."""

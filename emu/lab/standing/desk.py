@@ -24,7 +24,7 @@ from collections.abc import Callable
 
 from emu.errors import UsageError
 from emu.lab.command import environment
-from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request, Tap
+from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request
 from emu.lab.netns import entered
 from emu.lab.plan import LAB
 from emu.lab.session import Session, notes_of
@@ -137,10 +137,7 @@ class Desk:
         known = list(self._list_ports()[0]["ports"])
         if port not in known:
             raise UsageError(there_is_no("port", port, known))
-        near, far = socket.socketpair()
-        with near:
-            self._shim.ask(Tap(port), [near.fileno()])
-        return {}, [far.detach()]
+        return {}, [self._shim.tap(port)]
 
     def _change_faults(self, do: str, name: str = "", fault: Json | None = None) -> Answer:
         with self._changing_faults:
@@ -196,7 +193,8 @@ class Desk:
         subnet = self._session.subnet
         if subnet is None:
             raise UsageError(f"{command[0]} is for InfiniBand, and this fabric is RoCE")
-        said = subnet.diagnose(node, command, self._shim.ask(Look())["ports"])
+        waits = self._nics.host_waits()
+        said = subnet.diagnose(node, command, self._shim.ask(Look())["ports"], waits)
         return {"said": said}, []
 
     def _down(self) -> Answer:

@@ -33,10 +33,14 @@ def run_there(
     """Its exit code; 128 and the signal when it was ended by one. None: in no node, in the lab.
 
     `settings` are added to its environment. Raises UsageError when there is no such node.
+    When the lab has ended and taken it along, stderr is told.
     """
     value, namespaces = lab.ask("enter", node=node)
     environment = os.environ | value["environment"] | settings
-    return _in_a_child(lambda: _run(namespaces, command, environment))
+    code = _in_a_child(lambda: _run(namespaces, command, environment))
+    if code == 128 + signal.SIGKILL and (parting := lab.parting()):
+        print(parting, file=sys.stderr)
+    return code
 
 
 def _run(namespaces: Sequence[int], command: Sequence[str], environment: Mapping[str, str]) -> int:

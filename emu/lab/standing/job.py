@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from emu.lab.channel import Channel
@@ -19,6 +20,7 @@ from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import Spec, spec_from_json
 
 _HOSTS = Path("/etc/hosts")
+_SECONDS_TO_FINISH_A_SENTENCE = 0.2
 
 
 def run_standing(request: Request, supervisor: Supervisor) -> JobResult:
@@ -29,7 +31,11 @@ def run_standing(request: Request, supervisor: Supervisor) -> JobResult:
     session = open_session(request, supervisor, with_rnic=False)
     at_ns = start(session)
     desk = Desk(request, session, supervisor, at_ns)
-    _in_background(_welcome, socket.socket(fileno=listener), desk)
+    conversations = Conversations(desk, supervisor.wait_for_the_end)
+    supervisor.farewells.append(
+        lambda reason: conversations.end(f"the lab {spec.name} has ended: {reason}")
+    )
+    _in_background(_welcome, socket.socket(fileno=listener), conversations)
     _wait_until(at_ns)
     supervisor.up()
     desk.over.wait()
@@ -49,33 +55,50 @@ def _name_hosts(spec: Spec) -> None:
     run(["mount", "--bind", str(own), str(_HOSTS)])
 
 
-def _welcome(listener: socket.socket, desk: Desk) -> None:
+def _welcome(listener: socket.socket, conversations: Conversations) -> None:
     while True:
         line, _ = listener.accept()
-        _in_background(_serve, Channel(line), desk)
+        _in_background(conversations.hold, Channel(line))
 
 
-def _serve(channel: Channel, desk: Desk) -> None:
-    """One conversation, as long as the other end likes."""
-    try:
-        while True:
-            _answer(channel, desk, channel.receive())
-    except (EOFError, OSError):
+class Conversations:
+    """Those that go on, so that all can be told why the lab ends."""
+
+    def __init__(self, desk: Desk, wait_for_the_end: Callable[[], None]) -> None:
+        """`wait_for_the_end` is for whoever finds that a process of the lab is gone."""
+        self._desk = desk
+        self._wait_for_the_end = wait_for_the_end
+        self._speaking: dict[Channel, threading.Lock] = {}
+
+    def hold(self, channel: Channel) -> None:
+        """One, as long as the other end likes."""
+        speaking = self._speaking[channel] = threading.Lock()
+        with suppress(EOFError, OSError):
+            while True:
+                answer, files = self._answer(channel.receive())
+                with speaking:
+                    channel.send(answer, files)
+                for file in files:
+                    os.close(file)
+        del self._speaking[channel]
         channel.close()
 
+    def _answer(self, ask: Message) -> tuple[Message, list[int]]:
+        """An error is the answer to what was asked, and no more than that."""
+        try:
+            return self._desk.answer(ask)
+        except EOFError:
+            self._wait_for_the_end()
+            raise
+        except Exception as error:
+            return Failure.of(error), []
 
-def _answer(channel: Channel, desk: Desk, ask: Message) -> None:
-    """An error is the answer to what was asked, and no more than that."""
-    try:
-        answer, files = desk.answer(ask)
-    except EOFError:
-        raise
-    except Exception as error:
-        channel.send(Failure.of(error))
-        return
-    channel.send(answer, files)
-    for file in files:
-        os.close(file)
+    def end(self, reason: str) -> None:
+        """Tells all who talk with the lab, whatever they wait for; not who does not listen."""
+        for channel, speaking in list(self._speaking.items()):
+            if speaking.acquire(timeout=_SECONDS_TO_FINISH_A_SENTENCE):
+                with suppress(EOFError, OSError):
+                    channel.send(Failure("fabric", reason))
 
 
 def _in_background(work: Callable[..., None], *arguments: object) -> None:

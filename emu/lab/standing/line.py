@@ -3,11 +3,12 @@ to ask."""
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Sequence
 
 from emu.lab.channel import Channel
-from emu.lab.messages import Json, Message
+from emu.lab.messages import Json, Message, Tap
 from emu.lab.processes import wait_done
 
 
@@ -23,6 +24,13 @@ class Line:
         with self._busy:
             self._channel.send(message, files)
             return wait_done(self._channel)
+
+    def tap(self, port: str) -> int:
+        """A socket with raw records of what passes the port, which is the caller's."""
+        near, far = socket.socketpair()
+        with near:
+            self.ask(Tap(port), [near.fileno()])
+        return far.detach()
 
     def close(self) -> None:
         self._channel.close()

@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from emu.lab.channel import Channel
-from emu.lab.messages import Faults, Json, Ready, Setup, Start
-from emu.lab.processes import wait_done
+from emu.lab.messages import Faults, Json, Setup, Start
+from emu.lab.nic_process import NicProcess, set_up_nics, waits_on
 from emu.lab.session import NS_UNTIL_START, Programs, Session
-from emu.lab.standing.line import Line
 from emu.lab.standing.nic_faults import NicFaults
 from emu.lab.supervisor import Supervisor
-from emu.measure.board import Board
 from emu.spec.fault import Fault
 from emu.units import PS_PER_NS
 
 
-@dataclass(frozen=True)
-class NicProcess:
-    """NICs that are ready to start, or have started."""
-
-    pid: int
-    channel: Channel
-    line: Line
-    """Answers while they work."""
-
-
-def prepare(supervisor: Supervisor, setup: Setup) -> tuple[NicProcess, Board]:
-    """NICs that are ready to start, and what they count on."""
-    channel = supervisor.spawn("the NIC process", Programs().rnic)
-    pid = channel.expect(Ready).pid
-    channel.send(setup)
-    legend = wait_done(channel)["board"]
-    board, line = channel.take_files()
-    return NicProcess(pid, channel, Line(Channel.inherited(line))), Board(board, **legend)
-
-
-def _idle_from_the_start(session: Session) -> NicProcess | None:
-    """InfiniBand's, for IP; nobody looks at their board."""
-    if session.rnic is None:
-        return None
-    board, line = session.rnic.take_files()
-    os.close(board)
-    return NicProcess(session.workers["nics"], session.rnic, Line(Channel.inherited(line)))
+def prepare(supervisor: Supervisor, setup: Setup) -> NicProcess:
+    """NICs that are ready to start."""
+    return set_up_nics(supervisor.spawn("the NIC process", Programs().rnic), setup)
 
 
 class Nics:
@@ -60,8 +33,10 @@ class Nics:
         self._slowdown = slowdown
         self._began_ns = began_ns
         self._changing = threading.RLock()
-        self._process = _idle_from_the_start(session)
+        self._process = session.nics  # InfiniBand's, for IP
         self._works = self._process is not None
+        self._with_traffic = False
+        self._waited: Counter[str] = Counter()
         self._epoch_ps = 0
         self._faults = NicFaults(session.spec)
 
@@ -70,7 +45,7 @@ class Nics:
         with self._changing:
             self.dismiss()
             at_ns = time.monotonic_ns() + NS_UNTIL_START
-            self._process, self._works = process, True
+            self._process, self._works, self._with_traffic = process, True, with_traffic
             self._epoch_ps = self._lab_ps(at_ns)
             faults = self._faults.begin(self._epoch_ps, with_traffic=with_traffic)
             process.channel.send(Start(at_ns, faults))
@@ -92,8 +67,16 @@ class Nics:
             if self._works:
                 self._faults.end(self._ask(Faults("list")))
             self._supervisor.dismiss(self._process.pid)
+            self._waited.update(waits_on(self._process))
             self._process.line.close()
+            if not self._with_traffic:
+                self._process.board.close()  # what there is to look at is a workload's
             self._process, self._works = None, False
+
+    def host_waits(self) -> dict[str, int]:
+        """PortXmitWait of each host, all NICs that it has had taken together."""
+        with self._changing:
+            return dict(self._waited + Counter(waits_on(self._process)))
 
     # ---- faults ------------------------------------------------------------
 

@@ -46,8 +46,13 @@ def main() -> None:
         said: str = ask("diagnose", node=node, command=list(command))["said"]
         return said
 
+    def tap(port: str) -> int:
+        ask("tap", port=port)
+        (line,) = lab.take_files()
+        return line
+
     net.on_cable = cables_by_faults(topology, lambda told: ask("faults", **asdict(told)))
-    FabricPrompt(net, spec, lambda: ask("see"), diagnose if spec.fabric == "ib" else None)
+    FabricPrompt(net, spec, lambda: ask("see"), tap, diagnose if spec.fabric == "ib" else None)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,12 @@ from emu.errors import UsageError
 from emu.lab.channel import Channel
 from emu.lab.job import read_observation
 from emu.lab.messages import Json, Measure, Progress
+from emu.lab.nic_process import NicProcess
 from emu.lab.processes import carry_out, set_up
 from emu.lab.session import Programs, Session, idle
 from emu.lab.standing.honesty import judged
 from emu.lab.standing.line import Line
-from emu.lab.standing.nics import NicProcess, Nics, prepare
+from emu.lab.standing.nics import Nics, prepare
 from emu.lab.supervisor import Supervisor
 from emu.measure.board import Board
 
@@ -78,13 +79,13 @@ class Traffic:
         return bool(self._session.spec.streams().flows)
 
     def _launch(self) -> None:
-        process, board = prepare(self._supervisor, self._session.setup)
+        process = prepare(self._supervisor, self._session.setup)
         tcp = self._prepare_tcp() if self._has_tcp else None
-        if self.board:
-            self.board.close()
-        self.board = board
         before = self._shim.ask(Measure())
         self._nics.begin(process, *([tcp] if tcp else []), with_traffic=True)
+        if self.board:
+            self.board.close()
+        self.board = process.board
         self._process = process
         told = (process, tcp, before)
         threading.Thread(target=self._follow, args=told, daemon=True).start()
@@ -120,8 +121,7 @@ class Traffic:
             self._supervisor.dismiss(self._tcp_pid)
             self._tcp_pid = None
         if self._session.setup.options["ip"]:
-            process, board = prepare(self._supervisor, idle(self._session.setup))
-            board.close()  # what there is to look at is the workload's
+            process = prepare(self._supervisor, idle(self._session.setup))
             self._nics.begin(process, with_traffic=False)
         else:
             self._nics.dismiss()

@@ -18,12 +18,13 @@ _DISCARDS = ("rx_prio{}_buf_discard", "tx_prio{}_discards")
 
 
 def lossless(check: Lossless, run: Recording) -> Outcome:
-    """InfiniBand has no priorities and drops of none: there everything counts."""
+    """InfiniBand has no priorities and drops of none: there everything counts that switches drop,
+    be it for want of a route, a lane, a P_Key or credit in time."""
     if run.fabric == "roce":
         names = [name.format(check.priority) for name in _DISCARDS]
         drops = sum(own.get(name, 0) for own in run.ports.values() for name in names)
     else:
-        drops = run.totals.get("drops_lossless", 0) + run.totals.get("drops_lossy", 0)
+        drops = sum(run.totals.get(f"drops_{why}", 0) for why in ("lossless", "lossy", "other"))
     return Outcome(drops == 0, f"{drops:,} packets dropped")
 
 

@@ -8,7 +8,7 @@ from emu.spec.finding import Finding, KeyPath, there_is_no
 from emu.spec.rules.given import for_host, for_switch
 from emu.spec.rules.switches import HEADERS
 from emu.spec.scenario import Spec
-from emu.spec.subnet import MANAGEMENT_VL
+from emu.spec.subnet import MANAGEMENT_VL, MANAGERS
 from emu.units import write_size
 
 _ENGINE: KeyPath = ("subnet", "engine")
@@ -84,6 +84,8 @@ def ip_packets_fit_into_the_mtu(spec: Spec) -> Iterator[Finding]:
 
 
 ENGINES_WITH_ROOTS = ("updn", "dnup", "ftree")
+_ALL_ALIKE = ("ring", "torus")
+"""Topologies in which every switch has the same place."""
 ENGINES_WITHOUT_LMC = ("ftree", "lash")
 
 
@@ -121,18 +123,40 @@ def managers_exist(spec: Spec) -> Iterator[Finding]:
             yield Finding(("subnet", "managers"), text, about=(("topology",),))
 
 
+def managers_are_served(spec: Spec) -> Iterator[Finding]:
+    asked = len(spec.subnet.managers)
+    if spec.fabric == "ib" and asked > MANAGERS:
+        yield Finding(
+            ("subnet", "managers"),
+            f"has {asked} hosts, and ibsim serves {MANAGERS} subnet managers beside the tools; "
+            "take some out",
+        )
+
+
 def updn_knows_roots_where_all_are_alike(spec: Spec) -> Iterator[Finding]:
     """OpenSM finds roots by counting hops to hosts, which are the same from everywhere here."""
     subnet, kind = spec.subnet, spec.topology.kind
-    if spec.fabric != "ib" or kind not in ("ring", "torus") or subnet.roots:
+    if spec.fabric != "ib" or kind not in _ALL_ALIKE or subnet.roots:
         return
-    if subnet.engine in ENGINES_WITH_ROOTS and "engine" in subnet.model_fields_set:
+    if subnet.engine in ("updn", "dnup") and "engine" in subnet.model_fields_set:
         yield Finding(
             _ENGINE,
             f"{subnet.engine} finds no roots in a {kind}, and OpenSM would use minhop instead; "
             f"name some, e.g. roots: [{next(iter(spec.topology.build().switch))}], or choose "
             "another engine",
             about=(("topology",), ("subnet", "roots")),
+        )
+
+
+def ftree_has_a_tree(spec: Spec) -> Iterator[Finding]:
+    kind = spec.topology.kind
+    if spec.fabric == "ib" and kind in _ALL_ALIKE and spec.subnet.engine == "ftree":
+        yield Finding(
+            _ENGINE,
+            f"ftree routes trees, and a {kind} is none: OpenSM would use minhop instead, whatever "
+            "the roots; use engine: updn with roots, e.g. "
+            f"[{next(iter(spec.topology.build().switch))}], or minhop",
+            about=(("topology",),),
         )
 
 
@@ -197,7 +221,9 @@ RULES = (
     global_routes_are_infinibands,
     roots_suit_the_engine,
     managers_exist,
+    managers_are_served,
     updn_knows_roots_where_all_are_alike,
+    ftree_has_a_tree,
     engine_has_several_paths,
     partitions_are_sound,
     senders_are_in_their_partition,

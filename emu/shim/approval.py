@@ -1,0 +1,111 @@
+"""Whether the subnet manager has done what a spec asked it for.
+
+OpenSM goes on by minhop where an engine cannot route a fabric, and says so in its log alone.
+Who named the engine hears of it before anything runs; who left it to the default
+finds a note in the results.
+
+lash and dfsssp keep paths that would close a circle of credit apart by service levels. That
+helps as far as the links have lanes for them: levels that share a lane are one again. A
+circle is closed when ports wait for each other, each for room behind the next one of a path:
+
+    (ring1:ring2, VL 0) ─▶ (ring2:ring3, VL 0) ─▶ ... ─▶ (ring1:ring2, VL 0)
+
+Source: Dally and Seitz, Deadlock-Free Message Routing in Multiprocessor Interconnection
+Networks, IEEE Trans. Computers, 1987.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+
+from emu.errors import FabricError
+from emu.shim.lanes import lanes_of_link
+from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
+from emu.spec.scenario import Spec
+from emu.subnet import Subnet
+from topologies.graph import Port, Topology
+
+_SHOWN = 4
+"""Ports of a circle that an error names."""
+
+Lane = tuple[Port, int]
+"""A port, and the lane by which a packet leaves there."""
+
+
+def approved(
+    spec: Spec, topology: Topology, subnet: Subnet, pairs: Iterable[tuple[str, str]]
+) -> Subnet:
+    """The subnet, with a note where another engine than the default one made its tables.
+
+    `pairs`: source and destination host of the paths that will be used.
+
+    Raises FabricError when it was not the engine asked for, and when the paths of an engine
+    that keeps them apart close a circle for want of lanes.
+    """
+    if subnet.levels:
+        _refuse_circles(spec, topology, subnet, pairs)
+    asked = spec.subnet.engine
+    if subnet.engine == asked:
+        return subnet
+    fallback = (
+        f"OpenSM cannot route this fabric by {asked} and went on by {subnet.engine}, whose paths "
+        "may close a circle of credit"
+    )
+    if "engine" in spec.subnet.model_fields_set:
+        raise FabricError(f"subnet.engine: {fallback}; {_remedy(spec, subnet.engine)}")
+    return replace(subnet, notes=(f"{fallback}; {_remedy(spec, subnet.engine)}",))
+
+
+def _remedy(spec: Spec, used: str) -> str:
+    asked, first = spec.subnet.engine, next(iter(spec.topology.build().switch))
+    if asked in ENGINES_WITH_ROOTS and asked != "ftree" and not spec.subnet.roots:
+        return f"name its roots, e.g. subnet.roots: [{first}], or ask for engine: {used}"
+    return f"use engine: updn with roots, e.g. [{first}], or ask for engine: {used}"
+
+
+def engine_note(asked: str, used: str) -> str:
+    """Of a sweep in the course of a run."""
+    return f"OpenSM could not route by {asked} what links have left, and went on by {used}"
+
+
+def _refuse_circles(
+    spec: Spec, topology: Topology, subnet: Subnet, pairs: Iterable[tuple[str, str]]
+) -> None:
+    circle = _circle(spec, topology, subnet, pairs)
+    if circle is None:
+        return
+    names = [topology.port_name[port] for port, _ in circle]
+    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    lanes = min(spec.switch(switch).credits.vls for switch in topology.switch)
+    raise FabricError(
+        f"subnet.engine: {subnet.engine} keeps paths apart by service levels, and for want of "
+        f"lanes (switches.credits.vls: {lanes}) they close a circle of credit nevertheless: "
+        f"{shown}; raise switches.credits.vls, to 8 for one, with a lane for each service level "
+        "in subnet.sl2vl, or use engine: updn with roots"
+    )
+
+
+def _circle(
+    spec: Spec, topology: Topology, subnet: Subnet, pairs: Iterable[tuple[str, str]]
+) -> list[Lane] | None:
+    """Lanes that wait for each other, each for the next; None: there is no circle."""
+    behind: dict[Lane, dict[Lane, None]] = {}  # an order, so that an error is always the same
+    lane_of = {
+        port: spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port)) for port in topology.peer
+    }
+    for src, dst in sorted(pairs):
+        level = subnet.levels[src][dst]
+        for offset in range(1 << subnet.lmc):
+            path = subnet.path(topology, src, dst, offset)
+            lanes = [(port, lane_of[port][level]) for port in path]
+            for lane, following in pairwise(lanes):
+                behind.setdefault(following, {})[lane] = None
+    try:
+        TopologicalSorter(behind).prepare()
+    except CycleError as error:
+        circle: list[Lane] = error.args[1]
+        return circle[:-1]
+    return None

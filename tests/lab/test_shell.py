@@ -1,0 +1,139 @@
+"""`capture` at the prompt of a lab, with a made-up tap in place of the lab."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from mininet.cli import CLI
+
+from emu.lab.shell import FabricPrompt
+from emu.spec.model import Spec, spec_from_text
+from emu.wire.capture import Direction, LinkType
+from emu.wire.raw import RAW_RECORD, RawKind, lost_record
+from emu.wire.reader import open_capture
+
+TREE = "topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 2}\n"
+FRAMES = 20_000
+"""More bytes than a socket has room for: when the last is sent, somebody has begun to read."""
+PAYLOAD = bytes(64)
+
+
+class NoNodes(dict[str, object]):
+    """Mininet's net, of which the prompt wants to know who is still busy."""
+
+
+class Tap:
+    """Sends frames to whoever asks for a port, does something, and waits until it is enough."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self.ports: list[str] = []
+        self._then = then
+
+    def __call__(self, port: str) -> int:
+        self.ports.append(port)
+        near, far = socket.socketpair()
+        threading.Thread(target=self._send, args=(near,), daemon=True).start()
+        return far.detach()
+
+    def _send(self, near: socket.socket) -> None:
+        with near:
+            near.sendall(b"".join(map(record, range(FRAMES))) + lost_record(7))
+            self._then()
+            assert near.recv(1) == b""
+            near.sendall(record(FRAMES))
+
+
+def record(number: int) -> bytes:
+    head = (number * 1_000_000, number, 0, 64, 64, RawKind.ETHERNET, Direction.IN.value, 0)
+    return RAW_RECORD.pack(*head) + PAYLOAD
+
+
+def ctrl_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current one. Nobody is at the keyboard, which Mininet looks for when it is imported."""
+    monkeypatch.chdir(tmp_path)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with Path(os.devnull).open() as keyboard:
+        monkeypatch.setattr(CLI.__init__, "__defaults__", (keyboard, None))
+        yield tmp_path
+    signal.signal(signal.SIGINT, before)
+
+
+def spec(fabric: str = "roce") -> Spec:
+    return spec_from_text(f"fabric: {fabric}\n{TREE}".encode(), source="t.emu.yml")
+
+
+def prompt(folder: Path, tap: Tap, *lines: str, fabric: str = "roce") -> FabricPrompt:
+    """A prompt that has been told these lines."""
+    script = folder / "script"
+    script.write_text("".join(f"{line}\n" for line in lines))
+    return FabricPrompt(NoNodes(), spec(fabric), dict, tap, script=str(script))
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [("capture leaf1:h1", "leaf1:h1.pcapng"), ("capture leaf1:h1 two words", "two words")],
+)
+def test_a_capture_ends_with_ctrl_c_and_the_prompt_goes_on(
+    line: str, name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every frame is in it, those that were on the way as well; then comes the next command."""
+    tap = Tap(ctrl_c)
+    prompt(folder, tap, line, "capture leaf1:h2 next")
+    assert tap.ports == ["leaf1:h1", "leaf1:h2"]
+    for file in (folder / name, folder / "next"):
+        with open_capture(file) as capture:
+            frames = list(capture)
+        assert [frame.time_ns for frame in frames] == [n * 1000 for n in range(FRAMES + 1)]
+        assert {frame.data for frame in frames} == {PAYLOAD}
+    said = capsys.readouterr().out
+    assert f"into {name}, until Ctrl-C\n20,001 frames captured\n7 are missing" in said
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_infiniband_capture_is_of_erf_records(folder: Path) -> None:
+    prompt(folder, Tap(ctrl_c), "capture leaf1:h1", fabric="ib")
+    with open_capture(folder / "leaf1:h1.pcapng") as capture:
+        assert {frame.linktype for frame in capture} == {LinkType.ERF}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("capture leaf1:h9", "there is no port 'leaf1:h9' (did you mean 'leaf1:h"),
+        ("capture", "which port? e.g. capture spine1:leaf1\n"),
+        ("capture leaf1:h1 gone/x.pcapng", "gone/x.pcapng: No such file or directory\n"),
+    ],
+)
+def test_what_cannot_be_captured_is_told_and_leaves_nothing(
+    line: str, said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tap = Tap(ctrl_c)
+    prompt(folder, tap, line)
+    assert said in capsys.readouterr().out
+    assert tap.ports == []
+    assert [file.name for file in folder.iterdir()] == ["script"]
+
+
+def test_ports_are_completed_piece_by_piece(folder: Path) -> None:
+    """A colon begins a new word for readline; a file is not completed."""
+    own = prompt(folder, Tap(ctrl_c))
+
+    def complete(line: str) -> list[str]:
+        begins = max(line.rfind(" "), line.rfind(":")) + 1
+        return own.complete_capture(line[begins:], line, begins, len(line))
+
+    assert complete("capture leaf2") == ["leaf2:h3", "leaf2:h4", "leaf2:spine1"]
+    assert complete("capture leaf2:h") == ["h3", "h4"]
+    assert complete("capture leaf2:h3 le") == []
+    assert len(complete("capture ")) == 8
