@@ -95,19 +95,23 @@ def ethernet_counters(raw: RawCounters) -> Counters:
     """A RoCE port's counters; those of a priority that nothing used are left out, and what
     global pauses did where there were none."""
     by_global = [name for name in _PAUSED if raw[f"{name[:2]}_global_pause"][0]]
-    global_pauses = _of_global_pauses({name: raw[name] for name in by_global})
-    raw = {**raw, **dict.fromkeys(by_global, [0] * len(PRIORITIES))}
+    nothing = dict.fromkeys(by_global, [0] * len(PRIORITIES))
     counters: Counters = {}
     for priority in PRIORITIES:
-        own = {new.format(priority): raw[old][priority] for old, new in _PER_PRIORITY.items()}
+        own = {
+            new.format(priority): nothing.get(old, raw[old])[priority]
+            for old, new in _PER_PRIORITY.items()
+        }
         for way in ("rx", "tx"):
-            duration = raw[f"{way}_pause_duration"][priority]
+            name = f"{way}_pause_duration"
+            duration = nothing.get(name, raw[name])[priority]
             own[f"{way}_prio{priority}_pause_duration"] = duration // _PS_PER_US
         if any(own.values()):
             counters |= own | _as_sonic_has_them(priority, own)
         if raw["watchdog_detected"][priority]:
             counters |= {new.format(priority): raw[old][priority] for old, new in _WATCHDOG.items()}
-    return counters | {name: raw[name][0] for name in _PLAIN} | global_pauses | _common(raw)
+    counters |= {name: raw[name][0] for name in _PLAIN} | _common(raw)
+    return counters | _of_global_pauses({name: raw[name] for name in by_global})
 
 
 def _of_global_pauses(paused: RawCounters) -> Counters:

@@ -242,10 +242,10 @@ def test_numbers_out_of_range_are_refused(words: str) -> None:
 
 def test_what_is_too_much_for_a_run_names_no_place_in_a_spec() -> None:
     """Nobody wrote one; and the largest size is looked at before the first is measured."""
-    result = swept("all_reduce", "-b", "8", "-e", "1M", "-f", "131072", "--chunk", "1")
+    result = swept("all_reduce", "-b", "8", "-e", "8M", "-f", "1048576", "--chunk", "4")
     assert result.stdout == ""
     assert str(result.exception) == (
-        "all_reduce of 1048576 bytes, -g 8 --chunk 1 --channels 1: makes 14680064 messages; "
+        "all_reduce of 8388608 bytes, -g 8 --chunk 4 --channels 1: makes 29360128 messages; "
         "4000000 is the most in one run"
     )
 
