@@ -2,6 +2,10 @@
 
 A generation's name stands for what a lane carries after line coding: SDR, DDR and
 QDR send 10 bits for 8, FDR and EDR 66 for 64; from HDR on the rates are nominal.
+
+How many lanes a rate is spread over decides how long a symbol takes on each of them.
+A plain number of bits/s is that of four lanes if that will do: 100 Gbit/s are 4x EDR
+rather than 2x HDR or 1x NDR, 25 Gbit/s can but be 1x EDR.
 """
 
 from __future__ import annotations
@@ -23,11 +27,50 @@ LANE_BPS = {
 }
 """Data rate of one lane in bits/s, slowest first."""
 WIDTHS = (1, 2, 4, 8, 12)
+_USUAL_WIDTH = 4
+_WIDTH = {
+    width * lane_bps: width
+    for width in (12, 8, 2, 1, _USUAL_WIDTH)
+    for lane_bps in LANE_BPS.values()
+}
+"""Bits/s -> lanes, where only the rate is known."""
 _NAME = re.compile(r"\s*([0-9]+)\s*x\s*([A-Za-z0-9]+)\s*")
 
 
-def parse_ib_rate(text: str) -> int | None:
-    """Bits/s of `4x NDR`; None when it is not written like that. Raises ValueError."""
+class IbRate(int):
+    """Bits/s of a link with its width in lanes; other than the same bits/s of other lanes."""
+
+    width: int
+
+    def __new__(cls, bps: int, width: int) -> IbRate:
+        rate = super().__new__(cls, bps)
+        rate.width = width
+        return rate
+
+    def __reduce__(self) -> tuple[type[IbRate], tuple[int, int]]:
+        return IbRate, (int(self), self.width)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, int):
+            return NotImplemented
+        return int(self) == int(other) and self.width == width_of(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+
+def width_of(bps: int) -> int:
+    """Lanes of a link of this rate; 4 where no link has it."""
+    if isinstance(bps, IbRate):
+        return bps.width
+    return _WIDTH.get(bps, _USUAL_WIDTH)
+
+
+def parse_ib_rate(text: str) -> IbRate | None:
+    """`4x NDR`; None when it is not written like that. Raises ValueError."""
     match = _NAME.fullmatch(text)
     if match is None:
         return None
@@ -36,14 +79,11 @@ def parse_ib_rate(text: str) -> int | None:
         raise ValueError(f"{text!r}: a link has 1, 2, 4, 8 or 12 lanes, not {width}")
     if generation not in LANE_BPS:
         raise ValueError(f"{text!r}: there is no {match[2]}; there is {', '.join(LANE_BPS)}")
-    return width * LANE_BPS[generation]
+    return IbRate(width * LANE_BPS[generation], width)
 
 
 def write_ib_rate(bps: int) -> str | None:
-    """`4x NDR` of 400 Gbit/s, four lanes if that will do; None when no link has the rate."""
-    names = {
-        width * lane_bps: f"{width}x {generation}"
-        for width in (12, 8, 2, 1, 4)
-        for generation, lane_bps in LANE_BPS.items()
-    }
-    return names.get(bps)
+    """`4x NDR` of 400 Gbit/s; None when no link has the rate."""
+    width = width_of(bps)
+    generations = (name for name, lane_bps in LANE_BPS.items() if width * lane_bps == int(bps))
+    return next((f"{width}x {generation}" for generation in generations), None)

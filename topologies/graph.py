@@ -16,6 +16,8 @@ from ipaddress import IPv4Address
 
 import networkx as nx
 
+from emu.ib_rates import width_of
+
 HOST_NETWORK = int(IPv4Address("10.0.0.0"))
 HOST_NETWORK_PREFIX = "10.0.0.0/8"
 
@@ -63,6 +65,11 @@ class Cable:
     b: Port
     rate_bps: int
     delay_ps: int
+
+    @property
+    def width(self) -> int:
+        """Lanes of an InfiniBand link: 1 of `1x NDR`."""
+        return width_of(self.rate_bps)
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ T = TypeVar("T")
 
 _SECONDS_A_TURN = 0.1
 _SECONDS_BETWEEN_LOOKS = 1e-3
-_UPDATE_INTERVAL_BITS = 65_536 * 4 * 8
-"""Between a lane's credit updates at most: so many symbols, on four lanes (IBTA vol 1, 7.9.4)."""
+_UPDATE_INTERVAL_BITS = 65_536 * 8
+"""Between a VL's credit updates, on each lane of a link, at most (IBTA vol 1, 7.9.4)."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,8 @@ class LiveClock(Clock):
         cut off does not: nobody waits longer than the time that updates have.
         """
         ports = [self.fabric.topology.ports[host][0] for host in self._wires.hosts]
-        slowest_bps = min(self.fabric.topology.cable[port].rate_bps for port in ports)
+        cables = [self.fabric.topology.cable[port] for port in ports]
+        slowest_bps = min(cable.rate_bps / cable.width for cable in cables)
         deadline_ns = self.now_ns + _UPDATE_INTERVAL_BITS * 1e9 / slowest_bps
         while self.now_ns < deadline_ns:
             with self.standing():

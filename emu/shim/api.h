@@ -85,8 +85,9 @@ bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband);
 /* A NIC with one port; set up further by rnic_api.h. The fabric frees it. */
 struct nic *fabric_add_nic(struct fabric *fabric, uint32_t index, const struct nic_config *config);
 
-/* InfiniBand: data VLs of a port, and the receive buffer behind each. */
-void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t vls, uint32_t buffer_bytes);
+/* InfiniBand: lanes of the cable, data VLs of a port, and the receive buffer behind each VL. */
+void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t width, uint8_t vls,
+                      uint32_t buffer_bytes);
 void fabric_set_lane_buffer(struct fabric *fabric, uint32_t index, uint8_t vl,
                             uint32_t buffer_bytes);
 /* InfiniBand: the lane on which packets of a service level leave a port; 15: none. */

@@ -39,7 +39,8 @@ def credits_of(spec: Spec, topology: Topology, port: Port) -> Credits:
 def set_up_lanes(core: Any, index: int, spec: Spec, topology: Topology, port: Port) -> None:
     """Buffers, SL2VL and VL arbitration of the port with this index. Raises FabricError."""
     vls, credits = lanes_of_link(spec, topology, port), credits_of(spec, topology, port)
-    lib.fabric_set_lanes(core, index, vls, credits.buffer_bytes)
+    width = topology.cable[port].width
+    lib.fabric_set_lanes(core, index, width, vls, credits.buffer_bytes)
     for vl, size in credits.lanes.items():
         if vl < vls:
             lib.fabric_set_lane_buffer(core, index, vl, size)

@@ -152,6 +152,7 @@ struct port {
     struct timer pause_refresh;
 
     /* Credits, per VL. */
+    uint8_t width;         /* lanes that a byte stream is spread over: 4 of `4x NDR` */
     bool link_initialised; /* false: updates carry Op init */
     picoseconds waiting_since[CLASSES];
     struct credit_sender credit_to_send[CLASSES];

@@ -1,7 +1,8 @@
 #include "port_credit.h"
 
-/* Symbol times between two flow-control packets of a VL, at most (IBTA vol 1, 7.9.4). */
-enum { FLOW_CONTROL_INTERVAL_SYMBOLS = 65536, BITS_PER_SYMBOL = 8, LANES = 4 };
+/* Symbol times between two flow-control packets of a VL, at most (IBTA vol 1, 7.9.4). A symbol
+ * is a byte on one lane: in its time each of the others carries one, too. */
+enum { FLOW_CONTROL_INTERVAL_SYMBOLS = 65536 };
 
 /* ---- towards us ------------------------------------------------------------- */
 
@@ -79,7 +80,7 @@ struct frame *credits_next_frame(struct port *port)
 static void credits_refresh(struct timer *timer, picoseconds now)
 {
     struct port *port = container_of(timer, struct port, credit_refresh);
-    picoseconds symbol = serialisation(LANES * BITS_PER_SYMBOL / 8, port->line.rate_bps);
+    picoseconds symbol = serialisation(port->width, port->line.rate_bps);
     port->update_to_send |= (uint16_t)((1u << port->vls) - 1);
     timer_set(port->clock, timer, now + FLOW_CONTROL_INTERVAL_SYMBOLS / 2 * symbol);
     port_kick(port, now);

@@ -73,8 +73,9 @@ class InsideServers:
             lib.switch_add_route(switch, gpu.index, [port.number], 1)
 
     def _set_lanes(self, port: Port) -> None:
-        lib.fabric_set_lanes(self._core, self._index[port], LANES, self._links.buffer_bytes)
-        lib.fabric_set_sl2vl(self._core, self._index[port], _SL2VL)
+        index, width = self._index[port], self._topology.cable[port].width
+        lib.fabric_set_lanes(self._core, index, width, LANES, self._links.buffer_bytes)
+        lib.fabric_set_sl2vl(self._core, index, _SL2VL)
 
 
 def ports_of(topology: Topology) -> list[Port]:

@@ -118,9 +118,11 @@ bool switch_add_route_later(struct fabric_switch *sw, int64_t at_ps, uint16_t de
     return routes_add_later(&sw->routes, at_ps, destination, ports, count);
 }
 
-void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t vls, uint32_t buffer_bytes)
+void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t width, uint8_t vls,
+                      uint32_t buffer_bytes)
 {
     struct port *port = fabric->ports[index];
+    port->width = width;
     port->vls = vls;
     for (uint8_t vl = 0; vl < vls; vl++)
         port->credit_given[vl].buffer_blocks = buffer_bytes / CREDIT_BLOCK;

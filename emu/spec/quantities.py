@@ -24,6 +24,7 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     PlainSerializer,
+    PlainValidator,
     Strict,
     WithJsonSchema,
     WrapSerializer,
@@ -32,7 +33,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from emu import units
-from emu.ib_rates import parse_ib_rate
+from emu.ib_rates import parse_ib_rate, width_of, write_ib_rate
 
 MAX_HOSTS = 1024
 """More hosts than this in one fabric are refused: addresses, LIDs and patience run out."""
@@ -63,6 +64,12 @@ def _rate(value: object) -> int:
             f"{units.write_rate(slowest)} to {units.write_rate(fastest)}"
         )
     return bps
+
+
+def _write_rate(bps: int) -> str:
+    """By name where the width would be lost without."""
+    named = write_ib_rate(bps) if width_of(bps) != width_of(int(bps)) else None
+    return named or units.write_rate(bps)
 
 
 def _time(value: object) -> int:
@@ -218,8 +225,8 @@ Integer = Annotated[int, Strict()]
 
 Rate = Annotated[
     int,
-    BeforeValidator(_rate),
-    PlainSerializer(units.write_rate),
+    PlainValidator(_rate),  # the type's own would make an IbRate a plain int
+    PlainSerializer(_write_rate),
     _text_schema("100Gbit", "25Gbit", "40Mbit", "4x NDR"),
 ]
 """Bits per second, more than 0; InfiniBand's rates also by name."""

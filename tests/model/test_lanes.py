@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+from itertools import pairwise
+from struct import unpack_from
+
 import pytest
 
 from emu._core import lib
 from emu.ib_rates import parse_ib_rate
+from emu.shim.fabric import FrameKind
 from emu.shim.virtual import VirtualFabric
 from emu.spec.model import spec_from_text
 from emu.wire.crc import vcrc
@@ -133,12 +138,60 @@ def test_lifetimes_above_19_are_endless() -> None:
     assert discards_of_a_lane_without_credit(*settings, until_ns=5_000_000) == 0
 
 
+def updates_of(records: bytes) -> dict[tuple[int, int, int], list[int]]:
+    """When flow-control packets passed, in ps, by port, direction and VL (layout: tap.h)."""
+    times: dict[tuple[int, int, int], list[int]] = {}
+    at = 0
+    while at < len(records):
+        at_ps, _, index, _, stored, kind, direction = unpack_from("<qQIIIBB", records, at)
+        if kind == FrameKind.IB_LINK:
+            vl = records[at + 32 + 2] >> 4
+            times.setdefault((index, direction, vl), []).append(at_ps)
+        at += 32 + -(-stored // 8) * 8
+    return times
+
+
+@pytest.mark.parametrize(
+    ("rate", "lane_gbit"),
+    [("1x SDR", 2), ("1x NDR", 100), ("2x HDR", 50), ("4x EDR", 25), ("12x NDR", 100)],
+)
+def test_every_vl_is_told_of_in_65536_symbol_times_of_a_lane(rate: str, lane_gbit: int) -> None:
+    """A symbol is 8 bits of data, however many lanes carry others at the same time."""
+    limit_ps = 65_536 * 8 * 1000 // lane_gbit
+    text = PAIR.replace("delay: 500ns", f"rate: {rate}, delay: 500ns") + "capture: [left:h1]\n"
+    with started(spec_of(text, "fabric=ib", "switches.credits.vls=4")) as run:
+        run.run_until(10 * limit_ps // 1000)
+        updates = updates_of(run.fabric.captured())
+    assert len(updates) == 2 * 4  # either way
+    for times in updates.values():
+        gaps = [later - earlier for earlier, later in pairwise(times)]
+        assert len(gaps) >= 9
+        assert max(gaps) <= limit_ps
+
+
+def test_a_width_is_not_lost_on_the_way_to_a_lab() -> None:
+    """A lab gets its spec as JSON and hands back what it saw, pickled; links of one rate and
+    other widths are others."""
+    widths = {}
+    for rate in ("100Gbit", "4x EDR", "2x HDR", "1x NDR", "25Gbit", "30Gbit"):
+        spec = spec_of(PAIR, f"topology.links.host.rate={rate}", "fabric=ib")
+        again = spec_from_text(spec.to_json().encode(), source="again")
+        assert again.topology == spec.topology
+        (cable, *_) = pickle.loads(pickle.dumps(again.topology.build().cables))
+        widths[rate] = cable.width
+    plain = {"100Gbit": 4, "25Gbit": 1, "30Gbit": 4}
+    assert widths == plain | {"4x EDR": 4, "2x HDR": 2, "1x NDR": 1}
+
+
 def test_rates_have_infinibands_names() -> None:
     """Four lanes of a generation carry what its data sheets say."""
     rates = {"SDR": 8, "DDR": 16, "QDR": 32, "FDR10": 40, "EDR": 100, "HDR": 200, "NDR": 400}
     for name, gbit in (rates | {"XDR": 800}).items():
         assert parse_ib_rate(f"4x {name}") == gbit * 10**9
+    assert parse_ib_rate("1x NDR") != parse_ib_rate("4x EDR")
     assert parse_ib_rate("4x FDR") == pytest.approx(54.545e9, rel=1e-4)
     text = b"topology: {kind: dumbbell, hosts_per_side: 1, links: {host: {rate: 2x xdr}}}"
     spec = spec_from_text(text, source="rates")
-    assert spec.topology.build().cables[0].rate_bps == 400 * 10**9
+    cable = spec.topology.build().cables[0]
+    assert int(cable.rate_bps) == 400 * 10**9
+    assert cable.width == 2

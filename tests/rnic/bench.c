@@ -163,6 +163,7 @@ static struct nic_config nic_config_of(int which, enum framing framing)
 
 static void give_credit(struct port *port)
 {
+    port->width = 4;
     port->vls = 1;
     port->credit_given[0].buffer_blocks = CREDIT_WINDOW;
 }

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from emu.cli.main import cli
 from emu.errors import SpecError, UsageError
-from emu.ib_rates import LANE_BPS, WIDTHS
+from emu.ib_rates import LANE_BPS, WIDTHS, IbRate
 from emu.spec.model import spec_from_text
 from emu.subnet.netfile import net_file
 from topologies.fat_tree import fat_tree
@@ -22,7 +22,7 @@ from topologies.graph import Builder, Topology
 from topologies.text import hpcc, ibnetdiscover
 
 Reader = Callable[[str, str], object]
-IB_RATES = sorted(width * lane for width in WIDTHS for lane in LANE_BPS.values())
+IB_RATES = [IbRate(width * lane, width) for width in WIDTHS for lane in LANE_BPS.values()]
 
 
 @st.composite
