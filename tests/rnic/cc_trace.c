@@ -82,7 +82,7 @@ int main(int argc, char **argv)
     clock_init(&clock);
     if (!cc_init(&cc, &arena, &clock, &config))
         return 2;
-    cc.line_rate_bps = strtoull(argv[2], NULL, 10);
+    cc_connected(&cc, strtoull(argv[2], NULL, 10));
 
     int64_t now;
     char event[8];

@@ -52,6 +52,8 @@ struct cc_algorithm {
     /* Any of these may be NULL. */
     /* Set-up only: parameters are set. Checks them and makes timers. False when they are wrong. */
     bool (*init)(struct cc *cc);
+    /* The rate of the line is known, and nothing sent yet. */
+    void (*connected)(struct cc *cc);
     void (*sent)(struct cc *cc, uint32_t wire_bytes, picoseconds now);
     void (*acknowledged)(struct cc *cc, const struct cc_ack *ack, picoseconds now);
     void (*notified)(struct cc *cc, picoseconds now);
@@ -76,6 +78,13 @@ struct cc {
  * or memory is short. */
 bool cc_init(struct cc *cc, struct arena *arena, struct clock *clock,
              const struct cc_config *config);
+
+static inline void cc_connected(struct cc *cc, uint64_t line_rate_bps)
+{
+    cc->line_rate_bps = line_rate_bps;
+    if (cc->algorithm->connected)
+        cc->algorithm->connected(cc);
+}
 
 /* A BECN arrived; false when it is ignored. */
 static inline bool cc_notified(struct cc *cc, picoseconds now)

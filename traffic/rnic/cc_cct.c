@@ -1,5 +1,6 @@
 /* InfiniBand's congestion control (IBTA vol 1, A10): an index into a table of delays.
  *
+ *     first          CCTI = CCTI_Min
  *     BECN           CCTI = min(CCTI + CCTI_Increase, CCTI_Limit); CCTI_Timer runs
  *     CCTI_Timer     CCTI = CCTI - 1, down to CCTI_Min, where it stops
  *     injection      after a packet, the time it took times CCT[CCTI] before the next
@@ -87,6 +88,7 @@ const struct cc_algorithm cc_cct = {
     .own_bytes = sizeof(struct cct),
     .parameters = parameters,
     .init = cct_init,
+    .connected = set_rate,
     .notified = notified,
     .stop = stop,
 };

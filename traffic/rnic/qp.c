@@ -135,7 +135,7 @@ void qp_set_remote(struct qp *qp, const struct qp_remote *remote)
     struct nic *nic = qp->nic;
     assert(qp->state <= QP_INIT && nic->port.line.rate_bps > 0);
     qp->remote = *remote;
-    qp->cc.line_rate_bps = nic->port.line.rate_bps;
+    cc_connected(&qp->cc, nic->port.line.rate_bps);
     qp->responder.expected = remote->psn & PSN_MASK;
     nic->framing->prepare(&qp->path, &nic->config, &qp->config, qp->qpn, remote);
     notification_join(qp);

@@ -52,7 +52,9 @@ class Cct(Control):
     ccti_timer: CctiTimer = Field(
         default=150, ge=1, le=0xFFFF, description="Until the index falls by 1; in 1.024 us."
     )
-    ccti_min: Integer = Field(default=0, ge=0, le=255, description="Where the index stops falling.")
+    ccti_min: Integer = Field(
+        default=0, ge=0, le=255, description="Where the index begins, and stops falling."
+    )
     cct: tuple[Delay, ...] = Field(
         default=tuple(step / 4 for step in range(128)),
         min_length=1,
