@@ -95,8 +95,8 @@ void fabric_set_sl2vl(struct fabric *fabric, uint32_t index, const uint8_t sl2vl
 /* InfiniBand: VL arbitration. Lists of (VL, weight) pairs, at most 64 each. */
 bool fabric_set_vlarb(struct fabric *fabric, uint32_t index, const uint8_t (*high)[2],
                       uint8_t highs, const uint8_t (*low)[2], uint8_t lows, uint8_t limit);
-/* InfiniBand: marks packets of a lane that join more than `threshold` bytes (fecn.h). */
-void switch_set_fecn(struct fabric_switch *sw, uint32_t number, uint32_t threshold,
+/* InfiniBand: marks packets of a lane that join more than its threshold, in bytes (fecn.h). */
+void switch_set_fecn(struct fabric_switch *sw, uint32_t number, const uint32_t threshold[16],
                      uint16_t marking_rate, uint16_t packet_size, bool marks_as_victim);
 /* InfiniBand: P_Keys that may come in by a port, or leave by it (pkey.h); at most 128. */
 void switch_set_pkeys(struct fabric_switch *sw, uint32_t number, bool inbound, bool outbound,

@@ -135,7 +135,7 @@ void egress_push(struct fabric_switch *sw, struct frame *frame, picoseconds now)
     }
     if (marks(out, number) && !out->marks_at_dequeue)
         mark(out, number, frame);
-    if (switch_is_infiniband(sw) && out->fecn.threshold)
+    if (switch_is_infiniband(sw) && out->fecn.threshold[frame->klass])
         fecn_see(&out->fecn, &out->port, frame, queue->bytes);
     queue_push(queue, frame);
     out->waiting |= (uint16_t)(1u << number);

@@ -11,15 +11,15 @@ static uint32_t flags_offset(const struct frame *frame)
  * nor for two packets. */
 static bool is_victim(const struct fecn *fecn, const struct port *out, const struct frame *frame)
 {
-    uint32_t two_packets = 2 * frame->length;
-    uint32_t plenty = fecn->threshold > two_packets ? fecn->threshold : two_packets;
+    uint32_t two_packets = 2 * frame->length, threshold = fecn->threshold[frame->klass];
+    uint32_t plenty = threshold > two_packets ? threshold : two_packets;
     return !credit_may_send(&out->credit_to_send[frame->klass], plenty);
 }
 
 static bool is_candidate(const struct fecn *fecn, const struct port *out, const struct frame *frame,
                          uint64_t queued)
 {
-    return frame->klass != VL_MANAGEMENT && queued >= fecn->threshold &&
+    return frame->klass != VL_MANAGEMENT && queued >= fecn->threshold[frame->klass] &&
            frame->length >= fecn->packet_size && flags_offset(frame) < frame->stored &&
            (fecn->marks_as_victim || !is_victim(fecn, out, frame));
 }

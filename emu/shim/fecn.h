@@ -5,7 +5,8 @@
  * itself. Roots mark; victims do where they are told to, as on ports to hosts: a
  * host that takes packets in slowly has no root behind it.
  *
- *     threshold      of 15: marks from the smallest queue on; of 1: from a nearly full buffer
+ *     threshold      of 15: marks from the smallest queue on; of 1: from a queue that nearly fills
+ *                    the buffer of its lane
  *     marking rate   packets that pass unmarked between two marks
  *     packet size    smaller packets are never marked
  *
@@ -16,7 +17,7 @@
 #include "port.h"
 
 struct fecn {
-    uint32_t threshold; /* bytes in the queue of a lane; 0: never marks */
+    uint32_t threshold[CLASSES]; /* bytes in the queue of a lane; 0: it never marks */
     uint16_t marking_rate;
     uint16_t packet_size; /* bytes */
     bool marks_as_victim;

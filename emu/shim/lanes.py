@@ -12,7 +12,7 @@ from typing import Any
 from emu._core import lib
 from emu.errors import FabricError
 from emu.spec.scenario import Spec
-from emu.spec.subnet import SubnetSpec
+from emu.spec.subnet import MANAGEMENT_VL, SubnetSpec
 from emu.spec.switch import CREDIT_BLOCK, Credits
 from topologies.graph import Port, Topology
 
@@ -75,10 +75,13 @@ def set_up_marks(core: Any, spec: Spec, port: Port, *, to_host: bool) -> None:
     if switch.fecn is None:
         return
     fecn = switch.fecn
-    threshold = switch.credits.buffer_bytes * (THRESHOLDS - fecn.threshold) // THRESHOLDS
+    thresholds = [
+        switch.credits.buffer_of(vl) * (THRESHOLDS - fecn.threshold) // THRESHOLDS
+        for vl in range(MANAGEMENT_VL + 1)
+    ]
     victim = fecn.victim_mask == "all" or (fecn.victim_mask == "hosts" and to_host)
     size = fecn.packet_size * CREDIT_BLOCK
-    lib.switch_set_fecn(core, port.number, threshold, fecn.marking_rate, size, victim)
+    lib.switch_set_fecn(core, port.number, thresholds, fecn.marking_rate, size, victim)
 
 
 def set_up_pkeys(core: Any, subnet: SubnetSpec, port: Port, host: str | None) -> None:
@@ -93,8 +96,7 @@ def set_up_pkeys(core: Any, subnet: SubnetSpec, port: Port, host: str | None) ->
 def lane_buffers(spec: Spec, topology: Topology) -> int:
     """Bytes of all lanes at all switch ports."""
     return sum(
-        len(topology.ports[switch.name]) * credits.vls * credits.buffer_bytes
-        + sum(credits.lanes.values()) * len(topology.ports[switch.name])
+        len(topology.ports[switch.name]) * sum(map(credits.buffer_of, range(credits.vls)))
         for switch in topology.switches
         for credits in (spec.switch(switch.name).credits,)
     )

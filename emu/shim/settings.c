@@ -162,13 +162,14 @@ bool fabric_set_vlarb(struct fabric *fabric, uint32_t index, const uint8_t (*hig
     return true;
 }
 
-void switch_set_fecn(struct fabric_switch *sw, uint32_t number, uint32_t threshold,
+void switch_set_fecn(struct fabric_switch *sw, uint32_t number, const uint32_t threshold[CLASSES],
                      uint16_t marking_rate, uint16_t packet_size, bool marks_as_victim)
 {
-    switch_port(sw, number)->fecn = (struct fecn){.threshold = threshold,
-                                                  .marking_rate = marking_rate,
-                                                  .packet_size = packet_size,
-                                                  .marks_as_victim = marks_as_victim};
+    struct fecn *fecn = &switch_port(sw, number)->fecn;
+    *fecn = (struct fecn){.marking_rate = marking_rate,
+                          .packet_size = packet_size,
+                          .marks_as_victim = marks_as_victim};
+    memcpy(fecn->threshold, threshold, sizeof fecn->threshold);
 }
 
 void switch_set_balanced_sls(struct fabric_switch *sw, uint16_t sls)

@@ -188,6 +188,10 @@ class Credits(Model):
         default={}, description="Lanes whose buffer differs, e.g. {1: 16KiB}."
     )
 
+    def buffer_of(self, vl: int) -> int:
+        """Bytes of a lane's buffer at a port."""
+        return self.lanes.get(vl, self.buffer_bytes)
+
 
 class Scheduling(Model):
     """Which queue an egress port serves next."""

@@ -6,7 +6,7 @@ import pytest
 
 from emu.spec.control.cct import encoded_delay
 from emu.wire.crc import icrc_ib, vcrc
-from tests.model.fabrics import outcome_of, spec_of, started
+from tests.model.fabrics import PAIR, outcome_of, spec_of, star, started
 from tests.model.test_invariants import INCAST, frames_of
 
 IB = ("fabric=ib", "hosts.nic.cc=cct")
@@ -39,6 +39,21 @@ traffic: [{name: hot, pattern: incast, from: h1-h4, to: h5, op: write, size: 1MB
         outcome = outcome_of(text, "fabric=ib", fecn)
         assert sum(outcome.ports["right:h5"]["fecn_marked"]) > 100
         assert (sum(outcome.ports["left:right"]["fecn_marked"]) > 10) is marks
+
+
+def test_a_lane_with_a_buffer_of_its_own_marks_by_that() -> None:
+    """Half of 16 KiB: its queue, which its credit keeps below half of the others' 128 KiB."""
+    settings = (
+        "fabric=ib",
+        "switches.credits={vls: 2, buffer: 128KiB, lanes: {1: 16KiB}}",
+        "subnet.vl_arbitration={high: {}, low: {0: 64, 1: 64}}",
+        "switches.fecn={threshold: 8}",
+    )
+    text = star(3) + "traffic: [{name: hot, pattern: incast, from: h2-h3, to: h1, op: write, "
+    for sl, marks in ((1, True), (0, False)):
+        outcome = outcome_of(f"{text}size: 60KB, priority: {sl}}}]\n", *settings)
+        assert sum(outcome.ports["s1:h1"]["queue_peak_bytes"]) < 64 * 1024
+        assert (sum(outcome.ports["s1:h1"]["fecn_marked"]) > 2) is marks
 
 
 @pytest.mark.parametrize("rate", [0, 1, 9])
@@ -78,6 +93,16 @@ def test_a_queue_pair_waits_as_long_as_its_table_says(delay: int) -> None:
     outcome = outcome_of(INCAST, *IB, table, "switches.fecn=on")
     goodputs = [flow.goodput_bps for flow in outcome.flows.values()]
     assert goodputs == pytest.approx([100e9 * 4096 / 4122 / (1 + delay)] * 4, rel=0.2)
+
+
+@pytest.mark.parametrize("entry", [0, 1, 2])
+def test_a_queue_pair_begins_at_the_least_index(entry: int) -> None:
+    """Nobody is congested: 1 / (1 + delay) of the line from the first packet to the last."""
+    delays = [0, 1, 3]
+    table = f"hosts.nic.cct={{cct: {delays}, ccti_min: {entry}}}"
+    outcome = outcome_of(PAIR, *IB, table, "traffic.0.size=10MB")
+    expected = 100e9 * 4096 / 4122 / (1 + delays[entry])
+    assert outcome.flows["flow"].goodput_bps == pytest.approx(expected, rel=0.01)
 
 
 def test_the_index_falls_by_one_in_a_timer() -> None:

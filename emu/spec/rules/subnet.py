@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from emu.spec.finding import Finding, KeyPath, there_is_no
 from emu.spec.rules.given import for_host, for_switch
-from emu.spec.rules.switches import HEADERS
 from emu.spec.scenario import Spec
 from emu.spec.subnet import MANAGEMENT_VL, MANAGERS
-from emu.units import write_size
+from emu.spec.switch import OPERATIONAL_VLS
 
 _ENGINE: KeyPath = ("subnet", "engine")
 _SL2VL: KeyPath = ("subnet", "sl2vl")
@@ -57,16 +56,18 @@ def lanes_in_use_are_served(spec: Spec) -> Iterator[Finding]:
         )
 
 
-def lanes_hold_a_packet(spec: Spec) -> Iterator[Finding]:
-    needed = spec.largest_mtu + HEADERS
-    for name in spec.topology.build().switch if spec.fabric == "ib" else ():
-        for vl, size in spec.switch(name).credits.lanes.items():
-            if size < needed:
+def lanes_with_buffers_are_in_operation(spec: Spec) -> Iterator[Finding]:
+    for name in spec.topology.build().switch:
+        credits = spec.switch(name).credits
+        for vl in credits.lanes:
+            if vl >= credits.vls:
+                enough = next(vls for vls in OPERATIONAL_VLS if vls > vl)
                 yield Finding(
                     for_switch(spec, name, "credits", "lanes", str(vl)),
-                    f"{write_size(size)} cannot hold one packet of mtu {spec.largest_mtu} and its "
-                    "headers; raise it, or lower hosts.nic.mtu",
-                    about=(("hosts",),),
+                    f"there is no VL {vl} where vls is {credits.vls}; take it out, or raise vls "
+                    f"to {enough}",
+                    about=(for_switch(spec, name, "credits", "vls"),),
+                    idle_if_inherited=True,
                 )
 
 
@@ -216,7 +217,7 @@ def senders_are_in_their_partition(spec: Spec) -> Iterator[Finding]:
 RULES = (
     service_levels_have_a_lane,
     lanes_in_use_are_served,
-    lanes_hold_a_packet,
+    lanes_with_buffers_are_in_operation,
     ip_packets_fit_into_the_mtu,
     global_routes_are_infinibands,
     roots_suit_the_engine,
