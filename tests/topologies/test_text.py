@@ -247,15 +247,15 @@ def test_the_command_line_goes_there_and_back(form: str, tmp_path: Path) -> None
 
 
 def test_rates_that_ibsim_has_not_are_told() -> None:
-    """On stderr, with what is written instead."""
+    """On stderr, with what is written instead; 25 Gbit is a single lane of EDR."""
     spec = str(Path(__file__).parents[2] / "topologies" / "incast.emu.yml")
     words = ["topology", "export", spec, "--format", "ibsim", "--set"]
-    rates = "topology.links={host: {rate: 25Gbit}, fabric: {rate: 400Gbit}}"
+    rates = "topology.links={host: {rate: 30Gbit}, fabric: {rate: 400Gbit}}"
     assert sorted(CliRunner().invoke(cli, [*words, rates]).stderr.splitlines()) == [
-        "25Gbit: a net file of ibsim has no such link; it has 4x DDR instead",
+        "30Gbit: a net file of ibsim has no such link; it has 4x DDR instead",
         "400Gbit: a net file of ibsim has no such link; it has 4x HDR instead",
     ]
-    rates = "topology.links={host: {rate: 4x FDR}, fabric: {rate: 4x QDR}}"
+    rates = "topology.links={host: {rate: 25Gbit}, fabric: {rate: 4x QDR}}"
     assert CliRunner().invoke(cli, [*words, rates]).stderr == ""
 
 
