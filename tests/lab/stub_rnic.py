@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from emu.errors import FabricError
-from emu.lab.channel import Channel
+from emu.lab.channel import Channel, channel_pair
 from emu.lab.child import serve
 from emu.lab.messages import Done, Progress, Ready, Setup, Start
 from emu.measure.board import Board
@@ -21,7 +21,8 @@ def job(channel: Channel) -> None:
     if "rnic_fails" in setup.options:
         raise FabricError(setup.options["rnic_fails"])
     board = Board.new(sorted(setup.hosts), [(XMIT_WAIT, 1)])
-    channel.send(Done({"board": board.legend}), [board.file])
+    near, _line = channel_pair()
+    channel.send(Done({"board": board.legend}), [board.file, near.fileno()])
     channel.expect(Start)
     channel.send(Progress(f"hosts: {' '.join(sorted(setup.hosts))}"))
     channel.send(Done())
