@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
 
 def misfits(value: Any, kind: Any, at: str = "document") -> list[str]:
     """Where the value is not of its kind; nothing when all is well."""
     if is_typeddict(kind):
-        return _misfits_of_typed_dict(value, get_type_hints(kind), at)
+        return _misfits_of_typed_dict(value, kind, at)
     if isinstance(kind, UnionType):
         found = [misfits(value, one, at) for one in get_args(kind)]
         return [] if [] in found else [where for one in found for where in one]
@@ -23,7 +23,10 @@ def misfits(value: Any, kind: Any, at: str = "document") -> list[str]:
     return [] if type(value) is plain else [f"{at}: {value!r} is no {kind}"]
 
 
-def _misfits_of_typed_dict(value: Any, hints: dict[str, Any], at: str) -> list[str]:
-    if not isinstance(value, dict) or value.keys() != hints.keys():
+def _misfits_of_typed_dict(value: Any, kind: Any, at: str) -> list[str]:
+    hints = get_type_hints(kind)
+    marked = get_type_hints(kind, include_extras=True)
+    required = {key for key, hint in marked.items() if get_origin(hint) is not NotRequired}
+    if not isinstance(value, dict) or not required <= value.keys() <= hints.keys():
         return [f"{at}: has not exactly the keys {', '.join(hints)}"]
-    return [w for key, kind in hints.items() for w in misfits(value[key], kind, f"{at}.{key}")]
+    return [w for key, one in value.items() for w in misfits(one, hints[key], f"{at}.{key}")]
