@@ -57,18 +57,22 @@ def lanes_in_use_are_served(spec: Spec) -> Iterator[Finding]:
 
 
 def lanes_with_buffers_are_in_operation(spec: Spec) -> Iterator[Finding]:
+    """At one switch at least of those that it is said for."""
+    most: dict[tuple[KeyPath, int], tuple[int, str]] = {}
     for name in spec.topology.build().switch:
         credits = spec.switch(name).credits
         for vl in credits.lanes:
-            if vl >= credits.vls:
-                enough = next(vls for vls in OPERATIONAL_VLS if vls > vl)
-                yield Finding(
-                    for_switch(spec, name, "credits", "lanes", str(vl)),
-                    f"there is no VL {vl} where vls is {credits.vls}; take it out, or raise vls "
-                    f"to {enough}",
-                    about=(for_switch(spec, name, "credits", "vls"),),
-                    idle_if_inherited=True,
-                )
+            key = for_switch(spec, name, "credits", "lanes", str(vl)), vl
+            most[key] = max(most.get(key, (0, name)), (credits.vls, name))
+    for (path, vl), (vls, name) in most.items():
+        if vl >= vls:
+            enough = next(more for more in OPERATIONAL_VLS if more > vl)
+            yield Finding(
+                path,
+                f"there is no VL {vl} where vls is {vls}; take it out, or raise vls to {enough}",
+                about=(for_switch(spec, name, "credits", "vls"),),
+                idle_if_inherited=True,
+            )
 
 
 def ip_packets_fit_into_the_mtu(spec: Spec) -> Iterator[Finding]:
