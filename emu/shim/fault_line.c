@@ -187,24 +187,42 @@ static struct frame *copy_of(struct fault *fault, const struct frame *frame)
     return copy;
 }
 
-/* Nobody gave credit for a copy: it comes only where there is room for it. */
 static bool has_room_for_two(const struct credit_receiver *lane, uint32_t bytes)
 {
-    return !lane || lane->used_blocks + 2 * credit_blocks(bytes) <= lane->buffer_blocks;
+    return lane->used_blocks + 2 * credit_blocks(bytes) <= lane->buffer_blocks;
+}
+
+/* A copy takes credit as if its sender had sent it; without, there is none. Where the sender is in
+ * another process, it comes if there is room now: what was given for that may be missed later. */
+static bool copy_has_credit(struct fault *fault, const struct frame *frame)
+{
+    struct credit_receiver *lane = lane_of(fault, frame);
+    if (!lane)
+        return true;
+    if (fault->port->outside) {
+        if (!has_room_for_two(lane, frame->length))
+            return false;
+        uncount(lane, frame->length);
+        return true;
+    }
+    struct credit_sender *sender = &fault->port->credit_to_send[frame->klass];
+    if (!credit_may_send(sender, frame->length))
+        return false;
+    credit_sent(sender, frame->length);
+    return true;
 }
 
 static void duplicate(struct fault *fault, struct frame *frame, picoseconds now)
 {
-    struct credit_receiver *lane = lane_of(fault, frame);
-    struct frame *copy = NULL;
-    if (chosen(fault, frame) && has_room_for_two(lane, frame->length))
-        copy = copy_of(fault, frame);
+    struct frame *copy = chosen(fault, frame) ? copy_of(fault, frame) : NULL;
+    if (copy && !copy_has_credit(fault, frame)) {
+        frame_free(fault->port->pool, copy);
+        copy = NULL;
+    }
     pass(fault, frame, now);
     if (!copy)
         return;
     fault->counts.hits++;
-    if (lane)
-        uncount(lane, copy->length);
     pass(fault, copy, now);
 }
 

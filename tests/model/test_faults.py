@@ -14,6 +14,7 @@ from emu.measure.recording import FaultRecord
 from emu.shim.virtual import VirtualFabric
 from emu.spec.fault import Fault
 from tests.model.fabrics import (
+    INCAST,
     ONE_SWITCH,
     PAIR,
     Outcome,
@@ -133,6 +134,17 @@ def test_a_packet_that_comes_twice_is_taken_in_once(fabric: str) -> None:
     extra = sum(outcome.ports["right:left"]["rx_packets"]) - packets_through(outcome, MIDDLE)
     assert extra == record.hits > 0
     assert outcome.flows["flow"].completed
+
+
+@pytest.mark.parametrize("buffer_kib", [20, 33, 64])
+def test_a_packet_that_comes_twice_takes_nobodys_room(buffer_kib: int) -> None:
+    """A copy is sent on credit, too, so that no packet with credit finds its buffer full."""
+    fault = "duplication: {cable: 's1:h2', every: 1}"
+    lanes = ("fabric=ib", f"switches.credits.buffer={buffer_kib}KiB")
+    outcome, record = run(*lanes, faults(fault), text=INCAST)
+    assert record.hits > 0
+    assert outcome.total("rx_credit_violations") == 0
+    assert all(flow.completed for flow in outcome.flows.values())
 
 
 @fabrics
