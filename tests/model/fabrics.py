@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
+
+import networkx as nx
 
 from emu.measure.recording import FlowRecord
 from emu.shim.virtual import VirtualFabric
@@ -118,6 +120,13 @@ def shortest_paths(topology: Topology) -> Subnet:
         for switch, routes in topology.next_hops.items()
     }
     return Subnet(lids, lfts, engine="none", seconds=0.0)
+
+
+def tree_paths(topology: Topology) -> Subnet:
+    """LFTs of the shortest paths in a tree of the fabric's cables: free of circles in any."""
+    tree = nx.minimum_spanning_edges(nx.Graph(topology.graph), data=True)
+    cables = tuple(edge["cable"] for _, _, edge in tree)
+    return shortest_paths(replace(topology, cables=cables))
 
 
 def port(run: VirtualFabric, name: str) -> Port:
