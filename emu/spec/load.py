@@ -5,7 +5,8 @@
 
 A file that breaks in one stage still goes through the later ones, with what was
 understood of it: keys that could not be are left out, and nothing is reported
-that rests on them.
+that rests on them. What programs put together goes through the same stages: a spec with
+settings or other keys, one made of keys alone, and a fault that is set in a lab that is up.
 """
 
 from __future__ import annotations

@@ -503,9 +503,6 @@ TEST(a_failed_queue_pair_flushes_all_it_has)
     bench_free(&bench);
 }
 
-/* ---- protection
- * ---------------------------------------------------------------------------------- */
-
 TEST(a_queue_pair_that_is_reset_cancels_all_it_has)
 {
     struct bench bench;
@@ -526,6 +523,9 @@ TEST(a_queue_pair_that_is_reset_cancels_all_it_has)
     EXPECT_EQUAL(0, bench.pool.in_use);
     bench_free(&bench);
 }
+
+/* ---- protection
+ * ---------------------------------------------------------------------------------- */
 
 TEST(partitions_keep_to_themselves)
 {
