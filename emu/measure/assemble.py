@@ -14,27 +14,20 @@ from emu.measure.counters import PRIORITIES, RawCounters, ethernet_counters, inf
 from emu.measure.cpu import NO_CPU_SAMPLES, CpuSamples
 from emu.measure.fct import alone_ns
 from emu.measure.fidelity import bucket_value, judge
-from emu.measure.observation import (
-    LOSSES,
-    NOTHING_NOTED,
-    Histogram,
-    Ledger,
-    Observation,
-    Timeline,
-)
+from emu.measure.observation import Histogram, Observation
 from emu.measure.recording import (
     NO_MACHINE,
     Counters,
     FaultRecord,
-    Fidelity,
     FlowRecord,
     MachineSeries,
     Recording,
     Series,
 )
 from emu.measure.requests import Requests
+from emu.measure.timeline import LOSSES, Timeline, together
 from emu.spec.fault import fault_names
-from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS
+from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS, headroom_of
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_S
 from topologies.graph import Port, Topology
@@ -63,7 +56,7 @@ def assemble(
     name_ports = infiniband_counters if spec.fabric == "ib" else ethernet_counters
     edge = {topology.port_name[topology.ports[host.name][0]]: host.name for host in topology.hosts}
     ports = {name: name_ports(own) for name, own in raw.items()}
-    lost = sum(own["transit_lost"][0] for own in raw.values())
+    noted = together([seen.ledger.timeline for seen in observations if seen.ledger])
     missed = sum(seen.captures_missed for seen in observations)
     missed_note = [f"{missed} frames are missing from the captures: they came too fast"]
     return Recording(
@@ -92,11 +85,19 @@ def assemble(
             "drops_fault": sum(fault.packets_dropped for fault in faults),
             "deadlocks": sum(len(seen.deadlocks) for seen in observations),
         },
-        series=_series(observations, [flow.name for flow in flows], slowdown),
-        fidelity=_fidelity(spec, topology, observations, clock, slowdown, lost),
+        series=_series(observations, [flow.name for flow in flows], noted, slowdown),
+        fidelity=judge(
+            observations,
+            noted,
+            slowdown=slowdown,
+            budget_ns=mtu_time_ns(spec, topology) if clock == "real" else 0,
+            headroom_ns=headroom_time_ns(spec, topology),
+            transit_lost=_sum(list(raw.values()), "transit_lost"),
+            transit_overflow=_sum(list(raw.values()), "transit_overflow"),
+        ),
         wall_seconds=wall_seconds,
         cpu_seconds=cpu.last,
-        machine=_machine(observations, cpu, slowdown) if clock == "real" else NO_MACHINE,
+        machine=_machine(noted, cpu, slowdown) if clock == "real" else NO_MACHINE,
         faults=faults,
         captures=dict(captures),
         notes=(*_path_notes(spec), *notes, *(missed_note if missed else [])),
@@ -126,23 +127,18 @@ def _faults(spec: Spec, observations: Sequence[Observation]) -> tuple[FaultRecor
     return tuple(whole[name] for name in fault_names(spec.faults) if name in whole)
 
 
-def _fidelity(
-    spec: Spec,
-    topology: Topology,
-    observations: Sequence[Observation],
-    clock: str,
-    slowdown: float,
-    lost: int,
-) -> Fidelity:
-    budget_ns = mtu_time_ns(spec, topology) if clock == "real" else 0
-    return judge(observations, slowdown=slowdown, budget_ns=budget_ns, transit_lost=lost)
-
-
 def mtu_time_ns(spec: Spec, topology: Topology) -> int:
     """Serialisation of the largest data packet on the fastest link, in emulated ns."""
     mtu = max(spec.host(host.name).nic.mtu for host in topology.hosts)
     fastest = max(cable.rate_bps for cable in topology.cables)
     return (mtu + HEADERS + ETHERNET_OVERHEAD) * 8 * PS_PER_S // fastest // 1000
+
+
+def headroom_time_ns(spec: Spec, topology: Topology) -> int:
+    """The longest that any port's headroom takes to fill at its link's rate, in emulated ns."""
+    ports = (port for switch in topology.switches for port in topology.ports[switch.name])
+    times = (8 * 10**9 * headroom_of(spec, port) // topology.cable[port].rate_bps for port in ports)
+    return max(times, default=0)
 
 
 def _totals(
@@ -202,9 +198,16 @@ def _sum(ports: Sequence[RawCounters], name: str) -> int:
     return sum(sum(own[name]) for own in ports)
 
 
-def _series(observations: Sequence[Observation], flows: Sequence[str], slowdown: float) -> Series:
-    """All samples on the time grid of the first; what only grows is interpolated onto it."""
+def _series(
+    observations: Sequence[Observation], flows: Sequence[str], noted: Timeline, slowdown: float
+) -> Series:
+    """All samples on the time grid of the first; what only grows is interpolated onto it.
+
+    How late frames were is of all processes together, in emulated time.
+    """
     views = [seen.samples for seen in observations]
+    worst = np.trim_zeros(noted.late_ns, "b")
+    ledgers = [seen.ledger for seen in observations if seen.ledger]
     grid = views[0].time_ns
     with_flows = next((view for view in views if view.flow_bytes.shape[1]), views[0])
 
@@ -221,33 +224,21 @@ def _series(observations: Sequence[Observation], flows: Sequence[str], slowdown:
         credit_wait_ns=joined("credit_wait_ns"),
         flows=tuple(flows),
         flow_bytes=_onto(grid, with_flows.time_ns, with_flows.flow_bytes),
-        **_lateness([seen.ledger for seen in observations if seen.ledger], slowdown),
+        late_time_ns=_ends(len(worst), noted, slowdown),
+        late_ns=_emulated(worst, slowdown),
+        **_late_histogram([own for ledger in ledgers for own in ledger.late], slowdown),
     )
 
 
-def _lateness(ledgers: Sequence[Ledger], slowdown: float) -> dict[str, NDArray[np.int64]]:
-    """Of all processes together, in emulated time: over the run, and as a histogram."""
-    together = _together([ledger.timeline for ledger in ledgers])
-    worst = np.trim_zeros(together.late_ns, "b")
-    return {
-        "late_time_ns": _ends(len(worst), together, slowdown),
-        "late_ns": _emulated(worst, slowdown),
-        **_late_histogram([own for ledger in ledgers for own in ledger.late], slowdown),
-    }
-
-
-def _machine(
-    observations: Sequence[Observation], cpu: CpuSamples, slowdown: float
-) -> MachineSeries:
+def _machine(noted: Timeline, cpu: CpuSamples, slowdown: float) -> MachineSeries:
     """What else there is over time, of all processes together."""
-    together = _together([seen.ledger.timeline for seen in observations if seen.ledger])
-    happened = together.late_ns + together.kept_ns + together.lost.sum(axis=1)
+    happened = noted.late_ns + noted.kept_ns + noted.lost.sum(axis=1)
     intervals = len(np.trim_zeros(happened, "b"))
     return MachineSeries(
-        ledger_time_ns=_ends(intervals, together, slowdown),
-        kept_ns=_emulated(together.kept_ns[:intervals], slowdown),
+        ledger_time_ns=_ends(intervals, noted, slowdown),
+        kept_ns=_emulated(noted.kept_ns[:intervals], slowdown),
         losses=LOSSES,
-        lost_frames=together.lost[:intervals],
+        lost_frames=noted.lost[:intervals],
         cpu_time_ns=_emulated(np.array(cpu.time_ns, np.int64), slowdown),
         cpu_users=tuple(cpu.seconds),
         cpu_ns=np.rint(1e9 * np.array([*cpu.seconds.values()]).T).astype(np.int64),
@@ -272,38 +263,6 @@ def _emulated(wall_ns: NDArray[Any], slowdown: float) -> NDArray[np.int64]:
 
 def _ends(intervals: int, timeline: Timeline, slowdown: float) -> NDArray[np.int64]:
     return _emulated(np.arange(1, intervals + 1) * timeline.interval_ns, slowdown)
-
-
-def _together(timelines: Sequence[Timeline]) -> Timeline:
-    """The worst of all in each interval, and what they lost in sum; intervals of the longest."""
-    interval_ns = max((timeline.interval_ns for timeline in timelines), default=0)
-    alike = [_coarsened(own, interval_ns) for own in timelines if own.interval_ns]
-    if not alike:
-        return NOTHING_NOTED
-    return Timeline(
-        interval_ns,
-        late_ns=np.max([own.late_ns for own in alike], axis=0),
-        kept_ns=np.max([own.kept_ns for own in alike], axis=0),
-        lost=np.sum([own.lost for own in alike], axis=0),
-    )
-
-
-def _coarsened(timeline: Timeline, interval_ns: int) -> Timeline:
-    """The same with longer intervals, as many of its own each."""
-    own, factor = len(timeline.late_ns), interval_ns // timeline.interval_ns
-
-    def grouped(values: NDArray[np.int64]) -> NDArray[np.int64]:
-        return values.reshape(own // factor, factor, *values.shape[1:])
-
-    def padded(values: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.pad(values, [(0, own - len(values)), *[(0, 0)] * (values.ndim - 1)])
-
-    return Timeline(
-        interval_ns,
-        late_ns=padded(grouped(timeline.late_ns).max(axis=1)),
-        kept_ns=padded(grouped(timeline.kept_ns).max(axis=1)),
-        lost=padded(grouped(timeline.lost).sum(axis=1)),
-    )
 
 
 def _onto(

@@ -3,6 +3,12 @@
 A frame may leave, or be taken in, late by the time its link needs for one MTU; if more
 than one in a hundred is later than that, or a frame was lost or overtaken where the
 emulated fabric does neither, the run is inconclusive and its numbers are not results.
+
+Headroom is sized for what arrives until a pause takes effect. The emulated switch that
+drops a lossless packet may have too little of it, or the pause was late by the machine's
+fault, and what was held up came at once. A fabric that drops by itself does so at all
+times; where every drop comes soon after a frame that was later than it may be, they count
+as the machine's.
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ import numpy as np
 
 from emu.measure.observation import Histogram, Ledger, Observation
 from emu.measure.recording import Fidelity
+from emu.measure.timeline import Timeline
 from emu.units import round_up
 
 _FINE = 16
@@ -39,9 +46,19 @@ def percentile(histogram: Histogram, share: float) -> int:
 
 
 def judge(
-    observations: Sequence[Observation], *, slowdown: float, budget_ns: int, transit_lost: int
+    observations: Sequence[Observation],
+    noted: Timeline,
+    *,
+    slowdown: float,
+    budget_ns: int,
+    headroom_ns: int,
+    transit_lost: int,
+    transit_overflow: int,
 ) -> Fidelity:
-    """`budget_ns`: one MTU's serialisation on the fastest link, emulated."""
+    """`noted`: by all of them together. `budget_ns`: one MTU's serialisation on the fastest link;
+    `headroom_ns`: the longest that a port's headroom takes to fill at the rate of its link; both
+    emulated. `transit_*`: packets that did not come back from Open vSwitch, that found too many
+    others there."""
     ledgers = [seen.ledger for seen in observations if seen.ledger is not None]
     late = [histogram for ledger in ledgers for histogram in ledger.late]
     kept = [ledger.plane_kept for ledger in ledgers]
@@ -49,7 +66,8 @@ def judge(
     kept_p50, kept_p99, kept_most = (_worst(kept, share, slowdown) for share in _SHARES)
     reasons = [
         *_late(p99, budget_ns, slowdown),
-        *_lost(ledgers, transit_lost),
+        *_lost(ledgers, transit_lost, transit_overflow),
+        *_dropped(noted, budget_ns, headroom_ns, slowdown),
         *_exhausted(observations),
     ]
     return Fidelity(
@@ -81,10 +99,15 @@ def _late(p99_ns: int, budget_ns: int, slowdown: float) -> list[str]:
     ]
 
 
-def _lost(ledgers: Iterable[Ledger], transit_lost: int) -> list[str]:
+def _lost(ledgers: Iterable[Ledger], transit_lost: int, transit_overflow: int) -> list[str]:
     reasons = []
     if transit_lost:
         reasons.append(f"Open vSwitch lost {transit_lost} packets; try a larger slowdown")
+    if transit_overflow:
+        reasons.append(
+            f"{transit_overflow} packets found too many others on their way through Open vSwitch; "
+            "try a larger slowdown"
+        )
     for ledger in ledgers:
         if ledger.receive_drops:
             reasons.append(
@@ -98,6 +121,23 @@ def _lost(ledgers: Iterable[Ledger], transit_lost: int) -> list[str]:
                 "was moved between processors; try a larger slowdown"
             )
     return reasons
+
+
+def _dropped(noted: Timeline, budget_ns: int, headroom_ns: int, slowdown: float) -> list[str]:
+    """A frame that is late by some time arrives so much later, and those that it has held up
+    take up to that time to arrive after it, whatever a pause says; then they are in the headroom.
+    """
+    late_ns = np.rint(noted.late_ns / slowdown)
+    disturbed = np.zeros(len(late_ns), np.bool_)
+    for interval in np.flatnonzero(late_ns > budget_ns):
+        lasts_ns = 2 * noted.late_ns[interval] + headroom_ns * slowdown
+        disturbed[interval : interval + 2 + int(lasts_ns) // noted.interval_ns] = True
+    if not noted.dropped.any() or noted.dropped[~disturbed].any():
+        return []
+    return [
+        f"{noted.dropped.sum()} lossless packets were dropped, each of them soon after a frame "
+        f"was more than {budget_ns} ns late; try a larger slowdown"
+    ]
 
 
 def _exhausted(observations: Iterable[Observation]) -> list[str]:

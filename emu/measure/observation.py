@@ -23,6 +23,7 @@ from emu.measure.recording import (
     SweepRecord,
 )
 from emu.measure.requests import Requests
+from emu.measure.timeline import Timeline
 
 Histogram = NDArray[np.uint64]
 """(1024,): counts per bucket; see emu/shim/ledger.h for the buckets' bounds."""
@@ -40,30 +41,6 @@ class Samples:
     paused_ns: NDArray[np.int64]
     credit_wait_ns: NDArray[np.int64]
     flow_bytes: NDArray[np.int64]
-
-
-LOSSES = ("ovs", "arriving", "leaving", "place")
-"""How frames are lost where the emulated fabric loses none: Open vSwitch did not give them back;
-they found a socket's buffer or ring full; the kernel refused them; and they lost their place, to
-later ones of the same sender. In the order of emu/shim/ledger.h."""
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """What happened in each interval of wall-clock time since the start; k: as in LOSSES."""
-
-    interval_ns: int
-    """0: nothing was noted."""
-    late_ns: NDArray[np.int64]
-    """(1024,): the most that a frame was."""
-    kept_ns: NDArray[np.int64]
-    """(1024,): the longest that Open vSwitch had one that came back then."""
-    lost: NDArray[np.int64]
-    """(1024, k): frames."""
-
-
-_NONE = np.zeros(0, np.int64)
-NOTHING_NOTED = Timeline(0, _NONE, _NONE, np.zeros((0, len(LOSSES)), np.int64))
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ struct interval {
     int64_t late; /* the most that a frame was */
     int64_t kept; /* the longest that the outer plane had one */
     int64_t lost[LOSSES];
+    int64_t dropped; /* packets of lossless classes, by the emulated switches */
 };
 
 enum { TIMELINE_SLOTS = 1024 };
@@ -70,6 +71,7 @@ static inline void timeline_halve(struct timeline *timeline)
             note_worst(&both.kept, own->kept);
             for (int loss = 0; loss < LOSSES; loss++)
                 both.lost[loss] += own->lost[loss];
+            both.dropped += own->dropped;
         }
         timeline->slots[slot] = both;
     }

@@ -56,7 +56,7 @@ struct live {
     struct attachment **by_index; /* by port index */
     struct histogram histograms[HISTOGRAMS];
     struct timeline timeline;
-    uint64_t sent, received, lost[LOSSES];
+    uint64_t sent, received, lost[LOSSES], dropped;
     int64_t next_count_ns; /* when the next channel is asked what it lost */
     int next_counted;
     struct arrival inbox[RECEIVE_BATCH];
@@ -88,6 +88,19 @@ static void note_lost(struct live *live, enum loss how, uint32_t frames, int64_t
         return;
     live->lost[how] += frames;
     timeline_at(&live->timeline, now_ns - live->t0_ns)->lost[how] += frames;
+}
+
+/* What the switches dropped since they were last asked. */
+static void note_dropped(struct live *live, int64_t now_ns)
+{
+    uint64_t dropped = 0;
+    for (uint32_t i = 0; i < live->fabric->switch_count; i++)
+        dropped += live->fabric->switches[i]->lossless_dropped;
+    if (dropped == live->dropped)
+        return;
+    timeline_at(&live->timeline, now_ns - live->t0_ns)->dropped +=
+        (int64_t)(dropped - live->dropped);
+    live->dropped = dropped;
 }
 
 /* ---- sending --------------------------------------------------------------------- */
@@ -297,6 +310,7 @@ static int turn(struct live *live)
     process_inbox(live);
     step_until(live, emulated(live, now_ns));
     read_tuns(live);
+    note_dropped(live, now_ns);
     flush_all(live);
     count_drops_in_turn(live, now_ns);
     return live->finished && *live->finished ? LIVE_FINISHED : outcome;

@@ -56,7 +56,8 @@ int live_run(struct live *live, int64_t t0_ns, int64_t until_ns);
 void live_histogram(const struct live *live, int which, uint64_t *buckets);
 /* What happened in each interval of wall-clock time since t0: 1024 rows of how late a frame was
  * at most (all ways of being late together), how long the plane kept one at most, both in ns, and
- * of the frames lost in each way, see ledger.h. Returns the interval in ns; 0: nothing happened. */
+ * of the frames lost in each way and of the packets that were dropped though lossless, see
+ * ledger.h. Returns the interval in ns; 0: nothing happened. */
 int64_t live_timeline(const struct live *live, int64_t *rows);
 /* Frames lost so far, in each way: by the forwarding plane; as a socket's buffer or ring was full;
  * as the kernel refused them; and those that lost their place to later ones of the same sender: the

@@ -18,7 +18,8 @@ import numpy as np
 
 from emu._core import ffi, lib
 from emu.errors import FabricError
-from emu.measure.observation import LOSSES, Histogram, Ledger, Timeline
+from emu.measure.observation import Histogram, Ledger
+from emu.measure.timeline import LOSSES, Timeline
 from emu.shim.fabric import Fabric
 from topologies.graph import Port
 
@@ -169,9 +170,15 @@ class Live:
         return dict(zip(LOSSES, frames.tolist(), strict=True))
 
     def _timeline(self) -> Timeline:
-        rows = np.zeros((_TIMELINE_SLOTS, 2 + len(LOSSES)), np.int64)
+        rows = np.zeros((_TIMELINE_SLOTS, 2 + len(LOSSES) + 1), np.int64)
         interval_ns = lib.live_timeline(self._core, ffi.from_buffer("int64_t[]", rows))
-        return Timeline(interval_ns, late_ns=rows[:, 0], kept_ns=rows[:, 1], lost=rows[:, 2:])
+        return Timeline(
+            interval_ns,
+            late_ns=rows[:, 0],
+            kept_ns=rows[:, 1],
+            lost=rows[:, 2:-1],
+            dropped=rows[:, -1],
+        )
 
     def _histogram(self, which: int) -> Histogram:
         buckets = np.zeros(_HISTOGRAM_BUCKETS, np.uint64)

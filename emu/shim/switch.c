@@ -34,8 +34,10 @@ static bool charge(struct fabric_switch *sw, struct switch_port *in, const struc
         in->counters.headroom_peak_bytes[klass] = ingress->headroom;
     if (fits)
         in->port.gauges->held += frame->length;
-    else
+    else {
         in->counters.rx_buf_discard[klass]++;
+        sw->lossless_dropped += lossless;
+    }
     return fits;
 }
 

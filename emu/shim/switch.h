@@ -125,6 +125,7 @@ struct fabric_switch {
     uint32_t transit_next, transit_oldest; /* sequence numbers */
     struct timer transit_check;
     struct patrol patrol;
+    uint64_t lossless_dropped; /* packets: headroom did not hold them */
 };
 
 /* Set-up only. False when there is no memory. */

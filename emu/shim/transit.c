@@ -41,6 +41,7 @@ void transit_begin(struct fabric_switch *sw, struct switch_port *in, struct fram
     struct frame **slot = transit_slot(sw, sequence);
     if (*slot) {
         in->counters.transit_overflow++;
+        sw->lost_outside(sw->outer, now);
         switch_discard(sw, frame, now);
         return;
     }

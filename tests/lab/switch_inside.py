@@ -23,7 +23,7 @@ from emu.lab.messages import Request
 from emu.lab.netns import entered, write_sysctl
 from emu.lab.session import JobResult
 from emu.lab.supervisor import Supervisor
-from emu.measure.observation import LOSSES
+from emu.measure.timeline import LOSSES
 from emu.shim.fabric import Fabric, Members
 from emu.shim.live import Live, packet_socket
 from emu.spec.scenario import spec_from_json
@@ -68,11 +68,14 @@ def forward(request: Request, supervisor: Supervisor) -> JobResult:
             live.run(start_ns, seconds=0.01)
             arrived += _waiting(sink)
         ledger = live.ledger()
+        entrance = topology.peer[topology.ports["h1"][0]]
         (slots,) = np.nonzero(ledger.timeline.lost[:, LOSSES.index("arriving")])
         return {
             "arrived": arrived,
             "drops": ledger.receive_drops,
             "drops_over_time": int(ledger.timeline.lost.sum()),
+            "dropped": sum(fabric.counters(entrance)["rx_buf_discard"]),
+            "dropped_over_time": int(ledger.timeline.dropped.sum()),
             "seen_after_ns": [int(slot + 1) * ledger.timeline.interval_ns for slot in slots],
             "lasted_ns": time.monotonic_ns() - start_ns,
         }, []

@@ -53,6 +53,18 @@ def test_frames_that_find_the_ring_full_are_counted(tmp_path: Path) -> None:
     assert all(0 < at_ns <= came["lasted_ns"] + 1_000_000 for at_ns in came["seen_after_ns"])
 
 
+def test_lossless_packets_that_a_switch_drops_are_noted_over_time(tmp_path: Path) -> None:
+    """Headroom for one of them, while h2 takes 3 ms for each."""
+    spec = json.loads(SPEC)
+    spec["topology"]["links"][1]["rate"] = "10Mbit"
+    pfc = {"headroom": "4200B", "xoff": "4200B", "xon": "0B"}
+    spec["switches"] = {"pfc": pfc, "classes": {"dscp": {0: 3}}}
+    frames = [_frame(n, size=4000) for n in range(100)]
+    came = _forward(tmp_path, frames, ring_frames=MESSAGES, arrivals=2, spec=json.dumps(spec))
+    assert came["dropped"] > 50
+    assert came["dropped_over_time"] == came["dropped"]
+
+
 @pytest.mark.parametrize("ring_frames", [MESSAGES, RING])
 def test_a_frame_longer_than_any_is_left_out(tmp_path: Path, ring_frames: int) -> None:
     frames = [_frame(0), _frame(1, size=8000), _frame(2)]
@@ -75,6 +87,7 @@ def _forward(
     ring_frames: int,
     arrivals: int | None = None,
     memory: int | None = None,
+    spec: str = SPEC,
 ) -> Json:
     """What a switch does with frames that waited for it; by default all arrive."""
     options = {
@@ -83,7 +96,7 @@ def _forward(
         "ring_frames": ring_frames,
         "memory": memory,
     }
-    request = Request("forward", SPEC, str(out), options)
+    request = Request("forward", spec, str(out), options)
     came, _ = run_in_lab(request, on_progress=lambda told: None, module="tests.lab.switch_inside")
     return came
 

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from emu.measure.fidelity import bucket_value, judge, percentile
-from emu.measure.observation import NOTHING_NOTED, Histogram, Ledger, Observation, Samples
+from emu.measure.observation import Histogram, Ledger, Observation, Samples
 from emu.measure.recording import Fidelity
+from emu.measure.timeline import NOTHING_NOTED, Timeline
 
 BUDGET_NS = 335
+HEADROOM_NS = 2000
 SLOWDOWN = 1000.0
 
 
@@ -42,8 +44,21 @@ def observation(late: Histogram, way: str = "late_sent", **faults: int) -> Obser
     return Observation({}, samples, faults.get("exhausted", 0), 0, ledger=ledger)
 
 
-def verdict(*observations: Observation, transit_lost: int = 0) -> Fidelity:
-    return judge(observations, slowdown=SLOWDOWN, budget_ns=BUDGET_NS, transit_lost=transit_lost)
+def verdict(
+    *observations: Observation,
+    noted: Timeline = NOTHING_NOTED,
+    transit_lost: int = 0,
+    transit_overflow: int = 0,
+) -> Fidelity:
+    return judge(
+        observations,
+        noted,
+        slowdown=SLOWDOWN,
+        budget_ns=BUDGET_NS,
+        headroom_ns=HEADROOM_NS,
+        transit_lost=transit_lost,
+        transit_overflow=transit_overflow,
+    )
 
 
 @pytest.mark.parametrize("value", [0, 1, 15, 16, 31, 32, 1000, 123_456, 10**9])
@@ -89,6 +104,52 @@ def test_a_frame_lost_or_overtaken_makes_a_run_inconclusive(fault: str) -> None:
 def test_a_packet_lost_in_open_vswitch_makes_a_run_inconclusive() -> None:
     found = verdict(observation(histogram(1)), transit_lost=2)
     assert found.reasons == ("Open vSwitch lost 2 packets; try a larger slowdown",)
+
+
+def test_a_packet_that_found_open_vswitch_full_makes_a_run_inconclusive() -> None:
+    found = verdict(observation(histogram(1)), transit_overflow=2)
+    assert found.reasons[0].startswith("2 packets found too many others")
+
+
+def noted(late_ns: list[int], dropped: list[int]) -> Timeline:
+    """By interval of 1 us; how late frames were is emulated, too."""
+    none = np.zeros(len(late_ns), np.int64)
+    late = 1000 * np.array(late_ns, np.int64)
+    return Timeline(1_000_000, late, none, np.zeros((len(none), 4), np.int64), np.array(dropped))
+
+
+@pytest.mark.parametrize(
+    ("late_ns", "dropped"),
+    [
+        ([0, 340, 0, 0, 0, 0], [0, 5, 0, 0, 0, 0]),
+        ([0, 340, 0, 0, 0, 0], [0, 2, 1, 2, 0, 0]),
+        ([0, 1_000, 0, 0, 0, 0], [0, 0, 0, 0, 0, 5]),
+    ],
+)
+def test_lossless_packets_dropped_after_late_frames_may_be_the_machine_s(
+    late_ns: list[int], dropped: list[int]
+) -> None:
+    """As long as it was late, as long again, and until the headroom of 2 us is full."""
+    found = verdict(observation(histogram(1)), noted=noted(late_ns, dropped))
+    assert found.verdict == "inconclusive"
+    assert "5 lossless packets were dropped" in found.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("late_ns", "dropped"),
+    [
+        ([0, 340, 0, 0, 0, 0], [1, 4, 0, 0, 0, 0]),
+        ([0, 340, 0, 0, 0, 0], [0, 0, 0, 0, 0, 5]),
+        ([0, 330, 0, 0, 0, 0], [0, 5, 0, 0, 0, 0]),
+        ([0, 340, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]),
+    ],
+)
+def test_lossless_packets_dropped_on_time_are_the_fabric_s(
+    late_ns: list[int], dropped: list[int]
+) -> None:
+    """One that is dropped before, long after or without a late frame shows that."""
+    found = verdict(observation(histogram(1)), noted=noted(late_ns, dropped))
+    assert found.verdict == "ok"
 
 
 def test_how_long_open_vswitch_had_frames_is_told_in_emulated_time() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from emu.measure.assemble import assemble
 from emu.measure.cpu import CpuSamples
-from emu.measure.observation import LOSSES, NOTHING_NOTED, Timeline
 from emu.measure.recording import Recording
+from emu.measure.timeline import LOSSES, NOTHING_NOTED, Timeline
 from emu.shim.virtual import VirtualFabric
 from emu.spec.model import spec_from_text
 from tests.measure.test_fidelity import histogram, observation
@@ -42,20 +42,21 @@ def test_what_happened_is_in_the_interval_in_which_it_did(program: Path, longest
     """The worst of each interval, and losses in sum; a run of any length has room."""
     rng = random.Random(longest_ns)
     notes = [
-        (rng.randrange(longest_ns), rng.randrange(10**6), rng.randrange(10**6), rng.randrange(4), 2)
+        (rng.randrange(longest_ns), *(rng.randrange(n) for n in (10**6, 10**6, 4)), 2, 1)
         for _ in range(3_000)
     ]
-    notes += [(longest_ns - 1, 1, 1, 0, 1), (-5, 7, 8, 1, 1)]
+    notes += [(longest_ns - 1, 1, 1, 0, 1, 0), (-5, 7, 8, 1, 1, 3)]
     text = "\n".join(" ".join(map(str, note)) for note in notes)
     done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
     slot_ns, *rows = done.stdout.splitlines()
     fit = [FIRST_NS << n for n in range(40) if longest_ns <= SLOTS * (FIRST_NS << n)]
     assert int(slot_ns) == fit[0]
-    expected = np.zeros((SLOTS, 2 + len(LOSSES)), np.int64)
-    for since_ns, late_ns, kept_ns, loss, frames in notes:
+    expected = np.zeros((SLOTS, 2 + len(LOSSES) + 1), np.int64)
+    for since_ns, late_ns, kept_ns, loss, frames, dropped in notes:
         row = expected[max(0, since_ns) // fit[0]]
         row[:2] = np.maximum(row[:2], (late_ns, kept_ns))
         row[2 + loss] += frames
+        row[-1] += dropped
     assert np.array_equal(np.loadtxt(rows, np.int64), expected)
 
 
@@ -66,7 +67,7 @@ def _timeline(interval_ns: int, **at: tuple[int, int, tuple[int, ...]]) -> Timel
     for name, what in at.items():
         slot = int(name[1:])
         late[slot], kept[slot], lost[slot] = what
-    return Timeline(interval_ns, late, kept, lost)
+    return Timeline(interval_ns, late, kept, lost, np.zeros(SLOTS, np.int64))
 
 
 def _recorded(shim: Timeline, nics: Timeline, cpu: CpuSamples) -> Recording:
