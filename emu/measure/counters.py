@@ -91,6 +91,13 @@ DISCARDS = (
 """Every reason for which a switch's port drops a packet, on either fabric."""
 
 
+def paused_ps(raw: RawCounters) -> int:
+    """How long the far end kept a RoCE port paused: its priorities, summed over them, or by
+    802.3x the link, once. A run's series of it is the same."""
+    by_priority = raw["rx_pause_duration"]
+    return max(by_priority) if raw["rx_global_pause"][0] else sum(by_priority)
+
+
 def ethernet_counters(raw: RawCounters) -> Counters:
     """A RoCE port's counters; those of a priority that nothing used are left out, and what
     global pauses did where there were none."""

@@ -266,7 +266,7 @@ def test_a_path_mtu_above_the_active_mtu_of_the_port_is_refused(tmp_path: Path) 
         end, far = (Player(lab.host(host).rdma, QPType.UC).qp for host in ("h1", "h2"))
         end.to_init()
         attr = QPAttr(dest_qp_num=far.qp_num, rq_psn=far.end.psn, dest_address=far.end.address)
-        with pytest.raises(LocalProtocolError, match="path_mtu=2048: the active_mtu .* is 1024"):
+        with pytest.raises(LocalProtocolError, match=r"path_mtu=2048: the active_mtu .* is 1024"):
             end.to_rtr(replace(attr, path_mtu=2048))
         assert end.qp_state is QPState.INIT
         end.to_rtr(replace(attr, path_mtu=1024))

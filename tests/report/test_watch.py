@@ -48,6 +48,15 @@ def test_rates_and_counts_are_those_of_the_fabric(fabric: str, count: str) -> No
     assert all(row.rstrip().endswith("█") for row in rows)
 
 
+def test_a_pause_of_the_whole_link_holds_it_for_its_own_time() -> None:
+    """802.3x pauses eight priorities for a tenth of the time, and so the link for a tenth."""
+    watch = Watch("pair", TOPOLOGY, "roce")
+    watch.add(_look(0))
+    watch.add(_look(1000, rx_global_pause=[1], rx_pause_duration=[100_000] * 8))
+    _, _, *rows = _drawn(watch, 120)
+    assert all("10%" in row.split() for row in rows)
+
+
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 @pytest.mark.parametrize("width", [80, 160])
 def test_nothing_is_cut_off(width: int, fabric: str) -> None:
