@@ -34,7 +34,6 @@ from emu.measure.recording import (
 )
 from emu.measure.requests import Requests
 from emu.spec.fault import fault_names
-from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_S
 from topologies.graph import Port, Topology
@@ -140,9 +139,8 @@ def _fidelity(
 
 def mtu_time_ns(spec: Spec, topology: Topology) -> int:
     """Serialisation of the largest data packet on the fastest link, in emulated ns."""
-    mtu = max(spec.host(host.name).nic.mtu for host in topology.hosts)
     fastest = max(cable.rate_bps for cable in topology.cables)
-    return (mtu + HEADERS + ETHERNET_OVERHEAD) * 8 * PS_PER_S // fastest // 1000
+    return spec.largest_frame_bytes * 8 * PS_PER_S // fastest // 1000
 
 
 def _totals(
