@@ -96,6 +96,25 @@ def wrong_map(run: RunFacts) -> Finding | None:
     return None
 
 
+def unseen_priority(run: RunFacts) -> Finding | None:
+    """By tags that are missing, or maps of which host and switch have different ones."""
+    for host in run.topology.host:
+        leaf = _leaf_port(run, host)
+        pfc = run.spec.port(leaf).pfc
+        for priority in pfc.priorities if pfc else ():
+            sent = run.recording.hosts.get(host, {}).get(f"tx_prio{priority}_packets", 0)
+            if not sent or _count(run, leaf, f"rx_prio{priority}_packets"):
+                continue
+            untagged = cures.wants_tags(run, host)
+            why = ", which trusts PCP, and they have no VLAN tag" if untagged else ""
+            evidence = (
+                f"{host} sent {sent:,} packets of lossless priority {priority}, and "
+                f"{run.topology.port_name[leaf]} received none of that priority{why}"
+            )
+            return Finding(evidence, cures.same_priorities(run, host))
+    return None
+
+
 def small_headroom(run: RunFacts) -> Finding | None:
     for port in cures.switch_ports(run):
         pfc = run.spec.port(port).pfc
