@@ -120,7 +120,7 @@ def same_map(run: RunFacts, port: Port, right: Classes) -> Settings:
 def wants_tags(run: RunFacts, host: str) -> bool:
     """Whether a host's switch goes by VLAN tags that its frames do not have."""
     is_tagged = run.spec.host(host).nic.vlan is not None
-    return run.spec.port(_leaf_port(run, host)).classes.trust == "pcp" and not is_tagged
+    return run.spec.port(leaf_port(run, host)).classes.trust == "pcp" and not is_tagged
 
 
 def same_priorities(run: RunFacts, host: str) -> Settings:
@@ -129,11 +129,16 @@ def same_priorities(run: RunFacts, host: str) -> Settings:
     if host in bare:
         keys = (dotted(for_host(run.spec, name, "nic", "vlan")) for name in bare)
         return tuple(dict.fromkeys(f"{key}=0" for key in keys))
-    leaf, known = _leaf_port(run, host), run.spec.classes_of(host)
+    leaf, known = leaf_port(run, host), run.spec.classes_of(host)
     by_pcp = run.spec.port(leaf).classes.trust == "pcp"
     return same_map(
         run, leaf, known.model_copy(update={"trust": "pcp", "pcp": {}}) if by_pcp else known
     )
+
+
+def leaf_port(run: RunFacts, host: str) -> Port:
+    """The switch's, which a host is plugged into."""
+    return run.topology.peer[run.topology.ports[host][0]]
 
 
 def switch_ports(run: RunFacts) -> Iterator[Port]:
@@ -143,10 +148,6 @@ def switch_ports(run: RunFacts) -> Iterator[Port]:
 
 
 # --- how they are written ---
-
-
-def _leaf_port(run: RunFacts, host: str) -> Port:
-    return run.topology.peer[run.topology.ports[host][0]]
 
 
 def _key(spec: Spec, port: Port, section: str, key: str) -> str:

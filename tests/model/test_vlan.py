@@ -3,6 +3,7 @@ form; and the priorities that tags tell."""
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 from emu.shim.virtual import run_virtual
 from emu.wire.inspect import inspect
 from emu.wire.reader import open_capture
-from tests.model.fabrics import INCAST, ONE_SWITCH, PAIR, outcome_of, spec_of
+from tests.model.fabrics import INCAST, ONE_SWITCH, PAIR, finish, outcome_of, spec_of, started
 from tests.model.idle_star import BYTE_NS, message_ns
+from traffic.rnic.window import bdp_packets
 
 TAG = 4
 CNP = 0x81
@@ -139,11 +141,31 @@ def test_cnps_ride_on_the_priority_that_their_tag_tells(
     settings: tuple[str, ...], pcp: int
 ) -> None:
     """Seen by a switch that trusts PCP; data ride on 3 and acknowledgements on 4."""
-    keys = (f"hosts.nic.roce_cc_ecn.{setting}" for setting in settings)
+    keys = [f"hosts.nic.roce_cc_ecn.{setting}" for setting in settings]
+    assert spec_of(*CONGESTED, *keys).cnp_priority("h1") == pcp
     outcome = outcome_of(*CONGESTED, *keys)
     cnps = sum(host["np_cnp_sent"] for host in outcome.hosts.values())
     assert cnps > 0
     assert outcome.ports["s1:h1"]["rx_packets"][pcp] == cnps
+
+
+@pytest.mark.parametrize(
+    ("changes", "at_nic", "at_switch"),
+    [("switches: {classes: {trust: dscp}}", 7, 6), ("hosts: {nic: {vlan: null}}", 6, 1)],
+    ids=["DSCP trusted", "no tags"],
+)
+def test_a_variant_may_leave_out_who_reads_tags_or_who_has_them(
+    changes: str, at_nic: int, at_switch: int
+) -> None:
+    """Its switch has CNPs on DSCP's priority, or where all without a tag ride. CNP_802P_PRIO counts
+    where there is a tag to tell it."""
+    keys = ("hosts.nic.roce_cc_ecn.cnp_802p_prio=7", "switches.classes.untagged=1")
+    variant = spec_of(*CONGESTED, *keys, f"compare={{other: {{{changes}}}}}").variants()["other"]
+    with started(variant) as run:
+        outcome = finish(run)
+    assert outcome.ports["h1:s1"]["tx_packets"][at_nic] == outcome.hosts["h1"]["np_cnp_sent"] > 0
+    assert outcome.ports["s1:h1"]["rx_packets"][at_switch] >= outcome.hosts["h1"]["np_cnp_sent"]
+    assert variant.cnp_priority("h1") == at_switch
 
 
 def test_cnp_802p_prio_changes_pcp_and_leaves_dscp(tmp_path: Path) -> None:
@@ -174,3 +196,13 @@ def test_a_slow_receiver_pauses_by_the_field_that_its_switch_trusts(
     pauses = outcome.ports["right:h2"]["rx_pause"]
     assert [priority for priority in range(8) if pauses[priority]] == [paused]
     assert (flow.retransmitted_packets == 0) == (paused == 3)
+
+
+def test_a_window_counts_the_tags_of_what_it_holds() -> None:
+    """Selective repeat: a round trip's bits over a packet's, each with its tag, and one more."""
+    for tag, vlan in ((0, ()), (TAG, ("hosts.nic.vlan=0",))):
+        spec = spec_of(ONE_SWITCH, *vlan)
+        packet, ack = 256 + 98 + tag, 86 + tag
+        round_trip_bytes = (2 * 2 * 500 + 2 * 600) / BYTE_NS + 2 * (packet + ack)
+        held = bdp_packets(spec.topology.build(), spec, "h1", "h2", 256)
+        assert held == math.ceil(round_trip_bytes / packet) + 1

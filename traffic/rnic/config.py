@@ -82,7 +82,7 @@ def qp_config(settings: Nic, peer: Nic, *, psn: int, dscp: int, priority: int) -
     config.ack_dscp = dscp if settings.ack_dscp is None else settings.ack_dscp
     answered = settings.control(peer.cc)
     config.cnp_dscp = answered.dscp_of_cnps(settings.cnp_dscp, dscp)
-    cnp_priority = answered.pcp_of_cnps
+    cnp_priority = None if settings.vlan is None else answered.pcp_of_cnps
     config.cnp_prioritised, config.cnp_priority = cnp_priority is not None, cnp_priority or 0
     config.mtu = min(settings.mtu, peer.mtu)
     config.not_ect = not settings.ecn
