@@ -18,7 +18,7 @@ from itertools import pairwise
 from rich.table import Table
 from rich.text import Text
 
-from emu.measure.counters import DISCARDS, RawCounters, paused_ps
+from emu.measure.counters import DISCARDS
 from emu.measure.look import Look, TrafficState
 from emu.report.progress import share_done
 from emu.units import format_rate, format_size, format_time_ns
@@ -123,9 +123,7 @@ class Watch:
 
     def _held(self, port: Port) -> float:
         """The share of the latest interval that it could not send for pauses or want of credit."""
-        own = self._topology.port_name[port]
-        held_ps = _waited_ps if self._infiniband else paused_ps
-        before, now = (held_ps(look.ports[own]) for look in self._latest())
+        before, now = self._change(port, "xmit_wait" if self._infiniband else "paused")
         elapsed_ps = (self._looks[-1].time_ns - self._looks[-2].time_ns) * 1000
         return min(1.0, (now - before) / elapsed_ps) if elapsed_ps else 0.0
 
@@ -154,10 +152,6 @@ class Watch:
 
     def _latest(self) -> tuple[Look, Look]:
         return self._looks[-2], self._looks[-1]
-
-
-def _waited_ps(raw: RawCounters) -> int:
-    return sum(raw["xmit_wait"])
 
 
 def sparkline(shares: Iterable[float]) -> str:

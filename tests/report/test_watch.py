@@ -37,7 +37,7 @@ def test_rates_and_counts_are_those_of_the_fabric(fabric: str, count: str) -> No
     """12,500 bytes in a microsecond are all of a 100 Gb/s cable."""
     watch = Watch("pair", TOPOLOGY, fabric)
     watch.add(_look(0))
-    held = {"rx_pause_duration": [500_000] + [0] * 7, "xmit_wait": [500_000] + [0] * 7}
+    held = {"paused": [500_000], "xmit_wait": [500_000] + [0] * 7}
     watch.add(_look(1000, tx_wire_bytes=[12_500], queued_bytes=[96_000], **held))
     title, head, *rows = _drawn(watch, 120)
     assert title.split() == ["pair", "emulated", "1", "us", "traffic", "begins"]
@@ -46,15 +46,6 @@ def test_rates_and_counts_are_those_of_the_fabric(fabric: str, count: str) -> No
         [port, "100", "Gb/s", "100%", "96", "KB", "-", "50%"] for port in PORTS
     ]
     assert all(row.rstrip().endswith("█") for row in rows)
-
-
-def test_a_pause_of_the_whole_link_holds_it_for_its_own_time() -> None:
-    """802.3x pauses eight priorities for a tenth of the time, and so the link for a tenth."""
-    watch = Watch("pair", TOPOLOGY, "roce")
-    watch.add(_look(0))
-    watch.add(_look(1000, rx_global_pause=[1], rx_pause_duration=[100_000] * 8))
-    _, _, *rows = _drawn(watch, 120)
-    assert all("10%" in row.split() for row in rows)
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
