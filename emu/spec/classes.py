@@ -6,7 +6,8 @@
 
 A port tells the priority of what comes in by it, and the queue of what leaves by
 it. A NIC takes its DSCPs' priorities from the switch it is plugged into, as DCBX
-has it, so that a pause of one priority stops what the switch calls by it.
+has it, so that a pause of one priority stops what the switch calls by it; in the
+frames that it tags that priority is the PCP.
 """
 
 from __future__ import annotations
