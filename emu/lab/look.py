@@ -65,7 +65,7 @@ def _pauses(seen: Json) -> Iterator[Row]:
 
 def _is_global(counters: Json) -> bool:
     """Whether its pauses are those of 802.3x, which stop all priorities."""
-    return bool(counters.get("rx_global_pause") or counters.get("tx_global_pause"))
+    return "rx_global_pause_duration" in counters or "tx_global_pause_duration" in counters
 
 
 def _pause(port: str, priority: object, whom: str, counters: Json, paused: bool) -> Row:

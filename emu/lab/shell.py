@@ -71,10 +71,7 @@ class FabricPrompt(CLI):
         """Packets marked CE, and packets on the priority of CNPs."""
         spec = self._spec
         host = next(iter(spec.topology.build().host))
-        nic = spec.host(host).nic
-        dscp = nic.control(nic.cc).dscp_of_cnps(nic.cnp_dscp, nic.dscp)
-        priority = spec.classes_of(host).priority_of_dscp(dscp)
-        self._say(look.cnp(self._see(), priority))
+        self._say(look.cnp(self._see(), spec.cnp_priority(host)))
 
     def do_counters(self, line: str) -> None:
         """counters [PORT]: all that ports have counted, e.g. counters leaf1:h1"""

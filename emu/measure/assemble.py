@@ -27,7 +27,7 @@ from emu.measure.recording import (
 from emu.measure.requests import Requests
 from emu.measure.timeline import LOSSES, Timeline, together
 from emu.spec.fault import fault_names
-from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS, headroom_of
+from emu.spec.headroom import headroom_of
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_S
 from topologies.graph import Port, Topology
@@ -129,9 +129,8 @@ def _faults(spec: Spec, observations: Sequence[Observation]) -> tuple[FaultRecor
 
 def mtu_time_ns(spec: Spec, topology: Topology) -> int:
     """Serialisation of the largest data packet on the fastest link, in emulated ns."""
-    mtu = max(spec.host(host.name).nic.mtu for host in topology.hosts)
     fastest = max(cable.rate_bps for cable in topology.cables)
-    return (mtu + HEADERS + ETHERNET_OVERHEAD) * 8 * PS_PER_S // fastest // 1000
+    return spec.largest_frame_bytes * 8 * PS_PER_S // fastest // 1000
 
 
 def headroom_time_ns(spec: Spec, topology: Topology) -> int:

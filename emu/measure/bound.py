@@ -45,6 +45,8 @@ class Framing:
 
 ROCE_V2 = Framing(overhead=82, address_overhead=16, header=64)
 """Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 + ICRC 4, and 24 of preamble, FCS and gap."""
+ROCE_V2_TAGGED = Framing(overhead=86, address_overhead=16, header=64)
+"""With a VLAN tag, 4."""
 INFINIBAND = Framing(overhead=26, address_overhead=16, header=20)
 """LRH 8 + BTH 12 + ICRC 4 + VCRC 2."""
 INFINIBAND_GLOBAL = Framing(overhead=66, address_overhead=16, header=20)
@@ -151,9 +153,10 @@ def fabric_of(spec: Spec, topology: Topology) -> Fabric:
 
 def framing_of(spec: Spec, topology: Topology) -> Framing:
     """The least that any host's packets have."""
+    nics = [spec.host(host.name).nic for host in topology.hosts]
     if spec.fabric == "roce":
-        return ROCE_V2
-    is_global = all(spec.host(host.name).nic.global_route for host in topology.hosts)
+        return ROCE_V2_TAGGED if all(nic.tag_bytes for nic in nics) else ROCE_V2
+    is_global = all(nic.global_route for nic in nics)
     return INFINIBAND_GLOBAL if is_global else INFINIBAND
 
 

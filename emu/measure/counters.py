@@ -94,7 +94,8 @@ DISCARDS = (
 def ethernet_counters(raw: RawCounters) -> Counters:
     """A RoCE port's counters; those of a priority that nothing used are left out, and what
     global pauses did where there were none."""
-    by_global = [name for name in _PAUSED if raw[f"{name[:2]}_global_pause"][0]]
+    of_link = {"rx": _is_paused_as_one(raw), "tx": raw["tx_global_pause"][0] > 0}
+    by_global = [name for name in _PAUSED if of_link[name[:2]]]
     nothing = dict.fromkeys(by_global, [0] * len(PRIORITIES))
     counters: Counters = {}
     for priority in PRIORITIES:
@@ -112,6 +113,12 @@ def ethernet_counters(raw: RawCounters) -> Counters:
             counters |= {new.format(priority): raw[old][priority] for old, new in _WATCHDOG.items()}
     counters |= {name: raw[name][0] for name in _PLAIN} | _common(raw)
     return counters | _of_global_pauses({name: raw[name] for name in by_global})
+
+
+def _is_paused_as_one(raw: RawCounters) -> bool:
+    """Whether it obeyed 802.3x, so that its priorities were paused together; a pause frame alone
+    does not tell, for a port with PFC does not obey it."""
+    return raw["paused"][0] < sum(raw["rx_pause_duration"])
 
 
 def _of_global_pauses(paused: RawCounters) -> Counters:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from emu.measure.assemble import mtu_time_ns
-from emu.spec.headroom import ETHERNET_OVERHEAD, HEADERS
 from emu.spec.scenario import Spec
 from topologies.graph import Topology
 
@@ -35,8 +34,7 @@ def demand_of(spec: Spec, topology: Topology) -> Demand:
 
 def _packets_per_second(spec: Spec, topology: Topology, host: str) -> float:
     port = topology.ports[host][0]
-    frame = spec.host(host).nic.mtu + HEADERS + ETHERNET_OVERHEAD
-    return topology.cable[port].rate_bps / (8 * frame)
+    return topology.cable[port].rate_bps / (8 * spec.host(host).nic.largest_frame_bytes)
 
 
 def _switches_between(topology: Topology, src: str, dst: str) -> int:

@@ -155,7 +155,8 @@ class Series:
     tx_bytes: NDArray[np.int64]
     """(n, p): bytes put on the wire so far, with framing."""
     paused_ns: NDArray[np.int64]
-    """(n, p): time so far that the far end kept classes paused (summed over classes)."""
+    """(n, p): time so far that the far end kept priorities paused (PFC, summed over them), or the
+    link (802.3x, counted once)."""
     credit_wait_ns: NDArray[np.int64]
     """(n, p): time so far that data waited for credit (summed over VLs)."""
     flows: tuple[str, ...]

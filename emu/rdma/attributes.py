@@ -26,7 +26,7 @@ class QPAttr:
     """The other host's `Context.address`."""
     sq_psn: int | None = None
     path_mtu: int | None = None
-    """Bytes of payload."""
+    """Bytes of payload in a packet; no more than the port's `Context.active_mtu`."""
     timeout: int | None = None
     """4.096 us times 2 to this power; 0: never."""
     retry_cnt: int | None = None

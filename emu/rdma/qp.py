@@ -136,6 +136,16 @@ class QP:
         outstanding = range(self._context.max_qp_rd_atom + 1)
         reads = {"max_rd_atomic": outstanding, "max_dest_rd_atomic": outstanding}
         refuse_numbers(repr(self), given, {**LIMITS, **reads})
+        self._refuse_path_mtu(given.get("path_mtu", 0))
+
+    def _refuse_path_mtu(self, path_mtu: int) -> None:
+        """Drivers answer ibv_modify_qp by EINVAL where the port could not carry such packets."""
+        active = self._context.active_mtu
+        if path_mtu > active:
+            raise LocalProtocolError(
+                f"{self}: path_mtu={path_mtu}: the active_mtu of its port is {active}; take no "
+                "more than that, or raise hosts.nic.mtu in the spec"
+            )
 
     def _remote(self, attr: QPAttr) -> Any:
         """The `struct qp_remote`."""

@@ -117,6 +117,30 @@ def same_map(run: RunFacts, port: Port, right: Classes) -> Settings:
     return settings
 
 
+def wants_tags(run: RunFacts, host: str) -> bool:
+    """Whether a host's switch goes by VLAN tags that its frames do not have."""
+    is_tagged = run.spec.host(host).nic.vlan is not None
+    return run.spec.port(leaf_port(run, host)).classes.trust == "pcp" and not is_tagged
+
+
+def same_priorities(run: RunFacts, host: str) -> Settings:
+    """A switch has a host's packets on the priorities that its NIC has them on."""
+    bare = [name for name in run.topology.host if wants_tags(run, name)]
+    if host in bare:
+        keys = (dotted(for_host(run.spec, name, "nic", "vlan")) for name in bare)
+        return tuple(dict.fromkeys(f"{key}=0" for key in keys))
+    leaf, known = leaf_port(run, host), run.spec.classes_of(host)
+    by_pcp = run.spec.port(leaf).classes.trust == "pcp"
+    return same_map(
+        run, leaf, known.model_copy(update={"trust": "pcp", "pcp": {}}) if by_pcp else known
+    )
+
+
+def leaf_port(run: RunFacts, host: str) -> Port:
+    """The switch's, which a host is plugged into."""
+    return run.topology.peer[run.topology.ports[host][0]]
+
+
 def switch_ports(run: RunFacts) -> Iterator[Port]:
     """Of all switches."""
     topology = run.topology

@@ -76,6 +76,14 @@ PATHOLOGIES = (
         "All hops must map DSCPs alike",
     ),
     Pathology(
+        "priority that a switch does not see",
+        signatures.unseen_priority,
+        "A NIC sends by a lossless priority and its switch receives by another (tx_prioN_packets "
+        "of the host against rx_prioN_packets of its switch), so pauses stop what does not wait; a "
+        "capture shows the field that the switch trusts: DSCP, PCP, or no VLAN tag",
+        "What a NIC calls a priority its switch must call the same: where it trusts PCP, by a tag",
+    ),
+    Pathology(
         "headroom too small",
         signatures.small_headroom,
         "rx_prioN_buf_discard of a lossless priority, after a pause was sent; the plot of buffers "

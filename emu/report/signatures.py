@@ -54,7 +54,7 @@ def pause_storm(run: RunFacts) -> Finding | None:
         standing = paused >= STANDING and turns <= SHORT_TURNS
         if standing and not _is_guarded(run, host) and _spreads_from(run, host):
             evidence = f"{host} paused its leaf for {paused:.0%} of the time without a break"
-            leaf = _leaf_port(run, host).node
+            leaf = cures.leaf_port(run, host).node
             return Finding(evidence, cures.watchdog(run, leaf, looks=20))
     return None
 
@@ -93,6 +93,25 @@ def wrong_map(run: RunFacts) -> Finding | None:
                     f"{topology.port_name[odd.port]} maps them as most ports do not"
                 )
                 return Finding(evidence, cures.same_map(run, odd.port, odd.right))
+    return None
+
+
+def unseen_priority(run: RunFacts) -> Finding | None:
+    """By tags that are missing, or maps of which host and switch have different ones."""
+    for host in run.topology.host:
+        leaf = cures.leaf_port(run, host)
+        pfc = run.spec.port(leaf).pfc
+        for priority in pfc.priorities if pfc else ():
+            sent = run.recording.hosts.get(host, {}).get(f"tx_prio{priority}_packets", 0)
+            if not sent or _count(run, leaf, f"rx_prio{priority}_packets"):
+                continue
+            untagged = cures.wants_tags(run, host)
+            why = ", which trusts PCP, and they have no VLAN tag" if untagged else ""
+            evidence = (
+                f"{host} sent {sent:,} packets of lossless priority {priority}, and "
+                f"{run.topology.port_name[leaf]} received none of that priority{why}"
+            )
+            return Finding(evidence, cures.same_priorities(run, host))
     return None
 
 
@@ -148,7 +167,7 @@ def victim(run: RunFacts) -> Finding | None:
     if run.total("cnp"):
         return None
     for flow in (flow for flow in run.flows if flow.traffic not in run.storage):
-        rate_bps, room = _rate_bps(run, flow), _room(run, flow, _leaf_port(run, flow.dst))
+        rate_bps, room = _rate_bps(run, flow), _room(run, flow, cures.leaf_port(run, flow.dst))
         fair_bps = _link_bps(run, flow.src) / sum(own.src == flow.src for own in run.flows)
         held_back = _host_paused(run, flow.src) >= STANDING and rate_bps < fair_bps / 2
         if held_back and room > 0.5 and not _is_crowded_out(run, flow):
@@ -208,21 +227,17 @@ def _ways_in(run: RunFacts, switch: str, priority: int) -> list[Port]:
     return [port for port in run.topology.ports[switch] if _count(run, port, counter)]
 
 
-def _leaf_port(run: RunFacts, host: str) -> Port:
-    return run.topology.peer[run.topology.ports[host][0]]
-
-
 def _pausing_hosts(run: RunFacts) -> Iterator[tuple[str, float, int]]:
     """Hosts that pause their leaf: for what part of the run, in how many turns."""
     for host in run.topology.host:
-        port = _leaf_port(run, host)
+        port = cures.leaf_port(run, host)
         if (paused := _paused(run, port)) > 0:
             yield host, paused, _most(_counters(run, port), "pause_transition")
 
 
 def _is_guarded(run: RunFacts, host: str) -> bool:
     """Whether a watchdog has taken its port out of PFC, and not only told of the storm."""
-    leaf = _leaf_port(run, host)
+    leaf = cures.leaf_port(run, host)
     own = run.spec.switch(leaf.node).watchdog
     name = "prio{}_PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED"
     acts = own is not None and own.action != "alert"
@@ -231,7 +246,7 @@ def _is_guarded(run: RunFacts, host: str) -> bool:
 
 def _spreads_from(run: RunFacts, host: str) -> bool:
     """Whether others stand still too."""
-    own = _leaf_port(run, host)
+    own = cures.leaf_port(run, host)
     others = (_paused(run, port) for port in cures.switch_ports(run) if port != own)
     senders = (_host_paused(run, flow.src) for flow in run.flows)
     return max((*others, *senders), default=0) >= STANDING

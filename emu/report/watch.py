@@ -123,8 +123,7 @@ class Watch:
 
     def _held(self, port: Port) -> float:
         """The share of the latest interval that it could not send for pauses or want of credit."""
-        name = "xmit_wait" if self._infiniband else "rx_pause_duration"
-        before, now = self._change(port, name)
+        before, now = self._change(port, "xmit_wait" if self._infiniband else "paused")
         elapsed_ps = (self._looks[-1].time_ns - self._looks[-2].time_ns) * 1000
         return min(1.0, (now - before) / elapsed_ps) if elapsed_ps else 0.0
 

@@ -2,10 +2,9 @@
 #ifndef EMU_ARRIVAL_H
 #define EMU_ARRIVAL_H
 
-#include <stdint.h>
 #include <string.h>
 
-enum { VLAN_TAG = 4, MAC_ADDRESSES = 12 };
+#include "vlan.h"
 
 struct arrival {
     void *to;       /* what was attached to the interface */
@@ -19,12 +18,12 @@ struct arrival {
  * back, over the virtio_net_hdr before the frame. */
 static inline void arrival_restore_vlan_tag(struct arrival *arrival, uint16_t tpid, uint16_t tci)
 {
-    const uint8_t tag[VLAN_TAG] = {(uint8_t)(tpid >> 8), (uint8_t)tpid, (uint8_t)(tci >> 8),
-                                   (uint8_t)tci};
-    arrival->bytes -= VLAN_TAG;
-    arrival->length += VLAN_TAG;
-    memmove(arrival->bytes, arrival->bytes + VLAN_TAG, MAC_ADDRESSES);
-    memcpy(arrival->bytes + MAC_ADDRESSES, tag, VLAN_TAG);
+    const uint8_t tag[VLAN_TAG_BYTES] = {(uint8_t)(tpid >> 8), (uint8_t)tpid, (uint8_t)(tci >> 8),
+                                         (uint8_t)tci};
+    arrival->bytes -= VLAN_TAG_BYTES;
+    arrival->length += VLAN_TAG_BYTES;
+    memmove(arrival->bytes, arrival->bytes + VLAN_TAG_BYTES, VLAN_TAG_OFFSET);
+    memcpy(arrival->bytes + VLAN_TAG_OFFSET, tag, VLAN_TAG_BYTES);
 }
 
 #endif

@@ -20,12 +20,13 @@ static void clear_message(struct receive_room *room, uint32_t slot)
 
 bool receive_room_init(struct receive_room *room, uint32_t frame_bytes)
 {
-    size_t stride = VLAN_TAG + frame_bytes;
+    size_t stride = VLAN_TAG_BYTES + frame_bytes;
     room->buffers = malloc(RECEIVE_BATCH * stride);
     if (!room->buffers)
         return false;
     for (uint32_t slot = 0; slot < RECEIVE_BATCH; slot++) {
-        room->vectors[slot] = (struct iovec){room->buffers + slot * stride + VLAN_TAG, frame_bytes};
+        room->vectors[slot] =
+            (struct iovec){room->buffers + slot * stride + VLAN_TAG_BYTES, frame_bytes};
         room->messages[slot].msg_hdr = (struct msghdr){.msg_name = &room->senders[slot],
                                                        .msg_iov = &room->vectors[slot],
                                                        .msg_iovlen = 1,

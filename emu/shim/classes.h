@@ -8,8 +8,9 @@
 
 #include "frame.h"
 #include "ipv4.h"
+#include "vlan.h"
 
-enum { DSCPS = 64, PCPS = 8, PCP_OFFSET = 14, ETHERTYPE_VLAN_TAG = 0x8100 };
+enum { DSCPS = 64 };
 
 struct classes {
     bool trusts_pcp;
@@ -20,9 +21,10 @@ struct classes {
 
 static inline uint8_t class_by_tag(const struct classes *classes, const struct frame *frame)
 {
-    const uint8_t *tag = frame->bytes + PCP_OFFSET;
-    bool tagged = frame->stored > PCP_OFFSET && (tag[-2] << 8 | tag[-1]) == ETHERTYPE_VLAN_TAG;
-    return tagged ? classes->of_pcp[tag[0] >> 5] : classes->untold;
+    bool tagged = frame->stored > VLAN_PCP_OFFSET && vlan_is_tagged(frame->bytes);
+    if (!tagged)
+        return classes->untold;
+    return classes->of_pcp[frame->bytes[VLAN_PCP_OFFSET] >> VLAN_PCP_SHIFT];
 }
 
 /* `frame->ip` is known by now. */

@@ -505,10 +505,9 @@ class Fabric:
 
 def _class_maps(classes: Classes) -> tuple[bool, int, bytes, bytes, bytes]:
     """The arguments of `switch_set_classes`."""
-    trusts_pcp = classes.trust == "pcp"
     return (
-        trusts_pcp,
-        classes.untagged if trusts_pcp else 0,
+        classes.trust == "pcp",
+        classes.untagged_priority,
         bytes(map(classes.priority_of_dscp, range(DSCPS))),
         bytes(map(classes.priority_of_pcp, range(PRIORITIES))),
         bytes(map(classes.queue_of, range(PRIORITIES))),

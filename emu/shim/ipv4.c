@@ -1,10 +1,8 @@
 #include "ipv4.h"
 
-enum {
-    ETHERNET_HEADER = 14,
-    VLAN_TAG = 4,
-    IPV4_MIN_HEADER = 20,
-};
+#include "vlan.h"
+
+enum { ETHERNET_HEADER = 14, IPV4_MIN_HEADER = 20 };
 
 static uint16_t read16(const uint8_t *bytes)
 {
@@ -13,11 +11,9 @@ static uint16_t read16(const uint8_t *bytes)
 
 uint32_t ipv4_offset(const uint8_t *frame, uint32_t length)
 {
-    uint32_t offset = ETHERNET_HEADER;
-    if (length < offset + IPV4_MIN_HEADER)
+    if (length < ETHERNET_HEADER + IPV4_MIN_HEADER)
         return 0;
-    if (read16(frame + 12) == 0x8100)
-        offset += VLAN_TAG;
+    uint32_t offset = vlan_header_bytes(frame);
     if (length < offset + IPV4_MIN_HEADER || read16(frame + offset - 2) != 0x0800)
         return 0;
     uint32_t header = (frame[offset] & 0x0F) * 4u;

@@ -97,7 +97,8 @@ struct gauges {
     int64_t queued;     /* bytes in its egress queues; 0 at a NIC */
     int64_t held;       /* bytes in the ingress buffer that it fills; 0 at a NIC */
     int64_t tx_wire;    /* bytes sent so far, with preamble, FCS and gap */
-    picoseconds paused; /* time the far end kept classes paused, summed over them */
+    picoseconds paused; /* time the far end kept priorities paused, summed over them; under 802.3x
+                         * the link, once */
     picoseconds waited; /* time data waited for credit, summed over VLs */
 };
 

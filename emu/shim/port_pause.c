@@ -2,16 +2,9 @@
 
 /* ---- towards us ------------------------------------------------------------- */
 
-static void count_pause(struct port *port, int priority, picoseconds now)
-{
-    picoseconds duration = now - port->paused_since[priority];
-    port->paused_since[priority] = now;
-    port->counters.rx_pause_duration[priority] += duration;
-    port->gauges->paused += duration;
-}
-
 static void pause_begins(struct port *port, uint8_t priority, picoseconds now)
 {
+    pauses_count_received(port, now);
     port_stops(port);
     port->pause_near &= (uint8_t) ~(1u << priority);
     port->paused |= (uint8_t)(1u << priority);
@@ -20,7 +13,7 @@ static void pause_begins(struct port *port, uint8_t priority, picoseconds now)
 
 static void pause_ends(struct port *port, uint8_t priority, picoseconds now)
 {
-    count_pause(port, priority, now);
+    pauses_count_received(port, now);
     port->paused &= (uint8_t) ~(1u << priority);
     port->counters.rx_pause_transition[priority]++;
 }
@@ -177,10 +170,20 @@ void pauses_init(struct port *port)
     timer_init(&port->pause_refresh, pause_refresh);
 }
 
+/* All that are paused have been counted up to the same moment, so that under 802.3x, which stops
+ * the link as one, each has waited as long as the link. */
 void pauses_count_received(struct port *port, picoseconds now)
 {
-    for (unsigned left = port->paused; left; left &= left - 1)
-        count_pause(port, __builtin_ctz(left), now);
+    picoseconds longest = 0, together = 0;
+    for (unsigned left = port->paused; left; left &= left - 1) {
+        int priority = __builtin_ctz(left);
+        picoseconds duration = now - port->paused_since[priority];
+        port->paused_since[priority] = now;
+        port->counters.rx_pause_duration[priority] += duration;
+        longest = duration > longest ? duration : longest;
+        together += duration;
+    }
+    port->gauges->paused += port->global_honoured ? longest : together;
 }
 
 void pauses_count_sent(struct port *port, picoseconds now)

@@ -10,13 +10,13 @@
 enum {
     BLOCK_BYTES = 1 << 16, /* slots lie in blocks of contiguous memory, whole ones */
     MAC_ROOM = 16,         /* at least this is kept for link-layer headers */
-    BEFORE_FRAME = TPACKET_ALIGN(TPACKET2_HDRLEN + MAC_ROOM) + VLAN_TAG,
+    BEFORE_FRAME = TPACKET_ALIGN(TPACKET2_HDRLEN + MAC_ROOM) + VLAN_TAG_BYTES,
 };
 
 /* The layout is as documented in Documentation/networking/packet_mmap.rst. */
 static bool request(int fd, struct ring *ring)
 {
-    int version = TPACKET_V2, reserve = VLAN_TAG;
+    int version = TPACKET_V2, reserve = VLAN_TAG_BYTES;
     struct tpacket_req layout = {
         .tp_block_size = BLOCK_BYTES,
         .tp_block_nr = (ring->slots + ring->slots_per_block - 1) / ring->slots_per_block,

@@ -6,7 +6,8 @@
 
 A port tells the priority of what comes in by it, and the queue of what leaves by
 it. A NIC takes its DSCPs' priorities from the switch it is plugged into, as DCBX
-has it, so that a pause of one priority stops what the switch calls by it.
+has it, so that a pause of one priority stops what the switch calls by it; in the
+frames that it tags that priority is the PCP.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Classes(Model):
     trust: Literal["dscp", "pcp"] = Field(
         default="dscp",
         description="Which field of a packet tells its priority: DSCP of its IP header, or PCP of "
-        "its VLAN tag.",
+        "its VLAN tag, which NICs with `hosts.nic.vlan` give it.",
     )
     dscp: dict[DscpKey, Priority] = Field(
         default={},
@@ -57,6 +58,17 @@ class Classes(Model):
 
     def priority_of_pcp(self, pcp: int) -> int:
         return self.pcp.get(pcp, pcp)
+
+    @property
+    def untagged_priority(self) -> int:
+        """Of packets that do not have the field that is trusted."""
+        return self.untagged if self.trust == "pcp" else 0
+
+    def priority_of(self, dscp: int, pcp: int | None) -> int:
+        """Of a packet, whose `pcp` is None without a VLAN tag, by the field that is trusted."""
+        if self.trust == "dscp":
+            return self.priority_of_dscp(dscp)
+        return self.untagged_priority if pcp is None else self.priority_of_pcp(pcp)
 
     def queue_of(self, priority: int) -> int:
         return self.queue.get(priority, priority)

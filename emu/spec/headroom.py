@@ -20,10 +20,6 @@ from emu.spec.scenario import Spec
 from emu.units import PS_PER_S
 from topologies.graph import Port
 
-ETHERNET_OVERHEAD = 24
-"""Preamble, start delimiter, FCS and inter-frame gap, in bytes."""
-HEADERS = 14 + 20 + 8 + 12 + 16 + 4
-"""Ethernet, IPv4, UDP, BTH, RETH and ICRC of the longest data packet, in bytes."""
 PAUSE_FRAME = 64 + 20
 
 _RESPONSE_QUANTA = {
@@ -58,7 +54,7 @@ def headroom_of(spec: Spec, port: Port) -> int:
         rate_bps=cable.rate_bps,
         delay_ps=cable.delay_ps,
         response_ps=response_ps,
-        mtu=spec.largest_mtu,
+        frame_bytes=spec.largest_frame_bytes,
     )
 
 
@@ -79,11 +75,11 @@ def reserved_of(spec: Spec, switch: str) -> int:
     return headroom + len(ports) * PRIORITIES * spec.switch(switch).reserved_bytes
 
 
-def headroom_bytes(*, rate_bps: int, delay_ps: int, response_ps: int, mtu: int) -> int:
-    """Of one port and priority; `delay_ps` of its cable one way, `mtu` in bytes of payload."""
-    frame = mtu + HEADERS + ETHERNET_OVERHEAD
+def headroom_bytes(*, rate_bps: int, delay_ps: int, response_ps: int, frame_bytes: int) -> int:
+    """Of one port and priority; `delay_ps` of its cable one way, `frame_bytes` of the longest frame
+    with preamble and gap."""
     still_coming = -(-(2 * delay_ps + response_ps) * rate_bps // (8 * PS_PER_S))
-    return 3 * frame + PAUSE_FRAME + still_coming
+    return 3 * frame_bytes + PAUSE_FRAME + still_coming
 
 
 def response_quanta(rate_bps: int) -> int:

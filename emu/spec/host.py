@@ -1,4 +1,10 @@
-"""The `hosts:` section: a host is its RDMA NIC."""
+"""The `hosts:` section: a host is its RDMA NIC.
+
+The longest data packet of a RoCE NIC, on a cable:
+
+    preamble 8 | Ethernet 14 | VLAN tag 4, if any | IPv4 20 | UDP 8 | BTH 12 | RETH 16 | mtu
+    | ICRC 4 | FCS 4 | gap 12
+"""
 
 from __future__ import annotations
 
@@ -15,6 +21,8 @@ from emu.spec.scale_up import ScaleUp
 
 MTUS = (256, 512, 1024, 2048, 4096)
 """Path MTUs of InfiniBand and RoCE: bytes of payload in a packet."""
+_OVERHEAD = 8 + 14 + 20 + 8 + 12 + 16 + 4 + 4 + 12
+_VLAN_TAG = 4
 
 
 def _legal_mtu(mtu: int) -> int:
@@ -76,6 +84,14 @@ class Nic(Model):
     cnp_dscp: Integer = Field(
         default=48, ge=0, le=63, description="DSCP of CNPs, by default on priority 6."
     )
+    vlan: Integer | None = Field(
+        default=None,
+        ge=0,
+        le=4094,
+        description="VID of the VLAN tag on RDMA packets over Ethernet, whose PCP is the priority "
+        "that they ride on; 0 is a priority tag, of no VLAN. No tag unless given. Switches leave "
+        "tags as they are and part no VLANs.",
+    )
     ecn: Annotated[bool, BeforeValidator(_switched)] = Field(
         default=True,
         description="Whether RDMA packets say that they understand ECN; off: they are not marked.",
@@ -126,6 +142,16 @@ class Nic(Model):
         description="Whether InfiniBand packets have a global route header, 40 bytes with the "
         "GIDs of both ends, as those need that leave the subnet.",
     )
+
+    @property
+    def tag_bytes(self) -> int:
+        """Of each of its frames: a VLAN tag, or none."""
+        return 0 if self.vlan is None else _VLAN_TAG
+
+    @property
+    def largest_frame_bytes(self) -> int:
+        """What its longest data packet keeps a cable busy with, on Ethernet."""
+        return self.mtu + _OVERHEAD + self.tag_bytes
 
     def control(self, cc: str) -> Control:
         """The parameters of a congestion control, whether this NIC uses it or not."""

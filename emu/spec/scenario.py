@@ -166,6 +166,15 @@ class Spec(Model):
         """The priority that they ride on."""
         return self.classes_of(host).priority_of_dscp(self.dscp(host, asked))
 
+    def cnp_priority(self, host: str) -> int:
+        """The one on which its switch has a host's CNPs that answer data of the NIC's DSCP."""
+        nic, classes = self.host(host).nic, self.classes_of(host)
+        control = nic.control(nic.cc)
+        dscp = control.dscp_of_cnps(nic.cnp_dscp, nic.dscp)
+        own = control.pcp_of_cnps
+        pcp = classes.priority_of_dscp(dscp) if own is None else own
+        return classes.priority_of(dscp, None if nic.vlan is None else pcp)
+
     def host(self, name: str) -> HostSpec:
         """A host as it is in the end: all hosts, itself."""
         return self._merged_hosts.get(name, self._any_host)
@@ -183,6 +192,11 @@ class Spec(Model):
     def largest_mtu(self) -> int:
         """Payload of the largest packet that any host may send."""
         return max(self.host(name).nic.mtu for name in self.topology.build().host)
+
+    @cached_property
+    def largest_frame_bytes(self) -> int:
+        """What the longest packet of any host keeps a cable busy with, on Ethernet."""
+        return max(self.host(name).nic.largest_frame_bytes for name in self.topology.build().host)
 
     @cached_property
     def scale_up(self) -> Topology | None:

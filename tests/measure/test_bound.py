@@ -7,6 +7,7 @@ import pytest
 from emu.measure.bound import (
     INFINIBAND,
     ROCE_V2,
+    ROCE_V2_TAGGED,
     Batch,
     Fabric,
     Framing,
@@ -60,6 +61,7 @@ def bound_ns(topology: Topology, operations: list[Batch], **options: bool) -> in
     [
         (ROCE_V2, Verb.WRITE, [4096 + 98, 4096 + 82, 1808 + 82]),
         (ROCE_V2, Verb.SEND, [4096 + 82, 4096 + 82, 1808 + 82]),
+        (ROCE_V2_TAGGED, Verb.WRITE, [4096 + 102, 4096 + 86, 1808 + 86]),
         (INFINIBAND, Verb.WRITE, [4096 + 42, 4096 + 26, 1808 + 26]),
         (INFINIBAND, Verb.SEND, [4096 + 26, 4096 + 26, 1808 + 26]),
     ],
@@ -155,6 +157,14 @@ def test_spec_gives_framing_latency_and_mtu() -> None:
     assert fabric.latency_ps["leaf1"] == 100_000
     assert fabric.mtu_bytes["h8"] == 1024
     assert fabric.cut_through == {"leaf1", "leaf2", "spine1", "spine2"}
+
+
+@pytest.mark.parametrize(("tagged", "framing"), [(8, ROCE_V2_TAGGED), (7, ROCE_V2)])
+def test_tags_count_where_every_host_has_one(tagged: int, framing: Framing) -> None:
+    """A bound is for the host that is quickest."""
+    nodes = {f"h{n}": {"nic": {"vlan": 0}} for n in range(1, tagged + 1)}
+    changed = spec(hosts={"nodes": nodes})
+    assert fabric_of(changed, changed.topology.build()).framing is framing
 
 
 def test_switches_cut_through_on_infiniband_unless_told() -> None:

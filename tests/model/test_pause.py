@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl, MACControlPause
 from scapy.layers.l2 import Ether
 
 from emu._core import lib
+from emu.measure.counters import ethernet_counters
 from emu.shim.virtual import VirtualFabric
 from emu.spec.headroom import headroom_of, reserved_of
 from tests.model.fabrics import ONE_SWITCH, PAIR, finish, look, outcome_of, port, spec_of, started
@@ -113,6 +115,44 @@ def test_a_global_pause_stops_every_priority_where_it_is_agreed_on() -> None:
             run.run_until(25_000)
             assert (sent(run, "right:h2", 1) == before) == stopped
             assert look(run).ports["right:h2"]["rx_global_pause"] == [1]
+
+
+@pytest.mark.parametrize("response", ["0ns", "2us"])
+def test_a_global_pause_is_time_of_the_link_in_the_series_as_in_the_counters(response: str) -> None:
+    """1000 quanta at 100 Gb/s, less the time until they are obeyed: once, whatever happens between;
+    a second pause while the first lasts goes on from there."""
+    with started(spec_of(PAIR, GLOBAL, f"switches.pause_response={response}")) as run:
+        run.run_until(20_000)
+        inject(run, "h2:right", global_pause_frame(1000))
+        run.run_until(23_000)
+        inject(run, "h2:right", global_pause_frame(1000))
+        finish(run)
+        seen = run.observe()
+    paused_ns = 3_000 + 5_120 - (2_000 if response == "2us" else 0)
+    place = seen.samples.ports.index("right:h2")
+    assert seen.samples.paused_ns[-1, place] == paused_ns
+    raw = seen.ports["right:h2"]
+    assert raw["paused"] == [1000 * paused_ns]  # what `emu watch` tells
+    assert ethernet_counters(raw)["rx_global_pause_duration"] == paused_ns // 1000
+
+
+@pytest.mark.parametrize(("setting", "priorities"), [("{priorities: [3, 4]}", 2), ("{}", 1)])
+def test_pauses_by_priority_add_up_in_the_series(setting: str, priorities: int) -> None:
+    """PFC pauses priorities, so two of them for 5.12 us each are 10.24 us. An 802.3x pause between,
+    which is not obeyed, changes neither that nor the counters."""
+    with started(spec_of(PAIR, f"switches.pfc={setting}")) as run:
+        run.run_until(20_000)
+        for priority in (3, 4):
+            inject(run, "h2:right", pfc_frame(priority, 1000))
+        inject(run, "h2:right", global_pause_frame(1000))
+        finish(run)
+        seen = run.observe()
+    place = seen.samples.ports.index("right:h2")
+    assert seen.samples.paused_ns[-1, place] == 5_120 * priorities
+    told = ethernet_counters(seen.ports["right:h2"])
+    assert told["rx_prio3_pause_duration"] == 5
+    assert told["rx_global_pause"] == 1
+    assert "rx_global_pause_duration" not in told
 
 
 INCAST = (

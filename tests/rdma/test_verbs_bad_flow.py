@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -257,6 +258,18 @@ def test_an_attribute_out_of_range_is_refused(
     assert (end.qp_state, end.end) == before
     end.modify(state, attr)
     assert end.qp_state is state
+
+
+def test_a_path_mtu_above_the_active_mtu_of_the_port_is_refused(tmp_path: Path) -> None:
+    """And nothing of the step is taken; the active MTU itself is."""
+    with lab_of(tmp_path, "roce", "hosts.nodes.h1.nic.mtu=1024") as lab:
+        end, far = (Player(lab.host(host).rdma, QPType.UC).qp for host in ("h1", "h2"))
+        end.to_init()
+        attr = QPAttr(dest_qp_num=far.qp_num, rq_psn=far.end.psn, dest_address=far.end.address)
+        with pytest.raises(LocalProtocolError, match=r"path_mtu=2048: the active_mtu .* is 1024"):
+            end.to_rtr(replace(attr, path_mtu=2048))
+        assert end.qp_state is QPState.INIT
+        end.to_rtr(replace(attr, path_mtu=1024))
 
 
 @pytest.mark.parametrize("receives", [False, True])

@@ -57,6 +57,11 @@ time_limit: 2ms
 switches: {pfc: on, classes: {dscp: {26: 3}}, nodes: {spine1: {classes: {dscp: {26: 0}}}}}
 traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]
 """,
+    "priority that a switch does not see": TWO_LEAVES
+    + """
+switches: {pfc: on, buffer: 4MB, classes: {trust: pcp}}
+traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]
+""",
     "headroom too small": ONE_LEAF.replace("CC", "none") + "switches: {pfc: {headroom: 1KB}}\n",
     "loss": ONE_LEAF.replace("CC", "none"),
     "Kmin above XOFF": ONE_LEAF.replace("CC", "dcqcn")
@@ -126,6 +131,14 @@ time_limit: 2ms
         + """
 switches: {pfc: on, roles: {leaf: {pfc: off}}}
 traffic: [{name: incast, pattern: incast, from: "all[1:]", to: h1, size: 2MB}]
+""",
+    ),
+    "priority that one port calls another": (
+        "priority that a switch does not see",
+        TWO_LEAVES.replace("mtu: 1024", "mtu: 1024, vlan: 7")
+        + """
+switches: {pfc: on, nodes: {leaf1: {ports: {h1: {classes: {trust: pcp, pcp: {3: 4}}}}}}}
+traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]
 """,
     ),
     "go-back-0 of one NIC": (

@@ -37,7 +37,7 @@ def test_rates_and_counts_are_those_of_the_fabric(fabric: str, count: str) -> No
     """12,500 bytes in a microsecond are all of a 100 Gb/s cable."""
     watch = Watch("pair", TOPOLOGY, fabric)
     watch.add(_look(0))
-    held = {"rx_pause_duration": [500_000] + [0] * 7, "xmit_wait": [500_000] + [0] * 7}
+    held = {"paused": [500_000], "xmit_wait": [500_000] + [0] * 7}
     watch.add(_look(1000, tx_wire_bytes=[12_500], queued_bytes=[96_000], **held))
     title, head, *rows = _drawn(watch, 120)
     assert title.split() == ["pair", "emulated", "1", "us", "traffic", "begins"]

@@ -392,6 +392,21 @@ TEST(a_datagram_that_cannot_be_received_is_lost)
     bench_free(&datagram.bench);
 }
 
+TEST(a_datagram_for_memory_that_is_gone_fails_its_receiver)
+{
+    struct datagram datagram;
+    datagram_init(&datagram, FRAMING_ETHERNET, 0x1234);
+    struct bench *bench = &datagram.bench;
+    bench_receive(bench, bench->qp[1], &datagram.receive, TO, 2000);
+    nic_invalidate(&bench->nic[1], 0, bench->sink_key[1]);
+    send_datagram(&datagram, 0, 100);
+    EXPECT_EQUAL(STATUS_SUCCESS, datagram.letter.record.status);
+    EXPECT_EQUAL(STATUS_LOC_PROT_ERR, datagram.receive.status);
+    EXPECT_EQUAL(QP_ERR, qp_state(bench->qp[1]));
+    EXPECT(bench_untouched(bench, 1, 0, 0));
+    bench_free(bench);
+}
+
 /* ---- receives ----------------------------------------------------------------------------------
  */
 
@@ -435,6 +450,33 @@ TEST(a_receive_whose_key_is_gone_fails_at_both_ends)
     EXPECT_EQUAL(STATUS_LOC_PROT_ERR, receive.status);
     EXPECT(bench_untouched(&bench, 1, 0, 0));
     bench_free(&bench);
+}
+
+TEST(an_unreliable_receive_whose_key_is_gone_fails_where_it_was_posted)
+{
+    /* At its first packet, and once a part of the message is in memory; with another behind it. */
+    for (int begun = 0; begun < 2; begun++) {
+        struct bench bench;
+        struct letter letter = {0};
+        struct receive receives[2];
+        struct qp_config config = bench_qp_config;
+        config.transport = TRANSPORT_UC;
+        bench_init(&bench, FRAMING_ETHERNET, &config);
+        for (int i = 0; i < 2; i++)
+            bench_receive(&bench, bench.qp[1], &receives[i], 0, 100000);
+        bench_post(&bench, bench.qp[0], &letter, VERB_SEND, 0, 0, 100000);
+        if (begun)
+            bench_run(&bench, 2 * PS_PER_US);
+        nic_invalidate(&bench.nic[1], 0, bench.sink_key[1]);
+        run(&bench);
+        EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+        EXPECT_EQUAL(STATUS_LOC_PROT_ERR, receives[0].status);
+        EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, receives[1].status);
+        EXPECT_EQUAL(QP_ERR, qp_state(bench.qp[1]));
+        EXPECT_EQUAL(QP_RTS, qp_state(bench.qp[0]));
+        EXPECT_EQUAL(0, bench_count(&bench, 1, -1));
+        bench_free(&bench);
+    }
 }
 
 TEST(a_send_waits_for_credit_instead_of_being_refused)
@@ -602,8 +644,10 @@ MAIN(RUN(immediate_data_comes_with_the_byte_count),
      RUN(an_unreliable_message_is_over_when_it_has_been_sent),
      RUN(a_key_that_is_gone_stops_an_unreliable_sender), RUN(a_datagram_leaves_room_for_the_grh),
      RUN(a_datagram_that_cannot_be_received_is_lost),
+     RUN(a_datagram_for_memory_that_is_gone_fails_its_receiver),
      RUN(queue_pairs_that_share_receives_take_them_in_order),
      RUN(a_receive_whose_key_is_gone_fails_at_both_ends),
+     RUN(an_unreliable_receive_whose_key_is_gone_fails_where_it_was_posted),
      RUN(a_send_waits_for_credit_instead_of_being_refused),
      RUN(a_drained_send_queue_finishes_what_it_began_and_waits),
      RUN(a_failed_queue_pair_flushes_all_it_has),

@@ -28,7 +28,7 @@ def test_headroom_is_the_sum_of_its_parts() -> None:
     """100 Gbit/s, 500 ns, 1 us: three frames, a pause frame, and 2 us of the link's rate."""
     frame = 4096 + 74 + 24
     parts = headroom_bytes(
-        rate_bps=100_000_000_000, delay_ps=500_000, response_ps=1_000_000, mtu=4096
+        rate_bps=100_000_000_000, delay_ps=500_000, response_ps=1_000_000, frame_bytes=frame
     )
     assert parts == 3 * frame + 84 + 25_000
 
@@ -62,6 +62,14 @@ def test_the_largest_packet_of_any_host_counts() -> None:
     small = spec(TWO_SPEEDS + "hosts: {nic: {mtu: 1024}}\n")
     mixed = spec(TWO_SPEEDS + "hosts: {nic: {mtu: 1024}, nodes: {h2: {nic: {mtu: 4096}}}}\n")
     assert headroom(small, "left:h1") == headroom(spec(), "left:h1") - 3 * (4096 - 1024)
+    assert headroom(mixed, "left:h1") == headroom(spec(), "left:h1")
+
+
+def test_a_tag_is_part_of_the_longest_packet() -> None:
+    """Four bytes of each of the three frames; and of none when the frames with it are shorter."""
+    tagged = spec(TWO_SPEEDS + "hosts: {nic: {vlan: 0}}\n")
+    assert headroom(tagged, "left:h1") == headroom(spec(), "left:h1") + 3 * 4
+    mixed = spec(TWO_SPEEDS + "hosts: {nodes: {h1: {nic: {mtu: 1024, vlan: 0}}}}\n")
     assert headroom(mixed, "left:h1") == headroom(spec(), "left:h1")
 
 

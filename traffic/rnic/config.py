@@ -8,7 +8,7 @@ from emu._core import ffi
 from emu.errors import FabricError
 from emu.shim.fabric import Fabric
 from emu.shim.lanes import lanes_of_link
-from emu.spec.classes import DSCPS
+from emu.spec.classes import DSCPS, PRIORITIES
 from emu.spec.host import Nic
 from emu.spec.host_path import HostPath
 from emu.subnet import Subnet
@@ -47,6 +47,10 @@ def nic_config(
     config.gateway_mac = bytes.fromhex(gateway.mac.replace(":", ""))
     classes = spec.classes_of(host.name)
     config.priority_of_dscp = [classes.priority_of_dscp(dscp) for dscp in range(DSCPS)]
+    config.priority_of_pcp = [classes.priority_of_pcp(pcp) for pcp in range(PRIORITIES)]
+    config.trusts_pcp, config.untagged = classes.trust == "pcp", classes.untagged_priority
+    vid = spec.host(host.name).nic.vlan
+    config.tagged, config.vid = vid is not None, vid or 0
     config.guid = host_port_guid(host)
     config.global_route = spec.host(host.name).nic.global_route
     config.lmc = subnet.lmc if subnet else 0
@@ -76,7 +80,10 @@ def qp_config(settings: Nic, peer: Nic, *, psn: int, dscp: int, priority: int) -
     config.psn = psn
     config.dscp = dscp
     config.ack_dscp = dscp if settings.ack_dscp is None else settings.ack_dscp
-    config.cnp_dscp = settings.control(peer.cc).dscp_of_cnps(settings.cnp_dscp, dscp)
+    answered = settings.control(peer.cc)
+    config.cnp_dscp = answered.dscp_of_cnps(settings.cnp_dscp, dscp)
+    cnp_priority = None if settings.vlan is None else answered.pcp_of_cnps
+    config.cnp_prioritised, config.cnp_priority = cnp_priority is not None, cnp_priority or 0
     config.mtu = min(settings.mtu, peer.mtu)
     config.not_ect = not settings.ecn
     config.ack_every = settings.ack_every

@@ -3,7 +3,8 @@
  *  - A message is one packet, no longer than the MTU. It says whom it comes from,
  *    and carries the Q_Key of the queue pair it goes to; another is dropped.
  *  - It takes a receive, and where there is none, or one that is too short, it is
- *    lost: nobody is told.
+ *    lost: nobody is told. A receive whose memory is registered no more completes with
+ *    LOC_PROT_ERR, and its queue pair has failed, as on connections (responder.c).
  *  - The first 40 bytes of a receive are for the GRH. RoCEv2 puts the IPv4 header
  *    into the last 20 of these; a packet without a GRH leaves them as they are.
  *
@@ -58,6 +59,8 @@ static void deliver(struct qp *qp, struct receive *receive, const struct packet 
     receive->immediate = packet->immediate;
     receive->src_qp = packet->deth.src_qp;
     receive_complete(qp, receive, status, now);
+    if (status == STATUS_LOC_PROT_ERR)
+        qp_fail_answering(qp, now);
 }
 
 void datagram_receive(struct qp *qp, const struct packet *packet, picoseconds now)

@@ -1,7 +1,7 @@
-/* What surrounds a transport packet on its way: one of three framings.
+/* What surrounds a transport packet on its way: one of four framings.
  *
- *     RoCEv2   Ethernet | IPv4 | UDP 4791 | BTH .. pad | ICRC
- *     IB       LRH | GRH, where asked for  | BTH .. pad | ICRC | VCRC
+ *     RoCEv2   Ethernet, VLAN tag, where asked for | IPv4 | UDP 4791 | BTH .. pad | ICRC
+ *     IB       LRH | GRH, where asked for | BTH .. pad | ICRC | VCRC
  *
  * The transport writes BTH .. pad into a new frame and has it sealed; of an
  * arrived frame it is shown BTH .. pad, once every length and CRC is right.
@@ -49,7 +49,7 @@ struct framing_ops {
                          struct packet *packet);
 };
 
-extern const struct framing_ops framing_roce, framing_ib, framing_ib_global;
+extern const struct framing_ops framing_roce, framing_roce_tagged, framing_ib, framing_ib_global;
 
 /* The bytes of a frame whose BTH .. pad are `body_bytes` long. */
 static inline uint32_t framing_length(const struct framing_ops *framing, uint32_t body_bytes)

@@ -1,12 +1,13 @@
 /* RoCEv2 over IPv4 (IBTA annex A17).
  *
- *     destination MAC 6 | source MAC 6 | 0800
+ *     destination MAC 6 | source MAC 6 | 8100, PCP, VID, where asked for | 0800
  *     45 | DSCP, ECN | length | ID 0 | DF | TTL 64 | UDP | checksum | source | destination
  *     source port | 4791 | length | checksum 0
  *
  * Data is sent as ECN-capable, ECT(0); acknowledgements and CNPs are not, so
  * that no congestion is reported that a sender could not relieve. The UDP source port
- * is the queue pair's share of ECMP entropy, always within 0xC000-0xFFFF.
+ * is the queue pair's share of ECMP entropy, always within 0xC000-0xFFFF. PCP is the priority that
+ * a frame rides on. A tag is outside of all that ICRC and lengths are about.
  *
  * A frame that arrives may carry one VLAN tag, IPv4 options, any TTL and ECN.
  * Left out: IPv6, fragments, the UDP checksum (ICRC covers what it would). */
@@ -16,12 +17,14 @@
 #include "framing.h"
 #include "icrc.h"
 #include "ipv4.h"
+#include "vlan.h"
 
 enum {
     ETHERNET_BYTES = 14,
     IPV4_BYTES = 20,
     UDP_BYTES = 8,
     HEADER_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES,
+    TAGGED_HEADER_BYTES = HEADER_BYTES + VLAN_TAG_BYTES,
     ETHERTYPE_IPV4 = 0x0800,
     IPV4_VERSION_AND_LENGTH = 0x45,
     IPV4_DONT_FRAGMENT = 0x4000,
@@ -55,25 +58,34 @@ static uint16_t internet_checksum(const uint8_t *header, uint32_t bytes)
     return (uint16_t)~sum;
 }
 
-static void set_class(struct path *path, enum traffic traffic, const struct nic_config *own,
-                      uint8_t dscp, enum ecn ecn)
+static void set_class(struct path *path, enum traffic traffic, uint8_t dscp, enum ecn ecn,
+                      uint8_t priority)
 {
-    assert(dscp < DSCPS && own->priority_of_dscp[dscp] < 8);
+    assert(dscp < DSCPS && priority < PCPS);
     path->tos[traffic] = (uint8_t)(dscp << 2 | ecn);
-    path->klass[traffic] = own->priority_of_dscp[dscp];
+    path->klass[traffic] = priority;
+}
+
+/* Returns where the IPv4 header begins. */
+static uint8_t *write_ethernet(uint8_t *ethernet, const struct nic_config *own)
+{
+    memcpy(ethernet, own->gateway_mac, 6);
+    memcpy(ethernet + 6, own->mac, 6);
+    if (own->tagged) {
+        write_be16(ethernet + VLAN_TAG_OFFSET, ETHERTYPE_VLAN_TAG);
+        write_be16(ethernet + VLAN_PCP_OFFSET, own->vid);
+    }
+    uint8_t *ip = ethernet + vlan_header_bytes(ethernet);
+    write_be16(ip - 2, ETHERTYPE_IPV4);
+    return ip;
 }
 
 static void roce_prepare(struct path *path, const struct nic_config *own,
                          const struct qp_config *config, uint32_t qpn,
                          const struct qp_remote *remote)
 {
-    uint8_t *ethernet = path->header;
     memset(path->header, 0, sizeof path->header);
-    memcpy(ethernet, own->gateway_mac, 6);
-    memcpy(ethernet + 6, own->mac, 6);
-    write_be16(ethernet + 12, ETHERTYPE_IPV4);
-
-    uint8_t *ip = ethernet + ETHERNET_BYTES;
+    uint8_t *ip = write_ethernet(path->header, own);
     ip[0] = IPV4_VERSION_AND_LENGTH;
     write_be16(ip + 6, IPV4_DONT_FRAGMENT);
     ip[8] = TIME_TO_LIVE;
@@ -85,18 +97,25 @@ static void roce_prepare(struct path *path, const struct nic_config *own,
     write_be16(udp, source_port(qpn, remote->qpn));
     write_be16(udp + 2, ROCE_PORT);
 
-    set_class(path, TRAFFIC_DATA, own, config->dscp, config->not_ect ? ECN_NOT_ECT : ECN_ECT0);
-    set_class(path, TRAFFIC_ACKNOWLEDGE, own, config->ack_dscp, ECN_NOT_ECT);
-    set_class(path, TRAFFIC_CNP, own, config->cnp_dscp, ECN_NOT_ECT);
+    const uint8_t *priority_of = own->priority_of_dscp;
+    set_class(path, TRAFFIC_DATA, config->dscp, config->not_ect ? ECN_NOT_ECT : ECN_ECT0,
+              priority_of[config->dscp]);
+    set_class(path, TRAFFIC_ACKNOWLEDGE, config->ack_dscp, ECN_NOT_ECT,
+              priority_of[config->ack_dscp]);
+    set_class(path, TRAFFIC_CNP, config->cnp_dscp, ECN_NOT_ECT,
+              config->cnp_prioritised ? config->cnp_priority : priority_of[config->cnp_dscp]);
 }
 
 static void roce_seal(const struct path *path, enum traffic traffic, struct frame *frame)
 {
-    memcpy(frame->bytes, path->header, HEADER_BYTES);
+    uint32_t ethernet_bytes = vlan_header_bytes(path->header);
+    memcpy(frame->bytes, path->header, ethernet_bytes + IPV4_BYTES + UDP_BYTES);
     frame->klass = path->klass[traffic];
+    if (ethernet_bytes > ETHERNET_BYTES)
+        frame->bytes[VLAN_PCP_OFFSET] |= (uint8_t)(frame->klass << VLAN_PCP_SHIFT);
 
-    uint8_t *ip = frame->bytes + ETHERNET_BYTES;
-    uint32_t ip_bytes = frame->length - ETHERNET_BYTES;
+    uint8_t *ip = frame->bytes + ethernet_bytes;
+    uint32_t ip_bytes = frame->length - ethernet_bytes;
     ip[1] = path->tos[traffic];
     write_be16(ip + 2, (uint16_t)ip_bytes);
     write_be16(ip + 10, internet_checksum(ip, IPV4_BYTES));
@@ -149,6 +168,15 @@ static enum verdict roce_open(const struct nic_config *own, const struct frame *
 const struct framing_ops framing_roce = {
     .kind = FRAME_ETHERNET,
     .header_bytes = HEADER_BYTES,
+    .trailer_bytes = ICRC_BYTES,
+    .prepare = roce_prepare,
+    .seal = roce_seal,
+    .open = roce_open,
+};
+
+const struct framing_ops framing_roce_tagged = {
+    .kind = FRAME_ETHERNET,
+    .header_bytes = TAGGED_HEADER_BYTES,
     .trailer_bytes = ICRC_BYTES,
     .prepare = roce_prepare,
     .seal = roce_seal,

@@ -1,7 +1,5 @@
 #include "intake.h"
 
-#include <string.h>
-
 static bool is_lossless(const struct port *port, uint8_t klass)
 {
     return port->framing == FRAMING_ETHERNET && port_obeys(port, klass);
@@ -63,17 +61,17 @@ static void is_due(struct timer *timer, picoseconds now)
     take_in(container_of(timer, struct intake, next), now);
 }
 
-void intake_init(struct intake *intake, struct port *port, const uint8_t *priority_of_dscp,
-                 uint64_t *waited, uint64_t *dropped)
+void intake_init(struct intake *intake, struct port *port, struct classes classes, uint64_t *waited,
+                 uint64_t *dropped)
 {
     *intake = (struct intake){.port = port,
                               .quick = port->handler,
                               .handler = *port->handler,
+                              .classes = classes,
                               .waited = waited,
                               .dropped = dropped};
     timer_init(&intake->next, is_due);
     intake->handler.receive = receive;
-    memcpy(intake->classes.of_dscp, priority_of_dscp, sizeof intake->classes.of_dscp);
 }
 
 /* A quick NIC does not ask for the priority of what arrives; this one has to. */

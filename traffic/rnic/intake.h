@@ -27,8 +27,8 @@ struct intake {
 };
 
 /* Set-up only, of a port that has its handler. */
-void intake_init(struct intake *intake, struct port *port, const uint8_t *priority_of_dscp,
-                 uint64_t *waited, uint64_t *dropped);
+void intake_init(struct intake *intake, struct port *port, struct classes classes, uint64_t *waited,
+                 uint64_t *dropped);
 
 /* With rate 0 what waits is taken in at once. */
 void intake_set(struct intake *intake, uint64_t rate_bps, uint32_t buffer_bytes, picoseconds now);

@@ -21,21 +21,33 @@ static const struct port_handler handler = {.receive = receive, .pull = pull};
 
 /* ---- set-up ------------------------------------------------------------------ */
 
-static bool classes_exist(const struct nic_config *config)
+static bool config_is_right(const struct nic_config *config)
 {
     for (size_t dscp = 0; dscp < sizeof config->priority_of_dscp; dscp++)
         if (config->priority_of_dscp[dscp] >= PRIORITIES)
             return false;
+    for (size_t pcp = 0; pcp < sizeof config->priority_of_pcp; pcp++)
+        if (config->priority_of_pcp[pcp] >= PRIORITIES)
+            return false;
     for (size_t sl = 0; sl < sizeof config->vl_of_sl; sl++)
         if (config->vl_of_sl[sl] >= CLASSES)
             return false;
-    return true;
+    return config->untagged < PRIORITIES && config->vid <= VID_MAX;
+}
+
+/* Priorities of what arrives. */
+static struct classes classes_of(const struct nic_config *config)
+{
+    struct classes classes = {.trusts_pcp = config->trusts_pcp, .untold = config->untagged};
+    memcpy(classes.of_dscp, config->priority_of_dscp, sizeof classes.of_dscp);
+    memcpy(classes.of_pcp, config->priority_of_pcp, sizeof classes.of_pcp);
+    return classes;
 }
 
 static const struct framing_ops *framing_of(const struct nic_config *config)
 {
     if (config->framing == FRAMING_ETHERNET)
-        return &framing_roce;
+        return config->tagged ? &framing_roce_tagged : &framing_roce;
     return config->global_route ? &framing_ib_global : &framing_ib;
 }
 
@@ -44,13 +56,13 @@ bool nic_init(struct nic *nic, struct arena *arena, struct clock *clock, struct 
 {
     *nic =
         (struct nic){.config = *config, .arena = arena, .clock = clock, .pool = pool, .rng = rng};
-    if (!classes_exist(config))
+    if (!config_is_right(config))
         return false;
     nic->framing = framing_of(config);
     port_init(&nic->port, clock, pool, &handler, nic, (enum framing)config->framing);
     memcpy(nic->port.mac, config->mac, sizeof nic->port.mac);
     timer_init(&nic->data_ready, data_is_ready);
-    intake_init(&nic->intake, &nic->port, config->priority_of_dscp, &nic->counters.rx_memory_waits,
+    intake_init(&nic->intake, &nic->port, classes_of(config), &nic->counters.rx_memory_waits,
                 &nic->counters.rx_memory_discards);
     intake_set(&nic->intake, config->path.rate_bps, config->path.buffer_bytes, clock->now);
     nic->qps = arena_take(arena, config->max_qps, sizeof *nic->qps);

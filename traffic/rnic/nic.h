@@ -47,7 +47,7 @@ struct nic {
     struct nic_counters counters;
 };
 
-/* Set-up only. False when memory is short, or a class in the config does not exist. */
+/* Set-up only. False when memory is short, or a class or VID in the config does not exist. */
 bool nic_init(struct nic *nic, struct arena *arena, struct clock *clock, struct frame_pool *pool,
               struct rng *rng, const struct nic_config *config);
 

@@ -23,9 +23,10 @@ static bool config_is_right(const struct qp_config *config)
     return power_of_two && config->mtu >= MTU_MIN && config->mtu <= MTU_MAX &&
            config->transport >= TRANSPORT_RC && config->transport <= TRANSPORT_UD &&
            config->psn <= PSN_MASK && config->window <= PSN_WINDOW && config->dscp < DSCPS &&
-           config->ack_dscp < DSCPS && config->cnp_dscp < DSCPS && config->sl < SLS &&
-           config->timeout <= TIMER_CODE_MAX && config->min_rnr_timer <= TIMER_CODE_MAX &&
-           config->retry_count <= RETRY_MAX && config->rnr_retry <= RETRY_MAX;
+           config->ack_dscp < DSCPS && config->cnp_dscp < DSCPS && config->cnp_priority < PCPS &&
+           config->sl < SLS && config->timeout <= TIMER_CODE_MAX &&
+           config->min_rnr_timer <= TIMER_CODE_MAX && config->retry_count <= RETRY_MAX &&
+           config->rnr_retry <= RETRY_MAX;
 }
 
 static void wake(struct timer *timer, picoseconds now)

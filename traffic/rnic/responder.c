@@ -13,13 +13,16 @@
  *  - A key that is invalidated while a message is coming in, or while a READ is answered, opens
  *    nothing from then on: NAK remote access error, at the packet that finds it out.
  *  - A SEND, or immediate data, that finds no receive: RNR NAK, and drop until it comes again. A
- *    receive whose memory is registered no more: NAK remote operational error.
+ *    receive whose memory is registered no more: NAK remote operational error, and the receive
+ *    completes with LOC_PROT_ERR.
  *  - More READs and atomics than agreed on, an atomic that is not aligned: NAK invalid request.
  *  - After a NAK other than PSN sequence error and RNR the queue pair has failed. The READs before
  *    it are answered all the same, for the NAK means nothing to who misses a response.
  *
  * An unreliable connection has the same checks and no NAKs: what fails is
- * dropped, with the rest of its message, and so is a message that lost a packet.
+ * dropped, with the rest of its message, and so is a message that lost a packet. Its own mistake
+ * is none of the sender's: a receive without memory ends it as it ends a reliable one (IBTA vol 1,
+ * 9.9.3, errors of class A).
  *
  * Left out: FLUSH, ATOMIC WRITE, and access rights of a queue pair. */
 #include "responder.h"
@@ -286,7 +289,6 @@ static enum status receive_status(const struct responder *responder, const struc
     return too_long ? STATUS_LOC_LEN_ERR : STATUS_WR_FLUSH_ERR;
 }
 
-/* The receive that the refused message had taken is over too. */
 static void fail_receive(struct qp *qp, const struct packet *packet, uint8_t syndrome,
                          picoseconds now)
 {
@@ -309,6 +311,14 @@ static void count_refusal(struct nic_counters *counters, uint8_t syndrome)
         counters->resp_invalid_request++;
 }
 
+/* The receive that the message had taken is over, and the queue pair has failed. */
+static void give_up(struct qp *qp, const struct packet *packet, uint8_t syndrome, picoseconds now)
+{
+    count_refusal(&qp->nic->counters, syndrome);
+    fail_receive(qp, packet, syndrome, now);
+    qp_fail_answering(qp, now);
+}
+
 static void refuse(struct qp *qp, const struct packet *packet, uint8_t syndrome, picoseconds now)
 {
     responses_owe(qp, syndrome);
@@ -317,9 +327,7 @@ static void refuse(struct qp *qp, const struct packet *packet, uint8_t syndrome,
         qp->responder.refused = true;
         return;
     }
-    count_refusal(&qp->nic->counters, syndrome);
-    fail_receive(qp, packet, syndrome, now);
-    qp_fail_answering(qp, now);
+    give_up(qp, packet, syndrome, now);
 }
 
 static void fail(struct timer *timer, picoseconds now)
@@ -472,6 +480,10 @@ static void receive_unreliable(struct qp *qp, const struct packet *packet, picos
         is_in_turn(qp, packet) ? admit_payload(qp, packet) : AETH_NAK_INVALID_REQUEST;
     if (syndrome == AETH_ACK) {
         execute_payload(qp, packet, now);
+        return;
+    }
+    if (syndrome == AETH_NAK_REMOTE_OPERATIONAL_ERROR) {
+        give_up(qp, packet, syndrome, now);
         return;
     }
     qp->nic->counters.out_of_buffer += (syndrome & AETH_TYPE) == AETH_RNR_NAK;

@@ -115,11 +115,16 @@ struct nic_config {
     uint32_t address; /* IPv4 address, or LID */
     uint8_t mac[6];   /* Ethernet: its own, and where it sends everything */
     uint8_t gateway_mac[6];
-    uint8_t priority_of_dscp[64]; /* Ethernet */
-    uint8_t vl_of_sl[16];         /* InfiniBand */
-    uint64_t guid;                /* InfiniBand: its port's */
-    bool global_route;            /* InfiniBand: what it sends has a GRH */
-    uint8_t lmc;                  /* InfiniBand: 2^lmc LIDs are its own, from `address` on */
+    bool tagged;                  /* Ethernet: what it sends has a VLAN tag, */
+    uint16_t vid;                 /* with this VID, 0-4094, and its priority as PCP */
+    uint8_t priority_of_dscp[64]; /* Ethernet: of what it sends */
+    /* Ethernet: of what arrives; by DSCP unless it trusts PCP, and then `untagged` without a tag */
+    bool trusts_pcp;
+    uint8_t priority_of_pcp[8], untagged;
+    uint8_t vl_of_sl[16]; /* InfiniBand */
+    uint64_t guid;        /* InfiniBand: its port's */
+    bool global_route;    /* InfiniBand: what it sends has a GRH */
+    uint8_t lmc;          /* InfiniBand: 2^lmc LIDs are its own, from `address` on */
     /* Payloads exist by their length only: frames hold their headers, no CRC is
      * written or read, and no byte of memory is. */
     bool elides_payload;
@@ -128,13 +133,15 @@ struct nic_config {
 };
 
 struct qp_config {
-    int transport;         /* enum transport */
-    uint32_t pd;           /* its protection domain */
-    uint32_t psn;          /* of the first packet it sends, 24 bits */
-    uint32_t mtu;          /* path MTU: 256, 512, 1024, 2048 or 4096 bytes of payload */
-    uint8_t dscp;          /* Ethernet: of what it asks for */
-    uint8_t ack_dscp;      /* Ethernet: of its acknowledgements */
-    uint8_t cnp_dscp;      /* Ethernet: of its CNPs */
+    int transport;        /* enum transport */
+    uint32_t pd;          /* its protection domain */
+    uint32_t psn;         /* of the first packet it sends, 24 bits */
+    uint32_t mtu;         /* path MTU: 256, 512, 1024, 2048 or 4096 bytes of payload */
+    uint8_t dscp;         /* Ethernet: of what it asks for */
+    uint8_t ack_dscp;     /* Ethernet: of its acknowledgements */
+    uint8_t cnp_dscp;     /* Ethernet: of its CNPs */
+    bool cnp_prioritised; /* Ethernet: its CNPs ride on `cnp_priority`, not on that of their DSCP */
+    uint8_t cnp_priority;
     bool not_ect;          /* Ethernet: its packets do not understand ECN */
     uint8_t sl;            /* InfiniBand */
     uint8_t path_bits;     /* InfiniBand: which of the other end's LIDs it is sent to */

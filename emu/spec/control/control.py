@@ -53,6 +53,11 @@ class Control(Model):
         return usual
 
     @property
+    def pcp_of_cnps(self) -> int | None:
+        """The priority that CNPs ride on, and tell in their VLAN tag; None: that of their DSCP."""
+        return None
+
+    @property
     def table(self) -> tuple[int, ...]:
         """Of a control that has one, its entries as NICs have them, 16 bits each."""
         return ()

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from emu.spec.control.control import Becn, Control, In
-from emu.spec.quantities import Integer
+from emu.spec.quantities import Integer, Priority
 from emu.units import BPS_PER_MBPS, PS_PER_US
 
 Microseconds = Annotated[Integer, In(Fraction(PS_PER_US))]
@@ -20,12 +20,19 @@ Of1024 = Annotated[Integer, In(Fraction(1, 1024))]
 class RoceCcEcn(Control):
     """NVIDIA's DCQCN: the parameters of `mlxconfig`, class ROCE_CC_ECN, in its units.
 
-    The defaults are those of a ConnectX-6 Dx. CNP_802P_PRIO is missing: frames have no VLAN tag.
+    The defaults are those of a ConnectX-6 Dx, but for CNP_802P_PRIO, which has none here: a VLAN
+    tag tells the priority of its frame.
     """
 
     slowest = "rpg_min_rate"
     elsewhere = frozenset(
-        {"min_time_between_cnps", "cnp_dscp", "cnp_res_prio_mode", "roce_cc_prio_mask"}
+        {
+            "min_time_between_cnps",
+            "cnp_dscp",
+            "cnp_802p_prio",
+            "cnp_res_prio_mode",
+            "roce_cc_prio_mask",
+        }
     )
 
     clamp_tgt_rate: bool = Field(
@@ -104,8 +111,14 @@ class RoceCcEcn(Control):
     cnp_dscp: Integer | None = Field(
         default=None, ge=0, le=63, description="DSCP of CNPs; hosts.nic.cnp_dscp unless given."
     )
+    cnp_802p_prio: Priority | None = Field(
+        default=None,
+        description="PCP of the VLAN tag of CNPs, and the priority that they ride on; that of "
+        "their DSCP unless given.",
+    )
     cnp_res_prio_mode: bool = Field(
-        default=False, description="CNPs have the DSCP of the packets that they answer."
+        default=False,
+        description="CNPs have DSCP and priority of the packets that they answer.",
     )
     roce_cc_prio_mask: Integer = Field(
         default=255,
@@ -131,6 +144,10 @@ class RoceCcEcn(Control):
         if self.cnp_res_prio_mode:
             return data
         return usual if self.cnp_dscp is None else self.cnp_dscp
+
+    @property
+    def pcp_of_cnps(self) -> int | None:
+        return None if self.cnp_res_prio_mode else self.cnp_802p_prio
 
     @property
     def becn(self) -> Becn:

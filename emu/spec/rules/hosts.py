@@ -85,10 +85,24 @@ def servers_are_whole(spec: Spec) -> Iterator[Finding]:
         )
 
 
+def pcps_have_a_tag_to_be_told_in(spec: Spec) -> Iterator[Finding]:
+    for name in spec.topology.build().host if spec.fabric == "roce" else ():
+        nic = spec.host(name).nic
+        if nic.roce_cc_ecn.cnp_802p_prio is not None and nic.vlan is None:
+            yield Finding(
+                for_host(spec, name, "nic", "roce_cc_ecn", "cnp_802p_prio"),
+                "frames without a VLAN tag tell no PCP; give the NIC one (vlan: 0 is a priority "
+                "tag), or take this out and use cnp_dscp",
+                about=(for_host(spec, name, "nic", "vlan"),),
+                idle_if_inherited=True,
+            )
+
+
 RULES = (
     only_staged_paths_copy,
     nodes_exist,
     servers_are_whole,
     who_tolerates_reordering_keeps_packets,
     slowest_rate_is_below_the_link_s,
+    pcps_have_a_tag_to_be_told_in,
 )

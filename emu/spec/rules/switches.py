@@ -17,7 +17,7 @@ _TOPOLOGY: KeyPath = ("topology",)
 
 HEADERS = 82
 """At most this many bytes come with a payload: InfiniBand's LRH to RETH, a GRH among them, and
-two CRCs. Ethernet's to RETH, ICRC and FCS are four less."""
+two CRCs. Ethernet's to RETH, a VLAN tag among them, ICRC and FCS are as many."""
 
 
 def _switches(spec: Spec) -> Iterator[tuple[str, SwitchSpec]]:
