@@ -91,7 +91,7 @@ def assemble(
             noted,
             slowdown=slowdown,
             budget_ns=mtu_time_ns(spec, topology) if clock == "real" else 0,
-            headroom_ns=headroom_time_ns(spec, topology),
+            headroom_ns=headroom_time_ns(spec, topology) if clock == "real" else 0,
             transit_lost=_sum(list(raw.values()), "transit_lost"),
             transit_overflow=_sum(list(raw.values()), "transit_overflow"),
         ),
