@@ -24,11 +24,11 @@ from collections.abc import Callable
 
 from emu.errors import UsageError
 from emu.lab.command import environment
+from emu.lab.line import Line
 from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request
 from emu.lab.netns import entered
 from emu.lab.plan import LAB
 from emu.lab.session import Session, notes_of
-from emu.lab.standing.line import Line
 from emu.lab.standing.nics import Nics
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
