@@ -21,23 +21,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topologies.graph import Builder, Topology
-from topologies.mininet_topo import MININET_RATE_BPS, as_mininet
+from topologies.graph import Builder, Topology, Wire
+from topologies.mininet_topo import MININET_WIRE, as_mininet
 
 if TYPE_CHECKING:
     from mininet.topo import Topo
 
 
-def fat_tree(
-    k: int,
-    *,
-    host_rate_bps: int,
-    host_delay_ps: int,
-    edge_rate_bps: int,
-    edge_delay_ps: int,
-    core_rate_bps: int,
-    core_delay_ps: int,
-) -> Topology:
+def fat_tree(k: int, *, host_wire: Wire, edge_wire: Wire, core_wire: Wire) -> Topology:
     """Builds the fabric of switches with `k` ports; `k` is even.
 
     `edge_...` are the cables between edge and aggregation, `core_...` those between
@@ -52,27 +43,19 @@ def fat_tree(
         edges = [builder.add_switch(f"edge{n + 1}", "edge") for n in own]
         aggregations = [builder.add_switch(f"agg{n + 1}", "aggregation") for n in own]
         for edge in edges:
-            builder.add_hosts(edge, half, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+            builder.add_hosts(edge, half, host_wire)
             for above in aggregations:
-                builder.add_cable(edge, above, rate_bps=edge_rate_bps, delay_ps=edge_delay_ps)
+                builder.add_cable(edge, above, edge_wire)
         for place, aggregation in enumerate(aggregations):
             for core in cores[place * half : (place + 1) * half]:
-                builder.add_cable(aggregation, core, rate_bps=core_rate_bps, delay_ps=core_delay_ps)
+                builder.add_cable(aggregation, core, core_wire)
     return builder.topology()
 
 
 def fat_tree_for_mininet(k: int = 4) -> Topo:
     """`mn --custom topologies/fat_tree.py --topo fat_tree,4`."""
     return as_mininet(
-        fat_tree(
-            k,
-            host_rate_bps=MININET_RATE_BPS,
-            host_delay_ps=0,
-            edge_rate_bps=MININET_RATE_BPS,
-            edge_delay_ps=0,
-            core_rate_bps=MININET_RATE_BPS,
-            core_delay_ps=0,
-        )
+        fat_tree(k, host_wire=MININET_WIRE, edge_wire=MININET_WIRE, core_wire=MININET_WIRE)
     )
 
 

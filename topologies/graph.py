@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
+from typing import NamedTuple
 
 import networkx as nx
 
@@ -55,6 +56,13 @@ class Port:
     def interface(self) -> str:
         """Its network interface: `leaf1-eth3`, `h1-eth0`."""
         return f"{self.node}-eth{self.number}"
+
+
+class Wire(NamedTuple):
+    """What a cable is made of, wherever it leads."""
+
+    rate_bps: int
+    delay_ps: int
 
 
 @dataclass(frozen=True)
@@ -203,10 +211,10 @@ class Builder:
         self._hosts.append(host)
         return self._add(host, first_port=0)
 
-    def add_hosts(self, switch: str, count: int, *, rate_bps: int, delay_ps: int) -> None:
+    def add_hosts(self, switch: str, count: int, wire: Wire) -> None:
         """Adds hosts, each with a cable to the switch's next port."""
         for _ in range(count):
-            self.add_cable(switch, self.add_host(), rate_bps=rate_bps, delay_ps=delay_ps)
+            self.add_cable(switch, self.add_host(), wire)
 
     def add_switch(self, name: str, role: str) -> str:
         """Adds a switch and returns its name."""
@@ -214,8 +222,8 @@ class Builder:
         self._switches.append(switch)
         return self._add(switch, first_port=1)
 
-    def add_cable(self, a: str, b: str, *, rate_bps: int, delay_ps: int) -> None:
-        self._cables.append(Cable(self._port(a), self._port(b), rate_bps, delay_ps))
+    def add_cable(self, a: str, b: str, wire: Wire) -> None:
+        self._cables.append(Cable(self._port(a), self._port(b), wire.rate_bps, wire.delay_ps))
 
     def topology(self) -> Topology:
         return Topology(tuple(self._hosts), tuple(self._switches), tuple(self._cables))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from topologies.graph import Topology
+from topologies.graph import Topology, Wire
 
 if TYPE_CHECKING:
     from mininet.topo import Topo
@@ -23,12 +23,8 @@ if TYPE_CHECKING:
 MININET_RATE_BPS = 1_000_000_000
 """As fast as Mininet's own links (`--link tc`) can be."""
 
-MININET_LINKS = {
-    "host_rate_bps": MININET_RATE_BPS,
-    "host_delay_ps": 0,
-    "fabric_rate_bps": MININET_RATE_BPS,
-    "fabric_delay_ps": 0,
-}
+MININET_WIRE = Wire(MININET_RATE_BPS, delay_ps=0)
+MININET_LINKS = {"host_wire": MININET_WIRE, "fabric_wire": MININET_WIRE}
 """Cables of a fabric with two sorts of them."""
 
 PS_PER_NS = 1_000

@@ -13,7 +13,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from topologies.graph import Builder, Topology
+from topologies.graph import Builder, Topology, Wire
 from topologies.mininet_topo import MININET_LINKS, as_mininet
 
 if TYPE_CHECKING:
@@ -21,33 +21,21 @@ if TYPE_CHECKING:
 
 
 def parking_lot(
-    switches: int,
-    hosts_per_switch: int,
-    *,
-    host_rate_bps: int,
-    host_delay_ps: int,
-    fabric_rate_bps: int,
-    fabric_delay_ps: int,
+    switches: int, hosts_per_switch: int, *, host_wire: Wire, fabric_wire: Wire
 ) -> Topology:
     """Builds the fabric; a switch's host ports come first, then the cable down, then up."""
     builder = Builder()
     names = [builder.add_switch(f"lot{n + 1}", "lot") for n in range(switches)]
     for name in names:
-        builder.add_hosts(name, hosts_per_switch, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+        builder.add_hosts(name, hosts_per_switch, host_wire)
     for near, far in pairwise(names):
-        builder.add_cable(near, far, rate_bps=fabric_rate_bps, delay_ps=fabric_delay_ps)
+        builder.add_cable(near, far, fabric_wire)
     return builder.topology()
 
 
 def parking_lot_for_mininet(switches: int = 4, hosts_per_switch: int = 1) -> Topo:
     """`mn --custom topologies/parking_lot.py --topo parking_lot,4,1`."""
-    return as_mininet(
-        parking_lot(
-            switches,
-            hosts_per_switch,
-            **MININET_LINKS,
-        )
-    )
+    return as_mininet(parking_lot(switches, hosts_per_switch, **MININET_LINKS))
 
 
 topos = {"parking_lot": parking_lot_for_mininet}

@@ -17,23 +17,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topologies.graph import Builder, Topology
+from topologies.graph import Builder, Topology, Wire
 from topologies.mininet_topo import MININET_LINKS, as_mininet
 
 if TYPE_CHECKING:
     from mininet.topo import Topo
 
 
-def rail(
-    servers: int,
-    rails: int,
-    spines: int,
-    *,
-    host_rate_bps: int,
-    host_delay_ps: int,
-    fabric_rate_bps: int,
-    fabric_delay_ps: int,
-) -> Topology:
+def rail(servers: int, rails: int, spines: int, *, host_wire: Wire, fabric_wire: Wire) -> Topology:
     """Builds the fabric; port N of a rail's switch leads to server N, then come the spines."""
     builder = Builder()
     spine_names = [builder.add_switch(f"spine{n + 1}", "spine") for n in range(spines)]
@@ -41,23 +32,16 @@ def rail(
     for _ in range(servers):
         for leaf in leaves:
             nic = builder.add_host()
-            builder.add_cable(leaf, nic, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+            builder.add_cable(leaf, nic, host_wire)
     for leaf in leaves:
         for spine in spine_names:
-            builder.add_cable(leaf, spine, rate_bps=fabric_rate_bps, delay_ps=fabric_delay_ps)
+            builder.add_cable(leaf, spine, fabric_wire)
     return builder.topology()
 
 
 def rail_for_mininet(servers: int = 2, rails: int = 4, spines: int = 2) -> Topo:
     """`mn --custom topologies/rail.py --topo rail,2,4,2`."""
-    return as_mininet(
-        rail(
-            servers,
-            rails,
-            spines,
-            **MININET_LINKS,
-        )
-    )
+    return as_mininet(rail(servers, rails, spines, **MININET_LINKS))
 
 
 topos = {"rail": rail_for_mininet}

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
-from topologies.graph import Builder, Topology
+from topologies.graph import Builder, Topology, Wire
 from topologies.mininet_topo import MININET_LINKS, as_mininet
 
 if TYPE_CHECKING:
@@ -28,26 +28,18 @@ Place = tuple[int, ...]
 
 
 def torus(
-    dimensions: Sequence[int],
-    hosts_per_switch: int,
-    *,
-    host_rate_bps: int,
-    host_delay_ps: int,
-    fabric_rate_bps: int,
-    fabric_delay_ps: int,
+    dimensions: Sequence[int], hosts_per_switch: int, *, host_wire: Wire, fabric_wire: Wire
 ) -> Topology:
     """Builds the fabric; each dimension is of three switches or more."""
     builder = Builder()
     places = list(product(*map(range, dimensions)))
     for place in places:
         name = builder.add_switch(_name(place), "torus")
-        builder.add_hosts(name, hosts_per_switch, rate_bps=host_rate_bps, delay_ps=host_delay_ps)
+        builder.add_hosts(name, hosts_per_switch, host_wire)
     for axis, size in enumerate(dimensions):
         for place in places:
             following = (*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])
-            builder.add_cable(
-                _name(place), _name(following), rate_bps=fabric_rate_bps, delay_ps=fabric_delay_ps
-            )
+            builder.add_cable(_name(place), _name(following), fabric_wire)
     return builder.topology()
 
 

@@ -16,7 +16,8 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 @click.command("events")
 @lab_argument
 def command(lab: str | None) -> None:
-    """Print what happens in LAB from now on: pauses, marks, drops, links, CNPs, traffic.
+    """Print what happens in LAB from now on: pauses, marks, drops, links, CNPs, traffic,
+    faults.
 
     One JSON object a line, at most five times a second for each kind and place,
     with a count. Goes on until Ctrl-C or the lab's end.

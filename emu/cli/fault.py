@@ -30,7 +30,7 @@ def set_(lab: str | None, text: str) -> None:
     """
     from emu.lab.standing.client import StandingLab
     from emu.spec.fault import fault_names
-    from emu.spec.load import fault_from_text
+    from emu.spec.fault_text import fault_from_text
     from emu.spec.scenario import spec_from_json
 
     with StandingLab(lab) as standing:

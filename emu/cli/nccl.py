@@ -14,7 +14,7 @@ import click
 
 from emu.cli.fabric import load_fabric
 from emu.cli.options import settings_option
-from emu.cli.record import record
+from emu.cli.record import record, sweep
 from emu.errors import ExitCode, UsageError
 from emu.measure.recording import JobRecord
 from emu.report.nccl import Sweep, closing, heading, row
@@ -219,6 +219,10 @@ def command(
     increment = increment or _SUFFIXES["M"]
     sizes = list(wanted.sizes(first, last, factor, increment))
     specs = [wanted.spec(base, size_bytes) for size_bytes in sizes]
+    by_algorithm = {
+        wanted.algorithm_for(size): spec for size, spec in zip(sizes, specs, strict=True)
+    }
+    subnet = sweep([*by_algorithm.values()]) if clock == "virtual" else None
     step = f"{factor}(factor)" if factor else f"{increment}(bytes)"
     for line in heading(Sweep(hosts, _device(base), first, last, step, checks)):
         click.echo(line)
@@ -226,7 +230,7 @@ def command(
     conclusive = True
     for spec in specs:
         with TemporaryDirectory(prefix="emu-nccl-") as folder:
-            recording, *_ = record(spec.name, spec, clock, Path(folder))
+            recording, *_ = record(spec.name, spec, clock, Path(folder), subnet=subnet)
         conclusive &= recording.fidelity.verdict == "ok"
         jobs += [job if checks else replace(job, wrong=None) for job in recording.jobs]
         click.echo(row(jobs[-1], wanted.root))

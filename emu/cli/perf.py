@@ -15,7 +15,7 @@ import click
 
 from emu.cli.fabric import load_fabric
 from emu.cli.options import json_option, settings_option
-from emu.cli.record import record
+from emu.cli.record import record, sweep
 from emu.cli.say import say
 from emu.errors import ExitCode, FabricError, UsageError
 from emu.measure.recording import Recording
@@ -119,9 +119,12 @@ def _benchmark(test: str, iters: int, tx_depth: int | None, connection: str) -> 
 def _measured(
     benchmark: Benchmark, sizes: Sequence[int], specs: Sequence[Spec], clock: str
 ) -> Iterator[Bandwidth | Latency]:
+    subnet = sweep(specs[:1]) if clock == "virtual" else None
     for size_bytes, spec in zip(sizes, specs, strict=True):
         with TemporaryDirectory(prefix="emu-perf-") as folder:
-            recording, _, _ = record(benchmark.name, spec, clock, Path(folder), progress=StringIO())
+            recording, *_ = record(
+                benchmark.name, spec, clock, Path(folder), progress=StringIO(), subnet=subnet
+            )
         if recording.fidelity.verdict != "ok":
             say(f"inconclusive: {recording.fidelity.reasons[0]}")
             sys.exit(ExitCode.INCONCLUSIVE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TextIO
@@ -12,15 +13,23 @@ from emu.errors import UsageError
 from emu.measure.recording import Recording
 from emu.report.progress import ProgressLine
 from emu.spec.model import Spec
+from emu.subnet import Subnet
 from topologies.graph import Topology
 
 
 def record(
-    name: str, spec: Spec, clock: str, out: Path, *, progress: TextIO | None = None
+    name: str,
+    spec: Spec,
+    clock: str,
+    out: Path,
+    *,
+    progress: TextIO | None = None,
+    subnet: Subnet | None = None,
 ) -> tuple[Recording, Spec, Topology]:
     """Runs the spec under this name. Captures are written into `out`.
 
-    How it gets on is told to `progress`, stderr unless given.
+    How it gets on is told to `progress`, stderr unless given. `subnet`: what OpenSM has made of
+    the fabric (see `sweep`), where that is known; on the virtual clock.
 
     Raises UsageError, before anything runs, when nothing can be written there.
     """
@@ -32,7 +41,7 @@ def record(
 
             recording = run_live(spec, topology, out=out, on_progress=line.update, say=say)
         else:
-            recording = _run_virtual(spec, topology, out, line)
+            recording = _run_virtual(spec, topology, subnet or sweep([spec]), out, line)
     return recording, spec, topology
 
 
@@ -50,9 +59,20 @@ def refuse_unwritable(out: Path, option: str = "--out") -> None:
         ) from None
 
 
-def _run_virtual(spec: Spec, topology: Topology, out: Path, line: ProgressLine) -> Recording:
+def sweep(specs: Sequence[Spec]) -> Subnet | None:
+    """What OpenSM makes of the fabric that these specs share; None of one that is not InfiniBand.
+
+    Raises HostError, FabricError.
+    """
     from emu.shim.managed import swept
+
+    first, *others = specs
+    return swept(first, first.topology.build(), *others)
+
+
+def _run_virtual(
+    spec: Spec, topology: Topology, subnet: Subnet | None, out: Path, line: ProgressLine
+) -> Recording:
     from emu.shim.virtual import run_virtual
 
-    subnet = swept(spec, topology)
     return run_virtual(spec, topology, subnet=subnet, out=out, on_progress=line.update)

@@ -190,7 +190,7 @@ class _MininetLab:
 
 def spec_of(topo: Topo, link: EmulatedLink) -> Spec:
     """A fabric like `topo`, whose links tell `bw` in Mbit/s and `delay`. Raises SpecError."""
-    from emu.spec.load import load_spec, spec_from_mapping  # slow, and no other lab reads files
+    from emu.spec.model import load_spec, spec_from_mapping  # slow, and no other lab reads files
 
     told: Json = {"slowdown": 1}
     if link.spec is not None:

@@ -32,6 +32,15 @@ PRIVATE = Path("/run")
 
 _PROGRAMS = ("setpriv", "unshare", "mount", "ip", "mnexec", "ifconfig", "bash")
 """What every lab starts. Without the last three Mininet would end or wait, without a reason."""
+_KEEPS_NAMESPACES = {
+    # Ubuntu from 23.10 on. `unshare` works, but in the namespace nothing is allowed: it ends with
+    # "write failed /proc/self/uid_map: Operation not permitted", mounts with "Permission denied".
+    # https://ubuntu.com/blog/ubuntu-23-10-restricted-unprivileged-user-namespaces
+    "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
+    "kernel.unprivileged_userns_clone": ("0", "1"),  # Debian's kernels before 6.1, Ubuntu's
+    "user.max_user_namespaces": ("0", "15000"),
+}
+"""Sysctls: the value by which users may not make namespaces, and one by which they may."""
 _STDERR = 2
 _SECONDS_TO_END = 5.0
 
@@ -147,9 +156,7 @@ def _did_not_start(
         return KeyboardInterrupt()
     if not namespaces_allowed():
         return HostError(
-            "this machine does not let you make namespaces",
-            remedy="run as root, or: sudo sysctl -w user.max_user_namespaces=15000"
-            " kernel.unprivileged_userns_clone=1",
+            "this machine does not let you make namespaces", remedy=namespaces_remedy()
         )
     reason = said.decode(errors="replace").strip() or "its first process died"
     return FabricError(f"the lab did not start: {reason}")
@@ -166,6 +173,26 @@ def namespaces_allowed() -> bool:
     """Whether this user may make a lab's namespaces, found out by making some."""
     command = [*unshare_command(root=os.geteuid() == 0), "true"]
     return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def namespaces_remedy(sysctls: Path = Path("/proc/sys")) -> str:
+    """What lets this user make them, by what this machine says to keep them from users."""
+    if os.geteuid() == 0:
+        return "if this is a container, start it with --privileged"
+    closed = [
+        f"{name}={opened}"
+        for name, (shut, opened) in _KEEPS_NAMESPACES.items()
+        if _value_of(sysctls / name.replace(".", "/")) == shut
+    ]
+    return f"run as root, or: sudo sysctl -w {' '.join(closed)}" if closed else "run as root"
+
+
+def _value_of(sysctl: Path) -> str | None:
+    """None where the kernel does not have it."""
+    try:
+        return sysctl.read_text().strip()
+    except OSError:
+        return None
 
 
 def _need_programs() -> None:

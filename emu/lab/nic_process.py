@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from emu.lab.channel import Channel
+from emu.lab.line import Line
 from emu.lab.messages import Ready, Setup
 from emu.lab.processes import wait_done
-from emu.lab.standing.line import Line
 from emu.measure.board import Board
 from emu.measure.counters import XMIT_WAIT
 

@@ -18,7 +18,7 @@ from emu.errors import HostError
 from emu.lab import ib0
 from emu.lab.command import PACKAGES, environment, is_installed
 from emu.lab.marker.red import Red
-from emu.lab.namespace import unshare_command
+from emu.lab.namespace import namespaces_remedy, unshare_command
 from emu.lab.ovs import datapath_type
 
 
@@ -129,7 +129,7 @@ PROBES = (
         "namespaces",
         "every lab",
         _in_scratch("true"),
-        remedy="run as root, or: sudo sysctl -w user.max_user_namespaces=15000",
+        remedy=namespaces_remedy(),
     ),
     _packaged("iproute2", "every lab", "ip"),
     Probe(

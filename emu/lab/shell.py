@@ -15,12 +15,12 @@ from mininet.cli import CLI
 
 from emu.lab import look
 from emu.lab.cables import cables_by_faults
+from emu.lab.line import Line
 from emu.lab.messages import Json, Look, Request
 from emu.lab.net import FabricNet
 from emu.lab.nic_process import waits_on
 from emu.lab.session import JobResult, Session, open_session, start
 from emu.lab.standing.capture import capture_from_prompt
-from emu.lab.standing.line import Line
 from emu.lab.supervisor import Supervisor
 from emu.spec.finding import there_is_no
 from emu.spec.scenario import Spec

@@ -1,7 +1,8 @@
 """What has happened in a running lab between two looks at it.
 
 Counters say how often, not when: an event's time is that of the second look, and
-what happened several times in between is one event with a `count`.
+what happened several times in between is one event with a `count`. Of faults it is known when
+they begin and end, and of those that are both set and cleared in between, nothing.
 """
 
 from __future__ import annotations
@@ -71,8 +72,9 @@ _OF_HOST = {
 
 
 def events_between(before: Look, after: Look) -> Iterator[Event]:
-    """In order: of the traffic, of ports, of hosts."""
+    """In order: of the traffic, of faults, of ports, of hosts."""
     yield from _traffic_events(before.traffic, after.traffic, after.time_ns)
+    yield from _fault_events(before, after)
     for name, counters in after.ports.items():
         yield from _port_events(name, before.ports[name], counters, after.time_ns)
     anew = before.traffic.number != after.traffic.number
@@ -109,3 +111,29 @@ def _traffic_events(before: TrafficState, after: TrafficState, time_ns: int) -> 
             outcome = "flow-completed" if flow["completed"] else "flow-failed"
             told = {key: flow[key] for key in ("src", "dst", "bytes", *times)}
             yield Event(time_ns, outcome, flow["name"], told)
+
+
+def _fault_events(before: Look, after: Look) -> Iterator[Event]:
+    """A fault that begins anew, as the spec's of NICs do with every workload, is another one.
+
+    One that waits for NICs is told of when it is set, others when they begin.
+    """
+    then, now = (
+        {(fault.name, fault.at_ns): fault for fault in look.faults} for look in (before, after)
+    )
+    known, kept = ({name for name, _ in faults} for faults in (then, now))
+    for one, fault in {**then, **now}.items():
+        told = {"kind": fault.kind, "place": fault.place}
+        since_ns = before.time_ns if one in then else -1
+        if fault.name not in known and fault.at_ns is None:
+            yield Event(after.time_ns, "fault-set", fault.name, told)
+        begun = fault.at_ns is not None and fault.at_ns <= after.time_ns
+        if fault.at_ns is not None and since_ns < fault.at_ns <= after.time_ns:
+            yield Event(fault.at_ns, "fault-began", fault.name, told)
+        if fault.end_ns is not None and fault.end_ns <= after.time_ns:
+            if since_ns < fault.end_ns:
+                yield Event(fault.end_ns, "fault-over", fault.name, told)
+        elif fault.name not in kept:
+            yield Event(after.time_ns, "fault-cleared", fault.name, told)
+        elif begun and one not in now:
+            yield Event(after.time_ns, "fault-over", fault.name, told)

@@ -27,6 +27,19 @@ class TrafficState:
 
 
 @dataclass(frozen=True)
+class SeenFault:
+    """A fault that there is in the lab, whoever set it."""
+
+    name: str
+    kind: str
+    place: str
+    at_ns: int | None
+    """When it begins; None: with traffic, or NICs, that are not there."""
+    end_ns: int | None
+    """None: until it is cleared."""
+
+
+@dataclass(frozen=True)
 class Look:
     """All counters since the lab, and of hosts since the traffic, was started."""
 
@@ -36,3 +49,4 @@ class Look:
     """Of the switches, by name."""
     hosts: Mapping[str, Counters]
     traffic: TrafficState
+    faults: tuple[SeenFault, ...] = ()

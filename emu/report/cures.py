@@ -15,7 +15,7 @@ from emu.measure.recording import FlowRecord
 from emu.report.facts import RunFacts
 from emu.spec.classes import Classes
 from emu.spec.finding import KeyPath, dotted
-from emu.spec.load import with_settings
+from emu.spec.made import with_settings
 from emu.spec.rules.given import for_host, for_port, for_switch
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_US, write_size, write_time

@@ -76,20 +76,24 @@ def pairs_of(spec: Spec, *, everybody: bool = False) -> set[tuple[str, str]]:
     }
 
 
-def swept(spec: Spec, topology: Topology) -> Subnet | None:
-    """What OpenSM makes of an InfiniBand fabric; of any other, nothing."""
+def swept(spec: Spec, topology: Topology, *others: Spec) -> Subnet | None:
+    """What OpenSM makes of an InfiniBand fabric; of any other, nothing.
+
+    It is for `others`, too: specs of the same fabric and faults with a traffic of their own.
+    """
     if spec.fabric != "ib":
         return None
     with TemporaryDirectory(prefix="emu-subnet-") as workdir:
-        return manage(spec, topology, Path(workdir))
+        return manage(spec, topology, Path(workdir), *others)
 
 
-def manage(spec: Spec, topology: Topology, workdir: Path) -> Subnet:
+def manage(spec: Spec, topology: Topology, workdir: Path, *others: Spec) -> Subnet:
     """Beforehand: what the subnet manager decides at the start of a run, and when links change.
 
     Raises HostError, FabricError; also where it does not do what the spec asks for.
     """
-    master, pairs = manager_hosts(spec, topology)[:1], pairs_of(spec)
+    master = manager_hosts(spec, topology)[:1]
+    pairs = pairs_of(spec).union(*map(pairs_of, others))
     with ManagedFabric(topology, policy_of(spec), workdir, hosts=master) as managed:
         first = approved(spec, topology, managed.subnet(pairs), pairs)
         swept: dict[frozenset[Cable], Lfts] = {frozenset(): first.lfts}

@@ -25,7 +25,8 @@ from emu.spec.checks.rate import DeliveryRate
 from emu.spec.classes import Classes
 from emu.spec.control import Dcqcn, Dctcp, RoceCcEcn, Swift
 from emu.spec.host import HostDefaults, HostSpec, Nic
-from emu.spec.load import changed, load_spec, spec_from_mapping, spec_from_text
+from emu.spec.load import load_spec, spec_from_text
+from emu.spec.made import changed, spec_from_mapping
 from emu.spec.scenario import Spec, spec_from_json
 from emu.spec.subnet import SubnetSpec, VlArbitration
 from emu.spec.switch import Credits, Ecn, Pfc, PortSpec, Scheduling, SwitchDefaults, SwitchSpec

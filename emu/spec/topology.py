@@ -18,7 +18,7 @@ from emu.spec.base import Model
 from emu.spec.quantities import MAX_HOSTS, Integer, Length, Rate, Time, named_like
 from topologies.dumbbell import dumbbell
 from topologies.fat_tree import fat_tree
-from topologies.graph import Builder, Cable, Topology
+from topologies.graph import Builder, Cable, Topology, Wire
 from topologies.leaf_spine import leaf_spine
 from topologies.parking_lot import parking_lot
 from topologies.rail import rail
@@ -57,6 +57,10 @@ class Link(Model):
             return self.given_delay_ps
         return 25_000 if self.length_ps is None else self.length_ps
 
+    @property
+    def wire(self) -> Wire:
+        return Wire(self.rate_bps, self.delay_ps)
+
     @model_validator(mode="after")
     def _length_or_delay(self) -> Self:
         if self.length_ps is not None and self.given_delay_ps is not None:
@@ -71,14 +75,9 @@ class Links(Model):
     fabric: Link = Field(default=Link(), description="Cables between switches.")
 
     @property
-    def for_builders(self) -> dict[str, int]:
+    def for_builders(self) -> dict[str, Wire]:
         """As the functions in `topologies` take them."""
-        return {
-            "host_rate_bps": self.host.rate_bps,
-            "host_delay_ps": self.host.delay_ps,
-            "fabric_rate_bps": self.fabric.rate_bps,
-            "fabric_delay_ps": self.fabric.delay_ps,
-        }
+        return {"host_wire": self.host.wire, "fabric_wire": self.fabric.wire}
 
 
 class OneCable(Link):
@@ -219,12 +218,9 @@ class FatTree(Kind):
         links = self.links
         return fat_tree(
             self.k,
-            host_rate_bps=links.host.rate_bps,
-            host_delay_ps=links.host.delay_ps,
-            edge_rate_bps=links.edge.rate_bps,
-            edge_delay_ps=links.edge.delay_ps,
-            core_rate_bps=links.core.rate_bps,
-            core_delay_ps=links.core.delay_ps,
+            host_wire=links.host.wire,
+            edge_wire=links.edge.wire,
+            core_wire=links.core.wire,
         )
 
 
@@ -371,8 +367,8 @@ class Graph(Kind):
             builder.add_switch(name, role=name.rstrip("0123456789"))
         for name in sorted(self.hosts, key=_by_number):
             builder.add_host(name)
-        for a, b, rate_bps, delay_ps in sorted(map(_ordered, self.links)):
-            builder.add_cable(a[-1], b[-1], rate_bps=rate_bps, delay_ps=delay_ps)
+        for a, b, wire in sorted(map(_ordered, self.links)):
+            builder.add_cable(a[-1], b[-1], wire)
         return builder.topology()
 
 
@@ -385,10 +381,10 @@ def _by_number(name: str) -> Ordered:
     return letters, int(name[len(letters) :] or 0), name
 
 
-def _ordered(link: GraphLink) -> tuple[Ordered, Ordered, int, int]:
+def _ordered(link: GraphLink) -> tuple[Ordered, Ordered, Wire]:
     """What cables are sorted by: the two ends, by name, then rate and delay."""
     a, b = sorted(map(_by_number, link.between))
-    return a, b, link.rate_bps, link.delay_ps
+    return a, b, link.wire
 
 
 TopologySpec = Annotated[

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -24,9 +28,30 @@ def _machine() -> None:
 
 
 @pytest.fixture(scope="session")
-def matplotlib_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def open_folder(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Where everybody may go. Not in pytest's own folder, which root's next session closes to
+    others. It is left to be looked at where a test has failed."""
+    folder = Path(mkdtemp(prefix="emu-lab-tests-"))
+    folder.chmod(0o755)
+    yield folder
+    if not request.session.testsfailed:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, open_folder: Path) -> Path:
+    """The test's own folder."""
+    name = re.sub(r"\W+", "-", request.node.name)[:40]
+    folder = Path(mkdtemp(prefix=f"{name}-", dir=open_folder))
+    folder.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def matplotlib_folder(open_folder: Path) -> Path:
     """Where everybody's matplotlib keeps its list of fonts, which takes long to make."""
-    folder = tmp_path_factory.mktemp("matplotlib")
+    folder = open_folder / "matplotlib"
+    folder.mkdir()
     folder.chmod(0o777)
     return folder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from emu.spec.scenario import Spec
-from topologies.graph import Topology
+from topologies.graph import Topology, Wire
 from topologies.leaf_spine import leaf_spine
 
 RATE_BPS = 100_000_000_000
@@ -18,10 +18,8 @@ def clos(hosts_per_leaf: int) -> Topology:
         2,
         2,
         hosts_per_leaf,
-        host_rate_bps=RATE_BPS,
-        host_delay_ps=DELAY_PS,
-        fabric_rate_bps=RATE_BPS,
-        fabric_delay_ps=DELAY_PS,
+        host_wire=Wire(RATE_BPS, DELAY_PS),
+        fabric_wire=Wire(RATE_BPS, DELAY_PS),
     )
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from emu.cli import check as verb
 from emu.errors import HostError
-from emu.lab import probe
+from emu.lab import namespace, probe
+from emu.lab.namespace import namespaces_remedy
 from emu.lab.probe import Finding, Probe, look, require
 
 GOOD = Finding("veth", "every lab", True, "", "", "sudo modprobe veth")
@@ -82,3 +85,50 @@ def test_every_probe_ends_with_a_finding() -> None:
     """On whatever machine this is, none raises, and each knows a remedy."""
     for finding in probe.look_around():
         assert finding.present or finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("sysctls", "remedy"),
+    [
+        (
+            {"kernel/apparmor_restrict_unprivileged_userns": "1", "user/max_user_namespaces": "9"},
+            "run as root, or: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+        (
+            {"kernel/unprivileged_userns_clone": "0", "user/max_user_namespaces": "0"},
+            "run as root, or: sudo sysctl -w kernel.unprivileged_userns_clone=1 "
+            "user.max_user_namespaces=15000",
+        ),
+        ({"kernel/apparmor_restrict_unprivileged_userns": "0"}, "run as root"),
+    ],
+)
+def test_what_keeps_namespaces_from_users_is_named(
+    sysctls: dict[str, str], remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of Ubuntu 24.04, of a Debian with all doors shut, and of a machine that does not say."""
+    for name, value in sysctls.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"{value}\n")
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert namespaces_remedy(tmp_path) == remedy
+
+
+def test_root_in_a_container_is_not_told_to_become_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --privileged root may make no namespaces either."""
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert namespaces_remedy(tmp_path) == "if this is a container, start it with --privileged"
+
+
+def test_who_may_not_make_namespaces_hears_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lab that does not start for this reason, as Ubuntu has it."""
+    monkeypatch.setattr(namespace, "namespaces_allowed", lambda: False)
+    monkeypatch.setattr(namespace, "namespaces_remedy", lambda: "run as root")
+    died = subprocess.Popen(["false"], stderr=subprocess.PIPE)
+    told = namespace._did_not_start(died)
+    assert isinstance(told, HostError)
+    assert str(told) == "this machine does not let you make namespaces; run as root"

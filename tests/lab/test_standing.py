@@ -108,7 +108,7 @@ def test_a_receiver_that_is_slow_stays_slow_when_infinibands_nics_begin_anew(me:
 
 
 def test_a_fault_of_the_spec_keeps_its_name_when_it_is_over(me: User) -> None:
-    """It comes again with the next workload, unless it is cleared."""
+    """It comes again with the next workload, unless it is cleared, and is told of then."""
     anew = "{name: brief, pause-storm: {host: h2}}"
     spec = ROCE + "faults: [{name: brief, for: 1us, pause-storm: {host: h1}}]\n"
     with lab_up(me, spec, "--set", "slowdown=10000", "--set", "traffic.flow.size=40MB"):
@@ -120,6 +120,18 @@ def test_a_fault_of_the_spec_keeps_its_name_when_it_is_over(me: User) -> None:
         assert me.run_emu("fault", "set", anew).code == 0
         (fault,) = faults_of(me)
         assert (fault["place"], fault["state"]) == ("h2", "active")
+
+
+def test_events_tell_of_the_faults_that_come_with_traffic(me: User) -> None:
+    """With the times that the lab has for them."""
+    spec = ROCE + "faults: [{name: brief, for: 1us, pause-storm: {host: h1}}]\n"
+    with lab_up(me, spec, "--set", "slowdown=10000", "--set", "traffic.flow.size=2MB"):
+        told = [event for event in _events(me, "flow-completed") if event["where"] == "brief"]
+        assert [event["event"] for event in told] == ["fault-began", "fault-over"]
+        began, over = (event["time_ns"] for event in told)
+        assert isinstance(began, int)
+        assert over == began + 1000
+        assert told[0].items() >= {"kind": "pause-storm", "place": "h1"}.items()
 
 
 def test_watch_shows_rates_and_counts(me: User) -> None:

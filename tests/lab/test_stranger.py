@@ -13,7 +13,7 @@ import pytest
 from emu.wire.inspect import inspect
 from tests.lab.standing import assert_gone, at_home, faults_of, lab_up, status_of
 from tests.lab.test_standing import ROCE
-from tests.lab.user import User, make_user, wait
+from tests.lab.user import User, wait
 
 STORM = """
 name: storm
@@ -29,9 +29,18 @@ NOWHERE = {"HOME": "/nowhere", "XDG_RUNTIME_DIR": "", "XDG_CACHE_HOME": ""}
 
 
 @pytest.fixture
-def stranger(tmp_path: Path, matplotlib_folder: Path, _machine: None) -> User:
-    """An ordinary user."""
-    return at_home(make_user(tmp_path, matplotlib_folder, ordinary=True))
+def stranger(ordinary: User) -> User:
+    """An ordinary user, with a runtime folder."""
+    return at_home(ordinary)
+
+
+def test_the_tests_folder_stays_open_whatever_root_tests_beside_them(
+    ordinary: User, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Pytest closes its own to everybody else when another session of root's begins."""
+    tmp_path_factory.getbasetemp().chmod(0o700)
+    (tmp_path / "spec").write_text("seen")
+    assert wait(ordinary.start("cat", str(tmp_path / "spec"))).out == "seen"
 
 
 def test_a_pause_storm_is_seen_captured_and_cured(stranger: User) -> None:

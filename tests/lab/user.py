@@ -91,14 +91,12 @@ def may_be_anybody() -> bool:
 
 
 def make_user(folder: Path, matplotlib: Path, *, ordinary: bool) -> User:
-    """Root or an ordinary user, with a home in `folder`."""
+    """Root or an ordinary user, with a home in `folder`, which an ordinary one may enter."""
     home = folder / "home"
     home.mkdir()
     environment = {"PYTHONPATH": str(ROOT), "HOME": str(home), "MPLCONFIGDIR": str(matplotlib)}
     if not may_be_anybody():
         return User((), os.getegid(), home, environment)
-    for parent in (folder, *folder.parents[:3]):
-        parent.chmod(parent.stat().st_mode | 0o055)
     prefix = (_SETPRIV, f"--regid={_GROUP}", "--clear-groups")
     if ordinary:
         shutil.chown(home, NOBODY, _GROUP)

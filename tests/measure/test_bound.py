@@ -16,7 +16,7 @@ from emu.measure.bound import (
     packets_of,
 )
 from tests.report.synthetic import spec
-from topologies.graph import Builder, Topology
+from topologies.graph import Builder, Topology, Wire
 from topologies.leaf_spine import leaf_spine
 from traffic.graph import Verb
 
@@ -30,10 +30,8 @@ def clos(fabric_rate_bps: int = 100_000_000_000) -> Topology:
         2,
         2,
         4,
-        host_rate_bps=100_000_000_000,
-        host_delay_ps=DELAY_NS * 1000,
-        fabric_rate_bps=fabric_rate_bps,
-        fabric_delay_ps=DELAY_NS * 1000,
+        host_wire=Wire(100_000_000_000, DELAY_NS * 1000),
+        fabric_wire=Wire(fabric_rate_bps, DELAY_NS * 1000),
     )
 
 
@@ -139,7 +137,7 @@ def test_nothing_to_send_has_no_bound() -> None:
     builder = Builder()
     for switch in ("left", "right"):
         builder.add_switch(switch, "side")
-        builder.add_cable(switch, builder.add_host(), rate_bps=10**9, delay_ps=0)
+        builder.add_cable(switch, builder.add_host(), Wire(10**9, 0))
     apart = builder.topology()
     assert last_finish_bound(apart, [], fabric(apart)) is None
     assert last_finish_bound(apart, [write("h1", "h2", MTU)], fabric(apart)) is None

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pytest
+
 from emu.measure.counters import DISCARDS
 from emu.measure.events import events_between
-from emu.measure.look import Look, TrafficState
+from emu.measure.look import Look, SeenFault, TrafficState
 from emu.shim.fabric import COUNTERS
 from traffic.rnic.endpoints import COUNTERS as NIC_COUNTERS
 
@@ -85,3 +87,44 @@ def test_flows_are_told_of_when_traffic_is_over() -> None:
     first, *flow_events = _told(running, late)
     assert first["fidelity"] == "inconclusive"
     assert not [event for event in flow_events if "end_ns" in event]
+
+
+STORM = SeenFault("mad", "pause-storm", "h3", at_ns=None, end_ns=None)
+BEGUN = replace(STORM, at_ns=15)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (None, STORM, [(20, "fault-set")]),
+        (STORM, STORM, []),
+        (STORM, BEGUN, [(15, "fault-began")]),
+        (None, BEGUN, [(15, "fault-began")]),
+        (replace(BEGUN, at_ns=5), replace(BEGUN, at_ns=5), []),
+        (replace(BEGUN, at_ns=25), replace(BEGUN, at_ns=25), []),
+        (BEGUN, BEGUN, [(15, "fault-began")]),
+        (None, replace(BEGUN, end_ns=16), [(15, "fault-began"), (16, "fault-over")]),
+        (
+            replace(STORM, at_ns=5, end_ns=17),
+            replace(STORM, at_ns=5, end_ns=17),
+            [(17, "fault-over")],
+        ),
+        (replace(BEGUN, at_ns=5), None, [(20, "fault-cleared")]),
+        (STORM, None, [(20, "fault-cleared")]),
+        (replace(STORM, at_ns=5, end_ns=7), None, []),
+        (replace(BEGUN, at_ns=5), STORM, [(20, "fault-over")]),
+        (replace(BEGUN, at_ns=5), BEGUN, [(15, "fault-began"), (20, "fault-over")]),
+    ],
+)
+def test_a_fault_is_told_of_when_it_is_set_begins_ends_and_is_cleared(
+    before: SeenFault | None, after: SeenFault | None, told: list[tuple[int, str]]
+) -> None:
+    """Looks at 10 and 20. The last two: its traffic ends, and is started anew."""
+    first, second = (
+        replace(_look(time_ns), faults=(fault,) if fault else ())
+        for time_ns, fault in ((10, before), (20, after))
+    )
+    events = _told(first, second)
+    assert sorted((event["time_ns"], event["event"]) for event in events) == told
+    for event in events:
+        assert (event["where"], event["kind"], event["place"]) == ("mad", "pause-storm", "h3")

@@ -103,9 +103,10 @@ def test_a_tree_climbs_and_descends_level_by_level(levels: int) -> None:
     assert took_ns(job) == pytest.approx(2 * levels * level, rel=0.03)
 
 
-@pytest.mark.parametrize("ranks", [4, 8, 15])
+@pytest.mark.parametrize("ranks", [4, 8, 15, 32, 33, 64])
 def test_two_trees_send_the_buffer_twice_and_pipeline_it(ranks: int) -> None:
-    """With chunks, hardly more than 2 S/B, however many ranks, where no pause holds them up."""
+    """2·S/B, 5 % more for senders that meet, and the way of the first chunk, up and down; where
+    no pause holds them up."""
     size, chunk = 8_000_000, 64_000
     job = job_of(
         ranks,
@@ -113,8 +114,8 @@ def test_two_trees_send_the_buffer_twice_and_pipeline_it(ranks: int) -> None:
         "payload=elided",
         "switches.pfc=off",
     )
-    least = 2 * size / chunk * wire_ns(chunk)
-    assert least < took_ns(job) < 1.1 * least
+    least, first = 2 * size / chunk * wire_ns(chunk), 2 * int(log2(ranks)) * message_ns(chunk)
+    assert least < took_ns(job) < 1.05 * least + first
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 33])

@@ -22,7 +22,10 @@ from emu.cli.nccl import command
 from emu.errors import ExitCode, SpecError, UsageError
 from emu.measure.recording import JobRecord
 from emu.report.nccl import closing, row
+from emu.shim.managed import manage, pairs_of
 from emu.spec.model import Spec
+from emu.subnet import Subnet
+from topologies.graph import Topology
 
 BUS_FACTOR = {
     "all_reduce": lambda n: 2 * (n - 1) / n,
@@ -112,6 +115,26 @@ def test_every_rank_is_named_above_the_table() -> None:
     assert (line.size, line.count) == (8, 2), "of less than an element a rank"
 
 
+def test_opensm_routes_the_fabric_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a tree for small sizes and a ring for large ones, which have other neighbours; each size
+    takes as long as it does alone."""
+    asked: list[set[tuple[str, str]]] = []
+
+    def counted(spec: Spec, topology: Topology, workdir: Path, *others: Spec) -> Subnet:
+        asked.append(pairs_of(spec).union(*map(pairs_of, others)))
+        return manage(spec, topology, workdir, *others)
+
+    monkeypatch.setattr("emu.shim.managed.manage", counted)
+    options = ("-f", "64", "-g", "4", "--fabric", "ib")
+    result = swept("all_reduce", "-b", "4K", "-e", "256K", *options)
+    assert result.exit_code == 0, result.output
+    (pairs,) = asked
+    assert {("h1", "h2"), ("h4", "h1"), ("h4", "h2")} <= pairs
+    alone = [swept("all_reduce", "-b", size, "-e", size, *options) for size in ("4K", "256K")]
+    assert lines_of(result.stdout) == [line for one in alone for line in lines_of(one.stdout)]
+    assert len(asked) == 3
+
+
 def test_nobody_looks_where_nobody_is_asked_to() -> None:
     """-c 0, as well as sizes whose payload is left out: #wrong is N/A."""
     result = swept("all_gather", "-b", "64K", "-e", "64K", "-g", "2", "-c", "0")
@@ -125,7 +148,7 @@ def test_what_is_wrong_is_told_where_it_is_asked_for(
 ) -> None:
     """The real clock has all bytes, and compares them in any case."""
     recording = SimpleNamespace(fidelity=SimpleNamespace(verdict="ok"), jobs=[job(1000, 3)])
-    monkeypatch.setattr("emu.cli.nccl.record", lambda *_: (recording, None, None))
+    monkeypatch.setattr("emu.cli.nccl.record", lambda *_, **_options: (recording, None, None))
     result = swept("all_reduce", *ONE, "-c", checks, "--clock", "real")
     assert [line.out_of_place.wrong for line in lines_of(result.stdout)] == [told]
     assert result.exit_code == code
@@ -160,7 +183,7 @@ def test_one_switch_has_room_for_all_of_its_hosts(monkeypatch: pytest.MonkeyPatc
     """Its buffer grows with them."""
     made = []
 
-    def told(name: str, spec: Spec, *_: object) -> NoReturn:
+    def told(name: str, spec: Spec, *_: object, **_options: object) -> NoReturn:
         made.append(len(spec.topology.build().hosts))
         raise KeyboardInterrupt
 

@@ -33,6 +33,17 @@ static enum fate mark_first_two(struct bench *bench, const struct sight *sight)
     return is_data(sight) && sight->bth.psn <= 1001 ? MARK : PASS;
 }
 
+/* A message is written, whose packets `fate` marks or not, and some time goes by. */
+static void write_marked(struct bench *bench, struct letter *letter, const struct qp_config *config,
+                         enum fate (*fate)(struct bench *, const struct sight *), uint32_t length,
+                         picoseconds until)
+{
+    bench_init(bench, FRAMING_ETHERNET, config);
+    bench->fate = fate;
+    bench_write(bench, bench->qp[0], letter, 0, 0, length);
+    bench_run(bench, until);
+}
+
 /* Two packets are marked, and nothing more is sent for some intervals: how many CNPs that makes. */
 static uint32_t cnps_of_two_marks(const struct cnp_config *cnp, picoseconds *between)
 {
@@ -40,10 +51,7 @@ static uint32_t cnps_of_two_marks(const struct cnp_config *cnp, picoseconds *bet
     struct letter letter;
     struct qp_config config = dcqcn_config();
     config.cnp = *cnp;
-    bench_init(&bench, FRAMING_ETHERNET, &config);
-    bench.fate = mark_first_two;
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 8192);
-    bench_run(&bench, PS_PER_MS);
+    write_marked(&bench, &letter, &config, mark_first_two, 8192, PS_PER_MS);
     uint32_t cnps = bench_count(&bench, 1, OPCODE_CNP);
     *between = cnps < 2 ? 0
                         : bench_find(&bench, 1, OPCODE_CNP, 1)->at -
@@ -76,10 +84,7 @@ TEST(a_cnp_comes_after_its_delay)
         struct letter letter;
         struct qp_config config = dcqcn_config();
         config.cnp.delay_ps = late * 7 * PS_PER_US;
-        bench_init(&bench, FRAMING_ETHERNET, &config);
-        bench.fate = mark_first;
-        bench_write(&bench, bench.qp[0], &letter, 0, 0, 1024);
-        bench_run(&bench, PS_PER_MS);
+        write_marked(&bench, &letter, &config, mark_first, 1024, PS_PER_MS);
         EXPECT_EQUAL(1, bench_count(&bench, 1, OPCODE_CNP));
         arrived[late] = bench_find(&bench, 1, OPCODE_CNP, 0)->at;
         bench_free(&bench);
@@ -113,10 +118,7 @@ TEST(at_most_one_cnp_is_sent_in_an_interval)
     struct bench bench;
     struct letter letter;
     struct qp_config config = dcqcn_config();
-    bench_init(&bench, FRAMING_ETHERNET, &config);
-    bench.fate = mark_data;
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, MEMORY);
-    bench_run(&bench, 50 * PS_PER_MS);
+    write_marked(&bench, &letter, &config, mark_data, MEMORY, 50 * PS_PER_MS);
     EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
     EXPECT_EQUAL(0, letter.record.retransmitted_packets);
     const struct nic_counters *sender = nic_counters(&bench.nic[0]);
@@ -139,10 +141,7 @@ TEST(a_cnp_goes_to_the_sender_in_its_own_class)
     struct bench bench;
     struct letter letter;
     struct qp_config config = dcqcn_config();
-    bench_init(&bench, FRAMING_ETHERNET, &config);
-    bench.fate = mark_first;
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 100000);
-    bench_run(&bench, PS_PER_MS);
+    write_marked(&bench, &letter, &config, mark_first, 100000, PS_PER_MS);
     EXPECT_EQUAL(1, bench_count(&bench, 1, OPCODE_CNP));
     const struct sight *cnp = bench_find(&bench, 1, OPCODE_CNP, 0);
     EXPECT_EQUAL(48 << 2, cnp->tos);
@@ -160,10 +159,7 @@ TEST(after_a_cnp_packets_leave_at_half_the_line_rate)
     struct bench bench;
     struct letter letter;
     struct qp_config config = dcqcn_config();
-    bench_init(&bench, FRAMING_ETHERNET, &config);
-    bench.fate = mark_first;
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, MEMORY);
-    bench_run(&bench, 40 * PS_PER_US);
+    write_marked(&bench, &letter, &config, mark_first, MEMORY, 40 * PS_PER_US);
     EXPECT_EQUAL(LINE_RATE / 2, qp_rate_bps(bench.qp[0]));
     picoseconds cnp = bench_find(&bench, 1, OPCODE_CNP, 0)->at;
     picoseconds gap = serialisation(1024 + 82, LINE_RATE / 2);
@@ -184,10 +180,7 @@ TEST(a_limited_sender_comes_back_to_line_rate)
     struct bench bench;
     struct letter letter;
     struct qp_config config = dcqcn_config();
-    bench_init(&bench, FRAMING_ETHERNET, &config);
-    bench.fate = mark_first;
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, MEMORY);
-    bench_run(&bench, 10 * PS_PER_MS);
+    write_marked(&bench, &letter, &config, mark_first, MEMORY, 10 * PS_PER_MS);
     EXPECT_EQUAL(LINE_RATE, qp_rate_bps(bench.qp[0]));
     EXPECT_EQUAL(0, bench.qp[0]->cc.rate_bps);
     EXPECT_EQUAL(NEVER, clock_next_deadline(&bench.clock));
@@ -215,10 +208,7 @@ TEST(without_congestion_control_marks_are_only_counted)
 {
     struct bench bench;
     struct letter letter;
-    bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
-    bench.fate = mark_data;
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 100 * 1024);
-    bench_run(&bench, PS_PER_MS);
+    write_marked(&bench, &letter, &bench_qp_config, mark_data, 100 * 1024, PS_PER_MS);
     EXPECT_EQUAL(100, nic_counters(&bench.nic[1])->np_ecn_marked_roce_packets);
     EXPECT_EQUAL(0, bench_count(&bench, 1, OPCODE_CNP));
 
@@ -253,24 +243,15 @@ static enum fate mark_sender(struct bench *bench, const struct sight *sight)
     return sight->from == 0 ? MARK : PASS;
 }
 
-/* Every packet of a message is marked, and told of in ACKs. */
-static void write_marked(struct bench *bench, const struct qp_config *config, uint32_t length)
-{
-    struct letter letter;
-    bench_init(bench, FRAMING_ETHERNET, config);
-    bench->fate = mark_sender;
-    bench_write(bench, bench->qp[0], &letter, 0, 0, length);
-    bench_run(bench, PS_PER_MS);
-    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
-}
-
 TEST(an_ack_tells_of_marks_since_the_one_before)
 {
     struct bench bench;
+    struct letter letter;
     struct qp_config config = bench_qp_config;
     config.cnp.becn = BECN_IN_ACK;
     config.ack_every = 4;
-    write_marked(&bench, &config, 20 * 1024);
+    write_marked(&bench, &letter, &config, mark_sender, 20 * 1024, PS_PER_MS);
+    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
     uint32_t acks = bench_count(&bench, 1, OPCODE_ACKNOWLEDGE);
     EXPECT(acks >= 5);
     for (uint32_t i = 0; i < acks; i++)
@@ -290,10 +271,12 @@ TEST(an_ack_tells_of_marks_since_the_one_before)
 TEST(where_there_is_no_ack_a_cnp_tells)
 {
     struct bench bench;
+    struct letter letter;
     struct qp_config config = bench_qp_config;
     config.cnp = (struct cnp_config){.becn = BECN_IN_ACK};
     config.transport = TRANSPORT_UC;
-    write_marked(&bench, &config, 3 * 1024);
+    write_marked(&bench, &letter, &config, mark_sender, 3 * 1024, PS_PER_MS);
+    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
     EXPECT_EQUAL(3, bench_count(&bench, 1, OPCODE_CNP));
     EXPECT_EQUAL(0, nic_counters(&bench.nic[1])->np_becn_sent);
     bench_free(&bench);

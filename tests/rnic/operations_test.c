@@ -526,15 +526,21 @@ TEST(a_drained_send_queue_finishes_what_it_began_and_waits)
     bench_free(&bench);
 }
 
+/* Two messages and a receive are posted. */
+static void begin_with_work(struct bench *bench, struct letter letters[2], struct receive *receive)
+{
+    bench_init(bench, FRAMING_ETHERNET, &bench_qp_config);
+    bench_receive(bench, bench->qp[0], receive, 0, 100);
+    for (int i = 0; i < 2; i++)
+        bench_post(bench, bench->qp[0], &letters[i], VERB_WRITE, 0, 0, 5000);
+}
+
 TEST(a_failed_queue_pair_flushes_all_it_has)
 {
     struct bench bench;
     struct letter letters[2] = {0};
     struct receive receive;
-    bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
-    bench_receive(&bench, bench.qp[0], &receive, 0, 100);
-    for (int i = 0; i < 2; i++)
-        bench_post(&bench, bench.qp[0], &letters[i], VERB_WRITE, 0, 0, 5000);
+    begin_with_work(&bench, letters, &receive);
     EXPECT(qp_modify(bench.qp[0], QP_ERR, 0));
     EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, letters[0].record.status);
     EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, letters[1].record.status);
@@ -550,10 +556,7 @@ TEST(a_queue_pair_that_is_reset_cancels_all_it_has)
     struct bench bench;
     struct letter letters[2] = {0};
     struct receive receive;
-    bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
-    bench_receive(&bench, bench.qp[0], &receive, 0, 100);
-    for (int i = 0; i < 2; i++)
-        bench_post(&bench, bench.qp[0], &letters[i], VERB_WRITE, 0, 0, 5000);
+    begin_with_work(&bench, letters, &receive);
     EXPECT(qp_modify(bench.qp[0], QP_RESET, 0));
     EXPECT_EQUAL(STATUS_CANCELLED, letters[0].record.status);
     EXPECT_EQUAL(STATUS_CANCELLED, letters[1].record.status);

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from emu.errors import SpecError, UsageError
-from emu.spec.load import fault_from_text, spec_from_text
+from emu.spec.fault_text import fault_from_text
+from emu.spec.load import spec_from_text
 
 LAB = spec_from_text(
     b"""

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from emu.spec.formula import expected_numbers, worked_out
 from emu.spec.groups import expanded
 from emu.spec.model import spec_from_json, spec_from_text
+from topologies.graph import Wire
 from topologies.leaf_spine import leaf_spine
 
-LINKS = dict.fromkeys(("host_rate_bps", "fabric_rate_bps"), 10**11) | dict.fromkeys(
-    ("host_delay_ps", "fabric_delay_ps"), 0
-)
+LINKS = dict.fromkeys(("host_wire", "fabric_wire"), Wire(10**11, 0))
 SPEC = """
 topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: COUNT}
 traffic: [{name: all, pattern: incast, from: [h2, leaf2], to: "leaf1[0]", size: 1MB}]

@@ -16,7 +16,7 @@ from emu.subnet.diagnostics import diagnose, tell_counters
 from emu.subnet.netfile import host_guid, port_number, switch_guid
 from emu.subnet.opensm import OpenSm
 from tests.lab.fabrics import clos
-from topologies.graph import Builder, Port, Topology
+from topologies.graph import Builder, Port, Topology, Wire
 from topologies.text import ibnetdiscover
 
 
@@ -93,7 +93,7 @@ def test_links_are_told_with_their_width_and_speed(spec: str, told: str, tmp_pat
     builder = Builder()
     leaf = builder.add_switch("leaf1", "leaf")
     for _ in range(2):
-        builder.add_cable(leaf, builder.add_host(), rate_bps=rate_bps, delay_ps=0)
+        builder.add_cable(leaf, builder.add_host(), Wire(rate_bps, 0))
     with ManagedFabric(builder.topology(), Policy(), tmp_path) as managed:
         managed.subnet()
         said = say(managed, "ibnetdiscover")

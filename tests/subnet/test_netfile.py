@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from emu.subnet.netfile import net_file
-from topologies.graph import Builder
+from topologies.graph import Builder, Wire
 from topologies.leaf_spine import leaf_spine
 
 GBIT = 10**9
@@ -19,10 +19,8 @@ def test_leaf_spine_as_net_file(golden: Callable[[str, str], None]) -> None:
         spines=2,
         leaves=2,
         hosts_per_leaf=2,
-        host_rate_bps=100 * GBIT,
-        host_delay_ps=25_000,
-        fabric_rate_bps=200 * GBIT,
-        fabric_delay_ps=500_000,
+        host_wire=Wire(100 * GBIT, 25_000),
+        fabric_wire=Wire(200 * GBIT, 500_000),
     )
     golden("leaf-spine.net", net_file(topology))
 
@@ -35,5 +33,5 @@ def test_link_gets_the_fastest_speed_it_carries(rate_gbit: int, options: str) ->
     """HDR is the fastest that ibsim knows, SDR the slowest there is."""
     builder = Builder()
     leaf, host = builder.add_switch("leaf1", "leaf"), builder.add_host()
-    builder.add_cable(leaf, host, rate_bps=rate_gbit * GBIT, delay_ps=0)
+    builder.add_cable(leaf, host, Wire(rate_gbit * GBIT, 0))
     assert f'[1] "h1"[1] {options}\n' in net_file(builder.topology())

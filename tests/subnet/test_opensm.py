@@ -11,7 +11,7 @@ import pytest
 from emu.errors import FabricError, HostError
 from emu.subnet import Policy, opensm, programs, sweep
 from emu.subnet.dumps import parse_guid2lid, parse_lfts
-from topologies.graph import Builder, Topology
+from topologies.graph import Builder, Topology, Wire
 from topologies.guids import host_port_guid, switch_guid
 from topologies.leaf_spine import leaf_spine
 
@@ -23,10 +23,8 @@ def fabric() -> Topology:
         spines=2,
         leaves=2,
         hosts_per_leaf=4,
-        host_rate_bps=100 * 10**9,
-        host_delay_ps=500_000,
-        fabric_rate_bps=100 * 10**9,
-        fabric_delay_ps=500_000,
+        host_wire=Wire(100 * 10**9, 500_000),
+        fabric_wire=Wire(100 * 10**9, 500_000),
     )
 
 
@@ -35,9 +33,9 @@ def ring(switches: int) -> Topology:
     builder = Builder()
     names = [builder.add_switch(f"s{n + 1}", "ring") for n in range(switches)]
     for name in names:
-        builder.add_cable(name, builder.add_host(), rate_bps=10**11, delay_ps=0)
+        builder.add_cable(name, builder.add_host(), Wire(10**11, 0))
     for name, following in zip(names, names[1:] + names[:1], strict=True):
-        builder.add_cable(name, following, rate_bps=10**11, delay_ps=0)
+        builder.add_cable(name, following, Wire(10**11, 0))
     return builder.topology()
 
 
@@ -91,9 +89,7 @@ def test_fabric_in_two_pieces_is_an_error(tmp_path: Path) -> None:
     """The nodes that were not found are named."""
     builder = Builder()
     for name in ("s1", "s2"):
-        builder.add_cable(
-            builder.add_switch(name, "leaf"), builder.add_host(), rate_bps=10**11, delay_ps=0
-        )
+        builder.add_cable(builder.add_switch(name, "leaf"), builder.add_host(), Wire(10**11, 0))
     with pytest.raises(FabricError, match="did not find h2, s2: is the fabric in one piece"):
         sweep(builder.topology(), workdir=tmp_path)
 

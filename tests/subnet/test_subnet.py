@@ -8,17 +8,15 @@ import pytest
 
 from emu.errors import FabricError
 from emu.subnet import Subnet
-from topologies.graph import Builder, Topology
+from topologies.graph import Builder, Topology, Wire
 
 
 def two_switches() -> Topology:
     """h1 - s1 - s2 - h2; towards each other the switches have port 2."""
     builder = Builder()
     for name in ("s1", "s2"):
-        builder.add_cable(
-            builder.add_switch(name, "leaf"), builder.add_host(), rate_bps=1, delay_ps=0
-        )
-    builder.add_cable("s1", "s2", rate_bps=1, delay_ps=0)
+        builder.add_cable(builder.add_switch(name, "leaf"), builder.add_host(), Wire(1, 0))
+    builder.add_cable("s1", "s2", Wire(1, 0))
     return builder.topology()
 
 

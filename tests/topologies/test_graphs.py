@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from emu.spec.model import Graph, LeafSpine
 from topologies.dumbbell import dumbbell
 from topologies.fat_tree import fat_tree
-from topologies.graph import Topology
+from topologies.graph import Topology, Wire
 from topologies.leaf_spine import leaf_spine
 from topologies.parking_lot import parking_lot
 from topologies.rail import rail
@@ -20,19 +20,14 @@ from topologies.ring import ring
 from topologies.torus import torus
 
 CABLES = {
-    "host_rate_bps": 25_000_000_000,
-    "host_delay_ps": 25_000,
-    "fabric_rate_bps": 100_000_000_000,
-    "fabric_delay_ps": 500_000,
+    "host_wire": Wire(25_000_000_000, 25_000),
+    "fabric_wire": Wire(100_000_000_000, 500_000),
 }
 
 FAT_TREE_CABLES = {
-    "host_rate_bps": 25_000_000_000,
-    "host_delay_ps": 25_000,
-    "edge_rate_bps": 50_000_000_000,
-    "edge_delay_ps": 50_000,
-    "core_rate_bps": 100_000_000_000,
-    "core_delay_ps": 500_000,
+    "host_wire": Wire(25_000_000_000, 25_000),
+    "edge_wire": Wire(50_000_000_000, 50_000),
+    "core_wire": Wire(100_000_000_000, 500_000),
 }
 
 CIRCLE = Graph.model_validate(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from topologies.graph import Wire
 from topologies.leaf_spine import leaf_spine
 from topologies.mininet_topo import as_mininet
 
@@ -19,8 +20,8 @@ def test_names_ports_and_links_are_ours() -> None:
     """Port numbers as in the graph; rate in Mbit/s and delay on every link."""
     ours = leaf_spine(
         2, 2, 2,
-        host_rate_bps=100_000_000, host_delay_ps=25_000,
-        fabric_rate_bps=1_000_000_000, fabric_delay_ps=500_000,
+        host_wire=Wire(100_000_000, 25_000),
+        fabric_wire=Wire(1_000_000_000, 500_000),
     )  # fmt: skip
     topo = as_mininet(ours)
     assert sorted(topo.hosts()) == ["h1", "h2", "h3", "h4"]

@@ -18,7 +18,7 @@ from emu.ib_rates import LANE_BPS, WIDTHS, IbRate
 from emu.spec.model import spec_from_text
 from emu.subnet.netfile import net_file
 from topologies.fat_tree import fat_tree
-from topologies.graph import Builder, Topology
+from topologies.graph import Builder, Topology, Wire
 from topologies.text import hpcc, ibnetdiscover
 
 Reader = Callable[[str, str], object]
@@ -32,7 +32,7 @@ def fabrics(draw: st.DrawFn, rates: st.SearchStrategy[int]) -> Topology:
     switches = [builder.add_switch(f"s{n}", "s") for n in range(1, draw(st.integers(1, 6)) + 1)]
 
     def cable(a: str, b: str) -> None:
-        builder.add_cable(a, b, rate_bps=draw(rates), delay_ps=draw(st.integers(0, 10**10)))
+        builder.add_cable(a, b, Wire(draw(rates), draw(st.integers(0, 10**10))))
 
     for place, switch in enumerate(switches[1:], start=1):
         cable(switches[draw(st.integers(0, place - 1))], switch)
@@ -78,11 +78,8 @@ def test_ibnetdiscovers_text_brings_back_the_same_fabric(topology: Topology) -> 
 
 def test_a_net_file_of_ibsim_is_read_too() -> None:
     """Its ids are the names, and its speeds are those that a port has enabled."""
-    rates = {"host_rate_bps": LANE_BPS["EDR"] * 4, "edge_rate_bps": LANE_BPS["HDR"] * 4}
-    core = LANE_BPS["QDR"] * 4
-    topology = fat_tree(
-        4, **rates, core_rate_bps=core, host_delay_ps=0, edge_delay_ps=0, core_delay_ps=0
-    )
+    host, edge, core = (Wire(LANE_BPS[speed] * 4, 0) for speed in ("EDR", "HDR", "QDR"))
+    topology = fat_tree(4, host_wire=host, edge_wire=edge, core_wire=core)
     back = imported(ibnetdiscover.read, net_file(topology))
     assert cables_of(back, delays=False) == cables_of(topology, delays=False)
 
@@ -227,7 +224,7 @@ def test_a_rate_that_no_infiniband_link_has_is_refused() -> None:
     """By the cable's name."""
     builder = Builder()
     leaf = builder.add_switch("leaf1", "leaf")
-    builder.add_hosts(leaf, 1, rate_bps=30 * 10**9, delay_ps=0)
+    builder.add_hosts(leaf, 1, Wire(30 * 10**9, 0))
     with pytest.raises(UsageError, match="leaf1:h1: 30Gbit is no rate of an InfiniBand link; give"):
         ibnetdiscover.write(builder.topology())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import networkx as nx
@@ -111,11 +112,17 @@ def test_gradients_are_summed_up_while_the_layer_before_computes() -> None:
 
 
 @settings(max_examples=25)
-@given(ranks=st.integers(2, 8), experts=st.integers(1, 40), seed=st.integers(0, 99))
-def test_every_token_goes_there_and_back(ranks: int, experts: int, seed: int) -> None:
+@given(
+    ranks=st.integers(2, 8),
+    experts=st.integers(1, 40),
+    top_k=st.integers(1, 8),
+    seed=st.integers(0, 99),
+)
+def test_every_token_goes_there_and_back(ranks: int, experts: int, top_k: int, seed: int) -> None:
     """What comes back is what was sent; each rank's choices are all made; work waits for all."""
-    tokens = draw_tokens(ranks, experts, 100, 1.0, np.random.default_rng(seed))
-    assert tokens.sum(axis=1).tolist() == [100] * ranks
+    top_k = min(top_k, experts)
+    tokens = draw_tokens(ranks, experts, 100, top_k, 1.0, np.random.default_rng(seed))
+    assert tokens.sum(axis=1).tolist() == [100 * top_k] * ranks
     assert not tokens[:, experts:].any(), "ranks without an expert get no token"
     schedule = Schedule(buffers=False)
     layer(schedule, tokens, 4096, 10.0)
@@ -129,10 +136,42 @@ def test_every_token_goes_there_and_back(ranks: int, experts: int, seed: int) ->
     assert nx.is_directed_acyclic_graph(graph.dependencies())
 
 
+@settings(max_examples=25)
+@given(ranks=st.integers(2, 8), top_k=st.integers(1, 8), skew=st.floats(0, 4))
+def test_no_token_goes_to_an_expert_twice(ranks: int, top_k: int, skew: float) -> None:
+    """One expert for each rank: nobody gets more than all tokens, and k of k get all of them."""
+    top_k = min(top_k, ranks)
+    tokens = draw_tokens(ranks, ranks, 50, top_k, skew, np.random.default_rng(1))
+    assert tokens.max() <= 50
+    everybody = draw_tokens(ranks, ranks, 50, ranks, skew, np.random.default_rng(1))
+    assert (everybody == 50).all()
+
+
+@pytest.mark.parametrize("top_k", [1, 2, 3])
+def test_sets_of_experts_are_chosen_by_the_product_of_their_popularities(top_k: int) -> None:
+    """Each rank's share of the tokens, held against a sum over all sets; 5 standard deviations."""
+    ranks, drawn, skew = 5, 40_000, 1.3
+    tokens = draw_tokens(ranks, ranks, drawn, top_k, skew, np.random.default_rng(2)).sum(axis=0)
+    popularity = 1 / np.arange(1, ranks + 1) ** skew
+    sets = {one: math.prod(popularity[list(one)]) for one in combinations(range(ranks), top_k)}
+    expected = [
+        sum(weight for one, weight in sets.items() if expert in one) / sum(sets.values())
+        for expert in range(ranks)
+    ]
+    shares = np.sort(tokens)[::-1] / (ranks * drawn)
+    assert shares == pytest.approx(expected, abs=5 * 0.5 / math.sqrt(ranks * drawn))
+
+
+def test_many_choices_among_very_uneven_experts_can_be_drawn() -> None:
+    """The product of 64 popularities is 1e-356, less than a floating-point number has."""
+    tokens = draw_tokens(4, 128, 1000, 64, 4.0, np.random.default_rng(1))
+    assert tokens.sum(axis=1).tolist() == [64_000] * 4
+
+
 def test_skew_makes_some_experts_popular() -> None:
     """All alike: nobody gets twice the mean. Skewed by 1.2: somebody does. Same seed, same draw."""
     even, skewed, again = (
-        draw_tokens(8, 8, 10_000, skew, np.random.default_rng(3)).sum(axis=0)
+        draw_tokens(8, 8, 10_000, 1, skew, np.random.default_rng(3)).sum(axis=0)
         for skew in (0.0, 1.2, 1.2)
     )
     assert even.max() < 1.1 * even.mean()

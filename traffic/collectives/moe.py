@@ -5,10 +5,12 @@
                                             ┘
 
 Experts are spread over the ranks in turn. Some are more popular than others: the i-th of them
-is chosen with a probability in proportion to 1/i^skew, who is the i-th is drawn by the seed,
-and so is every token's choice, each of its k experts independently of the others: two of them
-may be the same. So messages are uneven, and one rank is waited for by all. A rank
-computes when all its tokens have come; what it has for itself is not sent.
+is chosen with a probability in proportion to 1/i^skew, and who is the i-th is drawn by the seed.
+A token chooses k experts independently of each other, given that all k are different, as a
+gate's k largest scores are: so a set of k is chosen in proportion to the product of their
+popularities. So messages are uneven, and one rank is waited for by all. A rank
+computes when all its tokens have come; what it has for itself is not sent. A token goes to
+each of its experts by itself, also where two of them are of one rank.
 """
 
 from __future__ import annotations
@@ -21,14 +23,49 @@ from traffic.graph import Column
 
 
 def draw_tokens(
-    ranks: int, experts: int, choices: int, skew: float, random: np.random.Generator
+    ranks: int, experts: int, tokens: int, top_k: int, skew: float, random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """(ranks, ranks): how many of the `choices` that each rank's tokens make are whose experts."""
+    """(ranks, ranks): how many of the tokens of each rank go to whose experts; each of a rank's
+    `tokens` goes to `top_k` different ones, which is `experts` at most."""
     popularity = 1 / np.arange(1, experts + 1) ** skew
     random.shuffle(popularity)
-    chosen = random.multinomial(choices, popularity / popularity.sum(), size=ranks)
+    chosen = _draw_experts(ranks, tokens, _chances(np.log(popularity), top_k), random)
     owner = np.arange(experts) % ranks
     return np.stack([chosen[:, owner == rank].sum(axis=1) for rank in range(ranks)], axis=1)
+
+
+def _chances(weights: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """(experts, most): how likely a token that needs so many more (1, 2, ...) takes this expert,
+    when it has decided about those before it. Weights are logarithms.
+
+    With S(e, r), the sum of the products of weights over all sets of r experts from e on, it is
+    w(e)·S(e+1, r-1) / S(e, r). Where so many are not left, nobody is, and it is 0.
+    """
+    sums = np.full(most + 1, -np.inf)
+    sums[0] = 0.0
+    chances = np.zeros((len(weights), most))
+    for expert in reversed(range(len(weights))):
+        taken = weights[expert] + sums[:-1]
+        sums[1:] = np.logaddexp(sums[1:], taken)
+        there = np.isfinite(sums[1:])
+        chances[expert, there] = np.exp(taken[there] - sums[1:][there])
+    return chances
+
+
+def _draw_experts(
+    ranks: int, tokens: int, chances: NDArray[np.float64], random: np.random.Generator
+) -> NDArray[np.int64]:
+    """(ranks, experts): tokens of each rank that have chosen each expert."""
+    experts, most = chances.shape
+    need = np.zeros((ranks, most + 1), np.int64)
+    need[:, most] = tokens
+    chosen = np.empty((ranks, experts), np.int64)
+    for expert in range(experts):
+        taking = random.binomial(need[:, 1:], chances[expert])
+        need[:, 1:] -= taking
+        need[:, :-1] += taking
+        chosen[:, expert] = taking.sum(axis=1)
+    return chosen
 
 
 def layer(

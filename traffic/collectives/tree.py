@@ -15,10 +15,17 @@ second numbered the other way round (n even) or shifted by one (n odd), leaves o
 are inner in the other, and everybody sends and receives the buffer twice at most.
 
 Only chunks make a tree fast for large buffers: a level sends one while another level
-sends the next.
+sends the next. Of k chunks two trees need 2·S/B at an inner rank's link, and as long as the first
+chunk takes up and down, 2·floor(log2 n) messages one after another: with 64 ranks and 60 chunks
+5 % more. Nothing arranges who sends to whom when, as the article's steps of two colours would,
+so that senders meet at a receiver while others wait: up to 5 % more again, and with
+pauses, which hold a NIC's other queues up as well, 13 %. NCCL's own estimate of its trees is
+0.92 of the links' rate (src/graph/tuning.cc).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,9 +38,8 @@ def all_reduce(
     schedule: Schedule, ranks: Column, at: int, size_bytes: int, after: Waits = (), channel: int = 0
 ) -> Waits:
     """Everybody ends up with the sum of a part of the buffer, by one tree."""
-    parents = parents_of(len(ranks))
-    arrived = _up(schedule, ranks, parents, at, size_bytes, after, channel)
-    return _down(schedule, ranks, parents, at, size_bytes, [*after, *arrived], channel)
+    tree = _Tree(schedule, ranks, parents_of(len(ranks)), at, size_bytes, channel)
+    return tree.down([*after, *tree.up(after)])
 
 
 def double_all_reduce(
@@ -78,55 +84,46 @@ def levels_of(parents: Column) -> list[Column]:
     return [np.flatnonzero(height == h) for h in range(height.max() + 1)]
 
 
-def _up(
-    schedule: Schedule,
-    ranks: Column,
-    parents: Column,
-    at: int,
-    size_bytes: int,
-    after: Waits,
-    channel: int,
-) -> Waits:
-    """What each place's children send it: two arrays, for the lower child and the higher one."""
-    from_children = np.full((2, len(ranks)), NOBODY)
-    for level in levels_of(parents):
-        inner = level[parents[level] != NOBODY]
-        waits = [*(np.broadcast_to(wait, ranks.shape) for wait in after), *from_children]
-        sent = schedule.send(
-            ranks[inner],
-            ranks[parents[inner]],
-            size_bytes,
-            take=at,
-            add=at,
-            after=[wait[inner] for wait in waits],
-            channel=channel,
-        )
-        from_children[(inner > parents[inner]).astype(int), parents[inner]] = sent
-    return list(from_children)
+@dataclass(frozen=True)
+class _Tree:
+    """A part of the buffer, and the tree that it goes up and down."""
 
+    schedule: Schedule
+    ranks: Column
+    parents: Column
+    at: int
+    size_bytes: int
+    channel: int
 
-def _down(
-    schedule: Schedule,
-    ranks: Column,
-    parents: Column,
-    at: int,
-    size_bytes: int,
-    after: Waits,
-    channel: int,
-) -> Waits:
-    """The sum, from the root down; what each place gets, and what the root waited for."""
-    from_parent = np.full(len(ranks), NOBODY)
-    waits = [np.where(parents == NOBODY, wait, NOBODY) for wait in after]
-    for level in reversed(levels_of(parents)):
-        children = np.flatnonzero(np.isin(parents, level))
-        above = parents[children]
-        from_parent[children] = schedule.send(
-            ranks[above],
-            ranks[children],
-            size_bytes,
-            take=at,
-            put=at,
-            after=[wait[above] for wait in [*waits, from_parent]],
-            channel=channel,
+    def up(self, after: Waits) -> Waits:
+        """What each place's children send it: two arrays, for the lower child and the higher."""
+        from_children = np.full((2, len(self.ranks)), NOBODY)
+        for level in levels_of(self.parents):
+            inner = level[self.parents[level] != NOBODY]
+            above = self.parents[inner]
+            waits = [*(np.broadcast_to(wait, self.ranks.shape) for wait in after), *from_children]
+            sent = self._send(inner, above, waits, add=self.at)
+            from_children[(inner > above).astype(int), above] = sent
+        return list(from_children)
+
+    def down(self, after: Waits) -> Waits:
+        """The sum, from the root down; what each place gets, and what the root waited for."""
+        from_parent = np.full(len(self.ranks), NOBODY)
+        waits = [np.where(self.parents == NOBODY, wait, NOBODY) for wait in after]
+        for level in reversed(levels_of(self.parents)):
+            children = np.flatnonzero(np.isin(self.parents, level))
+            above = self.parents[children]
+            from_parent[children] = self._send(above, children, [*waits, from_parent], put=self.at)
+        return [*waits, from_parent]
+
+    def _send(self, src: Column, dst: Column, waits: Waits, **where: int) -> Column:
+        """From places to places, each when it has got what it waits for."""
+        return self.schedule.send(
+            self.ranks[src],
+            self.ranks[dst],
+            self.size_bytes,
+            take=self.at,
+            after=[wait[src] for wait in waits],
+            channel=self.channel,
+            **where,
         )
-    return [*waits, from_parent]

@@ -26,6 +26,7 @@
 #include "datagram.h"
 #include "host_path.h"
 #include "nic.h"
+#include "operation.h"
 #include "receive_queue.h"
 #include "send_queue.h"
 #include "sum.h"
@@ -80,98 +81,6 @@ static const struct message_handler handler = {.delivered = delivered, .complete
 
 /* ---- set-up ------------------------------------------------------------------ */
 
-static bool takes_receive(const struct operation *operation)
-{
-    return operation->verb <= VERB_SEND_INV || operation->verb == VERB_WRITE_IMM;
-}
-
-static bool is_work(const struct operation *operation)
-{
-    return !operation->qp;
-}
-
-static bool is_reliable(const struct operation *operation)
-{
-    return is_work(operation) || operation->qp->config.transport == TRANSPORT_RC;
-}
-
-static bool is_datagram(const struct operation *operation)
-{
-    return !is_work(operation) && operation->qp->config.transport == TRANSPORT_UD;
-}
-
-/* A datagram's receive has room for a GRH before it. */
-static uint32_t receive_bytes(const struct operation *operation)
-{
-    return operation->length + (is_datagram(operation) ? GRH_BYTES : 0);
-}
-
-/* What it moves bytes from or to is registered at its NIC; what a SEND's receive writes, at the
- * other. */
-static bool memory_is_right(const struct operation *operation)
-{
-    const struct memory *local = &operation->qp->nic->memory;
-    const struct memory *remote = &operation->qp->peer->nic->memory;
-    if (operation->length == 0)
-        return true;
-    uint8_t *bytes;
-    uint32_t access = operation->verb >= VERB_READ ? ACCESS_LOCAL_WRITE : 0;
-    if (!memory_find(local, operation->qp->config.pd, operation->lkey, operation->local_va,
-                     operation->length, access, &bytes))
-        return false;
-    return !takes_receive(operation) ||
-           memory_find(remote, operation->qp->peer->config.pd, operation->rkey,
-                       operation->remote_va, receive_bytes(operation), ACCESS_LOCAL_WRITE, &bytes);
-}
-
-/* The receiver's bytes that a message is added to, and its own there; NULL when they are elided. */
-static bool find_summands(const struct operation *operation, uint8_t **sum, uint8_t **summand)
-{
-    const struct qp *qp = operation->qp->peer;
-    const struct memory *memory = &qp->nic->memory;
-    return memory_find(memory, qp->config.pd, operation->sum_key, operation->sum_va,
-                       operation->length, ACCESS_LOCAL_WRITE, sum) &&
-           memory_find(memory, qp->config.pd, operation->rkey, operation->remote_va,
-                       operation->length, 0, summand);
-}
-
-static bool sum_is_right(const struct operation *operation)
-{
-    uint8_t *sum, *summand;
-    return operation->sum_key == 0 ||
-           (operation->verb < VERB_READ && operation->length % sizeof(float) == 0 &&
-            find_summands(operation, &sum, &summand));
-}
-
-static bool message_is_right(const struct operation *operation)
-{
-    return operation->qp->peer && operation->verb >= 0 && operation->verb < VERBS &&
-           operation->length <= MESSAGE_MAX && memory_is_right(operation) &&
-           sum_is_right(operation);
-}
-
-static bool operation_is_right(const struct operation *operation, uint32_t dependent_count,
-                               uint32_t flow_count, uint32_t device_count)
-{
-    return operation->flow < flow_count && operation->device < device_count &&
-           operation->first_dependent <= dependent_count &&
-           operation->dependent_count <= dependent_count - operation->first_dependent &&
-           (is_work(operation) || message_is_right(operation));
-}
-
-static bool indices_are_right(const struct operation *operations, uint32_t count,
-                              const uint32_t *dependents, uint32_t dependent_count,
-                              uint32_t flow_count, uint32_t device_count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (!operation_is_right(&operations[i], dependent_count, flow_count, device_count))
-            return false;
-    for (uint32_t i = 0; i < dependent_count; i++)
-        if (dependents[i] >= count)
-            return false;
-    return true;
-}
-
 static void *array(uint32_t count, size_t size)
 {
     return calloc(count ? count : 1, size);
@@ -210,7 +119,7 @@ static void prepare_task(struct workload *workload, uint32_t index)
                                      .immediate = operation->immediate,
                                      .compare = operation->compare,
                                      .swap_add = operation->swap_add};
-    if (is_datagram(operation))
+    if (operation_is_datagram(operation))
         task->message.to = address_of(workload, operation);
     timer_init(&task->start, start_timer);
     timer_init(&task->work, work_timer);
@@ -249,8 +158,8 @@ struct workload *workload_new(struct clock *clock, const struct operation *opera
                               uint32_t count, const uint32_t *dependents, uint32_t dependent_count,
                               uint32_t flow_count, uint32_t device_count)
 {
-    if (!indices_are_right(operations, count, dependents, dependent_count, flow_count,
-                           device_count))
+    if (!operations_are_right(operations, count, dependents, dependent_count, flow_count,
+                              device_count))
         return NULL;
     struct workload *workload = calloc(1, sizeof *workload);
     if (!workload)
@@ -299,8 +208,9 @@ void workload_free(struct workload *workload)
 static void post_receive(struct task *task, picoseconds now)
 {
     const struct operation *operation = task->operation;
-    task->receive = (struct receive){
-        .lkey = operation->rkey, .va = operation->remote_va, .length = receive_bytes(operation)};
+    task->receive = (struct receive){.lkey = operation->rkey,
+                                     .va = operation->remote_va,
+                                     .length = operation_receive_bytes(operation)};
     receive_queue_post(operation->qp->peer, &task->receive, now);
 }
 
@@ -321,11 +231,11 @@ static void work(struct task *task, picoseconds now)
 
 static void start(struct task *task, picoseconds now)
 {
-    if (is_work(task->operation)) {
+    if (operation_is_work(task->operation)) {
         work(task, now);
         return;
     }
-    if (takes_receive(task->operation))
+    if (operation_takes_receive(task->operation))
         post_receive(task, now);
     send_queue_post(task->operation->qp, &task->message, now);
 }
@@ -435,7 +345,7 @@ static void skip(struct task *task, picoseconds now)
 static void add_up(const struct operation *operation)
 {
     uint8_t *sum, *summand;
-    if (operation->sum_key != 0 && find_summands(operation, &sum, &summand) && sum)
+    if (operation->sum_key != 0 && operation_find_summands(operation, &sum, &summand) && sum)
         sum_add(sum, summand, operation->length / sizeof(float));
 }
 
@@ -455,7 +365,8 @@ static void see_completed(struct task *task, picoseconds now)
 {
     const struct message_record *record = task->message.record;
     bool success = record->status == STATUS_SUCCESS;
-    task->is_flying = success && !is_reliable(task->operation) && record->delivered_ps == NEVER;
+    task->is_flying =
+        success && !operation_is_reliable(task->operation) && record->delivered_ps == NEVER;
     task->workload->flying += task->is_flying;
     ended(task->workload, now);
     if (success)

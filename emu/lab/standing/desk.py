@@ -2,7 +2,7 @@
 
 ask                     answer                                    files
 status                  name, spec, slowdown, traffic ...
-look                    status, and what is on the boards         the boards
+look                    status, faults, and what is on the boards the boards
 see                     what the shim sees at this moment
 enter {node}            environment and tasks of all nodes        its namespaces
 traffic {do}            how the traffic is now
@@ -21,17 +21,19 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import fields
 
 from emu.errors import UsageError
 from emu.lab.command import environment
+from emu.lab.line import Line
 from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request
 from emu.lab.netns import entered
 from emu.lab.plan import LAB
 from emu.lab.session import Session, notes_of
-from emu.lab.standing.line import Line
 from emu.lab.standing.nics import Nics
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
+from emu.measure.look import SeenFault
 from emu.shim.live import packet_socket
 from emu.spec.fault import Fault, OnHost
 from emu.spec.finding import there_is_no
@@ -43,6 +45,8 @@ _NAMESPACES = ("user", "pid", "net", "mnt")
 """In this order they must be entered: the first gives the right to enter the others."""
 _ENVIRONMENT = ("PATH", "OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR")
 """What programs in the lab need to find its Open vSwitch, and Debian's programs."""
+
+_SEEN_OF_FAULTS = [field.name for field in fields(SeenFault)]
 
 
 class Desk:
@@ -61,6 +65,8 @@ class Desk:
         self._nics = Nics(session, supervisor, self._slowdown, began_ns)
         self._traffic = Traffic(session, supervisor, self._shim, self._nics, self._slowdown)
         self._changing_faults = threading.Lock()
+        self._cable_faults: list[Json] | None = None
+        """As the shim told them when it was asked last. Who looks does not disturb it."""
         (self._ports,) = session.shim.take_files()
         self._answers: dict[str, Callable[..., Answer]] = {
             "status": self._status,
@@ -102,7 +108,15 @@ class Desk:
         nics = self._traffic.board
         boards = {"ports": self._session.shim_told["board"], "hosts": nics.legend if nics else None}
         files = [self._ports, nics.file] if nics else [self._ports]
-        return {**status, **boards}, [os.dup(file) for file in files]
+        faults = {"faults": self._fault_times()}
+        return {**status, **boards, **faults}, [os.dup(file) for file in files]
+
+    def _fault_times(self) -> list[Json]:
+        """The fields of a `SeenFault`, of each."""
+        if self._cable_faults is None:
+            self._faults()
+        there = [*(self._cable_faults or ()), *self._nics.faults_as_known()]
+        return [{key: fault[key] for key in _SEEN_OF_FAULTS} for fault in there]
 
     def _see(self) -> Answer:
         return self._shim.ask(Look()), []
@@ -156,7 +170,9 @@ class Desk:
 
     def _faults(self) -> list[Json]:
         """Of cables, which the shim has, then of NICs."""
-        return [*self._shim.ask(Faults("list"))["faults"], *self._nics.faults()]
+        of_cables: list[Json] = self._shim.ask(Faults("list"))["faults"]
+        self._cable_faults = of_cables
+        return [*of_cables, *self._nics.faults()]
 
     def _set_fault(self, name: str, fault: Fault, *, replaces: bool) -> None:
         """`replaces`: there is one of this name, and it is over."""

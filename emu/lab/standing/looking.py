@@ -5,7 +5,7 @@ from __future__ import annotations
 from emu.lab.messages import Json
 from emu.lab.standing.client import StandingLab
 from emu.measure.board import Board, Rows
-from emu.measure.look import Look, TrafficState
+from emu.measure.look import Look, SeenFault, TrafficState
 from emu.measure.progress import Progress
 
 
@@ -21,6 +21,7 @@ def look_at(lab: StandingLab) -> Look:
             host: {name: cells[0] for name, cells in own.items()} for host, own in hosts.items()
         },
         traffic=_traffic(value["traffic"]),
+        faults=tuple(SeenFault(**fault) for fault in value["faults"]),
     )
 
 

@@ -17,12 +17,12 @@ from typing import Any
 from emu.errors import UsageError
 from emu.lab.channel import Channel
 from emu.lab.job import read_observation
+from emu.lab.line import Line
 from emu.lab.messages import Json, Measure, Progress
 from emu.lab.nic_process import NicProcess
 from emu.lab.processes import carry_out, set_up
 from emu.lab.session import Programs, Session, idle
 from emu.lab.standing.honesty import judged
-from emu.lab.standing.line import Line
 from emu.lab.standing.nics import Nics, prepare
 from emu.lab.supervisor import Supervisor
 from emu.measure.board import Board

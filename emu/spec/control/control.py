@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from emu.spec.base import Model
+from emu.spec.quantities import Integer
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,14 @@ class In:
 
     unit: Fraction
     """Of picoseconds, bits per second or 1."""
+
+
+InitialWindow = Annotated[
+    Integer, Field(ge=1, le=512, description="Packets in flight at first, before any ACK.")
+]
+MaxWindow = Annotated[
+    Integer, Field(ge=1, le=512, description="Packets that may be in flight at most.")
+]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from emu.spec.control.control import Becn, Control, refuse_windows
-from emu.spec.quantities import Fraction, Integer
+from emu.spec.control.control import Becn, Control, InitialWindow, MaxWindow, refuse_windows
+from emu.spec.quantities import Fraction
 
 
 class Dctcp(Control):
@@ -21,12 +21,8 @@ class Dctcp(Control):
     g: Fraction = Field(
         default=1 / 16, gt=0, description="Weight of a new window in alpha, e.g. 1/16."
     )
-    initial_cwnd: Integer = Field(
-        default=10, ge=1, le=512, description="Packets in flight at first, before any ACK."
-    )
-    max_cwnd: Integer = Field(
-        default=512, ge=1, le=512, description="Packets that may be in flight at most."
-    )
+    initial_cwnd: InitialWindow = 10
+    max_cwnd: MaxWindow = 512
 
     @model_validator(mode="after")
     def _windows(self) -> Self:

@@ -6,8 +6,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from emu.spec.control.control import Control, refuse_windows
-from emu.spec.quantities import Fraction, Integer, Time
+from emu.spec.control.control import Control, InitialWindow, MaxWindow, refuse_windows
+from emu.spec.quantities import Fraction, Time
 
 
 class Swift(Control):
@@ -64,12 +64,8 @@ class Swift(Control):
         strict=True,
         description="Smallest window, in packets: below 1 they are paced.",
     )
-    initial_cwnd: Integer = Field(
-        default=10, ge=1, le=512, description="Packets in flight at first, before any ACK."
-    )
-    max_cwnd: Integer = Field(
-        default=512, ge=1, le=512, description="Packets that may be in flight at most."
-    )
+    initial_cwnd: InitialWindow = 10
+    max_cwnd: MaxWindow = 512
 
     @model_validator(mode="after")
     def _windows(self) -> Self:

@@ -127,7 +127,9 @@ class Experts(JobEntry):
         default=None, ge=1, le=65_536, description="How many; one for each rank unless given."
     )
     tokens: Integer = Field(ge=1, le=10_000_000, description="Tokens that each rank has.")
-    top_k: Integer = Field(default=1, ge=1, le=64, description="Experts that each is sent to.")
+    top_k: Integer = Field(
+        default=1, ge=1, le=64, description="Different experts that each is sent to."
+    )
     token_bytes: Size = Field(
         alias="token", gt=0, le=2**31, description="Bytes of a token, e.g. 8KiB."
     )
@@ -174,9 +176,8 @@ class Experts(JobEntry):
         return 2 * len(self.among) * self.tokens * self.top_k * self.token_bytes
 
     def put_together(self, seed: int) -> OperationGraph:
-        ranks, choices = len(self.among), self.tokens * self.top_k
-        random = np.random.default_rng([seed, *self.name.encode()])
-        tokens = draw_tokens(ranks, self.expert_count, choices, self.skew, random)
+        ranks, random = len(self.among), np.random.default_rng([seed, *self.name.encode()])
+        tokens = draw_tokens(ranks, self.expert_count, self.tokens, self.top_k, self.skew, random)
         schedule = Schedule(buffers=False)
         layer(schedule, tokens, self.token_bytes, self.token_time_ps / PS_PER_NS)
         away = int(tokens.sum() - np.trace(tokens)) * self.token_bytes

@@ -1,0 +1,76 @@
+"""A document -> a Spec, or every finding in it at once.
+
+    text ──▶ document ──▶ settings ──▶ Spec ──▶ contradictions ──▶ variants
+              syntax       --set       keys       rules            the same again
+
+A document that breaks in one stage still goes through the later ones, with what was
+understood of it: keys that could not be are left out, and nothing is reported
+that rests on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from emu.errors import SpecError
+from emu.spec.document import Document
+from emu.spec.finding import Finding, KeyPath, lines
+from emu.spec.rules import contradictions
+from emu.spec.rules.given import has
+from emu.spec.scenario import Spec, variant
+from emu.spec.understand import understand
+
+
+def spec_of(document: Document) -> Spec:
+    """Raises SpecError with all findings, each at its place."""
+    findings = all_findings(document)
+    if findings:
+        raise SpecError(lines(findings, document.places))
+    return Spec.model_validate(document.data)
+
+
+def all_findings(document: Document) -> list[Finding]:
+    """What is wrong with a spec and with its variants."""
+    findings = list(document.findings)
+    doubtful = [finding.path for finding in findings if finding.path]
+    own = findings_of(document.data, doubtful)
+    findings += own
+    findings += _variant_findings(document.data, doubtful, own)
+    return findings
+
+
+def findings_of(data: dict[str, Any], doubtful: Iterable[KeyPath]) -> list[Finding]:
+    """What is wrong with a spec's data, its variants apart."""
+    understood = understand(data)
+    doubts = [*doubtful, *(path for finding in understood.findings for path in finding.about)]
+    contradicting = map(understood.as_written, contradictions(understood.spec))
+    return understood.findings + [f for f in contradicting if not _rests_on(f, doubts)]
+
+
+def _rests_on(finding: Finding, doubts: Iterable[KeyPath]) -> bool:
+    """Whether a finding is about a doubtful key, one inside it or one around it."""
+    return any(
+        path[: len(doubt)] == doubt[: len(path)]
+        for path in (finding.path, *finding.about)
+        for doubt in doubts
+    )
+
+
+def _variant_findings(
+    data: dict[str, Any], doubtful: Sequence[KeyPath], own: Sequence[Finding]
+) -> Iterator[Finding]:
+    """What is wrong with the variants and not with the spec itself, placed in `compare:`."""
+    known = {(finding.path, finding.text) for finding in own}
+    compare = data.get("compare")
+    for name, changes in compare.items() if isinstance(compare, dict) else ():
+        if not isinstance(changes, dict):
+            continue
+        if "compare" in changes:
+            yield Finding(("compare", name, "compare"), "a variant has no variants of its own")
+        for finding in findings_of(variant(data, changes), doubtful):
+            inherited = not has(changes, finding.path)
+            if (finding.path, finding.text) in known or (inherited and finding.idle_if_inherited):
+                continue
+            yield replace(finding, path=("compare", name, *finding.path))
