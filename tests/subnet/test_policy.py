@@ -305,10 +305,10 @@ def test_a_lost_link_is_followed_by_new_tables_and_the_old_ones_come_back(tmp_pa
     spec = spec_of(TREE, fault)
     topology = spec.topology.build()
     subnet = manage(spec, topology, tmp_path)
-    assert [at_ps for at_ps, _ in subnet.later] == [100_000_000, 1_100_000_000]
+    assert [later.at_ps for later in subnet.later] == [100_000_000, 1_100_000_000]
     lost = topology.cable[topology.port_named["leaf1:spine1"]]
-    without = Subnet(subnet.lids, subnet.later[0][1], "updn", 0)
+    without = Subnet(subnet.lids, subnet.later[0].lfts, "updn", 0)
     for src, dst in product(("h1", "h2"), ("h3", "h4")):
         for path in (without.path(topology, src, dst), without.path(topology, dst, src)):
             assert lost not in [topology.cable[port] for port in path]
-    assert subnet.later[1][1] == subnet.lfts
+    assert subnet.later[1].lfts == subnet.lfts

@@ -10,6 +10,7 @@ ports                   fabric, and the rate of each switch port
 tap {port}              -                                         a socket with raw records
 faults {do ...}         the faults there are then: of cables and of NICs
 nic {host}              interface and subnet                     a socket on the host's interface
+paths                   service levels of InfiniBand's paths
 diagnose {node command} what InfiniBand's tools say there
 down                    -
 """
@@ -27,7 +28,7 @@ from emu.lab.command import environment
 from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request
 from emu.lab.netns import entered
 from emu.lab.plan import LAB
-from emu.lab.session import Session, notes_of
+from emu.lab.session import Session, notes_of, setup_now
 from emu.lab.standing.line import Line
 from emu.lab.standing.nics import Nics
 from emu.lab.standing.traffic import Traffic
@@ -72,6 +73,7 @@ class Desk:
             "tap": self._tap,
             "faults": self._change_faults,
             "nic": self._lend_nic,
+            "paths": self._tell_paths,
             "diagnose": self._diagnose,
             "down": self._down,
         }
@@ -186,8 +188,12 @@ class Desk:
         interface = topology.ports[host][0].interface
         with entered(self._session.lab.pids[host]):
             opened, ifindex = packet_socket(interface), socket.if_nametoindex(interface)
-        options = self._session.setup.options
+        options = setup_now(self._session).options
         return {"ifindex": ifindex, "subnet": options.get("subnet")}, [opened.detach()]
+
+    def _tell_paths(self) -> Answer:
+        subnet = self._session.subnet
+        return {"levels": subnet.now.levels if subnet else {}}, []
 
     def _diagnose(self, node: str, command: list[str]) -> Answer:
         subnet = self._session.subnet
