@@ -33,7 +33,7 @@ from emu.shim.approval import approved, engine_note, levels_note
 from emu.shim.managed import manager_hosts, pairs_of, policy_of
 from emu.spec.scenario import Spec
 from emu.subnet import ManagedFabric
-from emu.subnet.diagnostics import diagnose, tell_counters
+from emu.subnet.diagnostics import Diagnosis, diagnose, tell_counters
 from emu.subnet.manager import Pair
 from emu.subnet.paths import ENGINES_WITH_LEVELS
 from emu.subnet.subnet import Levels
@@ -85,8 +85,8 @@ class LiveSubnet:
 
     def diagnose(
         self, node: str, command: Sequence[str], ports: Json, host_waits: Mapping[str, int]
-    ) -> str:
-        """What one of infiniband-diags says on this host; `ports`: as the shim sees them now,
+    ) -> Diagnosis:
+        """One of infiniband-diags on this host or switch; `ports`: as the shim sees them now,
         `host_waits`: PortXmitWait of hosts."""
         counters = {name: own["counters"] for name, own in ports.items()}
         tell_counters(self._managed.simulator, self._topology, counters, host_waits)

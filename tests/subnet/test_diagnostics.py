@@ -19,6 +19,9 @@ from tests.lab.fabrics import clos
 from topologies.graph import Builder, Port, Topology
 from topologies.text import ibnetdiscover
 
+TOOLS = ("smpquery nodeinfo 1", "smpquery nodeinfo 99")
+"""There is a LID 1, and no LID 99."""
+
 
 @pytest.fixture(scope="module")
 def fabric() -> Topology:
@@ -32,7 +35,7 @@ def managed(fabric: Topology, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def say(managed: ManagedFabric, line: str) -> str:
-    return diagnose(managed.simulator, "h2", line.split())
+    return diagnose(managed.simulator, "h2", line.split()).said
 
 
 def test_ibnetdiscover_finds_the_topology_and_nothing_else(
@@ -103,6 +106,11 @@ def test_links_are_told_with_their_width_and_speed(spec: str, told: str, tmp_pat
     for text in (said, net_file(topology)):
         links = ibnetdiscover.read(text, "text").links
         assert [link.rate.replace(" ", "") for link in links] == [told] * 2
+
+
+def test_a_tool_has_its_own_exit_code(managed: ManagedFabric) -> None:
+    codes = [diagnose(managed.simulator, "leaf1", words.split()).code for words in TOOLS]
+    assert (codes[0], codes[1] != 0) == (0, True)
 
 
 def test_ibroute_tells_the_tables_in_force(managed: ManagedFabric) -> None:

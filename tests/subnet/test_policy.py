@@ -276,7 +276,7 @@ SETTINGS = (
 
 def ask(managed: ManagedFabric, *words: str) -> str:
     """What one of the diagnostics says, at h4."""
-    return diagnose(managed.simulator, "h4", words)
+    return diagnose(managed.simulator, "h4", words).said
 
 
 def test_ports_are_told_lanes_weights_and_keys(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 def _asked_by(managed: ManagedFabric, host: str) -> tuple[str, str]:
     """Priority and state of the manager that this host's port belongs to."""
-    said = diagnose(managed.simulator, host, ["sminfo"])
+    said = diagnose(managed.simulator, host, ["sminfo"]).said
     found = re.search(r"priority (\d+) state \d SMINFO_(\w+)", said)
     assert found, said
     return found[1], found[2]

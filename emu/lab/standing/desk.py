@@ -112,14 +112,19 @@ class Desk:
     def _enter(self, node: str | None) -> Answer:
         """A host's namespaces; a switch is in the lab's own, and so is `None`."""
         pids, topology = self._session.lab.pids, self._session.spec.topology.build()
-        known = [*topology.host, *topology.switch]
-        if node is not None and node not in known:
-            raise UsageError(there_is_no("host or switch", node, known))
+        if node is not None:
+            self._check_node(node)
         task = pids[node] if node in topology.host else pids[LAB]
         files = [os.open(f"/proc/{task}/ns/{kind}", os.O_RDONLY) for kind in _NAMESPACES]
         own = {key: value for key, value in environment().items() if key in _ENVIRONMENT}
         tasks = {name: pids[name] for name in (LAB, *topology.host)}
         return {"environment": own, "tasks": tasks}, files
+
+    def _check_node(self, node: str) -> None:
+        topology = self._session.spec.topology.build()
+        known = [*topology.host, *topology.switch]
+        if node not in known:
+            raise UsageError(there_is_no("host or switch", node, known))
 
     def _change_traffic(self, do: str) -> Answer:
         if do == "start":
@@ -199,9 +204,10 @@ class Desk:
         subnet = self._session.subnet
         if subnet is None:
             raise UsageError(f"{command[0]} is for InfiniBand, and this fabric is RoCE")
+        self._check_node(node)
         waits = self._nics.host_waits()
-        said = subnet.diagnose(node, command, self._shim.ask(Look())["ports"], waits)
-        return {"said": said}, []
+        ports = self._shim.ask(Look())["ports"]
+        return subnet.diagnose(node, command, ports, waits)._asdict(), []
 
     def _down(self) -> Answer:
         self.over.set()
