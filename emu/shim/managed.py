@@ -100,13 +100,14 @@ def manage(spec: Spec, topology: Topology, workdir: Path, *, everybody: bool = F
     with ManagedFabric(topology, policy_of(spec), workdir, hosts=master) as managed:
         first = approved(spec, topology, managed.subnet(pairs), pairs)
         swept: dict[frozenset[Cable], Later] = {frozenset(): Later(0, first.lfts, first.levels)}
-        later, notes = [], list(first.notes)
+        later = []
         for at_ps, down in outages(spec):
             if down not in swept:
-                swept[down] = Later(at_ps, managed.without(down), managed.levels(pairs))
-                notes += _notes(spec, topology, first, swept[down], managed.opensm.engine_used())
+                new = Later(at_ps, managed.without(down), managed.levels(pairs))
+                notes = _notes(spec, topology, first, new, managed.opensm.engine_used())
+                swept[down] = new._replace(notes=tuple(notes))
             later.append(swept[down]._replace(at_ps=at_ps))
-    return replace(first, later=tuple(later), notes=tuple(dict.fromkeys(notes)))
+    return replace(first, later=tuple(later))
 
 
 def _notes(

@@ -23,6 +23,8 @@ class Later(NamedTuple):
     lfts: Lfts
     levels: Levels
     """Of paths that are left."""
+    notes: tuple[str, ...] = ()
+    """What its user should know."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,16 @@ class Subnet:
     def from_json(told: dict[str, Any]) -> Subnet:
         """What `to_json` wrote."""
         later = tuple(
-            Later(at_ps, lfts_from_json(lfts), levels) for at_ps, lfts, levels in told["later"]
+            Later(at_ps, lfts_from_json(lfts), levels, tuple(notes))
+            for at_ps, lfts, levels, notes in told["later"]
         )
         lfts, notes = lfts_from_json(told["lfts"]), tuple(told["notes"])
         return Subnet(**{**told, "lfts": lfts, "later": later, "notes": notes})
+
+    def notes_up_to(self, at_ps: int) -> tuple[str, ...]:
+        """Also of sweeps that were caused up to then; each once."""
+        later = (note for later in self.later if later.at_ps <= at_ps for note in later.notes)
+        return tuple(dict.fromkeys((*self.notes, *later)))
 
     def levels_after(self, at_ps: int) -> Levels:
         """What path records say when all sweeps are over that were caused up to then."""

@@ -83,10 +83,13 @@ def test_a_host_that_is_cut_off_has_no_paths(tmp_path: Path) -> None:
 def test_that_connected_queue_pairs_keep_their_levels_is_noted(subnet: Subnet) -> None:
     """As many as had the other level. In a line they close no circle either."""
     others = sum(level for own in subnet.levels.values() for level in own.values())
-    assert subnet.notes == (
+    note = (
         f"after a sweep {others} of 20 paths have another service level; queue pairs that are "
-        "connected keep theirs, and by the new tables their paths close no circle of credit",
+        "connected keep theirs, and by the new tables their paths close no circle of credit"
     )
+    assert [later.notes for later in subnet.later] == [(note,), ()]
+    assert subnet.notes_up_to(99_999_999) == ()
+    assert subnet.notes_up_to(100_000_000) == (note,)
 
 
 def test_a_circle_that_kept_levels_close_is_noted(subnet: Subnet) -> None:
