@@ -263,27 +263,35 @@ static struct frame *let_go(struct fault *fault)
     return frame;
 }
 
-/* A packet that is held has arrived as far as credits go, or more would be given than
- * there is room for. */
+static uint32_t blocks_held(const struct fault *fault, uint8_t vl)
+{
+    uint32_t blocks = 0;
+    for (const struct frame *frame = fault->held.first; frame; frame = frame->next)
+        if (frame->klass == vl)
+            blocks += credit_blocks(frame->length);
+    return blocks;
+}
+
+/* What the sender says it has sent is what has gone on from here: else a flow-control packet would
+ * overtake a packet that is held, and its receiver would give more than it has room for. */
+static void leave_out_held(const struct fault *fault, struct frame *frame)
+{
+    struct flow_control packet;
+    if (!fault->held.first || !flow_control_parse(&packet, frame->bytes, frame->stored))
+        return;
+    uint32_t passed = packet.fctbs - blocks_held(fault, packet.vl);
+    packet.fctbs = (uint16_t)(passed % CREDIT_MODULUS);
+    flow_control_build(&packet, frame->bytes);
+}
+
 static void reorder(struct fault *fault, struct frame *frame, picoseconds now)
 {
-    struct credit_receiver *lane = lane_of(fault, frame);
-    bool held = hits(fault, frame) && (!lane || credit_received(lane, frame->length));
-    if (held)
+    if (frame->kind == FRAME_IB_LINK)
+        leave_out_held(fault, frame);
+    if (hits(fault, frame))
         hold(fault, frame, now + fault->config.by_ps, now);
     else
         pass(fault, frame, now);
-}
-
-static void arrive_late(struct fault *fault, picoseconds now)
-{
-    struct frame *frame = let_go(fault);
-    struct credit_receiver *lane = lane_of(fault, frame);
-    if (lane) {
-        credit_released(lane, frame->length);
-        uncount(lane, frame->length);
-    }
-    pass(fault, frame, now);
 }
 
 /* All wait, and those behind them when the fault is over, so that order is kept. */
@@ -299,7 +307,7 @@ static void delay(struct fault *fault, struct frame *frame, picoseconds now)
     hold(fault, frame, until, now);
 }
 
-static void arrive_delayed(struct fault *fault, picoseconds now)
+static void arrive_late(struct fault *fault, picoseconds now)
 {
     pass(fault, let_go(fault), now);
 }
@@ -312,5 +320,5 @@ const struct fault_ops fault_duplication = {.begin = begin, .end = end_copies, .
 const struct fault_ops fault_reordering = {
     .begin = begin, .end = end, .packet = reorder, .due = arrive_late};
 const struct fault_ops fault_delay = {
-    .begin = begin, .end = end, .packet = delay, .due = arrive_delayed};
+    .begin = begin, .end = end, .packet = delay, .due = arrive_late};
 const struct fault_ops fault_flow_control = {.begin = begin, .end = end, .packet = disturb};

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Iterator
 from math import sqrt
+from struct import unpack_from
 
 import pytest
 
@@ -37,6 +39,7 @@ MIDDLE = "left:right"
 BTH_IN_ROCE, BTH_IN_IB = 42, 8
 HEADERS = {"roce": 58, "ib": 26}
 """Of a data packet in the middle of a message, with its ICRC."""
+TAP_IN = 1
 FRAMING = {"roce": 24, "ib": 0}
 """Preamble, FCS and gap."""
 
@@ -172,6 +175,33 @@ def test_a_late_packet_is_overtaken_by_those_behind_it(fabric: str) -> None:
     packet_ps = (4096 + HEADERS[fabric] + FRAMING[fabric]) * 80
     assert arrived.index(psn) == 10 + 2_000_000 // packet_ps
     assert outcome.flows["flow"].completed
+
+
+def test_credit_updates_do_not_overtake_what_is_held_back() -> None:
+    """FCTBS is what has come up to then, in 64-byte blocks, also where packets came late."""
+    fault = "reordering: {cable: 'right:h2', direction: out, every: 10, by: 3us}"
+    with started(spec_of(PAIR, *on("ib", fault), "capture=[h2:right]")) as fabric_run:
+        fabric_run.run_until(60_000)
+        (record,) = records(fabric_run).values()
+        came, updates = 0, 0
+        for bytes_ in arrivals(fabric_run.fabric.captured()):
+            if len(bytes_) > 6:
+                came += -(-len(bytes_) // 64)
+            else:
+                updates += 1
+                assert int.from_bytes(bytes_[:2]) & 0xFFF == came % 4096
+    assert record.hits > 10
+    assert updates > 0
+
+
+def arrivals(records: bytes) -> Iterator[bytes]:
+    """Frames that came in by the captured port, in order (layout: tap.h)."""
+    at = 0
+    while at < len(records):
+        stored, _, direction = unpack_from("<IBB", records, at + 24)
+        if direction == TAP_IN:
+            yield records[at + 32 : at + 32 + stored]
+        at += 32 + -(-stored // 8) * 8
 
 
 @fabrics
