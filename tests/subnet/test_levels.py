@@ -21,13 +21,14 @@ from emu.lab import subnet as lab_subnet
 from emu.lab.channel import Channel
 from emu.lab.messages import LinksChanged, Tables
 from emu.lab.subnet import LiveSubnet
-from emu.rdma import Lab
+from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
 from emu.shim.approval import levels_note
 from emu.shim.managed import manage
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from emu.subnet.subnet import Levels
+from tests.wire.judge import frames_of
 
 RING = """
 name: ring
@@ -118,6 +119,25 @@ def test_a_queue_pair_that_connects_after_a_sweep_has_the_new_level() -> None:
             lab.run(lab.sleep(until_ns - lab.now_ns))
             seen.append(now())
     assert seen == [{0, 1}, {0, 1}, {0}, {0}, {0, 1}]
+
+
+def test_datagrams_have_the_level_of_the_path_they_take(tmp_path: Path) -> None:
+    """As captured on the host's cable: SL in the upper half of the LRH's second byte."""
+    with Lab(spec_of("capture=[ring1:h1]"), out=tmp_path) as lab:
+        h1, *others = (lab.host(f"h{index}").rdma for index in range(1, 6))
+        qp = h1.alloc_pd().create_qp(QPType.UD, h1.create_cq(8), max_inline_data=1)
+        qp.to_init(QPAttr(qkey=1))
+        qp.to_rtr(QPAttr())
+        qp.to_rts()
+        for far in others:
+            qp.post_send(SendWR(inline=b"x", ah=AH(far.address), remote_qpn=1, remote_qkey=1))
+        lab.run(lab.sleep(10_000))
+        expected = {far.address: h1.service_level(far.address) for far in others}
+    (capture,) = tmp_path.iterdir()
+    seen = (frame.data for frame in frames_of(capture.read_bytes()))
+    packets = [packet for packet in seen if len(packet) > 6]
+    assert {int.from_bytes(packet[2:4]): packet[1] >> 4 for packet in packets} == expected
+    assert set(expected.values()) == {0, 1}
 
 
 class Shim:
