@@ -29,7 +29,7 @@ from emu.lab.channel import Channel
 from emu.lab.messages import Json, LinksChanged, Tables
 from emu.lab.namespace import PRIVATE
 from emu.lab.supervisor import Supervisor
-from emu.shim.approval import approved, engine_note, levels_note
+from emu.shim.approval import approved, engine_note, kept_levels
 from emu.shim.managed import manager_hosts, pairs_of, policy_of
 from emu.spec.scenario import Spec
 from emu.subnet import ManagedFabric
@@ -66,6 +66,7 @@ class LiveSubnet:
         self._connected = self.now.levels
         self._unasked: list[Pair] = []
         self._asked: Levels = {}
+        self._passing_note = ""
         self.notes = list(self.now.notes)
         """What its user should know."""
         self.sweeps: list[Json] = []
@@ -81,6 +82,7 @@ class LiveSubnet:
     def connect(self) -> Json:
         """The subnet for NICs that come now, which keep its service levels."""
         self._connected = self.now.levels
+        self._forget_passing_note()
         return self.now.to_json()
 
     def diagnose(
@@ -168,8 +170,19 @@ class LiveSubnet:
             self._asked.setdefault(src, {}).update(levels)
         if not self._unasked:
             self.now = replace(self.now, levels=self._asked)
-            notes = levels_note(self._spec, self._topology, self._connected, self.now)
-            self.notes += [note for note in notes if note not in self.notes]
+            self._note_kept_levels()
+
+    def _note_kept_levels(self) -> None:
+        """In place of the note before, but where that told of a circle of credit."""
+        self._forget_passing_note()
+        kept = kept_levels(self._spec, self._topology, self._connected, self.now)
+        if kept and kept.note not in self.notes:
+            self.notes.append(kept.note)
+            self._passing_note = "" if kept.circle else kept.note
+
+    def _forget_passing_note(self) -> None:
+        with suppress(ValueError):  # there is none
+            self.notes.remove(self._passing_note)
 
     def _look_after_managers(self) -> None:
         """Those that have died, and sweeps that no link has caused."""

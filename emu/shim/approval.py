@@ -16,8 +16,8 @@ Networks, IEEE Trans. Computers, 1987.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
@@ -72,9 +72,29 @@ def engine_note(asked: str, used: str) -> str:
     return f"OpenSM could not route by {asked} what links have left, and went on by {used}"
 
 
-def levels_note(spec: Spec, topology: Topology, connected: Levels, now: Subnet) -> Iterator[str]:
-    """What a sweep in the course of a run means for queue pairs that are `connected` by these
-    levels, and keep them; nothing, where path records still say the same."""
+@dataclass(frozen=True)
+class KeptLevels:
+    """What a sweep in the course of a run means for queue pairs that keep their service levels."""
+
+    changed: int
+    """Paths that have another level now."""
+    paths: int
+    circle: str
+    """Ports of a circle of credit that they close by the new tables; empty: there is none."""
+
+    @property
+    def note(self) -> str:
+        return (
+            f"after a sweep {self.changed} of {self.paths} paths have another service level; queue "
+            "pairs that are connected keep theirs, and by the new tables their paths close "
+            + (f"a circle of credit: {self.circle}" if self.circle else "no circle of credit")
+        )
+
+
+def kept_levels(
+    spec: Spec, topology: Topology, connected: Levels, now: Subnet
+) -> KeptLevels | None:
+    """Of queue pairs that are `connected` by these levels. None: they are as good as before."""
     kept = {
         (src, dst): connected[src][dst]
         for src, levels in now.levels.items()
@@ -83,14 +103,9 @@ def levels_note(spec: Spec, topology: Topology, connected: Levels, now: Subnet) 
     }
     changed = sum(level != now.levels[src][dst] for (src, dst), level in kept.items())
     circle = _circle(spec, topology, replace(now, levels=connected), kept)
-    if changed or circle:
-        loop = (
-            f"a circle of credit: {_shown(topology, circle)}" if circle else "no circle of credit"
-        )
-        yield (
-            f"after a sweep {changed} of {len(kept)} paths have another service level; queue pairs "
-            f"that are connected keep theirs, and by the new tables their paths close {loop}"
-        )
+    if not changed and not circle:
+        return None
+    return KeptLevels(changed, len(kept), _shown(topology, circle) if circle else "")
 
 
 def _refuse_circles(

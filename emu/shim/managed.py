@@ -21,7 +21,7 @@ from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from emu.shim.approval import approved, engine_note, levels_note
+from emu.shim.approval import approved, engine_note, kept_levels
 from emu.spec.outages import outages
 from emu.spec.scenario import Spec
 from emu.spec.subnet import MANAGEMENT_VL
@@ -117,4 +117,6 @@ def _notes(
     if engine != first.engine:
         yield engine_note(first.engine, engine)
     now = replace(first, lfts=later.lfts, levels=later.levels)
-    yield from levels_note(spec, topology, first.levels, now)
+    kept = kept_levels(spec, topology, first.levels, now)
+    if kept:
+        yield kept.note

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +21,7 @@ from emu.lab.channel import Channel
 from emu.lab.messages import LinksChanged, Tables
 from emu.lab.subnet import LiveSubnet
 from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
-from emu.shim.approval import levels_note
+from emu.shim.approval import KeptLevels, kept_levels
 from emu.shim.managed import manage
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
@@ -96,14 +95,14 @@ def test_that_connected_queue_pairs_keep_their_levels_is_noted(subnet: Subnet) -
 def test_a_circle_that_kept_levels_close_is_noted(subnet: Subnet) -> None:
     """Had all connected on the line's one level, the ring's paths would close a circle."""
     spec = spec_of()
-    (note,) = levels_note(spec, spec.topology.build(), subnet.later[0].levels, subnet)
-    assert "close a circle of credit: ring" in note
+    kept = kept_levels(spec, spec.topology.build(), subnet.later[0].levels, subnet)
+    assert kept
+    assert "close a circle of credit: ring" in kept.note
 
 
 def test_levels_that_path_records_still_say_are_not_worth_a_note(subnet: Subnet) -> None:
     spec = spec_of()
-    whole = replace(subnet, later=())
-    assert not list(levels_note(spec, spec.topology.build(), subnet.levels, whole))
+    assert kept_levels(spec, spec.topology.build(), subnet.levels, subnet) is None
 
 
 def test_a_queue_pair_that_connects_after_a_sweep_has_the_new_level() -> None:
@@ -171,8 +170,30 @@ def test_in_a_lab_nics_that_come_later_have_the_new_levels(live: LiveSubnet) -> 
     shim.lose("ring1:ring2")
     eventually(lambda: kinds(live.now.levels) == {0})
     assert kinds(first["levels"]) == {0, 1}
-    eventually(lambda: any("of 20 paths have another service level" in n for n in live.notes))
+    eventually(lambda: "of 20 paths have another service level" in str(live.notes))
     assert kinds(live.connect()["levels"]) == {0}
+    assert live.notes == []  # they have what path records say
+
+
+def test_in_a_lab_the_last_note_on_levels_counts(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often links come and go; but a circle of credit that there was is not forgotten."""
+    one, two, circle, four = (
+        KeptLevels(paths, 20, closed) for paths, closed in ((1, ""), (2, ""), (3, "a"), (4, ""))
+    )
+    now = [one]  # of one change or the other, however many sweeps it takes
+    monkeypatch.setattr(lab_subnet, "kept_levels", lambda *_: now[0])
+    shim = Shim(live)
+    for now[0], cable, told in (
+        (one, "ring1:ring2", [one]),
+        (two, "ring2:ring3", [two]),
+        (circle, "ring3:ring4", [circle]),
+        (four, "ring4:ring5", [circle, four]),
+    ):
+        shim.lose(cable)
+        notes = [kept.note for kept in told]
+        eventually(lambda notes=notes: live.notes == notes)  # type: ignore[misc]
 
 
 def eventually(holds: Callable[[], bool]) -> None:
