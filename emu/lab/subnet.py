@@ -9,9 +9,10 @@ A thread does it as long as the lab lives. Whatever else makes OpenSM sweep, a s
 that takes over among it, has its tables followed as well. Then path records are asked
 for anew, some at a time, as a link may change meanwhile: NICs and queue pairs that come
 later have their service levels, those that are there keep theirs (`emu.subnet.paths`),
-`ib0` among them. OpenSM is not a part of the
-data plane: when it dies packets go on by the tables there are, and a note says so.
-ibsim is what stands for the fabric in management, so the lab ends with it.
+`ib0` among them, and a note says what comes of it.
+
+OpenSM is not a part of the data plane: when it dies packets go on by the tables there are,
+and a note says so. ibsim is what stands for the fabric in management, so the lab ends with it.
 """
 
 from __future__ import annotations
