@@ -19,11 +19,13 @@ def command(lab: str | None, node: str, words: tuple[str, ...]) -> None:
     """Run COMMAND on the host or switch NODE, e.g. `emu exec h1 -- ping -c 3 h5`.
 
     Hosts know each other by name; on a switch there are Open vSwitch's programs.
+    InfiniBand's tools (ibnetdiscover, perfquery, ...) see the fabric from either.
     Exits as COMMAND does. What it measures is in real time: a terminal is told by how
     much that differs from the fabric's.
     """
     from emu.lab.standing.client import StandingLab
     from emu.lab.standing.enter import run_there
+    from emu.subnet.diagnostics import DIAGNOSTICS
 
     program = words[1:] if words[0] == "--" else words
     if not program:
@@ -31,4 +33,8 @@ def command(lab: str | None, node: str, words: tuple[str, ...]) -> None:
     with StandingLab(lab) as standing:
         if sys.stderr.isatty():
             say(time_of_programs(standing.status()["slowdown"]))
+        if program[0] in DIAGNOSTICS:
+            told, _ = standing.ask("diagnose", node=node, command=list(program))
+            click.echo(told["said"], nl=False)
+            sys.exit(told["code"])
         sys.exit(run_there(standing, node, program))

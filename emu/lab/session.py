@@ -71,7 +71,7 @@ class Session:
     workers: dict[str, int]
     """The processes that every frame passes: `shim`, `nics`, `ovs`."""
     setup: Setup
-    """What the shim and the NICs were told."""
+    """What the shim and the first NICs were told."""
     shim_told: Json
     """What the shim said when it was set up."""
     nics: NicProcess | None
@@ -110,8 +110,10 @@ def open_session(
     lab.build(plan_network(topology, datapath=datapath, ip=routed, routes=routes, ib0_mtu=mtu))
     marker, notes = _place_marker(spec, topology, plane, lab, slowdown_of(request.options))
     hosts = {host.name: lab.pids[host.name] for host in topology.hosts}
-    subnet = LiveSubnet(spec, topology, supervisor, with_ip) if spec.fabric == "ib" else None
-    told = subnet.first.to_json() if subnet else None
+    subnet = None
+    if infiniband:
+        subnet = LiveSubnet(spec, topology, supervisor, everybody=with_ip or not with_rnic)
+    told = subnet.connect() if subnet else None
     options = {**request.options, "subnet": told, "ip": with_ip}
     setup = Setup(request.spec, plane, marker, request.out, hosts, options)
     shim.send(setup, _files_for_shim(lab, subnet))
@@ -138,6 +140,14 @@ def _files_for_shim(lab: Lab, subnet: LiveSubnet | None) -> list[int]:
 def idle(setup: Setup) -> Setup:
     """For NICs that have nothing to do but IP, as long as they are there."""
     return replace(setup, options={**setup.options, "idle": True})
+
+
+def setup_now(session: Session) -> Setup:
+    """For NICs that come now: with service levels as path records have them."""
+    if session.subnet is None:
+        return session.setup
+    options = {**session.setup.options, "subnet": session.subnet.connect()}
+    return replace(session.setup, options=options)
 
 
 def plane_of(spec: Spec) -> str:

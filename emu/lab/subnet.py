@@ -6,9 +6,13 @@
      switches follow ◀─ Tables reads OpenSM's dump ◀──────────────────────────┘
 
 A thread does it as long as the lab lives. Whatever else makes OpenSM sweep, a standby
-that takes over among it, has its tables followed as well. OpenSM is not a part of the
-data plane: when it dies packets go on by the tables there are, and a note says so.
-ibsim is what stands for the fabric in management, so the lab ends with it.
+that takes over among it, has its tables followed as well. Then path records are asked
+for anew, some at a time, as a link may change meanwhile: NICs and queue pairs that come
+later have their service levels, those that are there keep theirs (`emu.subnet.paths`),
+`ib0` among them, and a note says what comes of it.
+
+OpenSM is not a part of the data plane: when it dies packets go on by the tables there are,
+and a note says so. ibsim is what stands for the fabric in management, so the lab ends with it.
 """
 
 from __future__ import annotations
@@ -19,46 +23,55 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from emu.errors import FabricError
 from emu.lab.channel import Channel
 from emu.lab.messages import Json, LinksChanged, Tables
 from emu.lab.namespace import PRIVATE
 from emu.lab.supervisor import Supervisor
-from emu.shim.approval import approved, engine_note
+from emu.shim.approval import approved, engine_note, kept_levels
 from emu.shim.managed import manager_hosts, pairs_of, policy_of
 from emu.spec.scenario import Spec
 from emu.subnet import ManagedFabric
-from emu.subnet.diagnostics import diagnose, tell_counters
-from emu.subnet.subnet import Lfts
+from emu.subnet.diagnostics import Diagnosis, diagnose, tell_counters
+from emu.subnet.manager import Pair
+from emu.subnet.paths import ENGINES_WITH_LEVELS
+from emu.subnet.subnet import Levels
 from topologies.graph import Topology
 
 _SECONDS_BETWEEN_LOOKS = 0.25
+_PATHS_AT_A_TIME = 16
 
 
 class LiveSubnet:
     """The management of a lab's fabric, from before the fabric runs on."""
 
     def __init__(
-        self, spec: Spec, topology: Topology, supervisor: Supervisor, with_ip: bool
+        self, spec: Spec, topology: Topology, supervisor: Supervisor, *, everybody: bool
     ) -> None:
-        """Returns after the first sweep. Raises HostError, FabricError; also where OpenSM does not
-        do what the spec asks for.
+        """Returns after the first sweep. With `everybody` any host may talk to any other, else
+        those of the spec's traffic.
+
+        Raises HostError, FabricError; also where OpenSM does not do what the spec asks for.
         """
-        self._topology = topology
+        self._spec, self._topology = spec, topology
         hosts = manager_hosts(spec, topology)
         fabric = ManagedFabric(topology, policy_of(spec), PRIVATE / "subnet", hosts=hosts)
         self._managed = fabric.__enter__()  # it ends with the lab
         supervisor.adopt("ibsim", self._managed.simulator.pid)
-        pairs = pairs_of(spec, everybody=with_ip)
-        self.first = approved(spec, topology, self._managed.subnet(pairs), pairs)
-        """What the fabric starts with."""
-        self._engine = self.first.engine
-        self.notes = list(self.first.notes)
+        self._pairs = sorted(pairs_of(spec, everybody=everybody))
+        self.now = approved(spec, topology, self._managed.subnet(self._pairs), self._pairs)
+        """What it has decided, up to the last sweep."""
+        self._first_engine = self.now.engine
+        self._connected = self.now.levels
+        self._unasked: list[Pair] = []
+        self._asked: Levels = {}
+        self._passing_note = ""
+        self.notes = list(self.now.notes)
         """What its user should know."""
         self.sweeps: list[Json] = []
         """Those that links have caused: when they changed, and what tables took then."""
-        self._told: Lfts = self.first.lfts
         self._change = LinksChanged(0, [])
         self._changed_at = time.monotonic()
         self._running = set(hosts)
@@ -67,10 +80,16 @@ class LiveSubnet:
         self._line = Channel(near)
         threading.Thread(target=self._attend, name="subnet", daemon=True).start()
 
+    def connect(self) -> Json:
+        """The subnet for NICs that come now, which keep its service levels."""
+        self._connected = self.now.levels
+        self._forget_passing_note()
+        return self.now.to_json()
+
     def diagnose(
         self, node: str, command: Sequence[str], ports: Json, host_waits: Mapping[str, int]
-    ) -> str:
-        """What one of infiniband-diags says on this host; `ports`: as the shim sees them now,
+    ) -> Diagnosis:
+        """One of infiniband-diags on this host or switch; `ports`: as the shim sees them now,
         `host_waits`: PortXmitWait of hosts."""
         counters = {name: own["counters"] for name, own in ports.items()}
         tell_counters(self._managed.simulator, self._topology, counters, host_waits)
@@ -83,12 +102,15 @@ class LiveSubnet:
                 try:
                     self._wait_and_answer()
                     self._look_after_managers()
+                    self._ask_for_levels()
                 except FabricError as error:
+                    self._unasked = []
                     if master.is_running:  # else that is the reason, and told
                         self.notes.append(str(error).partition("\n")[0])
 
     def _wait_and_answer(self) -> None:
-        if select.select([self._line], [], [], _SECONDS_BETWEEN_LOOKS)[0]:
+        patience = 0 if self._unasked else _SECONDS_BETWEEN_LOOKS
+        if select.select([self._line], [], [], patience)[0]:
             self._change = self._line.expect(LinksChanged)
             self._changed_at = time.monotonic()
             self._answer()
@@ -118,21 +140,50 @@ class LiveSubnet:
 
     def _tell(self) -> None:
         """The tables are the answer to the last change there was."""
-        self._told = self._managed.tables()
+        lfts = self._managed.tables()
         seconds = time.monotonic() - self._changed_at
-        self._line.send(Tables(self._told, self._change.at_ps, self._change.down, seconds))
+        self._line.send(Tables(lfts, self._change.at_ps, self._change.down, seconds))
+        self.now = replace(self.now, lfts=lfts)
         self.sweeps.append({"at_ns": self._change.at_ps // 1000, "seconds": round(seconds, 3)})
         self._note_engine()
 
     def _note_engine(self) -> None:
         """Where it is no longer the one there was at first."""
-        before, self._engine = self._engine, self._managed.opensm.engine_used()
-        if self._engine not in (before, self.first.engine):
-            self.notes.append(engine_note(self.first.engine, self._engine))
+        before, engine = self.now.engine, self._managed.opensm.engine_used()
+        self.now = replace(self.now, engine=engine)
+        if engine not in (before, self._first_engine):
+            self.notes.append(engine_note(self._first_engine, engine))
 
     def _tell_news(self) -> None:
-        if self._managed.tables() != self._told:
+        """Tables at once; path records may have changed though no table has."""
+        if self._managed.tables() != self.now.lfts:
             self._tell()
+        has_levels = self.now.engine in ENGINES_WITH_LEVELS
+        self._unasked, self._asked = self._pairs if has_levels else [], {}
+        if not has_levels:
+            self.now = replace(self.now, levels={})
+
+    def _ask_for_levels(self) -> None:
+        if not self._unasked:
+            return
+        some, self._unasked = self._unasked[:_PATHS_AT_A_TIME], self._unasked[_PATHS_AT_A_TIME:]
+        for src, levels in self._managed.levels(some).items():
+            self._asked.setdefault(src, {}).update(levels)
+        if not self._unasked:
+            self.now = replace(self.now, levels=self._asked)
+            self._note_kept_levels()
+
+    def _note_kept_levels(self) -> None:
+        """In place of the note before, but where that told of a circle of credit."""
+        self._forget_passing_note()
+        kept = kept_levels(self._spec, self._topology, self._connected, self.now)
+        if kept and kept.note not in self.notes:
+            self.notes.append(kept.note)
+            self._passing_note = "" if kept.circle else kept.note
+
+    def _forget_passing_note(self) -> None:
+        with suppress(ValueError):  # there is none
+            self.notes.remove(self._passing_note)
 
     def _look_after_managers(self) -> None:
         """Those that have died, and sweeps that no link has caused."""

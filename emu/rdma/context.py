@@ -15,6 +15,7 @@ from emu.rdma.memory import PD
 from emu.rdma.names import QPType
 from emu.spec.host import Nic
 from emu.subnet import Subnet
+from emu.subnet.subnet import Levels
 from topologies.graph import Host
 from topologies.guids import host_port_guid
 from traffic.rnic.config import address_of, nic_config, qp_config
@@ -33,8 +34,15 @@ class Context:
     """
 
     def __init__(
-        self, clock: Clock, host: Host, subnet: Subnet | None, *, leads_outside: bool = False
+        self,
+        clock: Clock,
+        host: Host,
+        subnet: Subnet | None,
+        *,
+        levels: Callable[[], Levels] = dict,
+        leads_outside: bool = False,
     ) -> None:
+        """`levels`: what the subnet's path records say now."""
         fabric = self._fabric = clock.fabric
         self.name = host.name
         self.clock = clock
@@ -43,6 +51,7 @@ class Context:
         self.patience_ns = fabric.spec.time_limit_ps / 1000
         """How long a program waits for a completion, unless it says otherwise."""
         self._subnet = subnet
+        self._levels = levels
         self._psns = Random(f"{fabric.spec.seed} {host.name}")
         self._free_address = _FIRST_ADDRESS
         self._domains = 0
@@ -142,10 +151,10 @@ class Context:
         return host_port_guid(host) if host else 0
 
     def service_level(self, address: int) -> int:
-        """Towards that host: as the subnet manager says, or the NIC's own."""
+        """Towards that host: as the subnet manager says now, or the NIC's own."""
         if self._subnet is None:
             return self._settings.sl
-        by_name = self._subnet.levels.get(self.name, {})
+        by_name = self._levels().get(self.name, {})
         by_lid = {self._subnet.lids[name]: level for name, level in by_name.items()}
         return by_lid.get(address, self._settings.sl)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,10 @@ from emu.shim.fabric import Fabric, Members
 from emu.shim.managed import swept
 from emu.spec.finding import there_is_no
 from emu.spec.model import load_spec
+from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
+from emu.subnet.subnet import Levels
 
 T = TypeVar("T")
 
@@ -98,13 +100,13 @@ class Lab:
     # ---- building --------------------------------------------------------------
 
     def _on_virtual(self, stack: ExitStack) -> Clock:
-        subnet = swept(self.spec, self.spec.topology.build())
+        subnet = swept(self.spec, self.spec.topology.build(), everybody=True)
         fabric = self._fabric(stack, Members.ALL, subnet)
         fabric.capture(captured_ports(self.spec, fabric.topology))
         capture = stack.enter_context(capture_file(fabric))
         stack.callback(self._keep_captures, capture)
         clock = VirtualClock(fabric, capture.drain if self.spec.capture else lambda: None)
-        self._add_hosts(clock, subnet, stack)
+        self._add_hosts(clock, subnet, lambda: self._levels_in_force(subnet))
         fabric.start()
         return clock
 
@@ -114,7 +116,7 @@ class Lab:
         self.spec, slowdown, wires = stack.enter_context(live_lab(self.spec))
         fabric = self._fabric(stack, Members.HOSTS, wires.subnet)
         clock = LiveClock(fabric, slowdown, wires)
-        self._add_hosts(clock, wires.subnet, stack)
+        self._add_hosts(clock, wires.subnet, wires.levels)
         stack.callback(clock.close)
         clock.start()
         return clock
@@ -129,10 +131,16 @@ class Lab:
         for host in self._hosts.values():
             host.rdma.close()
 
-    def _add_hosts(self, clock: Clock, subnet: Subnet | None, stack: ExitStack) -> None:
+    def _add_hosts(self, clock: Clock, subnet: Subnet | None, levels: Callable[[], Levels]) -> None:
         for host in clock.fabric.topology.hosts:
-            self._hosts[host.name] = LabHost(host.name, Context(clock, host, subnet))
+            context = Context(clock, host, subnet, levels=levels)
+            self._hosts[host.name] = LabHost(host.name, context)
         clock.fabric.connect()
+
+    def _levels_in_force(self, subnet: Subnet | None) -> Levels:
+        """With the tables."""
+        since_ps = self.now_ns * 1000 - slowest_convergence_ps(self.spec)
+        return subnet.levels_after(since_ps) if subnet else {}
 
     def _keep_captures(self, capture: CaptureFile) -> None:
         if self._out is not None:

@@ -35,6 +35,8 @@ from emu.shim.fabric import Fabric
 from emu.shim.live import Live, Outcome
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
+from emu.subnet.paths import ENGINES_WITH_LEVELS
+from emu.subnet.subnet import Levels
 from topologies.graph import Topology
 
 T = TypeVar("T")
@@ -51,6 +53,8 @@ class Wires:
 
     hosts: dict[str, tuple[socket.socket, int]]
     subnet: Subnet | None
+    levels: Callable[[], Levels] = dict
+    """Asks what its path records say now."""
 
 
 @contextmanager
@@ -101,7 +105,11 @@ def _borrow(lab: StandingLab, topology: Topology) -> Wires:
         told, (file,) = lab.ask("nic", host=host)
         hosts[host] = socket.socket(fileno=file), told["ifindex"]
         subnet = told["subnet"]
-    return Wires(hosts, None if subnet is None else Subnet.from_json(subnet))
+    if subnet is None:
+        return Wires(hosts, None)
+    if subnet["engine"] not in ENGINES_WITH_LEVELS:
+        return Wires(hosts, Subnet.from_json(subnet))
+    return Wires(hosts, Subnet.from_json(subnet), lambda: lab.ask("paths")[0]["levels"])
 
 
 class LiveClock(Clock):

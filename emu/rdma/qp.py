@@ -61,6 +61,7 @@ class QP:
         self.pd, self.qp_type = pd, qp_type
         self._rooms = max_send_wr, 0 if srq else max_recv_wr, max_inline_data
         self._config = context.qp_config(qp_type, pd.handle, srq.core if srq else None)
+        self._levels: dict[int, int] = {}
         with context.clock.standing():
             self._core = context.add_qp(self._config)
             work = lib.verbs_qp_new(self._core, scq.core, rcq.core, *self._rooms)
@@ -94,11 +95,13 @@ class QP:
         completions that nobody has polled.
         """
         refuse_stranger(repr(self), "state", state, QPState)
+        far = attr.dest_address  # asked for while the NICs go on: it can take a while
+        level = self._context.service_level(far) if isinstance(far, int) else None
         with self._context.clock.standing():
             self._refuse_step(state)
             self._refuse_attributes(state, attr.given())
             remote = self._remote(attr) if state is QPState.RTR else None
-            self._set(attr)
+            self._set(attr, level)
             if remote:
                 lib.qp_set_remote(self._core, remote)
             lib.verbs_modify(self._work, state, self._context.clock.now_ps)
@@ -163,13 +166,13 @@ class QP:
         values["guid"] = self._context.guid_of(values["address"])
         return ffi.new("struct qp_remote *", values)
 
-    def _set(self, attr: QPAttr) -> None:
+    def _set(self, attr: QPAttr, level: int | None) -> None:
         wanted = ffi.new("struct qp_config *", self._config[0])
         for name, value in attr.given().items():
             if name in SETTINGS:
                 setattr(wanted, SETTINGS[name], value)
-        if attr.dest_address is not None:
-            wanted.sl = self._context.service_level(attr.dest_address)
+        if level is not None:
+            wanted.sl = level
         done = lib.qp_set_attributes(self._core, wanted)
         assert done, f"{self}: {attr} is right here and wrong in qp.c"
         self._config = wanted
@@ -180,10 +183,19 @@ class QP:
         """Raises LocalProtocolError, and has posted nothing, when that may not be."""
         clock = self._context.clock
         request, _bytes = _request(wr, repr(self))  # these live until they are copied
+        if wr.ah is not None:
+            request.sl = self._level_to(wr.ah.address)
         with clock.standing():
             refused = lib.verbs_post_send(self._work, request, clock.now_ps)
             state = self.qp_state
         refuse_send(refused, repr(self), state, self.qp_type, self._rooms, wr)
+
+    def _level_to(self, address: int) -> int:
+        """As the path record said when the first datagram went there: an address handle is made
+        once."""
+        if address not in self._levels:
+            self._levels[address] = self._context.service_level(address)
+        return self._levels[address]
 
     def post_recv(self, wr: RecvWR) -> None:
         """Raises LocalProtocolError, and has posted nothing, when that may not be."""

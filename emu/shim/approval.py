@@ -16,8 +16,8 @@ Networks, IEEE Trans. Computers, 1987.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
@@ -26,6 +26,7 @@ from emu.shim.lanes import lanes_of_link
 from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
+from emu.subnet.subnet import Levels
 from topologies.graph import Port, Topology
 
 _SHOWN = 4
@@ -71,21 +72,60 @@ def engine_note(asked: str, used: str) -> str:
     return f"OpenSM could not route by {asked} what links have left, and went on by {used}"
 
 
+@dataclass(frozen=True)
+class KeptLevels:
+    """What a sweep in the course of a run means for queue pairs that keep their service levels."""
+
+    changed: int
+    """Paths that have another level now."""
+    paths: int
+    circle: str
+    """Ports of a circle of credit that they close by the new tables; empty: there is none."""
+
+    @property
+    def note(self) -> str:
+        return (
+            f"after a sweep {self.changed} of {self.paths} paths have another service level; queue "
+            "pairs that are connected keep theirs, and by the new tables their paths close "
+            + (f"a circle of credit: {self.circle}" if self.circle else "no circle of credit")
+        )
+
+
+def kept_levels(
+    spec: Spec, topology: Topology, connected: Levels, now: Subnet
+) -> KeptLevels | None:
+    """Of queue pairs that are `connected` by these levels. None: they are as good as before."""
+    kept = {
+        (src, dst): connected[src][dst]
+        for src, levels in now.levels.items()
+        for dst in levels
+        if dst in connected.get(src, {})
+    }
+    changed = sum(level != now.levels[src][dst] for (src, dst), level in kept.items())
+    circle = _circle(spec, topology, replace(now, levels=connected), kept)
+    if not changed and not circle:
+        return None
+    return KeptLevels(changed, len(kept), _shown(topology, circle) if circle else "")
+
+
 def _refuse_circles(
     spec: Spec, topology: Topology, subnet: Subnet, pairs: Iterable[tuple[str, str]]
 ) -> None:
     circle = _circle(spec, topology, subnet, pairs)
     if circle is None:
         return
-    names = [topology.port_name[port] for port, _ in circle]
-    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     lanes = min(spec.switch(switch).credits.vls for switch in topology.switch)
     raise FabricError(
         f"subnet.engine: {subnet.engine} keeps paths apart by service levels, and for want of "
         f"lanes (switches.credits.vls: {lanes}) they close a circle of credit nevertheless: "
-        f"{shown}; raise switches.credits.vls, to 8 for one, with a lane for each service level "
-        "in subnet.sl2vl, or use engine: updn with roots"
+        f"{_shown(topology, circle)}; raise switches.credits.vls, to 8 for one, with a lane for "
+        "each service level in subnet.sl2vl, or use engine: updn with roots"
     )
+
+
+def _shown(topology: Topology, circle: Sequence[Lane]) -> str:
+    names = [topology.port_name[port] for port, _ in circle]
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
 
 
 def _circle(

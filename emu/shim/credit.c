@@ -50,12 +50,27 @@ void credit_synchronised(struct credit_receiver *receiver, uint16_t fctbs)
     receiver->abr = fctbs;
 }
 
-uint16_t credit_limit(const struct credit_receiver *receiver)
+static uint32_t blocks_from(uint32_t from, uint32_t to)
 {
-    uint32_t free_blocks = receiver->buffer_blocks - receiver->used_blocks;
+    return (to - from) & (CREDIT_MODULUS - 1);
+}
+
+uint16_t credit_limit(struct credit_receiver *receiver)
+{
+    uint32_t taken = receiver->used_blocks + receiver->spare_blocks;
+    uint32_t free_blocks = taken < receiver->buffer_blocks ? receiver->buffer_blocks - taken : 0;
     if (free_blocks > CREDIT_WINDOW)
         free_blocks = CREDIT_WINDOW;
-    return (uint16_t)((receiver->abr + free_blocks) & (CREDIT_MODULUS - 1));
+    uint16_t limit = (uint16_t)((receiver->abr + free_blocks) & (CREDIT_MODULUS - 1));
+    if (blocks_from(receiver->promised, limit) <= CREDIT_WINDOW)
+        receiver->promised = limit;
+    return limit;
+}
+
+bool credit_has_spare_room(const struct credit_receiver *receiver, uint32_t bytes)
+{
+    uint32_t given = blocks_from(receiver->abr, receiver->promised);
+    return receiver->used_blocks + given + credit_blocks(bytes) <= receiver->buffer_blocks;
 }
 
 void flow_control_build(const struct flow_control *packet, uint8_t bytes[FLOW_CONTROL_BYTES])

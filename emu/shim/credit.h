@@ -38,6 +38,8 @@ struct credit_receiver {
     uint16_t abr;
     uint32_t buffer_blocks; /* size of this lane's buffer */
     uint32_t used_blocks;   /* held by packets that have not left yet */
+    uint32_t spare_blocks;  /* kept from the sender: room for copies (fault_line.c) */
+    uint16_t promised;      /* the highest limit that was told */
 };
 
 struct flow_control {
@@ -60,7 +62,10 @@ void credit_granted(struct credit_sender *sender, uint16_t fccl);
 bool credit_received(struct credit_receiver *receiver, uint32_t bytes);
 void credit_released(struct credit_receiver *receiver, uint32_t bytes);
 void credit_synchronised(struct credit_receiver *receiver, uint16_t fctbs);
-uint16_t credit_limit(const struct credit_receiver *receiver);
+/* The limit to be told now. */
+uint16_t credit_limit(struct credit_receiver *receiver);
+/* Whether the buffer has room for a packet beside all that the sender has credit for. */
+bool credit_has_spare_room(const struct credit_receiver *receiver, uint32_t bytes);
 
 void flow_control_build(const struct flow_control *packet, uint8_t bytes[FLOW_CONTROL_BYTES]);
 /* False when the LPCRC is wrong or Op is neither init nor normal. */

@@ -40,7 +40,7 @@ from emu.shim.view import PortView
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from emu.spec.fault import Fault
 from emu.spec.headroom import headroom_of, reserved_of
-from emu.spec.outages import Rerouting, reroutings
+from emu.spec.outages import Rerouting, reroutings, slowest_convergence_ps
 from emu.spec.scenario import Spec
 from emu.spec.switch import Ecn, Pfc, SwitchSpec
 from emu.subnet import Subnet
@@ -302,11 +302,10 @@ class Fabric:
 
     def _swept_before(self) -> Iterator[SweepRecord]:
         """Sweeps that were known before the run began, as far as it has come."""
-        for at_ps, _ in self._subnet.later if self._subnet else ():
-            convergence = (self.spec.switch(name).routing.convergence_ps for name in self.switches)
-            in_force_ns = (at_ps + max(convergence)) // 1000
+        for later in self._subnet.later if self._subnet else ():
+            in_force_ns = (later.at_ps + slowest_convergence_ps(self.spec)) // 1000
             if in_force_ns <= self.now_ns:
-                yield SweepRecord(at_ps // 1000, in_force_ns, None)
+                yield SweepRecord(later.at_ps // 1000, in_force_ns, None)
 
     def _deadlock(self, which: int) -> Deadlock:
         found_at, priority = ffi.new("int64_t *"), ffi.new("uint8_t *")

@@ -187,29 +187,38 @@ static struct frame *copy_of(struct fault *fault, const struct frame *frame)
     return copy;
 }
 
-static bool has_room_for_two(const struct credit_receiver *lane, uint32_t bytes)
+/* A packet's room is kept from the sender from the first copy on that there should be. Copies
+ * come as soon as it has used up what it was given before. */
+static bool take_spare_room(struct credit_receiver *lane, uint32_t bytes)
 {
-    return lane->used_blocks + 2 * credit_blocks(bytes) <= lane->buffer_blocks;
+    uint32_t blocks = credit_blocks(bytes);
+    if (lane->spare_blocks < blocks && 2 * blocks <= lane->buffer_blocks)
+        lane->spare_blocks = blocks;
+    if (!credit_has_spare_room(lane, bytes))
+        return false;
+    uncount(lane, bytes);
+    return true;
+}
+
+static bool take_credit(struct port *port, uint8_t vl, uint32_t bytes)
+{
+    if (!credit_may_send(&port->credit_to_send[vl], bytes))
+        return false;
+    credit_sent(&port->credit_to_send[vl], bytes);
+    return true;
 }
 
 /* A copy takes credit as if its sender had sent it; without, there is none. Where the sender is in
- * another process, it comes if there is room now: what was given for that may be missed later. */
+ * another process, it takes room that the receiver has given to nobody. */
 static bool copy_has_credit(struct fault *fault, const struct frame *frame)
 {
+    if (frame->kind != FRAME_IB)
+        return true;
+    if (!fault->port->outside)
+        return frame->klass >= fault->port->vls ||
+               take_credit(fault->port, frame->klass, frame->length);
     struct credit_receiver *lane = lane_of(fault, frame);
-    if (!lane)
-        return true;
-    if (fault->port->outside) {
-        if (!has_room_for_two(lane, frame->length))
-            return false;
-        uncount(lane, frame->length);
-        return true;
-    }
-    struct credit_sender *sender = &fault->port->credit_to_send[frame->klass];
-    if (!credit_may_send(sender, frame->length))
-        return false;
-    credit_sent(sender, frame->length);
-    return true;
+    return !lane || take_spare_room(lane, frame->length);
 }
 
 static void duplicate(struct fault *fault, struct frame *frame, picoseconds now)
@@ -224,6 +233,13 @@ static void duplicate(struct fault *fault, struct frame *frame, picoseconds now)
         return;
     fault->counts.hits++;
     pass(fault, copy, now);
+}
+
+static void end_copies(struct fault *fault, picoseconds now)
+{
+    for (int vl = 0; vl < CLASSES; vl++)
+        fault->far->credit_given[vl].spare_blocks = 0;
+    end(fault, now);
 }
 
 /* ---- reordering and delay ------------------------------------------------------------ */
@@ -247,27 +263,35 @@ static struct frame *let_go(struct fault *fault)
     return frame;
 }
 
-/* A packet that is held has arrived as far as credits go, or more would be given than
- * there is room for. */
+static uint32_t blocks_held(const struct fault *fault, uint8_t vl)
+{
+    uint32_t blocks = 0;
+    for (const struct frame *frame = fault->held.first; frame; frame = frame->next)
+        if (frame->klass == vl)
+            blocks += credit_blocks(frame->length);
+    return blocks;
+}
+
+/* What the sender says it has sent is what has gone on from here: else a flow-control packet would
+ * overtake a packet that is held, and its receiver would give more than it has room for. */
+static void leave_out_held(const struct fault *fault, struct frame *frame)
+{
+    struct flow_control packet;
+    if (!fault->held.first || !flow_control_parse(&packet, frame->bytes, frame->stored))
+        return;
+    uint32_t passed = packet.fctbs - blocks_held(fault, packet.vl);
+    packet.fctbs = (uint16_t)(passed % CREDIT_MODULUS);
+    flow_control_build(&packet, frame->bytes);
+}
+
 static void reorder(struct fault *fault, struct frame *frame, picoseconds now)
 {
-    struct credit_receiver *lane = lane_of(fault, frame);
-    bool held = hits(fault, frame) && (!lane || credit_received(lane, frame->length));
-    if (held)
+    if (frame->kind == FRAME_IB_LINK)
+        leave_out_held(fault, frame);
+    if (hits(fault, frame))
         hold(fault, frame, now + fault->config.by_ps, now);
     else
         pass(fault, frame, now);
-}
-
-static void arrive_late(struct fault *fault, picoseconds now)
-{
-    struct frame *frame = let_go(fault);
-    struct credit_receiver *lane = lane_of(fault, frame);
-    if (lane) {
-        credit_released(lane, frame->length);
-        uncount(lane, frame->length);
-    }
-    pass(fault, frame, now);
 }
 
 /* All wait, and those behind them when the fault is over, so that order is kept. */
@@ -283,7 +307,7 @@ static void delay(struct fault *fault, struct frame *frame, picoseconds now)
     hold(fault, frame, until, now);
 }
 
-static void arrive_delayed(struct fault *fault, picoseconds now)
+static void arrive_late(struct fault *fault, picoseconds now)
 {
     pass(fault, let_go(fault), now);
 }
@@ -292,9 +316,9 @@ static void arrive_delayed(struct fault *fault, picoseconds now)
 
 const struct fault_ops fault_loss = {.begin = begin, .end = end, .packet = lose};
 const struct fault_ops fault_corruption = {.begin = begin, .end = end, .packet = corrupt};
-const struct fault_ops fault_duplication = {.begin = begin, .end = end, .packet = duplicate};
+const struct fault_ops fault_duplication = {.begin = begin, .end = end_copies, .packet = duplicate};
 const struct fault_ops fault_reordering = {
     .begin = begin, .end = end, .packet = reorder, .due = arrive_late};
 const struct fault_ops fault_delay = {
-    .begin = begin, .end = end, .packet = delay, .due = arrive_delayed};
+    .begin = begin, .end = end, .packet = delay, .due = arrive_late};
 const struct fault_ops fault_flow_control = {.begin = begin, .end = end, .packet = disturb};

@@ -5,23 +5,28 @@ for it: every state of the fabric that the spec's faults will bring about is swe
 beforehand, and its tables are in force a set time (`convergence`) after the link has
 changed. In a lab OpenSM lives beside the fabric (`emu.lab.subnet`).
 
+Path records are asked for after each of these sweeps. Who connects then has the new service
+levels, in force with the tables; queue pairs that are connected keep theirs (emu.subnet.paths),
+and a note says whether that closes a circle of credit.
+
 OpenSM decides alike each time, with one exception: dfsssp draws by lot which service
 levels share lanes that are to spare. A run with it ends alike, but not byte for byte.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from emu.shim.approval import approved, engine_note
+from emu.shim.approval import approved, engine_note, kept_levels
 from emu.spec.outages import outages
 from emu.spec.scenario import Spec
 from emu.spec.subnet import MANAGEMENT_VL
 from emu.subnet import ManagedFabric, Membership, Policy, Subnet
-from emu.subnet.subnet import Lfts
+from emu.subnet.subnet import Later
 from topologies.graph import Cable, Topology
 
 
@@ -76,32 +81,46 @@ def pairs_of(spec: Spec, *, everybody: bool = False) -> set[tuple[str, str]]:
     }
 
 
-def swept(spec: Spec, topology: Topology, *others: Spec) -> Subnet | None:
-    """What OpenSM makes of an InfiniBand fabric; of any other, nothing.
-
-    It is for `others`, too: specs of the same fabric and faults with a traffic of their own.
-    """
+def swept(spec: Spec, topology: Topology, *others: Spec, everybody: bool = False) -> Subnet | None:
+    """What OpenSM makes of an InfiniBand fabric; of any other, nothing. See `manage`."""
     if spec.fabric != "ib":
         return None
     with TemporaryDirectory(prefix="emu-subnet-") as workdir:
-        return manage(spec, topology, Path(workdir), *others)
+        return manage(spec, topology, Path(workdir), *others, everybody=everybody)
 
 
-def manage(spec: Spec, topology: Topology, workdir: Path, *others: Spec) -> Subnet:
+def manage(
+    spec: Spec, topology: Topology, workdir: Path, *others: Spec, everybody: bool = False
+) -> Subnet:
     """Beforehand: what the subnet manager decides at the start of a run, and when links change.
+
+    It is for `others`, too: specs of the same fabric and faults with a traffic of their own.
+    With `everybody` any host may talk to any other, whatever their traffic.
 
     Raises HostError, FabricError; also where it does not do what the spec asks for.
     """
     master = manager_hosts(spec, topology)[:1]
-    pairs = pairs_of(spec).union(*map(pairs_of, others))
+    pairs = pairs_of(spec, everybody=everybody).union(*map(pairs_of, others))
     with ManagedFabric(topology, policy_of(spec), workdir, hosts=master) as managed:
         first = approved(spec, topology, managed.subnet(pairs), pairs)
-        swept: dict[frozenset[Cable], Lfts] = {frozenset(): first.lfts}
-        later, notes = [], list(first.notes)
+        swept: dict[frozenset[Cable], Later] = {frozenset(): Later(0, first.lfts, first.levels)}
+        later = []
         for at_ps, down in outages(spec):
             if down not in swept:
-                swept[down] = managed.without(down)
-                used = managed.opensm.engine_used()
-                notes += [engine_note(first.engine, used)] if used != first.engine else []
-            later.append((at_ps, swept[down]))
-    return replace(first, later=tuple(later), notes=tuple(dict.fromkeys(notes)))
+                new = Later(at_ps, managed.without(down), managed.levels(pairs))
+                notes = _notes(spec, topology, first, new, managed.opensm.engine_used())
+                swept[down] = new._replace(notes=tuple(notes))
+            later.append(swept[down]._replace(at_ps=at_ps))
+    return replace(first, later=tuple(later))
+
+
+def _notes(
+    spec: Spec, topology: Topology, first: Subnet, later: Later, engine: str
+) -> Iterator[str]:
+    """Of a sweep in the course of a run, by this engine."""
+    if engine != first.engine:
+        yield engine_note(first.engine, engine)
+    now = replace(first, lfts=later.lfts, levels=later.levels)
+    kept = kept_levels(spec, topology, first.levels, now)
+    if kept:
+        yield kept.note

@@ -109,7 +109,7 @@ void credits_forget(struct port *port, picoseconds now)
     for (uint8_t vl = 0; vl < port->vls; vl++) {
         port_waits_no_more(port, vl, now);
         port->credit_to_send[vl] = (struct credit_sender){0};
-        port->credit_given[vl].abr = 0;
+        port->credit_given[vl].abr = port->credit_given[vl].promised = 0;
     }
     port->link_initialised = false;
     port->update_to_send = 0;

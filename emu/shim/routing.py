@@ -77,8 +77,8 @@ class LidRoutes:
         self._now = self._routes(topology, subnet.lfts)
         for lid, numbers in self._now.items():
             _have_memory(lib.switch_add_route(core, lid, numbers, len(numbers)))
-        for (at_ps, down), (_, lfts) in zip(outages(spec), subnet.later, strict=False):
-            self._change(at_ps + self._routing.convergence_ps, down, lfts)
+        for (at_ps, down), later in zip(outages(spec), subnet.later, strict=False):
+            self._change(at_ps + self._routing.convergence_ps, down, later.lfts)
 
     def follow(self, lfts: Lfts, down: frozenset[Cable], cause_ps: int, now_ps: int) -> int:
         """Takes tables in while the switch forwards; when they are in force, in picoseconds.

@@ -191,7 +191,7 @@ def run_virtual(
             run.run_until(run.now_ns + STEP_NS)
             capture.drain()
             on_progress(run.progress())
-        observation = run.observe()
+        observation, now_ps = run.observe(), run.now_ns * 1000
         captures = capture.convert(out)
     return assemble(
         spec,
@@ -204,7 +204,7 @@ def run_virtual(
         wall_seconds=time.monotonic() - began,
         captures=captures,
         notes=(
-            *(subnet.notes if subnet else ()),
+            *(subnet.notes_up_to(now_ps) if subnet else ()),
             *(ELIDED_NOTES if spec.payload == "elided" else ()),
         ),
     )

@@ -46,6 +46,12 @@ def reroutings(spec: Spec) -> list[Rerouting]:
     return sorted(found, key=lambda change: change.at_ps)
 
 
+def slowest_convergence_ps(spec: Spec) -> int:
+    """How long after a link has changed every switch forwards by what is left."""
+    switches = spec.topology.build().switch
+    return max(spec.switch(name).routing.convergence_ps for name in switches)
+
+
 def is_hinted(spec: Spec, switch: str, changes: Sequence[Rerouting]) -> bool:
     """Whether the shim chooses the next hop where Open vSwitch forwards: what that cannot do
     by itself, or not at the exact time. `changes` are those of the switch."""

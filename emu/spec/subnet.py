@@ -18,6 +18,8 @@ MANAGEMENT_VL = 15
 SLS = 16
 FULL_MEMBER = 0x8000
 DEFAULT_PKEY = 0xFFFF
+_PARTITION_KEYS = range(1, 0x7FFF)
+"""0x7FFF is the default partition's, which has all hosts."""
 IPOIB_HEADER_BYTES = 4
 MANAGERS = 6
 """ibsim serves ten programs at once; four of them may be tools, and questions for paths."""
@@ -58,11 +60,25 @@ class VlArbitration(Model):
     )
 
 
+def _of_a_partition(pkey: int) -> int:
+    own = pkey & ~FULL_MEMBER
+    if pkey > own and own in _PARTITION_KEYS:
+        raise ValueError(
+            f"{pkey:#x} has the membership bit, {FULL_MEMBER:#x}, which full and limited stand "
+            f"for; write {own:#x}"
+        )
+    if pkey not in _PARTITION_KEYS:
+        first, last = _PARTITION_KEYS[0], _PARTITION_KEYS[-1]
+        raise ValueError(f"{pkey:#x} is out of range; partitions have {first:#x} to {last:#x}")
+    return pkey
+
+
 class Partition(Model):
     """Hosts that may talk to each other. Two limited members may not."""
 
-    pkey: Integer = Field(
-        ge=1, lt=0x7FFF, description="The partition's key, without the membership bit."
+    pkey: Annotated[Integer, AfterValidator(_of_a_partition)] = Field(
+        description="The partition's key, without the membership bit.",
+        json_schema_extra={"minimum": _PARTITION_KEYS[0], "maximum": _PARTITION_KEYS[-1]},
     )
     full: Hosts = Field(default=(), description="Hosts that are full members.")
     limited: Hosts = Field(default=(), description="Hosts that may talk to full members only.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from emu.subnet.ibsim import Ibsim
 from emu.subnet.programs import program
@@ -80,8 +81,16 @@ def _values(counters: Mapping[str, int]) -> Iterator[str]:
             yield f"PortCountersExtended.{counter}={counters.get(name, 0)}"
 
 
-def diagnose(simulator: Ibsim, node: str, command: Sequence[str]) -> str:
-    """What a tool says when it runs on this host. Raises HostError when it is not there."""
+class Diagnosis(NamedTuple):
+    """What a tool came to."""
+
+    said: str
+    code: int
+    """Its exit code."""
+
+
+def diagnose(simulator: Ibsim, node: str, command: Sequence[str]) -> Diagnosis:
+    """A tool that runs on this host or switch. Raises HostError when it is not installed."""
     tool = program(command[0], package="infiniband-diags")
     try:
         done = subprocess.run(
@@ -96,5 +105,5 @@ def diagnose(simulator: Ibsim, node: str, command: Sequence[str]) -> str:
             timeout=_SECONDS_TO_ANSWER,
         )
     except subprocess.TimeoutExpired:
-        return f"{command[0]} had no answer for {_SECONDS_TO_ANSWER:g} s\n"
-    return done.stdout
+        return Diagnosis(f"{command[0]} had no answer for {_SECONDS_TO_ANSWER:g} s\n", 1)
+    return Diagnosis(done.stdout, done.returncode)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from types import TracebackType
@@ -29,7 +30,7 @@ from emu.subnet.ibsim import Ibsim
 from emu.subnet.opensm import OpenSm
 from emu.subnet.paths import ENGINES_WITH_LEVELS, service_levels
 from emu.subnet.policy import Policy
-from emu.subnet.subnet import Lfts, Subnet
+from emu.subnet.subnet import Levels, Lfts, Subnet
 from topologies.graph import Cable, Topology
 from topologies.guids import host_port_guid, switch_guid
 
@@ -62,6 +63,7 @@ class ManagedFabric:
         self._workdir = workdir.absolute()
         self._stack = ExitStack()
         self._down: frozenset[Cable] = frozenset()
+        self._lids: dict[str, int] = {}
         self._lfts: Lfts = {}
 
     def __enter__(self) -> Self:
@@ -164,27 +166,44 @@ class ManagedFabric:
 
         Raises FabricError when OpenSM missed a node, or left a host out of reach.
         """
-        lids = self._read_lids()
-        self._lfts = self._read_lfts()
+        self._lids, self._lfts = self._read_lids(), self._read_lfts()
         missing = [
             switch.name for switch in self._topology.switches if switch.name not in self._lfts
         ]
         if missing:
             raise self._not_found(missing)
-        used = self.opensm.engine_used()
-        levels = {}
-        if used in ENGINES_WITH_LEVELS:
-            levels = service_levels(self.simulator, self._topology, lids, pairs)
-        subnet = Subnet(
-            lids,
-            self._lfts,
-            used,
-            time.monotonic() - self._began,
-            lmc=self._policy.lmc,
-            levels=levels,
-        )
+        subnet = self._swept()
         _check_reach(self._topology, subnet)
-        return subnet
+        levels = self.levels(pairs)
+        return replace(subnet, levels=levels, seconds=time.monotonic() - self._began)
+
+    def levels(self, pairs: Iterable[Pair]) -> Levels:
+        """The service levels of these paths since the last sweep, but for those that are cut.
+
+        OpenSM must run. Raises FabricError.
+        """
+        if self.opensm.engine_used() not in ENGINES_WITH_LEVELS:
+            return {}
+        left = [pair for pair in pairs if self._can_be_asked(*pair)]
+        return service_levels(self.simulator, self._lids, left)
+
+    def _can_be_asked(self, src: str, dst: str) -> bool:
+        """Whether there is a path, and one between who asks and OpenSM."""
+        ways = ((src, dst), (src, self.master), (self.master, src))
+        return all(self._leads(*way) for way in ways if len(set(way)) == 2)
+
+    def _leads(self, src: str, dst: str) -> bool:
+        """Whether the tables do, over cables that are in place."""
+        try:
+            path = self._swept().path(self._topology, src, dst)
+        except FabricError:
+            return False
+        return not self._down & {self._topology.cable[port] for port in path}
+
+    def _swept(self) -> Subnet:
+        """The tables that were read last."""
+        used = self.opensm.engine_used()
+        return Subnet(self._lids, self._lfts, used, 0.0, lmc=self._policy.lmc)
 
     def _read_lids(self) -> dict[str, int]:
         """LIDs by name. Raises FabricError when one has none."""

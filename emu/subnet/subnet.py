@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from emu.errors import FabricError
 from topologies.graph import Port, Topology
 
 Lfts = dict[str, dict[int, int]]
 """Switch -> LID -> port it leaves by; port 0 is the switch itself. No entry: unreachable."""
+
+Levels = dict[str, dict[str, int]]
+"""Source -> destination -> the service level their path needs; none where any will do."""
+
+
+class Later(NamedTuple):
+    """The outcome of a sweep that changed links have caused."""
+
+    at_ps: int
+    """When they changed, in picoseconds."""
+    lfts: Lfts
+    levels: Levels
+    """Of paths that are left."""
+    notes: tuple[str, ...] = ()
+    """What its user should know."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +38,11 @@ class Subnet:
     """The routing engine that made the tables, as OpenSM calls it: `updn`, `minhop`, ..."""
     seconds: float
     """How long the sweep took, simulator and all."""
-    later: tuple[tuple[int, Lfts], ...] = ()
-    """Tables after links were lost or came back, with the moment (picoseconds) of that."""
+    later: tuple[Later, ...] = ()
+    """After links were lost or came back, in order of time."""
     lmc: int = 0
     """Each host has 2^lmc LIDs from its own on, and as many ways to be reached."""
-    levels: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Source -> destination -> the service level their path needs; none where any will do."""
+    levels: Levels = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What its user should know."""
 
@@ -39,9 +53,25 @@ class Subnet:
     @staticmethod
     def from_json(told: dict[str, Any]) -> Subnet:
         """What `to_json` wrote."""
-        later = tuple((at_ps, lfts_from_json(lfts)) for at_ps, lfts in told["later"])
+        later = tuple(
+            Later(at_ps, lfts_from_json(lfts), levels, tuple(notes))
+            for at_ps, lfts, levels, notes in told["later"]
+        )
         lfts, notes = lfts_from_json(told["lfts"]), tuple(told["notes"])
         return Subnet(**{**told, "lfts": lfts, "later": later, "notes": notes})
+
+    def notes_up_to(self, at_ps: int) -> tuple[str, ...]:
+        """Also of sweeps that were caused up to then; each once."""
+        later = (note for later in self.later if later.at_ps <= at_ps for note in later.notes)
+        return tuple(dict.fromkeys((*self.notes, *later)))
+
+    def levels_after(self, at_ps: int) -> Levels:
+        """What path records say when all sweeps are over that were caused up to then."""
+        levels = self.levels
+        for later in self.later:
+            if later.at_ps <= at_ps:
+                levels = later.levels
+        return levels
 
     def path(self, topology: Topology, src: str, dst: str, offset: int = 0) -> list[Port]:
         """The ports, in order, that a packet from host or switch `src` to host `dst` leaves by.

@@ -19,6 +19,7 @@ from tests.lab.lateness import late_packets
 from tests.lab.running import RunningLab
 from tests.lab.standing import at_home, lab_up
 from tests.lab.user import EMU, SECONDS, User, wait
+from topologies.text import ibnetdiscover
 
 TREE = """
 name: managed
@@ -118,6 +119,55 @@ def test_a_standby_takes_over_under_load(myself: User, monkeypatch: pytest.Monke
         standing.ask("faults", do="set", **PULLED)
         assert standing.status()["traffic"]["state"] in ("running", "over")
         assert standing.status()["sweeps"] == status["sweeps"]
+
+
+def test_operators_tools_run_on_any_node(myself: User) -> None:
+    """By `emu exec`, as any program; what they print and their exit codes are their own."""
+    user = at_home(myself)
+    with lab_up(user, TREE):
+        found = user.run_emu("exec", "leaf1", "--", "ibnetdiscover")
+        assert (found.code, found.err) == (0, "")
+        assert len(ibnetdiscover.read(found.out, "ibnetdiscover").links) == CABLES
+        assert user.run_emu("exec", "h2", "smpquery", "nodeinfo", "99").code != 0
+        nowhere = user.run_emu("exec", "h9", "ibnetdiscover")
+        assert nowhere.code == 2
+        assert nowhere.err.startswith("there is no host or switch 'h9'")
+
+
+RING = """
+name: ring
+fabric: ib
+slowdown: 3000
+topology: {kind: ring, switches: 5, hosts_per_switch: 1}
+switches: {credits: {vls: 2}}
+subnet: {engine: lash, vl_arbitration: {high: {}, low: {0: 64, 1: 64}}}
+"""
+
+
+def test_nics_that_come_after_a_sweep_have_its_service_levels(
+    myself: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """lash needs two in a ring, and one in the line that is left of it."""
+    user = at_home(myself)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", user.environment["XDG_RUNTIME_DIR"])
+    with lab_up(user, RING), StandingLab(None) as standing:
+        cut = {"name": "cut", "fault": {"link-down": {"cable": "ring1:ring2"}}}
+        before = _levels(standing, "paths")
+        standing.ask("faults", do="set", **cut)
+        eventually(standing, lambda status: _levels(standing, "paths") == {0})
+        kept = "queue pairs that are connected keep theirs"
+        eventually(standing, lambda status: kept in str(status["notes"]))
+        assert before == {0, 1}
+        assert _levels(standing, "nic", host="h1") == {0}
+        assert standing.status()["notes"] == []  # those that have come now have theirs
+
+
+def _levels(standing: StandingLab, what: str, **options: str) -> set[int]:
+    told, files = standing.ask(what, **options)
+    for file in files:
+        os.close(file)
+    levels = (told["subnet"] if what == "nic" else told)["levels"]
+    return {level for own in levels.values() for level in own.values()}
 
 
 def test_a_master_that_is_cut_off_is_master_again_when_it_is_back(

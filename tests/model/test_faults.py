@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import random
+from collections.abc import Iterator
 from math import sqrt
+from struct import unpack_from
 
 import pytest
 
@@ -11,8 +14,10 @@ from emu._core import lib
 from emu.lab.messages import Faults
 from emu.lab.standing.faults import change_faults
 from emu.measure.recording import FaultRecord
+from emu.shim.fabric import Fabric, FrameKind, Members
 from emu.shim.virtual import VirtualFabric
 from emu.spec.fault import Fault
+from emu.wire.crc import lpcrc
 from tests.model.fabrics import (
     INCAST,
     ONE_SWITCH,
@@ -21,16 +26,20 @@ from tests.model.fabrics import (
     finish,
     look,
     outcome_of,
+    shortest_paths,
     spec_of,
+    star,
     started,
 )
 from tests.model.test_invariants import frames_of
+from topologies.graph import Port
 
 MIDDLE = "left:right"
 """PAIR's cable between the switches; data leaves left by it."""
 BTH_IN_ROCE, BTH_IN_IB = 42, 8
 HEADERS = {"roce": 58, "ib": 26}
 """Of a data packet in the middle of a message, with its ICRC."""
+TAP_IN = 1
 FRAMING = {"roce": 24, "ib": 0}
 """Preamble, FCS and gap."""
 
@@ -166,6 +175,33 @@ def test_a_late_packet_is_overtaken_by_those_behind_it(fabric: str) -> None:
     packet_ps = (4096 + HEADERS[fabric] + FRAMING[fabric]) * 80
     assert arrived.index(psn) == 10 + 2_000_000 // packet_ps
     assert outcome.flows["flow"].completed
+
+
+def test_credit_updates_do_not_overtake_what_is_held_back() -> None:
+    """FCTBS is what has come up to then, in 64-byte blocks, also where packets came late."""
+    fault = "reordering: {cable: 'right:h2', direction: out, every: 10, by: 3us}"
+    with started(spec_of(PAIR, *on("ib", fault), "capture=[h2:right]")) as fabric_run:
+        fabric_run.run_until(60_000)
+        (record,) = records(fabric_run).values()
+        came, updates = 0, 0
+        for bytes_ in arrivals(fabric_run.fabric.captured()):
+            if len(bytes_) > 6:
+                came += -(-len(bytes_) // 64)
+            else:
+                updates += 1
+                assert int.from_bytes(bytes_[:2]) & 0xFFF == came % 4096
+    assert record.hits > 10
+    assert updates > 0
+
+
+def arrivals(records: bytes) -> Iterator[bytes]:
+    """Frames that came in by the captured port, in order (layout: tap.h)."""
+    at = 0
+    while at < len(records):
+        stored, _, direction = unpack_from("<IBB", records, at + 24)
+        if direction == TAP_IN:
+            yield records[at + 32 : at + 32 + stored]
+        at += 32 + -(-stored // 8) * 8
 
 
 @fabrics
@@ -331,3 +367,100 @@ def test_a_fault_that_is_set_begins_now_and_is_told_with_its_state() -> None:
         assert records(run)["cut"].hits == 1
         change_faults(run.fabric, Faults("clear", "cut"))
         assert told() == [later]
+
+
+PACKET_BYTES = 1026
+
+
+class StandIn:
+    """A host in another process: its port sends packets as it is given credit for them."""
+
+    def __init__(self, fabric: Fabric, own: Port, packet: bytes) -> None:
+        self.packets = 0
+        self._fabric, self._own, self._packet = fabric, own, packet
+        self._blocks = -(-len(packet) // 64)
+        self._fccl: int | None = None
+
+    def take(self, update: bytes) -> None:
+        """A flow-control packet from the switch."""
+        self._fccl = int.from_bytes(update[2:4]) & 0xFFF
+
+    def send(self) -> None:
+        """All that it may, and how many blocks that are by now."""
+        while self._fccl is not None and (self._fccl - self._after(1)) % 4096 <= 2048:
+            assert self._fabric.inject(self._own, FrameKind.IB, self._packet)
+            self.packets += 1
+        self.tell(self._after(0), 0)
+
+    def tell(self, fctbs: int, fccl: int) -> None:
+        """Sends a flow-control packet for VL 0."""
+        update = (fctbs % 4096).to_bytes(2) + (fccl % 4096).to_bytes(2)
+        assert self._fabric.inject(self._own, FrameKind.IB_LINK, update + lpcrc(update))
+
+    def _after(self, packets: int) -> int:
+        return (self.packets + packets) * self._blocks
+
+
+class Between:
+    """h2 sends to h1, both in another process than their switch; what h1 takes in varies."""
+
+    def __init__(self, *settings: str, ahead: int = 0) -> None:
+        """`ahead`: packets that h1 has room for beside."""
+        spec = spec_of(star(2), "fabric=ib", *settings)
+        topology = spec.topology.build()
+        subnet = shortest_paths(topology)
+        h1, h2 = (topology.ports[name][0] for name in ("h1", "h2"))
+        lids = (subnet.lids["h1"].to_bytes(2), subnet.lids["h2"].to_bytes(2))
+        packet = (b"\0\2" + lids[0] + b"\1\0" + lids[1]).ljust(PACKET_BYTES, b"\0")
+        with Fabric(spec, topology, Members.SWITCHES, subnet=subnet) as fabric:
+            fabric.connect()
+            fabric.capture([topology.peer[h2]])
+            fabric.start()
+            sender, receiver = StandIn(fabric, h2, packet), StandIn(fabric, h1, packet)
+            rng, given = random.Random(spec.seed), ahead
+            left = []
+            for step in range(600):
+                lib.fabric_run(fabric.core, (step + 1) * 1_000_000)
+                for update in updates_from_switch(fabric):
+                    sender.take(update)
+                if step < 500:
+                    sender.send()
+                self.into, self.out = (fabric.counters(topology.peer[port]) for port in (h2, h1))
+                (self.doubled,) = (fault.record().hits for fault in fabric.faults)
+                left.append(given - sum(self.out["tx_packets"]) - self.doubled)
+                given += rng.choice([0, 0, 0, 1, 2, 3]) if step < 500 else 2
+                receiver.tell(0, given * -(-PACKET_BYTES // 64))
+            self.sent = sender.packets
+            self.least_left = min(left)
+            """Of what h1 had given, at any time, when copies are counted."""
+
+
+@pytest.mark.parametrize("buffer_kib", [5, 8, 20])
+def test_copies_of_packets_from_another_process_take_nobodys_room(buffer_kib: int) -> None:
+    """h2's credit is not at hand there: the switch keeps a packet's room from it instead.
+
+    Its buffer is empty, full, and all between. As many packets go on to h1 in the end as were
+    sent and doubled.
+    """
+    fault = faults("duplication: {cable: 'h2:s1', direction: out, every: 3}")
+    seen = Between(fault, f"switches.credits.buffer={buffer_kib}KiB")
+    assert sum(seen.into["rx_credit_violations"]) == 0
+    assert seen.doubled > seen.sent / 6
+    assert sum(seen.out["tx_packets"]) == seen.sent + seen.doubled
+
+
+def test_copies_of_packets_to_another_process_are_sent_on_credit() -> None:
+    """h1 hears of as many packets as it has room for, doubled ones among them."""
+    seen = Between(faults("duplication: {cable: 's1:h1', direction: out, every: 2}"), ahead=40)
+    assert seen.doubled > 10
+    assert seen.least_left == 0
+    assert sum(seen.out["tx_packets"]) == seen.sent
+
+
+def updates_from_switch(fabric: Fabric) -> list[bytes]:
+    """New flow-control packets in the capture: those of the host have an FCTBS or no credit."""
+    return [
+        bytes_
+        for kind, bytes_ in frames_of(fabric.captured())
+        if kind is FrameKind.IB_LINK and not any(bytes_[:2]) and any(bytes_[2:4])
+    ]

@@ -82,7 +82,7 @@ static void tour_troubles(struct tour *tour, struct qp *qp)
 static void tour_datagrams(struct tour *tour, struct qp *qp)
 {
     struct address to;
-    address_init(&to, qp, &qp->remote, qp->config.qkey);
+    address_init(&to, qp, &qp->remote, qp->config.qkey, qp->config.sl);
     for (int verb = VERB_SEND; verb <= VERB_SEND_IMM; verb++) {
         offer(tour, qp->peer);
         tour->letters[tour->posted].message.to = &to;

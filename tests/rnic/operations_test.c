@@ -329,7 +329,7 @@ static void datagram_init(struct datagram *datagram, enum framing framing, uint3
     *datagram = (struct datagram){.letter.message = {.to = &datagram->to, .immediate = 99}};
     bench_init(&datagram->bench, framing, &config);
     struct qp *qp = datagram->bench.qp[0];
-    address_init(&datagram->to, qp, &qp->remote, qkey);
+    address_init(&datagram->to, qp, &qp->remote, qkey, qp->config.sl);
 }
 
 static void send_datagram(struct datagram *datagram, uint32_t room, uint32_t length)

@@ -13,11 +13,14 @@ from emu.errors import FabricError
 from emu.ib_rates import parse_ib_rate
 from emu.subnet import ManagedFabric, Policy
 from emu.subnet.diagnostics import diagnose, tell_counters
-from emu.subnet.netfile import host_guid, port_number, switch_guid
+from emu.subnet.netfile import host_guid, net_file, port_number, switch_guid
 from emu.subnet.opensm import OpenSm
 from tests.lab.fabrics import clos
 from topologies.graph import Builder, Port, Topology, Wire
 from topologies.text import ibnetdiscover
+
+TOOLS = ("smpquery nodeinfo 1", "smpquery nodeinfo 99")
+"""There is a LID 1, and no LID 99."""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +35,7 @@ def managed(fabric: Topology, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def say(managed: ManagedFabric, line: str) -> str:
-    return diagnose(managed.simulator, "h2", line.split())
+    return diagnose(managed.simulator, "h2", line.split()).said
 
 
 def test_ibnetdiscover_finds_the_topology_and_nothing_else(
@@ -87,17 +90,27 @@ def test_what_ibnetdiscover_prints_is_read_as_the_same_fabric(
     ],
 )
 def test_links_are_told_with_their_width_and_speed(spec: str, told: str, tmp_path: Path) -> None:
-    """FDR10 and NDR are more than ibsim has words for."""
+    """FDR10 and NDR are more than ibsim has words for. The net file, and what is said of it, are
+    read as just these links."""
     rate_bps = parse_ib_rate(spec)
     assert rate_bps is not None
     builder = Builder()
     leaf = builder.add_switch("leaf1", "leaf")
     for _ in range(2):
         builder.add_cable(leaf, builder.add_host(), Wire(rate_bps, 0))
-    with ManagedFabric(builder.topology(), Policy(), tmp_path) as managed:
+    topology = builder.topology()
+    with ManagedFabric(topology, Policy(), tmp_path) as managed:
         managed.subnet()
         said = say(managed, "ibnetdiscover")
     assert re.findall(r'^\[.*" lid \d+ (\S+)$', said, re.M) == [told] * 4
+    for text in (said, net_file(topology)):
+        links = ibnetdiscover.read(text, "text").links
+        assert [link.rate.replace(" ", "") for link in links] == [told] * 2
+
+
+def test_a_tool_has_its_own_exit_code(managed: ManagedFabric) -> None:
+    codes = [diagnose(managed.simulator, "leaf1", words.split()).code for words in TOOLS]
+    assert (codes[0], codes[1] != 0) == (0, True)
 
 
 def test_ibroute_tells_the_tables_in_force(managed: ManagedFabric) -> None:

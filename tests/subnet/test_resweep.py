@@ -16,6 +16,7 @@ import pytest
 from emu.errors import FabricError
 from emu.subnet import ManagedFabric, Policy, Subnet
 from emu.subnet.diagnostics import diagnose
+from emu.subnet.subnet import Later
 from tests.lab.fabrics import clos
 from topologies.graph import Cable, Topology
 
@@ -37,13 +38,13 @@ def subnet(fabric: Topology, tmp_path_factory: pytest.TempPathFactory) -> Subnet
     workdir = tmp_path_factory.mktemp("subnet")
     with ManagedFabric(fabric, Policy(), workdir) as managed:
         whole = managed.subnet()
-        later = tuple((moment, managed.without(down)) for moment, down in enumerate(downs))
+        later = tuple(Later(moment, managed.without(down), {}) for moment, down in enumerate(downs))
     return replace(whole, later=later)
 
 
 def after(subnet: Subnet, moment: int) -> Subnet:
     """The subnet as it is then."""
-    return Subnet(subnet.lids, dict(subnet.later)[moment], subnet.engine, 0.0)
+    return Subnet(subnet.lids, subnet.later[moment].lfts, subnet.engine, 0.0)
 
 
 def test_a_lost_cable_is_in_nobodys_way(fabric: Topology, subnet: Subnet) -> None:
@@ -116,7 +117,7 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 def _asked_by(managed: ManagedFabric, host: str) -> tuple[str, str]:
     """Priority and state of the manager that this host's port belongs to."""
-    said = diagnose(managed.simulator, host, ["sminfo"])
+    said = diagnose(managed.simulator, host, ["sminfo"]).said
     found = re.search(r"priority (\d+) state \d SMINFO_(\w+)", said)
     assert found, said
     return found[1], found[2]

@@ -43,6 +43,11 @@ def fabrics(draw: st.DrawFn, rates: st.SearchStrategy[int]) -> Topology:
     return builder.topology()
 
 
+def fits_a_net_file(rate: IbRate) -> bool:
+    names = ("SDR", "DDR", "QDR", "FDR", "EDR", "HDR")
+    return any(int(rate) == rate.width * LANE_BPS[name] for name in names)
+
+
 def cables_of(topology: Topology, *, delays: bool = True) -> Counter[object]:
     """Each cable by its ends' names, rate and delay."""
     return Counter(
@@ -82,6 +87,50 @@ def test_a_net_file_of_ibsim_is_read_too() -> None:
     topology = fat_tree(4, host_wire=host, edge_wire=edge, core_wire=core)
     back = imported(ibnetdiscover.read, net_file(topology))
     assert cables_of(back, delays=False) == cables_of(topology, delays=False)
+
+
+@given(fabrics(st.sampled_from([rate for rate in IB_RATES if fits_a_net_file(rate)])))
+@settings(max_examples=40, deadline=None)
+def test_a_net_file_brings_back_widths_and_speeds(topology: Topology) -> None:
+    """Of all that ibsim has words for."""
+    back = imported(ibnetdiscover.read, net_file(topology))
+    assert cables_of(back, delays=False) == cables_of(topology, delays=False)
+
+
+@pytest.mark.parametrize(
+    ("above", "own", "far", "rate"),
+    [
+        ("", "", "", ""),
+        ("", "w=1", "w=1", "1x SDR"),
+        ("", "s=7", "", "4x SDR"),
+        ("", "w=3 s=7 e=1", "w=2 s=7 e=2", "4x QDR"),
+        ("", "w=15 s=7 e=7", "w=8 s=7 e=3", "12x EDR"),
+        ("width=1\nspeed=7\nextspeed=2\n", "", "", "1x EDR"),
+        ("width=1\nspeed=7\n", "w=16", "w=16 s=2", "2x DDR"),
+        ("", "w=1 s=7 # 4xHDR", "w=1 s=7", "4x HDR"),
+    ],
+)
+def test_a_link_of_a_net_file_runs_at_what_both_ends_have(
+    above: str, own: str, far: str, rate: str
+) -> None:
+    """What a line says of itself comes before what is said for all; unsaid is 4x SDR."""
+    text = f'{above}Switch 8 "s1"\n[1] "h1"[1] {own}\n\nHca 1 "h1"\n[1] "s1"[1] {far}\n'
+    assert [link.rate for link in ibnetdiscover.read(text, "net").links] == [rate]
+
+
+@pytest.mark.parametrize(
+    ("own", "far", "missing"),
+    [("w=8", "", "width (w=)"), ("w=32", "w=32", "width (w=)"), ("s=6", "", "speed (s=, e=)")],
+)
+def test_ends_of_a_link_without_anything_in_common_are_an_error(
+    own: str, far: str, missing: str
+) -> None:
+    """ibsim itself would end at once."""
+    text = f'Switch 8 "s1"\n[1] "h1"[1] {own}\n\nHca 1 "h1"\n[1] "s1"[1] {far}\n'
+    told = f"net:2:1: has no {missing} enabled that its far end has; give both ends the same"
+    with pytest.raises(SpecError) as refused:
+        ibnetdiscover.read(text, "net")
+    assert str(refused.value) == told
 
 
 HPCC = """4 1 3

@@ -10,14 +10,17 @@ A node is a switch or an adapter, with its number of ports; below it, each port 
 cable: where that leads, and at the end of the line what it runs at. Each cable is listed
 at both its ends. Each port of an adapter is a host of its own here. Delays are not told.
 
-A net file may say a link's speed by the values that a port has enabled: `s=7 e=2`.
+A net file may say what a port has enabled instead, by the bits of LinkWidthEnabled,
+LinkSpeedEnabled and LinkSpeedExtEnabled: `w=1 s=7 e=2`; `width=`, `speed=` and `extspeed=`
+at the beginning of a line say it for all ports below. A link has the widest and fastest
+that both its ends have; what nobody says is 4x SDR there, as ibsim has it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from emu.errors import UsageError
 from emu.ib_rates import parse_ib_rate, write_ib_rate
@@ -31,7 +34,10 @@ _PORT = re.compile(
     r'\[([0-9]{1,9})\](?:\[ext [0-9]+\])?(?:\([0-9a-f]+\))?\s*"([^"]+)"(?:\[([0-9]{1,9})\])?(.*)'
 )
 _RUNS_AT = re.compile(r"\b([0-9]{1,9}x[A-Z0-9]+)\s*$")
-_ENABLED = re.compile(r"\b([se])=([0-9]{1,9})")
+_ENABLED = re.compile(r"\b([wse])=([0-9]{1,9})")
+_ENABLED_BELOW = re.compile(r"(width|speed|extspeed)=([0-9]{1,9})")
+_LETTER = {"width": "w", "speed": "s", "extspeed": "e"}
+_UNLESS_SAID = {"w": 2, "s": 1, "e": 0}
 _ABOUT = re.compile(r"#.*|[a-z]+=.*|")
 """Lines that say nothing of cables: comments, GUIDs and other identifiers, blank ones."""
 _SPEEDS = {("e", 3): "NDR", ("e", 2): "HDR", ("e", 1): "EDR", ("e", 0): "FDR"} | {
@@ -40,6 +46,11 @@ _SPEEDS = {("e", 3): "NDR", ("e", 2): "HDR", ("e", 1): "EDR", ("e", 0): "FDR"} |
     ("s", 0): "SDR",
 }
 """LinkSpeedExtEnabled and LinkSpeedEnabled by bit, fastest first."""
+_WIDTHS = {3: 12, 2: 8, 1: 4, 4: 2, 0: 1}
+"""LinkWidthEnabled by bit, widest first -> lanes."""
+
+Enabled = dict[str, int]
+"""`w`, `s`, `e` -> bits, as far as they are told."""
 
 
 @dataclass
@@ -56,12 +67,14 @@ class _Node:
 @dataclass(frozen=True)
 class _Cable:
     line: int
-    to: tuple[str, int]
+    to: End
     rate: str
+    """What it runs at, as a spec has it: `4x EDR`. Empty: not told."""
+    enabled: Enabled
 
 
-Name = dict[tuple[str, int], str]
-"""Node and port -> what that end of a cable is called."""
+End = tuple[str, int]
+"""Of a cable: node and port."""
 Owner = tuple[_Node, tuple[int, ...]]
 """What becomes a node of the spec: a switch with its ports, or an adapter with one of them."""
 
@@ -72,6 +85,7 @@ def read(text: str, source: str) -> Net:
     nodes = _nodes(lines)
     _nodes_have_cables(lines, nodes)
     _cables_have_two_ends(lines, nodes)
+    rates = _rates(lines, nodes)
     lines.check()
     switches: list[Owner] = [
         (node, tuple(node.cables)) for node in nodes.values() if node.kind == "Switch"
@@ -87,7 +101,7 @@ def read(text: str, source: str) -> Net:
     return Net(
         switches=tuple(switch_names),
         hosts=tuple(host_names),
-        links=tuple(_links(nodes, name)),
+        links=tuple(NetLink(name[end], name[far], rate) for (end, far), rate in rates.items()),
         origin={
             own: f"{node.wanted} ({node.id})"
             for own, (node, _) in owners.items()
@@ -111,6 +125,7 @@ def write(topology: Topology) -> str:
 def _nodes(lines: Lines) -> dict[str, _Node]:
     nodes: dict[str, _Node] = {}
     node: _Node | None = None
+    below: Enabled = {}
     for number, line in lines.numbered():
         if found := _NODE.fullmatch(line):
             node = _Node(found[1], int(found[2]), found[3], found[4] or found[3], number)
@@ -119,7 +134,9 @@ def _nodes(lines: Lines) -> dict[str, _Node]:
             if nodes.setdefault(node.id, node) is not node:
                 lines.wrong(number, f"there is a node {node.id!r} already; take one of them out")
         elif found := _PORT.fullmatch(line):
-            _add_cable(lines, number, node, found)
+            _add_cable(lines, number, node, found, below)
+        elif found := _ENABLED_BELOW.fullmatch(line):
+            below = below | {_LETTER[found[1]]: int(found[2])}
         elif _ABOUT.fullmatch(line) is None:
             lines.wrong(
                 number,
@@ -131,7 +148,9 @@ def _nodes(lines: Lines) -> dict[str, _Node]:
     return nodes
 
 
-def _add_cable(lines: Lines, number: int, node: _Node | None, found: re.Match[str]) -> None:
+def _add_cable(
+    lines: Lines, number: int, node: _Node | None, found: re.Match[str], below: Enabled
+) -> None:
     port = int(found[1])
     if node is None:
         lines.wrong(number, 'is a port before any node; begin with a line like Switch 8 "S-1"')
@@ -140,19 +159,18 @@ def _add_cable(lines: Lines, number: int, node: _Node | None, found: re.Match[st
     elif port in node.cables:
         lines.wrong(number, f"port {port} of {node.id} has a cable already; take one of them out")
     else:
-        rate = lines.understood(number, lambda: _rate(found[4]))
-        node.cables[port] = _Cable(number, (found[2], int(found[3] or 1)), rate)
+        rate = lines.understood(number, lambda: _runs_at(found[4]))
+        enabled = below | {letter: int(bits) for letter, bits in _ENABLED.findall(found[4])}
+        node.cables[port] = _Cable(number, (found[2], int(found[3] or 1)), rate, enabled)
 
 
-def _rate(rest: str) -> str:
-    """As a spec has it: `4x EDR`. Raises ValueError for one that there is not."""
-    if (runs_at := _RUNS_AT.search(rest)) is not None:
-        parse_ib_rate(runs_at[1])
-        return runs_at[1].replace("x", "x ")
-    enabled = {letter: int(bits) for letter, bits in _ENABLED.findall(rest)}
-    fits = (name for (letter, bit), name in _SPEEDS.items() if enabled.get(letter, 0) >> bit & 1)
-    speed = next(fits, "")
-    return f"4x {speed}" if speed else ""
+def _runs_at(rest: str) -> str:
+    """Raises ValueError for a rate that there is not."""
+    found = _RUNS_AT.search(rest)
+    if found is None:
+        return ""
+    parse_ib_rate(found[1])
+    return found[1].replace("x", "x ")
 
 
 def _nodes_have_cables(lines: Lines, nodes: dict[str, _Node]) -> None:
@@ -177,14 +195,32 @@ def _cables_have_two_ends(lines: Lines, nodes: dict[str, _Node]) -> None:
                 )
 
 
-def _links(nodes: dict[str, _Node], name: Name) -> Iterator[NetLink]:
-    """Each cable once, from the end that is listed first."""
-    seen: set[tuple[str, int]] = set()
+def _rates(lines: Lines, nodes: dict[str, _Node]) -> dict[tuple[End, End], str]:
+    """Of each cable that has two ends, once, from the end that is listed first."""
+    rates: dict[tuple[End, End], str] = {}
     for node in nodes.values():
         for port, cable in node.cables.items():
-            if (node.id, port) not in seen:
-                seen.add(cable.to)
-                yield NetLink(name[node.id, port], name[cable.to], cable.rate)
+            own, far = (node.id, port), cable.to
+            back = nodes[far[0]].cables.get(far[1]) if far[0] in nodes else None
+            if back is not None and (far, own) not in rates:
+                both = cable.enabled, back.enabled
+                found = partial(_common_rate, *both) if any(both) else str
+                rates[own, far] = cable.rate or lines.understood(cable.line, found)
+    return rates
+
+
+def _common_rate(own: Enabled, far: Enabled) -> str:
+    """The best that both ends have enabled. Raises ValueError where there is none."""
+    bits = {
+        letter: own.get(letter, unless) & far.get(letter, unless)
+        for letter, unless in _UNLESS_SAID.items()
+    }
+    lanes = next((lanes for bit, lanes in _WIDTHS.items() if bits["w"] >> bit & 1), None)
+    speed = next((name for (letter, bit), name in _SPEEDS.items() if bits[letter] >> bit & 1), None)
+    if lanes is None or speed is None:
+        what = "width (w=)" if lanes is None else "speed (s=, e=)"
+        raise ValueError(f"has no {what} enabled that its far end has; give both ends the same")
+    return f"{lanes}x {speed}"
 
 
 # ---- writing -----------------------------------------------------------------

@@ -21,10 +21,12 @@
 enum { IPV4_BYTES = 20 };
 
 void address_init(struct address *address, const struct qp *qp, const struct qp_remote *remote,
-                  uint32_t qkey)
+                  uint32_t qkey, uint8_t sl)
 {
+    struct qp_config config = qp->config;
+    config.sl = sl;
     *address = (struct address){.qpn = remote->qpn, .qkey = qkey};
-    qp->nic->framing->prepare(&address->path, &qp->nic->config, &qp->config, qp->qpn, remote);
+    qp->nic->framing->prepare(&address->path, &qp->nic->config, &config, qp->qpn, remote);
 }
 
 static void place(uint8_t *bytes, const struct packet *packet)

@@ -4,10 +4,10 @@
 
 #include "qp.h"
 
-/* Set-up only: the way from a NIC to a queue pair elsewhere, in the class of service that
- * `qp` has. `remote->psn` means nothing. */
+/* The way from a NIC to a queue pair elsewhere, in the class of service that `qp` has; on
+ * InfiniBand by the service level `sl`. `remote->psn` means nothing. */
 void address_init(struct address *address, const struct qp *qp, const struct qp_remote *remote,
-                  uint32_t qkey);
+                  uint32_t qkey, uint8_t sl);
 
 /* A datagram has arrived. */
 void datagram_receive(struct qp *qp, const struct packet *packet, picoseconds now);

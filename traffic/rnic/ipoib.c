@@ -136,8 +136,7 @@ bool ipoib_add_neighbour(struct ipoib *ipoib, uint32_t ip, uint32_t lid, uint32_
     ipoib->neighbours = grown;
     struct neighbour *added = &grown[ipoib->neighbour_count++];
     struct qp_remote remote = {.qpn = qpn, .address = lid};
-    ipoib->qp->config.sl = sl; /* an address is in its queue pair's class of service */
-    address_init(&added->address, ipoib->qp, &remote, ipoib->qp->config.qkey);
+    address_init(&added->address, ipoib->qp, &remote, ipoib->qp->config.qkey, sl);
     added->ip = ip;
     return true;
 }

@@ -179,7 +179,7 @@ static void fill(struct send_slot *slot, const struct send_request *request)
         .swap_add = request->verb == VERB_FETCH_ADD ? request->compare_add : request->swap};
     struct qp_remote remote = {.qpn = request->remote_qpn, .address = request->remote_address};
     if (request->is_datagram)
-        address_init(&slot->to, qp, &remote, request->remote_qkey);
+        address_init(&slot->to, qp, &remote, request->remote_qkey, request->sl);
 }
 
 int verbs_post_send(struct verbs_qp *qp, const struct send_request *request, picoseconds now)

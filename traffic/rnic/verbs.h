@@ -50,6 +50,7 @@ struct send_request {
     bool is_datagram;
     uint32_t remote_address; /* IPv4 address, or LID */
     uint32_t remote_qpn, remote_qkey;
+    uint8_t sl; /* InfiniBand */
 };
 
 /* Why a work request was not taken; or a status. */

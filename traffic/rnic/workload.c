@@ -93,7 +93,7 @@ static const struct address *address_of(struct workload *workload,
     const struct qp *qp = operation->qp;
     struct address *to = &workload->to[operation->flow];
     if (to->qpn == 0)
-        address_init(to, qp, &qp->remote, qp->peer->config.qkey);
+        address_init(to, qp, &qp->remote, qp->peer->config.qkey, qp->config.sl);
     return to;
 }
 

@@ -10,6 +10,7 @@ ports                   fabric, and the rate of each switch port
 tap {port}              -                                         a socket with raw records
 faults {do ...}         the faults there are then: of cables and of NICs
 nic {host}              interface and subnet                     a socket on the host's interface
+paths                   service levels of InfiniBand's paths
 diagnose {node command} what InfiniBand's tools say there
 down                    -
 """
@@ -29,7 +30,7 @@ from emu.lab.line import Line
 from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request
 from emu.lab.netns import entered
 from emu.lab.plan import LAB
-from emu.lab.session import Session, notes_of
+from emu.lab.session import Session, notes_of, setup_now
 from emu.lab.standing.nics import Nics
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
@@ -78,6 +79,7 @@ class Desk:
             "tap": self._tap,
             "faults": self._change_faults,
             "nic": self._lend_nic,
+            "paths": self._tell_paths,
             "diagnose": self._diagnose,
             "down": self._down,
         }
@@ -124,14 +126,19 @@ class Desk:
     def _enter(self, node: str | None) -> Answer:
         """A host's namespaces; a switch is in the lab's own, and so is `None`."""
         pids, topology = self._session.lab.pids, self._session.spec.topology.build()
-        known = [*topology.host, *topology.switch]
-        if node is not None and node not in known:
-            raise UsageError(there_is_no("host or switch", node, known))
+        if node is not None:
+            self._check_node(node)
         task = pids[node] if node in topology.host else pids[LAB]
         files = [os.open(f"/proc/{task}/ns/{kind}", os.O_RDONLY) for kind in _NAMESPACES]
         own = {key: value for key, value in environment().items() if key in _ENVIRONMENT}
         tasks = {name: pids[name] for name in (LAB, *topology.host)}
         return {"environment": own, "tasks": tasks}, files
+
+    def _check_node(self, node: str) -> None:
+        topology = self._session.spec.topology.build()
+        known = [*topology.host, *topology.switch]
+        if node not in known:
+            raise UsageError(there_is_no("host or switch", node, known))
 
     def _change_traffic(self, do: str) -> Answer:
         if do == "start":
@@ -202,16 +209,21 @@ class Desk:
         interface = topology.ports[host][0].interface
         with entered(self._session.lab.pids[host]):
             opened, ifindex = packet_socket(interface), socket.if_nametoindex(interface)
-        options = self._session.setup.options
+        options = setup_now(self._session).options
         return {"ifindex": ifindex, "subnet": options.get("subnet")}, [opened.detach()]
+
+    def _tell_paths(self) -> Answer:
+        subnet = self._session.subnet
+        return {"levels": subnet.now.levels if subnet else {}}, []
 
     def _diagnose(self, node: str, command: list[str]) -> Answer:
         subnet = self._session.subnet
         if subnet is None:
             raise UsageError(f"{command[0]} is for InfiniBand, and this fabric is RoCE")
+        self._check_node(node)
         waits = self._nics.host_waits()
-        said = subnet.diagnose(node, command, self._shim.ask(Look())["ports"], waits)
-        return {"said": said}, []
+        ports = self._shim.ask(Look())["ports"]
+        return subnet.diagnose(node, command, ports, waits)._asdict(), []
 
     def _down(self) -> Answer:
         self.over.set()

@@ -21,7 +21,7 @@ from emu.lab.line import Line
 from emu.lab.messages import Json, Measure, Progress
 from emu.lab.nic_process import NicProcess
 from emu.lab.processes import carry_out, set_up
-from emu.lab.session import Programs, Session, idle
+from emu.lab.session import Programs, Session, idle, setup_now
 from emu.lab.standing.honesty import judged
 from emu.lab.standing.nics import Nics, prepare
 from emu.lab.supervisor import Supervisor
@@ -79,7 +79,7 @@ class Traffic:
         return bool(self._session.spec.streams().flows)
 
     def _launch(self) -> None:
-        process = prepare(self._supervisor, self._session.setup)
+        process = prepare(self._supervisor, setup_now(self._session))
         tcp = self._prepare_tcp() if self._has_tcp else None
         before = self._shim.ask(Measure())
         self._nics.begin(process, *([tcp] if tcp else []), with_traffic=True)
@@ -121,7 +121,7 @@ class Traffic:
             self._supervisor.dismiss(self._tcp_pid)
             self._tcp_pid = None
         if self._session.setup.options["ip"]:
-            process = prepare(self._supervisor, idle(self._session.setup))
+            process = prepare(self._supervisor, idle(setup_now(self._session)))
             self._nics.begin(process, with_traffic=False)
         else:
             self._nics.dismiss()
