@@ -8,7 +8,7 @@ enter {node}            environment and tasks of all nodes        its namespaces
 traffic {do}            how the traffic is now
 ports                   fabric, and the rate of each switch port
 tap {port}              -                                         a socket with raw records
-faults {do ...}         the faults there are then: of cables and of NICs
+faults {do ...}         the faults there are then: of cables, switches and NICs
 nic {host}              interface and subnet                     a socket on the host's interface
 diagnose {node command} what InfiniBand's tools say there
 down                    -
@@ -28,6 +28,7 @@ from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request
 from emu.lab.netns import entered
 from emu.lab.plan import LAB
 from emu.lab.session import Session, notes_of
+from emu.lab.standing.faults import check_settings
 from emu.lab.standing.line import Line
 from emu.lab.standing.nics import Nics
 from emu.lab.standing.traffic import Traffic
@@ -141,31 +142,32 @@ class Desk:
 
     def _change_faults(self, do: str, name: str = "", fault: Json | None = None) -> Answer:
         with self._changing_faults:
-            there = {one["name"]: one["state"] for one in self._faults()}
+            there = {one["name"]: one for one in self._faults()}
             if do == "clear":
                 if name not in there:
                     raise UsageError(there_is_no("fault", name, list(there)))
                 self._clear_fault(name)
             elif do == "set":
-                if there.get(name, "over") != "over" or self._nics.fault_comes_again(name):
-                    raise UsageError(
-                        f"there is a fault {name!r} already; clear it, or name this one"
-                    )
-                self._set_fault(name, Fault.model_validate(fault), replaces=name in there)
+                self._set_fault(name, Fault.model_validate(fault), there)
             return {"faults": self._faults()}, []
 
     def _faults(self) -> list[Json]:
-        """Of cables, which the shim has, then of NICs."""
+        """Of cables and switches, which the shim has, then of NICs."""
         return [*self._shim.ask(Faults("list"))["faults"], *self._nics.faults()]
 
-    def _set_fault(self, name: str, fault: Fault, *, replaces: bool) -> None:
-        """`replaces`: there is one of this name, and it is over."""
-        in_nic = isinstance(fault.what, OnHost)
-        if in_nic:
-            self._nics.check_fault(fault)
-        if replaces:
+    def _set_fault(self, name: str, fault: Fault, there: dict[str, Json]) -> None:
+        """`there`: those that there are, by name."""
+        lasting = {
+            own: one
+            for own, one in there.items()
+            if one["state"] != "over" or self._nics.fault_comes_again(own)
+        }
+        if name in lasting:
+            raise UsageError(f"there is a fault {name!r} already; clear it, or name this one")
+        check_settings(fault, lasting.values())
+        if name in there:
             self._clear_fault(name)
-        if in_nic:
+        if isinstance(fault.what, OnHost):
             self._nics.set_fault(name, fault)
         else:
             self._shim.ask(Faults("set", name, fault.to_mapping()))
