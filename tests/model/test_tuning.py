@@ -85,6 +85,18 @@ def test_a_variant_has_no_use_for_what_its_fabric_does_not_have(kind: str) -> No
             assert list(records(run)) == there
 
 
+def test_a_variant_that_always_has_the_wrong_setting_may_keep_the_fault() -> None:
+    """It is what the fault is compared with."""
+    always = (
+        "classes: {dscp: {26: 0, 48: 1}}, pfc: {headroom: 5KB}, "
+        "ecn: {kmin: 1MB, kmax: 1500KB, pmax: 1%, queues: {3: {kmin: 1MB}}}"
+    )
+    told = faults(*(KINDS[kind] for kind in ("wrong-map", "small-headroom", "wrong-ecn")))
+    compare = f"compare={{always: {{switches: {{{always}}}}}}}"
+    with started(spec_of(INCAST, *TUNED, told, compare).variants()["always"]) as run:
+        assert finish(run).flows
+
+
 def test_a_variant_without_the_setting_does_without_the_fault() -> None:
     compare = "compare={plain: {switches: {pfc: off, ecn: off}, hosts: {nic: {cc: none}}}}"
     told = faults(*(KINDS[kind] for kind in ("small-headroom", "wrong-ecn", "ignored-cnps")))

@@ -95,6 +95,7 @@ def wrong_maps_are_wrong(spec: Spec) -> Iterator[Finding]:
                     f"{what.place} has {key.upper()} {code_point} on priority {priority} anyhow; "
                     "name another priority, or leave it out",
                     about=(_SWITCHES, ("topology",)),
+                    idle_if_inherited=True,
                 )
 
 
@@ -116,6 +117,7 @@ def small_headroom_is_small(spec: Spec) -> Iterator[Finding]:
                 key,
                 f"{name} keeps no more than {write_size(right)} anyhow; lower it",
                 about=(_SWITCHES, ("topology",), ("hosts",)),
+                idle_if_inherited=True,
             )
         elif size < spec.largest_mtu + HEADERS:
             yield Finding(
@@ -137,6 +139,7 @@ def wrong_curves_are_curves(spec: Spec) -> Iterator[Finding]:
                 path,
                 f"{what.place} marks by these thresholds anyhow; change one, or leave it out",
                 about=(_SWITCHES, ("topology",)),
+                idle_if_inherited=True,
             )
         for port, curve in curves:
             finding = _no_curve(spec, port, curve_with(what, curve))
