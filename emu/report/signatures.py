@@ -83,7 +83,7 @@ def livelock(run: RunFacts) -> Finding | None:
 def wrong_map(run: RunFacts) -> Finding | None:
     fault = _hitting(run, "wrong-map")
     if fault is not None:
-        did = f"{fault.hits:,} packets came in by priorities that only it gives them"
+        did = f"{fault.hits:,} packets came in on the priorities of its map"
         return _by_fault(run, fault, did)
     topology = run.topology
     for near, far in topology.peer.items():
@@ -138,7 +138,8 @@ def late_marks(run: RunFacts) -> Finding | None:
     if not run.total("pause_frames") or not _controlled(run):
         return None
     for fault in run.recording.faults:
-        if fault.kind == "wrong-ecn" and (did := _late_by_fault(run, fault.name)):
+        tuned = fault.kind == "wrong-ecn" and fault.packets_seen
+        if tuned and (did := _late_by_fault(run, fault.name)):
             return _by_fault(run, fault, did)
     if run.total("ce_marked"):
         return None
