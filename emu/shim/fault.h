@@ -78,6 +78,9 @@ struct fault {
     struct wred healthy_curves[PRIORITIES];
 };
 
+/* The link is lost, and what a fault holds of its line with it. */
+void fault_lose_held(struct fault *fault);
+
 /* All of a fabric's. */
 void faults_free(struct fabric *fabric);
 
