@@ -201,8 +201,8 @@ struct fault_config {
 };
 
 struct fault_counts {
-    uint64_t packets_seen;    /* that it might have hit */
-    uint64_t hits;            /* packets it did something to; times a link went down; pauses told */
+    uint64_t packets_seen; /* that it might have hit */
+    uint64_t hits;         /* packets it did something to; times a link went down; pauses told */
     uint64_t packets_dropped;
 };
 
