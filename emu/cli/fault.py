@@ -25,8 +25,10 @@ def set_(lab: str | None, text: str) -> None:
 
     emu fault set "{name: mad, for: 1ms, pause-storm: {host: h1, priority: 3}}"
 
-    A pause storm and a slow receiver are in NICs, which are there while traffic runs: they
-    last from one workload to the next, and wait for NICs where there are none.
+    emu fault set "small-headroom: {switch: leaf1, fraction: 20%}"
+
+    Pause storms, slow receivers and ignored CNPs are in NICs, which are there while traffic
+    runs: they last from one workload to the next, and wait for NICs where there are none.
     """
     from emu.lab.standing.client import StandingLab
     from emu.spec.fault import fault_names

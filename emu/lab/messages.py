@@ -55,7 +55,8 @@ class Setup:
     plane: str
     """`ovs` or `shim`."""
     marker: str
-    """`ebpf`, `red`, `shim` or `none`. With `ebpf`, the depth board's descriptor comes along."""
+    """`ebpf`, `red`, `shim` or `none`. With `ebpf`, the descriptors of its
+    depth board and its curves come along."""
     out: str
     hosts: dict[str, int]
     """Host -> a process in its network namespace."""

@@ -131,10 +131,10 @@ def open_session(
 
 
 def _files_for_shim(lab: Lab, subnet: LiveSubnet | None) -> list[int]:
-    """The marker's depth board, or the line to the subnet manager: no fabric has both."""
+    """What the marker shares, or the line to the subnet manager: no fabric has both."""
     if subnet:
         return [subnet.far.fileno()]
-    return [lab.marker.board] if lab.marker else []
+    return [lab.marker.board, lab.marker.curves] if lab.marker else []
 
 
 def idle(setup: Setup) -> Setup:

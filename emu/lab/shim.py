@@ -37,8 +37,8 @@ def emulate(channel: Channel) -> None:
         fabric.capture(captured_ports(spec, topology))
         fabric.sample()
         _attach(live, fabric, setup)
-        for board in channel.take_files():
-            live.share_depths(board)
+        if marker := channel.take_files():
+            live.share_marker(*marker)
         fabric.prefault()
         be_punctual()
         if setup.options.get("standing"):

@@ -130,15 +130,17 @@ class FaultRecord:
     kind: str
     """Its key in the spec: `link-down`, `loss`, ..."""
     place: str
-    """The cable, by a port of it, or the host."""
+    """The cable, by a port of it, the switch or the host."""
     at_ns: int
     end_ns: int | None
     """None: it lasted to the end of the run."""
     packets_seen: int
     """Packets that it might have hit; 0 where packets are not what it hits."""
     hits: int
-    """Packets that it did something to; times that a link went down; pauses that were told."""
+    """Packets that it did something to (of a wrong map: that came in on its priorities; of wrong
+    ECN: that were marked); times that a link went down; pauses that were told."""
     packets_dropped: int
+    """By nothing else, which would have counted them."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from emu.errors import SpecError
 from emu.measure.recording import FlowRecord
 from emu.report.facts import RunFacts
 from emu.spec.classes import Classes
+from emu.spec.fault import fault_names
 from emu.spec.finding import KeyPath, dotted
 from emu.spec.made import with_settings
 from emu.spec.rules.given import for_host, for_port, for_switch
@@ -53,6 +54,13 @@ def nics(run: RunFacts, flows: Iterable[FlowRecord], key: str, value: str) -> Se
 def headroom(run: RunFacts, port: Port) -> Settings:
     """What the standard allows for."""
     return (f"{_key(run.spec, port, 'pfc', 'headroom')}=auto",)
+
+
+def without_fault(run: RunFacts, name: str) -> Settings:
+    """All of the spec's faults but this."""
+    told = zip(fault_names(run.spec.faults), run.spec.faults, strict=True)
+    others = [fault.to_mapping() for own, fault in told if own != name]
+    return (f"faults={json.dumps(others)}",)
 
 
 def lossless(run: RunFacts, priority: int) -> Settings:

@@ -112,6 +112,13 @@ PATHOLOGIES = (
         "NICs with DCQCN answer marks by CNPs, and slow down",
     ),
     Pathology(
+        "CNPs that are ignored",
+        signatures.ignored_cnps,
+        "rp_cnp_ignored grows at a sender, and its rate in the plot stays at that of its link "
+        "while others give way; a capture of its cable has CNPs, and data no slower behind them",
+        "Every NIC that sends into a shared queue needs its reaction point",
+    ),
+    Pathology(
         "victim of head-of-line blocking",
         signatures.victim,
         "A host is paused (rx_prioN_pause_duration) though the receiver's cable has room; its rate "
@@ -163,5 +170,5 @@ def _found(run: RunFacts) -> Iterator[Diagnosis]:
         if found is not None:
             settings = cures.effective(run.spec, found.settings)
             yield Diagnosis(pathology, replace(found, settings=settings))
-            if pathology.stops_everything:
+            if pathology.stops_everything or found.by_fault:
                 return

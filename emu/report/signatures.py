@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 from emu.measure.binning import growth
 from emu.measure.bound import stages
-from emu.measure.recording import Counters, FlowRecord
+from emu.measure.recording import Counters, FaultRecord, FlowRecord
 from emu.report import cures
 from emu.report.facts import RunFacts
 from emu.report.priority_maps import odd_one_out
 from emu.spec.classes import PRIORITIES
+from emu.spec.fault import WrongEcn, fault_names
+from emu.spec.tuning import curve_with, ports_changed
 from emu.units import format_rate, format_size, format_time_ns
 from topologies.graph import Port
 
@@ -34,6 +36,8 @@ class Finding:
 
     evidence: str
     settings: cures.Settings
+    by_fault: bool = False
+    """Whether a fault of tuning does it; what else is found may be its consequence."""
 
 
 Signature = Callable[[RunFacts], Finding | None]
@@ -77,6 +81,10 @@ def livelock(run: RunFacts) -> Finding | None:
 
 
 def wrong_map(run: RunFacts) -> Finding | None:
+    fault = _hitting(run, "wrong-map")
+    if fault is not None:
+        did = f"{fault.hits:,} packets came in on the priorities of its map"
+        return _by_fault(run, fault, did)
     topology = run.topology
     for near, far in topology.peer.items():
         if near.node not in topology.switch or far.node not in topology.switch:
@@ -116,6 +124,10 @@ def unseen_priority(run: RunFacts) -> Finding | None:
 
 
 def small_headroom(run: RunFacts) -> Finding | None:
+    fault = _hitting(run, "small-headroom")
+    if fault is not None:
+        did = f"{fault.hits:,} packets of lossless priorities were dropped for want of room"
+        return _by_fault(run, fault, did)
     for port in cures.switch_ports(run):
         pfc = run.spec.port(port).pfc
         for priority in pfc.priorities if pfc else ():
@@ -142,7 +154,13 @@ def loss(run: RunFacts) -> Finding | None:
 
 
 def late_marks(run: RunFacts) -> Finding | None:
-    if not run.total("pause_frames") or run.total("ce_marked") or not _controlled(run):
+    if not run.total("pause_frames") or not _controlled(run):
+        return None
+    for fault in run.recording.faults:
+        tuned = fault.kind == "wrong-ecn" and fault.packets_seen
+        if tuned and (did := _late_by_fault(run, fault.name)):
+            return _by_fault(run, fault, did)
+    if run.total("ce_marked"):
         return None
     late = cures.late_ports(run)
     for said in (run.spec.port(port) for port in late):
@@ -161,6 +179,11 @@ def unheeded_marks(run: RunFacts) -> Finding | None:
         return None
     evidence = f"{marked:,} packets were marked and no CNP was sent"
     return Finding(evidence, cures.nics(run, run.flows, "cc", "dcqcn"))
+
+
+def ignored_cnps(run: RunFacts) -> Finding | None:
+    fault = _hitting(run, "ignored-cnps")
+    return None if fault is None else _by_fault(run, fault, f"{fault.hits:,} CNPs changed nothing")
 
 
 def victim(run: RunFacts) -> Finding | None:
@@ -191,6 +214,36 @@ def unfairness(run: RunFacts) -> Finding | None:
                 f"Jain index of {jain:.2f}, under {run.total('pause_frames'):,} pause frames"
             )
             return Finding(evidence, cures.congestion_control(run))
+    return None
+
+
+# --- faults of tuning ---
+
+
+def _hitting(run: RunFacts, kind: str) -> FaultRecord | None:
+    """The first of its kind that did something."""
+    return next((own for own in run.recording.faults if own.kind == kind and own.hits), None)
+
+
+def _by_fault(run: RunFacts, fault: FaultRecord, did: str) -> Finding:
+    end = "the end" if fault.end_ns is None else format_time_ns(fault.end_ns)
+    lasts = f"from {format_time_ns(fault.at_ns)} to {end}"
+    evidence = f"the fault {fault.name} at {fault.place} does it, {lasts}: {did}"
+    return Finding(evidence, cures.without_fault(run, fault.name), by_fault=True)
+
+
+def _late_by_fault(run: RunFacts, name: str) -> str | None:
+    """Where the fault has put Kmin above XOFF; None: nowhere."""
+    spec = run.spec
+    told = zip(fault_names(spec.faults), spec.faults, strict=True)
+    what = next(fault.what for own, fault in told if own == name)
+    assert isinstance(what, WrongEcn)
+    for port in ports_changed(what, spec, run.topology):
+        said, xoff = spec.port(port), cures.xoff_bytes(spec, port)
+        kmin = curve_with(what, said.ecn).kmin_bytes if said.ecn else 0
+        if said.pfc and kmin > xoff:
+            where = run.topology.port_name[port]
+            return f"Kmin is {format_size(kmin)} at {where} then, XOFF {said.pfc.xoff}"
     return None
 
 

@@ -171,6 +171,10 @@ enum fault_kind {
     FAULT_FLOW_CONTROL,
     FAULT_PAUSE_STORM,
     FAULT_SLOW_RECEIVER,
+    FAULT_WRONG_MAP,
+    FAULT_SMALL_HEADROOM,
+    FAULT_WRONG_ECN,
+    FAULT_IGNORED_CNPS,
 };
 
 enum { FAULT_PSNS = 64 };
@@ -185,12 +189,15 @@ struct fault_config {
     uint64_t every;            /* every n-th, not 0; or */
     bool by_psn;               /* the PSNs that follow, each once */
     uint32_t psn_count, psns[FAULT_PSNS];
-    bool damages;               /* flow control: its packets arrive, but damaged */
-    int64_t by_ps;              /* delay, reordering: how much later */
-    int64_t period_ps, down_ps; /* flapping */
-    uint8_t priority;           /* pause storm */
-    uint64_t rate_bps;          /* slow receiver */
-    uint32_t buffer_bytes;      /* of each class, in a slow receiver's NIC */
+    bool damages;                   /* flow control: its packets arrive, but damaged */
+    int64_t by_ps;                  /* delay, reordering: how much later */
+    int64_t period_ps, down_ps;     /* flapping */
+    uint8_t priority;               /* pause storm */
+    uint64_t rate_bps;              /* slow receiver */
+    uint32_t buffer_bytes;          /* of each class, in a slow receiver's NIC */
+    uint8_t of_dscp[64], of_pcp[8]; /* wrong map: the priorities of what comes in by the port */
+    uint32_t headroom_bytes;        /* small headroom: for each lossless priority of the port */
+    uint32_t kmin_bytes[8], kmax_bytes[8], pmax_2_32[8]; /* wrong ECN: by queue, where it marks */
 };
 
 struct fault_counts {

@@ -16,15 +16,11 @@ static const struct fault_ops *const kinds[] = {
     [FAULT_FLOW_CONTROL] = &fault_flow_control,
     [FAULT_PAUSE_STORM] = &fault_pause_storm,
     [FAULT_SLOW_RECEIVER] = &fault_slow_receiver,
+    [FAULT_WRONG_MAP] = &fault_wrong_map,
+    [FAULT_SMALL_HEADROOM] = &fault_small_headroom,
+    [FAULT_WRONG_ECN] = &fault_wrong_ecn,
+    [FAULT_IGNORED_CNPS] = &fault_ignored_cnps,
 };
-
-static void begin(struct fault *fault, picoseconds now)
-{
-    fault->active = true;
-    if (fault->config.for_ps)
-        timer_set(fault->port->clock, &fault->window, now + fault->config.for_ps);
-    fault->ops->begin(fault, now);
-}
 
 static void end(struct fault *fault, picoseconds now)
 {
@@ -32,6 +28,26 @@ static void end(struct fault *fault, picoseconds now)
         fault->ops->count(fault);
     fault->active = false;
     fault->ops->end(fault, now);
+}
+
+/* Each puts back what it found, so what it finds must be nobody else's. */
+static void end_others(struct fault *fault, picoseconds now)
+{
+    for (struct fault *other = fault->fabric->faults; other; other = other->next)
+        if (other->active && other->ops == fault->ops && other->port == fault->port) {
+            timer_cancel(&other->window);
+            end(other, now);
+        }
+}
+
+static void begin(struct fault *fault, picoseconds now)
+{
+    if (fault->ops->sets)
+        end_others(fault, now);
+    fault->active = true;
+    if (fault->config.for_ps)
+        timer_set(fault->port->clock, &fault->window, now + fault->config.for_ps);
+    fault->ops->begin(fault, now);
 }
 
 static void window(struct timer *timer, picoseconds now)

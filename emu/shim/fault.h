@@ -11,12 +11,20 @@
  *     flow control    line      credit updates vanish or are damaged            fault_line.c
  *     pause storm     NIC       sends pause frames for ever                     fault_storm.c
  *     slow receiver   NIC       takes packets in at a lower rate                fault_slow.c
+ *     wrong map       port      takes code points for other priorities          fault_map.c
+ *     small headroom  port      a switch's, keeps less headroom than it needs   fault_headroom.c
+ *     wrong ECN       port      a switch's, marks by other curves               fault_ecn.c
+ *     ignored CNPs    NIC       never slows down                                fault_cnp.c
  *
  * A cable is two lines, one out of each of its ports. A fault has a timer that
  * begins and ends it, and puts itself between the parts it comes between only
  * for that time: a fabric without faults knows nothing of them and loses no
  * time to them. Each draws random numbers of its own, so that it changes
- * nothing but what it hits. */
+ * nothing but what it hits.
+ *
+ * The last five are faults of tuning: they change a setting, and at the end put back what
+ * was there. Of one kind a port has one at a time: where one begins, another is over.
+ * What came in before keeps the priority, and the room, that it was given then. */
 #ifndef EMU_FAULT_H
 #define EMU_FAULT_H
 
@@ -24,6 +32,7 @@
 #include "intake.h"
 #include "port.h"
 #include "rng.h"
+#include "wred.h"
 
 struct fault;
 
@@ -34,12 +43,15 @@ struct fault_ops {
     void (*packet)(struct fault *fault, struct frame *frame, picoseconds now); /* takes it */
     void (*due)(struct fault *fault, picoseconds now); /* `next_step` has come */
     void (*count)(struct fault *fault);                /* brings `counts` up to date */
+    bool sets;                                         /* it changes a setting */
 };
 
 extern const struct fault_ops fault_link_down, fault_link_flap;
 extern const struct fault_ops fault_loss, fault_corruption, fault_duplication, fault_reordering,
     fault_delay, fault_flow_control;
 extern const struct fault_ops fault_pause_storm, fault_slow_receiver;
+extern const struct fault_ops fault_wrong_map, fault_small_headroom, fault_wrong_ecn,
+    fault_ignored_cnps;
 
 struct fault {
     struct fault_config config;
@@ -56,9 +68,18 @@ struct fault {
     struct rng rng;         /* lines */
     struct port box;        /* lines: stands in the line */
     bool is_down;           /* flapping links: at the moment */
-    uint64_t before;        /* links, storms: what the ports had counted already */
-    struct intake healthy;  /* receivers: the NIC's, as it was when it began */
+    uint64_t before;        /* what the ports had counted already of what it hits */
+    uint64_t seen_before;   /* ... and of what it sees */
+    /* What it changes, as it was when it began. */
+    struct intake healthy;
+    const struct classes *healthy_classes;
+    struct classes classes; /* instead of these */
+    uint32_t healthy_headroom;
+    struct wred healthy_curves[PRIORITIES];
 };
+
+/* The link is lost, and what a fault holds of its line with it. */
+void fault_lose_held(struct fault *fault);
 
 /* All of a fabric's. */
 void faults_free(struct fabric *fabric);

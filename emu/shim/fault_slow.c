@@ -32,4 +32,5 @@ static void end(struct fault *fault, picoseconds now)
     intake_set(intake, healthy->rate_bps, healthy->buffer_bytes, now);
 }
 
-const struct fault_ops fault_slow_receiver = {.begin = begin, .end = end, .count = count};
+const struct fault_ops fault_slow_receiver = {
+    .begin = begin, .end = end, .count = count, .sets = true};

@@ -1,8 +1,8 @@
 """A spec's faults in the C core (fault.h), and what they did.
 
 The part of a fabric that is in this process gets the faults that happen there:
-cables are in the shim, a host's NIC where the hosts are, and a lost link is
-noticed at both of its ends.
+cables and switches are in the shim, a host's NIC where the hosts are, and a lost
+link is noticed at both of its ends.
 """
 
 from __future__ import annotations
@@ -14,23 +14,38 @@ from typing import Any
 from emu._core import ffi, lib
 from emu.errors import FabricError
 from emu.measure.recording import FaultRecord
+from emu.spec.classes import DSCPS, PRIORITIES
 from emu.spec.fault import (
     Choosing,
     Delay,
     Fault,
     FlowControl,
+    IgnoredCnps,
     LinkDown,
     LinkFlap,
     OnHost,
     OnLine,
+    OnPorts,
     PauseStorm,
     Reordering,
     SlowReceiver,
+    SmallHeadroom,
     SwitchDown,
+    WrongEcn,
+    WrongMap,
     fault_names,
 )
 from emu.spec.outages import lost_links
 from emu.spec.scenario import Spec
+from emu.spec.switch import Ecn
+from emu.spec.tuning import (
+    OF_ROCE,
+    curve_with,
+    headroom_with,
+    hears_cnps,
+    map_with,
+    ports_changed,
+)
 from topologies.graph import Port, Topology
 from topologies.seeds import fault_seed
 
@@ -46,15 +61,23 @@ _KINDS = {
     "flow-control": lib.FAULT_FLOW_CONTROL,
     "pause-storm": lib.FAULT_PAUSE_STORM,
     "slow-receiver": lib.FAULT_SLOW_RECEIVER,
+    "wrong-map": lib.FAULT_WRONG_MAP,
+    "small-headroom": lib.FAULT_SMALL_HEADROOM,
+    "wrong-ecn": lib.FAULT_WRONG_ECN,
+    "ignored-cnps": lib.FAULT_IGNORED_CNPS,
 }
 
 
-_STRANGE = {"ib": PauseStorm, "roce": FlowControl}
+_STRANGE = {"ib": (PauseStorm, *OF_ROCE), "roce": (FlowControl,)}
+
+_TWO_TO_32 = 2**32 - 1
 
 
 def is_strange(fault: Fault, spec: Spec) -> bool:
-    """Whether it is one of what the fabric does not have, inherited by a variant."""
-    return isinstance(fault.what, _STRANGE[spec.fabric])
+    """Whether it is one of what the fabric, or the NIC, does not have, inherited by a variant."""
+    what = fault.what
+    deaf = isinstance(what, IgnoredCnps) and not hears_cnps(spec, what.host)
+    return deaf or isinstance(what, _STRANGE[spec.fabric])
 
 
 @dataclass(frozen=True)
@@ -89,8 +112,8 @@ def add_faults(
         if is_strange(fault, spec):
             continue
         parts = []
-        for port in places.of(fault, topology):
-            config = _config(fault)
+        for port in places.of(fault, spec, topology):
+            config = _config(fault, spec, port)
             config.seed = fault_seed(spec.seed, number, index[port])
             part = lib.fabric_add_fault(core, index[port], index[topology.peer[port]], config)
             if part == ffi.NULL:
@@ -108,10 +131,10 @@ class Places:
     ports: frozenset[Port]
     """Ports with a cable that is here, whoever owns them."""
     has_lines: bool
-    """Whether cables are emulated here."""
+    """Whether cables, and the switches at them, are emulated here."""
     has_nics: bool
 
-    def of(self, fault: Fault, topology: Topology) -> Iterator[Port]:
+    def of(self, fault: Fault, spec: Spec, topology: Topology) -> Iterator[Port]:
         """The ports at which a fault is, as far as they are here."""
         what = fault.what
         if isinstance(what, OnHost):
@@ -120,6 +143,8 @@ class Places:
         if isinstance(what, OnLine):
             port = topology.port_named[what.cable]
             yield from _lines(what, port, topology.peer[port]) if self.has_lines else ()
+        elif isinstance(what, OnPorts):
+            yield from ports_changed(what, spec, topology) if self.has_lines else ()
         else:
             yield from (port for port in lost_links(fault, topology) if port in self.ports)
 
@@ -129,14 +154,14 @@ def _lines(what: OnLine, out: Port, into: Port) -> Iterable[Port]:
     return {"out": (out,), "in": (into,), "both": (out, into)}[what.direction]
 
 
-def _config(fault: Fault) -> Any:
-    """The fault as a `struct fault_config *`."""
+def _config(fault: Fault, spec: Spec, port: Port) -> Any:
+    """The fault as a `struct fault_config *`, for one of its ports."""
     config = ffi.new("struct fault_config *")
     config.kind = _KINDS[fault.kind]
     config.at_ps = fault.at_ps
     config.for_ps = fault.for_ps or 0
     match fault.what:
-        case LinkDown() | SwitchDown():
+        case LinkDown() | SwitchDown() | IgnoredCnps():
             pass
         case LinkFlap() as flap:
             config.period_ps, config.down_ps = flap.period_ps, flap.down_ps
@@ -152,7 +177,34 @@ def _config(fault: Fault) -> Any:
             config.probability_2_32 = round((updates.probability or 0) * 2**32)
         case Choosing() as choosing:
             _choose(config, choosing)
+        case OnPorts() as tuning:
+            _tune(config, tuning, spec, port)
     return config
+
+
+def _tune(config: Any, what: OnPorts, spec: Spec, port: Port) -> None:
+    """What the port has meanwhile."""
+    match what:
+        case WrongMap():
+            classes = map_with(what, spec.port(port).classes)
+            config.of_dscp = list(map(classes.priority_of_dscp, range(DSCPS)))
+            config.of_pcp = list(map(classes.priority_of_pcp, range(PRIORITIES)))
+        case SmallHeadroom():
+            config.headroom_bytes = headroom_with(what, spec, port)
+        case WrongEcn():
+            _set_curves(config, what, spec.port(port).ecn)
+
+
+def _set_curves(config: Any, wrong: WrongEcn, ecn: Ecn | None) -> None:
+    """Of all queues: one that does not mark has none."""
+    assert ecn is not None, "a fault of ECN is at ports that mark"
+    for queue in range(PRIORITIES):
+        curve = ecn.curve(queue)
+        if curve is not None:
+            curve = curve_with(wrong, curve)
+            config.kmin_bytes[queue] = curve.kmin_bytes
+            config.kmax_bytes[queue] = curve.kmax_bytes
+            config.pmax_2_32[queue] = round(curve.pmax * _TWO_TO_32)
 
 
 def _choose(config: Any, choosing: Choosing) -> None:

@@ -441,13 +441,20 @@ void live_queue_outside(struct live *live)
     live->queues_outside = true;
 }
 
-void live_set_depths(struct live *live, uint32_t *depths)
+size_t live_curves_bytes(void)
 {
+    return sizeof(struct wred_curves);
+}
+
+void live_set_marker(struct live *live, uint32_t *depths, void *curves)
+{
+    struct wred_curves *of_port = curves;
     struct fabric *fabric = live->fabric;
     for (uint32_t i = 0; i < fabric->switch_count; i++)
         for (uint32_t number = 1; number <= fabric->switches[i]->config.ports; number++) {
             struct switch_port *own = switch_port(fabric->switches[i], number);
             own->depth = depths + (size_t)own->port.index * PRIORITIES;
+            own->outer_wred = of_port[own->port.index].wred;
         }
 }
 

@@ -14,6 +14,7 @@
 #define EMU_LIVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct fabric;
@@ -34,8 +35,10 @@ bool live_attach_plane(struct live *live, int channel, int ifindex, struct fabri
                        uint32_t number);
 /* The IP interface's packets come and go by the TUN device `fd`, which does not block. */
 bool live_add_tun(struct live *live, int fd, struct ipoib *ipoib);
-/* The depth board moves to memory that the eBPF program reads. */
-void live_set_depths(struct live *live, uint32_t *depths);
+/* Memory that the eBPF program reads, by port index of the switches: the depth board, 8 queues a
+ * row, and the curves by which it marks, a row of which has so many bytes (wred.h). */
+size_t live_curves_bytes(void);
+void live_set_marker(struct live *live, uint32_t *depths, void *curves);
 
 /* Before anything is attached: queues stand in the outer plane, so a frame is on time whenever
  * it returns from there. */

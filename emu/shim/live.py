@@ -80,7 +80,7 @@ class Live:
         self._slowdown = slowdown
         self._sockets: list[socket.socket] = []
         self._devices: list[int] = []
-        self._board: Any = None
+        self._marker: list[mmap.mmap] = []
         self._core = lib.live_new(fabric.core, slowdown, wake)
         _check(self._core != ffi.NULL)
 
@@ -125,11 +125,24 @@ class Live:
         switch = self._fabric.switches[port.node]
         _check(lib.live_attach_plane(self._core, channel, ifindex, switch, port.number))
 
-    def share_depths(self, board: int) -> None:
-        """Keeps the depth of every queue on the map behind the descriptor `board`."""
-        size = 8 * 4 * len(self._fabric.index)
-        self._board = mmap.mmap(board, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
-        lib.live_set_depths(self._core, ffi.from_buffer("uint32_t[]", self._board))
+    def share_marker(self, board: int, curves: int) -> None:
+        """Keeps every queue's depth on the map behind the descriptor `board`; those by which eBPF
+        marks are on the one behind `curves`, for faults to change."""
+        self._marker = [
+            self._map_rows(board, 8 * 4),
+            self._map_rows(curves, lib.live_curves_bytes()),
+        ]
+        lib.live_set_marker(
+            self._core,
+            ffi.from_buffer("uint32_t[]", self._marker[0]),
+            ffi.from_buffer(self._marker[1]),
+        )
+
+    def _map_rows(self, opened: int, row_bytes: int) -> mmap.mmap:
+        """A row for each port of the switches, which come first in the fabric."""
+        topology = self._fabric.topology
+        size = row_bytes * sum(len(topology.ports[switch.name]) for switch in topology.switches)
+        return mmap.mmap(opened, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
 
     def queue_outside(self) -> None:
         """Queues stand where frames are forwarded. Told before anything is attached."""

@@ -90,6 +90,7 @@ struct switch_port {
     uint32_t coming[CLASSES]; /* by queue: bytes that wait out the latency, wherever they came in */
     struct arbiter arbiter;
     struct wred wred[CLASSES]; /* by queue */
+    struct wred *outer_wred;   /* the same where eBPF may mark; or NULL */
     struct classes classes;
     struct hoq hoq;           /* InfiniBand */
     struct fecn fecn;         /* InfiniBand */

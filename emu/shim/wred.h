@@ -22,6 +22,14 @@ struct wred {
     unsigned int enabled;
 };
 
+/* Of one port, as the eBPF program has them. */
+enum { WRED_QUEUES = 8 };
+
+struct wred_curves {
+    struct wred wred[WRED_QUEUES];
+    unsigned char queue_of[WRED_QUEUES]; /* by priority */
+};
+
 /* What a draw is made from: an IPv4 header from its source address on and what
  * follows it, so a RoCEv2 packet's addresses, ports, queue pair and PSN. */
 enum { WRED_DRAW_OFFSET = 12, WRED_DRAW_WORDS = 7 };

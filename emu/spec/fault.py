@@ -4,9 +4,13 @@
       - {at: 100us, for: 50us, link-down: {cable: leaf1:spine1}}
       - {loss: {cable: leaf1:h1, direction: out, every: 256}}
       - {name: mad, at: 1ms, pause-storm: {host: h1, priority: 3}}
+      - {at: 1ms, for: 1ms, wrong-map: {switch: leaf1, dscp: {26: 0}}}
 
 A cable is meant by either of its ports. `direction` is seen from the port that was
 named: `out` is what leaves by it, `in` what comes to it.
+
+Faults of tuning (tuning.py) are settings that are others while they last: of a switch's
+ports, all of them or one, or of a NIC.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from emu.spec.base import Model
-from emu.spec.quantities import Fraction, Integer, Priority, Rate, Size, Time
+from emu.spec.classes import DscpKey
+from emu.spec.quantities import Fraction, Integer, Priority, PriorityKey, Rate, Size, Time
 
 MAX_PSNS = 64
 """Room in the core's list (`FAULT_PSNS`, api.h)."""
@@ -48,6 +53,23 @@ class OnHost(_Kind):
     @property
     def place(self) -> str:
         return self.host
+
+
+class OnPorts(_Kind):
+    """A fault in a switch: of all its ports, or of one."""
+
+    switch: str | None = Field(default=None, description="Name of the switch: all its ports.")
+    port: str | None = Field(default=None, description="One port of a switch, e.g. leaf1:spine1.")
+
+    @property
+    def place(self) -> str:
+        return self.switch or self.port or ""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.switch is None) == (self.port is None):
+            raise ValueError("where it is is told by one of switch, port")
+        return self
 
 
 class LinkDown(_OnCable):
@@ -193,6 +215,76 @@ class SlowReceiver(OnHost):
     )
 
 
+class WrongMap(OnPorts):
+    """Packets that come in by the ports ride on other priorities, and are called by them there."""
+
+    dscp: dict[DscpKey, Priority] | None = Field(
+        default=None,
+        min_length=1,
+        description="Priority by DSCP, e.g. {26: 0}; others ride on what they did.",
+    )
+    pcp: dict[PriorityKey, Priority] | None = Field(
+        default=None, min_length=1, description="The same by PCP, where that is trusted."
+    )
+
+    @property
+    def wrong(self) -> tuple[str, dict[int, int]]:
+        """`dscp` or `pcp`, and the priority of each code point."""
+        return ("dscp", self.dscp) if self.dscp is not None else ("pcp", self.pcp or {})
+
+    @model_validator(mode="after")
+    def _one_map(self) -> Self:
+        if (self.dscp is None) == (self.pcp is None):
+            raise ValueError("which packets it is about is told by one of dscp, pcp")
+        return self
+
+
+class SmallHeadroom(OnPorts):
+    """What arrives after a pause was sent finds less room than it needs, and is dropped."""
+
+    headroom_bytes: Size | None = Field(
+        default=None,
+        alias="headroom",
+        description="Bytes for what arrives after the pause, per port and lossless priority.",
+    )
+    fraction: Fraction | None = Field(
+        default=None, gt=0, lt=1, description="The same as a part of what is there, e.g. 20%."
+    )
+
+    @model_validator(mode="after")
+    def _one_size(self) -> Self:
+        if (self.headroom_bytes is None) == (self.fraction is None):
+            raise ValueError("how little headroom is left is told by one of headroom, fraction")
+        return self
+
+
+class WrongEcn(OnPorts):
+    """Queues of the ports that mark do so by another curve; what is not given is as it was."""
+
+    kmin_bytes: Size | None = Field(
+        default=None, alias="kmin", description="Depth up to which nothing is marked."
+    )
+    kmax_bytes: Size | None = Field(
+        default=None,
+        alias="kmax",
+        lt=2**32,
+        description="Depth from which every packet is marked.",
+    )
+    pmax: Fraction | None = Field(
+        default=None, description="Probability of a mark just below kmax."
+    )
+
+    @model_validator(mode="after")
+    def _some_key(self) -> Self:
+        if self.kmin_bytes is None and self.kmax_bytes is None and self.pmax is None:
+            raise ValueError("what is wrong is told by kmin, kmax, pmax; this has none")
+        return self
+
+
+class IgnoredCnps(OnHost):
+    """The host's NIC ignores CNPs, and sends at line rate: ECN without DCQCN."""
+
+
 KINDS = {
     "link-down": "link_down",
     "link-flap": "link_flap",
@@ -205,6 +297,10 @@ KINDS = {
     "flow-control": "flow_control",
     "pause-storm": "pause_storm",
     "slow-receiver": "slow_receiver",
+    "wrong-map": "wrong_map",
+    "small-headroom": "small_headroom",
+    "wrong-ecn": "wrong_ecn",
+    "ignored-cnps": "ignored_cnps",
 }
 """Key in a spec -> attribute of a fault."""
 
@@ -220,6 +316,10 @@ FaultKind = (
     | FlowControl
     | PauseStorm
     | SlowReceiver
+    | WrongMap
+    | SmallHeadroom
+    | WrongEcn
+    | IgnoredCnps
 )
 
 
@@ -263,6 +363,26 @@ class Fault(Model):
     )
     slow_receiver: SlowReceiver | None = Field(
         default=None, alias="slow-receiver", description="A host that takes packets in slowly."
+    )
+    wrong_map: WrongMap | None = Field(
+        default=None,
+        alias="wrong-map",
+        description="A switch that takes DSCPs or PCPs for other priorities. RoCE only.",
+    )
+    small_headroom: SmallHeadroom | None = Field(
+        default=None,
+        alias="small-headroom",
+        description="A switch with too little headroom for PFC. RoCE only.",
+    )
+    wrong_ecn: WrongEcn | None = Field(
+        default=None,
+        alias="wrong-ecn",
+        description="A switch that marks too late, say: with Kmin above XOFF. RoCE only.",
+    )
+    ignored_cnps: IgnoredCnps | None = Field(
+        default=None,
+        alias="ignored-cnps",
+        description="A NIC that does not slow down at CNPs. RoCE only.",
     )
 
     @property

@@ -56,5 +56,44 @@ def test_faults_do_the_same_on_both_clocks(myself: User, tmp_path: Path, fabric:
         assert ran.end_ns == pytest.approx(planned.end_ns, rel=0.05, abs=edges_ns)
 
 
+TUNED = """
+name: tuned
+slowdown: 8000
+topology: {kind: dumbbell, hosts_per_side: 1, links: {host: {delay: 1us}, fabric: {rate: 40Gbit}}}
+switches: {pfc: on, ecn: {kmin: 20KB, kmax: 20KB, marker: MARKER}}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 500KB}]
+faults:
+  - {at: 40us, for: 20us, wrong-ecn: {switch: left, kmin: 1MB, kmax: 1500KB}}
+  - {at: 70us, wrong-ecn: {port: "left:right", pmax: 0}}
+  - {at: 20us, for: 20us, wrong-map: {switch: right, dscp: {26: 0}}}
+  - {at: 5us, for: 30us, small-headroom: {port: "left:h1", headroom: 5KB}}
+"""
+
+
+@pytest.mark.parametrize("marker", ["ebpf", "shim"])
+def test_faults_of_tuning_do_the_same_on_both_clocks(
+    myself: User, tmp_path: Path, marker: str
+) -> None:
+    """Whoever marks: nothing while Kmin is above XOFF, all that finds a queue afterwards."""
+    file = tmp_path / "tuned.emu.yml"
+    file.write_text(TUNED.replace("MARKER", marker))
+
+    def record(clock: str) -> Recording:
+        out = tmp_path / clock
+        ended = myself.run_emu("run", file, "--clock", clock, "--out", out)
+        assert ended.code in (0, 5), ended.err
+        return load_recording(out)
+
+    virtual, real = record("virtual"), record("real")
+    if real.fidelity.verdict != "ok":
+        pytest.skip("the machine did not keep up, so that its numbers say nothing")
+    assert real.marker == marker
+    late, step = real.faults[:2]
+    assert (late.hits, step.hits > 0) == (0, True)
+    for expected, got in zip(virtual.faults, real.faults, strict=True):
+        edges = 4 + late_packets(real)
+        assert counts(got) == pytest.approx(counts(expected), abs=edges, rel=0.05)
+
+
 def counts(fault: FaultRecord) -> list[int]:
     return [fault.packets_seen, fault.hits, fault.packets_dropped]

@@ -6,6 +6,7 @@ import pytest
 
 from emu.errors import UsageError
 from emu.lab.messages import Json
+from emu.lab.standing.faults import check_settings
 from emu.lab.standing.nic_faults import NicFaults
 from emu.spec.fault import Fault
 from emu.spec.load import spec_from_text
@@ -90,16 +91,43 @@ def test_what_a_fault_did_in_nics_that_are_gone_is_not_forgotten() -> None:
     assert (told["at_ns"], told["end_ns"]) == (30_000, None), "when it was set"
 
 
+def lasting(kind: str, place: str) -> list[Json]:
+    return [{"name": "first", "kind": kind, "place": place}]
+
+
 def test_a_host_is_slow_for_one_reason_at_a_time() -> None:
-    """Until the first is over. Another host may be slow at the same time."""
-    faults = spec_faults()
-    faults.set("slow", slow("h1", **{"for": "100us"}), 0)
-    with pytest.raises(
-        UsageError, match="h1 is a slow receiver already; `emu fault clear slow` first"
-    ):
-        faults.check(slow("h1"), 99 * US)
-    faults.check(slow("h2"), 99 * US)
-    faults.check(slow("h1"), 100 * US)
+    """Another host may be slow at the same time."""
+    there = lasting("slow-receiver", "h1")
+    says = "h1 is a slow receiver already; `emu fault clear first` first"
+    with pytest.raises(UsageError, match=says):
+        check_settings(slow("h1"), there)
+    check_settings(slow("h2"), there)
+
+
+@pytest.mark.parametrize(
+    ("place", "other", "clash"),
+    [
+        ({"switch": "leaf1"}, "leaf1", True),
+        ({"switch": "leaf1"}, "leaf1:h1", True),
+        ({"port": "leaf1:h1"}, "leaf1", True),
+        ({"port": "leaf1:h1"}, "leaf1:h1", True),
+        ({"port": "leaf1:h1"}, "leaf1:h10", False),
+        ({"port": "leaf1:h1"}, "leaf11", False),
+        ({"switch": "leaf1"}, "leaf11:h1", False),
+    ],
+)
+def test_a_setting_of_a_port_is_changed_by_one_fault_at_a_time(
+    place: dict[str, str], other: str, clash: bool
+) -> None:
+    """A switch's are those of its ports. Other settings may be changed at the same time."""
+    wrong = Fault.model_validate({"wrong-ecn": {**place, "kmin": "1MB"}})
+    check_settings(wrong, lasting("small-headroom", other))
+    if not clash:
+        check_settings(wrong, lasting("wrong-ecn", other))
+        return
+    says = f"{other} has wrong ECN thresholds already; `emu fault clear first` first"
+    with pytest.raises(UsageError, match=says):
+        check_settings(wrong, lasting("wrong-ecn", other))
 
 
 def test_a_storm_that_infiniband_does_not_have_is_not_told() -> None:

@@ -268,6 +268,52 @@ def test_a_fault_is_told_at_the_time_when_it_was_set_and_its_name_is_free_once_i
         assert told[0] < told[1]
 
 
+MARKING = """
+name: marking
+slowdown: 500
+topology: {kind: dumbbell, hosts_per_side: 1, links: {fabric: {rate: 40Gbit}}}
+switches: {pfc: {}, ecn: {kmin: 5KB, kmax: 5KB}}
+hosts: {nic: {cc: dcqcn}}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 200KB}]
+"""
+
+
+def _marked(user: User, port: str) -> int:
+    """How many packets the port has marked since the lab came up, as `emu watch` shows it."""
+    shown = user.run_emu("watch", "--count", "1").out.splitlines()
+    heads = next(line for line in shown if line.startswith("port ")).split()
+    row = next(line for line in shown if line.startswith(f"{port} ")).split()
+    count = row[heads.index("CE")]
+    return 0 if count == "-" else int(count.replace(",", ""))
+
+
+def test_a_setting_that_is_wrong_in_a_lab_that_is_up_is_right_again_when_it_is_cleared(
+    me: User,
+) -> None:
+    """Of a switch, whoever marks there, and of a NIC, which comes with the traffic."""
+    with lab_up(me, MARKING):
+        late = "wrong-ecn: {switch: left, kmin: 1MB, kmax: 1500KB}"
+        assert me.run_emu("fault", "set", late).code == 0
+        assert me.run_emu("fault", "set", "ignored-cnps: {host: h1}").code == 0
+        assert _events(me, "flow-completed")
+        by_name = {fault["name"]: fault for fault in faults_of(me)}
+        assert by_name["wrong-ecn-1"]["packets_seen"] > ceil(2e5 / 4096)
+        assert (by_name["wrong-ecn-1"]["hits"], _marked(me, "left:right")) == (0, 0)
+
+        again = "{name: more, wrong-ecn: {port: 'left:right', pmax: 1%}}"
+        wrong = me.run_emu("fault", "set", again)
+        says = "left has wrong ECN thresholds already; `emu fault clear wrong-ecn-1` first\n"
+        assert (wrong.code, wrong.err) == (2, says)
+
+        assert me.run_emu("fault", "clear", "wrong-ecn-1").code == 0
+        assert _events(me, "flow-completed")
+        assert _marked(me, "left:right") > 0
+        (ignored,) = faults_of(me)
+        assert (ignored["state"], ignored["hits"] > 0) == ("active", True)
+        assert me.run_emu("fault", "clear", "ignored-cnps-1").code == 0
+        assert faults_of(me) == []
+
+
 def test_a_lab_that_cannot_be_built_leaves_nothing(me: User) -> None:
     """What went wrong reaches the user, and the name is free again."""
     path = me.home / "ebpf.emu.yml"

@@ -2,6 +2,7 @@
 
     sent by NICs + duplicated = received by NICs + dropped, each in one counter + on its way
 
+and so is its room in the buffers of switches, of which all is given back.
 Nothing is dropped for want of a buffer where credits say what there is room for.
 
 Counted where packets enter and leave the fabric and nowhere in between, on the virtual
@@ -38,6 +39,9 @@ TOPOLOGIES = st.one_of(
         st.integers(2, 3), st.integers(1, 3),
     ),
 )  # fmt: skip
+WINDOWS = st.builds(
+    lambda at, lasts: {"at": f"{at}us", "for": f"{lasts}us"}, st.integers(0, 20), st.integers(1, 20)
+)
 LINE_FAULTS = ("loss", "corruption", "duplication", "reordering")
 DROPS = (
     "rx_buf_discard",
@@ -85,7 +89,10 @@ def specs(draw: st.DrawFn) -> Spec:
         {**entry, "op": "write", "priority": draw(priorities)}
         for entry in (everybody, {**incast, "size": "200KB"})
     ]
-    spec["faults"] = draw(st.lists(faults(fabric, hosts, cables), max_size=4))
+    ports = [name for name, port in topology.port_named.items() if port.node in topology.switch]
+    line_or_nic = faults(fabric, hosts, cables)
+    any_fault = st.one_of(line_or_nic, tunings(ports)) if fabric == "roce" else line_or_nic
+    spec["faults"] = draw(st.lists(any_fault, max_size=4))
     drawn = Spec.model_validate(spec)
     assume(not contradictions(drawn))
     return drawn
@@ -94,8 +101,7 @@ def specs(draw: st.DrawFn) -> Spec:
 @st.composite
 def faults(draw: st.DrawFn, fabric: str, hosts: list[str], cables: list[str]) -> dict[str, Any]:
     """One fault, in the first 40 us."""
-    cable = draw(st.sampled_from(cables))
-    window = {"at": f"{draw(st.integers(0, 20))}us", "for": f"{draw(st.integers(1, 20))}us"}
+    cable, window = draw(st.sampled_from(cables)), draw(WINDOWS)
     kinds = [*LINE_FAULTS, "delay", "link-down", "link-flap", "slow-receiver"]
     kind = draw(st.sampled_from(kinds + ["pause-storm"] * (fabric == "roce")))
     what: dict[str, Any] = {"cable": cable}
@@ -109,6 +115,17 @@ def faults(draw: st.DrawFn, fabric: str, hosts: list[str], cables: list[str]) ->
         what = {"host": draw(st.sampled_from(hosts))}
         what |= {"rate": "10Gbit", "buffer": "20KB"} if kind == "slow-receiver" else {}
     return window | {kind: what}
+
+
+@st.composite
+def tunings(draw: st.DrawFn, ports: list[str]) -> dict[str, Any]:
+    """The same of one that changes a setting of a port or of all of a switch."""
+    port, window = draw(st.sampled_from(ports)), draw(WINDOWS)
+    whole = {"switch": port.partition(":")[0]}
+    where = draw(st.sampled_from([{"port": port}, whole]))
+    small = {"small-headroom": {**where, "headroom": f"{draw(st.integers(5, 30))}KB"}}
+    wrong = {"wrong-map": {**where, "dscp": {24: draw(st.sampled_from([0, 1, 2, 4, 5]))}}}
+    return window | draw(st.sampled_from([small, wrong]))
 
 
 @examples(60)
@@ -127,6 +144,14 @@ def test_every_packet_is_accounted_for(spec: Spec) -> None:
         assert missing(run) <= lib.fabric_frames_in_use(run.fabric.core)
         if run.finished and lib.fabric_frames_in_use(run.fabric.core) == 0:
             assert missing(run) == 0
+            assert held(run) == 0
+
+
+def held(run: VirtualFabric) -> int:
+    """Bytes of buffers that somebody still has."""
+    switches = run.topology.switch
+    ports = [port for port in run.topology.peer if port.node in switches]
+    return sum(run.fabric.held(port, klass) for port in ports for klass in range(16))
 
 
 def missing(run: VirtualFabric) -> int:

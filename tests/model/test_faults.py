@@ -248,6 +248,28 @@ def test_nothing_passes_while_a_link_is_down_and_traffic_goes_on_when_it_is_up(
     assert left_behind <= 2 * fabric_run.spec.switch("left").credits.vls * 6  # updates on cables
 
 
+@fabrics
+@pytest.mark.parametrize("held", ["delay: {by: 20us, ", "reordering: {by: 20us, every: 2, "])
+@pytest.mark.parametrize("lasts_us", [60, 41])
+def test_a_lost_link_takes_what_a_fault_holds_of_it(fabric: str, held: str, lasts_us: int) -> None:
+    """Packets that are late on the cable arrive no more, nor break the rule of credits."""
+    late = f"for: {lasts_us}us, {held}cable: {MIDDLE}}}"
+    cut = f"at: 41us, for: 1us, link-down: {{cable: {MIDDLE}}}"
+
+    def arrived(run: VirtualFabric) -> int:
+        return sum(look(run).ports["right:left"]["rx_packets"])
+
+    with started(spec_of(PAIR, *on(fabric, late, cut))) as run:
+        run.run_until(41_000)
+        before = arrived(run)
+        run.run_until(42_000)
+        assert arrived(run) == before
+        outcome = finish(run, within_ns=90_000_000)
+        assert records(run)["link-down-2"].packets_dropped > 0
+    assert outcome.total("rx_credit_violations") == 0
+    assert outcome.flows["flow"].completed
+
+
 def test_a_flapping_link_is_lost_once_a_period() -> None:
     fault = f"at: 10us, for: 100us, link-flap: {{cable: {MIDDLE}, period: 30us, down: 5us}}"
     outcome, record = run(*on("roce", fault))

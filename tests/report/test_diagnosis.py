@@ -68,6 +68,11 @@ traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]
     + "switches: {pfc: on, ecn: {kmin: 900KB, kmax: 1MB}}\n",
     "marks that nobody heeds": ONE_LEAF.replace("CC", "none")
     + "switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}\n",
+    "CNPs that are ignored": ONE_LEAF.replace("CC", "dcqcn")
+    + """
+switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}
+faults: [{ignored-cnps: {host: h2}}]
+""",
     "victim of head-of-line blocking": TWO_LEAVES
     + """
 switches: {pfc: on}
@@ -81,6 +86,27 @@ switches: {pfc: on}
 traffic: [{name: greedy, pattern: incast, from: [h2, h5, h6, h7, h8], to: h1, size: 20MB}]
 """,
 }
+
+MISTUNED = {
+    "priority map differs at a hop": TWO_LEAVES
+    + """
+switches: {pfc: on}
+traffic: [{name: many, pattern: incast, from: h5-h8, to: h1, size: 1MB}]
+faults: [{loss: {cable: "leaf1:h2", every: 9}}, {wrong-map: {switch: spine1, dscp: {26: 0}}}]
+""",
+    "headroom too small": ONE_LEAF.replace("CC", "none")
+    + """
+switches: {pfc: on}
+faults: [{at: 100us, for: 500us, small-headroom: {switch: leaf1, headroom: 2KB}}]
+""",
+    "Kmin above XOFF": ONE_LEAF.replace("CC", "dcqcn")
+    + """
+switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}
+faults: [{name: late, at: 100us, wrong-ecn: {switch: leaf1, kmin: 900KB, kmax: 1MB}}]
+""",
+    "CNPs that are ignored": SICK["CNPs that are ignored"],
+}
+"""By faults, in fabrics that are well without."""
 
 ALERT = "{detection: 100us, restoration: 100us, poll: 50us, action: alert}"
 
@@ -192,6 +218,21 @@ def test_a_pathology_is_found_and_its_printed_cure_cures_it(name: str, tmp_path:
     assert sick[name]
     cured = found_in(SICK[name], tmp_path, tuple(sick[name]))
     assert name not in cured
+
+
+@pytest.mark.parametrize("name", MISTUNED)
+def test_a_fault_of_tuning_is_named_and_nothing_that_it_brings_about(
+    name: str, tmp_path: Path
+) -> None:
+    """Its cure is a spec with all other faults."""
+    run = facts_of(MISTUNED[name], tmp_path)
+    (found,) = diagnoses(run)
+    guilty = run.recording.faults[-1]
+    assert found.pathology.name == name
+    assert found.found.evidence.startswith(f"the fault {guilty.name} at {guilty.place} does it")
+    cured = facts_of(MISTUNED[name], tmp_path, found.settings)
+    assert cured.recording.faults == run.recording.faults[:-1]
+    assert diagnoses(cured) == []
 
 
 @pytest.mark.parametrize("case", HARDER)

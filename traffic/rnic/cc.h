@@ -58,7 +58,8 @@ struct cc_algorithm {
     void (*acknowledged)(struct cc *cc, const struct cc_ack *ack, picoseconds now);
     void (*notified)(struct cc *cc, picoseconds now);
     void (*lost)(struct cc *cc, picoseconds now);
-    /* The queue pair has failed: no timer may fire any more. */
+    /* The queue pair has failed, or shall forget what it was notified of: no timer may fire any
+     * more until it is notified again, and nothing is limited. */
     void (*stop)(struct cc *cc);
 };
 

@@ -422,7 +422,8 @@ static struct qp *open_frame(struct nic *nic, const struct frame *frame, struct 
 static void receive_becn(struct qp *qp, const struct packet *packet, picoseconds now)
 {
     struct nic_counters *counters = &qp->nic->counters;
-    bool handled = cc_notified(&qp->cc, now);
+    bool ignored = packet->type == PACKET_CNP && qp->nic->ignores_cnps;
+    bool handled = !ignored && cc_notified(&qp->cc, now);
     if (packet->type != PACKET_CNP)
         counters->rp_becn_received++;
     else if (handled)

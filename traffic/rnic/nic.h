@@ -44,6 +44,7 @@ struct nic {
     picoseconds data_from; /* memory has no data for packets before */
     struct timer data_ready;
     struct intake intake;
+    bool ignores_cnps; /* a fault */
     struct nic_counters counters;
 };
 

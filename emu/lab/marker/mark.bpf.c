@@ -22,17 +22,12 @@
 #include <bpf/bpf_helpers.h>
 
 /* marker.py has the same numbers. */
-enum { PORTS = 1024, PRIORITIES = 8, TAG_OFFSET = 7 };
+enum { PORTS = 1024, PRIORITIES = WRED_QUEUES, TAG_OFFSET = 7 };
 
 enum { ECN_MASK = 3, ECN_NOT_ECT = 0, ECN_CE = 3 };
 
 struct depths {
     __u32 bytes[PRIORITIES];
-};
-
-struct curves {
-    struct wred wred[PRIORITIES]; /* by queue */
-    __u8 queue_of[PRIORITIES];
 };
 
 struct marks {
@@ -48,7 +43,7 @@ struct {
     __type(value, struct depths);
 } board SEC(".maps");
 
-/* Written once, by the lab: interface -> port, a port's curves. */
+/* Written once, by the lab: interface -> port. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, PORTS);
@@ -56,11 +51,13 @@ struct {
     __type(value, __u32);
 } port_of SEC(".maps");
 
+/* Written by the lab; by the shim, too, while a fault gives a port other curves (fault_ecn.c). */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
     __uint(max_entries, PORTS);
     __type(key, __u32);
-    __type(value, struct curves);
+    __type(value, struct wred_curves);
 } curves SEC(".maps");
 
 /* Written here: packets marked, by priority. */
@@ -125,7 +122,7 @@ int mark(struct __sk_buff *skb)
     if (!port)
         return TC_ACT_OK;
     const struct depths *depth = bpf_map_lookup_elem(&board, port);
-    const struct curves *curve = bpf_map_lookup_elem(&curves, port);
+    const struct wred_curves *curve = bpf_map_lookup_elem(&curves, port);
     struct marks *count = bpf_map_lookup_elem(&marks, port);
     if (!depth || !curve || !count)
         return TC_ACT_OK;

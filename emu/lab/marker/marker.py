@@ -3,7 +3,8 @@
     compile_marker ─▶ mark.bpf.o ─▶ Marker(ports)
 
 The marker's `board` is for the shim, which maps it and writes every queue's depth
-there; `marks` tells how many packets were marked.
+there, and so are its `curves`, for faults of the shim's to change; `marks` tells how
+many packets were marked.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ class Marker:
         self._marks = self._bpf.map_fd("marks")
         self.board = self._bpf.map_fd("board")
         """An open file to map: 8 32-bit depths in bytes, a queue each, for each port index."""
+        self.curves = self._bpf.map_fd("curves")
+        """The same with a `struct wred_curves` (wred.h) for each port index."""
         for port in ports:
             self._attach(port)
 
@@ -82,7 +85,7 @@ class Marker:
     def _attach(self, port: MarkedPort) -> None:
         ifindex = socket.if_nametoindex(port.interface)
         self._bpf.update(self._bpf.map_fd("port_of"), ifindex, struct.pack("=I", port.index))
-        self._bpf.update(self._bpf.map_fd("curves"), port.index, _curves(port))
+        self._bpf.update(self.curves, port.index, _curves(port))
         self._bpf.attach_to_egress("mark", ifindex)
 
 
@@ -109,7 +112,7 @@ def compile_marker(out: Path) -> None:
 
 
 def _curves(port: MarkedPort) -> bytes:
-    """`struct curves` of mark.bpf.c."""
+    """`struct wred_curves` of wred.h."""
     assert len(port.wred) == PRIORITIES
     curves = (
         _WRED.pack(curve.kmin_bytes, curve.kmax_bytes, curve.pmax_2_32, curve.seed, curve.enabled)

@@ -8,7 +8,7 @@ enter {node}            environment and tasks of all nodes        its namespaces
 traffic {do}            how the traffic is now
 ports                   fabric, and the rate of each switch port
 tap {port}              -                                         a socket with raw records
-faults {do ...}         the faults there are then: of cables and of NICs
+faults {do ...}         the faults there are then: of cables, switches and NICs
 nic {host}              interface and subnet                     a socket on the host's interface
 paths                   service levels of InfiniBand's paths
 diagnose {node command} what InfiniBand's tools say there
@@ -31,6 +31,7 @@ from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request
 from emu.lab.netns import entered
 from emu.lab.plan import LAB
 from emu.lab.session import Session, notes_of, setup_now
+from emu.lab.standing.faults import check_settings
 from emu.lab.standing.nics import Nics
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
@@ -66,7 +67,7 @@ class Desk:
         self._nics = Nics(session, supervisor, self._slowdown, began_ns)
         self._traffic = Traffic(session, supervisor, self._shim, self._nics, self._slowdown)
         self._changing_faults = threading.Lock()
-        self._cable_faults: list[Json] | None = None
+        self._shim_faults: list[Json] | None = None
         """As the shim told them when it was asked last. Who looks does not disturb it."""
         (self._ports,) = session.shim.take_files()
         self._answers: dict[str, Callable[..., Answer]] = {
@@ -115,9 +116,9 @@ class Desk:
 
     def _fault_times(self) -> list[Json]:
         """The fields of a `SeenFault`, of each."""
-        if self._cable_faults is None:
+        if self._shim_faults is None:
             self._faults()
-        there = [*(self._cable_faults or ()), *self._nics.faults_as_known()]
+        there = [*(self._shim_faults or ()), *self._nics.faults_as_known()]
         return [{key: fault[key] for key in _SEEN_OF_FAULTS} for fault in there]
 
     def _see(self) -> Answer:
@@ -162,33 +163,34 @@ class Desk:
 
     def _change_faults(self, do: str, name: str = "", fault: Json | None = None) -> Answer:
         with self._changing_faults:
-            there = {one["name"]: one["state"] for one in self._faults()}
+            there = {one["name"]: one for one in self._faults()}
             if do == "clear":
                 if name not in there:
                     raise UsageError(there_is_no("fault", name, list(there)))
                 self._clear_fault(name)
             elif do == "set":
-                if there.get(name, "over") != "over" or self._nics.fault_comes_again(name):
-                    raise UsageError(
-                        f"there is a fault {name!r} already; clear it, or name this one"
-                    )
-                self._set_fault(name, Fault.model_validate(fault), replaces=name in there)
+                self._set_fault(name, Fault.model_validate(fault), there)
             return {"faults": self._faults()}, []
 
     def _faults(self) -> list[Json]:
-        """Of cables, which the shim has, then of NICs."""
-        of_cables: list[Json] = self._shim.ask(Faults("list"))["faults"]
-        self._cable_faults = of_cables
-        return [*of_cables, *self._nics.faults()]
+        """Of cables and switches, which the shim has, then of NICs."""
+        in_shim: list[Json] = self._shim.ask(Faults("list"))["faults"]
+        self._shim_faults = in_shim
+        return [*in_shim, *self._nics.faults()]
 
-    def _set_fault(self, name: str, fault: Fault, *, replaces: bool) -> None:
-        """`replaces`: there is one of this name, and it is over."""
-        in_nic = isinstance(fault.what, OnHost)
-        if in_nic:
-            self._nics.check_fault(fault)
-        if replaces:
+    def _set_fault(self, name: str, fault: Fault, there: dict[str, Json]) -> None:
+        """`there`: those that there are, by name."""
+        lasting = {
+            own: one
+            for own, one in there.items()
+            if one["state"] != "over" or self._nics.fault_comes_again(own)
+        }
+        if name in lasting:
+            raise UsageError(f"there is a fault {name!r} already; clear it, or name this one")
+        check_settings(fault, lasting.values())
+        if name in there:
             self._clear_fault(name)
-        if in_nic:
+        if isinstance(fault.what, OnHost):
             self._nics.set_fault(name, fault)
         else:
             self._shim.ask(Faults("set", name, fault.to_mapping()))

@@ -3,11 +3,14 @@ the NICs. Between one packet and the next."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 
+from emu.errors import UsageError
 from emu.lab.messages import Faults, Json
 from emu.shim.fabric import Fabric
 from emu.spec.fault import Fault
+from emu.spec.tuning import ALREADY, share_a_setting
 
 
 def change_faults(fabric: Fabric, asked: Faults) -> Json:
@@ -18,6 +21,15 @@ def change_faults(fabric: Fabric, asked: Faults) -> Json:
         case Faults("clear", name):
             fabric.clear_fault(name)
     return {"faults": [told(asdict(fault.record()), fabric.now_ns) for fault in fabric.faults]}
+
+
+def check_settings(fault: Fault, lasting: Iterable[Json]) -> None:
+    """Raises UsageError when it would change a setting that one of these changes, as `told`."""
+    place = fault.what.place
+    for one in lasting:
+        if share_a_setting(fault.kind, place, one["kind"], one["place"]):
+            already = f"{one['place']} {ALREADY[fault.kind]}"
+            raise UsageError(f"{already}; `emu fault clear {one['name']}` first")
 
 
 def told(record: Json, now_ns: int) -> Json:

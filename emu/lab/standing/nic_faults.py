@@ -14,11 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from emu.errors import UsageError
 from emu.lab.messages import Json
 from emu.lab.standing.faults import told
 from emu.shim.faults import is_strange
-from emu.spec.fault import Fault, OnHost, SlowReceiver, fault_names
+from emu.spec.fault import Fault, OnHost, fault_names
 from emu.spec.scenario import Spec
 
 _COUNTS = ("packets_seen", "hits", "packets_dropped")
@@ -83,16 +82,6 @@ class NicFaults:
     def comes_again(self, name: str) -> bool:
         """With the next workload, though it may be over in this one."""
         return name in self._kept and self._kept[name].of_traffic
-
-    def check(self, fault: Fault, now_ps: int) -> None:
-        """Raises UsageError when it would make a host a slow receiver that is one, or will be."""
-        for name, kept in self._kept.items():
-            are_slow = isinstance(fault.what, SlowReceiver) and kept.fault.slow_receiver is not None
-            lasts = kept.of_traffic or not kept.is_over(now_ps)
-            if are_slow and lasts and kept.fault.what.place == fault.what.place:
-                raise UsageError(
-                    f"{fault.what.place} is a slow receiver already; `emu fault clear {name}` first"
-                )
 
     def set(self, name: str, fault: Fault, at_ps: int | None) -> None:
         """`at_ps`: when NICs began with it; None: there are none."""

@@ -98,10 +98,6 @@ class Nics:
         """Whether it is the spec's, which begins with every workload anew."""
         return self._faults.comes_again(name)
 
-    def check_fault(self, fault: Fault) -> None:
-        """Raises UsageError when it cannot be set beside those that there are."""
-        self._faults.check(fault, self._now_ps())
-
     def set_fault(self, name: str, fault: Fault) -> None:
         """Begins now, or when there are NICs."""
         with self._changing:

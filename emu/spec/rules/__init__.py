@@ -26,6 +26,7 @@ from emu.spec.rules import (
     switches,
     topology,
     traffic,
+    tuning,
 )
 from emu.spec.scenario import Spec
 
@@ -36,6 +37,7 @@ _ON_THE_GRAPH = (
     *switches.RULES,
     *hosts.RULES,
     *faults.RULES,
+    *tuning.RULES,
     *routing.ON_THE_GRAPH,
 )
 _ON_THE_FLOWS = (

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from emu.spec.fault import Fault, OnHost, SwitchDown, fault_names
+from emu.spec.fault import Fault, OnHost, OnPorts, SwitchDown, fault_names
 from emu.spec.finding import Finding, KeyPath, did_you_mean, there_is_no
 from emu.spec.rules.switches import HEADERS
 from emu.spec.scenario import Spec
+from emu.spec.tuning import ALREADY, share_a_setting
 from emu.units import write_rate, write_size, write_time
+from topologies.graph import Topology
 
 
 def fault_names_are_unique(spec: Spec) -> Iterator[Finding]:
@@ -26,22 +28,31 @@ def fault_names_are_unique(spec: Spec) -> Iterator[Finding]:
 
 def fault_places_exist(spec: Spec) -> Iterator[Finding]:
     topology = spec.topology.build()
-    cables, hosts = list(topology.port_named), list(topology.host)
-    switches = list(topology.switch)
     for index, fault in enumerate(spec.faults):
+        key, what, known = _named(fault, topology)
         place = fault.what.place
-        if isinstance(fault.what, OnHost):
-            if place not in hosts:
-                text = there_is_no("host", place, hosts)
-                yield Finding(_key(index, fault, "host"), text, about=(("topology",),))
-        elif isinstance(fault.what, SwitchDown):
-            if place not in switches:
-                text = there_is_no("switch", place, switches)
-                yield Finding(_key(index, fault, "switch"), text, about=(("topology",),))
-        elif place not in cables:
-            hint = did_you_mean(place, cables) or f"; cables are called like {cables[0]}"
+        if place in known:
+            continue
+        if what == "cable":
+            hint = did_you_mean(place, known) or f"; cables are called like {known[0]}"
             text = f"there is no cable {place!r}{hint}"
-            yield Finding(_key(index, fault, "cable"), text, about=(("topology",),))
+        else:
+            text = there_is_no(what, place, known)
+        yield Finding(_key(index, fault, key), text, about=(("topology",),))
+
+
+def _named(fault: Fault, topology: Topology) -> tuple[str, str, list[str]]:
+    """The key that names where it is, what that is, and how these are called."""
+    what = fault.what
+    if isinstance(what, OnHost):
+        return "host", "host", list(topology.host)
+    if isinstance(what, SwitchDown) or (isinstance(what, OnPorts) and what.switch is not None):
+        return "switch", "switch", list(topology.switch)
+    if isinstance(what, OnPorts):
+        ports = topology.port_named.items()
+        names = [name for name, port in ports if port.node in topology.switch]
+        return "port", "port of a switch", names
+    return "cable", "cable", list(topology.port_named)
 
 
 def faults_begin_in_the_run(spec: Spec) -> Iterator[Finding]:
@@ -137,14 +148,14 @@ def slow_receivers_have_room_for_a_packet(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def a_host_is_slow_for_one_reason_at_a_time(spec: Spec) -> Iterator[Finding]:
-    slow = [(index, fault) for index, fault in enumerate(spec.faults) if fault.slow_receiver]
-    for (_, a), (index, b) in combinations(slow, 2):
-        if a.what.place == b.what.place and _overlap(a, b):
+def a_setting_is_changed_once_at_a_time(spec: Spec) -> Iterator[Finding]:
+    told = [(index, fault) for index, fault in enumerate(spec.faults) if fault.kind in ALREADY]
+    for (_, a), (index, b) in combinations(told, 2):
+        if share_a_setting(a.kind, a.what.place, b.kind, b.what.place) and _overlap(a, b):
             yield Finding(
                 ("faults", index),
-                f"{b.what.place} is a slow receiver already at that time; let one end before "
-                "the other begins",
+                f"{b.what.place} {ALREADY[b.kind]} at that time; let one end before the other "
+                "begins",
                 about=(("faults",),),
             )
 
@@ -168,5 +179,5 @@ RULES = (
     paused_priorities_are_lossless,
     slow_receivers_are_slower_than_their_link,
     slow_receivers_have_room_for_a_packet,
-    a_host_is_slow_for_one_reason_at_a_time,
+    a_setting_is_changed_once_at_a_time,
 )

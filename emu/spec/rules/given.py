@@ -40,9 +40,12 @@ def is_written(spec: Spec, path: KeyPath) -> bool:
 
 
 def has(mapping: object, path: KeyPath) -> bool:
-    """Whether a key was written, in mappings within mappings."""
+    """Whether a key was written, in mappings and lists within mappings."""
     for key in path:
-        if not isinstance(mapping, dict) or key not in mapping:
+        if isinstance(mapping, dict) and key in mapping:
+            mapping = mapping[key]
+        elif isinstance(mapping, list | tuple) and key in range(len(mapping)):
+            mapping = mapping[int(key)]
+        else:
             return False
-        mapping = mapping[key]
     return True
