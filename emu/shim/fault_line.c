@@ -312,17 +312,12 @@ static void arrive_late(struct fault *fault, picoseconds now)
     pass(fault, let_go(fault), now);
 }
 
-/* What was held for later had arrived as far as credits go. */
 void fault_lose_held(struct fault *fault)
 {
     if (!fault->held.first)
         return;
     while (fault->held.first) {
         struct frame *frame = list_pop(&fault->held);
-        struct credit_receiver *lane =
-            fault->ops == &fault_reordering ? lane_of(fault, frame) : NULL;
-        if (lane)
-            credit_released(lane, frame->length);
         fault->port->counters.link_down_discard += is_packet(frame);
         frame_free(fault->port->pool, frame);
     }
