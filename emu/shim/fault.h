@@ -60,6 +60,9 @@ struct fault {
     struct intake healthy;  /* receivers: the NIC's, as it was when it began */
 };
 
+/* Lines: the cable is about to be cut, and loses what is held. */
+void fault_lose_held(struct fault *fault);
+
 /* All of a fabric's. */
 void faults_free(struct fabric *fabric);
 

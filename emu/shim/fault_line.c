@@ -259,14 +259,19 @@ static void reorder(struct fault *fault, struct frame *frame, picoseconds now)
         pass(fault, frame, now);
 }
 
+static void uncharge(struct fault *fault, const struct frame *frame)
+{
+    struct credit_receiver *lane = lane_of(fault, frame);
+    if (fault->ops != &fault_reordering || !lane)
+        return;
+    credit_released(lane, frame->length);
+    uncount(lane, frame->length);
+}
+
 static void arrive_late(struct fault *fault, picoseconds now)
 {
     struct frame *frame = let_go(fault);
-    struct credit_receiver *lane = lane_of(fault, frame);
-    if (lane) {
-        credit_released(lane, frame->length);
-        uncount(lane, frame->length);
-    }
+    uncharge(fault, frame);
     pass(fault, frame, now);
 }
 
@@ -286,6 +291,16 @@ static void delay(struct fault *fault, struct frame *frame, picoseconds now)
 static void arrive_delayed(struct fault *fault, picoseconds now)
 {
     pass(fault, let_go(fault), now);
+}
+
+void fault_lose_held(struct fault *fault)
+{
+    while (fault->held.first) {
+        struct frame *frame = let_go(fault);
+        uncharge(fault, frame);
+        port_lose(fault->port, frame);
+    }
+    timer_cancel(&fault->next_step);
 }
 
 /* ---- the kinds ------------------------------------------------------------------------- */

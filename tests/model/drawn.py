@@ -18,6 +18,7 @@ LINK = st.fixed_dictionaries(
     {"rate": st.sampled_from(["100Gbit", "10Gbit", "25Gbit", "400Gbit"]), "delay": DELAYS}
 )
 KEEPING_ORDER = ("ecmp", "ecmp-qp")
+RECOVERIES = st.sampled_from(["go-back-n", "selective-repeat"])
 ROUTING = st.sampled_from([*KEEPING_ORDER, "flowlet", "spray", "adaptive"])
 DROPS = (
     "rx_buf_discard",

@@ -28,6 +28,7 @@ from tests.model.test_invariants import frames_of
 
 MIDDLE = "left:right"
 """PAIR's cable between the switches; data leaves left by it."""
+CUT = f"link-down: {{cable: {MIDDLE}}}"
 BTH_IN_ROCE, BTH_IN_IB = 42, 8
 HEADERS = {"roce": 58, "ib": 26}
 """Of a data packet in the middle of a message, with its ICRC."""
@@ -210,6 +211,26 @@ def test_nothing_passes_while_a_link_is_down_and_traffic_goes_on_when_it_is_up(
     assert record.packets_dropped == outcome.total("link_down_discard") > 0
     assert outcome.flows["flow"].completed
     assert left_behind <= 2 * fabric_run.spec.switch("left").credits.vls * 6  # updates on cables
+
+
+@fabrics
+@pytest.mark.parametrize("holder", ["delay: {%s, by: 9us}", "reordering: {%s, every: 1, by: 9us}"])
+def test_what_another_fault_holds_is_lost_with_the_cable(fabric: str, holder: str) -> None:
+    """All that is held has left `left` and has not come to `right`: it never will, it is
+    counted, and the link begins anew."""
+    entries = (holder % f"cable: {MIDDLE}, direction: out", f"at: 20us, for: 1us, {CUT}")
+    with started(spec_of(PAIR, *on(fabric, *entries))) as fabric_run:
+        fabric_run.run_until(19_999)
+        before = look(fabric_run)
+        held = packets_through(before, MIDDLE) - sum(before.ports["right:left"]["rx_packets"])
+        fabric_run.run_until(30_000)  # new ones need 21 + 0.5 + 9 us
+        after = look(fabric_run)
+        outcome = finish(fabric_run, within_ns=90_000_000)
+    assert held > 1
+    assert after.ports["right:left"]["rx_packets"] == before.ports["right:left"]["rx_packets"]
+    assert sum(after.ports[MIDDLE]["link_down_discard"]) >= held
+    assert outcome.flows["flow"].completed
+    assert outcome.total("rx_credit_violations") == 0
 
 
 def test_a_flapping_link_is_lost_once_a_period() -> None:
