@@ -7,6 +7,9 @@
  * updates pass, but for a delay, which is the cable's and theirs as well, and for
  * the fault that is for credit updates alone.
  *
+ * Delays come first. What reordering holds counts as arrived (see there), so that behind it
+ * nothing may take time.
+ *
  * Which packets: each with a probability, or every n-th, or those whose PSN is on
  * a list, each the first time, so that its retransmission passes. */
 #include <string.h>
@@ -34,14 +37,23 @@ static void receive(struct port *box, struct frame *frame, picoseconds now)
 
 static const struct port_handler box_handler = {.receive = receive};
 
+static bool delays(const struct port *port)
+{
+    const struct fault *fault = port->owner;
+    return port->handler == &box_handler && fault->ops == &fault_delay;
+}
+
 static void begin(struct fault *fault, picoseconds now)
 {
     (void)now;
+    struct port *before = fault->port;
+    while (fault->ops != &fault_delay && delays(before->line.far))
+        before = before->line.far;
     fault->box.handler = &box_handler;
     fault->box.owner = fault;
     fault->box.outside = true;
-    fault->box.line.far = fault->port->line.far;
-    fault->port->line.far = &fault->box;
+    fault->box.line.far = before->line.far;
+    before->line.far = &fault->box;
 }
 
 static void take_out(struct fault *fault)

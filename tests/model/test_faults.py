@@ -213,6 +213,20 @@ def test_nothing_passes_while_a_link_is_down_and_traffic_goes_on_when_it_is_up(
     assert left_behind <= 2 * fabric_run.spec.switch("left").credits.vls * 6  # updates on cables
 
 
+@pytest.mark.parametrize("first", ["delay", "reordering"])
+def test_a_cable_that_is_longer_and_reorders_gives_no_credit_twice(first: str) -> None:
+    """Whichever began first: a packet that is held is on its way, or has arrived."""
+    at = {"delay": 10, "reordering": 10} | {first: 1}
+    entries = (
+        f"at: {at['delay']}us, delay: {{cable: {MIDDLE}, by: 2us}}",
+        f"at: {at['reordering']}us, reordering: {{cable: {MIDDLE}, every: 2}}",
+    )
+    with started(spec_of(PAIR, *on("ib", *entries), "switches.credits.buffer=10KiB")) as fabric_run:
+        outcome = finish(fabric_run, within_ns=90_000_000)
+    assert outcome.total("rx_credit_violations") == 0
+    assert outcome.flows["flow"].completed
+
+
 @fabrics
 @pytest.mark.parametrize("holder", ["delay: {%s, by: 9us}", "reordering: {%s, every: 1, by: 9us}"])
 def test_what_another_fault_holds_is_lost_with_the_cable(fabric: str, holder: str) -> None:
