@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.measure.counters import PRIORITIES, RawCounters, ethernet_counters, infiniband_counters
+from emu.measure.counters import (
+    PRIORITIES,
+    RawCounters,
+    ethernet_counters,
+    infiniband_counters,
+    lost_in_transit,
+)
 from emu.measure.cpu import NO_CPU_SAMPLES, CpuSamples
 from emu.measure.fct import alone_ns
 from emu.measure.fidelity import bucket_value, judge
@@ -63,7 +69,7 @@ def assemble(
     name_ports = infiniband_counters if spec.fabric == "ib" else ethernet_counters
     edge = {topology.port_name[topology.ports[host.name][0]]: host.name for host in topology.hosts}
     ports = {name: name_ports(own) for name, own in raw.items()}
-    lost = sum(own["transit_lost"][0] for own in raw.values())
+    lost = sum(map(lost_in_transit, raw.values()))
     missed = sum(seen.captures_missed for seen in observations)
     missed_note = [f"{missed} frames are missing from the captures: they came too fast"]
     return Recording(

@@ -181,6 +181,12 @@ def infiniband_counters(raw: RawCounters) -> Counters:
     }
 
 
+def lost_in_transit(raw: RawCounters) -> int:
+    """Packets of a port that the emulator lost: Open vSwitch did not give them back, or had too
+    many already to be given another."""
+    return raw["transit_lost"][0] + raw["transit_overflow"][0]
+
+
 def counter_names(fabric: str) -> frozenset[str]:
     """All that a port's counters may be called on this fabric, with those of classes and lanes
     that a run leaves out because nothing used them."""

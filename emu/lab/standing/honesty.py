@@ -12,6 +12,7 @@ import numpy as np
 
 from emu.lab.messages import Json
 from emu.measure.assemble import mtu_time_ns
+from emu.measure.counters import lost_in_transit
 from emu.measure.fidelity import judge
 from emu.measure.observation import NOTHING_NOTED, Ledger, Observation
 from emu.measure.recording import Fidelity
@@ -30,7 +31,7 @@ def share_of_shim(fabric: Fabric, live: Live) -> Json:
     return {
         **{name: getattr(ledger, name).tolist() for name in _HISTOGRAMS},
         **{name: getattr(ledger, name) for name in _COUNTS},
-        "transit_lost": sum(fabric.counters(port)["transit_lost"][0] for port in ports),
+        "transit_lost": sum(lost_in_transit(fabric.counters(port)) for port in ports),
     }
 
 
