@@ -8,9 +8,7 @@ order          on one path, packets of a queue pair arrive in the order they wer
 What stands in the way: NICs that pause, receivers that are slow, cables that grow longer.
 What loses packets is in test_conservation.
 
-100 times; 2,000 times, other ones with each run, by hand:
-
-    pytest tests/model/test_properties.py --hypothesis-profile long
+100 times; 2,000 times, other ones with each run, by `make properties`.
 """
 
 from __future__ import annotations
