@@ -20,6 +20,7 @@ from emu.report.store import load_recording
 from emu.report.text import print_checks, print_reruns
 from emu.report.verdict import exit_code
 from emu.report.write import write_run
+from emu.spec.about import About
 from emu.spec.model import Spec, load_spec
 
 _SPEC_FILE = "spec.json"
@@ -100,6 +101,8 @@ def command(
     results = [(trial, trial.run(own, keeper)) for trial, own in chosen]
     runs = [run for _, result in results for own in result.runs.values() for run in own]
     _print(results, runs)
+    if sizes:
+        _print_single_sizes(result.about for _, result in results)
     if page is not None:
         as_they_stand = [result for trial, result in results if not trial.occasion.settings]
         write_results(as_they_stand, page, shlex.join(["emu", *sys.argv[1:]]))
@@ -166,6 +169,12 @@ def _print(results: Sequence[tuple[Trial, Result]], runs: Sequence[RunFacts]) ->
     print_checks(runs, sys.stdout)
     if len({trial.occasion.name for trial, _ in results}) > 1:
         print_reruns(_by_occasion(results), sys.stdout)
+
+
+def _print_single_sizes(abouts: Iterable[About]) -> None:
+    """Why some results were run with no other number of hosts."""
+    for identity, why in {about.id: about.one_size for about in abouts if about.one_size}.items():
+        print(f"{identity} has one size: {why}")
 
 
 def _by_occasion(

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.measure.counters import PRIORITIES, RawCounters, ethernet_counters, infiniband_counters
+from emu.measure.counters import (
+    PRIORITIES,
+    RawCounters,
+    ethernet_counters,
+    infiniband_counters,
+    lost_in_transit,
+)
 from emu.measure.cpu import NO_CPU_SAMPLES, CpuSamples
 from emu.measure.fct import alone_ns
 from emu.measure.fidelity import bucket_value, judge
@@ -92,8 +98,7 @@ def assemble(
             slowdown=slowdown,
             budget_ns=mtu_time_ns(spec, topology) if clock == "real" else 0,
             headroom_ns=headroom_time_ns(spec, topology) if clock == "real" else 0,
-            transit_lost=_sum(list(raw.values()), "transit_lost"),
-            transit_overflow=_sum(list(raw.values()), "transit_overflow"),
+            transit_lost=sum(map(lost_in_transit, raw.values())),
         ),
         wall_seconds=wall_seconds,
         cpu_seconds=cpu.last,

@@ -40,14 +40,12 @@ _PER_PRIORITY = {
     "headroom_peak_bytes": "rx_prio{}_headroom_peak_bytes",
 }
 _WATCHDOG = {
-    "watchdog_detected": "prio{}_PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED",
-    "watchdog_restored": "prio{}_PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED",
     "watchdog_tx_packets": "prio{}_PFC_WD_QUEUE_STATS_TX_PACKETS",
     "watchdog_rx_packets": "prio{}_PFC_WD_QUEUE_STATS_RX_PACKETS",
     "watchdog_tx_dropped": "prio{}_PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS",
     "watchdog_rx_dropped": "prio{}_PFC_WD_QUEUE_STATS_RX_DROPPED_PACKETS",
 }
-"""SONiC's; of priorities whose watchdog has found a storm."""
+"""SONiC's, of all storms; with _LAST of the last one, which may still last."""
 _PLAIN = (
     "rx_pause_frames",
     "tx_pause_frames",
@@ -110,9 +108,25 @@ def ethernet_counters(raw: RawCounters) -> Counters:
         if any(own.values()):
             counters |= own | _as_sonic_has_them(priority, own)
         if raw["watchdog_detected"][priority]:
-            counters |= {new.format(priority): raw[old][priority] for old, new in _WATCHDOG.items()}
+            counters |= _of_the_watchdog(priority, raw)
     counters |= {name: raw[name][0] for name in _PLAIN} | _common(raw)
     return counters | _of_global_pauses({name: raw[name] for name in by_global})
+
+
+def _of_the_watchdog(priority: int, raw: RawCounters) -> Counters:
+    """Of a priority for which it has found a storm. PFC_WD_STATUS: 1 is `stormed`, 0
+    `operational`."""
+    detected, restored = (raw[f"watchdog_{what}"][priority] for what in ("detected", "restored"))
+    counters = {
+        f"prio{priority}_PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED": detected,
+        f"prio{priority}_PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED": restored,
+        f"prio{priority}_PFC_WD_STATUS": detected - restored,
+    }
+    for old, new in _WATCHDOG.items():
+        total, before = raw[old][priority], raw[f"{old}_before"][priority]
+        counters[new.format(priority)] = total
+        counters[f"{new.format(priority)}_LAST"] = total - before
+    return counters
 
 
 def _is_paused_as_one(raw: RawCounters) -> bool:
@@ -172,6 +186,12 @@ def infiniband_counters(raw: RawCounters) -> Counters:
         "queue_peak_bytes": raw["queue_peak_bytes"][0],
         **_common(raw),
     }
+
+
+def lost_in_transit(raw: RawCounters) -> int:
+    """Packets of a port that the emulator lost: Open vSwitch did not give them back, or had too
+    many already to be given another."""
+    return raw["transit_lost"][0] + raw["transit_overflow"][0]
 
 
 def counter_names(fabric: str) -> frozenset[str]:

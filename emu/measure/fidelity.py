@@ -53,11 +53,10 @@ def judge(
     budget_ns: int,
     headroom_ns: int,
     transit_lost: int,
-    transit_overflow: int,
 ) -> Fidelity:
     """`noted`: by all of them together. `budget_ns`: one MTU's serialisation on the fastest link;
     `headroom_ns`: the longest that a port's headroom takes to fill at the rate of its link; both
-    emulated. `transit_*`: packets that did not come back from Open vSwitch, that found too many
+    emulated. `transit_lost`: packets that did not come back from Open vSwitch, or found too many
     others there."""
     ledgers = [seen.ledger for seen in observations if seen.ledger is not None]
     late = [histogram for ledger in ledgers for histogram in ledger.late]
@@ -66,7 +65,7 @@ def judge(
     kept_p50, kept_p99, kept_most = (_worst(kept, share, slowdown) for share in _SHARES)
     reasons = [
         *_late(p99, budget_ns, slowdown),
-        *_lost(ledgers, transit_lost, transit_overflow),
+        *_lost(ledgers, transit_lost),
         *_dropped(noted, budget_ns, headroom_ns, slowdown),
         *_exhausted(observations),
     ]
@@ -99,15 +98,10 @@ def _late(p99_ns: int, budget_ns: int, slowdown: float) -> list[str]:
     ]
 
 
-def _lost(ledgers: Iterable[Ledger], transit_lost: int, transit_overflow: int) -> list[str]:
+def _lost(ledgers: Iterable[Ledger], transit_lost: int) -> list[str]:
     reasons = []
     if transit_lost:
         reasons.append(f"Open vSwitch lost {transit_lost} packets; try a larger slowdown")
-    if transit_overflow:
-        reasons.append(
-            f"{transit_overflow} packets found too many others on their way through Open vSwitch; "
-            "try a larger slowdown"
-        )
     for ledger in ledgers:
         if ledger.receive_drops:
             reasons.append(

@@ -45,9 +45,10 @@ def occasions(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Occasion
     key = spec.about.hosts if spec.about else None
     if key is None:
         return
-    count = getattr(spec.topology, key.partition(".")[2])
+    sort = key.partition(".")[2]
+    count = getattr(spec.topology, sort)
     for size in dict.fromkeys(sizes):
-        scaled = _scaled(count, TIMES[size])
+        scaled = _scaled(sort, count, TIMES[size])
         if scaled != count:
             yield Occasion(name_of(size), (f"{key}={scaled}",))
 
@@ -57,9 +58,11 @@ def name_of(size: str) -> str:
     return f"{size} the hosts"
 
 
-def _scaled(count: int, times: float) -> int:
-    """Of the hosts beside the first, which many results have as the receiver."""
-    return 1 + ceil((count - 1) * times)
+def _scaled(sort: str, count: int, times: float) -> int:
+    """Of the hosts beside the first, which many results have as the receiver; those of a ring
+    are all alike."""
+    alone = 0 if sort == "hosts_per_switch" else 1
+    return alone + ceil((count - alone) * times)
 
 
 def reruns_table(results: Mapping[str, Mapping[str, Sequence[RunFacts]]]) -> Table:

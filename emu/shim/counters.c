@@ -91,6 +91,10 @@ static const struct counter counters[] = {
     WATCHDOG_COUNTER(rx_packets),
     WATCHDOG_COUNTER(tx_dropped),
     WATCHDOG_COUNTER(rx_dropped),
+    WATCHDOG_COUNTER(tx_packets_before),
+    WATCHDOG_COUNTER(rx_packets_before),
+    WATCHDOG_COUNTER(tx_dropped_before),
+    WATCHDOG_COUNTER(rx_dropped_before),
 };
 
 uint32_t counter_count(void)

@@ -78,7 +78,7 @@ struct fault {
     struct wred healthy_curves[PRIORITIES];
 };
 
-/* The link is lost, and what a fault holds of its line with it. */
+/* Lines: the cable is about to be cut, and loses what is held. */
 void fault_lose_held(struct fault *fault);
 
 /* All of a fabric's. */

@@ -314,16 +314,9 @@ static void arrive_late(struct fault *fault, picoseconds now)
 
 void fault_lose_held(struct fault *fault)
 {
-    if (!fault->held.first)
-        return;
-    while (fault->held.first) {
-        struct frame *frame = list_pop(&fault->held);
-        fault->port->counters.link_down_discard += is_packet(frame);
-        frame_free(fault->port->pool, frame);
-    }
+    while (fault->held.first)
+        port_lose(fault->port, let_go(fault));
     timer_cancel(&fault->next_step);
-    if (!fault->active)
-        take_out(fault);
 }
 
 /* ---- the kinds ------------------------------------------------------------------------- */

@@ -22,19 +22,20 @@ static void note_change(struct fault *fault, picoseconds now)
     fault->fabric->links_changed_at = now;
 }
 
-static void lose_held(struct fault *fault)
+/* What other faults hold is on the cable, too. */
+static void lose_held(const struct fault *fault)
 {
     for (struct fault *other = fault->fabric->faults; other; other = other->next)
-        if (other->port == fault->port || other->port == fault->far)
+        if (other->held.first && (other->port == fault->port || other->port == fault->far))
             fault_lose_held(other);
 }
 
 static void down(struct fault *fault, picoseconds now)
 {
     fault->counts.hits++;
+    lose_held(fault);
     port_link_down(fault->port, now);
     port_link_down(fault->far, now);
-    lose_held(fault);
     note_change(fault, now);
 }
 

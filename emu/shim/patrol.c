@@ -13,10 +13,19 @@ static struct watchdog_sight sight(const struct switch_port *own, uint8_t priori
     };
 }
 
+static void count_storm(struct watchdog_counters *counters, uint8_t priority)
+{
+    counters->detected[priority]++;
+    counters->tx_packets_before[priority] = counters->tx_packets[priority];
+    counters->rx_packets_before[priority] = counters->rx_packets[priority];
+    counters->tx_dropped_before[priority] = counters->tx_dropped[priority];
+    counters->rx_dropped_before[priority] = counters->rx_dropped[priority];
+}
+
 static void storm(struct fabric_switch *sw, struct switch_port *own, uint8_t priority,
                   picoseconds now)
 {
-    own->counters.watchdog.detected[priority]++;
+    count_storm(&own->counters.watchdog, priority);
     if (sw->patrol.config.action == WATCHDOG_FORWARD)
         port_ignore_pauses(&own->port, priority, true, now);
     if (sw->patrol.config.action == WATCHDOG_DROP) {

@@ -221,7 +221,7 @@ void transmission_done(struct timer *timer, picoseconds now)
     port_kick(port, now);
 }
 
-static void lose(struct port *port, struct frame *frame)
+void port_lose(struct port *port, struct frame *frame)
 {
     port->counters.link_down_discard += is_packet(frame);
     frame_free(port->pool, frame);
@@ -231,7 +231,7 @@ void port_inject(struct port *port, struct frame *frame, picoseconds now)
 {
     picoseconds start = now > port->line.free_at ? now : port->line.free_at;
     if (!port->up) {
-        lose(port, frame);
+        port_lose(port, frame);
         return;
     }
     if (port->tap)
@@ -254,7 +254,7 @@ static void lose_frames(struct port *port)
 {
     struct line *line = &port->line;
     for (; line->in_flight_count; line->in_flight_count--)
-        lose(port, list_pop(&line->in_flight));
+        port_lose(port, list_pop(&line->in_flight));
     timer_cancel(&line->arrival);
 }
 

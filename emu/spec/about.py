@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from emu.spec.base import Model
 from emu.spec.quantities import named_like
@@ -30,11 +30,27 @@ class About(Model):
     plot: Literal["queues", "completion", "fct", "rates", "waiting", "load"] = Field(
         default="rates", description="The picture that shows it."
     )
-    hosts: Literal["topology.hosts_per_leaf", "topology.hosts_per_side"] | None = Field(
+    hosts: (
+        Literal["topology.hosts_per_leaf", "topology.hosts_per_side", "topology.hosts_per_switch"]
+        | None
+    ) = Field(
         default=None,
         description="The key whose number may be half or twice as large, with the same result: "
         "`emu results --hosts` runs with these.",
     )
+    one_size: str | None = Field(
+        default=None,
+        description="Instead of `hosts`: why the result is one for this number of hosts alone.",
+    )
     cure: str | None = Field(
         default=None, description="What makes a bad effect go away: the setting, and why."
     )
+
+    @model_validator(mode="after")
+    def _one_size_or_several(self) -> Self:
+        if self.hosts and self.one_size:
+            raise ValueError(
+                "hosts says that the result holds for other numbers of hosts, and one_size why it "
+                "does not; keep one of them"
+            )
+        return self

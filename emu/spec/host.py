@@ -67,7 +67,8 @@ class Nic(Model):
         ge=0,
         le=65_536,
         description="selective-repeat: packets that may overtake another before a NAK says that it "
-        "is missing; for fabrics whose switches spray packets over several paths.",
+        "is missing, or a READ asks for it again; for fabrics whose switches spray packets over "
+        "several paths.",
     )
     max_rd_atomic: Integer = Field(
         default=16,

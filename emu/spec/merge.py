@@ -1,7 +1,9 @@
 """Inheritance: what is said for all, then for a role, then for one node; and variants.
 
 The nearer word wins, key by key: `nodes: {leaf1: {pfc: {xoff: 50KB}}}` changes
-leaf1's xoff and leaves its xon as its role or all switches have it. Anything
+leaf1's xoff and leaves its xon as its role or all switches have it. So it is where keys
+are names or numbers: what is said of a port or a queue adds to what a role or all
+switches say of it, `ports: {spine1: {pfc: {xoff: 50KB}}}`. Anything
 that is not a mapping (a number, a list, `off`) replaces as a whole, and so does a
 mapping of another `kind`, as it has other keys.
 """
@@ -27,7 +29,8 @@ def _inherited(base: object, nearer: object) -> object:
     if isinstance(base, Model) and isinstance(nearer, Model):
         return inherit(base, nearer)
     if isinstance(base, dict) and isinstance(nearer, dict):
-        return {**base, **nearer}
+        changes = {key: _inherited(base.get(key), value) for key, value in nearer.items()}
+        return {**base, **changes}
     return nearer
 
 

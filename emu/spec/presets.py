@@ -1,7 +1,8 @@
 """Switches as operators configure them for RoCE, by name: `switches: {preset: nvidia}`.
 
 A preset is a layer like any other, below the keys beside it: `{preset: nvidia,
-ecn: {kmax: 800KB}}` changes one of them. Sizes are bytes of real switches with
+ecn: {kmax: 800KB}}` changes one of them. A role's or a switch's preset stands in place of
+that of all: half of each is nobody's switch. Sizes are bytes of real switches with
 buffers of tens of megabytes.
 
     nvidia   Cumulus Linux and Onyx, `roce` mode lossless: priority 3 lossless, half of

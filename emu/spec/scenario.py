@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property, reduce
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
@@ -127,7 +128,7 @@ class Spec(Model):
     def _merged_switch(self, switch: Switch) -> SwitchSpec:
         said = self.switches
         layers = (said, said.roles.get(switch.role), said.nodes.get(switch.name))
-        return reduce(_layered, (layer for layer in layers if layer is not None), SwitchSpec())
+        return _layered(layer for layer in layers if layer is not None)
 
     def port(self, port: Port) -> SwitchSpec:
         """A switch's port as it is in the end: its switch, itself."""
@@ -262,10 +263,18 @@ class Spec(Model):
         return self.model_dump_json(by_alias=True, exclude_unset=True)
 
 
-def _layered(base: SwitchSpec, nearer: SwitchSpec) -> SwitchSpec:
-    """A layer on top of what was said before it; its preset lies between the two."""
-    preset = PRESETS.get(nearer.preset)
-    return inherit(inherit(base, preset) if preset else base, nearer)
+def _layered(layers: Iterable[SwitchSpec]) -> SwitchSpec:
+    """Layers, each on top of those before it and on its own preset, which stands in place of
+    a farther one: of that nothing is left in the sections that the nearer one has."""
+    told = keys_alone = SwitchSpec()
+    for layer in layers:
+        preset = PRESETS.get(layer.preset)
+        if preset is not None:
+            anew = inherit(keys_alone, preset)
+            sections = {name: getattr(anew, name) for name in preset.model_fields_set}
+            told = told.model_copy(update=sections)
+        told, keys_alone = inherit(told, layer), inherit(keys_alone, layer)
+    return told
 
 
 def variant(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

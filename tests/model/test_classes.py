@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
@@ -10,6 +12,7 @@ from scapy.packet import Raw
 from emu._core import lib
 from emu.shim.virtual import VirtualFabric
 from emu.spec.model import Classes
+from emu.spec.presets import PRESETS
 from tests.model.fabrics import ONE_SWITCH, PAIR, finish, look, outcome_of, port, spec_of, started
 
 TWO_CLASSES = (
@@ -160,6 +163,35 @@ def test_a_key_beside_a_preset_changes_that_key_alone() -> None:
     assert (right.kmin_bytes, right.kmax_bytes, right.pmax) == (150_000, 1_000_000, 1.0)
     assert left is not None
     assert left.kmax_bytes == 3_000_000
+
+
+VENDORS = [name for name, preset in PRESETS.items() if "classes" in preset.model_fields_set]
+
+
+@pytest.mark.parametrize("layer", ["roles={side: {preset: %s}}", "nodes={left: {preset: %s}}"])
+@pytest.mark.parametrize(("all_have", "left_has"), list(permutations(VENDORS, 2)))
+def test_a_nearer_preset_stands_in_place_of_a_farther_one(
+    all_have: str, left_has: str, layer: str
+) -> None:
+    """It is what it is alone, and contradicts nobody; keys that all have hold on."""
+    both = (
+        f"switches.preset={all_have}",
+        f"switches.{layer % left_has}",
+        "switches.ecn.at=dequeue",
+    )
+    told = spec_of(PAIR, *both).switch("left")
+    alone = spec_of(PAIR, f"switches.preset={left_has}", "switches.ecn.at=dequeue").switch("left")
+    assert told.classes == alone.classes
+    assert told.scheduling == alone.scheduling
+    assert (told.pfc, told.ecn) == (alone.pfc, alone.ecn)
+
+
+def test_a_preset_of_one_section_leaves_those_of_another_preset() -> None:
+    """DCTCP's marks on a SONiC switch."""
+    layers = ("switches.preset=sonic", "switches.nodes={left: {preset: dctcp}}")
+    left, right = (spec_of(PAIR, *layers).switch(name) for name in ("left", "right"))
+    assert (left.classes, left.pfc, left.scheduling) == (right.classes, right.pfc, right.scheduling)
+    assert left.ecn == PRESETS["dctcp"].ecn
 
 
 def test_acknowledgements_and_cnps_have_classes_of_their_own() -> None:

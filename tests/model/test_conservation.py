@@ -11,8 +11,6 @@ clock, over topologies, faults and traffic that hypothesis draws.
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -21,90 +19,78 @@ from emu.shim.virtual import VirtualFabric
 from emu.spec.model import Spec
 from emu.spec.rules import contradictions
 from tests.limits import examples
+from tests.model.drawn import (
+    DROPS,
+    RECOVERIES,
+    ROUTING,
+    Yaml,
+    cables_of,
+    hosts_of,
+    switch_ports_of,
+    topologies,
+    traffic,
+)
 from tests.model.fabrics import finish, look, shortest_paths
 
-TOPOLOGIES = st.one_of(
-    st.builds(
-        lambda spines, leaves, hosts: {
-            "kind": "leaf-spine", "spines": spines, "leaves": leaves, "hosts_per_leaf": hosts,
-        },
-        st.integers(1, 3), st.integers(2, 3), st.integers(1, 3),
-    ),
-    st.builds(lambda n: {"kind": "ring", "switches": n, "hosts_per_switch": 1}, st.integers(3, 5)),
-    st.builds(
-        lambda n: {"kind": "parking-lot", "switches": n, "hosts_per_switch": 1}, st.integers(2, 4)
-    ),
-    st.builds(
-        lambda servers, rails: {"kind": "rail", "servers": servers, "rails": rails, "spines": 2},
-        st.integers(2, 3), st.integers(1, 3),
-    ),
-)  # fmt: skip
 WINDOWS = st.builds(
     lambda at, lasts: {"at": f"{at}us", "for": f"{lasts}us"}, st.integers(0, 20), st.integers(1, 20)
 )
 LINE_FAULTS = ("loss", "corruption", "duplication", "reordering")
-DROPS = (
-    "rx_buf_discard",
-    "tx_queue_discard",
-    "no_route",
-    "ttl_expired",
-    "not_ip",
-    "corrupt",
-    "link_down_discard",
-)
-"""What ends at a port: counted there, once."""
 
 
 @st.composite
 def specs(draw: st.DrawFn) -> Spec:
-    """A fabric, its settings, traffic of all to all, and of all to one, and up to four faults."""
+    """A fabric, its settings, its load, and up to four faults."""
     fabric = draw(st.sampled_from(["roce", "ib"]))
-    spec: dict[str, Any] = {
-        "name": "drawn",
-        "fabric": fabric,
-        "seed": draw(st.integers(0, 2**32)),
-        "topology": draw(TOPOLOGIES),
-        "switches": {
-            "buffer": draw(st.sampled_from(["1MB", "4MB"])),
-            "switching": draw(st.sampled_from(["store-and-forward", "cut-through"])),
-            "routing": {
-                "kind": draw(st.sampled_from(["ecmp", "spray", "adaptive"])),
-                "convergence": draw(st.sampled_from(["0ns", "5us", "50us"])),
-            },
+    routing = ROUTING if fabric == "roce" else st.sampled_from(["ecmp", "spray", "adaptive"])
+    topology = draw(topologies())
+    switches: Yaml = {
+        "buffer": draw(st.sampled_from(["4MB", "16MB"])),
+        "switching": draw(st.sampled_from(["store-and-forward", "cut-through"])),
+        "routing": {
+            "kind": draw(routing),
+            "convergence": draw(st.sampled_from(["0ns", "5us", "50us"])),
         },
-        "hosts": {"nic": {"recovery": draw(st.sampled_from(["go-back-n", "selective-repeat"]))}},
     }
     if draw(st.booleans()):
-        spec["switches"]["pfc"] = {"xoff": "20KB", "xon": "10KB"}
-    spec["switches"]["credits"] = {
+        switches["pfc"] = {"xoff": "20KB", "xon": "10KB"}
+        switches["watchdog"] = draw(st.sampled_from(["off", *map(watchdog, ("drop", "forward"))]))
+    switches["credits"] = {
         "vls": draw(st.sampled_from([1, 2, 8, 15])),
         "buffer": f"{draw(st.integers(5, 128))}KiB",
     }
-    topology = Spec.model_validate(spec).topology.build()
-    hosts, cables = list(topology.host), list(topology.port_named)
-    priorities = st.integers(0, 7) if fabric == "ib" else st.just(3)
-    everybody = {"name": "all", "pattern": "all-to-all", "among": hosts, "size": "30KB"}
-    incast = {"name": "incast", "pattern": "incast", "from": hosts[1:], "to": hosts[0]}
-    spec["traffic"] = [
-        {**entry, "op": "write", "priority": draw(priorities)}
-        for entry in (everybody, {**incast, "size": "200KB"})
-    ]
-    ports = [name for name, port in topology.port_named.items() if port.node in topology.switch]
-    line_or_nic = faults(fabric, hosts, cables)
-    any_fault = st.one_of(line_or_nic, tunings(ports)) if fabric == "roce" else line_or_nic
-    spec["faults"] = draw(st.lists(any_fault, max_size=4))
-    drawn = Spec.model_validate(spec)
+    hosts, cables = hosts_of(topology), cables_of(topology)
+    priorities = st.integers(0, 7) if fabric == "ib" else st.sampled_from([3, 3, 0])
+    any_fault = faults(fabric, hosts, cables)
+    if fabric == "roce":
+        any_fault = st.one_of(any_fault, tunings(switch_ports_of(topology)))
+    drawn = Spec.model_validate(
+        {
+            "name": "drawn",
+            "fabric": fabric,
+            "seed": draw(st.integers(0, 2**32)),
+            "topology": topology,
+            "switches": switches,
+            "hosts": {"nic": {"recovery": draw(RECOVERIES)}},
+            "traffic": draw(traffic(hosts, priorities)),
+            "faults": draw(st.lists(any_fault, max_size=4)),
+        }
+    )
     assume(not contradictions(drawn))
     return drawn
 
 
+def watchdog(action: str) -> Yaml:
+    return {"detection": "20us", "restoration": "20us", "poll": "10us", "action": action}
+
+
 @st.composite
-def faults(draw: st.DrawFn, fabric: str, hosts: list[str], cables: list[str]) -> dict[str, Any]:
+def faults(draw: st.DrawFn, fabric: str, hosts: list[str], cables: list[str]) -> Yaml:
     """One fault, in the first 40 us."""
     cable, window = draw(st.sampled_from(cables)), draw(WINDOWS)
     kinds = [*LINE_FAULTS, "delay", "link-down", "link-flap", "slow-receiver"]
     kind = draw(st.sampled_from(kinds + ["pause-storm"] * (fabric == "roce")))
-    what: dict[str, Any] = {"cable": cable}
+    what: Yaml = {"cable": cable}
     if kind in LINE_FAULTS:
         what["probability"] = draw(st.sampled_from(["1%", "20%", "100%"]))
     elif kind == "delay":
@@ -113,12 +99,12 @@ def faults(draw: st.DrawFn, fabric: str, hosts: list[str], cables: list[str]) ->
         what |= {"period": "5us", "down": f"{draw(st.integers(1, 4999))}ns"}
     elif kind in ("slow-receiver", "pause-storm"):
         what = {"host": draw(st.sampled_from(hosts))}
-        what |= {"rate": "10Gbit", "buffer": "20KB"} if kind == "slow-receiver" else {}
+        what |= {"rate": "5Gbit", "buffer": "20KB"} if kind == "slow-receiver" else {}
     return window | {kind: what}
 
 
 @st.composite
-def tunings(draw: st.DrawFn, ports: list[str]) -> dict[str, Any]:
+def tunings(draw: st.DrawFn, ports: list[str]) -> Yaml:
     """The same of one that changes a setting of a port or of all of a switch."""
     port, window = draw(st.sampled_from(ports)), draw(WINDOWS)
     whole = {"switch": port.partition(":")[0]}

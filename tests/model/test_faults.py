@@ -36,6 +36,7 @@ from topologies.graph import Port
 
 MIDDLE = "left:right"
 """PAIR's cable between the switches; data leaves left by it."""
+CUT = f"link-down: {{cable: {MIDDLE}}}"
 BTH_IN_ROCE, BTH_IN_IB = 42, 8
 HEADERS = {"roce": 58, "ib": 26}
 """Of a data packet in the middle of a message, with its ICRC."""
@@ -266,6 +267,20 @@ def test_a_lost_link_takes_what_a_fault_holds_of_it(fabric: str, held: str, last
         assert arrived(run) == before
         outcome = finish(run, within_ns=90_000_000)
         assert records(run)["link-down-2"].packets_dropped > 0
+    assert outcome.total("rx_credit_violations") == 0
+    assert outcome.flows["flow"].completed
+
+
+@pytest.mark.parametrize("first", ["delay", "reordering"])
+def test_a_cable_that_is_longer_and_reorders_gives_no_credit_twice(first: str) -> None:
+    """Whichever began first: a packet that is held is on its way, or has arrived."""
+    at = {"delay": 10, "reordering": 10} | {first: 1}
+    entries = (
+        f"at: {at['delay']}us, delay: {{cable: {MIDDLE}, by: 2us}}",
+        f"at: {at['reordering']}us, reordering: {{cable: {MIDDLE}, every: 2}}",
+    )
+    with started(spec_of(PAIR, *on("ib", *entries), "switches.credits.buffer=10KiB")) as fabric_run:
+        outcome = finish(fabric_run, within_ns=90_000_000)
     assert outcome.total("rx_credit_violations") == 0
     assert outcome.flows["flow"].completed
 

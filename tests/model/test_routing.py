@@ -91,6 +91,28 @@ def test_adaptive_routing_gives_a_slow_path_less(fabric: str) -> None:
     assert share["adaptive"] == pytest.approx(0.2, abs=0.05)
 
 
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+def test_what_is_late_is_not_asked_for_again_by_whoever_is_patient(fabric: str) -> None:
+    """Two spines, one further away: responses of READs overtake each other, by less than
+    1 MB / 4096 packets. Nobody asks twice; the impatient do."""
+    settings = (
+        "topology.cables=[{cable: 'leaf1:spine2', delay: 5us}]",
+        "switches.routing.kind=spray",
+        "hosts.nic.recovery=selective-repeat",
+        "traffic.0.op=read",
+        f"fabric={fabric}",
+    )
+    asked = {}
+    for packets in (0, 245):
+        outcome = outcome_of(CLOS, *settings, f"hosts.nic.reordering={packets}")
+        assert all(flow.completed for flow in outcome.flows.values())
+        hosts = outcome.hosts.values()
+        asked[packets] = sum(host["implied_nak_seq_err"] for host in hosts)
+        sent_again = sum(host["retransmitted_packets"] for host in hosts)
+        assert (sent_again > 0) == (packets == 0)
+    assert asked[0] > 0 == asked[245]
+
+
 def test_a_flow_changes_path_after_a_gap_and_not_before() -> None:
     """A single flow: gaps longer than its pauses leave it where it is."""
     one_flow = "traffic=[{name: one, pattern: pair, from: h1, to: h5, op: write, size: 1MB}]"

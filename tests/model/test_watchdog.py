@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from emu.measure.counters import ethernet_counters
 from emu.shim.virtual import VirtualFabric
 from tests.model.fabrics import finish, look, outcome_of, spec_of, started
 
@@ -75,9 +76,8 @@ def test_drop_drops_what_waits_and_what_comes_and_forward_sends_it() -> None:
 
 def test_what_a_stormed_port_takes_in_is_dropped_too() -> None:
     """Both directions of the priority are out of order: h1's own packets get nowhere."""
-    back = "traffic.0={name: mad, pattern: pair, from: h3, to: h1, op: write, size: 8MB}"
     own = "traffic.1={name: own, pattern: pair, from: h1, to: h4, op: write, size: 8MB}"
-    with storm(back, own) as run:
+    with storm(own) as run:
         assert look(run).ports["leaf1:h1"]["watchdog_rx_dropped"][3] > 0
 
 
@@ -149,3 +149,40 @@ def test_a_congested_fabric_that_moves_is_no_deadlock() -> None:
     with started(spec_of(ring(5, 2), lossy_ring)) as run:
         run.run_until(1_000_000)
         assert run.observe().deadlocks == ()
+
+
+def test_counters_of_the_last_storm_begin_anew_with_each() -> None:
+    """Under SONiC's names: two storms with all of both, and _LAST of the second alone; one that
+    lasts is `stormed`, one that is over `operational`."""
+    two = (
+        "faults=[{at: 100us, for: 300us, pause-storm: {host: h1, priority: 3}}, "
+        "{at: 1200us, for: 1ms, pause-storm: {host: h1, priority: 3}}]"
+    )
+    ways = [f"{way}_DROPPED_PACKETS" for way in ("TX", "RX")]
+    ways += [f"{way}_PACKETS" for way in ("TX", "RX")]
+    with storm(two, until_ns=350_000) as run:
+        first = watchdog_counters(run)
+        assert first["PFC_WD_STATUS"] == 1
+        run.run_until(1_150_000)
+        between = watchdog_counters(run)
+        run.run_until(2_000_000)
+        second = watchdog_counters(run)
+    detected = [at["PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED"] for at in (first, between, second)]
+    assert detected == [1, 1, 2]
+    assert [between["PFC_WD_STATUS"], second["PFC_WD_STATUS"]] == [0, 1]
+    for way in ways:
+        name = f"PFC_WD_QUEUE_STATS_{way}"
+        assert between[f"{name}_LAST"] == between[name]
+        assert second[f"{name}_LAST"] == second[name] - between[name]
+    assert between["PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS"] > 0
+    assert second["PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS_LAST"] > 0
+
+
+def watchdog_counters(run: VirtualFabric) -> dict[str, int]:
+    """Of leaf1's port to h1, on the priority that is paused."""
+    counters = ethernet_counters(look(run).ports["leaf1:h1"])
+    return {
+        name.removeprefix("prio3_"): count
+        for name, count in counters.items()
+        if name.startswith("prio3_PFC_WD_")
+    }

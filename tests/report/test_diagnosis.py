@@ -184,7 +184,7 @@ ODD_MAPS = {
     "where packets come in": "nodes: {leaf1: {classes: {dscp: {26: 0}}}}",
     "where they leave": "nodes: {leaf2: {classes: {dscp: {26: 0}}}}",
     "by the role, over all": "classes: {dscp: {26: 0}}, roles: {leaf: {classes: {dscp: {26: 3}}}}",
-    "by a preset": "preset: sonic, roles: {spine: {preset: nvidia, scheduling: {strict: []}}}",
+    "by a preset": "preset: sonic, roles: {spine: {preset: nvidia}}",
     "by another field": "nodes: {spine1: {classes: {trust: pcp}}}",
 }
 """Keys of `switches:` by where the map is given that differs."""

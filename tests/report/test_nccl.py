@@ -120,9 +120,11 @@ def test_opensm_routes_the_fabric_once_for_all_sizes(monkeypatch: pytest.MonkeyP
     takes as long as it does alone."""
     asked: list[set[tuple[str, str]]] = []
 
-    def counted(spec: Spec, topology: Topology, workdir: Path, *others: Spec) -> Subnet:
+    def counted(
+        spec: Spec, topology: Topology, workdir: Path, *others: Spec, everybody: bool
+    ) -> Subnet:
         asked.append(pairs_of(spec).union(*map(pairs_of, others)))
-        return manage(spec, topology, workdir, *others)
+        return manage(spec, topology, workdir, *others, everybody=everybody)
 
     monkeypatch.setattr("emu.shim.managed.manage", counted)
     options = ("-f", "64", "-g", "4", "--fabric", "ib")

@@ -125,6 +125,16 @@ def test_a_result_is_run_again_with_other_seeds_and_sizes(tmp_path: Path) -> Non
     assert "twice" not in (tmp_path / "README.md").read_text()
 
 
+def test_a_result_of_one_size_says_why_it_was_run_with_no_other(tmp_path: Path) -> None:
+    """Beside one that has other sizes."""
+    text = SPEC.replace("AT_LEAST", "95Gbit").replace("id: T1", "id: T2")
+    single = text.replace("hosts: topology.hosts_per_side", "one_size: two are enough")
+    tmp_path.joinpath("single.emu.yml").write_text(single)
+    shown = run(tmp_path, "95Gbit", "--hosts", "twice", "--set", "topology.hosts_per_side=2")
+    assert "T1      passed        passed" in shown.stdout
+    assert "T2 has one size: two are enough" in shown.stdout
+
+
 def test_a_rerun_may_fail(tmp_path: Path) -> None:
     """The table tells how many of its checks, and so does the exit code."""
     shown = run(tmp_path, "99Gbit", "--seeds", "2")

@@ -29,9 +29,9 @@ def failures(spec: Spec, out: Path) -> list[str]:
     return [f"{check.check}: {check.detail}" for check in checks if not check.passed]
 
 
-def hosts_key(path: Path) -> str | None:
-    about = load_spec(path).about
-    return about.hosts if about else None
+def sizes_of(path: Path) -> list[tuple[str, ...]]:
+    """The settings for half and for twice the hosts, as far as there are any."""
+    return [o.settings for o in occasions(load_spec(path), 1, list(TIMES)) if o.settings]
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.name.partition(".")[0])
@@ -51,16 +51,25 @@ def test_its_cures_and_counterparts_come_out(path: Path, variant: str, tmp_path:
     assert failures(load_spec(path).variants()[variant], tmp_path) == []
 
 
-@pytest.mark.parametrize("size", TIMES)
 @pytest.mark.parametrize(
-    "path",
-    [path for path in RESULTS if hosts_key(path)],
-    ids=lambda path: path.name.partition(".")[0],
+    ("path", "settings"),
+    [(path, settings) for path in RESULTS for settings in sizes_of(path)],
+    ids=lambda value: value.name.partition(".")[0] if isinstance(value, Path) else value[0],
 )
-def test_it_holds_with_half_and_twice_the_hosts(path: Path, size: str, tmp_path: Path) -> None:
-    """What is expected follows from how many there are."""
-    (larger,) = [o for o in occasions(load_spec(path), 1, [size]) if o.settings]
-    assert failures(load_spec(path, larger.settings), tmp_path) == []
+def test_it_holds_with_half_and_twice_the_hosts(
+    path: Path, settings: tuple[str, ...], tmp_path: Path
+) -> None:
+    """It, its cures and its counterparts: what is expected follows from how many there are."""
+    spec = load_spec(path, settings)
+    for run in (spec, *spec.variants().values()):
+        assert failures(run, tmp_path) == []
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.name.partition(".")[0])
+def test_a_result_has_other_sizes_or_tells_why_not(path: Path) -> None:
+    about = load_spec(path).about
+    assert about is not None
+    assert bool(about.one_size) == (sizes_of(path) == [])
 
 
 @pytest.mark.parametrize(
@@ -74,7 +83,14 @@ def test_it_holds_with_half_and_twice_the_hosts(path: Path, size: str, tmp_path:
                 "traffic.0.to=[h4, h5, h6, h7, h8, h9, h10, h11, h1, h2, h3]",
             ],
         ),
-        ("credit-loop", ["topology.switches=9"]),
+        (
+            "credit-loop",
+            [
+                "topology.switches=9",
+                "traffic.0.from=h1-h9",
+                "traffic.0.to=[h3, h4, h5, h6, h7, h8, h9, h1, h2]",
+            ],
+        ),
         ("headroom", ["hosts.nic.mtu=4096", "switches.latency=100ns"]),
     ],
     ids=[

@@ -9,6 +9,7 @@ import pytest
 from emu.errors import SpecError
 from emu.spec.merge import overlay
 from emu.spec.model import Pfc, Spec, load_spec, spec_from_json, spec_from_text
+from emu.spec.switch import Curve
 
 INCAST = Path(__file__).parents[2] / "topologies" / "incast.emu.yml"
 
@@ -58,6 +59,33 @@ def test_mappings_are_merged_and_all_else_replaced(layers: Spec) -> None:
     """A weight of one priority leaves the others' alone."""
     assert layers.switch("leaf1").scheduling.weights == {3: 10, 0: 7}
     assert layers.switch("spine1").scheduling.weights == {3: 10, 0: 5}
+
+
+def test_ports_and_queues_are_merged_key_by_key_as_well() -> None:
+    """What a role or a switch says of them leaves what all say of them; `off` starts anew."""
+    text = """
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 1}
+switches:
+  pfc: {xoff: 90KB, xon: 50KB}
+  ecn: {queues: {3: {kmin: 20KB, kmax: 30KB}, 0: off}}
+  ports:
+    spine1: {pfc: {xoff: 80KB}, ecn: {pmax: 40%}}
+  roles:
+    leaf: {ports: {spine1: {pfc: {xon: 40KB}}}}
+  nodes:
+    leaf1: {ports: {spine1: {pfc: {headroom: 30KB}}}, ecn: {queues: {3: {kmax: 25KB}}}}
+    leaf2: {ports: {spine1: {pfc: off}}}
+"""
+    spec = spec_from_text(text.encode(), source="ports.emu.yml")
+    named = spec.topology.build().port_named
+    port = spec.port(named["leaf1:spine1"])
+    assert port.pfc == Pfc(xoff="80KB", xon="40KB", headroom="30KB")
+    assert spec.port(named["leaf1:spine2"]).pfc == Pfc(xoff="90KB", xon="50KB")
+    assert spec.port(named["leaf2:spine1"]).pfc is None
+    assert port.ecn is not None
+    assert port.ecn.pmax == 0.4
+    assert port.ecn.curve(3) == Curve(kmin="20KB", kmax="25KB", pmax=0.4)
+    assert port.ecn.curve(0) is None
 
 
 def test_hosts_inherit_as_switches_do(layers: Spec) -> None:

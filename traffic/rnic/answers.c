@@ -187,11 +187,11 @@ static uint64_t missing_response(const struct requester *requester)
     return fetch->first_psn > requester->unacked ? fetch->first_psn : requester->unacked;
 }
 
-/* A response before `psn` was lost. */
+/* A response before `psn` was lost, or may be so late as only to seem lost. */
 static void lost_response(struct qp *qp, uint64_t psn, picoseconds now)
 {
     struct requester *requester = &qp->requester;
-    if (requester->response_lost)
+    if (requester->response_lost || psn - missing_response(requester) <= qp->config.reordering)
         return;
     qp->nic->counters.implied_nak_seq_err++;
     if (qp->recovery->counts_retries && !may_retry(qp)) {

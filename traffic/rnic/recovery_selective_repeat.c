@@ -19,8 +19,8 @@
  *
  * A packet that is lost a second time is the timer's business. Responses of READs are
  * kept and marked in the same way, and of a READ only the missing part is asked
- * for again. A kept READ request is not told from its missing responses, so it
- * may be asked twice.
+ * for again, when one has come that is further ahead of it than `reordering`. A kept READ
+ * request is not told from its missing responses, so it may be asked twice.
  *
  * The window is the BDP cap: no more packets are in flight than the path holds. Those
  * that have arrived are not in flight, so that new data follows while a gap is

@@ -13,6 +13,7 @@ import numpy as np
 
 from emu.lab.messages import Json
 from emu.measure.assemble import mtu_time_ns
+from emu.measure.counters import lost_in_transit
 from emu.measure.fidelity import judge
 from emu.measure.observation import Ledger, Observation
 from emu.measure.recording import Fidelity
@@ -22,7 +23,6 @@ from emu.shim.live import Live
 from emu.spec.scenario import Spec
 
 _HISTOGRAMS = ("late_sent", "late_taken_in", "late_returned", "plane_kept")
-_TRANSIT = ("transit_lost", "transit_overflow")
 _COUNTS = ("send_failures", "receive_drops", "overtaken")
 
 
@@ -33,7 +33,7 @@ def share_of_shim(fabric: Fabric, live: Live) -> Json:
     return {
         **{name: getattr(ledger, name).tolist() for name in _HISTOGRAMS},
         **{name: getattr(ledger, name) for name in _COUNTS},
-        **{name: sum(fabric.counters(port)[name][0] for port in ports) for name in _TRANSIT},
+        "transit_lost": sum(lost_in_transit(fabric.counters(port)) for port in ports),
     }
 
 
@@ -51,5 +51,5 @@ def judged(spec: Spec, slowdown: float, before: Json, after: Json, nics: Observa
         slowdown=slowdown,
         budget_ns=mtu_time_ns(spec, spec.topology.build()),
         headroom_ns=0,
-        **{name: after[name] - before[name] for name in _TRANSIT},
+        transit_lost=after["transit_lost"] - before["transit_lost"],
     )

@@ -112,5 +112,20 @@ def different_cables_exist(spec: Spec) -> Iterator[Finding]:
             yield Finding(path, text, (("topology", "cables", earlier),))
 
 
+def hosts_of_a_result_are_counted(spec: Spec) -> Iterator[Finding]:
+    """`about.hosts` names the key that reruns change."""
+    key = spec.about.hosts if spec.about else None
+    counts = [name for name in type(spec.topology).model_fields if name.startswith("hosts_per")]
+    if key is not None and key.removeprefix("topology.") not in counts:
+        kind = spec.topology.kind
+        remedy = f"name topology.{counts[0]}" if counts else "say one_size instead"
+        text = f"kind: {kind} has no {key}; {remedy}"
+        yield Finding(("about", "hosts"), text, (_TOPOLOGY,), idle_if_inherited=True)
+
+
 SOUND = (hosts_are_not_too_many, free_graphs_are_sound)
-RULES = (interface_names_are_short_enough, different_cables_exist)
+RULES = (
+    interface_names_are_short_enough,
+    different_cables_exist,
+    hosts_of_a_result_are_counted,
+)

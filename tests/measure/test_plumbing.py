@@ -1,0 +1,76 @@
+"""What the emulator itself loses, between its own parts, makes a run inconclusive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from emu.lab.messages import Json
+from emu.lab.standing.honesty import judged, share_of_shim
+from emu.measure.assemble import assemble
+from emu.measure.counters import RawCounters
+from emu.measure.recording import Fidelity
+from emu.shim.virtual import VirtualFabric
+from emu.spec.model import spec_from_text
+from tests.measure.test_fidelity import histogram, observation
+from topologies.graph import Port
+
+SPEC = spec_from_text(
+    b"""
+topology: {kind: dumbbell, hosts_per_side: 1}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 4KB}]
+""",
+    source="test.emu.yml",
+)
+TOPOLOGY = SPEC.topology.build()
+NOTHING = {"transit_lost": [0], "transit_overflow": [0]}
+
+
+def of_a_run(counted: RawCounters) -> Fidelity:
+    with VirtualFabric(SPEC, TOPOLOGY) as run:
+        seen = run.observe()
+    ports = seen.ports | {"left:right": {**seen.ports["left:right"], **counted}}
+    ledger = observation(histogram(1)).ledger
+    return assemble(
+        SPEC,
+        TOPOLOGY,
+        [replace(seen, ports=ports, ledger=ledger)],
+        plane="ovs",
+        clock="real",
+        slowdown=1000.0,
+        marker="none",
+        wall_seconds=1.0,
+        captures={},
+    ).fidelity
+
+
+def share_of(now: Mapping[str, RawCounters]) -> Json:
+    """Of a shim whose ports have counted so much, and the others nothing."""
+
+    def counters(port: Port) -> RawCounters:
+        return {**NOTHING, **now.get(TOPOLOGY.port_name[port], {})}
+
+    fabric: Any = SimpleNamespace(topology=TOPOLOGY, counters=counters)
+    live: Any = SimpleNamespace(ledger=lambda: observation(histogram(1)).ledger)
+    return share_of_shim(fabric, live)
+
+
+def of_a_standing_lab(counted: RawCounters) -> Fidelity:
+    before, after = share_of({}), share_of({"left:right": counted})
+    return judged(SPEC, 1000.0, before, after, observation(histogram(1)))
+
+
+@pytest.mark.parametrize("verdict", [of_a_run, of_a_standing_lab])
+@pytest.mark.parametrize("counter", NOTHING)
+def test_packets_that_open_vswitch_lost_or_could_not_be_given_are_counted(
+    verdict: Callable[[RawCounters], Fidelity], counter: str
+) -> None:
+    """Three of them, in the reasons of the verdict."""
+    assert verdict({}).verdict == "ok"
+    found = verdict({counter: [3]})
+    assert found.verdict == "inconclusive"
+    assert [reason for reason in found.reasons if " lost 3 packets" in reason]
