@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from topologies.graph import Cable, Host, Port, Switch, Topology
+from topologies.graph import Cable, Host, Port, Switch, Topology, Wire
 
 PORT = 1
 """Of a host; 0 is its NIC's."""
 
 
-def scale_up(hosts: Sequence[Host], gpus: int, *, rate_bps: int, delay_ps: int) -> Topology:
+def scale_up(hosts: Sequence[Host], gpus: int, wire: Wire) -> Topology:
     """A star for each `gpus` hosts in a row; the last server may have fewer."""
     switches, cables = [], []
     for place, host in enumerate(hosts):
@@ -28,7 +28,7 @@ def scale_up(hosts: Sequence[Host], gpus: int, *, rate_bps: int, delay_ps: int) 
         if gpu == 0:
             switches.append(Switch(f"nvswitch{server + 1}", server + 1, "nvswitch"))
         here, there = Port(switches[-1].name, gpu + 1, _mac(server, gpu)), _port(host)
-        cables.append(Cable(here, there, rate_bps, delay_ps))
+        cables.append(Cable(here, there, *wire))
     return Topology(tuple(hosts), tuple(switches), tuple(cables))
 
 

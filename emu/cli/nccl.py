@@ -14,7 +14,7 @@ import click
 
 from emu.cli.fabric import load_fabric
 from emu.cli.options import settings_option
-from emu.cli.record import record, sweep
+from emu.cli.record import record, subnet_of
 from emu.errors import ExitCode, UsageError
 from emu.measure.recording import JobRecord
 from emu.report.nccl import Sweep, closing, heading, row
@@ -222,7 +222,7 @@ def command(
     by_algorithm = {
         wanted.algorithm_for(size): spec for size, spec in zip(sizes, specs, strict=True)
     }
-    subnet = sweep([*by_algorithm.values()]) if clock == "virtual" else None
+    subnet = subnet_of([*by_algorithm.values()]) if clock == "virtual" else None
     step = f"{factor}(factor)" if factor else f"{increment}(bytes)"
     for line in heading(Sweep(hosts, _device(base), first, last, step, checks)):
         click.echo(line)

@@ -15,7 +15,7 @@ import click
 
 from emu.cli.fabric import load_fabric
 from emu.cli.options import json_option, settings_option
-from emu.cli.record import record, sweep
+from emu.cli.record import record, subnet_of
 from emu.cli.say import say
 from emu.errors import ExitCode, FabricError, UsageError
 from emu.measure.recording import Recording
@@ -119,7 +119,7 @@ def _benchmark(test: str, iters: int, tx_depth: int | None, connection: str) -> 
 def _measured(
     benchmark: Benchmark, sizes: Sequence[int], specs: Sequence[Spec], clock: str
 ) -> Iterator[Bandwidth | Latency]:
-    subnet = sweep(specs[:1]) if clock == "virtual" else None
+    subnet = subnet_of(specs[:1]) if clock == "virtual" else None
     for size_bytes, spec in zip(sizes, specs, strict=True):
         with TemporaryDirectory(prefix="emu-perf-") as folder:
             recording, *_ = record(

@@ -29,7 +29,7 @@ def record(
     """Runs the spec under this name. Captures are written into `out`.
 
     How it gets on is told to `progress`, stderr unless given. `subnet`: what OpenSM has made of
-    the fabric (see `sweep`), where that is known; on the virtual clock.
+    the fabric (see `subnet_of`), where that is known; on the virtual clock.
 
     Raises UsageError, before anything runs, when nothing can be written there.
     """
@@ -41,7 +41,7 @@ def record(
 
             recording = run_live(spec, topology, out=out, on_progress=line.update, say=say)
         else:
-            recording = _run_virtual(spec, topology, subnet or sweep([spec]), out, line)
+            recording = _run_virtual(spec, topology, subnet or subnet_of([spec]), out, line)
     return recording, spec, topology
 
 
@@ -59,7 +59,7 @@ def refuse_unwritable(out: Path, option: str = "--out") -> None:
         ) from None
 
 
-def sweep(specs: Sequence[Spec]) -> Subnet | None:
+def subnet_of(specs: Sequence[Spec]) -> Subnet | None:
     """What OpenSM makes of the fabric that these specs share; None of one that is not InfiniBand.
 
     Raises HostError, FabricError.

@@ -10,8 +10,6 @@ from emu.spec.switch import Ecn
 from topologies.graph import Port, Topology
 from topologies.seeds import draw_seed
 
-_CERTAIN = 2**32 - 1
-
 
 def plan_marker(spec: Spec, topology: Topology) -> AttachMarker | None:
     """The eBPF marker that the spec asks for or leaves to us; None when it wants none."""
@@ -59,4 +57,4 @@ def _curve(ecn: Ecn, queue: int, seed: int) -> Wred:
     curve = ecn.curve(queue)
     if curve is None:
         return Wred(0, 0, 0, seed, enabled=False)
-    return Wred(curve.kmin_bytes, curve.kmax_bytes, round(curve.pmax * _CERTAIN), seed)
+    return Wred(curve.kmin_bytes, curve.kmax_bytes, curve.pmax_2_32, seed)

@@ -99,6 +99,7 @@ def assemble(
             budget_ns=mtu_time_ns(spec, topology) if clock == "real" else 0,
             headroom_ns=headroom_time_ns(spec, topology) if clock == "real" else 0,
             transit_lost=sum(map(lost_in_transit, raw.values())),
+            dropped_by_faults=sum(own.hits for own in faults if own.kind == "small-headroom"),
         ),
         wall_seconds=wall_seconds,
         cpu_seconds=cpu.last,

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 LOSSES = ("ovs", "arriving", "leaving", "place")
-"""How frames are lost where the emulated fabric loses none: Open vSwitch did not give them back;
-they found a socket's buffer or ring full; the kernel refused them; and they lost their place, to
-later ones of the same sender. In the order of emu/shim/ledger.h."""
+"""How frames are lost where the emulated fabric loses none: Open vSwitch did not give them back,
+or had too many others; they found a socket's buffer or ring full; the kernel refused them; and they
+lost their place, to later ones of the same sender. In the order of emu/shim/ledger.h."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Timeline:
     lost: NDArray[np.int64]
     """(1024, k): frames."""
     dropped: NDArray[np.int64]
-    """(1024,): packets of lossless classes, by the emulated switches themselves."""
+    """(1024,): lossless packets that an emulated switch's headroom did not hold."""
 
 
 _NONE = np.zeros(0, np.int64)

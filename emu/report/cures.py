@@ -57,9 +57,10 @@ def headroom(run: RunFacts, port: Port) -> Settings:
 
 
 def without_fault(run: RunFacts, name: str) -> Settings:
-    """All of the spec's faults but this."""
+    """All of the spec's faults but this, each under the name it has had. Those that draw numbers
+    may draw others, as they do by their place in the list."""
     told = zip(fault_names(run.spec.faults), run.spec.faults, strict=True)
-    others = [fault.to_mapping() for own, fault in told if own != name]
+    others = [{"name": own, **fault.to_mapping()} for own, fault in told if own != name]
     return (f"faults={json.dumps(others)}",)
 
 

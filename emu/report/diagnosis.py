@@ -165,10 +165,13 @@ def diagnoses(run: RunFacts) -> list[Diagnosis]:
 
 
 def _found(run: RunFacts) -> Iterator[Diagnosis]:
+    """Of a run with faults of tuning those alone: what else there is may come from them."""
+    by_fault = False
     for pathology in PATHOLOGIES:
         found = pathology.signature(run)
-        if found is not None:
+        if found is not None and (found.by_fault or not by_fault):
+            by_fault |= found.by_fault
             settings = cures.effective(run.spec, found.settings)
             yield Diagnosis(pathology, replace(found, settings=settings))
-            if pathology.stops_everything or found.by_fault:
+            if pathology.stops_everything:
                 return

@@ -105,9 +105,14 @@ def wrong_map(run: RunFacts) -> Finding | None:
 
 
 def unseen_priority(run: RunFacts) -> Finding | None:
-    """By tags that are missing, or maps of which host and switch have different ones."""
+    """By tags that are missing, or maps of which host and switch have different ones. Where
+    nothing came at all, nobody knows."""
     for host in run.topology.host:
         leaf = cures.leaf_port(run, host)
+        if not any(
+            _count(run, leaf, f"rx_prio{priority}_packets") for priority in range(PRIORITIES)
+        ):
+            continue
         pfc = run.spec.port(leaf).pfc
         for priority in pfc.priorities if pfc else ():
             sent = run.recording.hosts.get(host, {}).get(f"tx_prio{priority}_packets", 0)

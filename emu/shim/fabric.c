@@ -101,6 +101,7 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, 
         own->port.index = first_index + number - 1;
         fabric->ports[own->port.index] = &own->port;
     }
+    sw->lossless_dropped = &fabric->lossless_dropped;
     fabric->switches[fabric->switch_count++] = sw;
     return sw;
 }

@@ -32,8 +32,9 @@ struct fabric {
     uint32_t end_count;
     struct nic **nics;
     uint32_t nic_count;
-    struct fault *faults; /* a list; NULL: none */
-    bool links_changed;   /* one went down or came back, and nobody has taken note */
+    struct fault *faults;      /* a list; NULL: none */
+    uint64_t lossless_dropped; /* packets: no switch's headroom held them */
+    bool links_changed;        /* one went down or came back, and nobody has taken note */
     picoseconds links_changed_at;
     /* Where frames go that reach a cable end. Takes the frame. NULL: they are dropped. */
     void (*emit)(void *driver, struct port *end, struct frame *frame, picoseconds now);

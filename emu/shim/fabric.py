@@ -65,7 +65,6 @@ DEADLOCK_INTERVAL_PS = 100_000_000
 _FRAMES_AT_HAND = 32
 """A port's share of the frames that have memory before a live run begins: a queue of 128 KB."""
 
-_TWO_TO_32 = 2**32 - 1
 _WATCHDOG_ACTIONS = {"drop": 1, "forward": 2, "alert": 3}
 
 
@@ -492,7 +491,7 @@ class Fabric:
         for queue in range(PRIORITIES):
             curve = ecn.curve(queue)
             if curve is not None:
-                line = curve.kmin_bytes, curve.kmax_bytes, round(curve.pmax * _TWO_TO_32)
+                line = curve.kmin_bytes, curve.kmax_bytes, curve.pmax_2_32
                 lib.switch_set_wred(core, port.number, queue, *line, seed)
 
     def _set_pause(self, port: Port, pfc: Pfc | None, response_ps: int | None) -> None:

@@ -5,7 +5,8 @@
  * Towards the line a box looks like a port outside of the process: it is handed
  * whatever arrives, as it arrives. Only packets are hit. Pause frames and credit
  * updates pass, but for a delay, which is the cable's and theirs as well, and for
- * the fault that is for credit updates alone.
+ * the fault that is for credit updates alone. On InfiniBand reordering corrects what
+ * updates say of packets that it holds, and duplication sends copies on credit.
  *
  * Which packets: each with a probability, or every n-th, or those whose PSN is on
  * a list, each the first time, so that its retransmission passes. */
@@ -34,14 +35,19 @@ static void receive(struct port *box, struct frame *frame, picoseconds now)
 
 static const struct port_handler box_handler = {.receive = receive};
 
-static void begin(struct fault *fault, picoseconds now)
+static void put_behind(struct fault *fault, struct port *before)
 {
-    (void)now;
     fault->box.handler = &box_handler;
     fault->box.owner = fault;
     fault->box.outside = true;
-    fault->box.line.far = fault->port->line.far;
-    fault->port->line.far = &fault->box;
+    fault->box.line.far = before->line.far;
+    before->line.far = &fault->box;
+}
+
+static void begin(struct fault *fault, picoseconds now)
+{
+    (void)now;
+    put_behind(fault, fault->port);
 }
 
 static void take_out(struct fault *fault)
@@ -235,6 +241,17 @@ static void duplicate(struct fault *fault, struct frame *frame, picoseconds now)
     pass(fault, copy, now);
 }
 
+/* Where copies take the receiver's room they are made last, so that nothing holds them up: a credit
+ * update that came before a copy would give that room away. */
+static void begin_copies(struct fault *fault, picoseconds now)
+{
+    (void)now;
+    struct port *before = fault->port;
+    while (before->outside && before->line.far->handler == &box_handler)
+        before = before->line.far;
+    put_behind(fault, before);
+}
+
 static void end_copies(struct fault *fault, picoseconds now)
 {
     for (int vl = 0; vl < CLASSES; vl++)
@@ -323,7 +340,8 @@ void fault_lose_held(struct fault *fault)
 
 const struct fault_ops fault_loss = {.begin = begin, .end = end, .packet = lose};
 const struct fault_ops fault_corruption = {.begin = begin, .end = end, .packet = corrupt};
-const struct fault_ops fault_duplication = {.begin = begin, .end = end_copies, .packet = duplicate};
+const struct fault_ops fault_duplication = {
+    .begin = begin_copies, .end = end_copies, .packet = duplicate};
 const struct fault_ops fault_reordering = {
     .begin = begin, .end = end, .packet = reorder, .due = arrive_late};
 const struct fault_ops fault_delay = {

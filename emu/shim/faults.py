@@ -70,8 +70,6 @@ _KINDS = {
 
 _STRANGE = {"ib": (PauseStorm, *OF_ROCE), "roce": (FlowControl,)}
 
-_TWO_TO_32 = 2**32 - 1
-
 
 def is_strange(fault: Fault, spec: Spec) -> bool:
     """Whether it is one of what the fabric, or the NIC, does not have, inherited by a variant."""
@@ -204,7 +202,7 @@ def _set_curves(config: Any, wrong: WrongEcn, ecn: Ecn | None) -> None:
             curve = curve_with(wrong, curve)
             config.kmin_bytes[queue] = curve.kmin_bytes
             config.kmax_bytes[queue] = curve.kmax_bytes
-            config.pmax_2_32[queue] = round(curve.pmax * _TWO_TO_32)
+            config.pmax_2_32[queue] = curve.pmax_2_32
 
 
 def _choose(config: Any, choosing: Choosing) -> None:

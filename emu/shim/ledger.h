@@ -31,7 +31,7 @@ static inline void histogram_add(struct histogram *histogram, int64_t value)
 
 /* How a frame is lost where the emulated fabric loses none, or loses its place. */
 enum loss {
-    LOST_IN_PLANE,   /* the outer plane did not give it back */
+    LOST_IN_PLANE,   /* the outer plane did not give it back, or had too many others */
     LOST_ON_ARRIVAL, /* a socket's buffer or ring was full */
     LOST_ON_LEAVING, /* the kernel refused it */
     LOST_ITS_PLACE,  /* a later one of the same sender came before it */
@@ -43,7 +43,7 @@ struct interval {
     int64_t late; /* the most that a frame was */
     int64_t kept; /* the longest that the outer plane had one */
     int64_t lost[LOSSES];
-    int64_t dropped; /* packets of lossless classes, by the emulated switches */
+    int64_t dropped; /* lossless packets that a switch's headroom did not hold */
 };
 
 enum { TIMELINE_SLOTS = 1024 };

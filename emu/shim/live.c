@@ -93,9 +93,7 @@ static void note_lost(struct live *live, enum loss how, uint32_t frames, int64_t
 /* What the switches dropped since they were last asked. */
 static void note_dropped(struct live *live, int64_t now_ns)
 {
-    uint64_t dropped = 0;
-    for (uint32_t i = 0; i < live->fabric->switch_count; i++)
-        dropped += live->fabric->switches[i]->lossless_dropped;
+    uint64_t dropped = live->fabric->lossless_dropped;
     if (dropped == live->dropped)
         return;
     timeline_at(&live->timeline, now_ns - live->t0_ns)->dropped +=

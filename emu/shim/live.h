@@ -59,13 +59,14 @@ int live_run(struct live *live, int64_t t0_ns, int64_t until_ns);
 void live_histogram(const struct live *live, int which, uint64_t *buckets);
 /* What happened in each interval of wall-clock time since t0: 1024 rows of how late a frame was
  * at most (all ways of being late together), how long the plane kept one at most, both in ns, and
- * of the frames lost in each way and of the packets that were dropped though lossless, see
+ * of the frames lost in each way and of the lossless packets that headroom did not hold, see
  * ledger.h. Returns the interval in ns; 0: nothing happened. */
 int64_t live_timeline(const struct live *live, int64_t *rows);
-/* Frames lost so far, in each way: by the forwarding plane; as a socket's buffer or ring was full;
- * as the kernel refused them; and those that lost their place to later ones of the same sender: the
- * kernel queues what a virtual cable brings by the processor of its sender, so one that is moved
- * can overtake itself. Looks at all sockets, so that what it finds is in the timeline afterwards.
+/* Frames lost so far, in each way: by the forwarding plane, or before it for want of room; as a
+ * socket's buffer or ring was full; as the kernel refused them; and those that lost their place to
+ * later ones of the same sender: the kernel queues what a virtual cable brings by the processor of
+ * its sender, so one that is moved can overtake itself. Looks at all sockets, so that what it finds
+ * is in the timeline afterwards.
  */
 void live_lost(struct live *live, uint64_t *frames);
 uint64_t live_frames_sent(const struct live *live);

@@ -202,7 +202,7 @@ void port_start(struct port *port, picoseconds now);
 /* The link is lost, at this end: frames on the line are gone, and what flow control
  * agreed on is forgotten. It comes back when all who took it down let it. */
 void port_link_down(struct port *port, picoseconds now);
-/* A frame that it sent, and that was on the cable then. */
+/* A frame that the link does not carry to its end: it was on the cable, or was to be. */
 void port_lose(struct port *port, struct frame *frame);
 void port_link_up(struct port *port, picoseconds now);
 

@@ -36,7 +36,7 @@ static bool charge(struct fabric_switch *sw, struct switch_port *in, const struc
         in->port.gauges->held += frame->length;
     else {
         in->counters.rx_buf_discard[klass]++;
-        sw->lossless_dropped += lossless;
+        *sw->lossless_dropped += lossless;
     }
     return fits;
 }

@@ -119,14 +119,14 @@ struct fabric_switch {
     /* Outer plane. `hand_over` may not keep the frame's bytes. */
     void (*hand_over)(void *outer, struct switch_port *in, const struct frame *frame,
                       picoseconds now);
-    /* What was handed over at `since` has not come back. */
+    /* What was handed over at `since` has not come back, or found no room beside others now. */
     void (*lost_outside)(void *outer, picoseconds since);
     void *outer;
     struct frame *transit[TRANSIT_SLOTS];
     uint32_t transit_next, transit_oldest; /* sequence numbers */
     struct timer transit_check;
     struct patrol patrol;
-    uint64_t lossless_dropped; /* packets: headroom did not hold them */
+    uint64_t *lossless_dropped; /* packets, of the fabric: headroom did not hold them */
 };
 
 /* Set-up only. False when there is no memory. */

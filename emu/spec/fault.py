@@ -68,7 +68,8 @@ class OnPorts(_Kind):
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if (self.switch is None) == (self.port is None):
-            raise ValueError("where it is is told by one of switch, port")
+            there = "none" if self.switch is None else "both"
+            raise ValueError(f"where it is is told by one of switch, port; this has {there}")
         return self
 
 
@@ -235,7 +236,10 @@ class WrongMap(OnPorts):
     @model_validator(mode="after")
     def _one_map(self) -> Self:
         if (self.dscp is None) == (self.pcp is None):
-            raise ValueError("which packets it is about is told by one of dscp, pcp")
+            there = "none" if self.dscp is None else "both"
+            raise ValueError(
+                f"which packets it is about is told by one of dscp, pcp; this has {there}"
+            )
         return self
 
 
@@ -254,7 +258,11 @@ class SmallHeadroom(OnPorts):
     @model_validator(mode="after")
     def _one_size(self) -> Self:
         if (self.headroom_bytes is None) == (self.fraction is None):
-            raise ValueError("how little headroom is left is told by one of headroom, fraction")
+            there = "none" if self.headroom_bytes is None else "both"
+            raise ValueError(
+                f"how little headroom is left is told by one of headroom, fraction; this has "
+                f"{there}"
+            )
         return self
 
 

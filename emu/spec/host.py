@@ -152,7 +152,12 @@ class Nic(Model):
     @property
     def largest_frame_bytes(self) -> int:
         """What its longest data packet keeps a cable busy with, on Ethernet."""
-        return self.mtu + _OVERHEAD + self.tag_bytes
+        return self.mtu + self.overhead_bytes
+
+    @property
+    def overhead_bytes(self) -> int:
+        """Of its longest data packet, all but the payload: with a RETH, preamble, FCS and gap."""
+        return _OVERHEAD + self.tag_bytes
 
     def control(self, cc: str) -> Control:
         """The parameters of a congestion control, whether this NIC uses it or not."""

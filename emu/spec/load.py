@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from emu.errors import SpecError, UsageError
 from emu.spec import settings as command_line
 from emu.spec.document import MAX_BYTES, Unreadable, read
 from emu.spec.finding import Finding, lines
 from emu.spec.scenario import Spec
-from emu.spec.stages import spec_of
+from emu.spec.stages import name_files_in_full, spec_of
 
 
 def load_spec(path: Path, settings: Sequence[str] = ()) -> Spec:
@@ -36,18 +35,6 @@ def spec_from_text(text: bytes, *, source: str, settings: Sequence[str] = ()) ->
         command_line.apply(document, setting)
     name_files_in_full(document.data, Path(source).parent)
     return spec_of(document)
-
-
-def name_files_in_full(data: dict[str, Any], folder: Path) -> None:
-    """Files that traffic entries name are seen from the spec's folder."""
-    compare = data.get("compare")
-    variants = compare.values() if isinstance(compare, dict) else ()
-    for part in (data, *variants):
-        traffic = part.get("traffic") if isinstance(part, dict) else None
-        for entry in traffic if isinstance(traffic, list) else ():
-            for key in ("file", "groups"):
-                if isinstance(entry, dict) and isinstance(entry.get(key), str):
-                    entry[key] = str((folder / entry[key]).absolute())
 
 
 _NO_MAPPING = Finding((), "is not a spec: it must be a mapping of keys (`topology: ...`) to values")

@@ -14,9 +14,8 @@ from emu.errors import SpecError
 from emu.spec import settings as command_line
 from emu.spec.document import Document
 from emu.spec.finding import Place, Places, lines
-from emu.spec.load import name_files_in_full
 from emu.spec.scenario import Spec
-from emu.spec.stages import all_findings, spec_of
+from emu.spec.stages import all_findings, name_files_in_full, spec_of
 
 
 def spec_from_mapping(data: dict[str, Any], *, source: str, folder: Path) -> Spec:

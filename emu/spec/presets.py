@@ -26,6 +26,7 @@ _ALPHA_1 = SizeOrAlpha(alpha_1024=1024)
 PRESETS = {
     "nvidia": SwitchSpec(
         buffer=32_000_000,
+        alpha=1.0,
         classes=Classes(dscp={26: 3, 48: 6}),
         pfc=Pfc(priorities=(3,), xoff=_ALPHA_1),
         ecn=Ecn(kmin=150_000, kmax=1_500_000, pmax=1.0),
@@ -41,6 +42,7 @@ PRESETS = {
     ),
     "cisco": SwitchSpec(
         buffer=32_000_000,
+        alpha=1.0,
         classes=Classes(dscp={26: 3, 48: 7}, other_dscp=0),
         pfc=Pfc(priorities=(3,), xoff=_ALPHA_1),
         ecn=Ecn(kmin=150_000, kmax=3_000_000, pmax=0.07),

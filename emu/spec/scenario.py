@@ -23,7 +23,7 @@ from emu.spec.switch import SwitchDefaults, SwitchSpec
 from emu.spec.topology import TopologySpec
 from emu.spec.traffic import TrafficSpec
 from emu.spec.traffic.entry import TrafficEntry
-from topologies.graph import Port, Switch, Topology
+from topologies.graph import Port, Switch, Topology, Wire
 from topologies.scale_up import scale_up
 from traffic.graph import Flow, OperationGraph, together
 
@@ -206,7 +206,7 @@ class Spec(Model):
         if gpus is None:
             return None
         hosts = self.topology.build().hosts
-        return scale_up(hosts, gpus, rate_bps=links.rate_bps, delay_ps=links.delay_ps)
+        return scale_up(hosts, gpus, Wire(links.rate_bps, links.delay_ps))
 
     def in_one_server(self, one: str, other: str) -> bool:
         """Whether two hosts talk to each other without a NIC."""
@@ -265,11 +265,14 @@ class Spec(Model):
 
 def _layered(layers: Iterable[SwitchSpec]) -> SwitchSpec:
     """Layers, each on top of those before it and on its own preset, which stands in place of
-    a farther one: of that nothing is left in the sections that the nearer one has."""
+    a farther one: of that nothing is left in the sections that the nearer one has, and nothing
+    at all where the nearer is `none`."""
     told = keys_alone = SwitchSpec()
     for layer in layers:
         preset = PRESETS.get(layer.preset)
-        if preset is not None:
+        if preset is None and "preset" in layer.model_fields_set:
+            told = keys_alone
+        elif preset is not None:
             anew = inherit(keys_alone, preset)
             sections = {name: getattr(anew, name) for name in preset.model_fields_set}
             told = told.model_copy(update=sections)

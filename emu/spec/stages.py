@@ -1,7 +1,7 @@
 """A document -> a Spec, or every finding in it at once.
 
-    text ──▶ document ──▶ settings ──▶ Spec ──▶ contradictions ──▶ variants
-              syntax       --set       keys       rules            the same again
+    document ──▶ Spec ──▶ contradictions ──▶ variants
+                 keys       rules            the same again
 
 A document that breaks in one stage still goes through the later ones, with what was
 understood of it: keys that could not be are left out, and nothing is reported
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from emu.errors import SpecError
@@ -21,6 +22,18 @@ from emu.spec.rules import contradictions
 from emu.spec.rules.given import has
 from emu.spec.scenario import Spec, variant
 from emu.spec.understand import understand
+
+
+def name_files_in_full(data: dict[str, Any], folder: Path) -> None:
+    """Files that traffic entries name are seen from the spec's folder."""
+    compare = data.get("compare")
+    variants = compare.values() if isinstance(compare, dict) else ()
+    for part in (data, *variants):
+        traffic = part.get("traffic") if isinstance(part, dict) else None
+        for entry in traffic if isinstance(traffic, list) else ():
+            for key in ("file", "groups"):
+                if isinstance(entry, dict) and isinstance(entry.get(key), str):
+                    entry[key] = str((folder / entry[key]).absolute())
 
 
 def spec_of(document: Document) -> Spec:

@@ -126,6 +126,11 @@ class Curve(Model):
         description="Probability of a mark just below kmax; 0 at kmin, a line in between.",
     )
 
+    @property
+    def pmax_2_32(self) -> int:
+        """As markers have it (emu/shim/wred.h): in parts of 2^32 - 1, which is always."""
+        return round(self.pmax * (2**32 - 1))
+
 
 class Ecn(Curve):
     """WRED marking on the depth, at this moment, of the egress queue that a packet is in."""
@@ -242,8 +247,8 @@ class SwitchSpec(PortSpec):
 
     preset: Literal["none", "nvidia", "sonic", "cisco", "dctcp"] = Field(
         default="none",
-        description="Classes, PFC, ECN and scheduling as operators have them; keys beside it "
-        "change single ones.",
+        description="Classes, PFC, ECN, scheduling, buffer and alpha as operators have them; keys "
+        "beside it change single ones. A role's or a switch's own stands in place of that of all.",
     )
     latency_ps: Time = Field(
         default=600_000,

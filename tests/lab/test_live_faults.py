@@ -9,6 +9,7 @@ import pytest
 from emu.measure.recording import FaultRecord, Recording
 from emu.report.store import load_recording
 from tests.lab.lateness import late_packets
+from tests.lab.needs import need
 from tests.lab.user import User
 
 SPEC = """
@@ -75,6 +76,8 @@ def test_faults_of_tuning_do_the_same_on_both_clocks(
     myself: User, tmp_path: Path, marker: str
 ) -> None:
     """Whoever marks: nothing while Kmin is above XOFF, all that finds a queue afterwards."""
+    if marker == "ebpf":
+        need("eBPF marker")
     file = tmp_path / "tuned.emu.yml"
     file.write_text(TUNED.replace("MARKER", marker))
 

@@ -48,6 +48,7 @@ def verdict(
     *observations: Observation,
     noted: Timeline = NOTHING_NOTED,
     transit_lost: int = 0,
+    dropped_by_faults: int = 0,
 ) -> Fidelity:
     return judge(
         observations,
@@ -56,6 +57,7 @@ def verdict(
         budget_ns=BUDGET_NS,
         headroom_ns=HEADROOM_NS,
         transit_lost=transit_lost,
+        dropped_by_faults=dropped_by_faults,
     )
 
 
@@ -126,6 +128,16 @@ def test_lossless_packets_dropped_after_late_frames_may_be_the_machine_s(
     found = verdict(observation(histogram(1)), noted=noted(late_ns, dropped))
     assert found.verdict == "inconclusive"
     assert "5 lossless packets were dropped" in found.reasons[0]
+
+
+def test_lossless_packets_that_a_fault_drops_are_not_the_machine_s() -> None:
+    """As many as it says; one more is nobody's."""
+    seen = noted([0, 340, 0, 0, 0, 0], [0, 5, 0, 0, 0, 0])
+    verdicts = (
+        verdict(observation(histogram(1)), noted=seen, dropped_by_faults=by_faults).verdict
+        for by_faults in (5, 4)
+    )
+    assert list(verdicts) == ["ok", "inconclusive"]
 
 
 @pytest.mark.parametrize(

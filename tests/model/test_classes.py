@@ -181,9 +181,14 @@ def test_a_nearer_preset_stands_in_place_of_a_farther_one(
     )
     told = spec_of(PAIR, *both).switch("left")
     alone = spec_of(PAIR, f"switches.preset={left_has}", "switches.ecn.at=dequeue").switch("left")
-    assert told.classes == alone.classes
-    assert told.scheduling == alone.scheduling
-    assert (told.pfc, told.ecn) == (alone.pfc, alone.ecn)
+    assert told.model_copy(update={"preset": left_has}) == alone
+
+
+def test_no_preset_takes_a_farther_one_away() -> None:
+    """But for the keys beside it."""
+    layers = ("preset=sonic", "ecn={kmax: 2MB}", "nodes={left: {preset: none}}")
+    told = spec_of(PAIR, *(f"switches.{layer}" for layer in layers)).switch("left")
+    assert told == spec_of(PAIR, "switches.ecn={kmax: 2MB}").switch("left")
 
 
 def test_a_preset_of_one_section_leaves_those_of_another_preset() -> None:

@@ -44,8 +44,10 @@ ROOT = Path(__file__).parents[2]
 LIMIT_NS = 2_000_000_000
 STEP_NS = 100_000
 A_CIRCLE = load_spec(
-    ROOT / "topologies" / "results" / "pfc-deadlock.emu.yml", ["hosts.nic.timeout=14"]
+    ROOT / "topologies" / "results" / "pfc-deadlock.emu.yml",
+    ["hosts.nic.timeout=14", "traffic.0.priority=3"],
 )
+"""It ends in a deadlock, and so do few that are drawn."""
 SETTLED_NS = 1_000_000
 """After so much time nothing is on a cable any more."""
 
@@ -185,6 +187,7 @@ def test_nothing_is_lost_unseen_and_lossless_is_lossless_and_in_order(spec: Spec
     """Over random fabrics, thresholds, routes, loads and obstacles."""
     end = run_out(spec)
     assert not end.deadlocked or spec.topology.kind == "ring"
+    assert end.deadlocked or spec is not A_CIRCLE
     nothing_is_lost_unseen(end)
     lossless_is_lossless(spec, end)
     if spec.switches.routing.kind in KEEPING_ORDER and end.dropped == 0:

@@ -286,7 +286,7 @@ THREE = (
 HEARS = ("switches.ecn={kmin: 5KB, kmax: 200KB}", "switches.buffer=16MB")
 
 
-@pytest.mark.parametrize("cc", ["dcqcn", "dcqcn-nvidia"])
+@pytest.mark.parametrize("cc", ["dcqcn", "dcqcn-nvidia", "cct"])
 def test_senders_that_ignore_cnps_are_at_line_rate_until_they_hear_them_again(cc: str) -> None:
     """Two of three, so that the queue grows meanwhile."""
     window = "at: 200us, for: 50us, ignored-cnps"

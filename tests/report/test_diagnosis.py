@@ -104,7 +104,6 @@ faults: [{at: 100us, for: 500us, small-headroom: {switch: leaf1, headroom: 2KB}}
 switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}
 faults: [{name: late, at: 100us, wrong-ecn: {switch: leaf1, kmin: 900KB, kmax: 1MB}}]
 """,
-    "CNPs that are ignored": SICK["CNPs that are ignored"],
 }
 """By faults, in fabrics that are well without."""
 

@@ -144,7 +144,7 @@ static void post(int side, uint32_t index)
     work->length = random_length();
     work->from = below(MEMORY - work->length);
     work->to = place(verb == VERB_READ ? side : !side, work->length);
-    work->takes_receive = message_takes_receive(&work->letter.message);
+    work->takes_receive = verb_takes_receive(work->letter.message.verb);
     if (work->takes_receive) {
         bench_receive(bench, bench->qp[!side], &work->receive,
                       verb == VERB_WRITE_IMM ? 0 : work->to,

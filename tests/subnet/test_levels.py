@@ -8,8 +8,7 @@ circle, so that one layer does: which levels there are before and after is known
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +26,7 @@ from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from emu.subnet.subnet import Levels
+from tests.subnet.waiting import eventually
 from tests.wire.judge import frames_of
 
 RING = """
@@ -194,10 +194,3 @@ def test_in_a_lab_the_last_note_on_levels_counts(
         shim.lose(cable)
         notes = [kept.note for kept in told]
         eventually(lambda notes=notes: live.notes == notes)  # type: ignore[misc]
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.005)

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from emu.subnet import ManagedFabric, Policy, Subnet
 from emu.subnet.diagnostics import diagnose
 from emu.subnet.subnet import Later
 from tests.lab.fabrics import clos
+from tests.subnet.waiting import eventually
 from topologies.graph import Cable, Topology
 
 
@@ -106,13 +105,6 @@ def test_a_manager_that_does_not_answer_is_asked_four_times_and_then_done_withou
         os.kill(standby.pid, signal.SIGCONT)
         late = re.compile(r"Failed to obtain request .* method=0x81 attr=0x20")
         eventually(lambda: len(late.findall(master.dump("opensm.log"))) == 4)
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def _asked_by(managed: ManagedFabric, host: str) -> tuple[str, str]:

@@ -59,7 +59,7 @@ struct cc_algorithm {
     void (*notified)(struct cc *cc, picoseconds now);
     void (*lost)(struct cc *cc, picoseconds now);
     /* The queue pair has failed, or shall forget what it was notified of: no timer may fire any
-     * more until it is notified again, and nothing is limited. */
+     * more until it is notified again, and its rate is that of one that never was. */
     void (*stop)(struct cc *cc);
 };
 

@@ -81,6 +81,8 @@ static void stop(struct cc *cc)
 {
     struct cct *cct = cc->own;
     timer_cancel(&cct->timer);
+    cct->ccti = (uint32_t)cct->ccti_min;
+    set_rate(cc);
 }
 
 const struct cc_algorithm cc_cct = {

@@ -5,7 +5,7 @@
 
 bool operation_takes_receive(const struct operation *operation)
 {
-    return operation->verb <= VERB_SEND_INV || operation->verb == VERB_WRITE_IMM;
+    return verb_takes_receive(operation->verb);
 }
 
 bool operation_is_work(const struct operation *operation)

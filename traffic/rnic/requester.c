@@ -66,7 +66,7 @@ uint32_t requester_window(const struct qp *qp)
 static bool has_credit(const struct requester *requester)
 {
     const struct message *message = requester->current;
-    return !requester->limited || !message_takes_receive(message) ||
+    return !requester->limited || !verb_takes_receive(message->verb) ||
            (int32_t)(message->ssn - requester->ssn_limit) <= 1;
 }
 

@@ -14,15 +14,13 @@ from emu.spec.scenario import Spec
 from topologies.graph import Cable, Topology
 
 _BIT_PS = 10**12
-_HEADERS_BYTES = 98
-"""On Ethernet, with a RETH, preamble, FCS and gap, but for a VLAN tag."""
 _ACK_BYTES = 86
 
 
 def bdp_packets(topology: Topology, spec: Spec, src: str, dst: str, mtu_bytes: int) -> int:
     """Packets of `mtu_bytes` payload in flight when the path from `src` to `dst` is full."""
     hops = list(_hops(topology, src, dst))
-    packet_bits = 8 * (mtu_bytes + _HEADERS_BYTES + spec.host(src).nic.tag_bytes)
+    packet_bits = 8 * (mtu_bytes + spec.host(src).nic.overhead_bytes)
     ack_bits = 8 * (_ACK_BYTES + spec.host(dst).nic.tag_bytes)
     round_trip_ps = sum(
         2 * (cable.delay_ps + latency_ps) + (packet_bits + ack_bits) * _BIT_PS // cable.rate_bps

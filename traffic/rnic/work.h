@@ -58,9 +58,9 @@ static inline bool message_is_fetch(const struct message *message)
     return message->verb >= VERB_READ;
 }
 
-static inline bool message_takes_receive(const struct message *message)
+static inline bool verb_takes_receive(int verb)
 {
-    return message->verb <= VERB_SEND_INV || message->verb == VERB_WRITE_IMM;
+    return verb <= VERB_SEND_INV || verb == VERB_WRITE_IMM;
 }
 
 struct receive {

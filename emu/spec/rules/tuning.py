@@ -195,7 +195,7 @@ def ignored_cnps_would_be_heard(spec: Spec) -> Iterator[Finding]:
             yield Finding(
                 ("faults", index, "ignored-cnps", "host"),
                 f"{what.host} (cc: {spec.host(what.host).nic.cc}) does not listen to CNPs anyhow; "
-                "use cc: dcqcn or dcqcn-nvidia in hosts.nic",
+                "use cc: dcqcn, dcqcn-nvidia or cct in hosts.nic",
                 about=(("hosts",), ("topology",)),
                 idle_if_inherited=True,
             )
