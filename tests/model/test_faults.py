@@ -463,7 +463,7 @@ class Between:
                 if step < 500:
                     sender.send()
                 self.into, self.out = (fabric.counters(topology.peer[port]) for port in (h2, h1))
-                (self.doubled,) = (fault.record().hits for fault in fabric.faults)
+                self.doubled = fabric.faults[0].record().hits
                 left.append(given - sum(self.out["tx_packets"]) - self.doubled)
                 given += rng.choice([0, 0, 0, 1, 2, 3]) if step < 500 else 2
                 receiver.tell(0, given * -(-PACKET_BYTES // 64))
@@ -484,6 +484,18 @@ def test_copies_of_packets_from_another_process_take_nobodys_room(buffer_kib: in
     assert sum(seen.into["rx_credit_violations"]) == 0
     assert seen.doubled > seen.sent / 6
     assert sum(seen.out["tx_packets"]) == seen.sent + seen.doubled
+
+
+@pytest.mark.parametrize("holds", ["delay: {by: 3us, ", "reordering: {by: 3us, every: 2, "])
+@pytest.mark.parametrize("began_us", [0, 2])
+def test_copies_are_made_behind_what_holds_packets(holds: str, began_us: int) -> None:
+    """Whichever fault began first: no credit update comes between a copy and its room."""
+    cable = "cable: 'h2:s1', direction: out"
+    double = f"at: 1us, duplication: {{{cable}, every: 3}}"
+    hold = f"at: {began_us}us, {holds}{cable}}}"
+    seen = Between(faults(double, hold), "switches.credits.buffer=20KiB")
+    assert seen.doubled > 10
+    assert sum(seen.into["rx_credit_violations"]) == 0
 
 
 def test_copies_of_packets_to_another_process_are_sent_on_credit() -> None:
