@@ -104,8 +104,13 @@ faults: [{at: 100us, for: 500us, small-headroom: {switch: leaf1, headroom: 2KB}}
 switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}
 faults: [{name: late, at: 100us, wrong-ecn: {switch: leaf1, kmin: 900KB, kmax: 1MB}}]
 """,
+    "CNPs that are ignored": ONE_LEAF.replace("CC", "dcqcn")
+    + """
+switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}
+faults: [{ignored-cnps: {host: h2}}, {at: 1999us, loss: {cable: "leaf1:h1", every: 9}}]
+""",
 }
-"""By faults, in fabrics that are well without."""
+"""By faults, in fabrics that are well without; of two the other does nothing."""
 
 ALERT = "{detection: 100us, restoration: 100us, poll: 50us, action: alert}"
 
@@ -226,12 +231,28 @@ def test_a_fault_of_tuning_is_named_and_nothing_that_it_brings_about(
     """Its cure is a spec with all other faults."""
     run = facts_of(MISTUNED[name], tmp_path)
     (found,) = diagnoses(run)
-    guilty = run.recording.faults[-1]
+    (guilty,) = (fault for fault in run.recording.faults if fault.kind != "loss")
     assert found.pathology.name == name
     assert found.found.evidence.startswith(f"the fault {guilty.name} at {guilty.place} does it")
     cured = facts_of(MISTUNED[name], tmp_path, found.settings)
-    assert cured.recording.faults == run.recording.faults[:-1]
+    assert cured.recording.faults == tuple(f for f in run.recording.faults if f is not guilty)
     assert diagnoses(cured) == []
+
+
+def test_of_two_faults_of_tuning_both_are_named(tmp_path: Path) -> None:
+    names = ("headroom too small", "CNPs that are ignored")
+    small, ignored = (MISTUNED[name].partition("faults: [")[2].partition("}}")[0] for name in names)
+    two = MISTUNED[names[1]].partition("faults:")[0] + f"faults: [{small}}}}}, {ignored}}}}}]\n"
+    assert list(found_in(two.replace("20KB", "200KB").replace("80KB", "800KB"), tmp_path)) == [
+        *names
+    ]
+
+
+def test_where_nothing_arrives_nobody_knows_of_priorities(tmp_path: Path) -> None:
+    """A first cable that loses all tells nothing of maps."""
+    lost = "faults: [{loss: {cable: 'h1:leaf1', probability: 100%}}]\n"
+    told = found_in(f"{TWO_LEAVES}{ONE_FLOW}switches: {{pfc: on}}\n{lost}", tmp_path)
+    assert "priority that a switch does not see" not in told
 
 
 @pytest.mark.parametrize("case", HARDER)
