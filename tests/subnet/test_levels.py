@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,10 +23,11 @@ from emu.lab.messages import LinksChanged, Tables
 from emu.lab.subnet import LiveSubnet
 from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
 from emu.shim.approval import KeptLevels, kept_levels
-from emu.shim.managed import manage
+from emu.shim.managed import manage, policy_of
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
+from emu.subnet import ManagedFabric, Subnet, opensm
+from emu.subnet.programs import text_of
 from emu.subnet.subnet import Levels
 from tests.wire.judge import frames_of
 
@@ -78,6 +80,21 @@ def test_a_host_that_is_cut_off_has_no_paths(tmp_path: Path) -> None:
     subnet = manage(spec, spec.topology.build(), tmp_path)
     alone, _ = subnet.later  # the run ends with all links
     assert paths(alone.levels) == {pair for pair in paths(subnet.levels) if "h2" not in pair}
+
+
+def test_opensm_s_log_is_read_once_however_many_paths_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is long, and a fabric of 64 hosts has 4032 paths."""
+    spec = spec_of()
+    topology = spec.topology.build()
+    with ManagedFabric(topology, policy_of(spec), tmp_path) as managed:
+        managed.subnet()
+        reads: list[Path] = []
+        monkeypatch.setattr(opensm, "text_of", lambda log: (reads.append(log), text_of(log))[1])
+        levels = managed.levels(permutations(topology.host, 2))
+    assert len(paths(levels)) == 20
+    assert reads == [tmp_path / "opensm.log"]
 
 
 def test_that_connected_queue_pairs_keep_their_levels_is_noted(subnet: Subnet) -> None:
