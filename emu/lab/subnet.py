@@ -162,6 +162,7 @@ class LiveSubnet:
         self._unasked, self._asked = self._pairs if has_levels else [], {}
         if not has_levels:
             self.now = replace(self.now, levels={})
+            self._note_kept_levels()
 
     def _ask_for_levels(self) -> None:
         if not self._unasked:
@@ -176,7 +177,10 @@ class LiveSubnet:
     def _note_kept_levels(self) -> None:
         """In place of the note before, but where that told of a circle of credit."""
         self._forget_passing_note()
-        kept = kept_levels(self._spec, self._topology, self._connected, self.now)
+        if not self._connected:
+            return
+        left = self._managed.paths_left(self._pairs)
+        kept = kept_levels(self._spec, self._topology, self._connected, self.now, left)
         if kept and kept.note not in self.notes:
             self.notes.append(kept.note)
             self._passing_note = "" if kept.circle else kept.note

@@ -108,19 +108,21 @@ def manage(
         for at_ps, down in outages(spec):
             if down not in swept:
                 new = Later(at_ps, managed.without(down), managed.levels(pairs))
-                notes = _notes(spec, topology, first, new, managed.opensm.engine_used())
+                notes = _notes(spec, topology, first, new, managed)
                 swept[down] = new._replace(notes=tuple(notes))
             later.append(swept[down]._replace(at_ps=at_ps))
     return replace(first, later=tuple(later))
 
 
 def _notes(
-    spec: Spec, topology: Topology, first: Subnet, later: Later, engine: str
+    spec: Spec, topology: Topology, first: Subnet, later: Later, managed: ManagedFabric
 ) -> Iterator[str]:
-    """Of a sweep in the course of a run, by this engine."""
+    """Of a sweep in the course of a run, the last there was."""
+    engine = managed.opensm.engine_used()
     if engine != first.engine:
         yield engine_note(first.engine, engine)
     now = replace(first, lfts=later.lfts, levels=later.levels)
-    kept = kept_levels(spec, topology, first.levels, now)
+    paths = ((src, dst) for src, levels in first.levels.items() for dst in levels)
+    kept = kept_levels(spec, topology, first.levels, now, managed.paths_left(paths))
     if kept:
         yield kept.note

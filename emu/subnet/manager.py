@@ -188,6 +188,11 @@ class ManagedFabric:
         left = [pair for pair in pairs if self._can_be_asked(swept, *pair)]
         return service_levels(self.simulator, self._lids, left)
 
+    def paths_left(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """Those that are not cut since the last sweep."""
+        swept = self._swept()
+        return [pair for pair in pairs if self._leads(swept, *pair)]
+
     def _can_be_asked(self, swept: Subnet, src: str, dst: str) -> bool:
         """Whether there is a path, and one between who asks and OpenSM."""
         ways = ((src, dst), (src, self.master), (self.master, src))

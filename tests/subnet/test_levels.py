@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,11 +23,12 @@ from emu.lab.channel import Channel
 from emu.lab.messages import LinksChanged, Tables
 from emu.lab.subnet import LiveSubnet
 from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
-from emu.shim.approval import KeptLevels, kept_levels
+from emu.shim.approval import KeptLevels, engine_note, kept_levels
 from emu.shim.managed import manage, policy_of
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
 from emu.subnet import ManagedFabric, Subnet, opensm
+from emu.subnet.opensm import OpenSm
 from emu.subnet.programs import text_of
 from emu.subnet.subnet import Levels
 from tests.wire.judge import frames_of
@@ -111,15 +113,33 @@ def test_that_connected_queue_pairs_keep_their_levels_is_noted(subnet: Subnet) -
 
 def test_a_circle_that_kept_levels_close_is_noted(subnet: Subnet) -> None:
     """Had all connected on the line's one level, the ring's paths would close a circle."""
-    spec = spec_of()
-    kept = kept_levels(spec, spec.topology.build(), subnet.later[0].levels, subnet)
+    kept = judged(subnet.later[0].levels, subnet)
     assert kept
     assert "close a circle of credit: ring" in kept.note
 
 
 def test_levels_that_path_records_still_say_are_not_worth_a_note(subnet: Subnet) -> None:
+    assert judged(subnet.levels, subnet) is None
+
+
+def test_a_circle_is_noted_after_a_sweep_by_an_engine_without_levels(subnet: Subnet) -> None:
+    """Its path records have none, and queue pairs keep those that they have; as far as they go on:
+    without the paths to and from one host of five no circle of the ring is left."""
+    tables = replace(subnet, levels={})
+    kept = judged(subnet.later[0].levels, tables)
+    assert kept
+    assert (kept.changed, kept.paths) == (0, 20)
+    assert "close a circle of credit: ring" in kept.note
+    assert judged(subnet.levels, tables) is None
+    assert judged(subnet.later[0].levels, tables, without="h2") is None
+
+
+def judged(connected: Levels, now: Subnet, without: str = "") -> KeptLevels | None:
+    """`without`: a host that is cut off."""
     spec = spec_of()
-    assert kept_levels(spec, spec.topology.build(), subnet.levels, subnet) is None
+    topology = spec.topology.build()
+    left = [pair for pair in permutations(topology.host, 2) if without not in pair]
+    return kept_levels(spec, topology, connected, now, left)
 
 
 def test_a_queue_pair_that_connects_after_a_sweep_has_the_new_level() -> None:
@@ -211,6 +231,20 @@ def test_in_a_lab_the_last_note_on_levels_counts(
         shim.lose(cable)
         notes = [kept.note for kept in told]
         eventually(lambda notes=notes: live.notes == notes)  # type: ignore[misc]
+
+
+def test_in_a_lab_a_sweep_by_an_engine_without_levels_is_judged(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was noted before is no longer so: by the whole ring's tables those who were
+    there at first close no circle."""
+    shim = Shim(live)
+    shim.lose("ring1:ring2")
+    eventually(lambda: "of 20 paths have another service level" in str(live.notes))
+    monkeypatch.setattr(OpenSm, "engine_used", lambda self: "minhop")
+    shim.lose()
+    eventually(lambda: live.now.levels == {})
+    eventually(lambda: live.notes == [engine_note("lash", "minhop")])
 
 
 def eventually(holds: Callable[[], bool]) -> None:
