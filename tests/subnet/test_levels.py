@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from emu.errors import FabricError
 from emu.lab import subnet as lab_subnet
 from emu.lab.channel import Channel
 from emu.lab.messages import LinksChanged, Tables
@@ -28,6 +29,7 @@ from emu.shim.managed import manage, policy_of
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
 from emu.subnet import ManagedFabric, Subnet, opensm
+from emu.subnet.manager import Pair
 from emu.subnet.opensm import OpenSm
 from emu.subnet.programs import text_of
 from emu.subnet.subnet import Levels
@@ -245,6 +247,46 @@ def test_in_a_lab_a_sweep_by_an_engine_without_levels_is_judged(
     shim.lose()
     eventually(lambda: live.now.levels == {})
     eventually(lambda: live.notes == [engine_note("lash", "minhop")])
+
+
+@pytest.mark.parametrize("in_vain", [1, 2])
+def test_in_a_lab_path_records_that_do_not_come_are_asked_for_again(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch, in_vain: int
+) -> None:
+    """As a cable may go while they are asked for."""
+    make_deaf(live, monkeypatch, in_vain)
+    Shim(live).lose("ring1:ring2")
+    eventually(lambda: kinds(live.now.levels) == {0})
+    assert paths(live.now.levels) == set(live._pairs)
+    eventually(lambda: "of 20 paths have another service level" in str(live.notes))
+    assert "does not answer" not in str(live.notes)
+
+
+def test_in_a_lab_paths_without_an_answer_have_no_levels_of_other_tables(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody connects by those that were made for the tables before; a note says so."""
+    make_deaf(live, monkeypatch, 1000)
+    Shim(live).lose("ring1:ring2")
+    note = (
+        "after a sweep 20 of 20 paths have no service level, and who connects then uses "
+        "hosts.nic.sl: OpenSM does not answer h3"
+    )
+    eventually(lambda: note in live.notes)
+    eventually(lambda: live.now.levels == {})
+
+
+def make_deaf(live: LiveSubnet, monkeypatch: pytest.MonkeyPatch, in_vain: int) -> None:
+    """OpenSM, to whom asks for paths so often."""
+    answer, asked = live._managed.levels, []
+
+    def levels(pairs: Iterable[Pair]) -> Levels:
+        asked.append(pairs)
+        if len(asked) <= in_vain:
+            raise FabricError("OpenSM does not answer h3")
+        return answer(pairs)
+
+    monkeypatch.setattr(live._managed, "levels", levels)
 
 
 def eventually(holds: Callable[[], bool]) -> None:
