@@ -8,6 +8,7 @@ circle, so that one layer does: which levels there are before and after is known
 from __future__ import annotations
 
 import json
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -24,6 +25,7 @@ from emu.lab.channel import Channel
 from emu.lab.messages import LinksChanged, Tables
 from emu.lab.subnet import LiveSubnet
 from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
+from emu.rdma.live import _borrow
 from emu.shim.approval import KeptLevels, engine_note, kept_levels
 from emu.shim.managed import manage, policy_of
 from emu.spec.model import spec_from_text
@@ -287,6 +289,23 @@ def make_deaf(live: LiveSubnet, monkeypatch: pytest.MonkeyPatch, in_vain: int) -
         return answer(pairs)
 
     monkeypatch.setattr(live._managed, "levels", levels)
+
+
+def test_verbs_in_a_lab_ask_for_levels_though_there_were_none_at_first(subnet: Subnet) -> None:
+    """A lab that was borrowed while OpenSM had fallen back to an engine without levels."""
+    topology = spec_of().topology.build()
+    fallen_back = replace(subnet, engine="minhop", levels={}, later=())
+
+    def answer(what: str, **_: str) -> tuple[dict[str, Any], list[int]]:
+        if what == "paths":
+            return {"levels": subnet.levels}, []
+        return {"ifindex": 1, "subnet": fallen_back.to_json()}, [socket.socket().detach()]
+
+    lab: Any = SimpleNamespace(ask=answer)
+    wires = _borrow(lab, topology)
+    for opened, _ in wires.hosts.values():
+        opened.close()
+    assert wires.levels() == subnet.levels
 
 
 def eventually(holds: Callable[[], bool]) -> None:
