@@ -9,7 +9,8 @@ A thread does it as long as the lab lives. Whatever else makes OpenSM sweep, a s
 that takes over among it, has its tables followed as well. Then path records are asked
 for anew, some at a time, as a link may change meanwhile: NICs and queue pairs that come
 later have their service levels, those that are there keep theirs (`emu.subnet.paths`),
-`ib0` among them, and a note says what comes of it. Paths for which OpenSM has no answer, asked
+`ib0` among them, and a note says what comes of it, of all levels that somebody has been told
+since the NICs were all new the last time. Paths for which OpenSM has no answer, asked
 three times, have no level any more, rather than one that was made for other tables.
 
 OpenSM is not a part of the data plane: when it dies packets go on by the tables there are,
@@ -34,7 +35,7 @@ from emu.lab.supervisor import Supervisor
 from emu.shim.approval import approved, engine_note, kept_levels
 from emu.shim.managed import manager_hosts, pairs_of, policy_of
 from emu.spec.scenario import Spec
-from emu.subnet import ManagedFabric
+from emu.subnet import ManagedFabric, Subnet
 from emu.subnet.diagnostics import Diagnosis, diagnose, tell_counters
 from emu.subnet.manager import Pair
 from emu.subnet.paths import ENGINES_WITH_LEVELS
@@ -66,7 +67,8 @@ class LiveSubnet:
         self.now = approved(spec, topology, self._managed.subnet(self._pairs), self._pairs)
         """What it has decided, up to the last sweep."""
         self._first_engine = self.now.engine
-        self._connected = self.now.levels
+        self._in_use = [self.now.levels]
+        """All service levels that somebody may have."""
         self._unasked: list[Pair] = []
         self._asked: Levels = {}
         self._unanswered = 0
@@ -85,10 +87,17 @@ class LiveSubnet:
         threading.Thread(target=self._attend, name="subnet", daemon=True).start()
 
     def connect(self) -> Json:
-        """The subnet for NICs that come now, which keep its service levels."""
-        self._connected = self.now.levels
+        """The subnet for NICs that come in place of all there were, and keep its levels."""
+        self._in_use = []
         self._forget_passing_note()
-        return self.now.to_json()
+        return self.join().to_json()
+
+    def join(self) -> Subnet:
+        """For one more NIC or queue pair, which comes beside the others and keeps its levels."""
+        now = self.now
+        if now.levels not in self._in_use:
+            self._in_use.append(now.levels)
+        return now
 
     def diagnose(
         self, node: str, command: Sequence[str], ports: Json, host_waits: Mapping[str, int]
@@ -206,10 +215,11 @@ class LiveSubnet:
     def _note_kept_levels(self) -> None:
         """In place of the note before, but where that told of a circle of credit."""
         self._forget_passing_note()
-        if not self._connected:
+        in_use = [levels for levels in self._in_use if levels]
+        if not in_use:
             return
         left = self._managed.paths_left(self._pairs)
-        kept = kept_levels(self._spec, self._topology, self._connected, self.now, left)
+        kept = kept_levels(self._spec, self._topology, in_use, self.now, left)
         if kept and kept.note not in self.notes:
             self.notes.append(kept.note)
             self._passing_note = "" if kept.circle else kept.note

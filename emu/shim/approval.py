@@ -16,7 +16,7 @@ Networks, IEEE Trans. Computers, 1987.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -94,19 +94,28 @@ class KeptLevels:
 def kept_levels(
     spec: Spec,
     topology: Topology,
-    connected: Levels,
+    connected: Iterable[Levels],
     now: Subnet,
-    left: Iterable[tuple[str, str]],
+    left: Collection[tuple[str, str]],
 ) -> KeptLevels | None:
-    """Of queue pairs that are `connected` by these levels, as far as their paths are `left`. The
-    sweep may have been by an engine without levels. None: they are as good as before.
+    """Of queue pairs that are `connected`, each by one of these levels, as far as their paths are
+    `left`: all levels that a path may have are taken together. The sweep may have been by an
+    engine without levels. None: they are as good as before.
     """
-    kept = {(src, dst, connected[src][dst]) for src, dst in left if dst in connected.get(src, {})}
-    changed = sum(now.levels.get(src, {}).get(dst, level) != level for src, dst, level in kept)
+    kept = {
+        (src, dst, levels[src][dst])
+        for levels in connected
+        for src, dst in left
+        if dst in levels.get(src, {})
+    }
+    paths = {(src, dst) for src, dst, _ in kept}
+    changed = {
+        (src, dst) for src, dst, level in kept if now.levels.get(src, {}).get(dst, level) != level
+    }
     circle = _circle(spec, topology, now, kept)
     if not changed and not circle:
         return None
-    return KeptLevels(changed, len(kept), _shown(topology, circle) if circle else "")
+    return KeptLevels(len(changed), len(paths), _shown(topology, circle) if circle else "")
 
 
 def _refuse_circles(

@@ -6,8 +6,9 @@ beforehand, and its tables are in force a set time (`convergence`) after the lin
 changed. In a lab OpenSM lives beside the fabric (`emu.lab.subnet`).
 
 Path records are asked for after each of these sweeps. Who connects then has the new service
-levels, in force with the tables; queue pairs that are connected keep theirs (emu.subnet.paths),
-and a note says whether that closes a circle of credit.
+levels, in force when the last switch has its table; queue pairs that are connected keep theirs
+(emu.subnet.paths), and a note says whether that closes a circle of credit. It is about those of the
+spec's traffic, which all connect at the start; who does later, by verbs, is not judged.
 
 OpenSM decides alike each time, with one exception: dfsssp draws by lot which service
 levels share lanes that are to spare. A run with it ends alike, but not byte for byte.
@@ -123,6 +124,6 @@ def _notes(
         yield engine_note(first.engine, engine)
     now = replace(first, lfts=later.lfts, levels=later.levels)
     paths = ((src, dst) for src, levels in first.levels.items() for dst in levels)
-    kept = kept_levels(spec, topology, first.levels, now, managed.paths_left(paths))
+    kept = kept_levels(spec, topology, [first.levels], now, managed.paths_left(paths))
     if kept:
         yield kept.note

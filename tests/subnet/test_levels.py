@@ -117,28 +117,42 @@ def test_that_connected_queue_pairs_keep_their_levels_is_noted(subnet: Subnet) -
 
 def test_a_circle_that_kept_levels_close_is_noted(subnet: Subnet) -> None:
     """Had all connected on the line's one level, the ring's paths would close a circle."""
-    kept = judged(subnet.later[0].levels, subnet)
+    kept = judged([subnet.later[0].levels], subnet)
     assert kept
     assert "close a circle of credit: ring" in kept.note
 
 
 def test_levels_that_path_records_still_say_are_not_worth_a_note(subnet: Subnet) -> None:
-    assert judged(subnet.levels, subnet) is None
+    assert judged([subnet.levels], subnet) is None
 
 
 def test_a_circle_is_noted_after_a_sweep_by_an_engine_without_levels(subnet: Subnet) -> None:
     """Its path records have none, and queue pairs keep those that they have; as far as they go on:
     without the paths to and from one host of five no circle of the ring is left."""
     tables = replace(subnet, levels={})
-    kept = judged(subnet.later[0].levels, tables)
+    kept = judged([subnet.later[0].levels], tables)
     assert kept
     assert (kept.changed, kept.paths) == (0, 20)
     assert "close a circle of credit: ring" in kept.note
-    assert judged(subnet.levels, tables) is None
-    assert judged(subnet.later[0].levels, tables, without="h2") is None
+    assert judged([subnet.levels], tables) is None
+    assert judged([subnet.later[0].levels], tables, without="h2") is None
 
 
-def judged(connected: Levels, now: Subnet, without: str = "") -> KeptLevels | None:
+def test_levels_of_several_sweeps_are_judged_together(subnet: Subnet) -> None:
+    """With both levels swapped they keep the same paths apart; half of the queue pairs connected
+    by these and half by those do not."""
+    swapped = {
+        src: {dst: 1 - level for dst, level in own.items()} for src, own in subnet.levels.items()
+    }
+    alone, both = (judged(tables, subnet) for tables in ([swapped], [subnet.levels, swapped]))
+    assert alone
+    assert both
+    assert (alone.changed, alone.paths, alone.circle) == (20, 20, "")
+    assert (both.changed, both.paths) == (20, 20)
+    assert both.circle.startswith("ring")
+
+
+def judged(connected: list[Levels], now: Subnet, without: str = "") -> KeptLevels | None:
     """`without`: a host that is cut off."""
     spec = spec_of()
     topology = spec.topology.build()
@@ -249,6 +263,38 @@ def test_in_a_lab_a_sweep_by_an_engine_without_levels_is_judged(
     shim.lose()
     eventually(lambda: live.now.levels == {})
     eventually(lambda: live.notes == [engine_note("lash", "minhop")])
+
+
+def test_in_a_lab_who_connected_between_two_sweeps_is_judged_too(live: LiveSubnet) -> None:
+    """Beside those who were there at first: on the line's one level, which closes a circle in the
+    ring."""
+    shim = Shim(live)
+    live.connect()
+    shim.lose("ring1:ring2")
+    eventually(lambda: kinds(live.now.levels) == {0})
+    assert kinds(live.join().levels) == {0}
+    eventually(lambda: "of 20 paths have another service level" in str(live.notes))
+    shim.lose()
+    eventually(lambda: "close a circle of credit: ring" in str(live.notes))
+
+
+def test_in_a_lab_levels_are_judged_as_long_as_somebody_may_have_them(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once each, until all NICs are new."""
+    asked: list[list[Levels]] = []
+    monkeypatch.setattr(lab_subnet, "kept_levels", lambda *told: asked.append(told[2]))
+    shim = Shim(live)
+    first = live.connect()["levels"]
+    shim.lose("ring1:ring2")
+    eventually(lambda: kinds(live.now.levels) == {0})
+    line = live.join().levels
+    assert live.join().levels == line
+    shim.lose("ring2:ring3")
+    eventually(lambda: [first, line] in asked)
+    later = live.connect()["levels"]
+    shim.lose("ring3:ring4")
+    eventually(lambda: asked[-1] == [later])
 
 
 @pytest.mark.parametrize("in_vain", [1, 2])
