@@ -28,13 +28,14 @@ from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
 from emu.rdma.live import _borrow
 from emu.shim.approval import KeptLevels, engine_note, kept_levels
 from emu.shim.managed import manage, policy_of
+from emu.shim.virtual import run_virtual
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
 from emu.subnet import ManagedFabric, Subnet, opensm
 from emu.subnet.manager import Pair
 from emu.subnet.opensm import OpenSm
 from emu.subnet.programs import text_of
-from emu.subnet.subnet import Levels
+from emu.subnet.subnet import Later, Levels
 from tests.wire.judge import frames_of
 
 RING = """
@@ -113,6 +114,20 @@ def test_that_connected_queue_pairs_keep_their_levels_is_noted(subnet: Subnet) -
     assert [later.notes for later in subnet.later] == [(note,), ()]
     assert subnet.notes_up_to(99_999_999) == ()
     assert subnet.notes_up_to(100_000_000) == (note,)
+
+
+@pytest.mark.parametrize(("convergence", "told"), [("5us", True), ("1ms", False)])
+def test_a_sweep_is_noted_when_its_tables_are_in_force(
+    subnet: Subnet, convergence: str, told: bool, tmp_path: Path
+) -> None:
+    """As the results list it. The run is over long before a millisecond is."""
+    flow = "traffic=[{name: a, pattern: pair, from: h3, to: h4, op: write, size: 100KB}]"
+    cut = "faults=[{at: 1us, link-down: {cable: ring1:ring2}}]"
+    spec = spec_of(flow, cut, f"switches.routing.convergence={convergence}")
+    later = Later(1_000_000, subnet.later[0].lfts, subnet.later[0].levels, ("swept",))
+    told_beforehand = replace(subnet, later=(later,))
+    run = run_virtual(spec, spec.topology.build(), subnet=told_beforehand, out=tmp_path)
+    assert (run.notes, len(run.sweeps)) == ((("swept",), 1) if told else ((), 0))
 
 
 def test_a_circle_that_kept_levels_close_is_noted(subnet: Subnet) -> None:
