@@ -143,7 +143,7 @@ def idle(setup: Setup) -> Setup:
 
 
 def setup_now(session: Session) -> Setup:
-    """For NICs that come now: with service levels as path records have them."""
+    """For NICs that take the place of all there were: with path records' levels of now."""
     if session.subnet is None:
         return session.setup
     options = {**session.setup.options, "subnet": session.subnet.connect()}

@@ -9,7 +9,9 @@ A thread does it as long as the lab lives. Whatever else makes OpenSM sweep, a s
 that takes over among it, has its tables followed as well. Then path records are asked
 for anew, some at a time, as a link may change meanwhile: NICs and queue pairs that come
 later have their service levels, those that are there keep theirs (`emu.subnet.paths`),
-`ib0` among them, and a note says what comes of it.
+`ib0` among them, and a note says what comes of it, of all levels that somebody has been told
+since the NICs were all new the last time. Paths for which OpenSM has no answer, asked
+three times, have no level any more, rather than one that was made for other tables.
 
 OpenSM is not a part of the data plane: when it dies packets go on by the tables there are,
 and a note says so. ibsim is what stands for the fabric in management, so the lab ends with it.
@@ -33,7 +35,7 @@ from emu.lab.supervisor import Supervisor
 from emu.shim.approval import approved, engine_note, kept_levels
 from emu.shim.managed import manager_hosts, pairs_of, policy_of
 from emu.spec.scenario import Spec
-from emu.subnet import ManagedFabric
+from emu.subnet import ManagedFabric, Subnet
 from emu.subnet.diagnostics import Diagnosis, diagnose, tell_counters
 from emu.subnet.manager import Pair
 from emu.subnet.paths import ENGINES_WITH_LEVELS
@@ -42,6 +44,7 @@ from topologies.graph import Topology
 
 _SECONDS_BETWEEN_LOOKS = 0.25
 _PATHS_AT_A_TIME = 16
+_TIMES_ASKED = 3
 
 
 class LiveSubnet:
@@ -64,9 +67,12 @@ class LiveSubnet:
         self.now = approved(spec, topology, self._managed.subnet(self._pairs), self._pairs)
         """What it has decided, up to the last sweep."""
         self._first_engine = self.now.engine
-        self._connected = self.now.levels
+        self._in_use = [self.now.levels]
+        """All service levels that somebody may have."""
         self._unasked: list[Pair] = []
         self._asked: Levels = {}
+        self._unanswered = 0
+        """How often in succession path records were asked for in vain."""
         self._passing_note = ""
         self.notes = list(self.now.notes)
         """What its user should know."""
@@ -81,10 +87,17 @@ class LiveSubnet:
         threading.Thread(target=self._attend, name="subnet", daemon=True).start()
 
     def connect(self) -> Json:
-        """The subnet for NICs that come now, which keep its service levels."""
-        self._connected = self.now.levels
+        """The subnet for NICs that come in place of all there were, and keep its levels."""
+        self._in_use = []
         self._forget_passing_note()
-        return self.now.to_json()
+        return self.join().to_json()
+
+    def join(self) -> Subnet:
+        """For one more NIC or queue pair, which comes beside the others and keeps its levels."""
+        now = self.now
+        if now.levels not in self._in_use:
+            self._in_use.append(now.levels)
+        return now
 
     def diagnose(
         self, node: str, command: Sequence[str], ports: Json, host_waits: Mapping[str, int]
@@ -104,12 +117,11 @@ class LiveSubnet:
                     self._look_after_managers()
                     self._ask_for_levels()
                 except FabricError as error:
-                    self._unasked = []
                     if master.is_running:  # else that is the reason, and told
                         self.notes.append(str(error).partition("\n")[0])
 
     def _wait_and_answer(self) -> None:
-        patience = 0 if self._unasked else _SECONDS_BETWEEN_LOOKS
+        patience = 0 if self._unasked and not self._unanswered else _SECONDS_BETWEEN_LOOKS
         if select.select([self._line], [], [], patience)[0]:
             self._change = self._line.expect(LinksChanged)
             self._changed_at = time.monotonic()
@@ -160,23 +172,54 @@ class LiveSubnet:
             self._tell()
         has_levels = self.now.engine in ENGINES_WITH_LEVELS
         self._unasked, self._asked = self._pairs if has_levels else [], {}
+        self._unanswered = 0
         if not has_levels:
             self.now = replace(self.now, levels={})
+            self._note_kept_levels()
 
     def _ask_for_levels(self) -> None:
+        """Of some paths; once more with the next look where OpenSM does not answer."""
         if not self._unasked:
             return
-        some, self._unasked = self._unasked[:_PATHS_AT_A_TIME], self._unasked[_PATHS_AT_A_TIME:]
-        for src, levels in self._managed.levels(some).items():
+        some = self._unasked[:_PATHS_AT_A_TIME]
+        try:
+            answer = self._managed.levels(some)
+        except FabricError as error:
+            self._unanswered += 1
+            if not self._managed.opensm.is_running:
+                self._have_levels()  # and another note says that it died
+            elif self._unanswered == _TIMES_ASKED:
+                self.notes.append(self._missing_levels(error))
+                self._have_levels()
+            return
+        self._unanswered = 0
+        for src, levels in answer.items():
             self._asked.setdefault(src, {}).update(levels)
+        self._unasked = self._unasked[_PATHS_AT_A_TIME:]
         if not self._unasked:
-            self.now = replace(self.now, levels=self._asked)
-            self._note_kept_levels()
+            self._have_levels()
+
+    def _missing_levels(self, error: FabricError) -> str:
+        said, _, _ = str(error).partition("\n")
+        return (
+            f"after a sweep {len(self._unasked)} of {len(self._pairs)} paths have no service "
+            f"level, and who connects then uses hosts.nic.sl: {said}"
+        )
+
+    def _have_levels(self) -> None:
+        """Those that were answered; none that was made for the tables before."""
+        self._unasked = []
+        self.now = replace(self.now, levels=self._asked)
+        self._note_kept_levels()
 
     def _note_kept_levels(self) -> None:
         """In place of the note before, but where that told of a circle of credit."""
         self._forget_passing_note()
-        kept = kept_levels(self._spec, self._topology, self._connected, self.now)
+        in_use = [levels for levels in self._in_use if levels]
+        if not in_use:
+            return
+        left = self._managed.paths_left(self._pairs)
+        kept = kept_levels(self._spec, self._topology, in_use, self.now, left)
         if kept and kept.note not in self.notes:
             self.notes.append(kept.note)
             self._passing_note = "" if kept.circle else kept.note

@@ -35,7 +35,6 @@ from emu.shim.fabric import Fabric
 from emu.shim.live import Live, Outcome
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
-from emu.subnet.paths import ENGINES_WITH_LEVELS
 from emu.subnet.subnet import Levels
 from topologies.graph import Topology
 
@@ -107,8 +106,6 @@ def _borrow(lab: StandingLab, topology: Topology) -> Wires:
         subnet = told["subnet"]
     if subnet is None:
         return Wires(hosts, None)
-    if subnet["engine"] not in ENGINES_WITH_LEVELS:
-        return Wires(hosts, Subnet.from_json(subnet))
     return Wires(hosts, Subnet.from_json(subnet), lambda: lab.ask("paths")[0]["levels"])
 
 

@@ -16,7 +16,7 @@ Networks, IEEE Trans. Computers, 1987.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -92,26 +92,37 @@ class KeptLevels:
 
 
 def kept_levels(
-    spec: Spec, topology: Topology, connected: Levels, now: Subnet
+    spec: Spec,
+    topology: Topology,
+    connected: Iterable[Levels],
+    now: Subnet,
+    left: Collection[tuple[str, str]],
 ) -> KeptLevels | None:
-    """Of queue pairs that are `connected` by these levels. None: they are as good as before."""
+    """Of queue pairs that are `connected`, each by one of these levels, as far as their paths are
+    `left`: all levels that a path may have are taken together. The sweep may have been by an
+    engine without levels. None: they are as good as before.
+    """
     kept = {
-        (src, dst): connected[src][dst]
-        for src, levels in now.levels.items()
-        for dst in levels
-        if dst in connected.get(src, {})
+        (src, dst, levels[src][dst])
+        for levels in connected
+        for src, dst in left
+        if dst in levels.get(src, {})
     }
-    changed = sum(level != now.levels[src][dst] for (src, dst), level in kept.items())
-    circle = _circle(spec, topology, replace(now, levels=connected), kept)
+    paths = {(src, dst) for src, dst, _ in kept}
+    changed = {
+        (src, dst) for src, dst, level in kept if now.levels.get(src, {}).get(dst, level) != level
+    }
+    circle = _circle(spec, topology, now, kept)
     if not changed and not circle:
         return None
-    return KeptLevels(changed, len(kept), _shown(topology, circle) if circle else "")
+    return KeptLevels(len(changed), len(paths), _shown(topology, circle) if circle else "")
 
 
 def _refuse_circles(
     spec: Spec, topology: Topology, subnet: Subnet, pairs: Iterable[tuple[str, str]]
 ) -> None:
-    circle = _circle(spec, topology, subnet, pairs)
+    ways = [(src, dst, subnet.levels[src][dst]) for src, dst in pairs]
+    circle = _circle(spec, topology, subnet, ways)
     if circle is None:
         return
     lanes = min(spec.switch(switch).credits.vls for switch in topology.switch)
@@ -129,15 +140,17 @@ def _shown(topology: Topology, circle: Sequence[Lane]) -> str:
 
 
 def _circle(
-    spec: Spec, topology: Topology, subnet: Subnet, pairs: Iterable[tuple[str, str]]
+    spec: Spec, topology: Topology, subnet: Subnet, ways: Iterable[tuple[str, str, int]]
 ) -> list[Lane] | None:
-    """Lanes that wait for each other, each for the next; None: there is no circle."""
+    """Lanes that wait for each other, each for the next; None: there is no circle.
+
+    `ways`: from which host to which, and by which service level.
+    """
     behind: dict[Lane, dict[Lane, None]] = {}  # an order, so that an error is always the same
     lane_of = {
         port: spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port)) for port in topology.peer
     }
-    for src, dst in sorted(pairs):
-        level = subnet.levels[src][dst]
+    for src, dst, level in sorted(ways):
         for offset in range(1 << subnet.lmc):
             path = subnet.path(topology, src, dst, offset)
             lanes = [(port, lane_of[port][level]) for port in path]

@@ -6,8 +6,9 @@ beforehand, and its tables are in force a set time (`convergence`) after the lin
 changed. In a lab OpenSM lives beside the fabric (`emu.lab.subnet`).
 
 Path records are asked for after each of these sweeps. Who connects then has the new service
-levels, in force with the tables; queue pairs that are connected keep theirs (emu.subnet.paths),
-and a note says whether that closes a circle of credit.
+levels, in force when the last switch has its table; queue pairs that are connected keep theirs
+(emu.subnet.paths), and a note says whether that closes a circle of credit. It is about those of the
+spec's traffic, which all connect at the start; who does later, by verbs, is not judged.
 
 OpenSM decides alike each time, with one exception: dfsssp draws by lot which service
 levels share lanes that are to spare. A run with it ends alike, but not byte for byte.
@@ -108,19 +109,21 @@ def manage(
         for at_ps, down in outages(spec):
             if down not in swept:
                 new = Later(at_ps, managed.without(down), managed.levels(pairs))
-                notes = _notes(spec, topology, first, new, managed.opensm.engine_used())
+                notes = _notes(spec, topology, first, new, managed)
                 swept[down] = new._replace(notes=tuple(notes))
             later.append(swept[down]._replace(at_ps=at_ps))
     return replace(first, later=tuple(later))
 
 
 def _notes(
-    spec: Spec, topology: Topology, first: Subnet, later: Later, engine: str
+    spec: Spec, topology: Topology, first: Subnet, later: Later, managed: ManagedFabric
 ) -> Iterator[str]:
-    """Of a sweep in the course of a run, by this engine."""
+    """Of a sweep in the course of a run, the last there was."""
+    engine = managed.opensm.engine_used()
     if engine != first.engine:
         yield engine_note(first.engine, engine)
     now = replace(first, lfts=later.lfts, levels=later.levels)
-    kept = kept_levels(spec, topology, first.levels, now)
+    paths = ((src, dst) for src, levels in first.levels.items() for dst in levels)
+    kept = kept_levels(spec, topology, [first.levels], now, managed.paths_left(paths))
     if kept:
         yield kept.note

@@ -22,6 +22,7 @@ from emu.shim.capture import capture_file, captured_ports
 from emu.shim.fabric import FLOW_CONTROL_BYTES, Fabric, FrameKind, Members, gone
 from emu.shim.view import PortView, QueuePairView
 from emu.spec.finding import did_you_mean
+from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from topologies.graph import Port, Topology
@@ -204,7 +205,7 @@ def run_virtual(
         wall_seconds=time.monotonic() - began,
         captures=captures,
         notes=(
-            *(subnet.notes_up_to(now_ps) if subnet else ()),
+            *(subnet.notes_up_to(now_ps - slowest_convergence_ps(spec)) if subnet else ()),
             *(ELIDED_NOTES if spec.payload == "elided" else ()),
         ),
     )

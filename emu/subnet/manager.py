@@ -182,26 +182,32 @@ class ManagedFabric:
 
         OpenSM must run. Raises FabricError.
         """
-        if self.opensm.engine_used() not in ENGINES_WITH_LEVELS:
+        swept = self._swept()
+        if swept.engine not in ENGINES_WITH_LEVELS:
             return {}
-        left = [pair for pair in pairs if self._can_be_asked(*pair)]
+        left = [pair for pair in pairs if self._can_be_asked(swept, *pair)]
         return service_levels(self.simulator, self._lids, left)
 
-    def _can_be_asked(self, src: str, dst: str) -> bool:
+    def paths_left(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """Those that are not cut since the last sweep."""
+        swept = self._swept()
+        return [pair for pair in pairs if self._leads(swept, *pair)]
+
+    def _can_be_asked(self, swept: Subnet, src: str, dst: str) -> bool:
         """Whether there is a path, and one between who asks and OpenSM."""
         ways = ((src, dst), (src, self.master), (self.master, src))
-        return all(self._leads(*way) for way in ways if len(set(way)) == 2)
+        return all(self._leads(swept, *way) for way in ways if len(set(way)) == 2)
 
-    def _leads(self, src: str, dst: str) -> bool:
-        """Whether the tables do, over cables that are in place."""
+    def _leads(self, swept: Subnet, src: str, dst: str) -> bool:
+        """Whether these tables do, over cables that are in place."""
         try:
-            path = self._swept().path(self._topology, src, dst)
+            path = swept.path(self._topology, src, dst)
         except FabricError:
             return False
         return not self._down & {self._topology.cable[port] for port in path}
 
     def _swept(self) -> Subnet:
-        """The tables that were read last."""
+        """The tables that were read last, and who made them: a look through all of OpenSM's log."""
         used = self.opensm.engine_used()
         return Subnet(self._lids, self._lfts, used, 0.0, lmc=self._policy.lmc)
 

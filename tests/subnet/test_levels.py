@@ -8,24 +8,33 @@ circle, so that one layer does: which levels there are before and after is known
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import socket
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from emu.errors import FabricError
 from emu.lab import subnet as lab_subnet
 from emu.lab.channel import Channel
 from emu.lab.messages import LinksChanged, Tables
 from emu.lab.subnet import LiveSubnet
 from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
-from emu.shim.approval import KeptLevels, kept_levels
-from emu.shim.managed import manage
+from emu.rdma.live import _borrow
+from emu.shim.approval import KeptLevels, engine_note, kept_levels
+from emu.shim.managed import manage, policy_of
+from emu.shim.virtual import run_virtual
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
-from emu.subnet.subnet import Levels
+from emu.subnet import ManagedFabric, Subnet, opensm
+from emu.subnet.manager import Pair
+from emu.subnet.opensm import OpenSm
+from emu.subnet.programs import text_of
+from emu.subnet.subnet import Later, Levels
 from tests.subnet.waiting import eventually
 from tests.wire.judge import frames_of
 
@@ -80,6 +89,21 @@ def test_a_host_that_is_cut_off_has_no_paths(tmp_path: Path) -> None:
     assert paths(alone.levels) == {pair for pair in paths(subnet.levels) if "h2" not in pair}
 
 
+def test_opensm_s_log_is_read_once_however_many_paths_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is long, and a fabric of 64 hosts has 4032 paths."""
+    spec = spec_of()
+    topology = spec.topology.build()
+    with ManagedFabric(topology, policy_of(spec), tmp_path) as managed:
+        managed.subnet()
+        reads: list[Path] = []
+        monkeypatch.setattr(opensm, "text_of", lambda log: (reads.append(log), text_of(log))[1])
+        levels = managed.levels(permutations(topology.host, 2))
+    assert len(paths(levels)) == 20
+    assert reads == [tmp_path / "opensm.log"]
+
+
 def test_that_connected_queue_pairs_keep_their_levels_is_noted(subnet: Subnet) -> None:
     """As many as had the other level. In a line they close no circle either."""
     others = sum(level for own in subnet.levels.values() for level in own.values())
@@ -92,17 +116,63 @@ def test_that_connected_queue_pairs_keep_their_levels_is_noted(subnet: Subnet) -
     assert subnet.notes_up_to(100_000_000) == (note,)
 
 
+@pytest.mark.parametrize(("convergence", "told"), [("5us", True), ("1ms", False)])
+def test_a_sweep_is_noted_when_its_tables_are_in_force(
+    subnet: Subnet, convergence: str, told: bool, tmp_path: Path
+) -> None:
+    """As the results list it. The run is over long before a millisecond is."""
+    flow = "traffic=[{name: a, pattern: pair, from: h3, to: h4, op: write, size: 100KB}]"
+    cut = "faults=[{at: 1us, link-down: {cable: ring1:ring2}}]"
+    spec = spec_of(flow, cut, f"switches.routing.convergence={convergence}")
+    later = Later(1_000_000, subnet.later[0].lfts, subnet.later[0].levels, ("swept",))
+    told_beforehand = replace(subnet, later=(later,))
+    run = run_virtual(spec, spec.topology.build(), subnet=told_beforehand, out=tmp_path)
+    assert (run.notes, len(run.sweeps)) == ((("swept",), 1) if told else ((), 0))
+
+
 def test_a_circle_that_kept_levels_close_is_noted(subnet: Subnet) -> None:
     """Had all connected on the line's one level, the ring's paths would close a circle."""
-    spec = spec_of()
-    kept = kept_levels(spec, spec.topology.build(), subnet.later[0].levels, subnet)
+    kept = judged([subnet.later[0].levels], subnet)
     assert kept
     assert "close a circle of credit: ring" in kept.note
 
 
 def test_levels_that_path_records_still_say_are_not_worth_a_note(subnet: Subnet) -> None:
+    assert judged([subnet.levels], subnet) is None
+
+
+def test_a_circle_is_noted_after_a_sweep_by_an_engine_without_levels(subnet: Subnet) -> None:
+    """Its path records have none, and queue pairs keep those that they have; as far as they go on:
+    without the paths to and from one host of five no circle of the ring is left."""
+    tables = replace(subnet, levels={})
+    kept = judged([subnet.later[0].levels], tables)
+    assert kept
+    assert (kept.changed, kept.paths) == (0, 20)
+    assert "close a circle of credit: ring" in kept.note
+    assert judged([subnet.levels], tables) is None
+    assert judged([subnet.later[0].levels], tables, without="h2") is None
+
+
+def test_levels_of_several_sweeps_are_judged_together(subnet: Subnet) -> None:
+    """With both levels swapped they keep the same paths apart; half of the queue pairs connected
+    by these and half by those do not."""
+    swapped = {
+        src: {dst: 1 - level for dst, level in own.items()} for src, own in subnet.levels.items()
+    }
+    alone, both = (judged(tables, subnet) for tables in ([swapped], [subnet.levels, swapped]))
+    assert alone
+    assert both
+    assert (alone.changed, alone.paths, alone.circle) == (20, 20, "")
+    assert (both.changed, both.paths) == (20, 20)
+    assert both.circle.startswith("ring")
+
+
+def judged(connected: list[Levels], now: Subnet, without: str = "") -> KeptLevels | None:
+    """`without`: a host that is cut off."""
     spec = spec_of()
-    assert kept_levels(spec, spec.topology.build(), subnet.levels, subnet) is None
+    topology = spec.topology.build()
+    left = [pair for pair in permutations(topology.host, 2) if without not in pair]
+    return kept_levels(spec, topology, connected, now, left)
 
 
 def test_a_queue_pair_that_connects_after_a_sweep_has_the_new_level() -> None:
@@ -194,3 +264,106 @@ def test_in_a_lab_the_last_note_on_levels_counts(
         shim.lose(cable)
         notes = [kept.note for kept in told]
         eventually(lambda notes=notes: live.notes == notes)  # type: ignore[misc]
+
+
+def test_in_a_lab_a_sweep_by_an_engine_without_levels_is_judged(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was noted before is no longer so: by the whole ring's tables those who were
+    there at first close no circle."""
+    shim = Shim(live)
+    shim.lose("ring1:ring2")
+    eventually(lambda: "of 20 paths have another service level" in str(live.notes))
+    monkeypatch.setattr(OpenSm, "engine_used", lambda self: "minhop")
+    shim.lose()
+    eventually(lambda: live.now.levels == {})
+    eventually(lambda: live.notes == [engine_note("lash", "minhop")])
+
+
+def test_in_a_lab_who_connected_between_two_sweeps_is_judged_too(live: LiveSubnet) -> None:
+    """Beside those who were there at first: on the line's one level, which closes a circle in the
+    ring."""
+    shim = Shim(live)
+    live.connect()
+    shim.lose("ring1:ring2")
+    eventually(lambda: kinds(live.now.levels) == {0})
+    assert kinds(live.join().levels) == {0}
+    eventually(lambda: "of 20 paths have another service level" in str(live.notes))
+    shim.lose()
+    eventually(lambda: "close a circle of credit: ring" in str(live.notes))
+
+
+def test_in_a_lab_levels_are_judged_as_long_as_somebody_may_have_them(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once each, until all NICs are new."""
+    asked: list[list[Levels]] = []
+    monkeypatch.setattr(lab_subnet, "kept_levels", lambda *told: asked.append(told[2]))
+    shim = Shim(live)
+    first = live.connect()["levels"]
+    shim.lose("ring1:ring2")
+    eventually(lambda: kinds(live.now.levels) == {0})
+    line = live.join().levels
+    assert live.join().levels == line
+    shim.lose("ring2:ring3")
+    eventually(lambda: [first, line] in asked)
+    later = live.connect()["levels"]
+    shim.lose("ring3:ring4")
+    eventually(lambda: asked[-1] == [later])
+
+
+@pytest.mark.parametrize("in_vain", [1, 2])
+def test_in_a_lab_path_records_that_do_not_come_are_asked_for_again(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch, in_vain: int
+) -> None:
+    """As a cable may go while they are asked for."""
+    make_deaf(live, monkeypatch, in_vain)
+    Shim(live).lose("ring1:ring2")
+    eventually(lambda: kinds(live.now.levels) == {0})
+    assert paths(live.now.levels) == set(live._pairs)
+    eventually(lambda: "of 20 paths have another service level" in str(live.notes))
+    assert "does not answer" not in str(live.notes)
+
+
+def test_in_a_lab_paths_without_an_answer_have_no_levels_of_other_tables(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody connects by those that were made for the tables before; a note says so."""
+    make_deaf(live, monkeypatch, 1000)
+    Shim(live).lose("ring1:ring2")
+    note = (
+        "after a sweep 20 of 20 paths have no service level, and who connects then uses "
+        "hosts.nic.sl: OpenSM does not answer h3"
+    )
+    eventually(lambda: note in live.notes)
+    eventually(lambda: live.now.levels == {})
+
+
+def make_deaf(live: LiveSubnet, monkeypatch: pytest.MonkeyPatch, in_vain: int) -> None:
+    """OpenSM, to whom asks for paths so often."""
+    answer, asked = live._managed.levels, []
+
+    def levels(pairs: Iterable[Pair]) -> Levels:
+        asked.append(pairs)
+        if len(asked) <= in_vain:
+            raise FabricError("OpenSM does not answer h3")
+        return answer(pairs)
+
+    monkeypatch.setattr(live._managed, "levels", levels)
+
+
+def test_verbs_in_a_lab_ask_for_levels_though_there_were_none_at_first(subnet: Subnet) -> None:
+    """A lab that was borrowed while OpenSM had fallen back to an engine without levels."""
+    topology = spec_of().topology.build()
+    fallen_back = replace(subnet, engine="minhop", levels={}, later=())
+
+    def answer(what: str, **_: str) -> tuple[dict[str, Any], list[int]]:
+        if what == "paths":
+            return {"levels": subnet.levels}, []
+        return {"ifindex": 1, "subnet": fallen_back.to_json()}, [socket.socket().detach()]
+
+    lab: Any = SimpleNamespace(ask=answer)
+    wires = _borrow(lab, topology)
+    for opened, _ in wires.hosts.values():
+        opened.close()
+    assert wires.levels() == subnet.levels

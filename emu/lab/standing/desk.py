@@ -10,7 +10,7 @@ ports                   fabric, and the rate of each switch port
 tap {port}              -                                         a socket with raw records
 faults {do ...}         the faults there are then: of cables, switches and NICs
 nic {host}              interface and subnet                     a socket on the host's interface
-paths                   service levels of InfiniBand's paths
+paths                   service levels of InfiniBand's paths, for who connects by them now
 diagnose {node command} what InfiniBand's tools say there
 down                    -
 """
@@ -30,7 +30,7 @@ from emu.lab.line import Line
 from emu.lab.messages import Ask, Done, Faults, Json, Look, Message, Request
 from emu.lab.netns import entered
 from emu.lab.plan import LAB
-from emu.lab.session import Session, notes_of, setup_now
+from emu.lab.session import Session, notes_of
 from emu.lab.standing.faults import check_settings
 from emu.lab.standing.nics import Nics
 from emu.lab.standing.traffic import Traffic
@@ -211,12 +211,13 @@ class Desk:
         interface = topology.ports[host][0].interface
         with entered(self._session.lab.pids[host]):
             opened, ifindex = packet_socket(interface), socket.if_nametoindex(interface)
-        options = setup_now(self._session).options
-        return {"ifindex": ifindex, "subnet": options.get("subnet")}, [opened.detach()]
+        subnet = self._session.subnet
+        told = subnet.join().to_json() if subnet else None
+        return {"ifindex": ifindex, "subnet": told}, [opened.detach()]
 
     def _tell_paths(self) -> Answer:
         subnet = self._session.subnet
-        return {"levels": subnet.now.levels if subnet else {}}, []
+        return {"levels": subnet.join().levels if subnet else {}}, []
 
     def _diagnose(self, node: str, command: list[str]) -> Answer:
         subnet = self._session.subnet
