@@ -24,11 +24,11 @@ def job(channel: Channel) -> None:
         topology = spec_from_json(setup.spec).topology.build()
         for number, cable in enumerate(topology.cables):
             run(["ip", "-batch", "-"], stdin=_bridge(f"cable{number}", cable))
-    boards = len(channel.take_files())
+    shared = len(channel.take_files())
     channel.send(Done())
     channel.expect(Start)
     channel.expect(Stop)
-    told = {"subnet": setup.options["subnet"] is not None, "boards": boards}
+    told = {"subnet": setup.options["subnet"] is not None, "shared": shared}
     channel.send(Done({"captures": told}))
 
 

@@ -56,7 +56,7 @@ def test_a_run_asks_shim_and_nics_and_returns_what_they_measured(user: User) -> 
         "marker": "none",
         "notes": [],
         "streams": [],
-        "captures": {"subnet": False, "boards": 0},
+        "captures": {"subnet": False, "shared": 0},
     }
 
 
@@ -70,14 +70,14 @@ def test_an_infiniband_lab_has_a_subnet_manager_and_no_bridges(user: User) -> No
 
 
 def test_the_marker_is_ebpf_where_it_may_be_loaded(user: User) -> None:
-    """The shim gets the board to write its depths on; elsewhere it marks, and the run says so."""
+    """The shim shares its depths and its curves with it; elsewhere it marks, and the run says so."""
     code, out, err = _run(user, "run", clos_spec(ecn={"kmin": "50KB"}))
     assert code == 0, err
     result = json.loads(out.splitlines()[-1])
     if result["marker"] == "ebpf":
-        assert (result["notes"], result["captures"]["boards"]) == ([], 1)
+        assert (result["notes"], result["captures"]["shared"]) == ([], 2)
     else:
-        assert (result["marker"], result["captures"]["boards"]) == ("shim", 0)
+        assert (result["marker"], result["captures"]["shared"]) == ("shim", 0)
         assert result["notes"][0].startswith("the shim marks: eBPF may not be loaded here")
 
 
