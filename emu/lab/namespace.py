@@ -38,9 +38,9 @@ _KEEPS_NAMESPACES = {
     # https://ubuntu.com/blog/ubuntu-23-10-restricted-unprivileged-user-namespaces
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
     "kernel.unprivileged_userns_clone": ("0", "1"),  # Debian's kernels before 6.1, Ubuntu's
-    "user.max_user_namespaces": ("0", "15000"),
+    **{f"user.max_{kind}_namespaces": ("0", "15000") for kind in ("user", "net", "pid", "mnt")},
 }
-"""Sysctls: the value by which users may not make namespaces, and one by which they may."""
+"""Sysctls: the value by which namespaces may not be made, and one by which they may."""
 _STDERR = 2
 _SECONDS_TO_END = 5.0
 
@@ -177,14 +177,15 @@ def namespaces_allowed() -> bool:
 
 def namespaces_remedy(sysctls: Path = Path("/proc/sys")) -> str:
     """What lets this user make them, by what this machine says to keep them from users."""
-    if os.geteuid() == 0:
-        return "if this is a container, start it with --privileged"
     closed = [
         f"{name}={opened}"
         for name, (shut, opened) in _KEEPS_NAMESPACES.items()
         if _value_of(sysctls / name.replace(".", "/")) == shut
     ]
-    return f"run as root, or: sudo sysctl -w {' '.join(closed)}" if closed else "run as root"
+    to_open = f"sysctl -w {' '.join(closed)}"
+    if os.geteuid() == 0:
+        return to_open if closed else "if this is a container, start it with --privileged"
+    return f"run as root, or: sudo {to_open}" if closed else "run as root"
 
 
 def _value_of(sysctl: Path) -> str | None:

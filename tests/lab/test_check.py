@@ -120,6 +120,9 @@ def test_root_in_a_container_is_not_told_to_become_root(
     """Without --privileged root may make no namespaces either."""
     monkeypatch.setattr("os.geteuid", lambda: 0)
     assert namespaces_remedy(tmp_path) == "if this is a container, start it with --privileged"
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "max_pid_namespaces").write_text("0\n")
+    assert namespaces_remedy(tmp_path) == "sysctl -w user.max_pid_namespaces=15000"
 
 
 def test_who_may_not_make_namespaces_hears_the_remedy(

@@ -70,7 +70,7 @@ def test_an_infiniband_lab_has_a_subnet_manager_and_no_bridges(user: User) -> No
 
 
 def test_the_marker_is_ebpf_where_it_may_be_loaded(user: User) -> None:
-    """The shim shares its depths and its curves with it; elsewhere it marks, and the run says so."""
+    """It shares depths and curves with the shim, which marks where it may not, and says so."""
     code, out, err = _run(user, "run", clos_spec(ecn={"kmin": "50KB"}))
     assert code == 0, err
     result = json.loads(out.splitlines()[-1])
@@ -185,7 +185,8 @@ def test_a_machine_without_namespaces_is_told_so(user: User) -> None:
     inside = ("unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh")
     code, _, err = _run(replace(user, prefix=(*user.prefix, *inside)), "run")
     assert code == 3
-    assert err.startswith("this machine does not let you make namespaces; run as root, or:")
+    remedy = "sysctl -w user.max_net_namespaces=15000"
+    assert err == f"this machine does not let you make namespaces; {remedy}\n"
 
 
 def test_results_in_the_private_folder_are_refused(user: User) -> None:
