@@ -32,8 +32,11 @@ class Probe:
     """Says what is missing; nothing when all is well."""
     instead: str = ""
     """What a lab uses without it. Empty: it is required."""
-    remedy: str = ""
-    """How to get it: a command."""
+    remedy: str | Callable[[], str] = ""
+    """How to get it: a command; or what finds out which, on this machine."""
+
+    def remedy_here(self) -> str:
+        return self.remedy if isinstance(self.remedy, str) else self.remedy()
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ PROBES = (
         "namespaces",
         "every lab",
         _in_scratch("true"),
-        remedy=namespaces_remedy(),
+        remedy=namespaces_remedy,
     ),
     _packaged("iproute2", "every lab", "ip"),
     Probe(
@@ -204,7 +207,9 @@ PROBES = (
 def look(probe: Probe) -> Finding:
     """Tries one thing."""
     missing = probe.try_it()
-    return Finding(probe.name, probe.needed_for, not missing, missing, probe.instead, probe.remedy)
+    return Finding(
+        probe.name, probe.needed_for, not missing, missing, probe.instead, probe.remedy_here()
+    )
 
 
 def look_around() -> list[Finding]:
@@ -216,4 +221,4 @@ def require(*names: str) -> None:
     """Raises HostError when one of these is missing, with how to get it."""
     for probe in PROBES:
         if probe.name in names and (missing := probe.try_it()):
-            raise HostError(f"{probe.name}: {missing}", remedy=probe.remedy)
+            raise HostError(f"{probe.name}: {missing}", remedy=probe.remedy_here())

@@ -35,8 +35,10 @@ OF_ROCE = (WrongMap, SmallHeadroom, WrongEcn, IgnoredCnps)
 
 def share_a_setting(kind: str, place: str, other_kind: str, other_place: str) -> bool:
     """Whether two faults would change the same setting. A switch is the place of its ports."""
-    same = place == other_place or place.startswith(f"{other_place}:")
-    return kind == other_kind and kind in ALREADY and (same or other_place.startswith(f"{place}:"))
+    if kind != other_kind or kind not in ALREADY:
+        return False
+    outer, inner = sorted((place, other_place), key=len)
+    return inner == outer or inner.startswith(f"{outer}:")
 
 
 def ports_of(what: OnPorts, topology: Topology) -> list[Port]:

@@ -11,41 +11,20 @@ import pytest
 
 from emu.lab.messages import Json
 from emu.lab.standing.honesty import judged, share_of_shim
-from emu.measure.assemble import assemble
 from emu.measure.counters import RawCounters
 from emu.measure.recording import Fidelity
-from emu.shim.virtual import VirtualFabric
-from emu.spec.model import spec_from_text
+from tests.measure.recorded import SPEC, TOPOLOGY, at_the_start, recorded
 from tests.measure.test_fidelity import histogram, observation
 from topologies.graph import Port
 
-SPEC = spec_from_text(
-    b"""
-topology: {kind: dumbbell, hosts_per_side: 1}
-traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 4KB}]
-""",
-    source="test.emu.yml",
-)
-TOPOLOGY = SPEC.topology.build()
 NOTHING = {"transit_lost": [0], "transit_overflow": [0]}
 
 
 def of_a_run(counted: RawCounters) -> Fidelity:
-    with VirtualFabric(SPEC, TOPOLOGY) as run:
-        seen = run.observe()
+    seen = at_the_start()
     ports = seen.ports | {"left:right": {**seen.ports["left:right"], **counted}}
     ledger = observation(histogram(1)).ledger
-    return assemble(
-        SPEC,
-        TOPOLOGY,
-        [replace(seen, ports=ports, ledger=ledger)],
-        plane="ovs",
-        clock="real",
-        slowdown=1000.0,
-        marker="none",
-        wall_seconds=1.0,
-        captures={},
-    ).fidelity
+    return recorded(replace(seen, ports=ports, ledger=ledger)).fidelity
 
 
 def share_of(now: Mapping[str, RawCounters]) -> Json:

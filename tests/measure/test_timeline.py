@@ -10,20 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from emu.measure.assemble import assemble
 from emu.measure.cpu import CpuSamples
 from emu.measure.recording import Recording
 from emu.measure.timeline import LOSSES, NOTHING_NOTED, Timeline
-from emu.shim.virtual import VirtualFabric
-from emu.spec.model import spec_from_text
+from tests.measure.recorded import at_the_start, recorded
 from tests.measure.test_fidelity import histogram, observation
 
 HERE = Path(__file__).parent
 SHIM = HERE.parents[1] / "emu" / "shim"
-SPEC = """
-topology: {kind: dumbbell, hosts_per_side: 1}
-traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 4KB}]
-"""
 SLOTS = 1024
 FIRST_NS = 1_000_000
 
@@ -71,26 +65,12 @@ def _timeline(interval_ns: int, **at: tuple[int, int, tuple[int, ...]]) -> Timel
 
 
 def _recorded(shim: Timeline, nics: Timeline, cpu: CpuSamples) -> Recording:
-    """What two processes have noted, at slowdown 1000."""
-    spec = spec_from_text(SPEC.encode(), source="test.emu.yml")
-    topology = spec.topology.build()
-    with VirtualFabric(spec, topology) as run:
-        everything = run.observe()
+    """What two processes have noted."""
     own = observation(histogram())
     assert own.ledger is not None
-    return assemble(
-        spec,
-        topology,
-        [
-            replace(everything, ledger=replace(own.ledger, timeline=shim)),
-            replace(own, ledger=replace(own.ledger, timeline=nics)),
-        ],
-        plane="ovs",
-        clock="real",
-        slowdown=1000.0,
-        marker="none",
-        wall_seconds=1.0,
-        captures={},
+    return recorded(
+        replace(at_the_start(), ledger=replace(own.ledger, timeline=shim)),
+        replace(own, ledger=replace(own.ledger, timeline=nics)),
         cpu=cpu,
     )
 

@@ -1,0 +1,40 @@
+"""A recording of the real clock, at slowdown 1000, of what processes are said to have seen."""
+
+from __future__ import annotations
+
+from emu.measure.assemble import assemble
+from emu.measure.cpu import NO_CPU_SAMPLES, CpuSamples
+from emu.measure.observation import Observation
+from emu.measure.recording import Recording
+from emu.shim.virtual import VirtualFabric
+from emu.spec.model import spec_from_text
+
+SPEC = spec_from_text(
+    b"""
+topology: {kind: dumbbell, hosts_per_side: 1}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 4KB}]
+""",
+    source="test.emu.yml",
+)
+TOPOLOGY = SPEC.topology.build()
+
+
+def at_the_start() -> Observation:
+    """Of the whole fabric, before anything happens."""
+    with VirtualFabric(SPEC, TOPOLOGY) as run:
+        return run.observe()
+
+
+def recorded(*seen: Observation, cpu: CpuSamples = NO_CPU_SAMPLES) -> Recording:
+    return assemble(
+        SPEC,
+        TOPOLOGY,
+        seen,
+        plane="ovs",
+        clock="real",
+        slowdown=1000.0,
+        marker="none",
+        wall_seconds=1.0,
+        captures={},
+        cpu=cpu,
+    )
