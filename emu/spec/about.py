@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from emu.spec.base import Model
+from emu.spec.notes import note
 from emu.spec.quantities import named_like
 
 ResultId = Annotated[
@@ -26,9 +27,12 @@ class About(Model):
         min_length=1,
         description="The clocks on which `emu results` runs it: only [virtual] where it would "
         "take a lab too long.",
+        json_schema_extra=note(why="a result should hold on both clocks"),
     )
     plot: Literal["queues", "completion", "fct", "rates", "waiting", "load"] = Field(
-        default="rates", description="The picture that shows it."
+        default="rates",
+        description="The picture that shows it.",
+        json_schema_extra=note(why="rates over time show most effects"),
     )
     hosts: (
         Literal["topology.hosts_per_leaf", "topology.hosts_per_side", "topology.hosts_per_switch"]

@@ -16,7 +16,9 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from emu.spec import references
 from emu.spec.base import Model
+from emu.spec.notes import note
 from emu.spec.quantities import Priority, PriorityKey, number_key
 
 DSCPS = 64
@@ -33,6 +35,10 @@ class Classes(Model):
         default="dscp",
         description="Which field of a packet tells its priority: DSCP of its IP header, or PCP of "
         "its VLAN tag, which NICs with `hosts.nic.vlan` give it.",
+        json_schema_extra=note(
+            why="routed RoCEv2 keeps its DSCP across subnets; a VLAN tag may be lost at a router",
+            source=references.ROCE_DSCP,
+        ),
     )
     dscp: dict[DscpKey, Priority] = Field(
         default={},
@@ -41,12 +47,23 @@ class Classes(Model):
     other_dscp: Priority | None = Field(
         default=None,
         description="Priority of DSCPs that dscp does not name; DSCP / 8 unless given.",
+        json_schema_extra=note(
+            unit="priority",
+            why="the upper three bits of a DSCP are the class selector, the former IP precedence",
+            source=references.RFC2474,
+        ),
     )
     pcp: dict[PriorityKey, Priority] = Field(
         default={}, description="Priority by PCP where it is trusted; PCP itself unless given."
     )
     untagged: Priority = Field(
-        default=0, description="Priority of packets without a VLAN tag where PCP is trusted."
+        default=0,
+        description="Priority of packets without a VLAN tag where PCP is trusted.",
+        json_schema_extra=note(
+            unit="priority",
+            why="an untagged frame has the default priority 0",
+            source=references.DOT1Q,
+        ),
     )
     queue: dict[PriorityKey, Priority] = Field(
         default={}, description="Egress queue by priority; of the same number unless given."

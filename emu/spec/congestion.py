@@ -6,7 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from emu.spec import references
 from emu.spec.base import Model
+from emu.spec.notes import note
 from emu.spec.quantities import Integer, Time
 
 
@@ -17,9 +19,17 @@ class Cnp(Model):
         default="qp",
         description="One CNP in an interval for each queue pair, for all queue pairs with the same "
         "sender, or for all of the port.",
+        json_schema_extra=note(
+            why="DCQCN limits CNPs per flow, and a flow is a queue pair", source=references.DCQCN
+        ),
     )
     delay_ps: Time = Field(
-        default=0, alias="delay", description="From a marked packet's arrival to its CNP."
+        default=0,
+        alias="delay",
+        description="From a marked packet's arrival to its CNP.",
+        json_schema_extra=note(
+            why="NICs send CNPs in hardware, at once; raise it to model a slower one"
+        ),
     )
 
 
@@ -32,15 +42,41 @@ class Fecn(Model):
         le=15,
         description="When a lane's queue counts as congested: 15 from a sixteenth of a lane's "
         "buffer on, 1 from fifteen sixteenths.",
+        json_schema_extra=note(
+            unit="sixteenths",
+            why="the most sensitive setting: marks begin before the credits of a lane run out",
+            source=references.IBTA_CC,
+        ),
     )
     marking_rate: Integer = Field(
-        default=0, ge=0, le=0xFFFF, description="Packets that pass unmarked between two marks."
+        default=0,
+        ge=0,
+        le=0xFFFF,
+        description="Packets that pass unmarked between two marks.",
+        json_schema_extra=note(
+            unit="packets",
+            why="0: every packet in a congested queue is marked, as far as the standard allows",
+            source=references.IBTA_CC,
+        ),
     )
     packet_size: Integer = Field(
-        default=8, ge=0, le=255, description="Smaller packets are not marked; in 64 bytes."
+        default=8,
+        ge=0,
+        le=255,
+        description="Smaller packets are not marked; in 64 bytes.",
+        json_schema_extra=note(
+            unit="64 bytes",
+            why="512 bytes: ACKs and small control packets stay unmarked",
+            source=references.IBTA_CC,
+        ),
     )
     victim_mask: Literal["hosts", "all", "none"] = Field(
         default="hosts",
         description="Ports that mark though it is they who wait for credit: those to hosts, all "
         "or none.",
+        json_schema_extra=note(
+            why="a port to a host that waits for credit is the root of the congestion, a port to a "
+            "switch may be its victim",
+            source=references.IBTA_CC,
+        ),
     )

@@ -22,6 +22,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from emu.spec.base import Model
 from emu.spec.classes import DscpKey
+from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Integer, Priority, PriorityKey, Rate, Size, Time
 
 MAX_PSNS = 64
@@ -109,7 +110,9 @@ class OnLine(_OnCable):
     """A fault that can be in one direction of a cable."""
 
     direction: Literal["both", "out", "in"] = Field(
-        default="both", description="Seen from the port: what leaves by it, comes to it, or both."
+        default="both",
+        description="Seen from the port: what leaves by it, comes to it, or both.",
+        json_schema_extra=note(why="a damaged cable usually hits both directions"),
     )
 
 
@@ -126,7 +129,11 @@ class Choosing(OnLine):
         default=None, gt=0, description="Share of packets that are hit, at random, e.g. 0.1%."
     )
     every: Integer | None = Field(
-        default=None, ge=1, lt=2**63, description="Every n-th packet is hit."
+        default=None,
+        ge=1,
+        lt=2**63,
+        description="Every n-th packet is hit.",
+        json_schema_extra=note(unit="packets"),
     )
     psn: Annotated[
         tuple[Annotated[Integer, Field(ge=0, lt=2**24)], ...] | None, AfterValidator(_distinct)
@@ -136,6 +143,7 @@ class Choosing(OnLine):
         max_length=MAX_PSNS,
         description="Packets with these PSNs are hit, as a capture shows them, each the first "
         "time that it passes.",
+        json_schema_extra=note(unit="PSNs"),
     )
 
     @model_validator(mode="after")
@@ -165,7 +173,14 @@ class Reordering(Choosing):
     """The packets arrive late, behind those that follow them."""
 
     by_ps: Time = Field(
-        default=5_000_000, alias="by", gt=0, description="How much later the packets arrive."
+        default=5_000_000,
+        alias="by",
+        gt=0,
+        description="How much later the packets arrive.",
+        json_schema_extra=note(
+            why="longer than a packet of 4096 bytes takes on any link from 10 Gbit/s, so others "
+            "overtake it"
+        ),
     )
 
 
@@ -176,11 +191,16 @@ class FlowControl(OnLine):
         default=None, gt=0, description="Share of updates that are hit, at random, e.g. 10%."
     )
     every: Integer | None = Field(
-        default=None, ge=1, lt=2**63, description="Every n-th update is hit."
+        default=None,
+        ge=1,
+        lt=2**63,
+        description="Every n-th update is hit.",
+        json_schema_extra=note(unit="updates"),
     )
     effect: Literal["lost", "damaged"] = Field(
         default="lost",
         description="lost: they vanish. damaged: they arrive with a wrong LPCRC, and are counted.",
+        json_schema_extra=note(why="an update that vanishes shows the recovery by the next one"),
     )
 
     @model_validator(mode="after")
@@ -199,7 +219,11 @@ class Delay(OnLine):
 class PauseStorm(OnHost):
     """The host's NIC pauses its switch without end."""
 
-    priority: Priority = Field(default=3, description="The priority it pauses, 0 to 7.")
+    priority: Priority = Field(
+        default=3,
+        description="The priority it pauses, 0 to 7.",
+        json_schema_extra=note(unit="priority", why="the lossless priority by default"),
+    )
 
 
 class SlowReceiver(OnHost):
@@ -213,6 +237,7 @@ class SlowReceiver(OnHost):
         lt=2**31,
         description="Room for waiting packets of each priority: full, the NIC pauses a lossless "
         "one and drops a lossy one. On InfiniBand credits say how many there can be.",
+        json_schema_extra=note(why="some tens of packets, so that the pauses begin soon"),
     )
 
 
@@ -337,7 +362,12 @@ class Fault(Model):
     name: str | None = Field(
         default=None, min_length=1, description="Name in results; its kind and number unless given."
     )
-    at_ps: Time = Field(default=0, alias="at", description="When it begins, in emulated time.")
+    at_ps: Time = Field(
+        default=0,
+        alias="at",
+        description="When it begins, in emulated time.",
+        json_schema_extra=note(why="from the start of the run"),
+    )
     for_ps: Time | None = Field(
         default=None, alias="for", gt=0, description="How long it lasts; to the end unless given."
     )

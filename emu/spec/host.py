@@ -12,10 +12,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from emu.spec import references
 from emu.spec.base import Model
 from emu.spec.congestion import Cnp
 from emu.spec.control import Cct, Control, Dcqcn, Dctcp, RoceCcEcn, Swift
 from emu.spec.host_path import HostPath
+from emu.spec.notes import note
 from emu.spec.quantities import AUTO, AUTO_WRITTEN, Integer, Time
 from emu.spec.scale_up import ScaleUp
 
@@ -43,11 +45,19 @@ class Nic(Model):
     mtu: Annotated[Integer, AfterValidator(_legal_mtu)] = Field(
         default=4096,
         description="Path MTU, payload bytes of a packet: 256, 512, 1024, 2048 or 4096.",
+        json_schema_extra=note(
+            unit="bytes",
+            why="the largest path MTU; the overhead of headers is smallest there",
+            source=references.IBTA,
+        ),
     )
     cc: Literal["none", "dcqcn", "dcqcn-nvidia", "cct", "dctcp", "swift"] = Field(
         default="none",
         description="Congestion control: none, DCQCN as in its paper or as NVIDIA's NICs have "
         "it, InfiniBand's congestion control table, DCTCP (marked ACKs) or Swift (delay).",
+        json_schema_extra=note(
+            why="none: without congestion control you see what the fabric does by itself"
+        ),
     )
     dcqcn: Dcqcn = Field(default=Dcqcn(), description="Parameters of cc: dcqcn.")
     roce_cc_ecn: RoceCcEcn = Field(
@@ -61,6 +71,9 @@ class Nic(Model):
         default="go-back-n",
         description="What is sent again after a loss: all from the lost packet on, the whole "
         "message (as early RoCE NICs did), or the lost packet alone (as IRN does).",
+        json_schema_extra=note(
+            why="reliable connections go back to the lost packet", source=references.IBTA
+        ),
     )
     reordering: Integer = Field(
         default=0,
@@ -69,21 +82,40 @@ class Nic(Model):
         description="selective-repeat: packets that may overtake another before a NAK says that it "
         "is missing, or a READ asks for it again; for fabrics whose switches spray packets over "
         "several paths.",
+        json_schema_extra=note(
+            unit="packets",
+            why="0: a path that keeps the order needs no tolerance, and a gap is a loss",
+        ),
     )
     max_rd_atomic: Integer = Field(
         default=16,
         ge=1,
         le=16,
         description="READs that a queue pair may have outstanding.",
+        json_schema_extra=note(unit="READs", why="16, as mlx5 NICs allow", source=references.MLX5),
     )
     dscp: Integer = Field(
         default=26,
         ge=0,
         le=63,
         description="DSCP of RDMA packets; the switches' classes say on which priority it rides.",
+        json_schema_extra=note(
+            unit="DSCP",
+            why="the convention for RoCE; presets of NVIDIA and Cisco put 26 on the lossless "
+            "priority 3",
+            source=references.ROCE_DSCP,
+        ),
     )
     cnp_dscp: Integer = Field(
-        default=48, ge=0, le=63, description="DSCP of CNPs, by default on priority 6."
+        default=48,
+        ge=0,
+        le=63,
+        description="DSCP of CNPs, by default on priority 6.",
+        json_schema_extra=note(
+            unit="DSCP",
+            why="the convention for CNPs: class selector 6, served before all data",
+            source=references.ROCE_DSCP,
+        ),
     )
     vlan: Integer | None = Field(
         default=None,
@@ -92,22 +124,34 @@ class Nic(Model):
         description="VID of the VLAN tag on RDMA packets over Ethernet, whose PCP is the priority "
         "that they ride on; 0 is a priority tag, of no VLAN. No tag unless given. Switches leave "
         "tags as they are and part no VLANs.",
+        json_schema_extra=note(unit="VLAN ID"),
     )
     ecn: Annotated[bool, BeforeValidator(_switched)] = Field(
         default=True,
         description="Whether RDMA packets say that they understand ECN; off: they are not marked.",
+        json_schema_extra=note(
+            why="RoCE NICs send ECN-capable packets; without it a switch drops or pauses instead "
+            "of marking",
+            source=references.IBTA_ROCE,
+        ),
     )
     ack_dscp: Integer | None = Field(
         default=None,
         ge=0,
         le=63,
         description="DSCP of acknowledgements; that of the data they answer unless given.",
+        json_schema_extra=note(unit="DSCP"),
     )
     pause_response_ps: Annotated[Time | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,
         alias="pause_response",
         description="Time from a pause frame's arrival until no new packet is begun. auto: none, "
         "while automatic headroom allows for as much as 802.3 does.",
+        json_schema_extra=note(
+            why="a pause takes effect at once, so that results follow from the cable alone; real "
+            "ports take up to the quanta that 802.3 allows",
+            source=references.DOT3,
+        ),
     )
     ack_every: Integer = Field(
         default=16,
@@ -115,15 +159,29 @@ class Nic(Model):
         le=1024,
         description="Packets of a message between acknowledgements; 1 with cc: dctcp or swift, "
         "which live on them.",
+        json_schema_extra=note(
+            unit="packets",
+            why="NICs acknowledge several packets at once; one ACK for 16 packets of 4096 bytes is "
+            "0.1 % of the bytes on a link",
+        ),
     )
     timeout: Integer = Field(
-        default=8, ge=1, le=31, description="Retransmission timer, 4.096 us times 2 to this power."
+        default=8,
+        ge=1,
+        le=31,
+        description="Retransmission timer, 4.096 us times 2 to this power.",
+        json_schema_extra=note(unit="4.096 us times 2 to this power", why="1 ms"),
     )
     retry_count: Integer = Field(
         default=7,
         ge=0,
         le=7,
         description="Retransmissions without progress before a flow gives up.",
+        json_schema_extra=note(
+            unit="retries",
+            why="7 is the most that 3 bits can say, and what NCCL asks for",
+            source=references.NCCL,
+        ),
     )
     window: Integer | None = Field(
         default=None,
@@ -131,17 +189,26 @@ class Nic(Model):
         le=65_536,
         description="Packets that a queue pair may have in flight. Unless given: no limit, but "
         "with selective-repeat as many as its path holds.",
+        json_schema_extra=note(unit="packets"),
     )
     sl: Integer = Field(
         default=0,
         ge=0,
         le=15,
         description="Service level on InfiniBand, which chooses the virtual lane.",
+        json_schema_extra=note(
+            unit="service level",
+            why="SL 0 is what a path record has without a QoS policy",
+            source=references.OPENSM,
+        ),
     )
     global_route: Annotated[bool, BeforeValidator(_switched)] = Field(
         default=False,
         description="Whether InfiniBand packets have a global route header, 40 bytes with the "
         "GIDs of both ends, as those need that leave the subnet.",
+        json_schema_extra=note(
+            why="packets inside of one subnet need none", source=references.IBTA
+        ),
     )
 
     @property
@@ -187,6 +254,7 @@ class HostDefaults(HostSpec):
         le=64,
         description="Hosts in a row that are the GPUs of a server, each with a NIC of its own, "
         "and joined by `scale_up` besides. Unless given, each host stands alone.",
+        json_schema_extra=note(unit="hosts"),
     )
     scale_up: ScaleUp = Field(
         default=ScaleUp(), description="The links between the GPUs of a server."
@@ -197,6 +265,7 @@ class HostDefaults(HostSpec):
         description="What carries the traffic: RDMA, or as a baseline TCP, a connection of the "
         "hosts' kernels for each flow, over the RoCE fabric's lossy class or over IPoIB; on the "
         "real clock alone.",
+        json_schema_extra=note(why="RDMA is what the fabric is for"),
     )
     nodes: dict[str, HostSpec] = Field(
         default={},

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from emu.spec import references
 from emu.spec.base import Model
+from emu.spec.notes import note
 from emu.spec.quantities import Rate, Size, Time
 from emu.units import write_rate, write_time
 
@@ -20,12 +22,21 @@ _NS = 1000
 class HostPath(Model):
     """What lies between NIC and memory. Without it messages are where they belong at once."""
 
+    model_config = ConfigDict(
+        json_schema_extra=note(
+            why="a round figure to begin with, no vendor's; measure your own hosts"
+        )
+    )
+
     kind: Literal["gpudirect", "host-staged"] = Field(
         description="gpudirect: the NIC reads and writes the messages' memory itself; host-staged: "
         "each message is copied to host memory before it leaves, and from there when it has come."
     )
     pcie_bps: Rate = Field(
-        default=504_000_000_000, alias="pcie", description="What the NIC's slot carries either way."
+        default=504_000_000_000,
+        alias="pcie",
+        description="What the NIC's slot carries either way.",
+        json_schema_extra=note(why="63 GB/s: a PCIe 5.0 slot of 16 lanes", source=references.PCIE),
     )
     doorbell_ps: Time = Field(
         default=200 * _NS, alias="doorbell", description="From posting a message to the NIC."

@@ -34,6 +34,7 @@ from pydantic_core import CoreSchema
 
 from emu import units
 from emu.ib_rates import parse_ib_rate, width_of, write_ib_rate
+from emu.spec.notes import note
 
 MAX_HOSTS = 1024
 """More hosts than this in one fabric are refused: addresses, LIDs and patience run out."""
@@ -217,8 +218,8 @@ def named_like(pattern: str, rule: str) -> AfterValidator:
     return AfterValidator(checked)
 
 
-def _text_schema(*examples: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "examples": list(examples)})
+def _text_schema(unit: str, *examples: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "examples": list(examples), **note(unit=unit)})
 
 
 Integer = Annotated[int, Strict()]
@@ -227,7 +228,7 @@ Rate = Annotated[
     int,
     PlainValidator(_rate),  # the type's own would make an IbRate a plain int
     PlainSerializer(_write_rate),
-    _text_schema("100Gbit", "25Gbit", "40Mbit", "4x NDR"),
+    _text_schema("bits per second", "100Gbit", "25Gbit", "40Mbit", "4x NDR"),
 ]
 """Bits per second, more than 0; InfiniBand's rates also by name."""
 
@@ -235,7 +236,7 @@ Time = Annotated[
     int,
     BeforeValidator(_time),
     PlainSerializer(units.write_time),
-    _text_schema("600ns", "55us", "10ms"),
+    _text_schema("time", "600ns", "55us", "10ms"),
 ]
 """Picoseconds."""
 
@@ -243,7 +244,7 @@ Length = Annotated[
     int,
     BeforeValidator(_length),
     PlainSerializer(units.write_length),
-    _text_schema("5m", "2km"),
+    _text_schema("metres", "5m", "2km"),
 ]
 """A cable's length as its one-way delay in picoseconds."""
 
@@ -252,7 +253,13 @@ Size = Annotated[
     BeforeValidator(_size),
     Field(ge=0, le=2**40),
     PlainSerializer(units.write_size),
-    WithJsonSchema({"type": ["string", "integer"], "examples": ["96KB", "64KiB", "2MB", 4096]}),
+    WithJsonSchema(
+        {
+            "type": ["string", "integer"],
+            "examples": ["96KB", "64KiB", "2MB", 4096],
+            **note(unit="bytes"),
+        }
+    ),
 ]
 """Bytes."""
 
@@ -260,7 +267,13 @@ Fraction = Annotated[
     float,
     BeforeValidator(_fraction),
     Field(ge=0, le=1),
-    WithJsonSchema({"type": ["string", "number"], "examples": ["20%", "1/256", 0.2]}),
+    WithJsonSchema(
+        {
+            "type": ["string", "number"],
+            "examples": ["20%", "1/256", 0.2],
+            **note(unit="a share, 0 to 1"),
+        }
+    ),
 ]
 """0 to 1."""
 
@@ -301,7 +314,11 @@ Threshold = Annotated[
     BeforeValidator(_threshold),
     PlainSerializer(str),
     WithJsonSchema(
-        {"type": ["string", "integer"], "examples": ["96KB", "alpha 1/8", "alpha 1", 96_000]}
+        {
+            "type": ["string", "integer"],
+            "examples": ["96KB", "alpha 1/8", "alpha 1", 96_000],
+            **note(unit="bytes, or alpha: times the free shared buffer"),
+        }
     ),
 ]
 """Bytes of a buffer, or `alpha` times what is free of its shared pool."""

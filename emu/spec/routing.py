@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from emu.spec import references
 from emu.spec.base import Model
+from emu.spec.notes import note
 from emu.spec.quantities import Integer, Time
 
 PACKET_KINDS = ("spray", "adaptive")
@@ -25,6 +27,11 @@ class Routing(Model):
         "spray: each packet by itself, all next hops alike. adaptive: each packet by itself, to "
         "the shortest queue. On InfiniBand the subnet manager decides (ecmp), or spray or adaptive "
         "among its shortest paths.",
+        json_schema_extra=note(
+            why="what every switch does without further configuration; on InfiniBand it stands for "
+            "the subnet manager's tables",
+            source=references.RFC2992,
+        ),
     )
     seed: Integer | None = Field(
         default=None,
@@ -32,18 +39,25 @@ class Routing(Model):
         lt=2**48,
         description="Seed of the hashes, each switch derives its own from it; the spec's unless "
         "given.",
+        json_schema_extra=note(unit="a number"),
     )
     gap_ps: Time = Field(
         default=5_000_000,
         alias="gap",
         gt=0,
         description="flowlet: silence after which a flow may take another path.",
+        json_schema_extra=note(
+            why="longer than the paths of a data centre fabric differ, so that packets of a flow "
+            "keep their order",
+            source=references.FLOWLET,
+        ),
     )
     sls: tuple[Annotated[Integer, Field(ge=0, le=15)], ...] | None = Field(
         default=None,
         min_length=1,
         description="spray, adaptive: on InfiniBand, service levels whose packets are treated so; "
         "others go as the subnet manager says. All of them unless given.",
+        json_schema_extra=note(unit="service levels"),
     )
     paths: dict[str, str] = Field(
         default={},
@@ -54,6 +68,10 @@ class Routing(Model):
         default=100_000_000,
         alias="convergence",
         description="Time from a link's loss or return until the switch forwards accordingly.",
+        json_schema_extra=note(
+            why="hardware that detects a lost link and takes it out of its groups by itself; a "
+            "routing protocol takes far longer"
+        ),
     )
 
     def balances(self, sl: int) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from emu.spec import references
 from emu.spec.base import Model
+from emu.spec.notes import note
 from emu.spec.quantities import Rate, Size, Time
 
 
@@ -21,12 +23,23 @@ class ScaleUp(Model):
         alias="rate",
         gt=0,
         description="Rate of a GPU's links together, each way, e.g. 3600Gbit.",
+        json_schema_extra=note(
+            why="450 GB/s each way: fourth-generation NVLink", source=references.NVLINK
+        ),
     )
     latency_ps: Time = Field(
-        default=200_000, alias="latency", description="From a switch's port to another one."
+        default=200_000,
+        alias="latency",
+        description="From a switch's port to another one.",
+        json_schema_extra=note(
+            why="a round figure for a switch inside of a server; no vendor publishes one"
+        ),
     )
     delay_ps: Time = Field(
-        default=5_000, alias="delay", description="Of the way between a GPU and the switch."
+        default=5_000,
+        alias="delay",
+        description="Of the way between a GPU and the switch.",
+        json_schema_extra=note(why="about a metre of cable or board"),
     )
     buffer_bytes: Size = Field(
         default=131_072,
@@ -35,4 +48,8 @@ class ScaleUp(Model):
         le=131_072,
         description="What a port may have received and not passed on; the credit of the far end. "
         "No more than this leaves a GPU in the time of a round trip.",
+        json_schema_extra=note(
+            why="the most that InfiniBand's credits can tell, 2048 blocks of 64 bytes",
+            source=references.IBTA,
+        ),
     )

@@ -16,6 +16,7 @@ from emu.spec.fault import Fault
 from emu.spec.formula import expected_numbers
 from emu.spec.host import HostDefaults, HostSpec
 from emu.spec.merge import inherit, overlay
+from emu.spec.notes import note
 from emu.spec.presets import PRESETS
 from emu.spec.quantities import Integer, PortNames, Slowdown, Time, named_like
 from emu.spec.subnet import IPOIB_HEADER_BYTES, SubnetSpec
@@ -48,31 +49,49 @@ class Spec(Model):
         default=None, description="What the spec is there to show, for pages that list results."
     )
     fabric: Literal["roce", "ib"] = Field(
-        default="roce", description="roce: RoCEv2 over Ethernet. ib: InfiniBand."
+        default="roce",
+        description="roce: RoCEv2 over Ethernet. ib: InfiniBand.",
+        json_schema_extra=note(why="RoCEv2 is the fabric whose settings need most care"),
     )
     plane: Literal["auto", "ovs", "shim"] = Field(
         default="auto",
         description="Who forwards: Open vSwitch or the emulator's own switches (always on "
         "InfiniBand). auto takes ovs for roce and shim for ib.",
+        json_schema_extra=note(
+            why="Open vSwitch forwards where it can, as it is what a real Linux switch would use"
+        ),
     )
     seed: Integer = Field(
-        default=1, ge=0, lt=2**63, description="Seed of everything random; same seed, same choices."
+        default=1,
+        ge=0,
+        lt=2**63,
+        description="Seed of everything random; same seed, same choices.",
+        json_schema_extra=note(unit="a number", why="any seed will do; 1 is easy to remember"),
     )
     slowdown: Slowdown = Field(
         default="auto",
         description="How many times slower than real the fabric runs; auto takes the least that "
         "this machine can honour.",
+        json_schema_extra=note(
+            unit="times slower",
+            why="what a machine can keep up with depends on the machine, so the machine is "
+            "measured",
+        ),
     )
     payload: Literal["real", "elided"] = Field(
         default="real",
         description="real: every byte of a message is carried and compared. elided: packets have "
         "their lengths and headers only, for large fabrics; on the virtual clock alone.",
+        json_schema_extra=note(why="data that really moves can be compared at the receiver"),
     )
     time_limit_ps: Time = Field(
         default=100_000_000_000,
         alias="time_limit",
         gt=0,
         description="Emulated time after which a run ends, finished or not.",
+        json_schema_extra=note(
+            why="long beside any single workload here, so that it ends runs that would never end"
+        ),
     )
     topology: TopologySpec = Field(description="Hosts, switches and cables.")
     switches: SwitchDefaults = Field(default=SwitchDefaults(), description="What the switches do.")

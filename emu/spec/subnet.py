@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from emu.spec import references
 from emu.spec.base import Model
+from emu.spec.notes import note
 from emu.spec.quantities import Hosts, Integer, named_like, number_key
 
 DATA_VLS = 15
@@ -45,6 +47,12 @@ def _one_per_sl(sl2vl: tuple[int, ...]) -> tuple[int, ...]:
 class VlArbitration(Model):
     """Who sends next at a port with several lanes. VL15 goes before them all."""
 
+    model_config = ConfigDict(
+        json_schema_extra=note(
+            why="as OpenSM sets its tables without a QoS file", source=references.OPENSM
+        )
+    )
+
     high: dict[Vl, Weight] = Field(
         default={0: 4},
         description="Lanes served first and their weights in units of 64 bytes, e.g. {0: 64}.",
@@ -57,6 +65,7 @@ class VlArbitration(Model):
         default=0,
         description="Bytes from high lanes, in units of 4096, before a low one has a chance; "
         "0: one packet, 255: no limit.",
+        json_schema_extra=note(unit="4096 bytes"),
     )
 
 
@@ -78,7 +87,11 @@ class Partition(Model):
 
     pkey: Annotated[Integer, AfterValidator(_of_a_partition)] = Field(
         description="The partition's key, without the membership bit.",
-        json_schema_extra={"minimum": _PARTITION_KEYS[0], "maximum": _PARTITION_KEYS[-1]},
+        json_schema_extra={
+            "minimum": _PARTITION_KEYS[0],
+            "maximum": _PARTITION_KEYS[-1],
+            **note(unit="P_Key"),
+        },
     )
     full: Hosts = Field(default=(), description="Hosts that are full members.")
     limited: Hosts = Field(default=(), description="Hosts that may talk to full members only.")
@@ -97,7 +110,15 @@ class Partition(Model):
 class SubnetSpec(Model):
     """The subnet manager's policy. RoCE fabrics do without."""
 
-    engine: Engine = Field(default="updn", description="OpenSM's routing engine.")
+    engine: Engine = Field(
+        default="updn",
+        description="OpenSM's routing engine.",
+        json_schema_extra=note(
+            why="up/down has no credit loop on any topology; OpenSM's own default, minhop, may "
+            "have one",
+            source=references.OPENSM,
+        ),
+    )
     roots: NodeNames = Field(
         default=(),
         description="Switches that updn, dnup and ftree take for roots; found by OpenSM unless "
@@ -113,6 +134,11 @@ class SubnetSpec(Model):
         ge=0,
         le=7,
         description="Every host has 2 to this power LIDs, and a path for each; flows take turns.",
+        json_schema_extra=note(
+            unit="a power of 2",
+            why="one LID for each port, as OpenSM assigns by default",
+            source=references.OPENSM,
+        ),
     )
     partitions: dict[PartitionName, Partition] = Field(
         default={},
@@ -124,6 +150,9 @@ class SubnetSpec(Model):
         default="off",
         description="Whether switches look at P_Keys, too, at the ports to hosts: of what comes "
         "in, goes out, or both. Without, the hosts alone do.",
+        json_schema_extra=note(
+            why="hosts check P_Keys anyway; OpenSM's own default is both", source=references.OPENSM
+        ),
     )
     sl2vl: Annotated[
         tuple[Annotated[Integer, Field(ge=0, le=MANAGEMENT_VL)], ...],
@@ -140,6 +169,12 @@ class SubnetSpec(Model):
         default=(*range(DATA_VLS), 7),
         description="Lane of each service level, 16 of them; 15 drops the service level's "
         "packets. Where a link has fewer lanes, the low bits count.",
+        json_schema_extra=note(
+            unit="virtual lanes",
+            why="as OpenSM sets it: SL n rides on VL n, and SL 15 on VL 7, as VL 15 is for "
+            "management",
+            source=references.OPENSM,
+        ),
     )
     vl_arbitration: VlArbitration = Field(
         default=VlArbitration(), description="Tables of VL arbitration, the same at every port."
@@ -148,6 +183,11 @@ class SubnetSpec(Model):
         default=2048,
         description="MTU of the broadcast group of IP over InfiniBand; ib0 of every host has 4 "
         "bytes less, and no more than hosts.nic.mtu leaves it.",
+        json_schema_extra=note(
+            unit="bytes",
+            why="what OpenSM creates the broadcast group with",
+            source=references.OPENSM,
+        ),
     )
     head_of_queue_lifetime: Integer = Field(
         default=18,
@@ -155,9 +195,22 @@ class SubnetSpec(Model):
         le=31,
         description="How long a packet may be first in its lane without credit before a switch "
         "drops it, 4.096 us times 2 to this power; above 19 for ever.",
+        json_schema_extra=note(
+            unit="4.096 us times 2 to this power",
+            why="OpenSM's default, 0x12: about 1.07 s",
+            source=references.OPENSM,
+        ),
     )
     leaf_head_of_queue_lifetime: Integer = Field(
-        default=16, ge=0, le=31, description="The same for ports that lead to a host."
+        default=16,
+        ge=0,
+        le=31,
+        description="The same for ports that lead to a host.",
+        json_schema_extra=note(
+            unit="4.096 us times 2 to this power",
+            why="OpenSM's default, 0x10: about 268 ms",
+            source=references.OPENSM,
+        ),
     )
     vl_stall_count: Integer = Field(
         default=7,
@@ -165,6 +218,7 @@ class SubnetSpec(Model):
         le=7,
         description="Packets in a row that are dropped so before the lane is emptied for 8 "
         "lifetimes; 0: never.",
+        json_schema_extra=note(unit="packets", why="OpenSM's default", source=references.OPENSM),
     )
 
     def keys_of(self, host: str) -> tuple[int, ...]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
+from emu.spec import references
 from emu.spec.base import Model
 from emu.spec.classes import Classes
 from emu.spec.congestion import Fecn
 from emu.spec.merge import inherit
+from emu.spec.notes import note
 from emu.spec.quantities import (
     AUTO,
     AUTO_WRITTEN,
@@ -47,6 +49,12 @@ LaneBuffer = Annotated[Size, Field(ge=CREDIT_BLOCK, le=CREDIT_LIMIT)]
 class Watchdog(Model):
     """The PFC watchdog: takes a queue out of PFC that a neighbour pauses without end (SONiC)."""
 
+    model_config = ConfigDict(
+        json_schema_extra=note(
+            why="SONiC's `pfcwd start_default`, for up to 32 ports", source=references.SONIC_PFCWD
+        )
+    )
+
     detection_ps: Time = Field(
         default=200_000_000_000,
         alias="detection",
@@ -75,30 +83,51 @@ class Pfc(Model):
     frames: Literal["pfc", "pause"] = Field(
         default="pfc",
         description="pfc: a pause frame stops single priorities. pause: 802.3x, it stops all.",
+        json_schema_extra=note(
+            why="priority flow control, so that other priorities go on", source=references.DOT1QBB
+        ),
     )
     priorities: tuple[Priority, ...] = Field(
-        default=(3,), min_length=1, description="Lossless priorities, e.g. [3]."
+        default=(3,),
+        min_length=1,
+        description="Lossless priorities, e.g. [3].",
+        json_schema_extra=note(
+            unit="priorities", why="the convention for RoCE", source=references.ROCE_DSCP
+        ),
     )
     xoff: Threshold = Field(
         default=SizeOrAlpha(size_bytes=96_000),
         description="What one port and priority may hold of the shared pool before its sender is "
         "paused: bytes, or e.g. alpha 1/8 for an eighth of what is free of it.",
+        json_schema_extra=note(why="some twenty packets of 4096 bytes in a buffer of 2 MB"),
     )
     xon_bytes: Size = Field(
         default=64_000,
         alias="xon",
         description="Bytes at which it may go on, where xoff is in bytes; below xoff.",
+        json_schema_extra=note(
+            why="two thirds of the default xoff: far enough below that pauses do not flutter"
+        ),
     )
     xon_offset: Size = Field(
         default=4608,
         lt=2**32,
         description="Bytes below xoff at which it may go on, where xoff is an alpha.",
+        json_schema_extra=note(
+            why="what SONiC ships for a switch with a Trident 3 (Arista 7050CX3)",
+            source=references.SONIC_PG,
+        ),
     )
     headroom_bytes: Annotated[Size | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,
         alias="headroom",
         description="Buffer kept per port and priority for what arrives after the pause was sent; "
         "auto works it out from rate, cable, MTU and the neighbour's response time.",
+        json_schema_extra=note(
+            why="the least with which nothing is lost: three frames, a pause frame, and what "
+            "arrives in two cable delays and the response time",
+            source=references.DOT1QBB,
+        ),
     )
 
     @property
@@ -113,17 +142,28 @@ class Curve(Model):
     """The WRED line: how likely a mark is at which depth of a queue."""
 
     kmin_bytes: Size = Field(
-        default=100_000, alias="kmin", description="Depth up to which nothing is marked."
+        default=100_000,
+        alias="kmin",
+        description="Depth up to which nothing is marked.",
+        json_schema_extra=note(
+            why="what HPCC's simulations take for 25 Gbit/s", source=references.HPCC_NS3
+        ),
     )
     kmax_bytes: Size = Field(
         default=400_000,
         alias="kmax",
         lt=2**32,
         description="Depth from which every packet is marked.",
+        json_schema_extra=note(
+            why="what HPCC's simulations take for 25 Gbit/s", source=references.HPCC_NS3
+        ),
     )
     pmax: Fraction = Field(
         default=0.2,
         description="Probability of a mark just below kmax; 0 at kmin, a line in between.",
+        json_schema_extra=note(
+            why="what HPCC's simulations take for DCQCN", source=references.HPCC_NS3
+        ),
     )
 
     @property
@@ -139,6 +179,10 @@ class Ecn(Curve):
         default="enqueue",
         description="Whether the depth counts that a packet finds when it joins the queue, or that "
         "it leaves behind.",
+        json_schema_extra=note(
+            why="how the markers of most switches are described; it needs no look at a packet that "
+            "leaves"
+        ),
     )
     queues: dict[PriorityKey, Annotated[Curve | None, OFF, OFF_WRITTEN, OFF_SCHEMA]] = Field(
         default={},
@@ -149,6 +193,7 @@ class Ecn(Curve):
         description="Who marks: a tc eBPF program on the switch ports, the kernel's RED qdisc as "
         "near as it comes to the curve, or the emulator's own switches. auto takes eBPF where it "
         "may be loaded.",
+        json_schema_extra=note(why="eBPF runs in the kernel, where a real Linux switch would mark"),
     )
 
     @property
@@ -181,13 +226,23 @@ class Credits(Model):
     """InfiniBand's flow control: credits per virtual lane. RoCE fabrics do without."""
 
     vls: Annotated[Integer, AfterValidator(_operational)] = Field(
-        default=1, description="Data virtual lanes in operation: 1, 2, 4, 8 or 15."
+        default=1,
+        description="Data virtual lanes in operation: 1, 2, 4, 8 or 15.",
+        json_schema_extra=note(
+            unit="virtual lanes",
+            why="one lane carries everything unless service levels are used",
+        ),
     )
     buffer_bytes: LaneBuffer = Field(
         default=65_536,
         alias="buffer",
         description="Receive buffer of each virtual lane at each port; 128KiB is the most that "
         "credits can tell.",
+        json_schema_extra=note(
+            why="more than a packet of 4096 bytes and what is on its way over some hundred metres "
+            "at 100 Gbit/s; half of what credits can tell",
+            source=references.IBTA,
+        ),
     )
     lanes: dict[Vl, LaneBuffer] = Field(
         default={}, description="Lanes whose buffer differs, e.g. {1: 16KiB}."
@@ -204,6 +259,11 @@ class Scheduling(Model):
     strict: tuple[Priority, ...] = Field(
         default=(6,),
         description="Queues served before all others, highest first (CNPs ride on 6).",
+        json_schema_extra=note(
+            unit="queues",
+            why="CNPs must not wait behind the data that they are to slow down",
+            source=references.ROCE_DSCP,
+        ),
     )
     weights: dict[PriorityKey, Annotated[Integer, Field(ge=1, le=100)]] = Field(
         default={},
@@ -226,19 +286,31 @@ class PortSpec(Model):
     pfc: Annotated[Pfc | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
         default=None,
         description="Priority flow control; off unless given. `on` takes the defaults.",
+        json_schema_extra=note(why="Ethernet drops unless an operator configures PFC"),
     )
     ecn: Annotated[Ecn | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
-        default=None, description="ECN marking; off unless given. `on` takes the defaults."
+        default=None,
+        description="ECN marking; off unless given. `on` takes the defaults.",
+        json_schema_extra=note(why="switches mark nothing unless an operator configures WRED"),
     )
     fecn: Annotated[Fecn | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
         default=None,
         description="Congestion marks on InfiniBand; off unless given. `on` takes the defaults.",
+        json_schema_extra=note(
+            why="OpenSM leaves congestion control off (congestion_control FALSE)",
+            source=references.OPENSM,
+        ),
     )
     pause_response_ps: Annotated[Time | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,
         alias="pause_response",
         description="Time from a pause frame's arrival until no new packet is begun. auto: none, "
         "while automatic headroom allows for as much as 802.3 does.",
+        json_schema_extra=note(
+            why="a pause takes effect at once, so that results follow from the cable alone; real "
+            "ports take up to the quanta that 802.3 allows",
+            source=references.DOT3,
+        ),
     )
 
 
@@ -249,16 +321,24 @@ class SwitchSpec(PortSpec):
         default="none",
         description="Classes, PFC, ECN, scheduling, buffer and alpha as operators have them; keys "
         "beside it change single ones. A role's or a switch's own stands in place of that of all.",
+        json_schema_extra=note(why="you see every setting in your own spec"),
     )
     latency_ps: Time = Field(
         default=600_000,
         alias="latency",
         description="Time through the switch when nothing is queued.",
+        json_schema_extra=note(
+            why="data sheets of Ethernet switches for data centres say 300 to 800 ns"
+        ),
     )
     switching: Literal["auto", "store-and-forward", "cut-through"] = Field(
         default="auto",
         description="Whether a packet is sent on when all of it is there, or when its header is; "
         "auto is cut-through on InfiniBand and store-and-forward on Ethernet.",
+        json_schema_extra=note(
+            why="InfiniBand switches cut through; Ethernet switches at full features store and "
+            "forward"
+        ),
     )
     buffer_bytes: Size = Field(
         default=2_000_000,
@@ -266,12 +346,19 @@ class SwitchSpec(PortSpec):
         gt=0,
         lt=2**32,
         description="Packet buffer of the switch, shared by its ports.",
+        json_schema_extra=note(
+            why="small, so that an incast of few hosts fills it as it fills the tens of megabytes "
+            "of a real switch with many"
+        ),
     )
     reserved_bytes: Size = Field(
         default=0,
         alias="reserved",
         description="Of it, bytes kept for each port and priority; the rest, less all headroom, "
         "is the shared pool.",
+        json_schema_extra=note(
+            why="0: everything but headroom is shared, which is the simplest to reason about"
+        ),
     )
     alpha: float = Field(
         default=1.0,
@@ -279,6 +366,11 @@ class SwitchSpec(PortSpec):
         le=256,
         strict=True,
         description="A lossy queue may grow to alpha times the free shared buffer.",
+        json_schema_extra=note(
+            unit="times the free buffer",
+            why="a queue may take half of the buffer when it is alone; SONiC's dynamic_th 0",
+            source=references.SONIC_BUFFERS,
+        ),
     )
     queue_limit_bytes: Size | None = Field(
         default=None,
@@ -296,6 +388,9 @@ class SwitchSpec(PortSpec):
     watchdog: Annotated[Watchdog | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
         default=None,
         description="PFC watchdog; off unless given. `on` takes SONiC's defaults, 200 ms each.",
+        json_schema_extra=note(
+            why="SONiC's watchdog, too, must be started", source=references.SONIC_PFCWD
+        ),
     )
     scheduling: Scheduling = Field(
         default=Scheduling(), description="Order in which an egress port serves its queues."

@@ -15,6 +15,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from emu.spec.base import Model
+from emu.spec.notes import note
 from emu.spec.quantities import MAX_HOSTS, Integer, Length, Rate, Time, named_like
 from topologies.dumbbell import dumbbell
 from topologies.fat_tree import fat_tree
@@ -38,6 +39,10 @@ class Link(Model):
         default=100_000_000_000,
         alias="rate",
         description="Rate of the link, each way, e.g. 100Gbit.",
+        json_schema_extra=note(
+            why="a common rate of RoCE fabrics, and one at which times are easy to check: 4096 "
+            "bytes take 334 ns"
+        ),
     )
     length_ps: Length | None = Field(
         default=None,
@@ -125,11 +130,22 @@ class LeafSpine(Kind):
 
     kind: Literal["leaf-spine"] = Field(description="Kind of topology.")
     spines: Integer = Field(
-        ge=1, le=64, description="Number of spine switches: spine1, spine2, ..."
+        ge=1,
+        le=64,
+        description="Number of spine switches: spine1, spine2, ...",
+        json_schema_extra=note(unit="switches"),
     )
-    leaves: Integer = Field(ge=1, le=64, description="Number of leaf switches: leaf1, leaf2, ...")
+    leaves: Integer = Field(
+        ge=1,
+        le=64,
+        description="Number of leaf switches: leaf1, leaf2, ...",
+        json_schema_extra=note(unit="switches"),
+    )
     hosts_per_leaf: Integer = Field(
-        ge=1, le=128, description="Hosts on each leaf: h1, h2, ... on leaf1, then on leaf2, ..."
+        ge=1,
+        le=128,
+        description="Hosts on each leaf: h1, h2, ... on leaf1, then on leaf2, ...",
+        json_schema_extra=note(unit="hosts"),
     )
     links: Links = Field(default=Links(), description="Rate and delay of the cables.")
 
@@ -151,7 +167,10 @@ class Dumbbell(Kind):
 
     kind: Literal["dumbbell"] = Field(description="Kind of topology.")
     hosts_per_side: Integer = Field(
-        ge=1, le=128, description="Hosts on each switch: h1, h2, ... left, then the same right."
+        ge=1,
+        le=128,
+        description="Hosts on each switch: h1, h2, ... left, then the same right.",
+        json_schema_extra=note(unit="hosts"),
     )
     links: Links = Field(default=Links(), description="Rate and delay of the cables.")
 
@@ -207,6 +226,7 @@ class FatTree(Kind):
         le=16,
         description="Ports of each switch, an even number: 4 makes 16 hosts, 8 makes 128, 16 "
         "makes 1024. Switches are edge1, ..., agg1, ... and core1, ...",
+        json_schema_extra=note(unit="ports"),
     )
     links: FatTreeLinks = Field(default=FatTreeLinks(), description="Rate and delay of the cables.")
 
@@ -229,10 +249,16 @@ class Ring(Kind):
 
     kind: Literal["ring"] = Field(description="Kind of topology.")
     switches: Integer = Field(
-        ge=3, le=64, description="Number of switches: ring1, ring2, ... and back to ring1."
+        ge=3,
+        le=64,
+        description="Number of switches: ring1, ring2, ... and back to ring1.",
+        json_schema_extra=note(unit="switches"),
     )
     hosts_per_switch: Integer = Field(
-        ge=1, le=128, description="Hosts on each switch: h1, h2, ... on ring1, then on ring2, ..."
+        ge=1,
+        le=128,
+        description="Hosts on each switch: h1, h2, ... on ring1, then on ring2, ...",
+        json_schema_extra=note(unit="hosts"),
     )
     links: Links = Field(default=Links(), description="Rate and delay of the cables.")
 
@@ -256,9 +282,13 @@ class Torus(Kind):
         min_length=2,
         max_length=3,
         description="Switches along each dimension, e.g. [3, 4]: t1_1, t1_2, ... t3_4.",
+        json_schema_extra=note(unit="switches"),
     )
     hosts_per_switch: Integer = Field(
-        ge=1, le=128, description="Hosts on each switch: h1, h2, ... on t1_1, then on t1_2, ..."
+        ge=1,
+        le=128,
+        description="Hosts on each switch: h1, h2, ... on t1_1, then on t1_2, ...",
+        json_schema_extra=note(unit="hosts"),
     )
     links: Links = Field(default=Links(), description="Rate and delay of the cables.")
 
@@ -278,9 +308,17 @@ class ParkingLot(Kind):
     """Switches in a row, each with its own hosts."""
 
     kind: Literal["parking-lot"] = Field(description="Kind of topology.")
-    switches: Integer = Field(ge=2, le=64, description="Number of switches: lot1, lot2, ...")
+    switches: Integer = Field(
+        ge=2,
+        le=64,
+        description="Number of switches: lot1, lot2, ...",
+        json_schema_extra=note(unit="switches"),
+    )
     hosts_per_switch: Integer = Field(
-        ge=1, le=128, description="Hosts on each switch: h1, h2, ... on lot1, then on lot2, ..."
+        ge=1,
+        le=128,
+        description="Hosts on each switch: h1, h2, ... on lot1, then on lot2, ...",
+        json_schema_extra=note(unit="hosts"),
     )
     links: Links = Field(default=Links(), description="Rate and delay of the cables.")
 
@@ -300,15 +338,21 @@ class Rail(Kind):
     """Servers with a NIC for each GPU, and a leaf switch for the NICs of each place."""
 
     kind: Literal["rail"] = Field(description="Kind of topology.")
-    servers: Integer = Field(ge=1, le=128, description="Number of servers.")
+    servers: Integer = Field(
+        ge=1, le=128, description="Number of servers.", json_schema_extra=note(unit="servers")
+    )
     rails: Integer = Field(
         ge=1,
         le=64,
         description="NICs of a server, and leaf switches: rail1, rail2, ... Each NIC is a host: of "
         "4 rails, server 1 has h1 to h4, server 2 h5 to h8; h1 and h5 are on rail1.",
+        json_schema_extra=note(unit="NICs"),
     )
     spines: Integer = Field(
-        ge=1, le=64, description="Number of spine switches: spine1, spine2, ..."
+        ge=1,
+        le=64,
+        description="Number of spine switches: spine1, spine2, ...",
+        json_schema_extra=note(unit="switches"),
     )
     links: Links = Field(default=Links(), description="Rate and delay of the cables.")
 

@@ -8,6 +8,7 @@ from typing import Generic, Self, TypeVar
 from pydantic import Field, model_validator
 
 from emu.spec.base import Model
+from emu.spec.notes import note
 from emu.spec.quantities import Fraction
 
 Value = TypeVar("Value", int, float)
@@ -18,7 +19,11 @@ class Bounds(Model, Generic[Value]):
 
     is_: Value | None = Field(default=None, alias="is", description="The value that is expected.")
     within: Fraction = Field(
-        default=0.0, description="How far from it the measured one may be, as a part of it."
+        default=0.0,
+        description="How far from it the measured one may be, as a part of it.",
+        json_schema_extra=note(
+            why="an exact value; give the tolerance that the source of the value has"
+        ),
     )
     within_virtual: Fraction | None = Field(
         default=None, description="The same on the virtual clock; as `within` unless given."

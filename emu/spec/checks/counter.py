@@ -8,6 +8,7 @@ from pydantic import Field, WithJsonSchema
 
 from emu.spec.checks.bounds import Bounds
 from emu.spec.checks.kind import Kind
+from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Integer, PortNames
 
 _AT = (
@@ -24,7 +25,13 @@ class Counter(Bounds[Count], Kind):
     """A counter, added up over ports and hosts."""
 
     name: str = Field(description="The counter, e.g. tx_prio3_pause, np_cnp_sent, PortXmitWait.")
-    at: PortNames = Field(default=("all",), description=_AT)
+    at: PortNames = Field(
+        default=("all",),
+        description=_AT,
+        json_schema_extra=note(
+            why="a counter that says nothing else is meant for the whole fabric"
+        ),
+    )
 
     def in_words(self, clock: str) -> str:
         bounds = self.bounds_in_words(clock, lambda count: f"{count:,.0f}")
@@ -35,10 +42,20 @@ class Agreement(Kind):
     """A counter held against another."""
 
     name: str = Field(description="The one.")
-    at: PortNames = Field(default=("all",), description=_AT)
+    at: PortNames = Field(
+        default=("all",), description=_AT, json_schema_extra=note(why="the whole fabric")
+    )
     like: str = Field(description="The other.")
-    like_at: PortNames = Field(default=("all",), description=_AT)
-    within: Fraction = Field(default=0.0, description="How far the one may be from the other.")
+    like_at: PortNames = Field(
+        default=("all",), description=_AT, json_schema_extra=note(why="the whole fabric")
+    )
+    within: Fraction = Field(
+        default=0.0,
+        description="How far the one may be from the other.",
+        json_schema_extra=note(
+            why="two counters of one thing are equal unless you allow a difference"
+        ),
+    )
 
     def in_words(self, clock: str) -> str:
         other = f"{self.like}{_where(self.like_at)}"

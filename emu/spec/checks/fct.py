@@ -6,8 +6,10 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from emu.spec import references
 from emu.spec.checks.bounds import Bounds
 from emu.spec.checks.kind import Kind
+from emu.spec.notes import note
 from emu.spec.quantities import Size
 from emu.units import format_size
 
@@ -17,7 +19,10 @@ class FctSlowdownBounds(Bounds[float], Kind):
 
     traffic: str = Field(description="Name of the traffic entry, of pattern background.")
     above_bytes: Size = Field(
-        default=0, alias="above", description="Of messages longer than this alone."
+        default=0,
+        alias="above",
+        description="Of messages longer than this alone.",
+        json_schema_extra=note(why="0: messages of every size"),
     )
     up_to_bytes: Size | None = Field(
         default=None, alias="up_to", description="Of messages of this length or shorter alone."
@@ -27,6 +32,11 @@ class FctSlowdownBounds(Bounds[float], Kind):
         gt=0,
         le=100,
         description="Of this many per cent of the messages; 100: of the one with the largest.",
+        json_schema_extra=note(
+            unit="per cent",
+            why="papers on congestion control report the 99th percentile",
+            source=references.HPCC,
+        ),
     )
 
     @model_validator(mode="after")

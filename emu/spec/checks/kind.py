@@ -8,6 +8,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from emu.spec.base import Model
+from emu.spec.notes import note
 from emu.spec.quantities import Time
 from emu.units import PS_PER_NS, format_time_ns
 
@@ -44,7 +45,10 @@ class Window(Model):
     """The part of a run that is looked at."""
 
     after_ps: Time = Field(
-        default=0, alias="after", description="Emulated time from which on it is looked at."
+        default=0,
+        alias="after",
+        description="Emulated time from which on it is looked at.",
+        json_schema_extra=note(why="the run from its start"),
     )
     until_ps: Time | None = Field(
         default=None, alias="until", description="And to when; the end of the run unless given."

@@ -7,6 +7,7 @@ from pydantic import Field
 from emu.spec.checks.bounds import Bounds
 from emu.spec.checks.ios import Way
 from emu.spec.checks.kind import Kind
+from emu.spec.notes import note
 from emu.spec.quantities import Time
 from emu.units import PS_PER_NS, format_time_ns
 
@@ -21,6 +22,10 @@ class LatencyBounds(Bounds[Time], Kind):
         gt=0,
         le=100,
         description="Of this many per cent of the requests; 100: of the slowest.",
+        json_schema_extra=note(
+            unit="per cent",
+            why="service level objectives are usually written for the 99th percentile",
+        ),
     )
 
     def in_words(self, clock: str) -> str:

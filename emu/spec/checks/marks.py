@@ -7,7 +7,9 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from emu.spec import references
 from emu.spec.checks.kind import Kind
+from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Integer
 
 
@@ -19,8 +21,14 @@ class Marks(Kind):
     """
 
     at: str = Field(description="The port that they leave by; it has a capture.")
-    first: Integer = Field(ge=1, description="Place of the first, counted from 1.")
-    last: Integer = Field(ge=1, description="Place of the last.")
+    first: Integer = Field(
+        ge=1,
+        description="Place of the first, counted from 1.",
+        json_schema_extra=note(unit="packets"),
+    )
+    last: Integer = Field(
+        ge=1, description="Place of the last.", json_schema_extra=note(unit="packets")
+    )
     probability: Fraction = Field(description="How likely each of them is marked.")
     deviations: float = Field(
         default=4.0,
@@ -28,6 +36,11 @@ class Marks(Kind):
         le=100,
         strict=True,
         description="How many standard deviations their number may be from what is expected.",
+        json_schema_extra=note(
+            unit="standard deviations",
+            why="chance exceeds four standard deviations about once in 16,000 runs",
+            source=references.BINOMIAL,
+        ),
     )
 
     @model_validator(mode="after")

@@ -6,8 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from emu.spec import references
 from emu.spec.checks.bounds import Bounds
 from emu.spec.checks.kind import Kind, Window
+from emu.spec.notes import note
 from emu.spec.quantities import Size
 from emu.units import format_size
 
@@ -17,7 +19,12 @@ class QueueDepth(Bounds[Size], Window, Kind):
 
     port: str = Field(description="The port, e.g. leaf1:h1.")
     statistic: Literal["mean", "max"] = Field(
-        default="mean", description="Its mean over time, or the most of all samples."
+        default="mean",
+        description="Its mean over time, or the most of all samples.",
+        json_schema_extra=note(
+            why="the mean is what fluid models of congestion control predict",
+            source=references.DCQCN_STABILITY,
+        ),
     )
 
     def in_words(self, clock: str) -> str:

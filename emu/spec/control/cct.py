@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from emu.spec import references
 from emu.spec.control.control import Becn, Control, In
+from emu.spec.notes import note
 from emu.spec.quantities import Integer
 
 CctiTimer = Annotated[Integer, In(Fraction(1_024_000))]
@@ -44,16 +46,41 @@ class Cct(Control):
         default="cnp",
         alias="becn",
         description="What a BECN comes in: a CNP of its own for each mark, or the next ACK.",
+        json_schema_extra=note(
+            why="a CNP comes back at once, an ACK only when there is one to send",
+            source=references.IBTA_CC,
+        ),
     )
 
     ccti_increase: Integer = Field(
-        default=1, ge=1, le=255, description="Added to the index by each BECN."
+        default=1,
+        ge=1,
+        le=255,
+        description="Added to the index by each BECN.",
+        json_schema_extra=note(unit="entries", why="the smallest step", source=references.IBTA_CC),
     )
     ccti_timer: CctiTimer = Field(
-        default=150, ge=1, le=0xFFFF, description="Until the index falls by 1; in 1.024 us."
+        default=150,
+        ge=1,
+        le=0xFFFF,
+        description="Until the index falls by 1; in 1.024 us.",
+        json_schema_extra=note(
+            unit="1.024 us",
+            why="the index falls slowly beside the round trip, so a sender does not forget "
+            "congestion between two BECNs; the standard names no value",
+            source=references.IBTA_CC,
+        ),
     )
     ccti_min: Integer = Field(
-        default=0, ge=0, le=255, description="Where the index begins, and stops falling."
+        default=0,
+        ge=0,
+        le=255,
+        description="Where the index begins, and stops falling.",
+        json_schema_extra=note(
+            unit="entry",
+            why="0: a sender without BECNs is not slowed at all",
+            source=references.IBTA_CC,
+        ),
     )
     cct: tuple[Delay, ...] = Field(
         default=tuple(step / 4 for step in range(128)),
@@ -61,6 +88,12 @@ class Cct(Control):
         max_length=0x4000,
         description="The table: delay after a packet at each index, in times the packet took; "
         "multiples of 1/8 up to 16383. Its last index is the limit.",
+        json_schema_extra=note(
+            unit="packet times",
+            why="a line in steps of 1/4: each step slows a little more, up to 1/32.75 of the link; "
+            "the standard names no table",
+            source=references.IBTA_CC,
+        ),
     )
 
     @property

@@ -9,7 +9,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
+from emu.spec import references
 from emu.spec.base import Model
+from emu.spec.notes import note
 from emu.spec.quantities import Integer
 
 
@@ -22,10 +24,24 @@ class In:
 
 
 InitialWindow = Annotated[
-    Integer, Field(ge=1, le=512, description="Packets in flight at first, before any ACK.")
+    Integer,
+    Field(
+        ge=1,
+        le=512,
+        description="Packets in flight at first, before any ACK.",
+        json_schema_extra=note(unit="packets", why="TCP's", source=references.RFC6928),
+    ),
 ]
 MaxWindow = Annotated[
-    Integer, Field(ge=1, le=512, description="Packets that may be in flight at most.")
+    Integer,
+    Field(
+        ge=1,
+        le=512,
+        description="Packets that may be in flight at most.",
+        json_schema_extra=note(
+            unit="packets", why="2 MB in packets of 4096 bytes, several times any path's BDP here"
+        ),
+    ),
 ]
 
 

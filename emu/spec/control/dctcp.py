@@ -6,7 +6,9 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from emu.spec import references
 from emu.spec.control.control import Becn, Control, InitialWindow, MaxWindow, refuse_windows
+from emu.spec.notes import note
 from emu.spec.quantities import Fraction
 
 
@@ -19,7 +21,12 @@ class Dctcp(Control):
     hears_acks = True
 
     g: Fraction = Field(
-        default=1 / 16, gt=0, description="Weight of a new window in alpha, e.g. 1/16."
+        default=1 / 16,
+        gt=0,
+        description="Weight of a new window in alpha, e.g. 1/16.",
+        json_schema_extra=note(
+            why="RFC 8257 recommends 1/16 (section 4.3)", source=references.RFC8257
+        ),
     )
     initial_cwnd: InitialWindow = 10
     max_cwnd: MaxWindow = 512

@@ -5,9 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from emu.spec import references
 from emu.spec.control.control import Becn, Control, In
+from emu.spec.notes import note
 from emu.spec.quantities import Integer, Priority
 from emu.units import BPS_PER_MBPS, PS_PER_US
 
@@ -23,6 +25,12 @@ class RoceCcEcn(Control):
     The defaults are those of a ConnectX-6 Dx, but for CNP_802P_PRIO, which has none here: a VLAN
     tag tells the priority of its frame.
     """
+
+    model_config = ConfigDict(
+        json_schema_extra=note(
+            why="a ConnectX-6 Dx as it is delivered", source=references.MLXCONFIG
+        )
+    )
 
     slowest = "rpg_min_rate"
     elsewhere = frozenset(
@@ -44,61 +52,102 @@ class RoceCcEcn(Control):
         "is always done.",
     )
     rpg_time_reset: Microseconds = Field(
-        default=300, ge=1, lt=2**17, description="Time between increases of the rate, in us."
+        default=300,
+        ge=1,
+        lt=2**17,
+        description="Time between increases of the rate, in us.",
+        json_schema_extra=note(unit="us"),
     )
     rpg_byte_reset: Integer = Field(
         default=32767,
         ge=0,
         lt=2**15,
         description="Bytes between increases of the rate; 0 increases by time alone.",
+        json_schema_extra=note(unit="bytes"),
     )
     rpg_threshold: Integer = Field(
-        default=1, ge=0, le=31, description="Steps of fast recovery before additive increase."
+        default=1,
+        ge=0,
+        le=31,
+        description="Steps of fast recovery before additive increase.",
+        json_schema_extra=note(unit="steps"),
     )
     rpg_max_rate: Megabits = Field(
         default=0,
         ge=0,
         le=1_000_000,
         description="Rate in Mb/s at which a flow is no longer limited; 0 is the port's.",
+        json_schema_extra=note(unit="Mbit/s"),
     )
     rpg_ai_rate: Megabits = Field(
-        default=5, ge=0, le=1_000_000, description="Additive increase, in Mb/s."
+        default=5,
+        ge=0,
+        le=1_000_000,
+        description="Additive increase, in Mb/s.",
+        json_schema_extra=note(unit="Mbit/s"),
     )
     rpg_hai_rate: Megabits = Field(
-        default=50, ge=0, le=1_000_000, description="Hyper increase, in Mb/s."
+        default=50,
+        ge=0,
+        le=1_000_000,
+        description="Hyper increase, in Mb/s.",
+        json_schema_extra=note(unit="Mbit/s"),
     )
     rpg_gd: Integer = Field(
         default=11,
         ge=0,
         le=15,
         description="A reduction is by alpha / 2^gd, alpha counted to 1024: 11 is alpha / 2.",
+        json_schema_extra=note(unit="a power of 2"),
     )
     rpg_min_dec_fac: Percent = Field(
-        default=50, ge=1, le=100, description="Per cent of its rate that a reduction leaves, least."
+        default=50,
+        ge=1,
+        le=100,
+        description="Per cent of its rate that a reduction leaves, least.",
+        json_schema_extra=note(unit="per cent"),
     )
     rpg_min_rate: Megabits = Field(
         default=1,
         ge=1,
         le=1_000_000,
         description="Rate in Mb/s below which a flow is never slowed.",
+        json_schema_extra=note(unit="Mbit/s"),
     )
     rate_to_set_on_first_cnp: Megabits = Field(
         default=0,
         ge=0,
         le=1_000_000,
         description="Rate in Mb/s after the first CNP; 0 is rpg_max_rate.",
+        json_schema_extra=note(unit="Mbit/s"),
     )
     dce_tcp_g: Of1024 = Field(
-        default=1019, ge=0, le=1024, description="Share of alpha that is kept, of 1024."
+        default=1019,
+        ge=0,
+        le=1024,
+        description="Share of alpha that is kept, of 1024.",
+        json_schema_extra=note(unit="1/1024"),
     )
     dce_tcp_rtt: Microseconds = Field(
-        default=1, ge=1, lt=2**17, description="Time between updates of alpha, in us."
+        default=1,
+        ge=1,
+        lt=2**17,
+        description="Time between updates of alpha, in us.",
+        json_schema_extra=note(unit="us"),
     )
     rate_reduce_monitor_period: Microseconds = Field(
-        default=4, ge=0, lt=2**17, description="Least time between two reductions, in us."
+        default=4,
+        ge=0,
+        lt=2**17,
+        description="Least time between two reductions, in us.",
+        json_schema_extra=note(unit="us"),
     )
     initial_alpha_value: Of1024 = Field(
-        default=1023, ge=0, le=1024, description="alpha at the first CNP, of 1024."
+        default=1023,
+        ge=0,
+        le=1024,
+        description="alpha at the first CNP, of 1024.",
+        json_schema_extra=note(unit="1/1024"),
     )
     min_time_between_cnps: Microseconds = Field(
         default=4,
@@ -106,15 +155,21 @@ class RoceCcEcn(Control):
         lt=2**17,
         description="A receiver sends no second CNP in this time, in us, and forgets marks "
         "meanwhile.",
+        json_schema_extra=note(unit="us"),
     )
 
     cnp_dscp: Integer | None = Field(
-        default=None, ge=0, le=63, description="DSCP of CNPs; hosts.nic.cnp_dscp unless given."
+        default=None,
+        ge=0,
+        le=63,
+        description="DSCP of CNPs; hosts.nic.cnp_dscp unless given.",
+        json_schema_extra=note(unit="DSCP"),
     )
     cnp_802p_prio: Priority | None = Field(
         default=None,
         description="PCP of the VLAN tag of CNPs, and the priority that they ride on; that of "
         "their DSCP unless given.",
+        json_schema_extra=note(unit="priority"),
     )
     cnp_res_prio_mode: bool = Field(
         default=False,
@@ -126,6 +181,7 @@ class RoceCcEcn(Control):
         le=255,
         description="Priorities under control, a bit each: packets of others are not slowed, and "
         "make no CNPs.",
+        json_schema_extra=note(unit="a bit for each priority"),
     )
 
     @model_validator(mode="after")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from emu.spec import references
 from emu.spec.control.control import Control, InitialWindow, MaxWindow, refuse_windows
+from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Time
 
 
@@ -16,6 +18,14 @@ class Swift(Control):
     The paper prints few of its numbers. The defaults are those that public simulators
     use for fabrics of 100 Gbit (htsim); initial_cwnd is TCP's (RFC 6928).
     """
+
+    model_config = ConfigDict(
+        json_schema_extra=note(
+            why="the paper prints few of its numbers; these are the ones that the public simulator "
+            "htsim uses at 100 Gbit/s",
+            source=references.SWIFT,
+        )
+    )
 
     hears_acks = True
 
@@ -36,6 +46,7 @@ class Swift(Control):
         le=512,
         strict=True,
         description="Window, in packets, at which it is that most.",
+        json_schema_extra=note(unit="packets"),
     )
     fs_max_cwnd: float = Field(
         default=100.0,
@@ -43,6 +54,7 @@ class Swift(Control):
         le=512,
         strict=True,
         description="Window, in packets, from which it is nothing.",
+        json_schema_extra=note(unit="packets"),
     )
     ai: float = Field(
         default=1.0,
@@ -50,6 +62,7 @@ class Swift(Control):
         le=64,
         strict=True,
         description="Additive increase, packets each round trip.",
+        json_schema_extra=note(unit="packets"),
     )
     beta: Fraction = Field(
         default=0.8, gt=0, description="Share of the delay above the target that is taken back."
@@ -63,6 +76,7 @@ class Swift(Control):
         le=1,
         strict=True,
         description="Smallest window, in packets: below 1 they are paced.",
+        json_schema_extra=note(unit="packets"),
     )
     initial_cwnd: InitialWindow = 10
     max_cwnd: MaxWindow = 512

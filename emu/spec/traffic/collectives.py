@@ -10,6 +10,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from emu.spec import references
+from emu.spec.notes import note
 from emu.spec.quantities import Integer, Size
 from emu.spec.traffic.job import JobEntry
 from traffic.collectives.collective import Amount, Cut, amount_of, collective
@@ -40,6 +42,12 @@ class Collective(JobEntry):
         le=32,
         description="Sets of queue pairs, on which chunks take turns; a fabric may route each "
         "in another way.",
+        json_schema_extra=note(
+            unit="channels",
+            why="one connection from each rank to the next; NCCL opens several to use several "
+            "paths",
+            source=references.NCCL,
+        ),
     )
 
     @property
@@ -100,12 +108,16 @@ class AllReduce(Collective):
         "first. tree, double-tree: up one or two binary trees and down again. halving-doubling: "
         "exchanges with ranks half as far away each time, and back. hierarchical: rings inside "
         "of servers, and between them rail by rail.",
+        json_schema_extra=note(
+            why="best for large buffers, and the simplest closed form", source=references.NCCL
+        ),
     )
     gpus: Integer | None = Field(
         default=None,
         ge=1,
         le=64,
         description="hierarchical: ranks in a row that are a server.",
+        json_schema_extra=note(unit="ranks"),
     )
 
     @property

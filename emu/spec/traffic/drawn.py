@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Hosts, Integer, Rate
 from emu.spec.traffic.entry import MessageEntry, Op, random_of
 from emu.spec.traffic.job import JobEntry
@@ -22,7 +23,11 @@ class HotSpot(JobEntry, MessageEntry):
         description="The host that the share goes to, one of `among`, e.g. h1 or leaf1[0]."
     )
     share: Fraction = Field(
-        default=0.2, description="Part of every host's messages that goes to the hot one."
+        default=0.2,
+        description="Part of every host's messages that goes to the hot one.",
+        json_schema_extra=note(
+            why="one message in five: enough to overload one port of eight hosts or more"
+        ),
     )
 
     @property
@@ -64,7 +69,15 @@ class Background(JobEntry):
         description="What each host offers, in bits of message, on average over many messages: "
         "30Gbit is a load of 30% on 100Gbit.",
     )
-    count: Integer = Field(default=100, ge=1, le=100_000, description="Messages of each host.")
+    count: Integer = Field(
+        default=100,
+        ge=1,
+        le=100_000,
+        description="Messages of each host.",
+        json_schema_extra=note(
+            unit="messages", why="enough for a median; percentiles of tails need thousands"
+        ),
+    )
     connections: Integer = Field(
         default=1,
         ge=1,
@@ -72,6 +85,10 @@ class Background(JobEntry):
         description="Of each pair of hosts; its messages take turns on them. With as many as there "
         "are messages none waits behind another of its pair, as in papers that compare completion "
         "times.",
+        json_schema_extra=note(
+            unit="queue pairs",
+            why="one queue pair for each pair of hosts, as most RDMA programs have",
+        ),
     )
 
     @property

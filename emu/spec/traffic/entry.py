@@ -13,8 +13,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
+from emu.spec import references
 from emu.spec.base import Model
 from emu.spec.groups import expanded
+from emu.spec.notes import note
 from emu.spec.quantities import Hosts, Integer, Priority, Size, Time, named_like
 from emu.units import PS_PER_NS
 from topologies.graph import Topology
@@ -25,11 +27,16 @@ TrafficName = Annotated[str, named_like("[A-Za-z0-9_-]{1,32}", "up to 32 letters
 
 Stack = Literal["rdma", "tcp"]
 
+_WHY_WRITE = note(
+    why="collectives and storage mostly write; a WRITE needs nothing of the receiver's program"
+)
+
 Op = Annotated[
     Literal["write", "write-imm", "send", "send-imm", "read"],
     Field(
         description="RDMA operation of each message. write and send, with -imm: with immediate "
-        "data; read: the bytes go the other way, from the host that is asked to the one that asks."
+        "data; read: the bytes go the other way, from the host that is asked to the one that asks.",
+        json_schema_extra=_WHY_WRITE,
     ),
 ]
 
@@ -40,7 +47,8 @@ AnyOp = Annotated[
         description="RDMA operation of each message. write and send, with -imm: with immediate "
         "data, with -inv: ending the use of a key; read: the bytes go the other way, from the host "
         "that is asked to the one that asks; cmp-swap and fetch-add: atomics on a word of 8 bytes "
-        "there, whose value before comes back."
+        "there, whose value before comes back.",
+        json_schema_extra=_WHY_WRITE,
     ),
 ]
 
@@ -51,11 +59,15 @@ class TrafficEntry(Model, ABC):
     name: TrafficName = Field(description="Name in reports and checks; no two entries share one.")
     pattern: str = Field(description="Pattern of the traffic.")
     start_ps: Time = Field(
-        default=0, alias="start", description="When the first message is posted."
+        default=0,
+        alias="start",
+        description="When the first message is posted.",
+        json_schema_extra=note(why="with the run"),
     )
     priority: Priority | None = Field(
         default=None,
         description="Priority (RoCE) or service level (InfiniBand); the NIC's own if not given.",
+        json_schema_extra=note(unit="priority or service level"),
     )
 
     partition: str | None = Field(
@@ -146,28 +158,41 @@ class MessageEntry(TrafficEntry):
         default="rc",
         description="rc: reliable connections; uc: unreliable ones, on which a lost packet costs "
         "its message; ud: datagrams, messages of one packet.",
+        json_schema_extra=note(
+            why="most RDMA programs use reliable connections", source=references.IBTA
+        ),
     )
     size_bytes: Size = Field(
         alias="size", gt=0, le=2**31, description="Bytes of each message; of an atomic 8."
     )
     count: Integer = Field(
-        default=1, ge=1, le=100_000, description="Messages of each flow, one after another."
+        default=1,
+        ge=1,
+        le=100_000,
+        description="Messages of each flow, one after another.",
+        json_schema_extra=note(unit="messages", why="one message shows what the fabric does to it"),
     )
     outstanding: Integer = Field(
         default=1,
         ge=1,
         le=100_000,
         description="Messages of a flow that are on their way at the same time, at most.",
+        json_schema_extra=note(unit="messages", why="each message waits for the one before it"),
     )
 
     burst: Integer = Field(
-        default=1, ge=1, le=100_000, description="With `every`: messages of each burst of a flow."
+        default=1,
+        ge=1,
+        le=100_000,
+        description="With `every`: messages of each burst of a flow.",
+        json_schema_extra=note(unit="messages", why="one message at a time"),
     )
     every_ps: Time = Field(
         default=0,
         alias="every",
         description="From the begin of one burst of a flow to that of the next; no bursts if not "
         "given.",
+        json_schema_extra=note(why="0: no bursts"),
     )
 
     @property

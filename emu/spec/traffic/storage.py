@@ -9,6 +9,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from emu.spec import references
+from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Hosts, Integer, Rate, Size, Time
 from emu.spec.traffic.entry import FromTo, random_of
 from emu.spec.traffic.job import GraphEntry
@@ -25,13 +27,21 @@ class StorageEntry(GraphEntry, FromTo):
     sources: Hosts = Field(alias="from", description="Initiators, e.g. h1-h4.")
     to: Hosts = Field(description="Targets, each with a drive.")
     block_bytes: Size = Field(
-        default=4096, alias="block", gt=0, le=2**31, description="Bytes of an I/O."
+        default=4096,
+        alias="block",
+        gt=0,
+        le=2**31,
+        description="Bytes of an I/O.",
+        json_schema_extra=note(
+            why="the block of most file systems and the one that drives are specified with"
+        ),
     )
     count: Integer = Field(
         default=1,
         ge=1,
         le=1_000_000,
         description="I/Os of each queue; with a duration the most there may be.",
+        json_schema_extra=note(unit="I/Os", why="one I/O shows its way on the wire"),
     )
     duration_ps: Time | None = Field(
         default=None,
@@ -40,16 +50,23 @@ class StorageEntry(GraphEntry, FromTo):
         description="From the start on; no I/O starts later, like fio's runtime.",
     )
     depth: Integer = Field(
-        default=1, ge=1, le=65_536, description="I/Os of a queue that are on their way at a time."
+        default=1,
+        ge=1,
+        le=65_536,
+        description="I/Os of a queue that are on their way at a time.",
+        json_schema_extra=note(unit="I/Os", why="as fio's iodepth", source=references.FIO),
     )
     queues: Integer = Field(
         default=1,
         ge=1,
         le=1024,
         description="Of each initiator at each target; a queue is a connection of two queue pairs.",
+        json_schema_extra=note(unit="queues", why="as fio's numjobs", source=references.FIO),
     )
     reads: Fraction = Field(
-        default=1.0, description="Part of the I/Os that reads; the seed draws which. Others write."
+        default=1.0,
+        description="Part of the I/Os that reads; the seed draws which. Others write.",
+        json_schema_extra=note(why="fio's default is reading, too", source=references.FIO),
     )
     in_capsule_bytes: Size = Field(
         default=4096,
@@ -58,9 +75,15 @@ class StorageEntry(GraphEntry, FromTo):
         le=2**20,
         description="Data up to this size go in the capsule of a write's command; the target "
         "fetches larger ones by RDMA READ.",
+        json_schema_extra=note(
+            why="what Linux' target (nvmet) offers: a page", source=references.NVMET
+        ),
     )
     media_ps: Time = Field(
-        default=0, alias="media", description="How long a drive takes for an I/O, e.g. 80us."
+        default=0,
+        alias="media",
+        description="How long a drive takes for an I/O, e.g. 80us.",
+        json_schema_extra=note(why="0: the drive costs nothing, and you see the network alone"),
     )
     media_write_ps: Time | None = Field(
         default=None, alias="media_write", description="For a write, where that differs."
@@ -77,7 +100,11 @@ class StorageEntry(GraphEntry, FromTo):
         description="What they write to it at most, where that differs.",
     )
     invalidate: bool = Field(
-        default=False, description="Whether responses end the use of the initiator's key."
+        default=False,
+        description="Whether responses end the use of the initiator's key.",
+        json_schema_extra=note(
+            why="the simpler of the two ways that NVMe over RDMA allows", source=references.NVME
+        ),
     )
 
     @property

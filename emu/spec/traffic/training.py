@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, Strict
 
+from emu.spec import references
+from emu.spec.notes import note
 from emu.spec.quantities import Integer, Size, Time
 from emu.spec.traffic.job import JobEntry
 from emu.units import PS_PER_NS, format_time_ns
@@ -28,15 +30,45 @@ class TrainingStep(JobEntry):
     """One step of training: all micro-batches forward and backward, then gradients are summed."""
 
     pattern: Literal["training-step"] = Field(description="Pattern of the traffic.")
-    layers: Integer = Field(ge=1, le=512, description="Layers of the transformer.")
-    hidden: Integer = Field(ge=16, le=65_536, description="Its hidden size.")
-    sequence: Integer = Field(ge=1, le=1_000_000, description="Tokens of a sequence.")
-    micro_batch: Integer = Field(default=1, ge=1, le=1024, description="Sequences of one.")
+    layers: Integer = Field(
+        ge=1,
+        le=512,
+        description="Layers of the transformer.",
+        json_schema_extra=note(unit="layers"),
+    )
+    hidden: Integer = Field(
+        ge=16, le=65_536, description="Its hidden size.", json_schema_extra=note(unit="elements")
+    )
+    sequence: Integer = Field(
+        ge=1,
+        le=1_000_000,
+        description="Tokens of a sequence.",
+        json_schema_extra=note(unit="tokens"),
+    )
+    micro_batch: Integer = Field(
+        default=1,
+        ge=1,
+        le=1024,
+        description="Sequences of one.",
+        json_schema_extra=note(
+            unit="sequences", why="the smallest, so that activations stay small"
+        ),
+    )
     micro_batches: Integer = Field(
-        default=1, ge=1, le=1024, description="Micro-batches of each replica in a step."
+        default=1,
+        ge=1,
+        le=1024,
+        description="Micro-batches of each replica in a step.",
+        json_schema_extra=note(
+            unit="micro-batches", why="one; a pipeline wants several times its stages"
+        ),
     )
     tensor: Integer = Field(
-        default=1, ge=1, le=64, description="GPUs that share a layer; ranks in a row."
+        default=1,
+        ge=1,
+        le=64,
+        description="GPUs that share a layer; ranks in a row.",
+        json_schema_extra=note(unit="GPUs", why="no tensor parallelism"),
     )
     pipeline: Integer = Field(
         default=1,
@@ -44,21 +76,33 @@ class TrainingStep(JobEntry):
         le=64,
         description="Stages that the layers are divided into. Of the ranks, tensor times pipeline "
         "are a replica; all replicas have data of their own.",
+        json_schema_extra=note(unit="stages", why="no pipeline parallelism"),
     )
     top_k: Integer = Field(
         default=0,
         ge=0,
         le=64,
         description="Experts that each token is sent to in every layer; 0: there are none.",
+        json_schema_extra=note(unit="experts", why="a dense model"),
     )
     element_bytes: Integer = Field(
-        default=2, ge=1, le=8, description="Bytes of an activation, weight or gradient."
+        default=2,
+        ge=1,
+        le=8,
+        description="Bytes of an activation, weight or gradient.",
+        json_schema_extra=note(unit="bytes", why="bfloat16 or float16"),
     )
     tflops: Integer = Field(
         default=400,
         ge=1,
         le=100_000,
         description="What a GPU computes: 10^12 floating-point operations a second.",
+        json_schema_extra=note(
+            unit="TFLOP/s",
+            why="40 % of what an H100 is specified with in bfloat16 without sparsity, 989 TFLOP/s; "
+            "about what large trainings report",
+            source=references.H100,
+        ),
     )
 
     @property
@@ -124,17 +168,35 @@ class Experts(JobEntry):
 
     pattern: Literal["moe"] = Field(description="Pattern of the traffic.")
     experts: Integer | None = Field(
-        default=None, ge=1, le=65_536, description="How many; one for each rank unless given."
+        default=None,
+        ge=1,
+        le=65_536,
+        description="How many; one for each rank unless given.",
+        json_schema_extra=note(unit="experts"),
     )
-    tokens: Integer = Field(ge=1, le=10_000_000, description="Tokens that each rank has.")
+    tokens: Integer = Field(
+        ge=1,
+        le=10_000_000,
+        description="Tokens that each rank has.",
+        json_schema_extra=note(unit="tokens"),
+    )
     top_k: Integer = Field(
-        default=1, ge=1, le=64, description="Different experts that each is sent to."
+        default=1,
+        ge=1,
+        le=64,
+        description="Different experts that each is sent to.",
+        json_schema_extra=note(
+            unit="experts", why="as a switch transformer", source=references.SWITCH_TRANSFORMER
+        ),
     )
     token_bytes: Size = Field(
         alias="token", gt=0, le=2**31, description="Bytes of a token, e.g. 8KiB."
     )
     token_time_ps: Time = Field(
-        default=0, alias="token_time", description="Work of an expert on a token, e.g. 50ns."
+        default=0,
+        alias="token_time",
+        description="Work of an expert on a token, e.g. 50ns.",
+        json_schema_extra=note(why="0: computing costs nothing, and you see the network alone"),
     )
     skew: Annotated[float, Strict(False)] = Field(
         default=0.0,
@@ -142,6 +204,7 @@ class Experts(JobEntry):
         le=4,
         description="How uneven experts are chosen: the i-th most popular one in proportion to "
         "1/i^skew. 0: all alike.",
+        json_schema_extra=note(unit="a power", why="experts that are chosen alike"),
     )
 
     def misfit(self) -> str | None:
