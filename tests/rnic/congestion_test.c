@@ -187,6 +187,49 @@ TEST(a_limited_sender_comes_back_to_line_rate)
     bench_free(&bench);
 }
 
+enum { RETH = 16, OF_WRITE = 1024 + 82 }; /* bytes on the wire; the first packet has a RETH, too */
+
+/* From the first packet to the second, when they are seen at their ends. */
+static picoseconds first_pause(uint64_t rate_bps)
+{
+    return serialisation(OF_WRITE + RETH, rate_bps) - serialisation(RETH, LINE_RATE);
+}
+
+TEST(a_rate_that_rises_shortens_the_pause_that_is_running)
+{
+    struct bench bench;
+    struct letter letter;
+    bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
+    struct cc *cc = &bench.qp[0]->cc;
+    cc_set_rate(cc, 1000000); /* 9 ms a packet */
+    bench_write(&bench, bench.qp[0], &letter, 0, 0, 3 * 1024);
+    bench_run(&bench, 20 * PS_PER_US);
+    EXPECT_EQUAL(1, bench_count(&bench, 0, -1));
+    cc_set_rate(cc, 200000000);
+    bench_run(&bench, PS_PER_MS);
+    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    picoseconds first = bench_find(&bench, 0, -1, 0)->at, second = bench_find(&bench, 0, -1, 1)->at;
+    EXPECT_EQUAL(first_pause(200000000), second - first);
+    EXPECT_EQUAL(serialisation(OF_WRITE, 200000000), bench_find(&bench, 0, -1, 2)->at - second);
+    bench_free(&bench);
+}
+
+TEST(a_rate_that_falls_lengthens_the_pause_that_is_running)
+{
+    struct bench bench;
+    struct letter letter;
+    bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
+    struct cc *cc = &bench.qp[0]->cc;
+    cc_set_rate(cc, 200000000);
+    bench_write(&bench, bench.qp[0], &letter, 0, 0, 2 * 1024);
+    bench_run(&bench, 20 * PS_PER_US);
+    cc_set_rate(cc, 100000000);
+    bench_run(&bench, PS_PER_MS);
+    picoseconds first = bench_find(&bench, 0, -1, 0)->at;
+    EXPECT_EQUAL(first_pause(100000000), bench_find(&bench, 0, -1, 1)->at - first);
+    bench_free(&bench);
+}
+
 TEST(a_slow_sender_does_not_time_out_between_acks)
 {
     struct bench bench;
@@ -354,6 +397,8 @@ MAIN(RUN(a_mark_in_the_interval_makes_a_cnp_at_its_end),
      RUN(a_cnp_goes_to_the_sender_in_its_own_class),
      RUN(after_a_cnp_packets_leave_at_half_the_line_rate),
      RUN(a_limited_sender_comes_back_to_line_rate),
+     RUN(a_rate_that_rises_shortens_the_pause_that_is_running),
+     RUN(a_rate_that_falls_lengthens_the_pause_that_is_running),
      RUN(a_slow_sender_does_not_time_out_between_acks),
      RUN(without_congestion_control_marks_are_only_counted),
      RUN(a_cnp_passes_while_the_data_priority_is_paused),

@@ -8,7 +8,10 @@
  *     lost           a packet is missing      ──┘
  *
  * The queue pair leaves at least the time between the starts of two packets that
- * the first would take at rate_bps. Who tells of congestion, and how, is another
+ * the first would take at rate_bps. A change of the rate also changes the pause that is
+ * running: the next packet leaves when the last one would have left at the new rate. A NIC
+ * whose flow was slowed to 1 Mb/s would otherwise wait 33 ms for its next packet, whatever
+ * its rate is by then. Who tells of congestion, and how, is another
  * matter: see notification.h.
  *
  * An algorithm is one file, entered into the table in cc.c. It fills a struct
@@ -73,6 +76,8 @@ struct cc {
     uint64_t rate_bps; /* 0: not limited */
     picoseconds gap;
     uint32_t window; /* 0: not limited */
+    /* Called after a change of rate_bps or gap; NULL: nobody needs to know. */
+    void (*changed)(struct cc *cc);
 };
 
 /* Set-up only. False when the algorithm is not known, its parameters are not those that are given,
@@ -85,6 +90,22 @@ static inline void cc_connected(struct cc *cc, uint64_t line_rate_bps)
     cc->line_rate_bps = line_rate_bps;
     if (cc->algorithm->connected)
         cc->algorithm->connected(cc);
+}
+
+/* For algorithms: packets follow each other at this rate from now on. */
+static inline void cc_set_rate(struct cc *cc, uint64_t rate_bps)
+{
+    cc->rate_bps = rate_bps;
+    if (cc->changed)
+        cc->changed(cc);
+}
+
+/* For algorithms: at least this time lies between two packets from now on. */
+static inline void cc_set_gap(struct cc *cc, picoseconds gap)
+{
+    cc->gap = gap;
+    if (cc->changed)
+        cc->changed(cc);
 }
 
 /* A BECN arrived; false when it is ignored. */

@@ -49,8 +49,8 @@ static void set_rate(struct cc *cc)
     uint16_t entry = cc->table[cct->ccti];
     uint64_t whole = UINT64_C(1) << (entry >> CCT_SHIFT_BITS);
     uint64_t delay = entry & CCT_MULTIPLIER;
-    cc->rate_bps =
-        delay ? (uint64_t)((double)cc->line_rate_bps * (double)whole / (double)(whole + delay)) : 0;
+    double share = (double)whole / (double)(whole + delay);
+    cc_set_rate(cc, delay ? (uint64_t)((double)cc->line_rate_bps * share) : 0);
 }
 
 static void run_timer(struct cct *cct, picoseconds now)

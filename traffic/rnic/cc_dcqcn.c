@@ -72,7 +72,7 @@ static void release(struct cc *cc)
 {
     struct dcqcn *dcqcn = cc->own;
     dcqcn->current_rate = dcqcn->target_rate = 0;
-    cc->rate_bps = 0;
+    cc_set_rate(cc, 0);
     timer_cancel(&dcqcn->increase);
 }
 
@@ -82,7 +82,7 @@ static void set_rates(struct cc *cc, double current, double target)
     double low = dcqcn->min_rate, high = (double)cc->line_rate_bps;
     dcqcn->current_rate = clamp(current, low, high);
     dcqcn->target_rate = clamp(target, low, high);
-    cc->rate_bps = (uint64_t)dcqcn->current_rate;
+    cc_set_rate(cc, (uint64_t)dcqcn->current_rate);
     /* Rc only halves its distance each time: closer than a bit per second is there. */
     if (high - dcqcn->current_rate < 1)
         release(cc);

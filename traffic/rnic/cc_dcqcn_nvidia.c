@@ -100,7 +100,7 @@ static void release(struct cc *cc)
 {
     struct dcqcn_nvidia *own = cc->own;
     own->current_rate = own->target_rate = 0;
-    cc->rate_bps = 0;
+    cc_set_rate(cc, 0);
     timer_cancel(&own->increase);
 }
 
@@ -110,7 +110,7 @@ static void set_rates(struct cc *cc, double current, double target)
     double low = own->rpg_min_rate, high = max_rate(cc);
     own->current_rate = clamp(current, low, high);
     own->target_rate = clamp(target, low, high);
-    cc->rate_bps = (uint64_t)own->current_rate;
+    cc_set_rate(cc, (uint64_t)own->current_rate);
     /* Rc only halves its distance each time: closer than a bit per second is there. */
     if (high - own->current_rate < 1 && !timer_is_set(&own->reduce))
         release(cc);

@@ -50,7 +50,7 @@ static void set_window(struct cc *cc, double cwnd)
     struct swift *swift = cc->own;
     swift->cwnd = clamp(cwnd, swift->min_cwnd, swift->max_cwnd);
     cc->window = swift->cwnd < 1 ? 1 : (uint32_t)swift->cwnd;
-    cc->gap = swift->cwnd < 1 ? (picoseconds)((double)swift->rtt / swift->cwnd) : 0;
+    cc_set_gap(cc, swift->cwnd < 1 ? (picoseconds)((double)swift->rtt / swift->cwnd) : 0);
 }
 
 static bool swift_init(struct cc *cc)

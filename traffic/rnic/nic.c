@@ -222,7 +222,7 @@ static struct frame *send_data(struct qp *qp, picoseconds now)
     if (from_memory)
         read_memory(qp->nic, frame->length, now);
     cc_sent(&qp->cc, wire, now);
-    qp->not_before = now + cc_gap(&qp->cc, wire);
+    qp_pace(qp, wire, now);
     return frame;
 }
 

@@ -29,6 +29,8 @@ static bool config_is_right(const struct qp_config *config)
            config->rnr_retry <= RETRY_MAX;
 }
 
+static void rate_changed(struct cc *cc);
+
 static void wake(struct timer *timer, picoseconds now)
 {
     struct qp *qp = container_of(timer, struct qp, wake);
@@ -69,6 +71,7 @@ bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_confi
     qp->recovery = recovery;
     if (!cc_init(&qp->cc, nic->arena, nic->clock, &config->cc) || !make_room(qp))
         return false;
+    qp->cc.changed = rate_changed;
     timer_init(&qp->wake, wake);
     notification_init(qp);
     answers_init(qp);
@@ -250,6 +253,28 @@ static picoseconds ready_at(const struct qp *qp)
     picoseconds response = responses_ready_at(qp), request = requester_ready_at(qp);
     picoseconds first = response < request ? response : request;
     return first > qp->not_before ? first : qp->not_before;
+}
+
+static void set_pause(struct qp *qp)
+{
+    qp->not_before = qp->paced_from + cc_gap(&qp->cc, qp->paced_bytes);
+}
+
+void qp_pace(struct qp *qp, uint32_t wire_bytes, picoseconds now)
+{
+    qp->paced_from = now;
+    qp->paced_bytes = wire_bytes;
+    set_pause(qp);
+}
+
+/* The pause after the last packet is now that of the new rate. */
+static void rate_changed(struct cc *cc)
+{
+    struct qp *qp = container_of(cc, struct qp, cc);
+    set_pause(qp);
+    picoseconds now = qp->nic->clock->now, at = ready_at(qp);
+    if (timer_is_set(&qp->wake) && at != NEVER)
+        timer_set(qp->nic->clock, &qp->wake, at > now ? at : now);
 }
 
 void qp_wake(struct qp *qp, picoseconds now)

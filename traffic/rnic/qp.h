@@ -139,6 +139,8 @@ struct qp {
     struct notification *notification, own_notification;
     const struct recovery *recovery;
     picoseconds not_before; /* pacing: no data until then */
+    picoseconds paced_from; /* the last data packet began to leave */
+    uint32_t paced_bytes;   /* its bytes on the wire */
     bool response_was_last; /* of requests and READ responses, which take turns */
     struct timer wake;
     struct turn turns[TRAFFIC_KINDS];
@@ -152,6 +154,8 @@ bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_confi
 
 /* Queues what it has to send now, or wakes it when there will be something. */
 void qp_wake(struct qp *qp, picoseconds now);
+/* A data packet of so many bytes on the wire begins to leave: the next one waits for its turn. */
+void qp_pace(struct qp *qp, uint32_t wire_bytes, picoseconds now);
 
 /* Ends the queue pair: its oldest message fails with `status`, all else is flushed. */
 void qp_fail(struct qp *qp, enum status status, picoseconds now);
