@@ -13,11 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
-from typing import NamedTuple
-
-import networkx as nx
+from typing import TYPE_CHECKING, NamedTuple
 
 from emu.ib_rates import width_of
+from topologies.distance import distances
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 HOST_NETWORK = int(IPv4Address("10.0.0.0"))
 HOST_NETWORK_PREFIX = "10.0.0.0/8"
@@ -146,11 +148,20 @@ class Topology:
     @cached_property
     def graph(self) -> nx.MultiGraph:
         """The same as a networkx graph: nodes by name, each edge's `cable`."""
+        import networkx as nx  # takes longer to import than most commands run
+
         graph = nx.MultiGraph()
         graph.add_nodes_from(node.name for node in self.nodes)
         for cable in self.cables:
             graph.add_edge(cable.a.node, cable.b.node, cable=cable)
         return graph
+
+    @cached_property
+    def neighbours(self) -> dict[str, list[str]]:
+        """The nodes at the far ends of each node's cables, by port."""
+        return {
+            node: [self.peer[port].node for port in ports] for node, ports in self.ports.items()
+        }
 
     @cached_property
     def next_hops(self) -> dict[str, dict[str, tuple[Port, ...]]]:
@@ -173,7 +184,7 @@ class Topology:
 
     def _towards(self, target: str) -> dict[str, tuple[Port, ...]]:
         """Each other switch that reaches the switch `target` -> its ports on a shortest path."""
-        distance = nx.single_source_shortest_path_length(self._fabric, target)
+        distance = distances(self._fabric, (target,))
         return {
             switch: tuple(port for port, far in self._cabled[switch] if distance[far] < steps)
             for switch, steps in distance.items()
@@ -181,9 +192,9 @@ class Topology:
         }
 
     @cached_property
-    def _fabric(self) -> nx.Graph:
-        """The switches alone."""
-        return nx.Graph(self.graph.subgraph(switch.name for switch in self.switches))
+    def _fabric(self) -> dict[str, list[str]]:
+        """The neighbours of each switch, the switches alone."""
+        return {switch: [far for _, far in cabled] for switch, cabled in self._cabled.items()}
 
     @cached_property
     def _cabled(self) -> dict[str, list[tuple[Port, str]]]:

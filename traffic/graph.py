@@ -41,13 +41,15 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import cached_property
 from itertools import accumulate
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from traffic.job import Job, Step
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 NOWHERE = -1
 """An offset in a buffer that is none."""
@@ -248,6 +250,8 @@ class OperationGraph:
                 if host not in hosts:
                     raise ValueError(f"flow {flow.name} needs {host}, and there is no such host")
         if len(self._circular()):
+            import networkx as nx
+
             circle = nx.find_cycle(self.dependencies())
             names = " > ".join(str(earlier) for earlier, _ in circle)
             raise ValueError(
@@ -268,6 +272,8 @@ class OperationGraph:
 
     def dependencies(self) -> nx.DiGraph:
         """Edges from each operation to those that wait for it."""
+        import networkx as nx  # takes longer to import than most commands run
+
         graph = nx.DiGraph()
         graph.add_nodes_from(range(len(self.operations)))
         graph.add_edges_from(zip(self.earlier.tolist(), self.later.tolist(), strict=True))

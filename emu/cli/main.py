@@ -14,46 +14,54 @@ import click
 import emu
 from emu.errors import EmuError, ExitCode
 
-VERBS = (
-    "capture",
-    "check",
-    "compare",
-    "down",
-    "events",
-    "exec",
-    "fault",
-    "inspect",
-    "mn",
-    "mpirun",
-    "nccl",
-    "perf",
-    "pingpong",
-    "results",
-    "run",
-    "schema",
-    "shell",
-    "status",
-    "topology",
-    "traffic",
-    "up",
-    "validate",
-    "watch",
-    "wireshark",
-)
+VERBS = {
+    "capture": "Capture the cable in a port, both directions, until Ctrl-C.",
+    "check": "Look for what labs need.",
+    "compare": "Run every variant of a spec and put them side by side.",
+    "down": "End a lab.",
+    "events": "Print what happens in a lab from now on.",
+    "exec": "Run a command on a host or switch of a lab.",
+    "fault": "Make things go wrong in a lab that is up.",
+    "inspect": "Count what a capture holds and check its ICRCs and VCRCs.",
+    "mn": "",
+    "mpirun": "Run an MPI program on all hosts of a lab.",
+    "nccl": "Collectives over a range of sizes, printed as nccl-tests does.",
+    "perf": "Measure one pair of hosts as perftest would.",
+    "pingpong": "Exchange messages with Linux' ibv_rc_pingpong.",
+    "results": "Run the specs of a folder and judge them by their checks.",
+    "run": "Run a spec and report what happened.",
+    "schema": "Print the JSON schema of spec files, with every key.",
+    "shell": "Open Mininet's prompt: h1 ping h5, net, help.",
+    "status": "Tell which labs are up and how their traffic is.",
+    "topology": "Read or write fabrics of other programs.",
+    "traffic": "Start or stop the traffic of a lab that is up.",
+    "up": "Bring up a fabric and leave it running until `emu down`.",
+    "validate": "Check a spec file.",
+    "watch": "Show a lab's rates, queues, pauses and marks by port.",
+    "wireshark": "Install a profile and running labs' cables for Wireshark.",
+}
+"""Each verb, and its line in `emu --help`; a verb without a line is not listed."""
 
 
 class Verbs(click.Group):
-    """Imports a verb when it is wanted: plots take a second to load, `emu exec` needs none."""
+    """Imports a verb only when it is used: some take a second to import, `emu --help` does not."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in VERBS:
-            return None
-        command = import_module(f"emu.cli.{name}").command
-        assert isinstance(command, click.Command)
-        return command
+        """What lists of verbs show; `resolve_command` has what runs."""
+        line = VERBS.get(name)
+        return None if line is None else click.Command(name, short_help=line, hidden=not line)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            command = import_module(f"emu.cli.{name}").command
+            assert isinstance(command, click.Command)
+        return name, command, rest
 
 
 @click.group(

@@ -144,7 +144,7 @@ class Wanted:
             size = size * factor if factor else size + increment
 
 
-@click.command("nccl", short_help="Collectives over a range of sizes, printed as nccl-tests does.")
+@click.command("nccl")
 @click.argument("collective", type=click.Choice(list(KINDS)))
 @click.option("-b", "first", type=Bytes(), default="32M", show_default=True, help="First size.")
 @click.option("-e", "last", type=Bytes(), default="32M", show_default=True, help="Last size.")

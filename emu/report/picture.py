@@ -18,10 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import hypot, sqrt
 
-import networkx as nx
-
 from emu.report.facts import PortLoad, RunFacts
 from emu.report.palette import HELD_BACK, Legend, load_colour
+from topologies.distance import distances
 from topologies.graph import Port, Topology
 
 NODE_GAP, LEAST_WIDTH = 10.0, 500.0
@@ -120,9 +119,7 @@ def _node_width(name: str) -> float:
 
 
 def _layers(topology: Topology) -> list[list[str]]:
-    distance: Mapping[str, int] = nx.multi_source_dijkstra_path_length(
-        topology.graph, set(topology.host), weight=lambda *_: 1
-    )
+    distance = distances(topology.neighbours, topology.host)
     highest = max(distance.values(), default=0)
     names = [*topology.host, *topology.switch]
     layers = [

@@ -7,6 +7,7 @@ keys instead of the first, and no tag can make Python objects.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ MAX_KEYS = 100_000
 """Aliases can make much of little; more than this is no spec."""
 
 _TAG = "tag:yaml.org,2002:"
+_HALF = re.compile("[\ud800-\udfff]")
+"""Half a character."""
 _TYPED = {_TAG + name for name in ("null", "bool", "int", "float")}
 
 
@@ -178,7 +181,7 @@ class _Walk:
     def _text(self, node: ScalarNode) -> str:
         """Escapes can write half a character (`"\\ud800"`), which nobody can print."""
         text = str(node.value)
-        if any("\ud800" <= char <= "\udfff" for char in text):
+        if _HALF.search(text):
             raise Unreadable("an escape makes half a character", self._place(node))
         return text
 

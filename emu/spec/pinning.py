@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import networkx as nx
-
 from emu.spec.scenario import Spec
 from topologies.graph import Port, Topology
 from traffic.rnic.entropy import source_ports
@@ -40,6 +38,8 @@ def pins_of(spec: Spec, switch: str) -> list[Pin]:
 
 def lies_between(topology: Topology, src: str, via: str, dst: str) -> bool:
     """Whether a shortest path between two hosts leads over the switch `via`."""
+    import networkx as nx  # few specs pin paths, and it takes long to import
+
     distance = nx.shortest_path_length
     graph = topology.graph
     return bool(distance(graph, src, via) + distance(graph, via, dst) == distance(graph, src, dst))

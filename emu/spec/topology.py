@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Annotated, Literal, Self
 
@@ -122,6 +122,11 @@ class Kind(Model, ABC):
 
     def build(self) -> Topology:
         """The graph. Everybody asks for it, so it is put together once."""
+        return self._graph
+
+    @cached_property
+    def _graph(self) -> Topology:
+        """Variants with the same topology share one. A hash looks at every cable: once a model."""
         return _built(self)
 
 

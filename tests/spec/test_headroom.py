@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from emu.spec import topology as topology_section
 from emu.spec.headroom import headroom_bytes, headroom_of, reserved_of, response_quanta
-from emu.spec.model import Spec, spec_from_text
+from emu.spec.model import Graph, Spec, spec_from_mapping, spec_from_text
 
 TWO_SPEEDS = """
 topology:
@@ -84,3 +87,30 @@ def test_what_is_not_shared_is_headroom_and_what_is_reserved() -> None:
     told = spec(TWO_SPEEDS.replace("pfc: on", "reserved: 2KB, pfc: {headroom: 50KB}"))
     assert reserved_of(told, "left") == 2 * 50_000 + 2 * 8 * 2_000
     assert reserved_of(told, "right") == 2 * 8 * 2_000
+
+
+def test_rules_put_a_topology_together_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules ask for it at every port. Finding it in the cache hashes every cable, so that is
+    counted too: once for each model that text was read into."""
+    laid_out: list[Graph] = []
+    looked_up: list[Graph] = []
+    lay_out, built = Graph.lay_out, topology_section._built
+    monkeypatch.setattr(Graph, "lay_out", lambda own: (laid_out.append(own), lay_out(own))[1])
+    monkeypatch.setattr(
+        topology_section, "_built", lambda own: (looked_up.append(own), built(own))[1]
+    )
+    hosts = [f"h{number}" for number in range(1, 41)]
+    links = [{"between": [host, f"s{place % 4}"]} for place, host in enumerate(hosts)]
+    links += [{"between": [f"s{leaf}", f"up{spine}"]} for leaf in range(4) for spine in range(4)]
+    graph = {
+        "kind": "graph",
+        "hosts": hosts,
+        "switches": [*(f"s{n}" for n in range(4)), *(f"up{n}" for n in range(4))],
+        "links": links,
+    }
+    switches = {"pfc": {"xoff": "alpha 1/8"}, "ecn": "on", "buffer": "32MB"}
+    spec_from_mapping(
+        {"name": "imported", "topology": graph, "switches": switches}, source="made", folder=Path()
+    )
+    assert len(laid_out) == 1
+    assert len(looked_up) <= 3

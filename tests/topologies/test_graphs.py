@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emu.spec.model import Graph, LeafSpine
+from topologies.distance import distances
 from topologies.dumbbell import dumbbell
 from topologies.fat_tree import fat_tree
 from topologies.graph import Topology, Wire
@@ -54,6 +55,7 @@ def _check(topology: Topology) -> None:
     """Every invariant at once."""
     _ports_are_plugged_once(topology)
     _addresses_are_unique(topology)
+    _distances_are_networkx_s(topology)
     _next_hops_are_the_shortest_paths(topology)
 
 
@@ -72,6 +74,11 @@ def _addresses_are_unique(topology: Topology) -> None:
     macs = Counter(port.mac for own in topology.ports.values() for port in own)
     addresses = Counter(host.ip for host in topology.hosts)
     assert {*macs.values(), *addresses.values()} == {1}
+
+
+def _distances_are_networkx_s(topology: Topology) -> None:
+    expected = nx.multi_source_dijkstra_path_length(nx.Graph(topology.graph), set(topology.host))
+    assert distances(topology.neighbours, topology.host) == expected
 
 
 def _next_hops_are_the_shortest_paths(topology: Topology) -> None:

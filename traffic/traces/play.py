@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-import networkx as nx
 import numpy as np
 
 from traffic.collectives.collective import Cut, add_collective
@@ -84,6 +83,8 @@ class _Units:
     def _in_order(self) -> Iterator[int]:
         """Step n begins: n. The unit whose first step is n ends: n after as many as there are
         steps. A receive ends when its message has come, a collective when all ranks have begun."""
+        import networkx as nx  # takes long to import, and most workloads are no traces
+
         count = len(self._trace.steps)
         end_of = [count + self._unit_of[number][0] for number in range(count)]
         graph = nx.DiGraph()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-import networkx as nx
-
 from emu.spec.finding import Finding, KeyPath, did_you_mean, there_is_no
 from emu.spec.quantities import MAX_HOSTS
 from emu.spec.scenario import Spec
 from emu.spec.topology import Graph
+from topologies.distance import distances
 
 LONGEST_INTERFACE = 15
 """Linux's IFNAMSIZ, without the zero at the end."""
@@ -69,11 +68,17 @@ def _hosts_have_one_cable(graph: Graph) -> Iterator[Finding]:
 
 
 def _all_is_connected(graph: Graph) -> Iterator[Finding]:
-    cables = nx.Graph(link.between for link in graph.links)
-    cables.add_nodes_from((*graph.hosts, *graph.switches))
-    parts = [min(part) for part in nx.connected_components(cables)]
-    if len(parts) > 1:
-        text = f"no path leads from {parts[0]} to {parts[1]}; add a cable between their parts"
+    neighbours: dict[str, list[str]] = {}
+    for a, b in (link.between for link in graph.links):
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    for name in (*graph.hosts, *graph.switches):
+        neighbours.setdefault(name, [])
+    part = distances(neighbours, list(neighbours)[:1])
+    apart = next((name for name in neighbours if name not in part), None)
+    if apart is not None:
+        other = min(distances(neighbours, (apart,)))
+        text = f"no path leads from {min(part)} to {other}; add a cable between their parts"
         yield Finding(_LINKS, text, (_TOPOLOGY,))
 
 

@@ -1,0 +1,69 @@
+"""What a command imports: it decides how long a user waits before anything happens."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import emu.cli
+from emu.cli.main import VERBS, cli
+
+ROOT = Path(__file__).parents[2]
+INCAST = str(ROOT / "topologies" / "incast.emu.yml")
+
+_RUN = """
+import json, sys
+from emu.cli.main import cli
+cli.main(sys.argv[1:], standalone_mode=False)
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def modules_after(*words: str) -> set[str]:
+    """All modules that are there once a command line has been carried out."""
+    command = [sys.executable, "-c", _RUN, *words]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_help_imports_no_verb() -> None:
+    modules = modules_after("--help")
+    assert {name for name in modules if name.startswith("emu.")} == {
+        "emu.cli",
+        "emu.cli.main",
+        "emu.errors",
+    }
+    assert not modules & {"numpy", "pydantic", "networkx"}
+
+
+def test_help_lists_every_verb() -> None:
+    """A file in emu/cli that has a `command` is a verb; `emu mn` is for Mininet's scripts alone."""
+    folder = Path(emu.cli.__path__[0])
+    with_command = {
+        file.stem for file in folder.glob("*.py") if "\ndef command(" in file.read_text()
+    }
+    assert set(VERBS) == with_command
+    listed = CliRunner().invoke(cli, ["--help"]).stdout.partition("Commands:\n")[2]
+    assert {line.split()[0] for line in listed.splitlines()} == with_command - {"mn"}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_runs_its_own_command(verb: str) -> None:
+    context = click.Context(cli)
+    _, command, rest = cli.resolve_command(context, [verb, "--help"])
+    assert command is not None
+    assert command.name == verb
+    assert rest == ["--help"]
+
+
+def test_validate_imports_no_more_than_it_needs() -> None:
+    """Neither charts nor graph algorithms, nor what runs a spec."""
+    modules = modules_after("validate", INCAST)
+    assert not modules & {"matplotlib", "networkx", "jinja2", "rich", "scapy", "mininet"}
+    assert not {name for name in modules if name.startswith(("emu.lab", "emu.report"))}
