@@ -11,7 +11,7 @@ PROPERTIES := $(addprefix tests/model/test_,properties.py conservation.py credit
 	tests/rnic/test_fire.py
 CORE_TESTS := $(wildcard tests/shim tests/rnic tests/model tests/traffic)
 
-.PHONY: help setup demo test properties vm-test bare-test bench results lint sanitize format clean
+.PHONY: help setup demo test properties vm-test bare-test bench results reference lint sanitize format clean
 
 help:
 	@echo "make demo      one incast on four fabrics: table, page and captures in out/demo"
@@ -21,6 +21,7 @@ help:
 	@echo "make bare-test provision.sh on a bare Debian 12, made by debootstrap; then a set-up and labs there"
 	@echo "make bench     how fast it is here, beside baselines; QUICK=1: in less than a minute"
 	@echo "make results   what the fabrics must show, on both clocks: topologies/results/README.md"
+	@echo "make reference docs/reference and the JSON schema, from the texts beside the code"
 	@echo "make lint      layout, types, spelling, the C analyser, who may import whom"
 	@echo "make sanitize  the core's tests with the address and undefined-behaviour sanitizers"
 	@echo "make format    lay out Python and C"
@@ -53,6 +54,9 @@ bench: setup
 results: setup
 	$(VENV)/bin/emu results topologies/results --clock virtual --clock real \
 		--page topologies/results/README.md
+
+reference: setup
+	$(PYTHON) -m emu.explain
 
 lint: setup
 	$(PYTHON) -m ruff check .

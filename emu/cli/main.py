@@ -21,6 +21,7 @@ VERBS = {
     "down": "End a lab.",
     "events": "Print what happens in a lab from now on.",
     "exec": "Run a command on a host or switch of a lab.",
+    "explain": "Tell what a key, counter, preset or check means.",
     "fault": "Make things go wrong in a lab that is up.",
     "inspect": "Count what a capture holds and check its ICRCs and VCRCs.",
     "mn": "",

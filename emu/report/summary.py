@@ -54,39 +54,52 @@ class FidelitySummary(TypedDict):
     verdict: str
     """`ok` or `inconclusive`."""
     late_p50_ns: int
+    """How late frames left or were taken in: 50 % of them no later than this, emulated."""
     late_p99_ns: int
+    """99 % of them."""
     late_max_ns: int
+    """The latest of them."""
     late_p50_wall_ns: NotRequired[int]
     """The same by the clock on the wall; not on the virtual clock, which has none."""
     late_p99_wall_ns: NotRequired[int]
+    """As late_p50_wall_ns, 99 % of the frames."""
     late_max_wall_ns: NotRequired[int]
+    """As late_p50_wall_ns, the latest frame."""
     ovs_kept_p50_ns: int
     """How long Open vSwitch had a frame, of which the switch's latency is made."""
     ovs_kept_p99_ns: int
+    """As ovs_kept_p50_ns, 99 % of the frames."""
     ovs_kept_max_ns: int
+    """As ovs_kept_p50_ns, the longest."""
     budget_ns: int
     """What `late_p99_ns` may be."""
     reasons: list[str]
+    """Why it is inconclusive; empty when it is ok."""
 
 
 class FlowSummary(TypedDict):
     """One flow: all messages of one pair of hosts in one entry of the spec's `traffic:`."""
 
     name: str
+    """Name of the flow, which checks use: `incast.h2-h1`."""
     traffic: str
     """Name of that entry."""
     src: str
+    """The host that sends."""
     dst: str
+    """The host that receives."""
     op: str
     """`write` or `send`."""
     bytes: int
     """Offered, that is to be delivered."""
     start_ns: int
+    """When its first message was posted."""
     end_ns: int | None
     """When the last byte was in the receiver's memory; null: never."""
     goodput_bps: int
     """Bits of message per second from start to end; 0 when unfinished."""
     retransmitted_packets: int
+    """Packets of it that were sent again."""
     completed: bool
     """Delivered, acknowledged, and every byte compared equal at the receiver."""
 
@@ -95,16 +108,25 @@ class LatencySummary(TypedDict):
     """How long the requests (messages, or I/Os of several) of one entry of `traffic:` took."""
 
     traffic: str
+    """Name of that entry."""
     requests: int
+    """How many there were."""
     unfinished: int
+    """How many of them did not finish in the run."""
     mean_ns: int
     """Of the finished, as all that follow."""
     p50_ns: int
+    """The median."""
     p90_ns: int
+    """90 % took no longer."""
     p95_ns: int
+    """95 % took no longer."""
     p99_ns: int
+    """99 % took no longer."""
     p999_ns: int
+    """99.9 % took no longer."""
     max_ns: int
+    """The longest."""
 
 
 class IoSummary(LatencySummary):
@@ -113,6 +135,7 @@ class IoSummary(LatencySummary):
     way: str
     """`read` or `write`."""
     iops: int
+    """I/Os a second, over the run time of the entry."""
     bandwidth_bps: int
     """Bits of blocks per second, over the run time of the entry."""
 
@@ -121,19 +144,26 @@ class BucketSummary(TypedDict):
     """Completion times of messages of about one size, as multiples of what they take alone."""
 
     up_to_bytes: int
+    """Size of the largest message in the bucket."""
     messages: int
+    """How many there were."""
     unfinished: int
+    """How many of them did not finish in the run."""
     mean: float
     """Of the finished, as all that follow."""
     p50: float
+    """The median."""
     p95: float
+    """95 % took no more."""
     p99: float
+    """99 % took no more."""
 
 
 class FctSummary(TypedDict):
     """FCT slowdown of a background load."""
 
     traffic: str
+    """Name of the entry, of pattern background."""
     whole: BucketSummary
     """All messages of the entry."""
     buckets: list[BucketSummary]
@@ -144,17 +174,23 @@ class JobSummary(TypedDict):
     """One collective."""
 
     name: str
+    """Name of its entry in the spec's `traffic:`."""
     collective: str
+    """What was computed, e.g. all_reduce."""
     algorithm: str
+    """How, e.g. ring."""
     ranks: int
+    """How many hosts took part."""
     bytes: int
     """As nccl-tests counts them."""
     bus_factor: float
     """`busbw_bps` over `algbw_bps`."""
     start_ns: int | None
+    """When its first message was posted."""
     end_ns: int | None
     """null: it did not finish."""
     algbw_bps: int | None
+    """Bytes over time, in bits per second, as nccl-tests defines it; null: it did not finish."""
     busbw_bps: int | None
     """Bits per second, as nccl-tests defines it."""
     wrong: int | None
@@ -165,7 +201,9 @@ class StepSummary(TypedDict):
     """Work of many ranks, and what they sent each other for it: a training step, for one."""
 
     name: str
+    """Name of its entry in the spec's `traffic:`."""
     start_ns: int | None
+    """When its first message was posted, or its first work began."""
     end_ns: int | None
     """null: it did not finish."""
     work_alone_ns: int
@@ -180,10 +218,13 @@ class FaultSummary(TypedDict):
     """One fault of the spec's `faults:`, and what it did."""
 
     name: str
+    """Its name in the spec, or its kind and number."""
     kind: str
+    """Its key in the spec, e.g. link-down."""
     place: str
     """The cable, by a port of it, or the host."""
     at_ns: int
+    """When it began."""
     end_ns: int | None
     """null: it lasted to the end of the run."""
     packets_seen: int
@@ -191,13 +232,16 @@ class FaultSummary(TypedDict):
     hits: int
     """Packets that it did something to; times that a link went down; pauses that were told."""
     packets_dropped: int
+    """Packets that it dropped."""
 
 
 class DeadlockSummary(TypedDict):
     """A circle of switch ports that wait for each other, by PFC."""
 
     found_ns: int
+    """When it was found."""
     priority: int
+    """The priority that is paused."""
     ports: list[str]
     """Each is paused by a switch whose packets wait at the next, the last by that of the first."""
 
@@ -217,7 +261,9 @@ class Summary(TypedDict):
     """One run of one spec."""
 
     schema: str
+    """Name and version of this document's format."""
     name: str
+    """Name of the spec, or of the variant."""
     fabric: str
     """`roce` or `ib`."""
     plane: str
@@ -225,30 +271,45 @@ class Summary(TypedDict):
     clock: str
     """`real` or `virtual`."""
     slowdown: float
+    """How many times slower than real the fabric ran; 1 on the virtual clock."""
     seed: int
+    """The seed of everything random."""
     marker: str
     """Who marks CE: `ebpf`, `red`, `shim` or `none`."""
     fidelity: FidelitySummary
+    """How well the machine kept to the schedule."""
     flows: list[FlowSummary]
+    """Every flow, finished or not."""
     latencies: list[LatencySummary]
+    """Latencies of requests, by entry of `traffic:`."""
     ios: list[IoSummary]
+    """I/Os of storage."""
     fct_slowdowns: list[FctSummary]
+    """FCT slowdowns of background loads."""
     jobs: list[JobSummary]
+    """Collectives."""
     steps: list[StepSummary]
+    """Training steps and the like."""
     ports: dict[str, Counters]
     """Port name (`leaf1:h1` is leaf1's port towards h1) -> its counters."""
     hosts: dict[str, Counters]
+    """Host -> the counters of its NIC, and of its end of the cable."""
     scale_up: dict[str, Counters]
     """Ports of the fabric inside of servers, under InfiniBand's names."""
     totals: Counters
+    """Counters of the whole fabric."""
     faults: list[FaultSummary]
+    """Faults, and what they did."""
     deadlocks: list[DeadlockSummary]
+    """Deadlocks that were found."""
     sweeps: list[SweepSummary]
+    """Sweeps of the subnet manager."""
     captures: dict[str, str]
     """Port name -> capture file, in the folder of this summary."""
     notes: list[str]
     """Fallbacks that were taken, and why `auto` chose what it did."""
     wall_seconds: float
+    """How long the run took, by the clock on the wall."""
     cpu_seconds: dict[str, float]
     """Processor time while traffic ran: `shim`, `nics`, `ovs`, `other` programs, and `stolen` by
     the machine's host; empty on the virtual clock."""

@@ -56,7 +56,7 @@ class Nic(Model):
         description="Congestion control: none, DCQCN as in its paper or as NVIDIA's NICs have "
         "it, InfiniBand's congestion control table, DCTCP (marked ACKs) or Swift (delay).",
         json_schema_extra=note(
-            why="none: without congestion control you see what the fabric does by itself"
+            why="without congestion control you see what the fabric does by itself"
         ),
     )
     dcqcn: Dcqcn = Field(default=Dcqcn(), description="Parameters of cc: dcqcn.")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from emu.errors import SpecError, UsageError
 from emu.spec import settings as command_line
-from emu.spec.document import MAX_BYTES, Unreadable, read
+from emu.spec.document import MAX_BYTES, Document, Unreadable, read
 from emu.spec.finding import Finding, lines
 from emu.spec.scenario import Spec
 from emu.spec.stages import name_files_in_full, spec_of
@@ -19,11 +19,20 @@ def load_spec(path: Path, settings: Sequence[str] = ()) -> Spec:
 
     Raises SpecError with all findings, UsageError when the file cannot be read.
     """
-    return spec_from_text(_text_of(path), source=str(path), settings=settings)
+    return spec_of(document_of(path, settings))
+
+
+def document_of(path: Path, settings: Sequence[str] = ()) -> Document:
+    """The same before it is understood, with the place of each key. Raises the same errors."""
+    return _document(_text_of(path), str(path), settings)
 
 
 def spec_from_text(text: bytes, *, source: str, settings: Sequence[str] = ()) -> Spec:
     """The same for text that is already here; `source` is the name it goes by in findings."""
+    return spec_of(_document(text, source, settings))
+
+
+def _document(text: bytes, source: str, settings: Sequence[str]) -> Document:
     try:
         document = read(text, source)
     except Unreadable as unreadable:
@@ -34,7 +43,7 @@ def spec_from_text(text: bytes, *, source: str, settings: Sequence[str] = ()) ->
     for setting in settings:
         command_line.apply(document, setting)
     name_files_in_full(document.data, Path(source).parent)
-    return spec_of(document)
+    return document
 
 
 _NO_MAPPING = Finding((), "is not a spec: it must be a mapping of keys (`topology: ...`) to values")

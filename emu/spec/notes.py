@@ -26,15 +26,35 @@ def note(*, unit: str = "", why: str = "", source: str = "") -> JsonDict:
 
 
 def facts(node: Mapping[str, Any]) -> Iterator[str]:
-    """What the schema of a key says of it, a paragraph each: meaning, unit, default, source."""
+    """What the schema of a key says of it, a paragraph each: meaning, unit, values, default,
+    source."""
     yield node["description"]
     if UNIT in node:
         yield f"Unit: {node[UNIT]}."
-    if "default" in node:
-        reason = f": {node[WHY]}" if WHY in node else ""
-        yield f"Default: {written(node['default'])}{reason}."
+    if values := values_of(node):
+        yield f"Values: {values}."
+    if default := default_of(node):
+        yield f"Default: {default}."
     if SOURCE in node:
         yield f"Source: {node[SOURCE]}."
+
+
+def values_of(node: Mapping[str, Any]) -> str:
+    """What may be written there: words, a range, or examples; empty where the type says it all."""
+    if "enum" in node:
+        return ", ".join(map(written, node["enum"]))
+    bounds = [f"{word} {node[key]}" for key, word in _BOUNDS.items() if key in node]
+    if bounds and node.get("type") in ("integer", "number"):
+        return " and ".join(bounds)
+    examples = ", ".join(map(written, node.get("examples", ())))
+    return examples and f"e.g. {examples}"
+
+
+def default_of(node: Mapping[str, Any]) -> str:
+    """The default with its reason; empty where there is none."""
+    if "default" not in node:
+        return ""
+    return written(node["default"]) + (f": {node[WHY]}" if WHY in node else "")
 
 
 def written(value: Any) -> str:
@@ -45,4 +65,10 @@ def written(value: Any) -> str:
     )
 
 
+_BOUNDS = {
+    "minimum": "from",
+    "exclusiveMinimum": "above",
+    "maximum": "up to",
+    "exclusiveMaximum": "below",
+}
 _LONGEST = 80

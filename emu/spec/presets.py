@@ -3,22 +3,40 @@
 A preset is a layer like any other, below the keys beside it: `{preset: nvidia,
 ecn: {kmax: 800KB}}` changes one of them. A role's or a switch's preset stands in place of
 that of all: half of each is nobody's switch. Sizes are bytes of real switches with
-buffers of tens of megabytes.
-
-    nvidia   Cumulus Linux and Onyx, `roce` mode lossless: priority 3 lossless, half of
-             the link for each of the two, CNPs (DSCP 48) strict on 6
-    sonic    what its image ships: qos_config.j2, buffers_config.j2 and the WRED profile
-             AZURE_LOSSLESS. DSCPs 3 and 4 are lossless; 26, like most, is not
-    cisco    NX-OS' blueprint for AI clusters: DSCP 26 lossless on queue 3, CNPs strict on 7
-    dctcp    marks as DCTCP wants them, all from one depth K on: 300 KB, which is what HPCC's
-             authors take for links of 100 Gbit (30 KB for each 10 Gbit)
+buffers of tens of megabytes. What each of them is: `PRESET_NOTES`.
 """
 
 from __future__ import annotations
 
+from emu.spec import references
 from emu.spec.classes import Classes
 from emu.spec.quantities import SizeOrAlpha
 from emu.spec.switch import Ecn, Pfc, Scheduling, SwitchSpec
+
+PRESET_NOTES = {
+    "nvidia": (
+        "Cumulus Linux and Onyx in `roce` mode lossless: priority 3 is lossless, lossless and "
+        "other traffic have half of the link each, and CNPs (DSCP 48) go first, strictly, on "
+        "priority 6.",
+        references.ROCE_DSCP,
+    ),
+    "sonic": (
+        "What SONiC's image ships, with the WRED profile AZURE_LOSSLESS. DSCPs 3 and 4 are "
+        "lossless; 26, like most others, is not.",
+        references.SONIC_QOS,
+    ),
+    "cisco": (
+        "NX-OS as Cisco's blueprint for AI clusters configures it: DSCP 26 is lossless on queue "
+        "3, and CNPs go first, strictly, on 7.",
+        references.CISCO_BLUEPRINT,
+    ),
+    "dctcp": (
+        "Marks as DCTCP wants them: every packet from one depth K on. K is 300 KB, which HPCC's "
+        "authors take for links of 100 Gbit/s (30 KB for each 10 Gbit/s).",
+        references.HPCC_NS3,
+    ),
+}
+"""Of each preset: what it is, and its public source."""
 
 _ALPHA_1 = SizeOrAlpha(alpha_1024=1024)
 """Dynamic thresholds, as they all have them; SONiC's dynamic_th 0."""

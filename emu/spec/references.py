@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 BINOMIAL = "normal approximation of the binomial distribution"
+CISCO_BLUEPRINT = "Cisco Data Center Networking Blueprint for AI/ML Applications (NX-OS)"
 CONWEAVE = "simulation code of ConWeave's authors, github.com/conweave-project/conweave-ns3, run.py"
 DCQCN = (
     "Zhu et al., Congestion Control for Large-Scale RDMA Deployments (DCQCN), SIGCOMM 2015, "
@@ -54,6 +55,7 @@ SAI = "SAI, saiport.h; SONiC, `show pfc counters`"
 SONIC_BUFFERS = "SONiC, sonic-buildimage: buffers_config.j2"
 SONIC_PG = "SONiC, sonic-buildimage: pg_profile_lookup.ini of each device"
 SONIC_PFCWD = "SONiC, sonic-utilities: pfcwd/main.py; sonic-swss: pfcactionhandler.cpp"
+SONIC_QOS = "SONiC, sonic-buildimage: qos_config.j2 and buffers_config.j2"
 SWIFT = (
     "Kumar et al., Swift: Delay is Simple and Effective for Congestion Control in the Datacenter, "
     "SIGCOMM 2020; htsim, swift_new.cpp"

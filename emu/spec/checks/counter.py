@@ -17,7 +17,9 @@ _AT = (
 )
 
 
-Count = Annotated[Integer, WithJsonSchema({"type": ["integer", "string"]})]
+Count = Annotated[
+    Integer, WithJsonSchema({"type": ["integer", "string"], **note(unit="a count, or a formula")})
+]
 """A whole number, or a formula of one (see `emu.spec.formula`)."""
 
 

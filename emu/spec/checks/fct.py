@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from emu.spec import references
 from emu.spec.checks.bounds import Bounds
@@ -13,8 +13,12 @@ from emu.spec.notes import note
 from emu.spec.quantities import Size
 from emu.units import format_size
 
+Times = Annotated[
+    float, WithJsonSchema({"type": "number", **note(unit="times what a message takes alone")})
+]
 
-class FctSlowdownBounds(Bounds[float], Kind):
+
+class FctSlowdownBounds(Bounds[Times], Kind):
     """Bounds for the FCT slowdown of a background load's messages, or of those of some sizes."""
 
     traffic: str = Field(description="Name of the traffic entry, of pattern background.")

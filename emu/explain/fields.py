@@ -1,0 +1,67 @@
+"""The fields of summary.json, from the types that describe them (`emu.report.summary`).
+
+A field is explained by the text below it, as everywhere in this project; typing forgets such
+texts, so they are read from the source.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from emu.report import summary
+
+
+@dataclass(frozen=True)
+class Field:
+    name: str
+    """As a path: `flows[].end_ns`."""
+    type: str
+    meaning: str
+
+
+@cache
+def fields() -> tuple[Field, ...]:
+    """All of them, in the order of the document."""
+    return tuple(_of("Summary", ""))
+
+
+def _of(name: str, prefix: str) -> Iterator[Field]:
+    for annotation, meaning in _described()[name]:
+        target, kind = annotation
+        inner = next((known for known in _described() if known in kind), None)
+        path = f"{prefix}{target}" + ("[]" if kind.startswith("list[") else "")
+        yield Field(path, kind, meaning)
+        if inner:
+            yield from _of(inner, f"{path}.")
+
+
+@cache
+def _described() -> dict[str, list[tuple[tuple[str, str], str]]]:
+    """Of each class: its fields' names and types, with the text below each."""
+    classes: dict[str, list[tuple[tuple[str, str], str]]] = {}
+    for node in ast.parse(inspect.getsource(summary)).body:
+        if isinstance(node, ast.ClassDef):
+            inherited = [
+                field for base in node.bases for field in classes.get(ast.unparse(base), ())
+            ]
+            classes[node.name] = [*inherited, *_fields_of(node)]
+    return classes
+
+
+def _fields_of(node: ast.ClassDef) -> Iterator[tuple[tuple[str, str], str]]:
+    for statement, after in zip(node.body, [*node.body[1:], ast.Pass()], strict=True):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            kind = ast.unparse(statement.annotation).removeprefix("NotRequired[").removesuffix("]")
+            if kind.count("[") > kind.count("]"):
+                kind += "]"
+            yield (statement.target.id, kind), _text(after)
+
+
+def _text(node: ast.stmt) -> str:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return " ".join(str(node.value.value).split())
+    return ""

@@ -1,0 +1,154 @@
+"""docs/reference: the same texts as pages, a table for each section of a spec.
+
+`make reference` writes them anew; a test holds them up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from emu.explain import keys
+from emu.explain.fields import fields
+from emu.explain.keys import Key
+from emu.explain.topics import settings_of
+from emu.measure.counter_notes import NOTES, PLACES
+from emu.report.diagnosis import PATHOLOGIES
+from emu.spec.notes import SOURCE, UNIT, default_of, values_of
+from emu.spec.presets import PRESET_NOTES
+
+_GENERATED = "<!-- Written by `make reference`; do not edit. -->"
+
+
+def pages() -> dict[str, str]:
+    """File name -> text."""
+    written = {
+        "spec.md": _spec(),
+        "counters.md": _counters(),
+        "presets.md": _presets(),
+        "results.md": _results(),
+    }
+    return {name: "\n".join(lines) + "\n" for name, lines in written.items()}
+
+
+# --- keys of a spec ---
+
+
+def _spec() -> Iterator[str]:
+    yield from _head(
+        "Keys of a spec file",
+        "Every key of a `*.emu.yml`, as `emu explain KEY` tells it. NAME stands for a name or a "
+        "number that you choose. `switches` and `hosts` have the same keys for one role, switch, "
+        "port or host: `switches.roles.NAME`, `switches.nodes.NAME`, `switches.ports.NAME` and "
+        "`hosts.nodes.NAME`.",
+    )
+    sections: dict[int, list[Key]] = {}
+    for key in (keys.root(), *keys.all_keys()):
+        if not key.chooses and any(child.path[-1] != keys.NAME for child in key.children):
+            sections.setdefault(id(keys.resolved(key.node)), []).append(key)
+    for section, *others in sections.values():
+        yield from _section(section)
+        if others:
+            names = ", ".join(f"`{other.name}`" for other in others)
+            yield from ("", f"The same keys are in {names}.")
+
+
+def _section(section: Key) -> Iterator[str]:
+    yield from ("", f"## {section.name or 'The file'}")
+    if section.path:
+        yield from ("", section.meaning)
+    choices = [child for child in section.children if child.chooses]
+    if not choices:
+        rows = [_row(child) for child in section.children if child.path[-1] != keys.NAME]
+        if rows:
+            yield from _table(("key", "meaning", "unit", "values", "default", "source"), rows)
+        return
+    yield from _table(("keys for", "meaning"), [(f"`{c.path[-1]}`", c.meaning) for c in choices])
+    users: dict[tuple[str, ...], list[str]] = {}
+    for choice in choices:
+        for child in choice.children:
+            users.setdefault(_row(child), []).append(choice.path[-1])
+    rows = [(row[0], _whose(names, len(choices)), *row[1:]) for row, names in users.items()]
+    header = ("key", "of", "meaning", "unit", "values", "default", "source")
+    yield from _table(header, sorted(rows, key=lambda row: row[0]))
+
+
+def _whose(names: Sequence[str], all_of_them: int) -> str:
+    return "all" if len(names) == all_of_them else ", ".join(names)
+
+
+def _row(key: Key) -> tuple[str, ...]:
+    node = key.node
+    return (
+        f"`{key.path[-1]}`",
+        key.meaning,
+        str(node.get(UNIT, "")),
+        values_of(node),
+        default_of(node),
+        str(node.get(SOURCE, "")),
+    )
+
+
+# --- counters, presets, results ---
+
+
+def _counters() -> Iterator[str]:
+    yield from _head(
+        "Counters",
+        "Every counter of `summary.json`, `emu counters` and `verify: [{counter: ...}]`, as `emu "
+        "explain counter NAME` tells it. N is a priority or a virtual lane. Counters of a "
+        "priority or lane that nothing used are left out of a summary.",
+    )
+    for where, who in PLACES.items():
+        rows = [
+            (f"`{note.name}`", note.meaning, note.unit, note.source)
+            for note in NOTES
+            if note.where == where
+        ]
+        yield from ("", f"## {where}: {who}")
+        yield from _table(("counter", "meaning", "unit", "source of the name"), rows)
+
+
+def _presets() -> Iterator[str]:
+    yield from _head(
+        "Presets of switches",
+        "What `switches: {preset: NAME}` sets, as `emu explain preset NAME` tells it. A key beside "
+        "`preset` changes one of these values.",
+    )
+    for name, (meaning, source) in PRESET_NOTES.items():
+        yield from ("", f"## {name}", "", meaning, "", f"Source: {source}.")
+        rows = [(f"`switches.{key}`", f"`{value}`") for key, value in settings_of(name)]
+        yield from _table(("key", "value"), rows)
+
+
+def _results() -> Iterator[str]:
+    yield from _head(
+        "Results: summary.json and diagnoses",
+        "The fields of `summary.json`, as `emu explain field NAME` tells them, and what a report "
+        "may find wrong with a run (`emu explain diagnosis NAME`).",
+    )
+    yield from ("", "## summary.json")
+    rows = [(f"`{field.name}`", field.meaning, f"`{field.type}`") for field in fields()]
+    yield from _table(("field", "meaning", "type"), rows)
+    yield from ("", "## Diagnoses")
+    found = [(one.name, one.looks, one.cure) for one in PATHOLOGIES]
+    yield from _table(("name", "how it looks", "cure"), found)
+
+
+# --- Markdown ---
+
+
+def _head(title: str, about: str) -> Iterator[str]:
+    yield from (f"# {title}", "", _GENERATED, "", about)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield from ("", _line(header), _line(["---"] * len(header)), *map(_line, rows))
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(_cell(cell) for cell in cells)} |"
+
+
+def _cell(text: str) -> str:
+    """On one line; a bar would begin the next cell."""
+    return " ".join(text.split()).replace("|", "\\|")

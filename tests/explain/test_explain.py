@@ -1,0 +1,216 @@
+"""`emu explain`: what it finds, what it suggests, and the values that are in force in a spec."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from emu.cli.explain import command
+from emu.errors import ExitCode, UsageError
+from emu.explain.in_force import OpenSpec, Value
+
+ROOT = Path(__file__).parents[2]
+INCAST = str(ROOT / "topologies" / "incast.emu.yml")
+
+
+def told(*words: str) -> str:
+    """With blanks as they come."""
+    result = CliRunner().invoke(command, list(words), catch_exceptions=False)
+    assert result.exit_code == 0
+    return " ".join(result.stdout.split())
+
+
+def refusal(*words: str) -> str:
+    result = CliRunner().invoke(command, list(words))
+    assert isinstance(result.exception, UsageError)
+    assert result.exception.exit_code == ExitCode.USAGE
+    assert result.stdout == ""
+    return str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("switches.pfc.xon_offset", "Unit: bytes. Values: e.g. 96KB"),
+        ("switches.pfc.xon_offset", "Default: 4608B: what SONiC ships for"),
+        ("switches.watchdog.poll", "Source: SONiC, sonic-utilities"),
+        ("switches.pfc", "headroom Buffer kept per port and priority"),
+        ("switches.nodes.leaf1.pfc.priorities", "Lossless priorities"),
+        ("topology.spines", "topology.leaf-spine.spines, topology.rail.spines"),
+        ("traffic.incast.op", "Default: write"),
+        ("traffic.0.share", "traffic.0.hot-spot.share"),
+        ("kmin", "switches.ecn.kmin Depth up to which nothing is marked."),
+        ("pause_response", "pause frame's arrival"),
+        ("rx_prio3_pause_duration", "How long priority 3 of this port was paused"),
+        ("counter PortXmitWait_VL2", "PortXmitWait of lane 2 alone"),
+        ("counter tx_packets", "RDMA packets that the NIC sent"),
+        ("totals.drops_lossless", "A healthy lossless fabric has 0"),
+        ("preset sonic", "classes.other_dscp 1"),
+        ("sonic", "Write: switches: {preset: sonic}."),
+        ("check lossless", "verify.lossless"),
+        ("fault pause-storm", "faults.pause-storm"),
+        ("diagnosis pause storm", "Cure: The watchdog takes the port out of PFC"),
+        ("pause-storm", "faults.pause-storm"),
+        ("field flows.end_ns", "summary.json: flows[].end_ns When the last byte"),
+        ("counter", "rx_prioN_pause_duration"),
+        ("check", "fct_slowdown"),
+        ("", "traffic Who sends how much to whom."),
+    ],
+)
+def test_explains(words: str, expected: str) -> None:
+    """Each kind by its name, and what is below a section."""
+    assert expected in told(*words.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("switches.pfc.xof", "did you mean 'switches.pfc.xoff'?"),
+        ("switches.pcf.xoff", "did you mean 'switches.pfc.xoff'?"),
+        ("topology.spine", "did you mean 'topology.spines'?"),
+        ("switchs", "did you mean 'switches'?"),
+        ("preset sonik", "did you mean 'sonic'?"),
+        ("counter rx_prioN_pauze", "did you mean 'rx_prioN_pause'?"),
+        ("diagnosis storm", "`emu explain diagnosis` lists what there is"),
+        ("xyzzy-42", "`emu explain` lists what there is"),
+    ],
+)
+def test_unknown_names_are_refused(words: str, expected: str) -> None:
+    """With the name that was probably meant."""
+    assert expected in refusal(*words.split())
+
+
+def test_json_is_one_document() -> None:
+    """Topics and the values in force."""
+    result = CliRunner().invoke(command, ["switches.ecn.pmax", "--spec", INCAST, "--json"])
+    document = json.loads(result.stdout)
+    assert document["schema"] == "emu.explain/1"
+    assert document["topics"][0]["name"] == "switches.ecn.pmax"
+    assert document["in_force"][0]["value"] == "0.2"
+
+
+SPEC = """
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}
+switches:
+  buffer: 64MB
+  pfc: on
+  ecn: {kmin: 200KB}
+  roles:
+    leaf: {preset: nvidia, alpha: 2}
+  nodes:
+    leaf2: {preset: none, ecn: off}
+    spine1: {pfc: {xoff: 50KB, xon: 20KB}, ports: {leaf1: {ecn: {pmax: 50%}}}}
+hosts:
+  nic: {cc: dcqcn}
+  nodes: {h1: {nic: {cc: none}}}
+traffic:
+  - {name: load, pattern: incast, from: h2-h4, to: h1, size: 1MB}
+compare:
+  small: {switches: {buffer: 32MB}}
+"""
+
+
+@pytest.fixture
+def spec_file(tmp_path: Path) -> Path:
+    path = tmp_path / "layers.emu.yml"
+    path.write_text(SPEC)
+    return path
+
+
+def in_force(path: Path, key: str, *settings: str, variant: str | None = None) -> list[Value]:
+    return OpenSpec(path, settings, variant).values([key])
+
+
+def test_value_of_a_preset_has_its_role(spec_file: Path) -> None:
+    """A preset of leaves stands above what all switches have; a key beside it above both."""
+    values = in_force(spec_file, "switches.ecn.kmax")
+    by_where = {value.where: value for value in values}
+    assert by_where["leaf1"].value == "1500KB"
+    assert by_where["leaf1"].origin.startswith("preset nvidia, role leaf (")
+    assert "layers.emu.yml:8:" in by_where["leaf1"].origin
+
+
+def test_values_agree_with_the_merged_spec(spec_file: Path) -> None:
+    """Whatever layer they come from."""
+    from emu.spec.model import load_spec
+
+    spec = load_spec(spec_file)
+    for value in in_force(spec_file, "switches.buffer"):
+        for name in value.where.split(", "):
+            expected = {32_000_000: "32MB", 64_000_000: "64MB"}[spec.switch(name).buffer_bytes]
+            assert value.value == expected
+
+
+def test_a_section_that_is_off_says_where(spec_file: Path) -> None:
+    """Its keys have no value then."""
+    off = [v for v in in_force(spec_file, "switches.ecn.kmin") if v.value == "off"]
+    assert [(v.key, v.where) for v in off] == [("switches.ecn", "leaf2")]
+    assert off[0].origin.startswith("node leaf2 (")
+
+
+def test_a_port_of_its_own_is_named(spec_file: Path) -> None:
+    """Where it differs; what all ports of a switch have is the switch's."""
+    (kmin,) = [v for v in in_force(spec_file, "switches.ecn.kmin") if v.value == "200KB"]
+    assert kmin.where == "spine1, spine2"
+    values = {v.where: v for v in in_force(spec_file, "switches.ecn.pmax")}
+    assert values["spine1:leaf1"].value == "0.5"
+    assert values["spine1:leaf1"].origin.startswith("node spine1, port to leaf1 (")
+
+
+def test_keys_of_hosts_are_grouped(spec_file: Path) -> None:
+    """h1 has its own."""
+    assert [(v.where, v.value) for v in in_force(spec_file, "hosts.nic.cc")] == [
+        ("h1", "none"),
+        ("h2, h3, h4", "dcqcn"),
+    ]
+
+
+def test_automatic_headroom_is_derived(spec_file: Path) -> None:
+    """The bytes, and what they follow from."""
+    (value,) = in_force(spec_file, "switches.pfc.headroom", "switches.nodes.spine1.ports={}")
+    assert value.value.startswith("auto: ")
+    assert value.origin.startswith("derived from 100Gbit, a cable of 25ns")
+
+
+def test_a_variant_has_its_own_values(spec_file: Path) -> None:
+    """At their place in `compare:`; the others come from the base."""
+    values = {v.where: v for v in in_force(spec_file, "switches.buffer", variant="small")}
+    assert {v.value for v in values.values()} == {"32MB"}
+    assert any(":18:" in v.origin for v in values.values())
+    with pytest.raises(UsageError, match="did you mean 'small'"):
+        in_force(spec_file, "switches.buffer", variant="smalll")
+
+
+def test_traffic_is_found_by_name(spec_file: Path) -> None:
+    """As after `--set`; by pattern and number, too."""
+    for name in ("load", "incast", "0"):
+        (value,) = in_force(spec_file, f"traffic.{name}.size")
+        assert (value.key, value.value) == ("traffic.0.size", "1MB")
+
+
+def test_a_setting_is_where_a_value_comes_from(spec_file: Path) -> None:
+    """Not a line of the file."""
+    (value,) = in_force(spec_file, "seed", "seed=9")
+    assert (value.value, value.origin) == ("9", "--set seed")
+
+
+def test_a_counter_has_no_value_in_a_spec() -> None:
+    """It is refused, not shown without a value."""
+    assert "is no key of a spec" in refusal("rx_prio3_pause", "--spec", INCAST)
+    assert "needs --spec FILE" in refusal("seed", "--variant", "ib")
+
+
+@pytest.mark.parametrize("verb", ["explain"])
+def test_verbs_load_quickly(verb: str) -> None:
+    """`emu --help` imports them all: what is heavy waits until it is needed."""
+    heavy = "{'numpy', 'pydantic', 'networkx', 'matplotlib', 'scapy', 'rich'}"
+    code = f"import sys, emu.cli.{verb}; print(sorted({heavy} & sys.modules.keys()))"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout == "[]\n"

@@ -1,0 +1,114 @@
+"""Nothing that a user can write or read is without an explanation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from emu._core import ffi
+from emu.cli.record import record
+from emu.explain import keys
+from emu.explain.fields import fields
+from emu.explain.pages import pages
+from emu.measure.counter_notes import NOTES, PLACES, note_of
+from emu.measure.counters import counter_names
+from emu.report.summary import Summary, summarise
+from emu.spec import references
+from emu.spec.model import load_spec
+from emu.spec.notes import SOURCE, UNIT, WHY
+from emu.spec.presets import PRESET_NOTES, PRESETS
+
+ROOT = Path(__file__).parents[2]
+PUBLIC = {text for name, text in vars(references).items() if name.isupper()}
+
+
+def test_every_key_has_a_meaning() -> None:
+    """A name that the spec chooses has that of the mapping it is in."""
+    without = [key.name for key in keys.all_keys() if not key.meaning]
+    assert {name.rsplit(".", 1)[-1] for name in without} <= {keys.NAME}
+
+
+def test_every_default_has_a_reason() -> None:
+    """Its own, or that of its section."""
+    without = [k.name for k in keys.all_keys() if "default" in k.node and WHY not in k.node]
+    assert without == []
+
+
+def test_every_number_has_a_unit() -> None:
+    """Numbers with a unit in their text, too."""
+    assert [key.name for key in keys.all_keys() if _is_number(key) and UNIT not in key.node] == []
+
+
+def _is_number(key: keys.Key) -> bool:
+    kinds = key.node.get("type", ())
+    return key.path[-1] != keys.NAME and bool({"integer", "number"} & {*_listed(kinds)})
+
+
+def _listed(kinds: str | list[str]) -> list[str]:
+    return [kinds] if isinstance(kinds, str) else kinds
+
+
+def test_sources_are_named_in_one_place() -> None:
+    """So that one paper has one name."""
+    assert {str(key.node[SOURCE]) for key in keys.all_keys() if SOURCE in key.node} <= PUBLIC
+
+
+@pytest.mark.parametrize(("fabric", "place"), [("roce", "ethernet"), ("ib", "infiniband")])
+def test_every_port_counter_has_a_note(fabric: str, place: str) -> None:
+    """Those of priorities and lanes that a run leaves out, too."""
+    names = counter_names(fabric)
+    assert [name for name in names if note_of(name, ("port", place)) is None] == []
+
+
+def test_every_nic_counter_has_a_note() -> None:
+    """As the core has them."""
+    names = [name for name, _ in ffi.typeof("struct nic_counters").fields]
+    assert [name for name in names if note_of(name, ("nic",)) is None] == []
+
+
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+def test_every_counter_of_a_summary_has_a_note(fabric: str, tmp_path: Path) -> None:
+    """In each of its sections."""
+    spec = load_spec(ROOT / "topologies" / "pair.emu.yml", [f"fabric={fabric}"])
+    summary = summarise(record("pair", spec, "virtual", tmp_path)[0])
+    ports = ("port", "ethernet" if fabric == "roce" else "infiniband")
+    places = {"ports": ports, "hosts": ("nic", *ports), "scale_up": ("port", "infiniband")}
+    sections = [(summary[name], where) for name, where in places.items()]  # type: ignore[literal-required]
+    sections += [({"totals": summary["totals"]}, ("total",))]
+    for section, where in sections:
+        for own in section.values():
+            assert [name for name in own if note_of(name, where) is None] == []
+
+
+def test_no_counter_has_two_notes_in_one_place() -> None:
+    """Each place is one of those that are described."""
+    assert len({(note.name, note.where) for note in NOTES}) == len(NOTES)
+    assert {note.where for note in NOTES} == PLACES.keys()
+
+
+def test_a_number_in_a_name_is_in_its_meaning() -> None:
+    """N of the note becomes the priority or lane that was asked for."""
+    note = note_of("prio3_PFC_WD_QUEUE_STATS_TX_PACKETS_LAST", ("ethernet",))
+    assert note is not None
+    meaning = note.meaning_of("prio3_PFC_WD_QUEUE_STATS_TX_PACKETS_LAST")
+    assert meaning.startswith("The part of prio3_PFC_WD_QUEUE_STATS_TX_PACKETS that")
+
+
+def test_every_field_of_a_summary_has_a_meaning() -> None:
+    """At the top of the document and inside."""
+    assert [field.name for field in fields() if not field.meaning] == []
+    top = [field.name.removesuffix("[]") for field in fields() if "." not in field.name]
+    assert top == list(get_type_hints(Summary))
+
+
+def test_every_preset_has_a_note() -> None:
+    """And no note is left of one that is gone."""
+    assert PRESET_NOTES.keys() == PRESETS.keys()
+
+
+def test_the_reference_is_up_to_date() -> None:
+    """`make reference` writes it anew."""
+    folder = ROOT / "docs" / "reference"
+    assert {path.name: path.read_text() for path in folder.iterdir()} == pages()
