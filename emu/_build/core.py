@@ -63,6 +63,7 @@ class Variant:
 
     name: str
     flags: tuple[str, ...]
+    compiler: str = _COMPILER
 
     @property
     def folder(self) -> Path:
@@ -81,7 +82,14 @@ SANITIZE = Variant(
         "-fno-sanitize-recover=all",
     ),
 )
-VARIANTS = {variant.name: variant for variant in (RELEASE, ANALYZE, SANITIZE)}
+UNDEFINED = Variant(
+    "undefined",
+    ("-O1", "-g", "-fsanitize=undefined", "-fsanitize-trap=undefined"),
+    compiler="clang",
+)
+"""clang finds undefined behaviour that gcc does not look for, such as arithmetic with NULL. It
+needs no library for that: the program stops with SIGILL."""
+VARIANTS = {variant.name: variant for variant in (RELEASE, ANALYZE, SANITIZE, UNDEFINED)}
 
 
 def target(variant: Variant) -> Path:
@@ -134,7 +142,9 @@ def compile_all(variant: Variant, files: Sequence[Path]) -> list[Path]:
 def link_program(variant: Variant, objects: Sequence[Path], program: Path) -> None:
     """Brings a program made of these objects up to date. Raises BuildError."""
     if is_stale(program, objects):
-        _run([_COMPILER, *variant.flags, *map(str, objects), *_LIBRARIES, "-o", str(program)])
+        _run(
+            [variant.compiler, *variant.flags, *map(str, objects), *_LIBRARIES, "-o", str(program)]
+        )
 
 
 def _write_glue() -> None:
@@ -163,7 +173,7 @@ def _compile(variant: Variant, source: Path) -> Path:
         warnings = () if source == _GLUE else _WARNINGS
         include = f"-I{sysconfig.get_path('include')}"
         flags = (*_FLAGS, *variant.flags, *warnings, include, "-MMD")
-        _run([_COMPILER, *flags, "-c", str(source), "-o", str(made)])
+        _run([variant.compiler, *flags, "-c", str(source), "-o", str(made)])
     return made
 
 
@@ -184,7 +194,7 @@ def link_library(
     (ROOT / library).parent.mkdir(parents=True, exist_ok=True)
     fresh = variant.folder / "linked.so"
     paths = map(str, objects)
-    _run([_COMPILER, "-shared", *variant.flags, *paths, *others, "-o", str(fresh)])
+    _run([variant.compiler, "-shared", *variant.flags, *paths, *others, "-o", str(fresh)])
     (ROOT / fresh).replace(ROOT / library)
 
 

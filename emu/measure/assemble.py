@@ -177,6 +177,7 @@ def _totals(
                 "no_route",
                 "ttl_expired",
                 "not_ip",
+                "rx_malformed",
                 "no_lane",
                 "rcv_constraint_errors",
                 "xmit_constraint_errors",

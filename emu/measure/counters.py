@@ -8,6 +8,9 @@ flow-control packets, as the standard has it. A damaged packet is one symbol err
 PortXmitWait's tick is up to the device; here it is 1 ns of emulated time. Pause
 durations are microseconds, like mlx5's. Pauses of 802.3x stop all priorities at once, and
 are counted once: rx_global_pause, rx_global_pause_duration, and none by priority.
+A frame that is too short for its headers and CRCs is refused at the port that receives it, and
+counted in rx_undersize_pkts (Ethernet) or PortMalformedPacketErrors (perfquery's
+PortRcvErrorDetails, which also has packets on a lane that the port lacks).
 """
 
 from __future__ import annotations
@@ -65,6 +68,9 @@ _PLAIN = (
 )
 _PAUSED = ("rx_pause_transition", "rx_pause_duration", "tx_pause_duration")
 """What pause frames did; the core counts it by priority, whichever kind they are."""
+_RCV_ERRORS = ("rx_crc_errors", "rx_malformed", "rx_flow_control_errors")
+"""What the PMA calls a received packet with an error: damaged, malformed, or a malformed link
+packet."""
 PRIORITIES = range(8)
 _CLASSES = 16
 """As many as any fabric has: InfiniBand's lanes."""
@@ -72,6 +78,7 @@ _CLASSES = 16
 DISCARDS = (
     "rx_buf_discard",
     "tx_queue_discard",
+    "rx_malformed",
     "rx_credit_violations",
     "rx_crc_errors",
     "watchdog_rx_dropped",
@@ -110,6 +117,7 @@ def ethernet_counters(raw: RawCounters) -> Counters:
         if raw["watchdog_detected"][priority]:
             counters |= _of_the_watchdog(priority, raw)
     counters |= {name: raw[name][0] for name in _PLAIN} | _common(raw)
+    counters["rx_undersize_pkts"] = raw["rx_malformed"][0]
     return counters | _of_global_pauses({name: raw[name] for name in by_global})
 
 
@@ -176,7 +184,8 @@ def infiniband_counters(raw: RawCounters) -> Counters:
         "PortXmitConstraintErrors": raw["xmit_constraint_errors"][0],
         "LinkDownedCounter": raw["link_downed"][0],
         "SymbolErrorCounter": raw["rx_crc_errors"][0] + raw["rx_flow_control_errors"][0],
-        "PortRcvErrors": raw["rx_crc_errors"][0],
+        "PortRcvErrors": sum(raw[name][0] for name in _RCV_ERRORS),
+        "PortMalformedPacketErrors": raw["rx_malformed"][0],
         "VL15Dropped": raw["vl15_dropped"][0],
         "fecn_marked": sum(raw["fecn_marked"]),
         "tx_flow_control": raw["tx_flow_control"][0],

@@ -58,6 +58,7 @@ _WHOLE = {
     "no-lane": "no_lane",
     "ttl-expired": "ttl_expired",
     "not-ip": "not_ip",
+    "malformed": "rx_malformed",
     "damaged": "rx_crc_errors",
     "credit-violation": "rx_credit_violations",
     "lost-in-open-vswitch": "transit_lost",

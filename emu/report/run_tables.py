@@ -157,6 +157,7 @@ _IB_TOTALS = {"credit updates": "credit_updates"}
 _OTHER_DROPS = (
     *("PortXmitDiscards", "PortRcvSwitchRelayErrors", "VL15Dropped"),
     *("PortRcvConstraintErrors", "PortXmitConstraintErrors"),
+    *("PortMalformedPacketErrors", "rx_undersize_pkts"),
     *("no_route", "ttl_expired", "not_ip"),
 )
 """Counters of InfiniBand's ports, and of RoCE's; PortXmitDiscards also has what a lost link took.

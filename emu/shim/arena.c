@@ -1,7 +1,12 @@
 #include "arena.h"
 
-#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(from, bytes)
+#define ASAN_UNPOISON_MEMORY_REGION(from, bytes)
+#endif
 
 #include "lines.h"
 

@@ -18,6 +18,8 @@ struct arrival {
  * back, over the virtio_net_hdr before the frame. */
 static inline void arrival_restore_vlan_tag(struct arrival *arrival, uint16_t tpid, uint16_t tci)
 {
+    if (arrival->length < VLAN_TAG_OFFSET)
+        return; /* it has no place for a tag; the port refuses it */
     const uint8_t tag[VLAN_TAG_BYTES] = {(uint8_t)(tpid >> 8), (uint8_t)tpid, (uint8_t)(tci >> 8),
                                          (uint8_t)tci};
     arrival->bytes -= VLAN_TAG_BYTES;

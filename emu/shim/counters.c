@@ -60,6 +60,7 @@ static const struct counter counters[] = {
     PORT_COUNTER(rx_flow_control),
     PORT_COUNTER(tx_flow_control),
     PORT_COUNTER(rx_flow_control_errors),
+    PORT_COUNTER(rx_malformed),
     PORT_COUNTER(rx_crc_errors),
     PORT_COUNTER(rx_credit_violations),
     PORT_COUNTER(link_downed),

@@ -68,11 +68,11 @@ static void next_step(struct timer *timer, picoseconds now)
 struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t far_index,
                                const struct fault_config *config)
 {
-    struct fault *fault = calloc(1, sizeof *fault);
+    /* calloc does not align it as the port within it must be. */
+    struct fault *fault = aligned_alloc(_Alignof(struct fault), sizeof *fault);
     if (!fault)
         return NULL;
-    fault->config = *config;
-    fault->ops = kinds[config->kind];
+    *fault = (struct fault){.config = *config, .ops = kinds[config->kind]};
     fault->fabric = fabric;
     fault->port = fabric->ports[index];
     fault->far = fabric->ports[far_index];

@@ -25,9 +25,11 @@ static void fetch_port(const struct port *port)
     fetch(behind + CACHE_LINE);
 }
 
-/* Its state and, right behind that, its headers. */
+/* Its state and, right behind that, its headers. There may be no frame. */
 static void fetch_frame(const struct frame *frame)
 {
+    if (!frame)
+        return;
     fetch(frame);
     fetch(frame + 1);
 }

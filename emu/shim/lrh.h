@@ -21,6 +21,9 @@ enum {
     LNH_IBA_GLOBAL = 3,
     PKTLEN_MASK = 0x7FF,
     VCRC_BYTES = 2,
+    IB_ICRC_BYTES = 4,
+    IB_BTH_BYTES = 12,
+    RAW_HEADER_BYTES = 20,
 };
 
 static inline uint8_t lrh_sl(const uint8_t *lrh)
@@ -39,9 +42,24 @@ static inline uint32_t route_bytes(const uint8_t *lrh)
     return LRH_BYTES + ((lrh[1] & LNH_MASK) == LNH_IBA_GLOBAL ? GRH_BYTES : 0);
 }
 
+/* Whether a packet has all of its headers and CRCs. Nothing else of a packet may be read before.
+ * Raw packets (LNH 0 and 1) have at least 5 words, and a VCRC (IBTA vol 1, 7.7). */
+static inline bool lrh_packet_is_whole(const struct frame *frame)
+{
+    if (frame->stored < LRH_BYTES)
+        return false;
+    uint32_t headers = RAW_HEADER_BYTES, crcs = VCRC_BYTES;
+    if (frame->bytes[1] & LNH_IBA_LOCAL) {
+        headers = route_bytes(frame->bytes) + IB_BTH_BYTES;
+        crcs += IB_ICRC_BYTES;
+    }
+    return frame->stored >= headers && frame->length >= headers + crcs;
+}
+
 /* Of a packet with all its bytes, when some of them have changed. */
 static inline void vcrc_renew(uint8_t *packet, uint32_t length)
 {
+    assert(length > LRH_BYTES + VCRC_BYTES);
     uint32_t covered = length - VCRC_BYTES;
     uint16_t vcrc = crc16(packet, covered);
     packet[covered] = (uint8_t)vcrc;

@@ -109,6 +109,16 @@ static bool port_consumes(struct port *port, const struct frame *frame, picoseco
     return true;
 }
 
+/* Whether the packet is long enough for its headers and CRCs, and on a lane that the port has:
+ * what is read of it from here on relies on that (the data packet check: IBTA vol 1, 7.4). */
+static bool is_well_formed(const struct port *port, const struct frame *frame)
+{
+    if (frame->kind == FRAME_ETHERNET)
+        return ethernet_header_is_whole(frame->bytes, frame->stored);
+    bool has_lane = !port->vls || frame->klass < port->vls || frame->klass == VL_MANAGEMENT;
+    return has_lane && lrh_packet_is_whole(frame);
+}
+
 static void classify(const struct port *port, struct frame *frame)
 {
     if (!port->classes || frame->kind != FRAME_ETHERNET)
@@ -126,6 +136,11 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now)
         return;
     }
     if (port_consumes(port, frame, now)) {
+        frame_free(port->pool, frame);
+        return;
+    }
+    if (!is_well_formed(port, frame)) {
+        port->counters.rx_malformed++;
         frame_free(port->pool, frame);
         return;
     }

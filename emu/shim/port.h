@@ -84,6 +84,7 @@ struct port_counters {
     uint64_t rx_mac_control_unknown;
     uint64_t rx_flow_control, tx_flow_control; /* InfiniBand flow-control packets */
     uint64_t rx_flow_control_errors;           /* LPCRC or Op wrong */
+    uint64_t rx_malformed;                     /* too short for its headers, or no such lane */
     uint64_t rx_crc_errors;                    /* damaged on the cable */
     uint64_t rx_credit_violations;             /* packets that came without credit */
     uint64_t link_downed;                      /* times the link was lost */

@@ -58,6 +58,9 @@ void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,
 
 size_t tap_pending(const struct tap *tap, const uint8_t **bytes)
 {
+    *bytes = NULL;
+    if (!tap->ring)
+        return 0; /* nothing is captured */
     uint64_t written = __atomic_load_n(&tap->head, __ATOMIC_ACQUIRE);
     size_t at = tap->tail & (tap->size - 1), count = (size_t)(written - tap->tail);
     *bytes = tap->ring + at;

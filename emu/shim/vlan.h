@@ -19,7 +19,7 @@ enum {
     VLAN_PCP_SHIFT = 5,
 };
 
-/* Of a frame of which at least the first 14 bytes are there, as for all here. */
+/* Of a frame whose first 14 bytes are there, as for all here. */
 static inline bool vlan_is_tagged(const uint8_t *frame)
 {
     const uint8_t *tag = frame + VLAN_TAG_OFFSET;
@@ -30,6 +30,12 @@ static inline bool vlan_is_tagged(const uint8_t *frame)
 static inline uint32_t vlan_header_bytes(const uint8_t *frame)
 {
     return VLAN_TAG_OFFSET + 2 + (vlan_is_tagged(frame) ? VLAN_TAG_BYTES : 0);
+}
+
+/* Whether the addresses, the ethertype and a VLAN tag, if there is one, are all there. */
+static inline bool ethernet_header_is_whole(const uint8_t *frame, uint32_t length)
+{
+    return length >= VLAN_TAG_OFFSET + 2 && length >= vlan_header_bytes(frame);
 }
 
 #endif

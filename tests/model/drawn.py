@@ -28,6 +28,7 @@ DROPS = (
     "no_route",
     "ttl_expired",
     "not_ip",
+    "rx_malformed",
     "corrupt",
     "link_down_discard",
 )

@@ -122,6 +122,75 @@ TEST(any_packet_with_right_crcs_is_harmless)
     }
 }
 
+/* Opens a frame of just these bytes, so that the sanitizer sees what is read beyond them. */
+static enum verdict open_exactly(const struct nic *nic, const uint8_t *bytes, uint32_t length)
+{
+    uint8_t *exact = malloc(length + !length);
+    if (length)
+        memcpy(exact, bytes, length);
+    struct frame frame = {
+        .kind = nic->framing->kind, .bytes = exact, .length = length, .stored = (uint16_t)length};
+    struct packet packet;
+    enum verdict verdict = nic->framing->open(&nic->config, &frame, &packet);
+    if (verdict == VERDICT_OK)
+        EXPECT(packet.payload + packet.payload_bytes <= exact + length);
+    free(exact);
+    return verdict;
+}
+
+/* A packet of so many bytes from the BTH on, the first of which is its opcode, with right CRCs. */
+static uint32_t seal_body(struct bench *bench, uint8_t opcode, uint32_t body_bytes, uint8_t *bytes)
+{
+    struct frame *frame = nic_frame(&bench->nic[0], body_bytes, 0);
+    uint8_t body[BODY_MAX] = {opcode};
+    memcpy(nic_frame_body(&bench->nic[0], frame), body, body_bytes);
+    bench->nic[0].framing->seal(&bench->qp[0]->path, TRAFFIC_DATA, frame);
+    uint32_t length = frame->length;
+    memcpy(bytes, frame->bytes, length);
+    frame_free(&bench->pool, frame);
+    return length;
+}
+
+static void use_framing(struct bench *bench, const struct framing_ops *framing)
+{
+    for (int side = 0; side < 2; side++) {
+        struct nic *nic = &bench->nic[side];
+        nic->framing = framing;
+        nic->config.tagged = framing == &framing_roce_tagged;
+        nic->config.guid = 1 + (uint64_t)side;
+    }
+    struct qp *qp = bench->qp[0];
+    struct qp_remote remote = {
+        .qpn = qp->peer->qpn, .address = bench->nic[1].config.address, .guid = 2};
+    framing->prepare(&qp->path, &bench->nic[0].config, &qp->config, qp->qpn, &remote);
+}
+
+/* With its headers cut anywhere, and whole but cut on the way. */
+TEST(every_length_of_every_operation_is_read_within_its_end)
+{
+    const struct framing_ops *framings[] = {&framing_roce, &framing_roce_tagged, &framing_ib,
+                                            &framing_ib_global};
+    const uint32_t longest_headers = BTH_BYTES + DETH_BYTES + ATOMIC_ETH_BYTES + IMM_DT_BYTES;
+    for (int f = 0; f < 4; f++) {
+        struct bench bench;
+        uint8_t bytes[SMALL_FRAME];
+        bench_init(&bench, bench_framings[f / 2], &bench_qp_config);
+        use_framing(&bench, framings[f]);
+        const struct nic *receiver = &bench.nic[1];
+        uint32_t taken = 0;
+        for (int opcode = 0; opcode < 256; opcode++)
+            for (uint32_t body = BTH_BYTES; body <= longest_headers; body += 4) {
+                uint32_t length = seal_body(&bench, (uint8_t)opcode, body, bytes);
+                taken += open_exactly(receiver, bytes, length) == VERDICT_OK;
+                EXPECT(open_exactly(receiver, bytes, length) != VERDICT_ICRC);
+                for (uint32_t cut = 0; cut < length && body == longest_headers; cut++)
+                    EXPECT(open_exactly(receiver, bytes, cut) != VERDICT_OK);
+            }
+        EXPECT(taken > 256);
+        bench_free(&bench);
+    }
+}
+
 /* A right frame, to be spoilt. */
 static uint32_t make_frame(struct bench *bench, uint8_t *bytes)
 {
@@ -153,20 +222,11 @@ TEST(no_frame_is_read_beyond_its_end)
                     (uint8_t)(1u << below(&bench, 8));
             if (below(&bench, 2))
                 length = below(&bench, length + 1);
-            /* Exactly as long as it says, so that the sanitizer sees what is beyond. */
-            uint8_t *exact = malloc(length + !length);
-            memcpy(exact, bytes, length);
-            struct frame frame = {.kind = receiver->framing->kind,
-                                  .bytes = exact,
-                                  .length = length,
-                                  .stored = (uint16_t)length};
-            struct packet packet;
-            if (receiver->framing->open(&receiver->config, &frame, &packet) == VERDICT_OK)
-                EXPECT(packet.payload + packet.payload_bytes <= exact + length);
-            free(exact);
+            open_exactly(receiver, bytes, length);
         }
         bench_free(&bench);
     }
 }
 
-MAIN(RUN(any_packet_with_right_crcs_is_harmless), RUN(no_frame_is_read_beyond_its_end))
+MAIN(RUN(any_packet_with_right_crcs_is_harmless), RUN(no_frame_is_read_beyond_its_end),
+     RUN(every_length_of_every_operation_is_read_within_its_end))

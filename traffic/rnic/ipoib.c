@@ -200,7 +200,7 @@ void ipoib_send(struct ipoib *ipoib, uint32_t length, picoseconds now)
 static bool is_packet_of_ip(const struct receive *receive, const uint8_t *slot)
 {
     return receive->status == STATUS_SUCCESS &&
-           receive->received_bytes > GRH_BYTES + ENCAPSULATION_BYTES &&
+           receive->received_bytes >= GRH_BYTES + ENCAPSULATION_BYTES + IPV4_HEADER_MIN &&
            read_be16(slot + GRH_BYTES) == ETHERTYPE_IPV4;
 }
 

@@ -1,0 +1,148 @@
+/* What comes back to a switch from its outer plane, at every length, and frames whose VLAN tag
+ * the kernel took out. */
+#include <string.h>
+
+#include "arrival.h"
+#include "bench.h"
+#include "transit.h"
+
+enum {
+    PORTS = 2,
+    FRAMES = 64,
+    FRAME = 60,
+    TAG_BYTES = 12, /* addresses; the second is the transit tag */
+    SECOND_HOST = 2,
+};
+
+#define TIMEOUT (100 * PS_PER_MS)
+
+struct setup {
+    struct clock clock;
+    struct arena arena;
+    struct frame_pool pool;
+    struct fabric_switch sw;
+    struct port hosts[PORTS];
+    uint64_t dropped;
+    uint32_t arrived, lost;
+    uint8_t handed[FRAME]; /* the latest that was handed over */
+};
+
+static void at_host(struct port *port, struct frame *frame, picoseconds now)
+{
+    struct setup *setup = port->owner;
+    (void)now;
+    setup->arrived++;
+    frame_free(&setup->pool, frame);
+}
+
+static const struct port_handler host_handler = {.receive = at_host};
+
+static void hand_over(void *outer, struct switch_port *in, const struct frame *frame,
+                      picoseconds now)
+{
+    struct setup *setup = outer;
+    (void)in, (void)now;
+    memcpy(setup->handed, frame->bytes, FRAME);
+}
+
+static void lost_outside(void *outer, picoseconds since)
+{
+    (void)since;
+    ((struct setup *)outer)->lost++;
+}
+
+static void setup_init(struct setup *setup)
+{
+    const struct switch_config config = {.framing = FRAMING_ETHERNET,
+                                         .plane = PLANE_OUTER,
+                                         .ports = PORTS,
+                                         .lossy = {.bytes = 1 << 20},
+                                         .transit_timeout = TIMEOUT};
+    const uint16_t second = 2;
+    *setup = (struct setup){0};
+    clock_init(&setup->clock);
+    EXPECT(frame_pool_init(&setup->pool, &setup->arena, FRAMES, FRAMES, FRAME_MAX));
+    EXPECT(switch_init(&setup->sw, &setup->arena, &setup->clock, &setup->pool, &config));
+    EXPECT(routes_add(&setup->sw.routes, SECOND_HOST, &second, 1));
+    setup->sw.buffer = (struct buffer){.shared_size = 1 << 20};
+    setup->sw.lossless_dropped = &setup->dropped;
+    setup->sw.outer = setup;
+    setup->sw.hand_over = hand_over;
+    setup->sw.lost_outside = lost_outside;
+    for (uint32_t i = 0; i < PORTS; i++) {
+        struct port *host = &setup->hosts[i], *own = &switch_port(&setup->sw, i + 1)->port;
+        port_init(host, &setup->clock, &setup->pool, &host_handler, setup, FRAMING_ETHERNET);
+        port_connect(host, own, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
+        port_connect(own, host, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
+        port_start(host, 0);
+    }
+    switch_start(&setup->sw, 0);
+}
+
+static void setup_free(struct setup *setup)
+{
+    switch_free(&setup->sw);
+    arena_free(&setup->arena);
+}
+
+/* The first host sends an IPv4 packet to the second: it is handed over. */
+static void send_packet(struct setup *setup)
+{
+    struct frame *frame = frame_new(&setup->pool, FRAME_ETHERNET, FRAME);
+    memset(frame->bytes, 0, FRAME);
+    uint8_t *ip = frame->bytes + 14;
+    frame->bytes[12] = 0x08;
+    ip[0] = 0x45;
+    ip[8] = 64;
+    write_be32(ip + 16, 0x0A000000u | SECOND_HOST);
+    port_deliver(&switch_port(&setup->sw, 1)->port, frame, setup->clock.now);
+}
+
+static void come_back(struct setup *setup, uint32_t length)
+{
+    uint8_t *exact = malloc(length + !length);
+    if (length)
+        memcpy(exact, setup->handed, length);
+    transit_returned(&setup->sw, 2, exact, length, setup->clock.now);
+    free(exact);
+}
+
+TEST(every_length_that_comes_back_is_counted)
+{
+    static struct setup setup;
+    setup_init(&setup);
+    const struct switch_port_counters *in = &switch_port(&setup.sw, 1)->counters;
+    const struct switch_port_counters *out = &switch_port(&setup.sw, 2)->counters;
+    for (uint32_t length = 0; length < FRAME; length++) {
+        send_packet(&setup);
+        come_back(&setup, length);
+        clock_run_until(&setup.clock, setup.clock.now + 2 * TIMEOUT);
+        EXPECT_EQUAL(length + 1, out->transit_unknown);
+        EXPECT_EQUAL(0, setup.pool.in_use);
+        EXPECT_EQUAL(length < TAG_BYTES ? length + 1 : TAG_BYTES, in->transit_lost);
+    }
+    EXPECT_EQUAL(TAG_BYTES, setup.lost);
+    EXPECT_EQUAL(0, setup.arrived);
+    send_packet(&setup);
+    come_back(&setup, FRAME);
+    clock_run_until(&setup.clock, setup.clock.now + TIMEOUT);
+    EXPECT_EQUAL(1, setup.arrived);
+    setup_free(&setup);
+}
+
+TEST(every_length_takes_its_vlan_tag_back)
+{
+    for (uint32_t length = 0; length <= FRAME; length++) {
+        uint8_t *room = malloc(VLAN_TAG_BYTES + length + !length);
+        memset(room, 0xAA, VLAN_TAG_BYTES + length);
+        struct arrival arrival = {.bytes = room + VLAN_TAG_BYTES, .length = length};
+        arrival_restore_vlan_tag(&arrival, ETHERTYPE_VLAN_TAG, 7);
+        bool has_place = length >= VLAN_TAG_OFFSET;
+        EXPECT_EQUAL(length + (has_place ? VLAN_TAG_BYTES : 0), arrival.length);
+        if (has_place)
+            EXPECT_EQUAL(ETHERTYPE_VLAN_TAG, read_be16(arrival.bytes + VLAN_TAG_OFFSET));
+        free(room);
+    }
+}
+
+MAIN(RUN(every_length_that_comes_back_is_counted), RUN(every_length_takes_its_vlan_tag_back))
