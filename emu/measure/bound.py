@@ -82,6 +82,8 @@ class Batch:
     size_bytes: int
     not_before_ns: int = 0
     count: int = 1
+    then_ns: int = 0
+    """What must still happen when the last of them has come."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,8 @@ class Ways:
             alone = self._crossings(way, batch)
             for stage, leg, one in zip(self._stages(way, batch), way.legs, alone, strict=True):
                 bytes_ = one.wire_bytes * batch.count
-                crossings[stage].append(_Crossing(start_ps + one.head_ps, bytes_, one.tail_ps))
+                tail_ps = one.tail_ps + batch.then_ns * PS_PER_NS
+                crossings[stage].append(_Crossing(start_ps + one.head_ps, bytes_, tail_ps))
                 rate_bps[stage] = leg.rate_bps
         if not crossings:
             return None

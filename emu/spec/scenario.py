@@ -122,7 +122,9 @@ class Spec(Model):
         topology = info.data.get("topology")
         if topology is None or not topology.can_be_built:
             return traffic
-        return tuple(entry.placed(topology.build()) for entry in traffic)
+        hosts = info.data.get("hosts")
+        gpus = hosts.gpus if hosts else None
+        return tuple(entry.placed(topology.build(), gpus) for entry in traffic)
 
     @field_validator("verify", mode="before")
     @classmethod

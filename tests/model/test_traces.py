@@ -102,5 +102,7 @@ def test_a_groups_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "job.emu.yml").write_text(CHAKRA)
     with pytest.raises(SpecError, match=r"groups\.json: cannot be read \(No such file"):
         load_spec(tmp_path / "job.emu.yml")
-    with pytest.raises(SpecError, match=r"groups are those of Chakra's traces; leave them out"):
+    with pytest.raises(
+        SpecError, match=r"groups is for Chakra's traces, and means nothing for GOAL; leave it out"
+    ):
         load_spec(tmp_path / "job.emu.yml", ["traffic.job.format=goal"])

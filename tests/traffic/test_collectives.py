@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.traffic.playing import played, random_values
+from traffic.collectives.channels import in_a_row
 from traffic.collectives.collective import ALGORITHMS, Cut, amount_of, collective
 from traffic.collectives.exchange import all_to_all
 from traffic.collectives.schedule import Schedule
@@ -28,7 +29,9 @@ def job(kind: Kind, algorithm: str, ranks: int, size_bytes: int, root: int = 0) 
 
 
 def all_reduce(algorithm: str, ranks: int, size_bytes: int, gpus: int = 1) -> OperationGraph:
-    return collective(job(Kind.ALL_REDUCE, algorithm, ranks, size_bytes), gpus=gpus)
+    return collective(
+        job(Kind.ALL_REDUCE, algorithm, ranks, size_bytes), servers=in_a_row(ranks, gpus)
+    )
 
 
 def steps(graph: OperationGraph) -> int:
@@ -46,7 +49,9 @@ def test_everybody_has_what_numpy_says(
     ranks *= gpus if algorithm == "hierarchical" else 1
     own = job(kind, algorithm, ranks, 4 * max(floats, ranks), root=ranks // 2)
     first = random_values(own, seed=ranks)
-    ended = list(played(collective(own, cut=cut, gpus=gpus), own, first).values())
+    ended = list(
+        played(collective(own, cut=cut, servers=in_a_row(ranks, gpus)), own, first).values()
+    )
     at, sizes = (column // 4 for column in pieces_of(0, own.size_bytes, ranks))
     ends = at + sizes
     for rank, buffer in enumerate(ended):
@@ -76,7 +81,7 @@ def test_wrong_values_are_found(
     ranks *= gpus if algorithm == "hierarchical" else 1
     own = job(kind, algorithm, ranks, 4 * max(floats, ranks))
     first = first_values(own, np.random.default_rng(floats))
-    ended = played(collective(own, gpus=gpus), own, first)
+    ended = played(collective(own, servers=in_a_row(ranks, gpus)), own, first)
     for buffer, expected in zip(ended.values(), results(own, first), strict=True):
         for result in expected:
             there = buffer[result.at // 4 :][: len(result.values)]
@@ -93,7 +98,8 @@ def test_amounts_are_known_before_anything_is_made(
     """Flows, messages, bytes: (n - 1) S in all, of an all-reduce twice that; and no cycle."""
     ranks *= gpus if algorithm == "hierarchical" else 1
     own = job(kind, algorithm, ranks, 4 * max(floats, ranks))
-    graph, amount = collective(own, cut=cut, gpus=gpus), amount_of(own, cut, gpus)
+    servers = in_a_row(ranks, gpus)
+    graph, amount = collective(own, cut=cut, servers=servers), amount_of(own, cut, servers)
     twice = 2 if kind is Kind.ALL_REDUCE else 1
     assert amount.flows == len(graph.flows)
     assert amount.messages == len(graph.operations)
@@ -220,7 +226,7 @@ def test_ranks_that_do_not_suit_are_refused(
 ) -> None:
     """Before anything is made."""
     with pytest.raises(ValueError, match=f"^{told}$"):
-        collective(job(kind, algorithm, 8, 800), gpus=gpus)
+        collective(job(kind, algorithm, 8, 800), servers=in_a_row(8, gpus))
 
 
 def test_a_thousand_ranks_fit() -> None:

@@ -2,12 +2,12 @@
 
     buffer       [                                                        ]
     chunks       [      ][      ][      ][      ][      ][      ][      ]      each on its own
-    channels        1       2       1       2       1       2       1          queue pairs
+    channels        1       2       1       2       1       2       1          queue pairs, NICs
 
 Chunks are pipelined as in NCCL: each goes through all steps of the algorithm by itself, so
 that a rank passes one on while the next one comes in. Without chunks, a message is as long
-as the algorithm makes it. Channels are sets of queue pairs which chunks take turns on, so
-that a fabric can route them differently; they share the NIC's rate.
+as the algorithm makes it. Channels are sets of queue pairs on which chunks take turns. Each enters
+and leaves a server through another NIC (see `channels`), and a fabric may route them differently.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from functools import partial
 import numpy as np
 
 from traffic.collectives import chain, exchange, halving_doubling, hierarchical, ring, tree
-from traffic.collectives.schedule import Schedule, Waits
+from traffic.collectives.channels import Servers, are_alike, in_a_row, nics_of, ring_of
+from traffic.collectives.schedule import Schedule, Waits, in_groups
 from traffic.graph import Column, OperationGraph
-from traffic.job import Job, Kind, pieces_of
+from traffic.job import FLOAT_BYTES, Job, Kind, pieces_of
 
 ALGORITHMS: dict[Kind, tuple[str, ...]] = {
     Kind.ALL_REDUCE: ("ring", "tree", "double-tree", "halving-doubling", "hierarchical"),
@@ -48,16 +49,17 @@ def collective(
     job: Job,
     *,
     cut: Cut = Cut(),
-    gpus: int = 1,
+    servers: Servers | None = None,
     start_ns: int = 0,
     priority: int | None = None,
 ) -> OperationGraph:
-    """The operations of a job. `gpus`: ranks in a row that are a server, for `hierarchical`.
+    """The operations of a job. `servers`: which ranks are the GPUs of one; each is alone unless
+    given.
 
     Raises ValueError when the ranks do not suit the algorithm.
     """
     schedule = Schedule()
-    add_collective(schedule, job, np.arange(len(job.ranks)), cut=cut, gpus=gpus)
+    add_collective(schedule, job, np.arange(len(job.ranks)), cut=cut, servers=servers)
     return schedule.graph(job.name, job.ranks, start_ns=start_ns, priority=priority, jobs=(job,))
 
 
@@ -67,44 +69,97 @@ def add_collective(
     ranks: Column,
     *,
     cut: Cut = Cut(),
-    gpus: int = 1,
+    servers: Servers | None = None,
     after: Waits = (),
 ) -> Waits:
     """The same among other operations, between these numbers; what its ranks wait for then."""
-    check(job, gpus)
+    servers = servers or in_a_row(len(ranks), 1)
+    check(job, servers)
     waits: list[Column] = []
-    for number, chunk in enumerate(_chunks(job, cut, gpus)):
+    if job.algorithm in _TREES:
+        for chunks in _of_channels(job, cut, servers):
+            waits += _TREES[job.algorithm](schedule, ranks, chunks, servers, after)
+        return waits
+    for number, chunk in enumerate(_chunks(job, cut, servers)):
         waits += chunk(schedule, ranks, after=after, channel=number % cut.channels)
     return waits
 
 
-def check(job: Job, gpus: int) -> None:
+def check(job: Job, servers: Servers) -> None:
     """Raises ValueError when the ranks do not suit the algorithm."""
     if job.algorithm not in ALGORITHMS[job.kind]:
         raise ValueError(f"there is no {job.algorithm} {job.kind}")
-    if job.algorithm == "hierarchical" and len(job.ranks) % gpus:
-        raise ValueError(f"{len(job.ranks)} ranks are no whole number of servers of {gpus} GPUs")
+    if job.algorithm == "hierarchical" and not are_alike(servers):
+        raise ValueError(
+            f"{len(job.ranks)} ranks are no whole number of servers of {len(servers[0])} GPUs"
+        )
 
 
-def chunks_of(job: Job, cut: Cut, gpus: int = 1) -> int:
-    """Into how many chunks a job's buffer is cut."""
+def channels_for(job: Job, servers: Servers) -> int:
+    """How many channels use all NICs: one for each NIC of a server, where a ring or a tree would
+    use one or two of them. A buffer too small to give each channel a float has fewer."""
+    if job.algorithm not in _BY_CHANNELS:
+        return 1
+    floats = job.size_bytes // FLOAT_BYTES // len(job.ranks)
+    return max(1, min(nics_of(servers), floats))
+
+
+def chunks_of(job: Job, cut: Cut, servers: Servers) -> int:
+    """Into how many chunks a job's buffer is cut: as many on each channel."""
     if cut.chunk_bytes is None:
         return cut.channels
-    pieces = _CUT_INTO.get(job.algorithm, gpus if job.algorithm == "hierarchical" else None)
+    pieces = _CUT_INTO.get(job.algorithm)
+    if job.algorithm == "hierarchical":
+        pieces = len(servers[0])
     longest = -(-job.size_bytes // (pieces or len(job.ranks)))
-    return max(cut.channels, -(-longest // cut.chunk_bytes))
+    chunks = -(-longest // cut.chunk_bytes)
+    return cut.channels * -(-chunks // cut.channels)
 
 
-def _chunks(job: Job, cut: Cut, gpus: int) -> Iterator[Callable[..., Waits]]:
-    """The job chunk by chunk."""
-    count = chunks_of(job, cut, gpus)
+def _of_channels(job: Job, cut: Cut, servers: Servers) -> Iterator[tree.Chunks]:
+    """The chunks of each channel."""
+    at, sizes = pieces_of(0, job.size_bytes, chunks_of(job, cut, servers))
+    for channel in range(cut.channels):
+        own = slice(channel, None, cut.channels)
+        yield tree.Chunks(at[own], sizes[own], channel)
+
+
+def _chunks(job: Job, cut: Cut, servers: Servers) -> Iterator[Callable[..., Waits]]:
+    """The job chunk by chunk, of algorithms that are no trees."""
+    count = chunks_of(job, cut, servers)
+    orders = [_order(job, servers, channel) for channel in range(cut.channels)]
+    begun: list[list[Waits]] = [[] for _ in range(cut.channels)]
     if job.kind in _OF_PIECES:
         whole = pieces_of(0, job.size_bytes, len(job.ranks))
-        for at, sizes in _across(whole, count):
-            yield partial(_OF_PIECES[job.kind], pieces=(at, sizes), **_room(job, whole, at))
+        for number, (at, sizes) in enumerate(_across(whole, count)):
+            order = orders[number % cut.channels]
+            algorithm = partial(_OF_PIECES[job.kind], **_room(job, whole, at))
+            yield _in_order(order, partial(algorithm, pieces=(at[order], sizes[order])))
         return
-    for at, size in zip(*pieces_of(0, job.size_bytes, count), strict=True):
-        yield partial(_whole(job, gpus), at=int(at), size_bytes=int(size))
+    for number, (at, size) in enumerate(zip(*pieces_of(0, job.size_bytes, count), strict=True)):
+        order = orders[number % cut.channels]
+        whole_buffer = _whole(job, servers, order, begun[number % cut.channels])
+        yield _in_order(order, partial(whole_buffer, at=int(at), size_bytes=int(size)))
+
+
+def _order(job: Job, servers: Servers, channel: int) -> Column:
+    """The ranks in the order of a channel's ring, where the algorithm goes around one."""
+    if job.algorithm in _BY_CHANNELS:
+        return ring_of(servers, channel)
+    return np.arange(len(job.ranks))
+
+
+def _in_order(order: Column, algorithm: Callable[..., Waits]) -> Callable[..., Waits]:
+    """An algorithm whose first rank is the first of `order`, and so on."""
+
+    def ordered(schedule: Schedule, ranks: Column, after: Waits, channel: int) -> Waits:
+        def own(_: int, waits: Waits) -> Waits:
+            return algorithm(schedule, ranks[order], after=waits, channel=channel)
+
+        waits = [np.broadcast_to(wait, ranks.shape) for wait in after]
+        return in_groups(order[None], own, waits)
+
+    return ordered
 
 
 def _across(whole: ring.Pieces, count: int) -> Iterator[ring.Pieces]:
@@ -122,19 +177,23 @@ def _room(job: Job, whole: ring.Pieces, at: Column) -> dict[str, ring.Pieces]:
     return {"room": (job.size_bytes + at - starts, sizes)}
 
 
-def _whole(job: Job, gpus: int) -> Callable[..., Waits]:
+def _whole(job: Job, servers: Servers, order: Column, begun: list[Waits]) -> Callable[..., Waits]:
     """The algorithm, where it works on any part of the buffer."""
     algorithms: dict[str, Callable[..., Waits]] = {
         "ring": ring.all_reduce,
-        "tree": tree.all_reduce,
-        "double-tree": tree.double_all_reduce,
         "halving-doubling": halving_doubling.all_reduce,
-        "hierarchical": partial(hierarchical.all_reduce, gpus=gpus),
-        "chain": partial(chain.broadcast, root=job.root),
+        "hierarchical": partial(hierarchical.all_reduce, servers=servers, begun=begun),
+        "chain": partial(chain.broadcast, root=int(np.flatnonzero(order == job.root)[0])),
     }
     return algorithms[job.algorithm]
 
 
+_TREES: dict[str, Callable[..., Waits]] = {
+    "tree": tree.all_reduce,
+    "double-tree": tree.double_all_reduce,
+}
+_BY_CHANNELS = ("ring", "chain", *_TREES)
+"""Algorithms that use one or two NICs of a server for each channel; others use all by one."""
 _OF_PIECES: dict[Kind, Callable[..., Waits]] = {
     Kind.REDUCE_SCATTER: ring.reduce_scatter,
     Kind.ALL_GATHER: ring.all_gather,
@@ -152,28 +211,28 @@ class Amount:
     bytes: int
 
 
-def amount_of(job: Job, cut: Cut, gpus: int = 1) -> Amount:
+def amount_of(job: Job, cut: Cut, servers: Servers) -> Amount:
     """Every algorithm sends the same bytes, in its own number of messages."""
     n, both_ways = len(job.ranks), 2 if job.kind is Kind.ALL_REDUCE else 1
-    flows, messages = _pairs_and_messages(job, gpus)
-    chunks = chunks_of(job, cut, gpus)
+    flows, messages = _pairs_and_messages(job, servers)
+    chunks = chunks_of(job, cut, servers)
     return Amount(flows * cut.channels, messages * chunks, both_ways * (n - 1) * job.size_bytes)
 
 
-def _pairs_and_messages(job: Job, gpus: int) -> tuple[int, int]:
+def _pairs_and_messages(job: Job, servers: Servers) -> tuple[int, int]:
     """Of a chunk: pairs of ranks that send to each other, and messages."""
     n, both_ways = len(job.ranks), 2 if job.kind is Kind.ALL_REDUCE else 1
     power = 1 << (n.bit_length() - 1)
     exchanges, folded = power * (power.bit_length() - 1), 2 * (n - power)
-    servers = n // gpus
+    between, inside = len(servers), len(servers[0])
     return {
         "ring": (n, both_ways * n * (n - 1)),
         "tree": (2 * (n - 1), 2 * (n - 1)),
         "double-tree": (4 * (n - 1), 4 * (n - 1)),
         "halving-doubling": (exchanges + folded, 2 * exchanges + folded),
         "hierarchical": (
-            n * ((gpus > 1) + (servers > 1)),
-            2 * n * (gpus - 1 + servers - 1),
+            n * ((inside > 1) + (between > 1)),
+            2 * n * (inside - 1 + between - 1),
         ),
         "chain": (n - 1, n - 1),
         "direct": (n * (n - 1), n * (n - 1)),

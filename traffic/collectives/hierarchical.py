@@ -7,6 +7,11 @@
 
 Of g GPUs in each of N servers: (g - 1) + 2(N - 1) + (g - 1) steps; each NIC carries
 2(N - 1)/N of a piece, S/g, rather than of all: a g-th of what a flat ring sends.
+
+A rank begins with a chunk when the first phase of the chunk 8 before is over (NCCL has 8 slots for
+chunks, too). If it began with all at once, the first steps of all chunks would be in its send queue
+before the second step of any, and the NICs would have nothing to do until the end of the first
+phase.
 """
 
 from __future__ import annotations
@@ -14,7 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from traffic.collectives import ring
-from traffic.collectives.schedule import Schedule, Waits, in_groups
+from traffic.collectives.channels import Servers
+from traffic.collectives.schedule import SLOTS, Schedule, Waits, in_groups
 from traffic.graph import Column
 from traffic.job import pieces_of
 
@@ -27,23 +33,27 @@ def all_reduce(
     after: Waits = (),
     channel: int = 0,
     *,
-    gpus: int,
+    servers: Servers,
+    begun: list[Waits],
 ) -> Waits:
-    """Everybody ends up with the sum; each `gpus` ranks in a row are a server."""
-    servers = np.arange(len(ranks)).reshape(-1, gpus)
-    at_piece, sizes = pieces = pieces_of(at, size_bytes, gpus)
+    """Everybody ends up with the sum. All servers have as many GPUs.
+
+    `begun`: of the chunks before on this channel, what ended their first phase; one is added.
+    """
+    inside = np.array(servers)
+    at_piece, sizes = pieces = pieces_of(at, size_bytes, inside.shape[1])
 
     def scattered(server: int, waits: Waits) -> Waits:
-        return ring.reduce_scatter(schedule, ranks[servers[server]], pieces, waits, channel)
+        return ring.reduce_scatter(schedule, ranks[inside[server]], pieces, waits, channel)
 
     def summed(rail: int, waits: Waits) -> Waits:
         part = int(at_piece[rail]), int(sizes[rail])
-        return ring.all_reduce(schedule, ranks[servers[:, rail]], *part, waits, channel)
+        return ring.all_reduce(schedule, ranks[inside[:, rail]], *part, waits, channel)
 
     def gathered(server: int, waits: Waits) -> Waits:
-        return ring.all_gather(schedule, ranks[servers[server]], pieces, waits, channel)
+        return ring.all_gather(schedule, ranks[inside[server]], pieces, waits, channel)
 
-    waits: Waits = [np.broadcast_to(wait, ranks.shape) for wait in after]
-    for groups, collective in ((servers, scattered), (servers.T, summed), (servers, gathered)):
-        waits = in_groups(groups, collective, waits)
-    return waits
+    slot = begun[-SLOTS] if len(begun) >= SLOTS else ()
+    waits: Waits = [*(np.broadcast_to(wait, ranks.shape) for wait in after), *slot]
+    begun.append(in_groups(inside, scattered, waits))
+    return in_groups(inside, gathered, in_groups(inside.T, summed, begun[-1]))

@@ -23,6 +23,9 @@ from traffic.patterns import flow_names
 
 NOBODY = -1
 
+SLOTS = 8
+"""Chunks that a rank may be ahead of what comes after it (NCCL_STEPS)."""
+
 Waits = Sequence[Column]
 """Numbers of operations, each array aligned with the ranks that wait for them."""
 
@@ -59,6 +62,11 @@ class Schedule:
         """Work of each `rank`; their numbers."""
         nowhere = (NOWHERE, NOWHERE, NOWHERE)
         return self._add([rank, rank, 0, 0, *nowhere, lasts_ns], after)
+
+    def wait(self, later: Column, earlier: Column) -> None:
+        """Each message waits for one more, which may have been added after it."""
+        pairs = np.array([earlier, later])
+        self._edges.append(pairs[:, pairs[0] != NOBODY])
 
     def _add(self, columns: list[Column | int], after: Waits) -> Column:
         rows = np.array(np.broadcast_arrays(*map(np.atleast_1d, columns)), np.int64)

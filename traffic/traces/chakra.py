@@ -11,10 +11,8 @@ the numbers of the fields in the schema:
     COMM_COLL_NODE                    comm_type, comm_size, pg_name: the process group, all ranks
                                       unless given; a broadcast comes from its first rank
     METADATA_NODE                     inputs may tell who is in which process group
-    all others                        work, of duration_micros
-
-What has no duration but a number of operations (num_ops) would need a machine's speed, and is
-refused.
+    all others                        work, of duration_micros; or where it has none, of num_ops
+                                      floating-point operations at a given speed
 """
 
 from __future__ import annotations
@@ -46,19 +44,24 @@ COLLECTIVES = {
 }
 """comm_type"""
 NS_PER_US = 1000
+OPERATIONS_PER_NS = 1000
+"""Of a GPU that computes 1 TFLOPS."""
 
 Attributes = dict[str, Any]
 
 
-def read_chakra(prefix: Path, groups: Groups = MappingProxyType({})) -> Trace:
+def read_chakra(
+    prefix: Path, groups: Groups = MappingProxyType({}), tflops: int | None = None
+) -> Trace:
     """The trace in `<prefix>.0.et`, `<prefix>.1.et` and so on. Raises TraceError, OSError.
 
-    `groups` that a rank's own file tells come before these.
+    `groups` that a rank's own file tells come before these. `tflops`: what a GPU computes, 10^12
+    operations a second, for work that tells its operations and not its duration.
     """
     files = _files(prefix)
     steps: list[Step] = []
     for rank, file in enumerate(files):
-        steps += _steps_of(file, _Place(rank, len(files), groups), first=len(steps))
+        steps += _steps_of(file, _Place(rank, len(files), groups, tflops), first=len(steps))
     return Trace(len(files), tuple(steps))
 
 
@@ -69,6 +72,7 @@ class _Place:
     rank: int
     ranks: int
     groups: Groups
+    tflops: int | None
 
 
 def _files(prefix: Path) -> list[Path]:
@@ -123,10 +127,20 @@ def _step(file: Path, node: Any, place: _Place, number_of: dict[int, int]) -> St
         return _message(where, node.type == COMM_SEND, place, attributes, after)
     if node.type == COMM_COLL:
         return _collective(where, place, attributes, after)
-    if not node.duration_micros and attributes.get("num_ops"):
-        raise TraceError(where, "has num_ops and no duration_micros; give it a duration")
     lasts_ns = node.duration_micros * NS_PER_US
+    if not lasts_ns and attributes.get("num_ops"):
+        lasts_ns = _work_ns(where, _wanted(where, attributes, "num_ops"), place.tflops)
     return Step(where, place.rank, Does.CALC, lasts_ns=lasts_ns, after=after)
+
+
+def _work_ns(where: str, operations: int, tflops: int | None) -> int:
+    if tflops is None:
+        raise TraceError(
+            where,
+            "has num_ops and no duration_micros; say how many 10^12 operations a GPU does in a "
+            "second, e.g. tflops: 400",
+        )
+    return round(operations / (tflops * OPERATIONS_PER_NS))
 
 
 def _message(

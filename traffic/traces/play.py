@@ -18,23 +18,47 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from traffic.collectives.collective import Cut, add_collective
+from traffic.collectives.channels import by_number
+from traffic.collectives.collective import ALGORITHMS, Cut, add_collective, channels_for
 from traffic.collectives.schedule import NOBODY, Schedule, Waits
 from traffic.graph import LONGEST_MESSAGE_BYTES, OperationGraph
 from traffic.job import Job, Kind
 from traffic.traces.trace import Does, Group, Step, Trace, TraceError
 
-ALGORITHM_OF = {
-    Kind.ALL_REDUCE: "ring",
-    Kind.REDUCE_SCATTER: "ring",
-    Kind.ALL_GATHER: "ring",
-    Kind.BROADCAST: "chain",
-    Kind.ALL_TO_ALL: "direct",
-}
-"""How a collective of a trace is expanded."""
+
+@dataclass(frozen=True)
+class Expansion:
+    """How a trace's collectives become messages. Other kinds than all-reduce have one algorithm."""
+
+    all_reduce: str = ALGORITHMS[Kind.ALL_REDUCE][0]
+    chunk_bytes: int | None = None
+    """The longest message; None: whatever the algorithm makes it."""
+    channels: int | None = None
+    """None: one for each NIC of a server."""
+    server_of: Sequence[int] = ()
+    """Of each rank the number of its server; empty: each is alone."""
+
+    def add(
+        self, schedule: Schedule, name: str, first: Step, ranks: Sequence[int], after: Waits
+    ) -> Waits:
+        """The messages of one collective, `first` being its first rank's step."""
+        kind = first.collective
+        assert kind is not None
+        own = self.all_reduce if kind is Kind.ALL_REDUCE else ALGORITHMS[kind][0]
+        job = Job(name, kind, own, tuple(map(str, ranks)), first.size_bytes)
+        servers = by_number([self.server_of[rank] for rank in ranks] if self.server_of else ranks)
+        channels = self.channels or channels_for(job, servers)
+        cut = Cut(self.chunk_bytes or LONGEST_MESSAGE_BYTES, channels)
+        try:
+            return add_collective(
+                schedule, job, np.array(ranks), cut=cut, servers=servers, after=after
+            )
+        except ValueError as error:
+            raise TraceError(first.where, f"{error}; choose another algorithm") from None
 
 
 def graph_of(
@@ -42,6 +66,7 @@ def graph_of(
     trace: Trace,
     hosts: Sequence[str],
     *,
+    expansion: Expansion = Expansion(),
     start_ns: int = 0,
     priority: int | None = None,
 ) -> OperationGraph:
@@ -51,15 +76,15 @@ def graph_of(
     that nobody receives, steps that wait for each other in a circle.
     """
     schedule = Schedule(buffers=False)
-    _Units(name, trace, hosts).play(schedule)
+    _Units(name, trace, expansion).play(schedule)
     return schedule.graph(name, hosts, start_ns=start_ns, priority=priority)
 
 
 class _Units:
     """What is played at a time: a step, or all ranks' steps of one collective."""
 
-    def __init__(self, name: str, trace: Trace, hosts: Sequence[str]) -> None:
-        self._name, self._trace, self._hosts = name, trace, tuple(hosts)
+    def __init__(self, name: str, trace: Trace, expansion: Expansion) -> None:
+        self._name, self._trace, self._expansion = name, trace, expansion
         self._send_of = _matched(trace.steps)
         self._unit_of: dict[int, tuple[int, ...]] = {
             number: (number,) for number in range(len(trace.steps))
@@ -128,16 +153,12 @@ class _Units:
 
     def _play_collective(self, unit: tuple[int, ...], schedule: Schedule) -> None:
         steps = [self._trace.steps[number] for number in unit]
-        kind, ranks = steps[0].collective, [step.rank for step in steps]
-        assert kind is not None
-        hosts = tuple(self._hosts[rank] for rank in ranks)
-        job = Job(self._name, kind, ALGORITHM_OF[kind], hosts, steps[0].size_bytes)
+        ranks = [step.rank for step in steps]
         awaited = [self._awaited[number] for number in unit]
         waits = [np.array(column) for column in zip(*_padded(awaited), strict=True)]
         over: Waits = waits
         if len(ranks) > 1:
-            cut = Cut(LONGEST_MESSAGE_BYTES)
-            over = add_collective(schedule, job, np.array(ranks), cut=cut, after=waits)
+            over = self._expansion.add(schedule, self._name, steps[0], ranks, waits)
         for place, number in enumerate(unit):
             own = (int(np.broadcast_to(column, len(unit))[place]) for column in over)
             self._over[number] = tuple(id for id in own if id != NOBODY)

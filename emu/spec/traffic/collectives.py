@@ -14,9 +14,18 @@ from emu.spec import references
 from emu.spec.notes import note
 from emu.spec.quantities import Integer, Size
 from emu.spec.traffic.job import JobEntry
-from traffic.collectives.collective import Amount, Cut, amount_of, collective
+from traffic.collectives.channels import MOST, Servers, in_a_row
+from traffic.collectives.collective import (
+    Amount,
+    Cut,
+    amount_of,
+    channels_for,
+    collective,
+)
 from traffic.graph import OperationGraph
 from traffic.job import FLOAT_BYTES, Job, Kind
+
+AllReduceAlgorithm = Literal["ring", "tree", "double-tree", "halving-doubling", "hierarchical"]
 
 
 class Collective(JobEntry):
@@ -36,18 +45,14 @@ class Collective(JobEntry):
         description="The longest message. Chunks are pipelined: a rank passes one on while the "
         "next one comes in. Unless given, messages are as long as the algorithm makes them.",
     )
-    channels: Integer = Field(
-        default=1,
+    channels: Integer | None = Field(
+        default=None,
         ge=1,
-        le=32,
-        description="Sets of queue pairs, on which chunks take turns; a fabric may route each "
-        "in another way.",
-        json_schema_extra=note(
-            unit="channels",
-            why="one connection from each rank to the next; NCCL opens several to use several "
-            "paths",
-            source=references.NCCL,
-        ),
+        le=MOST,
+        description="Sets of queue pairs, on which chunks take turns. With hosts.gpus each channel "
+        "of a ring, a tree or a chain enters and leaves a server through another NIC. Unless "
+        "given: one for each NIC of a server, and one where hosts stand alone.",
+        json_schema_extra=note(unit="channels", source=references.NCCL),
     )
 
     @property
@@ -56,22 +61,18 @@ class Collective(JobEntry):
         """What is computed, by which algorithm."""
 
     @property
-    def gpus_a_server(self) -> int:
-        """Ranks in a row that are a server, where it matters."""
-        return 1
-
-    @property
     def cuts_pieces(self) -> bool:
         """Whether every rank needs a piece of the buffer."""
         return self.job.algorithm not in ("tree", "chain")
 
     @property
     def cut(self) -> Cut:
-        return Cut(self.chunk_bytes, self.channels)
+        channels = self.channels or channels_for(self.job, self.servers)
+        return Cut(self.chunk_bytes, channels)
 
     @property
     def amount(self) -> Amount:
-        return amount_of(self.job, self.cut, self.gpus_a_server)
+        return amount_of(self.job, self.cut, self.servers)
 
     @property
     def flow_count(self) -> int:
@@ -89,7 +90,7 @@ class Collective(JobEntry):
         return collective(
             self.job,
             cut=self.cut,
-            gpus=self.gpus_a_server,
+            servers=self.servers,
             start_ns=self.start_ns,
             priority=self.priority,
         )
@@ -102,7 +103,7 @@ class AllReduce(Collective):
     """All ranks sum up a buffer that each of them has."""
 
     pattern: Literal["all-reduce"] = Field(description="Pattern of the traffic.")
-    algorithm: Literal["ring", "tree", "double-tree", "halving-doubling", "hierarchical"] = Field(
+    algorithm: AllReduceAlgorithm = Field(
         default="ring",
         description="ring: every rank sends pieces of the buffer to the next, the last to the "
         "first. tree, double-tree: up one or two binary trees and down again. halving-doubling: "
@@ -125,13 +126,15 @@ class AllReduce(Collective):
         return self._job(Kind.ALL_REDUCE, self.algorithm)
 
     @property
-    def gpus_a_server(self) -> int:
-        return self.gpus or 1
+    def servers(self) -> Servers:
+        if self.gpus is None:
+            return super().servers
+        return in_a_row(len(self.among), self.gpus)
 
     def misfit(self) -> str | None:
         if (self.algorithm == "hierarchical") != (self.gpus is not None):
             return "gpus tells the servers of algorithm: hierarchical; give both, or none"
-        if len(self.among) % self.gpus_a_server:
+        if len(self.among) % (self.gpus or 1):
             return f"{len(self.among)} ranks are no whole number of servers of {self.gpus} GPUs"
         return None
 

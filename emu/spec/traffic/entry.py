@@ -93,8 +93,9 @@ class TrafficEntry(Model, ABC):
     def senders(self) -> tuple[str, ...]:
         return next(iter(self.hosts.values()))
 
-    def placed(self, topology: Topology) -> Self:
-        """The same with the hosts' names where groups of them were given."""
+    def placed(self, topology: Topology, gpus: int | None = None) -> Self:
+        """The same with the hosts' names where groups of them were given. `gpus`: hosts in a row
+        that are a server, if they are."""
         groups = {"sources", "to", "among", "hot"} & type(self).model_fields.keys()
         named = {field: expanded(getattr(self, field), topology) for field in groups}
         return self.model_copy(update=named)

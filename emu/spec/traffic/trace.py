@@ -9,12 +9,21 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from emu.spec import references
+from emu.spec.notes import note
+from emu.spec.quantities import Integer, Size
+from emu.spec.traffic.collectives import AllReduceAlgorithm
 from emu.spec.traffic.job import JobEntry
+from traffic.collectives.channels import MOST
 from traffic.graph import OperationGraph
+from traffic.job import FLOAT_BYTES
 from traffic.traces.goal import read_goal
 from traffic.traces.groups import read_groups
-from traffic.traces.play import graph_of
+from traffic.traces.play import Expansion, graph_of
 from traffic.traces.trace import Trace, TraceError
+
+_CHAKRA_ALONE = ("groups", "tflops", "algorithm", "chunk_bytes", "channels")
+"""Fields that mean nothing for GOAL's traces."""
 
 Version = frozenset[tuple[str, int, int]]
 """Of some files: the name of each, when it was changed (ns), and its bytes."""
@@ -39,6 +48,38 @@ class TraceEntry(JobEntry):
         'it: {"0": [0, 1], "1": [2, 3]}. Those that the trace tells itself come first.',
     )
 
+    tflops: Integer | None = Field(
+        default=None,
+        ge=1,
+        le=100_000,
+        description="chakra: what a GPU computes, 10^12 floating-point operations a second. It "
+        "gives a duration to work that has num_ops and no duration_micros.",
+        json_schema_extra=note(unit="TFLOP/s"),
+    )
+    algorithm: AllReduceAlgorithm = Field(
+        default="ring",
+        description="chakra: how all-reduces are done, as in pattern: all-reduce. hierarchical "
+        "takes servers from hosts.gpus.",
+        json_schema_extra=note(
+            why="what NCCL takes for large buffers on three servers and more",
+            source=references.NCCL,
+        ),
+    )
+    chunk_bytes: Size | None = Field(
+        default=None,
+        alias="chunk",
+        ge=FLOAT_BYTES,
+        description="chakra: the longest message of a collective. Unless given, messages are as "
+        "long as the algorithm makes them.",
+    )
+    channels: Integer | None = Field(
+        default=None,
+        ge=1,
+        le=MOST,
+        description="chakra: channels of a collective, as in pattern: all-reduce.",
+        json_schema_extra=note(unit="channels", source=references.NCCL),
+    )
+
     _version: Version = PrivateAttr(default=frozenset())
     """Of its files when it was read: entries of files that differ are not the same."""
 
@@ -46,8 +87,11 @@ class TraceEntry(JobEntry):
         self._version = _version_of(self.file, self.groups)
 
     def misfit(self) -> str | None:
-        if self.groups and self.format != "chakra":
-            return "groups are those of Chakra's traces; leave them out"
+        if self.format != "chakra":
+            for field in _CHAKRA_ALONE:
+                if field in self.model_fields_set:
+                    key = type(self).model_fields[field].alias or field
+                    return f"{key} is for Chakra's traces, and means nothing for GOAL; leave it out"
         try:
             self.graph(0)
         except ValueError as error:
@@ -72,14 +116,20 @@ class TraceEntry(JobEntry):
 
     def put_together(self, seed: int) -> OperationGraph:
         """Raises ValueError for a trace that cannot be read, or played by these hosts."""
-        trace = _read(self.format, self.file, self.groups)
+        trace = _read(self.format, self.file, self.groups, self.tflops)
         if trace.ranks != len(self.among):
             raise ValueError(
                 f"the trace has {trace.ranks} ranks, and among names {len(self.among)} hosts; "
                 "name as many as there are ranks"
             )
-        start_ns, priority = self.start_ns, self.priority
-        return graph_of(self.name, trace, self.among, start_ns=start_ns, priority=priority)
+        return graph_of(
+            self.name,
+            trace,
+            self.among,
+            expansion=Expansion(self.algorithm, self.chunk_bytes, self.channels, self._server_of),
+            start_ns=self.start_ns,
+            priority=self.priority,
+        )
 
 
 def _version_of(file: str, groups: str | None) -> Version:
@@ -93,13 +143,13 @@ def _version_of(file: str, groups: str | None) -> Version:
         return frozenset()  # whoever reads it tells why not
 
 
-def _read(kind: str, file: str, groups: str | None) -> Trace:
+def _read(kind: str, file: str, groups: str | None, tflops: int | None) -> Trace:
     path = Path(file)
     try:
         if kind == "chakra":
             from traffic.traces.chakra import read_chakra  # protobuf, which few runs need
 
-            return read_chakra(path, read_groups(Path(groups)) if groups else {})
+            return read_chakra(path, read_groups(Path(groups)) if groups else {}, tflops)
         return read_goal(path.read_text("utf-8"), path.name)
     except OSError as error:
         name = Path(error.filename or file).name
