@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,68 @@ def test_a_groups_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         SpecError, match=r"groups is for Chakra's traces, and means nothing for GOAL; leave it out"
     ):
         load_spec(tmp_path / "job.emu.yml", ["traffic.job.format=goal"])
+
+
+NODES = """
+topology: {kind: rail, servers: 2, rails: 2, spines: 2}
+hosts: {gpus: 2}
+traffic: [{name: job, pattern: trace, format: chakra, file: job, among: all}]
+"""
+
+
+def trace_of_an_all_reduce(folder: Path, size: int) -> Path:
+    attributes = {"comm_type": ALL_REDUCE, "comm_size": size}
+    write(folder, *([node(1, COLL, attributes)] for _ in range(4)))
+    path = folder / "job.emu.yml"
+    path.write_text(NODES)
+    return path
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "tree", "double-tree", "hierarchical"])
+def test_a_trace_s_collectives_use_all_nics(algorithm: str, tmp_path: Path) -> None:
+    """By the algorithm that the entry chooses, in chunks; none is the ring."""
+    path = trace_of_an_all_reduce(tmp_path, 400_000)
+    with started(
+        load_spec(path, [f"traffic.0.algorithm={algorithm}", "traffic.0.chunk=4KB"])
+    ) as run:
+        flows = finish(run).flows
+    assert {flow.completed for flow in flows.values()} == {True}
+    across: defaultdict[str, int] = defaultdict(int)
+    for flow in flows.values():
+        if (int(flow.src[1:]) - 1) // 2 != (int(flow.dst[1:]) - 1) // 2:
+            across[flow.src] += flow.bytes
+    assert len(across) == 4
+    assert max(across.values()) <= 1.05 * min(across.values())
+
+
+def test_an_algorithm_that_a_group_does_not_suit_is_a_finding(tmp_path: Path) -> None:
+    """Three ranks of two servers of two GPUs are no two tiers."""
+    path = trace_of_an_all_reduce(tmp_path, 400_000)
+    groups = {"0": [0, 1, 2], "1": [3]}
+    (tmp_path / "groups.json").write_text(json.dumps(groups))
+    attributes = {"comm_type": ALL_REDUCE, "comm_size": 400_000}
+    names = ["0", "0", "0", "1"]
+    write(tmp_path, *([node(1, COLL, {**attributes, "pg_name": name})] for name in names))
+    settings = ["traffic.0.algorithm=hierarchical", "traffic.0.groups=groups.json"]
+    with pytest.raises(
+        SpecError, match=r"3 ranks are no whole number of servers of 2 GPUs; choose"
+    ):
+        load_spec(path, settings)
+
+
+def test_operations_get_a_duration_from_the_speed_of_a_gpu(tmp_path: Path) -> None:
+    """2·10^9 operations at 400 TFLOP/s are 5 us; without a speed, a finding asks for one."""
+    write(tmp_path, *([node(1, COMP, {"num_ops": 2_000_000_000})] for _ in range(4)))
+    path = tmp_path / "job.emu.yml"
+    path.write_text(NODES)
+    with pytest.raises(SpecError, match=r"node 1: has num_ops and no duration_micros; .* tflops"):
+        load_spec(path)
+    graph = load_spec(path, ["traffic.0.tflops=400"]).workload()
+    assert graph.lasts_ns.tolist() == [5_000] * 4
+
+
+@pytest.mark.parametrize("key", ["tflops=400", "algorithm=tree", "chunk=64KB", "channels=2"])
+def test_keys_of_chakra_are_refused_for_goal(key: str, spec_file: Path) -> None:
+    name = key.partition("=")[0]
+    with pytest.raises(SpecError, match=rf"{name} is for Chakra's traces, and means nothing"):
+        load_spec(spec_file, [f"traffic.0.{key}"])
