@@ -20,8 +20,16 @@ from emu.errors import EmuError, UsageError
 @click.argument("port")
 @click.option("-w", "--write", "path", metavar="FILE", help="Where to; - is stdout.  [default: -]")
 @click.option("-c", "--count", type=click.IntRange(1), help="Stop after so many frames.")
-def command(lab: str | None, port: str, path: str | None, count: int | None) -> None:
-    """Capture the cable in PORT, e.g. leaf1:h1, both directions, until Ctrl-C.
+@click.option(
+    "--since-start",
+    is_flag=True,
+    help="Begin with what is kept since the lab's start: the first 32 MB of the ports in the "
+    "spec's `capture:`.",
+)
+def command(
+    lab: str | None, port: str, path: str | None, count: int | None, since_start: bool
+) -> None:
+    """Capture the cable in PORT, e.g. leaf1:h1, both directions, from now on until Ctrl-C.
 
     Writes pcapng with emulated time stamps (on InfiniBand of ERF records):
 
@@ -36,7 +44,9 @@ def command(lab: str | None, port: str, path: str | None, count: int | None) -> 
         raise UsageError("a terminal cannot show packets; add -w FILE, or | wireshark -k -i -")
     try:
         with StandingLab(lab) as standing:
-            done = capture_port(standing, port, _opened(path or "-"), limit=count)
+            done = capture_port(
+                standing, port, _opened(path or "-"), limit=count, since_start=since_start
+            )
     except BrokenPipeError:
         sys.stdout = None  # nothing to flush at the end
         say("whoever read the capture has gone")

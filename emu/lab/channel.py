@@ -6,6 +6,7 @@ Open files can come along with a message, as the eBPF marker's depth board does.
 from __future__ import annotations
 
 import os
+import select
 import socket
 import threading
 from collections.abc import Iterator, Sequence
@@ -61,6 +62,10 @@ class Channel:
         if isinstance(message, Failure):
             raise message.error()
         return message
+
+    def has_more(self) -> bool:
+        """Whether a message is here, or on its way, or the other end is gone."""
+        return b"\n" in self._received or bool(select.select([self._socket], [], [], 0)[0])
 
     def expect(self, kind: type[M]) -> M:
         """The next message, which must be of this kind."""

@@ -25,11 +25,12 @@ class Line:
             self._channel.send(message, files)
             return wait_done(self._channel)
 
-    def tap(self, port: str) -> int:
-        """A socket with raw records of what passes the port, which is the caller's."""
+    def tap(self, port: str, *, since_start: bool = False) -> int:
+        """A socket with raw records of what passes the port, which is the caller's; `since_start`
+        the kept ones, too."""
         near, far = socket.socketpair()
         with near:
-            self.ask(Tap(port), [near.fileno()])
+            self.ask(Tap(port, since_start), [near.fileno()])
         return far.detach()
 
     def close(self) -> None:

@@ -109,11 +109,13 @@ class Tap:
     """Shows the frames at a port to the socket that comes along. Answered by `Done`."""
 
     port: str
+    since_start: bool = False
+    """And those before, as far as they are kept."""
 
 
 @dataclass(frozen=True)
 class LinksChanged:
-    """From the shim to the subnet manager: links were lost or came back."""
+    """From the shim to whoever routes: links were lost or came back."""
 
     at_ps: int
     """When the last of them did, in emulated time."""
@@ -132,6 +134,35 @@ class Tables:
     """The change that they are the answer to."""
     seconds: float
     """Wall-clock time since then."""
+
+
+@dataclass(frozen=True)
+class Routes:
+    """From the lab to the shim of an Ethernet fabric: follow these routes. Answered by
+    `Converging`."""
+
+    at_ps: int
+    """When the links changed that they are the answer to."""
+    changes: dict[str, dict[str, list[int]]]
+    """Switch -> host -> port numbers; none: it cannot be reached."""
+
+
+@dataclass(frozen=True)
+class Converging:
+    """From the shim to the lab: the routes are known."""
+
+    at_ps: int
+    """When the links changed that they are the answer to."""
+    in_force_ps: int
+    """When the last switch follows them."""
+
+
+@dataclass(frozen=True)
+class RoutesLoaded:
+    """From the lab to the shim: Open vSwitch's tables have the routes, too."""
+
+    at_ps: int
+    """When the links changed that they are the answer to."""
 
 
 @dataclass(frozen=True)
@@ -207,6 +238,9 @@ Message = (
     | Faults
     | LinksChanged
     | Tables
+    | Routes
+    | Converging
+    | RoutesLoaded
     | Measure
     | Done
     | Result

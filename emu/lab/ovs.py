@@ -24,7 +24,7 @@ time, for four page faults a frame.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -88,8 +88,13 @@ def load_routes(tables: Sequence[RouteTable]) -> None:
 
 def _load(table: RouteTable) -> None:
     """Gives a switch its table, all of it or nothing."""
-    lines = "".join(f"{line}\n" for line in table.lines())
-    run(["ovs-ofctl", "--protocols=OpenFlow15", "bundle", table.switch, "-"], stdin=lines)
+    load_lines(table.switch, table.lines())
+
+
+def load_lines(switch: str, lines: Iterable[str]) -> None:
+    """Changes a switch's table by the lines of a bundle, all of them or none."""
+    bundle = "".join(f"{line}\n" for line in lines)
+    run(["ovs-ofctl", "--protocols=OpenFlow15", "bundle", switch, "-"], stdin=bundle)
 
 
 def bridge_transaction(topology: Topology, datapath: str) -> list[str]:

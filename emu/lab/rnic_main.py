@@ -52,7 +52,8 @@ def _work(channel: Channel, setup: Setup, line: Channel, far: socket.socket) -> 
     workload = OperationGraph() if idle else spec.workload()
     wakers = Wakers(channel, line)
     with Fabric(spec, topology, Members.HOSTS, subnet=subnet) as fabric:
-        endpoints = Endpoints(fabric, workload, subnet, ip=bool(setup.options["ip"]))
+        with_ip, starts = bool(setup.options["ip"]), setup.options.get("starts", 0)
+        endpoints = Endpoints(fabric, workload, subnet, ip=with_ip, starts=starts)
         with Live(fabric, slowdown=slowdown_of(setup.options), wake=wakers.fileno()) as live:
             fabric.sample(endpoints.flow_bytes, len(endpoints.flows))
             _attach(live, fabric, setup)

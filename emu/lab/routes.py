@@ -14,6 +14,9 @@ of a flow take one path. Before it come flows that choose a next hop otherwise:
                time to come) the shim does, and hints at the port in the fourth byte
                of its transit tag
 
+When links change in a lab that anybody can break, the tables follow (`change_lines`,
+`emu.lab.rerouting`), and hints take their place until they do.
+
 The tag is in the source MAC: nothing else here may match, hash or change that. All
 that is not IPv4 to a known host is dropped: ARP (neighbours are static), IPv6, and
 pause frames, which end in the shim.
@@ -27,13 +30,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from emu.spec.outages import Rerouting, is_hinted, reroutings
+from emu.spec.outages import MAX_HINTED_PORTS, is_hinted, reroutings
 from emu.spec.pinning import pins_of
 from emu.spec.scenario import Spec
 from topologies.graph import Port, Topology
 from topologies.seeds import ecmp_seed
 
-_ROUTE_PRIORITY, _CHOSEN_PRIORITY = 100, 200
+_ROUTE_PRIORITY, _PINNED_PRIORITY, _HINTED_PRIORITY = 100, 200, 300
 _HASHED = "fields(ip_src,ip_dst,udp_src,udp_dst)"
 
 
@@ -74,8 +77,11 @@ class Route:
     def line(self) -> str:
         """The route as a line of an `ovs-ofctl bundle`."""
         way = self.via.actions() if isinstance(self.via, Hop) else f"group:{self.via.id}"
-        match = f"priority={_ROUTE_PRIORITY},ip,nw_dst={self.destination}/32"
-        return f"flow add {match},actions=dec_ttl,{way}"
+        return f"flow add {self.match},actions=dec_ttl,{way}"
+
+    @property
+    def match(self) -> str:
+        return f"priority={_ROUTE_PRIORITY},ip,nw_dst={self.destination}/32"
 
 
 @dataclass(frozen=True)
@@ -83,12 +89,12 @@ class Chosen:
     """A next hop for packets that are not left to a group's hash."""
 
     match: str
+    """With its priority."""
     hop: Hop
 
     def line(self) -> str:
         """The flow as a line of an `ovs-ofctl bundle`."""
-        actions = f"dec_ttl,{self.hop.actions()}"
-        return f"flow add priority={_CHOSEN_PRIORITY},{self.match},actions={actions}"
+        return f"flow add {self.match},actions=dec_ttl,{self.hop.actions()}"
 
 
 @dataclass(frozen=True)
@@ -108,50 +114,83 @@ class RouteTable:
         yield "flow add priority=0,actions=drop"
 
 
-def route_tables(spec: Spec) -> list[RouteTable]:
-    """The table of every switch, good for the whole run."""
-    changes = reroutings(spec)
+GroupIds = dict[tuple[Port, ...], int]
+"""The numbers of a switch's groups, by their next hops."""
+
+
+def route_tables(spec: Spec, *, live: bool = False) -> list[RouteTable]:
+    """The table of every switch; in a `live` lab as long as no link changes, else for the whole
+    run."""
+    changes = () if live else reroutings(spec)
+    topology = spec.topology.build()
     return [
-        _table(spec, name, [change for change in changes if change.switch == name])
-        for name in spec.topology.build().switch
+        route_table(
+            spec,
+            topology,
+            name,
+            {},
+            hinted=live or is_hinted(spec, name, [c for c in changes if c.switch == name]),
+        )
+        for name in topology.switch
     ]
 
 
-def _table(spec: Spec, switch: str, changes: Sequence[Rerouting]) -> RouteTable:
-    topology = spec.topology.build()
+def route_table(
+    spec: Spec, topology: Topology, switch: str, ids: GroupIds, *, hinted: bool
+) -> RouteTable:
+    """A switch's table when the fabric is `topology`: the spec's, or what is left of it.
+
+    Groups that are not in `ids` yet are added there. `hinted`: whether the shim may choose.
+    """
     next_hops = topology.next_hops[switch]
     seed = ecmp_seed(spec.switch(switch).routing.seed_of(spec.seed), topology.switch[switch])
     groups: dict[tuple[Port, ...], Group] = {}
     for ports in next_hops.values():
         if len(ports) > 1 and ports not in groups:
-            groups[ports] = Group(len(groups) + 1, seed, _hops(topology, ports))
+            number = ids.setdefault(ports, len(ids) + 1)
+            groups[ports] = Group(number, seed, _hops(spec, ports))
     routes = (
-        Route(topology.host[host].ip, groups.get(ports) or _hops(topology, ports)[0])
+        Route(topology.host[host].ip, groups.get(ports) or _hops(spec, ports)[0])
         for host, ports in next_hops.items()
     )
-    hinted = is_hinted(spec, switch, changes)
-    chosen = _hinted(topology, switch, changes) if hinted else _pinned(spec, switch)
+    chosen = [*_pinned(spec, topology, switch), *(_hinted(spec, switch) if hinted else ())]
     return RouteTable(switch, tuple(groups.values()), tuple(routes), tuple(chosen))
 
 
-def _pinned(spec: Spec, switch: str) -> Iterator[Chosen]:
-    """Flows with a path of their own."""
-    topology = spec.topology.build()
+def change_lines(before: RouteTable, after: RouteTable) -> Iterator[str]:
+    """What makes one table of another, as the lines of a bundle. Flows that somebody has added by
+    hand stay."""
+    for group in after.groups:
+        if group not in before.groups:
+            yield group.line()
+    for old, new in ((before.routes, after.routes), (before.chosen, after.chosen)):
+        kept = {row.match for row in new}
+        yield from (row.line() for row in new if row not in old)
+        yield from (f"flow delete_strict {row.match}" for row in old if row.match not in kept)
+    for group in before.groups:
+        if group not in after.groups:
+            yield f"group delete group_id={group.id}"
+
+
+def _pinned(spec: Spec, topology: Topology, switch: str) -> Iterator[Chosen]:
+    """Flows with a path of their own, while it is a shortest one."""
     for pin in pins_of(spec, switch):
+        if pin.port not in topology.next_hops[switch].get(pin.dst, ()):
+            continue
         src, dst = topology.host[pin.src].ip, topology.host[pin.dst].ip
         match = f"udp,nw_src={src},nw_dst={dst},udp_src={pin.udp_source}"
-        yield Chosen(match, _hops(topology, (pin.port,))[0])
+        yield Chosen(f"priority={_PINNED_PRIORITY},{match}", _hops(spec, (pin.port,))[0])
 
 
-def _hinted(topology: Topology, switch: str, changes: Sequence[Rerouting]) -> Iterator[Chosen]:
-    """Every port that may ever be the next hop to a host, where there are several."""
-    for host, ports in topology.next_hops[switch].items():
-        later = (port for change in changes for port in change.changes.get(host, ()))
-        ever = tuple(dict.fromkeys((*ports, *later)))
-        for hop in _hops(topology, ever) if len(ever) > 1 else ():
-            hint = f"dl_src=06:00:00:{hop.port:02x}:00:00/ff:00:00:ff:00:00"
-            yield Chosen(f"ip,nw_dst={topology.host[host].ip}/32,{hint}", hop)
+def _hinted(spec: Spec, switch: str) -> Iterator[Chosen]:
+    """Every port that the shim can hint at. Without a hint that byte of the tag is 0."""
+    for hop in _hops(spec, spec.topology.build().ports[switch]):
+        if hop.port <= MAX_HINTED_PORTS:
+            hint = f"ip,dl_src=06:00:00:{hop.port:02x}:00:00/ff:00:00:ff:00:00"
+            yield Chosen(f"priority={_HINTED_PRIORITY},{hint}", hop)
 
 
-def _hops(topology: Topology, ports: Sequence[Port]) -> tuple[Hop, ...]:
-    return tuple(Hop(port.number, topology.peer[port].mac) for port in ports)
+def _hops(spec: Spec, ports: Sequence[Port]) -> tuple[Hop, ...]:
+    """Of the fabric as it is when nothing is lost: the other end of a lost cable is still there."""
+    peer = spec.topology.build().peer
+    return tuple(Hop(port.number, peer[port].mac) for port in ports)

@@ -23,12 +23,13 @@ from emu.lab import ib0, marking, ovs
 from emu.lab.build import Lab
 from emu.lab.channel import Channel
 from emu.lab.cpu import CpuMeter
-from emu.lab.job import slowdown_of
+from emu.lab.job import is_managed, slowdown_of
 from emu.lab.messages import Json, Progress, Ready, Request, Setup, Start, Stop
 from emu.lab.nic_process import NicProcess, set_up_nics
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.probe import require
 from emu.lab.processes import carry_out, set_up, wait_done
+from emu.lab.rerouting import LiveRouting
 from emu.lab.routes import route_tables
 from emu.lab.subnet import LiveSubnet
 from emu.lab.supervisor import Supervisor
@@ -64,6 +65,8 @@ class Session:
     lab: Lab
     subnet: LiveSubnet | None
     """InfiniBand's management."""
+    routing: LiveRouting | None
+    """On Ethernet, where links may be lost that the spec does not name."""
     shim: Channel
     rnic: Channel | None
     tcp: Channel | None
@@ -105,7 +108,8 @@ def open_session(
     lab.pids[SHIM] = shim.expect(Ready).pid
     datapath = _datapath(spec, topology) if plane == "ovs" else None
     routed = spec.fabric == "roce"
-    routes = route_tables(spec) if routed else ()
+    live = is_managed(spec.fabric, request.options)
+    routes = route_tables(spec, live=live) if routed else ()
     mtu = spec.ip_mtu if with_ip else None
     lab.build(plan_network(topology, datapath=datapath, ip=routed, routes=routes, ib0_mtu=mtu))
     marker, notes = _place_marker(spec, topology, plane, lab, slowdown_of(request.options))
@@ -116,7 +120,8 @@ def open_session(
     told = subnet.connect() if subnet else None
     options = {**request.options, "subnet": told, "ip": with_ip}
     setup = Setup(request.spec, plane, marker, request.out, hosts, options)
-    shim.send(setup, _files_for_shim(lab, subnet))
+    routing = LiveRouting(spec, bridges=plane == "ovs") if routed and live else None
+    shim.send(setup, _files_for_shim(lab, subnet or routing))
     workers = {name: pid for name, pid in lab.pids.items() if name in (SHIM, OVS)}
     nics = None
     if rnic is not None:
@@ -126,15 +131,28 @@ def open_session(
         set_up(tcp, setup)
     told = wait_done(shim)
     notes += no_ip
-    processes = (shim, rnic, tcp)
-    return Session(spec, plane, marker, notes, lab, subnet, *processes, workers, setup, told, nics)
+    return Session(
+        spec=spec,
+        plane=plane,
+        marker=marker,
+        notes=notes,
+        lab=lab,
+        subnet=subnet,
+        routing=routing,
+        shim=shim,
+        rnic=rnic,
+        tcp=tcp,
+        workers=workers,
+        setup=setup,
+        shim_told=told,
+        nics=nics,
+    )
 
 
-def _files_for_shim(lab: Lab, subnet: LiveSubnet | None) -> list[int]:
-    """What the marker shares, or the line to the subnet manager: no fabric has both."""
-    if subnet:
-        return [subnet.far.fileno()]
-    return [lab.marker.board, lab.marker.curves] if lab.marker else []
+def _files_for_shim(lab: Lab, manager: LiveSubnet | LiveRouting | None) -> list[int]:
+    """The line to whoever routes anew, where there is somebody, and then what the marker shares."""
+    line = [manager.far.fileno()] if manager else []
+    return line + ([lab.marker.board, lab.marker.curves] if lab.marker else [])
 
 
 def idle(setup: Setup) -> Setup:
@@ -177,7 +195,8 @@ def stop(channel: Channel) -> Json:
 
 def notes_of(session: Session) -> list[str]:
     """For the reader of the results, up to now."""
-    return [*session.notes, *(session.subnet.notes if session.subnet else ())]
+    managers = [manager for manager in (session.subnet, session.routing) if manager]
+    return [*session.notes, *(note for manager in managers for note in manager.notes)]
 
 
 def run_session(

@@ -29,26 +29,30 @@ def emulate(channel: Channel) -> None:
     spec = spec_of(setup)
     topology = spec.topology.build()
     marks, subnet = setup.marker == "shim", subnet_of(setup)
-    steering = Steering(channel, line_of(setup, channel))
-    fabric = Fabric(spec, topology, Members.SWITCHES, subnet=subnet, marks=marks)
+    files = channel.take_files()
+    standing = bool(setup.options.get("standing"))
+    steering = Steering(channel, line_of(setup, files))
+    fabric = Fabric(
+        spec, topology, Members.SWITCHES, subnet=subnet, marks=marks, foresees=not standing
+    )
     with fabric, Live(fabric, slowdown=slowdown_of(setup.options), wake=steering.fileno()) as live:
         capture = CaptureFile(fabric, PRIVATE / "capture")
         fabric.connect()
         fabric.capture(captured_ports(spec, topology))
         fabric.sample()
         _attach(live, fabric, setup)
-        if marker := channel.take_files():
-            live.share_marker(*marker)
+        if files:
+            live.share_marker(*files)
         fabric.prefault()
         be_punctual()
-        if setup.options.get("standing"):
+        if standing:
             stand(channel, live, fabric, steering)
             return
         channel.send(Done())
         _run(channel, live, fabric, steering, capture)
         observation = replace(fabric.observe(), ledger=live.ledger())
-        files = capture.convert(Path(setup.out))
-        value = {"captures": {name: str(path) for name, path in files.items()}}
+        captures = capture.convert(Path(setup.out))
+        value = {"captures": {name: str(path) for name, path in captures.items()}}
         send_observation(channel, observation, value)
 
 

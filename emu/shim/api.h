@@ -61,6 +61,7 @@ enum balance_kind {
 /* gap_ps: of flowlets. hints: whether the outer plane is told the choice in the transit tag. */
 bool switch_set_balance(struct fabric_switch *sw, int kind, uint64_t seed, int64_t gap_ps,
                         bool hints);
+void switch_set_hints(struct fabric_switch *sw, bool hints);
 /* InfiniBand: service levels, a bit each, whose packets' next hop is chosen among the ports of a
  * route but the first, which is the one that all others take. */
 void switch_set_balanced_sls(struct fabric_switch *sw, uint16_t sls);
@@ -78,6 +79,8 @@ bool switch_add_route_later(struct fabric_switch *sw, int64_t at_ps, uint16_t de
                             const uint16_t *ports, uint16_t count);
 /* A switch that runs has been given routes for later: they come into force in their time. */
 void switch_routes_added(struct fabric_switch *sw);
+/* Numbers and changes that the switch keeps for its routes, now. */
+uint32_t switch_routes_kept(const struct fabric_switch *sw);
 
 /* The end of a cable whose node is in another process: frames come and go by a driver. */
 bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband);
@@ -128,6 +131,7 @@ void fabric_capture_end(struct fabric *fabric, uint32_t index);
 size_t fabric_captured(struct fabric *fabric, const uint8_t **bytes);
 void fabric_captured_taken(struct fabric *fabric, size_t size);
 uint64_t fabric_captures_missed(const struct fabric *fabric);
+uint64_t fabric_captures_missed_at(const struct fabric *fabric, uint32_t index);
 
 /* Samples the ports with these indices, and `flows` counters, into `capacity` rows. */
 bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity,

@@ -266,7 +266,7 @@ bool fabric_link_is_up(const struct fabric *fabric, uint32_t index)
 
 bool fabric_capture(struct fabric *fabric, uint32_t index, size_t ring_bytes)
 {
-    if (!fabric->tap.ring && !tap_init(&fabric->tap, ring_bytes))
+    if (!fabric->tap.ring && !tap_init(&fabric->tap, ring_bytes, fabric->port_count))
         return false;
     fabric->ports[index]->tap = &fabric->tap;
     return true;
@@ -290,6 +290,11 @@ void fabric_captured_taken(struct fabric *fabric, size_t size)
 uint64_t fabric_captures_missed(const struct fabric *fabric)
 {
     return fabric->tap.missed;
+}
+
+uint64_t fabric_captures_missed_at(const struct fabric *fabric, uint32_t index)
+{
+    return fabric->tap.ring ? fabric->tap.missed_at[index] : 0;
 }
 
 bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity,

@@ -12,7 +12,7 @@ topology lists them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, IntEnum
 from functools import cached_property
 from types import TracebackType
@@ -34,13 +34,19 @@ from emu.shim.lanes import (
     set_up_marks,
     set_up_pkeys,
 )
-from emu.shim.routing import LidRoutes, set_choice, set_ip_routes
+from emu.shim.routing import IpRoutes, LidRoutes, set_choice
 from emu.shim.scale_up import InsideServers, ports_of
 from emu.shim.view import PortView
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from emu.spec.fault import Fault
 from emu.spec.headroom import headroom_of, reserved_of
-from emu.spec.outages import Rerouting, reroutings, slowest_convergence_ps
+from emu.spec.outages import (
+    MAX_HINTED_PORTS,
+    Rerouting,
+    is_hinted,
+    reroutings,
+    slowest_convergence_ps,
+)
 from emu.spec.scenario import Spec
 from emu.spec.switch import Ecn, Pfc, SwitchSpec
 from emu.subnet import Subnet
@@ -95,17 +101,22 @@ class Fabric:
         *,
         subnet: Subnet | None = None,
         marks: bool = True,
+        foresees: bool = True,
     ) -> None:
-        """`subnet` is needed on InfiniBand; without `marks` eBPF marks, where it can."""
+        """`subnet` is needed on InfiniBand; without `marks` eBPF marks, where it can. A fabric that
+        `foresees` knows beforehand when the spec's faults change its routes; any other is told
+        (`reroute`), as it must be where faults come and go while it runs."""
         self.spec = spec
         self.topology = topology
         self.members = members
         self.infiniband = spec.fabric == "ib"
         self._subnet = subnet
         self._marks = marks
+        self._foresees = foresees
         self.switches: dict[str, Any] = {}
         self.faults: list[AddedFault] = []
         self._lid_routes: list[LidRoutes] = []
+        self._ip_routes: dict[str, IpRoutes] = {}
         self._sweeps: list[SweepRecord] = []
         inside = spec.scale_up if members is not Members.SWITCHES else None
         ports = len(self.index) + (len(ports_of(inside)) if inside else 0)
@@ -149,7 +160,7 @@ class Fabric:
 
     @cached_property
     def _changes_of_routes(self) -> list[Rerouting]:
-        return reroutings(self.spec)
+        return reroutings(self.spec) if self._foresees else []
 
     # ---- building ----------------------------------------------------------
 
@@ -221,6 +232,23 @@ class Fabric:
         now_ps = lib.fabric_now(self.core)
         at_ps = max(routes.follow(lfts, down, cause_ps, now_ps) for routes in self._lid_routes)
         self._sweeps.append(SweepRecord(cause_ps // 1000, at_ps // 1000, seconds))
+
+    def reroute(self, changes: Mapping[str, Mapping[str, Sequence[int]]], cause_ps: int) -> int:
+        """The switches follow new routes (switch -> host -> port numbers), the answer to links that
+        changed at `cause_ps`. When the last of them does, in picoseconds."""
+        now_ps = lib.fabric_now(self.core)
+        times = [
+            self._ip_routes[name].follow(own, cause_ps, now_ps) for name, own in changes.items()
+        ]
+        return max(times, default=now_ps)
+
+    def hint(self, *, always: bool) -> None:
+        """Whether Open vSwitch is told each packet's next hop, because its tables lag behind; those
+        switches whose choice it cannot make are hinted in any case, those with more ports than a
+        hint can name never."""
+        for name, core in self.switches.items():
+            may = len(self.topology.ports[name]) <= MAX_HINTED_PORTS
+            lib.switch_set_hints(core, (always and may) or is_hinted(self.spec, name, ()))
 
     def capture(self, ports: Iterable[Port]) -> None:
         for port in ports:
@@ -350,6 +378,10 @@ class Fabric:
         """Frames so far that found no room in the memory for captures."""
         return int(lib.fabric_captures_missed(self.core))
 
+    def captures_missed_at(self, index: int) -> int:
+        """The same, of the port with this index."""
+        return int(lib.fabric_captures_missed_at(self.core, index))
+
     def captured(self) -> bytes:
         """Capture records since the last call (layout: tap.h).
 
@@ -470,7 +502,9 @@ class Fabric:
         for queue in range(PRIORITIES):
             quantum = settings.scheduling.quantum(queue, FRAME_BYTES)
             lib.switch_set_quantum(core, queue, quantum)
-        set_ip_routes(core, self.spec, self.topology, switch, self._reroutings(switch))
+        self._ip_routes[switch.name] = IpRoutes(
+            core, self.spec, self.topology, switch, self._reroutings(switch)
+        )
 
     def _set_up_port(self, core: Any, port: Port) -> None:
         settings = self.spec.port(port)

@@ -29,9 +29,24 @@ static bool make_room(void **array, uint32_t *room, uint32_t needed, size_t size
     return true;
 }
 
-/* Keeps the list of ports; false when there is no memory. */
+/* Where the list of ports is among those that are kept already; `used` when it is not. */
+static uint32_t find(const struct routes *routes, const uint16_t *ports, uint16_t count)
+{
+    for (uint32_t first = 0; first + count <= routes->used; first++)
+        if (memcmp(routes->ports + first, ports, count * sizeof *ports) == 0)
+            return first;
+    return routes->used;
+}
+
+/* Keeps the list of ports, each list once: links that come and go for days need no more memory.
+ * False when there is no memory. */
 static bool keep(struct routes *routes, const uint16_t *ports, uint16_t count, struct route *route)
 {
+    uint32_t first = count && routes->ports ? find(routes, ports, count) : routes->used;
+    if (first < routes->used) {
+        *route = (struct route){first, count};
+        return true;
+    }
     if (!make_room((void **)&routes->ports, &routes->room, routes->used + count, sizeof *ports))
         return false;
     if (count)
@@ -50,6 +65,8 @@ bool routes_add_later(struct routes *routes, picoseconds at, uint16_t destinatio
                       const uint16_t *ports, uint16_t count)
 {
     struct route_change change = {.at = at, .destination = destination};
+    if (routes->changes_done == routes->change_count)
+        routes->changes_done = routes->change_count = 0;
     if (!make_room((void **)&routes->changes, &routes->change_room, routes->change_count + 1,
                    sizeof change) ||
         !keep(routes, ports, count, &change.route))

@@ -6,7 +6,7 @@
  *
  * Both are one table, indexed by the low 16 bits of the address or by the LID.
  * Routes that hold from a later time on, as after a link was lost and everybody
- * has heard of it, are known beforehand and wait in a list. */
+ * has heard of it, wait in a list. */
 #ifndef EMU_ROUTE_H
 #define EMU_ROUTE_H
 

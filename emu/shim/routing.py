@@ -3,7 +3,7 @@ back, and how it chooses among several."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emu._core import lib
@@ -38,21 +38,47 @@ def set_choice(core: Any, spec: Spec, switch: Switch, changes: Sequence[Reroutin
     )
 
 
-def set_ip_routes(
-    core: Any, spec: Spec, topology: Topology, switch: Switch, changes: Sequence[Rerouting]
-) -> None:
+class IpRoutes:
     """An Ethernet switch's routes to every host, and its pinned flows."""
-    for host, hops in topology.next_hops[switch.name].items():
-        _have_memory(lib.switch_add_route(core, _address(topology, host), *_numbers(hops)))
-    for change in changes:
-        for host, hops in change.changes.items():
-            destination = _address(topology, host)
-            _have_memory(
-                lib.switch_add_route_later(core, change.at_ps, destination, *_numbers(hops))
-            )
-    for pin in pins_of(spec, switch.name):
-        ends = _address(topology, pin.src), _address(topology, pin.dst)
-        _have_memory(lib.switch_pin_flow(core, *ends, pin.udp_source, pin.port.number))
+
+    def __init__(
+        self,
+        core: Any,
+        spec: Spec,
+        topology: Topology,
+        switch: Switch,
+        changes: Sequence[Rerouting],
+    ) -> None:
+        """`core` is a switch that forwards nothing yet; `changes` are those known beforehand."""
+        self._core = core
+        self._topology = topology
+        self._routing = spec.switch(switch.name).routing
+        for host, hops in topology.next_hops[switch.name].items():
+            numbers = _numbers(hops)
+            _have_memory(lib.switch_add_route(core, self._address(host), numbers, len(numbers)))
+        for change in changes:
+            for host, hops in change.changes.items():
+                self._change(change.at_ps, host, _numbers(hops))
+        for pin in pins_of(spec, switch.name):
+            ends = self._address(pin.src), self._address(pin.dst)
+            _have_memory(lib.switch_pin_flow(core, *ends, pin.udp_source, pin.port.number))
+
+    def follow(self, changes: Mapping[str, Sequence[int]], cause_ps: int, now_ps: int) -> int:
+        """Takes changes of routes in while the switch forwards: host -> port numbers, the answer to
+        links that changed at `cause_ps`. When they are in force, in picoseconds."""
+        at_ps = max(cause_ps + self._routing.convergence_ps, now_ps)
+        for host, numbers in changes.items():
+            self._change(at_ps, host, numbers)
+        lib.switch_routes_added(self._core)
+        return at_ps
+
+    def _change(self, at_ps: int, host: str, numbers: Sequence[int]) -> None:
+        to = self._address(host)
+        _have_memory(lib.switch_add_route_later(self._core, at_ps, to, numbers, len(numbers)))
+
+    def _address(self, host: str) -> int:
+        """The low half of the host's address, by which the core knows it."""
+        return int(self._topology.host[host].ip) & 0xFFFF
 
 
 class LidRoutes:
@@ -115,14 +141,9 @@ class LidRoutes:
         return routes
 
 
-def _address(topology: Topology, host: str) -> int:
-    """The low half of the host's address, by which the core knows it."""
-    return int(topology.host[host].ip) & 0xFFFF
-
-
-def _numbers(hops: tuple[Port, ...]) -> tuple[list[int], int]:
-    """Next hops as the core takes them: numbers, and how many."""
-    return [port.number for port in hops], len(hops)
+def _numbers(hops: Sequence[Port]) -> list[int]:
+    """Next hops as the core takes them."""
+    return [port.number for port in hops]
 
 
 def _have_memory(done: bool) -> None:

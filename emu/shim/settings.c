@@ -89,6 +89,11 @@ bool switch_set_balance(struct fabric_switch *sw, int kind, uint64_t seed, int64
     return balance_set(&sw->balancer, (enum balance_kind)kind, seed, gap_ps);
 }
 
+void switch_set_hints(struct fabric_switch *sw, bool hints)
+{
+    sw->config.hints = hints;
+}
+
 bool switch_pin_flow(struct fabric_switch *sw, uint16_t source, uint16_t destination,
                      uint16_t udp_source, uint16_t port)
 {

@@ -175,6 +175,11 @@ void switch_routes_added(struct fabric_switch *sw)
     reroute(&sw->reroute, sw->clock->now);
 }
 
+uint32_t switch_routes_kept(const struct fabric_switch *sw)
+{
+    return sw->routes.used + sw->routes.change_count;
+}
+
 /* ---- set-up ------------------------------------------------------------------ */
 
 static uint64_t queued(const void *owner, uint16_t number)

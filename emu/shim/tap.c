@@ -1,23 +1,29 @@
 #include "tap.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-bool tap_init(struct tap *tap, size_t size)
+bool tap_init(struct tap *tap, size_t size, uint32_t ports)
 {
     assert((size & (size - 1)) == 0);
     *tap = (struct tap){.size = size};
     void *ring = mmap(NULL, size, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     tap->ring = ring == MAP_FAILED ? NULL : ring;
-    return tap->ring != NULL;
+    tap->missed_at = calloc(ports, sizeof *tap->missed_at);
+    if (tap->ring && tap->missed_at)
+        return true;
+    tap_free(tap);
+    return false;
 }
 
 void tap_free(struct tap *tap)
 {
     if (tap->ring)
         munmap(tap->ring, tap->size);
+    free(tap->missed_at);
     *tap = (struct tap){0};
 }
 
@@ -48,6 +54,7 @@ void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,
     uint64_t taken = __atomic_load_n(&tap->tail, __ATOMIC_ACQUIRE);
     if (tap->size - (tap->head - taken) < whole) {
         tap->missed++;
+        tap->missed_at[port_index]++;
         return;
     }
     put(tap, 0, &header, sizeof header);

@@ -23,10 +23,11 @@ struct tap {
     size_t size;         /* bytes, a power of two */
     uint64_t head, tail; /* written, and taken out, so far */
     uint64_t missed;     /* records that found no room */
+    uint64_t *missed_at; /* the same, by port */
 };
 
 /* Set-up only; `size` is a power of two. False when there is no memory. */
-bool tap_init(struct tap *tap, size_t size);
+bool tap_init(struct tap *tap, size_t size, uint32_t ports);
 void tap_free(struct tap *tap);
 
 void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,

@@ -16,6 +16,9 @@ from emu.spec.routing import OPENFLOW_KINDS
 from emu.spec.scenario import Spec
 from topologies.graph import Cable, Port, Topology
 
+MAX_HINTED_PORTS = 255
+"""A transit tag has one byte for the port (switch.h)."""
+
 Hops = dict[str, tuple[Port, ...]]
 """Host -> the ports on a shortest path to it."""
 
@@ -38,7 +41,7 @@ def reroutings(spec: Spec) -> list[Rerouting]:
     for at_ps, down in outages(spec):
         after = degraded(topology, down).next_hops
         for switch in after:
-            changes = _changes(before[switch], after[switch])
+            changes = changed_hops(before[switch], after[switch])
             if changes:
                 when = at_ps + spec.switch(switch).routing.convergence_ps
                 found.append(Rerouting(when, switch, changes))
@@ -111,7 +114,8 @@ def degraded(topology: Topology, down: frozenset[Cable]) -> Topology:
     return _degraded(up, topology)
 
 
-def _changes(before: Hops, after: Hops) -> Hops:
+def changed_hops(before: Hops, after: Hops) -> Hops:
+    """A switch's next hops to those hosts to which they are others now; none: unreachable."""
     return {
         host: after.get(host, ())
         for host in before | after

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.lab.routes import Group, Hop, route_tables
+from emu.lab.routes import (
+    Group,
+    GroupIds,
+    Hop,
+    RouteTable,
+    change_lines,
+    route_table,
+    route_tables,
+)
+from emu.spec.outages import degraded
+from emu.spec.scenario import Spec
 from tests.lab.fabrics import clos_of
 
 
@@ -35,7 +45,7 @@ def test_every_switch_hashes_with_a_seed_of_its_own() -> None:
 def test_what_the_shim_chooses_is_matched_in_the_tag(
     golden: Callable[[str, str], None],
 ) -> None:
-    """Every next hop of every host that has several; without a hint the group decides."""
+    """A flow for each port; without a hint the group decides."""
     leaf1 = route_tables(clos_of(2, routing={"kind": "spray"}))[2]
     golden("routes-spray.txt", "\n".join(leaf1.lines()) + "\n")
 
@@ -44,3 +54,55 @@ def test_no_route_touches_or_hashes_the_source_mac() -> None:
     """The shim's transit tag is in the source MAC."""
     lines = [line for table in route_tables(clos_of(2)) for line in table.lines()]
     assert not [line for line in lines if "eth_src" in line or "dl_src" in line]
+
+
+def leaf1_without(spec: Spec, cable: str, ids: GroupIds) -> RouteTable:
+    """leaf1's table, as it follows the loss of a cable; of none: as it is at first."""
+    topology = spec.topology.build()
+    down = frozenset({topology.cable[topology.port_named[cable]]} if cable else ())
+    return route_table(spec, degraded(topology, down), "leaf1", ids, hinted=True)
+
+
+def test_a_lost_link_leaves_no_bucket_behind() -> None:
+    """Two hosts by the one spine that is left, and the group goes when nobody needs it."""
+    ids: GroupIds = {}
+    spec = clos_of(2)
+    whole, left = (leaf1_without(spec, cable, ids) for cable in ("", "leaf1:spine1"))
+    assert list(change_lines(whole, left)) == [
+        "flow add priority=100,ip,nw_dst=10.0.0.3/32,actions=dec_ttl,"
+        "set_field:02:01:00:02:00:01->eth_dst,output:4",
+        "flow add priority=100,ip,nw_dst=10.0.0.4/32,actions=dec_ttl,"
+        "set_field:02:01:00:02:00:01->eth_dst,output:4",
+        "group delete group_id=1",
+    ]
+
+
+def test_a_link_that_is_back_restores_the_table() -> None:
+    """Groups have the numbers, and so the hashes, that they had."""
+    ids: GroupIds = {}
+    spec = clos_of(2)
+    whole, left = (leaf1_without(spec, cable, ids) for cable in ("", "leaf1:spine1"))
+    again = leaf1_without(spec, "", ids)
+    assert again == whole
+    back = list(change_lines(left, again))
+    assert back[0] == whole.groups[0].line()
+    assert back[1:] == [route.line() for route in whole.routes if route.via in whole.groups]
+
+
+def test_a_host_that_is_cut_off_has_no_route() -> None:
+    """Its packets are dropped where they come in."""
+    ids: GroupIds = {}
+    whole, left = (leaf1_without(clos_of(2), cable, ids) for cable in ("", "leaf2:h3"))
+    gone = "flow delete_strict priority=100,ip,nw_dst=10.0.0.3/32"
+    assert list(change_lines(whole, left)) == [gone]
+
+
+def test_a_pinned_flow_leaves_a_path_that_is_lost() -> None:
+    """Its own flow goes; the route to its host decides meanwhile."""
+    ids: GroupIds = {}
+    clos = clos_of(2, routing={"kind": "pinned", "paths": {"flow": "spine1"}}).to_mapping()
+    flow = {"name": "flow", "pattern": "pair", "from": "h1", "to": "h3", "size": "1MB"}
+    spec = Spec.model_validate(clos | {"traffic": [flow]})
+    whole, left = (leaf1_without(spec, cable, ids) for cable in ("", "leaf1:spine1"))
+    lines = list(change_lines(whole, left))
+    assert "flow delete_strict priority=200,udp,nw_src=10.0.0.1,nw_dst=10.0.0.3" in lines[2]

@@ -41,16 +41,7 @@ def test_a_cable_is_captured_while_traffic_runs(me: User, spec: str) -> None:
     """Every frame, whole, those of each direction in order; nothing is malformed."""
     with lab_up(me, spec):
         file = me.home.parent / "cable.pcapng"
-        capture = me.emu("capture", "left:h1")
-        assert capture.stdout is not None
-        head = capture.stdout.read(4)
-        assert me.run_emu("traffic", "start").code == 0
-        _wait_for_traffic(me)
-        capture.send_signal(signal.SIGINT)
-        rest, said = capture.communicate(timeout=SECONDS)
-        assert capture.returncode == 0, said
-        file.write_bytes(head + rest)
-        frames = int(said.decode().split()[0].replace(",", ""))
+        frames = _capture_traffic(me, file, starts=1)
         found = inspect(file)
         assert not found.damage
         assert sum(found.opcodes.values()) >= 50
@@ -59,6 +50,27 @@ def test_a_cable_is_captured_while_traffic_runs(me: User, spec: str) -> None:
         for direction in (Direction.IN, Direction.OUT):
             assert _is_ordered(file, direction)
         assert _tshark(me, "-r", str(file), "-Y", "_ws.malformed") == []
+
+
+def test_starting_traffic_again_repeats_no_packet(me: User) -> None:
+    """Queue pairs go on with the PSNs behind those of the first start."""
+    with lab_up(me, ROCE):
+        file = me.home.parent / "twice.pcapng"
+        _capture_traffic(me, file, starts=2)
+        found = inspect(file)
+        assert sum(trail.packets for trail in found.flows.values()) >= 2 * 49
+        assert found.psn_totals() == (0, 0, 0)
+
+
+def test_only_named_ports_have_a_history(me: User) -> None:
+    """Of the others one is told so; a named one has the pings of before."""
+    with lab_up(me, ROCE, "--set", 'capture=["left:h1"]'):
+        assert me.run_emu("exec", "h2", "ping", "-c", "2", "-i", "0.2", "h1").code == 0
+        refused = me.run_emu("capture", "left:right", "--since-start", "-w", "/dev/null")
+        assert refused.code == 2
+        assert "left:right has no history" in refused.err
+        kept = me.run_emu("capture", "left:h1", "--since-start", "-c", "4", "-w", "/dev/null")
+        assert (kept.code, kept.err) == (0, "4 frames captured\n")
 
 
 def test_wrong_captures_are_told_and_break_nothing(me: User) -> None:
@@ -151,3 +163,18 @@ def _is_ordered(file: Path, direction: Direction) -> bool:
 def _wait_for_traffic(user: User) -> None:
     while status_of(user)[0]["traffic"]["state"] == "running":
         pass
+
+
+def _capture_traffic(user: User, file: Path, *, starts: int) -> int:
+    """Writes what passes left:h1 while traffic runs, so many times; how many frames emu says."""
+    capture = user.emu("capture", "left:h1")
+    assert capture.stdout is not None
+    head = capture.stdout.read(4)
+    for _ in range(starts):
+        assert user.run_emu("traffic", "start").code == 0
+        _wait_for_traffic(user)
+    capture.send_signal(signal.SIGINT)
+    rest, said = capture.communicate(timeout=SECONDS)
+    assert capture.returncode == 0, said
+    file.write_bytes(head + rest)
+    return int(said.decode().split()[0].replace(",", ""))

@@ -49,6 +49,7 @@ _VERBS = {
     Verb.FETCH_ADD: lib.VERB_FETCH_ADD,
 }
 _TRANSPORTS = {"rc": lib.TRANSPORT_RC, "uc": lib.TRANSPORT_UC, "ud": lib.TRANSPORT_UD}
+_PSNS = 1 << 24
 _GRH_BYTES = 40
 _QKEY = 0x11111111
 """Of all datagrams of a workload."""
@@ -63,9 +64,16 @@ class Endpoints:
     """All NICs of a fabric that has its hosts in this process."""
 
     def __init__(
-        self, fabric: Fabric, workload: OperationGraph, subnet: Subnet | None, *, ip: bool = False
+        self,
+        fabric: Fabric,
+        workload: OperationGraph,
+        subnet: Subnet | None,
+        *,
+        ip: bool = False,
+        starts: int = 0,
     ) -> None:
-        """With `ip` InfiniBand's hosts can exchange IP packets beside."""
+        """With `ip` InfiniBand's hosts can exchange IP packets beside. `starts`: how often the same
+        workload was started before; queue pairs go on with the PSNs behind those of all these."""
         self._fabric = fabric
         self._graph = workload
         self._subnet = subnet
@@ -98,6 +106,7 @@ class Endpoints:
             nics = {host: self._nics[host.name] for host in hosts}
             self.ip = IpInterfaces(spec, nics, subnet)
         psns = Random(spec.seed)
+        self._psns_before = {end: starts * psns for end, psns in self._psns_taken().items()}
         ends = {
             flow.connection: self._connect(flow, psns)
             for flow in self.flows
@@ -235,11 +244,21 @@ class Endpoints:
 
     def _connect(self, flow: Flow, psns: Random) -> dict[str, Any]:
         """A connection, as its first flow asks for it: the queue pair at each of its hosts."""
-        ends = {
-            host: self._add_qp(flow, host, psns.getrandbits(24)) for host in (flow.src, flow.dst)
-        }
+        ends = {}
+        for host in (flow.src, flow.dst):
+            first = psns.getrandbits(24) + self._psns_before.get((flow.connection, host), 0)
+            ends[host] = self._add_qp(flow, host, first % _PSNS)
         lib.qp_connect_pair(*ends.values())
         return ends
+
+    def _psns_taken(self) -> Counter[tuple[str, str]]:
+        """Of the queue pair at each connection's end that asks: how many PSNs its requests take."""
+        taken: Counter[tuple[str, str]] = Counter()
+        for flow in self.flows:
+            mtu = min(self._fabric.spec.host(host).nic.mtu for host in (flow.src, flow.dst))
+            sizes = self._graph.size_bytes[flow.operations.start : flow.operations.stop]
+            taken[flow.connection, flow.src] += int(np.maximum(1, -(-sizes // mtu)).sum())
+        return taken
 
     def _add_qp(self, flow: Flow, host: str, psn: int) -> Any:
         spec = self._fabric.spec

@@ -27,15 +27,17 @@ def capture_port(
     target: AbstractContextManager[BinaryIO],
     *,
     limit: int | None = None,
+    since_start: bool = False,
 ) -> LiveCapture:
-    """Writes what passes a port until Ctrl-C, SIGTERM, or so many frames; returns what there was.
+    """Writes what passes a port from now on until Ctrl-C, SIGTERM, or so many frames; returns what
+    there was. `since_start`: after what is kept of the time before.
 
     `target` gives the stream once the lab has said that there is such a port. Frames
     that were on the way here at the end still come in. Raises UsageError when there is
     no such port, OSError when the stream takes no more, FabricError when the lab has
     ended: what there was is in the stream by then.
     """
-    _, (line,) = lab.ask("tap", port=port)
+    _, (line,) = lab.ask("tap", port=port, since_start=since_start)
     fabric, rates = lab.ports()
     with socket.socket(fileno=line) as frames, target as stream:
         writer = _writer(port, fabric, rates[port], stream, limit)

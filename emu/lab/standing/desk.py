@@ -7,7 +7,7 @@ see                     what the shim sees at this moment
 enter {node}            environment and tasks of all nodes        its namespaces
 traffic {do}            how the traffic is now
 ports                   fabric, and the rate of each switch port
-tap {port}              -                                         a socket with raw records
+tap {port since_start}  -                                         a socket with raw records
 faults {do ...}         the faults there are then: of cables, switches and NICs
 nic {host}              interface and subnet                     a socket on the host's interface
 paths                   service levels of InfiniBand's paths, for who connects by them now
@@ -104,6 +104,7 @@ class Desk:
             "up_seconds": time.monotonic() - self._began,
             "traffic": self._traffic.state,
             "sweeps": session.subnet.sweeps if session.subnet else [],
+            "reroutes": session.routing.changes if session.routing else [],
         }, []
 
     def _look(self) -> Answer:
@@ -155,11 +156,22 @@ class Desk:
         rates = {topology.port_name[port]: topology.cable[port].rate_bps for port in ports}
         return {"fabric": spec.fabric, "ports": rates}, []
 
-    def _tap(self, port: str) -> Answer:
+    def _tap(self, port: str, since_start: bool = False) -> Answer:
         known = list(self._list_ports()[0]["ports"])
         if port not in known:
             raise UsageError(there_is_no("port", port, known))
-        return {}, [self._shim.tap(port)]
+        if since_start:
+            self._check_history(port)
+        return {}, [self._shim.tap(port, since_start=since_start)]
+
+    def _check_history(self, port: str) -> None:
+        kept = self._session.spec.capture
+        if "all" not in kept and port not in kept:
+            whose = f"{', '.join(kept)} alone" if kept else "no port"
+            raise UsageError(
+                f"{port} has no history: the spec's `capture:` keeps that of {whose}; leave "
+                f"--since-start out, or bring the lab up with --set 'capture=[\"{port}\"]'"
+            )
 
     def _change_faults(self, do: str, name: str = "", fault: Json | None = None) -> Answer:
         with self._changing_faults:

@@ -17,6 +17,7 @@ from emu.lab.standing.honesty import share_of_shim
 from emu.lab.standing.taps import Taps
 from emu.lab.steering import Steering
 from emu.measure.board import Board
+from emu.shim.capture import captured_ports
 from emu.shim.fabric import COUNTERS, Fabric
 from emu.shim.live import Live, Outcome
 
@@ -36,7 +37,7 @@ def stand(channel: Channel, live: Live, fabric: Fabric, steering: Steering) -> N
     sys.setswitchinterval(_SECONDS_TO_WAIT_FOR_PYTHON)
     start = channel.expect(Start)
     fabric.start()
-    with Taps(fabric) as taps:
+    with Taps(fabric, captured_ports(fabric.spec, fabric.topology)) as taps:
         while True:
             outcome = steering.run(live, fabric, start.at_ns, seconds=_SECONDS_BETWEEN_POSTS)
             _post(board, fabric, indices)
@@ -54,8 +55,9 @@ def _answer(message: Message, channel: Channel, fabric: Fabric, live: Live, taps
             return look(fabric)
         case Measure():
             return share_of_shim(fabric, live)
-        case Tap(port):
-            taps.put_on(fabric.topology.port_named[port], *channel.take_files())
+        case Tap(port, since_start):
+            (line,) = channel.take_files()
+            taps.put_on(fabric.topology.port_named[port], line, since_start=since_start)
         case Faults():
             return change_faults(fabric, message)
     return {}

@@ -4,12 +4,17 @@ The core puts the records of all captured ports into one ring; a thread takes th
 out and deals them to the sockets of those who watch that port. Nobody who reads
 slowly holds up the emulation: each has room for some records, and what does not
 fit is counted, and told in the stream as a record of kind `LOST`.
+
+A capture begins when it is asked for. Ports in the spec's `capture:` are captured from the
+lab's start on, and the first records are kept as their history, for who wants that too.
 """
 
 from __future__ import annotations
 
 import socket
 import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -20,34 +25,53 @@ from topologies.graph import Port
 
 _SECONDS_BETWEEN_ROUNDS = 0.02
 _ROOM_BYTES = 1 << 24
+_HISTORY_BYTES = 1 << 25
+"""Of all ports together."""
 _CHUNK = 1 << 18
 
 
 class Viewer:
     """One who watches a port, at the other end of a socket."""
 
-    def __init__(self, index: int, line: socket.socket) -> None:
+    def __init__(
+        self, index: int, line: socket.socket, *, since_start: bool = False, missed_before: int = 0
+    ) -> None:
+        """`missed_before`: records of the port that found no room in the ring by now."""
         self.index = index
+        self.since_start = since_start
         self.missed = 0
         """Records since the last one that had room."""
+        self._missed_in_ring = 0 if since_start else missed_before
         self._line = line
         self._waiting = bytearray()
+        self._room_bytes = _ROOM_BYTES
         line.setblocking(False)
 
+    def show(self, history: bytes, missed: int) -> None:
+        """What there was before it came, all of it."""
+        self._room_bytes += len(history)
+        self._waiting += history
+        self.missed += missed
+
+    def note_missed_in_ring(self, count: int) -> None:
+        """So many records of the port have found no room in the ring up to now."""
+        self.missed += count - self._missed_in_ring
+        self._missed_in_ring = count
+
     def offer(self, record: bytes) -> None:
-        if self.missed and len(self._waiting) < _ROOM_BYTES:
-            self._waiting += lost_record(self.missed)
-            self.missed = 0
-        if len(self._waiting) + len(record) > _ROOM_BYTES:
+        if len(self._waiting) + len(record) > self._room_bytes:
             self.missed += 1
-        else:
-            self._waiting += record
+            return
+        self._tell_missed()
+        self._waiting += record
 
     def push(self) -> bool:
         """Sends what the socket takes. False: it is done, nobody is there any more."""
         try:
             while self._waiting:
                 del self._waiting[: self._line.send(self._waiting[:_CHUNK])]
+                if not self._waiting:
+                    self._tell_missed()
         except BlockingIOError:
             return True
         except OSError:
@@ -60,6 +84,11 @@ class Viewer:
                 self._line.send(lost_record(self.missed))
         self._line.close()
 
+    def _tell_missed(self) -> None:
+        if self.missed:
+            self._waiting += lost_record(self.missed)
+            self.missed = 0
+
     def _has_enough(self) -> bool:
         """Whether the other end has said that it wants no more."""
         try:
@@ -70,6 +99,31 @@ class Viewer:
             return True
 
 
+class History:
+    """The first records of some ports."""
+
+    def __init__(self, indices: Iterable[int]) -> None:
+        self._kept = {index: bytearray() for index in indices}
+        self._missed = dict.fromkeys(self._kept, 0)
+        self._room_bytes = _HISTORY_BYTES
+
+    def __contains__(self, index: int) -> bool:
+        return index in self._kept
+
+    def keep(self, index: int, record: bytes) -> None:
+        if index not in self._kept:
+            return
+        if len(record) > self._room_bytes:
+            self._missed[index] += 1
+        else:
+            self._kept[index] += record
+            self._room_bytes -= len(record)
+
+    def of(self, index: int) -> tuple[bytes, int]:
+        """A port's records, and how many found no room here."""
+        return bytes(self._kept[index]), self._missed[index]
+
+
 class Taps:
     """All taps of a fabric. A context: a thread deals out while it is open.
 
@@ -77,12 +131,17 @@ class Taps:
     emulates, and must not be preempted with it for nothing.
     """
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Fabric, kept: Sequence[Port] = ()) -> None:
+        """`kept`: ports with a history, which are captured already."""
         self._fabric = fabric
+        self._history = History(fabric.index[port] for port in kept)
         self._viewers: list[Viewer] = []
-        self._unused: list[int] = []
-        self._missed = 0
+        self._joining: list[tuple[bytes, Viewer]] = []
+        """Viewers that the thread does not know yet; and what was captured before each."""
+        self._watched: Counter[int] = Counter()
+        self._unused: set[int] = set()
         self._changing = threading.Lock()
+        """Never held for long: the thread that emulates takes it, too."""
         self._over = threading.Event()
         self._wanted = threading.Event()
         self._dealer = threading.Thread(target=self._deal, name="taps", daemon=True)
@@ -101,46 +160,65 @@ class Taps:
         self._wanted.set()
         self._dealer.join()
 
-    def put_on(self, port: Port, line: int) -> None:
-        """Shows what passes the port to whoever is at the other end of the socket `line`.
+    def put_on(self, port: Port, line: int, *, since_start: bool = False) -> None:
+        """Shows what passes the port from now on to whoever is at the other end of the socket
+        `line`; `since_start`, and the port's history before that.
 
         Only between two runs of the fabric, as is `take_unused_off`.
         """
-        viewer = Viewer(self._fabric.index[port], socket.socket(fileno=line))
+        index = self._fabric.index[port]
+        missed = self._fabric.captures_missed_at(index)
+        opened = socket.socket(fileno=line)
+        viewer = Viewer(index, opened, since_start=since_start, missed_before=missed)
         with self._changing:
+            self._joining.append((self._fabric.captured(), viewer))
             self._fabric.capture([port])
-            self._viewers.append(viewer)
+            self._watched[index] += 1
             self._wanted.set()
 
     def take_unused_off(self) -> None:
         """Ends the capture of ports that nobody watches."""
         with self._changing:
-            watched = {viewer.index for viewer in self._viewers}
-            unused, self._unused = self._unused, []
-        for index in unused:
-            if index not in watched:
-                self._fabric.end_capture(index)
+            unused, self._unused = self._unused, set()
+            for index in unused:
+                if not self._watched[index] and index not in self._history:
+                    self._fabric.end_capture(index)
 
     def _deal(self) -> None:
         while not self._over.wait(_SECONDS_BETWEEN_ROUNDS):
             self._wanted.wait()
-            with self._changing:
-                self._deal_once()
+            self._deal_once()
 
     def _deal_once(self) -> None:
-        for record in whole_records(self._fabric.captured()):
+        with self._changing:
+            joining, self._joining = self._joining, []
+            latest = self._fabric.captured()
+            missed = {index: self._fabric.captures_missed_at(index) for index in self._watched}
+        for before, viewer in joining:
+            self._deal_out(before)
+            if viewer.since_start:
+                viewer.show(*self._history.of(viewer.index))
+            self._viewers.append(viewer)
+        self._deal_out(latest)
+        for viewer in self._viewers:
+            viewer.note_missed_in_ring(missed[viewer.index])
+        self._let_go([viewer for viewer in self._viewers if not viewer.push()])
+
+    def _deal_out(self, records: bytes) -> None:
+        for record in whole_records(records):
             index = parse_record(record).port_index
+            self._history.keep(index, record)
             for viewer in self._viewers:
                 if viewer.index == index:
                     viewer.offer(record)
-        missed = self._fabric.captures_missed
-        for viewer in self._viewers:
-            viewer.missed += missed - self._missed
-        self._missed = missed
-        gone = [viewer for viewer in self._viewers if not viewer.push()]
+
+    def _let_go(self, gone: list[Viewer]) -> None:
         for viewer in gone:
             viewer.close()
             self._viewers.remove(viewer)
-            self._unused.append(viewer.index)
-        if not self._viewers:
-            self._wanted.clear()
+        with self._changing:
+            for viewer in gone:
+                self._watched[viewer.index] -= 1
+                self._unused.add(viewer.index)
+            if not self._viewers and not self._joining:
+                self._wanted.clear()

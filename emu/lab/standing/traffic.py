@@ -1,7 +1,8 @@
 """The traffic of a standing lab: one workload at a time, each with a NIC process of its own.
 
 Starting it anew is thus the same as starting it: fresh queue pairs, fresh memory,
-counters from zero, and its times begin with it. Stopping it is taking the NICs
+counters from zero, and its times begin with it. Only PSNs go on, so that a capture over
+several starts does not show packets twice. Stopping it is taking the NICs
 away; what is on its way to them is lost, as when servers lose their power.
 
 InfiniBand's hosts need their NICs for IP too: between two workloads idle NICs are there,
@@ -11,7 +12,7 @@ and IP stands still for the moment, some 60 ms, in which one process takes over 
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from emu.errors import UsageError
@@ -79,7 +80,9 @@ class Traffic:
         return bool(self._session.spec.streams().flows)
 
     def _launch(self) -> None:
-        process = prepare(self._supervisor, setup_now(self._session))
+        setup = setup_now(self._session)
+        setup = replace(setup, options={**setup.options, "starts": self.state["number"]})
+        process = prepare(self._supervisor, setup)
         tcp = self._prepare_tcp() if self._has_tcp else None
         before = self._shim.ask(Measure())
         self._nics.begin(process, *([tcp] if tcp else []), with_traffic=True)

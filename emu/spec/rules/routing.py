@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.spec.finding import Finding, there_is_no
-from emu.spec.outages import is_hinted, reroutings, times_down
+from emu.spec.outages import MAX_HINTED_PORTS, is_hinted, reroutings, times_down
 from emu.spec.pinning import lies_between
 from emu.spec.routing import PACKET_KINDS, Routing
 from emu.spec.rules.given import for_switch
@@ -13,8 +13,6 @@ from emu.spec.scenario import Spec
 
 MAX_LOSSES = 1000
 """Of links in one run: each changes the routes of many switches."""
-MAX_HINTED_PORTS = 255
-"""A transit tag has one byte for the port (switch.h)."""
 
 
 def routing_keys_are_used(spec: Spec) -> Iterator[Finding]:
