@@ -108,7 +108,7 @@ class Stream:
         self.over = True
         selector.unregister(failed)
 
-    def record(self) -> FlowRecord:
+    def record(self, now_ns: int) -> FlowRecord:
         """What became of it so far."""
         return FlowRecord(
             name=self._flow.name,
@@ -121,6 +121,8 @@ class Stream:
             end_ns=self._end_ns,
             retransmitted_packets=self._retransmitted(),
             completed=self._end_ns is not None,
+            delivered_bytes=self.received,
+            observed_until_ns=now_ns if self._end_ns is None else self._end_ns,
         )
 
     def _retransmitted(self) -> int:

@@ -91,7 +91,8 @@ class Streams:
                 if time.monotonic() >= tell_at:
                     tell_at = time.monotonic() + _SECONDS_BETWEEN_PROGRESS
                     on_progress(self._progress(clock.now_ns()))
-        return [stream.record() for stream in self._streams]
+        now_ns = clock.now_ns()
+        return [stream.record(now_ns) for stream in self._streams]
 
     def _progress(self, now_ns: int) -> Progress:
         return Progress(

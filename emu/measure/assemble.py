@@ -83,6 +83,7 @@ def assemble(
             for name, own in seen.scale_up.items()
         },
         deadlocks=tuple(found for seen in observations for found in seen.deadlocks),
+        failed_queue_pairs=tuple(qp for seen in observations for qp in seen.failed_queue_pairs),
         sweeps=tuple(sweep for seen in observations for sweep in seen.sweeps),
         ports={name: own for name, own in ports.items() if name not in edge},
         hosts={host: nics[host] | ports[name] for name, host in edge.items()},
@@ -178,6 +179,7 @@ def _totals(
                 "ttl_expired",
                 "not_ip",
                 "rx_malformed",
+                "corrupt",
                 "no_lane",
                 "rcv_constraint_errors",
                 "xmit_constraint_errors",

@@ -148,6 +148,12 @@ _ETHERNET = (
         ("rx_crc_errors", "frames", "Frames that a cable damaged: their FCS is wrong."),
         ("no_route", "packets", "Packets dropped because the switch had no route to their host."),
         ("ttl_expired", "packets", "Packets dropped because their TTL was used up: a loop."),
+        (
+            "prioN_dropped_packets",
+            "packets",
+            "Packets of priority N that ended at this port, whatever the reason: switch, watchdog, "
+            "lost link or a fault on its cable.",
+        ),
         ("not_ip", "packets", "Frames dropped because they carry no IPv4, so no route fits."),
         (
             "transit_lost",
@@ -293,6 +299,12 @@ _INFINIBAND = (
             "Packets that came without credit and were dropped. More than 0 is a fault of the "
             "sender.",
         ),
+        (
+            "dropped_packets",
+            "packets",
+            "Packets that ended at this port, whatever the reason and the lane: switch, lost link "
+            "or a fault on its cable.",
+        ),
     ),
 )
 
@@ -310,6 +322,12 @@ _PORT = _notes(
         "queue_peak_bytes",
         "bytes",
         "The deepest that this port's egress queues ever were, all classes together.",
+    ),
+    (
+        "rx_crc_discards",
+        "frames",
+        "Damaged frames that were dropped: the switch stores a frame before it sends it on. A "
+        "cut-through switch has sent its beginning on by then.",
     ),
 )
 

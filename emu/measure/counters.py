@@ -41,6 +41,7 @@ _PER_PRIORITY = {
     "tx_queue_discard": "tx_prio{}_discards",
     "ecn_marked": "tx_prio{}_ecn_marked",
     "headroom_peak_bytes": "rx_prio{}_headroom_peak_bytes",
+    "dropped": "prio{}_dropped_packets",
 }
 _WATCHDOG = {
     "watchdog_tx_packets": "prio{}_PFC_WD_QUEUE_STATS_TX_PACKETS",
@@ -80,7 +81,7 @@ DISCARDS = (
     "tx_queue_discard",
     "rx_malformed",
     "rx_credit_violations",
-    "rx_crc_errors",
+    "corrupt",
     "watchdog_rx_dropped",
     "watchdog_tx_dropped",
     "link_down_discard",
@@ -93,7 +94,12 @@ DISCARDS = (
     "ttl_expired",
     "not_ip",
 )
-"""Every reason for which a switch's port drops a packet, on either fabric."""
+"""Every reason for which a switch's port drops a packet, on either fabric. Not rx_crc_errors: a
+cut-through switch forwards a damaged packet; one that stores it first drops it (corrupt)."""
+
+DROPPED = "dropped_packets"
+"""An InfiniBand port's counter of all packets that ended there, whatever the reason. RoCE's ports
+have one for each priority, prio3_dropped_packets."""
 
 
 def ethernet_counters(raw: RawCounters) -> Counters:
@@ -193,6 +199,7 @@ def infiniband_counters(raw: RawCounters) -> Counters:
         "rx_flow_control_errors": raw["rx_flow_control_errors"][0],
         "rx_credit_violations": raw["rx_credit_violations"][0],
         "queue_peak_bytes": raw["queue_peak_bytes"][0],
+        DROPPED: sum(raw["dropped"]),
         **_common(raw),
     }
 
@@ -227,4 +234,4 @@ def _by_lane(raw: RawCounters) -> Counters:
 
 
 def _common(raw: RawCounters) -> Counters:
-    return {"tx_wire_bytes": raw["tx_wire_bytes"][0]}
+    return {"tx_wire_bytes": raw["tx_wire_bytes"][0], "rx_crc_discards": raw["corrupt"][0]}

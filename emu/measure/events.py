@@ -60,6 +60,7 @@ _WHOLE = {
     "not-ip": "not_ip",
     "malformed": "rx_malformed",
     "damaged": "rx_crc_errors",
+    "dropped-as-damaged": "corrupt",
     "credit-violation": "rx_credit_violations",
     "lost-in-open-vswitch": "transit_lost",
 }

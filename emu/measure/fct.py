@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.bound import Batch, Ways, fabric_of
+from emu.measure.percentile import percentiles
 from emu.measure.requests import UNFINISHED, UNKNOWN, Column, Requests
 from emu.spec.model import Background, Spec
 from topologies.graph import Topology
@@ -42,6 +43,11 @@ class Bucket:
     p50: float
     p95: float
     p99: float
+
+    @property
+    def finished(self) -> int:
+        """Of how many mean and percentiles are."""
+        return self.messages - self.unfinished
 
 
 @dataclass(frozen=True)
@@ -102,13 +108,12 @@ def _by_size(sizes: Column) -> Iterator[Rows]:
 
 def _bucket(sizes: Column, slowdown: Floats) -> Bucket:
     finished = slowdown[~np.isnan(slowdown)]
-    known = finished if len(finished) else np.zeros(1)
-    p50, p95, p99 = np.quantile(known, (0.5, 0.95, 0.99), method="inverted_cdf").tolist()
+    p50, p95, p99 = percentiles(finished, (0.5, 0.95, 0.99))
     return Bucket(
         up_to_bytes=int(sizes.max()),
         messages=len(sizes),
         unfinished=len(sizes) - len(finished),
-        mean=float(known.mean()),
+        mean=float(finished.mean()) if len(finished) else 0.0,
         p50=p50,
         p95=p95,
         p99=p99,

@@ -16,6 +16,7 @@ from emu.measure.counters import RawCounters
 from emu.measure.recording import (
     Counters,
     Deadlock,
+    FailedQueuePair,
     FaultRecord,
     FlowRecord,
     JobRecord,
@@ -84,5 +85,6 @@ class Observation:
     steps: tuple[StepRecord, ...] = ()
     nics: dict[str, Counters] | None = None
     deadlocks: tuple[Deadlock, ...] = ()
+    failed_queue_pairs: tuple[FailedQueuePair, ...] = ()
     sweeps: tuple[SweepRecord, ...] = ()
     ledger: Ledger | None = None

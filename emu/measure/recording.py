@@ -53,13 +53,34 @@ class FlowRecord:
     retransmitted_packets: int
     completed: bool
     """Delivered, acknowledged, and every byte compared equal at the receiver."""
+    delivered_bytes: int | None = None
+    """In the receiver's memory; None: all if it has an end, else nobody knows."""
+    observed_until_ns: int | None = None
+    """When it was last looked at; None: nobody knows."""
 
     @property
     def goodput_bps(self) -> int:
-        """Bits of message per second from start to end; 0 for an unfinished flow."""
-        if self.end_ns is None or self.end_ns <= self.start_ns:
+        """Bits of message per second, from start to end; of a flow without an end what was
+        delivered, over the time that it was observed."""
+        until_ns = self.observed_until_ns if self.end_ns is None else self.end_ns
+        delivered = self.delivered_bytes if self.end_ns is None else self.bytes
+        if until_ns is None or delivered is None or until_ns <= self.start_ns:
             return 0
-        return round(self.bytes * 8 * 1_000_000_000 / (self.end_ns - self.start_ns))
+        return round(delivered * 8 * 1_000_000_000 / (until_ns - self.start_ns))
+
+
+@dataclass(frozen=True)
+class FailedQueuePair:
+    """A queue pair that went to the error state: all that it had to do failed, then and later."""
+
+    flow: str
+    """Whose message failed first."""
+    src: str
+    """The host that gave up."""
+    dst: str
+    at_ns: int
+    status: str
+    """Of that message's completion, by its name in libibverbs: `IBV_WC_RETRY_EXC_ERR`, ..."""
 
 
 @dataclass(frozen=True)
@@ -205,13 +226,15 @@ NO_MACHINE = MachineSeries(_NONE, _NONE, (), _NO_ROWS, _NONE, (), _NO_ROWS)
 
 @dataclass(frozen=True)
 class Deadlock:
-    """Switch ports that wait for each other in a circle, by PFC, and would for ever."""
+    """Switch ports that wait for each other in a circle, and would for ever: each is paused, or has
+    no credit."""
 
     found_ns: int
     """When it was found, in emulated time."""
     priority: int
+    """InfiniBand: the virtual lane at the first port."""
     ports: tuple[str, ...]
-    """Each is paused by a switch whose packets wait at the next."""
+    """Each waits for a switch whose packets wait at the next."""
 
 
 @dataclass(frozen=True)
@@ -260,6 +283,7 @@ class Recording:
     """Ports of the fabric inside of servers, `nvswitch1:h1`, `h1:nvswitch1` -> its counters."""
     faults: tuple[FaultRecord, ...] = ()
     deadlocks: tuple[Deadlock, ...] = ()
+    failed_queue_pairs: tuple[FailedQueuePair, ...] = ()
     sweeps: tuple[SweepRecord, ...] = ()
     captures: dict[str, Path] = field(default_factory=dict)
     """Port name -> capture file."""

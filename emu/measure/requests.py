@@ -7,11 +7,11 @@ took, and how long the slowest of them, is told by these.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
+from emu.measure.percentile import percentiles
 from traffic.graph import Asks
 
 Column = NDArray[np.int64]
@@ -20,6 +20,7 @@ UNFINISHED = -1
 """As a time: never."""
 UNKNOWN = -1
 """As a duration: nobody has worked it out."""
+_SHARES = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
 
 def _no_rows() -> Column:
@@ -72,6 +73,11 @@ class Latency:
     p999_ns: int
     max_ns: int
 
+    @property
+    def finished(self) -> int:
+        """Of how many all the times are."""
+        return self.requests - self.unfinished
+
 
 def latencies(requests: Requests) -> tuple[Latency, ...]:
     """Of each entry that has requests."""
@@ -86,21 +92,17 @@ def latencies(requests: Requests) -> tuple[Latency, ...]:
 def latency_of(traffic: str, start_ns: Column, end_ns: Column) -> Latency:
     """Of the requests with these times, which are all of that entry."""
     over = end_ns != UNFINISHED
-    took = np.sort(end_ns[over] - start_ns[over])
+    took = end_ns[over] - start_ns[over]
+    p50, p90, p95, p99, p999, most = map(round, percentiles(took, _SHARES))
     return Latency(
         traffic=traffic,
         requests=len(over),
         unfinished=int((~over).sum()),
         mean_ns=round(float(took.mean())) if len(took) else 0,
-        p50_ns=percentile(took, 0.5),
-        p90_ns=percentile(took, 0.9),
-        p95_ns=percentile(took, 0.95),
-        p99_ns=percentile(took, 0.99),
-        p999_ns=percentile(took, 0.999),
-        max_ns=percentile(took, 1),
+        p50_ns=p50,
+        p90_ns=p90,
+        p95_ns=p95,
+        p99_ns=p99,
+        p999_ns=p999,
+        max_ns=most,
     )
-
-
-def percentile(took: Column, share: float) -> int:
-    """The least of the sorted times that this share of them does not exceed (nearest rank)."""
-    return int(took[max(0, ceil(share * len(took)) - 1)]) if len(took) else 0

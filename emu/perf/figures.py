@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.measure.requests import percentile
+from emu.measure.percentile import percentiles
 
 Column = NDArray[np.int64]
 _NS_PER_US = 1000
@@ -65,19 +65,15 @@ def _least_time_of_a_message(posted_ns: Column, over_ns: Column) -> float:
 def latency(size_bytes: int, took_ns: NDArray[np.float64]) -> Latency:
     """Of messages that took so long each."""
     took = np.sort(took_ns) / _NS_PER_US
+    typical, p99, p999 = percentiles(took, (0.5, 0.99, 0.999))
     return Latency(
         size_bytes=size_bytes,
         iterations=len(took),
         t_min=float(took[0]),
         t_max=float(took[-1]),
-        t_typical=float(np.median(took)),
+        t_typical=typical,
         t_avg=float(took.mean()),
         t_stdev=float(took.std()),
-        p99=_percentile(took, 0.99),
-        p999=_percentile(took, 0.999),
+        p99=p99,
+        p999=p999,
     )
-
-
-def _percentile(took_us: NDArray[np.float64], share: float) -> float:
-    whole_ns = np.rint(took_us * _NS_PER_US * 2).astype(np.int64)  # halves of a nanosecond
-    return percentile(whole_ns, share) / 2 / _NS_PER_US

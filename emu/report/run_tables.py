@@ -158,7 +158,7 @@ _OTHER_DROPS = (
     *("PortXmitDiscards", "PortRcvSwitchRelayErrors", "VL15Dropped"),
     *("PortRcvConstraintErrors", "PortXmitConstraintErrors"),
     *("PortMalformedPacketErrors", "rx_undersize_pkts"),
-    *("no_route", "ttl_expired", "not_ip"),
+    *("no_route", "ttl_expired", "not_ip", "rx_crc_discards"),
 )
 """Counters of InfiniBand's ports, and of RoCE's; PortXmitDiscards also has what a lost link took.
 """

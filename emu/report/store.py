@@ -19,6 +19,7 @@ import numpy as np
 from emu.errors import EmuError
 from emu.measure.recording import (
     Deadlock,
+    FailedQueuePair,
     FaultRecord,
     Fidelity,
     FlowRecord,
@@ -103,6 +104,9 @@ def _load_summary(path: Path, series: Series, requests: Requests) -> Recording:
             "deadlocks": tuple(
                 Deadlock(**found | {"ports": tuple(found["ports"])})
                 for found in summary.get("deadlocks", ())
+            ),
+            "failed_queue_pairs": tuple(
+                FailedQueuePair(**found) for found in summary.get("failed_queue_pairs", ())
             ),
             "sweeps": tuple(SweepRecord(**sweep) for sweep in summary.get("sweeps", ())),
             "captures": {port: path.with_name(file) for port, file in summary["captures"].items()},

@@ -97,11 +97,31 @@ class FlowSummary(TypedDict):
     end_ns: int | None
     """When the last byte was in the receiver's memory; null: never."""
     goodput_bps: int
-    """Bits of message per second from start to end; 0 when unfinished."""
+    """Bits of message per second from start to end; of a flow without an end `delivered_bytes`
+    over the time to `observed_until_ns`."""
     retransmitted_packets: int
     """Packets of it that were sent again."""
     completed: bool
     """Delivered, acknowledged, and every byte compared equal at the receiver."""
+    delivered_bytes: int | None
+    """In the receiver's memory; null: nobody knows."""
+    observed_until_ns: int | None
+    """When it was last looked at; null: nobody knows."""
+
+
+class FailedQueuePairSummary(TypedDict):
+    """A queue pair that went to the error state."""
+
+    flow: str
+    """The flow whose message failed first."""
+    src: str
+    """The host that gave up."""
+    dst: str
+    """The host at the other end."""
+    at_ns: int
+    """When it gave up."""
+    status: str
+    """Of the completion of the message that failed first, as libibverbs names it."""
 
 
 class LatencySummary(TypedDict):
@@ -236,14 +256,14 @@ class FaultSummary(TypedDict):
 
 
 class DeadlockSummary(TypedDict):
-    """A circle of switch ports that wait for each other, by PFC."""
+    """A circle of switch ports that wait for each other, by PFC or for credit."""
 
     found_ns: int
     """When it was found."""
     priority: int
-    """The priority that is paused."""
+    """The priority that is paused; InfiniBand: the virtual lane at the first port."""
     ports: list[str]
-    """Each is paused by a switch whose packets wait at the next, the last by that of the first."""
+    """Each waits for a switch whose packets wait at the next, the last for that of the first."""
 
 
 class SweepSummary(TypedDict):
@@ -302,6 +322,8 @@ class Summary(TypedDict):
     """Faults, and what they did."""
     deadlocks: list[DeadlockSummary]
     """Deadlocks that were found."""
+    failed_queue_pairs: list[FailedQueuePairSummary]
+    """Queue pairs that gave up, or were refused."""
     sweeps: list[SweepSummary]
     """Sweeps of the subnet manager."""
     captures: dict[str, str]
@@ -346,6 +368,9 @@ def summarise(recording: Recording) -> Summary:
         totals=dict.fromkeys(TOTALS, 0) | _counters(recording.totals),
         faults=[cast(FaultSummary, asdict(fault)) for fault in recording.faults],
         deadlocks=[_deadlock(deadlock) for deadlock in recording.deadlocks],
+        failed_queue_pairs=[
+            cast(FailedQueuePairSummary, asdict(found)) for found in recording.failed_queue_pairs
+        ],
         sweeps=[cast(SweepSummary, asdict(sweep)) for sweep in recording.sweeps],
         captures={port: path.name for port, path in recording.captures.items()},
         notes=list(recording.notes),
@@ -400,6 +425,8 @@ def _flow(flow: FlowRecord) -> FlowSummary:
         goodput_bps=flow.goodput_bps,
         retransmitted_packets=int(flow.retransmitted_packets),
         completed=bool(flow.completed),
+        delivered_bytes=None if flow.delivered_bytes is None else int(flow.delivered_bytes),
+        observed_until_ns=None if flow.observed_until_ns is None else int(flow.observed_until_ns),
     )
 
 

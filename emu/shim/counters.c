@@ -47,6 +47,7 @@ static const struct counter counters[] = {
     {"queued_bytes", IN_GAUGES, offsetof(struct gauges, queued), 1, sizeof(int64_t)},
     {"held_bytes", IN_GAUGES, offsetof(struct gauges, held), 1, sizeof(int64_t)},
     {"paused", IN_GAUGES, offsetof(struct gauges, paused), 1, sizeof(int64_t)},
+    PORT_COUNTER(dropped),
     PORT_COUNTER(rx_pause),
     PORT_COUNTER(tx_pause),
     PORT_COUNTER(rx_pause_frames),

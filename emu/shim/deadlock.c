@@ -16,73 +16,116 @@ static const struct switch_port *far_end(const struct switch_port *own)
     return own->port.line.far ? port_of_switch(own->port.line.far) : NULL;
 }
 
-/* Bytes of the priority that wait at `out` and came in by `in`. */
-static uint64_t waiting_from(const struct switch_port *out, const struct switch_port *in,
-                             uint8_t priority)
+/* ---- what the far end holds, and where it waits ------------------------------------ */
+
+/* Bytes of a class of `out` that wait there, and came in by `in` on a class of that port. */
+static uint64_t waiting_from(struct stuck out, struct stuck in)
 {
+    const struct switch_port *port = out.port;
     uint64_t bytes = 0;
-    const struct frame *frame = out->queue[out->queue_of[priority]].frames.first;
+    const struct frame *frame = port->queue[port->queue_of[out.klass]].frames.first;
     for (; frame; frame = frame->next)
-        if (frame->charge.in_port == in->port.number && frame->charge.klass == priority)
-            bytes += frame->charge.bytes;
+        if (frame->klass == out.klass && frame->charge.in_port == in.port->port.number &&
+            frame->charge.klass == in.klass)
+            bytes += in.port->port.framing == FRAMING_ETHERNET
+                         ? frame->charge.bytes
+                         : credit_blocks(frame->charge.bytes) * CREDIT_BLOCK;
     return bytes;
 }
 
-static bool is_candidate(const struct port *port, uint8_t priority)
+/* Bytes that a port's buffer holds of what came in on a class. */
+static uint64_t held_by(struct stuck in)
 {
-    const struct switch_port *own = port_of_switch(port);
-    if (!own || !port_is_paused(port, priority) || !own->queue[own->queue_of[priority]].count)
-        return false;
-    const struct switch_port *far = far_end(own);
-    return far && far->port.xoff & 1u << priority;
+    if (in.port->port.framing == FRAMING_ETHERNET)
+        return ingress_held(&in.port->ingress[in.klass]);
+    return in.port->port.credit_given[in.klass].used_blocks * CREDIT_BLOCK;
 }
 
-/* The next port of the set for which `own` waits; NULL when there is none. `bytes`: of
- * what its far end holds, how much waits at ports of the set. */
-static const struct switch_port *waits_for(const struct fabric *fabric,
-                                           const struct switch_port *own, uint8_t priority,
-                                           uint64_t *bytes)
+/* ---- who waits ---------------------------------------------------------------------- */
+
+/* Classes that may not be sent now: paused priorities, lanes without credit. */
+static uint16_t stops(const struct port *port)
 {
-    const struct switch_port *far = far_end(own), *next = NULL;
-    const struct fabric_switch *sw = far->port.owner;
+    return port->framing == FRAMING_ETHERNET ? port->paused : port->waiting;
+}
+
+static bool is_paused_by(const struct switch_port *own, const struct switch_port *far,
+                         uint8_t priority)
+{
+    return port_is_paused(&own->port, priority) && far->port.xoff & 1u << priority;
+}
+
+/* The far end has no room for the packet: an update that is on its way will not help either. */
+static bool lacks_credit(const struct switch_port *own, const struct switch_port *far, uint8_t vl)
+{
+    const struct frame *head = own->queue[own->queue_of[vl]].frames.first;
+    const struct credit_receiver *room = &far->port.credit_given[vl];
+    return own->port.waiting & 1u << vl &&
+           room->used_blocks + room->spare_blocks + credit_blocks(head->length) >
+               room->buffer_blocks;
+}
+
+static bool is_candidate(const struct port *port, uint8_t klass)
+{
+    const struct switch_port *own = port_of_switch(port);
+    if (!own || !own->queue[own->queue_of[klass]].count)
+        return false;
+    const struct switch_port *far = far_end(own);
+    if (!far)
+        return false;
+    return port->framing == FRAMING_ETHERNET ? is_paused_by(own, far, klass)
+                                             : lacks_credit(own, far, klass);
+}
+
+/* The next of the set for which `own` waits; its port is NULL when there is none. `bytes`: of
+ * what its far end holds, how much waits at members of the set. */
+static struct stuck waits_for(const struct fabric *fabric, struct stuck own, uint64_t *bytes)
+{
+    struct stuck in = {far_end(own.port), own.klass}, next = {0};
+    const struct fabric_switch *sw = in.port->port.owner;
     *bytes = 0;
     for (uint32_t number = 1; number <= sw->config.ports; number++) {
         const struct switch_port *out = &sw->ports[number - 1];
-        uint64_t waiting =
-            fabric->deadlocks.in_set[out->port.index] ? waiting_from(out, far, priority) : 0;
-        *bytes += waiting;
-        if (waiting && !next)
-            next = out;
+        unsigned left = fabric->deadlocks.in_set[out->port.index];
+        for (; left; left &= left - 1) {
+            struct stuck there = {out, (uint8_t)__builtin_ctz(left)};
+            uint64_t waiting = waiting_from(there, in);
+            *bytes += waiting;
+            if (waiting && !next.port)
+                next = there;
+        }
     }
     return next;
 }
 
-static bool all_is_stuck(const struct fabric *fabric, const struct switch_port *own,
-                         uint8_t priority)
+static bool all_is_stuck(const struct fabric *fabric, struct stuck own)
 {
     uint64_t bytes;
-    const struct switch_port *next = waits_for(fabric, own, priority, &bytes);
-    return next && bytes == ingress_held(&far_end(own)->ingress[priority]);
+    struct stuck next = waits_for(fabric, own, &bytes);
+    return next.port && bytes == held_by((struct stuck){far_end(own.port), own.klass});
 }
 
-/* Strikes out what could still move; returns a port that is left, or NULL. */
-static const struct switch_port *settle_set(struct fabric *fabric, uint8_t priority)
+/* Strikes out what could still move; returns one that is left, or none. */
+static struct stuck settle_set(struct fabric *fabric)
 {
-    const struct switch_port *left = NULL;
+    struct stuck any_left = {0};
     for (bool struck = true; struck;) {
         struck = false;
-        left = NULL;
+        any_left = (struct stuck){0};
         for (uint32_t index = 0; index < fabric->port_count; index++) {
-            if (!fabric->deadlocks.in_set[index])
-                continue;
-            left = port_of_switch(fabric->ports[index]);
-            if (!all_is_stuck(fabric, left, priority)) {
-                fabric->deadlocks.in_set[index] = 0;
+            unsigned left = fabric->deadlocks.in_set[index];
+            for (; left; left &= left - 1) {
+                struct stuck own = {port_of_switch(fabric->ports[index]),
+                                    (uint8_t)__builtin_ctz(left)};
+                any_left = own;
+                if (all_is_stuck(fabric, own))
+                    continue;
+                fabric->deadlocks.in_set[index] &= (uint16_t) ~(1u << own.klass);
                 struck = true;
             }
         }
     }
-    return left;
+    return any_left;
 }
 
 static bool is_known(const struct deadlock_watch *watch, const struct deadlock *deadlock)
@@ -96,64 +139,78 @@ static bool is_known(const struct deadlock_watch *watch, const struct deadlock *
     return false;
 }
 
-/* The circle that `from` is on, beginning with its lowest index. */
-static void walk_round(const struct fabric *fabric, const struct switch_port *from,
-                       struct deadlock *deadlock)
+static bool is_same(struct stuck one, struct stuck other)
 {
-    uint64_t bytes;
-    const struct switch_port *lowest = from, *own = from;
-    do {
-        own = waits_for(fabric, own, deadlock->priority, &bytes);
-        lowest = own->port.index < lowest->port.index ? own : lowest;
-    } while (own != from);
-    own = lowest;
-    do {
-        deadlock->ports[deadlock->length++] = own->port.index;
-        own = waits_for(fabric, own, deadlock->priority, &bytes);
-    } while (own != lowest && deadlock->length < DEADLOCK_PORTS);
+    return one.port == other.port && one.klass == other.klass;
 }
 
-/* Following the ports leads onto the circle after at most as many steps as there are. */
-static const struct switch_port *on_circle(const struct fabric *fabric,
-                                           const struct switch_port *from, uint8_t priority)
+/* The circle that `from` is on, beginning with its lowest index. */
+static void walk_round(const struct fabric *fabric, struct stuck from, struct deadlock *deadlock)
 {
     uint64_t bytes;
-    for (uint32_t step = 0; step < fabric->port_count; step++)
-        from = waits_for(fabric, from, priority, &bytes);
+    struct stuck lowest = from, own = from;
+    do {
+        own = waits_for(fabric, own, &bytes);
+        lowest = own.port->port.index < lowest.port->port.index ? own : lowest;
+    } while (!is_same(own, from));
+    own = lowest;
+    deadlock->priority = own.klass;
+    do {
+        deadlock->ports[deadlock->length++] = own.port->port.index;
+        own = waits_for(fabric, own, &bytes);
+    } while (!is_same(own, lowest) && deadlock->length < DEADLOCK_PORTS);
+}
+
+/* Following the set leads onto the circle after at most as many steps as it has members. */
+static struct stuck on_circle(const struct fabric *fabric, struct stuck from)
+{
+    uint64_t bytes;
+    uint32_t members = 0;
+    for (uint32_t index = 0; index < fabric->port_count; index++)
+        members += (uint32_t)__builtin_popcount(fabric->deadlocks.in_set[index]);
+    for (uint32_t step = 0; step < members; step++)
+        from = waits_for(fabric, from, &bytes);
     return from;
 }
 
-static void look_at(struct fabric *fabric, uint8_t priority, picoseconds now)
+/* Looks at those of the classes together: a packet may change its lane from hop to hop. */
+static void look_at(struct fabric *fabric, uint16_t classes, picoseconds now)
 {
     struct deadlock_watch *watch = &fabric->deadlocks;
     bool any = false;
     for (uint32_t index = 0; index < fabric->port_count; index++) {
         const struct port *port = fabric->ports[index];
-        watch->in_set[index] = port && is_candidate(port, priority);
-        any |= watch->in_set[index];
+        watch->in_set[index] = 0;
+        for (unsigned left = port ? stops(port) & classes : 0; left; left &= left - 1)
+            if (is_candidate(port, (uint8_t)__builtin_ctz(left)))
+                watch->in_set[index] |= (uint16_t)(left & -left);
+        any |= watch->in_set[index] != 0;
     }
-    const struct switch_port *left = any ? settle_set(fabric, priority) : NULL;
-    if (!left || watch->count == DEADLOCKS)
+    struct stuck left = any ? settle_set(fabric) : (struct stuck){0};
+    if (!left.port || watch->count == DEADLOCKS)
         return;
-    struct deadlock deadlock = {.found_at = now, .priority = priority};
-    walk_round(fabric, on_circle(fabric, left, priority), &deadlock);
+    struct deadlock deadlock = {.found_at = now};
+    walk_round(fabric, on_circle(fabric, left), &deadlock);
     if (!is_known(watch, &deadlock))
         watch->found[watch->count++] = deadlock;
-}
-
-static uint8_t paused_anywhere(const struct fabric *fabric)
-{
-    uint8_t paused = 0;
-    for (uint32_t index = 0; index < fabric->port_count; index++)
-        paused |= fabric->ports[index] ? fabric->ports[index]->paused : 0;
-    return paused;
 }
 
 static void look_due(struct timer *timer, picoseconds now)
 {
     struct fabric *fabric = fabric_of(timer);
-    for (unsigned left = paused_anywhere(fabric); left; left &= left - 1)
-        look_at(fabric, (uint8_t)__builtin_ctz(left), now);
+    uint16_t paused = 0;
+    bool waits = false;
+    for (uint32_t index = 0; index < fabric->port_count; index++) {
+        const struct port *port = fabric->ports[index];
+        if (port && port->framing == FRAMING_ETHERNET)
+            paused |= stops(port);
+        else if (port)
+            waits |= stops(port) != 0;
+    }
+    for (unsigned left = paused; left; left &= left - 1)
+        look_at(fabric, (uint16_t)(left & -left), now);
+    if (waits)
+        look_at(fabric, UINT16_MAX, now);
     timer_set(&fabric->clock, timer, now + fabric->deadlocks.interval);
 }
 

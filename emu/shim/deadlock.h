@@ -1,17 +1,20 @@
-/* Finds PFC deadlocks: switch ports that wait for each other in a circle and will
- * do so for ever.
+/* Finds deadlocks: switch ports that wait for each other in a circle and will do so for ever.
+ * By PFC a port waits because it is paused, by InfiniBand's credits because it has none.
  *
- *     port e, paused ──▶ its far end q, which holds packets and pauses e until they
- *     leave ──▶ the ports f by which they leave, paused themselves ──▶ ...
+ *     port e, stopped ──▶ its far end q, which holds packets and lets e send when they
+ *     leave ──▶ the ports f by which they leave, stopped themselves ──▶ ...
  *
- * A set of ports is deadlocked when each is paused with packets waiting, and all
- * that the far end holds waits at ports of the set. The largest such set is found
- * by striking ports out until every one left fulfils it; if any is left, each waits
- * for another in it, so following them leads round a circle. That is told, once.
+ * A set of ports, each with a priority or a lane, is deadlocked when each has packets waiting and
+ * may not send, and all that the far end holds for it waits at members of the set. The largest
+ * such set is found by striking out members until every one left fulfils it; if any is left,
+ * each waits for another in it, so following them leads round a circle. That is reported, once.
+ *
+ * A priority is the same at every hop, and each is looked at by itself. A packet may change its
+ * lane from hop to hop, so lanes are looked at together.
  *
  * It is a property of the moment, not a guess from time that has passed; a pause that
- * a NIC keeps up is none, however long. Only a watchdog, or a link that goes down,
- * ends it. */
+ * a NIC keeps up is none, however long. Only a watchdog, a lifetime at the head of the queue, or
+ * a link that goes down ends it. */
 #ifndef EMU_DEADLOCK_H
 #define EMU_DEADLOCK_H
 
@@ -19,9 +22,15 @@
 
 enum { DEADLOCKS = 16, DEADLOCK_PORTS = 64 };
 
+/* A port of a switch, and the priority or lane by which it may not send. */
+struct stuck {
+    const struct switch_port *port;
+    uint8_t klass;
+};
+
 struct deadlock {
     picoseconds found_at;
-    uint8_t priority;
+    uint8_t priority;               /* or lane, of the first port */
     uint32_t length;                /* ports in the circle */
     uint32_t ports[DEADLOCK_PORTS]; /* their indices, each waiting for the next */
 };
@@ -31,7 +40,7 @@ struct fabric;
 struct deadlock_watch {
     picoseconds interval; /* between two looks */
     struct timer look;
-    uint8_t *in_set; /* by index of port */
+    uint16_t *in_set; /* by index of port: a bit for each priority or lane */
     uint32_t count;
     struct deadlock found[DEADLOCKS];
 };

@@ -275,7 +275,7 @@ class Fabric:
         lib.fabric_prefault(self.core, _FRAMES_AT_HAND * len(self._own_ports()))
 
     def start(self) -> None:
-        if not self.infiniband and self.members is not Members.HOSTS:
+        if self.members is not Members.HOSTS:
             _have_memory(lib.fabric_watch_deadlocks(self.core, DEADLOCK_INTERVAL_PS))
         lib.fabric_start(self.core)
 

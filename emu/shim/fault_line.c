@@ -144,6 +144,7 @@ static void lose(struct fault *fault, struct frame *frame, picoseconds now)
         return;
     }
     fault->counts.packets_dropped += is_packet(frame);
+    port_count_drop(fault->port, frame);
     frame_free(fault->port->pool, frame);
 }
 

@@ -87,6 +87,11 @@ bool is_packet(const struct frame *frame)
            (frame->kind == FRAME_ETHERNET && !is_mac_control(frame->bytes, frame->stored));
 }
 
+void port_count_drop(struct port *port, const struct frame *frame)
+{
+    port->counters.dropped[frame->klass] += is_packet(frame);
+}
+
 SELDOM static void mac_control_arrived(struct port *port, const struct frame *frame,
                                        picoseconds now)
 {
@@ -141,6 +146,7 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now)
     }
     if (!is_well_formed(port, frame)) {
         port->counters.rx_malformed++;
+        port_count_drop(port, frame);
         frame_free(port->pool, frame);
         return;
     }
@@ -152,6 +158,7 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now)
     counters->rx_bytes += frame->length;
     if (frame->kind == FRAME_IB && frame->klass < port->vls && !credits_take(port, frame)) {
         port->counters.rx_credit_violations++;
+        port_count_drop(port, frame);
         frame_free(port->pool, frame);
         return;
     }
@@ -239,6 +246,7 @@ void transmission_done(struct timer *timer, picoseconds now)
 void port_lose(struct port *port, struct frame *frame)
 {
     port->counters.link_down_discard += is_packet(frame);
+    port_count_drop(port, frame);
     frame_free(port->pool, frame);
 }
 

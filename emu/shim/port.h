@@ -75,6 +75,7 @@ struct class_counters {
 
 struct port_counters {
     struct class_counters of_class[CLASSES];
+    uint64_t dropped[CLASSES]; /* packets that ended at this port, whatever the reason */
     uint64_t rx_pause[PRIORITIES], tx_pause[PRIORITIES]; /* classes enabled in PFC frames */
     uint64_t rx_pause_frames, tx_pause_frames;           /* of both kinds */
     uint64_t rx_global_pause, tx_global_pause;           /* 802.3x */
@@ -183,6 +184,8 @@ static_assert(offsetof(struct port, up) == 1 * CACHE_LINE &&
 
 /* False for what flow control says: pause frames, credit updates. */
 bool is_packet(const struct frame *frame);
+/* A packet ends here: it is dropped, whoever decides so. */
+void port_count_drop(struct port *port, const struct frame *frame);
 
 /* Set-up only. */
 void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,

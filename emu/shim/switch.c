@@ -68,8 +68,10 @@ static void give_back(struct fabric_switch *sw, const struct charge *charge, pic
 
 void switch_discard(struct fabric_switch *sw, struct frame *frame, picoseconds now)
 {
-    if (frame->charge.bytes)
+    if (frame->charge.bytes) {
+        port_count_drop(&switch_port(sw, frame->charge.in_port)->port, frame);
         give_back(sw, &frame->charge, now);
+    }
     frame_free(sw->pool, frame);
 }
 
@@ -106,6 +108,7 @@ static void refuse(struct fabric_switch *sw, struct switch_port *in, struct fram
                    uint64_t *reason, picoseconds now)
 {
     (*reason)++;
+    port_count_drop(&in->port, frame);
     if (switch_is_infiniband(sw))
         port_return_credit(&in->port, frame->klass, frame->length, now);
     frame_free(sw->pool, frame);
@@ -124,9 +127,10 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
         refuse(sw, in, frame, &in->counters.not_ip, now);
     else if (in->dropping & 1u << frame->klass)
         refuse(sw, in, frame, &in->counters.watchdog.rx_dropped[frame->klass], now);
-    else if (!take_in(sw, in, frame, now))
+    else if (!take_in(sw, in, frame, now)) {
+        port_count_drop(port, frame);
         frame_free(sw->pool, frame);
-    else if (infiniband)
+    } else if (infiniband)
         forward_lid(sw, in, frame, now);
     else
         forward_ipv4(sw, in, frame, now);

@@ -125,6 +125,7 @@ def test_every_packet_is_accounted_for(spec: Spec) -> None:
         for now_ns in (5_000, 13_000, 29_000):
             run.run_until(now_ns)
             assert 0 <= missing(run) <= lib.fabric_frames_in_use(run.fabric.core)
+            assert uncounted_drops(run) == 0
         finish(run, within_ns=30_000_000)
         run.run_until(run.now_ns + 2_000_000)
         assert missing(run) <= lib.fabric_frames_in_use(run.fabric.core)
@@ -152,6 +153,16 @@ def missing(run: VirtualFabric) -> int:
     dropped = sum(outcome.total(reason) for reason in DROPS)
     by_faults = sum(record.packets_dropped for record in records if record.kind == "loss")
     return sent + duplicated - sum(ends) - dropped - by_faults
+
+
+def uncounted_drops(run: VirtualFabric) -> int:
+    """Packets that some counter of drops has, and the one of all drops by class has not."""
+    outcome, records = look(run), run.observe().faults
+    lost = sum(one.packets_dropped for one in records if one.kind in ("loss", "slow-receiver"))
+    at_hosts = ("rx_crc_errors", "rx_icrc_encapsulated")
+    damaged = sum(host[name] for host in outcome.hosts.values() for name in at_hosts)
+    by_reason = sum(outcome.total(reason) for reason in DROPS)
+    return by_reason + lost + damaged - outcome.total("dropped")
 
 
 def host_ports(run: VirtualFabric) -> list[str]:

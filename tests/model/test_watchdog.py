@@ -110,10 +110,15 @@ traffic: [{{name: round, pattern: pair, from: {hosts}, to: {to}, op: write, size
 """
 
 
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
 @pytest.mark.parametrize(("switches", "hops"), [(5, 2), (7, 3)])
-def test_a_deadlock_is_named_port_by_port_and_nothing_moves_in_it(switches: int, hops: int) -> None:
-    """Each port of the circle leads to the switch of the next one; none sends ever again."""
-    with started(spec_of(ring(switches, hops))) as run:
+def test_a_deadlock_is_named_port_by_port_and_nothing_moves_in_it(
+    switches: int, hops: int, fabric: str
+) -> None:
+    """Each port of the circle leads to the switch of the next one; none sends ever again. By
+    pauses and for want of credit alike."""
+    level = 3 if fabric == "roce" else 0
+    with started(spec_of(ring(switches, hops), f"fabric={fabric}")) as run:
         run.run_until(1_000_000)
         (deadlock,) = run.observe().deadlocks
         run.run_until(deadlock.found_ns + 1_000_000)
@@ -122,13 +127,13 @@ def test_a_deadlock_is_named_port_by_port_and_nothing_moves_in_it(switches: int,
         after = look(run).ports
         (again,) = run.observe().deadlocks
     assert again == deadlock
-    assert deadlock.priority == 3
+    assert deadlock.priority == level
     circle = [name.split(":") for name in deadlock.ports]
     assert sorted(own for own, _ in circle) == sorted(f"ring{n + 1}" for n in range(switches))
     following = circle[1:] + circle[:1]
     assert all(far == own for (_, far), (own, _) in zip(circle, following, strict=True))
     for name in deadlock.ports:
-        assert after[name]["tx_packets"][3] == before[name]["tx_packets"][3]
+        assert after[name]["tx_packets"][level] == before[name]["tx_packets"][level]
 
 
 def test_only_the_watchdog_ends_a_deadlock() -> None:
@@ -149,6 +154,33 @@ def test_a_congested_fabric_that_moves_is_no_deadlock() -> None:
     with started(spec_of(ring(5, 2), lossy_ring)) as run:
         run.run_until(1_000_000)
         assert run.observe().deadlocks == ()
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_credit_waits_that_end_are_no_deadlock(lanes: int) -> None:
+    """A crowd of senders, buffers of a few packets, and all arrives in the end."""
+    text = """
+fabric: ib
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 4}
+hosts: {nic: {mtu: 1024}}
+traffic: [{name: all, pattern: all-to-all, among: all, op: write, size: 100KB}]
+"""
+    with started(spec_of(text, f"switches.credits={{vls: {lanes}, buffer: 8KiB}}")) as run:
+        finish(run)
+        assert run.finished
+        assert run.observe().deadlocks == ()
+
+
+def test_a_deadlock_of_one_lane_leaves_the_other_alone() -> None:
+    """It is named by its lane."""
+    lanes = "switches.credits={vls: 2}"
+    other = "{name: other, pattern: pair, from: h1, to: h2, priority: 1, size: 1MB, count: 9}"
+    text = ring(5, 2).replace("traffic: [", f"traffic: [{other}, ")
+    with started(spec_of(text, "fabric=ib", lanes)) as run:
+        run.run_until(5_000_000)
+        (deadlock,) = run.observe().deadlocks
+        assert deadlock.priority == 0
+        assert look(run).flows["other"].completed
 
 
 def test_counters_of_the_last_storm_begin_anew_with_each() -> None:

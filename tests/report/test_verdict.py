@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from emu.errors import ExitCode
-from emu.measure.recording import Fidelity, Recording
+from emu.measure.recording import Counters, Fidelity, Recording
 from emu.measure.requests import UNFINISHED, UNKNOWN, Requests
 from emu.report.summary import summarise
 from emu.report.verdict import CheckResult, exit_code, judge
@@ -57,9 +57,9 @@ def test_check_is_measured(check: dict[str, Any], passed: bool, detail: str) -> 
 @pytest.mark.parametrize(
     ("traffic", "percent", "at_most", "passed", "detail"),
     [
-        ("reads", 50, "50us", True, "50 us"),
-        ("reads", 99, "98us", False, "99 us"),
-        ("reads", 100, "100us", True, "100 us"),
+        ("reads", 50, "50.5us", True, "50.5 us, n 100"),
+        ("reads", 99, "99us", False, "99.01 us, n 100"),
+        ("reads", 100, "100us", True, "100 us, n 100"),
         ("writes", 50, "1s", False, "1 of 2 were never over"),
         ("victim", 50, "1s", False, "victim has no requests of its own"),
     ],
@@ -82,10 +82,10 @@ def test_latency_is_that_of_the_requests(
 @pytest.mark.parametrize(
     ("which", "at_most", "passed", "detail"),
     [
-        ({"up_to": "100KB"}, 99, True, "99.00"),
-        ({"up_to": "100KB", "percent": 50}, 49.9, False, "50.00"),
-        ({"up_to": "10KB", "percent": 100}, 10, True, "10.00"),
-        ({"above": "10KB", "up_to": "20KB", "percent": 10}, 10.9, False, "11.00"),
+        ({"up_to": "100KB"}, 99.1, True, "99.01, n 100"),
+        ({"up_to": "100KB", "percent": 50}, 50.4, False, "50.50, n 100"),
+        ({"up_to": "10KB", "percent": 100}, 10, True, "10.00, n 10"),
+        ({"above": "10KB", "up_to": "20KB", "percent": 10}, 11.8, False, "11.90, n 10"),
         ({"above": "100KB"}, 1000, False, "1 of 1 were never over"),
         ({}, 1000, False, "1 of 101 were never over"),
         ({"above": "1MB"}, 1000, False, "load has no messages above 1 MB"),
@@ -132,9 +132,9 @@ def stored() -> Requests:
         ("iops", {"way": "write", "is": 10_000}, True, "10,000"),
         ("bandwidth", {"way": "read", "at_least": "3200Mbit"}, True, "3.2 Gb/s"),
         ("bandwidth", {"way": "write", "at_least": "321Mbit"}, False, "320 Mb/s"),
-        ("latency", {"way": "read", "percent": 100, "at_most": "10us"}, True, "10 us"),
-        ("latency", {"way": "write", "at_most": "19us"}, False, "20 us"),
-        ("latency", {"percent": 100, "at_most": "20us"}, True, "20 us"),
+        ("latency", {"way": "read", "percent": 100, "at_most": "10us"}, True, "10 us, n 10"),
+        ("latency", {"way": "write", "at_most": "19us"}, False, "20 us, n 1"),
+        ("latency", {"percent": 100, "at_most": "20us"}, True, "20 us, n 11"),
     ],
 )
 def test_ios_are_counted_in_the_run_time_of_their_entry(
@@ -250,17 +250,49 @@ def test_the_virtual_clock_may_have_a_tolerance_of_its_own() -> None:
 
 def test_lossless_counts_its_own_priority_only() -> None:
     """Drops of another priority are not its business."""
-    measured = run(ports={"leaf1:h1": {"rx_prio3_buf_discard": 2, "tx_prio5_discards": 7}})
+    counters = {"prio3_dropped_packets": 2, "prio5_dropped_packets": 7}
+    measured = run(ports={"leaf1:h1": counters})
     assert one({"lossless": {"priority": 3}}, measured).detail == "2 packets dropped"
     assert one({"lossless": {"priority": 0}}, measured).passed
 
 
+WATCHED: Counters = {
+    "prio3_dropped_packets": 6_905,
+    "prio3_PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS": 6_900,
+    "prio3_PFC_WD_QUEUE_STATS_RX_DROPPED_PACKETS": 5,
+}
+
+
+def test_lossless_fails_when_the_watchdog_dropped() -> None:
+    """A dropped packet is a dropped packet."""
+    outcome = one({"lossless": {"priority": 3}}, run(ports={"leaf1:h1": WATCHED}))
+    told = "6,905 packets dropped, of which 6,905 by the PFC watchdog"
+    assert (outcome.passed, outcome.detail) == (False, told)
+
+
+@pytest.mark.parametrize(("others", "passed"), [(0, True), (1, False)])
+def test_a_check_that_excuses_the_watchdog_says_so(others: int, passed: bool) -> None:
+    """It passes only if nobody else dropped anything."""
+    counters = WATCHED | {"prio3_dropped_packets": 6_905 + others}
+    outcome = one(
+        {"lossless": {"priority": 3, "except": "watchdog"}}, run(ports={"leaf1:h1": counters})
+    )
+    assert outcome.check == "priority 3 is lossless but for what the PFC watchdog drops"
+    told = f"{others} packets dropped, beside 6,905 by the PFC watchdog"
+    assert (outcome.passed, outcome.detail) == (passed, told)
+
+
+def test_what_hosts_drop_is_not_lossless_either() -> None:
+    """A NIC that finds a packet damaged drops it."""
+    measured = run(hosts={"h1": {"prio3_dropped_packets": 1}})
+    assert not one({"lossless": {"priority": 3}}, measured).passed
+
+
 def test_infiniband_counts_every_drop() -> None:
-    """It has no priorities, and drops of none: nor do a packet's lifetime and P_Key count less."""
-    for why in ("drops_lossless", "drops_lossy", "drops_other"):
-        measured = run("ib", totals={why: 2})
-        outcome = one({"lossless": {"priority": 3}}, measured)
-        assert (outcome.passed, outcome.detail) == (False, "2 packets dropped"), why
+    """It has no priorities: whatever lane a packet had, and whatever it was dropped for."""
+    measured = run("ib", ports={"leaf1:h1": {"dropped_packets": 2}})
+    outcome = one({"lossless": {"priority": 3}}, measured)
+    assert (outcome.passed, outcome.detail) == (False, "2 packets dropped")
 
 
 def test_failed_check_says_what_its_author_wants_said() -> None:

@@ -8,6 +8,7 @@ compares every byte. Of elided payloads there are none to compare.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from random import Random
@@ -19,7 +20,13 @@ from numpy.typing import NDArray
 from emu._core import ffi, lib
 from emu.measure.observation import Observation
 from emu.measure.progress import Progress
-from emu.measure.recording import Counters, FlowRecord, JobRecord, StepRecord
+from emu.measure.recording import (
+    Counters,
+    FailedQueuePair,
+    FlowRecord,
+    JobRecord,
+    StepRecord,
+)
 from emu.measure.requests import UNFINISHED, Requests
 from emu.shim.fabric import Fabric
 from emu.shim.scale_up import InsideServers
@@ -51,6 +58,15 @@ _VERBS = {
 _TRANSPORTS = {"rc": lib.TRANSPORT_RC, "uc": lib.TRANSPORT_UC, "ud": lib.TRANSPORT_UD}
 _PSNS = 1 << 24
 _GRH_BYTES = 40
+_FAILURES = {
+    getattr(lib, f"STATUS_{name}"): f"IBV_WC_{name}"
+    for name in (
+        *("LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_PROT_ERR"),
+        *("REM_INV_REQ_ERR", "REM_ACCESS_ERR", "REM_OP_ERR"),
+        *("RETRY_EXC_ERR", "RNR_RETRY_EXC_ERR"),
+    )
+}
+"""Statuses of messages that end their queue pair, by their names in libibverbs."""
 _QKEY = 0x11111111
 """Of all datagrams of a workload."""
 _READABLE = lib.ACCESS_REMOTE_READ
@@ -168,6 +184,7 @@ class Endpoints:
             steps=tuple(map(self._step_record, self._graph.steps)),
             requests=self._requests(),
             nics=self._counters(),
+            failed_queue_pairs=tuple(self._failed_queue_pairs()),
         )
 
     @cached_property
@@ -389,7 +406,23 @@ class Endpoints:
             retransmitted_packets=int(own["retransmitted_packets"].sum()),
             completed=bool((own["status"] == lib.STATUS_SUCCESS).all())
             and self._arrived(flow, ids),
+            delivered_bytes=int(own["delivered_bytes"].sum()),
+            observed_until_ns=self._fabric.now_ns if delivered == _NEVER else delivered // 1000,
         )
+
+    def _failed_queue_pairs(self) -> Iterator[FailedQueuePair]:
+        """Those with a message that failed; what a queue pair had to do after it was flushed."""
+        records, graph = self._records(), self._graph
+        failed = np.flatnonzero(np.isin(records["status"], list(_FAILURES)))
+        for id in failed[np.argsort(records["completed_ps"][failed], kind="stable")].tolist():
+            flow = graph.flows[int(graph.flow_of[id])]
+            yield FailedQueuePair(
+                flow=flow.name,
+                src=flow.src,
+                dst=flow.dst,
+                at_ns=int(records["completed_ps"][id]) // 1000,
+                status=_FAILURES[int(records["status"][id])],
+            )
 
     def _not_skipped(self, flow: Flow) -> Column:
         """Its operations, but for those whose turn came too late."""

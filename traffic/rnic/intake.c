@@ -31,6 +31,7 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
     intake->packets++;
     if (is_dropped(intake, frame)) {
         ++*intake->dropped;
+        port_count_drop(port, frame);
         frame_free(port->pool, frame);
         return;
     }

@@ -397,11 +397,24 @@ static struct qp *find_qp(struct nic *nic, const struct packet *packet)
     return qp;
 }
 
-static struct qp *open_frame(struct nic *nic, const struct frame *frame, struct packet *packet)
+/* A packet that the cable has damaged. A NIC that takes in all at once has not asked for
+ * priorities.
+ */
+SELDOM static struct qp *damaged(struct nic *nic, struct frame *frame, uint64_t *counter)
+{
+    if (frame->kind == FRAME_ETHERNET) {
+        frame->ip = (uint8_t)ipv4_offset(frame->bytes, frame->stored);
+        frame->klass = class_of(&nic->intake.classes, frame);
+    }
+    port_count_drop(&nic->port, frame);
+    return dropped(counter);
+}
+
+static struct qp *open_frame(struct nic *nic, struct frame *frame, struct packet *packet)
 {
     struct nic_counters *counters = &nic->counters;
     if (frame->corrupt)
-        return dropped(&counters->rx_crc_errors);
+        return damaged(nic, frame, &counters->rx_crc_errors);
     if (frame->kind != nic->framing->kind)
         return dropped(&counters->rx_other);
     switch (nic->framing->open(&nic->config, frame, packet)) {
@@ -410,9 +423,9 @@ static struct qp *open_frame(struct nic *nic, const struct frame *frame, struct 
     case VERDICT_MALFORMED:
         return dropped(&counters->rx_malformed);
     case VERDICT_VCRC:
-        return dropped(&counters->rx_crc_errors);
+        return damaged(nic, frame, &counters->rx_crc_errors);
     case VERDICT_ICRC:
-        return dropped(&counters->rx_icrc_encapsulated);
+        return damaged(nic, frame, &counters->rx_icrc_encapsulated);
     case VERDICT_OK:
     default:
         return find_qp(nic, packet);

@@ -9,23 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from emu.measure.counters import DROPPED
 from emu.measure.recording import Counters, Recording
 from emu.report.verdict.outcome import Outcome
 from emu.spec.model import Agreement, Counter, Lossless
 
-_DISCARDS = ("rx_prio{}_buf_discard", "tx_prio{}_discards")
-"""Counters of a RoCE port: no room in the buffer, and none in the egress queue."""
+_DROPPED = {"roce": "prio{}_dropped_packets", "ib": DROPPED}
+_BY_WATCHDOG = tuple(f"prio{{}}_PFC_WD_QUEUE_STATS_{way}_DROPPED_PACKETS" for way in ("TX", "RX"))
 
 
 def lossless(check: Lossless, run: Recording) -> Outcome:
-    """InfiniBand has no priorities and drops of none: there everything counts that switches drop,
-    be it for want of a route, a lane, a P_Key or credit in time."""
-    if run.fabric == "roce":
-        names = [name.format(check.priority) for name in _DISCARDS]
-        drops = sum(own.get(name, 0) for own in run.ports.values() for name in names)
-    else:
-        drops = sum(run.totals.get(f"drops_{why}", 0) for why in ("lossless", "lossy", "other"))
-    return Outcome(drops == 0, f"{drops:,} packets dropped")
+    """Whoever drops: a switch, its watchdog, a lost link, a fault on a cable, a NIC that finds a
+    packet damaged. InfiniBand has no priorities: there every packet counts."""
+    drops = _sum(run, _DROPPED[run.fabric].format(check.priority))
+    by_watchdog = sum(_sum(run, name.format(check.priority)) for name in _BY_WATCHDOG)
+    if check.excused == "watchdog":
+        return Outcome(drops == by_watchdog, _dropped(drops - by_watchdog, by_watchdog, "beside"))
+    return Outcome(drops == 0, _dropped(drops, by_watchdog, "of which"))
+
+
+def _dropped(packets: int, by_watchdog: int, how: str) -> str:
+    told = f"{packets:,} packets dropped"
+    return f"{told}, {how} {by_watchdog:,} by the PFC watchdog" if by_watchdog else told
+
+
+def _sum(run: Recording, counter: str) -> int:
+    return sum(own.get(counter, 0) for own in (*run.ports.values(), *run.hosts.values()))
 
 
 def counter(check: Counter, run: Recording) -> Outcome:

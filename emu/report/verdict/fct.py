@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from emu.measure.fct import slowdowns
+from emu.measure.percentile import percentile
 from emu.measure.recording import Recording
 from emu.report.verdict.outcome import Outcome
 from emu.spec.model import FctSlowdownBounds
@@ -22,5 +23,5 @@ def fct_slowdown(check: FctSlowdownBounds, run: Recording) -> Outcome:
         return Outcome(False, f"{unfinished} of {len(found)} were never over")
     if not len(found):
         return Outcome(False, f"{check.traffic} has no messages{check.sizes}")
-    measured = float(np.quantile(found, check.percent / 100, method="inverted_cdf"))
-    return Outcome(check.allow(measured, run.clock), f"{measured:.2f}")
+    measured = percentile(found, check.percent / 100)
+    return Outcome(check.allow(measured, run.clock), f"{measured:.2f}, n {len(found):,}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from emu.spec.checks.kind import Kind
@@ -10,11 +12,19 @@ from emu.spec.quantities import Priority
 
 
 class Lossless(Kind):
-    """No packet of a priority was dropped anywhere."""
+    """No packet of a priority was dropped anywhere, whoever drops it."""
 
     priority: Priority = Field(
         description="The priority, 0 to 7.", json_schema_extra=note(unit="priority")
     )
 
+    excused: Literal["watchdog"] | None = Field(
+        default=None,
+        alias="except",
+        description="`watchdog`: what the PFC watchdog drops is allowed.",
+        json_schema_extra=note(why="a packet is lost, whoever drops it"),
+    )
+
     def in_words(self, clock: str) -> str:
-        return f"priority {self.priority} is lossless"
+        beside = " but for what the PFC watchdog drops" if self.excused else ""
+        return f"priority {self.priority} is lossless{beside}"
