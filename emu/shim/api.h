@@ -151,6 +151,9 @@ void fabric_start(struct fabric *fabric);
 uint64_t fabric_run(struct fabric *fabric, int64_t until_ps);
 /* The same, and not beyond the instant at which `event` becomes true. */
 void fabric_run_to_event(struct fabric *fabric, int64_t until_ps, const bool *event);
+/* The same in whole steps, the last of which may end beyond `until_ps`: until a step ends in
+ * which `event` became true, or in which captures filled a good part of their memory. */
+void fabric_run_steps(struct fabric *fabric, int64_t until_ps, int64_t step_ps, const bool *event);
 int64_t fabric_now(const struct fabric *fabric);
 int64_t fabric_next_deadline(struct fabric *fabric);
 struct clock *fabric_clock(struct fabric *fabric);

@@ -7,7 +7,7 @@ code as for a live lab, with everything inside; the same seed gives the same run
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -30,7 +30,9 @@ from traffic.graph import OperationGraph
 from traffic.rnic.endpoints import Endpoints
 
 STEP_NS = 20_000
-"""How far the clock runs between two looks at captures and progress."""
+"""A run ends with the step in which its workload does."""
+_MOST_SECONDS = 0.05
+"""Of wall-clock time between two looks at progress, roughly."""
 ELIDED_NOTES = ("payload elided: packets carried their headers only, no message was compared",)
 
 
@@ -125,6 +127,12 @@ class VirtualFabric:
     def run_until(self, now_ns: int) -> None:
         lib.fabric_run(self.fabric.core, now_ns * 1000)
 
+    def run_steps(self, until_ns: int) -> None:
+        """Runs on in whole steps: until then, or until the workload is over or captures want to
+        be drained."""
+        finished = self.endpoints.finished_flag
+        lib.fabric_run_steps(self.fabric.core, until_ns * 1000, STEP_NS * 1000, finished)
+
     def port(self, name: str) -> PortView:
         """The port `name`, e.g. `leaf1:h1`, as it is now. Raises UsageError: no such port."""
         return self.fabric.view(self._named(name))
@@ -188,8 +196,7 @@ def run_virtual(
     began = time.monotonic()
     with VirtualFabric(spec, topology, subnet) as run, capture_file(run.fabric) as capture:
         run.start()
-        while not run.finished and run.now_ns * 1000 < spec.time_limit_ps:
-            run.run_until(run.now_ns + STEP_NS)
+        for _ in _stretches(run, spec.time_limit_ps):
             capture.drain()
             on_progress(run.progress())
         observation, now_ps = run.observe(), run.now_ns * 1000
@@ -209,6 +216,21 @@ def run_virtual(
             *(ELIDED_NOTES if spec.payload == "elided" else ()),
         ),
     )
+
+
+def _stretches(run: VirtualFabric, limit_ps: int) -> Iterator[None]:
+    """Runs a fabric to its end, with a pause after each stretch, in which it can be looked at.
+
+    Stretches grow until one takes about as long as people wait for a new line of progress. What
+    happens in the fabric does not depend on them.
+    """
+    steps = 1
+    while not run.finished and run.now_ns * 1000 < limit_ps:
+        began = time.monotonic()
+        run.run_steps(min(run.now_ns + steps * STEP_NS, -(-limit_ps // 1000)))
+        seconds = time.monotonic() - began
+        yield
+        steps = 2 * steps if seconds < _MOST_SECONDS / 2 else max(1, steps // 2)
 
 
 def marker_in_use(spec: Spec) -> str:
