@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
 
@@ -14,12 +14,13 @@ from emu.cli.options import (
     clock_option,
     json_option,
     out_option,
+    quiet_option,
     seeds_option,
     settings_option,
     spec_argument,
 )
 from emu.cli.record import record
-from emu.errors import UsageError
+from emu.errors import EmuError, UsageError
 from emu.report.clocks import BothClocks, Seeds, clocks_document
 from emu.report.facts import RunFacts
 from emu.report.reruns import with_seeds
@@ -38,6 +39,7 @@ from emu.spec.model import Spec, load_spec
 @click.option("--clocks", is_flag=True, help="Put the two clocks side by side instead.")
 @seeds_option
 @out_option
+@quiet_option
 @json_option
 def command(
     path: Path,
@@ -46,6 +48,7 @@ def command(
     clocks: bool,
     seeds: int,
     out: Path | None,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Run every variant in SPEC's `compare:` section and put them side by side.
@@ -63,17 +66,24 @@ def command(
         reseeded = [
             load_spec(path, (*settings, *seed.settings)) for seed in with_seeds(spec, seeds)
         ]
-        _compare_clocks(reseeded, folder, stream, as_json)
+        _compare_clocks(reseeded, folder, stream, as_json, quiet=quiet)
     if seeds > 1:
         raise UsageError("--seeds: only together with --clocks")
     if not spec.compare:
         raise UsageError(f"{path}: has no `compare:` section; name the variants to run there")
     if clock == "virtual":
         _refuse_tcp([spec])
-    runs = [_run(name, variant, clock, folder) for name, variant in spec.variants().items()]
-    print_comparison(runs, write_comparison(spec.name, runs, folder), stream)
+    variants = spec.variants()
+    runs, stop = _run_all(variants, clock, folder, quiet=quiet)
+    missing = list(variants)[len(runs) :]
+    if stop is not None and not runs:
+        raise stop
+    print_comparison(runs, write_comparison(spec.name, runs, folder, missing), stream, missing)
     if as_json:
-        click.echo(to_json(compare({run.name: run.recording for run in runs})), nl=False)
+        recordings = {run.name: run.recording for run in runs}
+        click.echo(to_json(compare(recordings, missing)), nl=False)
+    if stop is not None:
+        raise stop
     summaries = [run.summary for run in runs]
     sys.exit(exit_code(summaries, [check for run in runs for check in run.checks]))
 
@@ -95,14 +105,16 @@ def _variants(spec: Spec) -> dict[str, Spec]:
     return spec.variants() or {spec.name: spec}
 
 
-def _compare_clocks(specs: Sequence[Spec], folder: Path, stream: TextIO, as_json: bool) -> NoReturn:
+def _compare_clocks(
+    specs: Sequence[Spec], folder: Path, stream: TextIO, as_json: bool, *, quiet: bool
+) -> NoReturn:
     """`specs`: the same one, with one seed after the other."""
     _refuse_tcp(specs)
     runs: dict[str, list[BothClocks]] = {}
     for spec in specs:
         for name, variant in _variants(spec).items():
             place = Path(name, f"seed-{spec.seed}") if len(specs) > 1 else Path(name)
-            runs.setdefault(name, []).append(_on_both(name, variant, folder, place))
+            runs.setdefault(name, []).append(_on_both(name, variant, folder, place, quiet=quiet))
     compared = [Seeds(name, both) for name, both in runs.items()]
     document = to_json(clocks_document(compared))
     print_clocks(compared, write_clocks(document, folder), stream)
@@ -111,17 +123,29 @@ def _compare_clocks(specs: Sequence[Spec], folder: Path, stream: TextIO, as_json
     sys.exit(exit_code([both.real.summary for seeds in compared for both in seeds.runs], []))
 
 
-def _on_both(name: str, spec: Spec, folder: Path, place: Path) -> BothClocks:
+def _on_both(name: str, spec: Spec, folder: Path, place: Path, *, quiet: bool) -> BothClocks:
     """Each run is written as soon as it is over: a series that is interrupted has left some."""
 
     def on(clock: str) -> RunFacts:
         out = folder / clock / place
-        facts = RunFacts(name, *record(name, spec, clock, out))
+        facts = RunFacts(name, *record(name, spec, clock, out, quiet=quiet))
         write_run(facts, out)
         return facts
 
     return BothClocks(on("real"), on("virtual"))
 
 
-def _run(name: str, spec: Spec, clock: str, folder: Path) -> RunFacts:
-    return RunFacts(name, *record(name, spec, clock, folder / name))
+def _run_all(
+    variants: Mapping[str, Spec], clock: str, folder: Path, *, quiet: bool
+) -> tuple[list[RunFacts], EmuError | KeyboardInterrupt | None]:
+    """Each run is written as soon as it is over; those before one that was stopped, or failed,
+    and what that raised."""
+    runs: list[RunFacts] = []
+    for name, variant in variants.items():
+        try:
+            facts = RunFacts(name, *record(name, variant, clock, folder / name, quiet=quiet))
+            write_run(facts, folder / name)
+        except (EmuError, KeyboardInterrupt) as stop:
+            return runs, stop
+        runs.append(facts)
+    return runs, None

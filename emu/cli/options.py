@@ -20,6 +20,10 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document to stdout, nothing else."
 )
 
+quiet_option = click.option(
+    "-q", "--quiet", is_flag=True, help="Say nothing of how runs get on; only results and errors."
+)
+
 clock_option = click.option(
     "--clock",
     type=click.Choice(["real", "virtual"]),

@@ -24,18 +24,20 @@ def record(
     out: Path,
     *,
     progress: TextIO | None = None,
+    quiet: bool = False,
     subnet: Subnet | None = None,
 ) -> tuple[Recording, Spec, Topology]:
     """Runs the spec under this name. Captures are written into `out`.
 
-    How it gets on is told to `progress`, stderr unless given. `subnet`: what OpenSM has made of
-    the fabric (see `subnet_of`), where that is known; on the virtual clock.
+    Its progress is written to `progress`, stderr unless given; nowhere when `quiet`.
+    `subnet`: what OpenSM has made of the fabric (see `subnet_of`), where that is known; on the
+    virtual clock.
 
     Raises UsageError, before anything runs, when nothing can be written there.
     """
     refuse_unwritable(out)
     topology = spec.topology.build()
-    with ProgressLine(name, progress or sys.stderr) as line:
+    with ProgressLine(name, None if quiet else progress or sys.stderr) as line:
         if clock == "real":
             from emu.lab.live import run_live  # Mininet is needed only for a live lab
 

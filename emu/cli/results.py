@@ -10,9 +10,10 @@ from pathlib import Path
 
 import click
 
-from emu.cli.options import seeds_option, settings_option
+from emu.cli.options import quiet_option, seeds_option, settings_option
 from emu.cli.record import record
-from emu.errors import UsageError
+from emu.cli.say import say
+from emu.errors import EmuError, UsageError
 from emu.report.facts import RunFacts
 from emu.report.reruns import TIMES, Occasion, name_of, occasions
 from emu.report.results import Result, write_results
@@ -62,6 +63,7 @@ _SPEC_FILE = "spec.json"
     is_flag=True,
     help="Take over the runs that are in --out already, of the same specs and conclusive.",
 )
+@quiet_option
 @settings_option
 def command(
     folder: Path,
@@ -71,6 +73,7 @@ def command(
     page: Path | None,
     out: Path,
     resume: bool,
+    quiet: bool,
     settings: tuple[str, ...],
 ) -> None:
     """Run every spec in FOLDER that has an `about:` section, and judge it by its checks.
@@ -84,7 +87,7 @@ def command(
         for path in sorted(folder.glob("*.emu.yml"))
         for occasion in occasions(load_spec(path, settings), seeds, sizes)
     ]
-    keeper = Keeper(out, resume)
+    keeper = Keeper(out, resume, quiet)
     chosen = [(trial, own) for trial in trials if (own := trial.of(clocks))]
     if not chosen:
         raise UsageError(
@@ -98,9 +101,15 @@ def command(
                 f"--hosts {size}: no spec in {folder} says which key its hosts go by and has so "
                 "many; name it in about.hosts, or leave --hosts out"
             )
-    results = [(trial, trial.run(own, keeper)) for trial, own in chosen]
+    results, stop = _run_all(chosen, keeper)
     runs = [run for _, result in results for own in result.runs.values() for run in own]
     _print(results, runs)
+    if stop is not None:
+        say(
+            f"stopped: {len(chosen) - len(results)} of {len(chosen)} results are not complete, "
+            "so no page is written; --resume goes on with the runs that are in --out"
+        )
+        raise stop
     if sizes:
         _print_single_sizes(result.about for _, result in results)
     if page is not None:
@@ -110,12 +119,26 @@ def command(
     sys.exit(exit_code([run.summary for run in runs], checks))
 
 
+def _run_all(
+    chosen: Sequence[tuple[Trial, Sequence[str]]], keeper: Keeper
+) -> tuple[list[tuple[Trial, Result]], EmuError | KeyboardInterrupt | None]:
+    """Those before one that was stopped, or failed, and what that raised."""
+    results: list[tuple[Trial, Result]] = []
+    for trial, clocks in chosen:
+        try:
+            results.append((trial, trial.run(clocks, keeper)))
+        except (EmuError, KeyboardInterrupt) as stop:
+            return results, stop
+    return results, None
+
+
 @dataclass(frozen=True)
 class Keeper:
     """Makes runs and keeps what they leave, each in a folder of `out`, with its spec beside it."""
 
     out: Path
     resume: bool
+    quiet: bool
 
     def run(self, name: str, spec: Spec, clock: str, path: Path) -> RunFacts:
         """A run in the folder `path`; with `resume` the one that is there, if it will do."""
@@ -123,7 +146,7 @@ class Keeper:
         kept = self._kept(name, spec, folder) if self.resume else None
         if kept is not None and kept.conclusive:
             return kept
-        facts = RunFacts(name, *record(name, spec, clock, folder))
+        facts = RunFacts(name, *record(name, spec, clock, folder, quiet=self.quiet))
         write_run(facts, folder)
         (folder / _SPEC_FILE).write_text(spec.to_json(), encoding="utf-8")
         return facts

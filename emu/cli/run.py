@@ -7,7 +7,14 @@ from pathlib import Path
 
 import click
 
-from emu.cli.options import clock_option, json_option, out_option, settings_option, spec_argument
+from emu.cli.options import (
+    clock_option,
+    json_option,
+    out_option,
+    quiet_option,
+    settings_option,
+    spec_argument,
+)
 from emu.cli.record import record, refuse_unwritable
 from emu.report.facts import RunFacts
 from emu.report.junit import junit_xml
@@ -29,6 +36,7 @@ from emu.writing import writing_into
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="Write the checks to this file as JUnit XML, for build servers.",
 )
+@quiet_option
 @json_option
 def command(
     path: Path,
@@ -36,6 +44,7 @@ def command(
     clock: str,
     out: Path | None,
     junit: Path | None,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Run SPEC and report what happened.
@@ -47,7 +56,7 @@ def command(
     folder = out or Path("out") / spec.name
     if junit:
         refuse_unwritable(junit.parent, "--junit")
-    facts = RunFacts(spec.name, *record(spec.name, spec, clock, folder))
+    facts = RunFacts(spec.name, *record(spec.name, spec, clock, folder, quiet=quiet))
     artifacts = write_run(facts, folder)
     if junit:
         with writing_into(junit.parent, "--junit"):

@@ -42,6 +42,7 @@ from emu.report.words import (
     against_the_bound,
     conditions,
     fidelity,
+    not_run,
     offered_and_finished,
     processors,
 )
@@ -79,13 +80,13 @@ def run_page(run: RunFacts) -> str:
     return _render(run.name, [run], tables=(), sentences=())
 
 
-def comparison_page(title: str, runs: Sequence[RunFacts]) -> str:
-    """The page of several runs, side by side."""
+def comparison_page(title: str, runs: Sequence[RunFacts], missing: Sequence[str] = ()) -> str:
+    """The page of several runs, side by side. `missing`: variants that did not run to their end."""
     return _render(
         title,
         runs,
         tables=(comparison_table(runs), completion_table(runs)),
-        sentences=findings(runs),
+        sentences=[*not_run(missing), *findings(runs)],
     )
 
 

@@ -1,7 +1,7 @@
 """The line that says how a run is getting on.
 
 On a terminal one line is drawn over and over. Anywhere else it would fill a log
-with itself, so there it is a plain line at every tenth of the work.
+with itself, so there it is one plain line when the run is over.
 
     incast  40%  3.2 of 8 MB  5 of 8 flows  emulated 260 us  drops 0  pauses 121  wall 0.4 s
 """
@@ -20,27 +20,25 @@ from rich.text import Text
 from emu.measure.progress import Progress
 from emu.units import format_size, format_time_ns
 
-PLAIN_STEPS = 10
-"""Lines that a whole run writes where there is no terminal."""
-
 
 class ProgressLine:
     """A context: the line is there while it is open, and gone from the terminal afterwards.
 
-    `clock` returns seconds of wall time.
+    Without a stream nothing is shown. `clock` returns seconds of wall time.
     """
 
     def __init__(
-        self, name: str, stream: TextIO, *, clock: Callable[[], float] = time.monotonic
+        self, name: str, stream: TextIO | None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._name = name
         self._clock = clock
         self._started = clock()
-        self._steps_told = 0
-        self._console = Console(file=stream, markup=False, emoji=False, highlight=False)
+        self._latest: Progress | None = None
+        self._stream = stream
         self._live: Live | None = None
-        if self._console.is_terminal:
-            self._live = Live(console=self._console, transient=True, auto_refresh=False)
+        if stream is not None and stream.isatty():
+            console = Console(file=stream, markup=False, emoji=False, highlight=False)
+            self._live = Live(console=console, transient=True, auto_refresh=False)
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -55,17 +53,18 @@ class ProgressLine:
     ) -> None:
         if self._live is not None:
             self._live.stop()
+        elif self._stream is not None and self._latest is not None:
+            print(self._line(self._latest), file=self._stream, flush=True)
 
     def update(self, progress: Progress) -> None:
         """Shows this moment of the run."""
-        line = progress_line(self._name, progress, wall_seconds=self._clock() - self._started)
+        self._latest = progress
         if self._live is not None:
-            self._live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
-            return
-        steps = int(share_done(progress) * PLAIN_STEPS)
-        if steps > self._steps_told:
-            self._steps_told = steps
-            self._console.print(line, soft_wrap=True)
+            line = Text(self._line(progress), no_wrap=True, overflow="ellipsis")
+            self._live.update(line, refresh=True)
+
+    def _line(self, progress: Progress) -> str:
+        return progress_line(self._name, progress, wall_seconds=self._clock() - self._started)
 
 
 def share_done(progress: Progress) -> float:

@@ -14,7 +14,7 @@ Every document the project writes goes through `to_json`, so that it is JSON
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import NotRequired, TypedDict, cast
 
@@ -342,6 +342,8 @@ class Comparison(TypedDict):
 
     schema: str
     runs: dict[str, Summary]
+    missing: list[str]
+    """Variants without a result: the comparison was stopped, or one of them failed."""
 
 
 def summarise(recording: Recording) -> Summary:
@@ -379,11 +381,15 @@ def summarise(recording: Recording) -> Summary:
     )
 
 
-def compare(recordings: Mapping[str, Recording]) -> Comparison:
-    """The summaries of several runs, by name, in the order given."""
+def compare(recordings: Mapping[str, Recording], missing: Sequence[str] = ()) -> Comparison:
+    """The summaries of several runs, by name, in the order given.
+
+    `missing`: variants that did not run to their end.
+    """
     return Comparison(
         schema=COMPARISON_SCHEMA,
         runs={name: summarise(recording) for name, recording in recordings.items()},
+        missing=list(missing),
     )
 
 

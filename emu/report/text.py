@@ -42,6 +42,7 @@ from emu.report.words import (
     against_the_bound,
     conditions,
     fidelity,
+    not_run,
     offered_and_finished,
     processors,
 )
@@ -86,9 +87,16 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     _print_artifacts(out, artifacts)
 
 
-def print_comparison(runs: Sequence[RunFacts], artifacts: Artifacts, stream: TextIO) -> None:
-    """The same workload over several fabrics, side by side."""
+def print_comparison(
+    runs: Sequence[RunFacts], artifacts: Artifacts, stream: TextIO, missing: Sequence[str] = ()
+) -> None:
+    """The same workload over several fabrics, side by side.
+
+    `missing`: variants that did not run to their end.
+    """
     out = _console(stream)
+    for sentence in not_run(missing):
+        _say(out, sentence, style="bold red")
     for run in runs:
         _print_alarm(out, run)
     for run in runs:

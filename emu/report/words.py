@@ -91,6 +91,13 @@ def _amount(flows: Sequence[FlowRecord]) -> str:
     return f"{len(flows)} {noun}, {format_size(sum(flow.bytes for flow in flows))}"
 
 
+def not_run(variants: Sequence[str]) -> list[str]:
+    """A sentence about variants of a comparison that did not run to their end, if there are any."""
+    if not variants:
+        return []
+    return [f"Stopped before the end: there is no result of {', '.join(variants)}."]
+
+
 def against_the_bound(run: RunFacts) -> str:
     """The last completion beside what the links allow; empty when there is none of them."""
     if run.bound is None or run.last_finish_ns is None or run.over_bound is None:

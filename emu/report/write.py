@@ -1,7 +1,7 @@
 """Writes what a run leaves behind.
 
 emu run                OUT/summary.json  series.npz  report.html
-emu compare            OUT/comparison.json  comparison.html  and a folder like that for each fabric
+emu compare            OUT/comparison.json  comparison.html  beside a folder like that for each run
 emu compare --clocks   OUT/clocks.json  and such folders, each in real/ and in virtual/; of several
                        seeds in a folder for each of these
 """
@@ -36,17 +36,19 @@ def write_run(run: RunFacts, out: Path) -> dict[str, Path]:
     }
 
 
-def write_comparison(title: str, runs: Sequence[RunFacts], out: Path) -> dict[str, Path]:
-    """Writes several runs and what they show together; each run gets a folder of its name.
+def write_comparison(
+    title: str, runs: Sequence[RunFacts], out: Path, missing: Sequence[str] = ()
+) -> dict[str, Path]:
+    """Writes what several runs show together, beside the folders that they were written into.
 
-    Raises EmuError.
+    `missing`: variants that did not run to their end. Raises EmuError.
     """
     artifacts = {"page": out / COMPARISON_PAGE_FILE, "summary": out / COMPARISON_FILE}
     with writing_into(out):
-        _write(artifacts["page"], comparison_page(title, runs))
-        _write(artifacts["summary"], to_json(compare({run.name: run.recording for run in runs})))
+        _write(artifacts["page"], comparison_page(title, runs, missing))
+        recordings = {run.name: run.recording for run in runs}
+        _write(artifacts["summary"], to_json(compare(recordings, missing)))
     for run in runs:
-        write_run(run, out / run.name)
         artifacts[run.name] = out / run.name
         artifacts |= {f"{run.name} {what}": path for what, path in _captures(run).items()}
     return artifacts

@@ -242,3 +242,29 @@ def test_names_that_do_not_exist_are_refused_with_a_hint() -> None:
             run.queue_pair("other")
         with pytest.raises(UsageError, match="left:h1 carries no frame of 9000 bytes"):
             run.inject("left:h1", bytes(9000))
+
+
+def test_a_run_does_not_depend_on_its_stretches(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Looked at after every step, or as rarely as possible: the same end, samples and capture."""
+    spec = spec_of(INCAST, "switches.pfc={}", "capture=[s1:h1]")
+    seen = []
+    for name, seconds in (("often", 0.0), ("rarely", 1000.0)):
+        monkeypatch.setattr(virtual, "_MOST_SECONDS", seconds)
+        looks: list[int] = []
+        recording = virtual.run_virtual(
+            spec,
+            spec.topology.build(),
+            subnet=None,
+            out=tmp_path / name,
+            on_progress=lambda progress, looks=looks: looks.append(progress.emulated_ns),
+        )
+        capture = recording.captures["s1:h1"].read_bytes()
+        series = recording.series
+        seen.append((recording.ports, recording.flows, series.tx_bytes.tobytes(), capture))
+        seen[-1] += (len(looks),)
+    often, rarely = seen
+    assert often[:4] == rarely[:4]
+    assert often[4] > 2 * rarely[4]
+    assert series.time_ns[-1] % virtual.STEP_NS == 0

@@ -140,6 +140,8 @@ def test_files_are_where_they_are_said_to_be(tmp_path: Path) -> None:
     """Pages, summaries and samples, for a run and for a comparison."""
     runs = four_fabrics()[:2]
     single = write_run(runs[0], tmp_path / "run")
+    for each in runs:
+        write_run(each, tmp_path / "compare" / each.name)
     several = write_comparison("incast", runs, tmp_path / "compare")
     written = {what: path for what, path in (single | several).items() if "capture" not in what}
     assert set(written) >= {"page", "summary", "samples", "roce-lossy", "roce-pfc"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from io import StringIO
 from itertools import count
 
+import pytest
+
 from emu.measure.progress import Progress
 from emu.report.progress import ProgressLine, progress_line, share_done
 
@@ -27,16 +29,22 @@ def test_what_is_not_counted_is_not_shown() -> None:
     assert "drops" not in progress_line("incast", progress(0), wall_seconds=0)
 
 
-def test_plain_stream_gets_a_line_at_every_tenth() -> None:
-    """A log is not flooded, however often the run reports."""
+def test_a_log_gets_one_line_a_run() -> None:
+    """However often the run reports: where it ended."""
     out = StringIO()
     with ProgressLine("incast", out, clock=count().__next__) as line:
         for done in range(0, 8_000_001, 100_000):
             line.update(progress(done))
     lines = out.getvalue().splitlines()
-    assert len(lines) == 10
-    assert lines[0].startswith("incast  10%")
-    assert lines[-1].startswith("incast  100%")
+    assert len(lines) == 1
+    assert lines[0].startswith("incast  100%")
+
+
+def test_without_a_stream_nothing_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    """As --quiet asks."""
+    with ProgressLine("incast", None) as line:
+        line.update(progress(8_000_000))
+    assert capfd.readouterr() == ("", "")
 
 
 def test_nothing_to_deliver_is_all_done() -> None:
