@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,15 +16,19 @@ from typing import Any
 import click
 
 from emu.cli.fabric import load_fabric
-from emu.cli.options import settings_option
-from emu.cli.record import record, subnet_of
+from emu.cli.options import json_option, settings_option
+from emu.cli.record import record, refuse_unwritable, subnet_of
 from emu.errors import ExitCode, UsageError
+from emu.measure.forecast import Forecast
 from emu.measure.recording import JobRecord
-from emu.report.nccl import Sweep, closing, heading, row
+from emu.report.nccl import Sweep, closing, heading, row, to_mapping
+from emu.report.nccl_channels import Channels, channel_lines
 from emu.spec.model import Spec, changed
 from emu.units import write_rate
-from traffic.collectives.collective import ALGORITHMS
-from traffic.job import FLOAT_BYTES, Kind
+from emu.writing import writing_into
+from traffic.collectives.channels import MOST, Servers, in_a_row
+from traffic.collectives.collective import ALGORITHMS, Cut, channels_for
+from traffic.job import FLOAT_BYTES, Job, Kind
 
 KINDS = {
     "all_reduce": Kind.ALL_REDUCE,
@@ -33,8 +40,12 @@ KINDS = {
 """By nccl-tests' names."""
 MOST_BYTES = 1 << 31
 """Of a rank's buffer."""
-TREE_BELOW = 16_384
-"""Bytes for each rank, below which `auto` takes a tree: few steps matter more than few bytes."""
+ALIKE = 1.01
+"""Forecasts nearer to each other than this are called alike, and `auto` takes the first."""
+DEBUG = "NCCL_DEBUG"
+"""NCCL's variable: INFO shows the channels also where no server has several NICs."""
+NAME = "nccl"
+"""Of the traffic entry."""
 LARGEST_REAL = 500_000_000
 """Bytes that all ranks send together, beyond which payloads are left out on the virtual clock."""
 _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -69,7 +80,8 @@ class Wanted:
     gpus: int | None
     """Hosts in a row that are a server."""
     chunk_bytes: int
-    channels: int
+    channels: int | None
+    """None: one for each NIC of a server."""
     root: int
     clock: str
     checks: bool
@@ -78,42 +90,70 @@ class Wanted:
     def kind(self) -> Kind:
         return KINDS[self.collective]
 
-    def spec(self, fabric: Spec, size_bytes: int) -> Spec:
+    @property
+    def servers(self) -> Servers:
+        return in_a_row(len(self.hosts), self.gpus or 1)
+
+    def spec(self, fabric: Spec, size_bytes: int, algorithm: str) -> Spec:
         """The fabric with this collective on it. Raises SpecError where it cannot run there."""
         changes = {
-            "traffic": [self.entry(size_bytes)],
+            "traffic": [self.entry(size_bytes, algorithm)],
             "payload": self.payload(size_bytes),
             "time_limit": "100s",
         }
+        channels = self.cut(size_bytes, algorithm).channels
         asked = (
             f"{self.collective} of {size_bytes} bytes, -g {len(self.hosts)} "
-            f"--chunk {self.chunk_bytes} --channels {self.channels}"
+            f"--chunk {self.chunk_bytes} --channels {channels}"
         )
         return changed(fabric, changes, source=asked)
 
-    def entry(self, size_bytes: int) -> dict[str, Any]:
+    def entry(self, size_bytes: int, algorithm: str) -> dict[str, Any]:
         """Its entry of a spec's `traffic:`."""
         pattern = "alltoall" if self.kind is Kind.ALL_TO_ALL else self.kind.value
         keys = {
-            "name": "nccl",
+            "name": NAME,
             "pattern": pattern,
             "among": list(self.hosts),
             "size": size_bytes,
             "chunk": self.chunk_bytes,
-            "channels": self.channels,
+            "channels": self.cut(size_bytes, algorithm).channels,
         }
         if self.kind is Kind.BROADCAST:
             keys["root"] = self.hosts[self.root]
         if self.kind is Kind.ALL_REDUCE:
-            keys["algorithm"] = self.algorithm_for(size_bytes)
-            if keys["algorithm"] == "hierarchical":
+            keys["algorithm"] = algorithm
+            if algorithm == "hierarchical":
                 keys["gpus"] = self.gpus
         return keys
 
-    def algorithm_for(self, size_bytes: int) -> str:
-        if self.algorithm == "auto":
-            return "tree" if size_bytes // len(self.hosts) < TREE_BELOW else "ring"
-        return self.algorithm
+    def job(self, size_bytes: int, algorithm: str) -> Job:
+        return Job(NAME, self.kind, algorithm, self.hosts, size_bytes, self.root)
+
+    def cut(self, size_bytes: int, algorithm: str) -> Cut:
+        channels = self.channels or channels_for(self.job(size_bytes, algorithm), self.servers)
+        return Cut(self.chunk_bytes, channels)
+
+    def algorithm_for(self, size_bytes: int, forecast: Forecast) -> str:
+        """The one asked for; of `auto` the first of those that the closed form calls fastest."""
+        if self.algorithm != "auto":
+            return self.algorithm
+        able = [name for name in ALGORITHMS[self.kind] if self._is_able(name, size_bytes)]
+        if len(able) == 1:
+            return able[0]
+        took = {
+            name: forecast.took_ns(
+                self.job(size_bytes, name), self.cut(size_bytes, name), self.servers
+            )
+            for name in able
+        }
+        return next(name for name in able if took[name] <= ALIKE * min(took.values()))
+
+    def _is_able(self, algorithm: str, size_bytes: int) -> bool:
+        """Whether `auto` can choose it: there is an element for each piece, servers are whole."""
+        pieces = 1 if algorithm in ("tree", "chain") else len(self.hosts)
+        whole = self.gpus is not None and len(self.hosts) % self.gpus == 0
+        return size_bytes >= FLOAT_BYTES * pieces and (whole or algorithm != "hierarchical")
 
     def payload(self, size_bytes: int) -> str:
         small = 2 * len(self.hosts) * size_bytes <= LARGEST_REAL
@@ -160,10 +200,16 @@ class Wanted:
         ["auto", *dict.fromkeys(name for own in ALGORITHMS.values() for name in own)]
     ),
     default="auto",
-    help="auto: of all_reduce a tree for small sizes and a ring for large ones; others have one.",
+    help="auto: of all_reduce, for each size, what arithmetic says is fastest on this fabric; "
+    "others have one.",
 )
 @click.option("--chunk", type=Bytes(), default="128K", show_default=True, help="Longest message.")
-@click.option("--channels", type=click.IntRange(1, 32), default=1, help="Sets of queue pairs.")
+@click.option(
+    "--channels",
+    type=click.IntRange(1, MOST),
+    help="Sets of queue pairs, each through another NIC of a server.  [default: one for each "
+    "NIC of a server; 1 where hosts stand alone]",
+)
 @click.option("--spec", "path", type=click.Path(path_type=Path), help="The fabric, from a spec.")
 @click.option("--fabric", type=click.Choice(["roce", "ib"]), help="Whatever the spec says.")
 @settings_option
@@ -174,6 +220,12 @@ class Wanted:
     show_default=True,
     help="virtual: in this process, without waiting. real: a live lab of namespaces.",
 )
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the table (nccl.txt) and the same as JSON (nccl.json).",
+)
+@json_option
 def command(
     collective: str,
     first: int,
@@ -185,11 +237,13 @@ def command(
     checks: bool,
     algorithm: str,
     chunk: int,
-    channels: int,
+    channels: int | None,
     path: Path | None,
     fabric: str | None,
     settings: tuple[str, ...],
     clock: str,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Run COLLECTIVE for sizes from -b to -e, and print what nccl-tests prints.
 
@@ -200,6 +254,9 @@ def command(
     The fabric is one 400 Gbit/s switch, or that of --spec, without its traffic,
     checks, captures and faults. Sizes are rounded to whole elements for every
     rank. Payloads of large sizes are left out, and #wrong is N/A.
+
+    Where servers have several NICs (hosts.gpus), lines above the table tell which
+    channel uses which, as NCCL_DEBUG=INFO does; with this variable set, always.
     """
     if factor and increment:
         raise UsageError(f"-f {factor} and -i {increment}: multiply or add? Leave one of them out")
@@ -216,16 +273,21 @@ def command(
         clock,
         checks,
     )
+    if out:
+        refuse_unwritable(out)
     increment = increment or _SUFFIXES["M"]
     sizes = list(wanted.sizes(first, last, factor, increment))
-    specs = [wanted.spec(base, size_bytes) for size_bytes in sizes]
-    by_algorithm = {
-        wanted.algorithm_for(size): spec for size, spec in zip(sizes, specs, strict=True)
-    }
+    forecast = Forecast(base, base.topology.build())
+    chosen = {size: wanted.algorithm_for(size, forecast) for size in sizes}
+    specs = [wanted.spec(base, size, algorithm) for size, algorithm in chosen.items()]
+    by_algorithm = dict(zip(chosen.values(), specs, strict=True))
     subnet = subnet_of([*by_algorithm.values()]) if clock == "virtual" else None
     step = f"{factor}(factor)" if factor else f"{increment}(bytes)"
-    for line in heading(Sweep(hosts, _device(base), first, last, step, checks)):
-        click.echo(line)
+    table = _Table(quiet=as_json)
+    used = _channels(wanted, chosen)
+    notes = tuple(_notes(wanted, chosen, used))
+    for line in heading(Sweep(hosts, _device(base), first, last, step, checks, notes)):
+        table.add(line)
     jobs: list[JobRecord] = []
     conclusive = True
     for spec in specs:
@@ -233,10 +295,55 @@ def command(
             recording, *_ = record(spec.name, spec, clock, Path(folder), subnet=subnet)
         conclusive &= recording.fidelity.verdict == "ok"
         jobs += [job if checks else replace(job, wrong=None) for job in recording.jobs]
-        click.echo(row(jobs[-1], wanted.root))
+        table.add(row(jobs[-1], wanted.root))
     for line in closing(jobs):
-        click.echo(line)
+        table.add(line)
+    document = json.dumps(to_mapping(collective, hosts, used, jobs), indent=2) + "\n"
+    if out:
+        with writing_into(out):
+            (out / "nccl.txt").write_text(table.text, encoding="utf-8")
+            (out / "nccl.json").write_text(document, encoding="utf-8")
+    if as_json:
+        click.echo(document, nl=False)
     sys.exit(_exit_code(jobs, conclusive))
+
+
+class _Table:
+    """The lines, which are printed one by one unless stdout is for JSON."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._lines: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(f"{line}\n" for line in self._lines)
+
+    def add(self, line: str) -> None:
+        self._lines.append(line)
+        if not self._quiet:
+            click.echo(line)
+
+
+def _channels(wanted: Wanted, chosen: dict[int, str]) -> list[Channels]:
+    """Of each algorithm in use, as many channels as its largest size has."""
+    largest = {algorithm: size for size, algorithm in chosen.items()}
+    return [
+        Channels(algorithm, wanted.servers, wanted.cut(size, algorithm).channels)
+        for algorithm, size in largest.items()
+    ]
+
+
+def _notes(wanted: Wanted, chosen: dict[int, str], used: list[Channels]) -> Iterator[str]:
+    """What was chosen, by size and by NIC."""
+    if wanted.algorithm == "auto" and wanted.kind is Kind.ALL_REDUCE:
+        for algorithm, sizes in groupby(chosen, chosen.__getitem__):
+            first, *rest = sizes
+            upto = f" to {rest[-1]}" if rest else ""
+            yield f"auto: {algorithm} for {first}{upto} bytes"
+    if wanted.gpus or os.environ.get(DEBUG, "").upper() == "INFO":
+        for channels in used:
+            yield from channel_lines(channels, wanted.hosts)
 
 
 def _fabric(

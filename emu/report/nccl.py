@@ -12,12 +12,15 @@ measurement stands in both halves. `#wrong` is N/A where nobody could look.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import mean
+from typing import Any
 
 from emu.measure.recording import JobRecord
+from emu.report.nccl_channels import Channels
 from traffic.job import FLOAT_BYTES
 
+SCHEMA = "emu-nccl/1"
 _NOT_AVAILABLE = "N/A"
 _TIME_WIDTH = 7
 _PIECES = ("all-gather", "reduce-scatter", "all-to-all")
@@ -37,6 +40,8 @@ class Sweep:
     step: str
     """As nccl-tests writes it: `2(factor)`, `1048576(bytes)`."""
     validates: bool
+    notes: Sequence[str] = ()
+    """What was chosen, and which channel uses which NIC."""
 
 
 def heading(sweep: Sweep) -> Iterator[str]:
@@ -54,6 +59,10 @@ def heading(sweep: Sweep) -> Iterator[str]:
             f"device {0:2d} [0x00] {sweep.device}"
         )
     yield "#"
+    for note in sweep.notes:
+        yield f"# {note}"
+    if sweep.notes:
+        yield "#"
     yield f"# {'':54}  {'out-of-place':^31} {'in-place':^32}"
     half = f"{'time':>7}  {'algbw':>6}  {'busbw':>6} {'#wrong':>6}"
     names = f"{'size':>10}  {'count':>12}  {'type':>8}  {'redop':>6}  {'root':>6}"
@@ -93,3 +102,42 @@ def closing(jobs: Sequence[JobRecord]) -> Iterator[str]:
     yield f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}"
     yield f"# Avg bus bandwidth    : {mean(rates) / 1e9 if rates else 0:g}"
     yield "#"
+
+
+def to_mapping(
+    collective: str, hosts: Sequence[str], used: Sequence[Channels], jobs: Sequence[JobRecord]
+) -> dict[str, Any]:
+    """The sweep for programs: the same figures under nccl-tests' names, with their units.
+
+    `collective`: by nccl-tests' name. A channel's connections are between ranks, as NCCL has them.
+    """
+    rates = [job.busbw_bytes_per_s for job in jobs if job.busbw_bytes_per_s is not None]
+    return {
+        "schema": SCHEMA,
+        "collective": collective,
+        "ranks": list(hosts),
+        "channels": {
+            channels.algorithm: {
+                "count": channels.count,
+                "rings": channels.rings,
+                "trees": channels.trees,
+                "connections": [asdict(one) for one in channels.connections],
+            }
+            for channels in used
+        },
+        "results": [_figures(job) for job in jobs],
+        "out_of_bounds_values": sum(job.wrong or 0 for job in jobs),
+        "avg_busbw_gb_per_s": mean(rates) / 1e9 if rates else None,
+    }
+
+
+def _figures(job: JobRecord) -> dict[str, Any]:
+    algbw, busbw = job.algbw_bytes_per_s, job.busbw_bytes_per_s
+    return {
+        "size_bytes": job.bytes,
+        "algorithm": job.algorithm,
+        "time_us": None if job.took_ns is None else job.took_ns / 1000,
+        "algbw_gb_per_s": None if algbw is None else algbw / 1e9,
+        "busbw_gb_per_s": None if busbw is None else busbw / 1e9,
+        "wrong": job.wrong,
+    }

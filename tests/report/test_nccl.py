@@ -9,6 +9,7 @@ out of place, then in place: bytes, elements, microseconds, GB/s (doc/PERFORMANC
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,8 +117,8 @@ def test_every_rank_is_named_above_the_table() -> None:
 
 
 def test_opensm_routes_the_fabric_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a tree for small sizes and a ring for large ones, which have other neighbours; each size
-    takes as long as it does alone."""
+    """By exchanges for small sizes and a ring for large ones, which have other neighbours; each
+    size takes as long as it does alone."""
     asked: list[set[tuple[str, str]]] = []
 
     def counted(
@@ -127,12 +128,12 @@ def test_opensm_routes_the_fabric_once_for_all_sizes(monkeypatch: pytest.MonkeyP
         return manage(spec, topology, workdir, *others, everybody=everybody)
 
     monkeypatch.setattr("emu.shim.managed.manage", counted)
-    options = ("-f", "64", "-g", "4", "--fabric", "ib")
-    result = swept("all_reduce", "-b", "4K", "-e", "256K", *options)
+    options = ("-f", "1024", "-g", "4", "--fabric", "ib")
+    result = swept("all_reduce", "-b", "4K", "-e", "4M", *options)
     assert result.exit_code == 0, result.output
     (pairs,) = asked
     assert {("h1", "h2"), ("h4", "h1"), ("h4", "h2")} <= pairs
-    alone = [swept("all_reduce", "-b", size, "-e", size, *options) for size in ("4K", "256K")]
+    alone = [swept("all_reduce", "-b", size, "-e", size, *options) for size in ("4K", "4M")]
     assert lines_of(result.stdout) == [line for one in alone for line in lines_of(one.stdout)]
     assert len(asked) == 3
 
@@ -192,6 +193,77 @@ def test_one_switch_has_room_for_all_of_its_hosts(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("emu.cli.nccl.record", told)
     swept("broadcast", "-b", "4", "-e", "4", "-g", "128")
     assert made == [128]
+
+
+TWO_SERVERS = ["--set", "hosts.gpus=4", "-g", "8", "-c", "0"]
+
+
+@pytest.mark.parametrize("servers", [[], TWO_SERVERS], ids=["hosts alone", "two servers"])
+@pytest.mark.parametrize("size", ["256", "64K", "16M"])
+def test_auto_takes_the_fastest_algorithm(size: str, servers: list[str]) -> None:
+    """Within 5 % of the best of them, measured one by one."""
+    sweep = ["all_reduce", "-b", size, "-e", size, *servers]
+    took = {}
+    for algorithm in ("ring", "tree", "double-tree", "halving-doubling", "hierarchical", "auto"):
+        if servers or algorithm != "hierarchical":
+            (line,) = lines_of(swept(*sweep, "-a", algorithm).stdout)
+            took[algorithm] = line.out_of_place.time_us
+    assert took["auto"] <= 1.05 * min(took.values()), took
+
+
+def test_auto_says_which_algorithm_each_size_has() -> None:
+    output = swept(
+        "all_reduce", "-b", "1K", "-e", "16M", "-f", "16384", "-g", "8", "-c", "0"
+    ).stdout
+    chosen = re.findall(r"^# auto: (\S+) for (\d+) bytes$", output, re.MULTILINE)
+    assert chosen == [("halving-doubling", "1024"), ("ring", "16777216")]
+
+
+def test_channels_are_told_as_nccl_logs_them() -> None:
+    """How many there are, each ring by ranks, and the NICs of the first server's ranks."""
+    output = swept("all_reduce", *ONE, "-a", "ring", *TWO_SERVERS).stdout
+    info = [line.partition("NCCL INFO ")[2] for line in output.splitlines() if "NCCL INFO" in line]
+    assert info[:3] == [
+        "4 coll channels",
+        "Channel 00/04 :   1   2   3   0   4   6   7   5",
+        "Channel 01/04 :   2   3   0   1   5   7   4   6",
+    ]
+    assert "Channel 00/0 : 0[0] -> 4[0] [send] via NET/IB/0" in info
+    assert "Channel 00/0 : 5[1] -> 1[1] [receive] via NET/IB/1" in info
+    sends = [line[-1] for line in info if "[send]" in line]
+    assert sorted(sends) == ["0", "1", "2", "3"], "each NIC on one channel"
+
+
+def test_trees_are_told_as_nccl_logs_them() -> None:
+    """Children, rank and parent on each channel."""
+    output = swept("all_reduce", *ONE, "-a", "tree", "--channels", "2", *TWO_SERVERS).stdout
+    assert "# h1:1:1 [0] NCCL INFO Trees [0] 1/-1/-1->0->4 [1] -1/-1/-1->0->3\n" in output
+    assert "# h1:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 4[0] [send] via NET/IB/0\n" in output
+
+
+def test_hosts_alone_tell_channels_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By NCCL's own variable."""
+    sweep = ["all_reduce", *ONE, "-g", "3", "-a", "ring"]
+    assert "NCCL INFO" not in swept(*sweep).stdout
+    monkeypatch.setenv("NCCL_DEBUG", "INFO")
+    assert "NCCL INFO Channel 00/01 :   0   1   2\n" in swept(*sweep).stdout
+
+
+def test_a_sweep_is_json_on_request(tmp_path: Path) -> None:
+    """One document and nothing else; --out keeps it beside the table."""
+    sweep = ["all_reduce", "-b", "1K", "-e", "4K", "-f", "4", "-a", "ring", *TWO_SERVERS[:-2]]
+    asked = swept(*sweep, "--json", "--out", str(tmp_path / "out"))
+    told = json.loads(asked.stdout)
+    assert [one["size_bytes"] for one in told["results"]] == [1024, 4096]
+    assert told["ranks"] == [f"h{number}" for number in range(1, 9)]
+    assert told["channels"]["ring"]["count"] == len(told["channels"]["ring"]["rings"]) == 4
+    assert len(told["channels"]["ring"]["connections"]) == 8
+    assert json.loads((tmp_path / "out" / "nccl.json").read_text()) == told
+    table = (tmp_path / "out" / "nccl.txt").read_text()
+    for line, one in zip(lines_of(table), told["results"], strict=True):
+        assert line.out_of_place.time_us == pytest.approx(one["time_us"], abs=0.01)
+        assert line.out_of_place.busbw == pytest.approx(one["busbw_gb_per_s"], abs=0.01)
+    assert swept(*sweep).stdout == table
 
 
 ONE = ["-b", "1K", "-e", "1K"]

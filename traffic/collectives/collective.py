@@ -192,7 +192,9 @@ _TREES: dict[str, Callable[..., Waits]] = {
     "tree": tree.all_reduce,
     "double-tree": tree.double_all_reduce,
 }
-_BY_CHANNELS = ("ring", "chain", *_TREES)
+AROUND = ("ring", "chain")
+"""Algorithms that go around a ring of all ranks."""
+_BY_CHANNELS = (*AROUND, *_TREES)
 """Algorithms that use one or two NICs of a server for each channel; others use all by one."""
 _OF_PIECES: dict[Kind, Callable[..., Waits]] = {
     Kind.REDUCE_SCATTER: ring.reduce_scatter,

@@ -68,7 +68,7 @@ def all_reduce(
     schedule: Schedule, ranks: Column, chunks: Chunks, servers: Servers, after: Waits = ()
 ) -> Waits:
     """Everybody ends up with the sum of a channel's chunks, by one tree."""
-    parents = channels.parents_of(servers, chunks.channel, parents_of(len(servers)))
+    (parents,) = trees_of("tree", servers, chunks.channel)
     return _Tree(schedule, ranks, parents, chunks).play(after)
 
 
@@ -76,17 +76,23 @@ def double_all_reduce(
     schedule: Schedule, ranks: Column, chunks: Chunks, servers: Servers, after: Waits = ()
 ) -> Waits:
     """The same by two trees, each for half of every chunk. Each has queue pairs of its own."""
-    order = second_tree(len(servers))
-    second = np.full(len(servers), NOBODY)
-    second[order] = np.append(order, NOBODY)[parents_of(len(servers))]
+    trees = trees_of("double-tree", servers, chunks.channel)
     done: list[Column] = []
-    for number, (half, between) in enumerate(
-        zip(chunks.halves(), (parents_of(len(servers)), second), strict=True)
-    ):
-        parents = channels.parents_of(servers, chunks.channel, between)
-        half = replace(half, channel=2 * chunks.channel + number)
-        done += _Tree(schedule, ranks, parents, half).play(after)
+    for number, (half, parents) in enumerate(zip(chunks.halves(), trees, strict=True)):
+        own = replace(half, channel=2 * chunks.channel + number)
+        done += _Tree(schedule, ranks, parents, own).play(after)
     return done
+
+
+def trees_of(algorithm: str, servers: Servers, channel: int) -> list[Column]:
+    """The trees of a channel: for each rank its parent, NOBODY for the root."""
+    between = [parents_of(len(servers))]
+    if algorithm == "double-tree":
+        order = second_tree(len(servers))
+        second = np.full(len(servers), NOBODY)
+        second[order] = np.append(order, NOBODY)[between[0]]
+        between.append(second)
+    return [channels.parents_of(servers, channel, parents) for parents in between]
 
 
 def parents_of(count: int) -> Column:

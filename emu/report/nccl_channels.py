@@ -1,0 +1,121 @@
+"""Which NIC each channel of a collective uses, in the lines that NCCL logs with NCCL_DEBUG=INFO.
+
+    h1:1:1 [0] NCCL INFO 8 coll channels
+    h1:1:1 [0] NCCL INFO Channel 00/08 :    1   2   3   0   4   6   7   5      a ring, by ranks
+    h1:1:1 [0] NCCL INFO Trees [0] 1/4/-1->0->-1 [1] ...         children -> rank -> parent
+    h2:2:2 [1] NCCL INFO Channel 00/0 : 5[1] -> 1[1] [receive] via NET/IB/1
+    h1:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 4[0] [send] via NET/IB/0
+
+Before the colon: host, process, thread; in brackets the GPU's number in its server, which is that
+of its NIC, too. NCCL calls RoCE NET/IB as well. These are the lines of the first server; in
+the others, the NICs' numbers differ in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from traffic.collectives.channels import Servers, ring_of
+from traffic.collectives.collective import AROUND
+from traffic.collectives.schedule import NOBODY
+from traffic.collectives.tree import trees_of
+
+_TREES = ("tree", "double-tree")
+_MOST_CHILDREN = 3
+"""In NCCL's lines."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A channel's way from one server to another. Ranks, not hosts."""
+
+    channel: int
+    src: int
+    dst: int
+
+
+@dataclass(frozen=True)
+class Channels:
+    """Those of one algorithm."""
+
+    algorithm: str
+    servers: Servers
+    count: int
+
+    @property
+    def rings(self) -> list[list[int]]:
+        """Of each channel the ranks in order; none where the algorithm knows no ring."""
+        if self.algorithm not in AROUND:
+            return []
+        return [ring_of(self.servers, channel).tolist() for channel in range(self.count)]
+
+    @property
+    def trees(self) -> list[list[int]]:
+        """Of each channel and tree the parent of every rank, -1 of the root."""
+        if self.algorithm not in _TREES:
+            return []
+        return [
+            parents.tolist()
+            for channel in range(self.count)
+            for parents in trees_of(self.algorithm, self.servers, channel)
+        ]
+
+    @property
+    def connections(self) -> Iterator[Connection]:
+        """Between servers, by channel."""
+        gpu_of = {rank: server for server in self.servers for rank in server}
+        for channel, ring in enumerate(self.rings):
+            for src, dst in pairwise([*ring, ring[0]]):
+                if gpu_of[src] != gpu_of[dst]:
+                    yield Connection(channel, src, dst)
+        for channel, parents in enumerate(self.trees):
+            for rank, parent in enumerate(parents):
+                if parent != NOBODY and gpu_of[rank] != gpu_of[parent]:
+                    yield Connection(channel, rank, parent)
+                    yield Connection(channel, parent, rank)
+
+
+def channel_lines(channels: Channels, hosts: Sequence[str]) -> Iterator[str]:
+    """As the ranks of the first server log them."""
+    log = _Log(channels.servers, hosts)
+    rings, trees = channels.rings, channels.trees
+    if not rings and not trees:
+        return
+    first = channels.servers[0]
+    yield log.line(first[0], f"{max(len(rings), len(trees))} coll channels")
+    for channel, ring in enumerate(rings):
+        ranks = "".join(f" {rank:3d}" for rank in ring)
+        yield log.line(first[0], f"Channel {channel:02d}/{len(rings):02d} :{ranks}")
+    for rank in first if trees else ():
+        yield log.line(rank, "Trees " + " ".join(_branches(trees, rank)))
+    for one in channels.connections:
+        for rank, what in ((one.dst, "receive"), (one.src, "send")):
+            if rank in first:
+                way = f"{log.name(one.src)} -> {log.name(one.dst)} [{what}]"
+                nic = f"via NET/IB/{log.gpu[rank]}"
+                yield log.line(rank, f"Channel {one.channel:02d}/0 : {way} {nic}")
+
+
+def _branches(trees: Sequence[Sequence[int]], rank: int) -> Iterator[str]:
+    """Children, rank and parent in every tree."""
+    for number, parents in enumerate(trees):
+        below = [child for child, parent in enumerate(parents) if parent == rank]
+        shown = [*below, *([NOBODY] * _MOST_CHILDREN)][: max(_MOST_CHILDREN, len(below))]
+        yield f"[{number}] {'/'.join(map(str, shown))}->{rank}->{parents[rank]}"
+
+
+class _Log:
+    """What stands before a line, and the names of ranks."""
+
+    def __init__(self, servers: Servers, hosts: Sequence[str]) -> None:
+        self._hosts = hosts
+        self.gpu = {rank: gpu for server in servers for gpu, rank in enumerate(server)}
+
+    def line(self, rank: int, text: str) -> str:
+        process = rank + 1
+        return f"{self._hosts[rank]}:{process}:{process} [{self.gpu[rank]}] NCCL INFO {text}"
+
+    def name(self, rank: int) -> str:
+        return f"{rank}[{self.gpu[rank]}]"
