@@ -9,11 +9,14 @@ import click
 from emu.cli.options import settings_option, spec_argument
 from emu.cli.say import say
 from emu.errors import UsageError
+from emu.regular import read_regular
 from emu.spec.model import load_spec, spec_from_text
 from emu.subnet.netfile import approximated, net_file
 from emu.units import write_rate
 from topologies.text import hpcc, ibnetdiscover
 
+LONGEST_BYTES = 16_000_000
+"""Of a text: thousands of nodes take much less."""
 _READERS = {"hpcc": hpcc.read, "ibnetdiscover": ibnetdiscover.read}
 _WRITERS = {"hpcc": hpcc.write, "ibnetdiscover": ibnetdiscover.write, "ibsim": net_file}
 
@@ -56,7 +59,7 @@ def export(path: Path, settings: tuple[str, ...], form: str) -> None:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text()
+        return read_regular(file, LONGEST_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise UsageError(f"{file}: cannot be read ({why})") from None

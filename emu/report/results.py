@@ -14,6 +14,7 @@ from pathlib import Path
 
 from emu.report.charts import chart_named
 from emu.report.facts import RunFacts
+from emu.report.markdown import code, link, plain
 from emu.report.standalone import standalone_svg
 from emu.report.verdict import CheckResult
 from emu.spec.about import About
@@ -21,7 +22,7 @@ from emu.spec.about import About
 _HEAD = """\
 # Results
 
-Made by `{command}`: every number below was measured, none was typed. Each line
+Made by {command}: every number below was measured, none was typed. Each line
 is a check in the spec's `verify:` section, so that `emu run` and `emu compare` say the same.
 
 | id | result | expected | {clocks} | source |
@@ -57,7 +58,7 @@ def results_page(results: Sequence[Result], command: str) -> str:
     """The page's text, in Markdown."""
     clocks = list(dict.fromkeys(clock for result in results for clock in result.runs))
     head = _HEAD.format(
-        command=command,
+        command=code(command),
         clocks=" | ".join(f"{clock} clock" for clock in clocks),
         rules="|".join("---" for _ in clocks),
     )
@@ -68,8 +69,8 @@ def results_page(results: Sequence[Result], command: str) -> str:
 def _summary_line(result: Result, clocks: Sequence[str]) -> str:
     about = result.about
     verdicts = (_verdict(result.runs.get(clock, ())) for clock in clocks)
-    cells = (f"[{about.id}](#{about.id.lower()})", about.title, about.expected, *verdicts)
-    return _row(*cells, about.source)
+    head = (link(about.id, f"#{about.id.lower()}"), plain(about.title), plain(about.expected))
+    return _row(*head, *verdicts, plain(about.source))
 
 
 def _verdict(runs: Sequence[RunFacts]) -> str:
@@ -83,11 +84,12 @@ def _verdict(runs: Sequence[RunFacts]) -> str:
 
 def _section(result: Result, clocks: Sequence[str]) -> str:
     about = result.about
-    head = f"\n## {about.id}\n\n{about.title}. [{result.spec.name}]({result.spec.name})\n\n"
+    spec = link(result.spec.name, result.spec.name)
+    head = f"\n## {about.id}\n\n{plain(about.title)}. {spec}\n\n"
     names = ("run", "check", *(f"{clock} clock" for clock in clocks))
     table = _row(*names) + _row(*("---" for _ in names))
     rows = "".join(_row(*cells) for cells in _checks(result, clocks))
-    cure = f"\nCure: {about.cure}\n" if about.cure else ""
+    cure = f"\nCure: {plain(about.cure)}\n" if about.cure else ""
     return f"{head}{table}{rows}{cure}\n![{about.plot} of {about.id}](pictures/{about.id}.svg)\n"
 
 
@@ -96,7 +98,7 @@ def _checks(result: Result, clocks: Sequence[str]) -> Iterator[tuple[str, ...]]:
         for number in range(len(run.checks)):
             check = {clock: runs[place].checks[number] for clock, runs in result.runs.items()}
             measured = (_measured(check[clock]) if clock in check else "" for clock in clocks)
-            yield (run.name, _wanted(check), *measured)
+            yield (plain(run.name), plain(_wanted(check)), *measured)
 
 
 def _wanted(check: Mapping[str, CheckResult]) -> str:
@@ -115,10 +117,9 @@ def _end(text: str, other: str) -> str:
 
 
 def _measured(check: CheckResult) -> str:
-    if check.passed is None:
-        return check.detail
-    return check.detail if check.passed else f"**{check.detail}**"
+    detail = plain(check.detail)
+    return f"**{detail}**" if check.passed is False else detail
 
 
 def _row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+    return "| " + " | ".join(cells) + " |\n"

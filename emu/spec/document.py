@@ -8,6 +8,7 @@ keys instead of the first, and no tag can make Python objects.
 from __future__ import annotations
 
 import re
+import unicodedata
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -111,6 +112,10 @@ def _continues(error: MarkedYAMLError) -> bool:
     return error.problem is None or error.problem.startswith("but ")
 
 
+def _is_control(char: str) -> bool:
+    return unicodedata.category(char) == "Cc" and char not in "\n\t"
+
+
 class _Walk:
     """One walk over a tree of YAML nodes."""
 
@@ -183,6 +188,13 @@ class _Walk:
         text = str(node.value)
         if _HALF.search(text):
             raise Unreadable("an escape makes half a character", self._place(node))
+        control = next((char for char in text if _is_control(char)), None)
+        if control is not None:
+            raise Unreadable(
+                f"has the control character U+{ord(control):04X}, which a terminal or a page would "
+                "obey; take it out",
+                self._place(node),
+            )
         return text
 
     def _note(self, path: KeyPath, node: Node) -> None:

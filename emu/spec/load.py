@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from emu.errors import SpecError, UsageError
+from emu.regular import open_regular
 from emu.spec import settings as command_line
 from emu.spec.document import MAX_BYTES, Document, Unreadable, read
 from emu.spec.finding import Finding, lines
@@ -51,7 +52,7 @@ _NO_MAPPING = Finding((), "is not a spec: it must be a mapping of keys (`topolog
 
 def _text_of(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None

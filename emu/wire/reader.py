@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from emu.errors import UsageError
+from emu.regular import open_regular
 from emu.wire import erf
 from emu.wire.capture import Kind, LinkType, Record
 from emu.wire.pcap_reader import PCAP_MAGICS, read_pcap
@@ -63,7 +64,7 @@ class Capture:
 def open_capture(path: Path) -> Iterator[Capture]:
     """Opens a capture and finds out its format. Raises CaptureError."""
     try:
-        stream = path.open("rb")
+        stream = open_regular(path)
     except OSError as error:
         raise CaptureError(f"{path}: cannot be opened: {error.strerror}") from error
     with stream:

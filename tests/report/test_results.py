@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from markdown_it import MarkdownIt
 
 from emu.cli.record import record
 from emu.cli.results import command
@@ -170,3 +172,46 @@ def test_a_clock_that_is_given_twice_is_run_once(
     monkeypatch.setattr("emu.cli.results.record", counted)
     assert run(tmp_path, "95Gbit", "--clock", "virtual", "--clock", "virtual").exit_code == 0
     assert runs == ["slow", "fast"]
+
+
+HOSTILE = (
+    "<script>alert(1)</script> <img src=x onerror=a> | [x](javascript:a) ![y](z) "
+    "`c` *b* _e_ ~~s~~ $x$ &lt; \\\\"
+)
+
+
+def test_what_a_spec_says_is_shown_and_never_obeyed() -> None:
+    """No HTML, link, picture or layout comes from titles, sources, cures, checks or the command."""
+    about = dict.fromkeys(("title", "expected", "source", "cure"), HOSTILE) | {"id": "T3"}
+    checks = [{"goodput": {"flow": "victim", "at_least": "99Gbit"}, "fail": HOSTILE}]
+    spec = synthetic.spec(about=about, verify=checks)
+    ends_ns = dict.fromkeys((flow.name for flow in spec.workload().flows), 100_000)
+    run = RunFacts("T3", synthetic.record(spec, ends_ns=ends_ns), spec, spec.topology.build())
+    assert spec.about is not None
+    result = results.Result(spec.about, Path("a [b](c).emu.yml"), {"virtual": [run]})
+    page = MarkdownIt().enable("table").render(results_page([result], f"emu `results` {HOSTILE}"))
+    shown = page.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    assert shown.count(HOSTILE) >= 6
+    assert set(re.findall(r"<(\w+)", page)) <= ALLOWED
+    assert re.findall('(?:href|src)="([^"]*)"', page) == [
+        "#t3",
+        "a%20%5Bb%5D%28c%29.emu.yml",
+        "pictures/T3.svg",
+    ]
+
+
+ALLOWED = {
+    "h1",
+    "h2",
+    "p",
+    "code",
+    "a",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "strong",
+    "img",
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from math import inf
@@ -158,7 +159,7 @@ def collective(size: float | str | None) -> bytes:
         ([collective(4096.5)], r"node 1: attribute comm_size is 4096\.5; write a whole number"),
         ([collective(inf)], r"node 1: attribute comm_size is inf; write a whole number"),
         ([collective(None)], r"node 1: attribute comm_size is None; write a whole number"),
-        ([b"\x05abc"], r"job\.0\.et: is no execution trace of Chakra"),
+        ([b"\x05abc"], r"job\.0\.et: the message at byte \d+ is cut short, or the file is no"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_node(
@@ -167,6 +168,25 @@ def test_what_is_wrong_is_told_with_its_node(
     """What, where, and what to do."""
     with pytest.raises(TraceError, match=error):
         read_chakra(write(tmp_path, nodes))
+
+
+def test_a_trace_cut_anywhere_gives_an_error_of_ours(tmp_path: Path) -> None:
+    """At a message's end it is a shorter trace; elsewhere the error says where it was cut."""
+    file = tmp_path / "job.0.et"
+    write(tmp_path, [node(1, COMP, us=3), node(2, COMP, us=4, after=[1])])
+    whole = file.read_bytes()
+    errors = set()
+    for length in range(len(whole)):
+        file.write_bytes(whole[:length])
+        try:
+            read_chakra(tmp_path / "job")
+        except TraceError as error:
+            errors.add(re.sub(r"\d+ is", "N is", str(error)))
+    assert errors == {
+        "job.0.et: is empty; write the trace again",
+        "job.0.et: the message at byte N is cut short, or the file is no execution trace of "
+        "Chakra; write the trace again",
+    }
 
 
 @pytest.mark.parametrize("size", [4096, 4096.0, "4096"])

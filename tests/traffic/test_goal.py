@@ -157,7 +157,7 @@ def _one_after_another(ranks: int, messages: Sequence[tuple[int, int]]) -> str:
         ("num_ranks 2", r"test\.goal: has no steps"),
         ("", r"says nothing of num_ranks"),
         ("num_ranks 2\nrank 2 {\n}", r"test\.goal:2: there is no rank 2 among 2"),
-        ("num_ranks 2\nrank 0 {\nsned 1b to 1\n}", r"test\.goal:3: 'sned 1b to 1' is not under"),
+        ("num_ranks 2\nrank 0 {\nsned 1b to 1\n}", r"test\.goal:3: is no step and no dep"),
         ("num_ranks 2\nrank 0 {\nsend 1b from 1\n}", r":3: send goes with to"),
         ("num_ranks 2\nrank 0 {\nrecv 1b from -1\n}", r":3: takes what comes first"),
         ("num_ranks 2\nrank 0 {\nsend 1b to 0\n}", r":3: rank 0 talks to itself"),

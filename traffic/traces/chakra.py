@@ -29,9 +29,10 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, proto
 from google.protobuf.message import DecodeError
 
+from emu.regular import read_regular
 from traffic.job import Kind
 from traffic.traces.groups import Groups, group_of, groups_in
-from traffic.traces.trace import Does, Step, Trace, TraceError, whole_number
+from traffic.traces.trace import LONGEST_BYTES, Does, Step, Trace, TraceError, whole_number
 
 METADATA, COMM_SEND, COMM_RECV, COMM_COLL = 1, 5, 6, 7
 """Node.type"""
@@ -106,14 +107,24 @@ def _steps_of(file: Path, place: _Place, first: int) -> list[Step]:
 
 def _nodes(file: Path) -> Iterator[Any]:
     metadata, node = _messages()
-    stream = BytesIO(file.read_bytes())
+    stream = BytesIO(read_regular(file, LONGEST_BYTES))
+    if _next(metadata, stream, file.name) is None:
+        raise TraceError(file.name, "is empty; write the trace again")
+    while (found := _next(node, stream, file.name)) is not None:
+        yield found
+
+
+def _next(kind: Any, stream: BytesIO, name: str) -> Any:
+    """The next message; None at the end of the file."""
+    start = stream.tell()
     try:
-        if proto.parse_length_prefixed(metadata, stream) is None:
-            raise TraceError(file.name, "is empty; write the trace again")
-        while (found := proto.parse_length_prefixed(node, stream)) is not None:
-            yield found
-    except DecodeError as error:
-        raise TraceError(file.name, f"is no execution trace of Chakra ({error})") from None
+        return proto.parse_length_prefixed(kind, stream)
+    except (DecodeError, ValueError, EOFError):
+        raise TraceError(
+            name,
+            f"the message at byte {start} is cut short, or the file is no execution trace of "
+            "Chakra; write the trace again",
+        ) from None
 
 
 def _step(file: Path, node: Any, place: _Place, number_of: dict[int, int]) -> Step:

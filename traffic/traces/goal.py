@@ -15,6 +15,9 @@ it must have begun. Labels, tags (0 if left out), `cpu` and `nic` may be missing
 two tell LogGOPSim which processor or NIC of the rank is busy, and are passed over here.
 Comments are `// ...` and `/* ... */`. Receives from anybody or of any tag (-1) depend on
 the order of arrival, which a graph of operations cannot tell: they are refused.
+
+A line that is not understood is told by its number alone: the file may not be the trace that
+was meant, and a finding must not show what it holds.
 """
 
 from __future__ import annotations
@@ -96,7 +99,7 @@ class _Reader:
             self.rank = self._known(_number(match[1], where), where)
             self.labels = {}
         else:
-            raise TraceError(where, f"{line!r} is not understood; write `rank 0 {{`")
+            raise TraceError(where, "is no line of GOAL; write `num_ranks 8` or `rank 0 {`")
 
     def _read_inside(self, line: str, where: str, rank: int) -> None:
         if match := _MESSAGE.fullmatch(line):
@@ -108,7 +111,7 @@ class _Reader:
         else:
             raise TraceError(
                 where,
-                f"{line!r} is not understood; write `l1: send 10b to 1 tag 0`, "
+                "is no step and no dependency; write `l1: send 10b to 1 tag 0`, "
                 "`l2: recv 10b from 1 tag 0`, `l3: calc 100` or `l3 requires l1`",
             )
 

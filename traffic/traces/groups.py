@@ -18,7 +18,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from traffic.traces.trace import Group, TraceError, whole_number
+from emu.regular import read_regular
+from traffic.traces.trace import LONGEST_BYTES, Group, TraceError, whole_number
 
 Groups = Mapping[str, Group]
 
@@ -26,7 +27,7 @@ Groups = Mapping[str, Group]
 def read_groups(path: Path) -> dict[str, Group]:
     """The groups in a file. Raises TraceError, OSError."""
     try:
-        told = json.loads(path.read_text("utf-8"))
+        told = json.loads(read_regular(path, LONGEST_BYTES).decode("utf-8"))
         return {
             name: _group(name, ranks["ranks"] if isinstance(ranks, dict) else ranks)
             for name, ranks in told.items()

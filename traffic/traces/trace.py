@@ -12,6 +12,10 @@ LARGEST_COLLECTIVE_BYTES = 2**40
 """A rank's buffer; larger than any GPU's memory."""
 
 
+LONGEST_BYTES = 64_000_000
+"""Of a file, which then has some million steps."""
+
+
 class TraceError(ValueError):
     """What is wrong with a trace, where, and what to do. The message says all."""
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from emu.regular import read_regular
 from emu.spec import references
 from emu.spec.notes import note
 from emu.spec.quantities import Integer, Size
@@ -20,7 +21,7 @@ from traffic.job import FLOAT_BYTES
 from traffic.traces.goal import read_goal
 from traffic.traces.groups import read_groups
 from traffic.traces.play import Expansion, graph_of
-from traffic.traces.trace import Trace, TraceError
+from traffic.traces.trace import LONGEST_BYTES, Trace, TraceError
 
 _CHAKRA_ALONE = ("groups", "tflops", "algorithm", "chunk_bytes", "channels")
 """Fields that mean nothing for GOAL's traces."""
@@ -39,7 +40,7 @@ class TraceEntry(JobEntry):
     )
     file: str = Field(
         description="The file, seen from the spec's folder; of Chakra the name up to the rank: "
-        "job for job.0.et, job.1.et and so on."
+        "job for job.0.et, job.1.et and so on. Regular files of 64 MB each at most."
     )
 
     groups: str | None = Field(
@@ -150,7 +151,7 @@ def _read(kind: str, file: str, groups: str | None, tflops: int | None) -> Trace
             from traffic.traces.chakra import read_chakra  # protobuf, which few runs need
 
             return read_chakra(path, read_groups(Path(groups)) if groups else {}, tflops)
-        return read_goal(path.read_text("utf-8"), path.name)
+        return read_goal(read_regular(path, LONGEST_BYTES).decode("utf-8"), path.name)
     except OSError as error:
         name = Path(error.filename or file).name
         reason = f"cannot be read ({error.strerror}); name it as seen from the spec's folder"
