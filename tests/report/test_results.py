@@ -165,9 +165,9 @@ def test_a_clock_that_is_given_twice_is_run_once(
     """And stands in the page once."""
     runs = []
 
-    def counted(*words: Any) -> Any:
+    def counted(*words: Any, **options: Any) -> Any:
         runs.append(words[0])
-        return record(*words)
+        return record(*words, **options)
 
     monkeypatch.setattr("emu.cli.results.record", counted)
     assert run(tmp_path, "95Gbit", "--clock", "virtual", "--clock", "virtual").exit_code == 0
