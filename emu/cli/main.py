@@ -23,6 +23,7 @@ VERBS = {
     "exec": "Run a command on a host or switch of a lab.",
     "explain": "Tell what a key, counter, preset or check means.",
     "fault": "Make things go wrong in a lab that is up.",
+    "init": "Write a commented spec for a fabric asked for by options.",
     "inspect": "Count what a capture holds and check its ICRCs and VCRCs.",
     "mn": "",
     "mpirun": "Run an MPI program on all hosts of a lab.",

@@ -40,7 +40,7 @@ def _document(text: bytes, source: str, settings: Sequence[str]) -> Document:
         raise SpecError([f"{unreadable.finding.place}: {unreadable}"]) from None
     if not isinstance(document.data, dict):
         raise SpecError(lines([_NO_MAPPING], document.places))
-    document.data.setdefault("name", _name_of(source))
+    document.data.setdefault("name", name_of(source))
     for setting in settings:
         command_line.apply(document, setting)
     name_files_in_full(document.data, Path(source).parent)
@@ -60,6 +60,7 @@ def _text_of(path: Path) -> bytes:
         raise UsageError(f"{str(path)!r} is no name of a file ({error})") from None
 
 
-def _name_of(source: str) -> str:
+def name_of(source: str) -> str:
+    """What a spec without a name is called: as its file."""
     stem = Path(source).name.removesuffix(".yml").removesuffix(".yaml").removesuffix(".emu")
     return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-_")[:64] or "unnamed"

@@ -1,0 +1,175 @@
+"""`emu init`: a commented spec to begin with, for a fabric asked for by options."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from emu.cli.say import say
+from emu.errors import UsageError
+
+_TOPOLOGIES = ("leaf-spine", "fat-tree", "rail", "dumbbell", "ring", "parking-lot", "torus")
+_PATTERNS = (
+    "incast", "outcast", "pair", "permutation", "all-to-all", "hot-spot", "background",
+    "all-reduce", "reduce-scatter", "all-gather", "broadcast", "alltoall", "storage",
+)  # fmt: skip
+_CONTROLS = ("none", "dcqcn", "dcqcn-nvidia", "cct", "dctcp", "swift")
+_PRESETS = ("nvidia", "sonic", "cisco", "dctcp")
+
+
+def _dimensions(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
+    """`3x4` as (3, 4)."""
+    if text and not all(part.isdecimal() for part in text.split("x")):
+        raise click.BadParameter(f"{text!r} is no size of a grid; write it like 3x4")
+    return tuple(map(int, text.split("x"))) if text else ()
+
+
+@click.command("init")
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    default="",
+    metavar="FILE",
+    help="File to write; - is stdout.  [default: <pattern>.emu.yml]",
+)
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option(
+    "--fabric",
+    type=click.Choice(["roce", "ib"]),
+    default="roce",
+    show_default=True,
+    help="RoCEv2 over Ethernet, or InfiniBand.",
+)
+@click.option(
+    "--topology",
+    type=click.Choice(_TOPOLOGIES),
+    default="leaf-spine",
+    show_default=True,
+    help="How switches are joined.",
+)
+@click.option(
+    "--hosts", type=click.IntRange(2, 1024), default=8, show_default=True, help="How many hosts."
+)
+@click.option(
+    "--leaves",
+    "--switches",
+    "switches",
+    type=click.IntRange(1, 64),
+    help="Leaf switches, or switches of a ring or parking-lot.  [default: by the hosts]",
+)
+@click.option(
+    "--spines",
+    type=click.IntRange(1, 64),
+    help="Spine switches.  [default: as many as a leaf has hosts: nothing is oversubscribed]",
+)
+@click.option(
+    "--gpus",
+    type=click.IntRange(2, 64),
+    help="rail: GPUs of a server, each with a NIC of its own.  [default: 8]",
+)
+@click.option(
+    "--dimensions",
+    default="",
+    metavar="NxM",
+    callback=_dimensions,
+    help="torus: switches in each direction, e.g. 3x4.  [default: 3x3]",
+)
+@click.option("--rate", default="100Gbit", show_default=True, help="Of all links.")
+@click.option("--length", default="5m", show_default=True, help="Of all cables.")
+@click.option(
+    "--pattern",
+    type=click.Choice(_PATTERNS),
+    default="incast",
+    show_default=True,
+    help="The traffic.",
+)
+@click.option("--size", help="Of each message, buffer or block.  [default: by the pattern]")
+@click.option(
+    "--preset", type=click.Choice(_PRESETS), help="Switches as a vendor's operators set them."
+)
+@click.option(
+    "--lossless/--lossy", default=None, help="RoCE: with PFC and ECN, or without.  [default: with]"
+)
+@click.option(
+    "--cc", type=click.Choice(_CONTROLS), help="Congestion control.  [default: by the fabric]"
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=1,
+    show_default=True,
+    help="Of everything random.",
+)
+@click.option("--compare", is_flag=True, help="With four variants for `emu compare`.")
+def command(target: str, force: bool, **wishes: Any) -> None:
+    """Write a commented spec for a fabric. It validates, and runs as it is.
+
+    \b
+    emu init --fabric ib --hosts 64 --rate 400Gbit -o my.emu.yml
+    emu init --topology rail --hosts 32 --pattern all-reduce --size 64MB
+    emu init --preset sonic --pattern background --compare -o -
+    """
+    from emu.starter.data import LENGTH, RATE, SIZE, starter_data
+    from emu.starter.text import starter_text
+    from emu.starter.wishes import Wishes
+
+    for option, kind in (("rate", RATE), ("length", LENGTH), ("size", SIZE)):
+        if wishes[option] is not None:
+            _refuse_unread(option, wishes[option], kind)
+    _refuse_contradictions(wishes)
+    wishes["lossless"] = wishes["lossless"] is not False
+    path = Path(target or f"{wishes['pattern']}.emu.yml")
+    name = wishes["pattern"] if target in ("", "-") else _name_of(path)
+    text = starter_text(starter_data(Wishes(name=name, **wishes)), shlex.join(["emu", *_words()]))
+    if target == "-":
+        click.echo(text, nl=False)
+        return
+    _write(path, text, force)
+    say(f"{path}: written; run it with `emu run {shlex.quote(str(path))}`")
+
+
+def _words() -> list[str]:
+    """The command line as it was given, without its path."""
+    return sys.argv[1:]
+
+
+def _name_of(path: Path) -> str:
+    from emu.spec.load import name_of
+
+    return name_of(str(path))
+
+
+def _refuse_unread(option: str, text: str, kind: Any) -> None:
+    from pydantic import ValidationError
+
+    try:
+        kind.validate_python(text)
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise UsageError(f"--{option}: {reason}") from None
+
+
+def _refuse_contradictions(wishes: dict[str, Any]) -> None:
+    if wishes["fabric"] == "ib" and (wishes["preset"] or wishes["lossless"] is not None):
+        option = "--preset" if wishes["preset"] else "--lossless and --lossy"
+        raise UsageError(f"{option}: for RoCE alone; InfiniBand has credits. Leave it out")
+    if wishes["preset"] and wishes["lossless"] is not None:
+        raise UsageError("--preset says itself what is lossless; leave out --lossless and --lossy")
+
+
+def _write(path: Path, text: str, force: bool) -> None:
+    """A file that is there stays as it is, unless it may be written over."""
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path}: is there already; choose another -o, or add --force") from None
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot be written ({error.strerror}); choose another -o"
+        ) from None

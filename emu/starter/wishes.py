@@ -1,0 +1,29 @@
+"""What somebody asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Sizes are text as in a spec; None is for us to choose."""
+
+    name: str
+    fabric: str = "roce"
+    topology: str = "leaf-spine"
+    hosts: int = 8
+    switches: int | None = None
+    """Leaves, or switches of a ring or a parking lot."""
+    spines: int | None = None
+    gpus: int | None = None
+    dimensions: tuple[int, ...] = ()
+    rate: str = "100Gbit"
+    length: str = "5m"
+    pattern: str = "incast"
+    size: str | None = None
+    preset: str | None = None
+    lossless: bool = True
+    cc: str | None = None
+    seed: int = 1
+    compare: bool = False

@@ -1,0 +1,171 @@
+"""`emu init`: what it writes validates, runs as it is, and says what each key means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from emu.cli.compare import command as compare
+from emu.cli.init import _CONTROLS, _PATTERNS, _PRESETS, _TOPOLOGIES, command
+from emu.cli.run import command as run
+from emu.errors import EmuError, ExitCode
+from emu.explain import keys
+from emu.spec.model import Spec, spec_from_text
+from emu.spec.presets import PRESETS
+from emu.starter.data import PATTERNS
+from emu.starter.shapes import SHAPES
+
+
+def init(*words: str) -> Result:
+    return CliRunner().invoke(command, list(words))
+
+
+def text_of(words: str) -> str:
+    result = init("-o", "-", *words.split())
+    assert result.exit_code == 0, result.exception
+    return result.stdout
+
+
+def spec_of(words: str) -> Spec:
+    return spec_from_text(text_of(words).encode(), source="made.emu.yml")
+
+
+def refusal(words: str) -> str:
+    result = init("-o", "-", *words.split())
+    assert isinstance(result.exception, EmuError)
+    assert result.exception.exit_code == ExitCode.USAGE
+    assert result.stdout == ""
+    return str(result.exception)
+
+
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+@pytest.mark.parametrize("topology", _TOPOLOGIES)
+def test_every_topology_has_as_many_hosts(topology: str, fabric: str) -> None:
+    """And a spec of it validates."""
+    hosts = {"fat-tree": 16, "torus": 18}.get(topology, 24)
+    spec = spec_of(f"--topology {topology} --fabric {fabric} --hosts {hosts}")
+    assert len(spec.topology.build().hosts) == hosts
+    assert (spec.topology.kind, spec.fabric) == (topology, fabric)
+
+
+@pytest.mark.parametrize("hosts", [2, 3, 7, 8, 13, 16, 64, 100, 127, 128, 384, 1024])
+def test_leaves_follow_the_hosts(hosts: int) -> None:
+    """No leaf has fewer uplinks than hosts, as far as there may be spines."""
+    topology = spec_of(f"--hosts {hosts} --size 64KB").topology
+    assert topology.leaves * topology.hosts_per_leaf == hosts
+    assert topology.spines == min(topology.hosts_per_leaf, 64)
+
+
+@pytest.mark.parametrize("rate", ["10Gbit", "100Gbit", "400Gbit", "800Gbit"])
+@pytest.mark.parametrize("length", ["2m", "300m"])
+def test_a_buffer_holds_the_headroom(rate: str, length: str) -> None:
+    """At every rate and cable."""
+    spec = spec_of(f"--rate {rate} --length {length} --hosts 32 --pattern permutation")
+    host = spec.topology.build().hosts[0].name
+    assert spec.topology.build().cable[spec.topology.build().ports[host][0]].rate_bps > 0
+
+
+@pytest.mark.parametrize("pattern", _PATTERNS)
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+def test_every_pattern_runs(pattern: str, fabric: str, tmp_path: Path) -> None:
+    """On the virtual clock, with the checks that are in it."""
+    path = tmp_path / "made.emu.yml"
+    size = () if pattern == "background" else ("--size", "16KiB")
+    made = init("-o", str(path), "--hosts", "4", "--fabric", fabric, "--pattern", pattern, *size)
+    assert made.exit_code == 0, made.exception
+    less = ["--set", f"traffic.{pattern}.count=4"] if "\n    count: " in path.read_text() else []
+    words = [str(path), "--clock", "virtual", "--out", str(tmp_path / "out"), *less]
+    result = CliRunner().invoke(run, words, standalone_mode=False)
+    assert (result.exception, result.return_value or 0) == (None, 0)
+
+
+@pytest.mark.parametrize("preset", _PRESETS)
+def test_a_preset_has_lossless_rdma(preset: str) -> None:
+    """On the DSCP that this preset calls lossless, where it has any."""
+    spec = spec_of(f"--preset {preset}")
+    pfc = PRESETS[preset].pfc
+    if pfc is not None:
+        assert spec.priority("h1", None) in pfc.priorities
+        assert any(check.lossless for check in spec.verify)
+
+
+@pytest.mark.parametrize("words", ["", "--lossy", "--fabric ib", "--preset nvidia"])
+def test_a_comparison_has_four_fabrics(words: str) -> None:
+    """Whichever the base is."""
+    variants = spec_of(f"--compare {words}").variants()
+    assert list(variants) == ["roce-lossy", "roce-pfc", "roce-dcqcn", "ib"]
+    pfc, dcqcn, ib = (variants[name] for name in ("roce-pfc", "roce-dcqcn", "ib"))
+    assert pfc.switch("leaf1").pfc
+    assert not pfc.marks
+    assert dcqcn.marks
+    assert dcqcn.host("h1").nic.cc == "dcqcn"
+    assert ib.fabric == "ib"
+
+
+def test_a_comparison_runs(tmp_path: Path) -> None:
+    """Every variant of it."""
+    path = tmp_path / "made.emu.yml"
+    assert init("-o", str(path), "--compare", "--size", "64KB", "--hosts", "4").exit_code == 0
+    words = [str(path), "--clock", "virtual", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(compare, words, standalone_mode=False)
+    assert (result.exception, result.return_value or 0) == (None, 0)
+
+
+def test_each_key_has_its_meaning_above_it() -> None:
+    """From the schema, as `emu explain` has it."""
+    text = " ".join(text_of("--pattern storage").replace("#", "").split())
+    for name in ("switches.pfc", "hosts.nic.mtu", "traffic.storage.depth", "topology.leaf-spine"):
+        (key,) = keys.matching(tuple(name.split(".")))
+        assert key.meaning in text
+
+
+def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
+    """But with --force."""
+    path = tmp_path / "mine.emu.yml"
+    path.write_text("mine")
+    result = init("-o", str(path))
+    assert "is there already; choose another -o, or add --force" in str(result.exception)
+    assert path.read_text() == "mine"
+    assert init("-o", str(path), "--force").exit_code == 0
+    assert "name: mine\n" in path.read_text()
+
+
+def test_the_file_is_called_after_the_pattern(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody said how."""
+    monkeypatch.chdir(tmp_path)
+    assert init("--pattern", "pair").exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["pair.emu.yml"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--topology fat-tree --hosts 64", "no fat tree has 64 hosts; take --hosts 54 or 128"),
+        ("--topology rail --hosts 12", "take --hosts 8 or 16"),
+        ("--topology dumbbell --hosts 7", "take --hosts 6 or 8"),
+        ("--hosts 131", "cannot be divided among equal leaves; take 136"),
+        ("--gpus 4", "--gpus is for rail, not for leaf-spine; leave it out"),
+        ("--rate 100", "--rate: '100' is not understood"),
+        ("--size 5QB", "--size: '5QB' is not understood"),
+        ("--fabric ib --preset nvidia", "InfiniBand has credits"),
+        ("--preset nvidia --lossy", "leave out --lossless and --lossy"),
+        ("--pattern background --size 1MB", "whose sizes are measured ones"),
+        ("--hosts 1000 --pattern all-to-all", "makes 999000 flows"),
+    ],
+)
+def test_what_cannot_be_is_refused(words: str, expected: str) -> None:
+    """With what to take instead, before anything is written."""
+    assert expected in refusal(words)
+
+
+def test_choices_are_those_of_specs() -> None:
+    """They are written out in the verb, which must not import specs to print its help."""
+    kinds = keys.matching(("topology",))[0].children
+    assert {*_TOPOLOGIES} == SHAPES.keys() == {kind.path[-1] for kind in kinds} - {"graph"}
+    assert {*_PATTERNS} == PATTERNS.keys()
+    assert {*_PRESETS} == PRESETS.keys()
+    assert {*_CONTROLS} == {*keys.matching(("hosts", "nic", "cc"))[0].node["enum"]}
