@@ -106,6 +106,11 @@ _ETHERNET = (
             "Packets of priority N that were dropped because their egress queue was over its "
             "threshold (alpha or queue_limit). It happens on lossy priorities only.",
         ),
+        (
+            "rx_undersize_pkts",
+            "frames",
+            "Frames that were dropped because they are shorter than their headers.",
+        ),
         ("rx_global_pause", "frames", "Pause frames of 802.3x that came in: they stop all."),
         ("tx_global_pause", "frames", "Pause frames of 802.3x that this port sent."),
         (
@@ -280,6 +285,12 @@ _INFINIBAND = (
             "Damaged packets, flow-control packets included. Each counts as one symbol error.",
         ),
         ("PortRcvErrors", "packets", "Damaged packets: their VCRC is wrong."),
+        (
+            "PortMalformedPacketErrors",
+            "packets",
+            "Packets that were dropped because they are shorter than their headers and CRCs, or "
+            "came on a lane that the port does not have.",
+        ),
         (
             "VL15Dropped",
             "packets",
