@@ -164,6 +164,21 @@ class Topology:
         }
 
     @cached_property
+    def roles(self) -> dict[str, tuple[str, ...]]:
+        """What each switch goes by besides its name, the more general first: its tier and its role.
+
+        tier1 has the switches that hosts are plugged into, tier2 those a cable farther, and so on.
+        """
+        far = distances(self.neighbours, self.host)
+        return {
+            switch.name: (
+                *((f"tier{far[switch.name]}",) if switch.name in far else ()),
+                switch.role,
+            )
+            for switch in self.switches
+        }
+
+    @cached_property
     def next_hops(self) -> dict[str, dict[str, tuple[Port, ...]]]:
         """switch -> host -> its ports on a shortest path to that host, lowest number first.
 

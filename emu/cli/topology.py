@@ -13,6 +13,7 @@ from emu.regular import read_regular
 from emu.spec.model import load_spec, spec_from_text
 from emu.subnet.netfile import approximated, net_file
 from emu.units import write_rate
+from topologies.graph import Topology
 from topologies.text import hpcc, ibnetdiscover
 
 LONGEST_BYTES = 16_000_000
@@ -41,7 +42,9 @@ def import_(file: Path, form: str) -> None:
     if form == "auto":
         form = "hpcc" if hpcc.recognises(text) else "ibnetdiscover"
     section = _READERS[form](text, str(file)).section()
-    spec_from_text(section.encode(), source=f"{file} as a spec")
+    spec = spec_from_text(section.encode(), source=f"{file} as a spec")
+    for tier, switches in _tiers(spec.topology.build()).items():
+        click.echo(f"# {tier}, as `switches.roles` knows it: {', '.join(switches)}")
     click.echo(section, nl=False)
 
 
@@ -55,6 +58,13 @@ def export(path: Path, settings: tuple[str, ...], form: str) -> None:
     click.echo(_WRITERS[form](topology), nl=False)
     for rate_bps, name in approximated(topology).items() if form == "ibsim" else ():
         say(f"{write_rate(rate_bps)}: a net file of ibsim has no such link; it has {name} instead")
+
+
+def _tiers(topology: Topology) -> dict[str, list[str]]:
+    tiers: dict[str, list[str]] = {}
+    for switch, (tier, *_) in topology.roles.items():
+        tiers.setdefault(tier, []).append(switch)
+    return dict(sorted(tiers.items()))
 
 
 def _read(file: Path) -> str:

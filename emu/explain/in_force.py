@@ -147,7 +147,7 @@ class _Source:
     def _of_switches(self, inside: tuple[str, ...]) -> Iterator[Value]:
         rows: dict[str, list[Row]] = {}
         for switch in self._topology.switches:
-            layers = self._layers_of(switch.name, switch.role)
+            layers = self._layers_of(switch.name)
             dump = self._spec.switch(switch.name).model_dump(mode="json", by_alias=True)
             if not inside or inside[0] not in _OF_PORTS:
                 rows[switch.name] = list(self._rows("switches", inside, dump, layers))
@@ -171,8 +171,9 @@ class _Source:
             rows[name] = list(self._rows("switches", inside, dump, [*own, *layers], port))
         return rows
 
-    def _layers_of(self, name: str, role: str) -> list[_Layer]:
-        paths: tuple[KeyPath, ...] = (("nodes", name), ("roles", role), ())
+    def _layers_of(self, name: str) -> list[_Layer]:
+        roles = [("roles", role) for role in reversed(self._topology.roles[name])]
+        paths: tuple[KeyPath, ...] = (("nodes", name), *roles, ())
         return [_Layer(("switches", *path), True) for path in paths]
 
     def _rows(

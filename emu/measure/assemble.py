@@ -35,7 +35,7 @@ from emu.measure.timeline import LOSSES, Timeline, together
 from emu.spec.fault import fault_names
 from emu.spec.headroom import headroom_of
 from emu.spec.scenario import Spec
-from emu.units import PS_PER_S
+from emu.units import PS_PER_S, write_time
 from topologies.graph import Port, Topology
 
 
@@ -61,7 +61,7 @@ def assemble(
     faults = _faults(spec, observations)
     name_ports = infiniband_counters if spec.fabric == "ib" else ethernet_counters
     edge = {topology.port_name[topology.ports[host.name][0]]: host.name for host in topology.hosts}
-    ports = {name: name_ports(own) for name, own in raw.items()}
+    ports = {name: name_ports(own) for name, own in raw.items() if name not in edge}
     noted = together([seen.ledger.timeline for seen in observations if seen.ledger])
     missed = sum(seen.captures_missed for seen in observations)
     missed_note = [f"{missed} frames are missing from the captures: they came too fast"]
@@ -85,8 +85,8 @@ def assemble(
         deadlocks=tuple(found for seen in observations for found in seen.deadlocks),
         failed_queue_pairs=tuple(qp for seen in observations for qp in seen.failed_queue_pairs),
         sweeps=tuple(sweep for seen in observations for sweep in seen.sweeps),
-        ports={name: own for name, own in ports.items() if name not in edge},
-        hosts={host: nics[host] | ports[name] for name, host in edge.items()},
+        ports=ports,
+        hosts={host: nics[host] | _host_port(spec, raw[name]) for name, host in edge.items()},
         totals=_totals(spec, topology, raw, nics, (*flows, *streams))
         | {
             "drops_fault": sum(fault.packets_dropped for fault in faults),
@@ -107,8 +107,18 @@ def assemble(
         machine=_machine(noted, cpu, slowdown) if clock == "real" else NO_MACHINE,
         faults=faults,
         captures=dict(captures),
-        notes=(*_path_notes(spec), *notes, *(missed_note if missed else [])),
+        notes=(
+            *_path_notes(spec),
+            *_sampling_note(spec, observations[0].samples.time_ns),
+            *notes,
+            *(missed_note if missed else []),
+        ),
     )
+
+
+def _host_port(spec: Spec, raw: RawCounters) -> Counters:
+    """A host has the same counters in every run, used or not."""
+    return infiniband_counters(raw) if spec.fabric == "ib" else ethernet_counters(raw, whole=True)
 
 
 def _requests(spec: Spec, topology: Topology, observations: Sequence[Observation]) -> Requests:
@@ -280,6 +290,18 @@ def _onto(
         return values if grid is times else np.zeros((len(grid), 0), np.int64)
     columns = [np.interp(grid, times, column) for column in values.T]
     return np.stack(columns, axis=1).astype(np.int64)
+
+
+def _sampling_note(spec: Spec, time_ns: NDArray[np.int64]) -> tuple[str, ...]:
+    """Where there was no memory for as many samples as the spec asks for."""
+    asked_ps = spec.sample_interval_ps
+    took_ns = int(np.diff(time_ns[:2]).sum())
+    if asked_ps is None or 1000 * took_ns <= asked_ps:
+        return ()
+    return (
+        f"samples are {write_time(1000 * took_ns)} apart, not {write_time(asked_ps)} as "
+        "sample_interval asks: there was no memory for more",
+    )
 
 
 def _path_notes(spec: Spec) -> tuple[str, ...]:

@@ -102,9 +102,9 @@ DROPPED = "dropped_packets"
 have one for each priority, prio3_dropped_packets."""
 
 
-def ethernet_counters(raw: RawCounters) -> Counters:
-    """A RoCE port's counters; those of a priority that nothing used are left out, and what
-    global pauses did where there were none."""
+def ethernet_counters(raw: RawCounters, *, whole: bool = False) -> Counters:
+    """A RoCE port's counters; those of a priority that nothing used are left out unless `whole`,
+    and what global pauses did where there were none."""
     of_link = {"rx": _is_paused_as_one(raw), "tx": raw["tx_global_pause"][0] > 0}
     by_global = [name for name in _PAUSED if of_link[name[:2]]]
     nothing = dict.fromkeys(by_global, [0] * len(PRIORITIES))
@@ -118,7 +118,7 @@ def ethernet_counters(raw: RawCounters) -> Counters:
             name = f"{way}_pause_duration"
             duration = nothing.get(name, raw[name])[priority]
             own[f"{way}_prio{priority}_pause_duration"] = duration // _PS_PER_US
-        if any(own.values()):
+        if whole or any(own.values()):
             counters |= own | _as_sonic_has_them(priority, own)
         if raw["watchdog_detected"][priority]:
             counters |= _of_the_watchdog(priority, raw)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from emu.measure.recording import Counters
 from emu.report.charts import charts
 from emu.report.checks_table import checks_table
 from emu.report.comparison_tables import comparison_table, completion_table
+from emu.report.counters_view import CountersView, counters_view
 from emu.report.diagnosis import diagnoses
 from emu.report.facts import RunFacts
 from emu.report.fct_table import fct_table
@@ -47,6 +47,9 @@ from emu.report.words import (
     processors,
 )
 
+MOST_ROWS = 100
+"""Of a table of flows or ports: nobody reads more, and the summary has them all."""
+
 
 @dataclass(frozen=True)
 class Badge:
@@ -71,8 +74,7 @@ class RunView:
     tables: tuple[Table, ...]
     captures: Mapping[str, Path]
     notes: tuple[str, ...]
-    port_counters: Mapping[str, Counters]
-    host_counters: Mapping[str, Counters]
+    counters: tuple[CountersView, ...]
 
 
 def run_page(run: RunFacts) -> str:
@@ -152,7 +154,7 @@ def _view(run: RunFacts) -> RunView:
         diagnoses=tuple(diagnosis.in_words() for diagnosis in diagnoses(run)),
         topology=picture(run),
         tables=(
-            flows_table(run),
+            flows_table(run, MOST_ROWS),
             latency_table(run),
             ios_table(run),
             fct_table(run),
@@ -165,18 +167,12 @@ def _view(run: RunFacts) -> RunView:
         ),
         captures=run.recording.captures,
         notes=run.recording.notes,
-        port_counters=_nonzero(run.summary["ports"]),
-        host_counters=_nonzero(run.summary["hosts"]),
+        counters=(
+            counters_view("Counters of the ports", run.summary["ports"]),
+            counters_view("Counters of the hosts", run.summary["hosts"]),
+        ),
     )
 
 
 def _measured_tables(run: RunFacts) -> tuple[Table, ...]:
-    return totals_table(run), ports_table(run)
-
-
-def _nonzero(counters: Mapping[str, Counters]) -> dict[str, Counters]:
-    return {
-        name: {counter: value for counter, value in own.items() if value}
-        for name, own in counters.items()
-        if any(own.values())
-    }
+    return totals_table(run), ports_table(run, MOST_ROWS)

@@ -244,11 +244,12 @@ def deadlocks_table(run: RunFacts) -> Table:
     )
 
 
-def ports_table(run: RunFacts) -> Table:
-    """Each port that sent anything, the busiest first."""
+def ports_table(run: RunFacts, limit: int) -> Table:
+    """Every port, the busiest first; of more than `limit` the first of these."""
     peaks = run.recording.series.queue_bytes.max(axis=0, initial=0)
     peak_bytes = dict(zip(run.recording.series.ports, peaks, strict=True))
     busiest = sorted(run.port_load.items(), key=lambda item: -item[1].utilisation)
+    left_out = max(0, len(busiest) - limit)
     return Table(
         title="Ports",
         columns=(
@@ -264,7 +265,10 @@ def ports_table(run: RunFacts) -> Table:
                 Cell(f"{load.waiting:.1%}"),
                 Cell(format_size(int(peak_bytes[name]))),
             )
-            for name, load in busiest
-            if load.utilisation or load.waiting
+            for name, load in busiest[:limit]
         ),
+        note=f"{left_out} ports that were less busy are not shown; {run.name}'s summary has them "
+        "all."
+        if left_out
+        else "",
     )

@@ -59,6 +59,8 @@ FRAME_BYTES = 4352
 CAPTURE_RING_BYTES = 1 << 25
 SAMPLE_INTERVAL_PS = 500_000
 SAMPLE_CELLS = 1 << 22
+WANTED_CELLS = 1 << 24
+"""Where the spec says how often to sample."""
 PORT_SAMPLES = 5
 """Columns of a port in a row of samples: queue, held, tx, paused, waited."""
 VIRTUAL_LANES = 16
@@ -263,11 +265,11 @@ class Fabric:
         """Samples own ports, and `flows` counters at `flow_bytes`, from the start on."""
         ports = [self.index[port] for port in self._own_ports()]
         columns = 1 + len(ports) * PORT_SAMPLES + flows
-        rows = max(256, min(4096, SAMPLE_CELLS // columns))
+        interval_ps, rows = SAMPLE_INTERVAL_PS, max(256, min(4096, SAMPLE_CELLS // columns))
+        if self.spec.sample_interval_ps is not None:
+            interval_ps, rows = self.spec.sample_interval_ps, max(256, WANTED_CELLS // columns)
         _have_memory(
-            lib.fabric_sample(
-                self.core, SAMPLE_INTERVAL_PS, rows, ports, len(ports), flow_bytes, flows
-            )
+            lib.fabric_sample(self.core, interval_ps, rows, ports, len(ports), flow_bytes, flows)
         )
 
     def prefault(self) -> None:

@@ -18,7 +18,15 @@ from emu.spec.host import HostDefaults, HostSpec
 from emu.spec.merge import inherit, overlay
 from emu.spec.notes import note
 from emu.spec.presets import PRESETS
-from emu.spec.quantities import Integer, PortNames, Slowdown, Time, named_like
+from emu.spec.quantities import (
+    AUTO,
+    AUTO_WRITTEN,
+    Integer,
+    PortNames,
+    Slowdown,
+    Time,
+    named_like,
+)
 from emu.spec.subnet import IPOIB_HEADER_BYTES, SubnetSpec
 from emu.spec.switch import SwitchDefaults, SwitchSpec
 from emu.spec.topology import TopologySpec
@@ -93,6 +101,17 @@ class Spec(Model):
             why="long beside any single workload here, so that it ends runs that would never end"
         ),
     )
+    sample_interval_ps: Annotated[Time | None, AUTO, AUTO_WRITTEN] = Field(
+        default=None,
+        alias="sample_interval",
+        ge=10_000,
+        description="Time between two samples of queues, rates and waiting, e.g. 100ns. auto "
+        "begins with 500 ns and doubles it whenever 4096 samples are full; one that is given "
+        "is kept as long as 128 MB hold all samples.",
+        json_schema_extra=note(
+            why="a packet of 4 KB takes 330 ns at 100 Gbit/s, and charts show fewer points"
+        ),
+    )
     topology: TopologySpec = Field(description="Hosts, switches and cables.")
     switches: SwitchDefaults = Field(default=SwitchDefaults(), description="What the switches do.")
     hosts: HostDefaults = Field(default=HostDefaults(), description="What the hosts' NICs do.")
@@ -148,7 +167,8 @@ class Spec(Model):
 
     def _merged_switch(self, switch: Switch) -> SwitchSpec:
         said = self.switches
-        layers = (said, said.roles.get(switch.role), said.nodes.get(switch.name))
+        roles = self.topology.build().roles[switch.name]
+        layers = (said, *map(said.roles.get, roles), said.nodes.get(switch.name))
         return _layered(layer for layer in layers if layer is not None)
 
     def port(self, port: Port) -> SwitchSpec:

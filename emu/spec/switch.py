@@ -407,7 +407,9 @@ class SwitchDefaults(SwitchSpec):
 
     roles: dict[str, SwitchSpec] = Field(
         default={},
-        description="By role, e.g. {spine: {buffer: 4MB}}: what differs from the keys beside.",
+        description="By role or tier, e.g. {spine: {buffer: 4MB}}: what differs from the keys "
+        "beside. In every topology, tier1 is the switches that hosts are plugged into, tier2 those "
+        "a cable farther from hosts, and so on; a role's keys stand in place of a tier's.",
     )
     nodes: dict[str, SwitchSpec] = Field(
         default={}, description="By name, e.g. {leaf1: {pfc: off}}: what differs from its role."

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from emu.measure.counters import ethernet_counters
-from tests.model.fabrics import ONE_SWITCH, Outcome, outcome_of
+from emu.shim.virtual import run_virtual
+from tests.model.fabrics import ONE_SWITCH, Outcome, outcome_of, spec_of
 
 INCAST = """
 traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 400KB}]
@@ -37,3 +39,19 @@ def test_pauses_by_priority_leave_the_global_counters_alone() -> None:
     """The same incast under PFC, on the priority of its data."""
     outcome = outcome_of(ONE_SWITCH + INCAST, "switches.pfc={xoff: 48KB, xon: 24KB}")
     assert set(told(outcome, "s1:h2")) == {"tx_prio3_pause", "tx_prio3_pause_duration"}
+
+
+def test_a_host_has_every_counter_used_or_not(tmp_path: Path) -> None:
+    """Of each priority, so that a script finds `rx_prio3_pause` in every run; and every port of
+    the fabric is there, also an idle one."""
+    spec = spec_of(
+        ONE_SWITCH + "traffic: [{name: one, pattern: pair, from: h2, to: h1, size: 4KB}]"
+    )
+    topology = spec.topology.build()
+    recording = run_virtual(spec, topology, subnet=None, out=tmp_path)
+    names = {tuple(own) for own in recording.hosts.values()}
+    assert len(names) == 1
+    expected = {f"{way}_prio{n}_pause" for way in ("rx", "tx") for n in range(8)}
+    assert expected <= set(*names)
+    switch_ports = {topology.port_name[port] for port in topology.ports["s1"]}
+    assert recording.ports.keys() == switch_ports

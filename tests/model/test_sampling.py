@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pytest
 
 from emu.measure.observation import Samples
+from emu.shim import fabric
+from emu.shim.virtual import run_virtual
 from tests.model.fabrics import PAIR, spec_of, started
 
 
@@ -30,3 +35,28 @@ def test_a_long_run_shows_some_of_a_short_ones_rows_in_order() -> None:
     np.testing.assert_array_equal(long.tx_bytes[:common], short.tx_bytes[:-1:8])
     np.testing.assert_array_equal(long.flow_bytes[:common], short.flow_bytes[:-1:8])
     assert np.all(long.tx_bytes[common:] == short.tx_bytes[-1])
+
+
+def test_the_interval_between_samples_can_be_set() -> None:
+    """More of them than would be kept otherwise, and the same bytes where both have one."""
+    with started(spec_of(PAIR, "sample_interval=100ns")) as run:
+        run.run_until(600_000)
+        fine = run.observe().samples
+    coarse = _samples(600_000)
+    assert np.all(np.diff(fine.time_ns[:-1]) == 100)
+    assert len(fine.time_ns) > 4096
+    shared = len(coarse.time_ns) - 1
+    np.testing.assert_array_equal(fine.tx_bytes[:-1:5][:shared], coarse.tx_bytes[:-1])
+
+
+def test_samples_that_find_no_memory_are_noted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(fabric, "WANTED_CELLS", 0)
+    spec = spec_of(PAIR, "sample_interval=20ns")
+    recording = run_virtual(spec, spec.topology.build(), subnet=None, out=tmp_path)
+    (note,) = (note for note in recording.notes if note.startswith("samples are "))
+    assert note.endswith("not 20ns as sample_interval asks: there was no memory for more")
+    roomy = spec_of(PAIR)
+    recording = run_virtual(roomy, roomy.topology.build(), subnet=None, out=tmp_path)
+    assert not [note for note in recording.notes if note.startswith("samples are ")]

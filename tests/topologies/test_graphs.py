@@ -232,3 +232,14 @@ def test_addresses_can_be_worked_out(host: str) -> None:
     number = int(host[1:])
     assert str(topology.host[host].ip) == f"10.0.0.{number}"
     assert topology.ports[host][0].mac == f"02:00:0a:00:00:{number:02x}"
+
+
+def test_switches_have_a_tier_by_their_distance_from_hosts() -> None:
+    """Whatever they are called; beside the role that a topology or their name gives them."""
+    topology = fat_tree(4, **FAT_TREE_CABLES)
+    assert set(topology.roles.values()) == {
+        ("tier1", "edge"),
+        ("tier2", "aggregation"),
+        ("tier3", "core"),
+    }
+    assert set(CIRCLE.build().roles.values()) == {("tier1", "sw")}

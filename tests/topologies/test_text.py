@@ -312,3 +312,27 @@ def test_a_file_that_cannot_be_read_is_told_by_its_name(tmp_path: Path) -> None:
         result = CliRunner().invoke(cli, ["topology", "import", str(tmp_path / name)])
         assert isinstance(result.exception, UsageError)
         assert why in str(result.exception)
+
+
+def test_switches_of_an_imported_fabric_are_told_apart_by_tier(tmp_path: Path) -> None:
+    """Their names say nothing. A role's keys stand in place of a tier's."""
+    file = tmp_path / "net.txt"
+    links = ["0 2", "1 3", "2 4", "3 4"]
+    rows = [f"{ends} 100Gbps 1000ns 0" for ends in links]
+    file.write_text("\n".join(["5 3 4", "2 3 4", *rows]))
+    imported = CliRunner().invoke(cli, ["topology", "import", str(file)])
+    assert "# tier1, as `switches.roles` knows it: s1, s2\n" in imported.stdout
+    assert "# tier2, as `switches.roles` knows it: s3\n" in imported.stdout
+    switches = "switches: {buffer: 1MB, roles: {tier1: {buffer: 2MB}, tier2: {buffer: 3MB}}}\n"
+    text = f"{imported.stdout}{switches}".encode()
+    spec = spec_from_text(text, source="imported.emu.yml")
+    sizes = {name: spec.switch(name).buffer_bytes for name in ("s1", "s2", "s3")}
+    assert sizes == {"s1": 2_000_000, "s2": 2_000_000, "s3": 3_000_000}
+    by_role = spec_from_text(
+        text, source="imported.emu.yml", settings=["switches.roles.s.buffer=4MB"]
+    )
+    assert {by_role.switch(name).buffer_bytes for name in sizes} == {4_000_000}
+    with pytest.raises(SpecError, match="no role 'tier3'"):
+        spec_from_text(
+            text, source="imported.emu.yml", settings=["switches.roles.tier3.buffer=4MB"]
+        )

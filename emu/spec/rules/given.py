@@ -9,18 +9,21 @@ from topologies.graph import Port
 
 def for_switch(spec: Spec, name: str, *keys: str) -> KeyPath:
     """`("switches", "roles", "leaf", "pfc", "xon")` when leaves have an xon of their own."""
-    role = spec.topology.build().switch[name].role
-    return _nearest("switches", spec, (("nodes", name), ("roles", role)), keys)
+    return _nearest("switches", spec, (("nodes", name), *_roles(spec, name)), keys)
 
 
 def for_port(spec: Spec, port: Port, *keys: str) -> KeyPath:
     """`("switches", "ports", "h1", "pfc", "xon")` when ports to h1 have an xon of their own."""
     topology = spec.topology.build()
     neighbour = topology.port_name[port].partition(":")[2]
-    role = topology.switch[port.node].role
-    layers: tuple[KeyPath, ...] = (("nodes", port.node), ("roles", role), ())
+    layers: tuple[KeyPath, ...] = (("nodes", port.node), *_roles(spec, port.node), ())
     owners = (*((*layer, "ports", neighbour) for layer in layers), *layers)
     return _nearest("switches", spec, owners, keys)
+
+
+def _roles(spec: Spec, switch: str) -> list[KeyPath]:
+    """Nearest first."""
+    return [("roles", role) for role in reversed(spec.topology.build().roles[switch])]
 
 
 def for_host(spec: Spec, name: str, *keys: str) -> KeyPath:

@@ -40,7 +40,7 @@ def _ethernet_ports(spec: Spec) -> Iterator[tuple[Port, SwitchSpec]]:
 
 def roles_and_nodes_exist(spec: Spec) -> Iterator[Finding]:
     topology = spec.topology.build()
-    roles = sorted({switch.role for switch in topology.switches})
+    roles = sorted({role for own in topology.roles.values() for role in own})
     for section, what, named, known in (
         ("roles", "role", spec.switches.roles, roles),
         ("nodes", "switch", spec.switches.nodes, list(topology.switch)),
@@ -68,10 +68,10 @@ def ports_exist(spec: Spec) -> Iterator[Finding]:
 
 def _layers(spec: Spec) -> Iterator[tuple[KeyPath, SwitchSpec, list[str]]]:
     """Where switches are told something, what, and which switches these are."""
-    switches = spec.topology.build().switches
-    yield ("switches",), spec.switches, [switch.name for switch in switches]
+    roles = spec.topology.build().roles
+    yield ("switches",), spec.switches, list(roles)
     for role, said in spec.switches.roles.items():
-        yield ("switches", "roles", role), said, [s.name for s in switches if s.role == role]
+        yield ("switches", "roles", role), said, [s for s, own in roles.items() if role in own]
     for name, said in spec.switches.nodes.items():
         yield ("switches", "nodes", name), said, [name]
 
