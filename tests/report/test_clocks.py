@@ -27,7 +27,7 @@ def without_a_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     """The virtual clock stands in for the real one."""
     monkeypatch.setattr(
         "emu.cli.compare.record",
-        lambda name, spec, clock, out: record_run(name, spec, "virtual", out),
+        lambda name, spec, clock, out, **options: record_run(name, spec, "virtual", out, **options),
     )
 
 
