@@ -18,6 +18,7 @@ VERBS = {
     "capture": "Capture the cable in a port, both directions, until Ctrl-C.",
     "check": "Look for what labs need.",
     "compare": "Run every variant of a spec and put them side by side.",
+    "counters": "Print the counters of a lab by port and NIC.",
     "down": "End a lab.",
     "events": "Print what happens in a lab from now on.",
     "exec": "Run a command on a host or switch of a lab.",

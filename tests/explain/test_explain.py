@@ -205,7 +205,7 @@ def test_a_counter_has_no_value_in_a_spec() -> None:
     assert "needs --spec FILE" in refusal("seed", "--variant", "ib")
 
 
-@pytest.mark.parametrize("verb", ["explain", "init"])
+@pytest.mark.parametrize("verb", ["explain", "init", "counters"])
 def test_verbs_load_quickly(verb: str) -> None:
     """`emu --help` imports them all: what is heavy waits until it is needed."""
     heavy = "{'numpy', 'pydantic', 'networkx', 'matplotlib', 'scapy', 'rich'}"

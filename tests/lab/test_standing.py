@@ -144,6 +144,18 @@ def test_watch_shows_rates_and_counts(me: User) -> None:
             assert shown.out.count(f"\n{port} ") == 2
 
 
+def test_counters_are_printed_once(me: User) -> None:
+    """Of a port and of a NIC; their packets are those of the flow that is over."""
+    with lab_up(me, ROCE):
+        _events(me, "flow-completed")
+        told = me.run_emu("counters", "right:h2", "h1", "--json")
+        assert told.code == 0, told.err
+        document = json.loads(told.out)
+        sent = document["hosts"]["h1"]["tx_packets"]
+        assert document["ports"]["right:h2"]["tx_prio3_packets"] == sent > 0
+        assert me.run_emu("counters", "h7").code == 2
+
+
 def test_a_terminal_that_is_closed_ends_watch_and_not_the_lab(me: User) -> None:
     """As when a window is closed, or a connection breaks."""
     with lab_up(me, ROCE):

@@ -1,0 +1,81 @@
+"""`emu counters [PLACE...]`: the counters of a lab that is up, once."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+
+import click
+
+from emu.cli.options import json_option, lab_option
+from emu.cli.say import say
+from emu.errors import UsageError
+
+SCHEMA = "emu.counters/1"
+
+
+@click.command("counters")
+@click.argument("places", metavar="[PORT | SWITCH | HOST]...", nargs=-1)
+@lab_option
+@click.option(
+    "--delta",
+    "seconds",
+    type=click.FloatRange(0.01, 3600),
+    metavar="SECONDS",
+    help="Show what is counted from now on in so many seconds.",
+)
+@click.option("--all", "zeros", is_flag=True, help="Also show counters that are 0.")
+@click.option("--explain", "explained", is_flag=True, help="Say what each counter means.")
+@json_option
+def command(
+    places: tuple[str, ...],
+    lab: str | None,
+    seconds: float | None,
+    zeros: bool,
+    explained: bool,
+    as_json: bool,
+) -> None:
+    """Print the counters of a lab's ports and NICs, by the names that operators know.
+
+    Those of all places, or of a port (leaf1:h1), of a switch's ports (leaf1), or of a host's
+    NIC (h1). Ports count from the lab's start on, NICs from the start of its traffic.
+    """
+    from emu.lab.standing.client import StandingLab
+    from emu.lab.standing.looking import look_at
+    from emu.report.port_counters import Chosen, changes, counters_of, lines_of, shown
+    from emu.spec.model import spec_from_json
+
+    if seconds is not None and math.isnan(seconds):
+        raise UsageError("--delta is no number of seconds; write for example 0.5")
+    chosen = Chosen(places, zeros or as_json)
+    with StandingLab(lab) as standing:
+        spec = spec_from_json(standing.status()["spec"])
+        topology = spec.topology.build()
+        first = now = look_at(standing)
+        counted = counters_of(first, topology, spec.fabric, chosen)
+        if seconds is not None:
+            time.sleep(seconds)
+            now = look_at(standing)
+            later = counters_of(now, topology, spec.fabric, chosen)
+            counted = changes(first, counted, now, later)
+    over_ns = None if seconds is None else now.time_ns - first.time_ns
+    if as_json:
+        hosts = {place: own for place, own in counted.items() if place in topology.host}
+        ports = {place: own for place, own in counted.items() if place not in hosts}
+        head = {"schema": SCHEMA, "lab": standing.name, "time_ns": now.time_ns, "over_ns": over_ns}
+        click.echo(json.dumps({**head, "ports": ports, "hosts": hosts}, indent=2))
+        return
+    for line in lines_of(shown(counted, chosen), spec.fabric, explained=explained):
+        click.echo(line)
+    say(_when(standing.name, now.time_ns, over_ns))
+    if not now.hosts:
+        say("NICs have counted nothing: they count from `emu traffic start` on")
+
+
+def _when(lab: str, time_ns: int, over_ns: int | None) -> str:
+    from emu.units import format_time_ns
+
+    if over_ns is None:
+        return f"{lab}: counted up to {format_time_ns(time_ns)} of emulated time"
+    return f"{lab}: counted in {format_time_ns(over_ns)} of emulated time"

@@ -1,0 +1,108 @@
+"""The counters of a running lab by place, under the names that operators know.
+
+leaf1:h1                             a port of a switch
+  tx_prio3_packets          1,234
+h1                                   a host's NIC
+  np_cnp_sent                  12
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from emu.errors import UsageError
+from emu.measure.counter_notes import note_of
+from emu.measure.counters import ethernet_counters, infiniband_counters
+from emu.measure.look import Look
+from emu.measure.recording import Counters
+from emu.spec.finding import did_you_mean
+from topologies.graph import Topology
+
+Places = dict[str, Counters]
+"""Port or host -> its counters."""
+
+_NO_SUM = re.compile(r"queue_peak_bytes|rx_prio\d_headroom_peak_bytes|prio\d_PFC_WD_STATUS")
+"""What does not add up over time; its change says nothing."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What somebody wants to see."""
+
+    places: tuple[str, ...]
+    """Ports, switches and hosts; nothing: all of them."""
+    zeros: bool = False
+    """Whether counters that are 0 are shown, too."""
+
+
+def counters_of(look: Look, topology: Topology, fabric: str, chosen: Chosen) -> Places:
+    """Of the chosen places, in the fabric's order. Raises UsageError for one that is not there."""
+    named = infiniband_counters if fabric == "ib" else ethernet_counters
+    wanted = _wanted(topology, chosen.places)
+    ports = {name: named(raw) for name, raw in look.ports.items() if name in wanted}
+    return ports | {
+        name: dict(look.hosts.get(name, {})) for name in topology.host if name in wanted
+    }
+
+
+def changes(before: Look, earlier: Places, after: Look, later: Places) -> Places:
+    """What was counted between two looks. NICs begin anew when traffic does."""
+    anew = before.traffic.number != after.traffic.number
+    return {
+        place: {
+            name: count
+            if _NO_SUM.fullmatch(name)
+            else count - (0 if anew and place in after.hosts else _count(earlier, place, name))
+            for name, count in own.items()
+        }
+        for place, own in later.items()
+    }
+
+
+def shown(places: Places, chosen: Chosen) -> Places:
+    """Without what is 0, unless that is wanted."""
+    if chosen.zeros:
+        return places
+    return {place: {name: n for name, n in own.items() if n} for place, own in places.items()}
+
+
+def lines_of(places: Places, fabric: str, *, explained: bool) -> Iterator[str]:
+    """A block for each place. `explained`: with the meaning of each counter."""
+    rows = [(name, f"{n:,}") for own in places.values() for name, n in own.items()]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
+    for place, own in places.items():
+        yield place
+        for name, n in own.items():
+            line = f"  {name:<{widths[0]}}  {n:>{widths[1]},}"
+            yield f"{line}  {_meaning(name, place, fabric)}" if explained else line
+        if not own:
+            yield "  nothing but zeros"
+
+
+def _meaning(name: str, place: str, fabric: str) -> str:
+    ports = ("port", "infiniband" if fabric == "ib" else "ethernet")
+    note = note_of(name, ports if ":" in place else ("nic",))
+    return note.meaning_of(name) if note else ""
+
+
+def _count(places: Mapping[str, Counters], place: str, name: str) -> int:
+    return places.get(place, {}).get(name, 0)
+
+
+def _wanted(topology: Topology, names: Sequence[str]) -> set[str]:
+    """The ports and hosts that are meant; of a switch all its ports."""
+    ports = {
+        switch.name: [topology.port_name[port] for port in topology.ports[switch.name]]
+        for switch in topology.switches
+    }
+    all_ports = [port for own in ports.values() for port in own]
+    known = [*all_ports, *ports, *topology.host]
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; ports are called like {all_ports[0]}"
+            raise UsageError(f"there is no port, switch or host {name!r}{hint}")
+    if not names:
+        return {*all_ports, *topology.host}
+    return {place for name in names for place in ports.get(name, [name])}
