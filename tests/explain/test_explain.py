@@ -12,7 +12,9 @@ from click.testing import CliRunner
 
 from emu.cli.explain import command
 from emu.errors import ExitCode, UsageError
+from emu.explain import keys
 from emu.explain.in_force import OpenSpec, Value
+from emu.spec.notes import written
 
 ROOT = Path(__file__).parents[2]
 INCAST = str(ROOT / "topologies" / "incast.emu.yml")
@@ -135,15 +137,25 @@ def test_value_of_a_preset_has_its_role(spec_file: Path) -> None:
     assert "layers.emu.yml:8:" in by_where["leaf1"].origin
 
 
-def test_values_agree_with_the_merged_spec(spec_file: Path) -> None:
-    """Whatever layer they come from."""
-    from emu.spec.model import load_spec
+def test_a_value_is_what_its_origin_says(spec_file: Path) -> None:
+    """A default is the schema's; what is not the default has another origin."""
+    for section in ("switches", "hosts.nic"):
+        for value in in_force(spec_file, section):
+            (key,) = keys.matching(tuple(value.key.split(".")))
+            default = key.node.get("default")
+            if value.origin == "default" and default is not None:
+                assert value.value == written(default)
+            elif default is None and value.origin == "default":
+                assert value.value in ("not given", "{}", "[]")
 
-    spec = load_spec(spec_file)
-    for value in in_force(spec_file, "switches.buffer"):
-        for name in value.where.split(", "):
-            expected = {32_000_000: "32MB", 64_000_000: "64MB"}[spec.switch(name).buffer_bytes]
-            assert value.value == expected
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("topologies/*.emu.yml")), ids=lambda p: p.stem)
+def test_every_shipped_spec_has_its_values(path: Path) -> None:
+    """Of all sections, and each with an origin."""
+    for section in ("topology", "switches", "hosts.nic", "subnet", "traffic", "seed"):
+        values = in_force(path, section)
+        assert values
+        assert all(value.origin for value in values)
 
 
 def test_a_section_that_is_off_says_where(spec_file: Path) -> None:
