@@ -43,9 +43,7 @@ def rate_per_bin(time_ns: Ints, count: Ints, edges: Floats) -> Floats:
     """
     if len(time_ns) == 0:
         return np.zeros((len(edges) - 1, count.shape[1]))
-    at_edges = np.column_stack(
-        [np.interp(edges, time_ns, column) for column in count.T] or [np.empty((len(edges), 0))]
-    )
+    at_edges = _at(edges, time_ns, count)
     rates: Floats = np.diff(at_edges, axis=0) / np.diff(edges)[:, np.newaxis]
     return rates
 
@@ -55,3 +53,14 @@ def growth(time_ns: Ints, count: Ints, start_ns: int, end_ns: int) -> Floats:
     rates = rate_per_bin(time_ns, count, bin_edges(start_ns, end_ns, 1))
     grown: Floats = rates[0] * (end_ns - start_ns)
     return grown
+
+
+def _at(edges: Floats, time_ns: Ints, count: Ints) -> Floats:
+    """What `np.interp` says of each column, of all columns at once."""
+    before = np.clip(np.searchsorted(time_ns, edges, side="right") - 1, 0, max(0, len(time_ns) - 2))
+    after = np.minimum(before + 1, len(time_ns) - 1)
+    gap = np.maximum(time_ns[after] - time_ns[before], 1)
+    share = np.clip((edges - time_ns[before]) / gap, 0.0, 1.0)[:, np.newaxis]
+    low: Floats = count[before].astype(np.float64)
+    values: Floats = low + (count[after] - low) * share
+    return values

@@ -1,72 +1,253 @@
-"""A matplotlib figure as a piece of a page: inline SVG in the page's own colours and type.
+"""Plots as a piece of a page: inline SVG in the page's own colours and type.
 
-Deterministic: no date, no random ids, so that the same run gives the same page.
+A figure has plots side by side, with one pair of scales. Everything is drawn in the page's
+variables, so that a page follows its reader's theme; the same run gives the same text.
+
+          ┌ margin for labels
+    80 KB │      ▂▄▆█▆▄            │    ▂▂▂
+    40 KB │   ▂▄        ▂▂         │ ▂▄     ▂
+          └──────────────────      └──────────────
+          0     100     200  us    0     100    200  us
 """
 
 from __future__ import annotations
 
-import re
-from io import StringIO
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import ceil, floor, log10
 from typing import Any
 
-import matplotlib as mpl
 from markupsafe import Markup, escape
-from matplotlib.figure import Figure
 
-from emu.report.outline import thin_outlines
-from emu.report.palette import FAINT, GRID, INK, themed
+from emu.report.outline import Corner, outline, stairs
+from emu.report.palette import FAINT, GRID, INK, Colour
 
-_STYLE: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "emu",
-    "text.parse_math": False,
-    "font.size": 9,
-    "font.sans-serif": ["DejaVu Sans"],
-    "text.color": INK.light,
-    "axes.labelcolor": FAINT.light,
-    "axes.titlecolor": INK.light,
-    "axes.titlesize": 9,
-    "axes.titleweight": "bold",
-    "axes.edgecolor": GRID.light,
-    "axes.facecolor": "none",
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": GRID.light,
-    "grid.linewidth": 0.6,
-    "xtick.color": GRID.light,
-    "ytick.color": GRID.light,
-    "xtick.labelcolor": FAINT.light,
-    "ytick.labelcolor": FAINT.light,
-    "figure.facecolor": "none",
-    "lines.linewidth": 1.4,
-    "lines.solid_joinstyle": "round",
-}
+LETTER, LINE = 5.5, 9.0
+"""About how wide a letter is, and how high."""
+_GAP, _PAD, _TITLE, _X_AXIS, _NAME = 16.0, 5.0, 16.0, 28.0, 13.0
+"""Between plots; around them; and the room that titles, axes and their names need."""
+_X_TICKS, _POINTS_A_TICK = 6, 30.0
 
-_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-_NOT_FOR_PAGES = (
-    re.compile(r"<metadata>.*?</metadata>", re.DOTALL),
-    re.compile(r'<style type="text/css">.*?</style>', re.DOTALL),
-    re.compile(r'(?<=<g) id="[^"]*"'),
-    re.compile(r' xmlns(:xlink)?="[^"]*"'),
-    re.compile(r'(?<=<svg) width="[^"]*"| height="[^"]*pt"'),
-)
-"""Parts of a stand-alone SVG that a page must not have twice, or not at all."""
+Values = Sequence[float] | Any
+"""Numbers; also an array of them."""
 
 
-def inline_svg(figure: Figure, label: str) -> Markup:
-    """The figure as an <svg> element; `label` is what a screen reader says."""
-    file = StringIO()
-    figure.savefig(file, format="svg", metadata=_NO_METADATA)
-    svg = file.getvalue()
-    svg = svg[svg.index("<svg") :]
-    for pattern in _NOT_FOR_PAGES:
-        svg = pattern.sub("", svg)
-    svg = thin_outlines(themed(svg.replace("xlink:href", "href")))
-    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1))
+@dataclass(frozen=True)
+class Axis:
+    """Values from `low` to `high`. With `labels` only those are marked."""
+
+    low: float
+    high: float
+    name: str = ""
+    labels: Sequence[tuple[float, str]] | None = None
+    is_log: bool = False
+    grid: bool = True
+
+    def ticks(self, most: int) -> Sequence[tuple[float, str]]:
+        """Round values along the axis, at most so many."""
+        if self.labels is not None:
+            return self.labels
+        values = _powers(self.low, self.high) if self.is_log else _round(self.low, self.high, most)
+        return [(value, f"{value:g}") for value in values]
+
+    def share(self, value: float) -> float:
+        """From 0 at `low` to 1 at `high`."""
+        if self.is_log:
+            low, high, value = log10(self.low), log10(self.high), log10(max(value, self.low))
+            return (value - low) / (high - low)
+        return (value - self.low) / (self.high - self.low)
 
 
-def in_style() -> Any:
-    """The context in which figures are made and written."""
-    return mpl.rc_context(_STYLE)
+def _round(low: float, high: float, most: int) -> list[float]:
+    least = (high - low) / max(1, most)
+    power = 10.0 ** floor(log10(least))
+    step = next(power * n for n in (1, 2, 2.5, 5, 10) if power * n >= least * 0.999)
+    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+    return [float(f"{step * n:.10g}") for n in range(first, last + 1)]
+
+
+def _powers(low: float, high: float) -> list[float]:
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    values = (float(f"{n * 10.0**power:.10g}") for power in powers for n in (1, 2, 5))
+    return [value for value in values if low <= value <= high]
+
+
+@dataclass
+class Plot:
+    """One rectangle. What is drawn is given in the axes' values."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+    x: Axis
+    y: Axis
+    parts: list[str] = field(default_factory=list)
+
+    def at(self, x: float, y: float) -> Corner:
+        """Where values are in the picture."""
+        return (
+            self.left + self.x.share(x) * self.width,
+            self.top + (1 - self.y.share(y)) * self.height,
+        )
+
+    def line(
+        self, xs: Values, ys: Values, colour: Colour, *, dash: str = "", thick: float = 1.4
+    ) -> None:
+        self._stroke([self.at(x, y) for x, y in zip(xs, ys, strict=True)], colour, thick, dash)
+
+    def stairs(self, edges: Values, heights: Values, colour: Colour, *, thick: float = 1.4) -> None:
+        """A height from each edge to the next."""
+        corners = stairs(list(edges), list(heights))
+        self._stroke([self.at(x, y) for x, y in corners], colour, thick, "")
+
+    def band(
+        self, edges: Values, low: Values, high: Values, colour: Colour, *, opacity: float = 1.0
+    ) -> None:
+        """What lies between two such curves."""
+        there = stairs(list(edges), list(high))
+        back = stairs(list(edges), list(low))[::-1]
+        path = outline(self.at(x, y) for x, y in (*there, *back))
+        faint = f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
+        self.parts.append(f'<path d="{path}z" fill="{colour.css}"{faint}/>')
+
+    def dots(self, xs: Values, ys: Values, colour: Colour) -> None:
+        for x, y in (self.at(x, y) for x, y in zip(xs, ys, strict=True)):
+            self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.8" fill="{colour.css}"/>')
+
+    def crosses(self, xs: Values, y: float, colour: Colour) -> None:
+        for cx, cy in (self.at(x, y) for x in xs):
+            path = f"M{cx - 3:.1f} {cy - 3:.1f}l6 6m0 -6l-6 6"
+            self.parts.append(f'<path d="{path}" fill="none" stroke="{colour.css}"/>')
+
+    def bar(
+        self,
+        span: tuple[float, float],
+        middle: float,
+        high: float,
+        colour: Colour,
+        *,
+        filled: bool = True,
+    ) -> None:
+        """From one value of x to another, `high` values of y high."""
+        (x1, y1), (x2, y2) = (
+            self.at(span[0], middle - high / 2),
+            self.at(span[1], middle + high / 2),
+        )
+        top, tall = min(y1, y2), abs(y1 - y2)
+        paint = f'fill="{colour.css}"' if filled else f'fill="none" stroke="{colour.css}"'
+        self.parts.append(
+            f'<rect x="{x1:.1f}" y="{top:.1f}" width="{max(0, x2 - x1):.1f}" '
+            f'height="{tall:.1f}" {paint}/>'
+        )
+
+    def text(self, x: float, y: float, text: str, colour: Colour) -> None:
+        """To the right of a place, at its height."""
+        left, middle = self.at(x, y)
+        self.parts.append(_text(left, middle + LINE / 3, text, colour, "start"))
+
+    def _stroke(self, corners: list[Corner], colour: Colour, thick: float, dash: str) -> None:
+        dashed = f' stroke-dasharray="{dash}"' if dash else ""
+        self.parts.append(
+            f'<path d="{outline(corners)}" fill="none" stroke="{colour.css}" '
+            f'stroke-width="{thick:g}"{dashed}/>'
+        )
+
+    # ---- what is around it -----------------------------------------------------
+
+    def drawn(self, title: str, *, with_labels: bool) -> str:
+        """The plot with its grid, its axes and all that was drawn in it."""
+        bottom = self.top + self.height
+        below = [
+            *self._x_ticks(bottom),
+            *self._y_ticks(with_labels=with_labels),
+            f'<path d="M{self.left:.1f} {bottom:.1f}h{self.width:.1f}" fill="none" '
+            f'stroke="{GRID.css}"/>',
+        ]
+        middle = self.left + self.width / 2
+        if self.x.name:
+            below.append(_text(middle, bottom + 25, self.x.name, FAINT, "middle"))
+        if title:
+            below.append(_text(middle, self.top - 6, title, INK, "middle", bold=True))
+        return "".join((*below, *self.parts))
+
+    def _x_ticks(self, bottom: float) -> Iterable[str]:
+        most = max(2, min(_X_TICKS, int(self.width / 45)))
+        for value, label in self.x.ticks(most):
+            x = self.at(value, self.y.low)[0]
+            if self.x.grid:
+                yield _grid(f"M{x:.1f} {self.top:.1f}V{bottom:.1f}")
+            yield _text(x, bottom + 12, label, FAINT, "middle")
+
+    def _y_ticks(self, *, with_labels: bool) -> Iterable[str]:
+        ink = FAINT if self.y.labels is None else INK
+        for value, label in self.y.ticks(max(2, int(self.height / _POINTS_A_TICK))):
+            y = self.at(self.x.low, value)[1]
+            if self.y.grid:
+                yield _grid(f"M{self.left:.1f} {y:.1f}h{self.width:.1f}")
+            if with_labels:
+                yield _text(self.left - _PAD, y + LINE / 3, label, ink, "end")
+        if with_labels and self.y.name:
+            middle = self.top + self.height / 2
+            yield (
+                f'<text transform="translate({_NAME - 4:.1f} {middle:.1f}) rotate(-90)" '
+                f'text-anchor="middle" fill="{FAINT.css}">{escape(self.y.name)}</text>'
+            )
+
+
+class Figure:
+    """Plots beside each other on the same axes, one for each title."""
+
+    def __init__(
+        self, titles: Sequence[str], width: float, height: float, x: Axis, y: Axis
+    ) -> None:
+        self.width, self.height, self._titles = width, height, titles
+        top = _TITLE if any(titles) else _PAD + LINE / 2
+        tall = height - top - _X_AXIS - (0 if x.name else -12)
+        labels = [label for _, label in y.ticks(max(2, int(tall / _POINTS_A_TICK)))]
+        left = _PAD * 2 + LETTER * max(map(len, labels), default=0) + (_NAME if y.name else 0)
+        wide = (width - left - _PAD * 2 + _GAP) / len(titles) - _GAP
+        self.plots = [
+            Plot(left + place * (wide + _GAP), top, wide, tall, x, y)
+            for place in range(len(titles))
+        ]
+
+    def svg(self, label: str) -> Markup:
+        """The <svg> element; `label` is what a screen reader says."""
+        drawn = "".join(
+            plot.drawn(title, with_labels=not place)
+            for place, (plot, title) in enumerate(zip(self.plots, self._titles, strict=True))
+        )
+        return Markup(
+            f'<svg role="img" aria-label="{escape(label)}" '
+            f'viewBox="0 0 {self.width:g} {self.height:g}" font-size="{LINE:g}">{drawn}</svg>'
+        )
+
+
+def stacked(figures: Sequence[Figure], label: str) -> Markup:
+    """Figures below each other."""
+    tops = [sum(figure.height for figure in figures[:place]) for place in range(len(figures))]
+    height = sum(figure.height for figure in figures)
+    width = max(figure.width for figure in figures)
+    drawn = "".join(
+        f'<g transform="translate(0 {top:g})">'
+        + "".join(plot.drawn("", with_labels=not place) for place, plot in enumerate(figure.plots))
+        + "</g>"
+        for top, figure in zip(tops, figures, strict=True)
+    )
+    return Markup(
+        f'<svg role="img" aria-label="{escape(label)}" viewBox="0 0 {width:g} {height:g}" '
+        f'font-size="{LINE:g}">{drawn}</svg>'
+    )
+
+
+def _text(x: float, y: float, text: str, colour: Colour, anchor: str, *, bold: bool = False) -> str:
+    weight = ' font-weight="bold"' if bold else ""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour.css}"{weight}>'
+        f"{escape(text)}</text>"
+    )
+
+
+def _grid(path: str) -> str:
+    return f'<path d="{path}" fill="none" stroke="{GRID.css}" stroke-width="0.6"/>'

@@ -2,7 +2,7 @@
 
 No scripts, no fonts, no addresses: style and pictures are inside. Names come
 from users' files, so the template escapes everything but the pictures, whose
-own text matplotlib has escaped.
+own text `figure` has escaped.
 """
 
 from __future__ import annotations

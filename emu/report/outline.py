@@ -1,43 +1,25 @@
-"""SVG outlines without what no eye can see.
+"""The outline of a curve without what no eye can see.
 
-A curve of steps has two corners for each step, and matplotlib writes each in full, on a line
-of its own. Here corners are rounded to a tenth of a point, a tenth of what a line is wide;
-those that then lie on the way between their neighbours are gone, and peaks stay.
+A curve of steps has two corners for each step. Here corners are rounded to a tenth of a
+point, a tenth of what a line is wide; those that then lie on the way between their
+neighbours are gone, and peaks stay.
 
-    M 68.078521 281.199057          M68.1 281.2H270.5V15.8
-    L 169.270000 281.199057   ──▶
-    L 270.461127 281.199057
-    L 270.461127 15.838834
+    (68.08, 281.2) (169.27, 281.2) (270.46, 281.2) (270.46, 15.84)   ──▶   M68.1 281.2H270.5V15.8
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 Corner = tuple[float, float]
 
-_OUTLINE = re.compile(r'(?<= d=")[MLz\d\s.-]+(?=")')
-"""Straight ones; a curve has other commands, and stays as it is."""
-_COMMAND = re.compile(r"([MLz])(?:\s+([\d.-]+)\s+([\d.-]+))?")
 
-
-def thin_outlines(svg: str) -> str:
-    """The text of an SVG with all its outlines thinned out."""
-    return _OUTLINE.sub(lambda outline: "".join(_thinned(outline[0])), svg)
-
-
-def _thinned(outline: str) -> Iterator[str]:
+def outline(corners: Iterable[Corner]) -> str:
+    """The `d` of a <path> with straight lines from corner to corner."""
     stroke: list[Corner] = []
-    for command, x, y in _COMMAND.findall(outline):
-        if command != "L":
-            yield _written(stroke)
-            stroke = []
-        if command == "z":
-            yield "z"
-        else:
-            _extend(stroke, (round(float(x), 1), round(float(y), 1)))
-    yield _written(stroke)
+    for x, y in corners:
+        _extend(stroke, (round(float(x), 1), round(float(y), 1)))
+    return "".join(_step(*pair) for pair in zip((None, *stroke), stroke, strict=False))
 
 
 def _extend(stroke: list[Corner], corner: Corner) -> None:
@@ -56,10 +38,6 @@ def _is_on_the_way(start: Corner, by: Corner, end: Corner) -> bool:
     return along_x or along_y
 
 
-def _written(stroke: Sequence[Corner]) -> str:
-    return "".join(_step(*corners) for corners in zip((None, *stroke), stroke, strict=False))
-
-
 def _step(start: Corner | None, end: Corner) -> str:
     x, y = end
     if start is None:
@@ -67,3 +45,12 @@ def _step(start: Corner | None, end: Corner) -> str:
     if start[1] == y:
         return f"H{x:g}"
     return f"V{y:g}" if start[0] == x else f"L{x:g} {y:g}"
+
+
+def stairs(edges: Sequence[float], heights: Sequence[float]) -> list[Corner]:
+    """Corners of a curve that has a height from each edge to the next."""
+    return [
+        (x, height)
+        for place, height in enumerate(heights)
+        for x in (edges[place], edges[place + 1])
+    ]

@@ -4,8 +4,7 @@ Okabe and Ito's palette, which people with any kind of colour blindness can tell
 apart, slightly lifted for dark pages. Nothing is told by colour alone: there is
 always a label, a place or a number as well.
 
-Plots are drawn in the light colours; `themed` then turns each of them into a
-CSS variable, so that a page follows its reader's theme.
+Pictures name them by CSS variables, so that a page follows its reader's theme.
 """
 
 from __future__ import annotations
@@ -80,10 +79,3 @@ def load_colour(utilisation: float) -> Colour:
     if utilisation < 0.005:
         return LOAD[0]
     return LOAD[min(5, 1 + int(utilisation * 5))]
-
-
-def themed(svg: str) -> str:
-    """The picture with its colours replaced by the page's variables."""
-    for colour in COLOURS:
-        svg = svg.replace(colour.light, colour.css)
-    return svg

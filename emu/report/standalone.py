@@ -17,7 +17,7 @@ _SIZE = re.compile(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
 def standalone_svg(chart: Chart) -> str:
     """The text of an SVG file. Light and dark like its reader's screen."""
     size = _SIZE.search(chart.svg)
-    assert size is not None, "matplotlib writes the size of every picture"
+    assert size is not None, "every picture says its size"
     width, height = float(size[1]), float(size[2])
     top = _LINE + _MARGIN
     return (

@@ -58,3 +58,17 @@ def test_highest_peak_survives(levels: list[int], bins: int) -> None:
     edges = bin_edges(0, len(levels), bins)
     peaks = peak_per_bin(np.arange(len(levels)), column(*levels), edges)
     assert peaks.max() == max(levels)
+
+
+@given(
+    st.lists(st.integers(0, 1000), min_size=1, max_size=8, unique=True),
+    st.integers(1, 7),
+    st.integers(0, 2**32),
+)
+def test_growth_between_samples_is_interpolated(moments: list[int], bins: int, seed: int) -> None:
+    """As numpy does it, of all columns at once."""
+    rng = np.random.default_rng(seed)
+    count = np.sort(rng.integers(0, 10**12, (len(moments), 3)), axis=0)
+    time_ns, edges = times(*sorted(moments)), bin_edges(0, 1200, bins)
+    expected = [np.diff(np.interp(edges, time_ns, own)) / np.diff(edges) for own in count.T]
+    np.testing.assert_allclose(rate_per_bin(time_ns, count, edges).T, expected, rtol=1e-9)

@@ -16,10 +16,10 @@ from emu.report.charts.lateness import lateness
 from emu.report.charts.load import load
 from emu.report.charts.processors import processors
 from emu.report.charts.queues import queues
+from emu.report.charts.racks import racks
 from emu.report.charts.rates import rates
 from emu.report.charts.waiting import waiting
 from emu.report.facts import RunFacts
-from emu.report.figure import in_style
 
 __all__ = ["Chart", "chart_named", "charts"]
 
@@ -30,6 +30,7 @@ _DRAWN = {
     "rates": rates,
     "waiting": waiting,
     "load": load,
+    "racks": racks,
 }
 
 
@@ -39,13 +40,11 @@ def charts(runs: Sequence[RunFacts]) -> list[Chart]:
     Of a run that the machine did not keep up with only what the machine did is shown.
     """
     honest = [run for run in runs if run.conclusive]
-    with in_style():
-        drawn = [draw(honest) for draw in _DRAWN.values() if honest]
-        drawn += [lateness(runs), processors(runs)]
+    drawn = [draw(honest) for draw in _DRAWN.values() if honest]
+    drawn += [lateness(runs), processors(runs)]
     return [chart for chart in drawn if chart is not None]
 
 
 def chart_named(name: str, runs: Sequence[RunFacts]) -> Chart | None:
     """One of them: `queues`, `load` and so on; None without samples for it."""
-    with in_style():
-        return _DRAWN[name](runs)
+    return _DRAWN[name](runs)

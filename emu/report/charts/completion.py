@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from emu.report.charts.chart import Chart, time_axis, width_inches
+from emu.report.charts.chart import INCH, Chart, time_axis, width_points
 from emu.report.facts import RunFacts
-from emu.report.figure import inline_svg
-from emu.report.palette import BAD, INK, Colour, Legend, series_colour
+from emu.report.figure import Axis, Figure, Plot
+from emu.report.palette import BAD, Colour, Legend, series_colour
 from emu.report.scale import Unit
 
 MOST_BARS = 16
 """Flows beyond which there is a distribution instead."""
+MOST_STEPS = 400
+"""Of a distribution: more than there are points along the axis."""
 
 
 @dataclass(frozen=True)
@@ -47,58 +47,57 @@ def completion(runs: Sequence[RunFacts]) -> Chart | None:
     unit = time_axis(runs).unit
     few = len(flows) <= MOST_BARS
     height = 0.7 + (0.14 + 0.1 * len(runs)) * len(flows) if few else 2.6
-    figure = Figure(figsize=(width_inches(runs), height), layout="constrained")
-    ax = figure.subplots()
+    y = _flows_axis(flows) if few else Axis(0, 103, "flows over (%)")
+    x = Axis(0, 1.08 * _last_ns(runs) / unit.size, f"time ({unit.name})")
+    figure = Figure([""], width_points(runs), INCH * height, x, y)
+    (plot,) = figure.plots
     for lane, run in enumerate(runs):
         if few:
-            _draw_bars(ax, run, flows, Lane(lane, len(runs)), colours[run.name], unit)
+            _draw_bars(plot, run, flows, Lane(lane, len(runs)), colours[run.name], unit)
         else:
-            _draw_distribution(ax, run, colours[run.name], unit)
-        _draw_bound(ax, run, colours[run.name], unit)
-    _label(ax, flows if few else [], unit)
+            _draw_distribution(plot, run, colours[run.name], unit)
+        _draw_bound(plot, run, colours[run.name], unit)
     return Chart(
         title="Completion",
-        svg=inline_svg(figure, "When each flow was over"),
+        svg=figure.svg("When each flow was over"),
         legend=tuple(Legend(run.name, colours[run.name]) for run in runs),
         caption=("From start to end of each flow; " if few else "Share of all flows; ")
         + "the dashed line is the arithmetic bound for the last one.",
     )
 
 
-def _label(ax: Axes, flows: Sequence[str], unit: Unit) -> None:
-    ax.set_xlabel(f"time ({unit.name})")
-    ax.set_xlim(left=0)
-    if flows:
-        ax.set_yticks(range(len(flows)), flows)
-        ax.set_ylim(len(flows) - 0.5, -0.5)
-        ax.tick_params(axis="y", length=0, labelcolor=INK.light)
-        ax.grid(visible=False, axis="y")
-    else:
-        ax.set_ylabel("flows over (%)")
-        ax.set_ylim(0, 103)
+def _flows_axis(flows: Sequence[str]) -> Axis:
+    """The first at the top: at 0, the next at -1."""
+    labels = [(-float(place), flow) for place, flow in enumerate(flows)]
+    return Axis(0.5 - len(flows), 0.5, labels=labels, grid=False)
 
 
-def _draw_bound(ax: Axes, run: RunFacts, colour: Colour, unit: Unit) -> None:
+def _last_ns(runs: Sequence[RunFacts]) -> float:
+    bounds = [run.bound.last_finish_ns for run in runs if run.bound is not None]
+    return max(1, *(run.window_ns[1] for run in runs), *bounds)
+
+
+def _draw_bound(plot: Plot, run: RunFacts, colour: Colour, unit: Unit) -> None:
     if run.bound is not None:
         bound = run.bound.last_finish_ns / unit.size
-        ax.axvline(bound, color=colour.light, linewidth=1.0, linestyle=(0, (4, 3)))
+        plot.line((bound, bound), (plot.y.low, plot.y.high), colour, dash="4 3", thick=1.0)
 
 
 def _draw_bars(
-    ax: Axes, run: RunFacts, flows: Sequence[str], lane: Lane, colour: Colour, unit: Unit
+    plot: Plot, run: RunFacts, flows: Sequence[str], lane: Lane, colour: Colour, unit: Unit
 ) -> None:
     for flow in run.flows:
-        y = flows.index(flow.name) + lane.offset
+        y = -flows.index(flow.name) - lane.offset
         start = flow.start_ns / unit.size
         end = (run.window_ns[1] if flow.end_ns is None else flow.end_ns) / unit.size
-        ax.barh(y, end - start, lane.height, left=start, color=colour.light, fill=flow.completed)
+        plot.bar((start, end), y, lane.height, colour, filled=flow.completed)
         if not flow.completed:
-            ax.text(end, y, " unfinished", va="center", color=BAD.light)
+            plot.text(end, y, " unfinished", BAD)
 
 
-def _draw_distribution(ax: Axes, run: RunFacts, colour: Colour, unit: Unit) -> None:
-    """Share of all offered flows that are over, with a step at each end."""
+def _draw_distribution(plot: Plot, run: RunFacts, colour: Colour, unit: Unit) -> None:
+    """Share of all offered flows that are over, with a step at each end; of many at some."""
     ends = sorted(flow.end_ns for flow in run.flows if flow.completed and flow.end_ns is not None)
-    shares = np.arange(len(ends) + 1) * 100 / len(run.flows)
-    times = np.array([0, *ends, run.window_ns[1]])
-    ax.stairs(shares, times / unit.size, baseline=None, color=colour.light)
+    counts = np.unique(np.linspace(0, len(ends), min(len(ends), MOST_STEPS) + 1).astype(int))
+    times = [0, *(ends[count - 1] for count in counts[1:]), run.window_ns[1]]
+    plot.stairs(np.array(times) / unit.size, counts * 100 / len(run.flows), colour)

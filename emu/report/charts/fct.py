@@ -11,14 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
-
 from emu.measure.fct import FctSlowdown
-from emu.report.charts.chart import Chart, width_inches
+from emu.report.charts.chart import INCH, Chart, width_points
 from emu.report.facts import RunFacts
-from emu.report.figure import inline_svg
+from emu.report.figure import Axis, Figure, Plot, stacked
 from emu.report.palette import Colour, Legend, series_colour
 from emu.units import format_size
 
@@ -28,35 +24,41 @@ def fct(runs: Sequence[RunFacts]) -> Chart | None:
     loads = list(dict.fromkeys(own.traffic for run in runs for own in run.fct_slowdowns))
     if not loads:
         return None
-    size = (width_inches(runs), 2.6 * len(loads))
-    figure = Figure(figsize=size, layout="constrained")
-    for ax, load in zip(figure.subplots(len(loads), squeeze=False)[:, 0], loads, strict=True):
-        for place, run in enumerate(runs):
-            for own in run.fct_slowdowns:
-                if own.traffic == load:
-                    _draw(ax, own, series_colour(place))
-        _label(ax, load)
+    figures = [_figure(runs, load) for load in loads]
     return Chart(
         title="FCT slowdown",
-        svg=inline_svg(figure, "Completion times over those on idle paths, by size"),
+        svg=stacked(figures, "Completion times over those on idle paths, by size"),
         legend=tuple(Legend(run.name, series_colour(place)) for place, run in enumerate(runs)),
         caption="Completion time over that of the same message alone, a tenth of the messages at "
         "each mark: the line is the median, the dashed one above it 99 %.",
     )
 
 
-def _draw(ax: Axes, slowdown: FctSlowdown, colour: Colour) -> None:
+def _figure(runs: Sequence[RunFacts], load: str) -> Figure:
+    drawn = [
+        (own, series_colour(place))
+        for place, run in enumerate(runs)
+        for own in run.fct_slowdowns
+        if own.traffic == load
+    ]
+    sizes = [format_size(own.up_to_bytes) for own in drawn[-1][0].buckets]
+    x = Axis(-0.3, len(sizes) - 0.7, f"messages of {load} up to", list(enumerate(sizes)))
+    figure = Figure([""], width_points(runs), 2.6 * INCH, x, _slowdowns([own for own, _ in drawn]))
+    for own, colour in drawn:
+        _draw(figure.plots[0], own, colour)
+    return figure
+
+
+def _slowdowns(drawn: Sequence[FctSlowdown]) -> Axis:
+    values = [
+        value for own in drawn for bucket in own.buckets for value in (bucket.p50, bucket.p99)
+    ]
+    return Axis(0.95 * min(values), 1.1 * max(values), "slowdown", is_log=True)
+
+
+def _draw(plot: Plot, slowdown: FctSlowdown, colour: Colour) -> None:
     places = range(len(slowdown.buckets))
     medians, tails = zip(*((own.p50, own.p99) for own in slowdown.buckets), strict=True)
-    ax.plot(places, medians, color=colour.light, marker="o", markersize=3)
-    ax.plot(places, tails, color=colour.light, marker="o", markersize=3, linestyle="--")
-    ax.set_xticks(places, [format_size(own.up_to_bytes) for own in slowdown.buckets])
-
-
-def _label(ax: Axes, load: str) -> None:
-    ax.set_xlabel(f"messages of {load} up to")
-    ax.set_ylabel("slowdown")
-    ax.set_yscale("log")
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_minor_locator(NullLocator())
+    for values, dash in ((medians, ""), (tails, "4 3")):
+        plot.line(places, values, colour, dash=dash)
+        plot.dots(places, values, colour)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from emu.report.charts.chart import Chart, TimeAxis, side_by_side, time_axis
 from emu.report.facts import RunFacts
-from emu.report.figure import inline_svg
-from emu.report.palette import BAD, Legend, series_colour
+from emu.report.figure import Axis, Plot
+from emu.report.palette import BAD, FAINT, Legend, series_colour
 from emu.report.scale import Unit
 from emu.report.scale import time_unit as fitting_unit
 
@@ -25,11 +24,11 @@ def lateness(runs: Sequence[RunFacts]) -> Chart | None:
     if not worst_ns:
         return None
     time, unit = time_axis(runs), fitting_unit(worst_ns)
-    figure, axes = side_by_side(runs, 2.0, time)
-    for run, ax in zip(runs, axes, strict=True):
-        _draw(ax, run, time, unit)
-    axes[0].set_ylabel(f"lateness ({unit.name})")
-    axes[0].set_ylim(bottom=0)
+    highest = max(worst_ns, *(run.recording.fidelity.budget_ns for run in runs))
+    y = Axis(0, 1.05 * highest / unit.size, f"lateness ({unit.name})")
+    figure = side_by_side(runs, 2.0, time, y)
+    for run, plot in zip(runs, figure.plots, strict=True):
+        _draw(plot, run, time, unit)
     machines = [run.recording.machine for run in runs]
     seen = {
         _LATE: True,
@@ -38,7 +37,7 @@ def lateness(runs: Sequence[RunFacts]) -> Chart | None:
     }
     return Chart(
         title="How late frames left",
-        svg=inline_svg(figure, "The worst lateness over time"),
+        svg=figure.svg("The worst lateness over time"),
         legend=tuple(legend for legend, shown in seen.items() if shown),
         caption="The latest frame of each moment, in emulated time. "
         "The dashed line is the budget, which 99 of 100 frames must keep.",
@@ -52,14 +51,16 @@ def _worst_ns(run: RunFacts) -> int:
     )
 
 
-def _draw(ax: Axes, run: RunFacts, time: TimeAxis, unit: Unit) -> None:
+def _draw(plot: Plot, run: RunFacts, time: TimeAxis, unit: Unit) -> None:
     series, machine = run.recording.series, run.recording.machine
     ends = [0, *(series.late_time_ns / time.unit.size)]
-    ax.stairs(series.late_ns / unit.size, ends, fill=True, color=_LATE.colour.light)
+    late = series.late_ns / unit.size
+    if len(late):
+        plot.band(ends, 0 * late, late, _LATE.colour)
     ends = [0, *(machine.ledger_time_ns / time.unit.size)]
     if machine.kept_ns.any():
-        ax.stairs(machine.kept_ns / unit.size, ends, color=_KEPT.colour.light)
+        plot.stairs(ends, machine.kept_ns / unit.size, _KEPT.colour)
     (lost,) = np.nonzero(machine.lost_frames.sum(axis=1))
-    ax.plot(np.take(ends, lost + 1), 0 * lost, "x", color=_LOST.colour.light, clip_on=False)
-    budget_ns = run.recording.fidelity.budget_ns
-    ax.axhline(budget_ns / unit.size, linestyle="--", linewidth=1, color="0.5")
+    plot.crosses(np.take(ends, lost + 1), 0, _LOST.colour)
+    budget = run.recording.fidelity.budget_ns / unit.size
+    plot.line((0, plot.x.high), (budget, budget), FAINT, dash="4 3", thick=1.0)

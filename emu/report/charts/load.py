@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
 from emu.measure.binning import growth
-from emu.report.charts.chart import Chart, left_out, width_inches
+from emu.report.charts.chart import INCH, Chart, left_out, width_points
 from emu.report.facts import RunFacts
-from emu.report.figure import inline_svg
-from emu.report.palette import INK, Legend, series_colour
+from emu.report.figure import Axis, Figure, Plot
+from emu.report.palette import Legend, series_colour
 
 MOST_CABLES = 6
 DELIVERED = "delivered"
@@ -37,18 +34,20 @@ def load(runs: Sequence[RunFacts]) -> Chart | None:
     if not shown:
         return None
     rows = [DELIVERED, *shown]
-    figure = Figure(
-        figsize=(width_inches(runs), 0.7 + (0.14 + 0.12 * len(runs)) * len(rows)),
-        layout="constrained",
-    )
-    ax = figure.subplots()
-    for place, (run, own) in enumerate(zip(runs, carried, strict=True)):
-        values = [_delivered_bps(run), *(own.get(port, 0.0) for port in shown)]
-        _draw(ax, values, place, len(runs))
-    _label(ax, rows)
+    values = [
+        [_delivered_bps(run), *(own.get(port, 0.0) for port in shown)]
+        for run, own in zip(runs, carried, strict=True)
+    ]
+    labels = [(-float(row), name.replace(":", " > ")) for row, name in enumerate(rows)]
+    y = Axis(0.5 - len(rows), 0.5, labels=labels, grid=False)
+    x = Axis(0, 1.05 * max(max(own) for own in values) / _GBPS, "rate (Gb/s)")
+    height = 0.7 + (0.14 + 0.12 * len(runs)) * len(rows)
+    figure = Figure([""], width_points(runs), INCH * height, x, y)
+    for place, own in enumerate(values):
+        _draw(figure.plots[0], own, place, len(runs))
     return Chart(
         title="Load",
-        svg=inline_svg(figure, "What was delivered, and what cables carried"),
+        svg=figure.svg("What was delivered, and what cables carried"),
         legend=tuple(Legend(run.name, series_colour(place)) for place, run in enumerate(runs)),
         caption="Message bytes delivered, and bytes on each cable, from first start to last end. "
         + left_out("cables in use", len(shown), len(used), "the busiest"),
@@ -71,17 +70,7 @@ def _delivered_bps(run: RunFacts) -> float:
     return float(delivered.sum()) * 8e9 / (end - start)
 
 
-def _draw(ax: Axes, values: Sequence[float], lane: int, lanes: int) -> None:
-    height = 0.7 / lanes
+def _draw(plot: Plot, values: Sequence[float], lane: int, lanes: int) -> None:
     offset = (lane + 0.5) * 0.8 / lanes - 0.4
-    places = [row + offset for row in range(len(values))]
-    ax.barh(places, [bps / _GBPS for bps in values], height, color=series_colour(lane).light)
-
-
-def _label(ax: Axes, rows: Sequence[str]) -> None:
-    ax.set_xlabel("rate (Gb/s)")
-    ax.set_xlim(left=0)
-    ax.set_yticks(range(len(rows)), [row.replace(":", " > ") for row in rows])
-    ax.set_ylim(len(rows) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0, labelcolor=INK.light)
-    ax.grid(visible=False, axis="y")
+    for row, bps in enumerate(values):
+        plot.bar((0, bps / _GBPS), -row - offset, 0.7 / lanes, series_colour(lane))

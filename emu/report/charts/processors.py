@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
-from matplotlib.axes import Axes
 
-from emu.report.charts.chart import Chart, TimeAxis, side_by_side, time_axis
+from emu.measure.binning import Floats
+from emu.report.charts.chart import Chart, side_by_side, time_axis
 from emu.report.facts import RunFacts
-from emu.report.figure import inline_svg
+from emu.report.figure import Axis, Plot
 from emu.report.palette import Legend, series_colour
 from emu.report.words import user_of_processors
 
@@ -20,14 +21,14 @@ def processors(runs: Sequence[RunFacts]) -> Chart | None:
     if not users:
         return None
     time = time_axis(runs)
-    figure, axes = side_by_side(runs, 2.0, time)
-    for run, ax in zip(runs, axes, strict=True):
-        _draw(ax, run, time, users)
-    axes[0].set_ylabel("processors busy")
-    axes[0].set_ylim(bottom=0)
+    busy = [_busy(run, users) for run in runs]
+    highest = max((float(own[-1].max(initial=0)) for own in busy), default=0.0)
+    figure = side_by_side(runs, 2.0, time, Axis(0, 1.05 * highest or 1.0, "processors busy"))
+    for run, own, plot in zip(runs, busy, figure.plots, strict=True):
+        _draw(plot, own, run.recording.machine.cpu_time_ns / time.unit.size)
     return Chart(
         title="Who had the processors",
-        svg=inline_svg(figure, "Processors in use over time"),
+        svg=figure.svg("Processors in use over time"),
         legend=tuple(
             Legend(user_of_processors(user), series_colour(place))
             for place, user in enumerate(users)
@@ -36,14 +37,22 @@ def processors(runs: Sequence[RunFacts]) -> Chart | None:
     )
 
 
-def _draw(ax: Axes, run: RunFacts, time: TimeAxis, users: Sequence[str]) -> None:
-    """The times of looks are emulated, the processor time is not."""
+def _busy(run: RunFacts, users: Sequence[str]) -> list[Floats]:
+    """Between two looks: of no user, of the first, of the first two, and so on.
+
+    The times of looks are emulated, the processor time is not.
+    """
     machine = run.recording.machine
     lasted_ns = np.diff(machine.cpu_time_ns) * run.recording.slowdown
-    below = np.zeros(len(lasted_ns))
-    for user, used_ns in zip(machine.cpu_users, machine.cpu_ns.T, strict=True):
-        busy = np.diff(used_ns).clip(min=0) / lasted_ns
-        colour = series_colour(users.index(user)).light
-        ends = machine.cpu_time_ns / time.unit.size
-        ax.stairs(below + busy, ends, baseline=below, fill=True, color=colour)
-        below = below + busy
+    used = dict(zip(machine.cpu_users, machine.cpu_ns.T, strict=True))
+    sums = [np.zeros(len(lasted_ns))]
+    for user in users:
+        own = np.diff(used[user]).clip(min=0) / lasted_ns if user in used else 0.0
+        sums.append(sums[-1] + own)
+    return sums
+
+
+def _draw(plot: Plot, busy: Sequence[Floats], ends: Floats) -> None:
+    for place, (below, above) in enumerate(pairwise(busy)):
+        if len(above):
+            plot.band(ends, below, above, series_colour(place))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from matplotlib.axes import Axes
-
-from emu.measure.binning import bin_edges, peak_per_bin
-from emu.report.charts.chart import Chart, TimeAxis, left_out, side_by_side, time_axis
+from emu.measure.binning import Floats, bin_edges, peak_per_bin
+from emu.report.charts.chart import Chart, left_out, side_by_side, time_axis
 from emu.report.facts import RunFacts
-from emu.report.figure import inline_svg
+from emu.report.figure import Axis, Plot
 from emu.report.palette import Legend, series_colour
-from emu.report.scale import Unit, size_unit
+from emu.report.scale import size_unit
 
 MOST_PORTS = 6
 """More lines than this cannot be told apart in one picture."""
@@ -25,14 +23,14 @@ def queues(runs: Sequence[RunFacts]) -> Chart | None:
     if not hot:
         return None
     time, size = time_axis(runs), size_unit(peaks[hot[0]])
-    figure, axes = side_by_side(runs, 2.6, time)
-    for run, ax in zip(runs, axes, strict=True):
-        _draw(ax, run, hot, time, size)
-    axes[0].set_ylabel(f"queue ({size.name})")
-    axes[0].set_ylim(bottom=0)
+    depth = Axis(0, 1.05 * peaks[hot[0]] / size.size, f"queue ({size.name})")
+    figure = side_by_side(runs, 2.6, time, depth)
+    edges = bin_edges(0, time.end_ns, BINS)
+    for run, plot in zip(runs, figure.plots, strict=True):
+        _draw(plot, hot, edges / time.unit.size, _depths(run, hot, edges), size.size)
     return Chart(
         title="Queue depth",
-        svg=inline_svg(figure, "Queue depth over time"),
+        svg=figure.svg("Queue depth over time"),
         legend=tuple(Legend(port, series_colour(place)) for place, port in enumerate(hot)),
         caption=left_out("ports with a queue", len(hot), len(peaks), "the deepest"),
     )
@@ -50,15 +48,17 @@ def _peaks(runs: Sequence[RunFacts]) -> dict[str, int]:
     return peaks
 
 
-def _draw(ax: Axes, run: RunFacts, hot: Sequence[str], time: TimeAxis, size: Unit) -> None:
+def _depths(run: RunFacts, hot: Sequence[str], edges: Floats) -> dict[str, Floats]:
     series = run.recording.series
-    edges = bin_edges(0, time.end_ns, BINS)
-    depth = peak_per_bin(series.time_ns, series.queue_bytes, edges) / size.size
+    shown = [port for port in hot if port in series.ports]
+    places = [series.ports.index(port) for port in shown]
+    peaks = peak_per_bin(series.time_ns, series.queue_bytes[:, places], edges)
+    return dict(zip(shown, peaks.T, strict=True))
+
+
+def _draw(
+    plot: Plot, hot: Sequence[str], edges: Floats, depths: Mapping[str, Floats], size: float
+) -> None:
     for place, port in enumerate(hot):
-        if port in series.ports:
-            ax.stairs(
-                depth[:, series.ports.index(port)],
-                edges / time.unit.size,
-                baseline=None,
-                color=series_colour(place).light,
-            )
+        if port in depths:
+            plot.stairs(edges, depths[port] / size, series_colour(place))

@@ -1,7 +1,8 @@
 """The rate at which message bytes arrive, over time, of each flow.
 
-Where there are many flows, a strip shows all flows of one entry of `traffic:`,
-their median and the range they cover.
+Where there are many flows, a strip shows all flows of one entry of `traffic:`, their median
+and the range they cover. Where there are many entries, one strip shows all flows, and those
+below it the slowest and the fastest.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ from emu.measure.binning import Floats, bin_edges, rate_per_bin
 from emu.report.charts.chart import Chart, time_axis
 from emu.report.charts.strips import BINS, Strip, stack
 from emu.report.facts import RunFacts, last_finish_ns
-from emu.report.figure import inline_svg
-from emu.report.palette import Colour, Legend, series_colour
+from emu.report.palette import BAD, GOOD, Colour, Legend, series_colour
 from emu.units import format_rate
 
 MOST_FLOWS = 16
+"""Each with a row of its own."""
+MOST_ENTRIES = 12
+"""Entries of `traffic:` with a row each; where there are more, all flows share one."""
+EXTREMES = 4
+"""Below that row: so many of the slowest flows, and of the fastest."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ def rates(runs: Sequence[RunFacts]) -> Chart | None:
     }
     return Chart(
         title="Rate of each flow" if single else "Rates of the flows",
-        svg=inline_svg(stack(runs, rows, time, top), "Rate of the flows over time"),
+        svg=stack(runs, rows, time, top).svg("Rate of the flows over time"),
         legend=tuple(dict.fromkeys(Legend(group.traffic, group.colour) for group in groups)),
         caption=_caption(top, single=single),
     )
@@ -62,7 +67,8 @@ def _caption(top_bps: float, *, single: bool) -> str:
 
 
 def _groups(runs: Sequence[RunFacts]) -> list[Group]:
-    """The rows: each flow, or each entry where there are many flows."""
+    """The rows: each flow; each entry where there are many flows; or all, the slowest and the
+    fastest where there are many entries, too."""
     entries: dict[str, dict[str, None]] = {}
     for run in runs:
         for flow in run.flows:
@@ -71,9 +77,25 @@ def _groups(runs: Sequence[RunFacts]) -> list[Group]:
         Group(entry, entry, tuple(flows), series_colour(place))
         for place, (entry, flows) in enumerate(entries.items())
     ]
-    if sum(len(group.flows) for group in groups) > MOST_FLOWS:
-        return groups
-    return [replace(group, label=flow, flows=(flow,)) for group in groups for flow in group.flows]
+    if sum(len(group.flows) for group in groups) <= MOST_FLOWS:
+        return [
+            replace(group, label=flow, flows=(flow,)) for group in groups for flow in group.flows
+        ]
+    return groups if len(groups) <= MOST_ENTRIES else _extremes(runs)
+
+
+def _extremes(runs: Sequence[RunFacts]) -> list[Group]:
+    """By the goodput of a flow in the run where it had least; unfinished ones have least of all."""
+    goodput: dict[str, float] = {}
+    for run in runs:
+        for flow in run.flows:
+            own = flow.goodput_bps if flow.completed else 0.0
+            goodput[flow.name] = min(own, goodput.get(flow.name, own))
+    ranked = sorted(goodput, key=lambda name: goodput[name])
+    everybody = Group("all flows", f"all {len(ranked)}", tuple(goodput), series_colour(0))
+    slowest = [Group("the slowest", name, (name,), BAD) for name in ranked[:EXTREMES]]
+    fastest = [Group("the fastest", name, (name,), GOOD) for name in ranked[-EXTREMES:]]
+    return [everybody, *slowest, *fastest]
 
 
 def _flow_rates(run: RunFacts, end_ns: int) -> dict[str, Floats]:
@@ -87,10 +109,11 @@ def _strip(run: RunFacts, rates: dict[str, Floats], group: Group) -> Strip | Non
     own = np.array([rates[flow] for flow in group.flows if flow in rates])
     if not len(own):
         return None
+    members = frozenset(group.flows)
     return Strip(
         middle=np.median(own, axis=0),
         low=own.min(axis=0) if len(own) > 1 else np.zeros(BINS),
         high=own.max(axis=0),
         colour=group.colour,
-        end_ns=last_finish_ns([flow for flow in run.flows if flow.name in group.flows]),
+        end_ns=last_finish_ns([flow for flow in run.flows if flow.name in members]),
     )

@@ -13,13 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
 from emu.measure.binning import Floats, bin_edges
 from emu.report.charts.chart import TimeAxis, side_by_side
 from emu.report.facts import RunFacts
-from emu.report.palette import INK, Colour
+from emu.report.figure import Axis, Figure, Plot
+from emu.report.palette import GRID, INK, Colour
 
 BINS = 60
 """Along the time axis: few, because a rate needs several packets in each."""
@@ -49,27 +47,23 @@ def stack(runs: Sequence[RunFacts], rows: Mapping[str, Row], time: TimeAxis, top
     """`rows` by label, first at the top. `top` is the value that fills a row."""
     lowest, highest = _ROW_INCHES
     row_inches = min(highest, max(lowest, _ROWS_INCHES / len(rows)))
-    figure, axes = side_by_side(runs, _ASIDE_INCHES + row_inches * len(rows), time)
     floors = list(reversed(range(len(rows))))
+    labels = [(floor + 0.25, label) for floor, label in zip(floors, rows, strict=True)]
+    y = Axis(0, len(rows), labels=labels, grid=False)
+    figure = side_by_side(runs, _ASIDE_INCHES + row_inches * len(rows), time, y)
     for floor, row in zip(floors, rows.values(), strict=True):
-        for ax, strip in zip(axes, row, strict=True):
+        for plot, strip in zip(figure.plots, row, strict=True):
+            plot.line((0, plot.x.high), (floor, floor), GRID, thick=0.6)
             if strip is not None:
-                _draw(ax, strip, floor, time, _FILLED / top)
-    for ax in axes:
-        ax.grid(visible=False, axis="x")
-        ax.tick_params(axis="y", length=0, labelcolor=INK.light)
-        ax.spines["left"].set_visible(False)
-    axes[0].set_yticks(floors, list(rows), va="bottom")
-    axes[0].set_ylim(0, len(rows))
+                _draw(plot, strip, floor, time, _FILLED / top)
     return figure
 
 
-def _draw(ax: Axes, strip: Strip, floor: int, time: TimeAxis, scale: float) -> None:
+def _draw(plot: Plot, strip: Strip, floor: int, time: TimeAxis, scale: float) -> None:
     edges = bin_edges(0, time.end_ns, BINS) / time.unit.size
     low, middle, high = (floor + values * scale for values in (strip.low, strip.middle, strip.high))
-    colour = strip.colour.light
-    ax.stairs(high, edges, baseline=low, fill=True, color=colour, alpha=0.35, linewidth=0)
-    ax.stairs(middle, edges, baseline=None, color=colour, linewidth=1.1)
+    plot.band(edges, low, high, strip.colour, opacity=0.35)
+    plot.stairs(edges, middle, strip.colour, thick=1.1)
     if strip.end_ns is not None:
         end = strip.end_ns / time.unit.size
-        ax.vlines(end, floor, floor + _FILLED, color=INK.light, linewidth=1.0)
+        plot.line((end, end), (floor, floor + _FILLED), INK, thick=1.0)

@@ -9,8 +9,7 @@ import numpy as np
 from emu.measure.binning import bin_edges, rate_per_bin
 from emu.report.charts.chart import Chart, TimeAxis, left_out, time_axis
 from emu.report.charts.strips import BINS, Strip, stack
-from emu.report.facts import RunFacts, waiting_ns
-from emu.report.figure import inline_svg
+from emu.report.facts import RunFacts
 from emu.report.palette import HELD_BACK
 
 MOST_PORTS = 12
@@ -23,10 +22,11 @@ def waiting(runs: Sequence[RunFacts]) -> Chart | None:
     if not shown:
         return None
     time = time_axis(runs)
-    rows = {port: [_strip(run, port, time) for run in runs] for port in shown}
+    strips = [_strips(run, shown, time) for run in runs]
+    rows = {port: [own.get(port) for own in strips] for port in shown}
     return Chart(
         title="Held back by flow control",
-        svg=inline_svg(stack(runs, rows, time, top=1.0), "Share of time each port had to wait"),
+        svg=stack(runs, rows, time, top=1.0).svg("Share of time each port had to wait"),
         legend=tuple(dict.fromkeys(HELD_BACK[run.recording.fabric] for run in runs)),
         caption="Share of the time in which a port was not allowed to send; a full strip is 100 %. "
         + left_out("ports that were held back", len(shown), len(longest), "the longest"),
@@ -43,12 +43,15 @@ def _longest(runs: Sequence[RunFacts]) -> dict[str, int]:
     return longest
 
 
-def _strip(run: RunFacts, port: str, time: TimeAxis) -> Strip | None:
+def _strips(run: RunFacts, ports: Sequence[str], time: TimeAxis) -> dict[str, Strip]:
+    """Of those of the ports that the run has."""
     series = run.recording.series
-    if port not in series.ports:
-        return None
-    waited = waiting_ns(series)[:, [series.ports.index(port)]]
-    share = rate_per_bin(series.time_ns, waited, bin_edges(0, time.end_ns, BINS))[:, 0]
-    share = np.minimum(share, 1.0)
+    own = [port for port in ports if port in series.ports]
+    places = [series.ports.index(port) for port in own]
+    waited = series.paused_ns[:, places] + series.credit_wait_ns[:, places]
+    shares = rate_per_bin(series.time_ns, waited, bin_edges(0, time.end_ns, BINS))
     colour = HELD_BACK[run.recording.fabric].colour
-    return Strip(middle=share, low=np.zeros(BINS), high=share, colour=colour)
+    return {
+        port: Strip(middle=share, low=np.zeros(BINS), high=share, colour=colour)
+        for port, share in zip(own, np.minimum(shares, 1.0).T, strict=True)
+    }
