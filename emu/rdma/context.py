@@ -119,7 +119,14 @@ class Context:
         settings, spec = self._settings, self._fabric.spec
         dscp, priority = spec.dscp(self.name, None), spec.priority(self.name, None)
         psn = self._psns.getrandbits(24)
-        config = qp_config(settings, settings, psn=psn, dscp=dscp, priority=priority)
+        config = qp_config(
+            settings,
+            settings,
+            psn=psn,
+            dscp=dscp,
+            priority=priority,
+            path_packets=lambda: self._farthest_window,
+        )
         config.transport, config.pd = qp_type, pd
         config.sl = settings.sl
         config.max_rd_atomic = config.max_dest_rd_atomic = settings.max_rd_atomic

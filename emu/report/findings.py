@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from emu.report.facts import RunFacts, last_finish_ns
+from emu.report.starts import how_each_starts
+from emu.report.words import listed as _list
 from emu.units import format_time_ns
 
 ALIKE = 0.02
@@ -19,7 +21,7 @@ def findings(runs: Sequence[RunFacts]) -> list[str]:
     """The sentences, the caveat first and the advice last."""
     honest = [run for run in runs if run.conclusive]
     sentences = [_caveat(runs), _loss(honest), *_refused(honest)]
-    sentences += [*_back_pressure(honest), *_marking(honest)]
+    sentences += [*_back_pressure(honest), *_marking(honest), *how_each_starts(honest)]
     for traffic in dict.fromkeys(name for run in honest for name in run.traffic):
         sentences.append(_who_suits(honest, traffic))
     return [sentence for sentence in sentences if sentence]
@@ -112,10 +114,3 @@ def _who_suits(runs: Sequence[RunFacts], traffic: str) -> str:
 def _span(finishes: Sequence[tuple[int, str]]) -> str:
     first, last = (format_time_ns(finishes[place][0]) for place in (0, -1))
     return first if first == last else f"{first} to {last}"
-
-
-def _list(words: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -106,3 +106,10 @@ def against_the_bound(run: RunFacts) -> str:
         f"Last completion {format_time_ns(run.last_finish_ns)}, {run.over_bound:+.1%} against the"
         f" arithmetic bound of {format_time_ns(run.bound.last_finish_ns)} ({run.bound.link})."
     )
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -230,3 +230,38 @@ def test_losses_are_survived(cc: str) -> None:
     assert all(flow.end_ns for flow in outcome.flows.values())
     without = outcome_of(INCAST, "switches.buffer=100KB", "hosts.nic.cc=none")
     assert resent < sum(flow.retransmitted_packets for flow in without.flows.values())
+
+
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+@pytest.mark.parametrize("cc", ["dctcp", "swift"])
+def test_a_window_begins_with_what_the_path_holds(cc: str, fabric: str) -> None:
+    """A flow that is alone has line rate at once; with TCP's start it takes round trips more."""
+    alone = star(2) + "traffic: [{name: f, pattern: pair, from: h1, to: h2, size: 256KB}]\n"
+    took = {}
+    for name, settings in {
+        "none": (),
+        "a BDP": (f"hosts.nic.cc={cc}",),
+        "one packet": (f"hosts.nic.cc={cc}", f"hosts.nic.{cc}={{initial_cwnd: 1}}"),
+    }.items():
+        with started(spec_of(alone, f"fabric={fabric}", *settings)) as run:
+            (flow,) = finish(run).flows.values()
+            took[name] = flow.end_ns or 0
+    assert took["a BDP"] == pytest.approx(took["none"], rel=0.01)
+    assert took["one packet"] > 1.3 * took["none"]
+
+
+def test_the_longer_path_has_the_larger_window() -> None:
+    """Ten times the cable, ten times the packets on it: both flows have line rate at once."""
+    for delay_us in (1, 10):
+        alone = star(2) + "traffic: [{name: f, pattern: pair, from: h1, to: h2, size: 1MB}]\n"
+        far = [link.replace("500ns", f"{delay_us}us") for link in alone.splitlines(keepends=True)]
+        with started(
+            spec_of("".join(far), "hosts.nic.cc=swift", "hosts.nic.swift=" + SLACK)
+        ) as run:
+            (flow,) = finish(run).flows.values()
+        wire_ns = -(-1_000_000 // MTU) * ROCE_WIRE * 8e9 / RATE_BPS
+        assert flow.end_ns == pytest.approx(wire_ns + 2 * delay_us * 1000 + 1000, rel=0.02)
+
+
+SLACK = "{base_target: 100us}"
+"""Above any round trip here, so that the window does not shrink."""

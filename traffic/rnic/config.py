@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from emu._core import ffi
@@ -71,10 +72,19 @@ def _set_path(config: Any, path: HostPath | None) -> None:
         config.copy_piece_bytes = path.copy_piece_bytes
 
 
-def qp_config(settings: Nic, peer: Nic, *, psn: int, dscp: int, priority: int) -> Any:
+def qp_config(
+    settings: Nic,
+    peer: Nic,
+    *,
+    psn: int,
+    dscp: int,
+    priority: int,
+    path_packets: Callable[[], int],
+) -> Any:
     """The `struct qp_config` that both NICs' settings make of a queue pair.
 
     `dscp` is that of its data, which ride on that `priority` where there are priorities.
+    `path_packets`: how many packets its path holds.
     """
     config = ffi.new("struct qp_config *")
     config.psn = psn
@@ -94,7 +104,7 @@ def qp_config(settings: Nic, peer: Nic, *, psn: int, dscp: int, priority: int) -
     config.recovery = RECOVERY[settings.recovery]
     config.reordering = settings.reordering
     config.window = settings.window or 0
-    set_congestion_control(config, settings, peer, priority)
+    set_congestion_control(config, settings, peer, priority, path_packets)
     return config
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -13,10 +14,17 @@ _CNP_PER = {"qp": lib.CNP_PER_QP, "ip-pair": lib.CNP_PER_ADDRESS, "port": lib.CN
 _BECN = {"none": lib.BECN_NONE, "cnp": lib.BECN_IN_CNP, "ack": lib.BECN_IN_ACK}
 
 
-def set_congestion_control(config: Any, nic: Nic, peer: Nic, priority: int) -> None:
-    """Fills in a `struct qp_config`: how its NIC sends, and how it answers what `peer` sends."""
+def set_congestion_control(
+    config: Any, nic: Nic, peer: Nic, priority: int, path_packets: Callable[[], int]
+) -> None:
+    """Fills in a `struct qp_config`: how its NIC sends, and how it answers what `peer` sends.
+
+    `path_packets`: how many packets the path holds, for controls whose start depends on it.
+    """
     own, answered = (cc if nic.control(cc).is_on(priority) else "none" for cc in (nic.cc, peer.cc))
     control = nic.control(own)
+    if control.asks_for_path:
+        control = control.on_path(path_packets())
     config.cc = _core_config(own, control).struct
     if control.hears_acks:
         config.ack_every = 1

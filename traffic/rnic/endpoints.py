@@ -282,7 +282,15 @@ class Endpoints:
         settings = Nic() if self._is_inside(flow) else spec.host(host).nic
         peer = spec.host(flow.dst if host == flow.src else flow.src).nic
         dscp, priority = spec.dscp(host, flow.priority), spec.priority(host, flow.priority)
-        config = qp_config(settings, peer, psn=psn, dscp=dscp, priority=priority)
+        far = flow.dst if host == flow.src else flow.src
+        config = qp_config(
+            settings,
+            peer,
+            psn=psn,
+            dscp=dscp,
+            priority=priority,
+            path_packets=lambda: self._path_packets(host, far, min(settings.mtu, peer.mtu)),
+        )
         config.sl = settings.sl if flow.priority is None else flow.priority
         config.transport, config.qkey = self._transports.get(flow.traffic, lib.TRANSPORT_RC), _QKEY
         self._set_subnet(config, flow, host)
@@ -310,10 +318,11 @@ class Endpoints:
         recovery = self._fabric.spec.host(flow.src).nic.recovery
         config.recovery = RECOVERY[recovery]
         if recovery == "selective-repeat" and settings.window is None:
-            config.window = bdp_packets(
-                self._fabric.topology, self._fabric.spec, flow.src, flow.dst, config.mtu
-            )
+            config.window = self._path_packets(flow.src, flow.dst, config.mtu)
             config.ack_every = 1  # a window as tight as that stands and falls with its ACKs
+
+    def _path_packets(self, src: str, dst: str, mtu_bytes: int) -> int:
+        return bdp_packets(self._fabric.topology, self._fabric.spec, src, dst, mtu_bytes)
 
     def _load(self) -> Any:
         graph = self._graph

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.fields import FieldInfo
 
 from emu.spec import references
@@ -24,12 +24,12 @@ class In:
 
 
 InitialWindow = Annotated[
-    Integer,
+    Annotated[Integer, Field(ge=1, le=512)] | None,
     Field(
-        ge=1,
-        le=512,
-        description="Packets in flight at first, before any ACK.",
-        json_schema_extra=note(unit="packets", why="TCP's", source=references.RFC6928),
+        description="Packets in flight at first, before any ACK. Unless given, as many as the "
+        "path holds (its BDP), up to max_cwnd, so that a flow that is alone fills its path at "
+        "once, as those do that start at line rate; TCP starts with 10.",
+        json_schema_extra=note(unit="packets", source=references.HPCC),
     ),
 ]
 MaxWindow = Annotated[
@@ -70,6 +70,20 @@ class Control(Model):
     def becn(self) -> Becn:
         return Becn("none")
 
+    @property
+    def asks_for_path(self) -> bool:
+        """Whether how it starts depends on how many packets the path holds."""
+        return False
+
+    @property
+    def start(self) -> str:
+        """How fast a flow is at first, for people: after `starts`."""
+        return "at line rate"
+
+    def on_path(self, packets: int) -> Self:
+        """The same for flows on a path that holds so many packets."""
+        return self
+
     def is_on(self, priority: int) -> bool:
         """Whether packets of an Ethernet priority are under its control."""
         return True
@@ -89,20 +103,46 @@ class Control(Model):
         return ()
 
     def parameters(self) -> dict[str, float]:
-        """By key: times in picoseconds, rates in bits per second, shares of 1."""
+        """By key: times in picoseconds, rates in bits per second, shares of 1. What depends on
+        the path is there once that is known."""
         return {
             field.alias or name: float(getattr(self, name) * _unit(field))
             for name, field in type(self).model_fields.items()
-            if name not in self.elsewhere
+            if name not in self.elsewhere and getattr(self, name) is not None
         }
 
 
-def refuse_windows(control: Control, initial: int, most: int) -> None:
-    """Raises ValueError when it says that a window, in packets, begins above the most it may be."""
-    if "initial_cwnd" in control.model_fields_set and initial > most:
-        raise ValueError(
-            f"initial_cwnd {initial} is above max_cwnd {most}; lower it, or raise max_cwnd"
-        )
+class WindowControl(Control):
+    """One that limits packets in flight, and begins with as many as the path holds."""
+
+    hears_acks = True
+
+    initial_cwnd: InitialWindow = None
+    max_cwnd: MaxWindow = 512
+
+    @model_validator(mode="after")
+    def _begins_below_the_most(self) -> Self:
+        if self.initial_cwnd is not None and self.initial_cwnd > self.max_cwnd:
+            raise ValueError(
+                f"initial_cwnd {self.initial_cwnd} is above max_cwnd {self.max_cwnd}; lower it, or "
+                "raise max_cwnd"
+            )
+        return self
+
+    @property
+    def asks_for_path(self) -> bool:
+        return self.initial_cwnd is None
+
+    @property
+    def start(self) -> str:
+        if self.initial_cwnd is None:
+            return "with a window of one BDP, which is what the path holds"
+        return f"with a window of {self.initial_cwnd} packets"
+
+    def on_path(self, packets: int) -> Self:
+        if self.initial_cwnd is not None:
+            return self
+        return self.model_copy(update={"initial_cwnd": min(packets, self.max_cwnd)})
 
 
 def _unit(field: FieldInfo) -> Fraction:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Self
-
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from emu.spec import references
-from emu.spec.control.control import Becn, Control, InitialWindow, MaxWindow, refuse_windows
+from emu.spec.control.control import Becn, WindowControl
 from emu.spec.notes import note
 from emu.spec.quantities import Fraction
 
 
-class Dctcp(Control):
+class Dctcp(WindowControl):
     """DCTCP, named as in RFC 8257. Its marks want a step: ecn with kmin = kmax and pmax 100%.
 
-    Of the defaults g is RFC 8257's (4.3) and initial_cwnd TCP's (RFC 6928).
+    Of the defaults g is RFC 8257's (4.3).
     """
-
-    hears_acks = True
 
     g: Fraction = Field(
         default=1 / 16,
@@ -28,13 +24,6 @@ class Dctcp(Control):
             why="RFC 8257 recommends 1/16 (section 4.3)", source=references.RFC8257
         ),
     )
-    initial_cwnd: InitialWindow = 10
-    max_cwnd: MaxWindow = 512
-
-    @model_validator(mode="after")
-    def _windows(self) -> Self:
-        refuse_windows(self, self.initial_cwnd, self.max_cwnd)
-        return self
 
     @property
     def becn(self) -> Becn:

@@ -7,16 +7,16 @@ from typing import Self
 from pydantic import ConfigDict, Field, model_validator
 
 from emu.spec import references
-from emu.spec.control.control import Control, InitialWindow, MaxWindow, refuse_windows
+from emu.spec.control.control import WindowControl
 from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Time
 
 
-class Swift(Control):
+class Swift(WindowControl):
     """Swift, named as in the paper (SIGCOMM'20).
 
     The paper prints few of its numbers. The defaults are those that public simulators
-    use for fabrics of 100 Gbit (htsim); initial_cwnd is TCP's (RFC 6928).
+    use for fabrics of 100 Gbit (htsim).
     """
 
     model_config = ConfigDict(
@@ -26,8 +26,6 @@ class Swift(Control):
             source=references.SWIFT,
         )
     )
-
-    hears_acks = True
 
     base_target_ps: Time = Field(
         default=20_000_000,
@@ -78,15 +76,12 @@ class Swift(Control):
         description="Smallest window, in packets: below 1 they are paced.",
         json_schema_extra=note(unit="packets"),
     )
-    initial_cwnd: InitialWindow = 10
-    max_cwnd: MaxWindow = 512
 
     @model_validator(mode="after")
-    def _windows(self) -> Self:
+    def _scaling(self) -> Self:
         if self.fs_min_cwnd >= self.fs_max_cwnd:
             raise ValueError(
                 f"fs_min_cwnd {self.fs_min_cwnd:g} is not below fs_max_cwnd {self.fs_max_cwnd:g}, "
                 "so no window lies between them; lower it"
             )
-        refuse_windows(self, self.initial_cwnd, self.max_cwnd)
         return self

@@ -1,0 +1,38 @@
+"""How congestion controls start, in the words of a comparison."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from emu.report.facts import RunFacts
+from emu.report.findings import findings
+from emu.report.starts import how_each_starts
+from emu.spec.model import changed
+from tests.report.synthetic import four_fabrics
+
+
+def run_with(run: RunFacts, name: str, **nic: object) -> RunFacts:
+    return replace(run, name=name, spec=changed(run.spec, {"hosts": {"nic": nic}}, source="test"))
+
+
+def test_a_comparison_says_how_each_control_starts() -> None:
+    """Those that start alike together; a window that is given is quoted."""
+    run = four_fabrics()[1]
+    runs = [
+        run_with(run, "none", cc="none"),
+        run_with(run, "roce-dcqcn", cc="dcqcn"),
+        run_with(run, "dctcp", cc="dctcp"),
+        run_with(run, "swift", cc="swift"),
+        run_with(run, "tcp-like", cc="dctcp", dctcp={"initial_cwnd": 10}),
+    ]
+    (sentence,) = how_each_starts(runs)
+    assert sentence == (
+        "How flows begin: dcqcn (roce-dcqcn) starts at line rate; dctcp and swift start with a"
+        " window of one BDP, which is what the path holds; dctcp (tcp-like) starts with a window"
+        " of 10 packets."
+    )
+    assert sentence in findings(runs)
+
+
+def test_one_control_at_line_rate_needs_no_sentence() -> None:
+    assert not how_each_starts(four_fabrics())
