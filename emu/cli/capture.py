@@ -18,8 +18,10 @@ from emu.errors import EmuError, UsageError
 @click.command("capture")
 @lab_option
 @click.argument("port")
-@click.option("-w", "--write", "path", metavar="FILE", help="Where to; - is stdout.  [default: -]")
-@click.option("-c", "--count", type=click.IntRange(1), help="Stop after so many frames.")
+@click.option(
+    "-w", "--write", "path", metavar="FILE", help="File to write; - is stdout.  [default: -]"
+)
+@click.option("-c", "--count", type=click.IntRange(1), help="Stop after this number of frames.")
 @click.option(
     "--since-start",
     is_flag=True,
@@ -31,7 +33,7 @@ def command(
 ) -> None:
     """Capture the cable in PORT, e.g. leaf1:h1, both directions, from now on until Ctrl-C.
 
-    Writes pcapng with emulated time stamps (on InfiniBand of ERF records):
+    Writes pcapng with emulated time stamps; on InfiniBand it holds ERF records:
 
         emu capture leaf1:h1 -w h1.pcapng
 

@@ -21,7 +21,7 @@ _MARGIN = " " * 9
 @click.command("check")
 @json_option
 def command(as_json: bool) -> None:
-    """Look for what labs need. Exits 3 when something is missing that is required."""
+    """Check this machine for what labs need. Exits 3 when something required is missing."""
     findings = look_around()
     if as_json:
         click.echo(json.dumps(as_document(findings), indent=2))

@@ -23,7 +23,7 @@ SCHEMA = "emu.counters/1"
     "seconds",
     type=click.FloatRange(0.01, 3600),
     metavar="SECONDS",
-    help="Show what is counted from now on in so many seconds.",
+    help="Show what is counted in the next SECONDS.",
 )
 @click.option("--all", "zeros", is_flag=True, help="Also show counters that are 0.")
 @click.option("--explain", "explained", is_flag=True, help="Say what each counter means.")

@@ -20,8 +20,8 @@ def command(lab: str | None, node: str, words: tuple[str, ...]) -> None:
 
     Hosts know each other by name; on a switch there are Open vSwitch's programs.
     InfiniBand's tools (ibnetdiscover, perfquery, ...) see the fabric from either.
-    Exits as COMMAND does. What it measures is in real time: a terminal is told by how
-    much that differs from the fabric's.
+    Exits as COMMAND does. COMMAND measures real time; on a terminal, a line says how to
+    convert it to the fabric's time.
     """
     from emu.lab.standing.client import StandingLab
     from emu.lab.standing.enter import run_there

@@ -79,8 +79,8 @@ def _dimensions(context: click.Context, parameter: click.Parameter, text: str) -
     callback=_dimensions,
     help="torus: switches in each direction, e.g. 3x4.  [default: 3x3]",
 )
-@click.option("--rate", default="100Gbit", show_default=True, help="Of all links.")
-@click.option("--length", default="5m", show_default=True, help="Of all cables.")
+@click.option("--rate", default="100Gbit", show_default=True, help="Rate of all links.")
+@click.option("--length", default="5m", show_default=True, help="Length of all cables.")
 @click.option(
     "--pattern",
     type=click.Choice(_PATTERNS),
@@ -88,7 +88,7 @@ def _dimensions(context: click.Context, parameter: click.Parameter, text: str) -
     show_default=True,
     help="The traffic.",
 )
-@click.option("--size", help="Of each message, buffer or block.  [default: by the pattern]")
+@click.option("--size", help="Size of each message, buffer or block.  [default: by the pattern]")
 @click.option(
     "--preset", type=click.Choice(_PRESETS), help="Switches as a vendor's operators set them."
 )
@@ -103,9 +103,13 @@ def _dimensions(context: click.Context, parameter: click.Parameter, text: str) -
     type=click.IntRange(0, 2**63 - 1),
     default=1,
     show_default=True,
-    help="Of everything random.",
+    help="Seed of everything random.",
 )
-@click.option("--compare", is_flag=True, help="With four variants for `emu compare`.")
+@click.option(
+    "--compare",
+    is_flag=True,
+    help="Add four variants for `emu compare`: RoCE lossy, with PFC, with DCQCN; InfiniBand.",
+)
 def command(target: str, force: bool, **wishes: Any) -> None:
     """Write a commented spec for a fabric. It validates, and runs as it is.
 

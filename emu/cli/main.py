@@ -16,7 +16,7 @@ from emu.errors import EmuError, ExitCode
 
 VERBS = {
     "capture": "Capture the cable in a port, both directions, until Ctrl-C.",
-    "check": "Look for what labs need.",
+    "check": "Check this machine for what labs need.",
     "compare": "Run every variant of a spec and put them side by side.",
     "counters": "Print the counters of a lab by port and NIC.",
     "down": "End a lab.",

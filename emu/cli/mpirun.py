@@ -22,7 +22,7 @@ from emu.cli.options import lab_option
 def command(lab: str | None, ranks: int | None, program: tuple[str, ...]) -> None:
     """Run an MPI PROGRAM on all hosts, e.g. `emu mpirun -n 8 -- python3 all_reduce.py`.
 
-    Its ranks are dealt out to the hosts in turn, and talk by TCP across the fabric: by Ethernet's
+    Its ranks are assigned to the hosts in turn, and talk by TCP across the fabric: by Ethernet's
     lossy class, or on InfiniBand by IPoIB. Exits as the program does.
     """
     from emu.lab.standing.client import StandingLab

@@ -211,7 +211,9 @@ class Wanted:
     "NIC of a server; 1 where hosts stand alone]",
 )
 @click.option("--spec", "path", type=click.Path(path_type=Path), help="The fabric, from a spec.")
-@click.option("--fabric", type=click.Choice(["roce", "ib"]), help="Whatever the spec says.")
+@click.option(
+    "--fabric", type=click.Choice(["roce", "ib"]), help="Fabric to use instead of the spec's."
+)
 @settings_option
 @click.option(
     "--clock",

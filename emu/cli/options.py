@@ -21,7 +21,7 @@ json_option = click.option(
 )
 
 quiet_option = click.option(
-    "-q", "--quiet", is_flag=True, help="Say nothing of how runs get on; only results and errors."
+    "-q", "--quiet", is_flag=True, help="Print no progress; only results and errors."
 )
 
 clock_option = click.option(
@@ -37,7 +37,7 @@ seeds_option = click.option(
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="Run with so many seeds: the spec's own and those after it.",
+    help="Number of seeds to run with: the spec's own and those after it.",
 )
 
 out_option = click.option(

@@ -30,7 +30,9 @@ from emu.spec.model import Spec
 @click.command("perf")
 @click.argument("test", type=click.Choice(NAMES))
 @click.argument("path", metavar="[SPEC]", required=False, type=click.Path(path_type=Path))
-@click.option("--from", "src", metavar="HOST", help="Who sends or asks.  [default: the first host]")
+@click.option(
+    "--from", "src", metavar="HOST", help="Host that sends or asks.  [default: the first host]"
+)
 @click.option("--to", "dst", metavar="HOST", help="The other end.  [default: the last host]")
 @click.option(
     "-s",
@@ -47,7 +49,7 @@ from emu.spec.model import Spec
     "-t",
     "--tx-depth",
     type=click.IntRange(1, 100_000),
-    help="Messages of a bw on their way at a time.  [default: 128]",
+    help="bw: messages that are outstanding at a time.  [default: 128]",
 )
 @click.option(
     "-c",

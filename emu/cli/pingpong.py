@@ -41,7 +41,7 @@ from emu.cli.options import json_option
 def command(as_json: bool, **options: Any) -> None:
     """Exchange messages with Linux' ibv_rc_pingpong over a network interface.
 
-    \\b
+    \b
     ibv_rc_pingpong -g 1                          at the other end, first
     emu pingpong --interface eth1 10.0.0.1        here; without SERVER we are the server
 

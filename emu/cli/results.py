@@ -44,7 +44,7 @@ _SPEC_FILE = "spec.json"
     "sizes",
     type=click.Choice(list(TIMES)),
     multiple=True,
-    help="Run with half or twice as many hosts (beside the first) too, where a spec says how.",
+    help="Also run with half or twice as many hosts (beside the first), where a spec says how.",
 )
 @click.option(
     "--page",
@@ -56,12 +56,12 @@ _SPEC_FILE = "spec.json"
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("out/results"),
     show_default=True,
-    help="Folder for what each run leaves.",
+    help="Folder for the results of each run.",
 )
 @click.option(
     "--resume",
     is_flag=True,
-    help="Take over the runs that are in --out already, of the same specs and conclusive.",
+    help="Keep the runs that are in --out already, of the same specs and conclusive.",
 )
 @quiet_option
 @settings_option

@@ -19,7 +19,7 @@ SCHEMA = "emu.status/1"
 @lab_argument
 @json_option
 def command(lab: str | None, as_json: bool) -> None:
-    """Tell which labs are up and how their traffic is, of all or of LAB."""
+    """Tell which labs are up and the state of their traffic; of all labs, or of LAB."""
     from emu.lab.standing import place
 
     labs = [_document(name) for name in ([lab] if lab else place.names())]

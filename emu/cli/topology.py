@@ -37,7 +37,7 @@ def command() -> None:
     help="ibnetdiscover: also ibsim's net files. hpcc: HPCC's ns-3 topology text.",
 )
 def import_(file: Path, form: str) -> None:
-    """Print the spec that has the fabric in FILE: its topology, to add traffic to."""
+    """Print a spec with the topology in FILE; you add the traffic."""
     text = _read(file)
     if form == "auto":
         form = "hpcc" if hpcc.recognises(text) else "ibnetdiscover"
@@ -51,7 +51,9 @@ def import_(file: Path, form: str) -> None:
 @command.command("export")
 @spec_argument
 @settings_option
-@click.option("--format", "form", type=click.Choice(list(_WRITERS)), required=True, help="Whose.")
+@click.option(
+    "--format", "form", type=click.Choice(list(_WRITERS)), required=True, help="Format to write."
+)
 def export(path: Path, settings: tuple[str, ...], form: str) -> None:
     """Print the fabric of a spec as another program's text."""
     topology = load_spec(path, settings).topology.build()

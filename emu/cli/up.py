@@ -14,7 +14,7 @@ from emu.spec.model import load_spec
 @click.command("up")
 @spec_argument
 @settings_option
-@click.option("--name", metavar="NAME", help="What to call the lab.  [default: the spec's name]")
+@click.option("--name", metavar="NAME", help="Name of the lab.  [default: the spec's name]")
 def command(path: Path, settings: tuple[str, ...], name: str | None) -> None:
     """Bring SPEC's fabric up and leave it running, without traffic, until `emu down`."""
     from emu.lab.live import run_at

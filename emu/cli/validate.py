@@ -21,7 +21,7 @@ SCHEMA = "emu.validate/1"
 @settings_option
 @json_option
 def command(path: Path, settings: tuple[str, ...], as_json: bool) -> None:
-    """Check a spec file. Exits 2 and tells every mistake with its line when there is one."""
+    """Check a spec file. When it has mistakes, print each with its line and exit 2."""
     try:
         spec = load_spec(path, settings)
     except SpecError as error:

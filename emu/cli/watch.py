@@ -29,7 +29,7 @@ from emu.errors import UsageError
 def command(lab: str | None, interval: float, count: int | None) -> None:
     """Show LAB's rates, queues, pauses or credit waits, CE marks and CNPs, port by port.
 
-    Where the output is no terminal the tables come one below the other.
+    Where the output is not a terminal, each table is printed below the one before.
     """
     from emu.lab.standing.client import StandingLab
     from emu.lab.standing.looking import look_at

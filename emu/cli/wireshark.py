@@ -9,7 +9,7 @@ from emu.wireshark.install import extcap_folder, install, uninstall
 
 
 @click.command("wireshark")
-@click.option("--remove", is_flag=True, help="Take both away again.")
+@click.option("--remove", is_flag=True, help="Remove both again.")
 def command(remove: bool) -> None:
     """Install a profile and the cables of running labs into your Wireshark.
 
