@@ -111,7 +111,8 @@ def test_both_clocks_leave_every_run_in_its_folder(
 ) -> None:
     """By clock, by name, and by seed where there are several."""
     monkeypatch.setattr(
-        "emu.cli.compare.record", lambda name, spec, clock, out: record(name, spec, "virtual", out)
+        "emu.cli.compare.record",
+        lambda name, spec, clock, out, **options: record(name, spec, "virtual", out, **options),
     )
     monkeypatch.setenv("EMU_COMPARE_CLOCK", "virtual")
     words = ["compare", PAIR, "--clocks", "--seeds", str(seeds), "--out", str(tmp_path)]
