@@ -8,7 +8,6 @@ import time
 import click
 
 from emu.cli.options import lab_argument
-from emu.measure.events import events_between
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 
@@ -16,20 +15,28 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 @click.command("events")
 @lab_argument
 def command(lab: str | None) -> None:
-    """Print what happens in LAB from now on: pauses, marks, drops, links, CNPs, traffic,
-    faults.
+    """Print what happens in LAB from now on.
 
-    One JSON object a line, at most five times a second for each kind and place,
-    with a count. Goes on until Ctrl-C or the lab's end.
+    Changes of state with their causes: links down and up and the fault that did it, routes that
+    have converged, faults set and cleared, pause storms, the PFC watchdog, deadlocks, queue pairs
+    that failed, traffic. And what is counted: pauses, marks, drops, CNPs, at most five times a
+    second for each kind and place.
+
+    One JSON object a line. Goes on until Ctrl-C or the lab's end.
     """
     from emu.lab.standing.client import StandingLab
     from emu.lab.standing.looking import look_at
+    from emu.measure.events import Pauses, events_between
+    from emu.spec.scenario import spec_from_json
 
     with StandingLab(lab) as standing:
         before = look_at(standing)
+        topology = spec_from_json(standing.status()["spec"]).topology.build()
+        peers = {topology.port_name[port]: peer.node for port, peer in topology.peer.items()}
+        pauses = Pauses(peers, topology.host)
         while True:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
             now = look_at(standing)
-            for event in events_between(before, now):
+            for event in (*events_between(before, now), *pauses.events(before, now)):
                 click.echo(json.dumps(event.to_json()))
             before = now

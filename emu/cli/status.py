@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,14 +13,19 @@ from emu.cli.options import json_option, lab_argument
 from emu.cli.say import say
 from emu.units import format_rate, format_time_ns
 
+if TYPE_CHECKING:
+    from emu.lab.standing.client import StandingLab
+
 SCHEMA = "emu.status/1"
+_SECONDS_BETWEEN_LOOKS = 0.5
+"""More than twice what a lab takes from one post of its counters to the next."""
 
 
 @click.command("status")
 @lab_argument
 @json_option
 def command(lab: str | None, as_json: bool) -> None:
-    """Tell which labs are up and the state of their traffic; of all labs, or of LAB."""
+    """Tell which labs are up, the state of their traffic, and what is wrong; of all, or of LAB."""
     from emu.lab.standing import place
 
     labs = [_document(name) for name in ([lab] if lab else place.names())]
@@ -39,7 +45,21 @@ def _document(name: str) -> dict[str, Any]:
 
     with StandingLab(name) as standing:
         status = standing.status()
-    return status | {"spec": json.loads(status["spec"])}
+        found = _what_goes_on(standing, status["spec"])
+    return status | {"spec": json.loads(status["spec"]), "diagnosis": found}
+
+
+def _what_goes_on(standing: StandingLab, spec: str) -> list[str]:
+    """Of the lab at this moment, in sentences."""
+    from emu.lab.standing.looking import look_at
+    from emu.report.live import needs_two_looks, sentences
+    from emu.spec.scenario import spec_from_json
+
+    before = after = look_at(standing)
+    if needs_two_looks(before):
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        after = look_at(standing)
+    return sentences(spec_from_json(spec), before, after)
 
 
 def _lines(status: dict[str, Any]) -> Iterator[str]:
@@ -49,6 +69,8 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         f"  {status['slowdown']:g} times slower  forwarded by {status['plane']}"
         f"  marked by {status['marker']}  traffic: {traffic['state']}"
     )
+    for sentence in status["diagnosis"]:
+        yield f"  ! {sentence}"
     for note in status["notes"]:
         yield f"  {note}"
     for sweep in status["sweeps"]:

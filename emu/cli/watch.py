@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from contextlib import suppress
 
 import click
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
+from rich.text import Text
 
 from emu.cli.options import lab_argument
 from emu.errors import UsageError
+
+_SECONDS_JUDGED = 0.5
+"""Of which the sentences are, or of one interval where that is longer."""
 
 
 @click.command("watch")
@@ -27,12 +32,14 @@ from emu.errors import UsageError
     "--count", type=click.IntRange(1), help="How many tables to show.  [default: until Ctrl-C]"
 )
 def command(lab: str | None, interval: float, count: int | None) -> None:
-    """Show LAB's rates, queues, pauses or credit waits, CE marks and CNPs, port by port.
+    """Show LAB's rates, queues, pauses or credit waits, CE marks and CNPs, port by port, and in
+    sentences what is wrong at the moment.
 
     Where the output is not a terminal, each table is printed below the one before.
     """
     from emu.lab.standing.client import StandingLab
     from emu.lab.standing.looking import look_at
+    from emu.report.live import sentences
     from emu.report.watch import Watch
     from emu.spec.model import spec_from_json
 
@@ -42,15 +49,19 @@ def command(lab: str | None, interval: float, count: int | None) -> None:
     with StandingLab(lab) as standing, Live(console=console, auto_refresh=False) as live:
         spec = spec_from_json(standing.status()["spec"])
         watch = Watch(standing.name, spec.topology.build(), spec.fabric)
-        watch.add(look_at(standing))
+        looks = deque([look_at(standing)], maxlen=1 + math.ceil(_SECONDS_JUDGED / interval))
+        watch.add(looks[-1])
         shown = 0
         with suppress(KeyboardInterrupt):
             while count is None or shown < count:
                 time.sleep(interval)
-                watch.add(look_at(standing))
-                table = watch.table(console.width, console.height)
+                looks.append(look_at(standing))
+                watch.add(looks[-1])
+                found = [Text(f"! {one}") for one in sentences(spec, looks[0], looks[-1])]
+                lines = sum(len(one.wrap(console, console.width)) for one in found)
+                shown_now = Group(watch.table(console.width, console.height - lines), *found)
                 if console.is_terminal:
-                    live.update(table, refresh=True)
+                    live.update(shown_now, refresh=True)
                 else:
-                    console.print(table)
+                    console.print(shown_now)
                 shown += 1

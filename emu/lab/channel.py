@@ -63,9 +63,9 @@ class Channel:
             raise message.error()
         return message
 
-    def has_more(self) -> bool:
-        """Whether a message is here, or on its way, or the other end is gone."""
-        return b"\n" in self._received or bool(select.select([self._socket], [], [], 0)[0])
+    def has_more(self, seconds: float = 0) -> bool:
+        """Whether there is a message, or the other end is gone; waits so long for it."""
+        return b"\n" in self._received or bool(select.select([self._socket], [], [], seconds)[0])
 
     def expect(self, kind: type[M]) -> M:
         """The next message, which must be of this kind."""

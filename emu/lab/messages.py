@@ -149,7 +149,7 @@ class Routes:
 
 @dataclass(frozen=True)
 class Converging:
-    """From the shim to the lab: the routes are known."""
+    """From the shim to whoever routes: the tables or routes are known."""
 
     at_ps: int
     """When the links changed that they are the answer to."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from emu.lab.channel import Channel
@@ -10,6 +11,22 @@ from emu.lab.messages import Ready, Setup
 from emu.lab.processes import wait_done
 from emu.measure.board import Board
 from emu.measure.counters import XMIT_WAIT
+from emu.shim.fabric import COUNTERS
+
+_OF_PORT = "port "
+PORT_COLUMNS = [(_OF_PORT + name, width) for name, width in COUNTERS]
+"""Beside a NIC's counters, those of its port."""
+FLOW_COLUMNS = [("bytes", 1), ("delivered", 1), ("status", 1), ("failed_ns", 1)]
+
+
+def is_of_port(name: str) -> bool:
+    """Whether a column of a host's row is of its port."""
+    return name.startswith(_OF_PORT)
+
+
+def port_counters(row: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """Those in a host's row."""
+    return {name[len(_OF_PORT) :]: own for name, own in row.items() if is_of_port(name)}
 
 
 @dataclass(frozen=True)
@@ -21,16 +38,28 @@ class NicProcess:
     line: Line
     """Answers while they work."""
     board: Board
-    """What they count on."""
+    """What they count on: a row for each host."""
+    flows: Board
+    """How far the workload's flows are."""
+
+    def close_boards(self) -> None:
+        self.board.close()
+        self.flows.close()
 
 
 def set_up_nics(channel: Channel, setup: Setup) -> NicProcess:
     """Sets the NICs up, in a process that has just begun."""
     pid = channel.expect(Ready).pid
     channel.send(setup)
-    legend = wait_done(channel)["board"]
-    board, line = channel.take_files()
-    return NicProcess(pid, channel, Line(Channel.inherited(line)), Board(board, **legend))
+    legends = wait_done(channel)
+    board, flows, line = channel.take_files()
+    return NicProcess(
+        pid,
+        channel,
+        Line(Channel.inherited(line)),
+        Board(board, **legends["board"]),
+        Board(flows, **legends["flows"]),
+    )
 
 
 def waits_on(nics: NicProcess | None) -> dict[str, int]:

@@ -23,15 +23,12 @@ from contextlib import suppress
 from emu.errors import EmuError
 from emu.lab import ovs
 from emu.lab.channel import Channel
-from emu.lab.messages import Converging, Json, LinksChanged, Message, Routes, RoutesLoaded
+from emu.lab.link_history import LinkHistory
+from emu.lab.messages import Converging, LinksChanged, Message, Routes, RoutesLoaded
 from emu.lab.routes import GroupIds, RouteTable, change_lines, route_table
 from emu.spec.outages import changed_hops, degraded
 from emu.spec.scenario import Spec
-from emu.units import PS_PER_NS
 from topologies.graph import Cable, Topology
-
-_CHANGES_KEPT = 1000
-"""Of those that can be looked at: a link that flaps for days makes no more."""
 
 
 class LiveRouting:
@@ -47,8 +44,7 @@ class LiveRouting:
             self._tables = {name: self._table(name, self._whole) for name in self._whole.switch}
         self.notes: list[str] = []
         """What its user should know."""
-        self.changes: list[Json] = []
-        """Each change of links: when, what was down from then on, and when routes avoided it."""
+        self.links = LinkHistory()
         self._wanted = threading.Event()
         self._latest = (0, self._whole)
         """When links changed last, and what is left of the fabric."""
@@ -68,28 +64,21 @@ class LiveRouting:
 
     def _take(self, message: Message) -> None:
         match message:
-            case LinksChanged(at_ps, down):
-                self._answer(at_ps, down)
-            case Converging(at_ps, in_force_ps):
-                self._note_convergence(at_ps // PS_PER_NS, in_force_ps // PS_PER_NS)
+            case LinksChanged():
+                self._answer(message)
+            case Converging():
+                self.links.converging(message)
 
-    def _answer(self, at_ps: int, down: list[str]) -> None:
+    def _answer(self, change: LinksChanged) -> None:
         _, before = self._latest
-        after = degraded(self._whole, frozenset(map(self._cable, down)))
-        change = {"at_ns": at_ps // PS_PER_NS, "down": down, "in_force_ns": None}
-        self.changes = [*self.changes, change][-_CHANGES_KEPT:]
-        self._latest = at_ps, after
-        self._line.send(Routes(at_ps, _changes(before, after)))
+        after = degraded(self._whole, frozenset(map(self._cable, change.down)))
+        self.links.changed(change)
+        self._latest = change.at_ps, after
+        self._line.send(Routes(change.at_ps, _changes(before, after)))
         self._wanted.set()
 
     def _cable(self, port: str) -> Cable:
         return self._whole.cable[self._whole.port_named[port]]
-
-    def _note_convergence(self, at_ns: int, in_force_ns: int) -> None:
-        self.changes = [
-            {**change, "in_force_ns": in_force_ns} if change["at_ns"] == at_ns else change
-            for change in self.changes
-        ]
 
     # ---- Open vSwitch follows ----------------------------------------------
 

@@ -18,6 +18,7 @@ from emu.lab.child import serve
 from emu.lab.job import send_observation, slowdown_of, spec_of, subnet_of
 from emu.lab.messages import Done, Faults, Ready, Setup, Start, Stop
 from emu.lab.netns import entered
+from emu.lab.nic_process import FLOW_COLUMNS, PORT_COLUMNS
 from emu.lab.pace import be_punctual, processors_awake
 from emu.lab.standing.faults import change_faults
 from emu.lab.telling import progress_message
@@ -59,10 +60,12 @@ def _work(channel: Channel, setup: Setup, line: Channel, far: socket.socket) -> 
             _attach(live, fabric, setup)
             fabric.prefault()
             be_punctual()
-            board = Board.new(list(topology.host), [*COUNTERS, (XMIT_WAIT, 1)])
-            channel.send(Done({"board": board.legend}), [board.file, far.fileno()])
+            board = Board.new(list(topology.host), [*COUNTERS, (XMIT_WAIT, 1), *PORT_COLUMNS])
+            flows = Board.new([flow.name for flow in endpoints.flows], FLOW_COLUMNS)
+            legends = {"board": board.legend, "flows": flows.legend}
+            channel.send(Done(legends), [board.file, flows.file, far.fileno()])
             start = channel.expect(Start)
-            nics = _Nics(channel, line, wakers, start, live, fabric, endpoints, board)
+            nics = _Nics(channel, line, wakers, start, live, fabric, endpoints, board, flows)
             _plug_in(live, endpoints, setup)
             fabric.add_faults(tuple(map(Fault.model_validate, start.faults)))
             fabric.start()
@@ -110,6 +113,7 @@ class _Nics:
     fabric: Fabric
     endpoints: Endpoints
     board: Board
+    flows: Board
 
     def work(self) -> None:
         """Until the workload is over, or the spec's time limit; not before its TCP is."""
@@ -144,12 +148,15 @@ class _Nics:
         self.channel.send(progress_message(self.endpoints.progress(self.fabric.now_ns)))
 
     def _post(self) -> None:
-        cells = self.board.begin(self.fabric.now_ns * 1000)
-        self.endpoints.post_counters(cells[:, :-1])
-        topology = self.fabric.topology
-        waits = [self.fabric.waited_ns(topology.ports[name][0]) for name in topology.host]
-        cells[:, -1] = waits
+        now_ps = self.fabric.now_ns * 1000
+        cells = self.board.begin(now_ps)
+        self.endpoints.post_counters(cells[:, : len(COUNTERS)])
+        ports = [self.fabric.topology.ports[name][0] for name in self.fabric.topology.host]
+        cells[:, len(COUNTERS)] = list(map(self.fabric.waited_ns, ports))
+        self.fabric.post_counters(cells[:, len(COUNTERS) + 1 :], ports)
         self.board.publish()
+        self.endpoints.post_flows(self.flows.begin(now_ps))
+        self.flows.publish()
 
 
 if __name__ == "__main__":

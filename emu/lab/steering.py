@@ -69,7 +69,8 @@ class Steering:
             case Tables(lfts, at_ps, down, seconds):
                 ports = fabric.topology.port_named
                 cables = frozenset(fabric.topology.cable[ports[name]] for name in down)
-                fabric.follow(lfts_from_json(lfts), cables, at_ps, seconds)
+                in_force_ps = fabric.follow(lfts_from_json(lfts), cables, at_ps, seconds)
+                line.send(Converging(at_ps, in_force_ps))
             case Routes(at_ps, changes):
                 self._in_force_ps = fabric.reroute(changes, at_ps)
                 line.send(Converging(at_ps, self._in_force_ps))

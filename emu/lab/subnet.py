@@ -19,7 +19,6 @@ and a note says so. ibsim is what stands for the fabric in management, so the la
 
 from __future__ import annotations
 
-import select
 import socket
 import threading
 import time
@@ -29,7 +28,8 @@ from dataclasses import replace
 
 from emu.errors import FabricError
 from emu.lab.channel import Channel
-from emu.lab.messages import Json, LinksChanged, Tables
+from emu.lab.link_history import LinkHistory
+from emu.lab.messages import Converging, Json, LinksChanged, Tables
 from emu.lab.namespace import PRIVATE
 from emu.lab.supervisor import Supervisor
 from emu.shim.approval import approved, engine_note, kept_levels
@@ -78,6 +78,7 @@ class LiveSubnet:
         """What its user should know."""
         self.sweeps: list[Json] = []
         """Those that links have caused: when they changed, and what tables took then."""
+        self.links = LinkHistory()
         self._change = LinksChanged(0, [])
         self._changed_at = time.monotonic()
         self._running = set(hosts)
@@ -122,10 +123,15 @@ class LiveSubnet:
 
     def _wait_and_answer(self) -> None:
         patience = 0 if self._unasked and not self._unanswered else _SECONDS_BETWEEN_LOOKS
-        if select.select([self._line], [], [], patience)[0]:
-            self._change = self._line.expect(LinksChanged)
-            self._changed_at = time.monotonic()
-            self._answer()
+        if self._line.has_more(patience):
+            message = self._line.receive()
+            if isinstance(message, Converging):
+                self.links.converging(message)
+            elif isinstance(message, LinksChanged):
+                self._change = message
+                self._changed_at = time.monotonic()
+                self.links.changed(message)
+                self._answer()
 
     def _answer(self) -> None:
         """By the sweep that the trap causes, and one more."""

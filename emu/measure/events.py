@@ -7,12 +7,13 @@ they begin and end, and of those that are both set and cleared in between, nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from emu.measure.counters import RawCounters
-from emu.measure.look import Look, TrafficState
+from emu.measure.look import FlowLook, LinkChange, Look, TrafficState, cause_of
 from emu.units import format_time_ns
 
 
@@ -40,15 +41,14 @@ _PER_CLASS = {
     "dropped-at-ingress": ("rx_buf_discard", "priority"),
     "dropped-at-egress": ("tx_queue_discard", "priority"),
     "fecn-marked": ("fecn_marked", "vl"),
-    "pause-storm-detected": ("watchdog_detected", "priority"),
-    "pause-storm-over": ("watchdog_restored", "priority"),
+    "watchdog-detected-storm": ("watchdog_detected", "priority"),
+    "watchdog-restored": ("watchdog_restored", "priority"),
     "dropped-by-watchdog-at-ingress": ("watchdog_rx_dropped", "priority"),
     "dropped-by-watchdog-at-egress": ("watchdog_tx_dropped", "priority"),
 }
 """Event -> a port's counter with one cell for each class, and what a class is called."""
 
 _WHOLE = {
-    "link-down": "link_downed",
     "dropped-with-the-link": "link_down_discard",
     "dropped-at-head-of-queue": "hoq_discard",
     "dropped-on-vl15": "vl15_dropped",
@@ -72,14 +72,20 @@ _OF_HOST = {
     "timeout": "local_ack_timeout_err",
 }
 
+_ALL = 0.95
+"""Part of the time between two looks: a port that is paused for more was not let go."""
+
 
 def events_between(before: Look, after: Look) -> Iterator[Event]:
-    """In order: of the traffic, of faults, of ports, of hosts."""
+    """In order: of the traffic, of faults, links and deadlocks, of ports, of hosts."""
     yield from _traffic_events(before.traffic, after.traffic, after.time_ns)
     yield from _fault_events(before, after)
+    yield from _link_events(before, after)
+    yield from _deadlock_events(before, after)
     for name, counters in after.ports.items():
         yield from _port_events(name, before.ports[name], counters, after.time_ns)
     anew = before.traffic.number != after.traffic.number
+    yield from _flow_events({} if anew else before.flows, after)
     for host, own in after.hosts.items():
         earlier = {} if anew else before.hosts.get(host, {})
         for event, counter in _OF_HOST.items():
@@ -139,3 +145,79 @@ def _fault_events(before: Look, after: Look) -> Iterator[Event]:
             yield Event(after.time_ns, "fault-cleared", fault.name, told)
         elif begun and one not in now:
             yield Event(after.time_ns, "fault-over", fault.name, told)
+
+
+def _link_events(before: Look, after: Look) -> Iterator[Event]:
+    """What was lost or came back, by which fault, and when routes followed."""
+    known_ns = before.links[-1].at_ns if before.links else -1
+    followed = {change.at_ns for change in before.links if _follows(change, before.time_ns)}
+    for earlier, change in pairwise((LinkChange(-1, (), None), *after.links)):
+        lost = sorted(set(change.down) - set(earlier.down))
+        back = sorted(set(earlier.down) - set(change.down))
+        if change.at_ns > known_ns:
+            for cable in lost:
+                yield Event(change.at_ns, "link-down", cable, {"cause": cause_of(after, cable)})
+            for cable in back:
+                ended = f"{cause_of(before, cable)} is over"
+                yield Event(change.at_ns, "link-up", cable, {"cause": ended})
+        if change.at_ns not in followed and _follows(change, after.time_ns):
+            assert change.in_force_ns is not None
+            cause = [*(f"{cable} down" for cable in lost), *(f"{cable} up" for cable in back)]
+            told = {"cause": ", ".join(cause), "change_ns": change.at_ns}
+            yield Event(change.in_force_ns, "routes-converged", "", told)
+
+
+def _follows(change: LinkChange, now_ns: int) -> bool:
+    return change.in_force_ns is not None and change.in_force_ns <= now_ns
+
+
+def _deadlock_events(before: Look, after: Look) -> Iterator[Event]:
+    for deadlock in after.deadlocks[len(before.deadlocks) :]:
+        told = {"priority": deadlock.priority, "ports": " ".join(deadlock.ports)}
+        yield Event(deadlock.found_ns, "deadlock", "", told)
+
+
+def _flow_events(before: Mapping[str, FlowLook], after: Look) -> Iterator[Event]:
+    for name, flow in after.flows.items():
+        if flow.status and not (name in before and before[name].status):
+            told = {"status": flow.status, "delivered": flow.delivered, "bytes": flow.bytes}
+            yield Event(after.time_ns, "queue-pair-failed", name, told)
+
+
+class Pauses:
+    """Which ports are paused without a break, from one look to the next.
+
+    A host that does it is a pause storm; of a switch it may be congestion that spreads.
+    """
+
+    def __init__(self, peers: Mapping[str, str], hosts: Collection[str]) -> None:
+        """`peers`: switch port -> the node at the other end."""
+        self._peers = peers
+        self._hosts = hosts
+        self._since_ns: dict[tuple[str, int], int] = {}
+
+    def events(self, before: Look, after: Look) -> Iterator[Event]:
+        """Begins and ends, at the time of the look that shows them."""
+        elapsed_ps = (after.time_ns - before.time_ns) * 1000
+        if elapsed_ps <= 0:
+            return
+        for name, own in after.ports.items():
+            durations = zip(
+                before.ports[name]["rx_pause_duration"], own["rx_pause_duration"], strict=True
+            )
+            for priority, (was, now) in enumerate(durations):
+                yield from self._change(name, priority, now - was > _ALL * elapsed_ps, after)
+
+    def _change(self, port: str, priority: int, is_paused: bool, look: Look) -> Iterator[Event]:
+        place = port, priority
+        if is_paused == (place in self._since_ns):
+            return
+        by = self._peers[port]
+        kind = "pause-storm" if by in self._hosts else "standing-pause"
+        told: dict[str, Any] = {"priority": priority, "by": by}
+        if is_paused:
+            self._since_ns[place] = look.time_ns
+            yield Event(look.time_ns, f"{kind}-began", port, told)
+        else:
+            told["ns"] = look.time_ns - self._since_ns.pop(place)
+            yield Event(look.time_ns, f"{kind}-ended", port, told)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from emu.measure.counters import RawCounters
 from emu.measure.progress import Progress
-from emu.measure.recording import Counters
+from emu.measure.recording import Counters, Deadlock
+from emu.spec.fault import Fault
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,40 @@ class SeenFault:
     """When it begins; None: with traffic, or NICs, that are not there."""
     end_ns: int | None
     """None: until it is cleared."""
+    packets_seen: int = 0
+    hits: int = 0
+    packets_dropped: int = 0
+    cables: tuple[str, ...] = ()
+    """Those that it takes away, each as a `LinkChange` names it."""
+    spec: Fault | None = None
+    """What it is, where that is known."""
+
+    def state(self, now_ns: int) -> str:
+        return fault_state(self.at_ns, self.end_ns, now_ns)
+
+
+@dataclass(frozen=True)
+class LinkChange:
+    """Links were lost, or came back."""
+
+    at_ns: int
+    down: tuple[str, ...]
+    """Every cable that is lost from then on, by one of its ports."""
+    in_force_ns: int | None
+    """When the last switch followed the routes that avoid them; None: not known yet."""
+
+
+@dataclass(frozen=True)
+class FlowLook:
+    """A flow of the latest workload."""
+
+    bytes: int
+    """Of all its messages."""
+    delivered: int
+    status: str | None = None
+    """Of the message that has ended its queue pair, as a `FailedQueuePair` has it."""
+    failed_ns: int = 0
+    """When, in the traffic's time."""
 
 
 @dataclass(frozen=True)
@@ -50,3 +85,23 @@ class Look:
     hosts: Mapping[str, Counters]
     traffic: TrafficState
     faults: tuple[SeenFault, ...] = ()
+    host_ports: Mapping[str, RawCounters] = field(default_factory=dict)
+    """The counters of hosts' own ports since the traffic was started, by name."""
+    flows: Mapping[str, FlowLook] = field(default_factory=dict)
+    links: tuple[LinkChange, ...] = ()
+    """The latest of them, the newest last."""
+    deadlocks: tuple[Deadlock, ...] = ()
+    """All that were found since the lab came up."""
+
+
+def fault_state(at_ns: int | None, end_ns: int | None, now_ns: int) -> str:
+    """`waiting`, `active` or `over`: of a fault that begins at `at_ns`; None: nobody knows when."""
+    if at_ns is None or now_ns < at_ns:
+        return "waiting"
+    return "active" if end_ns is None or now_ns < end_ns else "over"
+
+
+def cause_of(look: Look, cable: str) -> str:
+    """What has taken a cable away: the faults that do so, in words."""
+    names = [f"the fault {fault.name}" for fault in look.faults if cable in fault.cables]
+    return " and ".join(names) or "a fault that was cleared"

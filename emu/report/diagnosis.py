@@ -12,7 +12,7 @@ Congestion Control for Large-Scale RDMA Deployments, SIGCOMM'15.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from emu.report import cures, signatures
@@ -165,13 +165,21 @@ def diagnoses(run: RunFacts) -> list[Diagnosis]:
 
 
 def _found(run: RunFacts) -> Iterator[Diagnosis]:
-    """Of a run with faults of tuning those alone: what else there is may come from them."""
+    for pathology, found in pathologies(lambda pathology: run):
+        settings = cures.effective(run.spec, found.settings)
+        yield Diagnosis(pathology, replace(found, settings=settings))
+
+
+def pathologies(
+    facts_for: Callable[[Pathology], RunFacts],
+) -> Iterator[tuple[Pathology, Finding]]:
+    """Those that are found, each in the facts that it is to be looked for in. Of a run with faults
+    of tuning those alone: what else there is may come from them."""
     by_fault = False
     for pathology in PATHOLOGIES:
-        found = pathology.signature(run)
+        found = pathology.signature(facts_for(pathology))
         if found is not None and (found.by_fault or not by_fault):
             by_fault |= found.by_fault
-            settings = cures.effective(run.spec, found.settings)
-            yield Diagnosis(pathology, replace(found, settings=settings))
+            yield pathology, found
             if pathology.stops_everything:
                 return

@@ -226,14 +226,16 @@ class Fabric:
         )
         return at_ps[0], frozenset(down)
 
-    def follow(self, lfts: Lfts, down: frozenset[Cable], cause_ps: int, seconds: float) -> None:
-        """The switches follow new tables, the answer to the links that are `down` since then.
+    def follow(self, lfts: Lfts, down: frozenset[Cable], cause_ps: int, seconds: float) -> int:
+        """The switches follow new tables, the answer to the links that are `down` since then. When
+        the last of them does, in picoseconds.
 
         `seconds`: what the subnet manager took for them, of wall-clock time.
         """
         now_ps = lib.fabric_now(self.core)
         at_ps = max(routes.follow(lfts, down, cause_ps, now_ps) for routes in self._lid_routes)
         self._sweeps.append(SweepRecord(cause_ps // 1000, at_ps // 1000, seconds))
+        return at_ps
 
     def reroute(self, changes: Mapping[str, Mapping[str, Sequence[int]]], cause_ps: int) -> int:
         """The switches follow new routes (switch -> host -> port numbers), the answer to links that
@@ -324,7 +326,7 @@ class Fabric:
             samples=self._samples(),
             frames_exhausted=lib.fabric_frames_exhausted(self.core),
             captures_missed=self.captures_missed,
-            deadlocks=tuple(map(self._deadlock, range(lib.fabric_deadlocks(self.core)))),
+            deadlocks=self.deadlocks(),
             faults=tuple(fault.record() for fault in self.faults),
             sweeps=(*self._swept_before(), *self._sweeps),
         )
@@ -335,6 +337,16 @@ class Fabric:
             in_force_ns = (later.at_ps + slowest_convergence_ps(self.spec)) // 1000
             if in_force_ns <= self.now_ns:
                 yield SweepRecord(later.at_ps // 1000, in_force_ns, None)
+
+    def deadlocks(self) -> tuple[Deadlock, ...]:
+        """Those that were found so far."""
+        return tuple(map(self._deadlock, range(lib.fabric_deadlocks(self.core))))
+
+    def post_counters(self, cells: Any, ports: Iterable[Port]) -> None:
+        """Copies the counters of ports into a table, a row each, of which every row has at least
+        as many cells as `COUNTERS`; the first ones are filled."""
+        for row, port in zip(cells, ports, strict=True):
+            lib.fabric_counters(self.core, self.index[port], ffi.from_buffer("int64_t[]", row))
 
     def _deadlock(self, which: int) -> Deadlock:
         found_at, priority = ffi.new("int64_t *"), ffi.new("uint8_t *")

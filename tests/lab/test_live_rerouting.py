@@ -37,7 +37,7 @@ def wait_for_routes(user: User, changes: int) -> None:
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         (lab,) = status_of(user)
-        seen = lab["reroutes"]
+        seen = lab["links"]
         if len(seen) >= changes and all(one["in_force_ns"] is not None for one in seen):
             return
     raise AssertionError(f"routes were not changed {changes} times: {seen}")

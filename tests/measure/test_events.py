@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from emu.measure.counters import DISCARDS
-from emu.measure.events import events_between
-from emu.measure.look import Look, SeenFault, TrafficState
+from emu.measure.events import Pauses, events_between
+from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, TrafficState
+from emu.measure.recording import Deadlock
 from emu.shim.fabric import COUNTERS
 from traffic.rnic.endpoints import COUNTERS as NIC_COUNTERS
 
@@ -58,9 +60,82 @@ def test_every_reason_for_a_drop_is_an_event() -> None:
         assert (event["where"], event["count"]) == ("leaf1:h1", 1)
 
 
-def test_a_link_that_fails_is_an_event() -> None:
-    (event,) = _told(_look(1), _look(2, link_downed=[1]))
-    assert event == {"time_ns": 2, "event": "link-down", "where": "leaf1:h1", "count": 1}
+CUT = SeenFault("cut", "link-down", "leaf1:spine1", 12, None, cables=("leaf1:spine1",))
+DOWN = LinkChange(12, ("leaf1:spine1",), None)
+
+
+def test_a_lost_link_is_told_with_its_cause() -> None:
+    """At its own time; and when routes avoid it, once they do."""
+    calm, cut = _look(10), replace(_look(20), faults=(CUT,), links=(DOWN,))
+    begun, down = _told(calm, cut)
+    assert begun["event"] == "fault-began"
+    told = {"time_ns": 12, "event": "link-down", "where": "leaf1:spine1", "cause": "the fault cut"}
+    assert down == told
+    converged = replace(cut, time_ns=40, links=(replace(DOWN, in_force_ns=32),))
+    told = {"time_ns": 32, "event": "routes-converged", "where": ""}
+    assert _told(cut, converged) == [{**told, "cause": "leaf1:spine1 down", "change_ns": 12}]
+    assert _told(converged, replace(converged, time_ns=60)) == []
+
+
+def test_routes_that_are_known_are_told_in_their_time() -> None:
+    """Not when the lab has them, but when they are in force."""
+    known = replace(_look(20), faults=(CUT,), links=(replace(DOWN, in_force_ns=32),))
+    assert _told(known, replace(known, time_ns=31)) == []
+    (event,) = _told(known, replace(known, time_ns=33))
+    assert event["event"] == "routes-converged"
+
+
+def test_a_link_that_is_back_is_told_with_what_ended() -> None:
+    cut = replace(_look(20), faults=(CUT,), links=(replace(DOWN, in_force_ns=15),))
+    back = replace(_look(40), links=(*cut.links, LinkChange(35, (), None)))
+    cleared, up = _told(cut, back)
+    assert cleared["event"] == "fault-cleared"
+    told = {"time_ns": 35, "event": "link-up", "where": "leaf1:spine1"}
+    assert up == {**told, "cause": "the fault cut is over"}
+
+
+def test_a_deadlock_is_told_once() -> None:
+    circle = Deadlock(15, 3, ("s1:s2", "s2:s1"))
+    stuck = replace(_look(20), deadlocks=(circle,))
+    (event,) = _told(_look(10), stuck)
+    assert event == {
+        "time_ns": 15,
+        "event": "deadlock",
+        "where": "",
+        "priority": 3,
+        "ports": "s1:s2 s2:s1",
+    }
+    assert _told(stuck, replace(stuck, time_ns=30)) == []
+
+
+def test_a_queue_pair_that_fails_is_told_once() -> None:
+    """And again when it fails in the next workload."""
+    running = TrafficState(1, "running", None, ())
+    well = replace(_look(10, running), flows={"flow": FlowLook(9, 4)})
+    failed = replace(_look(20, running), flows={"flow": FlowLook(9, 4, "IBV_WC_RETRY_EXC_ERR")})
+    (event,) = _told(well, failed)
+    assert (event["event"], event["where"]) == ("queue-pair-failed", "flow")
+    assert event["status"] == "IBV_WC_RETRY_EXC_ERR"
+    assert _told(failed, replace(failed, time_ns=30)) == []
+    anew = replace(failed, time_ns=40, traffic=replace(running, number=2))
+    assert "queue-pair-failed" in [event["event"] for event in _told(failed, anew)]
+
+
+@pytest.mark.parametrize(("hosts", "kind"), [({"h1"}, "pause-storm"), (set(), "standing-pause")])
+def test_a_pause_without_a_break_begins_and_ends(hosts: set[str], kind: str) -> None:
+    """A host that does it is a storm. Half of the time is neither."""
+    pauses = Pauses({"leaf1:h1": "h1"}, hosts)
+
+    def paused(time_ns: int, paused_ns: int) -> Look:
+        return _look(time_ns, rx_pause_duration=[0, 0, 0, paused_ns * 1000, 0, 0, 0, 0])
+
+    looks = [paused(0, 0), paused(100, 50), paused(200, 150), paused(300, 250), paused(400, 300)]
+    told = [event.to_json() for pair in itertools.pairwise(looks) for event in pauses.events(*pair)]
+    where = {"where": "leaf1:h1", "priority": 3, "by": "h1"}
+    assert told == [
+        {"time_ns": 200, "event": f"{kind}-began", **where},
+        {"time_ns": 400, "event": f"{kind}-ended", **where, "ns": 200},
+    ]
 
 
 def test_traffic_that_begins_anew_counts_from_zero() -> None:

@@ -58,7 +58,7 @@ _VERBS = {
 _TRANSPORTS = {"rc": lib.TRANSPORT_RC, "uc": lib.TRANSPORT_UC, "ud": lib.TRANSPORT_UD}
 _PSNS = 1 << 24
 _GRH_BYTES = 40
-_FAILURES = {
+FAILURES = {
     getattr(lib, f"STATUS_{name}"): f"IBV_WC_{name}"
     for name in (
         *("LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_PROT_ERR"),
@@ -158,8 +158,7 @@ class Endpoints:
 
     def progress(self, now_ns: int) -> Progress:
         """How far the workload is at the emulated time `now_ns`."""
-        counts = ffi.buffer(self.flow_bytes, 8 * len(self.flows))
-        delivered = np.frombuffer(counts, np.int64, len(self.flows))
+        delivered = self._delivered()
         wanted = self._wanted(now_ns, delivered)
         return Progress(
             emulated_ns=now_ns,
@@ -196,6 +195,31 @@ class Endpoints:
         """Copies all NICs' counters into a table, (hosts, `COUNTERS`)."""
         for row, nic in zip(cells, self._nics.values(), strict=True):
             ffi.memmove(ffi.from_buffer(row), lib.nic_counters(nic), row.nbytes)
+
+    def post_flows(self, cells: NDArray[np.int64]) -> None:
+        """How far all flows are, into a table: bytes, how many are delivered, and of one whose
+        queue pair has failed the message's status and when, in nanoseconds."""
+        cells[:, 0] = self._bytes
+        cells[:, 1] = self._delivered()
+        cells[:, 2:] = 0
+        for failed in self._failed_messages():
+            row = cells[self._place[self._graph.flows[int(self._graph.flow_of[failed])].name]]
+            if not row[2]:
+                record = self._records()[failed]
+                row[2:] = record["status"], record["completed_ps"] // 1000
+
+    @cached_property
+    def _bytes(self) -> Column:
+        sizes = self._graph.size_bytes
+        return np.array(
+            [sizes[flow.operations.start : flow.operations.stop].sum() for flow in self.flows],
+            np.int64,
+        )
+
+    def _delivered(self) -> Column:
+        """Bytes so far, of each flow."""
+        counts = ffi.buffer(self.flow_bytes, 8 * len(self.flows))
+        return np.frombuffer(counts, np.int64, len(self.flows))
 
     def _counters(self) -> dict[str, Counters]:
         return {
@@ -422,16 +446,22 @@ class Endpoints:
     def _failed_queue_pairs(self) -> Iterator[FailedQueuePair]:
         """Those with a message that failed; what a queue pair had to do after it was flushed."""
         records, graph = self._records(), self._graph
-        failed = np.flatnonzero(np.isin(records["status"], list(_FAILURES)))
-        for id in failed[np.argsort(records["completed_ps"][failed], kind="stable")].tolist():
+        for id in self._failed_messages():
             flow = graph.flows[int(graph.flow_of[id])]
             yield FailedQueuePair(
                 flow=flow.name,
                 src=flow.src,
                 dst=flow.dst,
                 at_ns=int(records["completed_ps"][id]) // 1000,
-                status=_FAILURES[int(records["status"][id])],
+                status=FAILURES[int(records["status"][id])],
             )
+
+    def _failed_messages(self) -> list[int]:
+        """In order of time."""
+        records = self._records()
+        failed = np.flatnonzero(np.isin(records["status"], list(FAILURES)))
+        order = np.argsort(records["completed_ps"][failed], kind="stable")
+        return [int(id) for id in failed[order]]
 
     def _not_skipped(self, flow: Flow) -> Column:
         """Its operations, but for those whose turn came too late."""

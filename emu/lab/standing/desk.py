@@ -2,7 +2,8 @@
 
 ask                     answer                                    files
 status                  name, spec, slowdown, traffic ...
-look                    status, faults, and what is on the boards the boards
+look                    status, faults, deadlocks, and what    the boards
+                        is on the boards
 see                     what the shim sees at this moment
 enter {node}            environment and tasks of all nodes        its namespaces
 traffic {do}            how the traffic is now
@@ -22,7 +23,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import fields
 
 from emu.errors import UsageError
 from emu.lab.command import environment
@@ -35,10 +35,10 @@ from emu.lab.standing.faults import check_settings
 from emu.lab.standing.nics import Nics
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
-from emu.measure.look import SeenFault
 from emu.shim.live import packet_socket
-from emu.spec.fault import Fault, OnHost
+from emu.spec.fault import Fault, OnHost, fault_names
 from emu.spec.finding import there_is_no
+from emu.spec.outages import lost_links
 
 Answer = tuple[Json, list[int]]
 """The files are the asker's, and closed here once they are sent."""
@@ -48,7 +48,17 @@ _NAMESPACES = ("user", "pid", "net", "mnt")
 _ENVIRONMENT = ("PATH", "OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR")
 """What programs in the lab need to find its Open vSwitch, and Debian's programs."""
 
-_SEEN_OF_FAULTS = [field.name for field in fields(SeenFault)]
+_TOLD_OF_FAULTS = (
+    "name",
+    "kind",
+    "place",
+    "at_ns",
+    "end_ns",
+    "packets_seen",
+    "hits",
+    "packets_dropped",
+)
+"""Fields of a `SeenFault` that a fault's record has."""
 
 
 class Desk:
@@ -67,8 +77,9 @@ class Desk:
         self._nics = Nics(session, supervisor, self._slowdown, began_ns)
         self._traffic = Traffic(session, supervisor, self._shim, self._nics, self._slowdown)
         self._changing_faults = threading.Lock()
-        self._shim_faults: list[Json] | None = None
-        """As the shim told them when it was asked last. Who looks does not disturb it."""
+        spec = session.spec
+        self._defined = dict(zip(fault_names(spec.faults), spec.faults, strict=True))
+        """Every fault that there is or was, by name."""
         (self._ports,) = session.shim.take_files()
         self._answers: dict[str, Callable[..., Answer]] = {
             "status": self._status,
@@ -94,6 +105,7 @@ class Desk:
 
     def _status(self) -> Answer:
         session = self._session
+        manager = session.subnet or session.routing
         return {
             "name": session.spec.name,
             "spec": session.setup.spec,
@@ -104,23 +116,32 @@ class Desk:
             "up_seconds": time.monotonic() - self._began,
             "traffic": self._traffic.state,
             "sweeps": session.subnet.sweeps if session.subnet else [],
-            "reroutes": session.routing.changes if session.routing else [],
+            "links": manager.links.entries if manager else [],
         }, []
 
     def _look(self) -> Answer:
         status, _ = self._status()
-        nics = self._traffic.board
-        boards = {"ports": self._session.shim_told["board"], "hosts": nics.legend if nics else None}
-        files = [self._ports, nics.file] if nics else [self._ports]
-        faults = {"faults": self._fault_times()}
-        return {**status, **boards, **faults}, [os.dup(file) for file in files]
+        nics = self._traffic.seen
+        legends = {"ports": self._session.shim_told["board"], "hosts": None, "flows": None}
+        files = [self._ports]
+        if nics:
+            legends |= {"hosts": nics.board.legend, "flows": nics.flows.legend}
+            files += [nics.board.file, nics.flows.file]
+        answer = self._shim.ask(Faults("list"))
+        faults = [*answer["faults"], *self._nics.faults()]
+        there = {"faults": list(map(self._seen, faults)), "deadlocks": answer["deadlocks"]}
+        return {**status, **legends, **there}, [os.dup(file) for file in files]
 
-    def _fault_times(self) -> list[Json]:
-        """The fields of a `SeenFault`, of each."""
-        if self._shim_faults is None:
-            self._faults()
-        there = [*(self._shim_faults or ()), *self._nics.faults_as_known()]
-        return [{key: fault[key] for key in _SEEN_OF_FAULTS} for fault in there]
+    def _seen(self, record: Json) -> Json:
+        """The fields of a `SeenFault`."""
+        fault = self._defined.get(record["name"])
+        seen: Json = {key: record[key] for key in _TOLD_OF_FAULTS}
+        if fault is None:
+            return seen
+        topology = self._session.spec.topology.build()
+        lost = {topology.cable[port] for port in lost_links(fault, topology)}
+        cables = sorted(topology.port_name[cable.a] for cable in lost)
+        return {**seen, "cables": cables, "spec": fault.to_mapping()}
 
     def _see(self) -> Answer:
         return self._shim.ask(Look()), []
@@ -187,7 +208,6 @@ class Desk:
     def _faults(self) -> list[Json]:
         """Of cables and switches, which the shim has, then of NICs."""
         in_shim: list[Json] = self._shim.ask(Faults("list"))["faults"]
-        self._shim_faults = in_shim
         return [*in_shim, *self._nics.faults()]
 
     def _set_fault(self, name: str, fault: Fault, there: dict[str, Json]) -> None:
@@ -202,6 +222,7 @@ class Desk:
         check_settings(fault, lasting.values())
         if name in there:
             self._clear_fault(name)
+        self._defined[name] = fault
         if isinstance(fault.what, OnHost):
             self._nics.set_fault(name, fault)
         else:

@@ -8,19 +8,24 @@ from dataclasses import asdict
 
 from emu.errors import UsageError
 from emu.lab.messages import Faults, Json
+from emu.measure.look import fault_state
 from emu.shim.fabric import Fabric
 from emu.spec.fault import Fault
 from emu.spec.tuning import ALREADY, share_a_setting
 
 
 def change_faults(fabric: Fabric, asked: Faults) -> Json:
-    """The answer to what was asked: the faults that there are then, as `told` has them."""
+    """The answer to what was asked: the faults that there are then, as `told` has them, and the
+    deadlocks that were found so far."""
     match asked:
         case Faults("set", _, fault):
             fabric.set_fault(Fault.model_validate(fault))
         case Faults("clear", name):
             fabric.clear_fault(name)
-    return {"faults": [told(asdict(fault.record()), fabric.now_ns) for fault in fabric.faults]}
+    return {
+        "faults": [told(asdict(fault.record()), fabric.now_ns) for fault in fabric.faults],
+        "deadlocks": [asdict(found) for found in fabric.deadlocks()],
+    }
 
 
 def check_settings(fault: Fault, lasting: Iterable[Json]) -> None:
@@ -34,11 +39,4 @@ def check_settings(fault: Fault, lasting: Iterable[Json]) -> None:
 
 def told(record: Json, now_ns: int) -> Json:
     """A fault's record (the fields of a `FaultRecord`), and whether it is over."""
-    return {**record, "state": _state(record["at_ns"], record["end_ns"], now_ns)}
-
-
-def _state(at_ns: int | None, end_ns: int | None, now_ns: int) -> str:
-    """Of a fault that begins at `at_ns`; None: nobody knows when."""
-    if at_ns is None or now_ns < at_ns:
-        return "waiting"
-    return "active" if end_ns is None or now_ns < end_ns else "over"
+    return {**record, "state": fault_state(record["at_ns"], record["end_ns"], now_ns)}

@@ -70,7 +70,7 @@ class Nics:
             self._waited.update(waits_on(self._process))
             self._process.line.close()
             if not self._with_traffic:
-                self._process.board.close()  # what there is to look at is a workload's
+                self._process.close_boards()  # what there is to look at is a workload's
             self._process, self._works = None, False
 
     def host_waits(self) -> dict[str, int]:

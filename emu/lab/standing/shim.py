@@ -7,8 +7,8 @@ between one packet and the next: some microseconds each.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
-from emu._core import ffi, lib
 from emu.lab.channel import Channel
 from emu.lab.look import look
 from emu.lab.messages import Done, Faults, Json, Look, Measure, Message, Start, Stop, Tap
@@ -20,6 +20,7 @@ from emu.measure.board import Board
 from emu.shim.capture import captured_ports
 from emu.shim.fabric import COUNTERS, Fabric
 from emu.shim.live import Live, Outcome
+from topologies.graph import Port
 
 _SECONDS_BETWEEN_POSTS = 0.2
 _SECONDS_TO_WAIT_FOR_PYTHON = 1e-4
@@ -32,7 +33,6 @@ def stand(channel: Channel, live: Live, fabric: Fabric, steering: Steering) -> N
         port for switch in fabric.topology.switches for port in fabric.topology.ports[switch.name]
     ]
     board = Board.new([fabric.topology.port_name[port] for port in ports], COUNTERS)
-    indices = [fabric.index[port] for port in ports]
     channel.send(Done({"board": board.legend}), [board.file])
     sys.setswitchinterval(_SECONDS_TO_WAIT_FOR_PYTHON)
     start = channel.expect(Start)
@@ -40,7 +40,7 @@ def stand(channel: Channel, live: Live, fabric: Fabric, steering: Steering) -> N
     with Taps(fabric, captured_ports(fabric.spec, fabric.topology)) as taps:
         while True:
             outcome = steering.run(live, fabric, start.at_ns, seconds=_SECONDS_BETWEEN_POSTS)
-            _post(board, fabric, indices)
+            _post(board, fabric, ports)
             taps.take_unused_off()
             if outcome is Outcome.WOKEN:
                 message = channel.receive()
@@ -63,11 +63,7 @@ def _answer(message: Message, channel: Channel, fabric: Fabric, live: Live, taps
     return {}
 
 
-def _post(board: Board, fabric: Fabric, indices: list[int]) -> None:
+def _post(board: Board, fabric: Fabric, ports: Sequence[Port]) -> None:
     """Writes all counters to the board."""
-    cells = board.begin(fabric.now_ns * 1000)
-    first = ffi.cast("int64_t *", ffi.from_buffer(cells))
-    width = cells.shape[1]
-    for row, index in enumerate(indices):
-        lib.fabric_counters(fabric.core, index, first + row * width)
+    fabric.post_counters(board.begin(fabric.now_ns * 1000), ports)
     board.publish()

@@ -26,7 +26,6 @@ from emu.lab.session import Programs, Session, idle, setup_now
 from emu.lab.standing.honesty import judged
 from emu.lab.standing.nics import Nics, prepare
 from emu.lab.supervisor import Supervisor
-from emu.measure.board import Board
 
 _FRESH: Json = {"progress": None, "flows": [], "fidelity": None}
 """What there is to tell of a workload that has not come to its end."""
@@ -46,8 +45,8 @@ class Traffic:
         self._changing = threading.RLock()
         self._process: NicProcess | None = None
         self._tcp_pid: int | None = None
-        self.board: Board | None = None
-        """The NICs' counters, of the latest workload."""
+        self.seen: NicProcess | None = None
+        """Who has, or had, the latest workload; its boards can be looked at."""
         self.state: Json = {**_FRESH, "number": 0, "state": "none"}
         """For whoever looks. `state`: none, running, over or stopped."""
 
@@ -86,10 +85,9 @@ class Traffic:
         tcp = self._prepare_tcp() if self._has_tcp else None
         before = self._shim.ask(Measure())
         self._nics.begin(process, *([tcp] if tcp else []), with_traffic=True)
-        if self.board:
-            self.board.close()
-        self.board = process.board
-        self._process = process
+        if self.seen:
+            self.seen.close_boards()
+        self._process = self.seen = process
         told = (process, tcp, before)
         threading.Thread(target=self._follow, args=told, daemon=True).start()
 

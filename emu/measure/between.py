@@ -1,0 +1,224 @@
+"""What two looks at a lab that is up say of the time between them, as the recording of a run.
+
+So whatever judges the recording of a run judges a lab, too. Counters are what they grew by;
+there are two samples, at 0 and at the end. Flows are those that were under way all the time: of
+one that began or ended meanwhile nobody knows for how long it wanted to send. What can only be
+said of a whole run ("never marked") is judged since the traffic began, with all its flows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu.measure.assemble import assemble
+from emu.measure.counters import RawCounters
+from emu.measure.look import FlowLook, Look
+from emu.measure.observation import Observation, Samples
+from emu.measure.recording import (
+    Counters,
+    Deadlock,
+    FailedQueuePair,
+    FaultRecord,
+    FlowRecord,
+    Recording,
+)
+from emu.spec.scenario import Spec
+from topologies.graph import Topology
+from traffic.graph import Flow
+
+_LEVELS = ("queued_bytes", "held_bytes", "headroom_peak_bytes", "queue_peak_bytes")
+"""Counters that do not only grow."""
+_OF_STORMS = "watchdog_detected"
+
+
+def recording_between(spec: Spec, before: Look, after: Look) -> Recording:
+    """`spec`: the lab's, with the faults that there are. The second look is the later one."""
+    if before.traffic.number != after.traffic.number:
+        before = replace(before, hosts={}, host_ports={}, flows={})
+    topology = spec.topology.build()
+    ports: dict[str, RawCounters] = {
+        name: _grown(earlier.get(name), own)
+        for earlier, later in (
+            (before.ports, after.ports),
+            (before.host_ports, _host_ports(topology, after)),
+        )
+        for name, own in later.items()
+    }
+    nics = {host: _fewer(own, before.hosts.get(host, {})) for host, own in after.hosts.items()}
+    flows = tuple(_under_way(spec, before.flows, after.flows))
+    grown = {
+        flow.name: after.flows[flow.name].delivered - before.flows[flow.name].delivered
+        for flow in flows
+    }
+    seen = Observation(
+        ports=ports,
+        samples=_samples(after.time_ns - before.time_ns, ports, after),
+        frames_exhausted=0,
+        captures_missed=0,
+        nics=nics,
+        faults=tuple(_faults(after)),
+    )
+    return _recording(spec, topology, seen, flows, grown)
+
+
+def recording_so_far(spec: Spec, before: Look, after: Look) -> Recording:
+    """Since the traffic began, as far as the second look tells; the first one tells which deadlocks
+    last."""
+    nothing = replace(
+        after,
+        time_ns=0,
+        ports={},
+        traffic=replace(after.traffic, number=0),
+    )
+    flows = tuple(_all_flows(spec, after))
+    whole = recording_between(spec, nothing, after)
+    return replace(
+        whole,
+        flows=flows,
+        deadlocks=tuple(_lasting(before, after)),
+        failed_queue_pairs=tuple(_failed(flows, after)),
+    )
+
+
+def _recording(
+    spec: Spec,
+    topology: Topology,
+    seen: Observation,
+    flows: tuple[FlowRecord, ...],
+    delivered: Mapping[str, int],
+) -> Recording:
+    recording = assemble(
+        spec,
+        topology,
+        [seen],
+        plane="",
+        clock="virtual",  # its fidelity is judged elsewhere
+        slowdown=1,
+        marker="",
+        wall_seconds=0,
+        captures={},
+        streams=flows,
+    )
+    resent = sum(own["retransmitted_packets"] for own in (seen.nics or {}).values())
+    rows = np.array([[0] * len(delivered), [*delivered.values()]], np.int64)
+    return replace(
+        recording,
+        totals=recording.totals | {"retransmitted_packets": resent},
+        series=replace(recording.series, flows=tuple(delivered), flow_bytes=rows),
+    )
+
+
+def _host_ports(topology: Topology, look: Look) -> Mapping[str, RawCounters]:
+    """Of NICs; where there are none, ports that have counted nothing."""
+    nothing = {name: [0] * len(cells) for name, cells in next(iter(look.ports.values())).items()}
+    names = (topology.port_name[topology.ports[host][0]] for host in topology.host)
+    return {name: look.host_ports.get(name, nothing) for name in names}
+
+
+def _fewer(now: Counters, before: Counters) -> Counters:
+    return {name: count - before.get(name, 0) for name, count in now.items()}
+
+
+def _grown(before: RawCounters | None, after: RawCounters) -> dict[str, list[int]]:
+    if before is None:
+        return dict(after)
+    grown = {
+        name: cells
+        if name in _LEVELS
+        else [now - was for was, now in zip(before[name], cells, strict=True)]
+        for name, cells in after.items()
+    }
+    over = before["watchdog_restored"]  # a storm that lasts counts as found
+    grown[_OF_STORMS] = [now - was for was, now in zip(over, after[_OF_STORMS], strict=True)]
+    return grown
+
+
+def _under_way(
+    spec: Spec, before: Mapping[str, FlowLook], after: Mapping[str, FlowLook]
+) -> Iterator[FlowRecord]:
+    for flow in spec.fabric_flows():
+        then, now = before.get(flow.name), after.get(flow.name)
+        if then and now and then.delivered and now.delivered < now.bytes:
+            yield _record(flow, now)
+
+
+def _all_flows(spec: Spec, look: Look) -> Iterator[FlowRecord]:
+    for flow in spec.fabric_flows():
+        if flow.name in look.flows:
+            yield _record(flow, look.flows[flow.name])
+
+
+def _record(flow: Flow, look: FlowLook) -> FlowRecord:
+    return FlowRecord(
+        name=flow.name,
+        traffic=flow.traffic,
+        src=flow.src,
+        dst=flow.dst,
+        op=flow.verb.value,
+        bytes=look.bytes,
+        start_ns=0,
+        end_ns=None,
+        retransmitted_packets=0,
+        completed=look.delivered >= look.bytes,
+        delivered_bytes=look.delivered,
+    )
+
+
+def _failed(flows: tuple[FlowRecord, ...], look: Look) -> Iterator[FailedQueuePair]:
+    for flow in flows:
+        own = look.flows[flow.name]
+        if own.status:
+            yield FailedQueuePair(flow.name, flow.src, flow.dst, own.failed_ns, own.status)
+
+
+def _faults(look: Look) -> Iterator[FaultRecord]:
+    """Those that act, with all that they did so far; times are the lab's."""
+    for fault in look.faults:
+        if fault.state(look.time_ns) == "active":
+            assert fault.at_ns is not None
+            yield FaultRecord(
+                name=fault.name,
+                kind=fault.kind,
+                place=fault.place,
+                at_ns=fault.at_ns,
+                end_ns=fault.end_ns,
+                packets_seen=fault.packets_seen,
+                hits=fault.hits,
+                packets_dropped=fault.packets_dropped,
+            )
+
+
+def _lasting(before: Look, after: Look) -> Iterator[Deadlock]:
+    """Deadlocks that were found, and in which nothing has moved since the look before."""
+    for deadlock in after.deadlocks:
+        sent = (_sent(before, port) != _sent(after, port) for port in deadlock.ports)
+        if not any(sent):
+            yield deadlock
+
+
+def _sent(look: Look, port: str) -> int:
+    """Packets: pause frames go on in a deadlock."""
+    return sum(look.ports[port]["tx_packets"])
+
+
+def _samples(window_ns: int, ports: Mapping[str, RawCounters], look: Look) -> Samples:
+    names = tuple(look.ports)
+
+    def column(counter: str) -> NDArray[np.int64]:
+        grown = [sum(ports[name][counter]) for name in names]
+        return np.array([[0] * len(names), grown], np.int64)
+
+    return Samples(
+        time_ns=np.array([0, window_ns], np.int64),
+        ports=names,
+        queue_bytes=column("queued_bytes"),
+        buffer_bytes=column("held_bytes"),
+        tx_bytes=column("tx_wire_bytes"),
+        paused_ns=column("paused") // 1000,
+        credit_wait_ns=column("xmit_wait") // 1000,
+        flow_bytes=np.zeros((2, 0), np.int64),
+    )
