@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from emu.report.facts import RunFacts, last_finish_ns
+from emu.report.senders import limited_by_senders
 from emu.report.starts import how_each_starts
 from emu.report.words import listed as _list
 from emu.units import format_time_ns
@@ -22,6 +23,7 @@ def findings(runs: Sequence[RunFacts]) -> list[str]:
     honest = [run for run in runs if run.conclusive]
     sentences = [_caveat(runs), _loss(honest), *_refused(honest)]
     sentences += [*_back_pressure(honest), *_marking(honest), *how_each_starts(honest)]
+    sentences += _senders(honest)
     for traffic in dict.fromkeys(name for run in honest for name in run.traffic):
         sentences.append(_who_suits(honest, traffic))
     return [sentence for sentence in sentences if sentence]
@@ -91,6 +93,18 @@ def _marking(runs: Sequence[RunFacts]) -> list[str]:
         f" {other.total('pause_frames'):,} in {other.name}."
         for run in marking
         for other in blunt
+    ]
+
+
+def _senders(runs: Sequence[RunFacts]) -> list[str]:
+    """Entries whose senders leave their cables idle, each with the runs in which they do."""
+    names: dict[str, list[str]] = {}
+    for run in runs:
+        for sentence in limited_by_senders(run):
+            names.setdefault(sentence, []).append(run.name)
+    return [
+        sentence if len(own) == len(runs) else f"In {_list(own)}: {sentence}"
+        for sentence, own in names.items()
     ]
 
 

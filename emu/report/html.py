@@ -34,6 +34,7 @@ from emu.report.run_tables import (
     sweeps_table,
     totals_table,
 )
+from emu.report.senders import limited_by_senders
 from emu.report.steps_table import steps_table
 from emu.report.table import Table
 from emu.report.words import (
@@ -150,6 +151,7 @@ def _view(run: RunFacts) -> RunView:
             offered_and_finished(run),
             against_the_bound(run) if run.conclusive else "",
             processors(run),
+            *limited_by_senders(run),
         ),
         diagnoses=tuple(diagnosis.in_words() for diagnosis in diagnoses(run)),
         topology=picture(run),

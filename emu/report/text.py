@@ -34,6 +34,7 @@ from emu.report.run_tables import (
     sweeps_table,
     totals_table,
 )
+from emu.report.senders import limited_by_senders
 from emu.report.steps_table import steps_table
 from emu.report.table import Cell, Table, Tone
 from emu.report.words import (
@@ -81,6 +82,8 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     if run.conclusive:
         _print_table(out, totals_table(run))
         _say(out, against_the_bound(run))
+    for sentence in limited_by_senders(run):
+        _say(out, sentence)
     _print_table(out, checks_table([run]))
     _print_diagnoses(out, run)
     _print_notes(out, run)

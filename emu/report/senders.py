@@ -1,0 +1,84 @@
+"""Traffic whose senders leave their cables idle, so that they are the limit and not the fabric.
+
+A flow with `count` messages and `outstanding` of them on the way at a time posts the next one when
+one is acknowledged. Until then its cable has nothing to do:
+
+    sender     ├─ message ─┤· · · · · · · · · · ·├─ message ─┤        outstanding: 1
+    receiver                  ├─ message ─┤ ACK
+
+If all flows of an entry that share a host's cable can use less than all of its time even in an idle
+fabric, no setting of the fabric changes that. No more than these messages can stand in queues,
+either, so that a pause storm may stop before it reaches other switches.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from math import ceil
+
+from emu.measure.bound import Batch, Ways, fabric_of, packets_of
+from emu.report.facts import RunFacts
+from emu.spec.traffic.entry import MessageEntry
+from emu.units import write_rate, write_size
+from traffic.graph import Flow, Verb
+
+BUSY = 0.9
+"""A cable that can be used for less than this share of the time is called idle."""
+
+
+def limited_by_senders(run: RunFacts) -> list[str]:
+    """A sentence for each entry whose senders could not fill a cable in an idle fabric."""
+    return [
+        sentence
+        for entry in run.spec.traffic
+        if isinstance(entry, MessageEntry) and not run.spec.by_tcp(entry)
+        for sentence in _limits(run, entry)
+    ]
+
+
+def _limits(run: RunFacts, entry: MessageEntry) -> Iterator[str]:
+    if entry.every_ps or entry.outstanding >= entry.count:
+        return
+    shares = _shares(run, entry)
+    if not shares or max(shares.values()) >= BUSY:
+        return
+    (host, _), share = max(shares.items(), key=lambda item: item[1])
+    plural = "s" if entry.outstanding > 1 else ""
+    yield (
+        f"The senders of {entry.name} are the limit, not the fabric: with {entry.outstanding}"
+        f" message{plural} of {write_size(entry.size_bytes)} on the way at a time, they use"
+        f" {share:.0%} of {host}'s {write_rate(_rate_bps(run, host))} cable at most, and wait for"
+        f" acknowledgements otherwise. With outstanding: {ceil(entry.outstanding / share) + 1}"
+        " they keep it busy."
+    )
+
+
+def _shares(run: RunFacts, entry: MessageEntry) -> dict[tuple[str, bool], float]:
+    """Of each host's cable, for one direction (sending: True): the share of the time in which an
+    entry's flows could use it together."""
+    fabric = fabric_of(run.spec, run.topology)
+    ways = Ways(run.topology, fabric)
+    shares: dict[tuple[str, bool], float] = defaultdict(float)
+    for flow in run.spec.fabric_flows():
+        if flow.traffic != entry.name:
+            continue
+        mtu_bytes = fabric.mtu_bytes[flow.bytes_from]
+        packets = packets_of(entry.size_bytes, mtu_bytes, flow.verb, fabric.framing)
+        each_ns = _there_and_back_ns(ways, flow, entry.size_bytes) / entry.outstanding
+        for host in (flow.bytes_from, flow.bytes_to):
+            busy_ns = 8e9 * packets.total / _rate_bps(run, host)
+            shares[host, host == flow.bytes_from] += min(1.0, busy_ns / each_ns)
+    return shares
+
+
+def _there_and_back_ns(ways: Ways, flow: Flow, size_bytes: int) -> int:
+    """A message, and the ACK or the request that goes back; a little less than they take."""
+    message = Batch(flow.bytes_from, flow.bytes_to, flow.verb, size_bytes)
+    return ways.alone_ns(message) + ways.alone_ns(
+        Batch(flow.bytes_to, flow.bytes_from, Verb.SEND, 0)
+    )
+
+
+def _rate_bps(run: RunFacts, host: str) -> int:
+    return run.topology.cable[run.topology.ports[host][0]].rate_bps

@@ -1,0 +1,79 @@
+"""Senders that leave their cables idle are named as the limit, with the setting that cures it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from emu.report.facts import RunFacts
+from emu.report.findings import findings
+from emu.report.senders import limited_by_senders
+from emu.shim.virtual import run_virtual
+from emu.spec.model import spec_from_text
+
+FABRIC = """
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 4}
+switches: {buffer: 4MB, pfc: {}}
+payload: elided
+"""
+
+
+def run_of(entry: str, folder: Path, *settings: str) -> RunFacts:
+    text = FABRIC + f"traffic: [{{name: load, {entry}}}]\n"
+    spec = spec_from_text(text.encode(), source="load.emu.yml", settings=settings)
+    topology = spec.topology.build()
+    return RunFacts("load", run_virtual(spec, topology, subnet=None, out=folder), spec, topology)
+
+
+def goodput_bps(run: RunFacts) -> float:
+    return run.median_goodput_bps("load")
+
+
+ONE_AT_A_TIME = "pattern: pair, from: h1, to: h5, size: 16KB, count: 100"
+
+
+def test_one_small_message_at_a_time_is_the_sender_s_limit(tmp_path: Path) -> None:
+    """The share that it names is what the run shows, and the cure that it names fills the cable."""
+    slow = run_of(ONE_AT_A_TIME, tmp_path)
+    (sentence,) = limited_by_senders(slow)
+    assert sentence.startswith(
+        "The senders of load are the limit, not the fabric: with 1 message of 16KB on the way"
+    )
+    found = re.search(r"they use (\d+)% of h\d's 100Gbit cable at most", sentence)
+    cure = re.search(r"With outstanding: (\d+) they keep it busy", sentence)
+    assert found
+    assert cure
+    wire = (16_000 + 4 * 82 + 16) / 16_000
+    assert goodput_bps(slow) * wire / 100e9 == pytest.approx(int(found[1]) / 100, rel=0.05)
+    fast = run_of(ONE_AT_A_TIME, tmp_path, f"traffic.0.outstanding={cure[1]}")
+    assert not limited_by_senders(fast)
+    assert goodput_bps(fast) * wire / 100e9 > 0.95
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "pattern: pair, from: h1, to: h5, size: 16KB",
+        "pattern: pair, from: h1, to: h5, size: 4MB, count: 3",
+        "pattern: pair, from: h1, to: h5, size: 16KB, count: 20, outstanding: 20",
+        "pattern: pair, from: h1, to: h5, size: 16KB, count: 20, every: 50us",
+        "pattern: incast, from: h2-h8, to: h1, size: 16KB, count: 20",
+    ],
+)
+def test_senders_that_are_no_limit_are_not_named(entry: str, tmp_path: Path) -> None:
+    """A single message, large ones, many on the way, times that were asked for, and an incast,
+    whose senders fill the receiver's cable together."""
+    assert not limited_by_senders(run_of(entry, tmp_path))
+
+
+def test_a_comparison_names_the_runs_whose_senders_are_the_limit(tmp_path: Path) -> None:
+    """Without names where it holds for all of them."""
+    slow = run_of(ONE_AT_A_TIME, tmp_path)
+    fast = run_of(ONE_AT_A_TIME, tmp_path, "traffic.0.outstanding=16")
+    both = [sentence for sentence in findings([slow, slow]) if "senders of load" in sentence]
+    assert len(both) == 1
+    assert both[0].startswith("The senders")
+    (one,) = [sentence for sentence in findings([fast, slow]) if "senders of load" in sentence]
+    assert one.startswith("In load: The senders")
