@@ -27,7 +27,7 @@ from emu.spec.rules.given import has
 from emu.spec.scenario import Spec
 from emu.spec.stages import spec_of
 from emu.spec.switch import PortSpec
-from topologies.graph import Port
+from topologies.graph import Port, Switch
 
 _OF_PORTS = {field.alias or name for name, field in PortSpec.model_fields.items()}
 _LAYERS_THEMSELVES = {"roles", "nodes", "ports"}
@@ -116,10 +116,18 @@ class _Source:
 
     def values(self, steps: tuple[str, ...]) -> Iterator[Value]:
         match steps:
+            case ("switches", "nodes" | "roles" as layer, name, *inside):
+                key = "name" if layer == "nodes" else "role"
+                switches = [s for s in self._topology.switches if getattr(s, key) == name]
+                yield from self._of_switches(tuple(inside), switches)
             case ("switches", *inside) if not _LAYERS_THEMSELVES & {*inside[:1]}:
-                yield from self._of_switches(tuple(inside))
+                yield from self._of_switches(tuple(inside), self._topology.switches)
+            case ("hosts", "nodes", name, *inside):
+                yield from self._of_hosts(
+                    tuple(inside), [h for h in self._topology.host if h == name]
+                )
             case ("hosts", "nic" | "path" as section, *inside):
-                yield from self._of_hosts((section, *inside))
+                yield from self._of_hosts((section, *inside), [*self._topology.host])
             case _:
                 for path in _concrete(self._whole, steps):
                     yield from self._of_spec(path)
@@ -136,17 +144,17 @@ class _Source:
 
     # --- switches and hosts ---
 
-    def _of_hosts(self, inside: tuple[str, ...]) -> Iterator[Value]:
+    def _of_hosts(self, inside: tuple[str, ...], hosts: Sequence[str]) -> Iterator[Value]:
         rows = {}
-        for host in self._topology.host:
+        for host in hosts:
             layers = [_Layer(("hosts", "nodes", host), False), _Layer(("hosts",), False)]
             dump = self._spec.host(host).model_dump(mode="json", by_alias=True)
             rows[host] = list(self._rows("hosts", inside, dump, layers))
-        yield from _grouped(rows, "all hosts")
+        yield from _grouped(rows, "all hosts" if len(hosts) == len(self._topology.host) else "")
 
-    def _of_switches(self, inside: tuple[str, ...]) -> Iterator[Value]:
+    def _of_switches(self, inside: tuple[str, ...], switches: Sequence[Switch]) -> Iterator[Value]:
         rows: dict[str, list[Row]] = {}
-        for switch in self._topology.switches:
+        for switch in switches:
             layers = self._layers_of(switch.name)
             dump = self._spec.switch(switch.name).model_dump(mode="json", by_alias=True)
             if not inside or inside[0] not in _OF_PORTS:
@@ -156,7 +164,8 @@ class _Source:
                 switch.name, self._rows_of_ports(switch.name, inside, layers)
             ):
                 rows.setdefault(owner, []).append(row)
-        yield from _grouped(rows, "all switches")
+        is_all = len(switches) == len(self._topology.switches)
+        yield from _grouped(rows, "all switches" if is_all else "")
 
     def _rows_of_ports(
         self, switch: str, inside: tuple[str, ...], layers: Sequence[_Layer]
@@ -248,7 +257,8 @@ def _of_ports(switch: str, ports: Mapping[str, Sequence[Row]]) -> Iterator[tuple
 
 
 def _grouped(rows: Mapping[str, Sequence[Row]], everybody: str) -> Iterator[Value]:
-    """Rows that several have are one, in the order of the keys."""
+    """Rows that several have are one, in the order of the keys. `everybody`: what all of them are
+    called together; empty: by their names."""
     owners: dict[Row, list[str]] = {}
     for owner, own in rows.items():
         for row in own:
@@ -257,7 +267,8 @@ def _grouped(rows: Mapping[str, Sequence[Row]], everybody: str) -> Iterator[Valu
     for row in sorted(owners, key=lambda row: order[row[0]]):
         names = owners[row]
         key, value, origin = row
-        yield Value(key, everybody if len(names) == len(rows) else _listed(names), value, origin)
+        is_all = everybody and len(names) == len(rows)
+        yield Value(key, everybody if is_all else _listed(names), value, origin)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -49,6 +49,8 @@ def root() -> Key:
 
 def matching(words: tuple[str, ...]) -> list[Key]:
     """The keys that a path means: one, or one for each pattern or kind that has it; none."""
+    if words[:1] == ("compare",) and len(words) > 2:
+        return matching(words[2:])  # a variant has the keys of a spec
     found = [root()]
     for word in words:
         found = [child for key in found for child in _steps(key, word)]

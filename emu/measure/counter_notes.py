@@ -530,7 +530,7 @@ def _patterns() -> tuple[tuple[CounterNote, re.Pattern[str]], ...]:
 @cache
 def pattern_of(name: str) -> re.Pattern[str]:
     """What a note's name stands for: N is a number."""
-    return re.compile(_NUMBERED.sub("([0-9]{1,2}|N)", name))
+    return re.compile(_NUMBERED.sub("([0-9]|1[0-5]|N)" if "VL" in name else "([0-7]|N)", name))
 
 
 _NUMBERED = re.compile(r"(?<![A-Z])N(?![A-Za-z])|(?<=VL)N")

@@ -61,6 +61,7 @@ def refusal(*words: str) -> str:
         ("field flows.end_ns", "summary.json: flows[].end_ns When the last byte"),
         ("counter", "rx_prioN_pause_duration"),
         ("check", "fct_slowdown"),
+        ("compare.ib.fabric", "ib: InfiniBand"),
         ("", "traffic Who sends how much to whom."),
     ],
 )
@@ -79,6 +80,7 @@ def test_explains(words: str, expected: str) -> None:
         ("preset sonik", "did you mean 'sonic'?"),
         ("counter rx_prioN_pauze", "did you mean 'rx_prioN_pause'?"),
         ("diagnosis storm", "`emu explain diagnosis` lists what there is"),
+        ("counter rx_prio8_pause", "did you mean 'rx_prioN_pause'?"),
         ("xyzzy-42", "`emu explain` lists what there is"),
     ],
 )
@@ -180,6 +182,18 @@ def test_keys_of_hosts_are_grouped(spec_file: Path) -> None:
         ("h1", "none"),
         ("h2, h3, h4", "dcqcn"),
     ]
+
+
+def test_one_switch_role_or_host_may_be_asked_for(spec_file: Path) -> None:
+    """With what is in force there, whichever layer gives it."""
+    (leaf1,) = in_force(spec_file, "switches.nodes.leaf1.ecn.kmin")
+    assert (leaf1.where, leaf1.value) == ("leaf1", "150KB")
+    (spines,) = in_force(spec_file, "switches.roles.spine.buffer")
+    assert (spines.where, spines.value) == ("spine1, spine2", "64MB")
+    (h2,) = in_force(spec_file, "hosts.nodes.h2.nic.cc")
+    assert (h2.where, h2.value) == ("h2", "dcqcn")
+    with pytest.raises(UsageError, match=r"has no switches\.nodes\.leaf7"):
+        in_force(spec_file, "switches.nodes.leaf7.buffer")
 
 
 def test_automatic_headroom_is_derived(spec_file: Path) -> None:
