@@ -23,7 +23,7 @@ from emu.measure.requests import UNFINISHED
 from emu.perf.asked import BANDWIDTH_BYTES, LATENCY_BYTES, ends_asked, sizes_asked
 from emu.perf.benchmark import DEFAULT, NAMES, Benchmark
 from emu.perf.figures import Bandwidth, Latency, bandwidth, latency
-from emu.perf.table import RULE, header, line
+from emu.perf.table import RULE, header, line, settings_lines
 from emu.spec.model import Spec
 
 
@@ -94,7 +94,9 @@ def command(
     payload: Literal["real", "elided"] = "elided" if clock == "virtual" else "real"
     specs = [benchmark.spec(fabric, ends, size_bytes, payload) for size_bytes in sizes]
     if not as_json:
-        click.echo(f"{RULE}\n{header(is_latency=benchmark.is_latency)}")
+        for text in settings_lines(benchmark, fabric, ends):
+            click.echo(text)
+        click.echo(header(is_latency=benchmark.is_latency))
     lines = []
     for figures in _measured(benchmark, sizes, specs, clock):
         lines.append(asdict(figures))

@@ -1,8 +1,17 @@
-"""Figures in the columns that perftest prints, for scripts that read those."""
+"""Figures in the lines and columns that perftest prints, for scripts that read those.
+
+Above the columns perftest says what it measures. Of its lines those are here that mean something in
+an emulated NIC; lines about PCIe, inline data, the CQ and how the ends found each other are not.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from emu.perf.benchmark import Benchmark, Ends
 from emu.perf.figures import Bandwidth, Latency
+from emu.spec.model import Spec
+from traffic.graph import Verb
 
 BANDWIDTH = " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]"
 LATENCY = (
@@ -10,6 +19,35 @@ LATENCY = (
     "    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]"
 )
 RULE = "-" * 87
+
+
+_TITLES = {
+    Verb.SEND: "Send",
+    Verb.WRITE: "RDMA_Write",
+    Verb.READ: "RDMA_Read",
+    Verb.FETCH_ADD: "Atomic FETCH_AND_ADD",
+}
+
+
+def settings_lines(benchmark: Benchmark, fabric: Spec, ends: Ends) -> Iterator[str]:
+    """What is measured, and how."""
+    nics = [fabric.host(host).nic for host in (ends.src, ends.dst)]
+    figure = "Latency" if benchmark.is_latency else "BW"
+    yield RULE
+    yield f"{'':20}{_TITLES[benchmark.verb]} {figure} Test"
+    yield " Dual-port       : OFF\t\tDevice         : " + ends.src
+    yield " Number of qps   : 1\t\tTransport type : IB"
+    yield f" Connection type : {benchmark.transport.upper()}\t\tUsing SRQ      : OFF"
+    if not benchmark.is_latency:
+        yield f" TX depth        : {benchmark.depth}"
+    yield f" Mtu             : {min(nic.mtu for nic in nics)}[B]"
+    yield f" Link type       : {'IB' if fabric.fabric == 'ib' else 'Ethernet'}"
+    if benchmark.verb.fetches:
+        yield f" Outstand reads  : {min(nic.max_rd_atomic for nic in nics)}"
+    yield RULE
+    yield f" local address: {ends.src}"
+    yield f" remote address: {ends.dst}"
+    yield RULE
 
 
 def header(*, is_latency: bool) -> str:

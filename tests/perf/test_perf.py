@@ -106,6 +106,32 @@ def test_every_benchmark_has_its_line(name: str) -> None:
     assert row.get("BW average[Gb/sec]", row.get("t_avg[usec]", 0)) > 0
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["write_bw", "-t", "7"],
+            ["RDMA_Write BW Test", "Connection type : RC", "TX depth        : 7", "Mtu : 4096[B]"],
+        ),
+        (
+            ["send_lat", "-c", "UD", "--set", "hosts.nodes.h2.nic.mtu=1024", "--set", "fabric=ib"],
+            ["Send Latency Test", "Connection type : UD", "Mtu : 1024[B]", "Link type : IB"],
+        ),
+        (
+            ["read_bw", "--from", "h2", "--to", "h1"],
+            ["RDMA_Read BW Test", "Device : h2", "Outstand reads : 16", "remote address: h1"],
+        ),
+        (["atomic_lat"], ["Atomic FETCH_AND_ADD Latency Test", "Link type : Ethernet"]),
+    ],
+)
+def test_perftest_s_lines_stand_above_the_columns(words: list[str], told: list[str]) -> None:
+    """What was measured, as its readers look for it: name, colon, value."""
+    output = CliRunner().invoke(cli, ["perf", *words, "-n", "2"]).output
+    above = " ".join(output.partition("#bytes")[0].split())
+    for line in told:
+        assert " ".join(line.split()) in above
+
+
 def test_all_sizes_are_powers_of_two() -> None:
     """One line each."""
     rows = perf("write_lat", "--all", "-n", "2")
