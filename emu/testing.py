@@ -37,6 +37,7 @@ from emu.report.facts import RunFacts
 from emu.report.text import print_run
 from emu.report.verdict import judge
 from emu.report.write import write_run
+from emu.spec import settings
 from emu.spec.finding import there_is_no
 from emu.spec.groups import expanded
 from emu.spec.merge import overlay
@@ -89,7 +90,8 @@ class Fabric:
         """One run, with these keys of the spec changed: `traffic=[...]`, `seed=3`.
 
         A single entry needs no list around it, keys of all switches no `switches` (`ecn=...`),
-        and `duration` is another name of `time_limit`. Other traffic leaves the spec's own
+        `duration` is another name of `time_limit`, and a dotted key changes one key as `--set`
+        does: `**{"switches.ecn.kmin": "50KB"}`. Other traffic leaves the spec's own
         checks behind, which speak of that.
         """
         spec = self._with(self.spec, changes)
@@ -287,7 +289,13 @@ def _changed(spec: Spec, changes: Mapping[str, Any], source: str, folder: Path =
     kept.pop("compare", None)
     if "traffic" in changes:
         kept.pop("verify", None)
-    merged = json.loads(json.dumps(overlay(kept, _in_full(changes)), default=_written))
+    dotted = {key: value for key, value in changes.items() if "." in key}
+    whole = _in_full({key: value for key, value in changes.items() if key not in dotted})
+    merged = json.loads(json.dumps(overlay(kept, whole), default=_written))
+    for key, value in dotted.items():
+        first = key.partition(".")[0]
+        key = f"switches.{key}" if first in _OF_SWITCHES else key
+        settings.put(merged, key, json.loads(json.dumps(value, default=_written)))
     for entry in merged.get("traffic", ()):
         if isinstance(entry, dict) and entry.get("from") == _OTHERS:
             entry["from"] = _all_but(str(entry.get("to")), merged["topology"])

@@ -17,30 +17,46 @@ PS_PER_METRE = 5_000
 
 _NUMBER = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ%/]*)\s*")
 
-_RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "tbit": 10**12}
+_PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_RATES = {
+    prefix + unit: factor
+    for prefix, factor in _PREFIXES.items()
+    for unit in ("bit", "bit/s", "bps", "b/s", "")
+    if prefix or unit
+}
+"""`400G` and `100Gbps` are what data sheets have for 400Gbit and 100Gbit."""
 _SIZES = {
     "": 1,
     "b": 1,
     "kb": 10**3,
     "mb": 10**6,
     "gb": 10**9,
+    "tb": 10**12,
     "kib": 2**10,
     "mib": 2**20,
     "gib": 2**30,
+    "tib": 2**40,
 }
 _LARGEST = 2.0**62
 """What the core's 64-bit integers hold with room to add."""
+
+
+class TooLarge(ValueError):
+    """A quantity that no integer here holds."""
+
 
 _TIMES = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12}
 
 
 def _parse(text: str, units: dict[str, int], example: str) -> int:
     match = _NUMBER.fullmatch(text)
+    if match is None and text.lstrip().startswith("-") and _NUMBER.fullmatch(text.lstrip()[1:]):
+        raise ValueError(f"{text!r} is negative, and must be 0 or more; write it like {example}")
     if match is None or match[2].lower() not in units:
         raise ValueError(f"{text!r} is not understood; write it like {example}")
     value = float(match[1]) * units[match[2].lower()]
     if value > _LARGEST:
-        raise ValueError(f"{text!r} is too large")
+        raise TooLarge(f"{text!r} is too large, whatever it is for; write it like {example}")
     return round(value)
 
 
@@ -52,7 +68,21 @@ def _write(value: int, units: dict[str, int]) -> str:
 
 def parse_rate(text: str) -> int:
     """Bits per second. Raises ValueError."""
+    _refuse_bytes(text)
     return _parse(text, _RATES, "100Gbit")
+
+
+def _refuse_bytes(text: str) -> None:
+    """`GB` and `GB/s` count bytes, and a rate is in bits: nobody can say which was meant."""
+    match = re.fullmatch(r"\s*([0-9.]+)\s*([kKMGT])(B|b)(/s|ps)?\s*", text)
+    if match is None or (match[3] == "b" and match[4]):
+        return
+    bits = f"{match[1]}{match[2]}bit"
+    if match[3] == "b":
+        raise ValueError(f"{text!r} may be bits or bytes (did you mean {bits!r}?)")
+    raise ValueError(
+        f"{text!r} counts bytes, and a rate is in bits per second; write it like 8Gbit"
+    )
 
 
 def parse_size(text: str) -> int:

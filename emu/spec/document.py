@@ -15,16 +15,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from emu.spec.finding import Finding, KeyPath, Place, Places
+from emu.spec.numbers import leading_zero
 
 MAX_BYTES = 1_000_000
-MAX_KEYS = 100_000
-"""Aliases can make much of little; more than this is no spec."""
+MAX_KEYS = 40_000
+"""Aliases can make much of little; more than this is no spec. The largest fabric, 1024 hosts with
+each cable listed, takes half of it."""
+_TOO_MANY_KEYS = f"has more than {MAX_KEYS} keys, so it is no spec"
+_MAX_NODES = 2 * MAX_KEYS
+"""A key and its value are two."""
 
+_ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff]")
+_AFTER_COLON = re.compile(f"^[A-Za-z_]+:({_ODD_SPACE.pattern})")
+"""`ecn:` and a space that is none: to YAML it is all one text."""
+_LEADING_ZERO = re.compile("[-+]?0[0-9]+")
+_MERGE = "<<"
 _TAG = "tag:yaml.org,2002:"
 _HALF = re.compile("[\ud800-\udfff]")
 """Half a character."""
@@ -53,7 +64,11 @@ def read(text: bytes, source: str) -> Document:
     start = Place(1, 1, source)
     if len(text) > MAX_BYTES:
         raise Unreadable(f"is longer than {MAX_BYTES} bytes, so it cannot be a spec", start)
-    root = _compose(_decoded(text, source), source)
+    decoded = _decoded(text, source)
+    try:
+        root = _compose(decoded, source)
+    except Unreadable as unreadable:
+        raise _odd_space(decoded, source) or unreadable from None
     if root is None:
         raise Unreadable("is empty; a spec needs at least `topology:`", start)
     document = Document(None, Places(start))
@@ -62,6 +77,25 @@ def read(text: bytes, source: str) -> Document:
     except RecursionError:
         raise Unreadable("is nested too deeply to be a spec", start) from None
     return document
+
+
+def _odd_space(text: str, source: str) -> Unreadable | None:
+    """A space that YAML does not take for one, before the place where the text goes wrong or
+    behind it: pasted text often has such, and nobody sees it."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        found = _ODD_SPACE.search(line.partition("#")[0])
+        if found:
+            place = Place(number, found.start() + 1, source)
+            return Unreadable(_what_odd_space(found[0]), place)
+    return None
+
+
+def _what_odd_space(char: str) -> str:
+    name = "a no-break space" if char == "\u00a0" else unicodedata.name(char, "a space").lower()
+    return (
+        f"has {name} (U+{ord(char):04X}), which looks like a space and is none in YAML; type a "
+        "plain space instead"
+    )
 
 
 def _decoded(text: bytes, source: str) -> str:
@@ -78,13 +112,34 @@ def _end_of(text: str, source: str) -> Place:
     return Place(text.count("\n") + 1, len(text) - text.rfind("\n"), source)
 
 
+class _LimitedComposer(Composer):
+    """Stops before a text with too many keys has taken its time."""
+
+    nodes = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.nodes += 1
+        if self.nodes > _MAX_NODES:
+            mark = self.parser.peek_event().start_mark
+            raise _TooManyNodes(mark.line + 1, mark.column + 1)
+        return super().compose_node(parent, index)
+
+
+class _TooManyNodes(Exception):
+    """Line and column of the first node over the limit."""
+
+
 def _compose(text: str, source: str) -> Node | None:
     yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = _LimitedComposer
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             root: Node | None = yaml.compose(text)
             return root
+    except _TooManyNodes as error:
+        line, column = error.args
+        raise Unreadable(_TOO_MANY_KEYS, Place(line, column, source)) from None
     except ReaderError as error:
         place = _end_of(text[: error.position], source)
         raise Unreadable("is not a text file: it has control characters", place) from None
@@ -104,7 +159,24 @@ def _problem(error: MarkedYAMLError) -> str:
     problem = " ".join(" ".join(map(str, parts)).split())
     if "'\\t'" in problem:
         return "a tab where only spaces may stand"
-    return problem
+    return _PLAIN.get(problem, problem)
+
+
+_INDENT = (
+    "the indent is wrong: keys of one mapping begin in the same column, and what belongs to a key "
+    "begins further right than the key"
+)
+_PLAIN = {
+    "expected <block end>, but found '<block mapping start>'": _INDENT,
+    "expected <block end>, but found '<block sequence start>'": _INDENT,
+    "expected <block end>, but found '-'": _INDENT,
+    "expected <block end>, but found '?'": _INDENT,
+    "expected <block end>, but found '<scalar>'": _INDENT,
+    "mapping values are not allowed here": "a second `: ` where a value stands: either the indent "
+    "of this line is wrong, or the `:` of the line before it lacks its space, or a text with `: ` "
+    "lacks its quotes",
+}
+"""The parser's words -> ours."""
 
 
 def _continues(error: MarkedYAMLError) -> bool:
@@ -114,6 +186,9 @@ def _continues(error: MarkedYAMLError) -> bool:
 
 def _is_control(char: str) -> bool:
     return unicodedata.category(char) == "Cc" and char not in "\n\t"
+
+
+_IN_ITSELF = "an alias stands inside of what it is an alias for"
 
 
 class _Walk:
@@ -131,7 +206,7 @@ class _Walk:
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
         if id(node) in self._open:
-            raise Unreadable("an alias stands inside of what it is an alias for", self._place(node))
+            raise Unreadable(_IN_ITSELF, self._place(node))
         self._open.add(id(node))
         try:
             if isinstance(node, SequenceNode):
@@ -151,21 +226,57 @@ class _Walk:
     def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
         first: dict[str, Node] = {}
+        merged: list[Node] = []
         for key, value in self._pairs(node):
             name = self._text(key)
+            if name == _MERGE and key.style is None:
+                merged.append(value)
+                continue
             if name in first:
                 self._duplicate(name, path, key, first[name])
                 continue
             first[name] = key
             self._note((*path, name), key)
             mapping[name] = self.value(value, (*path, name))
+        for value in merged:
+            self._merge(value, mapping, path)
         return mapping
+
+    def _merge(self, node: Node, mapping: dict[str, Any], path: KeyPath) -> None:
+        """`<<: *defaults`, or `<<: [*these, *those]`: adds keys that the mapping does not have;
+        the first that has a key wins."""
+        for source in node.value if isinstance(node, SequenceNode) else [node]:
+            if not isinstance(source, MappingNode):
+                text = "<< takes a mapping, like *defaults, or a list of mappings"
+                raise Unreadable(text, self._place(source))
+            if id(source) in self._open:
+                raise Unreadable(_IN_ITSELF, self._place(source))
+            self._open.add(id(source))
+            try:
+                self._merge_mapping(source, mapping, path)
+            finally:
+                self._open.remove(id(source))
+
+    def _merge_mapping(self, node: MappingNode, mapping: dict[str, Any], path: KeyPath) -> None:
+        farther = []
+        for key, value in self._pairs(node):
+            name = self._text(key)
+            if name == _MERGE and key.style is None:
+                farther.append(value)
+            elif name not in mapping:
+                self._note((*path, name), key)
+                mapping[name] = self.value(value, (*path, name))
+        for value in farther:
+            self._merge(value, mapping, path)
 
     def _pairs(self, node: MappingNode) -> Iterator[tuple[ScalarNode, Node]]:
         """Keys and values of a mapping whose keys are plain words."""
         for key, value in node.value:
             if not isinstance(key, ScalarNode):
                 raise Unreadable("a key must be a word", self._place(key))
+            odd = _ODD_SPACE.search(str(key.value))
+            if odd:
+                raise Unreadable(_what_odd_space(odd[0]), self._place(key))
             yield key, value
 
     def _duplicate(self, name: str, path: KeyPath, key: Node, first: Node) -> None:
@@ -175,7 +286,13 @@ class _Walk:
 
     def _scalar(self, node: ScalarNode, path: KeyPath) -> Any:
         if node.tag not in _TYPED:
-            return self._text(node)
+            text = self._text(node)
+            odd = _AFTER_COLON.search(text) if node.style is None else None
+            if odd:
+                raise Unreadable(_what_odd_space(odd[1]), self._place(node))
+            return text
+        if _LEADING_ZERO.fullmatch(str(node.value)):
+            self._document.findings.append(Finding(path, leading_zero(str(node.value))))
         try:
             return self._scalars.construct_object(node)
         except (YAMLError, ValueError, LookupError):
@@ -200,7 +317,7 @@ class _Walk:
     def _note(self, path: KeyPath, node: Node) -> None:
         self._keys += 1
         if self._keys > MAX_KEYS:
-            raise Unreadable(f"has more than {MAX_KEYS} keys, so it is no spec", self._place(node))
+            raise Unreadable(_TOO_MANY_KEYS, self._place(node))
         self._document.places.add(path, self._place(node))
 
     def _place(self, node: Node) -> Place:

@@ -35,9 +35,13 @@ from pydantic_core import CoreSchema
 from emu import units
 from emu.ib_rates import parse_ib_rate, width_of, write_ib_rate
 from emu.spec.notes import note
+from emu.spec.numbers import leading_zero
 
 MAX_HOSTS = 1024
 """More hosts than this in one fabric are refused: addresses, LIDs and patience run out."""
+
+LARGEST_SIZE = 2**40
+"""Bytes."""
 
 _RATE_LIMITS = (1_000_000, 10_000_000_000_000)
 _RANGE = re.compile(r"([A-Za-z_]+)([0-9]{1,9})-(?:([A-Za-z_]+))?([0-9]{1,9})")
@@ -82,9 +86,15 @@ def _length(value: object) -> int:
 
 
 def _size(value: object) -> int:
-    if type(value) is int:
-        return value
-    return _number(value, units.parse_size, "96KB")
+    try:
+        size = value if type(value) is int else _number(value, units.parse_size, "96KB")
+    except units.TooLarge:
+        size = LARGEST_SIZE + 1
+    if size > LARGEST_SIZE:
+        raise ValueError(f"{value!r} is too large; the most is 1TiB, 2^40 bytes")
+    if size < 0:
+        raise ValueError(f"{value} is negative, and must be 0 or more; write it like 96KB")
+    return size
 
 
 @dataclass(frozen=True)
@@ -126,6 +136,8 @@ def _threshold(value: object) -> SizeOrAlpha:
 def _fraction(value: object) -> float:
     """`20%`, `1/256` or `0.2`."""
     if isinstance(value, float) or type(value) is int:
+        if 1 < value <= 100:
+            raise ValueError(f"{value:g} is more than the whole, 1 (did you mean '{value:g}%'?)")
         return float(value)
     match = re.fullmatch(r"([0-9.]+)\s*(%|/\s*[0-9]+)?", value) if isinstance(value, str) else None
     try:
@@ -180,9 +192,14 @@ def _one_or_more(value: object) -> object:
 
 def _off(value: object) -> object:
     """`off` is text in YAML 1.2 and false in YAML 1.1; both mean that there is none of it."""
-    if value == "off" or value is False:
+    word = value.lower() if isinstance(value, str) else value
+    if word is False or word in _NO:
         return None
-    return {} if value == "on" or value is True else _not_none(value)
+    return {} if word is True or word in _YES else _not_none(value)
+
+
+_YES, _NO = ("on", "yes", "true"), ("off", "no", "false")
+"""What YAML 1.1 has for true and false; 1.2 has them as text."""
 
 
 def _auto(value: object) -> object:
@@ -197,6 +214,8 @@ def _not_none(value: object) -> object:
 
 def number_key(value: object) -> object:
     """The key of a mapping as the number it is; keys are text in JSON."""
+    if isinstance(value, str) and re.fullmatch("0[0-9]{1,9}", value):
+        raise ValueError(leading_zero(value))
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 
 
@@ -251,7 +270,7 @@ Length = Annotated[
 Size = Annotated[
     int,
     BeforeValidator(_size),
-    Field(ge=0, le=2**40),
+    Field(ge=0, le=LARGEST_SIZE),
     PlainSerializer(units.write_size),
     WithJsonSchema(
         {
@@ -336,7 +355,7 @@ class _OffSchema:
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        return {"anyOf": [handler(core), {"enum": ["off", "on", False, True]}]}
+        return {"anyOf": [handler(core), {"enum": [*_NO, *_YES, False, True]}]}
 
 
 OFF = BeforeValidator(_off)

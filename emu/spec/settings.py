@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from emu.errors import SpecError
 from emu.spec.document import Document, Unreadable, read
 from emu.spec.finding import KeyPath, Place, did_you_mean
 
@@ -19,11 +20,21 @@ def apply(document: Document, setting: str) -> None:
     try:
         if not equals or not all(part.isprintable() and part for part in key.split(".")):
             raise Unreadable("is no setting; write it like --set switches.ecn.kmin=50KB", place)
-        path = _put(document, key.split("."), _value(text, place), place)
+        path = _put(document.data, key.split("."), _value(text, place), place)
     except Unreadable as error:
         document.findings.append(error.finding)
     else:
         document.places.replace(path, place)
+
+
+def put(data: dict[str, Any], key: str, value: Any) -> None:
+    """Changes a key of a spec's data as `--set` does, to a value that is data already. Raises
+    SpecError."""
+    place = Place(0, 0, key)
+    try:
+        _put(data, key.split("."), value, place)
+    except Unreadable as error:
+        raise SpecError([f"{error.finding.place}: {error}"]) from None
 
 
 def _value(text: str, place: Place) -> Any:
@@ -38,12 +49,12 @@ def _value(text: str, place: Place) -> Any:
     return given.data
 
 
-def _put(document: Document, keys: list[str], value: Any, place: Place) -> KeyPath:
+def _put(data: dict[str, Any], keys: list[str], value: Any, place: Place) -> KeyPath:
     """Puts a value at a key, making the mappings above it where there are none.
 
     Returns the path of all that is new.
     """
-    inside: Any = document.data
+    inside: Any = data
     path: KeyPath = ()
     for key in keys[:-1]:
         step = _step(inside, key, place)

@@ -75,10 +75,19 @@ _TAGS = {"topology": 1, "traffic": 2}
 """Where pydantic puts a union's tag: `topology.leaf-spine.spines`, `traffic.0.incast.size`."""
 
 
+_MOST_HINTS = 100
+"""Unknown keys that are told which key was meant, or which there are: looking for it takes time,
+and who has so many has given another file."""
+
+
 def reworded(error: ValidationError) -> Iterator[Finding]:
     """Each of pydantic's errors as a finding."""
+    unknown = 0
     for details in error.errors(include_url=False):
-        if not _only_follows(details):
+        unknown += details["type"] == "extra_forbidden"
+        if unknown > _MOST_HINTS and details["type"] == "extra_forbidden":
+            yield Finding(_path(details), "unknown key")
+        elif not _only_follows(details):
             yield _finding(details)
 
 

@@ -43,6 +43,24 @@ def test_checks_of_its_own_go_with_other_traffic(fabric: Fabric) -> None:
     assert [result.passed for result in fabric.run(seed=2).facts.checks] == [True]
 
 
+def test_dotted_keys_change_a_spec_as_set_does(fabric: Fabric) -> None:
+    """One key, and what stands beside it stays; an entry of a list by its name or number."""
+    run = fabric.run(
+        ecn={"kmin": "20KB"},
+        **{"switches.ecn.kmax": "90KB", "pfc.xoff": "40KB", "pfc.xon": "30KB"},
+        **{"traffic.flow.size": "32KB"},
+    )
+    switches = run.facts.spec.switches
+    assert switches.ecn is not None
+    assert switches.pfc is not None
+    assert (switches.ecn.kmin_bytes, switches.ecn.kmax_bytes) == (20_000, 90_000)
+    assert switches.pfc.xoff.size_bytes == 40_000
+    assert [flow.bytes for flow in run.recording.flows] == [32_000]
+    assert len(run.facts.checks) == 1, "the same traffic has the same checks"
+    with pytest.raises(SpecError, match=r"traffic\.flown\.size: there is no entry 'flown'"):
+        fabric.run(**{"traffic.flown.size": "32KB"})
+
+
 def test_a_mistake_is_told_by_its_key_alone(fabric: Fabric) -> None:
     """No text was written that had lines or columns."""
     with pytest.raises(SpecError) as caught:

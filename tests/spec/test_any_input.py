@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
@@ -96,6 +97,17 @@ def test_the_demo_with_anything_in_any_place(data: st.DataObject) -> None:
         inside = inside[key]
     _change(inside, key, data)
     load(json.dumps(spec).encode())
+
+
+READY = sorted(Path(INCAST).parent.glob("*.emu.yml"), key=lambda path: path.name)
+
+
+@pytest.mark.parametrize("path", READY, ids=lambda path: path.name)
+def test_a_ready_spec_without_a_section(path: Path) -> None:
+    """Whatever rests on the missing one, such as a path over a switch that no section names."""
+    data = json.loads(json.dumps(YAML(typ="safe").load(path)))
+    for section in ("topology", "traffic", "switches", "hosts"):
+        load(json.dumps({key: value for key, value in data.items() if key != section}).encode())
 
 
 @given(st.lists(st.sampled_from([*KEYS, "0", "victim", ""]), max_size=4), values)

@@ -56,8 +56,27 @@ def test_aliases_that_explode_are_refused(tmp_path: Path) -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
     path = tmp_path / "bomb.emu.yml"
     path.write_text("\n".join(lines))
-    with pytest.raises(SpecError, match="more than 100000 keys"):
+    with pytest.raises(SpecError, match="more than 40000 keys"):
         load_spec(path)
+
+
+def test_a_spec_with_too_many_keys_is_read_no_further(tmp_path: Path) -> None:
+    """The finding names the first key over the limit, long before the end of the text."""
+    path = tmp_path / "many.emu.yml"
+    path.write_text("".join(f"k{number}: 1\n" for number in range(90_000)))
+    with pytest.raises(SpecError, match=r"many\.emu\.yml:(39|40)\d{3}:\d+: has more than 40000 keys"):
+        load_spec(path)
+
+
+def test_many_unknown_keys_are_all_found(tmp_path: Path) -> None:
+    """The first of them with the keys that there are; a search for each would take minutes."""
+    path = tmp_path / "many.emu.yml"
+    path.write_text("".join(f"k{number}: 1\n" for number in range(3_000)))
+    with pytest.raises(SpecError) as caught:
+        load_spec(path)
+    findings = [finding for finding in caught.value.findings if "unknown key" in finding]
+    assert len(findings) == 3_000
+    assert sum("known here are" in finding for finding in findings) == 100
 
 
 def test_half_a_character_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ INCAST = ROOT / "topologies" / "incast.emu.yml"
 
 SMALL = "topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 2}\n"
 
+NETWORK = "topology: {kind: dumbbell, hosts_per_side: 1}\n"
+
 
 def spec(text: str, *settings: str) -> Spec:
     return spec_from_text((SMALL + text).encode(), source="small.emu.yml", settings=settings)
@@ -200,3 +202,39 @@ def test_every_key_is_described_in_the_schema() -> None:
     for name, model in {"spec": document, **document["$defs"]}.items():
         for key, about in model["properties"].items():
             assert about.get("description", "").endswith("."), f"{name}.{key}"
+
+
+@pytest.mark.parametrize("word", ["on", "yes", "Yes", "true", "True", "ON"])
+def test_a_mapping_is_switched_on_by_any_word_for_yes(word: str) -> None:
+    """YAML 1.1 has them all for true."""
+    spec = spec_from_text(f"{NETWORK}switches: {{ecn: {word}}}\n".encode(), source="x.emu.yml")
+    assert spec.switches.ecn is not None
+
+
+@pytest.mark.parametrize("word", ["off", "no", "No", "false", "FALSE", "OFF"])
+def test_a_mapping_is_switched_off_by_any_word_for_no(word: str) -> None:
+    spec = spec_from_text(f"{NETWORK}switches: {{ecn: {word}}}\n".encode(), source="x.emu.yml")
+    assert spec.switches.ecn is None
+
+
+@pytest.mark.parametrize("rate", ["400G", "400Gbit", "0.4T", "400Gbps", "400 Gb/s", "400000M"])
+def test_a_rate_is_read_as_data_sheets_write_it(rate: str) -> None:
+    text = NETWORK.replace("}", f", links: {{host: {{rate: {rate}}}}}}}")
+    topology = spec_from_text(text.encode(), source="x.emu.yml").topology.build()
+    assert {topology.cable[topology.ports[host.name][0]].rate_bps for host in topology.hosts} == {
+        400_000_000_000
+    }
+
+
+def test_merge_keys_add_what_a_mapping_does_not_have() -> None:
+    """Its own keys win, then those of the first mapping that has them."""
+    text = NETWORK + (
+        "switches:\n"
+        "  nodes:\n"
+        "    left: &one {buffer: 3MB, latency: 1us, ecn: {kmin: 5KB}}\n"
+        "    right: {<<: [*one, {latency: 3us, alpha: 2.0}], buffer: 9MB}\n"
+    )
+    right = spec_from_text(text.encode(), source="x.emu.yml").switch("right")
+    assert (right.buffer_bytes, right.latency_ps, right.alpha) == (9_000_000, 1_000_000, 2.0)
+    assert right.ecn is not None
+    assert right.ecn.kmin_bytes == 5_000

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
+from emu.measure.counter_notes import NOTES, notes_of
 from emu.spec.checks.check import Check
 from emu.spec.checks.kind import Window
 from emu.spec.finding import Finding, did_you_mean, there_is_no
@@ -40,6 +42,30 @@ def checked_names_exist(spec: Spec) -> Iterator[Finding]:
                 text = there_is_no(what, name, names)
                 about = ("topology",) if key in ("port", "at", "like_at") else ("traffic",)
                 yield Finding(("verify", index, check.kind, key), text, about=(about,))
+
+
+_COUNTERS = {"counter": ("name",), "agreement": ("name", "like")}
+"""Kinds of checks -> their keys that name a counter."""
+
+
+def checked_counters_exist(spec: Spec) -> Iterator[Finding]:
+    """A check of a counter that nothing counts would fail at the end of a long run."""
+    of_ports = "infiniband" if spec.fabric == "ib" else "ethernet"
+    places = {of_ports, "port", "nic", *(("infiniband",) if spec.scale_up else ())}
+    for index, check in enumerate(spec.verify):
+        for key in _COUNTERS.get(check.kind, ()):
+            at = getattr(check.what, "like_at" if key == "like" else "at")
+            where = {"total"} if at == ("total",) else places | ({"total"} & set(at))
+            name = getattr(check.what, key)
+            if not any(note.where in where for note in notes_of(name)):
+                known = [note.name for note in NOTES if note.where in where]
+                hint = did_you_mean(re.sub("[0-9]+", "N", name), known)
+                text = f"nothing of this fabric counts {name!r}{hint or _ALL_COUNTERS}"
+                about = (("fabric",), ("verify", index, check.kind, "at"))
+                yield Finding(("verify", index, check.kind, key), text, about)
+
+
+_ALL_COUNTERS = "; docs/reference/counters.md has all counters"
 
 
 def _named(check: Check, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -183,6 +209,7 @@ def _flows(spec: Spec) -> dict[str, tuple[str, str]]:
 RULES = (
     captured_ports_exist,
     checked_names_exist,
+    checked_counters_exist,
     checked_goodput_can_be_reached,
     checked_priorities_carry_traffic,
     checked_times_are_in_the_run,

@@ -86,6 +86,8 @@ def pinned_flows_have_that_path(spec: Spec) -> Iterator[Finding]:
                 yield Finding(path, text, about)
             elif via not in topology.switch:
                 yield Finding(path, there_is_no("switch", via, list(topology.switch)), about)
+            elif not all(end in topology.host for end in ends[flow]):
+                continue  # hosts_exist names them
             elif not lies_between(topology, ends[flow][0], via, ends[flow][1]):
                 yield Finding(
                     path,

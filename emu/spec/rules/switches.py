@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from emu.spec.classes import PRIORITIES
 from emu.spec.finding import Finding, KeyPath, there_is_no
@@ -120,10 +121,24 @@ def xon_is_above_nothing(spec: Spec) -> Iterator[Finding]:
 
 def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Finding]:
     """Every port may fill xoff and headroom of every lossless priority at the same time."""
+    too_small: dict[KeyPath, list[tuple[int, str, Finding]]] = {}
     for name, switch in _ethernet_switches(spec):
         reserved = reserved_of(spec, name)
-        if sum(_thresholds(spec, name)) + reserved > switch.buffer_bytes:
-            yield _too_small_a_buffer(spec, name, reserved)
+        needed = sum(_thresholds(spec, name)) + reserved
+        if needed > switch.buffer_bytes:
+            finding = _too_small_a_buffer(spec, name, reserved)
+            too_small.setdefault(finding.path, []).append((needed, name, finding))
+    for found in too_small.values():
+        yield _of_the_neediest(found)
+
+
+def _of_the_neediest(found: Sequence[tuple[int, str, Finding]]) -> Finding:
+    """One finding for all switches with too small a buffer that have the same key at fault."""
+    _, name, finding = max(found, key=lambda one: one[0])
+    others = len(found) - 1
+    if others:
+        name += f" and {others} more switch{'es' if others > 1 else ''}"
+    return replace(finding, text=f"{name}: {finding.text}")
 
 
 def _thresholds(spec: Spec, switch: str) -> Iterator[int]:
