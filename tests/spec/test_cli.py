@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from emu.cli.compare import command as compare
-from emu.cli.main import cli
+from emu.cli.main import VERBS, cli
 from emu.cli.record import record
 from emu.cli.run import command as run
 from emu.cli.schema import command as schema
@@ -121,3 +122,11 @@ def test_both_clocks_leave_every_run_in_its_folder(
     assert {path.parent for path in tmp_path.rglob("summary.json")} == {
         tmp_path / clock / folder for folder in folders for clock in ("real", "virtual")
     }
+
+
+def test_the_readme_names_every_verb() -> None:
+    """And no verb that there is not; a cell may name several: `emu up SPEC`, `down`, ..."""
+    text = (ROOT / "README.md").read_text()
+    told = {verb for verb in VERBS if re.search(rf"`emu {verb}\b|, `{verb}`", text)}
+    assert told == {*VERBS} - {"mn"}
+    assert {*re.findall(r"`emu ([a-z]+)", text)} <= {*VERBS}
