@@ -43,8 +43,9 @@ vm-test: setup
 	@vagrant/provision.sh --vm
 	EMU_VM=1 $(PYTHON) -m pytest --verbose tests/vm
 
-# Nothing is missing from the list of packages. Takes root and debootstrap.
+# Nothing is missing from the list of packages. Takes root.
 bare-test:
+	@vagrant/provision.sh --bare
 	rm -rf build/bare
 	tests/vm/bare.sh build/bare
 

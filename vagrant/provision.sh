@@ -53,9 +53,16 @@ packages=(
 # make vm-test
 vm_packages=(
     qemu-system-x86
+    # the first programs in the machine (initramfs)
+    busybox-static
     kmod
     ibverbs-utils
     python3-pyverbs
+)
+
+# make bare-test
+bare_packages=(
+    debootstrap
 )
 
 policy=/usr/sbin/policy-rc.d
@@ -69,9 +76,13 @@ main() {
             packages+=("${vm_packages[@]}")
             provision "$@"
             ;;
+        --bare)
+            packages+=("${bare_packages[@]}")
+            provision "$@"
+            ;;
         "") provision ;;
         *)
-            say "usage: vagrant/provision.sh [--check | --list | --vm]"
+            say "usage: vagrant/provision.sh [--check | --list | --vm | --bare]"
             exit 2
             ;;
     esac

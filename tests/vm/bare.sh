@@ -56,6 +56,18 @@ inside() {
     say "and again"
     vagrant/provision.sh
     diff <(echo "$before") <(everything)
+    say "and what make vm-test needs, twice"
+    vagrant/provision.sh --vm >/dev/null 2>&1
+    before=$(everything)
+    vagrant/provision.sh --vm
+    diff <(echo "$before") <(everything)
+    local program
+    for program in qemu-system-x86_64 busybox depmod ibv_devices; do
+        command -v $program >/dev/null || {
+            say "provision.sh --vm brings no $program"
+            exit 1
+        }
+    done
     say "and welcomes, twice"
     useradd --create-home vagrant
     cp --recursive . $HOME_OF_CHECKOUT

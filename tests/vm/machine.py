@@ -35,6 +35,8 @@ _MEMORY = "3G"
 _SILENT_SECONDS = 900.0
 """Ten times the longest silence seen, on a computer that has nothing else to do."""
 _LOOK_SECONDS = 1.0
+_LAST_LINES = 20
+"""Of the console, in an error."""
 _FILES = "local,id=files,path=/,security_model=none,readonly=on,multidevs=remap"
 
 
@@ -105,11 +107,23 @@ class Machine:
                 if line.startswith(begin):
                     return line.removeprefix(begin)
                 if not line:
-                    raise RuntimeError(f"the machine has ended with {self._process.wait()}")
+                    raise RuntimeError(
+                        f"the machine has ended with {self._process.wait()}; {self._last_words()}"
+                    )
             if self._written() != written:
                 written, silent_since = self._written(), time.monotonic()
         self.__exit__()
-        raise TimeoutError(f"no {begin.strip()!r} from the machine, and nothing else either")
+        raise TimeoutError(
+            f"no {begin.strip()!r} from the machine, and nothing else either; {self._last_words()}"
+        )
+
+    def _last_words(self) -> str:
+        """The end of the console: what stood in its way is mostly there."""
+        lines = self._console.read_text(errors="replace").splitlines()
+        if not lines:
+            return f"its console, {self._console}, is empty"
+        end = "".join(f"\n  {line}" for line in lines[-_LAST_LINES:])
+        return f"its console, {self._console}, ends with:{end}"
 
     def _written(self) -> int:
         """Bytes in all on the console, and of the script's output."""
