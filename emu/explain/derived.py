@@ -29,6 +29,18 @@ def _headroom(spec: Spec, port: Port | None) -> tuple[str, str]:
     )
 
 
+def _switching(spec: Spec, port: Port | None) -> tuple[str, str]:
+    way = "cut-through" if spec.fabric == "ib" else "store-and-forward"
+    return f"auto: {way}", f"derived from fabric: {spec.fabric}"
+
+
+def _pause_response(spec: Spec, port: Port | None) -> tuple[str, str]:
+    return "auto: 0s", "default; automatic headroom allows for the response time of 802.3"
+
+
 _DERIVED: dict[tuple[str, ...], Callable[[Spec, Port | None], tuple[str, str]]] = {
     ("switches", "pfc", "headroom"): _headroom,
+    ("switches", "switching"): _switching,
+    ("switches", "pause_response"): _pause_response,
+    ("hosts", "nic", "pause_response"): _pause_response,
 }

@@ -124,7 +124,8 @@ class Spec(Model):
     )
     capture: PortNames = Field(
         default=(),
-        description="Ports whose link is captured, e.g. leaf1:h1 (leaf1's port to h1), or all.",
+        description="Ports whose link is captured, e.g. leaf1:h1 (leaf1's port to h1), or all; "
+        "none unless given.",
     )
     verify: tuple[Check, ...] = Field(default=(), description="What must hold after a run.")
     compare: dict[SpecName, Changes] = Field(

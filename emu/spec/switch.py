@@ -376,7 +376,8 @@ class SwitchSpec(PortSpec):
         default=None,
         alias="queue_limit",
         gt=0,
-        description="A lossy queue may grow to so many bytes, whatever alpha is.",
+        description="A lossy queue may grow to so many bytes, whatever alpha is; no such limit "
+        "unless given.",
     )
     credits: Credits = Field(
         default=Credits(),

@@ -47,7 +47,8 @@ class Link(Model):
     length_ps: Length | None = Field(
         default=None,
         alias="length",
-        description="Length of the cable, e.g. 5m; light needs 5 ns a metre.",
+        description="Length of the cable, e.g. 5m; light needs 5 ns a metre. 5 m unless length or "
+        "delay is given.",
     )
     given_delay_ps: Time | None = Field(
         default=None,

@@ -14,6 +14,7 @@ from emu.cli.explain import command
 from emu.errors import ExitCode, UsageError
 from emu.explain import keys
 from emu.explain.in_force import OpenSpec, Value
+from emu.spec.model import load_spec
 from emu.spec.notes import written
 
 ROOT = Path(__file__).parents[2]
@@ -201,6 +202,15 @@ def test_automatic_headroom_is_derived(spec_file: Path) -> None:
     (value,) = in_force(spec_file, "switches.pfc.headroom", "switches.nodes.spine1.ports={}")
     assert value.value.startswith("auto: ")
     assert value.origin.startswith("derived from 100Gbit, a cable of 25ns")
+
+
+@pytest.mark.parametrize(("fabric", "way"), [("roce", "store-and-forward"), ("ib", "cut-through")])
+def test_automatic_switching_is_derived(spec_file: Path, fabric: str, way: str) -> None:
+    """As the switches of the merged spec have it."""
+    (value,) = in_force(spec_file, "switches.switching", f"fabric={fabric}")
+    assert (value.value, value.origin) == (f"auto: {way}", f"derived from fabric: {fabric}")
+    spec = load_spec(spec_file, [f"fabric={fabric}"])
+    assert spec.cuts_through("leaf1") == (way == "cut-through")
 
 
 def test_a_variant_has_its_own_values(spec_file: Path) -> None:

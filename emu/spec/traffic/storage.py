@@ -47,7 +47,8 @@ class StorageEntry(GraphEntry, FromTo):
         default=None,
         alias="duration",
         gt=0,
-        description="From the start on; no I/O starts later, like fio's runtime.",
+        description="From the start on; no I/O starts later, like fio's runtime. Unless given, all "
+        "I/Os of `count` are done.",
     )
     depth: Integer = Field(
         default=1,
