@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from emu.bench import clock, fat_tree, hop, lab, memory, relay, slowdown
+from emu.bench import clock, fat_tree, hop, lab, memory, relay, slowdown, whole
 from emu.bench.machine import machine
 from emu.bench.row import Row
 from emu.bench.table import document, table
@@ -26,6 +26,7 @@ FIGURES: dict[str, Measure] = {
     "memory": memory.measure,
     "slowdown": slowdown.measure,
     "fat-tree": fat_tree.measure,
+    "whole": whole.measure,
 }
 NOT_QUICK = ("slowdown", "fat-tree")
 

@@ -1,0 +1,95 @@
+"""The whole of `emu run --clock virtual` against its core: what everything around it costs.
+
+Reading the spec, building the fabric, progress, captures, the report: processor time of the
+process from its start to its end. Baseline: that of the core alone, on the same spec, between
+the start of the workload and its end. A leaf-spine of 8 hosts and a fat tree of 1,024, with as
+many flows as hosts, each an entry of its own.
+
+To reach: at 1,024 hosts at most 1.5 times the core. Eight hosts have no target: the interpreter
+alone takes longer than they do.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from os import wait4, waitstatus_to_exitcode
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from emu.bench.row import Row, Target, side_by_side
+from emu.errors import FabricError
+from emu.shim.virtual import VirtualFabric
+from emu.spec.model import Spec, load_spec
+
+TARGET = Target(1.5, at_most=True)
+_EMU_RUN = (sys.executable, "-m", "emu.cli.main", "run", "--clock", "virtual", "--quiet")
+_FABRICS: dict[int, dict[str, Any]] = {
+    8: {"kind": "leaf-spine", "spines": 2, "leaves": 2, "hosts_per_leaf": 4},
+    1024: {"kind": "fat-tree", "k": 16},
+}
+_TURNS = 3
+
+
+def measure(*, quick: bool) -> list[Row]:
+    return [
+        _row(hosts, None if hosts == 8 else TARGET) for hosts in _FABRICS if hosts == 8 or not quick
+    ]
+
+
+def _row(hosts: int, target: Target | None) -> Row:
+    with TemporaryDirectory(prefix="emu-bench-") as folder:
+        spec = Path(folder) / "whole.emu.yml"
+        spec.write_text(json.dumps(_spec(hosts)))
+        turns = [
+            (_whole(spec, Path(folder) / "out"), _core(load_spec(spec))) for _ in range(_TURNS)
+        ]
+    whole, core = zip(*turns, strict=True)
+    return side_by_side(f"whole process against the core, {hosts} hosts", "s", whole, core, target)
+
+
+def _spec(hosts: int) -> dict[str, Any]:
+    """Each host sends to the one half of the fabric away."""
+    return {
+        "payload": "elided",
+        "topology": _FABRICS[hosts],
+        "switches": {"buffer": "64MB", "pfc": {}},
+        "traffic": [
+            {
+                "name": f"f{n + 1}",
+                "pattern": "pair",
+                "from": f"h{n + 1}",
+                "to": f"h{(n + hosts // 2) % hosts + 1}",
+                "size": "1MB",
+            }
+            for n in range(hosts)
+        ],
+    }
+
+
+def _whole(spec: Path, out: Path) -> float:
+    """Processor time of the process, and of no other. Raises FabricError when the run fails."""
+    process = subprocess.Popen(
+        [*_EMU_RUN, str(spec), "--out", str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    said = process.stderr.read().decode(errors="replace")
+    _, status, used = wait4(process.pid, 0)
+    process.returncode = waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise FabricError(f"emu run ended with {process.returncode}: {said.strip()[-300:]}")
+    return used.ru_utime + used.ru_stime
+
+
+def _core(spec: Spec) -> float:
+    with VirtualFabric(spec, spec.topology.build()) as run:
+        run.start()
+        began = time.process_time()
+        while not run.finished:
+            run.run_steps(run.now_ns + 100_000_000)
+        return time.process_time() - began
