@@ -32,7 +32,7 @@ class Host:
     name: str
     index: int
 
-    @property
+    @cached_property
     def ip(self) -> IPv4Address:
         return IPv4Address(HOST_NETWORK + self.index)
 

@@ -63,7 +63,7 @@ def _spec(hosts: int) -> dict[str, Any]:
                 "pattern": "pair",
                 "from": f"h{n + 1}",
                 "to": f"h{(n + hosts // 2) % hosts + 1}",
-                "size": "1MB",
+                "size": "3MB",
             }
             for n in range(hosts)
         ],

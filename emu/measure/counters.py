@@ -72,6 +72,7 @@ _PAUSED = ("rx_pause_transition", "rx_pause_duration", "tx_pause_duration")
 _RCV_ERRORS = ("rx_crc_errors", "rx_malformed", "rx_flow_control_errors")
 """What the PMA calls a received packet with an error: damaged, malformed, or a malformed link
 packet."""
+_BY_PRIORITY = (*_PER_PRIORITY, "rx_pause_duration", "tx_pause_duration", "watchdog_detected")
 PRIORITIES = range(8)
 _CLASSES = 16
 """As many as any fabric has: InfiniBand's lanes."""
@@ -110,6 +111,8 @@ def ethernet_counters(raw: RawCounters, *, whole: bool = False) -> Counters:
     nothing = dict.fromkeys(by_global, [0] * len(PRIORITIES))
     counters: Counters = {}
     for priority in PRIORITIES:
+        if not whole and not any(raw[name][priority] for name in _BY_PRIORITY):
+            continue
         own = {
             new.format(priority): nothing.get(old, raw[old])[priority]
             for old, new in _PER_PRIORITY.items()

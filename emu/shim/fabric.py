@@ -296,8 +296,8 @@ class Fabric:
     def _counters_at(self, index: int) -> RawCounters:
         cells = ffi.new("int64_t[]", lib.counter_cells())
         lib.fabric_counters(self.core, index, cells)
-        values = iter(cells)
-        return {name: [next(values) for _ in range(width)] for name, width in COUNTERS}
+        values = ffi.unpack(cells, len(cells))
+        return {name: values[place] for name, place in _PLACES.items()}
 
     def waited_ns(self, port: Port) -> int:
         """How long the lanes of a port, together, had packets and no credit."""
@@ -591,11 +591,15 @@ COUNTERS = [
 """Each counter's name, and its cells."""
 
 
-def _cells_of(counter: str) -> slice:
-    """Where a port's row has them."""
-    place = next(place for place, (name, _) in enumerate(COUNTERS) if name == counter)
-    first = sum(width for _, width in COUNTERS[:place])
-    return slice(first, first + COUNTERS[place][1])
+def _places() -> Iterator[tuple[str, slice]]:
+    first = 0
+    for name, width in COUNTERS:
+        yield name, slice(first, first + width)
+        first += width
 
 
-_XMIT_WAIT = _cells_of("xmit_wait")
+_PLACES = dict(_places())
+"""Where a port's row has the cells of each counter."""
+
+
+_XMIT_WAIT = _PLACES["xmit_wait"]
