@@ -161,7 +161,11 @@ class Diagnosis:
 
 def diagnoses(run: RunFacts) -> list[Diagnosis]:
     """What is wrong, the gravest first. Nothing is told of a run that cannot be believed."""
-    return list(_found(run)) if run.conclusive and not run.uses_credits else []
+    if "diagnoses" not in run.kept:
+        judged = run.conclusive and not run.uses_credits
+        run.kept["diagnoses"] = list(_found(run)) if judged else []
+    found: list[Diagnosis] = run.kept["diagnoses"]
+    return found
 
 
 def _found(run: RunFacts) -> Iterator[Diagnosis]:

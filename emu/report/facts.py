@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,11 @@ class RunFacts:
     def conclusive(self) -> bool:
         """Whether the machine kept up: only then are the numbers results."""
         return self.recording.fidelity.verdict == "ok"
+
+    @cached_property
+    def kept(self) -> dict[str, Any]:
+        """What others worked out about the run and would work out again: name -> value."""
+        return {}
 
     @cached_property
     def bound(self) -> Bound | None:

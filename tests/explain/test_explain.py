@@ -244,7 +244,7 @@ def test_a_counter_has_no_value_in_a_spec() -> None:
 @pytest.mark.parametrize("verb", ["explain", "init", "counters"])
 def test_verbs_load_quickly(verb: str) -> None:
     """`emu --help` imports them all: what is heavy waits until it is needed."""
-    heavy = "{'numpy', 'pydantic', 'networkx', 'matplotlib', 'scapy', 'rich'}"
+    heavy = "{'numpy', 'pydantic', 'networkx', 'scapy', 'rich'}"
     code = f"import sys, emu.cli.{verb}; print(sorted({heavy} & sys.modules.keys()))"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

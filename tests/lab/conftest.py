@@ -47,32 +47,21 @@ def tmp_path(request: pytest.FixtureRequest, open_folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def matplotlib_folder(open_folder: Path) -> Path:
-    """Where everybody's matplotlib keeps its list of fonts, which takes long to make."""
-    folder = open_folder / "matplotlib"
-    folder.mkdir()
-    folder.chmod(0o777)
-    return folder
-
-
 @pytest.fixture(params=["root", "user"])
-def user(
-    request: pytest.FixtureRequest, tmp_path: Path, matplotlib_folder: Path, _machine: None
-) -> User:
+def user(request: pytest.FixtureRequest, tmp_path: Path, _machine: None) -> User:
     """Root, then an ordinary user; where the tests are not root, only themselves."""
     if request.param == "root" and os.geteuid() != 0:
         pytest.skip("needs root")
-    return make_user(tmp_path, matplotlib_folder, ordinary=request.param == "user")
+    return make_user(tmp_path, ordinary=request.param == "user")
 
 
 @pytest.fixture
-def myself(tmp_path: Path, matplotlib_folder: Path, _machine: None) -> User:
+def myself(tmp_path: Path, _machine: None) -> User:
     """Whoever runs the tests."""
-    return make_user(tmp_path, matplotlib_folder, ordinary=not may_be_anybody())
+    return make_user(tmp_path, ordinary=not may_be_anybody())
 
 
 @pytest.fixture
-def ordinary(tmp_path: Path, matplotlib_folder: Path, _machine: None) -> User:
+def ordinary(tmp_path: Path, _machine: None) -> User:
     """An ordinary user."""
-    return make_user(tmp_path, matplotlib_folder, ordinary=True)
+    return make_user(tmp_path, ordinary=True)

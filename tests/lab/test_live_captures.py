@@ -58,12 +58,10 @@ class Captured:
 
 
 @pytest.fixture(scope="module")
-def captures(
-    _machine: None, tmp_path_factory: pytest.TempPathFactory, matplotlib_folder: Path
-) -> dict[str, Captured]:
+def captures(_machine: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Captured]:
     """Fabric -> its captures."""
     folder = tmp_path_factory.mktemp("captures")
-    user = make_user(folder, matplotlib_folder, ordinary=False)
+    user = make_user(folder, ordinary=False)
     for slowdown in SLOWDOWNS:
         out = folder / str(slowdown)
         settings = (f"slowdown={slowdown}", *SETTINGS)

