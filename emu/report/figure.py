@@ -85,11 +85,9 @@ class Plot:
     parts: list[str] = field(default_factory=list)
 
     def at(self, x: float, y: float) -> Corner:
-        """Where values are in the picture."""
-        return (
-            self.left + self.x.share(x) * self.width,
-            self.top + (1 - self.y.share(y)) * self.height,
-        )
+        """Where values are in the picture; those beyond an axis are at its end."""
+        across, up = (min(1.0, max(0.0, share)) for share in (self.x.share(x), self.y.share(y)))
+        return self.left + across * self.width, self.top + (1 - up) * self.height
 
     def line(
         self, xs: Values, ys: Values, colour: Colour, *, dash: str = "", thick: float = 1.4

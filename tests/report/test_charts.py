@@ -108,6 +108,7 @@ def test_values_lie_where_their_axes_have_them() -> None:
     assert first.at(0, 0) == pytest.approx((first.left, first.top + first.height))
     assert second.at(10, 4) == pytest.approx((second.left + second.width, second.top))
     assert second.left + second.width <= 400
+    assert first.at(-5, 9) == pytest.approx((first.left, first.top))  # beyond the axes
     first.stairs(np.array([0, 5, 10]), np.array([1, 4]), SERIES[0])
     svg = figure.svg("two <plots>")
     assert 'aria-label="two &lt;plots&gt;"' in svg
