@@ -6,9 +6,11 @@ import os
 import select
 import signal
 import subprocess
+import time
+from pathlib import Path
 from typing import IO
 
-from tests.lab.traces import Inside, Outside
+from tests.lab.traces import Inside, Outside, command_of, descendants
 from tests.lab.user import SECONDS, Ended, User, wait
 
 Command = tuple[str, str]
@@ -18,12 +20,16 @@ Command = tuple[str, str]
 class RunningLab:
     """A lab, and everything of it that could outlive it."""
 
-    def __init__(self, user: User, *command: str, says: str) -> None:
-        """`command` starts it. It is up when it writes a line that begins with `says`."""
+    def __init__(self, user: User, *command: str, says: str | None = None) -> None:
+        """`command` starts it. It is up when it writes a line that begins with `says`; unless
+        given, when a host has sent something."""
         self._user = user
         self._before = Outside.now(user)
         self.owner = user.start(*command)
-        _wait_for(self.owner, says)
+        if says is None:
+            _wait_for_frames(self.owner)
+        else:
+            _wait_for(self.owner, says)
         self.inside = Inside(self.owner.pid)
 
     def kill(self, victim: Command) -> None:
@@ -51,3 +57,26 @@ def _wait_for(process: subprocess.Popen[bytes], says: str) -> None:
                 return
             said += line
             assert line, f"the lab has ended with {process.wait()}, and said {said}"
+
+
+def _wait_for_frames(process: subprocess.Popen[bytes]) -> None:
+    """Until the shim has received a frame by any interface in its network namespace."""
+    until = time.monotonic() + SECONDS
+    while not any(map(_has_received, _shims_of(process.pid))):
+        assert process.poll() is None, f"the lab has ended with {process.poll()}"
+        assert time.monotonic() < until, "no host sends anything"
+
+
+def _shims_of(root: int) -> list[int]:
+    """None while processes come and go: a lab is built by many short ones."""
+    try:
+        return [pid for pid in descendants(root) if "emu.lab.shim_main" in command_of(pid)]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _has_received(pid: int) -> bool:
+    """Whether an interface of a host's cable has, in the process' network namespace."""
+    rows = Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:]
+    counts = dict(row.strip().split(":", 1) for row in rows)
+    return any(int(own.split()[1]) for name, own in counts.items() if "-eth" in name)

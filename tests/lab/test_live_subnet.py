@@ -72,7 +72,7 @@ def test_a_cable_and_a_switch_that_fail_are_routed_around_on_both_clocks(
 def lab(myself: User, tmp_path: Path) -> RunningLab:
     spec = tmp_path / "managed.emu.yml"
     spec.write_text(TREE)
-    return RunningLab(myself, *EMU, "run", str(spec), says="managed  ")
+    return RunningLab(myself, *EMU, "run", str(spec))
 
 
 def test_packets_go_on_without_opensm(lab: RunningLab) -> None:

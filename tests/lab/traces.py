@@ -49,7 +49,7 @@ class Inside:
 
     def __init__(self, root: int) -> None:
         """`root` is the process that all others descend from, the user's."""
-        self.commands = {pid: _command(pid) for pid in (root, *_descendants(root))}
+        self.commands = {pid: command_of(pid) for pid in (root, *descendants(root))}
         self._ends = {pid: os.pidfd_open(pid) for pid in self.commands}
         self._namespaces = _opened(_PROC / str(pid) for pid in self.commands)
 
@@ -82,15 +82,15 @@ class Inside:
         return left
 
 
-def _command(pid: int) -> tuple[str, ...]:
+def command_of(pid: int) -> tuple[str, ...]:
     return tuple((_PROC / str(pid) / "cmdline").read_text().rstrip("\0").split("\0"))
 
 
-def _descendants(pid: int) -> Iterator[int]:
+def descendants(pid: int) -> Iterator[int]:
     for task in (_PROC / str(pid) / "task").iterdir():
         for child in (task / "children").read_text().split():
             yield int(child)
-            yield from _descendants(int(child))
+            yield from descendants(int(child))
 
 
 def _opened(processes: Iterable[Path]) -> dict[str, int]:
