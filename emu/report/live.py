@@ -70,6 +70,7 @@ def _gave_up(run: RunFacts) -> Iterator[str]:
 
 def _diagnosed(latest: RunFacts, whole: RunFacts, window_ns: int) -> Iterator[str]:
     if latest.uses_credits:
+        yield from _credit_deadlock(whole)
         return
 
     def facts_for(pathology: Pathology) -> RunFacts:
@@ -80,6 +81,16 @@ def _diagnosed(latest: RunFacts, whole: RunFacts, window_ns: int) -> Iterator[st
         when = "since traffic began" if is_so_far else f"the last {format_time_ns(window_ns)}"
         name = pathology.name[0].upper() + pathology.name[1:]
         yield f"{name} ({when}): {found.evidence}"
+
+
+def _credit_deadlock(run: RunFacts) -> Iterator[str]:
+    stuck = run.recording.deadlocks
+    if stuck and run.unfinished:
+        found, ports = format_time_ns(stuck[0].found_ns), ", ".join(stuck[0].ports)
+        yield (
+            f"Credit deadlock: since {found} nothing moves at {ports}, each of which waits for "
+            "credit from the next"
+        )
 
 
 def _watchdogs(topology: Topology, look: Look) -> Iterator[str]:

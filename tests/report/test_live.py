@@ -78,6 +78,12 @@ def test_a_lab_says_what_its_report_would(name: str) -> None:
     ), all_told[-1]
 
 
+def test_a_credit_deadlock_is_said_on_infiniband() -> None:
+    """Shortest paths around a ring, and no lanes that break the loop."""
+    last = told(SICK["deadlock"].replace("switches: {pfc: on}\n", ""), "fabric=ib")[-1]
+    assert last[0].startswith("Credit deadlock: since "), last
+
+
 def test_a_healthy_lab_says_nothing() -> None:
     assert not any(told(CALM, until_ns=600_000))
 
