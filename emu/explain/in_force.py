@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from emu.errors import UsageError
 from emu.explain import keys
 from emu.explain.derived import derived
+from emu.spec.base import Model
 from emu.spec.document import Document
 from emu.spec.finding import KeyPath, did_you_mean, dotted
 from emu.spec.load import document_of
@@ -113,12 +114,17 @@ class _Source:
     def __init__(self, spec: Spec, document: Document, variant: str | None) -> None:
         self._spec, self._document, self._variant = spec, document, variant
         self._topology = spec.topology.build()
+        self._dumps: dict[int, Mapping[str, Any]] = {}
 
     def values(self, steps: tuple[str, ...]) -> Iterator[Value]:
         match steps:
             case ("switches", "nodes" | "roles" as layer, name, *inside):
-                key = "name" if layer == "nodes" else "role"
-                switches = [s for s in self._topology.switches if getattr(s, key) == name]
+                roles = self._topology.roles
+                switches = [
+                    switch
+                    for switch in self._topology.switches
+                    if name in ((switch.name,) if layer == "nodes" else roles[switch.name])
+                ]
                 yield from self._of_switches(tuple(inside), switches)
             case ("switches", *inside) if not _LAYERS_THEMSELVES & {*inside[:1]}:
                 yield from self._of_switches(tuple(inside), self._topology.switches)
@@ -148,7 +154,7 @@ class _Source:
         rows = {}
         for host in hosts:
             layers = [_Layer(("hosts", "nodes", host), False), _Layer(("hosts",), False)]
-            dump = self._spec.host(host).model_dump(mode="json", by_alias=True)
+            dump = self._dump(self._spec.host(host))
             rows[host] = list(self._rows("hosts", inside, dump, layers))
         yield from _grouped(rows, "all hosts" if len(hosts) == len(self._topology.host) else "")
 
@@ -156,7 +162,7 @@ class _Source:
         rows: dict[str, list[Row]] = {}
         for switch in switches:
             layers = self._layers_of(switch.name)
-            dump = self._spec.switch(switch.name).model_dump(mode="json", by_alias=True)
+            dump = self._dump(self._spec.switch(switch.name))
             if not inside or inside[0] not in _OF_PORTS:
                 rows[switch.name] = list(self._rows("switches", inside, dump, layers))
                 continue
@@ -176,7 +182,7 @@ class _Source:
             name = self._topology.port_name[port]
             neighbour = name.partition(":")[2]
             own = [_Layer((*layer.path, "ports", neighbour), False) for layer in layers]
-            dump = self._spec.port(port).model_dump(mode="json", by_alias=True)
+            dump = self._dump(self._spec.port(port))
             rows[name] = list(self._rows("switches", inside, dump, [*own, *layers], port))
         return rows
 
@@ -204,6 +210,12 @@ class _Source:
                 yield dotted(leaf), *worked_out
             else:
                 yield dotted(leaf), _shown(own), self._layered_origin(own_keys, layers)
+
+    def _dump(self, merged: Model) -> Mapping[str, Any]:
+        """Once for all that have the same; the spec keeps what it merged."""
+        if id(merged) not in self._dumps:
+            self._dumps[id(merged)] = merged.model_dump(mode="json", by_alias=True)
+        return self._dumps[id(merged)]
 
     # --- origins ---
 
@@ -314,6 +326,7 @@ def _leaves(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, Any]]:
         yield path, value
 
 
+@cache
 def _has_keys(path: KeyPath) -> bool:
     found = keys.matching(tuple(map(str, path)))
     return not path or any(

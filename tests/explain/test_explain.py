@@ -152,7 +152,10 @@ def test_a_value_is_what_its_origin_says(spec_file: Path) -> None:
                 assert value.value in ("not given", "{}", "[]")
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("topologies/*.emu.yml")), ids=lambda p: p.stem)
+SHIPPED = [p for p in sorted(ROOT.glob("topologies/*.emu.yml")) if "1024" not in p.stem]
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_every_shipped_spec_has_its_values(path: Path) -> None:
     """Of all sections, and each with an origin."""
     for section in ("topology", "switches", "hosts.nic", "subnet", "traffic", "seed"):
@@ -191,6 +194,11 @@ def test_one_switch_role_or_host_may_be_asked_for(spec_file: Path) -> None:
     assert (leaf1.where, leaf1.value) == ("leaf1", "150KB")
     (spines,) = in_force(spec_file, "switches.roles.spine.buffer")
     assert (spines.where, spines.value) == ("spine1, spine2", "64MB")
+    (leaves,) = in_force(spec_file, "switches.roles.tier1.alpha", "switches.roles.tier1.alpha=4")
+    assert (leaves.where, leaves.value) == ("leaf1, leaf2", "2.0")
+    (above,) = in_force(spec_file, "switches.roles.spine.alpha", "switches.roles.tier2.alpha=4")
+    assert above.value == "4.0"
+    assert above.origin.startswith("role tier2 (")
     (h2,) = in_force(spec_file, "hosts.nodes.h2.nic.cc")
     assert (h2.where, h2.value) == ("h2", "dcqcn")
     with pytest.raises(UsageError, match=r"has no switches\.nodes\.leaf7"):
