@@ -37,7 +37,13 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
     loads = dict.fromkeys(slowdown.traffic for run in runs for slowdown in run.fct_slowdowns)
     rows: list[tuple[str, CellOf]] = [
         ("all complete, bytes equal", _all_complete),
+        ("queue pairs that gave up", _count_row(_given_up, bad=True)),
         ("dropped packets", _count_row(lambda run: run.drops, bad=True)),
+        *(
+            (what, _count_row(count, bad=True))
+            for what, count in (("  lost to faults", _by_faults), ("  dropped by NICs", _by_hosts))
+            if any(map(count, runs))
+        ),
         ("retransmitted packets", _total_row("retransmitted_packets", bad=True)),
         ("pause frames", _total_row("pause_frames", only=("roce",))),
         ("packets marked CE", _total_row("ce_marked", only=("roce",))),
@@ -86,6 +92,18 @@ def completion_table(runs: Sequence[RunFacts]) -> Table:
             for name in names
         ),
     )
+
+
+def _given_up(run: RunFacts) -> int:
+    return len(run.recording.failed_queue_pairs)
+
+
+def _by_faults(run: RunFacts) -> int:
+    return run.dropped_by_faults
+
+
+def _by_hosts(run: RunFacts) -> int:
+    return run.dropped_by_hosts
 
 
 def _all_complete(run: RunFacts) -> Cell:
@@ -147,14 +165,25 @@ def _traffic_finish(run: RunFacts, name: str) -> Cell:
 def _traffic_goodput(run: RunFacts, name: str) -> Cell:
     if name not in run.traffic:
         return NOT_APPLICABLE
-    return result(run, format_rate(run.median_goodput_bps(name)))
+    rate, left = format_rate(run.median_goodput_bps(name)), run.unfinished_of(name)
+    return result(run, f"{rate}, {left} unfinished" if left else rate, _bad_if(left))
+
+
+def _bad_if(count: int) -> Tone:
+    return Tone.BAD if count else Tone.PLAIN
 
 
 def _latency_rows(name: str) -> tuple[tuple[str, CellOf], ...]:
     return (
+        (f"{name}: requests finished (n)", lambda run: _latency_count(run, name)),
         (f"{name}: latency, 50 %", lambda run: _latency(run, name, lambda own: own.p50_ns)),
         (f"{name}: latency, 99 %", lambda run: _latency(run, name, lambda own: own.p99_ns)),
     )
+
+
+def _latency_count(run: RunFacts, name: str) -> Cell:
+    own = next((latency for latency in run.latencies if latency.traffic == name), None)
+    return NOT_APPLICABLE if own is None else result(run, f"{own.finished:,}")
 
 
 def _latency(run: RunFacts, name: str, percentile: Callable[[Latency], int]) -> Cell:
@@ -173,6 +202,10 @@ def _drive_rows(name: str, way: str) -> tuple[tuple[str, CellOf], ...]:
 
     return (
         (f"{name}: {way} IOPS", row(lambda run, own: result(run, f"{own.iops:,}"))),
+        (
+            f"{name}: {way}s finished (n)",
+            row(lambda run, own: result(run, f"{own.latency.finished:,}")),
+        ),
         (
             f"{name}: {way} latency, 50 %",
             row(lambda run, own: _time(run, own.latency, own.latency.p50_ns)),
@@ -194,9 +227,19 @@ def _time(run: RunFacts, own: Latency, took_ns: int) -> Cell:
 
 def _fct_rows(name: str) -> tuple[tuple[str, CellOf], ...]:
     return (
+        (f"{name}: messages finished (n)", lambda run: _fct_count(run, name)),
         (f"{name}: FCT slowdown, 50 %", lambda run: _fct(run, name, lambda own: own.p50)),
         (f"{name}: FCT slowdown, 99 %", lambda run: _fct(run, name, lambda own: own.p99)),
     )
+
+
+def _fct_count(run: RunFacts, name: str) -> Cell:
+    own = next((slowdown for slowdown in run.fct_slowdowns if slowdown.traffic == name), None)
+    if own is None:
+        return NOT_APPLICABLE
+    left = own.whole.unfinished
+    text = f"{own.whole.finished:,}" + (f", {left:,} unfinished" if left else "")
+    return result(run, text, _bad_if(left))
 
 
 def _fct(run: RunFacts, name: str, percentile: Callable[[Bucket], float]) -> Cell:

@@ -24,6 +24,8 @@ from topologies.graph import Port
 
 Settings = tuple[str, ...]
 
+_TIMEOUT_OF_REAL_NICS, _LONGEST_TIMEOUT = 14, 31
+"""67 ms, which mlx5's RDMA programs take; and the largest code there is."""
 _MAPS = ("trust", "dscp", "other_dscp", "pcp", "untagged")
 """Keys of `classes` that tell a packet's priority."""
 
@@ -54,6 +56,34 @@ def nics(run: RunFacts, flows: Iterable[FlowRecord], key: str, value: str) -> Se
 def headroom(run: RunFacts, port: Port) -> Settings:
     """What the standard allows for."""
     return (f"{_key(run.spec, port, 'pfc', 'headroom')}=auto",)
+
+
+def longer_timeout(run: RunFacts, flows: Iterable[FlowRecord]) -> Settings:
+    """Time-outs of real NICs, or more where retries must last for the whole run."""
+    return tuple(dict.fromkeys(setting for flow in flows for setting in _longer_timeout(run, flow)))
+
+
+def _longer_timeout(run: RunFacts, flow: FlowRecord) -> Settings:
+    nic = run.spec.host(flow.src).nic
+    codes = range(_TIMEOUT_OF_REAL_NICS, _LONGEST_TIMEOUT + 1)
+    tries = nic.retry_count + 1
+    lasting = (code for code in codes if tries * timeout_ps(code) > run.spec.time_limit_ps)
+    code = next(lasting, _LONGEST_TIMEOUT)
+    return nics(run, [flow], "timeout", str(code)) if 0 < nic.timeout < code else ()
+
+
+def timeout_ps(code: int) -> int:
+    """How long a NIC waits for an answer: 4.096 us * 2^timeout (IBTA vol 1, 9.7.6.1.3)."""
+    return 4_096_000 << code
+
+
+def loop_free_routes(run: RunFacts, switch: str) -> Settings:
+    """Up and down a tree: by itself where OpenSM finds its roots, else from this switch on."""
+    engine = "subnet.engine=updn"
+    for settings in ((engine,), (engine, f"subnet.roots=[{switch}]")):
+        if effective(run.spec, settings):
+            return settings
+    return ()
 
 
 def without_fault(run: RunFacts, name: str) -> Settings:

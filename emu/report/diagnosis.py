@@ -3,7 +3,7 @@
     signature ──▶ Diagnosis(evidence of this run, settings that cure it)
                   Pathology(what it is, how it looks in counters, plot and capture)
 
-One entry of the table below for each pathology of a lossless Ethernet fabric. The
+One entry of the table below for each pathology, those of lossless Ethernet above all. The
 settings are of this run's spec, as after `--set`: with them the signature is gone.
 Sources: Guo et al., RDMA over Commodity Ethernet at Scale, SIGCOMM'16; Zhu et al.,
 Congestion Control for Large-Scale RDMA Deployments, SIGCOMM'15.
@@ -19,6 +19,8 @@ from emu.report import cures, signatures
 from emu.report.facts import RunFacts
 from emu.report.signatures import Finding, Signature
 
+BOTH = ("roce", "ib")
+
 
 @dataclass(frozen=True)
 class Pathology:
@@ -30,9 +32,32 @@ class Pathology:
     cure: str
     stops_everything: bool = False
     """Whether what comes after it in the table would only be its consequence."""
+    fabrics: tuple[str, ...] = ("roce",)
+    """The kinds of fabric that may have it."""
 
 
 PATHOLOGIES = (
+    Pathology(
+        "queue pairs that gave up",
+        signatures.gave_up,
+        "local_ack_timeout_err grows at the sender, then req_cqe_error, and req_cqe_flush_error "
+        "for all that was posted behind; its rate in the plot ends, and a capture has the same "
+        "PSNs again, one time-out apart",
+        "A failed queue pair does not come back by itself: its program must make another. A longer "
+        "time-out outlives queues, pauses and outages; 14 (67 ms) is usual",
+        fabrics=BOTH,
+    ),
+    Pathology(
+        "deadlock",
+        signatures.credit_deadlock,
+        "PortXmitWait of the circle's ports grows all the time while their PortXmitData stands "
+        "still, their lines in the plot of waiting never end, and a capture there has credit "
+        "updates and nothing else",
+        "Routes without a circle of credit do not close one: up and down a tree (updn), or on "
+        "several lanes (dfsssp, lash)",
+        stops_everything=True,
+        fabrics=("ib",),
+    ),
     Pathology(
         "deadlock",
         signatures.deadlock,
@@ -49,6 +74,15 @@ PATHOLOGIES = (
         "behind it stand, rates of strangers fall to nothing hop by hop, and a capture of its "
         "cable has the same pause frame again and again",
         "The watchdog takes the port out of PFC, so that its neighbours are let go",
+        stops_everything=True,
+    ),
+    Pathology(
+        "pause storm that the watchdog ended",
+        signatures.guarded_storm,
+        "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED of the host's port, and what it dropped beside; "
+        "rates of strangers come back after the detection time",
+        "The fabric is safe, what is for that host is not: its NIC, driver or PCIe link must be "
+        "mended",
         stops_everything=True,
     ),
     Pathology(
@@ -153,17 +187,23 @@ class Diagnosis:
         name = what.name[0].upper() + what.name[1:]
         return f"{name}: {self.found.evidence}. {what.looks}. {what.cure}{self._to_set()}"
 
-    def _to_set(self) -> str:
+    def in_short(self) -> str:
+        """A sentence or two: what was found, and what to set."""
+        name = self.pathology.name
+        return f"{name[0].upper()}{name[1:]}: {self.found.evidence}{self._to_set('. Cure')}"
+
+    def _to_set(self, before: str = "") -> str:
         if not self.settings:
             return ". No setting is known that would do more about it in this spec"
-        return ": " + " ".join(f"--set {shlex.quote(setting)}" for setting in self.settings)
+        return (
+            before + ": " + " ".join(f"--set {shlex.quote(setting)}" for setting in self.settings)
+        )
 
 
 def diagnoses(run: RunFacts) -> list[Diagnosis]:
     """What is wrong, the gravest first. Nothing is told of a run that cannot be believed."""
     if "diagnoses" not in run.kept:
-        judged = run.conclusive and not run.uses_credits
-        run.kept["diagnoses"] = list(_found(run)) if judged else []
+        run.kept["diagnoses"] = list(_found(run)) if run.conclusive else []
     found: list[Diagnosis] = run.kept["diagnoses"]
     return found
 
@@ -181,7 +221,10 @@ def pathologies(
     of tuning those alone: what else there is may come from them."""
     by_fault = False
     for pathology in PATHOLOGIES:
-        found = pathology.signature(facts_for(pathology))
+        run = facts_for(pathology)
+        if run.recording.fabric not in pathology.fabrics:
+            continue
+        found = pathology.signature(run)
         if found is not None and (found.by_fault or not by_fault):
             by_fault |= found.by_fault
             yield pathology, found

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from emu.measure.binning import growth
 from emu.measure.bound import Bound, batches_of, fabric_of, last_finish_bound
+from emu.measure.counters import PRIORITIES
 from emu.measure.fct import FctSlowdown, fct_slowdowns
 from emu.measure.ios import IoFigures, io_figures
 from emu.measure.recording import FlowRecord, Recording, Series
@@ -30,6 +31,22 @@ XMIT_WAIT = "PortXmitWait"
 """InfiniBand's counter of a port: ticks in which it had data to send, and no credit."""
 PKEY_VIOLATIONS = "rx_pkey_violations"
 """A NIC's counter: packets with a P_Key that their queue pair does not have."""
+
+_DROPPED_BY_NICS = ("rx_crc_errors", "rx_icrc_encapsulated", "rx_memory_discards")
+_DROPPED_BY_PORTS = (
+    *(f"rx_prio{priority}_buf_discard" for priority in PRIORITIES),
+    *(f"tx_prio{priority}_discards" for priority in PRIORITIES),
+    *(
+        f"prio{priority}_PFC_WD_QUEUE_STATS_{way}_DROPPED_PACKETS"
+        for priority in PRIORITIES
+        for way in ("TX", "RX")
+    ),
+    *("no_route", "ttl_expired", "not_ip", "rx_crc_discards", "link_down_discard"),
+    *("PortXmitDiscards", "PortRcvSwitchRelayErrors", "VL15Dropped", "rx_credit_violations"),
+    *("PortRcvConstraintErrors", "PortXmitConstraintErrors"),
+    *("rx_undersize_pkts", "PortMalformedPacketErrors"),
+)
+"""Reasons, by the names of both fabrics' counters."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +146,12 @@ class RunFacts:
         return {name: tuple(flow for flow in self.flows if flow.traffic == name) for name in names}
 
     def median_goodput_bps(self, traffic: str) -> float:
-        """Of that entry's flows; unfinished ones count as zero, or loss would look fast."""
+        """Of that entry's flows; of unfinished ones what came while they were observed."""
         return median(flow.goodput_bps for flow in self.traffic[traffic])
+
+    def unfinished_of(self, traffic: str) -> int:
+        """How many of that entry's flows."""
+        return sum(not flow.completed for flow in self.traffic[traffic])
 
     def total(self, counter: str) -> int:
         return self.summary["totals"].get(counter, 0)
@@ -139,6 +160,29 @@ class RunFacts:
     def drops(self) -> int:
         """Packets that switches dropped, for whatever reason but a fault that was asked for."""
         return sum(self.total(f"drops_{why}") for why in ("lossless", "lossy", "watchdog", "other"))
+
+    @property
+    def dropped_by_faults(self) -> int:
+        """Packets that faults of the spec took, on cables and with links."""
+        return self.total("drops_fault")
+
+    @property
+    def dropped_by_hosts(self) -> int:
+        """Packets that came to a NIC damaged, or found no room there."""
+        hosts = self.recording.hosts.values()
+        return sum(own.get(name, 0) for own in hosts for name in _DROPPED_BY_NICS)
+
+    @cached_property
+    def port_drops(self) -> dict[str, int]:
+        """Packets that each port dropped, or a fault on its cable; ports with none are left out."""
+        drops = {
+            name: sum(own.get(counter, 0) for counter in _DROPPED_BY_PORTS)
+            for name, own in self.recording.ports.items()
+        }
+        for fault in self.recording.faults:
+            if fault.kind == "loss":
+                drops[fault.place] = drops.get(fault.place, 0) + fault.packets_dropped
+        return {name: count for name, count in drops.items() if count}
 
     @cached_property
     def refusals(self) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.measure.fct import Bucket, FctSlowdown
+from emu.measure.percentile import DEFINITION
 from emu.report.facts import RunFacts
 from emu.report.table import Cell, Column, Table, Tone, result
 from emu.units import format_size
@@ -23,7 +24,8 @@ def fct_table(run: RunFacts) -> Table:
         ),
         rows=tuple(row for slowdown in run.fct_slowdowns for row in _rows(run, slowdown)),
         note="Completion time over that of the same message on idle cables and switches. It waits "
-        "for those before it on its queue pair, too; with more connections for fewer.",
+        "for those before it on its queue pair, too; with more connections for fewer. "
+        f"{DEFINITION}: n is messages less unfinished.",
     )
 
 

@@ -1,130 +1,274 @@
 """What a comparison teaches, in sentences: each one quotes the numbers of these runs.
 
-A sentence is only written when the runs show it. Runs that the machine could
-not honestly produce are left out, and the first sentence says which.
+`CLAIMS` is the one place that says when a kind of sentence may be written (`holds`) and how it
+reads (`says`). A sentence states what was counted. That one thing brought about another is for
+the diagnoses, which look for it. Runs that the machine could not honestly produce are left out,
+and the first sentence says which.
+
+    runs ──about──▶ a claim's cases ──holds──▶ those that are so ──says──▶ sentences
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from emu.report.facts import RunFacts, last_finish_ns
+from emu.report.facts import RunFacts
+from emu.report.ranking import Ranking, by_size, ranking
 from emu.report.senders import limited_by_senders
 from emu.report.starts import how_each_starts
-from emu.report.words import listed as _list
-from emu.units import format_time_ns
+from emu.report.words import listed
+from emu.units import format_size, format_time_ns
 
-ALIKE = 0.02
-"""Results nearer to each other than this are called alike."""
+Runs = Sequence[RunFacts]
 
 
-def findings(runs: Sequence[RunFacts]) -> list[str]:
-    """The sentences, the caveat first and the advice last."""
+@dataclass(frozen=True)
+class Claim:
+    """One kind of sentence."""
+
+    name: str
+    about: Callable[[Runs], Iterable[Any]]
+    """Runs that can be believed -> what there may be a sentence about, each time."""
+    holds: Callable[[Any], bool]
+    """When it may be written."""
+    says: Callable[[Any], str]
+
+
+def findings(runs: Runs) -> list[str]:
+    """The sentences: the caveat first, then who did not finish, and the advice last."""
     honest = [run for run in runs if run.conclusive]
-    sentences = [_caveat(runs), _loss(honest), *_refused(honest)]
-    sentences += [*_back_pressure(honest), *_marking(honest), *how_each_starts(honest)]
-    sentences += _senders(honest)
-    for traffic in dict.fromkeys(name for run in honest for name in run.traffic):
-        sentences.append(_who_suits(honest, traffic))
-    return [sentence for sentence in sentences if sentence]
-
-
-def _caveat(runs: Sequence[RunFacts]) -> str:
-    names = [run.name for run in runs if not run.conclusive]
-    if not names:
-        return ""
-    return f"The machine did not keep up with {_list(names)}; nothing is concluded from it."
-
-
-def _loss(runs: Sequence[RunFacts]) -> str:
-    lossy = [run for run in runs if run.drops]
-    if not runs:
-        return ""
-    if not lossy:
-        nothing = (
-            "Switches lost nothing" if any(run.refusals for run in runs) else "Nothing was lost"
-        )
-        return f"{nothing}: {_list([run.name for run in runs])} dropped no packet."
-    losses = [
-        f"{run.name} dropped {run.drops:,} packets and sent"
-        f" {run.total('retransmitted_packets'):,} again"
-        for run in lossy
-    ]
-    clean = [run.name for run in runs if not run.drops]
-    return f"Loss: {_list(losses)}" + (f"; {_list(clean)} dropped none." if clean else ".")
-
-
-def _refused(runs: Sequence[RunFacts]) -> list[str]:
-    """What switches let pass, and hosts did not."""
     return [
-        f"In {run.name}, {_list([f'{host} dropped {n:,}' for host, n in run.refusals.items()])}"
-        " packets for their P_Keys."
-        for run in runs
-        if run.refusals
+        *_caveat(runs),
+        *(
+            claim.says(case)
+            for claim in CLAIMS
+            for case in claim.about(honest)
+            if claim.holds(case)
+        ),
     ]
 
 
-def _back_pressure(runs: Sequence[RunFacts]) -> list[str]:
-    """What being lossless cost: how long ports stood still, and why."""
-    sentences = []
-    for run in runs:
-        waits = [ns for ns in run.port_waiting_ns.values() if ns]
-        if waits:
-            sentences.append(
-                f"{run.name} held {len(waits)} ports back, for {format_time_ns(sum(waits))}"
-                f" together, {_how(run)}."
-            )
-    return sentences
+def _caveat(runs: Runs) -> Iterator[str]:
+    names = [run.name for run in runs if not run.conclusive]
+    if names:
+        yield f"The machine did not keep up with {listed(names)}; nothing is concluded from it."
+
+
+# --- who did not finish ---
+
+
+def _unfinished(run: RunFacts) -> str:
+    count, failed = len(run.unfinished), len(run.recording.failed_queue_pairs)
+    why = f": {counted(failed, 'queue pair')} gave up" if failed else ""
+    if not failed and run.recording.deadlocks:
+        first = run.recording.deadlocks[0]
+        why = f": ports wait for each other in a circle since {format_time_ns(first.found_ns)}"
+    return f"{run.name} did not finish {count} of {counted(len(run.flows), 'flow')}{why}."
+
+
+# --- what was lost ---
+
+
+def _has_loss(run: RunFacts) -> bool:
+    return bool(run.drops or run.dropped_by_faults or run.dropped_by_hosts)
+
+
+def _loss(runs: Runs) -> str:
+    losses = [_loss_of(run) for run in runs if _has_loss(run)]
+    clean = [run.name for run in runs if not _has_loss(run)]
+    return f"Loss: {listed(losses)}" + (f"; {listed(clean)} dropped none." if clean else ".")
+
+
+def _loss_of(run: RunFacts) -> str:
+    places = [
+        f"dropped {counted(run.drops, 'packet')}" if run.drops else "",
+        f"lost {counted(run.dropped_by_faults, 'packet')} to faults"
+        if run.dropped_by_faults
+        else "",
+        f"found {counted(run.dropped_by_hosts, 'packet')} damaged or without room at hosts"
+        if run.dropped_by_hosts
+        else "",
+        f"sent {run.total('retransmitted_packets'):,} again",
+    ]
+    return f"{run.name} {listed([place for place in places if place])}"
+
+
+def _no_loss(runs: Runs) -> str:
+    who = (
+        "No switch dropped a packet" if any(run.refusals for run in runs) else "No packet was lost"
+    )
+    return f"{who} in {listed([run.name for run in runs])}."
+
+
+def _refused(run: RunFacts) -> str:
+    """What switches let pass, and hosts did not."""
+    hosts = [f"{host} dropped {n:,}" for host, n in run.refusals.items()]
+    noun = "packet" if list(run.refusals.values()) == [1] else "packets"
+    return f"In {run.name}, {listed(hosts)} {noun} for their P_Keys."
+
+
+# --- what flow control did ---
+
+
+def _waits(run: RunFacts) -> list[int]:
+    return [ns for ns in run.port_waiting_ns.values() if ns]
+
+
+def _was_held_back(run: RunFacts) -> bool:
+    """With something that did it: pauses that nobody sent would be no pauses."""
+    return bool(_waits(run)) and (run.uses_credits or run.total("pause_frames") > 0)
+
+
+def _back_pressure(run: RunFacts) -> str:
+    waits = _waits(run)
+    ports = f"{counted(len(waits), 'port')} back, for {format_time_ns(sum(waits))}"
+    together = " together" if len(waits) > 1 else ""
+    return f"{run.name} held {ports}{together}, {_how(run)}."
 
 
 def _how(run: RunFacts) -> str:
     if run.uses_credits:
         return f"for want of credit ({run.total('credit_updates'):,} credit updates)"
-    return f"by {run.total('pause_frames'):,} pause frames"
+    return f"by {counted(run.total('pause_frames'), 'pause frame')}"
 
 
-def _marking(runs: Sequence[RunFacts]) -> list[str]:
-    """Congestion control set against pauses without it."""
-    marking = [run for run in runs if run.total("cnp")]
-    blunt = [run for run in runs if not run.total("cnp") and run.total("pause_frames")]
-    return [
-        f"{run.total('ce_marked'):,} CE marks and {run.total('cnp'):,} CNPs slowed the senders of"
-        f" {run.name}: {run.total('pause_frames'):,} pause frames instead of"
-        f" {other.total('pause_frames'):,} in {other.name}."
-        for run in marking
-        for other in blunt
-    ]
+@dataclass(frozen=True)
+class Marking:
+    """A run whose senders were told of congestion, and those where they were not."""
+
+    run: RunFacts
+    others: Runs
 
 
-def _senders(runs: Sequence[RunFacts]) -> list[str]:
+def _markings(runs: Runs) -> Iterator[Marking]:
+    of_ethernet = [run for run in runs if not run.uses_credits]
+    blunt = [run for run in of_ethernet if not run.total("cnp")]
+    yield from (Marking(run, blunt) for run in of_ethernet)
+
+
+def _marks_are_answered(case: Marking) -> bool:
+    return bool(case.run.total("cnp") and case.run.total("ce_marked") and case.others)
+
+
+def _marking(case: Marking) -> str:
+    run, own = case.run, case.run.total("pause_frames")
+    signs = f"{counted(run.total('ce_marked'), 'CE mark')} and {counted(run.total('cnp'), 'CNP')}"
+    compared = ", ".join(_compared(own, case.others))
+    return (
+        f"With {signs}, {run.name} had {counted(own, 'pause frame')}: {compared} without any CNP."
+    )
+
+
+def _compared(own: int, others: Runs) -> Iterator[str]:
+    """In words that agree with the numbers, whichever they are."""
+    pauses = {run.name: run.total("pause_frames") for run in others}
+    for how, names in (
+        ("fewer than", [name for name, count in pauses.items() if own < count]),
+        ("as many as", [name for name, count in pauses.items() if own == count]),
+        ("more than", [name for name, count in pauses.items() if own > count]),
+    ):
+        if names:
+            yield f"{how} {listed([f'{name} ({pauses[name]:,})' for name in names])}"
+
+
+# --- how flows begin, and who limits them: each module says when there is a sentence ---
+
+
+def _senders(runs: Runs) -> list[str]:
     """Entries whose senders leave their cables idle, each with the runs in which they do."""
     names: dict[str, list[str]] = {}
     for run in runs:
         for sentence in limited_by_senders(run):
             names.setdefault(sentence, []).append(run.name)
     return [
-        sentence if len(own) == len(runs) else f"In {_list(own)}: {sentence}"
+        sentence if len(own) == len(runs) else f"In {listed(own)}: {sentence}"
         for sentence, own in names.items()
     ]
 
 
-def _who_suits(runs: Sequence[RunFacts], traffic: str) -> str:
-    """Which fabrics suit one entry of the traffic: those where it was over first."""
-    finishes = {run.name: last_finish_ns(run.traffic.get(traffic, ())) for run in runs}
-    over = sorted((end, name) for name, end in finishes.items() if end is not None)
-    if len(over) < 2:
-        return ""
-    best_ns, worst_ns, worst = over[0][0], *over[-1]
-    best = [name for end, name in over if end <= best_ns * (1 + ALIKE)]
-    if len(best) == len(runs):
-        return f"For traffic like {traffic} they are alike: over after {_span(over)} on each."
+# --- who suits best ---
+
+
+def _rankings(runs: Runs) -> Iterator[Ranking]:
+    for traffic in dict.fromkeys(name for run in runs for name in run.traffic):
+        yield ranking(runs, traffic)
+
+
+def _is_a_choice(own: Ranking) -> bool:
+    """One fabric alone is no choice."""
+    return len(own.ranked) + len(own.unfinished) > 1
+
+
+def _who_suits(own: Ranking) -> str:
+    return f"For traffic like {own.traffic}, {_verdict(own)}{_left_out(own)}{_sizes(own)}."
+
+
+def _verdict(own: Ranking) -> str:
+    yardstick, best = own.yardstick, own.best if own.ranked else ()
+    names = listed([run.name for _, run in best])
+    if not best:
+        return "no fabric came to an end"
+    if len(own.ranked) == 1:
+        return f"{names} alone finished ({yardstick.by}: {yardstick.write(best[0][0])})"
+    if len(best) == len(own.ranked):
+        return f"{names} are alike by {yardstick.by}: {_span(own)}"
+    worst, last = own.ranked[-1]
+    suit = "suit" if len(best) > 1 else "suits"
     return (
-        f"For traffic like {traffic}, {_list(best)} {'suit' if len(best) > 1 else 'suits'} best:"
-        f" over after {_span(over[: len(best)])};"
-        f" {worst} took {format_time_ns(worst_ns)}, {worst_ns / best_ns:.2g} times as long."
+        f"{names} {suit} best by {yardstick.by}: {_span(own)}; {last.name} had "
+        f"{yardstick.write(worst)}, {_times(best[0][0], worst)}"
     )
 
 
-def _span(finishes: Sequence[tuple[int, str]]) -> str:
-    first, last = (format_time_ns(finishes[place][0]) for place in (0, -1))
+def _times(best: float, worst: float) -> str:
+    return f"{worst / best:.3g} times as much" if best else "the most"
+
+
+def _span(own: Ranking) -> str:
+    first, last = (own.yardstick.write(own.best[place][0]) for place in (0, -1))
     return first if first == last else f"{first} to {last}"
+
+
+def _left_out(own: Ranking) -> str:
+    if not own.unfinished:
+        return ""
+    late = [
+        f"{run.name} ({run.unfinished_of(own.traffic)} of {counted(flows, 'flow')} left)"
+        for run in own.unfinished
+        for flows in [len(run.traffic[own.traffic])]
+    ]
+    return f"; not finished: {listed(late)}"
+
+
+def _sizes(own: Ranking) -> str:
+    return "".join(
+        f"; of the {size.which} messages (up to {format_size(size.up_to_bytes)}) {size.run.name} "
+        f"was best: 50 % at most {size.bucket.p50:,.2f}, 99 % at most {size.bucket.p99:,.2f} "
+        f"(n {size.bucket.finished:,})"
+        for size in by_size(own)
+    )
+
+
+CLAIMS = (
+    Claim("unfinished", lambda runs: runs, lambda run: bool(run.unfinished), _unfinished),
+    Claim("loss", lambda runs: [runs], lambda runs: any(map(_has_loss, runs)), _loss),
+    Claim(
+        "no loss",
+        lambda runs: [runs],
+        lambda runs: bool(runs) and not any(map(_has_loss, runs)),
+        _no_loss,
+    ),
+    Claim("P_Keys", lambda runs: runs, lambda run: bool(run.refusals), _refused),
+    Claim("back-pressure", lambda runs: runs, _was_held_back, _back_pressure),
+    Claim("marking", _markings, _marks_are_answered, _marking),
+    Claim("starts", how_each_starts, bool, str),
+    Claim("senders", _senders, bool, str),
+    Claim("advice", _rankings, _is_a_choice, _who_suits),
+)
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 port`, `2 ports`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

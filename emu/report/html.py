@@ -102,7 +102,8 @@ def _render(
         .get_template("page.html.j2")
         .render(
             title=title,
-            badge=_badge(runs),
+            badges=_badges(runs),
+            diagnosed=any(view.diagnoses for view in views),
             runs=views,
             honest=[view for view in views if view.conclusive],
             drawn=[view for view in views if view.conclusive and view.topology],
@@ -128,7 +129,20 @@ def _environment() -> Environment:
     )
 
 
-def _badge(runs: Sequence[RunFacts]) -> Badge:
+def _badges(runs: Sequence[RunFacts]) -> list[Badge]:
+    """What was found to be wrong stands before what was checked."""
+    found = sum(len(diagnoses(run)) for run in runs)
+    unfinished = sum(bool(run.unfinished) for run in runs)
+    badges = []
+    if found:
+        badges.append(Badge(f"{found} diagnosis" if found == 1 else f"{found} diagnoses", "bad"))
+    if unfinished:
+        of = f"{unfinished} of {len(runs)} runs " if len(runs) > 1 else ""
+        badges.append(Badge(f"{of}not finished", "bad"))
+    return [*badges, _verdict(runs)]
+
+
+def _verdict(runs: Sequence[RunFacts]) -> Badge:
     results = [result for run in runs for result in run.checks]
     failed = sum(result.passed is False for result in results)
     if not all(run.conclusive for run in runs):

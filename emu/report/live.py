@@ -22,6 +22,8 @@ _NAMED = 3
 """More flows than these are counted."""
 
 
+_SAID_OTHERWISE = (signatures.gave_up, signatures.guarded_storm)
+"""The lab itself knows of these, and says them with what is so at this moment."""
 _OF_THE_WHOLE = (
     signatures.deadlock,
     signatures.livelock,
@@ -77,6 +79,8 @@ def _diagnosed(latest: RunFacts, whole: RunFacts, window_ns: int) -> Iterator[st
         return whole if pathology.signature in _OF_THE_WHOLE else latest
 
     for pathology, found in pathologies(facts_for):
+        if pathology.signature in _SAID_OTHERWISE:
+            continue
         is_so_far = facts_for(pathology) is whole
         when = "since traffic began" if is_so_far else f"the last {format_time_ns(window_ns)}"
         name = pathology.name[0].upper() + pathology.name[1:]

@@ -14,12 +14,14 @@ Only geometry and words are worked out here; the template draws them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot, sqrt
 
 from emu.report.facts import PortLoad, RunFacts
 from emu.report.palette import HELD_BACK, Legend, load_colour
+from emu.report.short import short_count
 from topologies.distance import distances
 from topologies.graph import Port, Topology
 
@@ -47,6 +49,8 @@ class Node:
     is_host: bool
     x: float
     y: float
+    failed: int = 0
+    """Queue pairs of it that went to the error state."""
     height: float = NODE_HEIGHT
 
     @property
@@ -68,6 +72,12 @@ class Half:
     disc_y: float
     disc_radius: float
     """0: flow control never held it back."""
+    drops: int = 0
+    """Packets that it dropped, or a fault on its cable."""
+
+    @property
+    def drops_label(self) -> str:
+        return short_count(self.drops)
 
 
 @dataclass(frozen=True)
@@ -78,12 +88,21 @@ class Picture:
     halves: tuple[Half, ...]
     discs: Legend
 
+    @property
+    def has_drops(self) -> bool:
+        return any(half.drops for half in self.halves)
+
+    @property
+    def has_failures(self) -> bool:
+        return any(node.failed for node in self.nodes)
+
 
 def picture(run: RunFacts) -> Picture | None:
     """The fabric of a run, with what its ports did; None when it has too many nodes to see."""
     if len(run.topology.nodes) > MOST_NODES:
         return None
-    nodes = _placed(run.topology)
+    failed = Counter(qp.src for qp in run.recording.failed_queue_pairs)
+    nodes = tuple(replace(n, failed=failed[n.name]) for n in _placed(run.topology))
     at = {node.name: node for node in nodes}
     return Picture(
         width=max(node.x + node.width / 2 for node in nodes) + NODE_GAP / 2,
@@ -144,6 +163,7 @@ def _half(run: RunFacts, port: Port, at: Mapping[str, Node], load: PortLoad | No
         disc_x=x1 + (middle_x - x1) * 0.6,
         disc_y=y1 + (middle_y - y1) * 0.6,
         disc_radius=DISC_RADIUS * sqrt(share) if share >= LEAST_SHOWN else 0.0,
+        drops=run.port_drops.get(run.topology.port_name[port], 0),
     )
 
 
@@ -168,4 +188,6 @@ def _title(run: RunFacts, port: Port, load: PortLoad | None) -> str:
     if load is None:
         return f"{name}: not sampled"
     held_back = HELD_BACK[run.recording.fabric].name
-    return f"{name}: {load.utilisation:.1%} busy, {load.waiting:.1%} of the time {held_back}"
+    drops = run.port_drops.get(name, 0)
+    lost = f", {drops:,} packets dropped" if drops else ""
+    return f"{name}: {load.utilisation:.1%} busy, {load.waiting:.1%} of the time {held_back}{lost}"

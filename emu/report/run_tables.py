@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from emu.measure.percentile import DEFINITION
 from emu.measure.recording import FaultRecord, FlowRecord, JobRecord, SweepRecord
 from emu.report.facts import PKEY_VIOLATIONS, XMIT_WAIT, RunFacts
 from emu.report.palette import HELD_BACK
@@ -45,9 +46,19 @@ def _flow_row(run: RunFacts, flow: FlowRecord) -> tuple[Cell, ...]:
         Cell(format_size(flow.bytes)),
         Cell(format_time_ns(flow.start_ns)),
         took(run, flow),
-        result(run, format_rate(flow.goodput_bps)) if flow.completed else NOT_APPLICABLE,
+        _goodput(run, flow),
         result(run, str(flow.retransmitted_packets)),
     )
+
+
+def _goodput(run: RunFacts, flow: FlowRecord) -> Cell:
+    """Of an unfinished flow what came in the time that it was observed, and that it is so."""
+    rate = format_rate(flow.goodput_bps)
+    if flow.completed:
+        return result(run, rate)
+    if flow.end_ns is None and flow.delivered_bytes is None:
+        return NOT_APPLICABLE
+    return result(run, f"{rate}, unfinished", Tone.BAD)
 
 
 def latency_table(run: RunFacts) -> Table:
@@ -70,7 +81,8 @@ def latency_table(run: RunFacts) -> Table:
             )
             for latency in run.latencies
         ),
-        note="From the start of a request to its last byte in memory.",
+        note="From the start of a request to its last byte in memory. "
+        f"{DEFINITION}: n is requests less unfinished.",
     )
 
 
@@ -225,12 +237,13 @@ def _sweep_row(run: RunFacts, sweep: SweepRecord) -> tuple[Cell, ...]:
 
 
 def deadlocks_table(run: RunFacts) -> Table:
-    """Switch ports that PFC has stopped for ever, circle by circle; no rows where there is none."""
+    """Switch ports that pauses, or want of credit, have stopped for ever, circle by circle; no rows
+    where there is none."""
     return Table(
         title="Deadlocks",
         columns=(
             Column("found at"),
-            Column("priority"),
+            Column("virtual lane" if run.uses_credits else "priority"),
             Column("each waits for the next, the last for the first", numeric=False),
         ),
         rows=tuple(

@@ -11,20 +11,35 @@ from dataclasses import dataclass
 
 from emu.measure.binning import growth
 from emu.measure.bound import stages
-from emu.measure.recording import Counters, FaultRecord, FlowRecord
+from emu.measure.recording import Counters, FailedQueuePair, FaultRecord, FlowRecord
 from emu.report import cures
 from emu.report.facts import RunFacts
 from emu.report.priority_maps import odd_one_out
 from emu.spec.classes import PRIORITIES
 from emu.spec.fault import WrongEcn, fault_names
+from emu.spec.traffic.drawn import Background
 from emu.spec.tuning import curve_with, ports_changed
-from emu.units import format_rate, format_size, format_time_ns
+from emu.units import PS_PER_NS, format_rate, format_size, format_time_ns
 from topologies.graph import Port
 
 STANDING = 0.2
 """Part of the run for which a port must be paused to count as held back."""
 SHORT_TURNS = 2
 """More transitions from XOFF to XON than this are turns, and no storm."""
+
+RETRY_EXCEEDED = "IBV_WC_RETRY_EXC_ERR"
+STATUSES = {
+    RETRY_EXCEEDED: "transport retry counter exceeded",
+    "IBV_WC_RNR_RETRY_EXC_ERR": "RNR retry counter exceeded",
+    "IBV_WC_LOC_LEN_ERR": "local length error",
+    "IBV_WC_LOC_QP_OP_ERR": "local QP operation error",
+    "IBV_WC_LOC_PROT_ERR": "local protection error",
+    "IBV_WC_REM_INV_REQ_ERR": "remote invalid request error",
+    "IBV_WC_REM_ACCESS_ERR": "remote access error",
+    "IBV_WC_REM_OP_ERR": "remote operation error",
+}
+"""A completion's status as ibv_wc_status_str prints it."""
+_MOST_NAMED = 4
 
 FULL = 0.05
 """A cable of which less than this part is free carries what it can."""
@@ -53,13 +68,79 @@ def deadlock(run: RunFacts) -> Finding | None:
     return Finding(evidence, cures.watchdog(run, switch, looks=100))
 
 
+def credit_deadlock(run: RunFacts) -> Finding | None:
+    stuck = run.recording.deadlocks
+    if not stuck or not run.unfinished:
+        return None
+    circle = ", ".join(stuck[0].ports)
+    evidence = (
+        f"at {format_time_ns(stuck[0].found_ns)} nothing moved any more at {circle}: each waits "
+        f"for credit that the next would give; {len(run.unfinished)} of {len(run.flows)} flows "
+        "are unfinished"
+    )
+    switch = run.topology.port_named[stuck[0].ports[0]].node
+    return Finding(evidence, cures.loop_free_routes(run, switch))
+
+
+def gave_up(run: RunFacts) -> Finding | None:
+    failed = run.recording.failed_queue_pairs
+    if not failed:
+        return None
+    first, flows = failed[0], {flow.name: flow for flow in run.flows}
+    named = ", ".join(f"{qp.flow} ({qp.src} to {qp.dst})" for qp in failed[:_MOST_NAMED])
+    more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
+    evidence = (
+        f"{len(failed)} queue pair{'' if len(failed) == 1 else 's'} went to the error state: "
+        f"{named}{more}. The first did at {format_time_ns(first.at_ns)}: "
+        f"{STATUSES.get(first.status, first.status)}{_after(run, first)}"
+    )
+    given_up = [qp for qp in failed if qp.status == RETRY_EXCEEDED and qp.flow in flows]
+    return Finding(evidence, cures.longer_timeout(run, [flows[qp.flow] for qp in given_up]))
+
+
+def _after(run: RunFacts, first: FailedQueuePair) -> str:
+    """After which wait, and what the fabric did to its packets meanwhile."""
+    if first.status != RETRY_EXCEEDED:
+        return ""
+    nic = run.spec.host(first.src).nic
+    waits = format_time_ns(cures.timeout_ps(nic.timeout) / PS_PER_NS)
+    retries = f" after {nic.retry_count} retries without progress (timeout: {nic.timeout}, {waits})"
+    return f"{retries}; {_meanwhile(run, first)}"
+
+
+def _meanwhile(run: RunFacts, first: FailedQueuePair) -> str:
+    lost = run.drops + run.dropped_by_faults + run.dropped_by_hosts
+    if lost:
+        return f"{lost:,} packets were lost in this run"
+    waited = run.port_waiting_ns.get(run.topology.port_name[run.topology.ports[first.src][0]], 0)
+    if waited >= STANDING * max(first.at_ns, 1):
+        kind = "for want of credit" if run.uses_credits else "by pauses"
+        return f"no packet was lost, but {first.src} was held back {kind}, so answers came too late"
+    return "no packet was lost: answers came later than that"
+
+
 def pause_storm(run: RunFacts) -> Finding | None:
+    """Whether it has spread yet or the buffer is large: who sends to that host stands still."""
     for host, paused, turns in _pausing_hosts(run):
         standing = paused >= STANDING and turns <= SHORT_TURNS
-        if standing and not _is_guarded(run, host) and _spreads_from(run, host):
+        hurts = _spreads_from(run, host) or _waits_for(run, host)
+        if standing and not _is_guarded(run, host) and hurts:
             evidence = f"{host} paused its leaf for {paused:.0%} of the time without a break"
             leaf = cures.leaf_port(run, host).node
             return Finding(evidence, cures.watchdog(run, leaf, looks=20))
+    return None
+
+
+def guarded_storm(run: RunFacts) -> Finding | None:
+    """The watchdog does what it is for; the host is still mad."""
+    for host, paused, _ in _pausing_hosts(run):
+        if _is_guarded(run, host):
+            evidence = (
+                f"{host} paused its leaf for {paused:.0%} of the time, the watchdog took "
+                f"{run.topology.port_name[cures.leaf_port(run, host)]} out of PFC, and "
+                f"{run.total('drops_watchdog'):,} packets were dropped by it"
+            )
+            return Finding(evidence, ())
     return None
 
 
@@ -179,7 +260,10 @@ def late_marks(run: RunFacts) -> Finding | None:
 
 
 def unheeded_marks(run: RunFacts) -> Finding | None:
+    """Marks alone hurt nobody: without a pause or a loss, and all over, nothing needs a cure."""
     marked = run.total("ce_marked")
+    if not (run.total("pause_frames") or run.drops or run.unfinished):
+        return None
     if not marked or run.total("cnp") or _controlled(run):
         return None
     evidence = f"{marked:,} packets were marked and no CNP was sent"
@@ -198,7 +282,8 @@ def victim(run: RunFacts) -> Finding | None:
         rate_bps, room = _rate_bps(run, flow), _room(run, flow, cures.leaf_port(run, flow.dst))
         fair_bps = _link_bps(run, flow.src) / sum(own.src == flow.src for own in run.flows)
         held_back = _host_paused(run, flow.src) >= STANDING and rate_bps < fair_bps / 2
-        if held_back and room > 0.5 and not _is_crowded_out(run, flow):
+        takes_none = _paused(run, cures.leaf_port(run, flow.dst)) >= STANDING
+        if held_back and room > 0.5 and not takes_none and not _is_crowded_out(run, flow):
             evidence = (
                 f"{flow.name} had {format_rate(rate_bps)} of {format_rate(fair_bps)} though "
                 f"{room:.0%} of {flow.dst}'s cable were free"
@@ -210,7 +295,11 @@ def victim(run: RunFacts) -> Finding | None:
 def unfairness(run: RunFacts) -> Finding | None:
     if run.total("cnp") or not run.total("pause_frames"):
         return None
+    drawn = {entry.name for entry in run.spec.traffic if isinstance(entry, Background)}
+    failed = {qp.flow for qp in run.recording.failed_queue_pairs}
     for name, flows in run.traffic.items():
+        if name in drawn or failed & {flow.name for flow in flows}:
+            continue
         rates = [_rate_bps(run, flow) for flow in flows]
         together = len({flow.dst for flow in flows}) == 1 and len(flows) > 2
         if together and any(rates) and (jain := _jain(rates)) < 0.9:
@@ -302,6 +391,11 @@ def _is_guarded(run: RunFacts, host: str) -> bool:
     return acts and any(_count(run, leaf, name.format(p)) for p in range(PRIORITIES))
 
 
+def _waits_for(run: RunFacts, host: str) -> bool:
+    """Whether somebody who sends to it, or fetches from it, has not finished."""
+    return any(host in (flow.src, flow.dst) for flow in run.unfinished)
+
+
 def _spreads_from(run: RunFacts, host: str) -> bool:
     """Whether others stand still too."""
     own = cures.leaf_port(run, host)
@@ -343,7 +437,8 @@ def _is_crowded_out(run: RunFacts, flow: FlowRecord) -> bool:
 def _rate_bps(run: RunFacts, flow: FlowRecord) -> float:
     """What it delivered, from its start to its end or that of the run."""
     series = run.recording.series
-    if flow.completed or flow.name not in series.flows:
+    known = flow.completed or flow.delivered_bytes is not None
+    if known or flow.name not in series.flows:
         return flow.goodput_bps
     delivered = int(series.flow_bytes[-1, series.flows.index(flow.name)])
     return delivered * 8e9 / max(_end_ns(run) - flow.start_ns, 1)

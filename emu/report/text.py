@@ -66,6 +66,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     out = _console(stream)
     _print_alarm(out, run)
     _say(out, f"{run.name}: {conditions(run)}", style="bold")
+    _print_diagnoses(out, run)
     if run.conclusive:
         _say(out, fidelity(run))
     _say(out, processors(run))
@@ -85,7 +86,6 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     for sentence in limited_by_senders(run):
         _say(out, sentence)
     _print_table(out, checks_table([run]))
-    _print_diagnoses(out, run)
     _print_notes(out, run)
     _print_artifacts(out, artifacts)
 
@@ -104,6 +104,9 @@ def print_comparison(
         _print_alarm(out, run)
     for run in runs:
         _say(out, f"{run.name}: {conditions(run)}", style="bold")
+    for run in runs:
+        for diagnosis in diagnoses(run):
+            _say(out, f"{run.name}: {diagnosis.in_short()}", style=_STYLES[Tone.BAD])
     for side_by_side in _blocks(runs, out.width):
         _print_table(out, comparison_table(side_by_side))
     for sentence in findings(runs):
@@ -202,9 +205,10 @@ def _aligned_line(table: Table, line: Sequence[Cell], widths: Sequence[int]) -> 
 
 
 def _print_diagnoses(out: Console, run: RunFacts) -> None:
+    """Before everything else: what is wrong, and what cures it."""
     for diagnosis in diagnoses(run):
+        _say(out, diagnosis.in_words(), style=_STYLES[Tone.BAD])
         out.print()
-        _say(out, diagnosis.in_words())
 
 
 def _print_notes(out: Console, run: RunFacts) -> None:

@@ -21,6 +21,7 @@ from rich.text import Text
 from emu.measure.counters import DISCARDS
 from emu.measure.look import Look, TrafficState
 from emu.report.progress import share_done
+from emu.report.short import short_count
 from emu.units import format_rate, format_size, format_time_ns
 from topologies.graph import Port, Topology
 
@@ -33,7 +34,6 @@ _WIDTHS = {"rate": 10, "load": 4, "queue": 8, "buffer": 8, "held": 4}
 _COUNT_WIDTH = 6
 _SPARKS = "over time"
 _MOST_SPARKS = 60
-_STEPS = (("k", 10**3), ("M", 10**6), ("G", 10**9), ("T", 10**12), ("P", 10**15), ("E", 10**18))
 _TEXTS = ("port", _SPARKS)
 
 
@@ -161,11 +161,7 @@ def sparkline(shares: Iterable[float]) -> str:
 
 
 def _count(count: int) -> str:
-    """In six characters at most."""
-    if count < 100_000:
-        return f"{count:,}" if count else "-"
-    unit, step = next((u, s) for u, s in _STEPS if count < 1000 * s)
-    return f"{count / step:.3g}{unit}"
+    return short_count(count) if count else "-"
 
 
 def _size(count: int) -> Text:

@@ -128,6 +128,25 @@ class Spec(Model):
         "none unless given.",
     )
     verify: tuple[Check, ...] = Field(default=(), description="What must hold after a run.")
+    unfinished: Literal["fail", "allow"] = Field(
+        default="fail",
+        description="What `emu compare` makes of a variant with unfinished flows. fail: it exits "
+        "with 1, as if every variant had the check `completed: all`. allow: other checks decide.",
+        json_schema_extra=note(
+            why="a fabric on which a workload does not end cannot be compared with one on which it "
+            "does"
+        ),
+    )
+
+    @property
+    def with_completion(self) -> Spec:
+        """The same, with the check that every flow completes, unless unfinished ones are
+        allowed."""
+        if self.unfinished == "allow" or any(check.completed for check in self.verify):
+            return self
+        checks = (*self.verify, Check(completed="all"))
+        return self.model_copy(update={"verify": checks})
+
     compare: dict[SpecName, Changes] = Field(
         default={},
         description="Variants for `emu compare`: a name and the keys that differ. A variant "

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from emu.measure.recording import Counters
+from emu.measure.recording import Counters, FailedQueuePair, JobRecord
+from emu.measure.requests import Requests
 from emu.report.facts import RunFacts
 from emu.report.findings import findings
-from tests.report.synthetic import INCONCLUSIVE, four_fabrics
+from tests.report.synthetic import INCONCLUSIVE, four_fabrics, record, run, spec
 
 
 def inconclusive(run: RunFacts) -> RunFacts:
@@ -28,7 +30,7 @@ def test_loss_is_told_with_its_cost() -> None:
 def test_no_loss_is_told_too() -> None:
     """That nothing was lost is a result."""
     (loss, *_) = findings(four_fabrics()[1:])
-    assert loss == "Nothing was lost: roce-pfc, roce-dcqcn and ib dropped no packet."
+    assert loss == "No packet was lost in roce-pfc, roce-dcqcn and ib."
 
 
 def with_counts(run: RunFacts, totals: Counters, hosts: dict[str, Counters]) -> RunFacts:
@@ -54,7 +56,7 @@ def test_packets_that_hosts_refuse_for_their_p_keys_are_told() -> None:
         "h5": {"rx_pkey_violations": 0},
     }
     loss, refused, *_ = findings([pfc, with_counts(ib, {}, strangers)])
-    assert loss == "Switches lost nothing: roce-pfc and ib dropped no packet."
+    assert loss == "No switch dropped a packet in roce-pfc and ib."
     assert refused == "In ib, h3 dropped 1,200 and h4 dropped 7 packets for their P_Keys."
 
 
@@ -62,10 +64,11 @@ def test_advice_names_the_first_and_the_last() -> None:
     """Which fabric suits each kind of traffic, and how much worse the worst is."""
     *_, incast, victim = findings(four_fabrics())
     assert incast == (
-        "For traffic like incast, ib and roce-pfc suit best: over after 596 us to 605 us;"
-        " roce-lossy took 900 us, 1.5 times as long."
+        "For traffic like incast, ib and roce-pfc suit best by completion of the last flow: "
+        "596 us to 605 us; roce-lossy had 900 us, 1.51 times as much."
     )
-    assert victim.startswith("For traffic like victim, roce-dcqcn suits best: over after 105 us;")
+    first = "For traffic like victim, roce-dcqcn suits best by completion of the last flow: 105 us;"
+    assert victim.startswith(first)
 
 
 def test_alike_fabrics_are_not_ranked() -> None:
@@ -73,7 +76,8 @@ def test_alike_fabrics_are_not_ranked() -> None:
     fabrics = {run.name: run for run in four_fabrics()}
     *_, incast, _ = findings([fabrics["roce-pfc"], fabrics["ib"]])
     assert incast == (
-        "For traffic like incast they are alike: over after 596 us to 605 us on each."
+        "For traffic like incast, ib and roce-pfc are alike by completion of the last flow: "
+        "596 us to 605 us."
     )
 
 
@@ -88,3 +92,120 @@ def test_nothing_is_concluded_from_an_inconclusive_run() -> None:
 def test_no_honest_run_no_sentence() -> None:
     """Then there is only the caveat."""
     assert len(findings([inconclusive(run) for run in four_fabrics()])) == 1
+
+
+def with_ends(run: RunFacts, ends_ns: dict[str, int | None]) -> RunFacts:
+    flows = tuple(
+        replace(flow, end_ns=ends_ns[flow.name], completed=ends_ns[flow.name] is not None)
+        if flow.name in ends_ns
+        else flow
+        for flow in run.flows
+    )
+    return replace(run, recording=replace(run.recording, flows=flows))
+
+
+def test_an_unfinished_fabric_is_named_and_not_ranked() -> None:
+    """First of all, and where it would have been ranked."""
+    _, pfc, dcqcn, ib = four_fabrics()
+    first, *_, victim = findings([pfc, with_ends(dcqcn, {"victim": None}), ib])
+    assert first == "roce-dcqcn did not finish 1 of 8 flows."
+    assert victim.startswith("For traffic like victim, ib suits best by completion")
+    assert victim.endswith("; not finished: roce-dcqcn (1 of 1 flow left).")
+
+
+def test_queue_pairs_that_gave_up_are_counted() -> None:
+    """Beside the flows that they took with them."""
+    _, pfc, dcqcn, _ = four_fabrics()
+    failed = (FailedQueuePair("victim", "h5", "h3", 9, "IBV_WC_RETRY_EXC_ERR"),)
+    stuck = with_ends(dcqcn, {"victim": None})
+    stuck = replace(stuck, recording=replace(stuck.recording, failed_queue_pairs=failed))
+    first, *_ = findings([pfc, stuck])
+    assert first == "roce-dcqcn did not finish 1 of 8 flows: 1 queue pair gave up."
+
+
+def test_a_fabric_beside_itself_is_alike() -> None:
+    """Once is no number of times as much."""
+    pfc = four_fabrics()[1]
+    said = findings([pfc, replace(pfc, name="same")])
+    assert "For traffic like victim, roce-pfc and same are alike by" in said[-1]
+    assert not any("times" in sentence for sentence in said)
+
+
+def test_more_pauses_are_called_more() -> None:
+    """CNPs are no promise of fewer."""
+    _, pfc, dcqcn, _ = four_fabrics()
+    storm = with_counts(dcqcn, {"pause_frames": 352}, {})
+    few = with_counts(pfc, {"pause_frames": 25}, {})
+    (marking,) = (sentence for sentence in findings([few, storm]) if "CNP" in sentence)
+    assert marking == (
+        "With 530 CE marks and 88 CNPs, roce-dcqcn had 352 pause frames: more than roce-pfc (25) "
+        "without any CNP."
+    )
+
+
+def test_what_faults_took_was_lost() -> None:
+    """Though no switch dropped it."""
+    _, pfc, dcqcn, _ = four_fabrics()
+    (loss, *_) = findings([pfc, with_counts(dcqcn, {"drops_fault": 9}, {})])
+    assert loss == (
+        "Loss: roce-dcqcn lost 9 packets to faults and sent 0 again; roce-pfc dropped none."
+    )
+
+
+LOAD = {
+    "topology": {"kind": "leaf-spine", "spines": 1, "leaves": 1, "hosts_per_leaf": 2},
+    "traffic": [
+        {
+            "name": "load",
+            "pattern": "background",
+            "among": ["h1", "h2"],
+            "sizes": "websearch",
+            "rate": "1Gbit",
+            "count": 3,
+        }
+    ],
+}
+
+
+def loaded(name: str, last_ns: int, small: float, large: float) -> RunFacts:
+    """Ten small messages and ten large ones; the last of them is over at `last_ns`."""
+    scenario = spec(**LOAD, verify=[])
+    alone_ns = np.full(20, 1_000)
+    requests = Requests(
+        ("load",),
+        np.zeros(20, np.int64),
+        np.zeros(20, np.int64),
+        (np.array([small] * 10 + [large] * 10) * alone_ns).astype(np.int64),
+        carries=np.array([1_000] * 10 + [10**6] * 10),
+        alone_ns=alone_ns,
+    )
+    ends = {"load.h1-h2": last_ns, "load.h2-h1": last_ns}
+    return run(record(scenario, ends_ns=ends, requests=requests), scenario, name)
+
+
+def test_open_loop_load_is_ranked_by_fct_slowdown() -> None:
+    """Not by its last completion, which is that of the largest late message."""
+    early = loaded("early", 500_000, small=9.0, large=20.0)
+    late = loaded("late", 900_000, small=12.0, large=4.0)
+    (*_, advice) = findings([early, late])
+    assert advice == (
+        "For traffic like load, late suits best by FCT slowdown, 99 % of messages: 12.00; early "
+        "had 20.00, 1.67 times as much; of the smallest messages (up to 1 KB) early was best: 50 % "
+        "at most 9.00, 99 % at most 9.00 (n 10); of the largest messages (up to 1 MB) late was "
+        "best: 50 % at most 4.00, 99 % at most 4.00 (n 10)."
+    )
+
+
+def test_a_job_is_ranked_by_its_iteration() -> None:
+    """Its flows may be over when its values are not."""
+    _, pfc, dcqcn, _ = four_fabrics()
+    job = JobRecord("victim", "all-reduce", "ring", 2, 10**6, 1.0, 0, 700_000, 0)
+    slow, fast = (
+        replace(run, recording=replace(run.recording, jobs=(replace(job, end_ns=end_ns),)))
+        for run, end_ns in ((pfc, 700_000), (dcqcn, 500_000))
+    )
+    (*_, advice) = findings([slow, fast])
+    assert advice == (
+        "For traffic like victim, roce-dcqcn suits best by iteration time: 500 us; roce-pfc had "
+        "700 us, 1.4 times as much."
+    )

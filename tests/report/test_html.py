@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.measure.recording import FlowRecord, Recording, Series
+from emu.measure.recording import FailedQueuePair, FlowRecord, Recording, Series
 from emu.report.facts import RunFacts
 from emu.report.html import comparison_page, run_page
 from emu.report.write import write_comparison, write_run
@@ -199,3 +199,41 @@ def test_any_number_of_fabrics_renders(count: int) -> None:
     """A comparison of one is a comparison too."""
     runs: list[RunFacts] = four_fabrics()[:count]
     assert_self_contained(comparison_page("incast", runs))
+
+
+def lossy_and_stuck() -> RunFacts:
+    """It dropped 312 packets, and one of its queue pairs gave up."""
+    lossy = four_fabrics()[0]
+    failed = (FailedQueuePair("victim", "h5", "h3", 90_000, "IBV_WC_RETRY_EXC_ERR"),)
+    flows = tuple(
+        replace(flow, end_ns=None, completed=False) if flow.name == "victim" else flow
+        for flow in lossy.flows
+    )
+    return replace(
+        lossy, recording=replace(lossy.recording, failed_queue_pairs=failed, flows=flows)
+    )
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_what_is_wrong_stands_first(several: bool) -> None:
+    """Above the checks and the tables, however many of those passed."""
+    sick = lossy_and_stuck()
+    text = Page(
+        comparison_page("two", [sick, four_fabrics()[1]]) if several else run_page(sick)
+    ).text
+    first = text.index("Queue pairs that gave up: 1 queue pair went to the error state")
+    assert text.index("2 diagnoses") < first
+    assert first < text.index("Checks")
+    assert first < text.index("The fabric")
+
+
+def test_drops_and_failures_show_on_the_fabric() -> None:
+    """A cross with their number at the port that dropped, and a host's frame."""
+    page = run_page(lossy_and_stuck())
+    assert re.search(
+        r'class="drops">.*leaf1:h1: .*312 packets dropped.*<text[^>]*>312</text>', page, re.S
+    )
+    assert "h5: 1 of its queue pairs gave up" in page
+    healthy = run_page(four_fabrics()[1])
+    assert 'class="drops"' not in healthy
+    assert "gave up</title>" not in healthy

@@ -130,3 +130,33 @@ def test_the_readme_names_every_verb() -> None:
     told = {verb for verb in VERBS if re.search(rf"`emu {verb}\b|, `{verb}`", text)}
     assert told == {*VERBS} - {"mn"}
     assert {*re.findall(r"`emu ([a-z]+)", text)} <= {*VERBS}
+
+
+CUT_SHORT = """
+topology: {kind: dumbbell, hosts_per_side: 1}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 20MB}]
+time_limit: 100us
+compare: {one: {}, other: {}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ([], 1),
+        (["unfinished=allow"], 0),
+        (["unfinished=allow", "compare.one={verify: [{completed: all}]}"], 1),
+    ],
+)
+def test_a_comparison_fails_when_a_variant_does_not_finish(
+    settings: list[str], code: int, tmp_path: Path
+) -> None:
+    """Unless its spec allows for that, and asks for no completion itself."""
+    spec = tmp_path / "cut.emu.yml"
+    spec.write_text(CUT_SHORT)
+    words = [str(spec), "--clock", "virtual", "--out", str(tmp_path / "out")]
+    words += [word for setting in settings for word in ("--set", setting)]
+    ended = CliRunner().invoke(compare, words)
+    assert ended.exit_code == code
+    assert ("every flow completed" in ended.output) == (code == 1)
+    assert "one did not finish 1 of 1 flow" in ended.output

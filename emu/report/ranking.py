@@ -1,0 +1,165 @@
+"""Which fabrics suit a kind of traffic best, and by what that is judged.
+
+    open-loop load      messages come whatever the fabric does   FCT slowdown, 99 % of messages
+    paced messages      one every so often                       their latency, 99 %
+    jobs                collectives, training steps              the time of one iteration
+    storage for a time  I/Os, one after another                  IOPS
+    everything else     so many bytes, then it is over           completion of the last flow
+
+The last completion of an open-loop load is that of its largest late message, and says nothing
+of the fabric. A fabric that did not finish is not ranked, and is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from emu.measure.fct import Bucket, FctSlowdown
+from emu.measure.recording import JobRecord, StepRecord
+from emu.measure.requests import latencies
+from emu.report.facts import RunFacts, last_finish_ns
+from emu.spec.traffic.entry import MessageEntry
+from emu.units import format_time_ns
+
+ALIKE = 0.02
+"""Results nearer to each other than this are called alike."""
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """`of`: what it measures of a run's entry; None where there is nothing to measure."""
+
+    by: str
+    of: Callable[[RunFacts, str], float | None]
+    write: Callable[[float], str]
+    more_is_better: bool = False
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """`ranked`: runs that finished the entry, the best first, with what was measured."""
+
+    traffic: str
+    yardstick: Yardstick
+    ranked: tuple[tuple[float, RunFacts], ...]
+    unfinished: tuple[RunFacts, ...]
+
+    @property
+    def best(self) -> tuple[tuple[float, RunFacts], ...]:
+        """Those that are alike with the first."""
+        first = self.ranked[0][0]
+        if self.yardstick.more_is_better:
+            return tuple(one for one in self.ranked if one[0] * (1 + ALIKE) >= first)
+        return tuple(one for one in self.ranked if one[0] <= first * (1 + ALIKE))
+
+
+def ranking(runs: Sequence[RunFacts], traffic: str) -> Ranking:
+    """Of the runs that have this entry, and can be believed."""
+    own = [run for run in runs if traffic in run.traffic]
+    kinds = [yardstick_for(run, traffic) for run in own]
+    yardstick = kinds[0] if all(kind is kinds[0] for kind in kinds) else BY_COMPLETION
+    values = [(run, yardstick.of(run, traffic)) for run in own]
+    done = [(value, run) for run, value in values if value is not None and is_over(run, traffic)]
+    done.sort(key=lambda one: -one[0] if yardstick.more_is_better else one[0])
+    names = {run.name for _, run in done}
+    return Ranking(
+        traffic, yardstick, tuple(done), tuple(run for run in own if run.name not in names)
+    )
+
+
+def is_over(run: RunFacts, traffic: str) -> bool:
+    """Whether all of the entry's flows have finished."""
+    return all(flow.completed for flow in run.traffic[traffic])
+
+
+def yardstick_for(run: RunFacts, traffic: str) -> Yardstick:
+    """By what kind of work it is."""
+    if _fct(run, traffic) is not None:
+        return BY_FCT
+    if _iterations(run, traffic):
+        return BY_ITERATION
+    if traffic in run.storage and traffic in run.spec.workload().cut_short:
+        return BY_IOPS
+    entries = {entry.name: entry for entry in run.spec.traffic}
+    entry = entries.get(traffic)
+    if isinstance(entry, MessageEntry) and entry.every_ps:
+        return BY_LATENCY
+    return BY_COMPLETION
+
+
+def _fct(run: RunFacts, traffic: str) -> FctSlowdown | None:
+    return next((own for own in run.fct_slowdowns if own.traffic == traffic), None)
+
+
+def _fct_p99(run: RunFacts, traffic: str) -> float | None:
+    found = _fct(run, traffic)
+    return found.whole.p99 if found and found.whole.finished else None
+
+
+def _iteration_ns(run: RunFacts, traffic: str) -> float | None:
+    own = _iterations(run, traffic)
+    return own[0].took_ns if own else None
+
+
+def _iterations(run: RunFacts, traffic: str) -> list[StepRecord | JobRecord]:
+    """Steps of training first: their collectives are parts of them."""
+    return [
+        *(step for step in run.recording.steps if step.name == traffic),
+        *(job for job in run.recording.jobs if job.name == traffic),
+    ]
+
+
+def _iops(run: RunFacts, traffic: str) -> float | None:
+    own = [figures.iops for figures in run.ios if figures.latency.traffic == traffic]
+    return sum(own) if own else None
+
+
+def _latency_ns(run: RunFacts, traffic: str) -> float | None:
+    found = [own for own in latencies(run.recording.requests) if own.traffic == traffic]
+    return found[0].p99_ns if found and found[0].finished else None
+
+
+BY_FCT = Yardstick("FCT slowdown, 99 % of messages", _fct_p99, lambda times: f"{times:,.2f}")
+BY_ITERATION = Yardstick("iteration time", _iteration_ns, format_time_ns)
+BY_IOPS = Yardstick("IOPS", _iops, lambda iops: f"{iops:,.0f}", more_is_better=True)
+BY_LATENCY = Yardstick("latency, 99 % of messages", _latency_ns, format_time_ns)
+BY_COMPLETION = Yardstick(
+    "completion of the last flow",
+    lambda run, traffic: last_finish_ns(run.traffic[traffic]),
+    format_time_ns,
+)
+
+
+@dataclass(frozen=True)
+class SizeRank:
+    """The best of the smallest, or the largest, tenth of a load's messages."""
+
+    which: str
+    up_to_bytes: int
+    run: RunFacts
+    bucket: Bucket
+
+
+def by_size(own: Ranking) -> tuple[SizeRank, ...]:
+    """Of an open-loop load with several sizes; nothing of other traffic."""
+    if own.yardstick is not BY_FCT:
+        return ()
+    found = [(run, _fct(run, own.traffic)) for _, run in own.ranked]
+    buckets = [(run, slowdown.buckets) for run, slowdown in found if slowdown]
+    if len({tuple(b.up_to_bytes for b in of_run) for _, of_run in buckets}) != 1:
+        return ()
+    if len(buckets) < 2 or len(buckets[0][1]) < 2:
+        return ()
+    return tuple(
+        SizeRank(which, best.up_to_bytes, run, best)
+        for which, place in (("smallest", 0), ("largest", -1))
+        for run, best in [_least(buckets, place)]
+    )
+
+
+def _least(
+    buckets: Sequence[tuple[RunFacts, tuple[Bucket, ...]]], place: int
+) -> tuple[RunFacts, Bucket]:
+    run, own = min(buckets, key=lambda one: one[1][place].p99)
+    return run, own[place]
