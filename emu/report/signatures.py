@@ -437,8 +437,7 @@ def _is_crowded_out(run: RunFacts, flow: FlowRecord) -> bool:
 def _rate_bps(run: RunFacts, flow: FlowRecord) -> float:
     """What it delivered, from its start to its end or that of the run."""
     series = run.recording.series
-    known = flow.completed or flow.delivered_bytes is not None
-    if known or flow.name not in series.flows:
+    if flow.completed or flow.name not in series.flows:
         return flow.goodput_bps
     delivered = int(series.flow_bytes[-1, series.flows.index(flow.name)])
     return delivered * 8e9 / max(_end_ns(run) - flow.start_ns, 1)
