@@ -163,8 +163,10 @@ def emu_artifacts(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     chosen = request.config.getoption("--emu-artifacts")
     if chosen is None:
         return tmp_path
+    from emu.writing import make_folder
+
     folder = Path(chosen) / re.sub(r"[^\w.-]+", "-", request.node.nodeid).strip("-")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     return folder
 
 
@@ -236,13 +238,15 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
     With `--update-golden` the file is written instead; review the difference like code.
     """
+    from emu.writing import make_folder, write_text
+
     folder = request.path.parent / "golden"
 
     def check(name: str, text: str) -> None:
         path = folder / name
         if request.config.getoption("--update-golden"):
-            folder.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            make_folder(folder)
+            write_text(path, text)
         if not path.exists():
             pytest.fail(f"there is no {path}; write it with --update-golden", pytrace=False)
         assert text == path.read_text(encoding="utf-8")

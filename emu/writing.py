@@ -1,12 +1,33 @@
-"""Folders that results are written into: a disk that is full is told of by the folder's name."""
+"""Output files, and the folders that they are in.
+
+Where somebody else may write, too (/tmp, a shared disk), a symbolic link can wait in the place
+of a file or of a folder, and lead to any file of the user's. So:
+
+- A path is walked folder by folder. A symbolic link is followed when it is the user's own or
+  root's; another user's is an error.
+- A file is written anew beside its place and then takes it: what was there is never written
+  into, and a reader sees the whole of the old file or the whole of the new one.
+- A FIFO or a character device (`/dev/stdout`) is written to as it is.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
+import secrets
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import BinaryIO
 
 from emu.errors import EmuError
+
+_MOST_LINKS = 40
+"""As the kernel has it (path_resolution(7))."""
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
@@ -16,10 +37,169 @@ def writing_into(folder: Path, option: str = "--out") -> Iterator[None]:
     `option` is the one that chooses the folder.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         yield
     except OSError as error:
         raise EmuError(
             f"{folder}: {error.strerror}; what was written there is not whole: make room, or "
             f"choose another {option}"
         ) from None
+
+
+def make_folder(folder: Path) -> None:
+    """With those above it. Raises OSError, and EmuError where a link leads there."""
+    with _walk(folder, make=True):
+        return
+
+
+def check_links(folder: Path) -> None:
+    """Raises EmuError when somebody else's symbolic link leads to the folder, or to one above."""
+    with suppress(FileNotFoundError), _walk(folder):
+        return
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file anew. Raises OSError, EmuError."""
+    with new_file(path) as stream:
+        stream.write(text.encode())
+
+
+@contextmanager
+def new_file(path: Path, *, at_once: bool = False) -> Iterator[BinaryIO]:
+    """A file that takes its place when the body is done, or with `at_once` while it is empty.
+
+    When the body raises, what was there stays. Raises OSError, EmuError.
+    """
+    with _walk(path.parent) as folder:
+        spot = _spot(folder, path.name, path)
+        try:
+            with _stream(spot, at_once=at_once) as stream:
+                yield stream
+        finally:
+            os.close(spot.folder)
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """Where a file is to be: a name in an open folder, which is the holder's to close."""
+
+    folder: int
+    name: str
+    as_it_is: bool
+    """Whether it is there, and written to as it is."""
+
+
+@contextmanager
+def _stream(spot: _Spot, *, at_once: bool) -> Iterator[BinaryIO]:
+    if spot.as_it_is:
+        with os.fdopen(os.open(spot.name, os.O_WRONLY, dir_fd=spot.folder), "wb") as stream:
+            yield stream
+        return
+    beside = f".{spot.name[:200]}.{secrets.token_hex(4)}"
+    file = os.open(beside, _NEW, 0o666, dir_fd=spot.folder)
+    try:
+        with os.fdopen(file, "wb") as stream:
+            if at_once:
+                _put(beside, spot)
+            yield stream
+        if not at_once:
+            _put(beside, spot)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside, dir_fd=spot.folder)  # its name is ours alone
+        raise
+
+
+def _put(beside: str, spot: _Spot) -> None:
+    os.rename(beside, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
+
+
+def _spot(folder: int, name: str, path: Path, links: int = 0) -> _Spot:
+    """Follows symbolic links that may be followed."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return _Spot(os.dup(folder), name, as_it_is=False)
+    if stat.S_ISREG(found.st_mode):
+        return _Spot(os.dup(folder), name, as_it_is=False)
+    if stat.S_ISLNK(found.st_mode):
+        target = _target(folder, name, path)
+        if _is_stream(folder, name) or _is_of_processes(folder):
+            return _Spot(os.dup(folder), name, as_it_is=True)
+        if links == _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        with _walk(target.parent, start=folder) as there:
+            return _spot(there, target.name, path, links + 1)
+    if stat.S_ISFIFO(found.st_mode) or stat.S_ISCHR(found.st_mode):
+        if found.st_uid not in (0, os.geteuid()):
+            raise EmuError(
+                f"{path}: it belongs to the user {found.st_uid}, who would read what is written; "
+                "choose another place"
+            )
+        return _Spot(os.dup(folder), name, as_it_is=True)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    raise OSError(errno.EINVAL, "it is a socket or a block device, not a file")
+
+
+def _is_stream(folder: int, name: str) -> bool:
+    """Whether a symbolic link leads to what is written to as it is."""
+    try:
+        mode = os.stat(name, dir_fd=folder).st_mode
+    except FileNotFoundError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
+def _is_of_processes(folder: int) -> bool:
+    """Whether its links are open files (proc(5)), as `/proc/self/fd/1` behind `/dev/stdout`."""
+    return Path(f"/proc/self/fd/{folder}").readlink().is_relative_to("/proc")
+
+
+@contextmanager
+def _walk(folder: PurePath, *, make: bool = False, start: int | None = None) -> Iterator[int]:
+    """The folder, open. `start`: where a relative path begins; the working folder otherwise."""
+    here = os.open(".", _FOLDER, dir_fd=start)
+    try:
+        todo, links = [*reversed(folder.parts)], 0
+        while todo:
+            part = todo.pop()
+            target = None if part == "/" else _link_target(here, part, folder)
+            if target is not None:
+                links += 1
+                if links > _MOST_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+                todo += reversed(target.parts)
+                continue
+            if make and part not in ("/", ".."):
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=here)
+            before, here = here, os.open(part, _FOLDER, dir_fd=here)
+            os.close(before)
+        yield here
+    finally:
+        os.close(here)
+
+
+def _link_target(folder: int, name: str, path: PurePath) -> PurePath | None:
+    """None: it is no symbolic link."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return _target(folder, name, path) if stat.S_ISLNK(found.st_mode) else None
+
+
+def _target(folder: int, name: str, path: PurePath) -> PurePath:
+    """Where a symbolic link leads. Raises EmuError when it is somebody else's."""
+    link = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        owner = os.fstat(link).st_uid
+        if owner not in (0, os.geteuid()):
+            raise EmuError(
+                f"{path}: {name} is a symbolic link of the user {owner}, and may lead anywhere; "
+                "it is not followed: choose another place, or remove it"
+            )
+        return PurePath(os.readlink("", dir_fd=link))
+    finally:
+        os.close(link)

@@ -14,6 +14,7 @@ from emu.bench.machine import machine
 from emu.bench.row import Row
 from emu.bench.table import document, table
 from emu.errors import EmuError
+from emu.writing import write_text, writing_into
 
 Measure = Callable[..., list[Row]]
 
@@ -48,8 +49,8 @@ def main(quick: bool, file: Path, figures: tuple[str, ...]) -> None:
     chosen = figures or [name for name in FIGURES if not (quick and name in NOT_QUICK)]
     rows = [row for name in chosen for row in _measure(name, quick)]
     click.echo(table(rows))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(document(here, rows, quick=quick), indent=2) + "\n")
+    with writing_into(file.parent, "--json"):
+        write_text(file, json.dumps(document(here, rows, quick=quick), indent=2) + "\n")
     click.echo(f"written to {file}", err=True)
 
 

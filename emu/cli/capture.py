@@ -13,6 +13,7 @@ import click
 from emu.cli.options import lab_option
 from emu.cli.say import say
 from emu.errors import EmuError, UsageError
+from emu.writing import new_file
 
 
 @click.command("capture")
@@ -65,7 +66,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
         if path == "-":
             yield sys.stdout.buffer
         else:
-            with Path(path).open("wb") as file:
+            with new_file(Path(path), at_once=True) as file:
                 yield file
     except BrokenPipeError:
         raise

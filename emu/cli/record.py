@@ -14,6 +14,7 @@ from emu.measure.recording import Recording
 from emu.report.progress import ProgressLine
 from emu.spec.model import Spec
 from emu.subnet import Subnet
+from emu.writing import check_links
 from topologies.graph import Topology
 
 
@@ -52,6 +53,7 @@ def refuse_unwritable(out: Path, option: str = "--out") -> None:
 
     Makes nothing: a run that is killed leaves no empty folder.
     """
+    check_links(out.absolute())
     try:
         there = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
         TemporaryFile(dir=there).close()

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from emu.cli.options import quiet_option, seeds_option, settings_option
-from emu.cli.record import record
+from emu.cli.record import record, refuse_unwritable
 from emu.cli.say import say
 from emu.errors import EmuError, UsageError
 from emu.report.facts import RunFacts
@@ -23,6 +23,7 @@ from emu.report.verdict import exit_code
 from emu.report.write import write_run
 from emu.spec.about import About
 from emu.spec.model import Spec, load_spec
+from emu.writing import write_text, writing_into
 
 _SPEC_FILE = "spec.json"
 
@@ -87,6 +88,8 @@ def command(
         for path in sorted(folder.glob("*.emu.yml"))
         for occasion in occasions(load_spec(path, settings), seeds, sizes)
     ]
+    if page is not None:
+        refuse_unwritable(page.parent, "--page")
     keeper = Keeper(out, resume, quiet)
     chosen = [(trial, own) for trial in trials if (own := trial.of(clocks))]
     if not chosen:
@@ -148,7 +151,8 @@ class Keeper:
             return kept
         facts = RunFacts(name, *record(name, spec, clock, folder, quiet=self.quiet))
         write_run(facts, folder)
-        (folder / _SPEC_FILE).write_text(spec.to_json(), encoding="utf-8")
+        with writing_into(folder):
+            write_text(folder / _SPEC_FILE, spec.to_json())
         return facts
 
     def _kept(self, name: str, spec: Spec, folder: Path) -> RunFacts | None:

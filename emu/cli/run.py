@@ -23,7 +23,7 @@ from emu.report.text import print_run
 from emu.report.verdict import exit_code
 from emu.report.write import write_run
 from emu.spec.model import load_spec
-from emu.writing import writing_into
+from emu.writing import write_text, writing_into
 
 
 @click.command("run")
@@ -60,7 +60,7 @@ def command(
     artifacts = write_run(facts, folder)
     if junit:
         with writing_into(junit.parent, "--junit"):
-            junit.write_text(junit_xml(facts), encoding="utf-8")
+            write_text(junit, junit_xml(facts))
     print_run(facts, artifacts, sys.stderr if as_json else sys.stdout)
     if as_json:
         click.echo(to_json(facts.summary), nl=False)

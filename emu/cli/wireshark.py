@@ -13,14 +13,19 @@ from emu.wireshark.install import extcap_folder, install, uninstall
 def command(remove: bool) -> None:
     """Install a profile and the cables of running labs into your Wireshark.
 
+    Files of the profile that were changed since are yours: they are neither replaced nor removed.
+
     Then `wireshark -C emu` has columns and colours for RDMA packets, CNPs, pauses
     and credits, and its list of interfaces has every port of the labs that are up.
     """
     if remove:
-        uninstall()
+        for path in uninstall():
+            say(f"{path} stays: it is not as `emu wireshark` has left it")
         say("profile and extcap are removed")
         return
-    profile, program = install()
+    profile, program, kept = install()
+    for path in kept:
+        say(f"{path} was changed, and stays; move it away to have ours")
     click.echo(f"profile  {profile}    wireshark -C emu")
     click.echo(f"extcap   {program}    interfaces like leaf1:h1@incast")
     say(f"Wireshark before 4.2 needs: export WIRESHARK_EXTCAP_DIR={extcap_folder()}")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mininet.cli import CLI
 
+from emu.errors import EmuError
 from emu.lab import look
 from emu.lab.cables import cables_by_faults
 from emu.lab.line import Line
@@ -25,6 +26,7 @@ from emu.lab.supervisor import Supervisor
 from emu.spec.finding import there_is_no
 from emu.spec.scenario import Spec
 from emu.subnet.diagnostics import DIAGNOSTICS
+from emu.writing import new_file
 
 Diagnosis = Callable[[str, Sequence[str]], str]
 """A host, and the command of one of InfiniBand's tools -> what it says there."""
@@ -88,7 +90,7 @@ class FabricPrompt(CLI):
             self._say([missing if port else "which port? e.g. capture " + next(iter(self._rates))])
             return
         try:
-            with path.open("wb") as file:
+            with new_file(path, at_once=True) as file:
                 done = capture_from_prompt(
                     self._tap(port),
                     port,
@@ -99,6 +101,9 @@ class FabricPrompt(CLI):
                 )
         except OSError as error:
             self._say([f"{path}: {error.strerror}"])
+            return
+        except EmuError as error:
+            self._say([str(error)])
             return
         self._say([f"{done.frames:,} frames captured"])
         if done.missed:
@@ -143,7 +148,7 @@ def run_shell(request: Request, supervisor: Supervisor) -> JobResult:
 
 def own_prompt(session: Session, script: str | None = None) -> None:
     """The prompt of a lab that has started, without traffic, for whom `script` says."""
-    net, subnet, shim = session.lab.net, session.subnet, Line(session.shim)
+    net, subnet, shim = session.lab.net, session.subnet, Line(session.shim, "the shim")
     net.on_cable = cables_by_faults(session.spec.topology.build(), shim.ask)
 
     def see() -> Json:

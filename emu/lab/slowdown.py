@@ -20,11 +20,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import emu
+from emu.errors import EmuError
 from emu.measure.demand import Demand, demand_of
 from emu.measure.recording import Recording
 from emu.spec.model import load_spec
 from emu.spec.scenario import Spec
 from emu.units import round_up
+from emu.writing import make_folder, write_text
 from topologies.graph import Topology
 
 _REFERENCE = Path(__file__).with_name("reference.emu.yml")
@@ -139,9 +141,8 @@ def _read_cache() -> dict[str, int]:
 def _write_cache(known: dict[str, int]) -> None:
     """A cache that cannot be written is done without."""
     try:
-        _cache_file().parent.mkdir(parents=True, exist_ok=True)
-        _cache_file().write_text(
-            json.dumps({"machine": _machine(), "least_slowdown": known}, indent=2) + "\n"
-        )
-    except OSError:
+        make_folder(_cache_file().parent)
+        text = json.dumps({"machine": _machine(), "least_slowdown": known}, indent=2) + "\n"
+        write_text(_cache_file(), text)
+    except (OSError, EmuError):
         return

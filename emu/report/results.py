@@ -18,6 +18,7 @@ from emu.report.markdown import code, link, plain
 from emu.report.standalone import standalone_svg
 from emu.report.verdict import CheckResult
 from emu.spec.about import About
+from emu.writing import write_text, writing_into
 
 _HEAD = """\
 # Results
@@ -40,18 +41,18 @@ class Result:
 
 
 def write_results(results: Sequence[Result], page: Path, command: str) -> None:
-    """Writes the page, and a folder of pictures beside it."""
+    """Writes the page, and a folder of pictures beside it. Raises EmuError."""
     pictures = page.parent / "pictures"
-    pictures.mkdir(parents=True, exist_ok=True)
-    for result in results:
-        _draw(result, pictures)
-    page.write_text(results_page(results, command), encoding="utf-8")
+    with writing_into(pictures, "--page"):
+        for result in results:
+            _draw(result, pictures)
+        write_text(page, results_page(results, command))
 
 
 def _draw(result: Result, folder: Path) -> None:
     chart = chart_named(result.about.plot, next(iter(result.runs.values())))
     if chart is not None:
-        (folder / f"{result.about.id}.svg").write_text(standalone_svg(chart), encoding="utf-8")
+        write_text(folder / f"{result.about.id}.svg", standalone_svg(chart))
 
 
 def results_page(results: Sequence[Result], command: str) -> str:

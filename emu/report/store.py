@@ -32,6 +32,7 @@ from emu.measure.recording import (
 )
 from emu.measure.requests import Requests
 from emu.report.summary import SUMMARY_SCHEMA, summarise, to_json
+from emu.writing import make_folder, new_file, write_text
 
 T = TypeVar("T")
 A = TypeVar("A", Series, Requests, MachineSeries)
@@ -45,13 +46,14 @@ _NAMES = ("ports", "flows", "traffic", "losses", "cpu_users")
 
 def save_recording(recording: Recording, folder: Path) -> None:
     """Writes both files, making the folder if need be."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / SUMMARY_FILE).write_text(to_json(summarise(recording)), encoding="utf-8")
+    make_folder(folder)
+    write_text(folder / SUMMARY_FILE, to_json(summarise(recording)))
     arrays = _fields_of(recording.series) | _fields_of(recording.requests)
     if recording.clock == "real":
         arrays |= _fields_of(recording.machine)
     arrays |= {name: np.array(arrays[name], dtype=np.str_) for name in _NAMES if name in arrays}
-    np.savez_compressed(folder / SERIES_FILE, **arrays)
+    with new_file(folder / SERIES_FILE) as stream:
+        np.savez_compressed(stream, **arrays)
 
 
 def load_recording(folder: Path) -> Recording:

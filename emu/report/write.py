@@ -15,7 +15,7 @@ from emu.report.facts import RunFacts
 from emu.report.html import comparison_page, run_page
 from emu.report.store import SERIES_FILE, SUMMARY_FILE, save_recording
 from emu.report.summary import compare, to_json
-from emu.writing import writing_into
+from emu.writing import write_text, writing_into
 
 PAGE_FILE = "report.html"
 COMPARISON_PAGE_FILE = "comparison.html"
@@ -27,7 +27,7 @@ def write_run(run: RunFacts, out: Path) -> dict[str, Path]:
     """Writes one run into `out`; returns what each file is and where. Raises EmuError."""
     with writing_into(out):
         save_recording(run.recording, out)
-        _write(out / PAGE_FILE, run_page(run))
+        write_text(out / PAGE_FILE, run_page(run))
     return {
         "page": out / PAGE_FILE,
         "summary": out / SUMMARY_FILE,
@@ -45,9 +45,16 @@ def write_comparison(
     """
     artifacts = {"page": out / COMPARISON_PAGE_FILE, "summary": out / COMPARISON_FILE}
     with writing_into(out):
+<<<<<<< HEAD
         _write(artifacts["page"], comparison_page(title, runs, missing))
         recordings = {run.name: run.recording for run in runs}
         _write(artifacts["summary"], to_json(compare(recordings, missing)))
+=======
+        write_text(artifacts["page"], comparison_page(title, runs))
+        write_text(
+            artifacts["summary"], to_json(compare({run.name: run.recording for run in runs}))
+        )
+>>>>>>> 0da904a (writing: output files are written anew, and other users' symbolic links are not followed)
     for run in runs:
         artifacts[run.name] = out / run.name
         artifacts |= {f"{run.name} {what}": path for what, path in _captures(run).items()}
@@ -57,13 +64,9 @@ def write_comparison(
 def write_clocks(document: str, out: Path) -> dict[str, Path]:
     """Writes how far the two clocks are apart, beside the folders of the runs. Raises EmuError."""
     with writing_into(out):
-        _write(out / CLOCKS_FILE, document)
+        write_text(out / CLOCKS_FILE, document)
     return {"differences": out / CLOCKS_FILE, "runs": out}
 
 
 def _captures(run: RunFacts) -> dict[str, Path]:
     return {f"capture {port}": path for port, path in run.recording.captures.items()}
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

@@ -15,6 +15,7 @@ from emu.units import format_rate
 from emu.wire.capture import Interface, LinkType
 from emu.wire.pcapng import PcapngWriter
 from emu.wire.raw import RawRecord, read_raw, write_frame
+from emu.writing import new_file
 
 
 def convert(
@@ -31,7 +32,7 @@ def convert(
     with ExitStack() as open_files:
         writers: dict[str, PcapngWriter] = {}
         for name, path in files.items():
-            stream = open_files.enter_context(path.open("wb"))
+            stream = open_files.enter_context(new_file(path))
             writers[name] = PcapngWriter(
                 stream, [capture_interface(name, linktype, rates.get(name, 0))]
             )
@@ -46,7 +47,7 @@ def convert_together(
     """Writes one file, an interface for each port in the order of `ports`. Raises FabricError."""
     linktype = _linktype(raw)
     interface = {name: number for number, name in enumerate(ports.values())}
-    with out_file.open("wb") as stream:
+    with new_file(out_file) as stream:
         writer = PcapngWriter(
             stream, [capture_interface(name, linktype, rates.get(name, 0)) for name in interface]
         )

@@ -18,12 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import emu
-from emu.errors import EmuError, ExitCode
+from emu.errors import EmuError, ExitCode, FabricError, UsageError
 from emu.lab.standing import place
 from emu.lab.standing.capture import capture_port
 from emu.lab.standing.client import StandingLab
 from emu.units import format_rate
 from emu.wire.capture import LinkType
+from emu.writing import new_file
 
 _ETHERNET = f"dlt {{number={LinkType.ETHERNET}}}{{name=EN10MB}}{{display=Ethernet}}"
 _INFINIBAND = f"dlt {{number={LinkType.ERF}}}{{name=ERF}}{{display=InfiniBand in ERF records}}"
@@ -46,7 +47,10 @@ def _answers(asked: argparse.Namespace) -> Iterator[str]:
     if asked.extcap_interfaces:
         yield f"extcap {{version={emu.__version__}}}{{display=emu: cables of running labs}}"
         for lab in place.names():
-            yield from _interfaces(lab)
+            try:
+                yield from _interfaces(lab)
+            except (FabricError, UsageError) as error:  # it has just ended, or does not answer
+                print(error, file=sys.stderr)
     elif asked.extcap_dlts:
         with StandingLab(asked.extcap_interface.partition("@")[2]) as standing:
             fabric, _ = standing.ports()
@@ -64,7 +68,7 @@ def _capture(interface: str, fifo: str) -> int:
     """Until Wireshark has had enough: then it closes the pipe, or sends SIGTERM."""
     port, _, lab = interface.partition("@")
     try:
-        with StandingLab(lab) as standing, Path(fifo).open("wb") as stream:
+        with StandingLab(lab) as standing, new_file(Path(fifo), at_once=True) as stream:
             done = capture_port(standing, port, stream)
     except BrokenPipeError:
         return ExitCode.OK

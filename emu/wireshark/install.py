@@ -1,32 +1,72 @@
-"""Puts our profile and our extcap where a user's Wireshark looks for them, and takes them away."""
+"""Puts our profile and our extcap where a user's Wireshark looks for them, and takes them away.
+
+Users change profiles, and Wireshark itself writes into them. A list in the profile's folder
+says what each file was when it was installed: one that is still so may be replaced and removed,
+anything else is the user's and stays.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shlex
-import shutil
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+
+from emu.errors import UsageError
+from emu.writing import check_links, new_file, write_text, writing_into
 
 _PROFILE = Path(__file__).with_name("profile")
 _NAME = "emu"
+_LIST = "installed-by-emu.json"
+_MODULE = "emu.wireshark.extcap"
 
 
-def install() -> tuple[Path, Path]:
-    """Returns the profile's folder and the extcap program. What was there of ours is replaced."""
+def install() -> tuple[Path, Path, list[Path]]:
+    """The profile's folder, the extcap program, and files of the user's that were not replaced.
+
+    Raises EmuError.
+    """
     profile, program = _profile(), extcap_folder() / _NAME
-    shutil.copytree(_PROFILE, profile, dirs_exist_ok=True)
-    program.parent.mkdir(parents=True, exist_ok=True)
-    python, module = shlex.quote(sys.executable), "emu.wireshark.extcap"
-    program.write_text(f'#!/bin/sh\nexec {python} -m {module} "$@"\n')
-    program.chmod(0o755)
-    return profile, program
+    _refuse_foreign(program)
+    ours = {path.name: path.read_bytes() for path in sorted(_PROFILE.iterdir())}
+    with writing_into(profile, "folder by XDG_CONFIG_HOME"):
+        known = _known(profile)
+        kept = [profile / name for name in ours if _is_the_users(profile / name, known)]
+        for name in ours:
+            if profile / name not in kept:
+                with new_file(profile / name) as stream:
+                    stream.write(ours[name])
+        listed = {name: _digest(text) for name, text in ours.items()}
+        write_text(profile / _LIST, json.dumps(listed, indent=2) + "\n")
+    with writing_into(program.parent, "folder by WIRESHARK_EXTCAP_DIR"):
+        write_text(program, f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m {_MODULE} "$@"\n')
+        program.chmod(0o755)
+    return profile, program, kept
 
 
-def uninstall() -> None:
-    """Takes away what `install` has made, and nothing else."""
-    shutil.rmtree(_profile(), ignore_errors=True)
-    (extcap_folder() / _NAME).unlink(missing_ok=True)
+def uninstall() -> list[Path]:
+    """Takes away what `install` has made, and nothing else; the files that stay.
+
+    Raises EmuError.
+    """
+    profile, program = _profile(), extcap_folder() / _NAME
+    _refuse_foreign(program)
+    check_links(profile)
+    check_links(program.parent)
+    program.unlink(missing_ok=True)
+    known = _known(profile)
+    for name in (path.name for path in _PROFILE.iterdir()):
+        if not _is_the_users(profile / name, known):
+            (profile / name).unlink(missing_ok=True)
+    if known:
+        (profile / _LIST).unlink()
+    with suppress(OSError):
+        profile.rmdir()  # fails unless it is empty
+    return sorted(profile.iterdir()) if profile.is_dir() else []
 
 
 def extcap_folder() -> Path:
@@ -38,3 +78,42 @@ def extcap_folder() -> Path:
 def _profile() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(base) / "wireshark/profiles" / _NAME
+
+
+def _known(profile: Path) -> Mapping[str, str]:
+    """The files that were installed, and what they were then."""
+    try:
+        listed = json.loads((profile / _LIST).read_text())
+    except (OSError, ValueError):
+        return {}
+    return listed if isinstance(listed, dict) else {}
+
+
+def _is_the_users(path: Path, known: Mapping[str, str]) -> bool:
+    """Whether there is something that no `install` has left so."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        return True
+    if not path.exists():
+        return False
+    there = path.read_bytes()
+    shipped = _PROFILE / path.name
+    return _digest(there) != known.get(path.name) and there != shipped.read_bytes()
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+def _refuse_foreign(program: Path) -> None:
+    """Raises UsageError when the extcap's place is taken by something else."""
+    if not program.is_symlink() and not program.exists():
+        return
+    if (
+        program.is_symlink()
+        or not program.is_file()
+        or _MODULE.encode() not in program.read_bytes()
+    ):
+        raise UsageError(
+            f"{program}: not made by `emu wireshark`, so it stays as it is; move it away, or "
+            "choose another folder by WIRESHARK_EXTCAP_DIR"
+        )
