@@ -1,20 +1,25 @@
-"""`emu status [LAB]`: the labs that are up, or one of them."""
+"""`emu status [LAB]`: the labs that are up, or one of them, and those that have died."""
 
 from __future__ import annotations
 
 import json
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from emu.cli.options import json_option, lab_argument
 from emu.cli.say import say
+from emu.errors import ExitCode, FabricError, UsageError
 from emu.units import format_rate, format_time_ns
 
 if TYPE_CHECKING:
     from emu.lab.standing.client import StandingLab
+    from emu.lab.standing.place import Ended
 
 SCHEMA = "emu.status/1"
 _SECONDS_BETWEEN_LOOKS = 0.5
@@ -25,18 +30,53 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 @lab_argument
 @json_option
 def command(lab: str | None, as_json: bool) -> None:
-    """Tell which labs are up, the state of their traffic, and what is wrong; of all, or of LAB."""
+    """Tell which labs are up, the state of their traffic, and what is wrong; of all, or of LAB.
+
+    A lab that has died is listed once, with the reason. Exits 4 when a lab does not answer.
+    """
     from emu.lab.standing import place
 
-    labs = [_document(name) for name in ([lab] if lab else place.names())]
-    if as_json:
-        click.echo(json.dumps({"schema": SCHEMA, "labs": labs}, indent=2))
+    if lab is not None:
+        try:
+            document = _document(lab)
+        except UsageError:  # which says why it has died, where it has
+            place.forget([one for one in place.ended() if one.name == lab])
+            raise
+        _show([document], [], as_json=as_json, says_nothing=False)
         return
-    if not labs:
+    labs, silent = [], []
+    for name in place.names():
+        try:
+            labs.append(_document(name))
+        except (FabricError, UsageError) as error:
+            if name in place.names():
+                silent.append(str(error))
+            else:  # it has just ended
+                say(str(error))
+    dead = place.ended()
+    _show(labs, dead, as_json=as_json, says_nothing=not silent)
+    place.forget(dead)
+    for text in silent:
+        say(text)
+    sys.exit(ExitCode.FAILED if silent else ExitCode.OK)
+
+
+def _show(
+    labs: Sequence[dict[str, Any]], dead: Sequence[Ended], *, as_json: bool, says_nothing: bool
+) -> None:
+    """`says_nothing`: whether there is nothing else to say. Has printed when it returns."""
+    if as_json:
+        told = [asdict(one) for one in dead]
+        click.echo(json.dumps({"schema": SCHEMA, "labs": labs, "ended": told}, indent=2))
+        return
+    if not labs and says_nothing:
         say("no lab is up; start one with `emu up SPEC`")
     for one in labs:
         for line in _lines(one):
             click.echo(line)
+    for gone in dead:
+        at = "" if gone.at is None else f" at {datetime.fromtimestamp(gone.at):%Y-%m-%d %H:%M:%S}"
+        click.echo(f"{gone.name}  has ended{at}: {gone.reason}")
 
 
 def _document(name: str) -> dict[str, Any]:

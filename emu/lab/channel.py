@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import select
 import socket
+import struct
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
@@ -19,6 +21,7 @@ M = TypeVar("M")
 
 _CHUNK = 1 << 16
 _MAX_FDS = 8
+_CREDENTIALS = "iII"  # struct ucred: process, user, group
 
 
 class Channel:
@@ -53,9 +56,14 @@ class Channel:
             if sent < len(line):
                 self._socket.sendall(line[sent:])
 
-    def receive(self) -> Message:
-        """The next message. A `Failure` is raised as the error it tells of."""
+    def receive(self, within: float | None = None) -> Message:
+        """The next message. A `Failure` is raised as the error it tells of.
+
+        Raises TimeoutError when it does not come within so many seconds.
+        """
+        deadline = None if within is None else time.monotonic() + within
         while b"\n" not in self._received:
+            self._wait_until(deadline)
             self._read()
         line, _, self._received = self._received.partition(b"\n")
         message = from_line(bytes(line))
@@ -67,9 +75,9 @@ class Channel:
         """Whether there is a message, or the other end is gone; waits so long for it."""
         return b"\n" in self._received or bool(select.select([self._socket], [], [], seconds)[0])
 
-    def expect(self, kind: type[M]) -> M:
-        """The next message, which must be of this kind."""
-        message = self.receive()
+    def expect(self, kind: type[M], within: float | None = None) -> M:
+        """The next message, which must be of this kind. Raises TimeoutError as `receive` does."""
+        message = self.receive(within)
         if not isinstance(message, kind):
             raise TypeError(f"expected {kind.__name__}, received {message}")
         return message
@@ -78,6 +86,23 @@ class Channel:
         """Open files that came with messages so far; they are the caller's from now on."""
         files, self._files = self._files, []
         return files
+
+    def peer_pid(self) -> int:
+        """The process at the other end: the one that listened last, where there is a listener."""
+        size = struct.calcsize(_CREDENTIALS)
+        told = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        pid: int = struct.unpack(_CREDENTIALS, told)[0]
+        return pid
+
+    def _wait_until(self, deadline: float | None) -> None:
+        """Until there is something to read. The socket itself stays one that blocks: others may
+        share it."""
+        if deadline is None:
+            return
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise TimeoutError
 
     def _read(self) -> None:
         with _gone_is_eof():

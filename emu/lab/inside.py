@@ -27,7 +27,8 @@ Job = Callable[[Request, Supervisor], JobResult]
 
 def main(jobs: Mapping[str, Job]) -> None:
     """Does the job that the lab's owner asks for, and ends the lab."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # pid 1 ignores what it has no handler for
+        signal.signal(number, signal.default_int_handler)
     owner = Channel.inherited(int(sys.argv[-1]))
     request, handed = _accept(owner)
     supervisor = Supervisor(owner, handed)

@@ -56,7 +56,7 @@ def set_up_nics(channel: Channel, setup: Setup) -> NicProcess:
     return NicProcess(
         pid,
         channel,
-        Line(Channel.inherited(line)),
+        Line(Channel.inherited(line), "the NIC process"),
         Board(board, **legends["board"]),
         Board(flows, **legends["flows"]),
     )

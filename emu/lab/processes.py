@@ -28,10 +28,15 @@ def set_up(process: Channel, setup: Setup) -> int:
     return pid
 
 
-def wait_done(channel: Channel, on_progress: OnProgress | None = None) -> Json:
-    """The value of a process's next `Done`."""
+def wait_done(
+    channel: Channel, on_progress: OnProgress | None = None, within: float | None = None
+) -> Json:
+    """The value of a process's next `Done`.
+
+    Raises TimeoutError when it says nothing for so many seconds.
+    """
     while True:
-        message: Message = channel.receive()
+        message: Message = channel.receive(within)
         if isinstance(message, Done):
             return message.value
         if not isinstance(message, Progress):

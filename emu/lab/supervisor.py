@@ -37,7 +37,7 @@ class Supervisor:
         self._owner = owner
         self._selector = selectors.EpollSelector()
         self._selector.register(owner, selectors.EVENT_READ)
-        self._channels: list[Channel] = []  # kept open: a process ends when its channel closes
+        self._channels: dict[int, Channel] = {}  # kept open: with its channel a process ends
         self._ends: dict[int, int] = {}  # process -> descriptor that tells of its end
         self._ending = False
         self.farewells: list[Callable[[str], None]] = []
@@ -51,10 +51,13 @@ class Supervisor:
         self._selector.register(self._ends[pid], selectors.EVENT_READ, name)
 
     def dismiss(self, pid: int) -> None:
-        """Ends one process, because its work is done."""
+        """Ends one process, because its work is done. Its channel is then its reader's alone."""
         self._selector.unregister(self._ends[pid])
         end_processes([pid])
         os.close(self._ends.pop(pid))
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+        self._channels.pop(pid, None)
 
     def spawn(self, name: str, command: Sequence[str]) -> Channel:
         """Starts a process of the lab. Its last argument is its channel's descriptor."""
@@ -68,7 +71,7 @@ class Supervisor:
                 start_new_session=True,  # the terminal's Ctrl-C is not for it
             )
         self.adopt(name, process.pid)
-        self._channels.append(channel)
+        self._channels[process.pid] = channel
         return channel
 
     def progress(self, told: Progress) -> None:

@@ -45,16 +45,9 @@ def write_comparison(
     """
     artifacts = {"page": out / COMPARISON_PAGE_FILE, "summary": out / COMPARISON_FILE}
     with writing_into(out):
-<<<<<<< HEAD
-        _write(artifacts["page"], comparison_page(title, runs, missing))
+        write_text(artifacts["page"], comparison_page(title, runs, missing))
         recordings = {run.name: run.recording for run in runs}
-        _write(artifacts["summary"], to_json(compare(recordings, missing)))
-=======
-        write_text(artifacts["page"], comparison_page(title, runs))
-        write_text(
-            artifacts["summary"], to_json(compare({run.name: run.recording for run in runs}))
-        )
->>>>>>> 0da904a (writing: output files are written anew, and other users' symbolic links are not followed)
+        write_text(artifacts["summary"], to_json(compare(recordings, missing)))
     for run in runs:
         artifacts[run.name] = out / run.name
         artifacts |= {f"{run.name} {what}": path for what, path in _captures(run).items()}

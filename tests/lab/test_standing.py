@@ -10,6 +10,7 @@ import signal
 import sys
 from dataclasses import replace
 from math import ceil
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,7 @@ from tests.lab.standing import (
     owner_of_lab,
     status_of,
 )
+from tests.lab.traces import Inside
 from tests.lab.user import SECONDS, User, may_be_anybody, wait
 
 ROCE = """
@@ -182,25 +184,83 @@ def test_mininets_prompt_in_a_lab_that_is_up(me: User) -> None:
         assert len(status_of(me)) == 1
 
 
-@pytest.mark.parametrize(
-    "victim",
-    [
-        (sys.executable, OWNER),
-        (sys.executable, "emu.lab.inside"),
-        (sys.executable, "emu.lab.shim_main"),
-        ("ovs-vswitchd", "--detach"),
-    ],
-    ids=["owner", "first", "shim", "ovs-vswitchd"],
-)
-def test_a_lab_that_is_killed_is_gone_and_its_name_is_free(
-    person: User, victim: tuple[str, str]
-) -> None:
-    """Whatever of it was killed; who comes later is told that there is no lab."""
-    with lab_up(person, ROCE) as lab:
-        os.kill(lab.process(*victim), signal.SIGKILL)
+TCP = ROCE.replace("op: write, size: 200KB", "stack: tcp, size: 2GB")
+LONG_INFINIBAND = INFINIBAND.replace("200KB", "2GB")
+
+VICTIMS: dict[str, tuple[str, tuple[str, str], str]] = {
+    "owner": (ROCE, (sys.executable, OWNER), "its owner process was killed, or the machine was"),
+    "unshare": (ROCE, ("unshare", "emu.lab.inside"), "the lab's first process died"),
+    "first": (ROCE, (sys.executable, "emu.lab.inside"), "the lab's first process died"),
+    "shim": (ROCE, (sys.executable, "emu.lab.shim_main"), "the shim died (signal 9)"),
+    "ovs-vswitchd": (ROCE, ("ovs-vswitchd", "--detach"), "ovs-vswitchd died (signal 9)"),
+    "ovsdb-server": (ROCE, ("ovsdb-server", "--detach"), "ovsdb-server died (signal 9)"),
+    "NICs": (TCP, (sys.executable, "emu.lab.rnic_main"), "the NIC process died (signal 9)"),
+    "TCP": (TCP, (sys.executable, "emu.lab.tcp_main"), "the TCP process died (signal 9)"),
+    "ibsim": (LONG_INFINIBAND, ("ibsim", "fabric.net"), "ibsim died (signal 9)"),
+    "IB-NICs": (
+        LONG_INFINIBAND,
+        (sys.executable, "emu.lab.rnic_main"),
+        "the NIC process died (signal 9)",
+    ),
+}
+"""A spec, a process of its lab while traffic runs, and the reason that `emu status` has then."""
+
+
+@pytest.mark.parametrize("victim", list(VICTIMS))
+def test_a_lab_that_is_killed_says_why_and_is_gone(me: User, victim: str) -> None:
+    """Whatever of it was killed: who comes later hears that there is no lab, and the next
+    `emu status` why, once."""
+    spec, process, reason = VICTIMS[victim]
+    with lab_up(me, spec):
+        assert me.run_emu("traffic", "start").code == 0
+        lab = Inside(owner_of_lab(me))
+        os.kill(lab.process(*process), signal.SIGKILL)
         assert_gone(lab)
-        late = person.run_emu("exec", "h1", "true")
+        late = me.run_emu("exec", "h1", "true")
         assert (late.code, late.err) == (2, "no lab is up; start one with `emu up SPEC`\n")
+        ended = me.run_emu("status", "--json")
+        assert (ended.code, json.loads(ended.out)["labs"]) == (0, [])
+        (told,) = json.loads(ended.out)["ended"]
+        assert told["name"] == "pair"
+        assert told["reason"].startswith(reason)
+        assert json.loads(me.run_emu("status", "--json").out)["ended"] == []
+
+
+@pytest.mark.parametrize("victim", ["owner", "first"])
+def test_a_lab_that_gets_sigterm_ends_and_says_so(person: User, victim: str) -> None:
+    """As by `kill` without an option. Its name is free afterwards, and was not in between."""
+    with lab_up(person, ROCE) as lab:
+        os.kill(lab.process(*VICTIMS[victim][1]), signal.SIGTERM)
+        assert_gone(lab)
+        told = person.run_emu("status", "pair")
+        reason = "its owner or its first process received SIGINT or SIGTERM"
+        assert (told.code, told.err) == (
+            2,
+            f"the lab pair has ended: {reason}; start it again with `emu up SPEC`\n",
+        )
+        assert "there is no lab" in person.run_emu("status", "pair").err
+
+
+def _descriptors(process: int) -> int:
+    return sum(1 for _ in Path(f"/proc/{process}/fd").iterdir())
+
+
+@pytest.mark.parametrize("fabric", [ROCE, INFINIBAND, ROCE.replace("op: write", "stack: tcp")])
+def test_traffic_leaves_nothing_open_in_the_lab(me: User, fabric: str) -> None:
+    """However often it was started, and whether it came to its end or was stopped."""
+    with lab_up(me, fabric, "--set", "slowdown=2000") as lab:
+        first = lab.process(sys.executable, "emu.lab.inside")
+        shim = lab.process(sys.executable, "emu.lab.shim_main")
+
+        def after_traffic() -> tuple[int, int]:
+            _events(me, "flow-completed")
+            while status_of(me)[0]["traffic"]["state"] == "running":
+                pass
+            assert me.run_emu("traffic", "start").code == 0
+            me.run_emu("traffic", "stop")
+            return _descriptors(first), _descriptors(shim)
+
+        assert after_traffic() == after_traffic()
 
 
 def test_a_name_is_taken_as_long_as_its_lab_is_up(me: User) -> None:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from emu.errors import FabricError
+from emu.lab.channel import Channel
 from emu.lab.messages import Ask, Done, Json
 from emu.lab.standing import place
+
+_SECONDS_TO_ANSWER = 10.0
+"""For what a lab answers by itself."""
+_SECONDS_BETWEEN_SIGNS = 10.0
+"""Of life, while a lab works on an answer."""
+_SECONDS_TO_END = 30.0
+_OWNER = b"emu.lab.standing.owner"
 
 
 class StandingLab:
@@ -20,7 +30,10 @@ class StandingLab:
     """
 
     def __init__(self, name: str | None) -> None:
-        """None: the only one there is. Raises UsageError when there is no such lab."""
+        """None: the only one there is.
+
+        Raises UsageError when there is no such lab, SilentLab when it takes no calls.
+        """
         self.name, self._channel = place.dial(name)
 
     def __enter__(self) -> Self:
@@ -35,14 +48,31 @@ class StandingLab:
         self._channel.close()
 
     def ask(self, what: str, **options: Any) -> tuple[Json, list[int]]:
-        """The answer, and the open files that came with it, which are the caller's."""
+        """The answer, and the open files that came with it, which are the caller's.
+
+        An answer may take long; a lab that shows no sign of life meanwhile is a SilentLab.
+        """
         with suppress(EOFError):  # it may have said why, before it went
             self._channel.send(Ask(what, options))
         try:
-            answer = self._channel.expect(Done)
+            answer = self._expect_answer(alive=what != "status")
         except EOFError:
             raise FabricError(f"the lab {self.name} has ended") from None
         return answer.value, self._channel.take_files()
+
+    def _expect_answer(self, *, alive: bool) -> Done:
+        """`alive`: whether a lab that takes long is asked for a sign of life."""
+        patience = _SECONDS_BETWEEN_SIGNS if alive else _SECONDS_TO_ANSWER
+        while True:
+            try:
+                return self._channel.expect(Done, within=patience)
+            except TimeoutError:
+                if alive:
+                    with StandingLab(self.name) as other:
+                        other.status()
+                    continue
+                said_nothing = f"has not answered for {_SECONDS_TO_ANSWER:g} s"
+                raise place.SilentLab(self.name, said_nothing) from None
 
     def status(self) -> Json:
         return self.ask("status")[0]
@@ -51,6 +81,8 @@ class StandingLab:
         """What there is to say of a lab that has ended, and why if it has told; None: it is up."""
         try:
             self.status()
+        except place.SilentLab:
+            return None
         except FabricError as error:
             return str(error)
         return None
@@ -66,10 +98,40 @@ class StandingLab:
         return self._channel.fileno()
 
     def end(self) -> None:
-        """Returns when the lab is gone."""
+        """Returns when the lab is gone. One that does not answer is ended by force."""
         try:
             self._channel.send(Ask("down"))
             while True:
-                self._channel.receive()
+                self._channel.receive(within=_SECONDS_TO_ANSWER)
         except EOFError:
             return
+        except TimeoutError:
+            end_by_force(self.name, self._channel)
+            place.release(self.name)
+
+
+def end_by_force(name: str, channel: Channel) -> None:
+    """Kills the owner of a lab, with which the lab ends. Returns when both are gone.
+
+    A lab of somebody's own program is the program's: it is not killed. Raises FabricError.
+    """
+    pid = channel.peer_pid()
+    try:
+        owner = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        if _OWNER not in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+            raise FabricError(
+                f"the lab {name} does not answer, and belongs to the program with the process "
+                f"number {pid}; end that program, and the lab ends with it"
+            )
+        signal.pidfd_send_signal(owner, signal.SIGKILL)
+        while True:
+            channel.receive(within=_SECONDS_TO_END)
+    except TimeoutError:
+        raise FabricError(f"the lab {name}: its owner {pid} was killed, and it goes on") from None
+    except (EOFError, FileNotFoundError, ProcessLookupError):
+        return
+    finally:
+        os.close(owner)

@@ -76,10 +76,12 @@ class Conversations:
         with suppress(EOFError, OSError):
             while True:
                 answer, files = self._answer(channel.receive())
-                with speaking:
-                    channel.send(answer, files)
-                for file in files:
-                    os.close(file)
+                try:
+                    with speaking:
+                        channel.send(answer, files)
+                finally:
+                    for file in files:
+                        os.close(file)
         del self._speaking[channel]
         channel.close()
 

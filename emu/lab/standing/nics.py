@@ -71,6 +71,7 @@ class Nics:
             self._process.line.close()
             if not self._with_traffic:
                 self._process.close_boards()  # what there is to look at is a workload's
+                self._process.channel.close()  # a workload's is closed by who follows it
             self._process, self._works = None, False
 
     def host_waits(self) -> dict[str, int]:

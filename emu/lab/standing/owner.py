@@ -2,6 +2,7 @@
 
 `emu up` starts it, sends it the request and the lab's socket, and is told how the
 building goes. If `emu up` goes away before the lab is up, so does the lab.
+When the lab dies later there is nobody to tell: the owner notes why, for `emu status`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import signal
 import sys
 from contextlib import suppress
 
-from emu.errors import EmuError, ExitCode
+from emu.errors import ExitCode
 from emu.lab.channel import Channel
 from emu.lab.messages import Failure, Message, Request, Up
 from emu.lab.namespace import run_in_lab
@@ -23,6 +24,8 @@ def main() -> int:
     user = Channel.inherited(int(sys.argv[-1]))
     request = user.expect(Request)
     listener = user.take_files()
+    place.own(listener[0])
+    name, is_up, reason = spec_from_json(request.spec).name, False, ""
 
     def tell(message: Message) -> None:
         """Whoever is not there any more to be told has changed their mind."""
@@ -32,19 +35,24 @@ def main() -> int:
             raise KeyboardInterrupt from None
 
     def tell_up() -> None:
+        nonlocal is_up
         tell(Up())
+        is_up = True
         user.close()
 
     try:
         run_in_lab(request, on_progress=tell, on_up=tell_up, files=listener)
     except KeyboardInterrupt:
+        reason = "its owner or its first process received SIGINT or SIGTERM"
         return ExitCode.INTERRUPTED
-    except EmuError as error:
+    except Exception as error:
+        failure = Failure.of(error)
+        reason = failure.text
         with suppress(EOFError, OSError):
-            user.send(Failure.of(error))
+            user.send(failure)
         return ExitCode.FAILED
     finally:
-        place.release(spec_from_json(request.spec).name)
+        place.release(name, reason if is_up else "")
     return ExitCode.OK
 
 

@@ -1,72 +1,123 @@
-"""Where the names of a user's standing labs are: a socket each, in a folder of the user's own.
+"""The names of a user's standing labs: a socket each, in a folder of the user's own (`folder.py`).
 
-    $XDG_RUNTIME_DIR/emu/NAME       or, without a runtime folder, ~/.cache/emu-labs/NAME
+A lab has a name as long as its socket is bound. When a lab dies, its owner writes a record
+that says why, and takes the socket away. When the owner itself was killed the socket stays,
+bound to nobody, and that says why. `emu status` shows both and removes them; so does the next
+lab of that name.
 
-Only the user may enter the folder, so users do not see each other's labs. A name
-is taken when somebody listens on its socket. A socket that nobody listens on is
-all that is left when a lab's owner was killed; whoever looks next removes it.
-Everything here happens while the folder's parent is locked, so that nobody takes
-away what another is just making.
+Nothing here waits for a lab: one that was stopped would otherwise block all others.
 """
 
 from __future__ import annotations
 
-import fcntl
+import errno
+import json
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 
-from emu.errors import UsageError
+from emu.errors import FabricError, UsageError
 from emu.lab.channel import Channel
+from emu.lab.standing.folder import LabFolder, locked_folder
 from emu.spec.finding import did_you_mean
 
-_BACKLOG = 64
+_BACKLOG = 4096
+"""As many calls as the kernel lets wait for a lab that was stopped."""
+_OWNER_WAS_KILLED = "its owner process was killed, or the machine was restarted"
+
+
+class SilentLab(FabricError):
+    """A lab that is there, and does not answer."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(
+            f"the lab {name} {what}: one of its processes was stopped, or the machine is "
+            "overloaded; continue the process (`kill -CONT`), or end the lab with "
+            f"`emu down {name}`"
+        )
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A lab that has died."""
+
+    name: str
+    reason: str
+    at: float | None
+    """When, in seconds since 1970; None: nobody was left to note it."""
 
 
 def claim(name: str) -> socket.socket:
     """Takes the name; returns the socket to listen on. Raises UsageError when it is taken."""
-    with _locked() as folder:
+    with locked_folder(make=True) as folder:
         if name in _living(folder):
             raise UsageError(
                 f"a lab named {name} is up already; end it with `emu down {name}`, or give this"
                 " one another name with --name"
             )
-        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.remove_socket(name)
+        folder.remove_record(name)
         listener = socket.socket(socket.AF_UNIX)
-        with _short(folder) as short:
-            listener.bind(f"{short}/{name}")
+        os.fchmod(listener.fileno(), 0o600)  # the mode that `bind` gives the name
+        listener.bind(folder.address(name))
         listener.listen(_BACKLOG)
     return listener
 
 
-def release(name: str) -> None:
-    """Gives the name back."""
-    with _locked() as folder:
-        (folder / name).unlink(missing_ok=True)
-        with suppress(OSError):
-            folder.rmdir()  # the last one
+def own(listener: int) -> None:
+    """Makes the calling process the one that the kernel names to whoever dials the lab."""
+    with socket.socket(fileno=os.dup(listener)) as mine:
+        mine.listen(_BACKLOG)
+
+
+def release(name: str, reason: str = "") -> None:
+    """Gives the name back. `reason`: why the lab has died, to be shown by `emu status`."""
+    with locked_folder() as folder:
+        folder.remove_socket(name)
+        if reason:
+            told = asdict(Ended(name, reason, time.time()))
+            folder.write_record(name, json.dumps(told))
 
 
 def names() -> list[str]:
     """The names of all labs that are up, or coming up."""
-    with _locked() as folder:
+    with locked_folder() as folder:
         return _living(folder)
 
 
+def ended() -> list[Ended]:
+    """The labs that have died since somebody was shown why."""
+    with locked_folder() as folder:
+        return _ended(folder)
+
+
+def forget(labs: list[Ended]) -> None:
+    """Removes what is left of labs that have died, once it was shown why."""
+    with locked_folder() as folder:
+        still_dead = {lab.name for lab in _ended(folder)}
+        for name in still_dead & {lab.name for lab in labs}:
+            folder.remove_socket(name)
+            folder.remove_record(name)
+
+
 def dial(name: str | None) -> tuple[str, Channel]:
-    """A lab's name and a channel to it. None: the only one there is. Raises UsageError."""
-    with _locked() as folder:
-        known = _living(folder)
-        chosen = _choose(name, known)
+    """A lab's name and a channel to it. None: the only one there is.
+
+    Raises UsageError when there is no such lab, SilentLab when it takes no more calls.
+    """
+    with locked_folder() as folder:
+        chosen = _choose(name, _living(folder), _ended(folder))
         line = _call(folder, chosen)
-    if line is None:
-        raise UsageError(f"the lab {chosen} has just ended")
     return chosen, Channel(line)
 
 
-def _choose(name: str | None, known: list[str]) -> str:
+def _choose(name: str | None, known: list[str], dead: list[Ended]) -> str:
+    if name is not None and name not in known:
+        why = [f"the lab {name} has ended: {one.reason}" for one in dead if one.name == name]
+        if why:
+            raise UsageError(f"{why[0]}; start it again with `emu up SPEC`")
     if not known:
         wanted = f"there is no lab {name!r}: " if name else ""
         raise UsageError(f"{wanted}no lab is up; start one with `emu up SPEC`")
@@ -80,67 +131,47 @@ def _choose(name: str | None, known: list[str]) -> str:
     return name
 
 
-def _living(folder: Path) -> list[str]:
-    """The names that somebody listens on; the others are removed."""
-    living = []
-    for path in sorted(folder.iterdir()) if folder.exists() else ():
-        line = _call(folder, path.name)
-        if line is None:
-            path.unlink()
-        else:
-            line.close()
-            living.append(path.name)
-    if folder.exists() and not living:
-        with suppress(OSError):
-            folder.rmdir()
-    return living
+def _living(folder: LabFolder) -> list[str]:
+    return [name for name in folder.look()[0] if _is_bound(folder, name)]
 
 
-def _call(folder: Path, name: str) -> socket.socket | None:
-    """None: nobody listens."""
+def _ended(folder: LabFolder) -> list[Ended]:
+    sockets, records = folder.look()
+    dead = sorted({*sockets, *records} - set(_living(folder)))
+    return [
+        _read(folder, name) if name in records else Ended(name, _OWNER_WAS_KILLED, None)
+        for name in dead
+    ]
+
+
+def _read(folder: LabFolder, name: str) -> Ended:
+    """An owner that was killed while it wrote has left less than all."""
+    try:
+        told = json.loads(folder.read_record(name))
+        return Ended(name, str(told["reason"]), float(told["at"]))
+    except (ValueError, KeyError, TypeError):
+        return Ended(name, "its owner process was killed while it noted the reason", None)
+
+
+def _is_bound(folder: LabFolder, name: str) -> bool:
+    """Whether a process has the socket open, found out without disturbing it.
+
+    A socket of another type is refused as such when there is one (POSIX, connect: EPROTOTYPE).
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+        return probe.connect_ex(folder.address(name)) == errno.EPROTOTYPE
+
+
+def _call(folder: LabFolder, name: str) -> socket.socket:
     line = socket.socket(socket.AF_UNIX)
-    with _short(folder) as short:
+    line.setblocking(False)
+    with suppress(ConnectionRefusedError, FileNotFoundError):
         try:
-            line.connect(f"{short}/{name}")
-        except (ConnectionRefusedError, FileNotFoundError):
+            line.connect(folder.address(name))
+        except BlockingIOError:
             line.close()
-            return None
-    return line
-
-
-def _folder() -> Path:
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if runtime and os.access(runtime, os.W_OK):
-        return Path(runtime) / "emu"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "emu-labs"
-
-
-@contextmanager
-def _locked() -> Iterator[Path]:
-    """The folder, while nobody else of us is busy there."""
-    folder = _folder()
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise UsageError(
-            f"{folder.parent}: {error.strerror}, so that labs have no place for their names; "
-            "set XDG_RUNTIME_DIR to a folder of your own"
-        ) from None
-    try:
-        fcntl.flock(parent, fcntl.LOCK_EX)
-        if folder.exists() and folder.stat().st_uid != os.geteuid():
-            raise UsageError(f"{folder}: belongs to somebody else; set XDG_RUNTIME_DIR to your own")
-        yield folder
-    finally:
-        os.close(parent)
-
-
-@contextmanager
-def _short(folder: Path) -> Iterator[str]:
-    """The folder by a name that fits into a socket's address, which has room for 107 bytes."""
-    inside = os.open(folder, os.O_PATH | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{inside}"
-    finally:
-        os.close(inside)
+            raise SilentLab(name, "takes no more calls") from None
+        line.setblocking(True)
+        return line
+    line.close()
+    raise UsageError(f"the lab {name} has just ended")

@@ -12,6 +12,7 @@ and IP stands still for the moment, some 60 ms, in which one process takes over 
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -97,14 +98,18 @@ class Traffic:
         return channel
 
     def _follow(self, process: NicProcess, tcp: Channel | None, before: Json) -> None:
-        """To the workload's end. Where it was stopped, or the lab ends, others see to that."""
-        try:
-            streams = carry_out(process.channel, tcp, self._progress)
-        except EOFError:
-            for gone in (process.channel, tcp):
-                if gone is not None:
-                    gone.close()
-            return
+        """To the workload's end. Where it was stopped, or the lab ends, others see to that.
+
+        The channels are closed here, where they are read, once their processes were dismissed.
+        """
+        with suppress(EOFError):
+            self._see_to_the_end(process, tcp, before)
+        for gone in (process.channel, tcp):
+            if gone is not None:
+                gone.close()
+
+    def _see_to_the_end(self, process: NicProcess, tcp: Channel | None, before: Json) -> None:
+        streams = carry_out(process.channel, tcp, self._progress)
         seen = read_observation(*process.channel.take_files())
         self._nics.have_done(process, map(asdict, seen.faults))
         after = self._shim.ask(Measure())

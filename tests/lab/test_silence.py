@@ -1,0 +1,126 @@
+"""Labs, and processes of labs, that do not answer: who asks is told, and goes on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from emu.errors import FabricError
+from emu.lab.channel import Channel, channel_pair
+from emu.lab.line import Line
+from emu.lab.messages import Ask, Done, Failure, Look
+from emu.lab.standing import client, place
+from emu.lab.standing.client import StandingLab
+from emu.lab.standing.place import SilentLab
+
+_STOPPED = """
+import signal, sys
+from emu.lab.standing import place
+listener = place.claim("toy")
+print("up", flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture(autouse=True)
+def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody who is asked here for something that takes long answers before a sign of life."""
+    runtime = tmp_path / "runtime"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setattr(client, "_SECONDS_BETWEEN_SIGNS", 0.05)
+
+
+@contextmanager
+def _stopped_lab(*words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has a lab's socket and answers nothing. `words`: on its command line."""
+    command = [sys.executable, "-c", _STOPPED, *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("question", ["status", "look", "traffic"])
+def test_a_lab_that_does_not_answer_is_an_error(
+    question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the lab's name and what to do."""
+    monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
+    with _stopped_lab(), StandingLab(None) as lab, pytest.raises(SilentLab) as told:
+        lab.ask(question)
+    assert str(told.value).startswith("the lab toy has not answered for 0.05 s: ")
+    assert str(told.value).endswith("end the lab with `emu down toy`")
+
+
+def test_a_lab_that_takes_long_but_lives_is_waited_for() -> None:
+    """What takes long is not taken for silence: the lab answers others meanwhile."""
+    listener = place.claim("toy")
+    asked_for_life = threading.Event()
+
+    def work() -> None:
+        first, _ = listener.accept()
+        second, _ = listener.accept()
+        busy, free = Channel(first), Channel(second)
+        assert free.expect(Ask).what == "status"
+        free.send(Done({}))
+        asked_for_life.set()
+        busy.send(Done({"late": True}))
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    with StandingLab("toy") as lab:
+        assert lab.ask("traffic")[0] == {"late": True}
+    worker.join()
+    assert asked_for_life.is_set()
+    listener.close()
+    place.release("toy")
+
+
+def test_a_lab_that_does_not_answer_can_be_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its owner, with which every lab ends; nothing of it is left, and nothing to tell."""
+    monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
+    with _stopped_lab(client._OWNER.decode()) as owner:
+        with StandingLab("toy") as lab:
+            lab.end()
+        assert owner.wait(60) < 0
+    assert (place.names(), place.ended()) == ([], [])
+
+
+def test_a_program_that_owns_a_lab_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process number is told instead."""
+    monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
+    with _stopped_lab() as owner:
+        with (
+            StandingLab("toy") as lab,
+            pytest.raises(FabricError, match=rf"process number {owner.pid}; end that program"),
+        ):
+            lab.end()
+        assert owner.poll() is None
+
+
+def test_a_process_that_is_silent_is_named() -> None:
+    """Who asks next gets its own answer, and not the one that came too late."""
+    near, far = channel_pair()
+    process, line = Channel(far), Line(near, "the shim", seconds=0.05)
+    with pytest.raises(FabricError, match=r"^the shim has not answered for 0\.05 s: "):
+        line.ask(Look())
+    process.send(Done({"answer": 1}))
+    process.send(Done({"answer": 2}))
+    assert line.ask(Look()) == {"answer": 2}
+    with pytest.raises(FabricError, match="has not answered"):
+        line.ask(Look())
+    process.send(Failure("fabric", "too late"))
+    process.send(Done({"answer": 4}))
+    assert line.ask(Look()) == {"answer": 4}
+    process.close()
+    line.close()
