@@ -13,6 +13,7 @@ import click
 from emu.cli.options import lab_option
 from emu.cli.say import say
 from emu.errors import EmuError, UsageError
+from emu.streams import ReaderGone
 from emu.writing import new_file
 
 
@@ -50,8 +51,7 @@ def command(
             done = capture_port(
                 standing, port, _opened(path or "-"), limit=count, since_start=since_start
             )
-    except BrokenPipeError:
-        sys.stdout = None  # nothing to flush at the end
+    except (BrokenPipeError, ReaderGone):
         say("whoever read the capture has gone")
         return
     say(f"{done.frames:,} frames captured")

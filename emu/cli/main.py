@@ -1,18 +1,23 @@
 """The `emu` command. Each verb is a file beside this one; here their errors become exit codes.
 
 What a user may meet is an EmuError: its text goes to stderr, its exit code to
-the caller. Anything else is a fault of ours and shows its traceback.
+the caller. So do limits of the machine, and output that nobody takes. Anything else
+is a fault of ours and shows its traceback.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 
 import click
 
 import emu
 from emu.errors import EmuError, ExitCode
+from emu.resources import lacking, need_memory
+from emu.streams import guard_streams
 
 VERBS = {
     "capture": "Capture the cable in a port, both directions, until Ctrl-C.",
@@ -62,6 +67,7 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
+            need_memory()
             command = import_module(f"emu.cli.{name}").command
             assert isinstance(command, click.Command)
         return name, command, rest
@@ -78,18 +84,34 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point of the `emu` command."""
+    guard_streams()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy takes 32 MB for each, and needs none
+    code = _run(lambda: cli.main(standalone_mode=False))
+    not_printed = _run(sys.stdout.flush)
+    sys.exit(code or not_printed)
+
+
+def _run(work: Callable[[], int | None]) -> int | str | None:
+    """What to exit with. Errors that a user may meet have been told."""
     try:
-        code = cli.main(standalone_mode=False)
+        return work()
+    except SystemExit as end:
+        return end.code
     except EmuError as error:
         click.echo(str(error), err=True)
-        code = error.exit_code
+        return error.exit_code
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
-        code = ExitCode.INTERRUPTED
+        return ExitCode.INTERRUPTED
     except click.ClickException as error:
         error.show()
-        code = ExitCode.USAGE
-    sys.exit(code or ExitCode.OK)
+        return ExitCode.USAGE
+    except Exception as error:
+        lack = lacking(error)
+        if lack is None:
+            raise
+        click.echo(str(lack), err=True)
+        return lack.exit_code
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from emu.report.nccl import Sweep, closing, heading, row, to_mapping
 from emu.report.nccl_channels import Channels, channel_lines
 from emu.spec.model import Spec, changed
 from emu.units import write_rate
-from emu.writing import writing_into
+from emu.writing import write_text, writing_into
 from traffic.collectives.channels import MOST, Servers, in_a_row
 from traffic.collectives.collective import ALGORITHMS, Cut, channels_for
 from traffic.job import FLOAT_BYTES, Job, Kind
@@ -303,8 +303,8 @@ def command(
     document = json.dumps(to_mapping(collective, hosts, used, jobs), indent=2) + "\n"
     if out:
         with writing_into(out):
-            (out / "nccl.txt").write_text(table.text, encoding="utf-8")
-            (out / "nccl.json").write_text(document, encoding="utf-8")
+            write_text(out / "nccl.txt", table.text)
+            write_text(out / "nccl.json", document)
     if as_json:
         click.echo(document, nl=False)
     sys.exit(_exit_code(jobs, conclusive))

@@ -68,6 +68,7 @@ def _show(
     if as_json:
         told = [asdict(one) for one in dead]
         click.echo(json.dumps({"schema": SCHEMA, "labs": labs, "ended": told}, indent=2))
+        sys.stdout.flush()
         return
     if not labs and says_nothing:
         say("no lab is up; start one with `emu up SPEC`")
@@ -77,6 +78,7 @@ def _show(
     for gone in dead:
         at = "" if gone.at is None else f" at {datetime.fromtimestamp(gone.at):%Y-%m-%d %H:%M:%S}"
         click.echo(f"{gone.name}  has ended{at}: {gone.reason}")
+    sys.stdout.flush()
 
 
 def _document(name: str) -> dict[str, Any]:

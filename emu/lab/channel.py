@@ -5,6 +5,7 @@ Open files can come along with a message, as the eBPF marker's depth board does.
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import socket
@@ -106,11 +107,13 @@ class Channel:
 
     def _read(self) -> None:
         with _gone_is_eof():
-            data, files, _, _ = socket.recv_fds(self._socket, _CHUNK, _MAX_FDS)
+            data, files, flags, _ = socket.recv_fds(self._socket, _CHUNK, _MAX_FDS)
         if not data:
             raise EOFError
         self._received += data
         self._files += files
+        if flags & socket.MSG_CTRUNC:  # the kernel drops files that this process may not have
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
 @contextmanager

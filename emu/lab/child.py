@@ -18,6 +18,7 @@ from collections.abc import Callable
 from emu.errors import EmuError, ExitCode
 from emu.lab.channel import Channel
 from emu.lab.messages import Failure
+from emu.resources import lacking
 
 
 def serve(job: Callable[[Channel], None]) -> None:
@@ -36,6 +37,6 @@ def _do(job: Callable[[Channel], None], channel: Channel) -> None:
     except EOFError:
         raise
     except Exception as error:
-        if not isinstance(error, EmuError):
+        if not isinstance(error, EmuError) and not lacking(error):
             traceback.print_exc()
         channel.send(Failure.of(error))

@@ -21,6 +21,8 @@ from emu.lab.session import JobResult, run_session
 from emu.lab.shell import run_shell
 from emu.lab.standing.job import run_standing
 from emu.lab.supervisor import Supervisor
+from emu.resources import lacking
+from emu.streams import guard_streams
 
 Job = Callable[[Request, Supervisor], JobResult]
 
@@ -31,6 +33,7 @@ def main(jobs: Mapping[str, Job]) -> None:
         signal.signal(number, signal.default_int_handler)
     owner = Channel.inherited(int(sys.argv[-1]))
     request, handed = _accept(owner)
+    guard_streams()
     supervisor = Supervisor(owner, handed)
     try:
         make_private()
@@ -40,7 +43,7 @@ def main(jobs: Mapping[str, Job]) -> None:
     except KeyboardInterrupt:
         os._exit(ExitCode.INTERRUPTED)
     except Exception as error:
-        if not isinstance(error, EmuError):
+        if not isinstance(error, EmuError) and not lacking(error):
             traceback.print_exc()
         owner.send(Failure.of(error))
         os._exit(ExitCode.FAILED)

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, get_args
 
 from emu.errors import EmuError, FabricError, HostError, UsageError
+from emu.resources import lacking
 
 Json = dict[str, Any]
 
@@ -208,6 +209,7 @@ class Failure:
     @staticmethod
     def of(error: Exception) -> Failure:
         """An error as a message. What is no EmuError is a fault of ours."""
+        error = lacking(error) or error
         if isinstance(error, HostError):
             return Failure("host", error.what, error.remedy)
         if isinstance(error, UsageError):

@@ -25,6 +25,7 @@ from emu.errors import ExitCode, FabricError, HostError, UsageError
 from emu.lab.channel import Channel, channel_pair
 from emu.lab.command import environment, is_installed, missing_program
 from emu.lab.messages import Json, Progress, Request, Result, Started, Up
+from emu.resources import allow_files
 
 INSIDE = "emu.lab.inside"
 PRIVATE = Path("/run")
@@ -42,6 +43,7 @@ _KEEPS_NAMESPACES = {
 }
 """Sysctls: the value by which namespaces may not be made, and one by which they may."""
 _STDERR = 2
+_FILES_TO_START = 64
 _SECONDS_TO_END = 5.0
 
 
@@ -62,6 +64,7 @@ def run_in_lab(
     Raises HostError, FabricError, and KeyboardInterrupt; the lab is gone by then.
     """
     _refuse_private(Path(request.out))
+    allow_files(_FILES_TO_START)
     _need_programs()
     _need_mininet()
     with _lab(module, terminal) as (process, channel):

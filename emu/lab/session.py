@@ -33,6 +33,7 @@ from emu.lab.rerouting import LiveRouting
 from emu.lab.routes import route_tables
 from emu.lab.subnet import LiveSubnet
 from emu.lab.supervisor import Supervisor
+from emu.resources import allow_files
 from emu.spec.scenario import Spec, spec_from_json
 from topologies.graph import Topology
 
@@ -41,6 +42,9 @@ JobResult = tuple[Json, list[int]]
 
 NS_UNTIL_START = 50_000_000
 """Real time from `Start` to the emulated time 0, for every process to be ready by then."""
+
+_FILES_OF_A_LAB, _FILES_OF_A_PORT = 128, 2
+"""What the process with the most of them opens: ovs-vswitchd, 55 for 4 ports and 73 for 16."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ def open_session(
     """
     spec = spec_from_json(request.spec)
     topology = spec.topology.build()
+    allow_files(_FILES_OF_A_LAB + _FILES_OF_A_PORT * len(topology.peer))
     plane = plane_of(spec)
     supervisor.progress(Progress("building the lab"))
     with_tcp = with_rnic and bool(spec.streams().flows)

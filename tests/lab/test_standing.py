@@ -196,7 +196,7 @@ VICTIMS: dict[str, tuple[str, tuple[str, str], str]] = {
     "ovsdb-server": (ROCE, ("ovsdb-server", "--detach"), "ovsdb-server died (signal 9)"),
     "NICs": (TCP, (sys.executable, "emu.lab.rnic_main"), "the NIC process died (signal 9)"),
     "TCP": (TCP, (sys.executable, "emu.lab.tcp_main"), "the TCP process died (signal 9)"),
-    "ibsim": (LONG_INFINIBAND, ("ibsim", "fabric.net"), "ibsim died (signal 9)"),
+    "ibsim": (LONG_INFINIBAND, ("/usr/bin/ibsim", "fabric.net"), "ibsim died (signal 9)"),
     "IB-NICs": (
         LONG_INFINIBAND,
         (sys.executable, "emu.lab.rnic_main"),

@@ -87,10 +87,14 @@ def command_of(pid: int) -> tuple[str, ...]:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    for task in (_PROC / str(pid) / "task").iterdir():
-        for child in (task / "children").read_text().split():
-            yield int(child)
-            yield from descendants(int(child))
+    children: list[int] = []
+    with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+        for task in (_PROC / str(pid) / "task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):  # or one of its threads
+                children += map(int, (task / "children").read_text().split())
+    for child in children:
+        yield child
+        yield from descendants(child)
 
 
 def _opened(processes: Iterable[Path]) -> dict[str, int]:

@@ -38,6 +38,8 @@ def test_help_imports_no_verb() -> None:
         "emu.cli",
         "emu.cli.main",
         "emu.errors",
+        "emu.resources",
+        "emu.streams",
     }
     assert not modules & {"numpy", "pydantic", "networkx"}
 

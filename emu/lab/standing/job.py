@@ -21,6 +21,7 @@ from emu.spec.scenario import Spec, spec_from_json
 
 _HOSTS = Path("/etc/hosts")
 _SECONDS_TO_FINISH_A_SENTENCE = 0.2
+_SECONDS_BETWEEN_CALLS = 0.1
 
 
 def run_standing(request: Request, supervisor: Supervisor) -> JobResult:
@@ -57,7 +58,11 @@ def _name_hosts(spec: Spec) -> None:
 
 def _welcome(listener: socket.socket, conversations: Conversations) -> None:
     while True:
-        line, _ = listener.accept()
+        try:
+            line, _ = listener.accept()
+        except OSError:  # too many talk with the lab: the next one waits until one has ended
+            time.sleep(_SECONDS_BETWEEN_CALLS)
+            continue
         _in_background(conversations.hold, Channel(line))
 
 

@@ -1,0 +1,128 @@
+"""What a limit of this machine, or of this shell, keeps from us: told as what it is.
+
+Files, memory, processes and disk space can run out at any line. Such an error is no fault of
+ours, and where it came up says nothing to a user.
+"""
+
+from __future__ import annotations
+
+import errno
+import resource
+
+from emu.errors import HostError
+
+_FILES = {errno.EMFILE, errno.ENFILE}
+_MEMORY = {errno.ENOMEM}
+_PROCESSES = {errno.EAGAIN}
+_DISK = {errno.ENOSPC, errno.EDQUOT}
+_OF_LOADERS = {
+    "Too many open files": _FILES,
+    "Cannot allocate memory": _MEMORY,
+    "failed to map segment": _MEMORY,
+}
+"""What the dynamic loader says: Python has no number for it."""
+
+
+_LEAST_BYTES = 192 << 20
+"""Of address space: with less, importing numpy alone fails."""
+_MORE_MEMORY = (
+    "raise or lift the limit (`ulimit -v unlimited`), free some memory, or take a smaller fabric"
+)
+
+
+def allow_files(count: int) -> None:
+    """Sees to it that this process, and those that it starts, may open so many files.
+
+    Without it programs of others wait for ever. Raises HostError.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= count:
+        return
+    if hard != resource.RLIM_INFINITY and hard < count:
+        raise HostError(
+            f"a process may open {hard:,} files here, and this lab needs {count:,}",
+            remedy="allow more with `ulimit -n` (as root, or in /etc/security/limits.conf), or "
+            "take a smaller fabric",
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
+def need_memory() -> None:
+    """Raises HostError where a limit leaves less than Python and numpy need by themselves.
+
+    numpy's OpenBLAS would end the process without a word to Python.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY and soft < _LEAST_BYTES:
+        raise HostError(
+            f"this process may take {soft >> 10:,} KiB of memory, and needs {_LEAST_BYTES >> 10:,}",
+            remedy=_MORE_MEMORY,
+        )
+
+
+def lacking(error: BaseException) -> HostError | None:
+    """The resource that an error, or what led to it, says there is too little of; None: none."""
+    seen: BaseException | None = error
+    while seen is not None:
+        found = _lack(seen)
+        if found is not None:
+            return found
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def _lack(error: BaseException) -> HostError | None:
+    numbers = _numbers(error)
+    if numbers & _FILES:
+        return HostError(
+            f"too many open files: this process may have {_limit(resource.RLIMIT_NOFILE)}",
+            remedy="allow more with `ulimit -n 4096`, or take a smaller fabric",
+        )
+    if numbers & _MEMORY:
+        return HostError(
+            "memory has run out: this process may take "
+            f"{_limit(resource.RLIMIT_AS, unit=1 << 10, name=' KiB')}",
+            remedy=_MORE_MEMORY,
+        )
+    if numbers & _PROCESSES:
+        return HostError(
+            "no more processes or threads can be started: this user may have "
+            f"{_limit(resource.RLIMIT_NPROC)}",
+            remedy="end some, or allow more with `ulimit -u`",
+        )
+    if numbers & _DISK:
+        name = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+        return HostError(f"{name}there is no space left on the disk", remedy="make room there")
+    return None
+
+
+def _numbers(error: BaseException) -> set[int]:
+    """The error's number in `errno`, as far as it has one, or means one."""
+    if isinstance(error, MemoryError):
+        return _MEMORY
+    if isinstance(error, BlockingIOError):
+        return _PROCESSES if _is_of_fork(error) else set()
+    if isinstance(error, OSError) and error.errno is not None:
+        return {error.errno} - _PROCESSES
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return _MEMORY if _memory_is_limited() else _PROCESSES  # its stack, or itself
+    if isinstance(error, ImportError | OSError):
+        return next((kind for words, kind in _OF_LOADERS.items() if words in str(error)), set())
+    return set()
+
+
+def _memory_is_limited() -> bool:
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+def _is_of_fork(error: BlockingIOError) -> bool:
+    """EAGAIN is that of a process that cannot be started, and of a socket that is not ready."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_name in ("_execute_child", "_fork_exec")
+
+
+def _limit(kind: int, unit: int = 1, name: str = "") -> str:
+    soft, _ = resource.getrlimit(kind)
+    return "as much as there is" if soft == resource.RLIM_INFINITY else f"{soft // unit:,}{name}"

@@ -1,0 +1,154 @@
+"""`emu` where its output is closed, full or not read, and where the shell sets limits."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from emu.errors import HostError
+from emu.lab.channel import Channel, channel_pair
+from emu.lab.messages import Failure, Ready
+from emu.resources import allow_files, lacking
+
+ROOT = Path(__file__).parents[2]
+PAIR = str(ROOT / "topologies" / "pair.emu.yml")
+FULL = "standard output: No space left on device; what was printed is not whole\n"
+GONE = "standard output: its reader has ended, so that what follows was not printed\n"
+CLOSED = "standard output: it is closed; what was printed is not whole\n"
+
+
+def _emu(line: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a shell's line, in which EMU is the command."""
+    line = line.replace("EMU", f"{sys.executable} -m emu.cli.main")
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "XDG_RUNTIME_DIR": str(tmp_path)}
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {line}"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+    )
+
+
+@pytest.mark.parametrize("verb", ["--version", "status --json", f"validate {PAIR}", "schema"])
+@pytest.mark.parametrize(
+    ("redirection", "says"), [(">/dev/full", FULL), ("| true", GONE), (">&-", CLOSED)]
+)
+def test_output_that_nobody_takes_is_told(
+    verb: str, redirection: str, says: str, tmp_path: Path
+) -> None:
+    """Exit code 4 and one line, whether a page or a word was to be printed."""
+    done = _emu(f"EMU {verb} {redirection}", tmp_path)
+    assert (done.returncode, done.stderr) == (4, says)
+
+
+def test_a_run_that_cannot_print_is_told(tmp_path: Path) -> None:
+    """Its tables are printed by a library of others."""
+    run = f"EMU run {PAIR} --clock virtual --out {tmp_path}/out"
+    for redirection, says in ((">/dev/full", FULL), (">&-", CLOSED)):
+        done = _emu(f"{run} {redirection}", tmp_path)
+        assert (done.returncode, done.stderr.splitlines(keepends=True)[-1]) == (4, says)
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-", "<&- 2>&-"])
+def test_nobody_to_tell_errors_to_changes_nothing(redirection: str, tmp_path: Path) -> None:
+    """The exit code stays, and what is printed."""
+    assert _emu(f"EMU status {redirection}", tmp_path).returncode == 0
+    wrong = _emu(f"EMU down {redirection}", tmp_path)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+
+
+def test_a_file_is_not_taken_for_closed_output(tmp_path: Path) -> None:
+    """The first file that is opened would get the number of standard output."""
+    done = _emu(f"EMU run {PAIR} --clock virtual --out out --json >&-", tmp_path)
+    assert done.returncode == 4
+    assert (tmp_path / "out/summary.json").read_text().startswith("{")
+
+
+@pytest.mark.parametrize("limit", ["-v 60000", "-v 150000"])
+def test_a_limit_on_memory_is_named(limit: str, tmp_path: Path) -> None:
+    """Where not even numpy could be imported, which would end the process by itself."""
+    done = _emu(f"ulimit {limit}; EMU validate {PAIR}", tmp_path)
+    kib = f"{int(limit.split()[1]):,}"
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"this process may take {kib} KiB of memory, and needs 196,608;")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_limit_on_files_is_named_before_a_lab_is_built(tmp_path: Path) -> None:
+    """Open vSwitch would wait for ever."""
+    run = f"EMU run {PAIR} --set slowdown=8000 --out {tmp_path}/out"
+    done = _emu(f"ulimit -n 20; {run}", tmp_path)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("a process may open 20 files here, and this lab needs 64;")
+
+
+def test_a_soft_limit_on_files_is_raised_as_far_as_needed() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, before[1]))
+        allow_files(90)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (100, before[1])
+        allow_files(200)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (200, before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "too many open files: this process may"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "memory has run out"),
+        (MemoryError(), "memory has run out"),
+        (ImportError("libx.so: failed to map segment from shared object"), "memory has run out"),
+        (RuntimeError("can't start new thread"), "no more processes or threads can be started"),
+        (OSError(errno.ENOSPC, "No space left", "/x/raw"), "/x/raw: there is no space left"),
+    ],
+)
+def test_what_the_machine_lacks_is_named(error: Exception, says: str) -> None:
+    """Also when another error came of it; in a lab it reaches the user as it is."""
+    found = lacking(error)
+    assert isinstance(found, HostError)
+    assert str(found).startswith(says)
+    consequence = ValueError("consequence")
+    consequence.__cause__ = error
+    assert str(lacking(consequence)) == str(found)
+    assert Failure.of(consequence).kind == "host"
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOENT, "x"), BlockingIOError(errno.EAGAIN, "x"), ValueError("x")]
+)
+def test_other_errors_are_not_taken_for_a_lack(error: Exception) -> None:
+    assert lacking(error) is None
+
+
+def test_files_that_the_kernel_drops_on_the_way_are_noticed() -> None:
+    """A process at its limit would else wait for what has been lost."""
+    near, far = channel_pair()
+    sender = Channel(far)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held: list[socket.socket] = []
+    sender.send(Ready(1), [near.fileno()])
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (near.fileno() + 1, before[1]))
+        with suppress(OSError):
+            held.extend(socket.socket() for _ in range(1000))
+        with pytest.raises(OSError, match="Too many open files"):
+            near.receive()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for each in held:
+            each.close()
+    near.close()
+    sender.close()
