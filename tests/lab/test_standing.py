@@ -54,7 +54,9 @@ def _events(user: User, until: str) -> list[dict[str, object]]:
     assert user.run_emu("traffic", "start").code == 0
     told = []
     while not told or told[-1]["event"] != until:
-        told.append(json.loads(watching.stdout.readline()))
+        line = watching.stdout.readline()
+        assert line, wait(watching).err
+        told.append(json.loads(line))
     watching.send_signal(signal.SIGINT)
     assert wait(watching).code == 130
     return told
