@@ -14,7 +14,7 @@ CORE_TESTS := $(wildcard tests/shim tests/rnic tests/model tests/traffic)
 .PHONY: help setup demo test properties vm-test bare-test bench results reference lint sanitize format clean
 
 help:
-	@echo "make demo      one incast on four fabrics: table, page and captures in out/demo"
+	@echo "make demo      one incast on five fabrics: table, page and captures in out/demo"
 	@echo "make test      all tests"
 	@echo "make properties what must hold for any fabric, on 2000 random ones each; many minutes"
 	@echo "make vm-test   on Debian's own kernel, in QEMU: Linux' soft RoCE at the other end; many minutes"

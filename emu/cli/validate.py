@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import click
 from emu.cli.options import json_option, settings_option, spec_argument
 from emu.errors import SpecError
 from emu.spec.model import Spec, load_spec
+from emu.spec.rules.warnings import warnings_of
 from emu.units import format_size
 
 SCHEMA = "emu.validate/1"
@@ -28,11 +30,21 @@ def command(path: Path, settings: tuple[str, ...], as_json: bool) -> None:
         if as_json:
             _print({"ok": False, "findings": error.findings})
         raise
-    made = Made.by(spec)
+    made, warnings = Made.by(spec), list(_warnings(spec))
     if as_json:
-        _print({"ok": True, "findings": [], **asdict(made)})
-    else:
-        click.echo(f"{path}: ok: {made}")
+        _print({"ok": True, "findings": [], "warnings": warnings, **asdict(made)})
+        return
+    for warning in warnings:
+        click.echo(f"{path}: warning: {warning}", err=True)
+    click.echo(f"{path}: ok: {made}")
+
+
+def _warnings(spec: Spec) -> Iterator[str]:
+    """Of the spec, and what its variants have besides."""
+    own = warnings_of(spec)
+    yield from own
+    for name, variant in spec.variants().items():
+        yield from (f"compare.{name}: {said}" for said in warnings_of(variant) if said not in own)
 
 
 @dataclass(frozen=True)

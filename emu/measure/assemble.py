@@ -34,6 +34,7 @@ from emu.measure.requests import Requests
 from emu.measure.timeline import LOSSES, Timeline, together
 from emu.spec.fault import fault_names
 from emu.spec.headroom import headroom_of
+from emu.spec.rules.warnings import warnings_of
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_S, write_time
 from topologies.graph import Port, Topology
@@ -108,6 +109,7 @@ def assemble(
         faults=faults,
         captures=dict(captures),
         notes=(
+            *warnings_of(spec),
             *_path_notes(spec),
             *_sampling_note(spec, observations[0].samples.time_ns),
             *notes,

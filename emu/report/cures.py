@@ -14,6 +14,7 @@ from emu.errors import SpecError
 from emu.measure.recording import FlowRecord
 from emu.report.facts import RunFacts
 from emu.spec.classes import Classes
+from emu.spec.derived import pauses_come_first
 from emu.spec.fault import fault_names
 from emu.spec.finding import KeyPath, dotted
 from emu.spec.made import with_settings
@@ -117,12 +118,8 @@ def congestion_control(run: RunFacts) -> Settings:
 
 def late_ports(run: RunFacts) -> list[Port]:
     """Those that pause before they mark: Kmin is above XOFF."""
-    said = ((port, run.spec.port(port)) for port in switch_ports(run))
-    return [
-        port
-        for port, own in said
-        if own.pfc and own.ecn and own.ecn.kmin_bytes > xoff_bytes(run.spec, port)
-    ]
+    said = ((port, run.spec.port(port).ecn) for port in switch_ports(run))
+    return [port for port, ecn in said if ecn and pauses_come_first(run.spec, port, ecn)]
 
 
 def early_marks(run: RunFacts, ports: Iterable[Port]) -> Settings:
@@ -138,11 +135,7 @@ def early_marks(run: RunFacts, ports: Iterable[Port]) -> Settings:
 
 def xoff_bytes(spec: Spec, port: Port) -> int:
     """What one port may hold when it alone is full."""
-    said = spec.port(port)
-    if said.pfc is None:
-        return said.buffer_bytes // 8
-    alpha = said.pfc.xoff.alpha
-    return said.pfc.xoff.size_bytes or int(said.buffer_bytes * alpha / (1 + alpha))
+    return spec.port_scale(port).limit.size_bytes
 
 
 def same_map(run: RunFacts, port: Port, right: Classes) -> Settings:

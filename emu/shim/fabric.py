@@ -39,7 +39,7 @@ from emu.shim.scale_up import InsideServers, ports_of
 from emu.shim.view import PortView
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from emu.spec.fault import Fault
-from emu.spec.headroom import headroom_of, reserved_of
+from emu.spec.headroom import headroom_of
 from emu.spec.outages import (
     MAX_HINTED_PORTS,
     Rerouting,
@@ -500,7 +500,7 @@ class Fabric:
 
     def _set_up_ethernet(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:
         ports = self.topology.ports[switch.name]
-        shared = settings.buffer_bytes - reserved_of(self.spec, switch.name)
+        shared = self.spec.shared_pool(switch.name)
         assert shared > 0, "the spec's rules leave room beside the headroom"
         lib.switch_set_buffer(core, shared, settings.reserved_bytes)
         lib.switch_set_lossy(core, settings.queue_limit_bytes or 0, round(settings.alpha * 1024))

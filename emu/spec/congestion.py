@@ -49,14 +49,15 @@ class Fecn(Model):
         ),
     )
     marking_rate: Integer = Field(
-        default=0,
+        default=10,
         ge=0,
         le=0xFFFF,
         description="Packets that pass unmarked between two marks.",
         json_schema_extra=note(
             unit="packets",
-            why="0: every packet in a congested queue is marked, as far as the standard allows",
-            source=references.IBTA_CC,
+            why="the default of NVIDIA's congestion control manager; a mark on every packet slows "
+            "senders far below what the link carries",
+            source=references.MLNX_OFED_CC,
         ),
     )
     packet_size: Integer = Field(

@@ -15,10 +15,14 @@ senders are somewhat late.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from emu.spec.classes import PRIORITIES
-from emu.spec.scenario import Spec
 from emu.units import PS_PER_S
 from topologies.graph import Port
+
+if TYPE_CHECKING:
+    from emu.spec.scenario import Spec
 
 PAUSE_FRAME = 64 + 20
 
@@ -40,7 +44,7 @@ def headroom_of(spec: Spec, port: Port) -> int:
 
     0 without PFC.
     """
-    pfc = spec.port(port).pfc
+    pfc = spec.given_port(port).pfc
     if pfc is None:
         return 0
     if pfc.headroom_bytes is not None:
@@ -61,7 +65,7 @@ def headroom_of(spec: Spec, port: Port) -> int:
 def _response_ps(spec: Spec, sender: Port) -> int | None:
     if sender.node in spec.topology.build().host:
         return spec.host(sender.node).nic.pause_response_ps
-    return spec.port(sender).pause_response_ps
+    return spec.given_port(sender).pause_response_ps
 
 
 def reserved_of(spec: Spec, switch: str) -> int:
@@ -70,9 +74,9 @@ def reserved_of(spec: Spec, switch: str) -> int:
     headroom = sum(
         headroom_of(spec, port) * len(set(pfc.priorities))
         for port in ports
-        if (pfc := spec.port(port).pfc) is not None
+        if (pfc := spec.given_port(port).pfc) is not None
     )
-    return headroom + len(ports) * PRIORITIES * spec.switch(switch).reserved_bytes
+    return headroom + len(ports) * PRIORITIES * spec.given_switch(switch).reserved_bytes
 
 
 def headroom_bytes(*, rate_bps: int, delay_ps: int, response_ps: int, frame_bytes: int) -> int:

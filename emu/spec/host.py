@@ -98,7 +98,9 @@ class Nic(Model):
         default=26,
         ge=0,
         le=63,
-        description="DSCP of RDMA packets; the switches' classes say on which priority it rides.",
+        description="DSCP of RDMA packets; the switches' classes say on which priority it rides. "
+        "Unless given, that of the preset of the host's switch, if it has one: 26, or 3 with "
+        "sonic.",
         json_schema_extra=note(
             unit="DSCP",
             why="the convention for RoCE; presets of NVIDIA and Cisco put 26 on the lossless "
@@ -110,7 +112,8 @@ class Nic(Model):
         default=48,
         ge=0,
         le=63,
-        description="DSCP of CNPs, by default on priority 6.",
+        description="DSCP of CNPs, by default on priority 6. Unless given, that of the preset of "
+        "the host's switch, if it has one: 48.",
         json_schema_extra=note(
             unit="DSCP",
             why="the convention for CNPs: class selector 6, served before all data",
@@ -166,11 +169,16 @@ class Nic(Model):
         ),
     )
     timeout: Integer = Field(
-        default=8,
+        default=14,
         ge=1,
         le=31,
         description="Retransmission timer, 4.096 us times 2 to this power.",
-        json_schema_extra=note(unit="4.096 us times 2 to this power", why="1 ms"),
+        json_schema_extra=note(
+            unit="4.096 us times 2 to this power",
+            why="67 ms, what rdma-core's and perftest's programs set; a shorter one gives up on "
+            "queue pairs that are only paused for a while",
+            source=references.RDMA_CORE,
+        ),
     )
     retry_count: Integer = Field(
         default=7,

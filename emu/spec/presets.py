@@ -22,7 +22,8 @@ PRESET_NOTES = {
     ),
     "sonic": (
         "What SONiC's image ships, with the WRED profile AZURE_LOSSLESS. DSCPs 3 and 4 are "
-        "lossless; 26, like most others, is not.",
+        "lossless; 26, like most others, is not, so that hosts send RDMA with 3 unless they name "
+        "a DSCP.",
         references.SONIC_QOS,
     ),
     "cisco": (
@@ -40,6 +41,10 @@ PRESET_NOTES = {
 
 _ALPHA_1 = SizeOrAlpha(alpha_1024=1024)
 """Dynamic thresholds, as they all have them; SONiC's dynamic_th 0."""
+
+DSCPS = {"nvidia": (26, 48), "sonic": (3, 48), "cisco": (26, 48)}
+"""DSCP of RDMA packets and of CNPs that hosts at such a switch have unless they name one: each is
+on the priority that the switch keeps for it."""
 
 PRESETS = {
     "nvidia": SwitchSpec(

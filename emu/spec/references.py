@@ -36,6 +36,9 @@ IBTA_PMA = (
 )
 IBTA_ROCE = "InfiniBand Architecture Specification, volume 1, annex A17 (RoCEv2)"
 MLX5 = "Linux, mlx5 driver: max_qp_rd_atom as ibv_devinfo -v reports it"
+MLNX_OFED_CC = (
+    "Mellanox OFED for Linux user manual, revision 2.3, Congestion Control Manager options file"
+)
 MLXCONFIG = "NVIDIA mlxconfig, class ROCE_CC_ECN: help texts and the values of a ConnectX-6 Dx"
 NCCL = "NCCL, public source and documentation (github.com/NVIDIA/nccl)"
 NVLINK = "NVIDIA, fourth-generation NVLink: 900 GB/s for each GPU, both ways together"
@@ -43,6 +46,7 @@ NVME = "NVM Express over Fabrics specification, RDMA transport"
 NVMET = "Linux, drivers/nvme/target/rdma.c"
 OPENSM = "OpenSM 3.3.23: manual page opensm(8), and its options file (opensm -c)"
 PCIE = "PCI Express Base Specification, revision 5.0: 32 GT/s, 128b/130b"
+RDMA_CORE = "rdma-core, libibverbs/examples, and perftest: timeout 14 at the move to RTS"
 RFC2474 = "RFC 2474, section 4.2.2 (class selector codepoints)"
 RFC2992 = "RFC 2992 (hash-based choice among equal-cost next hops)"
 RFC6928 = "RFC 6928 (TCP's initial window)"
@@ -59,5 +63,9 @@ SONIC_QOS = "SONiC, sonic-buildimage: qos_config.j2 and buffers_config.j2"
 SWIFT = (
     "Kumar et al., Swift: Delay is Simple and Effective for Congestion Control in the Datacenter, "
     "SIGCOMM 2020; htsim, swift_new.cpp"
+)
+SWITCH_LATENCY = (
+    "data sheets: Mellanox SX6036, SB7800 and QM8700, Arista 7050SX and 7050X3; Linley newsletter "
+    "of 31 July 2017 on Spectrum-2; resellers of the QM9700"
 )
 SWITCH_TRANSFORMER = "Fedus et al., Switch Transformers, JMLR 2022"

@@ -14,10 +14,12 @@ from emu.spec.checks.check import Check
 from emu.spec.classes import Classes
 from emu.spec.fault import Fault
 from emu.spec.formula import expected_numbers
+from emu.spec.headroom import reserved_of
 from emu.spec.host import HostDefaults, HostSpec
+from emu.spec.latency import latency_of
 from emu.spec.merge import inherit, overlay
 from emu.spec.notes import note
-from emu.spec.presets import PRESETS
+from emu.spec.presets import DSCPS, PRESETS
 from emu.spec.quantities import (
     AUTO,
     AUTO_WRITTEN,
@@ -29,6 +31,7 @@ from emu.spec.quantities import (
 )
 from emu.spec.subnet import IPOIB_HEADER_BYTES, SubnetSpec
 from emu.spec.switch import SwitchDefaults, SwitchSpec
+from emu.spec.thresholds import PortScale, limit_of, with_thresholds
 from emu.spec.topology import TopologySpec
 from emu.spec.traffic import TrafficSpec
 from emu.spec.traffic.entry import TrafficEntry
@@ -173,7 +176,28 @@ class Spec(Model):
 
     def switch(self, name: str) -> SwitchSpec:
         """A switch as it is in the end: all switches, its role, itself. KeyError if unknown."""
+        if name not in self._switches:
+            said = self.given_switch(name)
+            latency_ps, _ = self.switch_latency(name)
+            self._switches[name] = said.model_copy(update={"latency_given": latency_ps})
+        return self._switches[name]
+
+    def given_switch(self, name: str) -> SwitchSpec:
+        """The same, but what is not given is not worked out."""
         return self._merged_switches[name]
+
+    @cached_property
+    def _switches(self) -> dict[str, SwitchSpec]:
+        return {}
+
+    def switch_latency(self, name: str) -> tuple[int, str]:
+        """Picoseconds, and why."""
+        given_ps = self.given_switch(name).latency_given
+        if given_ps is not None:
+            return given_ps, "given"
+        topology = self.topology.build()
+        rates = (topology.cable[port].rate_bps for port in topology.ports[name])
+        return latency_of(self.fabric, max(rates, default=0))
 
     def cuts_through(self, name: str) -> bool:
         """Whether a switch sends on what it has not got all of yet."""
@@ -192,8 +216,47 @@ class Spec(Model):
         return _layered(layer for layer in layers if layer is not None)
 
     def port(self, port: Port) -> SwitchSpec:
-        """A switch's port as it is in the end: its switch, itself."""
+        """A switch's port as it is in the end: its switch, itself, and what was not given is
+        worked out (`thresholds`; `derived` tells it with the reasons)."""
+        if port not in self._ports:
+            self._ports[port] = self._complete(port)
+        return self._ports[port]
+
+    def given_port(self, port: Port) -> SwitchSpec:
+        """The same, but what is not given is not worked out."""
         return self._merged_ports[port]
+
+    @cached_property
+    def _ports(self) -> dict[Port, SwitchSpec]:
+        return {}
+
+    def _complete(self, port: Port) -> SwitchSpec:
+        said = self.given_port(port)
+        found: dict[str, Any] = {"latency_given": self.switch(port.node).latency_ps}
+        if said.ecn is not None:
+            found["ecn"] = with_thresholds(said.ecn, self.port_scale(port))
+        return said.model_copy(update=found)
+
+    def port_scale(self, port: Port) -> PortScale:
+        """What the thresholds of a port follow from."""
+        cable, said = self.topology.build().cable[port], self.given_port(port)
+        return PortScale(
+            rate_bps=cable.rate_bps,
+            delay_ps=cable.delay_ps,
+            frame_bytes=self.largest_frame_bytes,
+            limit=limit_of(said, self.shared_pool(port.node)),
+        )
+
+    def shared_pool(self, switch: str) -> int:
+        """Bytes of a switch's buffer that its ports share."""
+        if switch not in self._pools:
+            buffer_bytes = self.given_switch(switch).buffer_bytes
+            self._pools[switch] = buffer_bytes - reserved_of(self, switch)
+        return self._pools[switch]
+
+    @cached_property
+    def _pools(self) -> dict[str, int]:
+        return {}
 
     @cached_property
     def _merged_ports(self) -> dict[Port, SwitchSpec]:
@@ -238,8 +301,35 @@ class Spec(Model):
         return classes.priority_of(dscp, None if nic.vlan is None else pcp)
 
     def host(self, name: str) -> HostSpec:
-        """A host as it is in the end: all hosts, itself."""
-        return self._merged_hosts.get(name, self._any_host)
+        """A host as it is in the end: all hosts, itself, and DSCPs of its switch's preset."""
+        said = self._merged_hosts.get(name, self._any_host)
+        dscps = self._preset_dscps.get(name)
+        return said if dscps is None else self._with_dscps(name, said, dscps)
+
+    @cached_property
+    def _preset_dscps(self) -> dict[str, tuple[int, int]]:
+        """By host, where its switch has a preset that brings them."""
+        if not any(switch.preset in DSCPS for switch in self._merged_switches.values()):
+            return {}
+        topology = self.topology.build()
+        leaves = {host: topology.peer[topology.ports[host][0]].node for host in topology.host}
+        return {
+            host: DSCPS[preset]
+            for host, leaf in leaves.items()
+            if leaf in topology.switch and (preset := self.given_switch(leaf).preset) in DSCPS
+        }
+
+    def _with_dscps(self, name: str, said: HostSpec, dscps: tuple[int, int]) -> HostSpec:
+        if name not in self._hosts_of_presets:
+            own = dict(zip(("dscp", "cnp_dscp"), dscps, strict=True))
+            left = {key: dscp for key, dscp in own.items() if key not in said.nic.model_fields_set}
+            nic = said.nic.model_copy(update=left)
+            self._hosts_of_presets[name] = said.model_copy(update={"nic": nic})
+        return self._hosts_of_presets[name]
+
+    @cached_property
+    def _hosts_of_presets(self) -> dict[str, HostSpec]:
+        return {}
 
     @cached_property
     def _any_host(self) -> HostSpec:

@@ -7,7 +7,7 @@ that contradict each other are not found here but in `rules`, when all is merged
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
@@ -96,17 +96,23 @@ class Pfc(Model):
         ),
     )
     xoff: Threshold = Field(
-        default=SizeOrAlpha(size_bytes=96_000),
+        default=SizeOrAlpha(alpha_1024=1024),
         description="What one port and priority may hold of the shared pool before its sender is "
         "paused: bytes, or e.g. alpha 1/8 for an eighth of what is free of it.",
-        json_schema_extra=note(why="some twenty packets of 4096 bytes in a buffer of 2 MB"),
-    )
-    xon_bytes: Size = Field(
-        default=64_000,
-        alias="xon",
-        description="Bytes at which it may go on, where xoff is in bytes; below xoff.",
         json_schema_extra=note(
-            why="two thirds of the default xoff: far enough below that pauses do not flutter"
+            why="a threshold that follows the buffer: one busy port may fill half of the pool, "
+            "seven may fill an eighth each; switches ship with alpha 1",
+            source=references.SONIC_BUFFERS,
+        ),
+    )
+    xon_given: Annotated[Size | None, AUTO, AUTO_WRITTEN] = Field(
+        default=None,
+        alias="xon",
+        description="Bytes at which it may go on, where xoff is in bytes; below xoff. auto: two "
+        "thirds of xoff.",
+        json_schema_extra=note(
+            why="far enough below xoff that pauses do not flutter, and enough to send until the "
+            "sender is back"
         ),
     )
     xon_offset: Size = Field(
@@ -131,6 +137,13 @@ class Pfc(Model):
     )
 
     @property
+    def xon_bytes(self) -> int:
+        """Where xoff is in bytes: as given, or as it follows from xoff."""
+        if self.xon_given is not None:
+            return self.xon_given
+        return self.xoff.size_bytes * 2 // 3
+
+    @property
     def xon_below_xoff(self) -> int:
         """Bytes between the two thresholds."""
         if not self.xoff.size_bytes:
@@ -141,21 +154,26 @@ class Pfc(Model):
 class Curve(Model):
     """The WRED line: how likely a mark is at which depth of a queue."""
 
-    kmin_bytes: Size = Field(
-        default=100_000,
+    kmin_given: Annotated[Size | None, AUTO, AUTO_WRITTEN] = Field(
+        default=None,
         alias="kmin",
-        description="Depth up to which nothing is marked.",
+        description="Depth up to which nothing is marked. auto works it out from rate, cable, MTU "
+        "and buffer.",
         json_schema_extra=note(
-            why="what HPCC's simulations take for 25 Gbit/s", source=references.HPCC_NS3
+            why="100 KB for each 25 Gbit/s, but at least two packets and the cable's round trip, "
+            "and at most a quarter of what a port may hold before it pauses or drops: marks come "
+            "before pauses",
+            source=references.HPCC_NS3,
         ),
     )
-    kmax_bytes: Size = Field(
-        default=400_000,
+    kmax_given: Annotated[Annotated[Size, Field(lt=2**32)] | None, AUTO, AUTO_WRITTEN] = Field(
+        default=None,
         alias="kmax",
-        lt=2**32,
-        description="Depth from which every packet is marked.",
+        description="Depth from which every packet is marked. auto works it out from kmin and "
+        "buffer.",
         json_schema_extra=note(
-            why="what HPCC's simulations take for 25 Gbit/s", source=references.HPCC_NS3
+            why="four times kmin, but at most what a port may hold before it pauses or drops",
+            source=references.HPCC_NS3,
         ),
     )
     pmax: Fraction = Field(
@@ -165,6 +183,17 @@ class Curve(Model):
             why="what HPCC's simulations take for DCQCN", source=references.HPCC_NS3
         ),
     )
+
+    @property
+    def kmin_bytes(self) -> int:
+        """Of a curve of `Spec.port`, where what was not given is worked out."""
+        assert self.kmin_given is not None, "only Spec.port knows it"
+        return self.kmin_given
+
+    @property
+    def kmax_bytes(self) -> int:
+        assert self.kmax_given is not None, "only Spec.port knows it"
+        return self.kmax_given
 
     @property
     def pmax_2_32(self) -> int:
@@ -210,10 +239,7 @@ class Ecn(Curve):
         if queue not in self.queues:
             return self
         own = self.queues[queue]
-        return None if own is None else inherit(Curve(**self._line()), own)
-
-    def _line(self) -> dict[str, Any]:
-        return {"kmin": self.kmin_bytes, "kmax": self.kmax_bytes, "pmax": self.pmax}
+        return None if own is None else inherit(inherit(Curve(), self), own)
 
 
 def _operational(vls: int) -> int:
@@ -323,12 +349,16 @@ class SwitchSpec(PortSpec):
         "beside it change single ones. A role's or a switch's own stands in place of that of all.",
         json_schema_extra=note(why="you see every setting in your own spec"),
     )
-    latency_ps: Time = Field(
-        default=600_000,
+    latency_given: Annotated[Time | None, AUTO, AUTO_WRITTEN] = Field(
+        default=None,
         alias="latency",
-        description="Time through the switch when nothing is queued.",
+        description="Time through the switch when nothing is queued. auto: 600 ns on Ethernet; on "
+        "InfiniBand by its fastest port, 170 ns up to FDR, 90 ns with EDR, 130 ns with HDR, 150 ns "
+        "from NDR on.",
         json_schema_extra=note(
-            why="data sheets of Ethernet switches for data centres say 300 to 800 ns"
+            why="what data sheets say of the switches of each fabric and speed; for NDR, of which "
+            "NVIDIA names no figure, the figure of resellers",
+            source=references.SWITCH_LATENCY,
         ),
     )
     switching: Literal["auto", "store-and-forward", "cut-through"] = Field(
@@ -401,6 +431,12 @@ class SwitchSpec(PortSpec):
         description="By the neighbour's name, e.g. {spine1: {pfc: off}} for leaf1:spine1: what "
         "differs on that port.",
     )
+
+    @property
+    def latency_ps(self) -> int:
+        """Of a switch of `Spec.switch`, where it is worked out when it was not given."""
+        assert self.latency_given is not None, "only Spec.switch knows it"
+        return self.latency_given
 
 
 class SwitchDefaults(SwitchSpec):

@@ -80,8 +80,8 @@ def headroom_with(what: SmallHeadroom, spec: Spec, port: Port) -> int:
 
 def curve_with(what: WrongEcn, right: Curve) -> Curve:
     """Meanwhile, of one queue."""
-    keys = ("kmin_bytes", "kmax_bytes", "pmax")
+    keys = {"kmin_bytes": "kmin_given", "kmax_bytes": "kmax_given", "pmax": "pmax"}
     given: dict[str, Any] = {
-        key: value for key in keys if (value := getattr(what, key)) is not None
+        field: value for key, field in keys.items() if (value := getattr(what, key)) is not None
     }
     return right.model_copy(update=given)

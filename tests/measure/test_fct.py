@@ -20,6 +20,7 @@ from tests.model.fabrics import shortest_paths, spec_of
 LOAD = """
 topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 2, links: {fabric: {rate: RATE}}}
 payload: elided
+hosts: {nic: {timeout: 8}}
 traffic:
   - name: load
     pattern: background

@@ -49,6 +49,7 @@ def test_a_message_on_an_idle_path_takes_the_sum_of_its_parts(
     outcome = outcome_of(
         chain(links),
         f"fabric={fabric}",
+        "switches.latency=600ns",
         f"switches.switching={switching}",
         f"traffic.0.size={size}",
         "switches.credits.buffer=128KiB",
@@ -76,7 +77,8 @@ def test_a_lossless_incast_keeps_the_last_link_busy_to_the_end(fabric: str, send
     outcome = outcome_of(
         star(senders + 1),
         f"fabric={fabric}",
-        "switches.pfc={}" if fabric == "roce" else "switches.credits.buffer=64KiB",
+        "switches.latency=600ns",
+        "switches.pfc={xoff: 96KB}" if fabric == "roce" else "switches.credits.buffer=64KiB",
         "switches.buffer=32MB",
         "traffic=[{name: incast, pattern: incast, "
         f"from: h2-h{senders + 1}, to: h1, size: {size}}}]",
@@ -102,6 +104,7 @@ def test_credits_bound_the_rate_by_buffer_over_round_trip(
     spec = spec_of(
         PAIR,
         "fabric=ib",
+        "switches.latency=600ns",
         f"switches.credits.buffer={buffer_kib}KiB",
         f"switches.switching={switching}",
         f"topology.links.host.delay={delay_us}us",

@@ -92,7 +92,7 @@ def test_the_trusted_field_tells_the_priority(
 DUMBBELL = """
 topology: {kind: dumbbell, hosts_per_side: 3, links: {fabric: {rate: 400Gbit}}}
 traffic: [{name: incast, pattern: incast, from: h1-h3, to: h4, op: write, size: 1MB}]
-switches: {buffer: 1MB, pfc: {}}
+switches: {buffer: 1MB, pfc: {xoff: 96KB}}
 """
 
 

@@ -26,7 +26,7 @@ topology:
   hosts: [{hosts}]
   links:
 {links}
-switches: {{buffer: 1MB, pfc: {{}}, ecn: {{}}}}
+switches: {{buffer: 1MB, pfc: {{xoff: 96KB}}, ecn: {{}}}}
 hosts: {{nic: {{cc: dcqcn}}}}
 traffic:
   - {{name: incast, pattern: incast, from: h2-h4, to: h1, op: write, size: 200KB}}

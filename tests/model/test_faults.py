@@ -51,7 +51,7 @@ def faults(*entries: str) -> str:
 
 def on(fabric: str, *entries: str) -> tuple[str, ...]:
     """Settings: the fabric, lossless on both, with these faults."""
-    return (f"fabric={fabric}", "switches.pfc={}", faults(*entries))
+    return (f"fabric={fabric}", "switches.pfc={xoff: 96KB}", faults(*entries))
 
 
 def records(run: VirtualFabric) -> dict[str, FaultRecord]:
@@ -210,7 +210,7 @@ def test_a_delay_is_added_to_the_cable_and_order_is_kept(fabric: str) -> None:
     """A message with room for all its credits takes exactly so much longer."""
     settings = ("switches.credits.buffer=128KiB", "traffic.0.size=64KiB")
     fault = f"delay: {{cable: {MIDDLE}, direction: out, by: 3us}}"
-    plain = outcome_of(PAIR, f"fabric={fabric}", "switches.pfc={}", *settings)
+    plain = outcome_of(PAIR, f"fabric={fabric}", "switches.pfc={xoff: 96KB}", *settings)
     outcome, _ = run(*on(fabric, fault), *settings)
     late = outcome.flows["flow"].end_ns - plain.flows["flow"].end_ns
     assert late == 3_000
@@ -334,7 +334,9 @@ def test_a_slow_receiver_bounds_its_sender_by_flow_control_and_loses_nothing(fab
 
 def test_a_slow_receiver_without_flow_control_drops_what_finds_no_room() -> None:
     outcome, record = run(
-        faults("slow-receiver: {host: h2, rate: 20Gbit, buffer: 50KB}"), "traffic.0.size=4MB"
+        faults("slow-receiver: {host: h2, rate: 20Gbit, buffer: 50KB}"),
+        "traffic.0.size=4MB",
+        "hosts.nic.timeout=8",
     )
     assert record.packets_dropped > 0
     assert outcome.flows["flow"].completed
@@ -360,7 +362,7 @@ def test_faults_on_one_cable_act_one_after_the_other() -> None:
         f"at: 60us, for: 40us, link-flap: {{{line}, period: 10us, down: 1us}}",
     )
     traffic = "traffic: [{name: in, pattern: incast, from: h2-h5, to: h1, op: write, size: 200KB}]"
-    spec = spec_of(ONE_SWITCH + traffic, "switches.pfc={}", faults(*entries))
+    spec = spec_of(ONE_SWITCH + traffic, "switches.pfc={xoff: 96KB}", faults(*entries))
     with started(spec) as fabric_run:
         outcome = finish(fabric_run, within_ns=90_000_000)
         assert all(record.hits > 0 for record in records(fabric_run).values())

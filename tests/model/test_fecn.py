@@ -16,7 +16,7 @@ FECN = 0x80
 
 def test_the_root_of_congestion_marks_and_each_mark_comes_back_as_one_becn() -> None:
     """All marks are of the port to the receiver; so many BECNs reach the senders."""
-    outcome = outcome_of(INCAST, *IB, "switches.fecn=on")
+    outcome = outcome_of(INCAST, *IB, "switches.fecn={marking_rate: 0}")
     marked = {name: sum(own["fecn_marked"]) for name, own in outcome.ports.items()}
     assert marked["s1:h1"] > 50
     assert sum(marked.values()) == marked["s1:h1"]
@@ -35,7 +35,7 @@ topology:
 traffic: [{name: hot, pattern: incast, from: h1-h4, to: h5, op: write, size: 1MB}]
 """
     for mask, marks in (("hosts", False), ("all", True)):
-        fecn = f"switches.fecn={{threshold: 8, victim_mask: {mask}}}"
+        fecn = f"switches.fecn={{threshold: 8, marking_rate: 0, victim_mask: {mask}}}"
         outcome = outcome_of(text, "fabric=ib", fecn)
         assert sum(outcome.ports["right:h5"]["fecn_marked"]) > 100
         assert (sum(outcome.ports["left:right"]["fecn_marked"]) > 10) is marks
@@ -47,7 +47,7 @@ def test_a_lane_with_a_buffer_of_its_own_marks_by_that() -> None:
         "fabric=ib",
         "switches.credits={vls: 2, buffer: 128KiB, lanes: {1: 16KiB}}",
         "subnet.vl_arbitration={high: {}, low: {0: 64, 1: 64}}",
-        "switches.fecn={threshold: 8}",
+        "switches.fecn={threshold: 8, marking_rate: 0}",
     )
     text = star(3) + "traffic: [{name: hot, pattern: incast, from: h2-h3, to: h1, op: write, "
     for sl, marks in ((1, True), (0, False)):
@@ -69,13 +69,15 @@ def test_so_many_packets_pass_unmarked_between_two_marks(rate: int) -> None:
 def test_small_packets_are_never_marked() -> None:
     """Packets of 4122 bytes are larger than 64 units of 64 bytes, and smaller than 65."""
     for size, marks in ((64, True), (65, False)):
-        outcome = outcome_of(INCAST, "fabric=ib", f"switches.fecn={{packet_size: {size}}}")
+        outcome = outcome_of(
+            INCAST, "fabric=ib", f"switches.fecn={{marking_rate: 0, packet_size: {size}}}"
+        )
         assert (sum(outcome.ports["s1:h1"]["fecn_marked"]) > 2) is marks
 
 
 def test_a_mark_leaves_both_check_sequences_right() -> None:
     """FECN is outside of the ICRC, and the VCRC is made anew."""
-    spec = spec_of(INCAST + "capture: [s1:h1]\n", *IB, "switches.fecn=on")
+    spec = spec_of(INCAST + "capture: [s1:h1]\n", *IB, "switches.fecn={marking_rate: 0}")
     with started(spec) as run:
         run.run_until(60_000)
         frames = [frame for kind, frame in frames_of(run.fabric.captured()) if kind == 1]
@@ -90,7 +92,7 @@ def test_a_mark_leaves_both_check_sequences_right() -> None:
 def test_a_queue_pair_waits_as_long_as_its_table_says(delay: int) -> None:
     """One BECN is enough for the last index here, and it lasts: 1 / (1 + delay) of the line."""
     table = f"hosts.nic.cct={{cct: [0, {delay}], ccti_timer: 60000}}"
-    outcome = outcome_of(INCAST, *IB, table, "switches.fecn=on")
+    outcome = outcome_of(INCAST, *IB, table, "switches.fecn={marking_rate: 0}")
     goodputs = [flow.goodput_bps for flow in outcome.flows.values()]
     assert goodputs == pytest.approx([100e9 * 4096 / 4122 / (1 + delay)] * 4, rel=0.2)
 
@@ -107,8 +109,12 @@ def test_a_queue_pair_begins_at_the_least_index(entry: int) -> None:
 
 def test_the_index_falls_by_one_in_a_timer() -> None:
     """A long timer keeps senders slow for longer than the congestion lasts."""
-    outcome = outcome_of(INCAST, *IB, "switches.fecn=on", "hosts.nic.cct.ccti_timer=5")
-    slow = outcome_of(INCAST, *IB, "switches.fecn=on", "hosts.nic.cct.ccti_timer=500")
+    outcome = outcome_of(
+        INCAST, *IB, "switches.fecn={marking_rate: 0}", "hosts.nic.cct.ccti_timer=5"
+    )
+    slow = outcome_of(
+        INCAST, *IB, "switches.fecn={marking_rate: 0}", "hosts.nic.cct.ccti_timer=500"
+    )
     assert outcome.last_end_ns < 0.7 * slow.last_end_ns
 
 

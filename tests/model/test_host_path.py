@@ -94,7 +94,7 @@ def test_pcie_that_is_slower_than_the_cable_sets_the_rate(fabric: str, slow: str
         PAIR,
         f"fabric={fabric}",
         "traffic.0.size=4MB",
-        "switches.pfc={}",
+        "switches.pfc={xoff: 96KB}",
         f"hosts.nodes={{{slow}: {{path: {{kind: gpudirect, pcie: 40Gbit, buffer: 100KB}}}}}}",
     )
     flow = outcome.flows["flow"]
@@ -133,7 +133,7 @@ def test_the_report_tells_what_the_path_costs(tmp_path: Path) -> None:
     spec = spec_of(
         PAIR,
         "hosts.nodes={h2: {path: {kind: host-staged, copy: 50Gbit, buffer: 50KB}}}",
-        "switches.pfc={}",
+        "switches.pfc={xoff: 96KB}",
     )
     recording = run_virtual(spec, spec.topology.build(), subnet=None, out=tmp_path)
     assert recording.notes == (

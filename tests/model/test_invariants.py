@@ -21,7 +21,7 @@ from tests.model.fabrics import (
 )
 
 FUZZ_FRAMES = int(os.environ.get("EMU_FUZZ_FRAMES", "20000"))
-LOSSY = ("switches.buffer=300KB",)
+LOSSY = ("switches.buffer=300KB", "hosts.nic.timeout=8")
 
 
 def drops(outcome: Outcome) -> int:
@@ -29,7 +29,7 @@ def drops(outcome: Outcome) -> int:
     return sum(outcome.total(reason) for reason in reasons)
 
 
-@pytest.mark.parametrize("settings", [LOSSY, ("switches.pfc={}",), ("fabric=ib",)])
+@pytest.mark.parametrize("settings", [LOSSY, ("switches.pfc={xoff: 96KB}",), ("fabric=ib",)])
 def test_every_packet_sent_is_received_or_counted_as_dropped_once(
     settings: tuple[str, ...],
 ) -> None:
@@ -73,7 +73,7 @@ def test_the_same_seed_gives_the_same_run_to_the_last_byte(fabric: str) -> None:
 def test_no_frame_on_any_interface_crashes_it(fabric: str, target: str) -> None:
     """Random bytes, and packets of the run itself with some bytes changed, into switch and NIC."""
     rng = random.Random(1)
-    settings = (f"fabric={fabric}", "switches.pfc={}" if fabric == "roce" else "seed=1")
+    settings = (f"fabric={fabric}", "switches.pfc={xoff: 96KB}" if fabric == "roce" else "seed=1")
     with started(spec_of(PAIR + "capture: all\n", *settings)) as run:
         run.run_until(30_000)
         seen = frames_of(run.fabric.captured())

@@ -104,6 +104,7 @@ def discards_of_a_lane_without_credit(*settings: str, until_ns: int) -> int:
     spec = spec_of(
         PAIR,
         "fabric=ib",
+        "switches.latency=600ns",
         "subnet.head_of_queue_lifetime=31",
         "subnet.leaf_head_of_queue_lifetime=2",
         *settings,

@@ -30,8 +30,10 @@ def test_the_curve_is_nothing_then_a_line_then_everything(depth: int, probabilit
 
 def test_a_congested_queue_marks_and_a_marked_packet_makes_its_sender_slow_down() -> None:
     """CE marks lead to CNPs, and CNPs to fewer pauses than without them."""
-    without = outcome_of(INCAST, "switches.pfc={}")
-    with_ecn = outcome_of(INCAST, "switches.pfc={}", "switches.ecn={}", "hosts.nic.cc=dcqcn")
+    without = outcome_of(INCAST, "switches.pfc={xoff: 96KB}")
+    with_ecn = outcome_of(
+        INCAST, "switches.pfc={xoff: 96KB}", "switches.ecn={}", "hosts.nic.cc=dcqcn"
+    )
     assert without.total("ecn_marked") == 0
     assert with_ecn.total("ecn_marked") > 0
     seen = sum(host["np_ecn_marked_roce_packets"] for host in with_ecn.hosts.values())
@@ -91,15 +93,14 @@ def test_packets_are_marked_as_the_curve_says_for_the_depth_they_saw(at: str) ->
 
 def test_a_queue_may_have_a_curve_of_its_own_or_none() -> None:
     """Its other numbers are those of all queues."""
-    ecn = spec_of(PAIR, "switches.ecn={kmin: 9KB, queues: {3: {kmax: 20KB}, 4: off}}").switch(
-        "left"
-    )
+    spec = spec_of(PAIR, "switches.ecn={kmin: 9KB, queues: {3: {kmax: 20KB}, 4: off}}")
+    ecn = spec.port(spec.topology.build().port_named["left:right"])
     assert ecn.ecn is not None
     three, four, five = (ecn.ecn.curve(queue) for queue in (3, 4, 5))
     assert three is not None
     assert (three.kmin_bytes, three.kmax_bytes, three.pmax) == (9_000, 20_000, 0.2)
     assert four is None
     assert five is not None
-    assert five.kmax_bytes == 400_000
+    assert five.kmax_bytes == 36_000
     assert outcome_of(INCAST, "switches.ecn={queues: {3: off}}").total("ecn_marked") == 0
     assert outcome_of(INCAST, "switches.ecn={queues: {0: off}}").total("ecn_marked") > 0

@@ -38,7 +38,7 @@ def sent(run: VirtualFabric, at: str, priority: int) -> int:
 
 def test_a_pause_frame_from_a_host_stops_its_leaf_for_its_quanta_and_no_longer() -> None:
     """1000 quanta at 100 Gb/s are 5.12 us: nothing leaves in them, the next packet right after."""
-    spec = spec_of(PAIR, "switches.pfc={}")
+    spec = spec_of(PAIR, "switches.pfc={xoff: 96KB}")
     with started(spec) as run:
         run.run_until(20_000)
         inject(run, "h2:right", pfc_frame(3, 1000))
@@ -57,7 +57,7 @@ def test_a_pause_frame_from_a_host_stops_its_leaf_for_its_quanta_and_no_longer()
 
 def test_quanta_of_zero_resume_at_once() -> None:
     """XON ends a pause long before its quanta have run out."""
-    with started(spec_of(PAIR, "switches.pfc={}")) as run:
+    with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}")) as run:
         run.run_until(20_000)
         inject(run, "h2:right", pfc_frame(3, 0xFFFF))
         run.run_until(22_000)
@@ -68,7 +68,7 @@ def test_quanta_of_zero_resume_at_once() -> None:
 
 
 def test_a_pause_of_another_priority_stops_nothing() -> None:
-    with started(spec_of(PAIR, "switches.pfc={}")) as run:
+    with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}")) as run:
         run.run_until(20_000)
         inject(run, "h2:right", pfc_frame(5, 0xFFFF))
         outcome = finish(run)
@@ -88,7 +88,7 @@ def test_a_switch_without_pfc_ignores_pause_frames() -> None:
 
 def test_a_pause_is_obeyed_after_the_response_time_and_counts_from_its_arrival() -> None:
     """1000 quanta are 5.12 us, of which the port sends on for the first 2 us."""
-    with started(spec_of(PAIR, "switches.pfc={}", "switches.pause_response=2us")) as run:
+    with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}", "switches.pause_response=2us")) as run:
         run.run_until(20_000)
         inject(run, "h2:right", pfc_frame(3, 1000))
         run.run_until(20_500 + 1_700)
@@ -101,12 +101,12 @@ def test_a_pause_is_obeyed_after_the_response_time_and_counts_from_its_arrival()
     assert outcome.ports["right:h2"]["rx_pause_duration"][3] == 5_120_000 - 2_000_000
 
 
-GLOBAL = "switches.pfc={frames: pause}"
+GLOBAL = "switches.pfc={frames: pause, xoff: 96KB}"
 
 
 def test_a_global_pause_stops_every_priority_where_it_is_agreed_on() -> None:
     """802.3x is obeyed where the port has it, and counted but not obeyed where it has PFC."""
-    for setting, stopped in ((GLOBAL, True), ("switches.pfc={}", False)):
+    for setting, stopped in ((GLOBAL, True), ("switches.pfc={xoff: 96KB}", False)):
         with started(spec_of(PAIR, setting, "hosts.nic.dscp=10")) as run:
             run.run_until(20_000)
             inject(run, "h2:right", global_pause_frame(1000))
@@ -163,11 +163,11 @@ INCAST = (
 
 def test_headroom_as_computed_is_enough_and_a_frame_less_than_needed_is_not() -> None:
     """Lossless means lossless; a headroom that cannot hold what is on its way drops."""
-    roomy = outcome_of(INCAST, "switches.pfc={}")
+    roomy = outcome_of(INCAST, "switches.pfc={xoff: 96KB}")
     assert roomy.total("tx_pause") > 0
     assert roomy.total("rx_buf_discard") == 0
     # On its way when XOFF is decided: three frames in 1 us of cable, there and back.
-    tight = outcome_of(INCAST, "switches.pfc={headroom: 12KB}")
+    tight = outcome_of(INCAST, "switches.pfc={xoff: 96KB, headroom: 12KB}")
     assert tight.total("rx_buf_discard") > 0
 
 
@@ -198,7 +198,7 @@ traffic:
   - {name: back, pattern: pair, from: h6-h7, to: h3-h4, op: write, size: 40MB}
 switches:
   buffer: 4MB
-  pfc: {}
+  pfc: {xoff: 96KB}
   nodes: {left: {ports: {right: {pause_response: 1us}}}}
 """
 """The right switch pauses the left one while it sends large packets to it; nearly

@@ -17,7 +17,7 @@ from traffic.rnic.entropy import source_ports
 
 CLOS = """
 topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 4}
-switches: {pfc: {}, routing: {convergence: 20us}}
+switches: {pfc: {xoff: 96KB}, routing: {convergence: 20us}}
 traffic: [{name: pairs, pattern: pair, from: h1-h4, to: h5-h8, op: write, size: 1MB}]
 """
 ALL_TO_ALL = ("traffic=[{name: all, pattern: all-to-all, among: h1-h8, op: write, size: 400KB}]",)
@@ -35,7 +35,7 @@ topology:
     - {between: [leaf2, spine1]}
     - {between: [leaf1, spine2], rate: 25Gbit}
     - {between: [leaf2, spine2], rate: 25Gbit}
-switches: {pfc: {}}
+switches: {pfc: {xoff: 96KB}}
 traffic: [{name: pairs, pattern: pair, from: h1-h2, to: h3-h4, op: write, size: 1MB}]
 """
 """A fabric with one fast and one slow spine."""
@@ -175,7 +175,7 @@ def test_packets_are_lost_until_the_network_has_converged_and_none_after(
 ) -> None:
     """Near or far, a lost link is avoided from `convergence` after the loss on."""
     down = f"faults=[{{at: 30us, for: 100us, link-down: {{cable: '{cable}'}}}}]"
-    with started(spec_of(CLOS, kind(name), down)) as run:
+    with started(spec_of(CLOS, kind(name), down, "hosts.nic.timeout=8")) as run:
         lost = [lost_by(run, at_ns) for at_ns in (29_999, 40_000, 55_000, 125_000)]
         uses = [uplinks(at(run, at_ns))[0] for at_ns in (126_000, 149_000)]
         outcome = finish(run, within_ns=50_000_000)

@@ -29,7 +29,7 @@ SETTINGS = {
         "switches.pfc={priorities: [3], xoff: 20KB, xon: 10KB}",
         "switches.ecn={kmin: 4KB, kmax: 8KB, pmax: 100%}",
     ),
-    "roce-tagged": ("fabric=roce", "hosts.nic.vlan=7", "switches.pfc={}"),
+    "roce-tagged": ("fabric=roce", "hosts.nic.vlan=7", "switches.pfc={xoff: 96KB}"),
     "roce-cut-through": ("fabric=roce", "switches.switching=cut-through"),
     "ib": ("fabric=ib",),
     "ib-global": ("fabric=ib", "hosts.nic.global_route=true"),

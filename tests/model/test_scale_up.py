@@ -14,7 +14,7 @@ from tests.model.idle_star import message_ns
 
 RAILS = """
 topology: {kind: rail, servers: 4, rails: 4, spines: 1, links: {host: {delay: 500ns}}}
-switches: {pfc: {}, buffer: 32MB}
+switches: {pfc: {xoff: 96KB}, buffer: 32MB}
 hosts: {gpus: 4}
 """
 INSIDE_BYTE_NS = 8 / 3600

@@ -30,7 +30,7 @@ def test_steps_of_any_length_lead_to_the_same_end() -> None:
     """Ten thousand steps of 10 ns, and one: looking in between changes nothing."""
     seen = []
     for step_ns in (10, 100_000):
-        with started(spec_of(INCAST, "switches.pfc={}")) as run:
+        with started(spec_of(INCAST, "switches.pfc={xoff: 96KB}")) as run:
             while run.now_ns < 100_000:
                 run.run_until(run.now_ns + step_ns)
                 run.port("s1:h1")
@@ -77,7 +77,7 @@ def test_a_queue_pair_shows_what_is_in_flight_and_comes_to_rest() -> None:
 
 
 def test_congestion_control_shows_in_the_rate_of_a_queue_pair() -> None:
-    with started(spec_of(INCAST, "switches.ecn={}", "hosts.nic.cc=dcqcn")) as run:
+    with started(spec_of(INCAST, "switches.ecn={kmin: 100KB}", "hosts.nic.cc=dcqcn")) as run:
         run.run_until(60_000)
         rates = [run.queue_pair(f"incast.h{n}-h1").rate_bps for n in range(2, 6)]
     assert all(rate < 100_000_000_000 for rate in rates)
@@ -98,7 +98,7 @@ def test_credit_comes_with_the_first_update_and_shrinks_by_what_is_sent() -> Non
 
 
 def test_an_injected_pause_shows_at_the_port_it_stops() -> None:
-    with started(spec_of(PAIR, "switches.pfc={}")) as run:
+    with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}")) as run:
         run.run_until(20_000)
         run.inject("h2:right", pfc_frame(3, 0xFFFF))
         assert not run.port("right:h2").paused[3]  # still on the cable

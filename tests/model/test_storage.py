@@ -54,7 +54,8 @@ def way_ns(fabric: str, *packets: int) -> float:
 
 def took_ns(fabric: str, *settings: str) -> tuple[list[int], tuple[IoFigures, ...]]:
     """How long each I/O took, and what they came to. Every byte has arrived."""
-    with started(spec_of(STORAGE, f"fabric={fabric}", *settings)) as run:
+    given = (f"fabric={fabric}", "switches.latency=600ns", *settings)
+    with started(spec_of(STORAGE, *given)) as run:
         assert all(flow.completed for flow in finish(run).flows.values())
         requests = run.observe().requests
     return (requests.end_ns - requests.start_ns).tolist(), io_figures(requests)
@@ -217,6 +218,7 @@ def test_every_block_arrives_in_spite_of_losses(fabric: str, recovery: str) -> N
         "traffic.0.queues=2",
         "traffic.0.invalidate=true",
         f"hosts.nic.recovery={recovery}",
+        "hosts.nic.timeout=8",
         "faults=[{loss: {cable: 's1:h1', every: 37}}]",
     )
     assert len(took) == 100

@@ -45,7 +45,11 @@ KINDS = {
     "wrong-ecn": "wrong-ecn: {switch: s1, kmin: 1MB, kmax: 1500KB, pmax: 1%}",
     "ignored-cnps": "ignored-cnps: {host: h2}",
 }
-TUNED = ("switches.pfc={}", "switches.ecn={queues: {3: {kmin: 20KB}}}", "hosts.nic.cc=dcqcn")
+TUNED = (
+    "switches.pfc={xoff: 96KB}",
+    "switches.ecn={queues: {3: {kmin: 20KB}}}",
+    "hosts.nic.cc=dcqcn",
+)
 
 
 def digest(*settings: str) -> str:
@@ -111,7 +115,7 @@ def test_a_variant_without_the_setting_does_without_the_fault() -> None:
 def test_packets_ride_on_the_wrong_priority_while_the_map_is_wrong() -> None:
     """As many as the cable brings in that time; those before and after ride on theirs."""
     fault = "at: 20us, for: 20us, wrong-map: {port: 'right:left', dscp: {26: 0}}"
-    with started(spec_of(PAIR, "switches.pfc={}", faults(fault))) as run:
+    with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}", faults(fault))) as run:
         outcome = finish(run)
         record = records(run)["wrong-map-1"]
     into, out = outcome.ports["right:left"], outcome.ports["right:h2"]
@@ -150,7 +154,7 @@ def test_the_map_of_the_trusted_field_is_wrong_for_the_code_points_that_are_name
 def test_a_switch_pauses_a_priority_that_its_senders_do_not_send_on() -> None:
     """It takes 3 for 4, both lossless: senders are never stopped, and its headroom overflows."""
     fault = "at: 40us, for: 40us, wrong-map: {switch: s1, dscp: {26: 4}}"
-    settings = "switches.pfc={priorities: [3, 4]}", "switches.buffer=4MB", faults(fault)
+    settings = "switches.pfc={priorities: [3, 4], xoff: 96KB}", "switches.buffer=4MB", faults(fault)
 
     def grown(counter: str, priority: int) -> list[int]:
         return in_windows(
@@ -169,7 +173,7 @@ def test_a_switch_pauses_a_priority_that_its_senders_do_not_send_on() -> None:
 def test_what_waits_when_the_map_changes_is_released_where_it_was_charged() -> None:
     """Both when it becomes wrong and when it is right again, with a full buffer each time."""
     fault = "at: 40us, for: 40us, wrong-map: {switch: s1, dscp: {26: 0}}"
-    with started(spec_of(INCAST, "switches.pfc={}", faults(fault))) as run:
+    with started(spec_of(INCAST, "switches.pfc={xoff: 96KB}", faults(fault))) as run:
 
         def held(priority: int) -> int:
             return sum(run.fabric.held(port(run, name), priority) for name in FOUR_PORTS)
@@ -201,7 +205,7 @@ def test_of_what_comes_after_the_pause_as_much_is_lost_as_there_is_no_headroom_f
 ) -> None:
     headroom = room * PACKET_BYTES + 100
     fault = f"at: 10us, for: 90us, small-headroom: {{port: 'right:left', headroom: {headroom}}}"
-    with started(spec_of(PAIR, "switches.pfc={}", faults(STORM, fault))) as run:
+    with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}", faults(STORM, fault))) as run:
         run.run_until(99_000)
         record = records(run)["small-headroom-2"]
         into = look(run).ports["right:left"]
@@ -220,7 +224,7 @@ def test_lossless_packets_are_lost_while_headroom_is_small_and_not_before_or_aft
         INCAST,
         [40, 80, 200],
         lambda run: count(run, FOUR_PORTS, "rx_buf_discard", 3),
-        "switches.pfc={}",
+        "switches.pfc={xoff: 96KB}",
         faults(fault),
     )
     assert lost[1] > 0
@@ -237,7 +241,7 @@ STEP = "kmin: 20KB, kmax: 20KB"
 def test_no_packet_is_marked_while_kmin_is_above_xoff(ecn: str) -> None:
     """PFC acts meanwhile, and all are marked before and after, as the queue is never empty."""
     settings = (
-        "switches.pfc={}",
+        "switches.pfc={xoff: 96KB}",
         f"switches.ecn={ecn}",
         faults("at: 30us, for: 30us, wrong-ecn: {port: 's1:h1', kmin: 1MB, kmax: 1500KB}"),
     )
@@ -260,7 +264,7 @@ def test_keys_that_are_not_given_are_as_they_were_in_every_queue() -> None:
     """kmin alone: queue 3 has a kmax of its own, and every packet above that is marked still."""
     ecn = "{kmin: 20KB, kmax: 2MB, pmax: 0, queues: {3: {kmax: 40KB}}}"
     fault = faults("wrong-ecn: {switch: s1, kmin: 40KB}")
-    settings = "switches.pfc={}", f"switches.ecn={ecn}", "switches.buffer=4MB", fault
+    settings = "switches.pfc={xoff: 96KB}", f"switches.ecn={ecn}", "switches.buffer=4MB", fault
 
     def grown(counter: str, ports: list[str]) -> list[int]:
         return in_windows(INCAST, [30, 90], lambda r: count(r, ports, counter, 3), *settings)
@@ -273,7 +277,7 @@ def test_keys_that_are_not_given_are_as_they_were_in_every_queue() -> None:
 def test_a_queue_that_does_not_mark_does_not_while_the_others_mark_otherwise() -> None:
     ecn = f"{{{STEP}, queues: {{3: off}}}}"
     fault = faults("wrong-ecn: {switch: s1, kmin: 1KB, kmax: 1KB}")
-    with started(spec_of(INCAST, "switches.pfc={}", f"switches.ecn={ecn}", fault)) as run:
+    with started(spec_of(INCAST, "switches.pfc={xoff: 96KB}", f"switches.ecn={ecn}", fault)) as run:
         assert finish(run).total("ecn_marked") == 0
 
 

@@ -112,7 +112,7 @@ def test_who_has_a_tag_and_who_has_none_understand_each_other() -> None:
         assert outcome.ports["left:right"]["tx_packets"][3] > 0
 
 
-LOSSLESS = (INCAST, "switches={buffer: 1MB, pfc: {}, classes: {trust: pcp}}")
+LOSSLESS = (INCAST, "switches={buffer: 1MB, pfc: {xoff: 96KB}, classes: {trust: pcp}}")
 
 
 def test_where_pcp_is_trusted_a_tag_makes_a_priority_lossless() -> None:
@@ -187,8 +187,9 @@ def test_a_slow_receiver_pauses_by_the_field_that_its_switch_trusts(
     3, cannot be stopped; tagged ones ride on their PCP."""
     outcome = outcome_of(
         PAIR,
-        "switches={pfc: {priorities: [3, 4]}, classes: {trust: pcp, untagged: 4}}",
+        "switches={pfc: {priorities: [3, 4], xoff: 96KB}, classes: {trust: pcp, untagged: 4}}",
         "faults=[{slow-receiver: {host: h2, rate: 10Gbit, buffer: 64KB}}]",
+        "hosts.nic.timeout=8",
         *settings,
     )
     flow = outcome.flows["flow"]

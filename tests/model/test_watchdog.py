@@ -12,7 +12,7 @@ TWO_TO_ONE_LEAF = """
 topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 2}
 switches:
   buffer: 2MB
-  pfc: {}
+  pfc: {xoff: 96KB}
   watchdog: {detection: 200us, restoration: 300us, poll: 50us}
 traffic:
   - {name: mad, pattern: pair, from: h3, to: h1, op: write, size: 8MB}
@@ -105,7 +105,7 @@ def ring(switches: int, hops: int) -> str:
     to = hosts[hops:] + hosts[:hops]
     return f"""
 topology: {{kind: ring, switches: {switches}, hosts_per_switch: 1}}
-switches: {{buffer: 2MB, pfc: {{}}}}
+switches: {{buffer: 2MB, pfc: {{xoff: 96KB}}}}
 traffic: [{{name: round, pattern: pair, from: {hosts}, to: {to}, op: write, size: 2MB}}]
 """
 

@@ -30,7 +30,8 @@ OTHERS = "{name: others, pattern: pair, from: h6-h7, to: h2-h3, size: 20MB}"
 SICK = {
     "deadlock": """
 topology: {kind: ring, switches: 5, hosts_per_switch: 1}
-switches: {pfc: on}
+hosts: {nic: {timeout: 8}}
+switches: {pfc: {xoff: 96KB}}
 traffic: [{name: round, pattern: pair, from: h1-h5, to: [h3, h4, h5, h1, h2], size: 2MB}]
 time_limit: 20ms
 """,
@@ -66,7 +67,7 @@ traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]
     "headroom too small": ONE_LEAF.replace("CC", "none") + "switches: {pfc: {headroom: 1KB}}\n",
     "loss": ONE_LEAF.replace("CC", "none"),
     "Kmin above XOFF": ONE_LEAF.replace("CC", "dcqcn")
-    + "switches: {pfc: on, ecn: {kmin: 900KB, kmax: 1MB}}\n",
+    + "switches: {pfc: {xoff: 96KB}, ecn: {kmin: 900KB, kmax: 1MB}}\n",
     "marks that nobody heeds": ONE_LEAF.replace("CC", "none")
     + "switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}\n",
     "CNPs that are ignored": ONE_LEAF.replace("CC", "dcqcn")
@@ -102,12 +103,12 @@ faults: [{at: 100us, for: 500us, small-headroom: {switch: leaf1, headroom: 2KB}}
 """,
     "Kmin above XOFF": ONE_LEAF.replace("CC", "dcqcn")
     + """
-switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}
+switches: {pfc: {xoff: 96KB}, ecn: {kmin: 20KB, kmax: 80KB}}
 faults: [{name: late, at: 100us, wrong-ecn: {switch: leaf1, kmin: 900KB, kmax: 1MB}}]
 """,
     "CNPs that are ignored": ONE_LEAF.replace("CC", "dcqcn")
     + """
-switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}
+switches: {pfc: {xoff: 96KB}, ecn: {kmin: 20KB, kmax: 80KB}}
 faults: [{ignored-cnps: {host: h2}}, {at: 1999us, loss: {cable: "leaf1:h1", every: 9}}]
 """,
 }

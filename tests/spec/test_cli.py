@@ -29,8 +29,8 @@ def test_a_valid_spec_is_told_by_what_it_makes() -> None:
     result = CliRunner().invoke(validate, [INCAST])
     assert result.exit_code == 0
     assert result.stdout.endswith(
-        "incast.emu.yml: ok: roce, 8 hosts, 4 switches, 12 cables, 8 flows, 8 MB in all; "
-        "variants roce-lossy, roce-pfc, roce-dcqcn, ib\n"
+        "incast.emu.yml: ok: roce, 8 hosts, 4 switches, 12 cables, 8 flows, 15 MB in all; "
+        "variants roce-lossy, roce-pfc, roce-dcqcn, roce-mistuned, ib\n"
     )
 
 
@@ -39,7 +39,7 @@ def test_json_is_one_document() -> None:
     result = CliRunner().invoke(validate, [INCAST, "--json", "--set", "traffic.victim.size=2MB"])
     document = json.loads(result.stdout)
     assert document["schema"] == "emu.validate/1"
-    assert (document["ok"], document["flows"], document["bytes"]) == (True, 8, 9_000_000)
+    assert (document["ok"], document["flows"], document["bytes"]) == (True, 8, 16_000_000)
 
 
 def test_findings_are_raised_for_the_command_line_to_tell() -> None:

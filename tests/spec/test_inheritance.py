@@ -101,8 +101,8 @@ def test_an_unknown_switch_is_a_mistake_of_the_caller(layers: Spec) -> None:
         layers.switch("leaf9")
 
 
-def test_the_demo_s_variants_are_the_four_fabrics() -> None:
-    """Lossy, with PFC, with PFC and DCQCN, and InfiniBand: same traffic, same seed."""
+def test_the_demo_s_variants_are_the_five_fabrics() -> None:
+    """Lossy, PFC alone, DCQCN well kept and mis-tuned, InfiniBand: same traffic, same seed."""
     variants = load_spec(INCAST).variants()
     told = {
         name: (
@@ -116,8 +116,9 @@ def test_the_demo_s_variants_are_the_four_fabrics() -> None:
     assert told == {
         "roce-lossy": ("roce", False, False, "none"),
         "roce-pfc": ("roce", True, False, "none"),
-        "roce-dcqcn": ("roce", True, True, "dcqcn"),
-        "ib": ("ib", True, True, "dcqcn"),
+        "roce-dcqcn": ("roce", True, True, "dcqcn-nvidia"),
+        "roce-mistuned": ("roce", True, True, "dcqcn-nvidia"),
+        "ib": ("ib", True, True, "dcqcn-nvidia"),
     }
     assert {spec.seed for spec in variants.values()} == {7}
 

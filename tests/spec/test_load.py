@@ -50,10 +50,11 @@ def test_json_brings_back_the_same_spec(path: Path) -> None:
 
 def test_units_become_integers() -> None:
     """Friendly strings outside; picoseconds, bytes and bits per second inside."""
-    loaded = load_spec(INCAST)
+    pfc, ecn = "{xoff: 96KB, xon: 64KB}", "{kmin: 100KB, kmax: 400KB, pmax: 20%}"
+    loaded = load_spec(INCAST, [f"switches.pfc={pfc}", f"switches.ecn={ecn}"])
     leaf = loaded.switch("leaf1")
     assert leaf.latency_ps == 600_000
-    assert leaf.buffer_bytes == 2_000_000
+    assert leaf.buffer_bytes == 3_000_000
     assert leaf.pfc is not None
     assert (leaf.pfc.xoff.size_bytes, leaf.pfc.xon_bytes, leaf.pfc.headroom_bytes) == (
         96_000,
@@ -139,7 +140,7 @@ def test_a_setting_changes_one_key() -> None:
     )
     ecn = loaded.switch("leaf1").ecn
     assert ecn is not None
-    assert (ecn.kmin_bytes, ecn.kmax_bytes) == (50_000, 400_000)
+    assert (ecn.kmin_given, ecn.kmax_given) == (50_000, None)
     assert [entry.size_bytes for entry in loaded.traffic] == [2_000_000, 1_000_000]
     assert loaded.traffic[1].count == 3
     assert (loaded.host("h1").nic.mtu, loaded.host("h2").nic.mtu) == (1024, 4096)
@@ -175,7 +176,7 @@ def test_a_wrong_setting_is_found_on_the_command_line(setting: str, finding: str
 def test_a_setting_that_contradicts_the_file_is_placed_at_the_setting() -> None:
     """The file was right before; the variants that inherit the mistake do not repeat it."""
     with pytest.raises(SpecError) as caught:
-        load_spec(INCAST, ["switches.pfc.xon=100KB"])
+        load_spec(INCAST, ["switches.pfc.xoff=96KB", "switches.pfc.xon=100KB"])
     (finding,) = caught.value.findings
     assert finding.startswith("--set switches.pfc.xon: switches.pfc.xon: xon (100KB) is above xoff")
 

@@ -60,15 +60,15 @@ class Cct(Control):
         json_schema_extra=note(unit="entries", why="the smallest step", source=references.IBTA_CC),
     )
     ccti_timer: CctiTimer = Field(
-        default=150,
+        default=10,
         ge=1,
         le=0xFFFF,
         description="Until the index falls by 1; in 1.024 us.",
         json_schema_extra=note(
             unit="1.024 us",
-            why="the index falls slowly beside the round trip, so a sender does not forget "
-            "congestion between two BECNs; the standard names no value",
-            source=references.IBTA_CC,
+            why="the default of NVIDIA's congestion control manager: senders are back at full "
+            "speed soon after the congestion",
+            source=references.MLNX_OFED_CC,
         ),
     )
     ccti_min: Integer = Field(

@@ -106,8 +106,7 @@ def xon_is_above_nothing(spec: Spec) -> Iterator[Finding]:
     for port, said in _ethernet_ports(spec):
         if said.pfc is None or said.pfc.xoff.size_bytes:
             continue
-        shared = spec.switch(port.node).buffer_bytes - reserved_of(spec, port.node)
-        most = round(said.pfc.xoff.alpha * max(0, shared))
+        most = round(said.pfc.xoff.alpha * max(0, spec.shared_pool(port.node)))
         if said.pfc.xon_offset >= most > 0:
             xoff = for_port(spec, port, "pfc", "xoff")
             yield Finding(
@@ -125,7 +124,7 @@ def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Finding]:
     for name, switch in _ethernet_switches(spec):
         reserved = reserved_of(spec, name)
         needed = sum(_thresholds(spec, name)) + reserved
-        if needed > switch.buffer_bytes:
+        if needed > switch.buffer_bytes or reserved == switch.buffer_bytes:
             finding = _too_small_a_buffer(spec, name, reserved)
             too_small.setdefault(finding.path, []).append((needed, name, finding))
     for found in too_small.values():

@@ -1,0 +1,143 @@
+"""Where a port begins to mark (Kmin) and marks everything (Kmax), when a spec does not say it.
+
+    empty ──▶ Kmin ──────────────▶ Kmax ──▶ XOFF ──▶ headroom
+              first marks          all      pause    what was on its way
+
+Operators scale Kmin and Kmax with the rate: 100 KB and 400 KB for each 25 Gbit/s, which are
+32 us and 128 us of a full queue (run.py of HPCC's authors). Three limits come with it:
+
+    at least   two of the longest packets; a single packet in the queue is no congestion
+    at least   the round trip of the port's own cable, where that takes longer than 32 us
+    at most    Kmax where the port pauses or drops, and Kmin at a quarter of it: marks must
+               come before pauses, or senders are stopped before they are told to slow down
+
+What a port may hold before it pauses is its XOFF; of a dynamic threshold (alpha), that of a
+port that is busy alone: alpha / (1 + alpha) of the shared pool.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from emu.spec.merge import inherit
+from emu.spec.switch import Curve, Ecn, SwitchSpec
+from emu.units import PS_PER_S, format_rate, format_size, write_time
+
+C = TypeVar("C", bound=Curve)
+
+KMIN_PS = 32_000_000
+"""100 KB at 25 Gbit/s."""
+RATIO = 4
+"""Kmax over Kmin."""
+_PACKETS = 2
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A number of bytes, and why it is that."""
+
+    size_bytes: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class PortScale:
+    """What the thresholds of a port follow from."""
+
+    rate_bps: int
+    delay_ps: int
+    """Of its cable, one way."""
+    frame_bytes: int
+    """The longest packet of any host."""
+    limit: Threshold
+    """What the port may hold before it pauses or drops."""
+
+
+def limit_of(said: SwitchSpec, pool_bytes: int) -> Threshold:
+    """What a port may hold of the shared pool before it pauses or drops, when it alone is busy."""
+    pool_bytes = max(0, pool_bytes)
+    if said.pfc is None:
+        return _lossy_limit(said, pool_bytes)
+    xoff = said.pfc.xoff
+    if xoff.size_bytes:
+        return Threshold(xoff.size_bytes, f"xoff {xoff}")
+    return Threshold(
+        _share(pool_bytes, xoff.alpha),
+        f"xoff {xoff} of a shared pool of {format_size(pool_bytes)}, for a port that is busy alone",
+    )
+
+
+def _lossy_limit(said: SwitchSpec, pool_bytes: int) -> Threshold:
+    share, limit = _share(pool_bytes, said.alpha), said.queue_limit_bytes
+    if limit is not None and limit < share:
+        return Threshold(limit, f"queue_limit {format_size(limit)}")
+    why = f"alpha {said.alpha:g} of a shared pool of {format_size(pool_bytes)}"
+    return Threshold(share, f"{why}, for a queue that is busy alone")
+
+
+def _share(pool_bytes: int, alpha: float) -> int:
+    return int(pool_bytes * alpha / (1 + alpha))
+
+
+def curve_of(given: Curve, scale: PortScale) -> tuple[Threshold, Threshold]:
+    """Kmin and Kmax: as given, or as they follow from the port."""
+    kmin = _kmin(given, scale)
+    return kmin, _kmax(given, kmin, scale)
+
+
+def _kmin(given: Curve, scale: PortScale) -> Threshold:
+    if given.kmin_given is not None:
+        return Threshold(given.kmin_given, "given")
+    wanted = max(_kmin_candidates(scale), key=lambda own: own.size_bytes)
+    limits = [
+        Threshold(
+            scale.limit.size_bytes // RATIO,
+            f"a quarter of what the port may hold ({scale.limit.reason}), so that marks come "
+            "before pauses or drops",
+        )
+    ]
+    if given.kmax_given is not None:
+        limits.append(Threshold(given.kmax_given // RATIO, "a quarter of the kmax that is given"))
+    return min(wanted, *limits, key=lambda own: own.size_bytes)
+
+
+def _kmin_candidates(scale: PortScale) -> tuple[Threshold, ...]:
+    rate = format_rate(scale.rate_bps)
+    return (
+        Threshold(
+            _bytes_in(KMIN_PS, scale.rate_bps), f"100 KB for each 25 Gb/s, and the port has {rate}"
+        ),
+        Threshold(
+            _bytes_in(2 * scale.delay_ps, scale.rate_bps),
+            f"the round trip of the port's cable, {write_time(2 * scale.delay_ps)} at {rate}",
+        ),
+        Threshold(_PACKETS * scale.frame_bytes, "two of the longest packets"),
+    )
+
+
+def _kmax(given: Curve, kmin: Threshold, scale: PortScale) -> Threshold:
+    if given.kmax_given is not None:
+        return Threshold(given.kmax_given, "given")
+    wanted, limit = RATIO * kmin.size_bytes, scale.limit
+    if kmin.size_bytes < limit.size_bytes < wanted:
+        return Threshold(limit.size_bytes, f"what the port may hold ({limit.reason})")
+    return Threshold(min(wanted, 2**32 - 1), "four times kmin")
+
+
+def _bytes_in(time_ps: int, rate_bps: int) -> int:
+    return time_ps * rate_bps // (8 * PS_PER_S)
+
+
+def with_thresholds(given: Ecn, scale: PortScale) -> Ecn:
+    """All of its curves, with nothing left open."""
+    queues = {
+        queue: None if own is None else _complete(inherit(inherit(Curve(), given), own), scale)
+        for queue, own in given.queues.items()
+    }
+    return _complete(given.model_copy(update={"queues": queues}), scale)
+
+
+def _complete(given: C, scale: PortScale) -> C:
+    kmin, kmax = curve_of(given, scale)
+    return given.model_copy(update={"kmin_given": kmin.size_bytes, "kmax_given": kmax.size_bytes})

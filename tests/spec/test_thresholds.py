@@ -1,0 +1,228 @@
+"""What a spec leaves open at a switch's port: worked out, with reasons, and in order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emu.spec.derived import derived, pauses_come_first
+from emu.spec.model import Spec, spec_from_text
+from emu.spec.rules.warnings import warnings_of
+from topologies.graph import Port
+
+ON = "pfc: on, ecn: on"
+
+
+def spec_of(switches: str, *, rate: str = "100Gbit", length: str = "5m", more: str = "") -> Spec:
+    text = f"""
+topology:
+  kind: leaf-spine
+  spines: 1
+  leaves: 1
+  hosts_per_leaf: 4
+  links: {{host: {{rate: {rate}, length: {length}}}}}
+switches: {{{switches}}}
+traffic: [{{name: flow, pattern: pair, from: h1, to: h2, size: 1MB}}]
+{more}
+"""
+    return spec_from_text(text.encode(), source="test.emu.yml")
+
+
+def port_of(spec: Spec) -> Port:
+    return spec.topology.build().port_named["leaf1:h1"]
+
+
+def curve(spec: Spec, queue: int = 3) -> tuple[int, int]:
+    ecn = spec.port(port_of(spec)).ecn
+    assert ecn is not None
+    own = ecn.curve(queue)
+    assert own is not None
+    return own.kmin_bytes, own.kmax_bytes
+
+
+@pytest.mark.parametrize("gbit", [25, 100, 200, 400, 800])
+def test_thresholds_scale_with_the_rate(gbit: int) -> None:
+    """100 KB and 400 KB for each 25 Gbit/s, in a buffer that has room for them."""
+    spec = spec_of(f"{ON}, buffer: 64MB", rate=f"{gbit}Gbit")
+    assert curve(spec) == (gbit * 4_000, gbit * 16_000)
+
+
+def test_a_small_buffer_keeps_marks_before_pauses() -> None:
+    """Kmax is what a port may hold that is busy alone, and Kmin a quarter of it."""
+    spec = spec_of(f"{ON}, buffer: 2MB")
+    most = spec.shared_pool("leaf1") // 2
+    assert curve(spec) == (most // 4, most // 4 * 4)
+
+
+def test_a_static_xoff_bounds_the_marks_below_it() -> None:
+    spec = spec_of("pfc: {xoff: 96KB}, ecn: on, buffer: 32MB")
+    assert curve(spec) == (24_000, 96_000)
+
+
+def test_a_long_cable_takes_its_round_trip() -> None:
+    """10 km: 100 us there and back, 1.25 MB at 100 Gbit/s."""
+    spec = spec_of(f"{ON}, buffer: 64MB", length="10km")
+    assert curve(spec) == (1_250_000, 5_000_000)
+
+
+def test_a_slow_port_waits_for_two_packets() -> None:
+    """100 KB for each 25 Gbit/s were less than one packet at 1 Gbit/s."""
+    spec = spec_of(f"{ON}, buffer: 64MB", rate="1Gbit")
+    assert curve(spec) == (2 * spec.largest_frame_bytes, 8 * spec.largest_frame_bytes)
+
+
+def test_a_given_kmin_takes_its_kmax_with_it() -> None:
+    assert curve(spec_of("pfc: on, ecn: {kmin: 50KB}, buffer: 32MB")) == (50_000, 200_000)
+
+
+def test_a_given_kmax_takes_its_kmin_with_it() -> None:
+    assert curve(spec_of("pfc: on, ecn: {kmax: 200KB}, buffer: 32MB")) == (50_000, 200_000)
+
+
+def test_a_queue_of_its_own_is_worked_out_as_well() -> None:
+    spec = spec_of("pfc: on, ecn: {kmin: 80KB, queues: {3: {kmin: 20KB}}}, buffer: 32MB")
+    assert (curve(spec, 3), curve(spec, 0)) == ((20_000, 80_000), (80_000, 320_000))
+
+
+def test_lossy_queues_mark_before_they_drop() -> None:
+    spec = spec_of("ecn: on, buffer: 32MB, queue_limit: 200KB")
+    assert curve(spec) == (50_000, 200_000)
+
+
+def test_auto_takes_back_what_a_preset_says() -> None:
+    spec = spec_of("preset: nvidia, ecn: {kmin: auto, kmax: auto}")
+    assert curve(spec) == (400_000, 1_600_000)
+
+
+def test_xon_follows_xoff() -> None:
+    """A small xoff needs no xon beside it."""
+    pfc = spec_of("pfc: {xoff: 48KB}").given_switch("leaf1").pfc
+    assert pfc is not None
+    assert (pfc.xon_bytes, pfc.xon_below_xoff) == (32_000, 16_000)
+
+
+@given(
+    rate=st.sampled_from(["1Gbit", "25Gbit", "100Gbit", "200Gbit", "400Gbit", "800Gbit"]),
+    metres=st.sampled_from([1, 30, 300, 2000]),
+    megabytes=st.integers(2, 200),
+    pfc=st.sampled_from(["on", "{xoff: alpha 1/8}", "{xoff: alpha 1/64}", "{xoff: 96KB}", "off"]),
+    mtu=st.sampled_from([256, 1024, 4096]),
+)
+def test_marks_come_before_pauses(
+    rate: str, metres: int, megabytes: int, pfc: str, mtu: int
+) -> None:
+    """By default, whatever the port, the buffer and the given xoff."""
+    switches = f"pfc: {pfc}, ecn: on, buffer: {megabytes}MB"
+    try:
+        spec = spec_of(
+            switches, rate=rate, length=f"{metres}m", more=f"hosts: {{nic: {{mtu: {mtu}}}}}"
+        )
+    except ValueError:
+        return  # headroom alone is more than the buffer
+    kmin, kmax = curve(spec)
+    limit = spec.port_scale(port_of(spec)).limit.size_bytes
+    ecn = spec.port(port_of(spec)).ecn
+    assert ecn is not None
+    assert 0 < kmin < kmax <= limit
+    assert not pauses_come_first(spec, port_of(spec), ecn)
+    assert warnings_of(spec) == ()
+
+
+def test_what_is_derived_is_told_with_its_reason() -> None:
+    spec = spec_of(f"{ON}, buffer: 64MB")
+    told = {own.key: own for own in derived(spec, port_of(spec))}
+    assert list(told) == [
+        "switches.latency",
+        "switches.pfc.xoff",
+        "switches.pfc.headroom",
+        "switches.ecn.kmin",
+        "switches.ecn.kmax",
+    ]
+    assert str(told["switches.ecn.kmin"]) == (
+        "switches.ecn.kmin: 400KB (100 KB for each 25 Gb/s, and the port has 100 Gb/s)"
+    )
+    assert all(own.value and own.reason for own in told.values())
+
+
+def test_what_is_given_is_not_derived() -> None:
+    given_all = (
+        "latency: 1us, pfc: {xoff: 96KB, xon: 64KB, headroom: 60KB}, ecn: {kmin: 9KB, kmax: 20KB}"
+    )
+    spec = spec_of(given_all)
+    assert derived(spec, port_of(spec)) == ()
+
+
+# --- latency ---
+
+
+@pytest.mark.parametrize(
+    ("fabric", "rate", "latency_ns"),
+    [
+        ("ib", "4x FDR", 170),
+        ("ib", "4x EDR", 90),
+        ("ib", "4x HDR", 130),
+        ("ib", "4x NDR", 150),
+        ("ib", "4x XDR", 150),
+        ("roce", "100Gbit", 600),
+        ("roce", "400Gbit", 600),
+    ],
+)
+def test_latency_is_that_of_the_fabric_and_speed(fabric: str, rate: str, latency_ns: int) -> None:
+    links = f"{{rate: {rate}}}"
+    text = f"""
+fabric: {fabric}
+topology: {{kind: dumbbell, hosts_per_side: 1, links: {{host: {links}, fabric: {links}}}}}
+"""
+    spec = spec_from_text(text.encode(), source="test.emu.yml")
+    assert spec.switch("left").latency_ps == latency_ns * 1000
+    assert spec.port(spec.topology.build().port_named["left:h1"]).latency_ps == latency_ns * 1000
+
+
+def test_a_given_latency_holds_on_either_fabric() -> None:
+    for fabric in ("roce", "ib"):
+        spec = spec_of("latency: 300ns", more=f"fabric: {fabric}")
+        assert spec.switch("leaf1").latency_ps == 300_000
+
+
+# --- DSCPs and warnings ---
+
+
+@pytest.mark.parametrize(("preset", "dscps"), [("nvidia", (26, 48)), ("sonic", (3, 48))])
+def test_a_preset_brings_its_dscps(preset: str, dscps: tuple[int, int]) -> None:
+    """RDMA rides on a lossless priority, and nothing warns."""
+    spec = spec_of(f"preset: {preset}")
+    nic = spec.host("h1").nic
+    assert (nic.dscp, nic.cnp_dscp) == dscps
+    pfc = spec.port(port_of(spec)).pfc
+    assert pfc is not None
+    assert spec.priority("h1", None) in pfc.priorities
+    assert warnings_of(spec) == ()
+
+
+def test_a_dscp_of_the_host_s_own_stays() -> None:
+    nic = "hosts: {nic: {cnp_dscp: 46}, nodes: {h2: {nic: {dscp: 4}}}}"
+    spec = spec_of("preset: sonic", more=nic)
+    assert [spec.host(name).nic.dscp for name in ("h1", "h2")] == [3, 4]
+    assert spec.host("h1").nic.cnp_dscp == 46
+
+
+def test_lossy_rdma_on_a_lossless_fabric_warns() -> None:
+    """SONiC's image drops DSCP 26, as it does most."""
+    (warning,) = warnings_of(spec_of("preset: sonic", more="hosts: {nic: {dscp: 26}}"))
+    assert warning.startswith("flow: h1 sends RDMA with DSCP 26, on priority 1, which its switch")
+
+
+def test_pauses_before_marks_warn() -> None:
+    (warning,) = warnings_of(spec_of("pfc: {xoff: 96KB}, ecn: {kmin: 100KB}"))
+    assert warning.startswith("spine1:leaf1 pauses its sender at 96KB (xoff 96KB), before it marks")
+
+
+@pytest.mark.parametrize("switches", ["pfc: off, ecn: on", "pfc: on", "preset: none"])
+def test_what_is_well_configured_warns_of_nothing(switches: str) -> None:
+    assert warnings_of(spec_of(switches)) == ()
+
+
+def test_a_retransmission_timer_is_that_of_real_nics() -> None:
+    """4.096 us * 2^14 = 67 ms: a queue pair that is held back for a while does not give up."""
+    assert spec_of("pfc: on").host("h1").nic.timeout == 14
