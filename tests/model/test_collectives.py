@@ -113,7 +113,7 @@ def tree_took(algorithm: str, ranks: int, chunk: int, how: str) -> tuple[int, fl
     return took_ns(job), once, 2 * int(log2(ranks)) * message_ns(chunk)
 
 
-@pytest.mark.parametrize("how", ["switches.pfc=off", "switches.pfc={}", "fabric=ib"])
+@pytest.mark.parametrize("how", ["switches.pfc=off", "switches.pfc={xoff: 96KB}", "fabric=ib"])
 @pytest.mark.parametrize(("algorithm", "times"), [("tree", 3), ("double-tree", 2)])
 @pytest.mark.parametrize("ranks", [8, 15, 33])
 def test_trees_send_the_buffer_twice_or_thrice(
@@ -125,7 +125,7 @@ def test_trees_send_the_buffer_twice_or_thrice(
     assert times * once < took < 1.03 * times * once + first
 
 
-@pytest.mark.parametrize("how", ["switches.pfc={}", "fabric=ib"])
+@pytest.mark.parametrize("how", ["switches.pfc={xoff: 96KB}", "fabric=ib"])
 def test_chunks_too_large_for_the_buffers_hold_a_tree_up(how: str) -> None:
     """Eight chunks of each neighbour do not fit into a port's buffer: head-of-line blocking."""
     took, once, first = tree_took("tree", 16, 64_000, how)
