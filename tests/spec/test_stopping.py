@@ -17,7 +17,7 @@ from emu.errors import FabricError
 
 ROOT = Path(__file__).parents[2]
 INCAST = str(ROOT / "topologies" / "incast.emu.yml")
-FOUR = ["roce-lossy", "roce-pfc", "roce-dcqcn", "ib"]
+FIVE = ["roce-lossy", "roce-pfc", "roce-dcqcn", "roce-mistuned", "ib"]
 
 
 def stopped_at(run: int, by: BaseException) -> Callable[..., Any]:
@@ -46,12 +46,15 @@ def test_a_stopped_comparison_keeps_finished_variants(
     """In the table, the document, the page and the folders; and it says what is missing."""
     result = compared(tmp_path, monkeypatch, 2, by)
     document = json.loads(result.stdout)
-    assert list(document["runs"]) == FOUR[:2]
-    assert document["missing"] == FOUR[2:]
+    assert list(document["runs"]) == FIVE[:2]
+    assert document["missing"] == FIVE[2:]
     assert json.loads((tmp_path / "comparison.json").read_text()) == document
-    assert "there is no result of roce-dcqcn, ib." in result.stderr
-    assert "there is no result of roce-dcqcn, ib." in (tmp_path / "comparison.html").read_text()
-    assert {path.parent.name for path in tmp_path.glob("*/summary.json")} == set(FOUR[:2])
+    assert "there is no result of roce-dcqcn, roce-mistuned, ib." in result.stderr
+    assert (
+        "there is no result of roce-dcqcn, roce-mistuned, ib."
+        in (tmp_path / "comparison.html").read_text()
+    )
+    assert {path.parent.name for path in tmp_path.glob("*/summary.json")} == set(FIVE[:2])
     assert result.exit_code != 0
     assert (result.exception is by) == isinstance(by, FabricError)  # click aborts otherwise
 
