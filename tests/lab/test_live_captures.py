@@ -33,10 +33,13 @@ PACKETS = 37
 SETTINGS = (
     f"traffic.0.size={SIZE_BYTES}",
     f"traffic.1.size={SIZE_BYTES}",
+    "switches.pfc.xoff=96KB",
+    "switches.ecn.kmin=100KB",
+    "switches.ecn.kmax=400KB",
     "compare.roce-lossy.switches.buffer=300KB",
     "compare.roce-lossy.hosts.nic.timeout=5",
 )
-"""Small messages, and a buffer that they overflow where nothing stops them."""
+"""Small messages, thresholds that they reach, and a buffer that they overflow where nothing stops them."""
 SLOWDOWNS = (4000, 16_000, 64_000)
 """The first at which the machine keeps up: else a fabric may not come to what it is about."""
 
