@@ -39,7 +39,7 @@ SETTINGS = (
     "compare.roce-lossy.switches.buffer=300KB",
     "compare.roce-lossy.hosts.nic.timeout=5",
 )
-"""Small messages, thresholds that they reach, and a buffer that they overflow where nothing stops them."""
+"""Small messages; thresholds and a buffer that they reach."""
 SLOWDOWNS = (4000, 16_000, 64_000)
 """The first at which the machine keeps up: else a fabric may not come to what it is about."""
 
