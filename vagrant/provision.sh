@@ -21,6 +21,7 @@ packages=(
     ethtool
     iputils-ping
     iperf3
+    libfaketime
     util-linux
     # InfiniBand's control plane
     opensm=3.3.23

@@ -56,6 +56,8 @@ def as_lines(findings: Sequence[Finding]) -> Iterator[str]:
             if finding.instead:
                 yield f"{_MARGIN}used instead: {finding.instead}"
             yield f"{_MARGIN}to have it: {finding.remedy}"
+    if any("sudo " in finding.remedy for finding in findings if not finding.present):
+        yield "What begins with sudo needs an administrator; all else you can do yourself."
 
 
 def _word(finding: Finding) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -13,15 +14,33 @@ from emu.errors import UsageError
 
 @click.command("exec", context_settings={"allow_interspersed_args": False})
 @lab_option
+@click.option(
+    "--emulated",
+    is_flag=True,
+    help="Give COMMAND the fabric's clock (by libfaketime): rates and times that it shows are the "
+    "fabric's.",
+)
 @click.argument("node")
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(lab: str | None, node: str, words: tuple[str, ...]) -> None:
+def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) -> None:
     """Run COMMAND on the host or switch NODE, e.g. `emu exec h1 -- ping -c 3 h5`.
 
     Hosts know each other by name; on a switch there are Open vSwitch's programs.
     InfiniBand's tools (ibnetdiscover, perfquery, ...) see the fabric from either.
     Exits as COMMAND does. COMMAND measures real time; on a terminal, a line says how to
     convert it to the fabric's time.
+
+    With --emulated its clock is the fabric's, and a second takes as many seconds as the
+    slowdown says. Both ends of a measurement need it:
+
+    \b
+    emu exec --emulated h5 -- iperf3 -s -1
+    emu exec --emulated h1 -- iperf3 -c h5 -n 50M -i 0
+
+    Times that the kernel takes stay real: TCP's timeouts and round trips, the times of packets.
+    Programs that would show them (ping, tcpdump, iperf3 -J), and those that libfaketime does
+    not reach (static ones, those in Go, those with more rights than you) are refused. The time
+    of day differs between programs; only durations compare.
     """
     from emu.lab.standing.client import StandingLab
     from emu.lab.standing.enter import run_there
@@ -31,10 +50,28 @@ def command(lab: str | None, node: str, words: tuple[str, ...]) -> None:
     if not program:
         raise UsageError("no command; write it like: emu exec h1 -- ping -c 3 h5")
     with StandingLab(lab) as standing:
-        if sys.stderr.isatty():
+        settings: Mapping[str, str] = {}
+        if emulated:
+            settings = _emulated(program, standing.status()["slowdown"])
+        elif sys.stderr.isatty():
             say(time_of_programs(standing.status()["slowdown"]))
         if program[0] in DIAGNOSTICS:
             told, _ = standing.ask("diagnose", node=node, command=list(program))
             click.echo(told["said"], nl=False)
             sys.exit(told["code"])
-        sys.exit(run_there(standing, node, program))
+        sys.exit(run_there(standing, node, program, settings))
+
+
+def _emulated(program: Sequence[str], slowdown: float) -> Mapping[str, str]:
+    """For its environment. Raises UsageError, HostError."""
+    from emu.lab.standing.emulated_time import emulated_time
+    from emu.subnet.diagnostics import DIAGNOSTICS
+
+    if program[0] in DIAGNOSTICS:
+        raise UsageError(f"--emulated {program[0]}: it measures no times; leave --emulated out")
+    settings = emulated_time(program, slowdown)
+    say(
+        f"times and rates are the fabric's: one second of {program[0]} takes {slowdown:g} s; "
+        "TCP's own timeouts stay real"
+    )
+    return settings

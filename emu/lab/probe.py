@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from emu.errors import HostError
 from emu.lab import ib0
@@ -20,6 +21,7 @@ from emu.lab.command import PACKAGES, environment, is_installed
 from emu.lab.marker.red import Red
 from emu.lab.namespace import namespaces_remedy, unshare_command
 from emu.lab.ovs import datapath_type
+from emu.lab.standing import emulated_time
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Probe:
     """How to get it: a command; or what finds out which, on this machine."""
 
     def remedy_here(self) -> str:
-        return self.remedy if isinstance(self.remedy, str) else self.remedy()
+        """For the user who asks: root needs no sudo, which small systems do not have."""
+        remedy = self.remedy if isinstance(self.remedy, str) else self.remedy()
+        return remedy.replace("sudo ", "") if _is_root() else remedy
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,14 @@ class Finding:
     @property
     def required(self) -> bool:
         return not self.instead
+
+
+def _is_root() -> bool:
+    """Of the machine or a container, and not only of a lab, in which every user is root."""
+    if os.geteuid() != 0:
+        return False
+    _, _, users = Path("/proc/self/uid_map").read_text().split()[:3]
+    return int(users) > 1
 
 
 def install(*packages: str) -> str:
@@ -127,6 +139,21 @@ def _red() -> str:
     return ""
 
 
+def _ebpf_remedy() -> str:
+    """Only root may load eBPF programs; what they are built with anybody may have installed."""
+    tools = [] if is_installed("clang") else ["clang"]
+    tools += [] if Path("/usr/include/bpf/bpf_helpers.h").exists() else ["libbpf-dev"]
+    ways = [install(*tools)] if tools else []
+    if not _is_root():
+        ways.append(
+            "run the lab as root (`sudo emu ...`), as only root may load eBPF; you can do without, "
+            "as the shim marks the same packets"
+        )
+    elif not tools:
+        ways.append("if this is a container, start it with --privileged")
+    return "; then ".join(ways)
+
+
 PROBES = (
     Probe(
         "namespaces",
@@ -177,7 +204,7 @@ PROBES = (
         "ecn with marker: ebpf",
         _in_scratch(sys.executable, "-m", "emu.lab.marker.trial"),
         instead="the shim marks",
-        remedy=f"run as root; {install('clang', 'libbpf-dev')}",
+        remedy=_ebpf_remedy,
     ),
     Probe(
         "kernel RED",
@@ -199,6 +226,13 @@ PROBES = (
     _packaged("ibsim", "fabric: ib", "ibsim"),
     _packaged("ping", "emu shell", "ping", instead="any other program on the hosts"),
     _packaged("iperf3", "emu shell", "iperf3", instead="any other program on the hosts"),
+    Probe(
+        "libfaketime",
+        "emu exec --emulated",
+        emulated_time.why_missing,
+        instead="real time: multiply rates by the slowdown yourself",
+        remedy=install("libfaketime"),
+    ),
     _packaged("Open MPI", "emu mpirun", "mpirun", instead="any other program on the hosts"),
     _packaged("tshark", "reading captures", "tshark", instead="emu inspect"),
 )

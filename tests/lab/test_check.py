@@ -73,12 +73,47 @@ def test_require_names_the_thing_and_the_remedy(monkeypatch: pytest.MonkeyPatch)
         require("ibsim")
 
 
-def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is on an empty PATH."""
+@pytest.mark.parametrize(
+    ("user", "remedy"),
+    [(0, "apt-get install ibsim-utils"), (1000, "sudo apt-get install ibsim-utils")],
+)
+def test_a_missing_program_is_named_with_its_package(
+    user: int, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is on an empty PATH. Root needs no sudo, which small systems do not have."""
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("os.geteuid", lambda: user)
     finding = look(next(p for p in probe.PROBES if p.name == "ibsim"))
     assert finding.missing == "ibsim not installed"
-    assert finding.remedy == "sudo apt-get install ibsim-utils"
+    assert finding.remedy == remedy
+
+
+@pytest.mark.parametrize(
+    ("user", "has_clang", "says"),
+    [
+        (1000, True, "run the lab as root (`sudo emu ...`), as only root may load eBPF; you can"),
+        (1000, False, "sudo apt-get install clang; then run the lab as root (`sudo emu ...`)"),
+        (0, False, "apt-get install clang"),
+        (0, True, "if this is a container, start it with --privileged"),
+    ],
+)
+def test_the_remedy_for_ebpf_is_the_users(
+    user: int, has_clang: bool, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is told to install what is there, or to become what they are."""
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    monkeypatch.setattr(probe, "is_installed", lambda program: has_clang)
+    monkeypatch.setattr(probe.Path, "exists", lambda path: True)
+    (marker,) = (p for p in probe.PROBES if p.name == "eBPF marker")
+    assert marker.remedy_here().startswith(says)
+
+
+def test_what_needs_an_administrator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, and only where something of it is missing."""
+    lacking = Finding("OpenSM", "fabric: ib", False, "no opensm", "", "sudo apt-get install it")
+    note = "What begins with sudo needs an administrator; all else you can do yourself.\n"
+    assert _check(monkeypatch, [GOOD, lacking])[1].endswith(note)
+    assert note not in _check(monkeypatch, [GOOD, LACKING])[1]
 
 
 def test_every_probe_ends_with_a_finding() -> None:

@@ -303,7 +303,12 @@ def test_a_lab_that_ends_meanwhile_does_not_end_a_list(
 ) -> None:
     """The others are still told of."""
     known = {"name": "b", "up_seconds": 1, "spec": {}, "slowdown": 5, "plane": "ovs", "notes": []}
-    known |= {"marker": "none", "sweeps": [], "traffic": {"state": "none", "flows": []}}
+    known |= {
+        "marker": "none",
+        "diagnosis": [],
+        "sweeps": [],
+        "traffic": {"state": "none", "flows": []},
+    }
     known["traffic"]["fidelity"] = None  # type: ignore[index]
 
     def document(name: str) -> dict[str, object]:
