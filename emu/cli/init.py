@@ -11,6 +11,7 @@ import click
 
 from emu.cli.say import say
 from emu.errors import UsageError
+from emu.writing import write_text
 
 _TOPOLOGIES = ("leaf-spine", "fat-tree", "rail", "dumbbell", "ring", "parking-lot", "torus")
 _PATTERNS = (
@@ -169,8 +170,11 @@ def _refuse_contradictions(wishes: dict[str, Any]) -> None:
 def _write(path: Path, text: str, force: bool) -> None:
     """A file that is there stays as it is, unless it may be written over."""
     try:
-        with path.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
+        if force:
+            write_text(path, text)
+        else:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
     except FileExistsError:
         raise UsageError(f"{path}: is there already; choose another -o, or add --force") from None
     except OSError as error:
