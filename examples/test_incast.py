@@ -8,7 +8,7 @@ from emu.testing import expect, incast, pair
 @pytest.mark.fabric("../topologies/incast.emu.yml")
 def test_incast_is_lossless(fabric):
     """Four writers into one port lose nothing on the lossless priority."""
-    run = fabric.run(traffic=[incast(to="h1", size="256KB", hosts="h2-h5")])
+    run = fabric.run(traffic=[incast(to="h1", size="1MB", hosts="h2-h5")])
     assert run.completed == 4
     assert run.counter("leaf1:h2", "tx_prio3_pause") > 0
     expect(run).lossless(priority=3)

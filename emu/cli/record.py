@@ -53,8 +53,8 @@ def refuse_unwritable(out: Path, option: str = "--out") -> None:
 
     Makes nothing: a run that is killed leaves no empty folder.
     """
-    check_links(out.absolute())
     try:
+        check_links(out.absolute())
         there = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
         TemporaryFile(dir=there).close()
     except OSError as error:

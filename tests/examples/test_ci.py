@@ -78,7 +78,7 @@ def test_every_emu_command_is_understood() -> None:
     called = list(commands("emu"))
     assert {words[0] for words in called} == {"run"}
     for verb, *words in called:
-        command = cli.get_command(click.Context(cli), verb)
+        _, command, _ = cli.resolve_command(click.Context(cli), [verb])
         assert command is not None
         parsed = command.make_context(verb, list(words)).params
         assert (ROOT / parsed.get("path", ".")).exists()
