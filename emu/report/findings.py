@@ -64,7 +64,7 @@ def _unfinished(run: RunFacts) -> str:
     why = f": {counted(failed, 'queue pair')} gave up" if failed else ""
     if not failed and run.recording.deadlocks:
         first = run.recording.deadlocks[0]
-        why = f": ports wait for each other in a circle since {format_time_ns(first.found_ns)}"
+        why = f": at {format_time_ns(first.found_ns)}, ports waited for each other in a circle"
     return f"{run.name} did not finish {count} of {counted(len(run.flows), 'flow')}{why}."
 
 
