@@ -20,7 +20,7 @@ from emu.spec.finding import KeyPath, dotted
 from emu.spec.made import with_settings
 from emu.spec.rules.given import for_host, for_port, for_switch
 from emu.spec.scenario import Spec
-from emu.units import PS_PER_US, write_size, write_time
+from emu.units import PS_PER_NS, PS_PER_US, write_size, write_time
 from topologies.graph import Port
 
 Settings = tuple[str, ...]
@@ -37,12 +37,14 @@ def effective(spec: Spec, settings: Settings) -> Settings:
     return () if with_them is None or with_them == spec else settings
 
 
-def watchdog(run: RunFacts, switch: str, *, looks: int) -> Settings:
-    """SONiC's, fast enough to find so many storms one after another in the run."""
+def watchdog(run: RunFacts, switch: str, *, looks: int, storm_ns: float | None = None) -> Settings:
+    """SONiC's, fast enough to find so many storms one after another in the run, or in the time of
+    one storm."""
     own = run.spec.switch(switch).watchdog
     if own is not None and own.action == "alert":
         return (f"{dotted(for_switch(run.spec, switch, 'watchdog', 'action'))}=drop",)
-    detection = max(run.spec.time_limit_ps // looks // PS_PER_US, 2) * PS_PER_US
+    seen_ps = run.spec.time_limit_ps if storm_ns is None else round(storm_ns) * PS_PER_NS
+    detection = max(min(seen_ps, run.spec.time_limit_ps) // looks // PS_PER_US, 2) * PS_PER_US
     times = {"detection": detection, "restoration": detection, "poll": detection // 2}
     written = ", ".join(f"{key}: {write_time(ps)}" for key, ps in times.items())
     return (f"{dotted(for_switch(run.spec, switch, 'watchdog'))}={{{written}}}",)

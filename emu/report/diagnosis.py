@@ -228,5 +228,5 @@ def pathologies(
         if found is not None and (found.by_fault or not by_fault):
             by_fault |= found.by_fault
             yield pathology, found
-            if pathology.stops_everything:
+            if pathology.stops_everything and not found.is_local:
                 return

@@ -144,8 +144,14 @@ class Marking:
 
 def _markings(runs: Runs) -> Iterator[Marking]:
     of_ethernet = [run for run in runs if not run.uses_credits]
-    blunt = [run for run in of_ethernet if not run.total("cnp")]
-    yield from (Marking(run, blunt) for run in of_ethernet)
+    blunt = [run for run in of_ethernet if not run.total("cnp") and _can_pause(run)]
+    yield from (Marking(run, blunt) for run in of_ethernet if _can_pause(run))
+
+
+def _can_pause(run: RunFacts) -> bool:
+    """Whether any switch of it has PFC; a host may pause its switch without."""
+    ports = (port for switch in run.topology.switch for port in run.topology.ports[switch])
+    return run.total("pause_frames") > 0 or any(run.spec.port(port).pfc for port in ports)
 
 
 def _marks_are_answered(case: Marking) -> bool:

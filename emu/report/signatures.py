@@ -53,6 +53,8 @@ class Finding:
     settings: cures.Settings
     by_fault: bool = False
     """Whether a fault of tuning does it; what else is found may be its consequence."""
+    is_local: bool = False
+    """Whether it is too short or too small to explain what else is found."""
 
 
 Signature = Callable[[RunFacts], Finding | None]
@@ -120,14 +122,20 @@ def _meanwhile(run: RunFacts, first: FailedQueuePair) -> str:
 
 
 def pause_storm(run: RunFacts) -> Finding | None:
-    """Whether it has spread yet or the buffer is large: who sends to that host stands still."""
+    """However long the run is: who sends to that host, or all behind it, stood still meanwhile."""
     for host, paused, turns in _pausing_hosts(run):
-        standing = paused >= STANDING and turns <= SHORT_TURNS
-        hurts = _spreads_from(run, host) or _waits_for(run, host)
-        if standing and not _is_guarded(run, host) and hurts:
-            evidence = f"{host} paused its leaf for {paused:.0%} of the time without a break"
+        spreads = paused >= STANDING and (_spreads_from(run, host) or _waits_for(run, host))
+        hurts = spreads or _delays(run, host)
+        unbroken = turns <= SHORT_TURNS + len(_storms(run, host))
+        if unbroken and hurts and not _is_guarded(run, host):
+            evidence = (
+                f"{host} paused its leaf for {paused:.0%} of the time without a break"
+                f"{_as_asked_for(run, host)}"
+            )
             leaf = cures.leaf_port(run, host).node
-            return Finding(evidence, cures.watchdog(run, leaf, looks=20))
+            length_ns = paused * _end_ns(run) / max(turns, 1)
+            cure = cures.watchdog(run, leaf, looks=20, storm_ns=length_ns)
+            return Finding(evidence, cure, is_local=not spreads)
     return None
 
 
@@ -320,10 +328,13 @@ def _hitting(run: RunFacts, kind: str) -> FaultRecord | None:
 
 
 def _by_fault(run: RunFacts, fault: FaultRecord, did: str) -> Finding:
-    end = "the end" if fault.end_ns is None else format_time_ns(fault.end_ns)
-    lasts = f"from {format_time_ns(fault.at_ns)} to {end}"
-    evidence = f"the fault {fault.name} at {fault.place} does it, {lasts}: {did}"
+    evidence = f"the fault {fault.name} at {fault.place} does it, {_lasts(fault)}: {did}"
     return Finding(evidence, cures.without_fault(run, fault.name), by_fault=True)
+
+
+def _lasts(fault: FaultRecord) -> str:
+    end = "the end" if fault.end_ns is None else format_time_ns(fault.end_ns)
+    return f"from {format_time_ns(fault.at_ns)} to {end}"
 
 
 def _late_by_fault(run: RunFacts, name: str) -> str | None:
@@ -394,6 +405,35 @@ def _is_guarded(run: RunFacts, host: str) -> bool:
 def _waits_for(run: RunFacts, host: str) -> bool:
     """Whether somebody who sends to it, or fetches from it, has not finished."""
     return any(host in (flow.src, flow.dst) for flow in run.unfinished)
+
+
+def _as_asked_for(run: RunFacts, host: str) -> str:
+    """By the spec's faults, where they do it."""
+    told = [f"{own.name}, {_lasts(own)}" for own in _storms(run, host)]
+    return f", as the fault asks for ({'; '.join(told)})" if told else ""
+
+
+def _delays(run: RunFacts, host: str) -> bool:
+    """Whether these pauses took a good part of the time of a flow with that host. A storm that the
+    spec asks for needs no more than a flow that met it."""
+    series, name = run.recording.series, run.topology.port_name[cures.leaf_port(run, host)]
+    if name not in series.ports:
+        return False
+    paused_ns = series.paused_ns[:, [series.ports.index(name)]]
+    least = 0 if _storms(run, host) else STANDING
+    for flow in (flow for flow in run.flows if host in (flow.src, flow.dst)):
+        start = flow.start_ns
+        end = max(flow.end_ns or _end_ns(run), start + 1)
+        (held,) = growth(series.time_ns, paused_ns, start, end)
+        if held > 0 and held >= least * (end - start):
+            return True
+    return False
+
+
+def _storms(run: RunFacts, host: str) -> list[FaultRecord]:
+    """Those that the spec asks of a host."""
+    faults = run.recording.faults
+    return [own for own in faults if own.kind == "pause-storm" and own.place == host]
 
 
 def _spreads_from(run: RunFacts, host: str) -> bool:

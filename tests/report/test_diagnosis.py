@@ -277,7 +277,10 @@ def test_a_global_pause_is_one_and_not_one_of_each_priority(tmp_path: Path) -> N
     sick = SICK["pause storm"].replace("{pfc: on}", "{pfc: {frames: pause}}")
     run = facts_of(sick, tmp_path)
     (storm,) = diagnoses(run)
-    assert storm.found.evidence == "h1 paused its leaf for 95% of the time without a break"
+    assert storm.found.evidence == (
+        "h1 paused its leaf for 95% of the time without a break, as the fault asks for "
+        "(pause-storm-1, from 100 us to the end)"
+    )
 
 
 def test_settings_that_would_be_an_error_or_change_nothing_are_not_told() -> None:
@@ -421,6 +424,54 @@ faults: [{at: 50us, pause-storm: {host: h1, priority: 3}}]
 def test_a_storm_that_a_large_buffer_hides_is_found(tmp_path: Path) -> None:
     """Nobody else stands still yet; who sends to that host does."""
     assert "pause storm" in found_in(STORM_IN_A_LARGE_BUFFER, tmp_path)
+
+
+PASSING_STORM = """
+topology:
+  kind: leaf-spine
+  spines: 1
+  leaves: 2
+  hosts_per_leaf: 2
+  links: {host: {rate: RATE}, fabric: {rate: RATE}}
+switches: {pfc: on, buffer: BUFFER}
+traffic: [{name: to-h1, pattern: pair, from: h3, to: h1, op: write, size: 1MB, count: COUNT}]
+faults: [{at: 20us, for: LENGTH, pause-storm: {host: h1, priority: 3}}]
+time_limit: 20ms
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "buffer", "length", "count"),
+    [
+        ("400Gbit", "16MB", "2ms", "4"),
+        ("400Gbit", "4MB", "100us", "40"),
+        ("100Gbit", "32MB", "500us", "40"),
+        ("25Gbit", "4MB", "2ms", "2"),
+    ],
+)
+def test_a_storm_that_passes_is_found_and_its_fault_named(
+    rate: str, buffer: str, length: str, count: str, tmp_path: Path
+) -> None:
+    """All arrive, later than without. The watchdog that is told is fast enough for it."""
+    text = PASSING_STORM
+    for name, value in (("RATE", rate), ("BUFFER", buffer), ("LENGTH", length), ("COUNT", count)):
+        text = text.replace(name, value)
+    run = facts_of(text, tmp_path / "sick")
+    assert not run.unfinished
+    (storm,) = diagnoses(run)
+    assert storm.pathology.name == "pause storm"
+    assert "as the fault asks for (pause-storm-1, from 20 us to" in storm.found.evidence
+    cured = facts_of(text, tmp_path / "cured", storm.settings)
+    assert [one.pathology.name for one in diagnoses(cured)] == [
+        "pause storm that the watchdog ended"
+    ]
+
+
+def test_a_storm_that_meets_no_traffic_is_no_diagnosis(tmp_path: Path) -> None:
+    """It is over before anybody sends to that host."""
+    text = PASSING_STORM.replace("RATE", "100Gbit").replace("BUFFER", "16MB")
+    text = text.replace("LENGTH", "100us").replace("COUNT", "2, start: 300us")
+    assert found_in(text, tmp_path) == {}
 
 
 def test_a_storm_that_the_watchdog_ended_needs_no_setting(tmp_path: Path) -> None:

@@ -209,3 +209,16 @@ def test_a_job_is_ranked_by_its_iteration() -> None:
         "For traffic like victim, roce-dcqcn suits best by iteration time: 500 us; roce-pfc had "
         "700 us, 1.4 times as much."
     )
+
+
+def test_pauses_are_compared_among_those_that_can_pause() -> None:
+    """A fabric without PFC has none by its nature."""
+    _, pfc, dcqcn, _ = four_fabrics()
+    off = pfc.spec.model_copy(
+        update={"switches": pfc.spec.switches.model_copy(update={"pfc": None})}
+    )
+    lossy = replace(with_counts(pfc, {"pause_frames": 0}, {}), name="lossy", spec=off)
+    (marking,) = (sentence for sentence in findings([lossy, pfc, dcqcn]) if "CNP" in sentence)
+    assert "roce-pfc" in marking
+    assert "lossy" not in marking
+    assert not any("CNP" in sentence for sentence in findings([lossy, dcqcn]))
