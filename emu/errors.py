@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from emu.privilege import remedy_for_me
+
 
 class ExitCode(IntEnum):
     """Exit codes of the `emu` command. Scripts rely on them."""
@@ -56,7 +58,7 @@ class UsageError(EmuError):
 
 
 class HostError(EmuError):
-    """This machine lacks something. `remedy` is a command or a sentence."""
+    """This machine lacks something. `remedy` is a command, for an ordinary user, or a sentence."""
 
     exit_code = ExitCode.HOST
 
@@ -64,6 +66,10 @@ class HostError(EmuError):
         super().__init__(f"{what}; {remedy}")
         self.what = what
         self.remedy = remedy
+
+    def __str__(self) -> str:
+        """For who reads it: an error may come from a lab, in which every user is root."""
+        return f"{self.what}; {remedy_for_me(self.remedy)}"
 
 
 class FabricError(EmuError):

@@ -8,6 +8,7 @@ import time
 import click
 
 from emu.cli.options import lab_argument
+from emu.cli.say import say
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 
@@ -22,7 +23,8 @@ def command(lab: str | None) -> None:
     that failed, traffic. And what is counted: pauses, marks, drops, CNPs, at most five times a
     second for each kind and place.
 
-    One JSON object a line. Goes on until Ctrl-C or the lab's end.
+    One JSON object a line. Goes on until Ctrl-C or the lab's end. A line on stderr says from when
+    on events are printed: a script that starts traffic waits for it first.
     """
     from emu.lab.standing.client import StandingLab
     from emu.lab.standing.looking import look_at
@@ -34,6 +36,7 @@ def command(lab: str | None) -> None:
         topology = spec_from_json(standing.status()["spec"]).topology.build()
         peers = {topology.port_name[port]: peer.node for port, peer in topology.peer.items()}
         pauses = Pauses(peers, topology.host)
+        say(f"printing the events of {standing.name} from now on")
         while True:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
             now = look_at(standing)

@@ -25,9 +25,12 @@ def command(path: Path, settings: tuple[str, ...], name: str | None) -> None:
     slowdown, why = choose_slowdown(spec, spec.topology.build(), run_at, say)
     for note in why:
         say(note)
-    bring_up(spec, slowdown, say)
     first = spec.topology.build().hosts[0].name
-    click.echo(f"{spec.name} is up, {slowdown:g} times slower than real. Try:")
-    click.echo(f"  emu exec {first} -- ip address      emu traffic start      emu watch")
-    click.echo(f"  emu down {spec.name}")
-    click.echo(time_of_programs(slowdown))
+
+    def tell_up() -> None:
+        click.echo(f"{spec.name} is up, {slowdown:g} times slower than real. Try:")
+        click.echo(f"  emu exec {first} -- ip address      emu traffic start      emu watch")
+        click.echo(f"  emu down {spec.name}")
+        click.echo(time_of_programs(slowdown))
+
+    bring_up(spec, slowdown, say, tell_up)

@@ -6,14 +6,15 @@ from pathlib import Path
 
 from emu.explain.pages import pages
 from emu.spec.schema import schema_text
+from emu.writing import make_folder, write_text
 
 
 def main() -> None:
     folder = Path("docs/reference")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for name, text in pages().items():
-        (folder / name).write_text(text)
-    Path("topologies/emu.schema.json").write_text(schema_text())
+        write_text(folder / name, text)
+    write_text(Path("topologies/emu.schema.json"), schema_text())
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from emu.lab.marker.red import Red
 from emu.lab.namespace import namespaces_remedy, unshare_command
 from emu.lab.ovs import datapath_type
 from emu.lab.standing import emulated_time
+from emu.privilege import is_root, remedy_for_me
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,8 @@ class Probe:
     """How to get it: a command; or what finds out which, on this machine."""
 
     def remedy_here(self) -> str:
-        """For the user who asks: root needs no sudo, which small systems do not have."""
-        remedy = self.remedy if isinstance(self.remedy, str) else self.remedy()
-        return remedy.replace("sudo ", "") if _is_root() else remedy
+        """For the user who asks."""
+        return remedy_for_me(self.remedy if isinstance(self.remedy, str) else self.remedy())
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,6 @@ class Finding:
     @property
     def required(self) -> bool:
         return not self.instead
-
-
-def _is_root() -> bool:
-    """Of the machine or a container, and not only of a lab, in which every user is root."""
-    if os.geteuid() != 0:
-        return False
-    _, _, users = Path("/proc/self/uid_map").read_text().split()[:3]
-    return int(users) > 1
 
 
 def install(*packages: str) -> str:
@@ -144,7 +136,7 @@ def _ebpf_remedy() -> str:
     tools = [] if is_installed("clang") else ["clang"]
     tools += [] if Path("/usr/include/bpf/bpf_helpers.h").exists() else ["libbpf-dev"]
     ways = [install(*tools)] if tools else []
-    if not _is_root():
+    if not is_root():
         ways.append(
             "run the lab as root (`sudo emu ...`), as only root may load eBPF; you can do without, "
             "as the shim marks the same packets"

@@ -73,7 +73,6 @@ def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
     """The lab, owned by a thread of this process: it goes with it, however that ends."""
     options = {"slowdown": slowdown, "standing": True, "ip": False}  # the NICs are ours
     request = Request("stand", spec.to_json(), "/", options)
-    listener = place.claim(spec.name)
     up, failures = threading.Event(), list[EmuError]()
 
     def own() -> None:
@@ -84,8 +83,9 @@ def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
         up.set()
 
     owner = threading.Thread(target=own, name="lab", daemon=True)
-    owner.start()
+    listener = place.claim(spec.name)
     try:
+        owner.start()
         up.wait()
         if failures:
             raise failures[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.traces import Inside, Outside
-from tests.lab.user import NOBODY, User, may_be_anybody
+from tests.lab.user import NOBODY, User, may_be_anybody, wait
 
 OWNER = "emu.lab.standing.owner"
 
@@ -73,6 +74,15 @@ def status_of(user: User) -> list[dict[str, Any]]:
     assert ended.code == 0, ended.err
     labs: list[dict[str, Any]] = json.loads(ended.out)["labs"]
     return labs
+
+
+def watch_events(user: User) -> subprocess.Popen[bytes]:
+    """`emu events` of the user's one lab, which prints whatever happens from now on."""
+    watching = user.emu("events")
+    assert watching.stderr is not None
+    said = watching.stderr.readline()
+    assert said.startswith(b"printing the events of "), said + wait(watching).err.encode()
+    return watching
 
 
 def faults_of(user: User) -> list[dict[str, Any]]:

@@ -12,6 +12,8 @@ from click.testing import CliRunner
 from emu.cli import check as verb
 from emu.errors import HostError
 from emu.lab import namespace, probe
+from emu.lab.command import missing_program
+from emu.lab.messages import Failure
 from emu.lab.namespace import namespaces_remedy
 from emu.lab.probe import Finding, Probe, look, require
 
@@ -106,6 +108,33 @@ def test_the_remedy_for_ebpf_is_the_users(
     monkeypatch.setattr(probe.Path, "exists", lambda path: True)
     (marker,) = (p for p in probe.PROBES if p.name == "eBPF marker")
     assert marker.remedy_here().startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [
+        (0, "the program tshark is missing; apt-get install tshark"),
+        (1000, "the program tshark is missing; sudo apt-get install tshark"),
+    ],
+)
+def test_root_is_not_told_to_use_sudo(
+    user: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the error comes from a lab, in which every user is root."""
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    error = missing_program("tshark")
+    assert str(error) == str(Failure.of(error).error()) == said
+
+
+def test_root_of_a_lab_alone_is_told_to_use_sudo(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An ordinary user is root in their own user namespace, and nowhere else."""
+    uid_map = tmp_path / "uid_map"
+    uid_map.write_text("         0       1000          1\n")
+    monkeypatch.setattr("emu.privilege._UID_MAP", uid_map)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert str(missing_program("tc")).endswith("; sudo apt-get install iproute2")
 
 
 def test_what_needs_an_administrator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

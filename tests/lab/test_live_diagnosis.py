@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.lab.standing import at_home, lab_up, status_of
+from tests.lab.standing import at_home, lab_up, status_of, watch_events
 from tests.lab.user import SECONDS, User, wait
 
 SPEC = """
@@ -41,7 +41,7 @@ def wait_for_sentence(user: User, words: str) -> str:
 def test_a_lab_says_what_goes_wrong_and_when_it_began(me: User) -> None:
     """A storm and a lost link: in sentences, and as changes of state with their causes."""
     with lab_up(me, SPEC):
-        events = me.emu("events")
+        events = watch_events(me)
         assert events.stdout is not None
         assert me.run_emu("traffic", "start").code == 0
         assert json.loads(events.stdout.readline())["event"] == "traffic-started"

@@ -12,6 +12,7 @@ import pytest
 from emu.errors import HostError
 from emu.lab.messages import Request
 from emu.lab.namespace import run_in_lab
+from emu.privilege import remedy_for_me
 from tests.lab.traces import Outside
 from tests.lab.user import EMU, Ended, User, wait
 
@@ -111,7 +112,9 @@ def test_a_kernel_without_veth_is_told_so(myself: User, tmp_path: Path) -> None:
     script = f'case "$*" in *"set lo up") exec {shutil.which("ip")} "$@";; esac\n{no_veth}'
     somebody = myself.with_path(_programs(tmp_path, ip=script))
     ended = somebody.run_emu("run", _spec(tmp_path, GOOD))
-    assert ended == Ended(3, "", "veth: Error: Unknown device type.; sudo modprobe veth\n")
+    assert ended == Ended(
+        3, "", f"veth: Error: Unknown device type.; {remedy_for_me('sudo modprobe veth')}\n"
+    )
 
 
 def test_an_ordinary_users_path_is_enough(user: User, tmp_path: Path) -> None:
@@ -121,7 +124,7 @@ def test_an_ordinary_users_path_is_enough(user: User, tmp_path: Path) -> None:
 
 
 def _missing(program: str, package: str) -> str:
-    return f"the program {program} is missing; sudo apt-get install {package}"
+    return f"the program {program} is missing; {remedy_for_me(f'sudo apt-get install {package}')}"
 
 
 @pytest.mark.parametrize("clock", ["virtual", "real"])

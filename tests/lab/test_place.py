@@ -229,16 +229,26 @@ def test_a_lock_that_is_not_released_is_an_error(
     assert place.names() == []
 
 
-def test_the_owner_is_named_to_callers(names: Path) -> None:
-    """By the kernel: it is who listened last."""
-    with _claimed("pair") as listener:
-        child = os.fork()
-        if child == 0:
-            place.own(listener.fileno())
-            os._exit(0)
-        os.waitpid(child, 0)
-        with closing(place.dial("pair")[1]) as channel:
-            assert channel.peer_pid() == child
+def test_who_claims_is_named_to_callers(names: Path) -> None:
+    """By the kernel: it is the process that listens."""
+    with _claimed("pair"), closing(place.dial("pair")[1]) as channel:
+        assert channel.peer_pid() == os.getpid()
+
+
+def test_claim_that_is_interrupted_takes_no_name(
+    names: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here after the name is bound, before anybody listens."""
+
+    class Interrupted(socket.socket):
+        def listen(self, *backlog: int) -> None:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("socket.socket", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            place.claim("pair")
+    assert (place.names(), place.ended()) == ([], [])
 
 
 # ---- labs that have died -------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import select
 import signal
 import sys
 from dataclasses import replace
@@ -22,6 +21,7 @@ from tests.lab.standing import (
     lab_up,
     owner_of_lab,
     status_of,
+    watch_events,
 )
 from tests.lab.traces import Inside
 from tests.lab.user import SECONDS, User, may_be_anybody, wait
@@ -49,7 +49,7 @@ def me(myself: User) -> User:
 
 def _events(user: User, until: str) -> list[dict[str, object]]:
     """What `emu events` prints while traffic runs, up to the event of this name."""
-    watching = user.emu("events")
+    watching = watch_events(user)
     assert watching.stdout is not None
     assert user.run_emu("traffic", "start").code == 0
     told = []
@@ -397,19 +397,4 @@ def test_a_lab_that_cannot_be_built_leaves_nothing(me: User) -> None:
     poor = replace(me, prefix=(*me.prefix, *forbid))
     ended = poor.run_emu("up", path)
     assert (ended.code, "run as root, or set switches.ecn.marker" in ended.err) == (3, True), ended
-    assert status_of(me) == []
-
-
-def test_up_that_is_interrupted_leaves_nothing(me: User) -> None:
-    """Ctrl-C while the lab is built."""
-    path = me.home / "pair.emu.yml"
-    path.write_text(ROCE)
-    process = me.emu("up", path)
-    assert process.stderr is not None
-    assert process.stderr.readline() == b"building the lab\n"
-    owner = os.pidfd_open(owner_of_lab(me))
-    os.killpg(process.pid, signal.SIGINT)
-    assert wait(process).code == 130
-    assert select.select([owner], [], [], SECONDS)[0], "the owner goes on"
-    os.close(owner)
     assert status_of(me) == []

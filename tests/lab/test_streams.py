@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from emu.wire.inspect import inspect
-from tests.lab.standing import at_home, lab_up, status_of
+from tests.lab.standing import at_home, lab_up, status_of, watch_events
 from tests.lab.user import User
 
 SPEC = """
@@ -70,7 +70,7 @@ def test_tcp_and_rdma_flow_side_by_side(myself: User, fabric: str, faults: str) 
 def test_a_lab_that_is_up_starts_tcp_like_any_traffic(myself: User) -> None:
     me = at_home(myself)
     with lab_up(me, SPEC, "--set", "fabric=ib"):
-        watching = me.emu("events")
+        watching = watch_events(me)
         assert watching.stdout is not None
         assert me.run_emu("traffic", "start").code == 0
         done: set[object] = set()

@@ -23,6 +23,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from emu.errors import UsageError
 from emu.lab.command import environment
@@ -121,16 +122,17 @@ class Desk:
 
     def _look(self) -> Answer:
         status, _ = self._status()
-        nics = self._traffic.seen
-        legends = {"ports": self._session.shim_told["board"], "hosts": None, "flows": None}
-        files = [self._ports]
-        if nics:
-            legends |= {"hosts": nics.board.legend, "flows": nics.flows.legend}
-            files += [nics.board.file, nics.flows.file]
-        answer = self._shim.ask(Faults("list"))
-        faults = [*answer["faults"], *self._nics.faults()]
+        legends, files = self._traffic.shown.look()
+        with ExitStack() as unless_answered:
+            for file in files:
+                unless_answered.callback(os.close, file)
+            answer = self._shim.ask(Faults("list"))
+            faults = [*answer["faults"], *self._nics.faults()]
+            ports = os.dup(self._ports)
+            unless_answered.pop_all()
         there = {"faults": list(map(self._seen, faults)), "deadlocks": answer["deadlocks"]}
-        return {**status, **legends, **there}, [os.dup(file) for file in files]
+        legends["ports"] = self._session.shim_told["board"]
+        return {**status, **legends, **there}, [ports, *files]
 
     def _seen(self, record: Json) -> Json:
         """The fields of a `SeenFault`."""

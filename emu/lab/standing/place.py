@@ -50,7 +50,10 @@ class Ended:
 
 
 def claim(name: str) -> socket.socket:
-    """Takes the name; returns the socket to listen on. Raises UsageError when it is taken."""
+    """Takes the name; returns the socket to listen on. Raises UsageError when it is taken.
+
+    The kernel names the calling process to whoever dials the lab.
+    """
     with locked_folder(make=True) as folder:
         if name in _living(folder):
             raise UsageError(
@@ -61,15 +64,14 @@ def claim(name: str) -> socket.socket:
         folder.remove_record(name)
         listener = socket.socket(socket.AF_UNIX)
         os.fchmod(listener.fileno(), 0o600)  # the mode that `bind` gives the name
-        listener.bind(folder.address(name))
-        listener.listen(_BACKLOG)
+        try:
+            listener.bind(folder.address(name))
+            listener.listen(_BACKLOG)
+        except BaseException:  # an interrupt, too
+            folder.remove_socket(name)
+            listener.close()
+            raise
     return listener
-
-
-def own(listener: int) -> None:
-    """Makes the calling process the one that the kernel names to whoever dials the lab."""
-    with socket.socket(fileno=os.dup(listener)) as mine:
-        mine.listen(_BACKLOG)
 
 
 def release(name: str, reason: str = "") -> None:

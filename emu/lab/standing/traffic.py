@@ -26,6 +26,7 @@ from emu.lab.processes import carry_out, set_up
 from emu.lab.session import Programs, Session, idle, setup_now
 from emu.lab.standing.honesty import judged
 from emu.lab.standing.nics import Nics, prepare
+from emu.lab.standing.shown import ShownBoards
 from emu.lab.supervisor import Supervisor
 
 _FRESH: Json = {"progress": None, "flows": [], "fidelity": None}
@@ -46,8 +47,7 @@ class Traffic:
         self._changing = threading.RLock()
         self._process: NicProcess | None = None
         self._tcp_pid: int | None = None
-        self.seen: NicProcess | None = None
-        """Who has, or had, the latest workload; its boards can be looked at."""
+        self.shown = ShownBoards()
         self.state: Json = {**_FRESH, "number": 0, "state": "none"}
         """For whoever looks. `state`: none, running, over or stopped."""
 
@@ -86,9 +86,8 @@ class Traffic:
         tcp = self._prepare_tcp() if self._has_tcp else None
         before = self._shim.ask(Measure())
         self._nics.begin(process, *([tcp] if tcp else []), with_traffic=True)
-        if self.seen:
-            self.seen.close_boards()
-        self._process = self.seen = process
+        self.shown.show(process)
+        self._process = process
         told = (process, tcp, before)
         threading.Thread(target=self._follow, args=told, daemon=True).start()
 
