@@ -97,7 +97,7 @@ def test_without_the_library_its_package_is_named(
 ) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(module, "_LIBRARY", "*/none/libfaketimeMT.so.1")
-    with pytest.raises(HostError, match="; (sudo )?apt-get install libfaketime$"):
+    with pytest.raises(HostError, match=r"; (sudo )?apt-get install libfaketime$"):
         emulated_time([str(_program(tmp_path / "a", b"/lib64/ld-linux-x86-64.so.2"))], 1000)
     assert module.why_missing() == "libfaketime is not installed"
 
