@@ -118,7 +118,7 @@ def test_the_demo_s_variants_are_the_five_fabrics() -> None:
         "roce-pfc": ("roce", True, False, "none"),
         "roce-dcqcn": ("roce", True, True, "dcqcn-nvidia"),
         "roce-mistuned": ("roce", True, True, "dcqcn-nvidia"),
-        "ib": ("ib", True, True, "dcqcn-nvidia"),
+        "ib": ("ib", True, True, "none"),
     }
     assert {spec.seed for spec in variants.values()} == {7}
 

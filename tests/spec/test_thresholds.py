@@ -223,6 +223,50 @@ def test_what_is_well_configured_warns_of_nothing(switches: str) -> None:
     assert warnings_of(spec_of(switches)) == ()
 
 
+IDLE = {
+    "no port marks": ("pfc: on", "cc: dcqcn", "marks packets of priority 3; set switches.ecn=on"),
+    "no port on the way marks": (
+        "roles: {spine: {ecn: on}}",
+        "cc: dcqcn-nvidia",
+        "marks packets of priority 3; set switches.ecn=on",
+    ),
+    "the queue has no curve": (
+        "ecn: {queues: {3: off}}",
+        "cc: dctcp",
+        "marks packets of priority 3; set switches.ecn=on",
+    ),
+    "packets are not ECN-capable": ("ecn: on", "cc: dcqcn, ecn: off", "set hosts.nic.ecn=on"),
+    "the priority is masked out": (
+        "ecn: on",
+        "cc: dcqcn-nvidia, roce_cc_ecn: {roce_cc_prio_mask: 1}",
+        "roce_cc_prio_mask leaves out priority 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IDLE)
+def test_a_control_that_no_mark_reaches_warns(case: str) -> None:
+    switches, nic, reason = IDLE[case]
+    (warning,) = warnings_of(spec_of(switches, more=f"hosts: {{nic: {{{nic}}}}}"))
+    assert warning.startswith("h1 uses cc: dc")
+    assert "never slows a flow here" in warning
+    assert reason in warning
+
+
+def test_a_table_without_fecn_warns() -> None:
+    more = "fabric: ib\nhosts: {nic: {cc: cct}}"
+    (warning,) = warnings_of(spec_of("", more=more))
+    assert warning.startswith("h1 uses cc: cct")
+    assert "set switches.fecn=on" in warning
+    assert warnings_of(spec_of("fecn: on", more=more)) == ()
+
+
+@pytest.mark.parametrize("cc", ["none", "swift", "dcqcn-nvidia"])
+def test_a_control_that_can_act_does_not_warn(cc: str) -> None:
+    switches = "ecn: on" if cc == "dcqcn-nvidia" else ""
+    assert warnings_of(spec_of(switches, more=f"hosts: {{nic: {{cc: {cc}}}}}")) == ()
+
+
 def test_a_retransmission_timer_is_that_of_real_nics() -> None:
     """4.096 us * 2^14 = 67 ms: a queue pair that is held back for a while does not give up."""
     assert spec_of("pfc: on").host("h1").nic.timeout == 14

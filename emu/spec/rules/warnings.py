@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.spec.derived import pauses_come_first
+from emu.spec.rules.idle_controls import idle_controls
 from emu.spec.scenario import Spec
 from emu.units import write_size
 from topologies.graph import Port
@@ -12,9 +13,8 @@ from topologies.graph import Port
 
 def warnings_of(spec: Spec) -> tuple[str, ...]:
     """A sentence each, for a spec that contradicts itself nowhere."""
-    if spec.fabric != "roce":
-        return ()
-    return tuple(dict.fromkeys((*_lossy_rdma(spec), *_late_marks(spec))))
+    of_roce = (*_lossy_rdma(spec), *_late_marks(spec)) if spec.fabric == "roce" else ()
+    return tuple(dict.fromkeys((*of_roce, *idle_controls(spec))))
 
 
 def _lossy_rdma(spec: Spec) -> Iterator[str]:

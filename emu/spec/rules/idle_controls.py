@@ -1,0 +1,87 @@
+"""Congestion controls that can never act, because no mark can reach them.
+
+DCQCN, DCTCP and InfiniBand's table slow a flow down when packets come with marks, and at no other
+time. Without marks a run with such a control is, packet by packet, the run without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emu.spec.scenario import Spec
+from topologies.graph import Port
+from traffic.graph import Flow
+
+
+def idle_controls(spec: Spec) -> Iterator[str]:
+    """A sentence for each congestion control and each reason for which it never acts."""
+    idle: dict[tuple[str, str], list[str]] = {}
+    for host, reason in _unmarked(spec).items():
+        if reason is not None:
+            idle.setdefault((spec.host(host).nic.cc, reason), []).append(host)
+    for (cc, reason), hosts in idle.items():
+        more = f" and {len(hosts) - 1} more host{'s' if len(hosts) > 2 else ''}"
+        who = f"{hosts[0]}{more} use" if len(hosts) > 1 else f"{hosts[0]} uses"
+        yield f"{who} cc: {cc}, which acts on marks alone and never slows a flow here: {reason}"
+
+
+def _unmarked(spec: Spec) -> dict[str, str | None]:
+    """By sender whose control acts on marks: why none reaches it; None: one may."""
+    if not any(_acts_on_marks(spec, host) for host in spec.topology.build().host):
+        return {}
+    reasons: dict[str, str | None] = {}
+    for flow in spec.fabric_flows():
+        host = flow.bytes_from
+        if _acts_on_marks(spec, host) and reasons.get(host, "unknown") is not None:
+            reasons[host] = _why_unmarked(spec, flow)
+    return reasons
+
+
+def _acts_on_marks(spec: Spec, host: str) -> bool:
+    nic = spec.host(host).nic
+    return nic.control(nic.cc).becn.by != "none"
+
+
+def _why_unmarked(spec: Spec, flow: Flow) -> str | None:
+    """Why no mark of a flow's packets slows it down, and what to set; None: one may."""
+    host = flow.bytes_from
+    nic, priority = spec.host(host).nic, spec.priority(host, flow.priority)
+    control = nic.control(nic.cc)
+    without = "use hosts.nic.cc=swift, which acts on delay, or none"
+    if spec.fabric == "roce" and not control.is_on(priority):
+        return (
+            f"roce_cc_prio_mask leaves out priority {priority}, on which it sends; set its bit in "
+            "hosts.nic.roce_cc_ecn.roce_cc_prio_mask"
+        )
+    if spec.fabric == "roce" and not nic.ecn:
+        return "its packets say that they do not understand ECN; set hosts.nic.ecn=on"
+    if any(_marks(spec, port, priority) for port in _on_the_way(spec, flow)):
+        return None
+    if spec.fabric == "ib":
+        return f"no switch on the way marks packets; set switches.fecn=on, or {without}"
+    return (
+        f"no switch on the way marks packets of priority {priority}; set switches.ecn=on, or "
+        f"{without}"
+    )
+
+
+def _marks(spec: Spec, port: Port, priority: int) -> bool:
+    """Whether a switch's port may mark packets of a priority."""
+    own = spec.given_port(port)
+    if spec.fabric == "ib":
+        return own.fecn is not None
+    return own.ecn is not None and own.ecn.curve(own.classes.queue_of(priority)) is not None
+
+
+def _on_the_way(spec: Spec, flow: Flow) -> Iterator[Port]:
+    """Ports of switches that a flow's packets may leave by, on all their shortest paths."""
+    topology = spec.topology.build()
+    nodes = {topology.peer[topology.ports[flow.bytes_from][0]].node}
+    while nodes and flow.bytes_to not in nodes:
+        ports = [
+            port
+            for node in sorted(nodes & topology.switch.keys())
+            for port in topology.next_hops[node].get(flow.bytes_to, ())
+        ]
+        yield from ports
+        nodes = {topology.peer[port].node for port in ports}
