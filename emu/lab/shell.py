@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mininet.cli import CLI
+from mininet.log import output
+from mininet.node import Node
 
 from emu.errors import EmuError
 from emu.lab import look
@@ -127,6 +129,18 @@ class FabricPrompt(CLI):
             super().default(line)
         else:
             self.stdout.write(self._diagnose(at, command))
+
+    def waitForNode(self, node: Node) -> None:  # noqa: N802, Mininet's name
+        """What is typed while a command runs is for that command. The lines of a script are not:
+        Mininet would hand them to the command, too, and nobody would run them."""
+        if self.isatty():
+            super().waitForNode(node)
+            return
+        while node.waiting:
+            try:
+                output(node.monitor())
+            except KeyboardInterrupt:
+                node.sendInt()
 
     def _say(self, lines: list[str]) -> None:
         self.stdout.write("".join(f"{line}\n" for line in lines))

@@ -11,6 +11,7 @@ from emu.errors import FabricError
 from emu.lab.channel import Channel, channel_pair
 from emu.lab.child import serve
 from emu.lab.messages import Done, Progress, Ready, Setup, Start
+from emu.lab.nic_process import FLOW_COLUMNS
 from emu.measure.board import Board
 from emu.measure.counters import XMIT_WAIT
 
@@ -21,8 +22,10 @@ def job(channel: Channel) -> None:
     if "rnic_fails" in setup.options:
         raise FabricError(setup.options["rnic_fails"])
     board = Board.new(sorted(setup.hosts), [(XMIT_WAIT, 1)])
+    flows = Board.new([], FLOW_COLUMNS)
     near, _line = channel_pair()
-    channel.send(Done({"board": board.legend}), [board.file, near.fileno()])
+    legends = {"board": board.legend, "flows": flows.legend}
+    channel.send(Done(legends), [board.file, flows.file, near.fileno()])
     channel.expect(Start)
     channel.send(Progress(f"hosts: {' '.join(sorted(setup.hosts))}"))
     channel.send(Done())

@@ -49,6 +49,27 @@ class Tap:
             near.sendall(record(FRAMES))
 
 
+class Echo:
+    """A node that is done with a command at once, and remembers what it was given to read."""
+
+    def __init__(self) -> None:
+        self.commands: list[str] = []
+        self.keys = ""
+        self.waiting = False
+        self.stdout = Path(os.devnull).open()  # noqa: SIM115, it is always ready to be read
+
+    def sendCmd(self, command: str) -> None:  # noqa: N802, Mininet's name
+        self.commands.append(command)
+        self.waiting = True
+
+    def monitor(self) -> str:
+        self.waiting = False
+        return f"{self.commands[-1]} is done\n"
+
+    def write(self, keys: str) -> None:
+        self.keys += keys
+
+
 def record(number: int) -> bytes:
     head = (number * 1_000_000, number, 0, 64, 64, RawKind.ETHERNET, Direction.IN.value, 0)
     return RAW_RECORD.pack(*head) + PAYLOAD
@@ -123,6 +144,21 @@ def test_what_cannot_be_captured_is_told_and_leaves_nothing(
     assert said in capsys.readouterr().out
     assert tap.ports == []
     assert [file.name for file in folder.iterdir()] == ["script"]
+
+
+def test_every_line_of_a_script_is_a_command(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lines come by the standard input, from a file that can be read at any time."""
+    script = folder / "script"
+    script.write_text("h1 ping one\nh1 ping two\nh1 ping three\n")
+    node = Echo()
+    with script.open() as lines, node.stdout:
+        monkeypatch.setattr(CLI.__init__, "__defaults__", (lines, None))
+        monkeypatch.setattr("sys.stdin", lines)
+        FabricPrompt(NoNodes(h1=node), spec(), dict, Tap(ctrl_c))
+    assert node.commands == ["ping one", "ping two", "ping three"]
+    assert node.keys == ""
 
 
 def test_ports_are_completed_piece_by_piece(folder: Path) -> None:
