@@ -32,7 +32,8 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 def command(lab: str | None, as_json: bool) -> None:
     """Tell which labs are up, the state of their traffic, and what is wrong; of all, or of LAB.
 
-    A lab that has died is listed once, with the reason. Exits 4 when a lab does not answer.
+    A lab that has died is listed once, with the reason. Exits 4 when a lab does not
+    answer, or another version of emu has brought it up.
     """
     from emu.lab.standing import place
 

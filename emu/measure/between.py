@@ -56,11 +56,12 @@ def recording_between(spec: Spec, before: Look, after: Look) -> Recording:
     }
     seen = Observation(
         ports=ports,
-        samples=_samples(after.time_ns - before.time_ns, ports, after),
+        samples=_samples(after.time_ns - before.time_ns, ports),
         frames_exhausted=0,
         captures_missed=0,
         nics=nics,
         faults=tuple(_faults(after)),
+        failed_queue_pairs=tuple(_failed(flows, after)),
     )
     return _recording(spec, topology, seen, flows, grown)
 
@@ -205,8 +206,8 @@ def _sent(look: Look, port: str) -> int:
     return sum(look.ports[port]["tx_packets"])
 
 
-def _samples(window_ns: int, ports: Mapping[str, RawCounters], look: Look) -> Samples:
-    names = tuple(look.ports)
+def _samples(window_ns: int, ports: Mapping[str, RawCounters]) -> Samples:
+    names = tuple(ports)
 
     def column(counter: str) -> NDArray[np.int64]:
         grown = [sum(ports[name][counter]) for name in names]

@@ -215,14 +215,15 @@ def _found(run: RunFacts) -> Iterator[Diagnosis]:
 
 
 def pathologies(
-    facts_for: Callable[[Pathology], RunFacts],
+    facts_for: Callable[[Pathology], RunFacts | None],
 ) -> Iterator[tuple[Pathology, Finding]]:
-    """Those that are found, each in the facts that it is to be looked for in. Of a run with faults
-    of tuning those alone: what else there is may come from them."""
+    """Those that are found, each in the facts that it is to be looked for in; None: it is not to
+    be looked for. Of a run with faults of tuning those alone: what else there is may come from
+    them."""
     by_fault = False
     for pathology in PATHOLOGIES:
         run = facts_for(pathology)
-        if run.recording.fabric not in pathology.fabrics:
+        if run is None or run.recording.fabric not in pathology.fabrics:
             continue
         found = pathology.signature(run)
         if found is not None and (found.by_fault or not by_fault):

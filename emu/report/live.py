@@ -6,112 +6,97 @@ what the lab itself knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from emu.measure.between import recording_between, recording_so_far
-from emu.measure.counters import PRIORITIES
+from emu.measure.counters import PRIORITIES, RawCounters
 from emu.measure.look import LinkChange, Look, cause_of
 from emu.report import signatures
 from emu.report.diagnosis import Pathology, pathologies
 from emu.report.facts import RunFacts
+from emu.report.signatures import Finding
 from emu.spec.scenario import Spec
 from emu.units import format_time_ns
-from topologies.graph import Topology
 
-_NAMED = 3
-"""More flows than these are counted."""
-
-
-_SAID_OTHERWISE = (signatures.gave_up, signatures.guarded_storm)
-"""The lab itself knows of these, and says them with what is so at this moment."""
-_OF_THE_WHOLE = (
+_SO_FAR = (
+    signatures.gave_up,
     signatures.deadlock,
+    signatures.credit_deadlock,
     signatures.livelock,
     signatures.wrong_map,
     signatures.unseen_priority,
     signatures.late_marks,
     signatures.unheeded_marks,
 )
-"""Known by what has not happened at all: never marked, never received, never delivered."""
+"""Known by what has not happened at all (never marked, never received, never delivered), or by what
+has happened once for all."""
+_DEADLOCKS = (signatures.deadlock, signatures.credit_deadlock)
+"""Last beyond the traffic that they have stopped."""
 
 
 def sentences(spec: Spec, before: Look, after: Look) -> list[str]:
     """What is wrong at this moment, the gravest first; nothing where nothing is. `spec`: the lab's
-    own, as it came up. Of traffic that is over it says who gave up."""
-    traffic = _of_traffic(spec, before, after) if after.hosts else ()
-    return [*traffic, *_watchdogs(spec.topology.build(), after), *_links(after)]
+    own, as it came up. Of traffic that is over it says who gave up, and what is still stuck."""
+    found = list(_pathologies(spec, before, after)) if after.hosts else []
+    told = {port for _, own in found for port in own.ports}
+    return [
+        *(sentence for sentence, _ in found),
+        *_watchdogs(spec, after, told),
+        *_links(after),
+    ]
 
 
 def needs_two_looks(look: Look) -> bool:
     """Whether there is more to say when some time has passed."""
-    return look.traffic.state == "running"
+    return look.traffic.state == "running" or bool(look.deadlocks)
 
 
-def _of_traffic(spec: Spec, before: Look, after: Look) -> Iterator[str]:
+def _pathologies(spec: Spec, before: Look, after: Look) -> Iterator[tuple[str, Finding]]:
+    """Those of the report that there are now: a sentence for each, and what was found."""
     now = spec.model_copy(update={"faults": tuple(f.spec for f in after.faults if f.spec)})
-    topology = now.topology.build()
+    topology, window_ns = now.topology.build(), after.time_ns - before.time_ns
     whole = RunFacts("so far", recording_so_far(now, before, after), now, topology)
-    yield from _gave_up(whole)
-    window_ns = after.time_ns - before.time_ns
-    if needs_two_looks(after) and window_ns > 0:
-        latest = RunFacts("now", recording_between(now, before, after), now, topology)
-        yield from _diagnosed(latest, whole, window_ns)
+    latest = RunFacts("now", recording_between(now, before, after), now, topology)
 
-
-def _gave_up(run: RunFacts) -> Iterator[str]:
-    failed = [pair.flow for pair in run.recording.failed_queue_pairs]
-    if not failed:
-        return
-    named = ", ".join(failed[:_NAMED]) + (", ..." if len(failed) > _NAMED else "")
-    statuses = ", ".join(sorted({pair.status for pair in run.recording.failed_queue_pairs}))
-    yield (
-        f"Gave up: the queue pairs of {len(failed)} of {len(run.flows)} flows failed ({named}) "
-        f"with {statuses}; they send nothing more until traffic is started again"
-    )
-
-
-def _diagnosed(latest: RunFacts, whole: RunFacts, window_ns: int) -> Iterator[str]:
-    if latest.uses_credits:
-        yield from _credit_deadlock(whole)
-        return
-
-    def facts_for(pathology: Pathology) -> RunFacts:
-        return whole if pathology.signature in _OF_THE_WHOLE else latest
+    def facts_for(pathology: Pathology) -> RunFacts | None:
+        if pathology.signature is signatures.gave_up:
+            return whole
+        runs = after.traffic.state == "running" or pathology.signature in _DEADLOCKS
+        if not runs or window_ns <= 0:
+            return None
+        return whole if pathology.signature in _SO_FAR else latest
 
     for pathology, found in pathologies(facts_for):
-        if pathology.signature in _SAID_OTHERWISE:
-            continue
-        is_so_far = facts_for(pathology) is whole
+        is_so_far = pathology.signature in _SO_FAR
         when = "since traffic began" if is_so_far else f"the last {format_time_ns(window_ns)}"
         name = pathology.name[0].upper() + pathology.name[1:]
-        yield f"{name} ({when}): {found.evidence}"
+        yield f"{name} ({when}): {found.evidence}", found
 
 
-def _credit_deadlock(run: RunFacts) -> Iterator[str]:
-    stuck = run.recording.deadlocks
-    if stuck and run.unfinished:
-        found, ports = format_time_ns(stuck[0].found_ns), ", ".join(stuck[0].ports)
-        yield (
-            f"Credit deadlock: since {found} nothing moves at {ports}, each of which waits for "
-            "credit from the next"
-        )
-
-
-def _watchdogs(topology: Topology, look: Look) -> Iterator[str]:
+def _watchdogs(spec: Spec, look: Look, told: Collection[str]) -> Iterator[str]:
+    """Of ports that no pathology has told of: between switches, or when no traffic runs."""
+    topology = spec.topology.build()
     for name, own in look.ports.items():
+        if name in told:
+            continue
         stormed = [
             priority
             for priority in PRIORITIES
             if own["watchdog_detected"][priority] > own["watchdog_restored"][priority]
         ]
         if stormed:
-            peer = topology.peer[topology.port_named[name]].node
-            numbers = ", ".join(map(str, stormed))
-            dropped = sum(sum(own[f"watchdog_{way}_dropped"]) for way in ("rx", "tx"))
+            port, numbers = topology.port_named[name], ", ".join(map(str, stormed))
+            acts = signatures.watchdog_acts(spec, port.node)
             yield (
-                f"PFC watchdog: {name} is paused by {peer} without a break, so the watchdog has "
-                f"taken it out of PFC for priority {numbers}; it has dropped {dropped:,} packets"
+                f"PFC watchdog: {topology.peer[port].node} pauses {name} without a break in "
+                f"priority {numbers}; the watchdog "
+                f"{_taken_out(own) if acts else 'does nothing about it (action: alert)'}"
             )
+
+
+def _taken_out(counters: RawCounters) -> str:
+    dropped = sum(sum(counters[f"watchdog_{way}_dropped"]) for way in ("rx", "tx"))
+    return f"has taken it out of PFC and has dropped {dropped:,} packets"
 
 
 def _links(look: Look) -> Iterator[str]:

@@ -17,6 +17,7 @@ from emu.report.facts import RunFacts
 from emu.report.priority_maps import odd_one_out
 from emu.spec.classes import PRIORITIES
 from emu.spec.fault import WrongEcn, fault_names
+from emu.spec.scenario import Spec
 from emu.spec.traffic.drawn import Background
 from emu.spec.tuning import curve_with, ports_changed
 from emu.units import PS_PER_NS, format_rate, format_size, format_time_ns
@@ -55,6 +56,8 @@ class Finding:
     """Whether a fault of tuning does it; what else is found may be its consequence."""
     is_local: bool = False
     """Whether it is too short or too small to explain what else is found."""
+    ports: tuple[str, ...] = ()
+    """Those that the watchdog has taken out of PFC, where the evidence is that it has."""
 
 
 Signature = Callable[[RunFacts], Finding | None]
@@ -113,7 +116,7 @@ def _after(run: RunFacts, first: FailedQueuePair) -> str:
 def _meanwhile(run: RunFacts, first: FailedQueuePair) -> str:
     lost = run.drops + run.dropped_by_faults + run.dropped_by_hosts
     if lost:
-        return f"{lost:,} packets were lost in this run"
+        return f"{lost:,} packets were lost in all"
     waited = run.port_waiting_ns.get(run.topology.port_name[run.topology.ports[first.src][0]], 0)
     if waited >= STANDING * max(first.at_ns, 1):
         kind = "for want of credit" if run.uses_credits else "by pauses"
@@ -141,15 +144,18 @@ def pause_storm(run: RunFacts) -> Finding | None:
 
 def guarded_storm(run: RunFacts) -> Finding | None:
     """The watchdog does what it is for; the host is still mad."""
-    for host, paused, _ in _pausing_hosts(run):
-        if _is_guarded(run, host):
-            evidence = (
-                f"{host} paused its leaf for {paused:.0%} of the time, the watchdog took "
-                f"{run.topology.port_name[cures.leaf_port(run, host)]} out of PFC, and "
-                f"{run.total('drops_watchdog'):,} packets were dropped by it"
-            )
-            return Finding(evidence, ())
-    return None
+    guarded = [own for own in _pausing_hosts(run) if _is_guarded(run, own[0])]
+    if not guarded:
+        return None
+    ports = tuple(run.topology.port_name[cures.leaf_port(run, host)] for host, _, _ in guarded)
+    (first, part, _), *others = guarded
+    also = "".join(f", {host} for {part:.0%}" for host, part, _ in others)
+    evidence = (
+        f"{first} paused its leaf for {part:.0%} of the time{also}, the watchdog took "
+        f"{', '.join(ports)} out of PFC, and {run.total('drops_watchdog'):,} packets were "
+        "dropped by it"
+    )
+    return Finding(evidence, (), ports=ports)
 
 
 def slow_receiver(run: RunFacts) -> Finding | None:
@@ -393,12 +399,17 @@ def _pausing_hosts(run: RunFacts) -> Iterator[tuple[str, float, int]]:
             yield host, paused, _most(_counters(run, port), "pause_transition")
 
 
+def watchdog_acts(spec: Spec, switch: str) -> bool:
+    """Whether a switch has one that takes queues out of PFC, and does not only tell of storms."""
+    own = spec.switch(switch).watchdog
+    return own is not None and own.action != "alert"
+
+
 def _is_guarded(run: RunFacts, host: str) -> bool:
-    """Whether a watchdog has taken its port out of PFC, and not only told of the storm."""
+    """Whether a watchdog has taken its port out of PFC."""
     leaf = cures.leaf_port(run, host)
-    own = run.spec.switch(leaf.node).watchdog
     name = "prio{}_PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED"
-    acts = own is not None and own.action != "alert"
+    acts = watchdog_acts(run.spec, leaf.node)
     return acts and any(_count(run, leaf, name.format(p)) for p in range(PRIORITIES))
 
 

@@ -19,6 +19,15 @@ topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}
 switches: {pfc: {}}
 traffic: [{name: pairs, pattern: pair, from: h1-h2, to: h3-h4, op: write, size: 1GB}]
 """
+AROUND = """
+name: sick
+fabric: ib
+plane: shim
+slowdown: 4000
+topology: {kind: ring, switches: 5, hosts_per_switch: 1}
+subnet: {engine: minhop}
+traffic: [{name: round, pattern: pair, from: h1-h5, to: [h3, h4, h5, h1, h2], size: 100MB}]
+"""
 STORM = "{name: mad, pause-storm: {host: h3, priority: 3}}"
 CUT = "{name: cut, link-down: {cable: 'leaf1:spine1'}}"
 
@@ -74,3 +83,12 @@ def test_a_lab_says_what_goes_wrong_and_when_it_began(me: User) -> None:
         ("routes-converged", "", "leaf1:spine1 up"),
     ):
         assert expected in changes, changes
+
+
+def test_a_credit_deadlock_in_a_lab_is_said(me: User) -> None:
+    """Shortest paths around a ring, as the report of a run would say."""
+    with lab_up(me, AROUND):
+        assert me.run_emu("traffic", "start").code == 0
+        said = wait_for_sentence(me, "each waits for credit that the next would give")
+        assert said.startswith("Deadlock (since traffic began): at ")
+        assert "! Deadlock (since traffic began)" in me.run_emu("watch", "--count", "1").out

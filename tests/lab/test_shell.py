@@ -146,9 +146,7 @@ def test_what_cannot_be_captured_is_told_and_leaves_nothing(
     assert [file.name for file in folder.iterdir()] == ["script"]
 
 
-def test_every_line_of_a_script_is_a_command(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_line_of_a_script_is_a_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lines come by the standard input, from a file that can be read at any time."""
     script = folder / "script"
     script.write_text("h1 ping one\nh1 ping two\nh1 ping three\n")

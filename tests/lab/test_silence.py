@@ -14,10 +14,11 @@ import pytest
 from emu.errors import FabricError
 from emu.lab.channel import Channel, channel_pair
 from emu.lab.line import Line
-from emu.lab.messages import Ask, Done, Failure, Look
+from emu.lab.messages import Ask, Done, Failure, Look, Message
 from emu.lab.standing import client, place
 from emu.lab.standing.client import StandingLab
 from emu.lab.standing.place import SilentLab
+from emu.lab.version import version
 
 _STOPPED = """
 import signal, sys
@@ -26,6 +27,9 @@ listener = place.claim("toy")
 print("up", flush=True)
 signal.pause()
 """
+
+
+OURS = Done({"version": version()})
 
 
 @pytest.fixture(autouse=True)
@@ -69,10 +73,13 @@ def test_a_lab_that_takes_long_but_lives_is_waited_for() -> None:
 
     def work() -> None:
         first, _ = listener.accept()
+        busy = Channel(first)
+        assert busy.expect(Ask).what == "version"
+        busy.send(OURS)
         second, _ = listener.accept()
-        busy, free = Channel(first), Channel(second)
-        assert free.expect(Ask).what == "status"
-        free.send(Done({}))
+        free = Channel(second)
+        assert free.expect(Ask).what == "version"
+        free.send(OURS)
         asked_for_life.set()
         busy.send(Done({"late": True}))
 
@@ -82,6 +89,36 @@ def test_a_lab_that_takes_long_but_lives_is_waited_for() -> None:
         assert lab.ask("traffic")[0] == {"late": True}
     worker.join()
     assert asked_for_life.is_set()
+    listener.close()
+    place.release("toy")
+
+
+@pytest.mark.parametrize(
+    ("answer", "theirs"),
+    [
+        (Done({"version": "0.0.9 (code 01234567)"}), "emu 0.0.9 (code 01234567); "),
+        (Failure("usage", "it does not know version"), "an older emu, which does not tell its "),
+    ],
+    ids=["another", "older than the question"],
+)
+def test_a_lab_of_another_version_is_told(answer: Message, theirs: str) -> None:
+    """Both versions and the remedy; nothing else is asked, and what it says is not read."""
+    listener = place.claim("toy")
+
+    def work() -> None:
+        line, _ = listener.accept()
+        lab = Channel(line)
+        assert lab.expect(Ask).what == "version"
+        lab.send(answer)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    with StandingLab("toy") as lab, pytest.raises(FabricError) as told:
+        lab.ask("look")
+    worker.join()
+    assert str(told.value).startswith(f"the lab toy was brought up by {theirs}")
+    assert f"this is emu {version()}, which cannot talk with it" in str(told.value)
+    assert "end it with `emu down toy`, and bring it up again with `emu up" in str(told.value)
     listener.close()
     place.release("toy")
 

@@ -363,7 +363,7 @@ def test_a_queue_pair_that_gave_up_is_the_first_diagnosis(tmp_path: Path) -> Non
     for words in (
         "1 queue pair went to the error state: incast.h2-h1 (h2 to h1)",
         "transport retry counter exceeded after 7 retries without progress (timeout: 4, 65.54 us)",
-        "packets were lost in this run",
+        "packets were lost in all",
     ):
         assert words in told
     cured = facts_of(GIVING_UP, tmp_path, first.settings)

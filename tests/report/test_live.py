@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 from emu.lab.nic_process import FLOW_COLUMNS
 from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, TrafficState
-from emu.report.live import sentences
+from emu.report.live import needs_two_looks, sentences
 from emu.shim.virtual import VirtualFabric
 from emu.spec.fault import fault_names
 from tests.model.fabrics import spec_of, started
@@ -25,6 +25,7 @@ switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB, pmax: 20%}}
 hosts: {nic: {cc: dcqcn}}
 traffic: [{name: pairs, pattern: pair, from: h1-h2, to: h3-h4, op: write, size: 4MB}]
 """
+AROUND = SICK["deadlock"].replace("switches: {pfc: {xoff: 96KB}}\n", "")
 DEAF = CALM + "faults: [{name: cut, at: 100us, link-down: {cable: 'leaf2:h3'}}]\n"
 
 
@@ -78,10 +79,43 @@ def test_a_lab_says_what_its_report_would(name: str) -> None:
     ), all_told[-1]
 
 
-def test_a_credit_deadlock_is_said_on_infiniband() -> None:
-    """Shortest paths around a ring, and no lanes that break the loop."""
-    last = told(SICK["deadlock"].replace("switches: {pfc: on}\n", ""), "fabric=ib")[-1]
-    assert last[0].startswith("Credit deadlock: since "), last
+TORUS = """
+fabric: ib
+topology: {kind: torus, dimensions: [5, 3], hosts_per_switch: 1}
+hosts: {nic: {timeout: 8}}
+traffic:
+  - name: round
+    pattern: pair
+    from: [h1, h4, h7, h10, h13]
+    to: [h7, h10, h13, h1, h4]
+    size: 2MB
+"""
+
+
+@pytest.mark.parametrize("text", [AROUND, TORUS], ids=["ring", "torus"])
+def test_a_credit_deadlock_is_said_on_infiniband(text: str) -> None:
+    """Shortest paths around a circle, and no lanes that break it: as the report has it."""
+    last = told(text, "fabric=ib", "subnet.engine=minhop")[-1]
+    assert last[0].startswith("Deadlock (since traffic began): at "), last
+    assert "each waits for credit that the next would give; " in last[0]
+
+
+def test_a_deadlock_outlives_the_queue_pairs_that_gave_up() -> None:
+    """Their packets still hold the credit: whoever sends next would be stuck, too."""
+    impatient = ("fabric=ib", "hosts.nic.timeout=4", "hosts.nic.retry_count=0")
+    with started(spec_of(AROUND, *impatient)) as run:
+        run.run_until(1_400_000)
+        before = stopped(look(run))
+        assert needs_two_looks(before)
+        run.run_until(1_500_000)
+        found = sentences(run.spec, before, stopped(look(run)))
+    names = [one.partition(" (since")[0] for one in found]
+    assert names == ["Queue pairs that gave up", "Deadlock"]
+
+
+def stopped(own: Look) -> Look:
+    """The same when the traffic is over."""
+    return replace(own, traffic=TrafficState(1, "over", None, ()))
 
 
 def test_a_healthy_lab_says_nothing() -> None:
@@ -97,22 +131,53 @@ def test_a_storm_that_is_over_is_said_no_more() -> None:
     assert not any("storm" in sentence for window in windows[7:] for sentence in window)
 
 
-def test_a_watchdog_at_work_is_said() -> None:
-    """Which port, who pauses it, and what it cost so far."""
-    dog = "switches.watchdog={detection: 100us, restoration: 100us, poll: 50us}"
-    storm = "faults=[{at: 100us, pause-storm: {host: h3, priority: 3}}]"
-    windows = told(CALM, dog, storm, "traffic.pairs.size=40MB", until_ns=700_000)
-    said = [one for window in windows for one in window if "watchdog" in one]
-    assert said, windows
-    assert all(one.startswith("PFC watchdog: leaf2:h3 is paused by h3") for one in said)
+DOG = "switches.watchdog={detection: 100us, restoration: 100us, poll: 50us}"
+STORM = "faults=[{at: 100us, pause-storm: {host: h3, priority: 3}}]"
 
 
-def test_queue_pairs_that_gave_up_are_said() -> None:
-    """Which, and with what status."""
+def test_a_watchdog_at_work_is_said_as_in_the_report() -> None:
+    """Which port, who pauses it, and what it cost: once."""
+    windows = told(CALM, DOG, STORM, "traffic.pairs.size=40MB", until_ns=700_000)
+    said = [[one for one in window if "watchdog" in one] for window in windows[4:]]
+    assert all(len(window) == 1 for window in said), windows
+    for (one,) in said:
+        assert one.startswith("Pause storm that the watchdog ended (the last 100 us): h3 paused")
+        assert "took leaf2:h3 out of PFC" in one
+
+
+def test_a_watchdog_is_said_without_traffic() -> None:
+    """Then there is no window for the report's detectors."""
+    with started(spec_of(CALM, DOG, STORM, "traffic.pairs.size=40MB")) as run:
+        run.run_until(550_000)
+        seen = stopped(look(run))
+    (said,) = sentences(run.spec, seen, seen)
+    assert said.startswith("PFC watchdog: h3 pauses leaf2:h3 without a break in priority 3; ")
+    assert "the watchdog has taken it out of PFC and has dropped" in said
+
+
+def test_a_watchdog_that_only_tells_has_taken_nothing_out() -> None:
+    alert = DOG.replace("poll", "action: alert, poll")
+    last = told(CALM, alert, STORM, "traffic.pairs.size=40MB", until_ns=700_000)[-1]
+    assert not any("out of PFC" in one for one in last), last
+    assert any("does nothing about it (action: alert)" in one for one in last), last
+
+
+def test_every_port_that_a_watchdog_took_out_is_said() -> None:
+    storms = STORM.replace("}}]", "}}, {at: 100us, pause-storm: {host: h4, priority: 3}}]")
+    last = told(CALM, DOG, storms, "traffic.pairs.size=40MB", until_ns=700_000)[-1]
+    (said,) = [one for one in last if "watchdog" in one]
+    assert "leaf2:h3, leaf2:h4 out of PFC" in said
+
+
+def test_queue_pairs_that_gave_up_are_said_as_in_the_report() -> None:
+    """Which, when, and with what status; and nobody calls the others unfair."""
     settings = ("hosts.nic.timeout=4", "hosts.nic.retry_count=1")
     last = told(DEAF, *settings)[-1]
-    assert last[0].startswith("Gave up: the queue pairs of 1 of 2 flows failed (pairs.h1-h3)"), last
-    assert "IBV_WC_RETRY_EXC_ERR" in last[0]
+    assert last[0].startswith(
+        "Queue pairs that gave up (since traffic began): 1 queue pair went to the error state: "
+        "pairs.h1-h3 (h1 to h3). The first did at "
+    ), last
+    assert "transport retry counter exceeded after 1 retries without progress" in last[0]
 
 
 def test_a_lost_link_is_said_with_its_cause() -> None:

@@ -9,13 +9,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from emu.errors import FabricError
+from emu.errors import FabricError, UsageError
 from emu.lab.channel import Channel
 from emu.lab.messages import Ask, Done, Json
 from emu.lab.standing import place
+from emu.lab.version import version
 
+_AT_ONCE = ("version", "status")
 _SECONDS_TO_ANSWER = 10.0
-"""For what a lab answers by itself."""
+"""For what a lab answers by itself, `_AT_ONCE`."""
 _SECONDS_BETWEEN_SIGNS = 10.0
 """Of life, while a lab works on an answer."""
 _SECONDS_TO_END = 30.0
@@ -35,6 +37,8 @@ class StandingLab:
         Raises UsageError when there is no such lab, SilentLab when it takes no calls.
         """
         self.name, self._channel = place.dial(name)
+        self._is_ours = False
+        """Whether the lab is known to be of our version."""
 
     def __enter__(self) -> Self:
         return self
@@ -51,11 +55,30 @@ class StandingLab:
         """The answer, and the open files that came with it, which are the caller's.
 
         An answer may take long; a lab that shows no sign of life meanwhile is a SilentLab.
+        One that another version of `emu` has brought up is not asked: FabricError.
         """
+        if not self._is_ours:
+            self._need_our_version()
+            self._is_ours = True
+        return self._ask(what, **options)
+
+    def _need_our_version(self) -> None:
+        try:
+            theirs = f"emu {self._ask('version')[0]['version']}"
+        except UsageError:  # it does not know the question
+            theirs = "an older emu, which does not tell its version"
+        if theirs != f"emu {version()}":
+            raise FabricError(
+                f"the lab {self.name} was brought up by {theirs}; this is emu {version()}, which "
+                f"cannot talk with it: end it with `emu down {self.name}`, and bring it up again "
+                "with `emu up SPEC`"
+            )
+
+    def _ask(self, what: str, **options: Any) -> tuple[Json, list[int]]:
         with suppress(EOFError):  # it may have said why, before it went
             self._channel.send(Ask(what, options))
         try:
-            answer = self._expect_answer(alive=what != "status")
+            answer = self._expect_answer(alive=what not in _AT_ONCE)
         except EOFError:
             raise FabricError(f"the lab {self.name} has ended") from None
         return answer.value, self._channel.take_files()
@@ -69,7 +92,7 @@ class StandingLab:
             except TimeoutError:
                 if alive:
                     with StandingLab(self.name) as other:
-                        other.status()
+                        other._need_our_version()
                     continue
                 said_nothing = f"has not answered for {_SECONDS_TO_ANSWER:g} s"
                 raise place.SilentLab(self.name, said_nothing) from None

@@ -1,6 +1,7 @@
 """What a standing lab can be asked for, and the answers: values, and open files beside them.
 
 ask                     answer                                    files
+version                 of the code that the lab runs; what else is asked follows it
 status                  name, spec, slowdown, traffic ...
 look                    status, faults, deadlocks, and what    the boards
                         is on the boards
@@ -36,6 +37,7 @@ from emu.lab.standing.faults import check_settings
 from emu.lab.standing.nics import Nics
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
+from emu.lab.version import version
 from emu.shim.live import packet_socket
 from emu.spec.fault import Fault, OnHost, fault_names
 from emu.spec.finding import there_is_no
@@ -82,7 +84,9 @@ class Desk:
         self._defined = dict(zip(fault_names(spec.faults), spec.faults, strict=True))
         """Every fault that there is or was, by name."""
         (self._ports,) = session.shim.take_files()
+        version()  # works it out now: when somebody asks, the files may be others
         self._answers: dict[str, Callable[..., Answer]] = {
+            "version": self._version,
             "status": self._status,
             "look": self._look,
             "see": self._see,
@@ -100,9 +104,12 @@ class Desk:
     def answer(self, ask: Message) -> tuple[Done, list[int]]:
         """Raises UsageError for what cannot be done."""
         if not isinstance(ask, Ask) or ask.what not in self._answers:
-            raise UsageError(f"a lab of another version of emu? it does not know {ask}")
+            raise UsageError(f"this lab was brought up by emu {version()} and does not know {ask}")
         value, files = self._answers[ask.what](**ask.options)
         return Done(value), files
+
+    def _version(self) -> Answer:
+        return {"version": version()}, []
 
     def _status(self) -> Answer:
         session = self._session
