@@ -17,8 +17,8 @@ from typing import Any
 
 from emu.errors import UsageError
 from emu.explain import keys
-from emu.explain.derived import derived
 from emu.spec.base import Model
+from emu.spec.derived import Derived, derived, derived_of_host, derived_of_switch
 from emu.spec.document import Document
 from emu.spec.finding import KeyPath, did_you_mean, dotted
 from emu.spec.load import document_of
@@ -28,7 +28,7 @@ from emu.spec.rules.given import has
 from emu.spec.scenario import Spec
 from emu.spec.stages import spec_of
 from emu.spec.switch import PortSpec
-from topologies.graph import Port, Switch
+from topologies.graph import Switch
 
 _OF_PORTS = {field.alias or name for name, field in PortSpec.model_fields.items()}
 _LAYERS_THEMSELVES = {"roles", "nodes", "ports"}
@@ -155,7 +155,8 @@ class _Source:
         for host in hosts:
             layers = [_Layer(("hosts", "nodes", host), False), _Layer(("hosts",), False)]
             dump = self._dump(self._spec.host(host))
-            rows[host] = list(self._rows("hosts", inside, dump, layers))
+            worked_out = _by_key(derived_of_host(self._spec, host))
+            rows[host] = list(self._rows("hosts", inside, dump, layers, worked_out))
         yield from _grouped(rows, "all hosts" if len(hosts) == len(self._topology.host) else "")
 
     def _of_switches(self, inside: tuple[str, ...], switches: Sequence[Switch]) -> Iterator[Value]:
@@ -164,7 +165,8 @@ class _Source:
             layers = self._layers_of(switch.name)
             dump = self._dump(self._spec.switch(switch.name))
             if not inside or inside[0] not in _OF_PORTS:
-                rows[switch.name] = list(self._rows("switches", inside, dump, layers))
+                worked_out = _by_key(derived_of_switch(self._spec, switch.name))
+                rows[switch.name] = list(self._rows("switches", inside, dump, layers, worked_out))
                 continue
             for owner, row in _of_ports(
                 switch.name, self._rows_of_ports(switch.name, inside, layers)
@@ -183,7 +185,8 @@ class _Source:
             neighbour = name.partition(":")[2]
             own = [_Layer((*layer.path, "ports", neighbour), False) for layer in layers]
             dump = self._dump(self._spec.port(port))
-            rows[name] = list(self._rows("switches", inside, dump, [*own, *layers], port))
+            worked_out = _by_key(derived(self._spec, port))
+            rows[name] = list(self._rows("switches", inside, dump, [*own, *layers], worked_out))
         return rows
 
     def _layers_of(self, name: str) -> list[_Layer]:
@@ -197,7 +200,7 @@ class _Source:
         inside: tuple[str, ...],
         dump: Mapping[str, Any],
         layers: Sequence[_Layer],
-        port: Port | None = None,
+        worked_out: Mapping[str, Derived],
     ) -> Iterator[Row]:
         """Key, value and origin of all that is below `inside`."""
         there, value = _as_far_as(dump, inside)
@@ -205,9 +208,9 @@ class _Source:
             own_keys = tuple(map(str, leaf[1:]))
             if own_keys[0] in _LAYERS_THEMSELVES:
                 continue
-            worked_out = derived(self._spec, port, leaf, own)
-            if worked_out is not None:
-                yield dotted(leaf), *worked_out
+            known = worked_out.get(dotted(leaf))
+            if known is not None:
+                yield known.key, _worked_out(own, known), known.origin
             else:
                 yield dotted(leaf), _shown(own), self._layered_origin(own_keys, layers)
 
@@ -256,6 +259,14 @@ class _Source:
         compare: KeyPath = ("compare", self._variant or "", *path)
         is_own = self._variant is not None and has(self._document.data, compare)
         return str(self._document.places[compare if is_own else path])
+
+
+def _by_key(found: Iterable[Derived]) -> dict[str, Derived]:
+    return {own.key: own for own in found}
+
+
+def _worked_out(own: Any, known: Derived) -> str:
+    return f"auto: {known.value}" if own == "auto" else known.value
 
 
 def _of_ports(switch: str, ports: Mapping[str, Sequence[Row]]) -> Iterator[tuple[str, Row]]:

@@ -44,8 +44,9 @@ class Fecn(Model):
         "buffer on, 1 from fifteen sixteenths.",
         json_schema_extra=note(
             unit="sixteenths",
-            why="the most sensitive setting: marks begin before the credits of a lane run out",
-            source=references.IBTA_CC,
+            why="the most sensitive setting, and the default of NVIDIA's congestion control "
+            "manager: marks begin before the credits of a lane run out",
+            source=references.MLNX_OFED_CC,
         ),
     )
     marking_rate: Integer = Field(
@@ -67,8 +68,9 @@ class Fecn(Model):
         description="Smaller packets are not marked; in 64 bytes.",
         json_schema_extra=note(
             unit="64 bytes",
-            why="512 bytes: ACKs and small control packets stay unmarked",
-            source=references.IBTA_CC,
+            why="512 bytes, the default of NVIDIA's congestion control manager: ACKs and small "
+            "control packets stay unmarked",
+            source=references.MLNX_OFED_CC,
         ),
     )
     victim_mask: Literal["hosts", "all", "none"] = Field(

@@ -1,10 +1,11 @@
-"""What a spec leaves to the emulator at a switch's port, worked out, each with its reason.
+"""What a spec leaves to the emulator at a switch, its ports and a host, with the reasons.
 
     >>> for own in derived(spec, spec.topology.build().port_named["leaf1:h1"]): print(own)
     switches.ecn.kmin: 212KB (a quarter of what the port may hold (...), so that ...)
 
-`Spec.port` and `Spec.switch` have the same values; this is for whoever wants to tell them.
-`pauses_come_first` is the rule that marks must come before pauses: at this port, of this curve.
+`Spec.port`, `Spec.switch` and `Spec.host` have the same values; this is to print them
+(`emu explain KEY --spec FILE`). `pauses_come_first` is the rule that marks must come before
+pauses: at this port, of this curve.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from emu.spec.merge import inherit
 from emu.spec.scenario import Spec
 from emu.spec.switch import Curve, Ecn, Pfc
 from emu.spec.thresholds import curve_of
-from emu.units import write_size, write_time
+from emu.units import write_rate, write_size, write_time
 from topologies.graph import Port
+
+_THRESHOLDS = "rate, cable, MTU and buffer"
+_NO_RESPONSE = "automatic headroom allows for the response time of 802.3"
 
 
 @dataclass(frozen=True)
@@ -28,23 +32,50 @@ class Derived:
     key: str
     value: str
     reason: str
+    inputs: str = ""
+    """What the value follows from; empty: it is the same everywhere."""
 
     def __str__(self) -> str:
         return f"{self.key}: {self.value} ({self.reason})"
 
+    @property
+    def origin(self) -> str:
+        """As `emu explain` shows it."""
+        return f"derived from {self.inputs}: {self.reason}" if self.inputs else self.reason
+
 
 def derived(spec: Spec, port: Port) -> tuple[Derived, ...]:
-    """Nothing of what the spec itself says; on InfiniBand the latency alone."""
-    return tuple(_derived(spec, port))
+    """Of a port and its switch. Nothing of what the spec itself says."""
+    return (*_of_switch(spec, port.node), *_of_port(spec, port))
 
 
-def _derived(spec: Spec, port: Port) -> Iterator[Derived]:
-    said = spec.given_port(port)
-    if spec.given_switch(port.node).latency_given is None:
-        latency_ps, why = spec.switch_latency(port.node)
-        yield Derived("switches.latency", write_time(latency_ps), why)
+def derived_of_switch(spec: Spec, switch: str) -> tuple[Derived, ...]:
+    """Of what all ports of a switch share."""
+    return tuple(_of_switch(spec, switch))
+
+
+def derived_of_host(spec: Spec, host: str) -> tuple[Derived, ...]:
+    return tuple(_of_host(spec, host))
+
+
+def _of_switch(spec: Spec, switch: str) -> Iterator[Derived]:
+    said = spec.given_switch(switch)
+    if said.latency_given is None:
+        latency_ps, why = spec.switch_latency(switch)
+        inputs = "fabric and rate" if spec.fabric == "ib" else "fabric"
+        yield Derived("switches.latency", write_time(latency_ps), why, inputs)
+    if said.switching == "auto":
+        way = "cut-through" if spec.cuts_through(switch) else "store-and-forward"
+        why = f"as switches of fabric {spec.fabric} do"
+        yield Derived("switches.switching", way, why, "fabric")
+
+
+def _of_port(spec: Spec, port: Port) -> Iterator[Derived]:
     if spec.fabric == "ib":
         return
+    said = spec.given_port(port)
+    if said.pause_response_ps is None:
+        yield Derived("switches.pause_response", "0s", f"default: {_NO_RESPONSE}")
     if said.pfc is not None:
         yield from _of_pfc(spec, port, said.pfc)
     if said.ecn is not None:
@@ -55,12 +86,23 @@ def _of_pfc(spec: Spec, port: Port, pfc: Pfc) -> Iterator[Derived]:
     limit = spec.port_scale(port).limit
     if "xoff" not in pfc.model_fields_set:
         is_now = f"{write_size(limit.size_bytes)} for a port that is busy alone"
-        yield Derived("switches.pfc.xoff", str(pfc.xoff), f"a share of the free pool: {is_now}")
+        why = f"a share of the free pool: {is_now}"
+        yield Derived("switches.pfc.xoff", str(pfc.xoff), why, "buffer and headroom")
     if pfc.xoff.size_bytes and pfc.xon_given is None:
-        yield Derived("switches.pfc.xon", write_size(pfc.xon_bytes), "two thirds of xoff")
+        yield Derived("switches.pfc.xon", write_size(pfc.xon_bytes), "two thirds of xoff", "xoff")
     if pfc.headroom_bytes is None:
-        why = "rate, cable, MTU and the neighbour's response time: what comes after a pause"
-        yield Derived("switches.pfc.headroom", write_size(headroom_of(spec, port)), why)
+        yield _headroom(spec, port)
+
+
+def _headroom(spec: Spec, port: Port) -> Derived:
+    cable = spec.topology.build().cable[port]
+    return Derived(
+        "switches.pfc.headroom",
+        write_size(headroom_of(spec, port)),
+        "as much as may come in after a pause was sent",
+        f"{write_rate(cable.rate_bps)}, a cable of {write_time(cable.delay_ps)}, "
+        f"packets of {spec.largest_mtu} bytes and the response time of the far end",
+    )
 
 
 def _of_ecn(spec: Spec, port: Port, ecn: Ecn) -> Iterator[Derived]:
@@ -72,11 +114,24 @@ def _of_ecn(spec: Spec, port: Port, ecn: Ecn) -> Iterator[Derived]:
 
 
 def _of_curve(spec: Spec, port: Port, section: str, given: Curve) -> Iterator[Derived]:
-    kmin, kmax = curve_of(given, spec.port_scale(port))
-    if given.kmin_given is None:
-        yield Derived(f"{section}.kmin", write_size(kmin.size_bytes), kmin.reason)
-    if given.kmax_given is None:
-        yield Derived(f"{section}.kmax", write_size(kmax.size_bytes), kmax.reason)
+    thresholds = curve_of(given, spec.port_scale(port))
+    is_given = (given.kmin_given is not None, given.kmax_given is not None)
+    for name, own, known in zip(("kmin", "kmax"), thresholds, is_given, strict=True):
+        if not known:
+            yield Derived(f"{section}.{name}", write_size(own.size_bytes), own.reason, _THRESHOLDS)
+
+
+def _of_host(spec: Spec, host: str) -> Iterator[Derived]:
+    if spec.fabric == "ib":
+        return
+    nic = spec.host(host).nic
+    if nic.pause_response_ps is None:
+        yield Derived("hosts.nic.pause_response", "0s", f"default: {_NO_RESPONSE}")
+    for key, dscp in spec.dscps_of_preset(host).items():
+        topology = spec.topology.build()
+        preset = spec.given_switch(topology.peer[topology.ports[host][0]].node).preset
+        why = "the host's switch has a class for it"
+        yield Derived(f"hosts.nic.{key}", str(dscp), why, f"preset {preset}")
 
 
 def pauses_come_first(spec: Spec, port: Port, curve: Curve) -> bool:

@@ -8,17 +8,18 @@
     Ethernet     any         600 ns    between Spectrum-2 (300 ns) and Trident 3 (from 800 ns);
                                        Trident II has 550 to 650 ns
 
-The speed is that of the switch's fastest port. The figures are from data sheets: one packet
-through an idle switch, from its first bit in to its first bit out.
+The speed is that of the switch's fastest port. The figures are what vendors advertise: one packet
+through an idle switch, from its first bit in to its first bit out. Those for FDR, EDR and HDR are
+well known, but were not compared with a copy of the data sheets.
 """
 
 from __future__ import annotations
 
 _GBIT = 1_000_000_000
 _INFINIBAND = (
-    (60 * _GBIT, 170_000, "FDR: 170 ns, as the data sheet of the SX6036 says"),
-    (110 * _GBIT, 90_000, "EDR: 90 ns, as the data sheet of the SB7800 says"),
-    (210 * _GBIT, 130_000, "HDR: 130 ns, as the data sheet of the QM8700 says"),
+    (60 * _GBIT, 170_000, "FDR: 170 ns, advertised for the SX6036"),
+    (110 * _GBIT, 90_000, "EDR: 90 ns, advertised for the SB7800"),
+    (210 * _GBIT, 130_000, "HDR: 130 ns, advertised for the QM8700"),
 )
 _FASTER = (150_000, "NDR and faster: resellers say less than 150 ns of the QM9700")
 _ETHERNET = (

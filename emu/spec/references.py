@@ -65,7 +65,7 @@ SWIFT = (
     "SIGCOMM 2020; htsim, swift_new.cpp"
 )
 SWITCH_LATENCY = (
-    "data sheets: Mellanox SX6036, SB7800 and QM8700, Arista 7050SX and 7050X3; Linley newsletter "
-    "of 31 July 2017 on Spectrum-2; resellers of the QM9700"
+    "latencies that vendors advertise: Mellanox SX6036, SB7800 and QM8700, Arista 7050SX and "
+    "7050X3; Linley newsletter of 31 July 2017 on Spectrum-2; resellers of the QM9700"
 )
 SWITCH_TRANSFORMER = "Fedus et al., Switch Transformers, JMLR 2022"

@@ -303,8 +303,7 @@ class Spec(Model):
     def host(self, name: str) -> HostSpec:
         """A host as it is in the end: all hosts, itself, and DSCPs of its switch's preset."""
         said = self._merged_hosts.get(name, self._any_host)
-        dscps = self._preset_dscps.get(name)
-        return said if dscps is None else self._with_dscps(name, said, dscps)
+        return said if name not in self._preset_dscps else self._with_dscps(name, said)
 
     @cached_property
     def _preset_dscps(self) -> dict[str, tuple[int, int]]:
@@ -319,11 +318,15 @@ class Spec(Model):
             if leaf in topology.switch and (preset := self.given_switch(leaf).preset) in DSCPS
         }
 
-    def _with_dscps(self, name: str, said: HostSpec, dscps: tuple[int, int]) -> HostSpec:
+    def dscps_of_preset(self, host: str) -> dict[str, int]:
+        """Keys of its NIC that the host does not name and its switch's preset does."""
+        said = self._merged_hosts.get(host, self._any_host).nic.model_fields_set
+        own = dict(zip(("dscp", "cnp_dscp"), self._preset_dscps.get(host, ()), strict=False))
+        return {key: dscp for key, dscp in own.items() if key not in said}
+
+    def _with_dscps(self, name: str, said: HostSpec) -> HostSpec:
         if name not in self._hosts_of_presets:
-            own = dict(zip(("dscp", "cnp_dscp"), dscps, strict=True))
-            left = {key: dscp for key, dscp in own.items() if key not in said.nic.model_fields_set}
-            nic = said.nic.model_copy(update=left)
+            nic = said.nic.model_copy(update=self.dscps_of_preset(name))
             self._hosts_of_presets[name] = said.model_copy(update={"nic": nic})
         return self._hosts_of_presets[name]
 

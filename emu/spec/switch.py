@@ -356,8 +356,10 @@ class SwitchSpec(PortSpec):
         "InfiniBand by its fastest port, 170 ns up to FDR, 90 ns with EDR, 130 ns with HDR, 150 ns "
         "from NDR on.",
         json_schema_extra=note(
-            why="what data sheets say of the switches of each fabric and speed; for NDR, of which "
-            "NVIDIA names no figure, the figure of resellers",
+            why="what vendors advertise for switches of each fabric and speed. How sure: the "
+            "figures for FDR, EDR and HDR are well known, but were not compared with a copy of the "
+            "data sheets; for NDR NVIDIA names none, resellers say less than 150 ns, and one "
+            "knowledge base says 330 ns",
             source=references.SWITCH_LATENCY,
         ),
     )

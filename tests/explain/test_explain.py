@@ -16,6 +16,7 @@ from emu.explain import keys
 from emu.explain.in_force import OpenSpec, Value
 from emu.spec.model import load_spec
 from emu.spec.notes import written
+from emu.units import write_size
 
 ROOT = Path(__file__).parents[2]
 INCAST = str(ROOT / "topologies" / "incast.emu.yml")
@@ -120,6 +121,13 @@ compare:
 """
 
 
+PLAIN = """
+topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 2}
+switches: {pfc: on, ecn: on}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, size: 1MB}]
+"""
+
+
 @pytest.fixture
 def spec_file(tmp_path: Path) -> Path:
     path = tmp_path / "layers.emu.yml"
@@ -214,11 +222,59 @@ def test_automatic_headroom_is_derived(spec_file: Path) -> None:
     assert value.origin.startswith("derived from 100Gbit, a cable of 25ns")
 
 
+def test_thresholds_not_given_are_derived(tmp_path: Path) -> None:
+    """The values that switches have, what they follow from, and the reason."""
+    path = tmp_path / "plain.emu.yml"
+    path.write_text(PLAIN)
+    spec = load_spec(path)
+    port = spec.port(spec.topology.build().port_named["leaf1:h1"])
+    assert port.pfc is not None
+    assert port.ecn is not None
+    values = {
+        key: next(v for v in in_force(path, f"switches.{key}") if v.where != "spine1")
+        for key in ("ecn.kmin", "ecn.kmax", "pfc.xoff", "latency")
+    }
+    assert values["ecn.kmin"].value == write_size(port.ecn.kmin_bytes)
+    assert values["ecn.kmax"].value == write_size(port.ecn.kmax_bytes)
+    assert values["pfc.xoff"].value == "alpha 1"
+    assert values["latency"].value == "600ns"
+    for key in ("ecn.kmin", "ecn.kmax"):
+        assert values[key].origin.startswith("derived from rate, cable, MTU and buffer: ")
+    assert values["pfc.xoff"].origin.startswith("derived from buffer and headroom: ")
+    assert values["latency"].origin.startswith("derived from fabric: ")
+    (xon,) = in_force(path, "switches.pfc.xon", "switches.pfc.xoff=96KB")
+    assert (xon.value, xon.origin) == ("auto: 64KB", "derived from xoff: two thirds of xoff")
+
+
+def test_thresholds_given_have_their_place(spec_file: Path) -> None:
+    """In the file or in a preset; none of them is derived."""
+    given = [
+        value
+        for value in in_force(spec_file, "switches.ecn.kmin")
+        if value.where == "leaf1" or value.value == "200KB"
+    ]
+    assert given
+    assert not any("derived" in value.origin for value in given)
+
+
+def test_dscps_of_a_preset_are_derived(tmp_path: Path) -> None:
+    """Hosts that name none have those of their switch's preset."""
+    path = tmp_path / "plain.emu.yml"
+    path.write_text(PLAIN)
+    (value,) = in_force(path, "hosts.nic.dscp", "switches.preset=sonic")
+    assert (value.where, value.value) == ("all hosts", "3")
+    assert value.origin.startswith("derived from preset sonic: ")
+    (value,) = in_force(path, "hosts.nic.dscp", "switches.preset=sonic", "hosts.nic.dscp=4")
+    assert value.value == "4"
+    assert "derived" not in value.origin
+
+
 @pytest.mark.parametrize(("fabric", "way"), [("roce", "store-and-forward"), ("ib", "cut-through")])
 def test_automatic_switching_is_derived(spec_file: Path, fabric: str, way: str) -> None:
     """As the switches of the merged spec have it."""
     (value,) = in_force(spec_file, "switches.switching", f"fabric={fabric}")
-    assert (value.value, value.origin) == (f"auto: {way}", f"derived from fabric: {fabric}")
+    assert value.value == f"auto: {way}"
+    assert value.origin == f"derived from fabric: as switches of fabric {fabric} do"
     spec = load_spec(spec_file, [f"fabric={fabric}"])
     assert spec.cuts_through("leaf1") == (way == "cut-through")
 

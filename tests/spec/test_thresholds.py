@@ -134,6 +134,8 @@ def test_what_is_derived_is_told_with_its_reason() -> None:
     told = {own.key: own for own in derived(spec, port_of(spec))}
     assert list(told) == [
         "switches.latency",
+        "switches.switching",
+        "switches.pause_response",
         "switches.pfc.xoff",
         "switches.pfc.headroom",
         "switches.ecn.kmin",
@@ -147,7 +149,8 @@ def test_what_is_derived_is_told_with_its_reason() -> None:
 
 def test_what_is_given_is_not_derived() -> None:
     given_all = (
-        "latency: 1us, pfc: {xoff: 96KB, xon: 64KB, headroom: 60KB}, ecn: {kmin: 9KB, kmax: 20KB}"
+        "latency: 1us, switching: cut-through, pause_response: 1us, "
+        "pfc: {xoff: 96KB, xon: 64KB, headroom: 60KB}, ecn: {kmin: 9KB, kmax: 20KB}"
     )
     spec = spec_of(given_all)
     assert derived(spec, port_of(spec)) == ()

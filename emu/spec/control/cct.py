@@ -57,7 +57,11 @@ class Cct(Control):
         ge=1,
         le=255,
         description="Added to the index by each BECN.",
-        json_schema_extra=note(unit="entries", why="the smallest step", source=references.IBTA_CC),
+        json_schema_extra=note(
+            unit="entries",
+            why="the smallest step, and the default of NVIDIA's congestion control manager",
+            source=references.MLNX_OFED_CC,
+        ),
     )
     ccti_timer: CctiTimer = Field(
         default=10,
@@ -66,8 +70,9 @@ class Cct(Control):
         description="Until the index falls by 1; in 1.024 us.",
         json_schema_extra=note(
             unit="1.024 us",
-            why="the default of NVIDIA's congestion control manager: senders are back at full "
-            "speed soon after the congestion",
+            why="our choice: 10 us, so that senders are back at full speed soon after the "
+            "congestion; NVIDIA's congestion control manager works it out from the number of "
+            "nodes and does not publish how",
             source=references.MLNX_OFED_CC,
         ),
     )
@@ -90,9 +95,10 @@ class Cct(Control):
         "multiples of 1/8 up to 16383. Its last index is the limit.",
         json_schema_extra=note(
             unit="packet times",
-            why="a line in steps of 1/4: each step slows a little more, up to 1/32.75 of the link; "
-            "the standard names no table",
-            source=references.IBTA_CC,
+            why="our choice: a line in steps of 1/4, so that each step slows a little more, up to "
+            "1/32.75 of the link; the standard names no table, and NVIDIA's congestion control "
+            "manager works one out from the number of nodes",
+            source=references.MLNX_OFED_CC,
         ),
     )
 
