@@ -100,6 +100,11 @@ class Topology:
         return {host.name: host for host in self.hosts}
 
     @cached_property
+    def addresses(self) -> dict[str, int]:
+        """The low half of each host's address, by which the core knows it."""
+        return {host.name: int(host.ip) & 0xFFFF for host in self.hosts}
+
+    @cached_property
     def switch(self) -> dict[str, Switch]:
         return {switch.name: switch for switch in self.switches}
 
@@ -201,7 +206,7 @@ class Topology:
         """Each other switch that reaches the switch `target` -> its ports on a shortest path."""
         distance = distances(self._fabric, (target,))
         return {
-            switch: tuple(port for port, far in self._cabled[switch] if distance[far] < steps)
+            switch: tuple([port for port, far in self._cabled[switch] if distance[far] < steps])
             for switch, steps in distance.items()
             if switch != target
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +216,7 @@ def _lossless(spec: Spec, port: Port) -> tuple[int, ...]:
 
 
 def _sum(ports: Sequence[RawCounters], name: str) -> int:
-    return sum(sum(own[name]) for own in ports)
+    return sum(map(sum, map(itemgetter(name), ports)))
 
 
 def _series(

@@ -110,8 +110,9 @@ def ethernet_counters(raw: RawCounters, *, whole: bool = False) -> Counters:
     by_global = [name for name in _PAUSED if of_link[name[:2]]]
     nothing = dict.fromkeys(by_global, [0] * len(PRIORITIES))
     counters: Counters = {}
-    for priority in PRIORITIES:
-        if not whole and not any(raw[name][priority] for name in _BY_PRIORITY):
+    used = map(any, zip(*(raw[name] for name in _BY_PRIORITY), strict=True))
+    for priority, is_used in zip(PRIORITIES, used, strict=False):
+        if not whole and not is_used:
             continue
         own = {
             new.format(priority): nothing.get(old, raw[old])[priority]

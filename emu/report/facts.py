@@ -88,7 +88,9 @@ class RunFacts:
     @cached_property
     def bound(self) -> Bound | None:
         workload = self.spec.workload()
-        certain = (f for f in self.spec.fabric_flows() if f.traffic not in workload.cut_short)
+        certain = (
+            f for f in self.spec.fabric_flows(workload) if f.traffic not in workload.cut_short
+        )
         return last_finish_bound(
             self.topology, batches_of(workload, certain), fabric_of(self.spec, self.topology)
         )
@@ -142,8 +144,15 @@ class RunFacts:
     @cached_property
     def traffic(self) -> dict[str, tuple[FlowRecord, ...]]:
         """Flows by the entry of the spec's `traffic:` they belong to."""
-        names = dict.fromkeys(flow.traffic for flow in self.flows)
-        return {name: tuple(flow for flow in self.flows if flow.traffic == name) for name in names}
+        flows: dict[str, list[FlowRecord]] = {}
+        for flow in self.flows:
+            flows.setdefault(flow.traffic, []).append(flow)
+        return {name: tuple(own) for name, own in flows.items()}
+
+    @cached_property
+    def sampled(self) -> dict[str, int]:
+        """Each sampled port's column in the series."""
+        return {name: column for column, name in enumerate(self.recording.series.ports)}
 
     def median_goodput_bps(self, traffic: str) -> float:
         """Of that entry's flows; of unfinished ones what came while they were observed."""

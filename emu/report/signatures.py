@@ -6,6 +6,7 @@ parts of the run's time: what happens for a moment is no pathology.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -292,9 +293,10 @@ def ignored_cnps(run: RunFacts) -> Finding | None:
 def victim(run: RunFacts) -> Finding | None:
     if run.total("cnp"):
         return None
+    flows_of = Counter(flow.src for flow in run.flows)
     for flow in (flow for flow in run.flows if flow.traffic not in run.storage):
         rate_bps, room = _rate_bps(run, flow), _room(run, flow, cures.leaf_port(run, flow.dst))
-        fair_bps = _link_bps(run, flow.src) / sum(own.src == flow.src for own in run.flows)
+        fair_bps = _link_bps(run, flow.src) / flows_of[flow.src]
         held_back = _host_paused(run, flow.src) >= STANDING and rate_bps < fair_bps / 2
         takes_none = _paused(run, cures.leaf_port(run, flow.dst)) >= STANDING
         if held_back and room > 0.5 and not takes_none and not _is_crowded_out(run, flow):
@@ -471,9 +473,9 @@ def _link_bps(run: RunFacts, host: str) -> int:
 def _room(run: RunFacts, flow: FlowRecord, port: Port) -> float:
     """Part of a cable that nobody used while the flow ran, by the port that sends into it."""
     series, name = run.recording.series, run.topology.port_name[port]
-    if name not in series.ports:
+    if name not in run.sampled:
         return 0
-    sent_bytes = series.tx_bytes[:, [series.ports.index(name)]]
+    sent_bytes = series.tx_bytes[:, [run.sampled[name]]]
     start, end = flow.start_ns, max(flow.end_ns or _end_ns(run), flow.start_ns + 1)
     (sent,) = growth(series.time_ns, sent_bytes, start, end)
     return 1 - float(sent) * 8e9 / run.topology.cable[port].rate_bps / (end - start)

@@ -13,7 +13,6 @@ Every document the project writes goes through `to_json`, so that it is JSON
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import NotRequired, TypedDict, cast
@@ -29,6 +28,7 @@ from emu.measure.recording import (
     StepRecord,
 )
 from emu.measure.requests import latencies
+from emu.report.json_text import indented_json
 
 SUMMARY_SCHEMA = "emu.summary/1"
 COMPARISON_SCHEMA = "emu.comparison/1"
@@ -395,7 +395,7 @@ def compare(recordings: Mapping[str, Recording], missing: Sequence[str] = ()) ->
 
 def to_json(document: Mapping[str, object]) -> str:
     """The document's text. Raises ValueError for a number JSON does not know."""
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return indented_json(document) + "\n"
 
 
 def _fidelity(recording: Recording) -> FidelitySummary:

@@ -26,7 +26,7 @@ CLOCKS_FILE = "clocks.json"
 def write_run(run: RunFacts, out: Path) -> dict[str, Path]:
     """Writes one run into `out`; returns what each file is and where. Raises EmuError."""
     with writing_into(out):
-        save_recording(run.recording, out)
+        save_recording(run.recording, out, run.summary)
         write_text(out / PAGE_FILE, run_page(run))
     return {
         "page": out / PAGE_FILE,

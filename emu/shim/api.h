@@ -73,6 +73,9 @@ void switch_set_mac(struct fabric_switch *sw, uint32_t number, const uint8_t mac
 /* Destination: the low 16 bits of an IPv4 address, or a LID. Ports: numbers, 1 ... */
 bool switch_add_route(struct fabric_switch *sw, uint16_t destination, const uint16_t *ports,
                       uint16_t count);
+/* The same ports for many destinations. */
+bool switch_add_routes(struct fabric_switch *sw, const uint16_t *destinations, uint32_t many,
+                       const uint16_t *ports, uint16_t count);
 
 /* The same from a time on; calls in order of their times. No ports: unreachable. */
 bool switch_add_route_later(struct fabric_switch *sw, int64_t at_ps, uint16_t destination,

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, IntEnum
 from functools import cached_property
+from operator import itemgetter
 from types import TracebackType
 from typing import Any, Self
 
@@ -119,6 +120,7 @@ class Fabric:
         self.faults: list[AddedFault] = []
         self._lid_routes: list[LidRoutes] = []
         self._ip_routes: dict[str, IpRoutes] = {}
+        self._maps: dict[int, _ClassMaps] = {}
         self._sweeps: list[SweepRecord] = []
         inside = spec.scale_up if members is not Members.SWITCHES else None
         ports = len(self.index) + (len(ports_of(inside)) if inside else 0)
@@ -297,7 +299,7 @@ class Fabric:
         cells = ffi.new("int64_t[]", lib.counter_cells())
         lib.fabric_counters(self.core, index, cells)
         values = ffi.unpack(cells, len(cells))
-        return {name: values[place] for name, place in _PLACES.items()}
+        return dict(zip(_PLACES, _CUT(values), strict=True))
 
     def waited_ns(self, port: Port) -> int:
         """How long the lanes of a port, together, had packets and no credit."""
@@ -522,7 +524,7 @@ class Fabric:
 
     def _set_up_port(self, core: Any, port: Port) -> None:
         settings = self.spec.port(port)
-        lib.switch_set_classes(core, port.number, *_class_maps(settings.classes))
+        lib.switch_set_classes(core, port.number, *self._class_maps(settings.classes))
         self._set_pause(port, settings.pfc, settings.pause_response_ps)
         if settings.pfc:
             pfc, xoff = settings.pfc, settings.pfc.xoff
@@ -532,6 +534,12 @@ class Fabric:
             lib.switch_set_xoff(core, port.number, *thresholds)
         if settings.ecn and (self._marks or settings.ecn.by_shim_only):
             self._set_up_marking(core, port, settings.ecn)
+
+    def _class_maps(self, classes: Classes) -> _ClassMaps:
+        """Worked out once for all ports that share them."""
+        if id(classes) not in self._maps:
+            self._maps[id(classes)] = _class_maps(classes)
+        return self._maps[id(classes)]
 
     def _set_up_marking(self, core: Any, port: Port, ecn: Ecn) -> None:
         seed = draw_seed(self.spec.seed, self.index[port])
@@ -549,7 +557,10 @@ class Fabric:
         lib.fabric_set_pause(self.core, index, is_global, priorities, response_ps or 0)
 
 
-def _class_maps(classes: Classes) -> tuple[bool, int, bytes, bytes, bytes]:
+_ClassMaps = tuple[bool, int, bytes, bytes, bytes]
+
+
+def _class_maps(classes: Classes) -> _ClassMaps:
     """The arguments of `switch_set_classes`."""
     return (
         classes.trust == "pcp",
@@ -600,6 +611,8 @@ def _places() -> Iterator[tuple[str, slice]]:
 
 _PLACES = dict(_places())
 """Where a port's row has the cells of each counter."""
+_CUT = itemgetter(*_PLACES.values())
+"""A port's row -> the cells of each counter."""
 
 
 _XMIT_WAIT = _PLACES["xmit_wait"]

@@ -3,14 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool routes_init(struct routes *routes, struct arena *arena)
-{
-    *routes = (struct routes){.table = arena_take(arena, ROUTES, sizeof *routes->table)};
-    return routes->table != NULL;
-}
-
 void routes_free(struct routes *routes)
 {
+    free(routes->table);
     free(routes->changes);
     free(routes->ports);
     *routes = (struct routes){0};
@@ -26,6 +21,18 @@ static bool make_room(void **array, uint32_t *room, uint32_t needed, size_t size
         return false;
     *array = grown;
     *room = 2 * needed;
+    return true;
+}
+
+/* Makes the table long enough for a destination. */
+static bool reach(struct routes *routes, uint16_t destination)
+{
+    uint32_t before = routes->destinations;
+    if (!make_room((void **)&routes->table, &routes->destinations, destination + 1u,
+                   sizeof *routes->table))
+        return false;
+    if (routes->destinations > before)
+        memset(routes->table + before, 0, (routes->destinations - before) * sizeof *routes->table);
     return true;
 }
 
@@ -58,7 +65,7 @@ static bool keep(struct routes *routes, const uint16_t *ports, uint16_t count, s
 
 bool routes_add(struct routes *routes, uint16_t destination, const uint16_t *ports, uint16_t count)
 {
-    return keep(routes, ports, count, &routes->table[destination]);
+    return reach(routes, destination) && keep(routes, ports, count, &routes->table[destination]);
 }
 
 bool routes_add_later(struct routes *routes, picoseconds at, uint16_t destination,
@@ -69,7 +76,7 @@ bool routes_add_later(struct routes *routes, picoseconds at, uint16_t destinatio
         routes->changes_done = routes->change_count = 0;
     if (!make_room((void **)&routes->changes, &routes->change_room, routes->change_count + 1,
                    sizeof change) ||
-        !keep(routes, ports, count, &change.route))
+        !reach(routes, destination) || !keep(routes, ports, count, &change.route))
         return false;
     routes->changes[routes->change_count++] = change;
     return true;

@@ -8,7 +8,7 @@ from typing import Any
 
 from emu._core import lib
 from emu.errors import FabricError
-from emu.spec.outages import Rerouting, degraded, is_hinted, outages
+from emu.spec.outages import Hops, Rerouting, degraded, is_hinted, outages
 from emu.spec.pinning import pins_of
 from emu.spec.routing import PACKET_KINDS
 from emu.spec.scenario import Spec
@@ -53,15 +53,24 @@ class IpRoutes:
         self._core = core
         self._topology = topology
         self._routing = spec.switch(switch.name).routing
-        for host, hops in topology.next_hops[switch.name].items():
-            numbers = _numbers(hops)
-            _have_memory(lib.switch_add_route(core, self._address(host), numbers, len(numbers)))
+        self._add(topology.next_hops[switch.name], topology.addresses)
         for change in changes:
             for host, hops in change.changes.items():
                 self._change(change.at_ps, host, _numbers(hops))
         for pin in pins_of(spec, switch.name):
             ends = self._address(pin.src), self._address(pin.dst)
             _have_memory(lib.switch_pin_flow(core, *ends, pin.udp_source, pin.port.number))
+
+    def _add(self, routes: Hops, addresses: Mapping[str, int]) -> None:
+        """Hosts with the same next hops, which are most, are handed over together."""
+        groups: dict[int, tuple[tuple[Port, ...], list[int]]] = {}
+        for host, hops in routes.items():
+            groups.setdefault(id(hops), (hops, []))[1].append(addresses[host])
+        for hops, hosts in groups.values():
+            numbers = _numbers(hops)
+            _have_memory(
+                lib.switch_add_routes(self._core, hosts, len(hosts), numbers, len(numbers))
+            )
 
     def follow(self, changes: Mapping[str, Sequence[int]], cause_ps: int, now_ps: int) -> int:
         """Takes changes of routes in while the switch forwards: host -> port numbers, the answer to
@@ -78,7 +87,7 @@ class IpRoutes:
 
     def _address(self, host: str) -> int:
         """The low half of the host's address, by which the core knows it."""
-        return int(self._topology.host[host].ip) & 0xFFFF
+        return self._topology.addresses[host]
 
 
 class LidRoutes:

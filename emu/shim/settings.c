@@ -117,6 +117,15 @@ bool switch_add_route(struct fabric_switch *sw, uint16_t destination, const uint
     return routes_add(&sw->routes, destination, ports, count);
 }
 
+bool switch_add_routes(struct fabric_switch *sw, const uint16_t *destinations, uint32_t many,
+                       const uint16_t *ports, uint16_t count)
+{
+    for (uint32_t i = 0; i < many; i++)
+        if (!routes_add(&sw->routes, destinations[i], ports, count))
+            return false;
+    return true;
+}
+
 bool switch_add_route_later(struct fabric_switch *sw, int64_t at_ps, uint16_t destination,
                             const uint16_t *ports, uint16_t count)
 {

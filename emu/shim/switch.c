@@ -210,7 +210,7 @@ bool switch_init(struct fabric_switch *sw, struct arena *arena, struct clock *cl
     *sw = (struct fabric_switch){.config = *config, .clock = clock, .pool = pool};
     sw->ports = arena_take(arena, config->ports, sizeof *sw->ports);
     sw->addresses = arena_take(arena, config->ports, sizeof *sw->addresses);
-    if (!sw->ports || !sw->addresses || !routes_init(&sw->routes, arena) ||
+    if (!sw->ports || !sw->addresses ||
         !balance_init(&sw->balancer, arena, config->ports, queued, sw))
         return false;
     for (uint32_t number = 1; number <= config->ports; number++)

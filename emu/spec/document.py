@@ -22,13 +22,14 @@ from ruamel.yaml.reader import ReaderError
 
 from emu.spec.finding import Finding, KeyPath, Place, Places
 from emu.spec.numbers import leading_zero
+from emu.spec.plain_yaml import plain_nodes
 
 MAX_BYTES = 1_000_000
 MAX_KEYS = 40_000
 """Aliases can make much of little; more than this is no spec. The largest fabric, 1024 hosts with
 each cable listed, takes half of it."""
 _TOO_MANY_KEYS = f"has more than {MAX_KEYS} keys, so it is no spec"
-_MAX_NODES = 2 * MAX_KEYS
+MAX_NODES = 2 * MAX_KEYS
 """A key and its value are two."""
 
 _ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff]")
@@ -66,7 +67,7 @@ def read(text: bytes, source: str) -> Document:
         raise Unreadable(f"is longer than {MAX_BYTES} bytes, so it cannot be a spec", start)
     decoded = _decoded(text, source)
     try:
-        root = _compose(decoded, source)
+        root = plain_nodes(decoded, MAX_NODES) or compose(decoded, source)
     except Unreadable as unreadable:
         raise _odd_space(decoded, source) or unreadable from None
     if root is None:
@@ -119,7 +120,7 @@ class _LimitedComposer(Composer):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         self.nodes += 1
-        if self.nodes > _MAX_NODES:
+        if self.nodes > MAX_NODES:
             mark = self.parser.peek_event().start_mark
             raise _TooManyNodes(mark.line + 1, mark.column + 1)
         return super().compose_node(parent, index)
@@ -129,7 +130,8 @@ class _TooManyNodes(Exception):
     """Line and column of the first node over the limit."""
 
 
-def _compose(text: str, source: str) -> Node | None:
+def compose(text: str, source: str) -> Node | None:
+    """The root of the nodes, by ruamel's own parser; None: there are none. Raises Unreadable."""
     yaml = YAML(typ="safe", pure=True)
     yaml.Composer = _LimitedComposer
     try:

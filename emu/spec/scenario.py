@@ -206,14 +206,22 @@ class Spec(Model):
 
     @cached_property
     def _merged_switches(self) -> dict[str, SwitchSpec]:
-        switches = self.topology.build().switches
-        return {switch.name: self._merged_switch(switch) for switch in switches}
+        """Switches of the same layers share what comes of them."""
+        merged: dict[tuple[int, ...], SwitchSpec] = {}
+        result = {}
+        for switch in self.topology.build().switches:
+            layers = self._layers(switch)
+            key = tuple(map(id, layers))
+            if key not in merged:
+                merged[key] = _layered(layers)
+            result[switch.name] = merged[key]
+        return result
 
-    def _merged_switch(self, switch: Switch) -> SwitchSpec:
+    def _layers(self, switch: Switch) -> list[SwitchSpec]:
         said = self.switches
         roles = self.topology.build().roles[switch.name]
         layers = (said, *map(said.roles.get, roles), said.nodes.get(switch.name))
-        return _layered(layer for layer in layers if layer is not None)
+        return [layer for layer in layers if layer is not None]
 
     def port(self, port: Port) -> SwitchSpec:
         """A switch's port as it is in the end: its switch, itself, and what was not given is
@@ -390,9 +398,9 @@ class Spec(Model):
         """Those that are TCP: of each flow the sum of its messages is one stream."""
         return together(entry.graph(self.seed) for entry in self.traffic if self.by_tcp(entry))
 
-    def fabric_flows(self) -> tuple[Flow, ...]:
-        """Those of the workload that leave their server, and cross the fabric."""
-        flows = self.workload().message_flows
+    def fabric_flows(self, workload: OperationGraph | None = None) -> tuple[Flow, ...]:
+        """Those of the workload, this spec's, that leave their server and cross the fabric."""
+        flows = (workload or self.workload()).message_flows
         return tuple(flow for flow in flows if not self.in_one_server(flow.src, flow.dst))
 
     def variants(self) -> dict[str, Spec]:

@@ -6,6 +6,9 @@ from emu.spec.finding import KeyPath
 from emu.spec.scenario import Spec
 from topologies.graph import Port
 
+_LAYERS = {"roles", "nodes", "ports"}
+"""Keys of `switches` below which some of them have values of their own."""
+
 
 def for_switch(spec: Spec, name: str, *keys: str) -> KeyPath:
     """`("switches", "roles", "leaf", "pfc", "xon")` when leaves have an xon of their own."""
@@ -14,6 +17,8 @@ def for_switch(spec: Spec, name: str, *keys: str) -> KeyPath:
 
 def for_port(spec: Spec, port: Port, *keys: str) -> KeyPath:
     """`("switches", "ports", "h1", "pfc", "xon")` when ports to h1 have an xon of their own."""
+    if not _LAYERS & spec.written.get("switches", {}).keys():
+        return ("switches", *keys)
     topology = spec.topology.build()
     neighbour = topology.port_name[port].partition(":")[2]
     layers: tuple[KeyPath, ...] = (("nodes", port.node), *_roles(spec, port.node), ())

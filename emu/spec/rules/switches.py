@@ -224,8 +224,10 @@ def _curves(spec: Spec) -> Iterator[tuple[Port, tuple[str, ...], Curve]]:
 
 def curves_are_of_queues_that_are_used(spec: Spec) -> Iterator[Finding]:
     for port, said in _ethernet_ports(spec):
+        if said.ecn is None or not said.ecn.queues:
+            continue
         used = {said.classes.queue_of(priority) for priority in range(PRIORITIES)}
-        for queue in said.ecn.queues if said.ecn else ():
+        for queue in said.ecn.queues:
             if queue not in used:
                 yield Finding(
                     for_port(spec, port, "ecn", "queues", str(queue)),
@@ -237,6 +239,8 @@ def curves_are_of_queues_that_are_used(spec: Spec) -> Iterator[Finding]:
 
 def weights_are_of_queues_that_are_used(spec: Spec) -> Iterator[Finding]:
     for name, switch in _ethernet_switches(spec):
+        if not switch.scheduling.weights:
+            continue
         ports = spec.topology.build().ports[name]
         used = {
             spec.port(port).classes.queue_of(priority)
