@@ -20,6 +20,7 @@ from emu.cli.options import (
     spec_argument,
 )
 from emu.cli.record import record
+from emu.cli.stopping import sigterm_interrupts
 from emu.errors import EmuError, UsageError
 from emu.report.clocks import BothClocks, Seeds, clocks_document
 from emu.report.facts import RunFacts
@@ -144,12 +145,13 @@ def _run_all(
     """Each run is written as soon as it is over; those before one that was stopped, or failed,
     and what that raised."""
     runs: list[RunFacts] = []
-    for name, variant in variants.items():
-        try:
-            judged = variant.with_completion
-            facts = RunFacts(name, *record(name, judged, clock, folder / name, quiet=quiet))
-            write_run(facts, folder / name)
-        except (EmuError, KeyboardInterrupt) as stop:
-            return runs, stop
-        runs.append(facts)
+    try:
+        with sigterm_interrupts():
+            for name, variant in variants.items():
+                judged = variant.with_completion
+                facts = RunFacts(name, *record(name, judged, clock, folder / name, quiet=quiet))
+                write_run(facts, folder / name)
+                runs.append(facts)
+    except (EmuError, KeyboardInterrupt) as stop:
+        return runs, stop
     return runs, None

@@ -13,6 +13,7 @@ import click
 from emu.cli.options import quiet_option, seeds_option, settings_option
 from emu.cli.record import record, refuse_unwritable
 from emu.cli.say import say
+from emu.cli.stopping import sigterm_interrupts
 from emu.errors import EmuError, UsageError
 from emu.report.facts import RunFacts
 from emu.report.reruns import TIMES, Occasion, name_of, occasions
@@ -127,11 +128,12 @@ def _run_all(
 ) -> tuple[list[tuple[Trial, Result]], EmuError | KeyboardInterrupt | None]:
     """Those before one that was stopped, or failed, and what that raised."""
     results: list[tuple[Trial, Result]] = []
-    for trial, clocks in chosen:
-        try:
-            results.append((trial, trial.run(clocks, keeper)))
-        except (EmuError, KeyboardInterrupt) as stop:
-            return results, stop
+    try:
+        with sigterm_interrupts():
+            for trial, clocks in chosen:
+                results.append((trial, trial.run(clocks, keeper)))
+    except (EmuError, KeyboardInterrupt) as stop:
+        return results, stop
     return results, None
 
 

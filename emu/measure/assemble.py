@@ -62,8 +62,9 @@ def assemble(
     flows = tuple(flow for seen in observations for flow in seen.flows)
     faults = _faults(spec, observations)
     name_ports = infiniband_counters if spec.fabric == "ib" else ethernet_counters
-    edge = {topology.port_name[topology.ports[host.name][0]]: host.name for host in topology.hosts}
-    ports = {name: name_ports(own) for name, own in raw.items() if name not in edge}
+    edge = {topology.ports[host.name][0]: host.name for host in topology.hosts}
+    edge_names = set(map(topology.port_name.__getitem__, edge))
+    ports = {name: name_ports(own) for name, own in raw.items() if name not in edge_names}
     noted = together([seen.ledger.timeline for seen in observations if seen.ledger])
     missed = sum(seen.captures_missed for seen in observations)
     missed_note = [f"{missed} frames are missing from the captures: they came too fast"]
@@ -88,7 +89,10 @@ def assemble(
         failed_queue_pairs=tuple(qp for seen in observations for qp in seen.failed_queue_pairs),
         sweeps=tuple(sweep for seen in observations for sweep in seen.sweeps),
         ports=ports,
-        hosts={host: nics[host] | _host_port(spec, raw[name]) for name, host in edge.items()},
+        hosts={
+            host: nics[host] | _host_port(spec, topology, port, raw[topology.port_name[port]])
+            for port, host in edge.items()
+        },
         totals=_totals(spec, topology, raw, nics, (*flows, *streams))
         | {
             "drops_fault": sum(fault.packets_dropped for fault in faults),
@@ -119,9 +123,13 @@ def assemble(
     )
 
 
-def _host_port(spec: Spec, raw: RawCounters) -> Counters:
-    """A host has the same counters in every run, used or not."""
-    return infiniband_counters(raw) if spec.fabric == "ib" else ethernet_counters(raw, whole=True)
+def _host_port(spec: Spec, topology: Topology, port: Port, raw: RawCounters) -> Counters:
+    """A host has the same counters in every run, used or not. On InfiniBand it has the data lanes
+    of its switch."""
+    if spec.fabric == "ib":
+        vls = spec.switch(topology.peer[port].node).credits.vls
+        return infiniband_counters(raw, vls=vls)
+    return ethernet_counters(raw, whole=True)
 
 
 def _requests(spec: Spec, topology: Topology, observations: Sequence[Observation]) -> Requests:

@@ -177,9 +177,10 @@ def _as_sonic_has_them(priority: int, own: Counters) -> Counters:
     return sai if any(sai.values()) else {}
 
 
-def infiniband_counters(raw: RawCounters) -> Counters:
-    """An InfiniBand port's counters, all VLs together, and those of each VL that was used."""
-    waits = {vl: ps // _PS_PER_NS for vl, ps in enumerate(raw["xmit_wait"]) if ps}
+def infiniband_counters(raw: RawCounters, *, vls: int = 0) -> Counters:
+    """An InfiniBand port's counters, all VLs together, and those of each VL that was used or is one
+    of the first `vls`."""
+    waits = {vl: ps // _PS_PER_NS for vl, ps in enumerate(raw["xmit_wait"]) if ps or vl < vls}
     return {
         "PortXmitData": _words(raw["tx_bytes"], raw["tx_packets"]),
         "PortRcvData": _words(raw["rx_bytes"], raw["rx_packets"]),
@@ -187,7 +188,7 @@ def infiniband_counters(raw: RawCounters) -> Counters:
         "PortRcvPkts": sum(raw["rx_packets"]),
         XMIT_WAIT: sum(raw["xmit_wait"]) // _PS_PER_NS,
         **{f"{XMIT_WAIT}_VL{vl}": wait for vl, wait in waits.items()},
-        **_by_lane(raw),
+        **_by_lane(raw, vls),
         "PortXmitDiscards": raw["hoq_discard"][0] + raw["link_down_discard"][0],
         "PortRcvSwitchRelayErrors": raw["no_route"][0] + raw["no_lane"][0],
         "PortRcvConstraintErrors": raw["rcv_constraint_errors"][0],
@@ -226,9 +227,9 @@ def _words(octets: list[int], packets: list[int]) -> int:
     return (sum(octets) - _VCRC_BYTES * sum(packets)) // _WORD
 
 
-def _by_lane(raw: RawCounters) -> Counters:
+def _by_lane(raw: RawCounters, vls: int) -> Counters:
     """What left by each lane, where there are several."""
-    used = [vl for vl, packets in enumerate(raw["tx_packets"]) if packets]
+    used = [vl for vl, packets in enumerate(raw["tx_packets"]) if packets or vl < vls]
     counters: Counters = {}
     for vl in used if used != [0] else ():
         packets, octets = raw["tx_packets"][vl], raw["tx_bytes"][vl]

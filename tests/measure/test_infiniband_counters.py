@@ -41,3 +41,12 @@ def test_lanes_are_counted_one_by_one_where_there_are_several() -> None:
     assert own["PortVLOpPackets1"] == PACKETS
     assert own["PortVLOpData1"] == FIRST_WORDS + (PACKETS - 1) * WORDS
     assert not [name for name in counters("s1:h1") if name.startswith("PortVLOp")]
+
+
+def test_lanes_that_are_asked_for_are_counted_also_when_unused() -> None:
+    """A host's port has the lanes of its switch in every run."""
+    raw = outcome_of(ONE_SWITCH + INCAST, *LANES).ports["s1:h1"]
+    own = infiniband_counters(raw, vls=2)
+    assert (own["PortVLOpPackets0"], own["PortVLOpPackets1"]) == (2 * PACKETS, 0)
+    assert (own["PortXmitWait_VL0"], own["PortXmitWait_VL1"]) == (0, 0)
+    assert own["PortVLOpData1"] == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,26 @@ def test_a_stopped_comparison_keeps_finished_variants(
     assert {path.parent.name for path in tmp_path.glob("*/summary.json")} == set(FIVE[:2])
     assert result.exit_code != 0
     assert (result.exception is by) == isinstance(by, FabricError)  # click aborts otherwise
+
+
+def test_sigterm_keeps_finished_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ctrl-C does; afterwards SIGTERM means again what it did."""
+
+    def terminated(name: str, *args: Any, **options: Any) -> Any:
+        if name == FIVE[1]:
+            signal.raise_signal(signal.SIGTERM)
+        return record(name, *args, **options)
+
+    monkeypatch.setattr(compare, "record", terminated)
+    words = [INCAST, "--clock", "virtual", "--json", "--quiet", "--out", str(tmp_path)]
+    before = signal.getsignal(signal.SIGTERM)
+    result = CliRunner().invoke(compare.command, words)
+    document = json.loads(result.stdout)
+    assert (list(document["runs"]), document["missing"]) == (FIVE[:1], FIVE[1:])
+    assert json.loads((tmp_path / "comparison.json").read_text()) == document
+    assert "there is no result of roce-pfc" in (tmp_path / "comparison.html").read_text()
+    assert result.exit_code != 0
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_comparison_stopped_at_once_writes_nothing(
