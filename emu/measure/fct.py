@@ -33,16 +33,16 @@ Rows = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Bucket:
-    """Messages of about one size. Mean and percentiles are of the finished; 0 if none is."""
+    """Messages of about one size. Mean and percentiles are of the finished; None if none is."""
 
     up_to_bytes: int
     """The largest message here; those of the bucket before are smaller."""
     messages: int
     unfinished: int
-    mean: float
-    p50: float
-    p95: float
-    p99: float
+    mean: float | None
+    p50: float | None
+    p95: float | None
+    p99: float | None
 
     @property
     def finished(self) -> int:
@@ -108,12 +108,13 @@ def _by_size(sizes: Column) -> Iterator[Rows]:
 
 def _bucket(sizes: Column, slowdown: Floats) -> Bucket:
     finished = slowdown[~np.isnan(slowdown)]
-    p50, p95, p99 = percentiles(finished, (0.5, 0.95, 0.99))
+    shares = (0.5, 0.95, 0.99)
+    p50, p95, p99 = percentiles(finished, shares) if len(finished) else [None] * len(shares)
     return Bucket(
         up_to_bytes=int(sizes.max()),
         messages=len(sizes),
         unfinished=len(sizes) - len(finished),
-        mean=float(finished.mean()) if len(finished) else 0.0,
+        mean=float(finished.mean()) if len(finished) else None,
         p50=p50,
         p95=p95,
         p99=p99,

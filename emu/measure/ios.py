@@ -22,9 +22,10 @@ class IoFigures:
 
     way: str
     """`read` or `write`."""
-    iops: int
-    bandwidth_bps: int
-    """Bits of blocks per second, 8 times what fio calls BW."""
+    iops: int | None
+    """None if no I/O of the entry was over, as there is no run time then."""
+    bandwidth_bps: int | None
+    """Bits of blocks per second, 8 times what fio calls BW; None as above."""
     latency: Latency
     """From the command to the response."""
 
@@ -48,13 +49,17 @@ def _of_entry(requests: Requests, name: str, own: Column) -> Iterator[IoFigures]
             moved = int(requests.carries[rows][over].sum())
             yield IoFigures(
                 way=asks.name.lower(),
-                iops=round(int(over.sum()) * NS_PER_S / run_ns),
-                bandwidth_bps=round(moved * 8 * NS_PER_S / run_ns),
+                iops=_per_second(int(over.sum()), run_ns),
+                bandwidth_bps=_per_second(moved * 8, run_ns),
                 latency=latency_of(name, start_ns, end_ns),
             )
 
 
-def _run_time_ns(start_ns: Column, end_ns: Column) -> int:
-    """1 at least, where nothing was over."""
+def _per_second(count: int, run_ns: int | None) -> int | None:
+    return None if run_ns is None else round(count * NS_PER_S / run_ns)
+
+
+def _run_time_ns(start_ns: Column, end_ns: Column) -> int | None:
+    """None: nothing was over."""
     over = end_ns != UNFINISHED
-    return max(1, int(end_ns[over].max() - start_ns[over].min())) if over.any() else 1
+    return max(1, int(end_ns[over].max() - start_ns[over].min())) if over.any() else None

@@ -22,9 +22,9 @@ DEFINITION = "Percentiles are numpy's `linear`, of the finished"
 
 
 def percentiles(values: Numbers, shares: Sequence[float]) -> list[float]:
-    """One for each share, 0 to 1; zeros where there are no values."""
+    """One for each share, 0 to 1. Of no values there are no percentiles."""
     if not len(values):
-        return [0.0] * len(shares)
+        raise ValueError("there are no percentiles of nothing")
     return [float(value) for value in np.quantile(values, shares, method="linear")]
 
 

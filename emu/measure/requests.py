@@ -60,18 +60,18 @@ class Requests:
 
 @dataclass(frozen=True)
 class Latency:
-    """How long the requests of one entry took. Percentiles are of the finished; 0 if none is."""
+    """How long the requests of one entry took. Times are of the finished; None if none is."""
 
     traffic: str
     requests: int
     unfinished: int
-    mean_ns: int
-    p50_ns: int
-    p90_ns: int
-    p95_ns: int
-    p99_ns: int
-    p999_ns: int
-    max_ns: int
+    mean_ns: int | None
+    p50_ns: int | None
+    p90_ns: int | None
+    p95_ns: int | None
+    p99_ns: int | None
+    p999_ns: int | None
+    max_ns: int | None
 
     @property
     def finished(self) -> int:
@@ -93,12 +93,14 @@ def latency_of(traffic: str, start_ns: Column, end_ns: Column) -> Latency:
     """Of the requests with these times, which are all of that entry."""
     over = end_ns != UNFINISHED
     took = end_ns[over] - start_ns[over]
-    p50, p90, p95, p99, p999, most = map(round, percentiles(took, _SHARES))
+    p50, p90, p95, p99, p999, most = (
+        map(round, percentiles(took, _SHARES)) if len(took) else [None] * len(_SHARES)
+    )
     return Latency(
         traffic=traffic,
         requests=len(over),
         unfinished=int((~over).sum()),
-        mean_ns=round(float(took.mean())) if len(took) else 0,
+        mean_ns=round(float(took.mean())) if len(took) else None,
         p50_ns=p50,
         p90_ns=p90,
         p95_ns=p95,

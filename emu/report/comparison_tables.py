@@ -186,9 +186,15 @@ def _latency_count(run: RunFacts, name: str) -> Cell:
     return NOT_APPLICABLE if own is None else result(run, f"{own.finished:,}")
 
 
-def _latency(run: RunFacts, name: str, percentile: Callable[[Latency], int]) -> Cell:
+def _latency(run: RunFacts, name: str, percentile: Callable[[Latency], int | None]) -> Cell:
     own = next((latency for latency in run.latencies if latency.traffic == name), None)
     return NOT_APPLICABLE if own is None else _time(run, own, percentile(own))
+
+
+def _iops(run: RunFacts, own: IoFigures) -> Cell:
+    if own.iops is None:
+        return _none_finished(run, own.latency.requests)
+    return result(run, f"{own.iops:,}")
 
 
 def _drive_rows(name: str, way: str) -> tuple[tuple[str, CellOf], ...]:
@@ -201,7 +207,7 @@ def _drive_rows(name: str, way: str) -> tuple[tuple[str, CellOf], ...]:
         return cell
 
     return (
-        (f"{name}: {way} IOPS", row(lambda run, own: result(run, f"{own.iops:,}"))),
+        (f"{name}: {way} IOPS", row(_iops)),
         (
             f"{name}: {way}s finished (n)",
             row(lambda run, own: result(run, f"{own.latency.finished:,}")),
@@ -217,12 +223,18 @@ def _drive_rows(name: str, way: str) -> tuple[tuple[str, CellOf], ...]:
     )
 
 
-def _time(run: RunFacts, own: Latency, took_ns: int) -> Cell:
+def _time(run: RunFacts, own: Latency, took_ns: int | None) -> Cell:
     """Of the finished requests; unfinished ones are told beside, as the slowest are among them."""
+    if took_ns is None:
+        return _none_finished(run, own.requests)
     text = format_time_ns(took_ns)
     if own.unfinished:
         return result(run, f"{text}, {own.unfinished} unfinished", Tone.BAD)
     return result(run, text)
+
+
+def _none_finished(run: RunFacts, count: int) -> Cell:
+    return result(run, f"none of {count:,} finished", Tone.BAD)
 
 
 def _fct_rows(name: str) -> tuple[tuple[str, CellOf], ...]:
@@ -242,9 +254,14 @@ def _fct_count(run: RunFacts, name: str) -> Cell:
     return result(run, text, _bad_if(left))
 
 
-def _fct(run: RunFacts, name: str, percentile: Callable[[Bucket], float]) -> Cell:
+def _fct(run: RunFacts, name: str, percentile: Callable[[Bucket], float | None]) -> Cell:
     own = next((slowdown for slowdown in run.fct_slowdowns if slowdown.traffic == name), None)
-    return NOT_APPLICABLE if own is None else result(run, f"{percentile(own.whole):,.2f}")
+    if own is None:
+        return NOT_APPLICABLE
+    value = percentile(own.whole)
+    if value is None:
+        return _none_finished(run, own.whole.messages)
+    return result(run, f"{value:,.2f}")
 
 
 def _step_rows(name: str) -> tuple[tuple[str, CellOf], ...]:

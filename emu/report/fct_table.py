@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from emu.measure.fct import Bucket, FctSlowdown
 from emu.measure.percentile import DEFINITION
 from emu.report.facts import RunFacts
-from emu.report.table import Cell, Column, Table, Tone, result
+from emu.report.table import Cell, Column, Table, Tone, of_finished
 from emu.units import format_size
 
 
@@ -42,7 +42,7 @@ def _row(run: RunFacts, traffic: str, sizes: str, bucket: Bucket) -> tuple[Cell,
         Cell(f"{bucket.messages:,}"),
         Cell(f"{bucket.unfinished:,}", Tone.BAD if bucket.unfinished else Tone.PLAIN),
         *(
-            result(run, f"{value:,.2f}")
+            of_finished(run, value, "{:,.2f}".format)
             for value in (bucket.mean, bucket.p50, bucket.p95, bucket.p99)
         ),
     )

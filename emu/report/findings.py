@@ -251,8 +251,8 @@ def _left_out(own: Ranking) -> str:
 def _sizes(own: Ranking) -> str:
     return "".join(
         f"; of the {size.which} messages (up to {format_size(size.up_to_bytes)}) {size.run.name} "
-        f"was best: 50 % at most {size.bucket.p50:,.2f}, 99 % at most {size.bucket.p99:,.2f} "
-        f"(n {size.bucket.finished:,})"
+        f"was best: 50 % at most {size.p50:,.2f}, 99 % at most {size.p99:,.2f} "
+        f"(n {size.finished:,})"
         for size in by_size(own)
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emu.measure.ios import IoFigures
 from emu.report.facts import RunFacts
-from emu.report.table import Cell, Column, Table, Tone, result
+from emu.report.table import Cell, Column, Table, Tone, of_finished
 from emu.units import format_rate, format_time_ns
 
 _TIMES = {
@@ -40,7 +40,10 @@ def _row(run: RunFacts, figures: IoFigures) -> tuple[Cell, ...]:
         Cell(figures.way),
         Cell(f"{latency.requests:,}"),
         Cell(f"{latency.unfinished:,}", Tone.BAD if latency.unfinished else Tone.PLAIN),
-        result(run, f"{figures.iops:,}"),
-        result(run, format_rate(figures.bandwidth_bps)),
-        *(result(run, format_time_ns(getattr(latency, f"{time}_ns"))) for time in _TIMES.values()),
+        of_finished(run, figures.iops, "{:,}".format),
+        of_finished(run, figures.bandwidth_bps, format_rate),
+        *(
+            of_finished(run, getattr(latency, f"{time}_ns"), format_time_ns)
+            for time in _TIMES.values()
+        ),
     )

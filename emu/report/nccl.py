@@ -100,8 +100,12 @@ def closing(jobs: Sequence[JobRecord]) -> Iterator[str]:
     wrong = sum(job.wrong or 0 for job in jobs)
     rates = [job.busbw_bytes_per_s for job in jobs if job.busbw_bytes_per_s is not None]
     yield f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}"
-    yield f"# Avg bus bandwidth    : {mean(rates) / 1e9 if rates else 0:g}"
+    yield f"# Avg bus bandwidth    : {_mean_rate(rates)}"
     yield "#"
+
+
+def _mean_rate(rates: Sequence[float]) -> str:
+    return f"{mean(rates) / 1e9:g}" if rates else _NOT_AVAILABLE
 
 
 def to_mapping(

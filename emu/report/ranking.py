@@ -12,7 +12,7 @@ of the fabric. A fabric that did not finish is not ranked, and is named.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from emu.measure.fct import Bucket, FctSlowdown
@@ -94,7 +94,7 @@ def _fct(run: RunFacts, traffic: str) -> FctSlowdown | None:
 
 def _fct_p99(run: RunFacts, traffic: str) -> float | None:
     found = _fct(run, traffic)
-    return found.whole.p99 if found and found.whole.finished else None
+    return found.whole.p99 if found else None
 
 
 def _iteration_ns(run: RunFacts, traffic: str) -> float | None:
@@ -112,12 +112,13 @@ def _iterations(run: RunFacts, traffic: str) -> list[StepRecord | JobRecord]:
 
 def _iops(run: RunFacts, traffic: str) -> float | None:
     own = [figures.iops for figures in run.ios if figures.latency.traffic == traffic]
-    return sum(own) if own else None
+    known = [iops for iops in own if iops is not None]
+    return sum(known) if known else None
 
 
 def _latency_ns(run: RunFacts, traffic: str) -> float | None:
     found = [own for own in latencies(run.recording.requests) if own.traffic == traffic]
-    return found[0].p99_ns if found and found[0].finished else None
+    return found[0].p99_ns if found else None
 
 
 BY_FCT = Yardstick("FCT slowdown, 99 % of messages", _fct_p99, lambda times: f"{times:,.2f}")
@@ -138,7 +139,10 @@ class SizeRank:
     which: str
     up_to_bytes: int
     run: RunFacts
-    bucket: Bucket
+    p50: float
+    p99: float
+    finished: int
+    """Messages that p50 and p99 are of."""
 
 
 def by_size(own: Ranking) -> tuple[SizeRank, ...]:
@@ -152,14 +156,17 @@ def by_size(own: Ranking) -> tuple[SizeRank, ...]:
     if len(buckets) < 2 or len(buckets[0][1]) < 2:
         return ()
     return tuple(
-        SizeRank(which, best.up_to_bytes, run, best)
+        rank
         for which, place in (("smallest", 0), ("largest", -1))
-        for run, best in [_least(buckets, place)]
+        for rank in [_least(which, [(run, of_run[place]) for run, of_run in buckets])]
+        if rank is not None
     )
 
 
-def _least(
-    buckets: Sequence[tuple[RunFacts, tuple[Bucket, ...]]], place: int
-) -> tuple[RunFacts, Bucket]:
-    run, own = min(buckets, key=lambda one: one[1][place].p99)
-    return run, own[place]
+def _least(which: str, buckets: Iterable[tuple[RunFacts, Bucket]]) -> SizeRank | None:
+    ranks = [
+        SizeRank(which, own.up_to_bytes, run, own.p50, own.p99, own.finished)
+        for run, own in buckets
+        if own.p50 is not None and own.p99 is not None
+    ]
+    return min(ranks, key=lambda rank: rank.p99, default=None)

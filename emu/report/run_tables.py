@@ -6,7 +6,17 @@ from emu.measure.percentile import DEFINITION
 from emu.measure.recording import FaultRecord, FlowRecord, JobRecord, SweepRecord
 from emu.report.facts import PKEY_VIOLATIONS, XMIT_WAIT, RunFacts
 from emu.report.palette import HELD_BACK
-from emu.report.table import NOT_APPLICABLE, UNFINISHED, Cell, Column, Table, Tone, result, took
+from emu.report.table import (
+    NOT_APPLICABLE,
+    UNFINISHED,
+    Cell,
+    Column,
+    Table,
+    Tone,
+    of_finished,
+    result,
+    took,
+)
 from emu.units import format_rate, format_size, format_time_ns
 
 
@@ -77,7 +87,10 @@ def latency_table(run: RunFacts) -> Table:
                 Cell(latency.traffic),
                 Cell(f"{latency.requests:,}"),
                 Cell(f"{latency.unfinished:,}", Tone.BAD if latency.unfinished else Tone.PLAIN),
-                *(result(run, format_time_ns(getattr(latency, f"{name}_ns"))) for name in times),
+                *(
+                    of_finished(run, getattr(latency, f"{name}_ns"), format_time_ns)
+                    for name in times
+                ),
             )
             for latency in run.latencies
         ),

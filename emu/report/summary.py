@@ -133,19 +133,19 @@ class LatencySummary(TypedDict):
     """How many there were."""
     unfinished: int
     """How many of them did not finish in the run."""
-    mean_ns: int
-    """Of the finished, as all that follow."""
-    p50_ns: int
+    mean_ns: int | None
+    """Of the finished, as all that follow; null if none is."""
+    p50_ns: int | None
     """The median."""
-    p90_ns: int
+    p90_ns: int | None
     """90 % took no longer."""
-    p95_ns: int
+    p95_ns: int | None
     """95 % took no longer."""
-    p99_ns: int
+    p99_ns: int | None
     """99 % took no longer."""
-    p999_ns: int
+    p999_ns: int | None
     """99.9 % took no longer."""
-    max_ns: int
+    max_ns: int | None
     """The longest."""
 
 
@@ -154,10 +154,10 @@ class IoSummary(LatencySummary):
 
     way: str
     """`read` or `write`."""
-    iops: int
-    """I/Os a second, over the run time of the entry."""
-    bandwidth_bps: int
-    """Bits of blocks per second, over the run time of the entry."""
+    iops: int | None
+    """I/Os a second, over the run time of the entry; null if none was over."""
+    bandwidth_bps: int | None
+    """Bits of blocks per second, over the run time of the entry; null if no I/O was over."""
 
 
 class BucketSummary(TypedDict):
@@ -169,13 +169,13 @@ class BucketSummary(TypedDict):
     """How many there were."""
     unfinished: int
     """How many of them did not finish in the run."""
-    mean: float
-    """Of the finished, as all that follow."""
-    p50: float
+    mean: float | None
+    """Of the finished, as all that follow; null if none is."""
+    p50: float | None
     """The median."""
-    p95: float
+    p95: float | None
     """95 % took no more."""
-    p99: float
+    p99: float | None
     """99 % took no more."""
 
 

@@ -6,6 +6,7 @@ machine did not keep up with a run: its numbers are no results and are not shown
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -54,6 +55,11 @@ UNFINISHED = Cell("unfinished", Tone.BAD)
 def result(run: RunFacts, text: str, tone: Tone = Tone.PLAIN) -> Cell:
     """The text, if it is a result of an honest run."""
     return Cell(text, tone) if run.conclusive else NOT_A_RESULT
+
+
+def of_finished(run: RunFacts, value: float | None, write: Callable[[float], str]) -> Cell:
+    """A statistic of what was over; None: nothing was."""
+    return NOT_APPLICABLE if value is None else result(run, write(value))
 
 
 def took(run: RunFacts, flow: FlowRecord) -> Cell:

@@ -78,7 +78,7 @@ def test_the_unfinished_are_counted_and_the_unknown_left_out() -> None:
     (found,) = fct_slowdowns(requests)
     assert (found.traffic, found.whole.messages, found.whole.unfinished) == ("load", 3, 1)
     assert (found.whole.mean, found.whole.p50, found.whole.p99) == (2.5, 2.5, 2.99)
-    assert (found.buckets[-1].unfinished, found.buckets[-1].mean) == (1, 0.0)
+    assert (found.buckets[-1].unfinished, found.buckets[-1].mean) == (1, None)
 
 
 def test_ways_that_look_alike_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

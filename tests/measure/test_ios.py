@@ -29,7 +29,9 @@ def test_reads_and_writes_are_told_apart(seed: int, count: int, unfinished: int)
         own = (asks == Asks[way.upper()]) & over
         assert one.latency.requests - one.latency.unfinished == own.sum()
         if not own.any():
-            assert (one.iops, one.bandwidth_bps) == (0, 0)
+            none = 0 if over.any() else None
+            assert (one.iops, one.bandwidth_bps) == (none, none)
+            assert one.latency.p99_ns is None
             continue
         run_ns = end_ns[over].max() - start_ns[over].min()
         assert one.iops == round(own.sum() * 1e9 / run_ns)

@@ -22,7 +22,8 @@ def test_percentiles_are_of_the_finished_and_the_others_are_counted() -> None:
     assert (reads.p50_ns, reads.p90_ns, reads.p99_ns) == (50_500, 90_100, 99_010)
     assert (reads.p999_ns, reads.max_ns, reads.mean_ns) == (99_901, 100_000, 50_500)
     assert reads.finished == 100
-    assert (writes.requests, writes.unfinished, writes.max_ns) == (1, 1, 0)
+    assert (writes.mean_ns, writes.p50_ns, writes.p99_ns) == (None, None, None)
+    assert (writes.requests, writes.unfinished, writes.max_ns) == (1, 1, None)
 
 
 @pytest.mark.parametrize("count", [1, 2, 999, 1000])

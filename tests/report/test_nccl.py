@@ -374,3 +374,4 @@ def test_columns_stay_apart_however_long_it_takes() -> None:
         assert fields[8] == "3"
     assert row(job(None, None), 0).split()[5:] == ["N/A"] * 8
     assert next(closing([job(1, 3), job(1, 0)])) == "# Out of bounds values : 3 FAILED"
+    assert "# Avg bus bandwidth    : N/A" in list(closing([]))

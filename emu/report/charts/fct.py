@@ -9,7 +9,7 @@ slowdown │            ●─●     99 %
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from emu.measure.fct import FctSlowdown
 from emu.report.charts.chart import INCH, Chart, width_points
@@ -50,15 +50,24 @@ def _figure(runs: Sequence[RunFacts], load: str) -> Figure:
 
 
 def _slowdowns(drawn: Sequence[FctSlowdown]) -> Axis:
-    values = [
-        value for own in drawn for bucket in own.buckets for value in (bucket.p50, bucket.p99)
-    ]
-    return Axis(0.95 * min(values), 1.1 * max(values), "slowdown", is_log=True)
+    values = [value for own in drawn for _, *both in _points(own) for value in both]
+    return Axis(
+        0.95 * min(values, default=1), 1.1 * max(values, default=10), "slowdown", is_log=True
+    )
+
+
+def _points(slowdown: FctSlowdown) -> Iterator[tuple[int, float, float]]:
+    """Place, median and 99 % of each bucket in which a message was over."""
+    for place, bucket in enumerate(slowdown.buckets):
+        if bucket.p50 is not None and bucket.p99 is not None:
+            yield place, bucket.p50, bucket.p99
 
 
 def _draw(plot: Plot, slowdown: FctSlowdown, colour: Colour) -> None:
-    places = range(len(slowdown.buckets))
-    medians, tails = zip(*((own.p50, own.p99) for own in slowdown.buckets), strict=True)
+    points = list(_points(slowdown))
+    if not points:
+        return
+    places, medians, tails = zip(*points, strict=True)
     for values, dash in ((medians, ""), (tails, "4 3")):
         plot.line(places, values, colour, dash=dash)
         plot.dots(places, values, colour)
