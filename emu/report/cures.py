@@ -27,6 +27,8 @@ Settings = tuple[str, ...]
 
 _TIMEOUT_OF_REAL_NICS, _LONGEST_TIMEOUT = 14, 31
 """67 ms, which mlx5's RDMA programs take; and the largest code there is."""
+_TOLERATED_PACKETS = 256
+"""More than overtake one another on paths of a fabric that are alike."""
 _MAPS = ("trust", "dscp", "other_dscp", "pcp", "untagged")
 """Keys of `classes` that tell a packet's priority."""
 
@@ -54,6 +56,17 @@ def nics(run: RunFacts, flows: Iterable[FlowRecord], key: str, value: str) -> Se
     """One key of the NICs that send these flows."""
     keys = (dotted(for_host(run.spec, flow.src, "nic", key)) for flow in flows)
     return tuple(dict.fromkeys(f"{own}={value}" for own in keys))
+
+
+def any_order(run: RunFacts, hosts: Iterable[str]) -> Settings:
+    """Recovery that takes packets as they come, and waits before it calls one lost."""
+    wanted = (("recovery", "selective-repeat"), ("reordering", str(_TOLERATED_PACKETS)))
+    keys = (
+        f"{dotted(for_host(run.spec, host, 'nic', key))}={value}"
+        for key, value in wanted
+        for host in sorted(hosts)
+    )
+    return tuple(dict.fromkeys(keys))
 
 
 def headroom(run: RunFacts, port: Port) -> Settings:

@@ -102,6 +102,17 @@ PATHOLOGIES = (
         "A NIC that goes back to what was lost, and not to where the message began, gets through",
     ),
     Pathology(
+        "reordering taken for loss",
+        signatures.reordering,
+        "out_of_sequence and duplicate_request grow at the receivers, packet_seq_err and "
+        "retransmitted_packets at the senders, and no port drops; a capture has NAKs for PSNs that "
+        "come a moment later",
+        "A NIC that keeps what comes out of order, and waits before it asks for what is missing, "
+        "sends nothing twice; or routing that keeps a flow on one path",
+        stops_everything=True,
+        fabrics=BOTH,
+    ),
+    Pathology(
         "priority map differs at a hop",
         signatures.wrong_map,
         "What one switch sends by a priority, the next receives by another "

@@ -18,6 +18,7 @@ from emu.report.facts import RunFacts
 from emu.report.priority_maps import odd_one_out
 from emu.spec.classes import PRIORITIES
 from emu.spec.fault import WrongEcn, fault_names
+from emu.spec.routing import PACKET_KINDS
 from emu.spec.scenario import Spec
 from emu.spec.traffic.drawn import Background
 from emu.spec.tuning import curve_with, ports_changed
@@ -42,6 +43,9 @@ STATUSES = {
 }
 """A completion's status as ibv_wc_status_str prints it."""
 _MOST_NAMED = 4
+
+MANY_RESENT = 0.01
+"""Part of the packets that must be sent again for it to count."""
 
 FULL = 0.05
 """A cable of which less than this part is free carries what it can."""
@@ -174,6 +178,38 @@ def livelock(run: RunFacts) -> Finding | None:
         return None
     evidence = f"{resent:,} of {run.total('packets'):,} packets were sent again, for nothing"
     return Finding(evidence, cures.nics(run, stuck, "recovery", "go-back-n"))
+
+
+def reordering(run: RunFacts) -> Finding | None:
+    """NAKs without losses: packets that came by another path are taken for the next after a gap."""
+    naks = sum(own.get("packet_seq_err", 0) for own in run.recording.hosts.values())
+    lost = run.drops + run.dropped_by_faults + run.dropped_by_hosts
+    resent, sent = run.total("retransmitted_packets"), run.total("packets")
+    senders = {flow.bytes_from for flow in run.spec.fabric_flows()}
+    going_back = {
+        host for host in senders if run.spec.host(host).nic.recovery != "selective-repeat"
+    }
+    if not going_back or naks <= lost or resent < MANY_RESENT * sent:
+        return None
+    early = sum(own.get("out_of_sequence", 0) for own in run.recording.hosts.values())
+    losses = f"{lost:,} were lost" if lost else "none was lost"
+    evidence = (
+        f"{early:,} packets came out of order{_by_routing(run)}, which {_recoveries(run)} takes "
+        f"for losses: {resent:,} of {sent:,} packets were sent again, though {losses}"
+    )
+    return Finding(evidence, cures.any_order(run, going_back), is_local=lost > 0)
+
+
+def _by_routing(run: RunFacts) -> str:
+    topology = run.topology
+    kinds = {run.spec.switch(name).routing.kind for name in topology.switch}
+    found = sorted(kinds & {*PACKET_KINDS, "flowlet"})
+    return f" under {' and '.join(found)} routing" if found else ""
+
+
+def _recoveries(run: RunFacts) -> str:
+    own = {run.spec.host(flow.bytes_from).nic.recovery for flow in run.spec.fabric_flows()}
+    return " and ".join(sorted(own - {"selective-repeat"}))
 
 
 def wrong_map(run: RunFacts) -> Finding | None:

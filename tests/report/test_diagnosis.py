@@ -54,6 +54,12 @@ traffic: [{name: bulk, pattern: pair, from: h1, to: h2, size: 4MB}]
 faults: [{loss: {cable: "leaf1:h1", direction: in, every: 256}}]
 time_limit: 2ms
 """,
+    "reordering taken for loss": """
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 4}
+switches: {pfc: on, routing: {kind: spray}}
+traffic: [{name: load, pattern: background, among: all, sizes: hadoop, rate: 60Gbit, count: 40}]
+time_limit: 4ms
+""",
     "priority map differs at a hop": TWO_LEAVES
     + """
 switches: {pfc: on, classes: {dscp: {26: 3}}, nodes: {spine1: {classes: {dscp: {26: 0}}}}}
@@ -197,10 +203,11 @@ ODD_MAPS = {
 
 
 def facts_of(text: str, folder: Path, settings: tuple[str, ...] = ()) -> RunFacts:
-    """Of a run on the virtual clock."""
+    """Of a run on the virtual clock; on InfiniBand under the routes that OpenSM makes."""
     spec = spec_from_text(text.encode(), source="sick.emu.yml", settings=settings)
     topology = spec.topology.build()
-    recording = run_virtual(spec, topology, subnet=None, out=folder)
+    subnet = manage(spec, topology, folder) if spec.fabric == "ib" else None
+    recording = run_virtual(spec, topology, subnet=subnet, out=folder)
     return RunFacts(spec.name, recording, spec, topology)
 
 
@@ -389,24 +396,46 @@ time_limit: 3ms
 """
 
 
-def managed(settings: tuple[str, ...], folder: Path) -> RunFacts:
-    """The loop, under the routes that OpenSM makes."""
-    spec = spec_from_text(CREDIT_LOOP.encode(), source="loop.emu.yml", settings=settings)
-    topology = spec.topology.build()
-    recording = run_virtual(spec, topology, subnet=manage(spec, topology, folder), out=folder)
-    return RunFacts(spec.name, recording, spec, topology)
-
-
 def test_a_credit_deadlock_is_found_and_cured(tmp_path: Path) -> None:
     """Named as on Ethernet, with the circle; under the routes that are printed all arrive."""
-    sick = managed((), tmp_path / "sick")
+    sick = facts_of(CREDIT_LOOP, tmp_path / "sick")
     (found,) = diagnoses(sick)
     assert found.pathology.name == "deadlock"
     assert all(port in found.found.evidence for port in sick.recording.deadlocks[0].ports)
     assert found.settings[0] == "subnet.engine=updn"
-    cured = managed(found.settings, tmp_path / "cured")
+    cured = facts_of(CREDIT_LOOP, tmp_path / "cured", found.settings)
     assert diagnoses(cured) == []
     assert not cured.unfinished
+
+
+PERMUTATION = """
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 4}
+switches: SWITCHES
+traffic: [{name: mixed, pattern: permutation, among: all, size: 1MB}]
+time_limit: 2ms
+"""
+
+
+@pytest.mark.parametrize(
+    ("switches", "more"),
+    [
+        ("{pfc: on, routing: {kind: adaptive}}", ""),
+        ("{pfc: on, routing: {kind: flowlet, gap: 100ns}}", ""),
+        ("{routing: {kind: adaptive}}", "fabric: ib\n"),
+        ("{pfc: on}", "faults: [{reordering: {cable: 'spine1:leaf1', every: 20, by: 2us}}]\n"),
+    ],
+    ids=["adaptive", "flowlet", "InfiniBand", "a fault"],
+)
+def test_out_of_order_arrivals_are_no_losses(switches: str, more: str, tmp_path: Path) -> None:
+    """Whatever brings them about; with what is printed they are taken as they come."""
+    name = "reordering taken for loss"
+    text = PERMUTATION.replace("SWITCHES", switches) + more
+    sick = found_in(text, tmp_path)
+    assert list(sick) == [name]
+    assert sick[name] == ["hosts.nic.recovery=selective-repeat", "hosts.nic.reordering=256"]
+    cured = facts_of(text, tmp_path, tuple(sick[name]))
+    assert cured.total("retransmitted_packets") == 0
+    assert diagnoses(cured) == []
 
 
 STORM_IN_A_LARGE_BUFFER = (

@@ -273,3 +273,20 @@ def test_a_control_that_can_act_does_not_warn(cc: str) -> None:
 def test_a_retransmission_timer_is_that_of_real_nics() -> None:
     """4.096 us * 2^14 = 67 ms: a queue pair that is held back for a while does not give up."""
     assert spec_of("pfc: on").host("h1").nic.timeout == 14
+
+
+@pytest.mark.parametrize("kind", ["spray", "adaptive"])
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+def test_spraying_to_nics_that_go_back_warns(kind: str, fabric: str) -> None:
+    """Where there are several paths, and the sender's NIC takes reordering for loss."""
+    text = f"""
+fabric: {fabric}
+topology: {{kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 1}}
+switches: {{routing: {{kind: {kind}}}}}
+traffic: [{{name: flow, pattern: pair, from: h1, to: h2, size: 1MB}}]
+"""
+    (warning,) = warnings_of(spec_from_text(text.encode(), source="test.emu.yml"))
+    assert warning.startswith(f"flow: leaf1 sends the packets of a flow by several paths ({kind} ")
+    for cure in ("hosts.nic.recovery=selective-repeat", "topology.spines=1"):
+        spec = spec_from_text(text.encode(), source="test.emu.yml", settings=(cure,))
+        assert warnings_of(spec) == ()

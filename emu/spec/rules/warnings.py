@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from emu.measure.bound import stages
 from emu.spec.derived import pauses_come_first
+from emu.spec.routing import PACKET_KINDS
 from emu.spec.rules.idle_controls import idle_controls
 from emu.spec.scenario import Spec
 from emu.units import write_size
@@ -14,7 +16,7 @@ from topologies.graph import Port
 def warnings_of(spec: Spec) -> tuple[str, ...]:
     """A sentence each, for a spec that contradicts itself nowhere."""
     of_roce = (*_lossy_rdma(spec), *_late_marks(spec)) if spec.fabric == "roce" else ()
-    return tuple(dict.fromkeys((*of_roce, *idle_controls(spec))))
+    return tuple(dict.fromkeys((*of_roce, *idle_controls(spec), *_reordered(spec))))
 
 
 def _lossy_rdma(spec: Spec) -> Iterator[str]:
@@ -47,6 +49,29 @@ def _late_marks(spec: Spec) -> Iterator[str]:
                     f"{topology.port_name[port]} pauses its sender at {held} ({limit.reason}), "
                     f"before it marks: kmin is {kmin}; lower switches.ecn.kmin, or raise "
                     "switches.pfc.xoff"
+                )
+                return
+
+
+def _reordered(spec: Spec) -> Iterator[str]:
+    """A sender that takes packets out of order for losses, on paths that change their order."""
+    topology = spec.topology.build()
+    kinds = {name: spec.switch(name).routing.kind for name in topology.switch}
+    if not any(kind in PACKET_KINDS for kind in kinds.values()):
+        return
+    for flow in spec.fabric_flows():
+        recovery = spec.host(flow.bytes_from).nic.recovery
+        if recovery == "selective-repeat":
+            continue
+        for hop in stages(topology, flow.bytes_from, flow.bytes_to):
+            chooses = [port.node for port in hop if kinds.get(port.node) in PACKET_KINDS]
+            if several := next((name for name in chooses if chooses.count(name) > 1), None):
+                yield (
+                    f"{flow.traffic}: {several} sends the packets of a flow by several paths "
+                    f"({kinds[several]} routing), so that they come out of order, and "
+                    f"{flow.bytes_from} takes that for loss (recovery: {recovery}); set "
+                    "hosts.nic.recovery to selective-repeat, with hosts.nic.reordering, or change "
+                    "switches.routing.kind"
                 )
                 return
 
