@@ -72,7 +72,7 @@ class Cct(Control):
             unit="1.024 us",
             why="our choice: 10 us, so that senders are back at full speed soon after the "
             "congestion; NVIDIA's congestion control manager works it out from the number of "
-            "nodes and does not publish how",
+            "nodes; its manual does not say how",
             source=references.MLNX_OFED_CC,
         ),
     )
