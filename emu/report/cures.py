@@ -126,26 +126,31 @@ def congestion_control(run: RunFacts) -> Settings:
     """What is missing of it: NICs that slow down at marks, and marks that come before pauses."""
     deaf = [flow for flow in run.flows if not _hears_marks(run.spec, flow.src)]
     settings = nics(run, deaf, "cc", "dcqcn")
-    if run.spec.marks:
-        return settings + early_marks(run, late_ports(run))
-    return settings + early_marks(run, switch_ports(run))
+    deaf_ports = [port for port in switch_ports(run) if run.spec.port(port).ecn is None]
+    on = () if run.spec.marks else _marking(run, deaf_ports)
+    return settings + on + early_marks(run, late_ports(run))
+
+
+def _marking(run: RunFacts, ports: Iterable[Port]) -> Settings:
+    """ECN where it is off, with thresholds that follow from rate and buffer."""
+    keys = (dotted(for_port(run.spec, port, "ecn")) for port in ports)
+    return tuple(f"{key}=on" for key in dict.fromkeys(keys))
 
 
 def late_ports(run: RunFacts) -> list[Port]:
     """Those that pause before they mark: Kmin is above XOFF."""
-    said = ((port, run.spec.port(port).ecn) for port in switch_ports(run))
-    return [port for port, ecn in said if ecn and pauses_come_first(run.spec, port, ecn)]
+    return [port for port in switch_ports(run) if _pauses_first(run.spec, port)]
 
 
 def early_marks(run: RunFacts, ports: Iterable[Port]) -> Settings:
-    """Kmin and Kmax that queues at these ports reach before they pause."""
-    sizes: dict[str, int] = {}
-    for port in ports:
-        xoff = xoff_bytes(run.spec, port)
-        for key, size in (("kmin", xoff // 4), ("kmax", xoff)):
-            path = _key(run.spec, port, "ecn", key)
-            sizes[path] = min(size, sizes.get(path, size))
-    return tuple(f"{path}={write_size(size)}" for path, size in sizes.items())
+    """Kmin and Kmax that follow from rate and buffer, which queues reach before they pause."""
+    paths = (_key(run.spec, port, "ecn", key) for port in ports for key in ("kmin", "kmax"))
+    return tuple(f"{path}=auto" for path in dict.fromkeys(paths))
+
+
+def _pauses_first(spec: Spec, port: Port) -> bool:
+    ecn = spec.port(port).ecn
+    return ecn is not None and pauses_come_first(spec, port, ecn)
 
 
 def xoff_bytes(spec: Spec, port: Port) -> int:

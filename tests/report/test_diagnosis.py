@@ -273,6 +273,22 @@ def test_a_cure_is_a_spec_without_errors_that_changes_something(case: str, tmp_p
     assert name not in found_in(text, tmp_path, tuple(cure))
 
 
+@pytest.mark.parametrize("buffer", ["4MB", "3911737B"])
+def test_a_cure_turns_marking_on_and_gives_no_thresholds(buffer: str, tmp_path: Path) -> None:
+    """They follow from rate and buffer, whatever these are."""
+    text = SICK["unfair shares"].replace("{pfc: on}", f"{{pfc: {{xoff: 500KB}}, buffer: {buffer}}}")
+    cure = found_in(text, tmp_path)["unfair shares"]
+    assert cure == ["hosts.nic.cc=dcqcn", "switches.ecn=on"]
+    assert "unfair shares" not in found_in(text, tmp_path, tuple(cure))
+
+
+def test_thresholds_that_come_too_late_are_taken_back(tmp_path: Path) -> None:
+    """And not replaced by other numbers."""
+    name = "Kmin above XOFF"
+    cure = found_in(SICK[name], tmp_path)[name]
+    assert cure == ["switches.ecn.kmin=auto", "switches.ecn.kmax=auto"]
+
+
 def test_where_all_is_set_as_it_should_be_no_setting_is_told(tmp_path: Path) -> None:
     """A receiver so slow that DCQCN with early marks does not help."""
     text = slow_under_dcqcn(kmin="24KB", kmax="96KB", rate="1Gbit")
