@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from emu.report import cures, signatures
+from emu.report import cures, held_rates, signatures
 from emu.report.facts import RunFacts
 from emu.report.signatures import Finding, Signature
 
@@ -162,6 +162,16 @@ PATHOLOGIES = (
         "rp_cnp_ignored grows at a sender, and its rate in the plot stays at that of its link "
         "while others give way; a capture of its cable has CNPs, and data no slower behind them",
         "Every NIC that sends into a shared queue needs its reaction point",
+    ),
+    Pathology(
+        "rate that comes back too slowly",
+        held_rates.held_by_control,
+        "rp_cnp_handled (or rp_becn_received) stands still, queues in the plot are empty, cables "
+        "are idle, and a rate climbs in small steps; a capture has no CNP any more, and gaps "
+        "between packets",
+        "Rates must come back as fast as the links are: the parameters of DCQCN's paper are for 40 "
+        "Gbit/s, and a long CCTI timer is for slow links",
+        fabrics=BOTH,
     ),
     Pathology(
         "victim of head-of-line blocking",

@@ -21,7 +21,7 @@ from emu.measure.bound import Batch, Ways, fabric_of, packets_of
 from emu.report.facts import RunFacts
 from emu.spec.traffic.entry import MessageEntry
 from emu.units import write_rate, write_size
-from traffic.graph import Flow, Verb
+from traffic.graph import Verb
 
 BUSY = 0.9
 """A cable that can be used for less than this share of the time is called idle."""
@@ -65,19 +65,19 @@ def _shares(run: RunFacts, entry: MessageEntry) -> dict[tuple[str, bool], float]
             continue
         mtu_bytes = fabric.mtu_bytes[flow.bytes_from]
         packets = packets_of(entry.size_bytes, mtu_bytes, flow.verb, fabric.framing)
-        each_ns = _there_and_back_ns(ways, flow, entry.size_bytes) / entry.outstanding
+        ends = flow.src, flow.dst, flow.verb
+        each_ns = there_and_back_ns(ways, *ends, entry.size_bytes) / entry.outstanding
         for host in (flow.bytes_from, flow.bytes_to):
             busy_ns = 8e9 * packets.total / _rate_bps(run, host)
             shares[host, host == flow.bytes_from] += min(1.0, busy_ns / each_ns)
     return shares
 
 
-def _there_and_back_ns(ways: Ways, flow: Flow, size_bytes: int) -> int:
+def there_and_back_ns(ways: Ways, src: str, dst: str, verb: Verb, size_bytes: int) -> int:
     """A message, and the ACK or the request that goes back; a little less than they take."""
-    message = Batch(flow.bytes_from, flow.bytes_to, flow.verb, size_bytes)
-    return ways.alone_ns(message) + ways.alone_ns(
-        Batch(flow.bytes_to, flow.bytes_from, Verb.SEND, 0)
-    )
+    there, back = (dst, src) if verb.fetches else (src, dst)
+    message = Batch(there, back, verb, size_bytes)
+    return ways.alone_ns(message) + ways.alone_ns(Batch(back, there, Verb.SEND, 0))
 
 
 def _rate_bps(run: RunFacts, host: str) -> int:

@@ -81,6 +81,20 @@ traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]
 switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}
 faults: [{ignored-cnps: {host: h2}}]
 """,
+    "rate that comes back too slowly": """
+topology:
+  kind: leaf-spine
+  spines: 1
+  leaves: 1
+  hosts_per_leaf: 8
+  links: {host: {rate: 400Gbit, length: 5m}}
+hosts: {nic: {cc: dcqcn}}
+switches: {pfc: on, ecn: on, buffer: 8MB}
+traffic:
+  - {name: burst, pattern: incast, from: h3-h8, to: h1, size: 1MB}
+  - {name: held, pattern: pair, from: h2, to: h1, size: 16MB}
+time_limit: 20ms
+""",
     "victim of head-of-line blocking": TWO_LEAVES
     + """
 switches: {pfc: on}
@@ -107,12 +121,12 @@ faults: [{loss: {cable: "leaf1:h2", every: 9}}, {wrong-map: {switch: spine1, dsc
 switches: {pfc: on}
 faults: [{at: 100us, for: 500us, small-headroom: {switch: leaf1, headroom: 2KB}}]
 """,
-    "Kmin above XOFF": ONE_LEAF.replace("CC", "dcqcn")
+    "Kmin above XOFF": ONE_LEAF.replace("CC", "dcqcn-nvidia")
     + """
 switches: {pfc: {xoff: 96KB}, ecn: {kmin: 20KB, kmax: 80KB}}
 faults: [{name: late, at: 100us, wrong-ecn: {switch: leaf1, kmin: 900KB, kmax: 1MB}}]
 """,
-    "CNPs that are ignored": ONE_LEAF.replace("CC", "dcqcn")
+    "CNPs that are ignored": ONE_LEAF.replace("CC", "dcqcn-nvidia")
     + """
 switches: {pfc: {xoff: 96KB}, ecn: {kmin: 20KB, kmax: 80KB}}
 faults: [{ignored-cnps: {host: h2}}, {at: 1999us, loss: {cable: "leaf1:h1", every: 9}}]
@@ -179,6 +193,19 @@ switches: {pfc: on, nodes: {leaf1: {ports: {h1: {classes: {trust: pcp, pcp: {3: 
 traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]
 """,
     ),
+    "a congestion control table that is left too slowly": (
+        "rate that comes back too slowly",
+        """
+fabric: ib
+topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 8}
+hosts: {nic: {cc: cct, cct: {ccti_timer: 300}}}
+switches: {fecn: {marking_rate: 0}}
+traffic:
+  - {name: burst, pattern: incast, from: h3-h8, to: h1, size: 1MB}
+  - {name: held, pattern: pair, from: h2, to: h1, size: 16MB}
+time_limit: 20ms
+""",
+    ),
     "go-back-0 of one NIC": (
         "go-back-0 livelock",
         SICK["go-back-0 livelock"].replace(
@@ -231,6 +258,14 @@ def test_a_pathology_is_found_and_its_printed_cure_cures_it(name: str, tmp_path:
     assert sick[name]
     cured = found_in(SICK[name], tmp_path, tuple(sick[name]))
     assert name not in cured
+
+
+def test_a_sender_that_waits_for_acks_is_not_held_back(tmp_path: Path) -> None:
+    """Its small messages, one at a time, leave the path as idle as a slow control would."""
+    slow = SICK["rate that comes back too slowly"]
+    waits = slow.replace("size: 16MB", "size: 256B, count: 2000")
+    assert waits != slow
+    assert "rate that comes back too slowly" not in found_in(waits, tmp_path)
 
 
 @pytest.mark.parametrize("name", MISTUNED)
@@ -334,7 +369,8 @@ def test_every_pathology_has_a_case() -> None:
 
 def test_a_healthy_run_has_none(tmp_path: Path) -> None:
     """Congestion that is handled is no pathology."""
-    healthy = ONE_LEAF.replace("CC", "dcqcn") + "switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}"
+    switches = "switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}"
+    healthy = ONE_LEAF.replace("CC", "dcqcn-nvidia") + switches
     assert found_in(healthy, tmp_path) == {}
 
 
