@@ -169,8 +169,8 @@ PATHOLOGIES = (
         "rp_cnp_handled (or rp_becn_received) stands still, queues in the plot are empty, cables "
         "are idle, and a rate climbs in small steps; a capture has no CNP any more, and gaps "
         "between packets",
-        "Rates must come back as fast as the links are: the parameters of DCQCN's paper are for 40 "
-        "Gbit/s, and a long CCTI timer is for slow links",
+        "Rates must come back as fast as the links are: the steps of DCQCN's paper are small, for "
+        "links of 40 Gbit/s and less, and a long CCTI timer is for slow links",
         fabrics=BOTH,
     ),
     Pathology(
