@@ -16,6 +16,7 @@ from emu.measure.recording import Counters, FailedQueuePair, FaultRecord, FlowRe
 from emu.report import cures
 from emu.report.facts import RunFacts
 from emu.report.priority_maps import odd_one_out
+from emu.report.timer_waits import timer_waits
 from emu.spec.classes import PRIORITIES
 from emu.spec.fault import WrongEcn, fault_names
 from emu.spec.routing import PACKET_KINDS
@@ -286,7 +287,7 @@ def loss(run: RunFacts) -> Finding | None:
                     f"{run.topology.port_name[port]} dropped {drops:,} packets of priority "
                     f"{priority}, which has no PFC"
                 )
-                return Finding(evidence, cures.lossless(run, priority))
+                return Finding(evidence + timer_waits(run), cures.lossless(run, priority))
     return None
 
 

@@ -260,6 +260,16 @@ def test_a_pathology_is_found_and_its_printed_cure_cures_it(name: str, tmp_path:
     assert name not in cured
 
 
+@pytest.mark.parametrize("limit", ["2ms", "200ms"])
+def test_loss_tells_who_waited_for_the_timer(limit: str, tmp_path: Path) -> None:
+    """Whether it fired before the end of the run or not; a short one waits less."""
+    _, many = HARDER["loss where PFC does not fit into the buffer"]
+    lossy = many.replace("time_limit: 2ms", f"time_limit: {limit}")
+    (told,) = (own for own in diagnoses(facts_of(lossy, tmp_path)) if own.pathology.name == "loss")
+    assert "stood still until the retransmission timer" in told.found.evidence
+    assert "67.11 ms (hosts.nic.timeout: 14)" in told.found.evidence
+
+
 def test_a_sender_that_waits_for_acks_is_not_held_back(tmp_path: Path) -> None:
     """Its small messages, one at a time, leave the path as idle as a slow control would."""
     slow = SICK["rate that comes back too slowly"]
