@@ -181,6 +181,15 @@ PATHOLOGIES = (
         "Congestion control slows those down that fill the queue, and the pauses end",
     ),
     Pathology(
+        "victims of congestion that spreads by credits",
+        signatures.credit_victims,
+        "PortXmitWait of hosts and switches grows though the cables to their receivers have room; "
+        "rates in the plot follow a port that is full and has no part in their paths",
+        "On a service level with a virtual lane of its own, other traffic does not wait behind "
+        "what goes to that port; congestion control slows down those that fill it",
+        fabrics=("ib",),
+    ),
+    Pathology(
         "unfair shares",
         signatures.unfairness,
         "PFC pauses ports, not flows: who has a port for itself gets most. Rates in the plot go in "

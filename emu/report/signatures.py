@@ -345,6 +345,51 @@ def victim(run: RunFacts) -> Finding | None:
     return None
 
 
+def credit_victims(run: RunFacts) -> Finding | None:
+    """Who waits for credit behind what goes to a full cable, and goes elsewhere itself."""
+    waits = run.port_waiting_ns
+    if not waits:
+        return None
+    victims = [flow for flow in run.flows if _waits_for_others(run, flow)]
+    if not victims:
+        return None
+    first = max(victims, key=lambda flow: (flow.end_ns or _end_ns(run)) - flow.start_ns)
+    to_hosts = [cures.leaf_port(run, host) for host in run.topology.host]
+    root = min(to_hosts, key=lambda port: _room(run, first, port))
+    busy = 1 - _room(run, first, root)
+    behind = sum(ns >= STANDING * _end_ns(run) for ns in waits.values())
+    if busy < 1 - 2 * FULL:
+        return None
+    evidence = (
+        f"{len(victims):,} of {len(run.flows):,} flows waited for credit though their receivers' "
+        f"cables were not full. {first.name} had {format_rate(_rate_bps(run, first))}; meanwhile "
+        f"{run.topology.port_name[root]} was {busy:.0%} busy, and credits spread that over the "
+        f"virtual lane: {behind} ports waited for a fifth of the time or more"
+    )
+    rooted = run.topology.peer[root].node
+    guilty = {flow.src for flow in run.flows if flow.dst == rooted}
+    return Finding(evidence, cures.own_lane(run, {flow.src for flow in victims} - guilty))
+
+
+def _waits_for_others(run: RunFacts, flow: FlowRecord) -> bool:
+    end = max(flow.end_ns or _end_ns(run), flow.start_ns + 1)
+    held = _held_ns(run, run.topology.ports[flow.src][0], flow.start_ns, end)
+    if held < STANDING * (end - flow.start_ns):
+        return False
+    room = _room(run, flow, cures.leaf_port(run, flow.dst))
+    return room > 0.5 and not _is_crowded_out(run, flow)
+
+
+def _held_ns(run: RunFacts, port: Port, start_ns: int, end_ns: int) -> float:
+    """How long a port waited for credit in a window."""
+    series, name = run.recording.series, run.topology.port_name[port]
+    if name not in series.ports:
+        return 0
+    waited_ns = series.credit_wait_ns[:, [series.ports.index(name)]]
+    (held,) = growth(series.time_ns, waited_ns, start_ns, end_ns)
+    return float(held)
+
+
 def unfairness(run: RunFacts) -> Finding | None:
     if run.total("cnp") or not run.total("pause_frames"):
         return None

@@ -102,6 +102,14 @@ traffic:
   - {name: incast, pattern: incast, from: [h3, h4, h6, h7, h8], to: h1, size: 20MB}
   - {name: victim, pattern: pair, from: h5, to: h2, size: 20MB}
 """,
+    "victims of congestion that spreads by credits": """
+fabric: ib
+topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 4}
+traffic:
+  - {name: incast, pattern: incast, from: [h3, h4, h6, h7, h8], to: h1, op: write, size: 20MB}
+  - {name: victim, pattern: pair, from: h5, to: h2, op: write, size: 20MB}
+time_limit: 2ms
+""",
     "unfair shares": TWO_LEAVES
     + """
 switches: {pfc: on}
@@ -498,6 +506,19 @@ def test_out_of_order_arrivals_are_no_losses(switches: str, more: str, tmp_path:
     cured = facts_of(text, tmp_path, tuple(sick[name]))
     assert cured.total("retransmitted_packets") == 0
     assert diagnoses(cured) == []
+
+
+def test_victims_of_credits_are_told_with_the_root(tmp_path: Path) -> None:
+    """On another lane the victim has many times the rate."""
+    text = SICK["victims of congestion that spreads by credits"]
+    run = facts_of(text, tmp_path / "sick")
+    (found,) = diagnoses(run)
+    assert found.found.evidence.startswith("1 of 6 flows waited for credit")
+    assert "leaf1:h1 was 100% busy" in found.found.evidence
+    assert found.settings == ("switches.credits.vls=2", "hosts.nodes.h5.nic.sl=1")
+    cured = facts_of(text, tmp_path / "cured", found.settings)
+    rates = [own.flows[-1].goodput_bps for own in (run, cured)]
+    assert rates[1] > 4 * rates[0]
 
 
 STORM_IN_A_LARGE_BUFFER = (
