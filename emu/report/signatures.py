@@ -350,16 +350,15 @@ def credit_victims(run: RunFacts) -> Finding | None:
     waits = run.port_waiting_ns
     if not waits:
         return None
-    victims = [flow for flow in run.flows if _waits_for_others(run, flow)]
-    if not victims:
+    waiting = [flow for flow in run.flows if _waits_for_others(run, flow)]
+    roots = Counter(root for flow in waiting if (root := _full_port(run, flow)))
+    if not roots:
         return None
+    root = roots.most_common(1)[0][0]
+    victims = [flow for flow in waiting if _room(run, flow, root) <= 2 * FULL]
     first = max(victims, key=lambda flow: (flow.end_ns or _end_ns(run)) - flow.start_ns)
-    to_hosts = [cures.leaf_port(run, host) for host in run.topology.host]
-    root = min(to_hosts, key=lambda port: _room(run, first, port))
-    busy = 1 - _room(run, first, root)
+    busy = min(1 - _room(run, first, root), 1)
     behind = sum(ns >= STANDING * _end_ns(run) for ns in waits.values())
-    if busy < 1 - 2 * FULL:
-        return None
     evidence = (
         f"{len(victims):,} of {len(run.flows):,} flows waited for credit though their receivers' "
         f"cables were not full. {first.name} had {format_rate(_rate_bps(run, first))}; meanwhile "
@@ -368,7 +367,15 @@ def credit_victims(run: RunFacts) -> Finding | None:
     )
     rooted = run.topology.peer[root].node
     guilty = {flow.src for flow in run.flows if flow.dst == rooted}
-    return Finding(evidence, cures.own_lane(run, {flow.src for flow in victims} - guilty))
+    hosts = {flow.src for flow in victims}
+    return Finding(evidence, cures.own_lane(run, () if hosts & guilty else hosts))
+
+
+def _full_port(run: RunFacts, flow: FlowRecord) -> Port | None:
+    """To the host whose cable was the fullest while a flow ran, if it was full."""
+    to_hosts = [cures.leaf_port(run, host) for host in run.topology.host]
+    port = min(to_hosts, key=lambda port: _room(run, flow, port))
+    return port if _room(run, flow, port) <= 2 * FULL else None
 
 
 def _waits_for_others(run: RunFacts, flow: FlowRecord) -> bool:
