@@ -270,6 +270,29 @@ def test_a_control_that_can_act_does_not_warn(cc: str) -> None:
     assert warnings_of(spec_of(switches, more=f"hosts: {{nic: {{cc: {cc}}}}}")) == ()
 
 
+MANY = "traffic: [{name: many, pattern: incast, from: h2-h4, to: h1, size: 1MB}]"
+
+
+def many(more: str, switches: str = "") -> Spec:
+    """Three senders, of which a switch may drop packets."""
+    text = f"""
+topology: {{kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 4}}
+switches: {{{switches}}}
+{MANY}
+{more}
+"""
+    return spec_from_text(text.encode(), source="test.emu.yml")
+
+
+def test_a_timer_longer_than_a_lossy_run_warns() -> None:
+    (warning,) = warnings_of(many("time_limit: 20ms"))
+    assert "hosts.nic.timeout: 14), longer than the run (time_limit: 20ms)" in warning
+    assert "set hosts.nic.timeout=10, or raise time_limit" in warning
+    assert warnings_of(many("time_limit: 20ms\nhosts: {nic: {timeout: 10}}")) == ()
+    assert warnings_of(many("time_limit: 20ms", "pfc: on")) == ()
+    assert warnings_of(many("time_limit: 100ms")) == ()
+
+
 def test_a_retransmission_timer_is_that_of_real_nics() -> None:
     """4.096 us * 2^14 = 67 ms: a queue pair that is held back for a while does not give up."""
     assert spec_of("pfc: on").host("h1").nic.timeout == 14

@@ -8,6 +8,7 @@ from emu.measure.bound import stages
 from emu.spec.derived import pauses_come_first
 from emu.spec.routing import PACKET_KINDS
 from emu.spec.rules.idle_controls import idle_controls
+from emu.spec.rules.slow_timers import slow_timers
 from emu.spec.scenario import Spec
 from emu.units import write_size
 from topologies.graph import Port
@@ -16,7 +17,9 @@ from topologies.graph import Port
 def warnings_of(spec: Spec) -> tuple[str, ...]:
     """A sentence each, for a spec that contradicts itself nowhere."""
     of_roce = (*_lossy_rdma(spec), *_late_marks(spec)) if spec.fabric == "roce" else ()
-    return tuple(dict.fromkeys((*of_roce, *idle_controls(spec), *_reordered(spec))))
+    return tuple(
+        dict.fromkeys((*of_roce, *idle_controls(spec), *slow_timers(spec), *_reordered(spec)))
+    )
 
 
 def _lossy_rdma(spec: Spec) -> Iterator[str]:
