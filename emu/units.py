@@ -15,6 +15,8 @@ BPS_PER_MBPS = 1_000_000
 PS_PER_METRE = 5_000
 """Light in fibre needs about 5 ns for a metre."""
 
+_ACK_TIMEOUT_UNIT_PS = 4_096_000
+
 _NUMBER = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ%/]*)\s*")
 
 _PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -46,6 +48,12 @@ class TooLarge(ValueError):
 
 
 _TIMES = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12}
+
+
+def ack_timeout_ps(code: int) -> int:
+    """The retransmission timer that a code stands for: 4.096 us * 2^code (IBTA vol 1,
+    9.7.6.1.3)."""
+    return _ACK_TIMEOUT_UNIT_PS << code
 
 
 def _parse(text: str, units: dict[str, int], example: str) -> int:

@@ -20,7 +20,7 @@ from emu.spec.finding import KeyPath, dotted
 from emu.spec.made import with_settings
 from emu.spec.rules.given import for_host, for_port, for_switch
 from emu.spec.scenario import Spec
-from emu.units import PS_PER_NS, PS_PER_US, write_size, write_time
+from emu.units import PS_PER_NS, PS_PER_US, ack_timeout_ps, write_size, write_time
 from topologies.graph import Port
 
 Settings = tuple[str, ...]
@@ -87,14 +87,9 @@ def _longer_timeout(run: RunFacts, flow: FlowRecord) -> Settings:
     nic = run.spec.host(flow.src).nic
     codes = range(_TIMEOUT_OF_REAL_NICS, _LONGEST_TIMEOUT + 1)
     tries = nic.retry_count + 1
-    lasting = (code for code in codes if tries * timeout_ps(code) > run.spec.time_limit_ps)
+    lasting = (code for code in codes if tries * ack_timeout_ps(code) > run.spec.time_limit_ps)
     code = next(lasting, _LONGEST_TIMEOUT)
     return nics(run, [flow], "timeout", str(code)) if 0 < nic.timeout < code else ()
-
-
-def timeout_ps(code: int) -> int:
-    """How long a NIC waits for an answer: 4.096 us * 2^timeout (IBTA vol 1, 9.7.6.1.3)."""
-    return 4_096_000 << code
 
 
 def loop_free_routes(run: RunFacts, switch: str) -> Settings:

@@ -23,7 +23,7 @@ from emu.spec.routing import PACKET_KINDS
 from emu.spec.scenario import Spec
 from emu.spec.traffic.drawn import Background
 from emu.spec.tuning import curve_with, ports_changed
-from emu.units import PS_PER_NS, format_rate, format_size, format_time_ns
+from emu.units import PS_PER_NS, ack_timeout_ps, format_rate, format_size, format_time_ns
 from topologies.graph import Port
 
 STANDING = 0.2
@@ -114,7 +114,7 @@ def _after(run: RunFacts, first: FailedQueuePair) -> str:
     if first.status != RETRY_EXCEEDED:
         return ""
     nic = run.spec.host(first.src).nic
-    waits = format_time_ns(cures.timeout_ps(nic.timeout) / PS_PER_NS)
+    waits = format_time_ns(ack_timeout_ps(nic.timeout) / PS_PER_NS)
     retries = f" after {nic.retry_count} retries without progress (timeout: {nic.timeout}, {waits})"
     return f"{retries}; {_meanwhile(run, first)}"
 

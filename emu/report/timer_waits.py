@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from emu.measure.recording import FlowRecord
-from emu.report import cures
 from emu.report.facts import RunFacts
-from emu.units import PS_PER_NS, format_time_ns
+from emu.units import PS_PER_NS, ack_timeout_ps, format_time_ns
 
 NEARLY = 0.9
 """Part of its timer for which nothing of a flow came in: the timer ended that."""
@@ -35,7 +34,7 @@ def timer_waits(run: RunFacts) -> str:
 
 
 def _timer_ns(code: int) -> int:
-    return cures.timeout_ps(code) // PS_PER_NS
+    return ack_timeout_ps(code) // PS_PER_NS
 
 
 def _waited_ns(run: RunFacts, flow: FlowRecord) -> int:

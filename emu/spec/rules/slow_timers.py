@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 from emu.spec.scenario import Spec
 from emu.spec.traffic.entry import MessageEntry
-from emu.units import PS_PER_NS, format_time_ns, write_time
-
-_UNIT_PS = 4_096_000
+from emu.units import PS_PER_NS, ack_timeout_ps, format_time_ns, write_time
 
 
 def slow_timers(spec: Spec) -> Iterator[str]:
@@ -23,10 +21,13 @@ def slow_timers(spec: Spec) -> Iterator[str]:
             continue
         for host in entry.senders:
             code = spec.host(host).nic.timeout
-            if _may_be_dropped(spec, host, entry.priority) and _timer_ps(code) > spec.time_limit_ps:
+            if (
+                _may_be_dropped(spec, host, entry.priority)
+                and ack_timeout_ps(code) > spec.time_limit_ps
+            ):
                 yield (
                     f"{entry.name}: switches may drop what {host} sends, and its retransmission "
-                    f"timer is {format_time_ns(_timer_ps(code) / PS_PER_NS)} "
+                    f"timer is {format_time_ns(ack_timeout_ps(code) / PS_PER_NS)} "
                     f"(hosts.nic.timeout: {code}), longer than the run (time_limit: "
                     f"{write_time(spec.time_limit_ps)}): a message whose "
                     f"last packet is lost stays unfinished; {_remedy(spec)}raise time_limit"
@@ -34,13 +35,9 @@ def slow_timers(spec: Spec) -> Iterator[str]:
                 return
 
 
-def _timer_ps(code: int) -> int:
-    return _UNIT_PS << code
-
-
 def _remedy(spec: Spec) -> str:
     """The longest timer that fires four times in the run."""
-    codes = [code for code in range(1, 32) if 4 * _timer_ps(code) <= spec.time_limit_ps]
+    codes = [code for code in range(1, 32) if 4 * ack_timeout_ps(code) <= spec.time_limit_ps]
     return f"set hosts.nic.timeout={codes[-1]}, or " if codes else ""
 
 
