@@ -19,7 +19,8 @@ NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 LINK_BPS = 100e9
 CABLE_NS = 25.0
 """5 m, the length of links unless told otherwise."""
-SWITCH_NS = 600.0
+SWITCH_NS = {"roce": 600.0, "ib": 90.0}
+"""Unless given, at 100 Gbit/s; InfiniBand calls that EDR."""
 WIRE_BYTES = {
     ("roce", "write"): 98,
     ("roce", "send"): 82,
@@ -47,7 +48,7 @@ def perf(*words: str) -> list[dict[str, float]]:
 def _one_way_ns(fabric: str, kind: str, payload: int) -> float:
     """Over two links and a store-and-forward switch; a cut-through one spares a serialisation."""
     wire_ns = (WIRE_BYTES[fabric, kind] + -(-payload // 4) * 4) * 8e9 / LINK_BPS
-    return 2 * wire_ns + 2 * CABLE_NS + SWITCH_NS
+    return 2 * wire_ns + 2 * CABLE_NS + SWITCH_NS[fabric]
 
 
 def _fabric(fabric: str, *changes: str) -> list[str]:
