@@ -13,18 +13,23 @@ from emu.lab.messages import Done, Message
 from emu.lab.standing import client
 from emu.lab.standing.client import StandingLab
 from emu.lab.standing.job import Conversations
+from emu.lab.version import version
 
 REASON = "the lab toy has ended: ibsim died (signal 9)"
 
 
 class Desk:
-    """Answers `echo`; is asked in vain once a process of the lab is gone."""
+    """Answers `version` and `echo`; is asked in vain once a process of the lab is gone."""
 
     def __init__(self) -> None:
         self.asked = threading.Event()
 
     def answer(self, ask: Message) -> tuple[Done, list[int]]:
         match getattr(ask, "what", None):
+            case "version":
+                return Done({"version": version()}), []
+            case "status":
+                return Done({}), []
             case "echo":
                 return Done({"said": "echo"}), []
             case "shim":
@@ -75,9 +80,8 @@ def test_a_capture_that_ends_with_the_lab_can_say_why(toy: Toy) -> None:
         assert lab.parting() == REASON
 
 
-def test_a_lab_that_is_up_has_not_parted(monkeypatch: pytest.MonkeyPatch, toy: Toy) -> None:
+def test_a_lab_that_is_up_has_not_parted(toy: Toy) -> None:
     """A program that somebody has killed is no sign of its end."""
-    monkeypatch.setattr(toy.desk, "answer", lambda ask: (Done({}), []))
     with StandingLab(None) as lab:
         assert lab.parting() is None
 

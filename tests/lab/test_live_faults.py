@@ -16,6 +16,7 @@ SPEC = """
 name: faulty
 topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}
 switches: {pfc: on}
+hosts: {nic: {timeout: 8}}  # 1 ms: what the last packet of a message waits for when it is lost
 traffic: [{name: pairs, pattern: pair, from: h1-h2, to: h3-h4, op: write, size: 500KB}]
 faults:
   - {at: 20us, for: 20us, loss: {cable: leaf1:h1, direction: in, every: 30}}
@@ -70,7 +71,8 @@ def test_faults_do_the_same_on_both_clocks(myself: User, tmp_path: Path, fabric:
 TUNED = """
 name: tuned
 topology: {kind: dumbbell, hosts_per_side: 1, links: {host: {delay: 1us}, fabric: {rate: 40Gbit}}}
-switches: {pfc: on, ecn: {kmin: 20KB, kmax: 20KB, marker: MARKER}}
+switches: {pfc: {xoff: 96KB, xon: 64KB}, ecn: {kmin: 20KB, kmax: 20KB, marker: MARKER}}
+hosts: {nic: {timeout: 8}}  # 1 ms: what the last packet of a message waits for when it is lost
 traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 500KB}]
 faults:
   - {at: 40us, for: 20us, wrong-ecn: {switch: left, kmin: 1MB, kmax: 1500KB}}
