@@ -14,6 +14,7 @@ from emu.measure.look import LinkChange, Look, cause_of
 from emu.report import signatures
 from emu.report.diagnosis import Pathology, pathologies
 from emu.report.facts import RunFacts
+from emu.report.held_rates import held_by_control
 from emu.report.signatures import Finding
 from emu.spec.scenario import Spec
 from emu.units import format_time_ns
@@ -61,6 +62,8 @@ def _pathologies(spec: Spec, before: Look, after: Look) -> Iterator[tuple[str, F
     def facts_for(pathology: Pathology) -> RunFacts | None:
         if pathology.signature is signatures.gave_up:
             return whole
+        if pathology.signature is held_by_control:
+            return None  # it needs the samples of a whole run, and two looks are two samples
         runs = after.traffic.state == "running" or pathology.signature in _DEADLOCKS
         if not runs or window_ns <= 0:
             return None

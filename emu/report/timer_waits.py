@@ -46,7 +46,8 @@ def _waited_ns(run: RunFacts, flow: FlowRecord) -> int:
     grew_ns = series.time_ns[1:][np.diff(delivered) > 0]
     end_ns = int(series.time_ns[-1]) if flow.end_ns is None else flow.end_ns
     gaps_ns = np.diff(np.array([flow.start_ns, *grew_ns, max(end_ns, flow.start_ns)]))
-    if flow.retransmitted_packets and int(gaps_ns.max()) >= NEARLY * timer_ns:
+    fired = run.recording.hosts.get(flow.src, {}).get("local_ack_timeout_err", 0)
+    if fired and flow.retransmitted_packets and int(gaps_ns.max()) >= NEARLY * timer_ns:
         return int(gaps_ns.max())
     start, end = run.window_ns
     stands = not flow.completed and timer_ns > gaps_ns[-1] >= OF_THE_RUN * (end - start)

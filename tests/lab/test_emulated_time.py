@@ -17,7 +17,7 @@ from tests.lab.standing import at_home, lab_up
 from tests.lab.test_standing import ROCE
 from tests.lab.user import User, wait
 
-ELF = b"\x7fELF" + bytes(28) + (64).to_bytes(8, "little") + bytes(14)
+ELF = b"\x7fELF\x02" + bytes(27) + (64).to_bytes(8, "little") + bytes(14)
 """A 64-bit program's first bytes: its table of segments is behind the 64 bytes of this header."""
 
 
@@ -82,6 +82,15 @@ def test_a_program_that_is_not_reached_is_refused(
     for command in (program, script):
         with pytest.raises(UsageError, match=re.escape(says)):
             emulated_time([str(command)], 1000)
+
+
+def test_a_32_bit_program_is_refused(tmp_path: Path) -> None:
+    program = _program(tmp_path / "a", b"/lib/ld-linux.so.2")
+    program.write_bytes(b"\x7fELF\x01" + program.read_bytes()[5:])
+    with pytest.raises(
+        UsageError, match="it is no 64-bit program and keeps the machine's clock, which"
+    ):
+        emulated_time([str(program)], 10)
 
 
 def test_a_program_with_more_rights_is_refused(tmp_path: Path) -> None:

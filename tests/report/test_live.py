@@ -68,7 +68,11 @@ def told(text: str, *settings: str, until_ns: int = 1_500_000) -> list[list[str]
     return found
 
 
-@pytest.mark.parametrize("name", [*SICK])
+OF_WHOLE_RUNS = {"rate that comes back too slowly"}
+"""What needs the samples of a whole run: after the last mark, when was that?"""
+
+
+@pytest.mark.parametrize("name", sorted(SICK.keys() - OF_WHOLE_RUNS))
 def test_a_lab_says_what_its_report_would(name: str) -> None:
     """The same detectors, on the latest moments: the pathology is named in some of them."""
     spec = spec_of(SICK[name].replace("CC", "none"))

@@ -130,7 +130,7 @@ class StandingLab:
             return
         except TimeoutError:
             end_by_force(self.name, self._channel)
-            place.release(self.name)
+            place.forget([place.Ended(self.name, "", None)])
 
 
 def end_by_force(name: str, channel: Channel) -> None:

@@ -29,6 +29,7 @@ from emu.lab.command import environment
 
 _LIBRARY = "*/faketime/libfaketimeMT.so.1"
 _REMEDY = "sudo apt-get install libfaketime"
+_64_BIT = b"\x02"  # EI_CLASS of elf(5)
 _INTERPRETER = 3  # PT_INTERP of elf(5)
 _GLIBC = re.compile(rb"/ld-linux[^/]*\.so\.\d+$|/ld64\.so\.\d+$")
 _GO = b"Go buildinf:"
@@ -82,7 +83,13 @@ def _refuse(command: Sequence[str]) -> None:
             if wrong:
                 raise _not_honest(f"{name} {wrong[0]}", why)
     program = shutil.which(command[0], path=environment()["PATH"])
-    if program is not None and (reason := _why_not(Path(program))):
+    if program is None:
+        return
+    try:
+        reason = _why_not(Path(program))
+    except OSError as error:
+        reason = f"emu cannot look at it ({error.strerror}); it may keep the machine's clock"
+    if reason:
         raise _not_honest(command[0], reason)
 
 
@@ -96,7 +103,9 @@ def _not_honest(what: str, why: str) -> UsageError:
 def _why_not(program: Path, depth: int = 0) -> str:
     """Why libfaketime would not reach a program; empty: it does."""
     if program.stat().st_mode & 0o6000 or "security.capability" in os.listxattr(program):
-        return "it has more rights than you, so libfaketime is left out, and its time"
+        return (
+            "it has more rights than you, libfaketime is left out, and it keeps the machine's clock"
+        )
     with program.open("rb") as stream:
         start = stream.readline(256)
     if start.startswith(b"#!") and depth < 4:
@@ -107,11 +116,14 @@ def _why_not(program: Path, depth: int = 0) -> str:
     whole = program.read_bytes()
     if not whole.startswith(b"\x7fELF"):
         return ""  # the program cannot be started, and that is told then
+    if whole[4:5] != _64_BIT:
+        return "it is no 64-bit program and keeps the machine's clock"
     interpreter = _interpreter(whole)
     if interpreter is None:
         return "it is linked statically and asks the kernel for the time"
     if not _GLIBC.search(interpreter):
-        return f"its loader is {interpreter.decode(errors='replace')}, not glibc's, and its time"
+        loader = interpreter.decode(errors="replace")
+        return f"its loader is {loader}, not glibc's, and it keeps the machine's clock"
     return "it is written in Go and asks the kernel for the time" if _GO in whole else ""
 
 
