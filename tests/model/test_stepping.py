@@ -268,3 +268,15 @@ def test_a_run_does_not_depend_on_its_stretches(
     assert often[:4] == rarely[:4]
     assert often[4] > 2 * rarely[4]
     assert series.time_ns[-1] % virtual.STEP_NS == 0
+
+
+def test_captures_that_nobody_reads_stop_no_run() -> None:
+    """They fill their memory after a part of the run; what comes then is missed."""
+    with started(spec_of(INCAST, "switches.pfc={}", "capture=all", "traffic.0.size=2MB")) as run:
+        steps = 0
+        while not run.finished:
+            before_ns = run.now_ns
+            run.run_steps(run.now_ns + 10_000_000)
+            assert run.now_ns > before_ns
+            steps += 1
+        assert steps > 1, "the captures never filled their memory"
