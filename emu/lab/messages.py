@@ -209,7 +209,8 @@ class Failure:
     @staticmethod
     def of(error: Exception) -> Failure:
         """An error as a message. What is no EmuError is a fault of ours."""
-        error = lacking(error) or error
+        if not isinstance(error, EmuError):  # that one has said it already
+            error = lacking(error) or error
         if isinstance(error, HostError):
             return Failure("host", error.what, error.remedy)
         if isinstance(error, UsageError):

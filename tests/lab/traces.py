@@ -49,8 +49,12 @@ class Inside:
 
     def __init__(self, root: int) -> None:
         """`root` is the process that all others descend from, the user's."""
-        self.commands = {pid: command_of(pid) for pid in (root, *descendants(root))}
-        self._ends = {pid: os.pidfd_open(pid) for pid in self.commands}
+        self.commands: dict[int, tuple[str, ...]] = {}
+        self._ends: dict[int, int] = {}
+        for pid in (root, *descendants(root)):
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+                command, end = command_of(pid), os.pidfd_open(pid)
+                self.commands[pid], self._ends[pid] = command, end
         self._namespaces = _opened(_PROC / str(pid) for pid in self.commands)
 
     def process(self, program: str, word: str) -> int:
@@ -102,10 +106,12 @@ def _opened(processes: Iterable[Path]) -> dict[str, int]:
     that has ended to the next."""
     own = _namespaces(_PROC / "self")
     opened: dict[str, int] = {}
-    for link in (link for process in processes for link in _namespace_links(process)):
-        name = _target(link)
-        if name and name not in own and name not in opened:
-            opened[name] = os.open(link, os.O_RDONLY)
+    for process in processes:
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            for link in _namespace_links(process):
+                name = _target(link)
+                if name and name not in own and name not in opened:
+                    opened[name] = os.open(link, os.O_RDONLY)
     return opened
 
 
