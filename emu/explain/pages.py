@@ -36,7 +36,7 @@ def pages() -> dict[str, str]:
 def _spec() -> Iterator[str]:
     yield from _head(
         "Keys of a spec file",
-        "Every key of a `*.emu.yml`, as `emu explain KEY` tells it. NAME stands for a name or a "
+        "Every key of a `*.emu.yml`, as `emu explain KEY` prints it. NAME stands for a name or a "
         "number that you choose. `switches` and `hosts` have the same keys for one role, switch, "
         "port or host: `switches.roles.NAME`, `switches.nodes.NAME`, `switches.ports.NAME` and "
         "`hosts.nodes.NAME`.",
@@ -95,7 +95,7 @@ def _counters() -> Iterator[str]:
     yield from _head(
         "Counters",
         "Every counter of `summary.json`, `emu counters` and `verify: [{counter: ...}]`, as `emu "
-        "explain counter NAME` tells it. N is a priority or a virtual lane. Counters of a "
+        "explain counter NAME` prints it. N is a priority or a virtual lane. Counters of a "
         "priority or lane that nothing used are left out of a summary.",
     )
     for where, who in PLACES.items():
@@ -111,8 +111,8 @@ def _counters() -> Iterator[str]:
 def _presets() -> Iterator[str]:
     yield from _head(
         "Presets of switches",
-        "What `switches: {preset: NAME}` sets, as `emu explain preset NAME` tells it. A key beside "
-        "`preset` changes one of these values.",
+        "What `switches: {preset: NAME}` sets, as `emu explain preset NAME` prints it. A key "
+        "beside `preset` changes one of these values.",
     )
     for name, (meaning, source) in PRESET_NOTES.items():
         yield from ("", f"## {name}", "", meaning, "", f"Source: {source}.")
@@ -123,7 +123,7 @@ def _presets() -> Iterator[str]:
 def _results() -> Iterator[str]:
     yield from _head(
         "Results: summary.json and diagnoses",
-        "The fields of `summary.json`, as `emu explain field NAME` tells them, and what a report "
+        "The fields of `summary.json`, as `emu explain field NAME` prints them, and what a report "
         "may find wrong with a run (`emu explain diagnosis NAME`).",
     )
     yield from ("", "## summary.json")

@@ -119,7 +119,7 @@ class Spec(Model):
     switches: SwitchDefaults = Field(default=SwitchDefaults(), description="What the switches do.")
     hosts: HostDefaults = Field(default=HostDefaults(), description="What the hosts' NICs do.")
     subnet: SubnetSpec = Field(
-        default=SubnetSpec(), description="What InfiniBand's subnet manager is told."
+        default=SubnetSpec(), description="Settings of the InfiniBand subnet manager."
     )
     traffic: tuple[TrafficSpec, ...] = Field(default=(), description="Who sends how much to whom.")
     faults: tuple[Fault, ...] = Field(
