@@ -11,6 +11,11 @@
 `pause_response`; where it has none it obeys at once, and headroom still allows for
 as much as 802.3 31B.3.7 does, like SONiC's headroom tables: on the real clock
 senders are somewhat late.
+
+That is a bound in bytes on the cable. Whole packets come, of each of which a buffer
+keeps 24 bytes less (preamble, FCS and gap), so that large packets alone fill it to
+within one of them. A cut-through switch decides when a header is there, and needs
+nearly one packet less; headroom does not count on that.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl, MACControlPause
@@ -12,7 +13,9 @@ from emu._core import lib
 from emu.measure.counters import ethernet_counters
 from emu.shim.virtual import VirtualFabric
 from emu.spec.headroom import headroom_of, reserved_of
+from emu.spec.model import Spec
 from tests.model.fabrics import ONE_SWITCH, PAIR, finish, look, outcome_of, port, spec_of, started
+from topologies.graph import Port
 
 QUANTUM_NS_AT_100G = 5.12
 
@@ -194,27 +197,69 @@ topology:
     - {between: [right, h6], rate: 100Gbit}
     - {between: [right, h7], rate: 100Gbit}
 traffic:
-  - {name: there, pattern: incast, from: h1-h2, to: h5, op: write, size: 397000}
-  - {name: back, pattern: pair, from: h6-h7, to: h3-h4, op: write, size: 40MB}
+  - {name: there, pattern: incast, from: h1-h2, to: h5, op: write, size: 2MB}
+  - {name: back, pattern: pair, from: h6-h7, to: h3-h4, op: write, size: 40MB, priority: 4}
 switches:
   buffer: 4MB
-  pfc: {xoff: 96KB}
+  classes: {dscp: {26: 3, 34: 4}}
+  pfc: {priorities: [3, 4], xoff: 96KB, xon: 90KB}
   nodes: {left: {ports: {right: {pause_response: 1us}}}}
+time_limit: 8ms
+unfinished: allow
 """
-"""The right switch pauses the left one while it sends large packets to it; nearly
-nothing leaves to the slow receiver meanwhile."""
+"""The right switch pauses the left one again and again while it sends large packets to it, whose
+ACKs no pause stops; nearly nothing leaves to the slow receiver meanwhile."""
+
+PACKET_WIRE, PACKET_HELD = 4096 + 82, 4096 + 58
+"""Bytes of a middle packet: on a cable, and in a switch's buffer."""
+
+
+def bottleneck(*settings: str) -> tuple[int, dict[str, Any], int]:
+    """The bound of right's headroom, what the port counted with it, and how many packets it
+    drops with a payload less."""
+    bound = headroom_of(spec := spec_of(BOTTLENECK, *settings), port_named(spec, "right:left"))
+    enough = outcome_of(BOTTLENECK, *settings)
+    assert enough.total("rx_buf_discard") == 0
+    less = f"switches.nodes.right.ports.left.pfc.headroom={bound - 4096}"
+    short = outcome_of(BOTTLENECK, less, *settings)
+    return bound, enough.ports["right:left"], short.ports["right:left"]["rx_buf_discard"][3]
+
+
+def port_named(spec: Spec, name: str) -> Port:
+    return spec.topology.build().port_named[name]
 
 
 def test_headroom_at_its_computed_bound_never_drops_and_one_mtu_less_does() -> None:
-    """Between two switches; what headroom held at most is within a packet of the bound."""
-    spec = spec_of(BOTTLENECK)
-    bound = headroom_of(spec, spec.topology.build().port_named["right:left"])
+    """Between two switches, of some twenty pauses; what headroom held at most is within a packet
+    of the bound."""
+    bound, port, dropped = bottleneck()
     assert bound == 3 * (4096 + 74 + 24) + 84 + (2 * 700 + 1000) * 100 // 8
-    enough = outcome_of(BOTTLENECK)
-    assert enough.total("rx_buf_discard") == 0
-    assert bound - 4096 < enough.ports["right:left"]["headroom_peak_bytes"][3] <= bound
-    less = f"switches.nodes.right.ports.left.pfc.headroom={bound - 4096}"
-    assert outcome_of(BOTTLENECK, less).ports["right:left"]["rx_buf_discard"][3] > 0
+    assert bound - 4096 < port["headroom_peak_bytes"][3] <= bound
+    assert port["tx_pause"][3] > 40
+    assert dropped >= 3
+
+
+@pytest.mark.parametrize("delay_ns", [660, 680, 740, 800, 820, 840])
+def test_headroom_holds_as_many_whole_packets_as_the_bound_lets_come(delay_ns: int) -> None:
+    """The one that would have crossed xoff, and each that begins before the pause is obeyed: the
+    bound counts their bytes on the cable, the last one's as a whole, so that it is above what
+    they fill by less than a packet and 24 bytes for each."""
+    bound, port, dropped = bottleneck(f"topology.links.0.delay={delay_ns}ns")
+    until_obeyed = (4096 + 98) + 84 + (2 * delay_ns + 1000) * 100 // 8
+    packets = 1 + -(-until_obeyed // PACKET_WIRE)
+    held, acks = port["headroom_peak_bytes"][3], 16 + 3 * 62
+    assert packets * PACKET_HELD <= held <= packets * PACKET_HELD + acks
+    assert bound - held < PACKET_WIRE + 24 * packets
+    assert (dropped > 0) == (held > bound - 4096)
+
+
+def test_a_cut_through_switch_needs_nearly_a_packet_less() -> None:
+    """It decides on a packet when its header is there; headroom does not count on that."""
+    _, stored, _ = bottleneck("topology.links.0.delay=760ns")
+    _, cut, dropped = bottleneck("topology.links.0.delay=760ns", "switches.switching=cut-through")
+    more = stored["headroom_peak_bytes"][3] - cut["headroom_peak_bytes"][3]
+    assert more == pytest.approx(PACKET_HELD, abs=100)
+    assert dropped == 0
 
 
 def test_a_dynamic_threshold_gives_a_lone_port_much_and_each_of_many_little() -> None:
