@@ -15,6 +15,7 @@ _FILES = {errno.EMFILE, errno.ENFILE}
 _MEMORY = {errno.ENOMEM}
 _PROCESSES = {errno.EAGAIN}
 _DISK = {errno.ENOSPC, errno.EDQUOT}
+_FILE_SIZE = {errno.EFBIG}
 _OF_LOADERS = {
     "Too many open files": _FILES,
     "Cannot allocate memory": _MEMORY,
@@ -22,6 +23,8 @@ _OF_LOADERS = {
 }
 """What the dynamic loader says: Python has no number for it."""
 
+_NO_TEMPORARY_FOLDER = "No usable temporary directory found"
+"""What Python's `tempfile` says."""
 
 _LEAST_BYTES = 256 << 20
 """Of address space. A run of two hosts was seen to need 200 MiB, all imports 132 MiB; the rest is
@@ -94,6 +97,18 @@ def _lack(error: BaseException) -> HostError | None:
     if numbers & _DISK:
         name = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
         return HostError(f"{name}there is no space left on the disk", remedy="make room there")
+    if numbers & _FILE_SIZE and _is_limited(resource.RLIMIT_FSIZE):
+        return HostError(
+            "a file would become too large: this process may write files of "
+            f"{_limit(resource.RLIMIT_FSIZE, unit=1 << 10, name=' KiB')}",
+            remedy="allow more with `ulimit -f unlimited`",
+        )
+    if _NO_TEMPORARY_FOLDER in str(error):
+        return HostError(
+            "there is no folder for temporary files in which this process can write",
+            remedy="name one in TMPDIR, make room there, or allow larger files "
+            "(`ulimit -f unlimited`)",
+        )
     return None
 
 
@@ -106,14 +121,14 @@ def _numbers(error: BaseException) -> set[int]:
     if isinstance(error, OSError) and error.errno is not None:
         return {error.errno} - _PROCESSES
     if isinstance(error, RuntimeError) and "start new thread" in str(error):
-        return _MEMORY if _memory_is_limited() else _PROCESSES  # its stack, or itself
+        return _MEMORY if _is_limited(resource.RLIMIT_AS) else _PROCESSES  # its stack, or itself
     if isinstance(error, ImportError | OSError):
         return next((kind for words, kind in _OF_LOADERS.items() if words in str(error)), set())
     return set()
 
 
-def _memory_is_limited() -> bool:
-    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+def _is_limited(kind: int) -> bool:
+    return resource.getrlimit(kind)[0] != resource.RLIM_INFINITY
 
 
 def _is_of_fork(error: BlockingIOError) -> bool:

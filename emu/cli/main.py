@@ -2,7 +2,7 @@
 
 What a user may meet is an EmuError: its text goes to stderr, its exit code to
 the caller. So do limits of the machine, and output that nobody takes. Anything else
-is a fault of ours and shows its traceback.
+is a fault of ours: it shows its traceback, and exits with 4.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from importlib import import_module
 
@@ -115,10 +116,12 @@ def _run(work: Callable[[], int | None]) -> int | str | None:
         return ExitCode.USAGE
     except Exception as error:
         lack = lacking(error)
-        if lack is None:
-            raise
-        click.echo(str(lack), err=True)
-        return lack.exit_code
+        if lack is not None:
+            click.echo(str(lack), err=True)
+            return lack.exit_code
+        traceback.print_exc()  # Python would exit with 1, which says that a check has failed
+        click.echo("this is a fault of `emu`; please report what stands above", err=True)
+        return ExitCode.FAILED
 
 
 if __name__ == "__main__":

@@ -83,6 +83,8 @@ def command(
     Each is run as it stands, where it has checks, and in the variants of its
     `compare:` section. Exits like `emu run`: 0 when all checks hold.
     """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: is no folder; name one that has specs")
     clocks = tuple(dict.fromkeys(clocks))
     trials = [
         Trial(path, occasion, load_spec(path, (*settings, *occasion.settings)))

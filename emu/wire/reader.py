@@ -94,7 +94,7 @@ def _records(source: Source) -> Iterator[Record]:
 
 
 def _looks_like_erf(beginning: bytes) -> bool:
-    """ERF has no magic number: the first few records must look like records."""
+    """ERF has no magic number: the first few records must look like records, the first be whole."""
     offset = 0
     for _ in range(_ERF_RECORDS_TO_TRUST):
         if len(beginning) < offset + erf.HEADER.size:
@@ -102,7 +102,7 @@ def _looks_like_erf(beginning: bytes) -> bool:
         _, flagged_type, flags, rlen, _, _ = erf.HEADER.unpack_from(beginning, offset)
         if flagged_type & erf.TYPE_MASK not in _ERF_TYPES or flags & _ERF_RESERVED_FLAGS:
             return False
-        if rlen < erf.HEADER.size:
+        if rlen < erf.HEADER.size or (offset == 0 and rlen > len(beginning)):
             return False
         offset += rlen
     return offset > 0

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from emu.cli.results import command as results
 from emu.cli.topology import command as topology
 from emu.errors import SpecError, UsageError
 from emu.spec.load import load_spec, spec_from_text
@@ -88,8 +89,16 @@ def test_what_is_no_regular_file_is_refused_at_once(
 @pytest.mark.parametrize("read", READERS[:-1])
 def test_a_file_over_the_limit_is_refused(read: Callable[[Path], object], tmp_path: Path) -> None:
     """The limit is in the message. Captures have none: they are read a frame at a time."""
-    with pytest.raises((SpecError, UsageError), match=r"is longer than \d+ bytes"):
+    with pytest.raises((SpecError, UsageError), match=r"is longer than \d+ bytes") as refused:
         read(endless(tmp_path))
+    assert "name it as seen" not in str(refused.value)  # it was found
+
+
+def test_results_of_what_is_no_folder_are_refused(tmp_path: Path) -> None:
+    """A folder without specs is told as that."""
+    result = CliRunner().invoke(results, [str(fifo(tmp_path))])
+    assert isinstance(result.exception, UsageError)
+    assert str(result.exception).endswith("job.0.et: is no folder; name one that has specs")
 
 
 def test_a_finding_shows_nothing_of_the_file(tmp_path: Path) -> None:

@@ -84,6 +84,28 @@ def test_a_limit_on_memory_is_named(limit: str, tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("kib", "says"),
+    [
+        (0, "there is no folder for temporary files in which this process can write; "),
+        (1, "a file would become too large: this process may write files of 1 KiB; "),
+    ],
+)
+def test_a_limit_on_the_size_of_files_is_named(kib: int, says: str, tmp_path: Path) -> None:
+    """A traceback would end with 1, which means that a check has failed."""
+    done = _emu(f"ulimit -f {kib}; EMU run {PAIR} --quiet --clock virtual --out out", tmp_path)
+    assert (done.returncode, done.stderr.splitlines()[:-1]) == (3, [])
+    assert done.stderr.startswith(says)
+
+
+def test_a_fault_of_ours_does_not_look_like_a_failed_check() -> None:
+    """Exit code 1 is that of a check; the traceback is shown nevertheless."""
+    program = "from emu.cli import main; main.cli.main = lambda **_: 1 // 0; main.main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 4
+    assert "ZeroDivisionError: integer division or modulo by zero\nthis is a fault" in done.stderr
+
+
 def test_a_limit_on_files_is_named_before_a_lab_is_built(tmp_path: Path) -> None:
     """Open vSwitch would wait for ever."""
     run = f"EMU run {PAIR} --set slowdown=8000 --out {tmp_path}/out"
@@ -113,6 +135,7 @@ def test_a_soft_limit_on_files_is_raised_as_far_as_needed() -> None:
         (ImportError("libx.so: failed to map segment from shared object"), "memory has run out"),
         (RuntimeError("can't start new thread"), "no more processes or threads can be started"),
         (OSError(errno.ENOSPC, "No space left", "/x/raw"), "/x/raw: there is no space left"),
+        (FileNotFoundError(errno.ENOENT, "No usable temporary directory found in []"), "there is"),
     ],
 )
 def test_what_the_machine_lacks_is_named(error: Exception, says: str) -> None:

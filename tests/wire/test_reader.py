@@ -133,6 +133,7 @@ def test_erf_ethernet_and_padding_records(tmp_path: Path) -> None:
     [
         (b"", "the file is empty"),
         (b"hello, world, this is no capture", "begins with 68656c6c: neither pcap, pcapng nor ERF"),
+        (b"root:*:\n\x15\x00:0daemon:", "begins with 726f6f74: neither pcap, pcapng nor ERF"),
         (bytes(100), "neither pcap, pcapng nor ERF"),
         (b"\x1f\x8b\x08" + bytes(20), "unpack it first with gunzip"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errno import ENOENT
 from glob import escape
 from itertools import chain
 from pathlib import Path
@@ -154,7 +155,7 @@ def _read(kind: str, file: str, groups: str | None, tflops: int | None) -> Trace
         return read_goal(read_regular(path, LONGEST_BYTES).decode("utf-8"), path.name)
     except OSError as error:
         name = Path(error.filename or file).name
-        reason = f"cannot be read ({error.strerror}); name it as seen from the spec's folder"
-        raise TraceError(name, reason) from None
+        where = "; name it as seen from the spec's folder" if error.errno == ENOENT else ""
+        raise TraceError(name, f"cannot be read ({error.strerror}){where}") from None
     except UnicodeDecodeError:
         raise TraceError(path.name, "is no text; GOAL's binary form is not read here") from None
