@@ -28,6 +28,9 @@ MANAGERS = 6
 
 Engine = Literal["updn", "minhop", "dnup", "ftree", "dor", "lash", "dfsssp", "sssp", "nue"]
 
+ENGINES_WITH_LEVELS = ("lash", "dfsssp", "nue")
+"""Those that say in path records which service level a path has; a NIC's own is not asked for."""
+
 Vl = Annotated[int, BeforeValidator(number_key), Field(ge=0, lt=DATA_VLS)]
 """A data lane as the key of a mapping, which is text in JSON."""
 
@@ -67,6 +70,12 @@ class VlArbitration(Model):
         "0: one packet, 255: no limit.",
         json_schema_extra=note(unit="4096 bytes"),
     )
+
+    @property
+    def served(self) -> frozenset[int]:
+        """Lanes whose packets ever leave."""
+        lanes = (*self.high.items(), *self.low.items())
+        return frozenset(vl for vl, weight in lanes if weight)
 
 
 def _of_a_partition(pkey: int) -> int:

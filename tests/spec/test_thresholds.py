@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emu.errors import SpecError
 from emu.spec.derived import derived, pauses_come_first
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.rules.warnings import warnings_of
 from topologies.graph import Port
 
 ON = "pfc: on, ecn: on"
+CC = "cc: dcqcn-nvidia"
 
 
 def spec_of(switches: str, *, rate: str = "100Gbit", length: str = "5m", more: str = "") -> Spec:
@@ -116,9 +118,9 @@ def test_marks_come_before_pauses(
     switches = f"pfc: {pfc}, ecn: on, buffer: {megabytes}MB"
     try:
         spec = spec_of(
-            switches, rate=rate, length=f"{metres}m", more=f"hosts: {{nic: {{mtu: {mtu}}}}}"
+            switches, rate=rate, length=f"{metres}m", more=f"hosts: {{nic: {{mtu: {mtu}, {CC}}}}}"
         )
-    except ValueError:
+    except SpecError:
         return  # headroom alone is more than the buffer
     kmin, kmax = curve(spec)
     limit = spec.port_scale(port_of(spec)).limit.size_bytes
@@ -194,7 +196,7 @@ def test_a_given_latency_holds_on_either_fabric() -> None:
 @pytest.mark.parametrize(("preset", "dscps"), [("nvidia", (26, 48)), ("sonic", (3, 48))])
 def test_a_preset_brings_its_dscps(preset: str, dscps: tuple[int, int]) -> None:
     """RDMA rides on a lossless priority, and nothing warns."""
-    spec = spec_of(f"preset: {preset}")
+    spec = spec_of(f"preset: {preset}", more=f"hosts: {{nic: {{{CC}}}}}")
     nic = spec.host("h1").nic
     assert (nic.dscp, nic.cnp_dscp) == dscps
     pfc = spec.port(port_of(spec)).pfc
@@ -212,18 +214,20 @@ def test_a_dscp_of_the_host_s_own_stays() -> None:
 
 def test_lossy_rdma_on_a_lossless_fabric_warns() -> None:
     """SONiC's image drops DSCP 26, as it does most."""
-    (warning,) = warnings_of(spec_of("preset: sonic", more="hosts: {nic: {dscp: 26}}"))
+    (warning,) = warnings_of(spec_of("preset: sonic", more=f"hosts: {{nic: {{dscp: 26, {CC}}}}}"))
     assert warning.startswith("flow: h1 sends RDMA with DSCP 26, on priority 1, which its switch")
 
 
 def test_pauses_before_marks_warn() -> None:
-    (warning,) = warnings_of(spec_of("pfc: {xoff: 96KB}, ecn: {kmin: 100KB}"))
+    switches = "pfc: {xoff: 96KB}, ecn: {kmin: 100KB}"
+    (warning,) = warnings_of(spec_of(switches, more=f"hosts: {{nic: {{{CC}}}}}"))
     assert warning.startswith("spine1:leaf1 pauses its sender at 96KB (xoff 96KB), before it marks")
 
 
 @pytest.mark.parametrize("switches", ["pfc: off, ecn: on", "pfc: on", "preset: none"])
 def test_what_is_well_configured_warns_of_nothing(switches: str) -> None:
-    assert warnings_of(spec_of(switches)) == ()
+    cc = CC if "ecn" in switches else "cc: none"
+    assert warnings_of(spec_of(switches, more=f"hosts: {{nic: {{{cc}}}}}")) == ()
 
 
 IDLE = {
@@ -268,6 +272,57 @@ def test_a_table_without_fecn_warns() -> None:
 def test_a_control_that_can_act_does_not_warn(cc: str) -> None:
     switches = "ecn: on" if cc == "dcqcn-nvidia" else ""
     assert warnings_of(spec_of(switches, more=f"hosts: {{nic: {{cc: {cc}}}}}")) == ()
+
+
+UNHEEDED = {
+    "thresholds of one's own": ("ecn: on", "", "(switches.ecn)", "set hosts.nic.cc=dcqcn-nvidia"),
+    "a preset's": ("preset: nvidia", "", "(switches.ecn)", "or switches.ecn=off"),
+    "one port on the way": ("nodes: {leaf1: {ports: {h2: {ecn: on}}}}", "", "leaf1:h2 marks", ""),
+    "InfiniBand": ("fecn: on", "fabric: ib", "(switches.fecn)", "set hosts.nic.cc=cct"),
+}
+
+
+@pytest.mark.parametrize("case", UNHEEDED)
+def test_marks_that_nobody_heeds_warn(case: str) -> None:
+    switches, more, where, cure = UNHEEDED[case]
+    (warning,) = warnings_of(spec_of(switches, more=more))
+    assert warning.startswith("flow: leaf1:h2 marks packets")
+    assert "no sender slows down for it (h1 has cc: none" in warning
+    assert where in warning
+    assert cure in warning
+
+
+HEEDED = {
+    "a sender heeds them": ("ecn: on", f"nodes: {{h1: {{nic: {{{CC}}}}}}}"),
+    "a sender goes by delay": ("ecn: on", "nic: {cc: swift}"),
+    "packets cannot be marked": ("ecn: on", "nic: {ecn: off}"),
+    "the queue has no curve": ("ecn: {queues: {3: off}}", "nic: {cc: none}"),
+    "no packet comes by": ("roles: {spine: {ecn: on}}", "nic: {cc: none}"),
+}
+
+
+@pytest.mark.parametrize("case", HEEDED)
+def test_marks_that_somebody_heeds_do_not_warn(case: str) -> None:
+    switches, hosts = HEEDED[case]
+    assert warnings_of(spec_of(switches, more=f"hosts: {{{hosts}}}")) == ()
+
+
+@pytest.mark.parametrize(("gbit", "rai", "rhai"), [(100, 100, 500), (400, 400, 2000)])
+def test_steps_for_40_gbit_on_faster_links_warn(gbit: int, rai: int, rhai: int) -> None:
+    """With R_AI and R_HAI in proportion, or with those of the paper by name, nothing is left."""
+    rate, more = f"{gbit}Gbit", "hosts: {nic: {cc: dcqcn}}"
+    (warning,) = warnings_of(spec_of("ecn: on, buffer: 64MB", rate=rate, more=more))
+    assert f"{gbit / 40:g} times smaller beside the link" in warning
+    assert f"hosts.nic.dcqcn.rai={rai}Mbit and hosts.nic.dcqcn.rhai=" in warning
+    for steps in (f"{{rai: {rai}Mbit, rhai: {rhai}Mbit}}", "{rai: 40Mbit}"):
+        given = f"hosts: {{nic: {{cc: dcqcn, dcqcn: {steps}}}}}"
+        assert warnings_of(spec_of("ecn: on, buffer: 64MB", rate=rate, more=given)) == ()
+
+
+@pytest.mark.parametrize(("rate", "cc"), [("40Gbit", "dcqcn"), ("400Gbit", "dcqcn-nvidia")])
+def test_steps_that_fit_the_link_do_not_warn(rate: str, cc: str) -> None:
+    spec = spec_of("ecn: on, buffer: 64MB", rate=rate, more=f"hosts: {{nic: {{cc: {cc}}}}}")
+    assert warnings_of(spec) == ()
 
 
 MANY = "traffic: [{name: many, pattern: incast, from: h2-h4, to: h1, size: 1MB}]"

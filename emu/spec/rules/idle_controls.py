@@ -16,7 +16,7 @@ from traffic.graph import Flow
 def idle_controls(spec: Spec) -> Iterator[str]:
     """A sentence for each congestion control and each reason for which it never acts."""
     idle: dict[tuple[str, str], list[str]] = {}
-    for host, reason in _unmarked(spec).items():
+    for host, reason in unmarked(spec).items():
         if reason is not None:
             idle.setdefault((spec.host(host).nic.cc, reason), []).append(host)
     for (cc, reason), hosts in idle.items():
@@ -25,19 +25,20 @@ def idle_controls(spec: Spec) -> Iterator[str]:
         yield f"{who} cc: {cc}, which acts on marks alone and never slows a flow here: {reason}"
 
 
-def _unmarked(spec: Spec) -> dict[str, str | None]:
+def unmarked(spec: Spec) -> dict[str, str | None]:
     """By sender whose control acts on marks: why none reaches it; None: one may."""
-    if not any(_acts_on_marks(spec, host) for host in spec.topology.build().host):
+    if not any(acts_on_marks(spec, host) for host in spec.topology.build().host):
         return {}
     reasons: dict[str, str | None] = {}
     for flow in spec.fabric_flows():
         host = flow.bytes_from
-        if _acts_on_marks(spec, host) and reasons.get(host, "unknown") is not None:
+        if acts_on_marks(spec, host) and reasons.get(host, "unknown") is not None:
             reasons[host] = _why_unmarked(spec, flow)
     return reasons
 
 
-def _acts_on_marks(spec: Spec, host: str) -> bool:
+def acts_on_marks(spec: Spec, host: str) -> bool:
+    """Whether its congestion control is told of marked packets."""
     nic = spec.host(host).nic
     return nic.control(nic.cc).becn.by != "none"
 
@@ -55,7 +56,7 @@ def _why_unmarked(spec: Spec, flow: Flow) -> str | None:
         )
     if spec.fabric == "roce" and not nic.ecn:
         return "its packets say that they do not understand ECN; set hosts.nic.ecn=on"
-    if any(_marks(spec, port, priority) for port in _on_the_way(spec, flow)):
+    if any(marks(spec, port, priority) for port in on_the_way(spec, flow)):
         return None
     if spec.fabric == "ib":
         return f"no switch on the way marks packets; set switches.fecn=on, or {without}"
@@ -65,7 +66,7 @@ def _why_unmarked(spec: Spec, flow: Flow) -> str | None:
     )
 
 
-def _marks(spec: Spec, port: Port, priority: int) -> bool:
+def marks(spec: Spec, port: Port, priority: int) -> bool:
     """Whether a switch's port may mark packets of a priority."""
     own = spec.given_port(port)
     if spec.fabric == "ib":
@@ -73,7 +74,7 @@ def _marks(spec: Spec, port: Port, priority: int) -> bool:
     return own.ecn is not None and own.ecn.curve(own.classes.queue_of(priority)) is not None
 
 
-def _on_the_way(spec: Spec, flow: Flow) -> Iterator[Port]:
+def on_the_way(spec: Spec, flow: Flow) -> Iterator[Port]:
     """Ports of switches that a flow's packets may leave by, on all their shortest paths."""
     topology = spec.topology.build()
     nodes = {topology.peer[topology.ports[flow.bytes_from][0]].node}

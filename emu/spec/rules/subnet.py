@@ -43,8 +43,7 @@ def service_levels_have_a_lane(spec: Spec) -> Iterator[Finding]:
 def lanes_in_use_are_served(spec: Spec) -> Iterator[Finding]:
     if spec.fabric != "ib":
         return
-    tables = spec.subnet.vl_arbitration
-    served = {vl for lanes in (tables.high, tables.low) for vl, weight in lanes.items() if weight}
+    served = spec.subnet.vl_arbitration.served
     links = {spec.switch(name).credits.vls for name in spec.topology.build().switch} - {1}
     used = {spec.subnet.vl_of_sl(vls)[sl] for vls in links for sl in service_levels(spec)}
     for vl in sorted(used - served - {MANAGEMENT_VL}):

@@ -9,6 +9,8 @@ from emu.spec.derived import pauses_come_first
 from emu.spec.routing import PACKET_KINDS
 from emu.spec.rules.idle_controls import idle_controls
 from emu.spec.rules.slow_timers import slow_timers
+from emu.spec.rules.small_steps import small_steps
+from emu.spec.rules.unheeded_marks import unheeded_marks
 from emu.spec.scenario import Spec
 from emu.units import write_size
 from topologies.graph import Port
@@ -17,9 +19,8 @@ from topologies.graph import Port
 def warnings_of(spec: Spec) -> tuple[str, ...]:
     """A sentence each, for a spec that contradicts itself nowhere."""
     of_roce = (*_lossy_rdma(spec), *_late_marks(spec)) if spec.fabric == "roce" else ()
-    return tuple(
-        dict.fromkeys((*of_roce, *idle_controls(spec), *slow_timers(spec), *_reordered(spec)))
-    )
+    of_controls = (*idle_controls(spec), *unheeded_marks(spec), *small_steps(spec))
+    return tuple(dict.fromkeys((*of_roce, *of_controls, *slow_timers(spec), *_reordered(spec))))
 
 
 def _lossy_rdma(spec: Spec) -> Iterator[str]:

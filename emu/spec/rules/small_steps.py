@@ -1,0 +1,68 @@
+"""DCQCN with the steps of its paper on links that are much faster than the paper's.
+
+A flow adds R_AI to its target rate in each increase timer, whatever its link. The paper's values
+are for 40 Gbit/s. Measured here on the virtual clock, after an incast of three senders that takes
+0.6 ms of the link (25 KB for each Gbit/s from each), against R_AI and R_HAI in proportion:
+
+    link              the incast ends after        another flow is back at 90 % after
+                      paper     in proportion      paper     in proportion
+     40 Gbit/s        3.8 ms                       36 ms
+    100 Gbit/s        5.9 ms    4.1 ms             38 ms     23 ms
+    200 Gbit/s        7.9 ms    4.1 ms             39 ms     16 ms
+    400 Gbit/s        9.3 ms    3.9 ms             39 ms     11 ms
+
+A shorter increase timer is no cure: below the CNP interval rates rise again between two CNPs, and
+queues grow until ports pause. A smaller byte counter lets hyper increase begin sooner (at 1 MB the
+other flow is back after 7 to 10 ms), but the incast ends no sooner. The defaults stay those of the
+paper, by whose name the control goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emu.spec.finding import dotted
+from emu.spec.rules.given import for_host, is_written
+from emu.spec.rules.idle_controls import unmarked
+from emu.spec.scenario import Spec
+from emu.units import format_rate, write_rate
+
+PAPER_BPS = 40_000_000_000
+_FAR_ABOVE = 2
+_STEPS = ("rai", "rhai")
+
+
+def small_steps(spec: Spec) -> Iterator[str]:
+    """A sentence for the first sender whose link is more than twice as fast as the paper's, and
+    for which the spec names neither step."""
+    topology = spec.topology.build()
+    for host in _with_dcqcn(spec):
+        nic, rate_bps = spec.host(host).nic, topology.cable[topology.ports[host][0]].rate_bps
+        if rate_bps <= _FAR_ABOVE * PAPER_BPS or _are_given(spec, host):
+            continue
+        steps = (nic.dcqcn.rai_bps, nic.dcqcn.rhai_bps)
+        settings = " and ".join(
+            f"{dotted(for_host(spec, host, 'nic', 'dcqcn', key))}="
+            f"{write_rate(step * rate_bps // PAPER_BPS)}"
+            for key, step in zip(_STEPS, steps, strict=True)
+        )
+        yield (
+            f"{host} uses cc: dcqcn, whose rai and rhai are by default those published for "
+            f"{format_rate(PAPER_BPS)}; on its {format_rate(rate_bps)} rates come back in steps "
+            f"that are {rate_bps / PAPER_BPS:.3g} times smaller beside the link; set {settings} "
+            f"for steps in proportion, or hosts.nic.dcqcn.rai={write_rate(steps[0])} to keep them"
+        )
+        return
+
+
+def _with_dcqcn(spec: Spec) -> Iterator[str]:
+    """Senders whom a mark may reach."""
+    for host, why_not in unmarked(spec).items():
+        if why_not is None and spec.host(host).nic.cc == "dcqcn":
+            yield host
+
+
+def _are_given(spec: Spec, host: str) -> bool:
+    """Whether the spec names a step itself."""
+    sections = (("hosts", "nic", "dcqcn"), ("hosts", "nodes", host, "nic", "dcqcn"))
+    return any(is_written(spec, (*section, key)) for section in sections for key in _STEPS)
