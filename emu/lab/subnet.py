@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from emu.engines import ENGINES_WITH_LEVELS
 from emu.errors import FabricError
 from emu.lab.channel import Channel
 from emu.lab.link_history import LinkHistory
@@ -38,7 +39,6 @@ from emu.spec.scenario import Spec
 from emu.subnet import ManagedFabric, Subnet
 from emu.subnet.diagnostics import Diagnosis, diagnose, tell_counters
 from emu.subnet.manager import Pair
-from emu.subnet.paths import ENGINES_WITH_LEVELS
 from emu.subnet.subnet import Levels
 from topologies.graph import Topology
 

@@ -7,7 +7,7 @@ nearer word would win over one that is told to all, and the setting would change
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from emu.errors import SpecError
@@ -29,10 +29,6 @@ _TIMEOUT_OF_REAL_NICS, _LONGEST_TIMEOUT = 14, 31
 """67 ms, which mlx5's RDMA programs take; and the largest code there is."""
 _TOLERATED_PACKETS = 256
 """More than overtake one another on paths of a fabric that are alike."""
-_LANES = (2, 4, 8, 15)
-"""Virtual lanes in operation that there may be, beside one alone."""
-_MOST_MOVED = 8
-"""Hosts whose service level a cure names."""
 _MAPS = ("trust", "dscp", "other_dscp", "pcp", "untagged")
 """Keys of `classes` that tell a packet's priority."""
 
@@ -128,28 +124,6 @@ def congestion_control(run: RunFacts) -> Settings:
     deaf_ports = [port for port in switch_ports(run) if run.spec.port(port).ecn is None]
     on = () if run.spec.marks else _marking(run, deaf_ports)
     return settings + on + early_marks(run, late_ports(run))
-
-
-def own_lane(run: RunFacts, hosts: Collection[str]) -> Settings:
-    """A service level, and with it a virtual lane, for what these hosts send; where these are
-    none, or too many to name, InfiniBand's congestion control."""
-    switches = run.topology.switch
-    sl = 1 + max(run.spec.host(host).nic.sl for host in run.topology.host)
-    wider = next((vls for vls in _LANES if vls > sl), None)
-    if not hosts or len(hosts) > _MOST_MOVED or wider is None:
-        return _credit_congestion_control(run)
-    narrow = [name for name in switches if run.spec.switch(name).credits.vls < wider]
-    keys = dict.fromkeys(dotted(for_switch(run.spec, name, "credits", "vls")) for name in narrow)
-    moved = (f"{dotted(('hosts', 'nodes', host, 'nic', 'sl'))}={sl}" for host in sorted(hosts))
-    return (*(f"{key}={wider}" for key in keys), *moved)
-
-
-def _credit_congestion_control(run: RunFacts) -> Settings:
-    """Switches that mark, and NICs that slow down at marks."""
-    deaf = [flow for flow in run.flows if not _hears_marks(run.spec, flow.src)]
-    off = [name for name in run.topology.switch if run.spec.switch(name).fecn is None]
-    keys = dict.fromkeys(dotted(for_switch(run.spec, name, "fecn")) for name in off)
-    return (*nics(run, deaf, "cc", "cct"), *(f"{key}=on" for key in keys))
 
 
 def _marking(run: RunFacts, ports: Iterable[Port]) -> Settings:

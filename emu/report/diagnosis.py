@@ -186,7 +186,8 @@ PATHOLOGIES = (
         "PortXmitWait of hosts and switches grows though the cables to their receivers have room; "
         "rates in the plot follow a port that is full and has no part in their paths",
         "On a service level with a virtual lane of its own, other traffic does not wait behind "
-        "what goes to that port; congestion control slows down those that fill it",
+        "what goes to that port; a congestion control table slows down those that fill it, if "
+        "they are marked more often than its index falls, and for long enough",
         fabrics=("ib",),
     ),
     Pathology(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from emu.measure.binning import growth
 from emu.measure.bound import stages
 from emu.measure.recording import Counters, FailedQueuePair, FaultRecord, FlowRecord
-from emu.report import cures
+from emu.report import credit_cures, cures
 from emu.report.facts import RunFacts
 from emu.report.priority_maps import odd_one_out
 from emu.report.timer_waits import timer_waits
@@ -368,7 +368,7 @@ def credit_victims(run: RunFacts) -> Finding | None:
     rooted = run.topology.peer[root].node
     guilty = {flow.src for flow in run.flows if flow.dst == rooted}
     hosts = {flow.src for flow in victims}
-    return Finding(evidence, cures.own_lane(run, () if hosts & guilty else hosts))
+    return Finding(evidence, credit_cures.own_lane(run, () if hosts & guilty else hosts))
 
 
 def _full_port(run: RunFacts, flow: FlowRecord) -> Port | None:

@@ -28,9 +28,6 @@ MANAGERS = 6
 
 Engine = Literal["updn", "minhop", "dnup", "ftree", "dor", "lash", "dfsssp", "sssp", "nue"]
 
-ENGINES_WITH_LEVELS = ("lash", "dfsssp", "nue")
-"""Those that say in path records which service level a path has; a NIC's own is not asked for."""
-
 Vl = Annotated[int, BeforeValidator(number_key), Field(ge=0, lt=DATA_VLS)]
 """A data lane as the key of a mapping, which is text in JSON."""
 

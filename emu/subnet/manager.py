@@ -24,11 +24,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from emu.engines import ENGINES_WITH_LEVELS
 from emu.errors import FabricError
 from emu.subnet.dumps import parse_guid2lid, parse_lfts
 from emu.subnet.ibsim import Ibsim
 from emu.subnet.opensm import OpenSm
-from emu.subnet.paths import ENGINES_WITH_LEVELS, service_levels
+from emu.subnet.paths import service_levels
 from emu.subnet.policy import Policy
 from emu.subnet.subnet import Levels, Lfts, Subnet
 from topologies.graph import Cable, Topology

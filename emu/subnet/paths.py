@@ -23,7 +23,6 @@ from emu.subnet.ibsim import Ibsim
 from emu.subnet.programs import program
 from emu.subnet.subnet import Levels
 
-ENGINES_WITH_LEVELS = ("lash", "dfsssp", "nue")
 _CLIENTS = 3
 """ibsim serves ten at once: up to six managers, and in a lab an operator's tool."""
 _SECONDS_TO_ANSWER = 10.0
