@@ -9,7 +9,7 @@ from emu.spec.document import Unreadable, read
 from emu.spec.fault import Fault
 from emu.spec.finding import Finding, KeyPath, dotted
 from emu.spec.scenario import Spec
-from emu.spec.stages import findings_of
+from emu.spec.stages import judged_alone
 
 
 def fault_from_text(text: str, spec: Spec) -> Fault:
@@ -30,10 +30,11 @@ def fault_from_text(text: str, spec: Spec) -> Fault:
         begins = "is for a spec; in a lab that is up a fault begins when it is set, so leave it out"
         findings.append(Finding((*own, "at"), begins))
     data = spec.to_mapping() | {"faults": [document.data]}
-    findings += findings_of(data, [finding.path for finding in findings])
+    judged, contradicting = judged_alone(data, [finding.path for finding in findings])
+    findings += contradicting
     if findings:
         raise SpecError([f"{text!r}: {_within(own, finding)}" for finding in findings])
-    return Spec.model_validate(data).faults[0]
+    return judged.faults[0]
 
 
 def _within(part: KeyPath, finding: Finding) -> str:

@@ -15,7 +15,7 @@ from emu.spec import settings as command_line
 from emu.spec.document import Document
 from emu.spec.finding import Place, Places, lines
 from emu.spec.scenario import Spec
-from emu.spec.stages import all_findings, name_files_in_full, spec_of
+from emu.spec.stages import judged, name_files_in_full, spec_of
 
 
 def spec_from_mapping(data: dict[str, Any], *, source: str, folder: Path) -> Spec:
@@ -37,10 +37,9 @@ def changed(spec: Spec, changes: Mapping[str, Any], *, source: str) -> Spec:
 
     Raises SpecError. Findings about these keys do not name them, as nobody wrote them.
     """
-    data = {**spec.to_mapping(), **changes}
-    document = Document(data, Places(Place(0, 0, source)))
-    findings = all_findings(document)
+    document = Document({**spec.to_mapping(), **changes}, Places(Place(0, 0, source)))
+    made, findings = judged(document)
     if findings:
         shown = [replace(f, path=()) if {*f.path[:1]} & changes.keys() else f for f in findings]
         raise SpecError(lines(shown, document.places))
-    return Spec.model_validate(data)
+    return made

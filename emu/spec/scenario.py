@@ -391,7 +391,11 @@ class Spec(Model):
         return (entry.stack or self.hosts.stack) == "tcp"
 
     def workload(self) -> OperationGraph:
-        """All traffic entries that are RDMA, side by side."""
+        """All traffic entries that are RDMA, side by side. It is put together once."""
+        return self._workload
+
+    @cached_property
+    def _workload(self) -> OperationGraph:
         return together(entry.graph(self.seed) for entry in self.traffic if not self.by_tcp(entry))
 
     def streams(self) -> OperationGraph:

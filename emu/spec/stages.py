@@ -38,28 +38,30 @@ def name_files_in_full(data: dict[str, Any], folder: Path) -> None:
 
 def spec_of(document: Document) -> Spec:
     """Raises SpecError with all findings, each at its place."""
-    findings = all_findings(document)
+    spec, findings = judged(document)
     if findings:
         raise SpecError(lines(findings, document.places))
-    return Spec.model_validate(document.data)
+    return spec
 
 
-def all_findings(document: Document) -> list[Finding]:
-    """What is wrong with a spec and with its variants."""
+def judged(document: Document) -> tuple[Spec, list[Finding]]:
+    """A spec, and what is wrong with it and with its variants; it is all of the document if there
+    are no findings."""
     findings = list(document.findings)
     doubtful = [finding.path for finding in findings if finding.path]
-    own = findings_of(document.data, doubtful)
+    spec, own = judged_alone(document.data, doubtful)
     findings += own
     findings += _variant_findings(document.data, doubtful, own)
-    return findings
+    return spec, findings
 
 
-def findings_of(data: dict[str, Any], doubtful: Iterable[KeyPath]) -> list[Finding]:
-    """What is wrong with a spec's data, its variants apart."""
+def judged_alone(data: dict[str, Any], doubtful: Iterable[KeyPath]) -> tuple[Spec, list[Finding]]:
+    """The same of a spec's data, its variants apart."""
     understood = understand(data)
     doubts = [*doubtful, *(path for finding in understood.findings for path in finding.about)]
     contradicting = map(understood.as_written, contradictions(understood.spec))
-    return understood.findings + [f for f in contradicting if not _rests_on(f, doubts)]
+    findings = understood.findings + [f for f in contradicting if not _rests_on(f, doubts)]
+    return understood.spec, findings
 
 
 def _rests_on(finding: Finding, doubts: Iterable[KeyPath]) -> bool:
@@ -82,7 +84,8 @@ def _variant_findings(
             continue
         if "compare" in changes:
             yield Finding(("compare", name, "compare"), "a variant has no variants of its own")
-        for finding in findings_of(variant(data, changes), doubtful):
+        _, findings = judged_alone(variant(data, changes), doubtful)
+        for finding in findings:
             inherited = not has(changes, finding.path)
             if (finding.path, finding.text) in known or (inherited and finding.idle_if_inherited):
                 continue

@@ -239,3 +239,19 @@ def test_merge_keys_add_what_a_mapping_does_not_have() -> None:
     assert (right.buffer_bytes, right.latency_ps, right.alpha) == (9_000_000, 1_000_000, 2.0)
     assert right.ecn is not None
     assert right.ecn.kmin_bytes == 5_000
+
+
+def test_a_sound_spec_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The spec that the rules were asked about is the one that is loaded."""
+    made: list[Spec] = []
+    validate = Spec.model_validate
+
+    def counted(data: object) -> Spec:
+        made.append(validate(data))
+        return made[-1]
+
+    monkeypatch.setattr(Spec, "model_validate", counted)
+    loaded = spec("")
+    assert made == [loaded]
+    assert made[0] is loaded
+    assert loaded.workload() is loaded.workload()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from emu.spec.classes import PRIORITIES
 from emu.spec.finding import Finding, KeyPath, there_is_no
-from emu.spec.headroom import headroom_of, reserved_of
+from emu.spec.headroom import headroom_of
 from emu.spec.rules.given import for_port, for_switch, is_written
 from emu.spec.scenario import Spec
 from emu.spec.switch import Curve, SwitchSpec
@@ -122,7 +122,7 @@ def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Finding]:
     """Every port may fill xoff and headroom of every lossless priority at the same time."""
     too_small: dict[KeyPath, list[tuple[int, str, Finding]]] = {}
     for name, switch in _ethernet_switches(spec):
-        reserved = reserved_of(spec, name)
+        reserved = switch.buffer_bytes - spec.shared_pool(name)
         needed = sum(_thresholds(spec, name)) + reserved
         if needed > switch.buffer_bytes or reserved == switch.buffer_bytes:
             finding = _too_small_a_buffer(spec, name, reserved)
