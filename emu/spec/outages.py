@@ -35,13 +35,12 @@ class Rerouting:
 
 def reroutings(spec: Spec) -> list[Rerouting]:
     """Every change of a switch's routes, in order of time."""
-    topology = spec.topology.build()
-    before = topology.next_hops
+    before = topology = spec.topology.build()
     found = []
     for at_ps, down in outages(spec):
-        after = degraded(topology, down).next_hops
-        for switch in after:
-            changes = changed_hops(before[switch], after[switch])
+        after = degraded(topology, down)
+        for switch, hops in after.next_hops.items():
+            changes = changed_hops(before.next_hops[switch], hops)
             if changes:
                 when = at_ps + spec.switch(switch).routing.convergence_ps
                 found.append(Rerouting(when, switch, changes))

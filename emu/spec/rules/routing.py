@@ -106,10 +106,12 @@ def hints_name_a_port(spec: Spec) -> Iterator[Finding]:
     topology = spec.topology.build()
     if spec.fabric == "ib" or spec.plane == "shim":
         return
-    for name in topology.switch:
+    large = [name for name in topology.switch if len(topology.ports[name]) > MAX_HINTED_PORTS]
+    every_change = reroutings(spec) if large else []
+    for name in large:
         ports = len(topology.ports[name])
-        changes = [change for change in reroutings(spec) if change.switch == name]
-        if ports > MAX_HINTED_PORTS and is_hinted(spec, name, changes):
+        changes = [change for change in every_change if change.switch == name]
+        if is_hinted(spec, name, changes):
             yield Finding(
                 for_switch(spec, name, "routing", "kind"),
                 f"{name} has {ports} ports, and for this and for lost links Open vSwitch has to "
