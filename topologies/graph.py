@@ -46,8 +46,7 @@ class Switch:
     role: str
 
 
-@dataclass(frozen=True)
-class Port:
+class Port(NamedTuple):
     """One end of a cable. Switch ports count from 1, a host's only port is 0."""
 
     node: str
@@ -191,16 +190,38 @@ class Topology:
         same switch share their entries elsewhere.
         """
         routes: dict[str, dict[str, tuple[Port, ...]]] = {s.name: {} for s in self.switches}
-        towards: dict[str, dict[str, tuple[Port, ...]]] = {}
         for host in self.hosts:
             for edge_port in map(self.peer.__getitem__, self.ports[host.name]):
-                leaf = edge_port.node
-                if leaf not in towards:
-                    towards[leaf] = self._towards(leaf)
-                for switch, ports in towards[leaf].items():
+                for switch, ports in self.towards[edge_port.node].items():
                     routes[switch][host.name] = ports
-                routes[leaf][host.name] = (edge_port,)
+                routes[edge_port.node][host.name] = (edge_port,)
         return routes
+
+    def hops(self, switch: str, host: str) -> tuple[Port, ...]:
+        """The same of one switch and one host; none: it cannot be reached."""
+        for edge_port in map(self.peer.__getitem__, self.ports[host]):
+            leaf = edge_port.node
+            hops = (edge_port,) if leaf == switch else self.towards[leaf].get(switch, ())
+            if hops:
+                return hops
+        return ()
+
+    @cached_property
+    def towards(self) -> dict[str, dict[str, tuple[Port, ...]]]:
+        """leaf -> each other switch that reaches it -> its ports on a shortest path to that leaf.
+
+        The leaves are in the order of their first hosts.
+        """
+        return {leaf: self._towards(leaf) for leaf in self.leaves}
+
+    @cached_property
+    def leaves(self) -> dict[str, list[str]]:
+        """Each switch that hosts are plugged into -> these hosts."""
+        leaves: dict[str, list[str]] = {}
+        for host in self.hosts:
+            for port in self.ports[host.name]:
+                leaves.setdefault(self.peer[port].node, []).append(host.name)
+        return leaves
 
     def _towards(self, target: str) -> dict[str, tuple[Port, ...]]:
         """Each other switch that reaches the switch `target` -> its ports on a shortest path."""

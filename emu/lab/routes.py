@@ -175,7 +175,7 @@ def change_lines(before: RouteTable, after: RouteTable) -> Iterator[str]:
 def _pinned(spec: Spec, topology: Topology, switch: str) -> Iterator[Chosen]:
     """Flows with a path of their own, while it is a shortest one."""
     for pin in pins_of(spec, switch):
-        if pin.port not in topology.next_hops[switch].get(pin.dst, ()):
+        if pin.port not in topology.hops(switch, pin.dst):
             continue
         src, dst = topology.host[pin.src].ip, topology.host[pin.dst].ip
         match = f"udp,nw_src={src},nw_dst={dst},udp_src={pin.udp_source}"

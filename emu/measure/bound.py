@@ -18,12 +18,10 @@ Everything is in picoseconds; the bound is rounded down to a nanosecond.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
 
 from emu.spec.model import Spec
 from emu.units import PS_PER_NS, PS_PER_S
@@ -166,12 +164,9 @@ def batches_of(graph: OperationGraph, flows: Iterable[Flow]) -> Iterator[Batch]:
     """The messages of some flows of a workload, equal ones of a flow together."""
     for flow in flows:
         own = slice(flow.operations.start, flow.operations.stop)
-        rows = np.stack([graph.size_bytes[own], graph.not_before_ns[own]])
-        kinds, counts = np.unique(rows, axis=1, return_counts=True)
-        for (size_bytes, not_before_ns), count in zip(kinds.T.tolist(), counts, strict=True):
-            yield Batch(
-                flow.bytes_from, flow.bytes_to, flow.verb, size_bytes, not_before_ns, int(count)
-            )
+        columns = graph.size_bytes[own].tolist(), graph.not_before_ns[own].tolist()
+        for kind, count in sorted(Counter(zip(*columns, strict=True)).items()):
+            yield Batch(flow.bytes_from, flow.bytes_to, flow.verb, *kind, count)
 
 
 def last_finish_bound(topology: Topology, batches: Iterable[Batch], fabric: Fabric) -> Bound | None:
@@ -309,7 +304,7 @@ def stages(topology: Topology, src: str, dst: str) -> list[Stage]:
 def _ports_towards(topology: Topology, node: str, dst: str) -> Iterable[Port]:
     if node in topology.host:
         return topology.ports[node]
-    return topology.next_hops[node].get(dst, ())
+    return topology.hops(node, dst)
 
 
 @lru_cache(maxsize=1 << 16)

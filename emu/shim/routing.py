@@ -8,7 +8,7 @@ from typing import Any
 
 from emu._core import lib
 from emu.errors import FabricError
-from emu.spec.outages import Hops, Rerouting, degraded, is_hinted, outages
+from emu.spec.outages import Rerouting, degraded, is_hinted, outages
 from emu.spec.pinning import pins_of
 from emu.spec.routing import PACKET_KINDS
 from emu.spec.scenario import Spec
@@ -53,7 +53,7 @@ class IpRoutes:
         self._core = core
         self._topology = topology
         self._routing = spec.switch(switch.name).routing
-        self._add(topology.next_hops[switch.name], topology.addresses)
+        self._add_routes(switch.name)
         for change in changes:
             for host, hops in change.changes.items():
                 self._change(change.at_ps, host, _numbers(hops))
@@ -61,16 +61,15 @@ class IpRoutes:
             ends = self._address(pin.src), self._address(pin.dst)
             _have_memory(lib.switch_pin_flow(core, *ends, pin.udp_source, pin.port.number))
 
-    def _add(self, routes: Hops, addresses: Mapping[str, int]) -> None:
-        """Hosts with the same next hops, which are most, are handed over together."""
-        groups: dict[int, tuple[tuple[Port, ...], list[int]]] = {}
-        for host, hops in routes.items():
-            groups.setdefault(id(hops), (hops, []))[1].append(addresses[host])
-        for hops, hosts in groups.values():
-            numbers = _numbers(hops)
-            _have_memory(
-                lib.switch_add_routes(self._core, hosts, len(hosts), numbers, len(numbers))
-            )
+    def _add_routes(self, switch: str) -> None:
+        """Hosts of the same other leaf have the same next hops, and are handed over together."""
+        for leaf, hosts in self._topology.leaves.items():
+            for together in [[host] for host in hosts] if leaf == switch else [hosts]:
+                self._add(together, self._topology.hops(switch, together[0]))
+
+    def _add(self, hosts: Sequence[str], hops: Sequence[Port]) -> None:
+        to, by = list(map(self._address, hosts)), _numbers(hops)
+        _have_memory(not by or lib.switch_add_routes(self._core, to, len(to), by, len(by)))
 
     def follow(self, changes: Mapping[str, Sequence[int]], cause_ps: int, now_ps: int) -> int:
         """Takes changes of routes in while the switch forwards: host -> port numbers, the answer to

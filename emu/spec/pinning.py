@@ -47,7 +47,7 @@ def lies_between(topology: Topology, src: str, via: str, dst: str) -> bool:
 
 def _port_towards(topology: Topology, switch: str, via: str, dst: str) -> Port | None:
     """The next hop to `dst` that does not miss `via`; None where there is no choice left."""
-    hops = topology.next_hops[switch].get(dst, ())
+    hops = topology.hops(switch, dst)
     if len(hops) < 2:
         return None
     return next((hop for hop in hops if _leads(topology, hop, via, dst)), None)

@@ -89,6 +89,7 @@ def _next_hops_are_the_shortest_paths(topology: Topology) -> None:
             through = graph.subgraph({s.name for s in topology.switches} | {host.name})
             paths = nx.all_shortest_paths(through, switch.name, host.name)
             hops = topology.next_hops[switch.name][host.name]
+            assert topology.hops(switch.name, host.name) == hops
             assert {topology.peer[port].node for port in hops} == {path[1] for path in paths}
             assert list(hops) == sorted(hops, key=lambda port: port.number)
 
@@ -243,3 +244,15 @@ def test_switches_have_a_tier_by_their_distance_from_hosts() -> None:
         ("tier3", "core"),
     }
     assert set(CIRCLE.build().roles.values()) == {("tier1", "sw")}
+
+
+def test_a_host_without_its_cable_cannot_be_reached() -> None:
+    """Asked for one switch and host as for all of them."""
+    whole = leaf_spine(1, 2, 2, **CABLES)
+    lost = whole.cable[whole.port_named["h1:leaf1"]]
+    left = Topology(
+        whole.hosts, whole.switches, tuple(cable for cable in whole.cables if cable is not lost)
+    )
+    assert left.hops("leaf1", "h1") == left.hops("spine1", "h1") == ()
+    assert all("h1" not in routes for routes in left.next_hops.values())
+    assert left.leaves == {"leaf1": ["h2"], "leaf2": ["h3", "h4"]}

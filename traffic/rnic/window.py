@@ -41,4 +41,4 @@ def _hops(topology: Topology, src: str, dst: str) -> Iterator[tuple[Cable, str]]
         yield topology.cable[port], node
         if node == dst:
             return
-        port = topology.next_hops[node][dst][0]
+        port = topology.hops(node, dst)[0]

@@ -82,7 +82,7 @@ def on_the_way(spec: Spec, flow: Flow) -> Iterator[Port]:
         ports = [
             port
             for node in sorted(nodes & topology.switch.keys())
-            for port in topology.next_hops[node].get(flow.bytes_to, ())
+            for port in topology.hops(node, flow.bytes_to)
         ]
         yield from ports
         nodes = {topology.peer[port].node for port in ports}
