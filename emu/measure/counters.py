@@ -72,8 +72,16 @@ _PAUSED = ("rx_pause_transition", "rx_pause_duration", "tx_pause_duration")
 _RCV_ERRORS = ("rx_crc_errors", "rx_malformed", "rx_flow_control_errors")
 """What the PMA calls a received packet with an error: damaged, malformed, or a malformed link
 packet."""
-_BY_PRIORITY = (*_PER_PRIORITY, "rx_pause_duration", "tx_pause_duration", "watchdog_detected")
+_DURATIONS = {
+    "rx_pause_duration": "rx_prio{}_pause_duration",
+    "tx_pause_duration": "tx_prio{}_pause_duration",
+}
+"""Like those per priority, in microseconds."""
 PRIORITIES = range(8)
+_NAMES = [
+    [name.format(priority) for name in (_PER_PRIORITY | _DURATIONS).values()]
+    for priority in PRIORITIES
+]
 _CLASSES = 16
 """As many as any fabric has: InfiniBand's lanes."""
 
@@ -108,21 +116,13 @@ def ethernet_counters(raw: RawCounters, *, whole: bool = False) -> Counters:
     and what global pauses did where there were none."""
     of_link = {"rx": _is_paused_as_one(raw), "tx": raw["tx_global_pause"][0] > 0}
     by_global = [name for name in _PAUSED if of_link[name[:2]]]
-    nothing = dict.fromkeys(by_global, [0] * len(PRIORITIES))
+    by_priority = {name: raw[name] for name in _PER_PRIORITY}
+    by_priority |= {name: [ps // _PS_PER_US for ps in raw[name]] for name in _DURATIONS}
+    by_priority |= dict.fromkeys(by_global, [0] * _CLASSES)
     counters: Counters = {}
-    used = map(any, zip(*(raw[name] for name in _BY_PRIORITY), strict=True))
-    for priority, is_used in zip(PRIORITIES, used, strict=False):
-        if not whole and not is_used:
-            continue
-        own = {
-            new.format(priority): nothing.get(old, raw[old])[priority]
-            for old, new in _PER_PRIORITY.items()
-        }
-        for way in ("rx", "tx"):
-            name = f"{way}_pause_duration"
-            duration = nothing.get(name, raw[name])[priority]
-            own[f"{way}_prio{priority}_pause_duration"] = duration // _PS_PER_US
-        if whole or any(own.values()):
+    for priority, values in zip(PRIORITIES, zip(*by_priority.values(), strict=True), strict=False):
+        if whole or any(values):
+            own = dict(zip(_NAMES[priority], values, strict=True))
             counters |= own | _as_sonic_has_them(priority, own)
         if raw["watchdog_detected"][priority]:
             counters |= _of_the_watchdog(priority, raw)
