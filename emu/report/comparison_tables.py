@@ -21,20 +21,26 @@ from emu.report.table import (
     result,
     took,
 )
+from emu.report.words import without_work
+from emu.report.workloads import alike
 from emu.units import format_rate, format_time_ns
 
 CellOf = Callable[[RunFacts], Cell]
 """What a row says of a run."""
 Count = Callable[[RunFacts], int]
 Fabrics = tuple[str, ...]
+_NO_RESULT = f"{NOT_A_RESULT.text} the machine did not keep up: not a result"
 
 
 def comparison_table(runs: Sequence[RunFacts]) -> Table:
-    """What the fabrics did with the same workload, one column each."""
+    """What the fabrics did with their workload, one column each."""
     traffic = dict.fromkeys(name for run in runs for name in run.traffic)
     requested = dict.fromkeys(latency.traffic for run in runs for latency in run.latencies)
     drives = dict.fromkeys((own.latency.traffic, own.way) for run in runs for own in run.ios)
     loads = dict.fromkeys(slowdown.traffic for run in runs for slowdown in run.fct_slowdowns)
+    jobs = dict.fromkeys(job.name for run in runs for job in run.recording.jobs)
+    steps = dict.fromkeys(step.name for run in runs for step in run.recording.steps)
+    mixed = {*steps, *(name for name, _ in drives)}
     rows: list[tuple[str, CellOf]] = [
         ("all complete, bytes equal", _all_complete),
         ("queue pairs that gave up", _count_row(_given_up, bad=True)),
@@ -52,25 +58,23 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
         ("last completion", _last_completion),
         ("  arithmetic bound", _bound),
         ("  above the bound", _over_bound),
-        *(
-            row
-            for name in traffic
-            for row in _traffic_rows(name, of_drives=name in runs[0].storage)
-        ),
+        *(row for name in traffic for row in _traffic_rows(name, mixed=name in mixed)),
         *(row for name in requested for row in _latency_rows(name)),
         *(row for name, way in drives for row in _drive_rows(name, way)),
         *(row for name in loads for row in _fct_rows(name)),
-        *(_busbw_row(job.name) for job in runs[0].recording.jobs),
-        *(row for step in runs[0].recording.steps for row in _step_rows(step.name)),
+        *(_busbw_row(name) for name in jobs),
+        *(row for name in steps for row in _step_rows(name)),
         ("fidelity", _fidelity),
         ("  lateness, 99 % of frames", _lateness),
     ]
     conclusive = all(run.conclusive for run in runs)
     return Table(
-        title="The same workload on each fabric",
+        title="The same workload on each fabric"
+        if len(alike(runs)) == 1
+        else "Side by side: not all have the same workload",
         columns=(Column("", numeric=False), *(Column(run.name) for run in runs)),
         rows=tuple((Cell(label), *(cell(run) for run in runs)) for label, cell in rows),
-        note="" if conclusive else f"{NOT_A_RESULT.text} the machine did not keep up: not a result",
+        note=". ".join(filter(None, [_NO_RESULT if not conclusive else "", without_work(runs)])),
     )
 
 
@@ -148,10 +152,11 @@ def _over_bound(run: RunFacts) -> Cell:
     return result(run, f"{run.over_bound:+.1%}")
 
 
-def _traffic_rows(name: str, *, of_drives: bool) -> Iterator[tuple[str, CellOf]]:
-    """Goodput says nothing of flows of which some carry data and others commands."""
+def _traffic_rows(name: str, *, mixed: bool) -> Iterator[tuple[str, CellOf]]:
+    """Goodput says nothing of flows of which some carry data and others commands, or of those
+    that wait for work, some of them inside of servers."""
     yield f"{name}: last flow over", lambda run: _traffic_finish(run, name)
-    if not of_drives:
+    if not mixed:
         yield f"{name}: median goodput", lambda run: _traffic_goodput(run, name)
 
 

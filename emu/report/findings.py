@@ -19,6 +19,7 @@ from emu.report.ranking import Ranking, by_size, ranking
 from emu.report.senders import limited_by_senders
 from emu.report.starts import how_each_starts
 from emu.report.words import listed
+from emu.report.workloads import alike, how_they_differ
 from emu.units import format_size, format_time_ns
 
 Runs = Sequence[RunFacts]
@@ -143,19 +144,25 @@ class Marking:
 
 
 def _markings(runs: Runs) -> Iterator[Marking]:
-    of_ethernet = [run for run in runs if not run.uses_credits]
-    blunt = [run for run in of_ethernet if not run.total("cnp") and _can_pause(run)]
-    yield from (Marking(run, blunt) for run in of_ethernet if _can_pause(run))
+    for group in alike(runs):
+        with_pfc = [run for run in group if _can_pause(run)]
+        blunt = [run for run in with_pfc if not run.total("cnp")]
+        yield from (Marking(run, blunt) for run in with_pfc)
 
 
 def _can_pause(run: RunFacts) -> bool:
     """Whether any switch of it has PFC; a host may pause its switch without."""
+    if run.uses_credits:
+        return False
     ports = (port for switch in run.topology.switch for port in run.topology.ports[switch])
     return run.total("pause_frames") > 0 or any(run.spec.port(port).pfc for port in ports)
 
 
 def _marks_are_answered(case: Marking) -> bool:
-    return bool(case.run.total("cnp") and case.run.total("ce_marked") and case.others)
+    """Where nobody paused, there is nothing that marks could have spared."""
+    answered = case.run.total("cnp") and case.run.total("ce_marked")
+    paused = any(run.total("pause_frames") for run in (case.run, *case.others))
+    return bool(answered and case.others and paused)
 
 
 def _marking(case: Marking) -> str:
@@ -179,6 +186,18 @@ def _compared(own: int, others: Runs) -> Iterator[str]:
             yield f"{how} {listed([f'{name} ({pauses[name]:,})' for name in names])}"
 
 
+def _with_pfc(runs: Runs) -> Iterator[Runs]:
+    yield [run for run in runs if _can_pause(run)]
+
+
+def _never_pause(runs: Runs) -> bool:
+    return bool(runs) and not any(run.total("pause_frames") for run in runs)
+
+
+def _idle_pfc(runs: Runs) -> str:
+    return f"PFC had no part in {listed([run.name for run in runs])}: no pause frame was sent."
+
+
 # --- how flows begin, and who limits them: each module says when there is a sentence ---
 
 
@@ -198,8 +217,9 @@ def _senders(runs: Runs) -> list[str]:
 
 
 def _rankings(runs: Runs) -> Iterator[Ranking]:
-    for traffic in dict.fromkeys(name for run in runs for name in run.traffic):
-        yield ranking(runs, traffic)
+    for group in alike(runs):
+        for traffic in group[0].traffic:
+            yield ranking(group, traffic)
 
 
 def _is_a_choice(own: Ranking) -> bool:
@@ -220,12 +240,12 @@ def _verdict(own: Ranking) -> str:
         return f"{names} alone finished ({yardstick.by}: {yardstick.write(best[0][0])})"
     if len(best) == len(own.ranked):
         return f"{names} are alike by {yardstick.by}: {_span(own)}"
-    worst, last = own.ranked[-1]
+    others = [
+        f"{run.name} had {yardstick.write(value)}, {_times(best[0][0], value)}"
+        for value, run in own.ranked[len(best) :]
+    ]
     suit = "suit" if len(best) > 1 else "suits"
-    return (
-        f"{names} {suit} best by {yardstick.by}: {_span(own)}; {last.name} had "
-        f"{yardstick.write(worst)}, {_times(best[0][0], worst)}"
-    )
+    return f"{names} {suit} best by {yardstick.by}: {_span(own)}; {'; '.join(others)}"
 
 
 def _times(best: float, worst: float) -> str:
@@ -258,6 +278,7 @@ def _sizes(own: Ranking) -> str:
 
 
 CLAIMS = (
+    Claim("workloads", how_they_differ, bool, str),
     Claim("unfinished", lambda runs: runs, lambda run: bool(run.unfinished), _unfinished),
     Claim("loss", lambda runs: [runs], lambda runs: any(map(_has_loss, runs)), _loss),
     Claim(
@@ -269,6 +290,7 @@ CLAIMS = (
     Claim("P_Keys", lambda runs: runs, lambda run: bool(run.refusals), _refused),
     Claim("back-pressure", lambda runs: runs, _was_held_back, _back_pressure),
     Claim("marking", _markings, _marks_are_answered, _marking),
+    Claim("idle PFC", _with_pfc, _never_pause, _idle_pfc),
     Claim("starts", how_each_starts, bool, str),
     Claim("senders", _senders, bool, str),
     Claim("advice", _rankings, _is_a_choice, _who_suits),

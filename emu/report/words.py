@@ -102,9 +102,20 @@ def against_the_bound(run: RunFacts) -> str:
     """The last completion beside what the links allow; empty when there is none of them."""
     if run.bound is None or run.last_finish_ns is None or run.over_bound is None:
         return ""
-    return (
+    said = (
         f"Last completion {format_time_ns(run.last_finish_ns)}, {run.over_bound:+.1%} against the"
         f" arithmetic bound of {format_time_ns(run.bound.last_finish_ns)} ({run.bound.link})."
+    )
+    return " ".join(filter(None, [said, without_work([run])]))
+
+
+def without_work(runs: Sequence[RunFacts]) -> str:
+    """What the bound leaves out of steps, so that nobody blames a fabric for it; else empty."""
+    if not any(run.recording.steps for run in runs):
+        return ""
+    return (
+        "The bound counts bytes on cables alone: not the work of a step, nor messages that wait "
+        "for it."
     )
 
 

@@ -114,3 +114,14 @@ def test_values_lie_where_their_axes_have_them() -> None:
     assert 'aria-label="two &lt;plots&gt;"' in svg
     assert svg.count("<svg") == 1
     assert "var(--series1)" in svg
+
+
+def test_cables_have_bars_that_can_be_read_whatever_is_delivered() -> None:
+    """A hundred hosts deliver many times what one cable carries: that stands in the caption."""
+    few, many = named(many_flows(3), "load"), named(many_flows(500), "load")
+    assert "delivered" in labels(few)
+    assert "delivered" not in labels(many)
+    delivered = re.search(r"Message bytes delivered: ([\d.]+) Tb/s by many\.", many.caption)
+    assert delivered
+    ticks = [float(label) for label in labels(many) if label.isdigit()]
+    assert max(ticks) < 1_000 * float(delivered[1]) / 4

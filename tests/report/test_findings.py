@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from emu.measure.recording import Counters, FailedQueuePair, JobRecord
+from emu.measure.recording import Counters, FailedQueuePair, JobRecord, StepRecord
 from emu.measure.requests import Requests
+from emu.report.comparison_tables import comparison_table
 from emu.report.facts import RunFacts
 from emu.report.findings import findings
+from emu.report.words import against_the_bound
 from tests.report.synthetic import INCONCLUSIVE, four_fabrics, record, run, spec
 
 
@@ -60,15 +62,59 @@ def test_packets_that_hosts_refuse_for_their_p_keys_are_told() -> None:
     assert refused == "In ib, h3 dropped 1,200 and h4 dropped 7 packets for their P_Keys."
 
 
-def test_advice_names_the_first_and_the_last() -> None:
-    """Which fabric suits each kind of traffic, and how much worse the worst is."""
+def test_advice_names_the_best_and_how_much_worse_each_other_is() -> None:
+    """Nobody asks for the worst alone: the second may be nearly as good."""
     *_, incast, victim = findings(four_fabrics())
     assert incast == (
         "For traffic like incast, ib and roce-pfc suit best by completion of the last flow: "
-        "596 us to 605 us; roce-lossy had 900 us, 1.51 times as much."
+        "596 us to 605 us; roce-dcqcn had 660 us, 1.11 times as much; roce-lossy had 900 us, "
+        "1.51 times as much."
     )
     first = "For traffic like victim, roce-dcqcn suits best by completion of the last flow: 105 us;"
     assert victim.startswith(first)
+
+
+def without(run: RunFacts, traffic: str) -> RunFacts:
+    flows = tuple(flow for flow in run.flows if flow.traffic != traffic)
+    return replace(run, recording=replace(run.recording, flows=flows))
+
+
+def test_fabrics_that_carry_less_are_named_and_not_ranked_with_those_that_carry_all() -> None:
+    """A fabric is not better for what it was spared."""
+    _, pfc, dcqcn, ib = four_fabrics()
+    runs = [pfc, dcqcn, without(ib, "victim")]
+    first, *rest = findings(runs)
+    assert first == "Not all carry the same, and only those that do are ranked: ib has no victim."
+    advice = [sentence for sentence in rest if sentence.startswith("For traffic like")]
+    assert len(advice) == 2
+    assert not any("ib" in sentence for sentence in advice)
+    assert comparison_table(runs).title == "Side by side: not all have the same workload"
+    assert comparison_table([pfc, dcqcn]).title == "The same workload on each fabric"
+
+
+def test_workloads_of_other_sizes_are_told() -> None:
+    """Bytes and hosts of an entry, where runs do not have the same."""
+    _, pfc, dcqcn, _ = four_fabrics()
+    small = tuple(
+        replace(flow, bytes=1_000) if flow.traffic == "victim" else flow for flow in dcqcn.flows
+    )
+    other = replace(dcqcn, recording=replace(dcqcn.recording, flows=small))
+    first, *rest = findings([pfc, other])
+    assert first == (
+        "Not all carry the same, and only those that do are ranked: victim is 1 MB among 2 hosts "
+        "in roce-pfc and victim is 1 KB among 2 hosts in roce-dcqcn."
+    )
+    assert not any(sentence.startswith(("For traffic like", "With ")) for sentence in rest)
+
+
+def test_pfc_that_never_paused_is_told_and_marks_are_not_praised_for_it() -> None:
+    """Such a comparison tells nothing of pauses."""
+    _, pfc, dcqcn, _ = four_fabrics()
+    with_it = [replace(run, spec=spec(switches={"pfc": "on"})) for run in (pfc, dcqcn)]
+    said = findings([with_counts(run, {"pause_frames": 0}, {}) for run in with_it])
+    assert "PFC had no part in roce-pfc and roce-dcqcn: no pause frame was sent." in said
+    assert not any("CNP" in sentence for sentence in said)
+    assert not any("PFC had no part" in sentence for sentence in findings(with_it))
 
 
 def test_alike_fabrics_are_not_ranked() -> None:
@@ -141,6 +187,31 @@ def test_more_pauses_are_called_more() -> None:
         "With 530 CE marks and 88 CNPs, roce-dcqcn had 352 pause frames: more than roce-pfc (25) "
         "without any CNP."
     )
+
+
+def test_a_bound_beside_a_step_says_that_it_knows_nothing_of_work() -> None:
+    """A step above it need not be the fabric's fault."""
+    _, pfc, dcqcn, _ = four_fabrics()
+    step = StepRecord("incast", 0, 600_000, 400_000, {"data": 7_000_000})
+    trained = replace(pfc, recording=replace(pfc.recording, steps=(step,)))
+    told = "The bound counts bytes on cables alone: not the work of a step, nor messages"
+    assert told in against_the_bound(trained)
+    assert told in comparison_table([dcqcn, trained]).note
+    assert comparison_table([pfc, dcqcn]).note == ""
+    assert told not in against_the_bound(pfc)
+
+
+def test_a_table_has_the_rows_of_an_entry_that_the_first_fabric_does_not_carry() -> None:
+    """Of a step no goodput: its flows wait for work."""
+    _, pfc, dcqcn, _ = four_fabrics()
+    step = StepRecord("victim", 0, 105_000, 50_000, {"data": 1_000_000})
+    job = JobRecord("incast", "all-reduce", "ring", 8, 10**6, 1.0, 0, 660_000, 0)
+    recording = replace(dcqcn.recording, steps=(step,), jobs=(job,))
+    rows = comparison_table([pfc, replace(dcqcn, recording=recording)]).rows
+    labels = [row[0].text for row in rows]
+    assert {"victim: step", "victim: exposed communication", "incast: busbw"} <= set(labels)
+    assert "victim: median goodput" not in labels
+    assert "incast: median goodput" in labels
 
 
 def test_what_faults_took_was_lost() -> None:

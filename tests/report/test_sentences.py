@@ -28,6 +28,7 @@ from emu.report.run_tables import flows_table, totals_table
 from emu.report.words import against_the_bound, offered_and_finished
 from emu.shim.virtual import run_virtual
 from emu.spec.model import Spec, spec_from_text
+from emu.units import format_size
 from tests.limits import examples
 from tests.model.fabrics import shortest_paths
 from tests.report.synthetic import INCONCLUSIVE, record
@@ -280,7 +281,8 @@ def read_advice(text: str, table: Beside, said: Sequence[str]) -> None:
     traffic, told = found.groups()
     verdict, _, rest = told.partition("; not finished: ")
     left_out = names_in(rest.partition("; of the ")[0])
-    own = [name for name, run in table.runs.items() if run.conclusive]
+    honest = [name for name, run in table.runs.items() if run.conclusive]
+    own = [name for name in honest if carried(table, name) == carried(table, names_in(told)[0])]
     unfinished = [
         name
         for name in own
@@ -295,12 +297,40 @@ def read_advice(text: str, table: Beside, said: Sequence[str]) -> None:
     for by, row in ROWS.items():
         if by in verdict:
             assert all(table.cell(row.format(traffic), name) in verdict for name in best[:1])
-    worst = re.search(r"; (\w+) had (.+?), ([\d.e+]+) times as much", verdict)
-    if worst:
-        assert worst[1] not in best
-        assert float(worst[3]) > 1
+    others = re.findall(r"; (\w+) had (.+?), ([\d.e+]+) times as much", verdict)
+    if best and "alone" not in verdict:
+        assert sorted([*best, *(name for name, _, _ in others)]) == sorted(
+            set(own) - set(unfinished)
+        )
+    times = [float(times) for _, _, times in others]
+    assert times == sorted(times)
+    assert all(more > 1 for more in times)
     if "alike" in verdict:
         assert sorted(best) == sorted(set(own) - set(unfinished))
+
+
+def carried(table: Beside, name: str) -> dict[str, int]:
+    """By entry: bytes, or of a collective those of a rank."""
+    run = table.runs[name]
+    sent = {entry: sum(flow.bytes for flow in flows) for entry, flows in run.traffic.items()}
+    return sent | {job.name: job.bytes for job in run.recording.jobs}
+
+
+def read_workloads(text: str, table: Beside, said: Sequence[str]) -> None:
+    honest = [name for name, run in table.runs.items() if run.conclusive]
+    assert set(names_in(text)) <= set(honest)
+    for entry, size, names in re.findall(
+        r"(\w+) is (\S+ \w?B) among \d+ hosts in ((?:(?! is ).)+)", text
+    ):
+        for name in names_in(names):
+            assert format_size(carried(table, name)[entry]) == size
+
+
+def read_idle_pfc(text: str, table: Beside, said: Sequence[str]) -> None:
+    names = names_in(text)
+    assert names
+    assert all(table.cell("pause frames", name) == "0" for name in names)
+    assert not any(re.match(rf"{name} held .* by ", one) for name in names for one in said)
 
 
 def read_nothing(text: str, table: Beside, said: Sequence[str]) -> None:
@@ -315,6 +345,8 @@ READINGS: dict[str, Callable[[str, Beside, Sequence[str]], None]] = {
     r"In \w+, .* for their P_Keys": read_refused,
     r"\w+ held": read_back_pressure,
     r"With [\d,]+ CE mark": read_marking,
+    r"Not all carry the same": read_workloads,
+    r"PFC had no part in": read_idle_pfc,
     r"For traffic like": read_advice,
     r"How flows begin: ": read_nothing,
     r"(In [\w ,]+: )?The senders of": read_nothing,
