@@ -14,7 +14,7 @@ from emu.errors import SpecError
 from emu.measure.recording import FlowRecord
 from emu.report.facts import RunFacts
 from emu.spec.classes import Classes
-from emu.spec.derived import pauses_come_first
+from emu.spec.derived import late_curves
 from emu.spec.fault import fault_names
 from emu.spec.finding import KeyPath, dotted
 from emu.spec.made import with_settings
@@ -133,19 +133,19 @@ def _marking(run: RunFacts, ports: Iterable[Port]) -> Settings:
 
 
 def late_ports(run: RunFacts) -> list[Port]:
-    """Those that pause before they mark: Kmin is above XOFF."""
-    return [port for port in switch_ports(run) if _pauses_first(run.spec, port)]
+    """Those that pause before they mark: Kmin of a lossless queue is above XOFF."""
+    return [port for port in switch_ports(run) if late_curves(run.spec, port)]
 
 
 def early_marks(run: RunFacts, ports: Iterable[Port]) -> Settings:
     """Kmin and Kmax that follow from rate and buffer, which queues reach before they pause."""
-    paths = (_key(run.spec, port, "ecn", key) for port in ports for key in ("kmin", "kmax"))
+    paths = (
+        dotted(for_port(run.spec, port, *section, key))
+        for port in ports
+        for section in late_curves(run.spec, port)
+        for key in ("kmin", "kmax")
+    )
     return tuple(f"{path}=auto" for path in dict.fromkeys(paths))
-
-
-def _pauses_first(spec: Spec, port: Port) -> bool:
-    ecn = spec.port(port).ecn
-    return ecn is not None and pauses_come_first(spec, port, ecn)
 
 
 def xoff_bytes(spec: Spec, port: Port) -> int:

@@ -4,8 +4,7 @@
     switches.ecn.kmin: 212KB (a quarter of what the port may hold (...), so that ...)
 
 `Spec.port`, `Spec.switch` and `Spec.host` have the same values; this is to print them
-(`emu explain KEY --spec FILE`). `pauses_come_first` is the rule that marks must come before
-pauses: at this port, of this curve.
+(`emu explain KEY --spec FILE`). `late_curves` is the rule that marks must come before pauses.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from emu.spec.finding import dotted
 from emu.spec.headroom import headroom_of
 from emu.spec.merge import inherit
 from emu.spec.scenario import Spec
@@ -20,6 +20,9 @@ from emu.spec.switch import Curve, Ecn, Pfc
 from emu.spec.thresholds import curve_of
 from emu.units import write_rate, write_size, write_time
 from topologies.graph import Port
+
+Section = tuple[str, ...]
+"""Where a curve stands in `switches:`."""
 
 _THRESHOLDS = "rate, cable, MTU and buffer"
 _NO_RESPONSE = "automatic headroom allows for the response time of 802.3"
@@ -106,15 +109,17 @@ def _headroom(spec: Spec, port: Port) -> Derived:
 
 
 def _of_ecn(spec: Spec, port: Port, ecn: Ecn) -> Iterator[Derived]:
-    yield from _of_curve(spec, port, "switches.ecn", ecn)
+    yield from _of_curve(spec, port, None, ecn)
     for queue, own in ecn.queues.items():
         if own is not None:
             given = inherit(inherit(Curve(), ecn), own)
-            yield from _of_curve(spec, port, f"switches.ecn.queues.{queue}", given)
+            yield from _of_curve(spec, port, queue, given)
 
 
-def _of_curve(spec: Spec, port: Port, section: str, given: Curve) -> Iterator[Derived]:
-    thresholds = curve_of(given, spec.port_scale(port))
+def _of_curve(spec: Spec, port: Port, queue: int | None, given: Curve) -> Iterator[Derived]:
+    """Of a queue's own, or of that of all others (None)."""
+    section = dotted(("switches", *_section(queue)))
+    thresholds = curve_of(given, spec.curve_scale(port, queue))
     is_given = (given.kmin_given is not None, given.kmax_given is not None)
     for name, own, known in zip(("kmin", "kmax"), thresholds, is_given, strict=True):
         if not known:
@@ -134,8 +139,24 @@ def _of_host(spec: Spec, host: str) -> Iterator[Derived]:
         yield Derived(f"hosts.nic.{key}", str(dscp), why, f"preset {preset}")
 
 
-def pauses_come_first(spec: Spec, port: Port, curve: Curve) -> bool:
-    """Whether a port pauses its sender before a queue of this curve marks its first packet."""
-    if spec.port(port).pfc is None:
-        return False
-    return curve.kmin_bytes > spec.port_scale(port).limit.size_bytes
+def late_curves(spec: Spec, port: Port) -> dict[Section, Curve]:
+    """Curves of lossless queues by which a port pauses its sender before it marks the first packet,
+    by the section that each stands in: `("ecn",)`, or `("ecn", "queues", "3")`."""
+    said = spec.port(port)
+    if said.pfc is None or said.ecn is None:
+        return {}
+    limit_bytes = spec.port_scale(port).limit.size_bytes
+    curves = {
+        _section(queue if queue in said.ecn.queues else None): said.ecn.curve(queue)
+        for queue in sorted(said.lossless_queues)
+    }
+    return {
+        section: own
+        for section, own in curves.items()
+        if own is not None and own.kmin_bytes > limit_bytes
+    }
+
+
+def _section(queue: int | None) -> Section:
+    """Where a queue's own curve stands, or that of all others (None)."""
+    return ("ecn",) if queue is None else ("ecn", "queues", str(queue))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
@@ -242,17 +242,21 @@ class Spec(Model):
         said = self.given_port(port)
         found: dict[str, Any] = {"latency_given": self.switch(port.node).latency_ps}
         if said.ecn is not None:
-            found["ecn"] = with_thresholds(said.ecn, self.port_scale(port))
+            found["ecn"] = with_thresholds(said.ecn, partial(self.curve_scale, port))
         return said.model_copy(update=found)
 
-    def port_scale(self, port: Port) -> PortScale:
-        """What the thresholds of a port follow from."""
+    def curve_scale(self, port: Port, queue: int | None) -> PortScale:
+        """What the curve of a queue follows from that has its own, or that of all others (None)."""
+        return self.port_scale(port, lossless=self.given_port(port).has_lossless(queue))
+
+    def port_scale(self, port: Port, *, lossless: bool = True) -> PortScale:
+        """What the thresholds of a port follow from; of its lossless priorities, if it has any."""
         cable, said = self.topology.build().cable[port], self.given_port(port)
         return PortScale(
             rate_bps=cable.rate_bps,
             delay_ps=cable.delay_ps,
             frame_bytes=self.largest_frame_bytes,
-            limit=limit_of(said, self.shared_pool(port.node)),
+            limit=limit_of(said, self.shared_pool(port.node), lossless=lossless),
         )
 
     def shared_pool(self, switch: str) -> int:

@@ -339,6 +339,18 @@ class PortSpec(Model):
         ),
     )
 
+    @property
+    def lossless_queues(self) -> frozenset[int]:
+        """Queues of priorities with PFC."""
+        priorities = self.pfc.priorities if self.pfc else ()
+        return frozenset(map(self.classes.queue_of, priorities))
+
+    def has_lossless(self, queue: int | None) -> bool:
+        """Whether a queue is one of these; None: any that has no ECN curve of its own."""
+        if queue is not None:
+            return queue in self.lossless_queues
+        return bool(self.lossless_queues - (self.ecn.queues.keys() if self.ecn else set()))
+
 
 class SwitchSpec(PortSpec):
     """One switch."""

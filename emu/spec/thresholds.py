@@ -12,11 +12,13 @@ Operators scale Kmin and Kmax with the rate: 100 KB and 400 KB for each 25 Gbit/
                come before pauses, or senders are stopped before they are told to slow down
 
 What a port may hold before it pauses is its XOFF; of a dynamic threshold (alpha), that of a
-port that is busy alone: alpha / (1 + alpha) of the shared pool.
+port that is busy alone: alpha / (1 + alpha) of the shared pool. A lossy queue of a port with PFC
+never pauses anybody: its curve goes by where it drops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -54,10 +56,13 @@ class PortScale:
     """What the port may hold before it pauses or drops."""
 
 
-def limit_of(said: SwitchSpec, pool_bytes: int) -> Threshold:
-    """What a port may hold of the shared pool before it pauses or drops, when it alone is busy."""
+def limit_of(said: SwitchSpec, pool_bytes: int, *, lossless: bool) -> Threshold:
+    """What a port may hold of the shared pool before it pauses or drops, when it alone is busy.
+
+    `lossless`: of priorities with PFC, if it has any.
+    """
     pool_bytes = max(0, pool_bytes)
-    if said.pfc is None:
+    if said.pfc is None or not lossless:
         return _lossy_limit(said, pool_bytes)
     xoff = said.pfc.xoff
     if xoff.size_bytes:
@@ -129,13 +134,15 @@ def _bytes_in(time_ps: int, rate_bps: int) -> int:
     return time_ps * rate_bps // (8 * PS_PER_S)
 
 
-def with_thresholds(given: Ecn, scale: PortScale) -> Ecn:
-    """All of its curves, with nothing left open."""
+def with_thresholds(given: Ecn, scale_of: Callable[[int | None], PortScale]) -> Ecn:
+    """All of its curves, with nothing left open. `scale_of` a queue, or of all others (None)."""
     queues = {
-        queue: None if own is None else _complete(inherit(inherit(Curve(), given), own), scale)
+        queue: None
+        if own is None
+        else _complete(inherit(inherit(Curve(), given), own), scale_of(queue))
         for queue, own in given.queues.items()
     }
-    return _complete(given.model_copy(update={"queues": queues}), scale)
+    return _complete(given.model_copy(update={"queues": queues}), scale_of(None))
 
 
 def _complete(given: C, scale: PortScale) -> C:

@@ -26,6 +26,8 @@ SIZE: TypeAdapter[int] = TypeAdapter(Size)
 
 _LOAD = 0.3
 """Of a host's link, as background load offers."""
+_DCQCN = "dcqcn-nvidia"
+"""As a NIC is delivered; the steps of DCQCN's paper are for links of 40 Gbit/s."""
 _MOST_DOUBLED = 11
 _ROOM = 4
 """How much longer than at the rate of the links a run may take."""
@@ -34,14 +36,14 @@ _ROOM = 4
 def starter_data(wishes: Wishes) -> dict[str, Any]:
     """Raises UsageError where no spec is as they wish."""
     data = _asked_for(wishes)
-    data["switches"] |= _enough_buffer(data)
+    data["switches"] |= _enough_buffer(data, wishes)
     spec = _tried(data)
     if (limit_ps := _time_needed_ps(spec)) > spec.time_limit_ps:
         data["time_limit"] = write_time(limit_ps)
     data["capture"] = [_port_to_first_host(spec)]
     data["verify"] = _checks(spec, wishes)
     if wishes.compare:
-        data["compare"] = _variants(wishes)
+        data["compare"] = _variants(data, wishes)
     _tried(data)
     return {key: value for key, value in data.items() if value}
 
@@ -92,7 +94,7 @@ def _usual_control(wishes: Wishes) -> str:
         return "none"
     if wishes.preset == "dctcp":
         return "dctcp"
-    return "dcqcn" if wishes.lossless or wishes.preset else "none"
+    return _DCQCN if wishes.lossless or wishes.preset else "none"
 
 
 def _dscp(wishes: Wishes) -> dict[str, Any]:
@@ -169,11 +171,26 @@ PATTERNS: dict[str, Callable[[Wishes], dict[str, Any]]] = {
 # --- what follows from the rest ---
 
 
-def _enough_buffer(data: dict[str, Any]) -> dict[str, Any]:
-    """The default, doubled as often as it takes until half of it is no headroom; a preset has its
-    own."""
-    if data["fabric"] == "ib" or "preset" in data["switches"]:
+def _enough_buffer(data: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
+    """Of an Ethernet switch, with PFC if a variant has it; most presets have their own."""
+    if data["fabric"] == "ib" or _of_preset(wishes, "buffer_bytes"):
         return {}
+    return _buffer_with_pfc(data) if wishes.compare else _doubled_buffer(data)
+
+
+def _buffer_with_pfc(data: dict[str, Any]) -> dict[str, Any]:
+    """Whatever the fabric has itself."""
+    return _doubled_buffer({**data, "fabric": "roce", "switches": {"pfc": "on"}})
+
+
+def _of_preset(wishes: Wishes, field: str) -> bool:
+    """Whether the preset that was asked for has a key of its own."""
+    preset = PRESETS.get(wishes.preset or "")
+    return preset is not None and field in preset.model_fields_set
+
+
+def _doubled_buffer(data: dict[str, Any]) -> dict[str, Any]:
+    """The default, doubled as often as it takes until half of it is no headroom."""
     sizes = [SwitchSpec().buffer_bytes << doubled for doubled in range(_MOST_DOUBLED)]
     enough = next(filter(None, (_if_enough(data, size) for size in sizes)), None)
     return {"buffer": enough or write_size(sizes[-1])}
@@ -216,18 +233,26 @@ def _checks(spec: Spec, wishes: Wishes) -> list[dict[str, Any]]:
     return checks
 
 
-def _variants(wishes: Wishes) -> dict[str, Any]:
-    """The four fabrics of the shipped comparisons."""
+def _variants(data: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
+    """The four fabrics of the shipped comparisons; of a preset that marks for DCTCP, with that."""
     completed = [{"completed": "all"}]
-    lossless = {"preset": wishes.preset} if wishes.preset else {"pfc": "on"}
-    dcqcn, none = ({"nic": {"cc": cc}} for cc in ("dcqcn", "none"))
-    roce = {
-        "roce-lossy": ({"pfc": "off", "ecn": "off"}, none),
-        "roce-pfc": ({**lossless, "ecn": "off"}, none),
-        "roce-dcqcn": ({**lossless, "ecn": "on"}, dcqcn),
-    }
+    buffer = _buffer_with_pfc(data) if wishes.fabric == "ib" else {}
+    lossless = {"preset": wishes.preset} if _of_preset(wishes, "pfc") else {"pfc": "on", **buffer}
+    marking = ("roce-dcqcn", {**lossless, "ecn": "on"}, _DCQCN)
+    if wishes.preset == "dctcp":
+        marking = ("roce-dctcp", {"preset": "dctcp"}, "dctcp")
+    roce = (
+        ("roce-lossy", {"pfc": "off", "ecn": "off", **buffer}, "none"),
+        ("roce-pfc", {**lossless, "ecn": "off"}, "none"),
+        marking,
+    )
     variants: dict[str, Any] = {
-        name: {"fabric": "roce", "switches": switches, "hosts": hosts, "verify": completed}
-        for name, (switches, hosts) in roce.items()
+        name: _variant("roce", cc, completed, {"switches": switches}) for name, switches, cc in roce
     }
-    return {**variants, "ib": {"fabric": "ib", "hosts": none, "verify": completed}}
+    return {**variants, "ib": _variant("ib", "none", completed, {})}
+
+
+def _variant(
+    fabric: str, cc: str, checks: list[dict[str, Any]], more: dict[str, Any]
+) -> dict[str, Any]:
+    return {"fabric": fabric, **more, "hosts": {"nic": {"cc": cc}}, "verify": checks}

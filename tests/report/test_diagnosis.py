@@ -162,6 +162,13 @@ HARDER = {
         "slow receiver",
         slow_under_dcqcn(kmin="1500KB", kmax="1800KB", rate="5Gbit"),
     ),
+    "marks that come too late by a queue's own curve": (
+        "Kmin above XOFF",
+        SICK["Kmin above XOFF"].replace(
+            "ecn: {kmin: 900KB, kmax: 1MB}",
+            "ecn: {kmin: 20KB, queues: {3: {kmin: 900KB, kmax: 1MB}}}",
+        ),
+    ),
     "pause storm that the watchdog only tells of": (
         "pause storm",
         SICK["pause storm"].replace("{pfc: on}", f"{{pfc: on, watchdog: {ALERT}}}"),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emu.errors import SpecError
-from emu.spec.derived import derived, pauses_come_first
+from emu.spec.derived import derived, late_curves
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.rules.warnings import warnings_of
 from topologies.graph import Port
@@ -127,7 +127,7 @@ def test_marks_come_before_pauses(
     ecn = spec.port(port_of(spec)).ecn
     assert ecn is not None
     assert 0 < kmin < kmax <= limit
-    assert not pauses_come_first(spec, port_of(spec), ecn)
+    assert not late_curves(spec, port_of(spec))
     assert warnings_of(spec) == ()
 
 
@@ -222,6 +222,47 @@ def test_pauses_before_marks_warn() -> None:
     switches = "pfc: {xoff: 96KB}, ecn: {kmin: 100KB}"
     (warning,) = warnings_of(spec_of(switches, more=f"hosts: {{nic: {{{CC}}}}}"))
     assert warning.startswith("spine1:leaf1 pauses its sender at 96KB (xoff 96KB), before it marks")
+
+
+QUEUES = {
+    "its own curve": ("kmin: 10KB, queues: {3: {kmin: 100KB}}", "switches.ecn.queues.3.kmin"),
+    "what it inherits": ("kmin: 100KB, queues: {3: {pmax: 10%}}", "switches.ecn.queues.3.kmin"),
+    "that of all": ("kmin: 100KB, queues: {0: {kmin: 10KB}}", "switches.ecn.kmin"),
+}
+
+
+@pytest.mark.parametrize("case", QUEUES)
+def test_pauses_before_marks_of_a_lossless_queue_warn(case: str) -> None:
+    ecn, key = QUEUES[case]
+    spec = spec_of(f"pfc: {{xoff: 96KB}}, ecn: {{{ecn}}}", more=f"hosts: {{nic: {{{CC}}}}}")
+    (warning,) = warnings_of(spec)
+    assert f"before it marks: kmin is 100KB; lower {key}, or raise" in warning
+
+
+@pytest.mark.parametrize(
+    "ecn", ["kmin: 10KB, queues: {0: {kmin: 100KB}}", "kmin: 100KB, queues: {3: {kmin: 10KB}}"]
+)
+def test_late_marks_of_a_lossy_queue_do_not_warn(ecn: str) -> None:
+    """It pauses nobody."""
+    spec = spec_of(f"pfc: {{xoff: 96KB}}, ecn: {{{ecn}}}", more=f"hosts: {{nic: {{{CC}}}}}")
+    assert warnings_of(spec) == ()
+
+
+def test_a_lossy_queue_beside_pfc_goes_by_where_it_drops() -> None:
+    """XOFF is not for it; the curve of all others is for lossless queues, too."""
+    queues = "queue_limit: 200KB, buffer: 32MB, ecn: {queues: {0: {pmax: 10%}}}"
+    spec = spec_of(f"pfc: {{xoff: 96KB}}, {queues}")
+    assert (curve(spec, 0), curve(spec, 3)) == ((50_000, 200_000), (24_000, 96_000))
+    assert curve(spec, 1) == (24_000, 96_000)
+    told = {own.key: own.reason for own in derived(spec, port_of(spec))}
+    assert "queue_limit 200 KB" in told["switches.ecn.queues.0.kmin"]
+
+
+def test_where_every_lossless_queue_has_a_curve_the_others_go_by_where_they_drop() -> None:
+    spec = spec_of(
+        "pfc: {xoff: 96KB}, queue_limit: 200KB, buffer: 32MB, ecn: {queues: {3: {pmax: 10%}}}"
+    )
+    assert (curve(spec, 0), curve(spec, 3)) == ((50_000, 200_000), (24_000, 96_000))
 
 
 @pytest.mark.parametrize("switches", ["pfc: off, ecn: on", "pfc: on", "preset: none"])

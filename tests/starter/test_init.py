@@ -12,8 +12,10 @@ from emu.cli.init import _CONTROLS, _PATTERNS, _PRESETS, _TOPOLOGIES, command
 from emu.cli.run import command as run
 from emu.errors import EmuError, ExitCode
 from emu.explain import keys
+from emu.spec.headroom import reserved_of
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.presets import PRESETS
+from emu.spec.rules.warnings import warnings_of
 from emu.starter.data import PATTERNS
 from emu.starter.shapes import SHAPES
 
@@ -100,8 +102,38 @@ def test_a_comparison_has_four_fabrics(words: str) -> None:
     assert pfc.switch("leaf1").pfc
     assert not pfc.marks
     assert dcqcn.marks
-    assert dcqcn.host("h1").nic.cc == "dcqcn"
+    assert dcqcn.host("h1").nic.cc == "dcqcn-nvidia"
     assert ib.fabric == "ib"
+
+
+def test_a_comparison_under_a_preset_for_dctcp_has_dctcp() -> None:
+    """The preset has no PFC, and marks as DCTCP wants it."""
+    variants = spec_of("--compare --preset dctcp").variants()
+    assert list(variants) == ["roce-lossy", "roce-pfc", "roce-dctcp", "ib"]
+    has_pfc = [bool(own.switch("leaf1").pfc) for own in variants.values()]
+    assert has_pfc == [False, True, False, False]
+    ecn = variants["roce-dctcp"].switch("leaf1").ecn
+    assert ecn is not None
+    assert (ecn.kmin_given, ecn.kmax_given) == (300_000, 300_000)
+    assert variants["roce-dctcp"].host("h1").nic.cc == "dctcp"
+
+
+@pytest.mark.parametrize("base", ["--fabric ib", "--lossy", "--preset dctcp", ""])
+@pytest.mark.parametrize("size", ["--hosts 1024", "--hosts 64 --rate 400Gbit --length 2km"])
+def test_buffers_of_a_comparison_hold_the_headroom_of_its_variants(base: str, size: str) -> None:
+    """The same in all on Ethernet, whether the base has PFC or not."""
+    variants = spec_of(f"--compare {base} {size} --size 64KB").variants()
+    buffers = {own.switch("leaf1").buffer_bytes for own in variants.values() if own.fabric != "ib"}
+    (buffer,) = buffers
+    assert buffer >= 2 * reserved_of(variants["roce-pfc"], "leaf1")
+
+
+@pytest.mark.parametrize(
+    "words", ["", "--lossy", "--fabric ib", *(f"--preset {preset}" for preset in _PRESETS)]
+)
+def test_nothing_that_is_written_warns(words: str) -> None:
+    spec = spec_of(f"--compare {words}")
+    assert [warnings_of(own) for own in (spec, *spec.variants().values())] == [()] * 5
 
 
 def test_a_comparison_runs(tmp_path: Path) -> None:

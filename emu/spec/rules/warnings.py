@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.measure.bound import stages
-from emu.spec.derived import pauses_come_first
+from emu.spec.derived import late_curves
+from emu.spec.finding import dotted
 from emu.spec.routing import PACKET_KINDS
 from emu.spec.rules.idle_controls import idle_controls
 from emu.spec.rules.slow_timers import slow_timers
@@ -45,14 +46,13 @@ def _late_marks(spec: Spec) -> Iterator[str]:
     topology = spec.topology.build()
     for switch in topology.switch:
         for port in topology.ports[switch]:
-            ecn = spec.port(port).ecn
-            if ecn is not None and pauses_come_first(spec, port, ecn):
+            for section, curve in late_curves(spec, port).items():
                 limit = spec.port_scale(port).limit
-                held, kmin = write_size(limit.size_bytes), write_size(ecn.kmin_bytes)
+                held, kmin = write_size(limit.size_bytes), write_size(curve.kmin_bytes)
+                key = dotted(("switches", *section, "kmin"))
                 yield (
                     f"{topology.port_name[port]} pauses its sender at {held} ({limit.reason}), "
-                    f"before it marks: kmin is {kmin}; lower switches.ecn.kmin, or raise "
-                    "switches.pfc.xoff"
+                    f"before it marks: kmin is {kmin}; lower {key}, or raise switches.pfc.xoff"
                 )
                 return
 
