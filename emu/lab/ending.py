@@ -12,7 +12,6 @@ process ends.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import socket
@@ -21,8 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+from emu.lab.libc import LIBC, checked
+
 _SYS_PIDFD_GETFD = 438  # asm-generic/unistd.h
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def end_processes(pids: Sequence[int]) -> None:
@@ -39,19 +39,17 @@ def end_processes(pids: Sequence[int]) -> None:
 def _packet_sockets(pid: int) -> Iterator[socket.socket]:
     """Copies of a process's packet sockets, as far as the kernel hands them out."""
     pidfd = os.pidfd_open(pid)
-    for entry in Path("/proc", str(pid), "fd").iterdir():
-        with suppress(OSError):
-            if str(entry.readlink()).startswith("socket:"):
-                copied = socket.socket(fileno=_copy(pidfd, int(entry.name)))
-                if copied.family == socket.AF_PACKET:
-                    yield copied
-    os.close(pidfd)
+    try:
+        for entry in Path("/proc", str(pid), "fd").iterdir():
+            with suppress(OSError):
+                if str(entry.readlink()).startswith("socket:"):
+                    copied = socket.socket(fileno=_copy(pidfd, int(entry.name)))
+                    if copied.family == socket.AF_PACKET:
+                        yield copied
+    finally:
+        os.close(pidfd)
 
 
 def _copy(pidfd: int, descriptor: int) -> int:
     """A descriptor of ours for an open file of another process. Raises OSError."""
-    copied: int = _libc.syscall(_SYS_PIDFD_GETFD, pidfd, descriptor, 0)
-    if copied < 0:
-        errno = ctypes.get_errno()
-        raise OSError(errno, os.strerror(errno))
-    return copied
+    return checked(LIBC.syscall(_SYS_PIDFD_GETFD, pidfd, descriptor, 0))

@@ -9,7 +9,6 @@ says what that costs.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import platform
@@ -18,6 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from emu.lab.libc import LIBC
+
 _PR_SET_TIMERSLACK = 29  # linux/prctl.h
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4  # asm-generic/mman.h
 _FIRST = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
@@ -25,12 +26,11 @@ _SLICE_NS = 100_000
 _LATENCY = "/dev/cpu_dma_latency"
 _SYS_SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 _SCHED_ATTR = struct.Struct("=IIQiIQQQII")  # linux/sched/types.h: struct sched_attr
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def wake_in_time() -> None:
     """For the calling thread: timers fire when they are due, not up to 50 us later."""
-    _libc.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    LIBC.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
     _prefer(0)
 
 
@@ -41,7 +41,7 @@ def be_punctual() -> None:
     page, code neither, leaves memory again.
     """
     wake_in_time()
-    _libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT)
+    LIBC.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT)
     gc.freeze()
     gc.disable()
 
@@ -86,4 +86,4 @@ def _shorten_slice(thread: int) -> None:
         attributes = _SCHED_ATTR.pack(
             _SCHED_ATTR.size, os.SCHED_OTHER, 0, 0, 0, _SLICE_NS, 0, 0, 0, 0
         )
-        _libc.syscall(call, thread, attributes, 0)
+        LIBC.syscall(call, thread, attributes, 0)
