@@ -9,9 +9,14 @@ from __future__ import annotations
 import errno
 import io
 import os
+import select
 import sys
+from typing import TYPE_CHECKING
 
 from emu.errors import EmuError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _IN, _OUT, _ERR = 0, 1, 2
 
@@ -24,36 +29,37 @@ class ReaderGone(OutputError):
     """Whoever read it, as in `emu ... | head -1`."""
 
 
-class _Stream(io.RawIOBase):
+class PatientFile(io.FileIO):
+    """An open file to write to. Where somebody has set it not to block, as programs do that share a
+    terminal or a pipe, a write waits until it takes more."""
+
+    def __init__(self, descriptor: int, *, closefd: bool = True) -> None:
+        super().__init__(descriptor, "w", closefd=closefd)
+
+    def write(self, data: Buffer, /) -> int:
+        while (written := super().write(data)) is None:
+            room = select.poll()
+            room.register(self, select.POLLOUT)
+            room.poll()
+        return written
+
+
+class _Stream(PatientFile):
     """A descriptor that fails once at most, and swallows everything afterwards."""
 
     def __init__(self, descriptor: int) -> None:
-        super().__init__()
-        self._descriptor = descriptor
+        super().__init__(descriptor, closefd=False)
         self._failed = False
 
-    def writable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._descriptor
-
-    def isatty(self) -> bool:
-        return os.isatty(self._descriptor)
-
-    def write(self, data: object) -> int:
-        view = memoryview(data)  # type: ignore[arg-type]
-        if self._failed:
-            return view.nbytes
-        try:
-            return os.write(self._descriptor, view)
-        except BlockingIOError:
-            raise
-        except OSError as error:
-            self._failed = True
-            if self._descriptor == _OUT:
-                raise _told(error) from None
-            return view.nbytes
+    def write(self, data: Buffer, /) -> int:
+        if not self._failed:
+            try:
+                return super().write(data)
+            except OSError as error:
+                self._failed = True
+                if self.fileno() == _OUT:
+                    raise _told(error) from None
+        return memoryview(data).nbytes
 
 
 def _told(error: OSError) -> OutputError:

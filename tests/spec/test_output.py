@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import resource
 import socket
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 PAIR = str(ROOT / "topologies" / "pair.emu.yml")
 FULL = "standard output: No space left on device; what was printed is not whole\n"
 GONE = "standard output: its reader has ended, so that what follows was not printed\n"
+_MANY = 1_000_000
 CLOSED = "standard output: it is closed; what was printed is not whole\n"
 
 
@@ -57,6 +59,24 @@ def test_a_run_that_cannot_print_is_told(tmp_path: Path) -> None:
         done = _emu(f"{run} {redirection}", tmp_path)
         assert (done.returncode, done.stderr.splitlines(keepends=True)[-1]) == (4, says)
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_output_that_does_not_block_is_waited_for(stream: str, tmp_path: Path) -> None:
+    """A pipe that is full, which somebody else has set so: all that is said comes through."""
+    program = "from emu.streams import guard_streams; guard_streams(); import sys; "
+    program += f"print('x' * {_MANY}, file=sys.{stream}, flush=True)"
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    command, environment = [sys.executable, "-c", program], os.environ | {"PYTHONPATH": str(ROOT)}
+    with (
+        os.fdopen(reading, "rb") as reader,
+        subprocess.Popen(command, env=environment, **{stream: writing}) as process,  # type: ignore[call-overload]
+    ):
+        os.close(writing)
+        assert len(reader.read()) == _MANY + 1
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-", "<&- 2>&-"])
