@@ -4,10 +4,11 @@ Where somebody else may write, too (/tmp, a shared disk), a symbolic link can wa
 of a file or of a folder, and lead to any file of the user's. So:
 
 - A path is walked folder by folder. A symbolic link is followed when it is the user's own or
-  root's; another user's is an error.
+  root's; another user's is an error (`owners.py`).
 - A file is written anew beside its place and then takes it: what was there is never written
   into, and a reader sees the whole of the old file or the whole of the new one.
-- A FIFO or a character device (`/dev/stdout`) is written to as it is.
+- A FIFO or a character device is written to as it is. So is an open file of a process, as
+  `/dev/stdout`: what is written goes where this process would write next, after what is there.
 """
 
 from __future__ import annotations
@@ -16,17 +17,22 @@ import errno
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import BufferedWriter
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from emu.errors import EmuError
+from emu.owners import may_be_foreign
+from emu.streams import PatientFile
 
 _MOST_LINKS = 40
 """As the kernel has it (path_resolution(7))."""
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OUR_FILES = Path("/proc/self/fd")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -58,6 +64,17 @@ def check_links(folder: Path) -> None:
         return
 
 
+def is_written_as_it_is(path: Path) -> bool:
+    """Whether there is something at the path that stays. Raises EmuError."""
+    try:
+        with _walk(path.parent) as folder:
+            spot = _spot(folder, path.name, path)
+    except OSError:  # nothing is there, or nothing can be written
+        return False
+    os.close(spot.folder)
+    return spot.as_it_is
+
+
 def write_text(path: Path, text: str) -> None:
     """Writes a file anew. Raises OSError, EmuError."""
     with new_file(path) as stream:
@@ -87,12 +104,14 @@ class _Spot:
     name: str
     as_it_is: bool
     """Whether it is there, and written to as it is."""
+    is_ours: bool = False
+    """Whether it is an open file of this process."""
 
 
 @contextmanager
 def _stream(spot: _Spot, *, at_once: bool) -> Iterator[BinaryIO]:
     if spot.as_it_is:
-        with os.fdopen(os.open(spot.name, os.O_WRONLY, dir_fd=spot.folder), "wb") as stream:
+        with _open_as_it_is(spot) as stream:
             yield stream
         return
     beside = f".{spot.name[:200]}.{secrets.token_hex(4)}"
@@ -110,6 +129,14 @@ def _stream(spot: _Spot, *, at_once: bool) -> Iterator[BinaryIO]:
         raise
 
 
+def _open_as_it_is(spot: _Spot) -> BinaryIO:
+    if not spot.is_ours:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+        return os.fdopen(os.open(spot.name, flags, dir_fd=spot.folder), "wb")
+    sys.stdout.flush()  # comes before, where it is the same file
+    return BufferedWriter(PatientFile(os.dup(int(spot.name))))
+
+
 def _put(beside: str, spot: _Spot) -> None:
     os.rename(beside, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
 
@@ -124,14 +151,15 @@ def _spot(folder: int, name: str, path: Path, links: int = 0) -> _Spot:
         return _Spot(os.dup(folder), name, as_it_is=False)
     if stat.S_ISLNK(found.st_mode):
         target = _target(folder, name, path)
-        if _is_stream(folder, name) or _is_of_processes(folder):
-            return _Spot(os.dup(folder), name, as_it_is=True)
+        if _is_of_processes(folder):
+            is_ours = os.path.samestat(os.fstat(folder), _OUR_FILES.stat())
+            return _Spot(os.dup(folder), name, as_it_is=True, is_ours=is_ours)
         if links == _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         with _walk(target.parent, start=folder) as there:
             return _spot(there, target.name, path, links + 1)
     if stat.S_ISFIFO(found.st_mode) or stat.S_ISCHR(found.st_mode):
-        if found.st_uid not in (0, os.geteuid()):
+        if may_be_foreign(found.st_uid, folder):
             raise EmuError(
                 f"{path}: it belongs to the user {found.st_uid}, who would read what is written; "
                 "choose another place"
@@ -142,18 +170,9 @@ def _spot(folder: int, name: str, path: Path, links: int = 0) -> _Spot:
     raise OSError(errno.EINVAL, "it is a socket or a block device, not a file")
 
 
-def _is_stream(folder: int, name: str) -> bool:
-    """Whether a symbolic link leads to what is written to as it is."""
-    try:
-        mode = os.stat(name, dir_fd=folder).st_mode
-    except FileNotFoundError:
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
-
-
 def _is_of_processes(folder: int) -> bool:
     """Whether its links are open files (proc(5)), as `/proc/self/fd/1` behind `/dev/stdout`."""
-    return Path(f"/proc/self/fd/{folder}").readlink().is_relative_to("/proc")
+    return (_OUR_FILES / str(folder)).readlink().is_relative_to("/proc")
 
 
 @contextmanager
@@ -195,7 +214,7 @@ def _target(folder: int, name: str, path: PurePath) -> PurePath:
     link = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         owner = os.fstat(link).st_uid
-        if owner not in (0, os.geteuid()):
+        if may_be_foreign(owner, folder):
             raise EmuError(
                 f"{path}: {name} is a symbolic link of the user {owner}, and may lead anywhere; "
                 "it is not followed: choose another place, or remove it"

@@ -14,7 +14,7 @@ from emu.measure.recording import Recording
 from emu.report.progress import ProgressLine
 from emu.spec.model import Spec
 from emu.subnet import Subnet
-from emu.writing import check_links
+from emu.writing import check_links, is_written_as_it_is
 from topologies.graph import Topology
 
 
@@ -61,6 +61,12 @@ def refuse_unwritable(out: Path, option: str = "--out") -> None:
         raise UsageError(
             f"{out}: nothing can be written there ({error.strerror}); choose another {option}"
         ) from None
+
+
+def refuse_unwritable_file(path: Path, option: str) -> None:
+    """The same for a file. One that is written to as it is (`/dev/stdout`) needs no room there."""
+    if not is_written_as_it_is(path):
+        refuse_unwritable(path.parent, option)
 
 
 def subnet_of(specs: Sequence[Spec]) -> Subnet | None:

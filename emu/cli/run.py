@@ -15,7 +15,7 @@ from emu.cli.options import (
     settings_option,
     spec_argument,
 )
-from emu.cli.record import record, refuse_unwritable
+from emu.cli.record import record, refuse_unwritable_file
 from emu.report.facts import RunFacts
 from emu.report.junit import junit_xml
 from emu.report.summary import to_json
@@ -55,7 +55,7 @@ def command(
     spec = load_spec(path, settings)
     folder = out or Path("out") / spec.name
     if junit:
-        refuse_unwritable(junit.parent, "--junit")
+        refuse_unwritable_file(junit, "--junit")
     facts = RunFacts(spec.name, *record(spec.name, spec, clock, folder, quiet=quiet))
     artifacts = write_run(facts, folder)
     if junit:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
 from emu.cli.record import refuse_unwritable
 from emu.errors import EmuError
-from emu.writing import check_links, make_folder, new_file, write_text, writing_into
+from emu.writing import (
+    check_links,
+    is_written_as_it_is,
+    make_folder,
+    new_file,
+    write_text,
+    writing_into,
+)
 from tests.lab.user import NOBODY, ROOT, may_be_anybody
 
 needs_root = pytest.mark.skipif(
@@ -158,3 +167,105 @@ def test_standard_output_can_be_named_as_a_file(through: str, tmp_path: Path) ->
             subprocess.run(command, env=environment, stdout=out, check=True)
         assert (tmp_path / "out").read_bytes() == b"told"
     assert Path("/dev/stdout").is_symlink()
+
+
+_BETWEEN_LINES = """
+import sys
+from pathlib import Path
+from emu.writing import write_text
+print("before")
+write_text(Path(sys.argv[1]), "told\\n")
+print("after")
+"""
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize(("mode", "kept"), [("ab", "log\n"), ("wb", "")])
+def test_what_standard_output_has_is_kept(name: str, mode: str, kept: str, tmp_path: Path) -> None:
+    """`--junit /dev/stdout >> log`, and `> log`: all is there, in the order of what was said."""
+    log = tmp_path / "log"
+    log.write_text("log\n")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", _BETWEEN_LINES, name]
+    with log.open(mode) as out:
+        subprocess.run(command, env=environment, stdout=out, check=True)
+    assert log.read_text() == f"{kept}before\ntold\nafter\n"
+
+
+def test_an_open_file_of_another_process_is_not_overwritten(tmp_path: Path) -> None:
+    """What it has stays, and what is written comes after it."""
+    log = tmp_path / "log"
+    log.write_text("log\n")
+    with log.open("rb") as file, subprocess.Popen(["sleep", "60"], stdin=file) as holder:
+        write_text(Path(f"/proc/{holder.pid}/fd/0"), "told\n")
+        holder.kill()
+    assert log.read_text() == "log\ntold\n"
+
+
+def test_standard_output_is_no_file_to_be_made(tmp_path: Path) -> None:
+    """A user who may make nothing in /dev may write to what is there."""
+    assert is_written_as_it_is(Path("/dev/stdout"))
+    assert is_written_as_it_is(Path("/dev/null"))
+    for path in (tmp_path / "new", tmp_path / "no" / "new", Path(__file__)):
+        assert not is_written_as_it_is(path)
+
+
+# ---- at the prompt of an ordinary user's lab ------------------------------
+
+_SOMEBODY, _SOMEBODY_ELSE = 1000, 1001
+_WRITE = "import sys; from pathlib import Path; from emu.writing import write_text; "
+_WRITE += "write_text(Path(sys.argv[1]), 'told')"
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Where everybody may go, as in /tmp."""
+    folder = Path(mkdtemp())
+    folder.chmod(0o1777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def _write_in_a_lab(path: Path | str) -> subprocess.CompletedProcess[str]:
+    """As an ordinary user who is root in a user namespace of their own."""
+    user = ("setpriv", f"--reuid={_SOMEBODY}", f"--regid={_SOMEBODY}", "--clear-groups")
+    return subprocess.run(
+        [*user, "unshare", "--user", "--map-root-user", sys.executable, "-c", _WRITE, str(path)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+
+@needs_root
+def test_what_is_roots_is_roots_in_an_ordinary_users_lab(open_folder: Path) -> None:
+    """There nobody's number says so: devices, links of the system, and folders behind them."""
+    assert _write_in_a_lab("/dev/stdout").stdout == "told"
+    assert _write_in_a_lab("/dev/null").returncode == 0
+    own = open_folder / "own"
+    own.mkdir(mode=0o755)
+    os.chown(own, _SOMEBODY, _SOMEBODY)
+    (own / "link").symlink_to("file")
+    os.lchown(own / "link", 0, 0)
+    assert _write_in_a_lab(own / "link").returncode == 0
+    assert (own / "file").read_text() == "told"
+
+
+@needs_root
+@pytest.mark.parametrize("owner", [0, _SOMEBODY_ELSE])
+@pytest.mark.parametrize("place", ["", "folder"])
+def test_what_may_be_somebody_elses_stays_foreign_there(
+    owner: int, place: str, open_folder: Path
+) -> None:
+    """Where others may write, and in a folder of theirs there, it cannot be told from root's."""
+    folder = open_folder / place
+    folder.mkdir(exist_ok=True)
+    if place:
+        os.chown(folder, owner, owner)
+    (open_folder / "file").write_text("kept")
+    (open_folder / "file").chmod(0o666)
+    (folder / "link").symlink_to(open_folder / "file")
+    os.lchown(folder / "link", owner, owner)
+    done = _write_in_a_lab(folder / "link")
+    assert "link is a symbolic link of the user " in done.stderr
+    assert (open_folder / "file").read_text() == "kept"
