@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 
 import emu
 from emu.errors import EmuError
+from emu.folders import user_folder
 from emu.measure.demand import Demand, demand_of
 from emu.measure.recording import Recording
 from emu.spec.model import load_spec
@@ -109,8 +110,7 @@ def _conclusive(run: Run, reference: Spec, topology: Topology, slowdown: int) ->
 
 
 def _cache_file() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "emu" / "machine.json"
+    return user_folder("XDG_CACHE_HOME", ".cache") / "emu" / "machine.json"
 
 
 def _machine() -> dict[str, object]:
@@ -130,7 +130,7 @@ def _read_cache() -> dict[str, int]:
     """
     try:
         cached = json.loads(_cache_file().read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, EmuError):
         return {}
     match cached:
         case {"machine": machine, "least_slowdown": dict(known)} if machine == _machine():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from emu.errors import UsageError
+from emu.folders import user_folder
 from emu.writing import check_links, new_file, write_text, writing_into
 
 _PROFILE = Path(__file__).with_name("profile")
@@ -71,13 +71,11 @@ def uninstall() -> list[Path]:
 
 def extcap_folder() -> Path:
     """WIRESHARK_EXTCAP_DIR, or where Wireshark 4.2 and later look by themselves."""
-    chosen = os.environ.get("WIRESHARK_EXTCAP_DIR")
-    return Path(chosen) if chosen else Path.home() / ".local/lib/wireshark/extcap"
+    return user_folder("WIRESHARK_EXTCAP_DIR", ".local/lib/wireshark/extcap")
 
 
 def _profile() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(base) / "wireshark/profiles" / _NAME
+    return user_folder("XDG_CONFIG_HOME", ".config") / "wireshark/profiles" / _NAME
 
 
 def _known(profile: Path) -> Mapping[str, str]:

@@ -105,6 +105,19 @@ def test_a_machine_is_tried_once(cache: Path) -> None:
     assert second.tried == []
 
 
+def test_who_has_no_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither HOME nor an entry in the machine's list of users: nothing is known, or kept."""
+
+    def nobody(uid: int) -> None:
+        raise KeyError(uid)
+
+    for variable in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    slowdown._write_cache({"shim": 1000})
+    assert slowdown._read_cache() == {}
+
+
 OF_NO_USE: tuple[Any, ...] = (None, [200], {}, {"ovs": "fast"}, {"ovs": 0}, {"ovs": [200]})
 
 

@@ -26,6 +26,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from emu.errors import FabricError, UsageError
+from emu.folders import user_folder
 
 _LAB = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """What a lab may be called (see the spec's `name`)."""
@@ -152,11 +153,14 @@ def locked_folder(*, make: bool = False) -> Iterator[LabFolder]:
         os.close(parent)
 
 
+ELSEWHERE = "set XDG_RUNTIME_DIR to a folder of your own on a local disk"
+
+
 def _path() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if runtime and os.access(runtime, os.W_OK):
         return Path(runtime) / "emu"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "emu-labs"
+    return user_folder("XDG_CACHE_HOME", ".cache") / "emu-labs"
 
 
 def _open_parent(path: Path) -> int:
@@ -166,7 +170,7 @@ def _open_parent(path: Path) -> int:
     except OSError as error:
         raise UsageError(
             f"{path.parent}: {error.strerror}, so that labs have no place for their names; "
-            "set XDG_RUNTIME_DIR to a folder of your own"
+            f"{ELSEWHERE}"
         ) from None
 
 
@@ -183,6 +187,11 @@ def _lock(parent: int, path: Path) -> None:
                     "continue it (`fg`, or `kill -CONT`) or end it, and try again"
                 ) from None
             time.sleep(_SECONDS_BETWEEN_TRIES)
+        except OSError as error:  # as on NFS without a lock manager
+            raise UsageError(
+                f"{path}: this folder cannot be locked ({error.strerror}), so that labs cannot "
+                f"keep their names there; {ELSEWHERE}"
+            ) from None
         else:
             return
 

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 
 from emu.errors import FabricError, UsageError
 from emu.lab.channel import Channel
-from emu.lab.standing.folder import LabFolder, locked_folder
+from emu.lab.standing.folder import ELSEWHERE, LabFolder, locked_folder
 from emu.spec.finding import did_you_mean
 
 _BACKLOG = 4096
@@ -62,15 +62,24 @@ def claim(name: str) -> socket.socket:
             )
         folder.remove_socket(name)
         folder.remove_record(name)
-        listener = socket.socket(socket.AF_UNIX)
-        os.fchmod(listener.fileno(), 0o600)  # the mode that `bind` gives the name
         try:
-            listener.bind(folder.address(name))
-            listener.listen(_BACKLOG)
-        except BaseException:  # an interrupt, too
-            folder.remove_socket(name)
-            listener.close()
-            raise
+            return _listen(folder, name)
+        except OSError as error:  # as where names of sockets are unknown, or the disk is full
+            raise UsageError(
+                f"{folder.path}: no socket can be made there ({error.strerror}); {ELSEWHERE}"
+            ) from None
+
+
+def _listen(folder: LabFolder, name: str) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    os.fchmod(listener.fileno(), 0o600)  # the mode that `bind` gives the name
+    try:
+        listener.bind(folder.address(name))
+        listener.listen(_BACKLOG)
+    except BaseException:  # an interrupt, too
+        folder.remove_socket(name)
+        listener.close()
+        raise
     return listener
 
 
