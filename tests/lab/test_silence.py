@@ -28,6 +28,15 @@ print("up", flush=True)
 signal.pause()
 """
 
+_ENDS_LATE = """
+import sys
+from emu.lab.standing import place
+listener = place.claim("toy")
+print("up", flush=True)
+listener.accept()[0].close()
+sys.stdin.read()
+place.release("toy")
+"""
 
 OURS = Done({"version": version()})
 
@@ -131,6 +140,39 @@ def test_a_lab_that_does_not_answer_can_be_ended(monkeypatch: pytest.MonkeyPatch
             lab.end()
         assert owner.wait(60) < 0
     assert (place.names(), place.ended()) == ([], [])
+
+
+def test_a_lab_is_down_when_its_name_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The owner gives it back when the lab has hung up: `emu down && emu up` succeeds."""
+    command = [sys.executable, "-c", _ENDS_LATE, client._OWNER.decode()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        assert owner.stdin is not None
+        hurry, wait = owner.stdin, client._wait_for_owner
+        assert owner.stdout.readline() == b"up\n"
+
+        def wait_after_all(name: str, process: int | None) -> None:
+            hurry.close()
+            wait(name, process)
+
+        monkeypatch.setattr(client, "_wait_for_owner", wait_after_all)
+        with StandingLab("toy") as lab:
+            lab.end()
+        place.claim("toy").close()
+        place.release("toy")
+
+
+def test_an_owner_that_keeps_its_name_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for ever."""
+    monkeypatch.setattr(client, "_SECONDS_TO_END", 0.05)
+    command = [sys.executable, "-c", _ENDS_LATE, client._OWNER.decode()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"up\n"
+        with StandingLab("toy") as lab, pytest.raises(FabricError, match=r"in 0\.05 s$"):
+            lab.end()
+        owner.kill()
+    place.forget(place.ended())
 
 
 def test_a_program_that_owns_a_lab_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import pytest
 
+from emu.errors import ExitCode, HostError
 from emu.lab.channel import Channel, channel_pair
 from emu.lab.messages import Progress, Request, Up
-from emu.lab.standing import up
+from emu.lab.standing import owner, place, up
 from emu.lab.standing.up import bring_up
 from emu.spec.load import spec_from_text
 from tests.lab.standing import OWNER, assert_gone, at_home, owner_of_lab
@@ -129,17 +131,37 @@ def test_up_that_is_interrupted_leaves_nothing(me: User, number: signal.Signals)
     process = me.emu("up", path)
     assert process.stderr is not None
     assert process.stderr.readline() == b"building the lab\n"
-    owner = os.pidfd_open(owner_of_lab(me))
+    own = os.pidfd_open(owner_of_lab(me))
     try:
         os.killpg(process.pid, number)
         assert wait(process).code in (130, -signal.SIGTERM)
-        assert select.select([owner], [], [], SECONDS)[0], "the owner goes on"
+        assert select.select([own], [], [], SECONDS)[0], "the owner goes on"
     except BaseException:
-        signal.pidfd_send_signal(owner, signal.SIGKILL)
+        signal.pidfd_send_signal(own, signal.SIGKILL)
         raise
     finally:
-        os.close(owner)
+        os.close(own)
     _assert_no_trace(me)
+
+
+def test_an_owner_that_can_start_no_thread_gives_its_name_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And says what is lacking."""
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    near, far = channel_pair()
+    masked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with closing(near), closing(Channel(far)) as user, place.claim("toy") as listener:
+        monkeypatch.setattr(threading.Thread, "start", start)
+        assert owner._own("toy", _request(), user, listener.fileno()) == ExitCode.FAILED
+        signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+        with pytest.raises(HostError, match="no more processes or threads can be started"):
+            near.receive()
+    assert (place.names(), place.ended()) == ([], [])
 
 
 def test_an_interrupt_after_the_lab_is_up_is_too_late(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -121,40 +123,68 @@ class StandingLab:
         return self._channel.fileno()
 
     def end(self) -> None:
-        """Returns when the lab is gone. One that does not answer is ended by force."""
+        """Returns when the lab is gone, and its name is free. One that does not answer is ended by
+        force. A lab of somebody's own program has its name until the program gives it back.
+
+        Raises FabricError.
+        """
+        with _owner_of(self._channel) as owner:
+            try:
+                self._channel.send(Ask("down"))
+                while True:
+                    self._channel.receive(within=_SECONDS_TO_ANSWER)
+            except EOFError:
+                _wait_for_owner(self.name, owner)
+            except TimeoutError:
+                self._end_by_force(owner)
+                place.forget([place.Ended(self.name, "", None)])
+
+    def _end_by_force(self, owner: int | None) -> None:
+        """Kills the owner, with which the lab ends. Returns when both are gone."""
+        if owner is None:
+            raise FabricError(
+                f"the lab {self.name} does not answer, and belongs to the program with the process "
+                f"number {self._channel.peer_pid()}; end that program, and the lab ends with it"
+            )
         try:
-            self._channel.send(Ask("down"))
+            signal.pidfd_send_signal(owner, signal.SIGKILL)
             while True:
-                self._channel.receive(within=_SECONDS_TO_ANSWER)
-        except EOFError:
-            return
+                self._channel.receive(within=_SECONDS_TO_END)
         except TimeoutError:
-            end_by_force(self.name, self._channel)
-            place.forget([place.Ended(self.name, "", None)])
+            raise FabricError(
+                f"the lab {self.name}: its owner was killed, and it goes on"
+            ) from None
+        except (EOFError, ProcessLookupError):
+            _wait_for_owner(self.name, owner)
 
 
-def end_by_force(name: str, channel: Channel) -> None:
-    """Kills the owner of a lab, with which the lab ends. Returns when both are gone.
-
-    A lab of somebody's own program is the program's: it is not killed. Raises FabricError.
-    """
+@contextmanager
+def _owner_of(channel: Channel) -> Iterator[int | None]:
+    """A descriptor of the process that owns a lab; None where the lab is a program's own, or the
+    owner is gone."""
     pid = channel.peer_pid()
     try:
         owner = os.pidfd_open(pid)
-    except ProcessLookupError:
+    except OSError:  # it is gone, or in a pid namespace that cannot be seen from here
+        yield None
         return
     try:
-        if _OWNER not in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
-            raise FabricError(
-                f"the lab {name} does not answer, and belongs to the program with the process "
-                f"number {pid}; end that program, and the lab ends with it"
-            )
-        signal.pidfd_send_signal(owner, signal.SIGKILL)
-        while True:
-            channel.receive(within=_SECONDS_TO_END)
-    except TimeoutError:
-        raise FabricError(f"the lab {name}: its owner {pid} was killed, and it goes on") from None
-    except (EOFError, FileNotFoundError, ProcessLookupError):
-        return
+        yield owner if _OWNER in _command_of(pid) else None
     finally:
         os.close(owner)
+
+
+def _command_of(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _wait_for_owner(name: str, owner: int | None) -> None:
+    """It gives the lab's name back, and ends."""
+    if owner is not None and not select.select([owner], [], [], _SECONDS_TO_END)[0]:
+        raise FabricError(
+            f"the lab {name} has ended, and its owner has not given its name back in "
+            f"{_SECONDS_TO_END:g} s"
+        )

@@ -51,7 +51,6 @@ def main() -> int:
 def _own(name: str, request: Request, user: Channel, listener: int) -> int:
     """Has the name, and gives it back when the lab is gone."""
     is_to_stay = threading.Event()
-    threading.Thread(target=_wait_for_the_user, args=(user, is_to_stay), daemon=True).start()
     reason = ""
 
     def tell(message: Message) -> None:
@@ -66,6 +65,7 @@ def _own(name: str, request: Request, user: Channel, listener: int) -> int:
         is_to_stay.wait()
 
     try:
+        threading.Thread(target=_wait_for_the_user, args=(user, is_to_stay), daemon=True).start()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
         run_in_lab(request, on_progress=tell, on_up=tell_up, files=[listener])
     except KeyboardInterrupt:
