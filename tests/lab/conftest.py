@@ -13,6 +13,7 @@ from tempfile import mkdtemp
 import pytest
 
 from tests.lab.needs import need
+from tests.lab.reaper import reaping
 from tests.lab.user import User, make_user, may_be_anybody
 
 NEEDED = ("namespaces", "veth", "mininet", "Open vSwitch", "OpenSM", "ibsim")
@@ -30,10 +31,12 @@ def _machine() -> None:
 @pytest.fixture(scope="session")
 def open_folder(request: pytest.FixtureRequest) -> Iterator[Path]:
     """Where everybody may go. Not in pytest's own folder, which root's next session closes to
-    others. It is left to be looked at where a test has failed."""
+    others. It is left to be looked at where a test has failed; nobody who has a home there is left.
+    """
     folder = Path(mkdtemp(prefix="emu-lab-tests-"))
     folder.chmod(0o755)
-    yield folder
+    with reaping(folder):
+        yield folder
     if not request.session.testsfailed:
         shutil.rmtree(folder)
 
