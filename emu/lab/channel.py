@@ -47,7 +47,10 @@ class Channel:
         return self._socket.fileno()
 
     def close(self) -> None:
+        """And open files that came, and that nobody has taken."""
         self._socket.close()
+        for file in self.take_files():
+            os.close(file)
 
     def send(self, message: Message, files: Sequence[int] = ()) -> None:
         """Sends a message and copies of open files with it."""

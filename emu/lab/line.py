@@ -70,9 +70,9 @@ class Line:
         """A socket with raw records of what passes the port, which is the caller's; `since_start`
         the kept ones, too."""
         near, far = socket.socketpair()
-        with near:
+        with near, far:
             self.ask(Tap(port, since_start), [near.fileno()])
-        return far.detach()
+            return far.detach()
 
     def close(self) -> None:
         self._channel.close()

@@ -14,7 +14,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, get_args
 
-from emu.errors import EmuError, FabricError, HostError, UsageError
+from emu.errors import EmuError, FabricError, HostError, RemoteProtocolError, UsageError
 from emu.resources import lacking
 
 Json = dict[str, Any]
@@ -260,6 +260,9 @@ def to_line(message: Message) -> bytes:
 
 
 def from_line(line: bytes) -> Message:
-    """The message in a line of JSON."""
-    fields = json.loads(line)
-    return _TYPES[fields.pop("type")](**fields)
+    """The message in a line of JSON. Raises RemoteProtocolError for anything else."""
+    try:
+        fields = json.loads(line)
+        return _TYPES[fields.pop("type")](**fields)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise RemoteProtocolError(f"{line[:60]!r} is no message of a lab") from None

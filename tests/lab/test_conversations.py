@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 
-from emu.errors import FabricError, UsageError
+from emu.errors import FabricError, HostError, UsageError
 from emu.lab.channel import Channel, channel_pair
-from emu.lab.messages import Done, Message
-from emu.lab.standing import client
+from emu.lab.messages import Ask, Done, Failure, Message
+from emu.lab.standing import client, job
 from emu.lab.standing.client import StandingLab
 from emu.lab.standing.job import Conversations
 from emu.lab.version import version
@@ -99,6 +103,83 @@ def test_who_waits_for_an_answer_hears_why_the_lab_has_ended(toy: Toy) -> None:
         pytest.raises(FabricError, match=r"^the lab toy has ended: ibsim died \(signal 9\)$"),
     ):
         lab.ask("shim")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"hello\n", b"\xff\n", b"[]\n", b"7\n", b'{"type": "Nobody"}\n', b'{"type": "Ask"}\n'],
+)
+def test_what_is_no_message_is_answered(toy: Toy, line: bytes) -> None:
+    """As an error, and the conversation goes on."""
+    near, far = socket.socketpair()
+    holder = threading.Thread(target=toy.conversations.hold, args=(Channel(far),))
+    holder.start()
+    with closing(Channel(near)) as channel:
+        near.sendall(line)
+        with pytest.raises(FabricError, match=r"is no message of a lab$"):
+            channel.receive()
+        channel.send(Failure("usage", "not mine to answer"))
+        with pytest.raises(UsageError, match="not mine to answer"):
+            channel.receive()
+        channel.send(Ask("echo"))
+        assert channel.expect(Done).value == {"said": "echo"}
+    holder.join()
+    assert toy.conversations._speaking == {}
+
+
+def test_files_that_come_with_a_question_are_closed(toy: Toy) -> None:
+    """Nothing that a lab can be asked comes with any."""
+    with StandingLab(None) as lab, TemporaryFile() as file:
+        lab.ask("echo")
+        before = _open_files()
+        for _ in range(3):
+            lab._channel.send(Ask("echo"), [file.fileno()])
+            lab._channel.expect(Done)
+        assert _open_files() == before
+
+
+def test_files_that_nobody_has_taken_go_with_the_channel() -> None:
+    before = _open_files()
+    near, far = channel_pair()
+    with closing(Channel(far)) as sender, TemporaryFile() as file:
+        sender.send(Done(), [file.fileno()])
+    near.expect(Done)
+    near.close()
+    assert _open_files() == before
+
+
+def test_who_finds_no_thread_to_talk_with_is_told(
+    toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And whoever calls later is answered."""
+    address = str(tmp_path / "toy")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen()
+    threading.Thread(target=job._welcome, args=(listener, toy.conversations), daemon=True).start()
+
+    def call() -> Channel:
+        line = socket.socket(socket.AF_UNIX)
+        line.connect(address)
+        return Channel(line)
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        with closing(call()) as channel:
+            with pytest.raises(HostError, match="no more processes or threads can be started"):
+                channel.receive()
+            with pytest.raises(EOFError):
+                channel.receive()
+    with closing(call()) as channel:
+        channel.send(Ask("echo"))
+        assert channel.expect(Done).value == {"said": "echo"}
+
+
+def _open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def test_a_lab_that_says_nothing_has_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,7 +161,12 @@ class Desk:
         if node is not None:
             self._check_node(node)
         task = pids[node] if node in topology.host else pids[LAB]
-        files = [os.open(f"/proc/{task}/ns/{kind}", os.O_RDONLY) for kind in _NAMESPACES]
+        files: list[int] = []
+        with ExitStack() as unless_answered:
+            for kind in _NAMESPACES:
+                files.append(os.open(f"/proc/{task}/ns/{kind}", os.O_RDONLY))
+                unless_answered.callback(os.close, files[-1])
+            unless_answered.pop_all()
         own = {key: value for key, value in environment().items() if key in _ENVIRONMENT}
         tasks = {name: pids[name] for name in (LAB, *topology.host)}
         return {"environment": own, "tasks": tasks}, files
@@ -173,6 +178,8 @@ class Desk:
             raise UsageError(there_is_no("host or switch", node, known))
 
     def _change_traffic(self, do: str) -> Answer:
+        if do not in ("start", "stop"):
+            raise UsageError(f"traffic can be told to start and to stop, not to {do}")
         if do == "start":
             self._traffic.start()
         else:

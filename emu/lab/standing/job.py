@@ -6,10 +6,11 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from emu.errors import EmuError
 from emu.lab.channel import Channel
 from emu.lab.command import run
 from emu.lab.messages import Failure, Message, Request
@@ -63,7 +64,13 @@ def _welcome(listener: socket.socket, conversations: Conversations) -> None:
         except OSError:  # too many talk with the lab: the next one waits until one has ended
             time.sleep(_SECONDS_BETWEEN_CALLS)
             continue
-        _in_background(conversations.hold, Channel(line))
+        channel = Channel(line)
+        try:
+            _in_background(conversations.hold, channel)
+        except RuntimeError as error:  # no thread can be started
+            with suppress(EOFError, OSError):
+                channel.send(Failure.of(error))
+            channel.close()
 
 
 class Conversations:
@@ -78,17 +85,28 @@ class Conversations:
     def hold(self, channel: Channel) -> None:
         """One, as long as the other end likes."""
         speaking = self._speaking[channel] = threading.Lock()
-        with suppress(EOFError, OSError):
-            while True:
-                answer, files = self._answer(channel.receive())
-                try:
-                    with speaking:
-                        channel.send(answer, files)
-                finally:
-                    for file in files:
-                        os.close(file)
-        del self._speaking[channel]
-        channel.close()
+        try:
+            with suppress(EOFError, OSError):
+                while True:
+                    answer, files = self._answer_next(channel)
+                    try:
+                        with speaking:
+                            channel.send(answer, files)
+                    finally:
+                        _close(files)
+        finally:
+            del self._speaking[channel]
+            channel.close()
+
+    def _answer_next(self, channel: Channel) -> tuple[Message, list[int]]:
+        """What is no question has an answer, too. No file is asked for, and none is kept."""
+        try:
+            ask = channel.receive()
+        except EmuError as error:
+            return Failure.of(error), []
+        finally:
+            _close(channel.take_files())
+        return self._answer(ask)
 
     def _answer(self, ask: Message) -> tuple[Message, list[int]]:
         """An error is the answer to what was asked, and no more than that."""
@@ -106,6 +124,11 @@ class Conversations:
             if speaking.acquire(timeout=_SECONDS_TO_FINISH_A_SENTENCE):
                 with suppress(EOFError, OSError):
                     channel.send(Failure("fabric", reason))
+
+
+def _close(files: Sequence[int]) -> None:
+    for file in files:
+        os.close(file)
 
 
 def _in_background(work: Callable[..., None], *arguments: object) -> None:
