@@ -119,6 +119,8 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     for sweep in status["sweeps"]:
         at, seconds = format_time_ns(sweep["at_ns"]), sweep["seconds"]
         yield f"  links changed at {at}; OpenSM had new tables {seconds:.3f} s later"
+    if traffic["error"]:
+        yield f"  its traffic has failed: {traffic['error']}"
     conclusive = not traffic["fidelity"] or traffic["fidelity"]["verdict"] == "ok"
     if not conclusive:
         yield f"  INCONCLUSIVE: {'; '.join(traffic['fidelity']['reasons'])}"

@@ -19,8 +19,8 @@ import os
 import selectors
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from emu.errors import ExitCode
 from emu.lab.channel import Channel, channel_pair
@@ -58,6 +58,26 @@ class Supervisor:
         with suppress(ChildProcessError):
             os.waitpid(pid, 0)
         self._channels.pop(pid, None)
+
+    def discard(self, channel: Channel) -> None:
+        """Ends a process that is not needed after all, and closes its channel."""
+        (pid,) = (pid for pid, own in list(self._channels.items()) if own is channel)
+        self.dismiss(pid)
+        channel.close()
+
+    @contextmanager
+    def needed(self, channel: Channel) -> Iterator[None]:
+        """A process that is discarded where the body fails.
+
+        Not where somebody has died (EOFError): the lab ends then, and its watcher must see who.
+        """
+        try:
+            yield
+        except EOFError:
+            raise
+        except Exception:
+            self.discard(channel)
+            raise
 
     def spawn(self, name: str, command: Sequence[str]) -> Channel:
         """Starts a process of the lab. Its last argument is its channel's descriptor."""

@@ -111,6 +111,8 @@ def _traffic_events(before: TrafficState, after: TrafficState, time_ns: int) -> 
     if after.number != before.number:
         yield Event(time_ns, "traffic-started", "", {"number": after.number})
     changed = (after.number, after.state) != (before.number, before.state)
+    if changed and after.state == "failed":
+        yield Event(time_ns, "traffic-failed", "", {"number": after.number, "why": after.error})
     if changed and after.state in ("over", "stopped"):
         told = {"number": after.number, "fidelity": after.verdict}
         yield Event(time_ns, f"traffic-{after.state}", "", told)

@@ -19,12 +19,14 @@ class TrafficState:
     number: int
     """Counts how often traffic was started; 0: never."""
     state: str
-    """`none`, `running`, `over` or `stopped`."""
+    """`none`, `running`, `over`, `stopped` or `failed`."""
     progress: Progress | None
     flows: tuple[Mapping[str, Any], ...]
     """Once it is over: the fields of each `FlowRecord`."""
     verdict: str = "ok"
     """Once it is over: whether the machine kept up, `ok` or `inconclusive`."""
+    error: str = ""
+    """Why it has failed."""
 
 
 @dataclass(frozen=True)

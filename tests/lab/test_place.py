@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -229,6 +230,57 @@ def test_a_lock_that_is_not_released_is_an_error(
     assert place.names() == []
 
 
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_folder_that_cannot_be_locked_is_an_error(
+    number: int, names: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on NFS without a lock manager, and on file systems without locks."""
+
+    def flock(file: int, operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with pytest.raises(UsageError) as told:
+        place.names()
+    assert str(told.value) == (
+        f"{names.parent}: this folder cannot be locked ({os.strerror(number)}), so that labs "
+        "cannot keep their names there; set XDG_RUNTIME_DIR to a folder of your own on a local disk"
+    )
+
+
+def test_a_folder_that_takes_no_socket_is_an_error(
+    names: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on file systems without them. Nothing is left there."""
+
+    class Refused(socket.socket):
+        def bind(self, address: object) -> None:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("socket.socket", Refused)
+        with pytest.raises(UsageError, match=f"{names}: no socket can be made there "):
+            place.claim("pair")
+    assert (place.names(), place.ended()) == ([], [])
+
+
+def test_who_has_no_home_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither HOME nor an entry in the machine's list of users, as in containers."""
+
+    def nobody(uid: int) -> None:
+        raise KeyError(uid)
+
+    for variable in ("XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    result = CliRunner().invoke(status, [])
+    assert isinstance(result.exception, UsageError)
+    assert str(result.exception) == (
+        f"you have no home folder: HOME is not set, and this machine knows no user {os.geteuid()};"
+        " set HOME, or XDG_CACHE_HOME"
+    )
+
+
 def test_who_claims_is_named_to_callers(names: Path) -> None:
     """By the kernel: it is the process that listens."""
     with _claimed("pair"), closing(place.dial("pair")[1]) as channel:
@@ -249,6 +301,16 @@ def test_claim_that_is_interrupted_takes_no_name(
         with pytest.raises(KeyboardInterrupt):
             place.claim("pair")
     assert (place.names(), place.ended()) == ([], [])
+
+
+def test_traffic_that_has_failed_is_told_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    traffic = {"state": "failed", "flows": [], "fidelity": None, "error": "the shim is silent"}
+    known = {"name": "b", "up_seconds": 1, "spec": {}, "slowdown": 5, "plane": "ovs", "notes": []}
+    known |= {"marker": "none", "diagnosis": [], "sweeps": [], "traffic": traffic}
+    monkeypatch.setattr("emu.cli.status._document", lambda name: known)
+    told = CliRunner().invoke(status, ["b"]).stdout.splitlines()
+    assert told[0].endswith("traffic: failed")
+    assert told[1] == "  its traffic has failed: the shim is silent"
 
 
 # ---- labs that have died -------------------------------------------------
@@ -317,9 +379,8 @@ def test_a_lab_that_ends_meanwhile_does_not_end_a_list(
         "marker": "none",
         "diagnosis": [],
         "sweeps": [],
-        "traffic": {"state": "none", "flows": []},
+        "traffic": {"state": "none", "flows": [], "fidelity": None, "error": None},
     }
-    known["traffic"]["fidelity"] = None  # type: ignore[index]
 
     def document(name: str) -> dict[str, object]:
         if name == "a":
@@ -333,5 +394,6 @@ def test_a_lab_that_ends_meanwhile_does_not_end_a_list(
     result = CliRunner().invoke(status, [])
     assert result.exit_code == 4
     assert result.stdout.startswith("b  up 1 s")
+    assert "its traffic has failed" not in result.stdout
     assert result.stderr.splitlines()[0] == "the lab a has ended"
     assert "the lab c has not answered for 10 s: " in result.stderr

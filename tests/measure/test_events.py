@@ -148,6 +148,16 @@ def test_traffic_that_begins_anew_counts_from_zero() -> None:
     ]
 
 
+def test_traffic_that_has_failed_is_told_of_once_with_the_reason() -> None:
+    running = _look(1, TrafficState(1, "running", None, ()))
+    failed = _look(2, TrafficState(1, "failed", None, (), error="the shim has not answered"))
+    told = {"number": 1, "why": "the shim has not answered"}
+    assert _told(running, failed) == [
+        {"time_ns": 2, "event": "traffic-failed", "where": "", **told}
+    ]
+    assert _told(failed, failed) == []
+
+
 def test_flows_are_told_of_when_traffic_is_over() -> None:
     """Those that failed as failed; without times, where the machine did not keep up."""
     flows = ({**FLOW, "completed": True}, {**FLOW, "name": "lost", "completed": False})

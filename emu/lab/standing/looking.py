@@ -74,4 +74,5 @@ def _traffic(state: Json) -> TrafficState:
         None if progress is None else Progress(**progress),
         tuple(state["flows"]),
         (state["fidelity"] or {"verdict": "ok"})["verdict"],
+        state["error"] or "",
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from emu.lab.channel import Channel
 from emu.lab.messages import Faults, Json, Setup, Start
@@ -19,7 +20,21 @@ from emu.units import PS_PER_NS
 
 def prepare(supervisor: Supervisor, setup: Setup) -> NicProcess:
     """NICs that are ready to start."""
-    return set_up_nics(supervisor.spawn("the NIC process", Programs().rnic), setup)
+    channel = supervisor.spawn("the NIC process", Programs().rnic)
+    with supervisor.needed(channel):
+        return set_up_nics(channel, setup)
+
+
+@contextmanager
+def needed(supervisor: Supervisor, process: NicProcess) -> Iterator[None]:
+    """NICs that are discarded where the body fails, with all that is open of them."""
+    with supervisor.needed(process.channel):
+        try:
+            yield
+        except Exception:
+            process.line.close()
+            process.close_boards()
+            raise
 
 
 class Nics:
@@ -60,19 +75,29 @@ class Nics:
                 self._faults.end(records)
 
     def dismiss(self) -> None:
-        """Takes the NICs away, where there are some."""
+        """Takes the NICs away, where there are some.
+
+        Also where they do not answer: FabricError, and what faults did in them is not known.
+        """
         with self._changing:
             if self._process is None:
                 return
-            if self._works:
-                self._faults.end(self._ask(Faults("list")))
-            self._supervisor.dismiss(self._process.pid)
-            self._waited.update(waits_on(self._process))
-            self._process.line.close()
-            if not self._with_traffic:
-                self._process.close_boards()  # what there is to look at is a workload's
-                self._process.channel.close()  # a workload's is closed by who follows it
-            self._process, self._works = None, False
+            records: list[Json] = []
+            try:
+                records = self._ask(Faults("list"))
+            finally:
+                if self._works:
+                    self._faults.end(records)
+                self._take_away(self._process)
+
+    def _take_away(self, process: NicProcess) -> None:
+        self._supervisor.dismiss(process.pid)
+        self._waited.update(waits_on(process))
+        process.line.close()
+        if not self._with_traffic:
+            process.close_boards()  # what there is to look at is a workload's
+            process.channel.close()  # a workload's is closed by who follows it
+        self._process, self._works = None, False
 
     def host_waits(self) -> dict[str, int]:
         """PortXmitWait of each host, all NICs that it has had taken together."""

@@ -12,25 +12,37 @@ and IP stands still for the moment, some 60 ms, in which one process takes over 
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
-from dataclasses import asdict, replace
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from emu.errors import UsageError
 from emu.lab.channel import Channel
 from emu.lab.job import read_observation
 from emu.lab.line import Line
-from emu.lab.messages import Json, Measure, Progress
+from emu.lab.messages import Failure, Json, Measure, Progress
 from emu.lab.nic_process import NicProcess
 from emu.lab.processes import carry_out, set_up
 from emu.lab.session import Programs, Session, idle, setup_now
 from emu.lab.standing.honesty import judged
-from emu.lab.standing.nics import Nics, prepare
+from emu.lab.standing.nics import Nics, needed, prepare
 from emu.lab.standing.shown import ShownBoards
 from emu.lab.supervisor import Supervisor
 
-_FRESH: Json = {"progress": None, "flows": [], "fidelity": None}
+_FRESH: Json = {"progress": None, "flows": [], "fidelity": None, "error": None}
 """What there is to tell of a workload that has not come to its end."""
+
+
+@dataclass(frozen=True)
+class _Workload:
+    """One that has begun."""
+
+    nics: NicProcess
+    tcp: Channel | None
+    before: Json
+    """How punctual the shim has been until then."""
 
 
 class Traffic:
@@ -49,7 +61,7 @@ class Traffic:
         self._tcp_pid: int | None = None
         self.shown = ShownBoards()
         self.state: Json = {**_FRESH, "number": 0, "state": "none"}
-        """For whoever looks. `state`: none, running, over or stopped."""
+        """For whoever looks. `state`: none, running, over, stopped or failed, with an `error`."""
 
     def start(self) -> None:
         """Starts the spec's workload. Raises UsageError when it has none, or one runs."""
@@ -80,55 +92,93 @@ class Traffic:
         return bool(self._session.spec.streams().flows)
 
     def _launch(self) -> None:
+        """Who follows the workload is there before it is."""
+        launched: Future[_Workload] = Future()
+        threading.Thread(target=self._follow, args=(launched,), daemon=True).start()
+        try:
+            launched.set_result(self._begin())
+        except BaseException as error:
+            launched.set_exception(error)
+            raise
+
+    def _begin(self) -> _Workload:
+        """Where it fails nobody is left of those who were started for it."""
         setup = setup_now(self._session)
         setup = replace(setup, options={**setup.options, "starts": self.state["number"]})
-        process = prepare(self._supervisor, setup)
-        tcp = self._prepare_tcp() if self._has_tcp else None
-        before = self._shim.ask(Measure())
-        self._nics.begin(process, *([tcp] if tcp else []), with_traffic=True)
+        with ExitStack() as started:
+            process = prepare(self._supervisor, setup)
+            started.enter_context(needed(self._supervisor, process))
+            tcp = tcp_pid = None
+            if self._has_tcp:
+                tcp = self._supervisor.spawn("the TCP process", Programs().tcp)
+                started.enter_context(self._supervisor.needed(tcp))
+                tcp_pid = set_up(tcp, self._session.setup)
+            before = self._shim.ask(Measure())
+            self._nics.begin(process, *([tcp] if tcp else []), with_traffic=True)
         self.shown.show(process)
-        self._process = process
-        told = (process, tcp, before)
-        threading.Thread(target=self._follow, args=told, daemon=True).start()
+        self._process, self._tcp_pid = process, tcp_pid
+        return _Workload(process, tcp, before)
 
-    def _prepare_tcp(self) -> Channel:
-        channel = self._supervisor.spawn("the TCP process", Programs().tcp)
-        self._tcp_pid = set_up(channel, self._session.setup)
-        return channel
-
-    def _follow(self, process: NicProcess, tcp: Channel | None, before: Json) -> None:
+    def _follow(self, launched: Future[_Workload]) -> None:
         """To the workload's end. Where it was stopped, or the lab ends, others see to that.
 
         The channels are closed here, where they are read, once their processes were dismissed.
         """
-        with suppress(EOFError):
-            self._see_to_the_end(process, tcp, before)
-        for gone in (process.channel, tcp):
+        if launched.exception() is not None:  # who has asked for it is told
+            return
+        workload = launched.result()
+        try:
+            self._see_to_the_end(workload)
+        except EOFError:
+            pass
+        except Exception as error:
+            self._fail(workload, error)
+        for gone in (workload.nics.channel, workload.tcp):
             if gone is not None:
                 gone.close()
 
-    def _see_to_the_end(self, process: NicProcess, tcp: Channel | None, before: Json) -> None:
-        streams = carry_out(process.channel, tcp, self._progress)
-        seen = read_observation(*process.channel.take_files())
-        self._nics.have_done(process, map(asdict, seen.faults))
+    def _see_to_the_end(self, workload: _Workload) -> None:
+        nics = workload.nics
+        streams = carry_out(nics.channel, workload.tcp, partial(self._progress, workload))
+        seen = read_observation(*nics.channel.take_files())
+        self._nics.have_done(nics, map(asdict, seen.faults))
         after = self._shim.ask(Measure())
-        fidelity = judged(self._session.spec, self._slowdown, before, after, seen)
+        fidelity = judged(self._session.spec, self._slowdown, workload.before, after, seen)
         with self._changing:
-            if process is self._process:
+            if nics is self._process:
                 flows = [*(asdict(flow) for flow in seen.flows), *streams["flows"]]
                 self._dismiss("over", flows=flows, fidelity=asdict(fidelity))
 
-    def _progress(self, told: Progress) -> None:
-        self.state = {**self.state, "progress": told.moment}
+    def _fail(self, workload: _Workload, error: Exception) -> None:
+        """There is nobody to tell but who asks for the state."""
+        with self._changing:
+            if workload.nics is self._process:
+                with suppress(Exception):  # the reason stays the first error
+                    self._dismiss("failed", error=Failure.of(error).text)
+
+    def _progress(self, workload: _Workload, told: Progress) -> None:
+        with self._changing:
+            if workload.nics is self._process:
+                self.state = {**self.state, "progress": told.moment}
 
     def _dismiss(self, state: str, **told: Any) -> None:
+        """Takes the workload away, and says what became of it: `failed` where that fails."""
+        self._process = None
+        try:
+            self._send_away()
+        except Exception as error:
+            state, told = "failed", {"error": Failure.of(error).text, **told}
+            raise
+        finally:
+            self.state = {**self.state, "state": state, **told}
+
+    def _send_away(self) -> None:
         if self._tcp_pid is not None:
             self._supervisor.dismiss(self._tcp_pid)
             self._tcp_pid = None
         if self._session.setup.options["ip"]:
             process = prepare(self._supervisor, idle(setup_now(self._session)))
-            self._nics.begin(process, with_traffic=False)
+            with needed(self._supervisor, process):
+                self._nics.begin(process, with_traffic=False)
         else:
             self._nics.dismiss()
-        self._process = None
-        self.state = {**self.state, "state": state, **told}
