@@ -159,6 +159,7 @@ def collective(size: float | str | None) -> bytes:
         ([collective(4096.5)], r"node 1: attribute comm_size is 4096\.5; write a whole number"),
         ([collective(inf)], r"node 1: attribute comm_size is inf; write a whole number"),
         ([collective(None)], r"node 1: attribute comm_size is None; write a whole number"),
+        ([], r"job\.\*\.et: have no nodes; give a rank something to do"),
         ([b"\x05abc"], r"job\.0\.et: the message at byte \d+ is cut short, or the file is no"),
     ],
 )
@@ -171,7 +172,7 @@ def test_what_is_wrong_is_told_with_its_node(
 
 
 def test_a_trace_cut_anywhere_gives_an_error_of_ours(tmp_path: Path) -> None:
-    """At a message's end it is a shorter trace; elsewhere the error says where it was cut."""
+    """At a node's end it is a shorter trace; elsewhere the error says where it was cut."""
     file = tmp_path / "job.0.et"
     write(tmp_path, [node(1, COMP, us=3), node(2, COMP, us=4, after=[1])])
     whole = file.read_bytes()
@@ -186,6 +187,7 @@ def test_a_trace_cut_anywhere_gives_an_error_of_ours(tmp_path: Path) -> None:
         "job.0.et: is empty; write the trace again",
         "job.0.et: the message at byte N is cut short, or the file is no execution trace of "
         "Chakra; write the trace again",
+        "job.*.et: have no nodes; give a rank something to do",
     }
 
 

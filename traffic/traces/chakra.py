@@ -63,6 +63,8 @@ def read_chakra(
     steps: list[Step] = []
     for rank, file in enumerate(files):
         steps += _steps_of(file, _Place(rank, len(files), groups, tflops), first=len(steps))
+    if not steps:
+        raise TraceError(f"{prefix.name}.*.et", "have no nodes; give a rank something to do")
     return Trace(len(files), tuple(steps))
 
 
