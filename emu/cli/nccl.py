@@ -21,6 +21,8 @@ from emu.cli.record import record, refuse_unwritable, subnet_of
 from emu.errors import ExitCode, UsageError
 from emu.measure.forecast import Forecast
 from emu.measure.recording import JobRecord
+from emu.report.diagnosis import diagnoses
+from emu.report.facts import RunFacts
 from emu.report.nccl import Sweep, closing, heading, row, to_mapping
 from emu.report.nccl_channels import Channels, channel_lines
 from emu.spec.model import Spec, changed
@@ -255,7 +257,8 @@ def command(
 
     The fabric is one 400 Gbit/s switch, or that of --spec, without its traffic,
     checks, captures and faults. Sizes are rounded to whole elements for every
-    rank. Payloads of large sizes are left out, and #wrong is N/A.
+    rank. Payloads of large sizes are left out, and #wrong is N/A. What went wrong
+    in the fabric stands below the size, after a #.
 
     Where servers have several NICs (hosts.gpus), lines above the table tell which
     channel uses which, as NCCL_DEBUG=INFO does; with this variable set, always.
@@ -291,16 +294,20 @@ def command(
     for line in heading(Sweep(hosts, _device(base), first, last, step, checks, notes)):
         table.add(line)
     jobs: list[JobRecord] = []
+    wrong: list[list[str]] = []
     conclusive = True
     for spec in specs:
         with TemporaryDirectory(prefix="emu-nccl-") as folder:
-            recording, *_ = record(spec.name, spec, clock, Path(folder), subnet=subnet)
-        conclusive &= recording.fidelity.verdict == "ok"
-        jobs += [job if checks else replace(job, wrong=None) for job in recording.jobs]
+            run = RunFacts(spec.name, *record(spec.name, spec, clock, Path(folder), subnet=subnet))
+        conclusive &= run.conclusive
+        jobs += [job if checks else replace(job, wrong=None) for job in run.recording.jobs]
         table.add(row(jobs[-1], wanted.root))
+        wrong.append([diagnosis.in_short() for diagnosis in diagnoses(run)])
+        for sentence in wrong[-1]:
+            table.add(f"# {sentence}")
     for line in closing(jobs):
         table.add(line)
-    document = json.dumps(to_mapping(collective, hosts, used, jobs), indent=2) + "\n"
+    document = json.dumps(to_mapping(collective, hosts, used, jobs, wrong), indent=2) + "\n"
     if out:
         with writing_into(out):
             write_text(out / "nccl.txt", table.text)

@@ -24,6 +24,8 @@ from emu.perf.asked import BANDWIDTH_BYTES, LATENCY_BYTES, ends_asked, sizes_ask
 from emu.perf.benchmark import DEFAULT, NAMES, Benchmark
 from emu.perf.figures import Bandwidth, Latency, bandwidth, latency
 from emu.perf.table import RULE, header, line, settings_lines
+from emu.report.diagnosis import diagnoses
+from emu.report.facts import RunFacts
 from emu.spec.model import Spec
 
 
@@ -126,13 +128,16 @@ def _measured(
     subnet = subnet_of(specs[:1]) if clock == "virtual" else None
     for size_bytes, spec in zip(sizes, specs, strict=True):
         with TemporaryDirectory(prefix="emu-perf-") as folder:
-            recording, *_ = record(
+            recorded = record(
                 benchmark.name, spec, clock, Path(folder), progress=StringIO(), subnet=subnet
             )
-        if recording.fidelity.verdict != "ok":
-            say(f"inconclusive: {recording.fidelity.reasons[0]}")
+        run = RunFacts(benchmark.name, *recorded)
+        if not run.conclusive:
+            say(f"inconclusive: {run.recording.fidelity.reasons[0]}")
             sys.exit(ExitCode.INCONCLUSIVE)
-        yield _figures(benchmark, size_bytes, recording)
+        for diagnosis in diagnoses(run):
+            say(f"{size_bytes} bytes: {diagnosis.in_short()}")
+        yield _figures(benchmark, size_bytes, run.recording)
 
 
 def _figures(benchmark: Benchmark, size_bytes: int, recording: Recording) -> Bandwidth | Latency:

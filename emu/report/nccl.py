@@ -109,11 +109,16 @@ def _mean_rate(rates: Sequence[float]) -> str:
 
 
 def to_mapping(
-    collective: str, hosts: Sequence[str], used: Sequence[Channels], jobs: Sequence[JobRecord]
+    collective: str,
+    hosts: Sequence[str],
+    used: Sequence[Channels],
+    jobs: Sequence[JobRecord],
+    wrong: Sequence[Sequence[str]],
 ) -> dict[str, Any]:
     """The sweep for programs: the same figures under nccl-tests' names, with their units.
 
     `collective`: by nccl-tests' name. A channel's connections are between ranks, as NCCL has them.
+    `wrong`: what went wrong in the fabric, of each job the sentences.
     """
     rates = [job.busbw_bytes_per_s for job in jobs if job.busbw_bytes_per_s is not None]
     return {
@@ -129,7 +134,10 @@ def to_mapping(
             }
             for channels in used
         },
-        "results": [_figures(job) for job in jobs],
+        "results": [
+            _figures(job) | {"diagnoses": list(sentences)}
+            for job, sentences in zip(jobs, wrong, strict=True)
+        ],
         "out_of_bounds_values": sum(job.wrong or 0 for job in jobs),
         "avg_busbw_gb_per_s": mean(rates) / 1e9 if rates else None,
     }

@@ -15,6 +15,7 @@ from emu.errors import ExitCode, SpecError, UsageError
 from emu.perf.benchmark import NAMES
 from emu.perf.figures import bandwidth, latency
 
+PAIR = str(Path(__file__).parents[2] / "topologies" / "pair.emu.yml")
 NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 LINK_BPS = 100e9
 CABLE_NS = 25.0
@@ -131,6 +132,15 @@ def test_perftest_s_lines_stand_above_the_columns(words: list[str], told: list[s
     above = " ".join(output.partition("#bytes")[0].split())
     for line in told:
         assert " ".join(line.split()) in above
+
+
+def test_what_went_wrong_stands_beside_the_figures() -> None:
+    """A bandwidth that retransmissions cost is not the link's."""
+    slow = ["--set", "topology.links.fabric.rate=10Gbit", "--set", "hosts.nic.timeout=8"]
+    ended = CliRunner().invoke(cli, ["perf", "write_bw", PAIR, "-n", "50", *slow])
+    assert ended.exit_code == 0
+    assert ended.stderr.startswith("65536 bytes: Loss: left:right dropped ")
+    assert "Loss" not in ended.stdout
 
 
 def test_all_sizes_are_powers_of_two() -> None:

@@ -11,22 +11,24 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
 from click.testing import CliRunner, Result
 
 from emu.cli.nccl import command
+from emu.cli.record import record
 from emu.errors import ExitCode, SpecError, UsageError
-from emu.measure.recording import JobRecord
+from emu.measure.recording import JobRecord, Recording
 from emu.report.nccl import closing, row
 from emu.shim.managed import manage, pairs_of
 from emu.spec.model import Spec
 from emu.subnet import Subnet
 from topologies.graph import Topology
+
+Recorded = tuple[Recording, Spec, Topology]
 
 BUS_FACTOR = {
     "all_reduce": lambda n: 2 * (n - 1) / n,
@@ -150,8 +152,12 @@ def test_what_is_wrong_is_told_where_it_is_asked_for(
     checks: str, told: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The real clock has all bytes, and compares them in any case."""
-    recording = SimpleNamespace(fidelity=SimpleNamespace(verdict="ok"), jobs=[job(1000, 3)])
-    monkeypatch.setattr("emu.cli.nccl.record", lambda *_, **_options: (recording, None, None))
+
+    def damaged(name: str, spec: Spec, clock: str, out: Path, **_: object) -> Recorded:
+        recording, *rest = record(name, spec, "virtual", out, quiet=True)
+        return replace(recording, jobs=(job(1000, 3),)), *rest
+
+    monkeypatch.setattr("emu.cli.nccl.record", damaged)
     result = swept("all_reduce", *ONE, "-c", checks, "--clock", "real")
     assert [line.out_of_place.wrong for line in lines_of(result.stdout)] == [told]
     assert result.exit_code == code
@@ -264,6 +270,21 @@ def test_a_sweep_is_json_on_request(tmp_path: Path) -> None:
         assert line.out_of_place.time_us == pytest.approx(one["time_us"], abs=0.01)
         assert line.out_of_place.busbw == pytest.approx(one["busbw_gb_per_s"], abs=0.01)
     assert swept(*sweep).stdout == table
+
+
+def test_what_went_wrong_stands_below_its_size(tmp_path: Path) -> None:
+    """A slow size beside which nothing is said would be taken for the fabric's best."""
+    servers = ("hosts.gpus=4", "topology.hosts_per_leaf=8")
+    settings = (*servers, "switches.pfc=off", "switches.buffer=1MB", "hosts.nic.timeout=8")
+    lossy = [word for setting in settings for word in ("--set", setting)]
+    sweep = ["all_reduce", "-b", "1K", "-e", "4M", "-f", "4096", "-a", "ring", "-g", "6", *lossy]
+    asked = swept(*sweep, "--json", "--out", str(tmp_path))
+    small, large = json.loads(asked.stdout)["results"]
+    assert small["diagnoses"] == []
+    assert large["diagnoses"][0].startswith("Loss: leaf1:h")
+    table = (tmp_path / "nccl.txt").read_text().splitlines()
+    place = next(n for n, line in enumerate(table) if line.split()[:1] == ["4194304"])
+    assert table[place + 1] == f"# {large['diagnoses'][0]}"
 
 
 ONE = ["-b", "1K", "-e", "1K"]
