@@ -9,12 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emu.lab.messages import Faults, Json
-from emu.lab.net import OnCable
+from emu.lab.net import OnCables
 from topologies.graph import Port, Topology
 
 
-def cables_by_faults(topology: Topology, tell: Callable[[Faults], Json]) -> OnCable:
+def cables_by_faults(topology: Topology, tell: Callable[[Faults], Json]) -> OnCables:
     """`tell` asks whoever knows the shim, and returns its answer."""
+
+    def set_cables(one: str, other: str, up: bool) -> bool:
+        between = [
+            cable.a for cable in topology.cables if {cable.a.node, cable.b.node} == {one, other}
+        ]
+        for port in between:
+            set_cable(port, up)
+        return bool(between)
 
     def set_cable(port: Port, up: bool) -> None:
         cable = topology.port_name[port]
@@ -25,4 +33,4 @@ def cables_by_faults(topology: Topology, tell: Callable[[Faults], Json]) -> OnCa
         elif not up and not is_down:
             tell(Faults("set", name, {"name": name, "link-down": {"cable": cable}}))
 
-    return set_cable
+    return set_cables

@@ -24,8 +24,8 @@ from topologies.graph import Port
 
 OnShell = Callable[[str, int], None]
 """Told of a node's shell: the node and the process."""
-OnCable = Callable[[Port, bool], None]
-"""Told that a cable, by one of its ports, is to go down, or come up again."""
+OnCables = Callable[[str, str, bool], bool]
+"""Told that the cables between two nodes are to go down, or come up again; whether there are any."""
 
 
 class ShellOnDemand(Node):
@@ -99,9 +99,8 @@ class FabricNet(Mininet):
 
     def __init__(self, on_shell: OnShell) -> None:
         self._on_shell = on_shell
-        self.on_cable: OnCable | None = None
+        self.on_cables: OnCables | None = None
         """Who takes cables down for `link leaf1 h1 down`; somebody must, before that is typed."""
-        self._cables: list[tuple[Port, Port]] = []
         setLogLevel("output")  # what the prompt prints, and warnings
         Mininet.inited = True  # its init() would change limits of the whole machine
         super().__init__(
@@ -130,7 +129,6 @@ class FabricNet(Mininet):
         )
         for end in (link.intf1, link.intf2):
             end.ip = end.node.params.get("ip")
-        self._cables.append((a, b))
 
     def start(self) -> None:
         """Mininet's command says so; the lab has started long ago."""
@@ -169,10 +167,10 @@ class FabricNet(Mininet):
         return speeds
 
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:  # noqa: N802, Mininet's
-        """Takes the cables between two nodes down or up again, in the fabric."""
-        between = [a for a, b in self._cables if {a.node, b.node} == {src, dst}]
-        if not between:
+        """Takes the cables between two nodes down or up again, in the fabric.
+
+        Mininet need not know them: without Open vSwitch it knows hosts alone.
+        """
+        assert self.on_cables is not None
+        if not self.on_cables(src, dst, status == "up"):
             error(f"no cable joins {src} and {dst}\n")
-        assert self.on_cable is not None
-        for port in between:
-            self.on_cable(port, status == "up")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.standing import at_home, lab_up, status_of
+from tests.lab.standing import at_home, faults_of, lab_up, status_of
 from tests.lab.user import ROOT, SECONDS, User, wait
 
 CLOS = """
@@ -98,3 +98,13 @@ def test_mininets_link_down_reroutes(myself: User, tmp_path: Path) -> None:
     ended = wait(myself.start("mn", *mn, *topo))
     assert ended.code == 0, ended.err
     assert re.findall(r"(\d+)% packet loss", ended.out + ended.err) == ["0"] * 5
+
+
+@pytest.mark.parametrize("setting", ["plane=shim", "fabric=ib"])
+def test_cables_are_known_at_the_prompt_without_open_vswitch(me: User, setting: str) -> None:
+    """Mininet knows no switches there; the fabric has cables nevertheless."""
+    with lab_up(me, CLOS, "--set", setting):
+        shell = me.emu("shell")
+        _, err = shell.communicate(b"link leaf1 spine1 down\nlink leaf1 h3 down\n", SECONDS)
+        assert b"no cable joins leaf1 and h3" in err
+        assert [fault["place"] for fault in faults_of(me)] == ["leaf1:spine1"]
