@@ -25,7 +25,7 @@ from topologies.graph import Port
 OnShell = Callable[[str, int], None]
 """Told of a node's shell: the node and the process."""
 OnCables = Callable[[str, str, bool], bool]
-"""Told that the cables between two nodes are to go down, or come up again; whether there are any."""
+"""Told that the cables between two nodes are to go down or come up; whether there are any."""
 
 
 class ShellOnDemand(Node):
