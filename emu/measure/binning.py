@@ -8,6 +8,7 @@ which adds up to the same total.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -48,19 +49,35 @@ def rate_per_bin(time_ns: Ints, count: Ints, edges: Floats) -> Floats:
     return rates
 
 
-def growth(time_ns: Ints, count: Ints, start_ns: int, end_ns: int) -> Floats:
-    """(n,) and (n, k) -> (k,): how much each count grew in the window."""
-    rates = rate_per_bin(time_ns, count, bin_edges(start_ns, end_ns, 1))
-    grown: Floats = rates[0] * (end_ns - start_ns)
+def growth(
+    time_ns: Ints,
+    count: Ints,
+    start_ns: int,
+    end_ns: int,
+    columns: Sequence[int] | None = None,
+) -> Floats:
+    """(n,) and (n, p) -> (k,): how much each count grew in the window; of these k columns, or of
+    all. It looks at the rows that it needs, so that many short windows cost little."""
+    if len(time_ns) == 0:
+        return np.zeros(count.shape[1] if columns is None else len(columns))
+    before, after = _at(bin_edges(start_ns, end_ns, 1), time_ns, count, columns)
+    grown: Floats = after - before
     return grown
 
 
-def _at(edges: Floats, time_ns: Ints, count: Ints) -> Floats:
+def _at(edges: Floats, time_ns: Ints, count: Ints, columns: Sequence[int] | None = None) -> Floats:
     """What `np.interp` says of each column, of all columns at once."""
     before = np.clip(np.searchsorted(time_ns, edges, side="right") - 1, 0, max(0, len(time_ns) - 2))
     after = np.minimum(before + 1, len(time_ns) - 1)
     gap = np.maximum(time_ns[after] - time_ns[before], 1)
     share = np.clip((edges - time_ns[before]) / gap, 0.0, 1.0)[:, np.newaxis]
-    low: Floats = count[before].astype(np.float64)
-    values: Floats = low + (count[after] - low) * share
+    low: Floats = _rows(count, before, columns).astype(np.float64)
+    values: Floats = low + (_rows(count, after, columns) - low) * share
     return values
+
+
+def _rows(count: Ints, rows: Ints, columns: Sequence[int] | None) -> Ints:
+    chosen: Ints = (
+        count[rows] if columns is None else count[rows[:, np.newaxis], np.asarray(columns)]
+    )
+    return chosen

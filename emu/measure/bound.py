@@ -190,7 +190,9 @@ class Ways:
         for batch in batches:
             start_ps, way = batch.not_before_ns * PS_PER_NS, self._way(batch.src, batch.dst)
             alone = self._crossings(way, batch)
-            for stage, leg, one in zip(self._stages(way, batch), way.legs, alone, strict=True):
+            for stage, leg, one in zip(
+                self._stages(way, batch.src, batch.dst), way.legs, alone, strict=True
+            ):
                 bytes_ = one.wire_bytes * batch.count
                 tail_ps = one.tail_ps + batch.then_ns * PS_PER_NS
                 crossings[stage].append(_Crossing(start_ps + one.head_ps, bytes_, tail_ps))
@@ -216,8 +218,12 @@ class Ways:
         packets = packets_of(batch.size_bytes, mtu_bytes, batch.verb, framing)
         return _crossings(way, packets, framing.header)
 
-    def _stages(self, way: _Way, batch: Batch) -> list[Stage]:
-        (out,), (into,) = self._topology.ports[batch.src], self._topology.ports[batch.dst]
+    def stages(self, src: str, dst: str) -> list[Stage]:
+        """The hops from one host to another; none when there is no way."""
+        return self._stages(self._way(src, dst), src, dst)
+
+    def _stages(self, way: _Way, src: str, dst: str) -> list[Stage]:
+        (out,), (into,) = self._topology.ports[src], self._topology.ports[dst]
         return [(out,), *way.between, (self._topology.peer[into],)][: len(way.legs)]
 
     def _way(self, src: str, dst: str) -> _Way:

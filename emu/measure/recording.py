@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.requests import Requests
+from traffic.graph import Verb
 
 Counters = dict[str, int]
 """Counters under the names operators know, e.g. `tx_prio3_pause`, `np_cnp_sent`, `PortXmitWait`."""
@@ -57,6 +58,16 @@ class FlowRecord:
     """In the receiver's memory; None: all if it has an end, else nobody knows."""
     observed_until_ns: int | None = None
     """When it was last looked at; None: nobody knows."""
+
+    @property
+    def bytes_from(self) -> str:
+        """The host that its payload leaves: of a READ the one that is asked."""
+        return self.dst if Verb(self.op).fetches else self.src
+
+    @property
+    def bytes_to(self) -> str:
+        """The host that its payload comes to."""
+        return self.src if Verb(self.op).fetches else self.dst
 
     @property
     def goodput_bps(self) -> int:

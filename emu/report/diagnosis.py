@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from emu.report import cures, held_rates, signatures
+from emu.report.credit_victims import credit_victims
 from emu.report.facts import RunFacts
 from emu.report.signatures import Finding, Signature
 
@@ -143,6 +144,15 @@ PATHOLOGIES = (
         "PFC on that priority stops senders instead",
     ),
     Pathology(
+        "retransmission timer that fires too early",
+        signatures.early_timers,
+        "local_ack_timeout_err and retransmitted_packets grow at senders, and duplicate_request at "
+        "receivers, though no port drops what they send; a capture has the same PSNs again, and no "
+        "NAK before them",
+        "A timer must outlast queues and pauses; 14 (67 ms) is usual",
+        fabrics=BOTH,
+    ),
+    Pathology(
         "Kmin above XOFF",
         signatures.late_marks,
         "Pause frames and not one CE: tx_prioN_pause grows, np_cnp_sent stays 0; in the plot the "
@@ -182,7 +192,7 @@ PATHOLOGIES = (
     ),
     Pathology(
         "victims of congestion that spreads by credits",
-        signatures.credit_victims,
+        credit_victims,
         "PortXmitWait of hosts and switches grows though the cables to their receivers have room; "
         "rates in the plot follow a port that is full and has no part in their paths",
         "On a service level with a virtual lane of its own, other traffic does not wait behind "

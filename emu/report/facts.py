@@ -6,7 +6,7 @@ flow never finished, or because the fabric has no such thing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.binning import growth
-from emu.measure.bound import Bound, batches_of, fabric_of, last_finish_bound
+from emu.measure.bound import Bound, Ways, batches_of, fabric_of
 from emu.measure.counters import PRIORITIES
 from emu.measure.fct import FctSlowdown, fct_slowdowns
 from emu.measure.ios import IoFigures, io_figures
@@ -25,7 +25,10 @@ from emu.measure.requests import Latency, latencies
 from emu.report.summary import Summary, summarise
 from emu.report.verdict import CheckResult, judge
 from emu.spec.model import Spec
-from topologies.graph import Topology
+from emu.spec.traffic.entry import MessageEntry, TrafficEntry
+from emu.spec.traffic.job import JobEntry
+from emu.spec.traffic.patterns import PingPong
+from topologies.graph import Port, Topology
 
 XMIT_WAIT = "PortXmitWait"
 """InfiniBand's counter of a port: ticks in which it had data to send, and no credit."""
@@ -91,9 +94,12 @@ class RunFacts:
         certain = (
             f for f in self.spec.fabric_flows(workload) if f.traffic not in workload.cut_short
         )
-        return last_finish_bound(
-            self.topology, batches_of(workload, certain), fabric_of(self.spec, self.topology)
-        )
+        return self.ways.last_finish_bound(batches_of(workload, certain))
+
+    @cached_property
+    def ways(self) -> Ways:
+        """Through its fabric."""
+        return Ways(self.topology, fabric_of(self.spec, self.topology))
 
     @property
     def flows(self) -> tuple[FlowRecord, ...]:
@@ -150,9 +156,55 @@ class RunFacts:
         return {name: tuple(own) for name, own in flows.items()}
 
     @cached_property
+    def entries(self) -> dict[str, TrafficEntry]:
+        """The spec's `traffic:` by name."""
+        return {entry.name: entry for entry in self.spec.traffic}
+
+    def asked_priority(self, flow: FlowRecord) -> int | None:
+        """Priority or service level that the flow's entry asks for; None: the NIC's own."""
+        entry = self.entries.get(flow.traffic)
+        return entry.priority if entry else None
+
+    def sends_without_gaps(self, flow: FlowRecord) -> bool:
+        """Whether it always has something to send until it is over: neither paced, nor answers,
+        nor part of a job or of storage, which wait for others; and resends what is lost."""
+        entry = self.entries.get(flow.traffic)
+        return (
+            isinstance(entry, MessageEntry)
+            and not isinstance(entry, JobEntry | PingPong)
+            and not entry.every_ps
+            and entry.transport == "rc"
+            and not self.spec.by_tcp(entry)
+        )
+
+    def priority_of(self, flow: FlowRecord) -> int:
+        """RoCE: the one that the flow's payload rides on, by the map of the host that sends it."""
+        return self.spec.priority(flow.bytes_from, self.asked_priority(flow))
+
+    @cached_property
     def sampled(self) -> dict[str, int]:
         """Each sampled port's column in the series."""
         return {name: column for column, name in enumerate(self.recording.series.ports)}
+
+    @cached_property
+    def sampled_flows(self) -> dict[str, int]:
+        """Each sampled flow's column in the series."""
+        return {name: column for column, name in enumerate(self.recording.series.flows)}
+
+    def columns(self, ports: Iterable[Port]) -> list[int] | None:
+        """These ports' columns in the series; None where one was not sampled."""
+        names = [self.topology.port_name[port] for port in ports]
+        known = [self.sampled[name] for name in names if name in self.sampled]
+        return known if len(known) == len(names) else None
+
+    def waited_ns(self, columns: Sequence[int], start_ns: int, end_ns: int) -> NDArray[np.float64]:
+        """How long flow control held each of these ports back in a window."""
+        series = self.recording.series
+        paused = growth(series.time_ns, series.paused_ns, start_ns, end_ns, columns)
+        waited: NDArray[np.float64] = paused + growth(
+            series.time_ns, series.credit_wait_ns, start_ns, end_ns, columns
+        )
+        return waited
 
     def median_goodput_bps(self, traffic: str) -> float:
         """Of that entry's flows; of unfinished ones what came while they were observed."""

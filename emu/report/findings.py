@@ -18,7 +18,7 @@ from emu.report.facts import RunFacts
 from emu.report.ranking import Ranking, by_size, ranking
 from emu.report.senders import limited_by_senders
 from emu.report.starts import how_each_starts
-from emu.report.words import listed
+from emu.report.words import counted, listed
 from emu.report.workloads import alike, how_they_differ
 from emu.units import format_size, format_time_ns
 
@@ -295,8 +295,3 @@ CLAIMS = (
     Claim("senders", _senders, bool, str),
     Claim("advice", _rankings, _is_a_choice, _who_suits),
 )
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 port`, `2 ports`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

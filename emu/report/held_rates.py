@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from emu.measure.binning import growth
-from emu.measure.bound import Ways, fabric_of, stages
 from emu.measure.recording import FlowRecord
 from emu.report import cures
-from emu.report.facts import RunFacts, waiting_ns
+from emu.report.facts import RunFacts
 from emu.report.senders import there_and_back_ns
 from emu.report.signatures import STANDING, Finding
 from emu.spec.finding import dotted
@@ -58,8 +59,9 @@ def held_by_control(run: RunFacts) -> Finding | None:
     more = f"; so it was with {others} more flow{'s' if others > 1 else ''}" if others else ""
     evidence = (
         f"{worst.flow.name} had {format_rate(worst.rate_bps)} for {format_time_ns(worst.for_ns)}, "
-        f"though its path had {format_rate(worst.free_bps)} free, and no queue there was deep "
-        f"enough to mark after {format_time_ns(worst.since_ns)}: {_how_slow(run, worst.sender)}"
+        f"though its path had {format_rate(worst.free_bps)} free, and no sample after "
+        f"{format_time_ns(worst.since_ns)} has a queue there that is deep enough to mark: "
+        f"{_how_slow(run, worst.sender)}"
         f"{more}"
     )
     senders = dict.fromkeys(own.sender for own in held if run.spec.host(own.sender).nic.cc == cc)
@@ -90,31 +92,32 @@ def _cure(run: RunFacts, senders: list[str], cc: str) -> cures.Settings:
 
 
 def _held(run: RunFacts) -> Iterator[_Held]:
-    series = run.recording.series
-    entries = {entry.name: entry for entry in run.spec.traffic}
-    ways = Ways(run.topology, fabric_of(run.spec, run.topology))
+    series, last_marks_ns = run.recording.series, _last_marks_ns(run)
+    start, end = run.window_ns
     for flow in run.flows:
-        sender, receiver = (flow.dst, flow.src) if flow.op == Verb.READ else (flow.src, flow.dst)
-        entry = entries.get(flow.traffic)
-        if not isinstance(entry, MessageEntry) or entry.every_ps or not _slowed(run, sender):
+        entry = run.entries.get(flow.traffic)
+        if not isinstance(entry, MessageEntry) or not run.sends_without_gaps(flow):
             continue
-        path = [port for hop in stages(run.topology, sender, receiver) for port in hop]
-        if flow.retransmitted_packets or flow.name not in series.flows or not path:
+        if not _slowed(run, flow.bytes_from):
             continue
-        since_ns = max(flow.start_ns, _last_mark_ns(run, path))
+        if flow.retransmitted_packets or flow.name not in run.sampled_flows:
+            continue
+        path = run.columns(chain(*run.ways.stages(flow.bytes_from, flow.bytes_to)))
+        if not path:
+            continue
+        since_ns = max(flow.start_ns, int(last_marks_ns[path].max()))
         end_ns = flow.end_ns or int(series.time_ns[-1])
         for_ns = end_ns - since_ns
-        start, end = run.window_ns
         if for_ns < max(MOST * (end_ns - flow.start_ns), STANDING * (end - start), 1):
             continue
-        place = series.flows.index(flow.name)
-        (sent,) = growth(series.time_ns, series.flow_bytes[:, [place]], since_ns, end_ns)
-        alone_ns = there_and_back_ns(ways, flow.src, flow.dst, Verb(flow.op), entry.size_bytes)
+        place = run.sampled_flows[flow.name]
+        (sent,) = growth(series.time_ns, series.flow_bytes, since_ns, end_ns, [place])
+        alone_ns = there_and_back_ns(run.ways, flow.src, flow.dst, Verb(flow.op), entry.size_bytes)
         free_bps = _free_bps(run, path, since_ns, end_ns)
         rate_bps = float(sent) * 8e9 / for_ns
         could_ns = sent / entry.size_bytes * alone_ns
         if rate_bps < FAR_BELOW * free_bps and could_ns < FAR_BELOW * for_ns:
-            yield _Held(flow, sender, since_ns, for_ns, rate_bps, free_bps)
+            yield _Held(flow, flow.bytes_from, since_ns, for_ns, rate_bps, free_bps)
 
 
 def _slowed(run: RunFacts, sender: str) -> bool:
@@ -124,14 +127,16 @@ def _slowed(run: RunFacts, sender: str) -> bool:
     return host.nic.cc in ("dcqcn", "cct") and heard > 0 and host.path is None
 
 
-def _last_mark_ns(run: RunFacts, path: list[Port]) -> int:
-    """When a queue on the path could mark for the last time; 0: at no time."""
-    series, last_ns = run.recording.series, 0
-    for port in path:
-        if port.node in run.topology.switch and run.topology.port_name[port] in series.ports:
-            queue = series.queue_bytes[:, series.ports.index(run.topology.port_name[port])]
-            deep = np.flatnonzero(queue > _marks_above(run, port))
-            last_ns = max(last_ns, int(series.time_ns[deep[-1]]) if len(deep) else 0)
+def _last_marks_ns(run: RunFacts) -> NDArray[np.int64]:
+    """Of each sampled port: when a sample last had a queue that marks; 0: at no time."""
+    series = run.recording.series
+    peaks = series.queue_bytes.max(axis=0, initial=0)
+    last_ns = np.zeros(len(series.ports), np.int64)
+    for column in np.flatnonzero(peaks):
+        port = run.topology.port_named[series.ports[column]]
+        if port.node in run.topology.switch and peaks[column] > _marks_above(run, port):
+            deep = np.flatnonzero(series.queue_bytes[:, column] > _marks_above(run, port))
+            last_ns[column] = series.time_ns[deep[-1]]
     return last_ns
 
 
@@ -144,15 +149,14 @@ def _marks_above(run: RunFacts, port: Port) -> int:
     return ecn.kmin_bytes if ecn else 2 * run.spec.largest_frame_bytes
 
 
-def _free_bps(run: RunFacts, path: list[Port], start_ns: int, end_ns: int) -> float:
-    """What the fullest cable that it may take had free; nothing where flow control held it."""
-    series, names = run.recording.series, [run.topology.port_name[port] for port in path]
-    if not set(names) <= set(series.ports):
-        return 0
-    places = [series.ports.index(name) for name in names]
-    sent = growth(series.time_ns, series.tx_bytes[:, places], start_ns, end_ns)
-    waited = growth(series.time_ns, waiting_ns(series)[:, places], start_ns, end_ns)
+def _free_bps(run: RunFacts, path: list[int], start_ns: int, end_ns: int) -> float:
+    """What the fullest cable that it may take had free, of these columns; nothing where flow
+    control held it."""
+    series, topology = run.recording.series, run.topology
+    waited = run.waited_ns(path, start_ns, end_ns)
     if waited.max() >= STANDING * (end_ns - start_ns):
         return 0
-    rates = np.array([run.topology.cable[port].rate_bps for port in path])
+    sent = growth(series.time_ns, series.tx_bytes, start_ns, end_ns, path)
+    ports = [topology.port_named[series.ports[column]] for column in path]
+    rates = np.array([topology.cable[port].rate_bps for port in ports])
     return float((rates - sent * 8e9 / (end_ns - start_ns)).min())

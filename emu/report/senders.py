@@ -20,8 +20,9 @@ from math import ceil
 from emu.measure.bound import Batch, Ways, fabric_of, packets_of
 from emu.report.facts import RunFacts
 from emu.spec.traffic.entry import MessageEntry
+from emu.spec.traffic.patterns import PingPong
 from emu.units import write_rate, write_size
-from traffic.graph import Verb
+from traffic.graph import Flow, Verb
 
 BUSY = 0.9
 """A cable that can be used for less than this share of the time is called idle."""
@@ -38,7 +39,7 @@ def limited_by_senders(run: RunFacts) -> list[str]:
 
 
 def _limits(run: RunFacts, entry: MessageEntry) -> Iterator[str]:
-    if entry.every_ps or entry.outstanding >= entry.count:
+    if entry.every_ps or entry.outstanding >= entry.count or isinstance(entry, PingPong):
         return
     shares = _shares(run, entry)
     if not shares or max(shares.values()) >= BUSY:
@@ -49,28 +50,47 @@ def _limits(run: RunFacts, entry: MessageEntry) -> Iterator[str]:
         f"The senders of {entry.name} are the limit, not the fabric: with {entry.outstanding}"
         f" message{plural} of {write_size(entry.size_bytes)} on the way at a time, they use"
         f" {share:.0%} of {host}'s {write_rate(_rate_bps(run, host))} cable at most, and wait for"
-        f" acknowledgements otherwise. With outstanding: {ceil(entry.outstanding / share) + 1}"
-        " they keep it busy."
+        f" acknowledgements otherwise.{_cure(entry, share)}"
     )
+
+
+def _cure(entry: MessageEntry, share: float) -> str:
+    """How many messages on the way would do, if there are so many."""
+    wanted = ceil(entry.outstanding / share) + 1
+    if wanted <= entry.count:
+        return f" With outstanding: {wanted} they keep it busy."
+    whole = share * entry.count / entry.outstanding
+    if whole < BUSY:
+        return f" With all {entry.count} (outstanding: {entry.count}) they could use {whole:.0%}."
+    return f" With all {entry.count} (outstanding: {entry.count}) they keep it busy."
 
 
 def _shares(run: RunFacts, entry: MessageEntry) -> dict[tuple[str, bool], float]:
     """Of each host's cable, for one direction (sending: True): the share of the time in which an
     entry's flows could use it together."""
     fabric = fabric_of(run.spec, run.topology)
-    ways = Ways(run.topology, fabric)
     shares: dict[tuple[str, bool], float] = defaultdict(float)
-    for flow in run.spec.fabric_flows():
-        if flow.traffic != entry.name:
-            continue
+    for flow in _flows_of(run, entry):
         mtu_bytes = fabric.mtu_bytes[flow.bytes_from]
         packets = packets_of(entry.size_bytes, mtu_bytes, flow.verb, fabric.framing)
         ends = flow.src, flow.dst, flow.verb
-        each_ns = there_and_back_ns(ways, *ends, entry.size_bytes) / entry.outstanding
+        each_ns = there_and_back_ns(run.ways, *ends, entry.size_bytes) / entry.outstanding
         for host in (flow.bytes_from, flow.bytes_to):
             busy_ns = 8e9 * packets.total / _rate_bps(run, host)
             shares[host, host == flow.bytes_from] += min(1.0, busy_ns / each_ns)
     return shares
+
+
+def _flows_of(run: RunFacts, entry: MessageEntry) -> list[Flow]:
+    """Of an entry, those that cross the fabric. The workload is put together once."""
+    name = "fabric flows by entry"
+    if name not in run.kept:
+        own: dict[str, list[Flow]] = defaultdict(list)
+        for flow in run.spec.fabric_flows():
+            own[flow.traffic].append(flow)
+        run.kept[name] = own
+    of_entry: list[Flow] = run.kept[name].get(entry.name, [])
+    return of_entry
 
 
 def there_and_back_ns(ways: Ways, src: str, dst: str, verb: Verb, size_bytes: int) -> int:

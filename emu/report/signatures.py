@@ -10,16 +10,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from emu.measure.binning import growth
-from emu.measure.bound import stages
 from emu.measure.recording import Counters, FailedQueuePair, FaultRecord, FlowRecord
-from emu.report import credit_cures, cures
+from emu.report import cures
+from emu.report.early_timers import sent_in_vain
 from emu.report.facts import RunFacts
 from emu.report.priority_maps import odd_one_out
+from emu.report.room import end_ns, held_ns, is_crowded_out, life_ns, rate_bps, room
 from emu.report.timer_waits import timer_waits
+from emu.report.words import counted
 from emu.spec.classes import PRIORITIES
 from emu.spec.fault import WrongEcn, fault_names
+from emu.spec.finding import dotted
 from emu.spec.routing import PACKET_KINDS
+from emu.spec.rules.given import for_host
 from emu.spec.scenario import Spec
 from emu.spec.traffic.drawn import Background
 from emu.spec.tuning import curve_with, ports_changed
@@ -47,9 +50,6 @@ _MOST_NAMED = 4
 
 MANY_RESENT = 0.01
 """Part of the packets that must be sent again for it to count."""
-
-FULL = 0.05
-"""A cable of which less than this part is free carries what it can."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def pause_storm(run: RunFacts) -> Finding | None:
                 f"{_as_asked_for(run, host)}"
             )
             leaf = cures.leaf_port(run, host).node
-            length_ns = paused * _end_ns(run) / max(turns, 1)
+            length_ns = paused * end_ns(run) / max(turns, 1)
             cure = cures.watchdog(run, leaf, looks=20, storm_ns=length_ns)
             return Finding(evidence, cure, is_local=not spreads)
     return None
@@ -232,9 +232,28 @@ def wrong_map(run: RunFacts) -> Finding | None:
                     f"{topology.port_name[near]} sent {sent:,} packets of priority {priority}, "
                     f"and {far.node} received none of that priority; "
                     f"{topology.port_name[odd.port]} maps them as most ports do not"
+                    f"{_paused_in_vain(run)}"
                 )
                 return Finding(evidence, cures.same_map(run, odd.port, odd.right))
     return None
+
+
+def _paused_in_vain(run: RunFacts) -> str:
+    """A clause of what found no room, because pauses for its priority stop nothing."""
+    lost = {
+        port: drops
+        for port in cures.switch_ports(run)
+        for priority in range(PRIORITIES)
+        if (drops := _count(run, port, f"rx_prio{priority}_buf_discard"))
+        and _pauses_in_vain(run, port, priority)
+    }
+    if not lost:
+        return ""
+    worst = max(lost, key=lambda port: lost[port])
+    return (
+        f"; what it sends does not heed pauses for that priority: {run.topology.port_name[worst]} "
+        f"dropped {counted(lost[worst], 'packet')} for want of room"
+    )
 
 
 def unseen_priority(run: RunFacts) -> Finding | None:
@@ -270,7 +289,7 @@ def small_headroom(run: RunFacts) -> Finding | None:
         pfc = run.spec.port(port).pfc
         for priority in pfc.priorities if pfc else ():
             drops = _count(run, port, f"rx_prio{priority}_buf_discard")
-            if drops:
+            if drops and not _pauses_in_vain(run, port, priority):
                 evidence = f"{run.topology.port_name[port]} dropped {drops:,} packets of " + (
                     f"lossless priority {priority} for want of room"
                 )
@@ -278,17 +297,51 @@ def small_headroom(run: RunFacts) -> Finding | None:
     return None
 
 
+def _pauses_in_vain(run: RunFacts, port: Port, priority: int) -> bool:
+    """Whether the switch at a port's far end sends nothing by a priority, as its map has it, so
+    that what comes in by that priority does not heed the pauses."""
+    far = run.topology.peer[port]
+    return far.node in run.topology.switch and not _count(run, far, f"tx_prio{priority}_packets")
+
+
+def early_timers(run: RunFacts) -> Finding | None:
+    """Duplicates that the retransmission timer sent: answers were late, and nothing was lost."""
+    early = sent_in_vain(run)
+    if not early or reordering(run):
+        return None
+    worst = max(early, key=lambda flow: flow.retransmitted_packets)
+    code = run.spec.host(worst.src).nic.timeout
+    again = counted(sum(flow.retransmitted_packets for flow in early), "packet")
+    whose = "its own" if len(early) == 1 else "theirs"
+    most = f", {worst.name} {worst.retransmitted_packets:,} of them" if len(early) > 1 else ""
+    evidence = (
+        f"{counted(len(early), 'flow') if most else worst.name} sent {again} again though none of "
+        f"{whose} was lost{most}: {worst.src}'s retransmission timer is "
+        f"{format_time_ns(ack_timeout_ps(code) / PS_PER_NS)} "
+        f"({dotted(for_host(run.spec, worst.src, 'nic', 'timeout'))}: {code}), and answers came "
+        "later than that"
+    )
+    return Finding(evidence, cures.longer_timeout(run, early))
+
+
 def loss(run: RunFacts) -> Finding | None:
-    for port in cures.switch_ports(run):
-        for priority in range(PRIORITIES):
-            drops = _count(run, port, f"tx_prio{priority}_discards")
-            if drops:
-                evidence = (
-                    f"{run.topology.port_name[port]} dropped {drops:,} packets of priority "
-                    f"{priority}, which has no PFC"
-                )
-                return Finding(evidence + timer_waits(run), cures.lossless(run, priority))
-    return None
+    """By the port and priority that lost most."""
+    drops = {
+        (port, priority): count
+        for port in cures.switch_ports(run)
+        for priority in range(PRIORITIES)
+        if (count := _count(run, port, f"tx_prio{priority}_discards"))
+    }
+    if not drops:
+        return None
+    port, priority = max(drops, key=lambda place: drops[place])
+    ports = len({port for port, _ in drops})
+    whole = f"; {ports} ports dropped {sum(drops.values()):,} in all" if ports > 1 else ""
+    evidence = (
+        f"{run.topology.port_name[port]} dropped {counted(drops[port, priority], 'packet')} of "
+        f"priority {priority}, which has no PFC{whole}"
+    )
+    return Finding(evidence + timer_waits(run), cures.lossless(run, priority))
 
 
 def late_marks(run: RunFacts) -> Finding | None:
@@ -298,17 +351,37 @@ def late_marks(run: RunFacts) -> Finding | None:
         tuned = fault.kind == "wrong-ecn" and fault.packets_seen
         if tuned and (did := _late_by_fault(run, fault.name)):
             return _by_fault(run, fault, did)
-    if run.total("ce_marked"):
+    if _marked_where_paused(run):
         return None
     late = cures.late_ports(run)
+    others = " of a priority that pauses" if run.total("ce_marked") else ""
     for said in (run.spec.port(port) for port in late):
         if said.pfc and said.ecn:
             evidence = (
-                f"{run.total('pause_frames'):,} pause frames came before the first mark: Kmin is "
-                f"{format_size(said.ecn.kmin_bytes)}, XOFF {said.pfc.xoff}"
+                f"{run.total('pause_frames'):,} pause frames came before the first mark{others}: "
+                f"Kmin is {format_size(said.ecn.kmin_bytes)}, XOFF {said.pfc.xoff}"
             )
             return Finding(evidence, cures.early_marks(run, late))
     return None
+
+
+def _hears_of_queues_that_pause(run: RunFacts) -> bool:
+    """Whether senders were told of congestion where it pauses, and not of a lossy priority's."""
+    return bool(run.total("cnp") and _marked_where_paused(run))
+
+
+def _marked_where_paused(run: RunFacts) -> int:
+    """Packets marked on priorities for which switches had pauses; all, where a pause stops all."""
+    ports = [_counters(run, port) for port in cures.switch_ports(run)]
+    if any(own.get(f"{way}_global_pause") for own in ports for way in ("rx", "tx")):
+        return run.total("ce_marked")
+    paused = {
+        priority
+        for priority in range(PRIORITIES)
+        for own in ports
+        if own.get(f"tx_prio{priority}_pause") or own.get(f"rx_prio{priority}_pause")
+    }
+    return sum(own.get(f"tx_prio{priority}_ecn_marked", 0) for own in ports for priority in paused)
 
 
 def unheeded_marks(run: RunFacts) -> Finding | None:
@@ -328,85 +401,46 @@ def ignored_cnps(run: RunFacts) -> Finding | None:
 
 
 def victim(run: RunFacts) -> Finding | None:
-    if run.total("cnp"):
+    if _hears_of_queues_that_pause(run):
         return None
-    flows_of = Counter(flow.src for flow in run.flows)
+    flows_of = Counter(flow.bytes_from for flow in run.flows)
     for flow in (flow for flow in run.flows if flow.traffic not in run.storage):
-        rate_bps, room = _rate_bps(run, flow), _room(run, flow, cures.leaf_port(run, flow.dst))
-        fair_bps = _link_bps(run, flow.src) / flows_of[flow.src]
-        held_back = _host_paused(run, flow.src) >= STANDING and rate_bps < fair_bps / 2
-        takes_none = _paused(run, cures.leaf_port(run, flow.dst)) >= STANDING
-        if held_back and room > 0.5 and not takes_none and not _is_crowded_out(run, flow):
+        own_bps, receives = rate_bps(run, flow), cures.leaf_port(run, flow.bytes_to)
+        fair_bps = _link_bps(run, flow.bytes_from) / flows_of[flow.bytes_from]
+        if own_bps >= fair_bps / 2 or not _is_held_back(run, flow):
+            continue
+        start, end = life_ns(run, flow)
+        takes_none = held_ns(run, flow, receives) >= STANDING * (end - start)
+        free = room(run, flow, receives)
+        if free > 0.5 and not takes_none and not is_crowded_out(run, flow):
             evidence = (
-                f"{flow.name} had {format_rate(rate_bps)} of {format_rate(fair_bps)} though "
-                f"{room:.0%} of {flow.dst}'s cable were free"
+                f"{flow.name} had {format_rate(own_bps)} of {format_rate(fair_bps)} though "
+                f"{free:.0%} of {flow.bytes_to}'s cable were free"
             )
             return Finding(evidence, cures.congestion_control(run))
     return None
 
 
-def credit_victims(run: RunFacts) -> Finding | None:
-    """Who waits for credit behind what goes to a full cable, and goes elsewhere itself."""
-    waits = run.port_waiting_ns
-    if not waits:
-        return None
-    waiting = [flow for flow in run.flows if _waits_for_others(run, flow)]
-    roots = Counter(root for flow in waiting if (root := _full_port(run, flow)))
-    if not roots:
-        return None
-    root = roots.most_common(1)[0][0]
-    victims = [flow for flow in waiting if _room(run, flow, root) <= 2 * FULL]
-    first = max(victims, key=lambda flow: (flow.end_ns or _end_ns(run)) - flow.start_ns)
-    busy = min(1 - _room(run, first, root), 1)
-    behind = sum(ns >= STANDING * _end_ns(run) for ns in waits.values())
-    evidence = (
-        f"{len(victims):,} of {len(run.flows):,} flows waited for credit though their receivers' "
-        f"cables were not full. {first.name} had {format_rate(_rate_bps(run, first))}; meanwhile "
-        f"{run.topology.port_name[root]} was {busy:.0%} busy, and credits spread that over the "
-        f"virtual lane: {behind} ports waited for a fifth of the time or more"
-    )
-    rooted = run.topology.peer[root].node
-    guilty = {flow.src for flow in run.flows if flow.dst == rooted}
-    hosts = {flow.src for flow in victims}
-    return Finding(evidence, credit_cures.own_lane(run, () if hosts & guilty else hosts))
-
-
-def _full_port(run: RunFacts, flow: FlowRecord) -> Port | None:
-    """To the host whose cable was the fullest while a flow ran, if it was full."""
-    to_hosts = [cures.leaf_port(run, host) for host in run.topology.host]
-    port = min(to_hosts, key=lambda port: _room(run, flow, port))
-    return port if _room(run, flow, port) <= 2 * FULL else None
-
-
-def _waits_for_others(run: RunFacts, flow: FlowRecord) -> bool:
-    end = max(flow.end_ns or _end_ns(run), flow.start_ns + 1)
-    held = _held_ns(run, run.topology.ports[flow.src][0], flow.start_ns, end)
-    if held < STANDING * (end - flow.start_ns):
-        return False
-    room = _room(run, flow, cures.leaf_port(run, flow.dst))
-    return room > 0.5 and not _is_crowded_out(run, flow)
-
-
-def _held_ns(run: RunFacts, port: Port, start_ns: int, end_ns: int) -> float:
-    """How long a port waited for credit in a window."""
-    series, name = run.recording.series, run.topology.port_name[port]
-    if name not in series.ports:
-        return 0
-    waited_ns = series.credit_wait_ns[:, [series.ports.index(name)]]
-    (held,) = growth(series.time_ns, waited_ns, start_ns, end_ns)
-    return float(held)
+def _is_held_back(run: RunFacts, flow: FlowRecord) -> bool:
+    """Whether pauses of its priority took a good part of its time at the host that sends."""
+    start, end = life_ns(run, flow)
+    counters = run.recording.hosts.get(flow.bytes_from, {})
+    whom = ("global", f"prio{run.priority_of(flow)}")
+    paused_ns = 1000 * max(counters.get(f"rx_{one}_pause_duration", 0) for one in whom)
+    held = min(paused_ns, held_ns(run, flow, run.topology.ports[flow.bytes_from][0]))
+    return held >= STANDING * (end - start)
 
 
 def unfairness(run: RunFacts) -> Finding | None:
-    if run.total("cnp") or not run.total("pause_frames"):
+    if _hears_of_queues_that_pause(run) or not run.total("pause_frames"):
         return None
     drawn = {entry.name for entry in run.spec.traffic if isinstance(entry, Background)}
     failed = {qp.flow for qp in run.recording.failed_queue_pairs}
     for name, flows in run.traffic.items():
         if name in drawn or failed & {flow.name for flow in flows}:
             continue
-        rates = [_rate_bps(run, flow) for flow in flows]
-        together = len({flow.dst for flow in flows}) == 1 and len(flows) > 2
+        rates = [rate_bps(run, flow) for flow in flows]
+        together = len({flow.bytes_to for flow in flows}) == 1 and len(flows) > 2
         if together and any(rates) and (jain := _jain(rates)) < 0.9:
             evidence = (
                 f"flows of {name} had {format_rate(min(rates))} to {format_rate(max(rates))}, a "
@@ -460,14 +494,9 @@ def _count(run: RunFacts, port: Port, counter: str) -> int:
     return _counters(run, port).get(counter, 0)
 
 
-def _end_ns(run: RunFacts) -> int:
-    times = run.recording.series.time_ns
-    return max(int(times[-1]) if len(times) else 0, 1)
-
-
 def _paused(run: RunFacts, port: Port) -> float:
     """Part of the run for which the far end kept it paused."""
-    return _most(_counters(run, port), "pause_duration") * 1000 / _end_ns(run)
+    return _most(_counters(run, port), "pause_duration") * 1000 / end_ns(run)
 
 
 def _most(counters: Counters, name: str) -> int:
@@ -518,15 +547,11 @@ def _as_asked_for(run: RunFacts, host: str) -> str:
 def _delays(run: RunFacts, host: str) -> bool:
     """Whether these pauses took a good part of the time of a flow with that host. A storm that the
     spec asks for needs no more than a flow that met it."""
-    series, name = run.recording.series, run.topology.port_name[cures.leaf_port(run, host)]
-    if name not in series.ports:
-        return False
-    paused_ns = series.paused_ns[:, [series.ports.index(name)]]
+    leaf = cures.leaf_port(run, host)
     least = 0 if _storms(run, host) else STANDING
     for flow in (flow for flow in run.flows if host in (flow.src, flow.dst)):
-        start = flow.start_ns
-        end = max(flow.end_ns or _end_ns(run), start + 1)
-        (held,) = growth(series.time_ns, paused_ns, start, end)
+        start, end = life_ns(run, flow)
+        held = held_ns(run, flow, leaf)
         if held > 0 and held >= least * (end - start):
             return True
     return False
@@ -542,13 +567,13 @@ def _spreads_from(run: RunFacts, host: str) -> bool:
     """Whether others stand still too."""
     own = cures.leaf_port(run, host)
     others = (_paused(run, port) for port in cures.switch_ports(run) if port != own)
-    senders = (_host_paused(run, flow.src) for flow in run.flows)
+    senders = (_host_paused(run, flow.bytes_from) for flow in run.flows)
     return max((*others, *senders), default=0) >= STANDING
 
 
 def _host_paused(run: RunFacts, host: str) -> float:
     counters = run.recording.hosts.get(host, {})
-    return _most(counters, "pause_duration") * 1000 / _end_ns(run)
+    return _most(counters, "pause_duration") * 1000 / end_ns(run)
 
 
 def _controlled(run: RunFacts) -> bool:
@@ -557,32 +582,6 @@ def _controlled(run: RunFacts) -> bool:
 
 def _link_bps(run: RunFacts, host: str) -> int:
     return run.topology.cable[run.topology.ports[host][0]].rate_bps
-
-
-def _room(run: RunFacts, flow: FlowRecord, port: Port) -> float:
-    """Part of a cable that nobody used while the flow ran, by the port that sends into it."""
-    series, name = run.recording.series, run.topology.port_name[port]
-    if name not in run.sampled:
-        return 0
-    sent_bytes = series.tx_bytes[:, [run.sampled[name]]]
-    start, end = flow.start_ns, max(flow.end_ns or _end_ns(run), flow.start_ns + 1)
-    (sent,) = growth(series.time_ns, sent_bytes, start, end)
-    return 1 - float(sent) * 8e9 / run.topology.cable[port].rate_bps / (end - start)
-
-
-def _is_crowded_out(run: RunFacts, flow: FlowRecord) -> bool:
-    """Whether any cable that it may take from switch to switch was full."""
-    between = (port for hop in stages(run.topology, flow.src, flow.dst)[1:-1] for port in hop)
-    return any(_room(run, flow, port) < FULL for port in between)
-
-
-def _rate_bps(run: RunFacts, flow: FlowRecord) -> float:
-    """What it delivered, from its start to its end or that of the run."""
-    series = run.recording.series
-    if flow.completed or flow.name not in series.flows:
-        return flow.goodput_bps
-    delivered = int(series.flow_bytes[-1, series.flows.index(flow.name)])
-    return delivered * 8e9 / max(_end_ns(run) - flow.start_ns, 1)
 
 
 def _jain(rates: list[float]) -> float:

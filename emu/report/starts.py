@@ -14,22 +14,24 @@ from emu.report.words import listed
 
 def how_each_starts(runs: Sequence[RunFacts]) -> list[str]:
     """A sentence where several congestion controls are compared, or one that has a window."""
-    starts: dict[str, dict[str, str]] = {}
+    starts: dict[str, list[tuple[str, str]]] = {}
     for run in runs:
-        for cc, start in _starts_in(run).items():
-            starts.setdefault(start, {})[run.name] = cc
-    controls = {cc for of_run in starts.values() for cc in of_run.values()}
+        for cc, start in _starts_in(run):
+            starts.setdefault(start, []).append((run.name, cc))
+    controls = {cc for own in starts.values() for _, cc in own}
     if len(controls) < 2 and not any("window" in start for start in starts):
         return []
     clauses = [
-        f"{listed([cc if cc == name else f'{cc} ({name})' for name, cc in of_run.items()])}"
-        f" {'start' if len(of_run) > 1 else 'starts'} {start}"
-        for start, of_run in starts.items()
+        f"{listed([cc if cc == name else f'{cc} ({name})' for name, cc in own])}"
+        f" {'start' if len(own) > 1 else 'starts'} {start}"
+        for start, own in starts.items()
     ]
     return [f"How flows begin: {'; '.join(clauses)}."]
 
 
-def _starts_in(run: RunFacts) -> dict[str, str]:
-    """Congestion control of a run's hosts -> how it starts; those that have none are left out."""
+def _starts_in(run: RunFacts) -> list[tuple[str, str]]:
+    """Congestion control and how it starts, of a run's hosts; those that have none are left out.
+    One control may start in several ways."""
     nics = [run.spec.host(host.name).nic for host in run.topology.hosts]
-    return {nic.cc: nic.control(nic.cc).start for nic in nics if nic.cc != "none"}
+    starts = ((nic.cc, nic.control(nic.cc).start) for nic in nics if nic.cc != "none")
+    return list(dict.fromkeys(starts))

@@ -43,6 +43,7 @@ from emu.report.words import (
     against_the_bound,
     conditions,
     fidelity,
+    listed,
     not_run,
     offered_and_finished,
     processors,
@@ -86,7 +87,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     for sentence in limited_by_senders(run):
         _say(out, sentence)
     _print_table(out, checks_table([run]))
-    _print_notes(out, run)
+    _print_notes(out, [run])
     _print_artifacts(out, artifacts)
 
 
@@ -112,8 +113,7 @@ def print_comparison(
     for sentence in findings(runs):
         _say(out, f"- {sentence}")
     _print_table(out, checks_table(runs))
-    for run in runs:
-        _print_notes(out, run)
+    _print_notes(out, runs)
     _print_artifacts(out, artifacts)
 
 
@@ -211,9 +211,14 @@ def _print_diagnoses(out: Console, run: RunFacts) -> None:
         out.print()
 
 
-def _print_notes(out: Console, run: RunFacts) -> None:
-    for note in run.recording.notes:
-        _say(out, f"Note on {run.name}: {note}")
+def _print_notes(out: Console, runs: Sequence[RunFacts]) -> None:
+    """Each once, with the runs that it is about."""
+    names: dict[str, list[str]] = {}
+    for run in runs:
+        for note in run.recording.notes:
+            names.setdefault(note, []).append(run.name)
+    for note, own in names.items():
+        _say(out, f"Note on {listed(own)}: {note}")
 
 
 def _print_artifacts(out: Console, artifacts: Artifacts) -> None:

@@ -2,14 +2,22 @@
 
 When the last packets of a message are lost, the receiver misses nothing and sends no NAK. Only the
 sender's timer notices: 4.096 us * 2^timeout after the last answer (IBTA vol 1, 9.7.6.1.3).
+
+Only messages that follow one another without a pause of their own tell: paced traffic, storage and
+jobs have gaps because they are what they are. Nor does a flow tell of which nothing was lost, or
+that had given up.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from emu.measure.counters import PRIORITIES
 from emu.measure.recording import FlowRecord
+from emu.report.early_timers import sent_in_vain
 from emu.report.facts import RunFacts
+from emu.spec.finding import dotted
+from emu.spec.rules.given import for_host
 from emu.units import PS_PER_NS, ack_timeout_ps, format_time_ns
 
 NEARLY = 0.9
@@ -20,16 +28,27 @@ OF_THE_RUN = 0.2
 
 def timer_waits(run: RunFacts) -> str:
     """A clause of how many flows waited, how long and for which timer; empty where none did."""
-    waits = {flow: ns for flow in run.flows if (ns := _waited_ns(run, flow))}
+    lossy = _lossy_priorities(run)
+    failed = {qp.flow for qp in run.recording.failed_queue_pairs}
+    waits = {
+        flow: ns
+        for flow in run.flows
+        if run.sends_without_gaps(flow)
+        and flow.name not in failed
+        and run.priority_of(flow) in lossy
+        and (ns := _waited_ns(run, flow))
+    }
     if not waits:
         return ""
     flow, longest_ns = max(waits.items(), key=lambda one: one[1])
     code = run.spec.host(flow.src).nic.timeout
-    waited = "1 flow" if len(waits) == 1 else f"{len(waits):,} flows"
+    others = len(waits) - 1
+    more = f" and {others:,} more flow{'s' if others > 1 else ''}" if others else ""
     return (
-        f"; {waited} stood still until the retransmission timer or the end of the run, "
+        f"; {flow.name}{more} stood still until the retransmission timer or the end of the run, "
         f"{format_time_ns(longest_ns)} at most: the timer is {format_time_ns(_timer_ns(code))} "
-        f"(hosts.nic.timeout: {code}), and a lower one waits less"
+        f"({dotted(for_host(run.spec, flow.src, 'nic', 'timeout'))}: {code})"
+        f"{'' if sent_in_vain(run) else ', and a lower one waits less'}"
     )
 
 
@@ -37,17 +56,27 @@ def _timer_ns(code: int) -> int:
     return ack_timeout_ps(code) // PS_PER_NS
 
 
+def _lossy_priorities(run: RunFacts) -> set[int]:
+    """Those of which switches dropped packets."""
+    return {
+        priority
+        for priority in PRIORITIES
+        if any(own.get(f"tx_prio{priority}_discards", 0) for own in run.recording.ports.values())
+    }
+
+
 def _waited_ns(run: RunFacts, flow: FlowRecord) -> int:
     """The longest time in which nothing came in, if only the timer could end it; else 0."""
     series, timer_ns = run.recording.series, _timer_ns(run.spec.host(flow.src).nic.timeout)
-    if flow.name not in series.flows or not len(series.time_ns):
+    fired = run.recording.hosts.get(flow.src, {}).get("local_ack_timeout_err", 0)
+    has_fired = bool(fired and flow.retransmitted_packets)
+    if flow.name not in run.sampled_flows or (flow.completed and not has_fired):
         return 0
-    delivered = series.flow_bytes[:, series.flows.index(flow.name)]
+    delivered = series.flow_bytes[:, run.sampled_flows[flow.name]]
     grew_ns = series.time_ns[1:][np.diff(delivered) > 0]
     end_ns = int(series.time_ns[-1]) if flow.end_ns is None else flow.end_ns
     gaps_ns = np.diff(np.array([flow.start_ns, *grew_ns, max(end_ns, flow.start_ns)]))
-    fired = run.recording.hosts.get(flow.src, {}).get("local_ack_timeout_err", 0)
-    if fired and flow.retransmitted_packets and int(gaps_ns.max()) >= NEARLY * timer_ns:
+    if has_fired and int(gaps_ns.max()) >= NEARLY * timer_ns:
         return int(gaps_ns.max())
     start, end = run.window_ns
     stands = not flow.completed and timer_ns > gaps_ns[-1] >= OF_THE_RUN * (end - start)

@@ -124,3 +124,8 @@ def listed(words: Sequence[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 port`, `2 ports`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -67,6 +67,9 @@ FAULTS = (
     FaultRecord("loss-2", "loss", "leaf1:spine1", 0, None, 12_800, 50, 50),
 )
 
+_HOSTS: dict[str, Counters] = {"h1": {"np_cnp_sent": 0, "out_of_sequence": 0}}
+_HOSTS_OF_IB = _HOSTS | {"h5": {"PortXmitWait_VL0": 234_000}}
+
 
 def spec(**changes: Any) -> Spec:
     """The incast scenario, with top-level keys changed."""
@@ -102,7 +105,7 @@ def record(
         "marker": "none",
         "flows": flows,
         "ports": dict(ports or {}),
-        "hosts": {"h1": {"np_cnp_sent": 0, "out_of_sequence": 0}},
+        "hosts": _HOSTS,
         "totals": totals or {"packets": 1960, "packet_hops": 7840},
         "series": _series(topology, flows, last, queues or {}, waiting or {}, spec.fabric == "ib"),
         "fidelity": Fidelity("ok", 20, 210, 305, budget_ns=334),
@@ -235,6 +238,7 @@ def _fabric(name: str) -> RunFacts:
         totals=_TOTALS[name],
         ports=_PORTS.get(name, {}),
         resent={"incast.h8-h1": 460} if name == "roce-lossy" else {},
+        hosts=_HOSTS_OF_IB if name == "ib" else _HOSTS,
         marker="ebpf" if name == "roce-dcqcn" else "none",
     )
     return run(recording, scenario, name)

@@ -72,6 +72,10 @@ traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]
 """,
     "headroom too small": ONE_LEAF.replace("CC", "none") + "switches: {pfc: {headroom: 1KB}}\n",
     "loss": ONE_LEAF.replace("CC", "none"),
+    "retransmission timer that fires too early": ONE_LEAF.replace("CC", "none").replace(
+        "mtu: 1024", "mtu: 1024, timeout: 1"
+    )
+    + "switches: {pfc: on}\n",
     "Kmin above XOFF": ONE_LEAF.replace("CC", "dcqcn")
     + "switches: {pfc: {xoff: 96KB}, ecn: {kmin: 900KB, kmax: 1MB}}\n",
     "marks that nobody heeds": ONE_LEAF.replace("CC", "none")
@@ -364,6 +368,50 @@ def test_a_global_pause_is_one_and_not_one_of_each_priority(tmp_path: Path) -> N
         "h1 paused its leaf for 95% of the time without a break, as the fault asks for "
         "(pause-storm-1, from 100 us to the end)"
     )
+
+
+LOSSY_BESIDE = "{name: lossy, pattern: incast, from: h4-h5, to: h3, size: 2MB, priority: 1}"
+
+
+def test_marks_of_a_lossy_priority_do_not_hide_pauses_without_marks(tmp_path: Path) -> None:
+    """Another queue is marked, and its senders are told; the one that pauses is not."""
+    name = "Kmin above XOFF"
+    text = SICK[name].replace("}]\ntime", f"}}, {LOSSY_BESIDE}]\ntime").replace("buffer: 1MB, ", "")
+    text = text.replace("{pfc: {xoff: 96KB}", "{buffer: 8MB, pfc: {xoff: 96KB}")
+    run = facts_of(text, tmp_path)
+    assert run.total("ce_marked") > 0
+    (late,) = (own for own in diagnoses(run) if own.pathology.name == name)
+    assert "came before the first mark of a priority that pauses" in late.found.evidence
+
+
+def test_drops_after_pauses_in_vain_are_no_small_headroom(tmp_path: Path) -> None:
+    """The switch that is paused has the packets on another priority: that is told instead."""
+    text = (
+        MISTUNED["priority map differs at a hop"]
+        .partition("faults:")[0]
+        .replace("{pfc: on}", "{pfc: on, nodes: {spine1: {classes: {dscp: {26: 0}}}}}")
+    )
+    run = facts_of(text.replace("from: h5-h8", "from: h2-h8"), tmp_path)
+    assert run.total("drops_lossless") > 0
+    found = {own.pathology.name: own.found for own in diagnoses(run)}
+    assert "headroom too small" not in found
+    told = found["priority map differs at a hop"].evidence
+    assert "does not heed pauses for that priority: leaf1:spine1 dropped" in told
+
+
+def test_loss_names_the_port_that_lost_most_and_the_sum(tmp_path: Path) -> None:
+    _, many = HARDER["loss where PFC is off for one role"]
+    run = facts_of(many, tmp_path)
+    (told,) = (own for own in diagnoses(run) if own.pathology.name == "loss")
+    drops = {
+        port: count
+        for port, own in run.recording.ports.items()
+        if (count := sum(own.get(f"tx_prio{n}_discards", 0) for n in range(8)))
+    }
+    worst = max(drops, key=lambda port: drops[port])
+    assert len(drops) > 1
+    assert told.found.evidence.startswith(f"{worst} dropped {drops[worst]:,} packets of priority 3")
+    assert f"; {len(drops)} ports dropped {sum(drops.values()):,} in all" in told.found.evidence
 
 
 def test_settings_that_would_be_an_error_or_change_nothing_are_not_told() -> None:

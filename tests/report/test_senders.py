@@ -68,6 +68,24 @@ def test_senders_that_are_no_limit_are_not_named(entry: str, tmp_path: Path) -> 
     assert not limited_by_senders(run_of(entry, tmp_path))
 
 
+@pytest.mark.parametrize(("size", "count"), [("256B", 3), ("16KB", 4)])
+def test_no_more_messages_are_told_than_there_are(size: str, count: int, tmp_path: Path) -> None:
+    """Whether all of them together would do or not."""
+    entry = f"pattern: pair, from: h1, to: h5, size: {size}, count: {count}"
+    slow = run_of(entry, tmp_path)
+    (sentence,) = limited_by_senders(slow)
+    assert f"With all {count} (outstanding: {count}) they" in sentence
+    fast = run_of(entry, tmp_path, f"traffic.0.outstanding={count}")
+    assert goodput_bps(fast) > goodput_bps(slow)
+
+
+def test_a_ping_pong_waits_because_it_is_one(tmp_path: Path) -> None:
+    """No number of messages on the way changes that."""
+    assert not limited_by_senders(
+        run_of("pattern: ping-pong, from: h1, to: h5, size: 16KB, count: 100", tmp_path)
+    )
+
+
 def test_a_comparison_names_the_runs_whose_senders_are_the_limit(tmp_path: Path) -> None:
     """Without names where it holds for all of them."""
     slow = run_of(ONE_AT_A_TIME, tmp_path)

@@ -36,3 +36,25 @@ def test_a_comparison_says_how_each_control_starts() -> None:
 
 def test_one_control_at_line_rate_needs_no_sentence() -> None:
     assert not how_each_starts(four_fabrics())
+
+
+def test_controls_of_one_run_that_start_alike_are_all_told() -> None:
+    """And one control that starts in two ways is told twice."""
+    two = changed(
+        four_fabrics()[1].spec,
+        {
+            "hosts": {
+                "nic": {"cc": "dctcp"},
+                "nodes": {
+                    "h2": {"nic": {"cc": "swift"}},
+                    "h3": {"nic": {"dctcp": {"initial_cwnd": 10}}},
+                },
+            }
+        },
+        source="test",
+    )
+    (sentence,) = how_each_starts([replace(four_fabrics()[1], name="mixed", spec=two)])
+    assert sentence == (
+        "How flows begin: dctcp (mixed) and swift (mixed) start with a window of one BDP, which is"
+        " what the path holds; dctcp (mixed) starts with a window of 10 packets."
+    )

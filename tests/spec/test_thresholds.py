@@ -389,6 +389,66 @@ def test_a_timer_longer_than_a_lossy_run_warns() -> None:
     assert warnings_of(many("time_limit: 100ms")) == ()
 
 
+PAIRS = """
+topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 2, links: {LINKS}}
+switches: {SWITCHES}
+hosts: {HOSTS}
+traffic: [TRAFFIC]
+time_limit: 20ms
+"""
+ONE, TWO = (
+    f"{{name: {name}, pattern: pair, from: {source}, to: h3, size: 1MB}}"
+    for name, source in (("one", "h1"), ("two", "h2"))
+)
+
+
+def pairs(traffic: str, switches: str = "", hosts: str = "", links: str = "") -> tuple[str, ...]:
+    text = PAIRS.replace("TRAFFIC", traffic).replace("SWITCHES", switches)
+    text = text.replace("HOSTS", hosts).replace("LINKS", links)
+    return warnings_of(spec_from_text(text.encode(), source="test.emu.yml"))
+
+
+def test_senders_of_several_entries_may_crowd_a_port() -> None:
+    """Alone, or to receivers of their own, they do not."""
+    assert pairs(ONE) == ()
+    assert pairs(ONE, links="fabric: {rate: 400Gbit}") == ()
+    (warning,) = pairs(f"{ONE}, {TWO}")
+    assert warning.startswith("one: leaf1:spine1 may drop what h1 sends, and its retransmission")
+    apart = TWO.replace("to: h3", "to: h4")
+    assert pairs(f"{ONE}, {apart}", links="fabric: {rate: 400Gbit}") == ()
+    (last,) = pairs(f"{ONE}, {TWO}", links="fabric: {rate: 400Gbit}")
+    assert last.startswith("one: leaf2:h3 may drop")
+
+
+def test_a_slower_cable_may_drop_what_one_host_sends() -> None:
+    (warning,) = pairs(ONE, links="fabric: {rate: 10Gbit}")
+    assert warning.startswith("one: leaf1:spine1 may drop what h1 sends")
+
+
+def test_pfc_is_looked_for_at_every_switch_on_the_way() -> None:
+    """What comes into a spine without PFC may be dropped there, also when the leaves have it."""
+    both, fast = f"{ONE}, {TWO}", "fabric: {rate: 400Gbit}"
+    assert pairs(both, "pfc: on") == ()
+    (warning,) = pairs(both, "pfc: on, roles: {leaf: {ports: {spine1: {pfc: off}}}}", links=fast)
+    assert warning.startswith("one: leaf2:h3 may drop what h1 sends")
+    assert pairs(both, "pfc: on, roles: {spine: {pfc: off}}", links=fast) == ()
+
+
+def test_of_a_read_the_one_who_asks_has_the_timer() -> None:
+    """Its data come from the other one."""
+    read = "{name: read, pattern: outcast, from: h3, to: h1-h2, op: read, size: 1MB}"
+    (warning,) = pairs(read)
+    assert "may drop what h1 sends, and h3's retransmission timer" in warning
+
+
+def test_a_timer_of_one_host_is_named_and_set_where_it_was_given() -> None:
+    own = "nic: {timeout: 8}, nodes: {h2: {nic: {timeout: 16}}}"
+    (warning,) = pairs(f"{ONE}, {TWO}", hosts=own)
+    assert warning.startswith("two: leaf1:spine1 may drop what h2 sends")
+    assert "(hosts.nodes.h2.nic.timeout: 16)" in warning
+    assert "set hosts.nodes.h2.nic.timeout=10, or raise time_limit" in warning
+
+
 def test_a_retransmission_timer_is_that_of_real_nics() -> None:
     """4.096 us * 2^14 = 67 ms: a queue pair that is held back for a while does not give up."""
     assert spec_of("pfc: on").host("h1").nic.timeout == 14

@@ -2,47 +2,139 @@
 
 When the last packets of a message are lost, the receiver misses nothing and sends no NAK. Only the
 sender's timer notices, 4.096 us * 2^timeout later (IBTA vol 1, 9.7.6.1.3).
+
+A switch drops where more can come to a port than its cable carries: from several hosts, of whatever
+entries, or from a faster cable. What came in by a port with PFC for its priority waits instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
+from emu.measure.bound import Stage, stages
+from emu.spec.finding import dotted
+from emu.spec.rules.given import for_host
 from emu.spec.scenario import Spec
 from emu.spec.traffic.entry import MessageEntry
 from emu.units import PS_PER_NS, ack_timeout_ps, format_time_ns, write_time
+from topologies.graph import Port, Topology
+from traffic.graph import Flow
+
+_Ends = tuple[str, str]
+"""Switches of the host that sends and of the one that receives."""
 
 
 def slow_timers(spec: Spec) -> Iterator[str]:
-    """A sentence for the first entry of which a loss may last to the end of the run."""
-    for entry in spec.traffic if spec.fabric == "roce" else ():
-        reliable = not isinstance(entry, MessageEntry) or entry.transport == "rc"
-        if not reliable or spec.by_tcp(entry) or len(entry.senders) < 2:
+    """A sentence for the first flow of which a loss may last to the end of the run."""
+    if spec.fabric != "roce" or not _is_slow_anywhere(spec) or not _is_lossy_anywhere(spec):
+        return
+    flows, topology = spec.fabric_flows(), spec.topology.build()
+    hops = _hops(topology, flows)
+    crowds = _crowds(topology, flows, hops)
+    unreliable = {
+        entry.name
+        for entry in spec.traffic
+        if isinstance(entry, MessageEntry) and entry.transport != "rc"
+    }
+    for flow in flows:
+        if flow.traffic in unreliable or not _is_slow(spec, flow.src):
             continue
-        for host in entry.senders:
-            code = spec.host(host).nic.timeout
-            if (
-                _may_be_dropped(spec, host, entry.priority)
-                and ack_timeout_ps(code) > spec.time_limit_ps
-            ):
-                yield (
-                    f"{entry.name}: switches may drop what {host} sends, and its retransmission "
-                    f"timer is {format_time_ns(ack_timeout_ps(code) / PS_PER_NS)} "
-                    f"(hosts.nic.timeout: {code}), longer than the run (time_limit: "
-                    f"{write_time(spec.time_limit_ps)}): a message whose "
-                    f"last packet is lost stays unfinished; {_remedy(spec)}raise time_limit"
-                )
-                return
+        place = _drops_at(spec, flow, hops[_ends(topology, flow)], crowds)
+        if place is not None:
+            yield _sentence(spec, flow, topology.port_name[place])
+            return
 
 
-def _remedy(spec: Spec) -> str:
+def _sentence(spec: Spec, flow: Flow, place: str) -> str:
+    code = spec.host(flow.src).nic.timeout
+    key = dotted(for_host(spec, flow.src, "nic", "timeout"))
+    whose = "its" if flow.src == flow.bytes_from else f"{flow.src}'s"
+    return (
+        f"{flow.traffic}: {place} may drop what {flow.bytes_from} sends, and {whose} "
+        f"retransmission timer is {format_time_ns(ack_timeout_ps(code) / PS_PER_NS)} "
+        f"({key}: {code}), longer than the run (time_limit: {write_time(spec.time_limit_ps)}): a "
+        f"message whose last packet is lost stays unfinished; {_remedy(spec, key)}raise time_limit"
+    )
+
+
+def _remedy(spec: Spec, key: str) -> str:
     """The longest timer that fires four times in the run."""
     codes = [code for code in range(1, 32) if 4 * ack_timeout_ps(code) <= spec.time_limit_ps]
-    return f"set hosts.nic.timeout={codes[-1]}, or " if codes else ""
+    return f"set {key}={codes[-1]}, or " if codes else ""
 
 
-def _may_be_dropped(spec: Spec, host: str, asked: int | None) -> bool:
-    """Whether the priority that its packets ride on has no PFC where they come in."""
+def _is_slow(spec: Spec, host: str) -> bool:
+    return ack_timeout_ps(spec.host(host).nic.timeout) > spec.time_limit_ps
+
+
+def _is_slow_anywhere(spec: Spec) -> bool:
+    return any(_is_slow(spec, host) for host in spec.topology.build().host)
+
+
+def _is_lossy_anywhere(spec: Spec) -> bool:
+    """Whether any switch may drop anything of the priorities that hosts send by."""
     topology = spec.topology.build()
-    pfc = spec.given_port(topology.peer[topology.ports[host][0]]).pfc
-    return pfc is None or spec.priority(host, asked) not in pfc.priorities
+    asked = {entry.priority for entry in spec.traffic}
+    used = {spec.priority(host, priority) for priority in asked for host in topology.host}
+    ports = (port for switch in topology.switch for port in topology.ports[switch])
+    return any(not _holds(spec, port, priority) for port in ports for priority in used)
+
+
+def _holds(spec: Spec, port: Port, priority: int) -> bool:
+    """Whether what comes in by a switch's port and finds no room waits before it."""
+    pfc = spec.given_port(port).pfc
+    return pfc is not None and priority in pfc.priorities
+
+
+def _ends(topology: Topology, flow: Flow) -> _Ends:
+    first, last = (
+        topology.peer[topology.ports[host][0]].node for host in (flow.bytes_from, flow.bytes_to)
+    )
+    return first, last
+
+
+def _hops(topology: Topology, flows: Iterable[Flow]) -> dict[_Ends, list[Stage]]:
+    """From switch to switch; the same for all hosts of the same two."""
+    hops: dict[_Ends, list[Stage]] = {}
+    for flow in flows:
+        ends = _ends(topology, flow)
+        if ends not in hops:
+            hops[ends] = stages(topology, flow.bytes_from, flow.bytes_to)[1:-1]
+    return hops
+
+
+def _crowds(
+    topology: Topology, flows: Iterable[Flow], hops: dict[_Ends, list[Stage]]
+) -> dict[Port, int]:
+    """Bits per second that may come to a switch's port at once: each host has one cable."""
+    together: dict[_Ends, set[str]] = defaultdict(set)
+    crowds: dict[Port, set[str]] = defaultdict(set)
+    for flow in flows:
+        together[_ends(topology, flow)].add(flow.bytes_from)
+        crowds[topology.peer[topology.ports[flow.bytes_to][0]]].add(flow.bytes_from)
+    for ends, hosts in together.items():
+        for hop in hops[ends]:
+            for port in hop:
+                crowds[port] |= hosts
+    cable = topology.cable
+    return {
+        port: sum(cable[topology.ports[host][0]].rate_bps for host in hosts)
+        for port, hosts in crowds.items()
+    }
+
+
+def _drops_at(spec: Spec, flow: Flow, between: list[Stage], crowds: dict[Port, int]) -> Port | None:
+    """The first port of a switch on its way that may drop its payload."""
+    topology, priority = spec.topology.build(), spec.priority(flow.bytes_from, flow.priority)
+    first = (topology.ports[flow.bytes_from][0],)
+    last = (topology.peer[topology.ports[flow.bytes_to][0]],)
+    before: Stage = first
+    for hop in (*between, last):
+        entered = [topology.peer[port] for port in before]
+        lossy = {port.node for port in entered if not _holds(spec, port, priority)}
+        for port in hop:
+            if port.node in lossy and crowds[port] > topology.cable[port].rate_bps:
+                return port
+        before = hop
+    return None

@@ -1,0 +1,127 @@
+"""Flows that wait for credit behind what goes to a full cable, and go elsewhere themselves.
+
+    h5 ──▶ leaf2 ══ no credit on the lane ══▶ spine1 ══▶ leaf1 ──▶ h1    full: the root
+           ▲                                             └───────▶ h2    has room: a victim's
+           └ both flows wait here
+
+Credits are given for a virtual lane, so that who is on another lane is neither held back by the
+root nor guilty of it. Lanes follow from service levels and the number of lanes in operation on a
+link (IBTA vol 1, 7.6.6), as a spec has them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+
+from emu.measure.recording import FlowRecord
+from emu.report import credit_cures, cures
+from emu.report.facts import RunFacts
+from emu.report.room import FULL, held_ns, is_crowded_out, life_ns, rate_bps, room, rooms
+from emu.report.signatures import STANDING, Finding
+from emu.report.words import counted, listed
+from emu.units import format_rate
+from topologies.graph import Port
+
+
+def credit_victims(run: RunFacts) -> Finding | None:
+    waiting = [flow for flow in run.flows if _waits_for_others(run, flow)]
+    rooted = _roots(run, waiting)
+    if not rooted:
+        return None
+    (root, lane), _ = Counter(rooted.values()).most_common(1)[0]
+    victims = [
+        flow
+        for flow in waiting
+        if _lane(run, flow, root) == lane and room(run, flow, root) <= 2 * FULL
+    ]
+    first = max(victims, key=lambda flow: np.diff(life_ns(run, flow))[0])
+    host = run.topology.peer[root].node
+    guilty = [
+        flow for flow in run.flows if flow.bytes_to == host and _lane(run, flow, root) == lane
+    ]
+    whose = "its receiver's cable" if len(victims) == 1 else "their receivers' cables"
+    evidence = (
+        f"{len(victims):,} of {counted(len(run.flows), 'flow')} waited for credit though more than "
+        f"half of {whose} was free. {first.name} had {format_rate(rate_bps(run, first))}; "
+        f"meanwhile {run.topology.port_name[root]} was {min(1 - room(run, first, root), 1):.0%} "
+        f"busy, and credits spread that over virtual lane {lane}{_shared(run, victims, guilty)}: "
+        f"{counted(_behind(run, first), 'port')} waited for a fifth of that time or more"
+    )
+    return Finding(evidence, credit_cures.own_lane(run, _movable(victims, guilty)))
+
+
+def _waits_for_others(run: RunFacts, flow: FlowRecord) -> bool:
+    """Whether want of credit on its lane took a good part of its time, and nothing on its way
+    explains that."""
+    sender = run.topology.ports[flow.bytes_from][0]
+    start, end = life_ns(run, flow)
+    counter = f"PortXmitWait_VL{_lane(run, flow, sender)}"
+    of_lane_ns = run.recording.hosts.get(flow.bytes_from, {}).get(counter, 0)
+    if min(of_lane_ns, held_ns(run, flow, sender)) < STANDING * (end - start):
+        return False
+    receives = cures.leaf_port(run, flow.bytes_to)
+    return room(run, flow, receives) > 0.5 and not is_crowded_out(run, flow)
+
+
+def _roots(run: RunFacts, waiting: list[FlowRecord]) -> dict[str, tuple[Port, int]]:
+    """Of each flow that waits: the fullest port to a host while it ran, if one was full, and the
+    lane there that both are on."""
+    lanes = _lanes_into_hosts(run) if waiting else {}
+    on_level: dict[int, list[Port]] = {}
+    found: dict[str, tuple[Port, int]] = {}
+    for flow in waiting:
+        level = _service_level(run, flow)
+        if level not in on_level:
+            shared = (port for port, own in lanes.items() if _lane(run, flow, port) in own)
+            on_level[level] = list(shared)
+        ports = on_level[level]
+        free = rooms(run, flow, ports)
+        if ports and free.min() <= 2 * FULL:
+            root = ports[int(free.argmin())]
+            found[flow.name] = root, _lane(run, flow, root)
+    return found
+
+
+def _lanes_into_hosts(run: RunFacts) -> dict[Port, set[int]]:
+    """Each port that sends to a host -> lanes of the flows that go there."""
+    lanes: dict[Port, set[int]] = defaultdict(set)
+    for flow in run.flows:
+        port = cures.leaf_port(run, flow.bytes_to)
+        lanes[port].add(_lane(run, flow, port))
+    return lanes
+
+
+def _service_level(run: RunFacts, flow: FlowRecord) -> int:
+    asked = run.asked_priority(flow)
+    return run.spec.host(flow.bytes_from).nic.sl if asked is None else asked
+
+
+def _lane(run: RunFacts, flow: FlowRecord, port: Port) -> int:
+    """The one that a flow's packets ride on over a port's cable: a link has as many in operation
+    as both of its ends."""
+    ends = (port.node, run.topology.peer[port].node)
+    vls = min(run.spec.switch(end).credits.vls for end in ends if end in run.topology.switch)
+    return run.spec.subnet.vl_of_sl(vls)[_service_level(run, flow)]
+
+
+def _shared(run: RunFacts, victims: list[FlowRecord], guilty: list[FlowRecord]) -> str:
+    """A clause where service levels that were to be apart are on one lane."""
+    levels = {_service_level(run, flow) for flow in (*victims, *guilty)}
+    if len(levels) < 2:
+        return ""
+    return f", which service levels {listed([str(level) for level in sorted(levels)])} share"
+
+
+def _behind(run: RunFacts, flow: FlowRecord) -> int:
+    """Ports that waited for a good part of the time in which the flow ran."""
+    start, end = life_ns(run, flow)
+    waited_ns = run.waited_ns(range(len(run.sampled)), start, end)
+    return int(np.count_nonzero(waited_ns >= STANDING * (end - start)))
+
+
+def _movable(victims: list[FlowRecord], guilty: list[FlowRecord]) -> set[str]:
+    """Hosts that another service level would help; none where that would move the guilty, too."""
+    hosts = {flow.bytes_from for flow in victims}
+    return set() if hosts & {flow.bytes_from for flow in guilty} else hosts

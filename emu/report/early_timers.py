@@ -1,0 +1,44 @@
+"""Retransmission timers that fire although nothing was lost: what they send again is a duplicate.
+
+    sender    ├─ message ─┤ · · · · timer ├─ the same again ─┤ ...
+    switch                 queues, pauses
+    receiver                                 ├─ message ─┤  ├─ duplicates ─┤
+
+A flow counts whose packets ride on a priority of which no switch dropped any, in a run in which
+nothing else can have taken them.
+"""
+
+from __future__ import annotations
+
+from emu.measure.counters import PRIORITIES
+from emu.measure.recording import FlowRecord
+from emu.report.facts import RunFacts
+
+
+def sent_in_vain(run: RunFacts) -> list[FlowRecord]:
+    """Flows that sent again what was not lost, because their sender's timer had fired."""
+    fired = [flow for flow in run.flows if flow.retransmitted_packets and _has_fired(run, flow)]
+    lost = _lossy_priorities(run) if fired else None
+    if lost is None:
+        return []
+    return [flow for flow in fired if not lost or run.priority_of(flow) not in lost]
+
+
+def _has_fired(run: RunFacts, flow: FlowRecord) -> bool:
+    return run.recording.hosts.get(flow.src, {}).get("local_ack_timeout_err", 0) > 0
+
+
+def _lossy_priorities(run: RunFacts) -> set[int] | None:
+    """Those of which switches dropped packets. None: what was lost may have been anyone's."""
+    ports = run.recording.ports.values()
+    lost = {
+        priority: sum(
+            own.get(f"tx_prio{priority}_discards", 0) + own.get(f"rx_prio{priority}_buf_discard", 0)
+            for own in ports
+        )
+        for priority in PRIORITIES
+    }
+    unknown = run.drops - sum(lost.values()) + run.dropped_by_faults + run.dropped_by_hosts
+    on = {run.priority_of(flow) for flow in run.flows} if any(lost.values()) else set()
+    lossy = {priority for priority, count in lost.items() if count}
+    return None if unknown or lossy - on else lossy

@@ -1,0 +1,70 @@
+"""How much of a cable nobody used while a flow ran.
+
+By what its sending port put on the wire between the samples around the flow's start and end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu.measure.binning import growth
+from emu.measure.recording import FlowRecord
+from emu.report.facts import RunFacts
+from topologies.graph import Port
+
+FULL = 0.05
+"""A cable of which less than this part is free carries what it can."""
+
+
+def end_ns(run: RunFacts) -> int:
+    """When the run was looked at for the last time."""
+    times = run.recording.series.time_ns
+    return max(int(times[-1]) if len(times) else 0, 1)
+
+
+def life_ns(run: RunFacts, flow: FlowRecord) -> tuple[int, int]:
+    """From a flow's start to its end, or that of the run."""
+    return flow.start_ns, max(flow.end_ns or end_ns(run), flow.start_ns + 1)
+
+
+def room(run: RunFacts, flow: FlowRecord, port: Port) -> float:
+    """Part of a port's cable that nobody used while the flow ran; 0 where nobody knows."""
+    return float(rooms(run, flow, [port])[0])
+
+
+def rooms(run: RunFacts, flow: FlowRecord, ports: Sequence[Port]) -> NDArray[np.float64]:
+    """The same of several ports."""
+    columns = run.columns(ports)
+    if columns is None:
+        return np.zeros(len(ports))
+    (start, end), series = life_ns(run, flow), run.recording.series
+    sent_bytes = growth(series.time_ns, series.tx_bytes, start, end, columns)
+    rates_bps = np.array([run.topology.cable[port].rate_bps for port in ports])
+    free: NDArray[np.float64] = 1 - sent_bytes * 8e9 / rates_bps / (end - start)
+    return free
+
+
+def is_crowded_out(run: RunFacts, flow: FlowRecord) -> bool:
+    """Whether any cable that it may take from switch to switch was full."""
+    hops = run.ways.stages(flow.bytes_from, flow.bytes_to)[1:-1]
+    between = list(chain.from_iterable(hops))
+    return bool(between) and float(rooms(run, flow, between).min()) < FULL
+
+
+def held_ns(run: RunFacts, flow: FlowRecord, port: Port) -> float:
+    """How long flow control held a port back while the flow ran."""
+    columns = run.columns([port])
+    return float(run.waited_ns(columns, *life_ns(run, flow))[0]) if columns else 0.0
+
+
+def rate_bps(run: RunFacts, flow: FlowRecord) -> float:
+    """What a flow delivered, from its start to its end or that of the run."""
+    series = run.recording.series
+    if flow.completed or flow.name not in run.sampled_flows:
+        return flow.goodput_bps
+    delivered = int(series.flow_bytes[-1, run.sampled_flows[flow.name]])
+    return delivered * 8e9 / max(end_ns(run) - flow.start_ns, 1)

@@ -1,0 +1,98 @@
+"""Victims of credits: whichever way their bytes go, and on their own virtual lane."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from emu.report.credit_victims import credit_victims
+from emu.report.facts import RunFacts
+from emu.spec.model import spec_from_text
+from tests.report.synthetic import record, run
+from tests.report.test_diagnosis import SICK, facts_of
+
+WRITES = SICK["victims of congestion that spreads by credits"]
+READS = WRITES.replace(
+    "pattern: incast, from: [h3, h4, h6, h7, h8], to: h1, op: write",
+    "pattern: outcast, from: h1, to: [h3, h4, h6, h7, h8], op: read",
+).replace("from: h5, to: h2, op: write", "from: h2, to: h5, op: read")
+
+
+def test_of_reads_the_host_that_is_asked_waits(tmp_path: Path) -> None:
+    """The same bytes on the same cables have the same victim and the same cure, which cures."""
+    reads = facts_of(READS, tmp_path / "reads")
+    writes = facts_of(WRITES, tmp_path / "writes")
+    found = [credit_victims(own) for own in (reads, writes)]
+    assert found[0]
+    assert found[1]
+    assert found[0].evidence == found[1].evidence
+    assert found[0].settings == ("switches.credits.vls=2", "hosts.nodes.h5.nic.sl=1")
+    cured = facts_of(READS, tmp_path / "cured", found[0].settings)
+    assert cured.flows[-1].goodput_bps > 4 * reads.flows[-1].goodput_bps
+
+
+LANES = """
+fabric: ib
+topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 4}
+switches: {credits: {vls: VLS}}
+traffic:
+  - {name: root, pattern: pair, from: h6, to: h1, size: 4MB, priority: 0}
+  - {name: victim, pattern: pair, from: h5, to: h2, size: 1MB, priority: 1}
+"""
+END_NS = 340_000
+"""When 4 MB are over at 100 Gbit/s: the cable to h1 is full until then."""
+
+
+def on_lanes(vls: int, waited: dict[str, int], ports: int = 1) -> RunFacts:
+    """Both take as long. `waited`: by h5's counters of lanes; `ports`: that waited."""
+    spec = spec_from_text(LANES.replace("VLS", str(vls)).encode(), source="lanes.emu.yml")
+    names = ["h5:leaf2", "leaf2:spine1", "spine1:leaf1"][:ports]
+    made = record(
+        spec,
+        ends_ns={"root": END_NS, "victim": END_NS},
+        waiting=dict.fromkeys(names, 0.5),
+        hosts={"h5": waited},
+    )
+    fast = replace(made.series, tx_bytes=made.series.tx_bytes.copy())
+    between = [fast.ports.index(name) for name in ("leaf2:spine1", "spine1:leaf1")]
+    fast.tx_bytes[:, between] //= 2  # so that nothing on the way is full
+    return run(replace(made, series=fast), spec)
+
+
+WAITED = 170_000
+
+
+@pytest.mark.parametrize(
+    ("vls", "counter", "is_victim"),
+    [
+        (1, "PortXmitWait_VL0", True),
+        (2, "PortXmitWait_VL1", False),
+        (2, "PortXmitWait_VL0", False),
+    ],
+    ids=["one lane for both", "another lane than the root", "another lane waited"],
+)
+def test_only_who_shares_a_lane_with_the_root_is_its_victim(
+    vls: int, counter: str, *, is_victim: bool
+) -> None:
+    assert bool(credit_victims(on_lanes(vls, {counter: WAITED}))) == is_victim
+
+
+@pytest.mark.parametrize(("ports", "words"), [(1, ": 1 port waited"), (3, ": 3 ports waited")])
+def test_ports_that_waited_are_counted_in_the_time_of_the_victim(ports: int, words: str) -> None:
+    """At least the victim's own; what shares the lane is told."""
+    found = credit_victims(on_lanes(1, {"PortXmitWait_VL0": WAITED}, ports))
+    assert found
+    assert words in found.evidence
+    assert "over virtual lane 0, which service levels 0 and 1 share" in found.evidence
+    assert found.evidence.startswith(
+        "1 of 2 flows waited for credit though more than half of its receiver's cable was free"
+    )
+
+
+def test_a_victim_whose_entry_asks_for_its_level_is_not_moved_by_its_host() -> None:
+    """The NIC's service level would change nothing."""
+    found = credit_victims(on_lanes(1, {"PortXmitWait_VL0": WAITED}))
+    assert found
+    assert not any("nic.sl" in setting for setting in found.settings)
