@@ -155,8 +155,9 @@ PATHOLOGIES = (
     Pathology(
         "Kmin above XOFF",
         signatures.late_marks,
-        "Pause frames and not one CE: tx_prioN_pause grows, np_cnp_sent stays 0; in the plot the "
-        "queue turns round below Kmin, and a capture has no packet with CE",
+        "Pause frames and not one CE of their priority: tx_prioN_pause grows, tx_prioN_ecn_marked "
+        "stays 0; in the plot the queue turns round below Kmin, and in a capture no packet of that "
+        "priority has CE",
         "Marks must come before pauses, or congestion control never hears of congestion",
     ),
     Pathology(

@@ -273,13 +273,23 @@ class RunFacts:
 
     @cached_property
     def window_ns(self) -> tuple[int, int]:
-        """From the first start to the last finish; to the last sample if a flow is unfinished."""
-        times = self.recording.series.time_ns
+        """From the first start to the last finish. If a flow is unfinished, to the last sample in
+        which anything moved or was held back: a timer that outlasts the run is no time of the
+        others, and a deadlock is."""
         start = min((flow.start_ns for flow in self.flows), default=0)
         end = self.last_finish_ns
         if end is None:
-            end = int(times[-1]) if len(times) else start
+            end = max(self._last_change_ns, *(flow.end_ns or 0 for flow in self.flows), start)
         return start, max(end, start + 1)
+
+    @property
+    def _last_change_ns(self) -> int:
+        """Of what flows delivered, and of how long ports were held back."""
+        series, last = self.recording.series, 0
+        for counts in (series.flow_bytes, series.paused_ns, series.credit_wait_ns):
+            changed = np.flatnonzero((counts[:-1] != counts[-1:]).any(axis=1))
+            last = max(last, int(changed[-1]) + 1 if len(changed) else 0)
+        return int(series.time_ns[last]) if len(series.time_ns) else 0
 
     @cached_property
     def port_load(self) -> dict[str, PortLoad]:

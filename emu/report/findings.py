@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emu.report.facts import RunFacts
+from emu.report.marks import marked_only_elsewhere
 from emu.report.ranking import Ranking, by_size, ranking
 from emu.report.senders import limited_by_senders
 from emu.report.starts import how_each_starts
@@ -159,10 +160,11 @@ def _can_pause(run: RunFacts) -> bool:
 
 
 def _marks_are_answered(case: Marking) -> bool:
-    """Where nobody paused, there is nothing that marks could have spared."""
+    """Where nobody paused, there is nothing that marks could have spared; and what is marked on
+    priorities that do not pause has no part in how often others do."""
     answered = case.run.total("cnp") and case.run.total("ce_marked")
     paused = any(run.total("pause_frames") for run in (case.run, *case.others))
-    return bool(answered and case.others and paused)
+    return bool(answered and case.others and paused) and not marked_only_elsewhere(case.run)
 
 
 def _marking(case: Marking) -> str:

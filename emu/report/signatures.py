@@ -14,6 +14,7 @@ from emu.measure.recording import Counters, FailedQueuePair, FaultRecord, FlowRe
 from emu.report import cures
 from emu.report.early_timers import sent_in_vain
 from emu.report.facts import RunFacts
+from emu.report.marks import hears_of_queues_that_pause, marked_where_paused
 from emu.report.priority_maps import odd_one_out
 from emu.report.room import end_ns, held_ns, is_crowded_out, life_ns, rate_bps, room
 from emu.report.timer_waits import timer_waits
@@ -142,7 +143,7 @@ def pause_storm(run: RunFacts) -> Finding | None:
                 f"{_as_asked_for(run, host)}"
             )
             leaf = cures.leaf_port(run, host).node
-            length_ns = paused * end_ns(run) / max(turns, 1)
+            length_ns = paused * _lasted_ns(run) / max(turns, 1)
             cure = cures.watchdog(run, leaf, looks=20, storm_ns=length_ns)
             return Finding(evidence, cure, is_local=not spreads)
     return None
@@ -351,7 +352,7 @@ def late_marks(run: RunFacts) -> Finding | None:
         tuned = fault.kind == "wrong-ecn" and fault.packets_seen
         if tuned and (did := _late_by_fault(run, fault.name)):
             return _by_fault(run, fault, did)
-    if _marked_where_paused(run):
+    if marked_where_paused(run):
         return None
     late = cures.late_ports(run)
     others = " of a priority that pauses" if run.total("ce_marked") else ""
@@ -363,25 +364,6 @@ def late_marks(run: RunFacts) -> Finding | None:
             )
             return Finding(evidence, cures.early_marks(run, late))
     return None
-
-
-def _hears_of_queues_that_pause(run: RunFacts) -> bool:
-    """Whether senders were told of congestion where it pauses, and not of a lossy priority's."""
-    return bool(run.total("cnp") and _marked_where_paused(run))
-
-
-def _marked_where_paused(run: RunFacts) -> int:
-    """Packets marked on priorities for which switches had pauses; all, where a pause stops all."""
-    ports = [_counters(run, port) for port in cures.switch_ports(run)]
-    if any(own.get(f"{way}_global_pause") for own in ports for way in ("rx", "tx")):
-        return run.total("ce_marked")
-    paused = {
-        priority
-        for priority in range(PRIORITIES)
-        for own in ports
-        if own.get(f"tx_prio{priority}_pause") or own.get(f"rx_prio{priority}_pause")
-    }
-    return sum(own.get(f"tx_prio{priority}_ecn_marked", 0) for own in ports for priority in paused)
 
 
 def unheeded_marks(run: RunFacts) -> Finding | None:
@@ -401,7 +383,7 @@ def ignored_cnps(run: RunFacts) -> Finding | None:
 
 
 def victim(run: RunFacts) -> Finding | None:
-    if _hears_of_queues_that_pause(run):
+    if hears_of_queues_that_pause(run):
         return None
     flows_of = Counter(flow.bytes_from for flow in run.flows)
     for flow in (flow for flow in run.flows if flow.traffic not in run.storage):
@@ -432,7 +414,7 @@ def _is_held_back(run: RunFacts, flow: FlowRecord) -> bool:
 
 
 def unfairness(run: RunFacts) -> Finding | None:
-    if _hears_of_queues_that_pause(run) or not run.total("pause_frames"):
+    if hears_of_queues_that_pause(run) or not run.total("pause_frames"):
         return None
     drawn = {entry.name for entry in run.spec.traffic if isinstance(entry, Background)}
     failed = {qp.flow for qp in run.recording.failed_queue_pairs}
@@ -494,9 +476,14 @@ def _count(run: RunFacts, port: Port, counter: str) -> int:
     return _counters(run, port).get(counter, 0)
 
 
+def _lasted_ns(run: RunFacts) -> int:
+    """The run, without a tail in which nothing moves and nothing waits but a timer."""
+    return end_ns(run) if run.last_finish_ns is not None else run.window_ns[1]
+
+
 def _paused(run: RunFacts, port: Port) -> float:
     """Part of the run for which the far end kept it paused."""
-    return _most(_counters(run, port), "pause_duration") * 1000 / end_ns(run)
+    return _most(_counters(run, port), "pause_duration") * 1000 / _lasted_ns(run)
 
 
 def _most(counters: Counters, name: str) -> int:
@@ -573,7 +560,7 @@ def _spreads_from(run: RunFacts, host: str) -> bool:
 
 def _host_paused(run: RunFacts, host: str) -> float:
     counters = run.recording.hosts.get(host, {})
-    return _most(counters, "pause_duration") * 1000 / end_ns(run)
+    return _most(counters, "pause_duration") * 1000 / _lasted_ns(run)
 
 
 def _controlled(run: RunFacts) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -632,6 +633,32 @@ def test_a_storm_that_passes_is_found_and_its_fault_named(
     assert [one.pathology.name for one in diagnoses(cured)] == [
         "pause storm that the watchdog ended"
     ]
+
+
+def test_shares_of_time_leave_out_a_tail_in_which_only_a_timer_waits(tmp_path: Path) -> None:
+    """A flow whose packets are all lost makes the run as long as its time limit, not the storm
+    shorter."""
+    text = PASSING_STORM.replace("RATE", "100Gbit").replace("BUFFER", "16MB")
+    text = text.replace("COUNT", "4").replace("LENGTH", "500us")
+    alone = facts_of(text, tmp_path / "alone")
+    lost = text.replace(
+        "count: 4}", "count: 4}, {name: lost, pattern: pair, from: h4, to: h2, size: 4KB}"
+    )
+    lost = lost.replace("faults: [", "faults: [{loss: {cable: 'h4:leaf2', probability: 100%}}, ")
+    stuck = facts_of(lost, tmp_path / "stuck")
+    assert len(stuck.unfinished) == 1
+    assert stuck.window_ns[1] < 2 * alone.window_ns[1]
+    told = [
+        re.search(r"for (\d+)% of the time", diagnoses(run)[0].in_short()) for run in (alone, stuck)
+    ]
+    shares = [int(share[1]) for share in told if share]
+    assert shares == pytest.approx([shares[0]] * 2, abs=2)
+
+
+def test_a_deadlock_is_part_of_the_time(tmp_path: Path) -> None:
+    """Nothing moves any more, and ports are held back until the end."""
+    run = facts_of(SICK["deadlock"], tmp_path)
+    assert run.window_ns[1] == pytest.approx(int(run.recording.series.time_ns[-1]), rel=0.01)
 
 
 def test_a_storm_that_meets_no_traffic_is_no_diagnosis(tmp_path: Path) -> None:

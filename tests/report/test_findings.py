@@ -62,6 +62,17 @@ def test_packets_that_hosts_refuse_for_their_p_keys_are_told() -> None:
     assert refused == "In ib, h3 dropped 1,200 and h4 dropped 7 packets for their P_Keys."
 
 
+def test_marks_on_a_priority_that_does_not_pause_are_not_set_against_pauses() -> None:
+    """They say nothing of how often the others paused."""
+    fabrics = {run.name: run for run in four_fabrics()}
+    dcqcn, others = fabrics["roce-dcqcn"], [fabrics["roce-pfc"]]
+    assert any("CE marks" in sentence for sentence in findings([dcqcn, *others]))
+    counters = {"tx_prio3_pause": 41, "tx_prio1_ecn_marked": 530}
+    elsewhere = replace(dcqcn.recording, ports={"leaf1:spine1": counters})
+    runs = [replace(dcqcn, recording=elsewhere), *others]
+    assert not any("CE marks" in sentence for sentence in findings(runs))
+
+
 def test_advice_names_the_best_and_how_much_worse_each_other_is() -> None:
     """Nobody asks for the worst alone: the second may be nearly as good."""
     *_, incast, victim = findings(four_fabrics())

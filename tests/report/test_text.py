@@ -84,6 +84,20 @@ def test_comparison(golden: Golden) -> None:
     golden("comparison.txt", out.getvalue())
 
 
+def test_a_note_of_several_runs_is_printed_once_with_their_names() -> None:
+    """Variants of one spec are warned of the same."""
+    lossy, pfc, *_ = four_fabrics()
+    notes = {"roce-lossy": ("both", "one"), "roce-pfc": ("both",)}
+    runs = [
+        replace(own, recording=replace(own.recording, notes=notes[own.name]))
+        for own in (lossy, pfc)
+    ]
+    out = StringIO()
+    print_comparison(runs, {}, out)
+    told = [line for line in out.getvalue().splitlines() if line.startswith("Note on")]
+    assert told == ["Note on roce-lossy and roce-pfc: both", "Note on roce-lossy: one"]
+
+
 @pytest.mark.parametrize("columns", [80, 60])
 def test_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     """On a narrow terminal fabrics move below each other, and no column is cut off."""

@@ -1,0 +1,42 @@
+"""Marks where they matter: on the priorities that pause.
+
+A queue of a lossy priority may be marked, and its senders slowed down, while another priority
+pauses without a single mark. Totals do not tell these apart; the counters of ports do.
+"""
+
+from __future__ import annotations
+
+from emu.measure.counters import PRIORITIES
+from emu.measure.recording import Counters
+from emu.report.facts import RunFacts
+
+
+def hears_of_queues_that_pause(run: RunFacts) -> bool:
+    """Whether senders were told of congestion where it pauses, and not of a lossy priority's."""
+    return bool(run.total("cnp") and marked_where_paused(run))
+
+
+def marked_only_elsewhere(run: RunFacts) -> bool:
+    """Whether there were pauses, and marks on other priorities alone."""
+    ports = _of_switches(run)
+    names = [f"tx_prio{priority}_ecn_marked" for priority in PRIORITIES]
+    marked = any(own.get(name) for own in ports for name in names)
+    return bool(marked and run.total("pause_frames") and not marked_where_paused(run))
+
+
+def marked_where_paused(run: RunFacts) -> int:
+    """Packets marked on priorities for which switches had pauses; all, where a pause stops all."""
+    ports = _of_switches(run)
+    if any(own.get(f"{way}_global_pause") for own in ports for way in ("rx", "tx")):
+        return run.total("ce_marked")
+    paused = {
+        priority
+        for priority in PRIORITIES
+        for own in ports
+        if own.get(f"tx_prio{priority}_pause") or own.get(f"rx_prio{priority}_pause")
+    }
+    return sum(own.get(f"tx_prio{priority}_ecn_marked", 0) for own in ports for priority in paused)
+
+
+def _of_switches(run: RunFacts) -> list[Counters]:
+    return list(run.recording.ports.values())
