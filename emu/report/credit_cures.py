@@ -37,7 +37,6 @@ from emu.spec.scenario import Spec
 from emu.spec.subnet import SLS, SubnetSpec
 from emu.spec.switch import OPERATIONAL_VLS
 from emu.spec.traffic.entry import MessageEntry
-from traffic.graph import Verb
 
 _MOST_MOVED = 8
 """Hosts whose service level a cure names."""
@@ -75,7 +74,7 @@ def own_lane(run: RunFacts, hosts: Collection[str]) -> Settings:
 
 
 def _senders(run: RunFacts, traffic: str) -> set[str]:
-    return {_sender(flow) for flow in run.traffic.get(traffic, ())}
+    return {flow.bytes_from for flow in run.traffic.get(traffic, ())}
 
 
 def _unused_level(spec: Spec) -> tuple[int, int] | None:
@@ -126,11 +125,11 @@ def _held_by_a_table(run: RunFacts) -> Settings:
     packet_ns = run.spec.largest_frame_bytes * 8e9 / run.topology.cable[port].rate_bps
     between_marks_ns = (fecn.marking_rate + 1) * crowd.most * packet_ns
     if not all(
-        _settles(run.spec.host(_sender(flow)).nic.cct, crowd, between_marks_ns)
+        _settles(run.spec.host(flow.bytes_from).nic.cct, crowd, between_marks_ns)
         for flow in crowd.flows
     ):
         return ()
-    senders = dict.fromkeys(map(_sender, run.flows))
+    senders = dict.fromkeys(flow.bytes_from for flow in run.flows)
     deaf = [host for host in senders if run.spec.host(host).nic.cc != "cct"]
     off = [name for name in run.topology.switch if run.spec.switch(name).fecn is None]
     marking = dict.fromkeys(dotted(for_switch(run.spec, name, "fecn")) for name in off)
@@ -161,7 +160,7 @@ def _largest_crowd(run: RunFacts) -> _Crowd | None:
     """Of flows that have something to send from their start to their end; None: of others, too."""
     flows_to: dict[str, list[FlowRecord]] = {}
     for flow in run.flows:
-        flows_to.setdefault(_receiver(flow), []).append(flow)
+        flows_to.setdefault(flow.bytes_to, []).append(flow)
     crowds = [_crowd(run, host, flows) for host, flows in flows_to.items()]
     largest = max(crowds, key=lambda crowd: crowd.most)
     steady = {
@@ -188,12 +187,3 @@ def _crowd(run: RunFacts, host: str, flows: list[FlowRecord]) -> _Crowd:
         if 2 * count >= most
     )
     return _Crowd(host, tuple(flows), most, lasts_ns)
-
-
-def _sender(flow: FlowRecord) -> str:
-    """Who sends its data."""
-    return flow.dst if flow.op == Verb.READ else flow.src
-
-
-def _receiver(flow: FlowRecord) -> str:
-    return flow.src if flow.op == Verb.READ else flow.dst

@@ -91,8 +91,9 @@ def test_ports_that_waited_are_counted_in_the_time_of_the_victim(ports: int, wor
     )
 
 
-def test_a_victim_whose_entry_asks_for_its_level_is_not_moved_by_its_host() -> None:
+def test_a_victim_whose_entry_asks_for_its_level_is_moved_by_that(tmp_path: Path) -> None:
     """The NIC's service level would change nothing."""
-    found = credit_victims(on_lanes(1, {"PortXmitWait_VL0": WAITED}))
+    text = WRITES.replace("from: h5, to: h2, op: write", "from: h5, to: h2, priority: 0, op: write")
+    found = credit_victims(facts_of(text, tmp_path))
     assert found
-    assert not any("nic.sl" in setting for setting in found.settings)
+    assert found.settings == ("switches.credits.vls=2", "traffic.victim.priority=1")
