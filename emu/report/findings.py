@@ -19,6 +19,7 @@ from emu.report.marks import marked_only_elsewhere
 from emu.report.ranking import Ranking, by_size, ranking
 from emu.report.senders import limited_by_senders
 from emu.report.starts import how_each_starts
+from emu.report.uplinks import uneven_ports
 from emu.report.words import counted, listed
 from emu.report.workloads import alike, how_they_differ
 from emu.units import format_size, format_time_ns
@@ -215,6 +216,10 @@ def _senders(runs: Runs) -> list[str]:
     ]
 
 
+def _uneven(runs: Runs) -> list[str]:
+    return [f"In {run.name}: {sentence}" for run in runs for sentence in uneven_ports(run)]
+
+
 # --- who suits best ---
 
 
@@ -295,5 +300,6 @@ CLAIMS = (
     Claim("idle PFC", _with_pfc, _never_pause, _idle_pfc),
     Claim("starts", how_each_starts, bool, str),
     Claim("senders", _senders, bool, str),
+    Claim("equal ports", _uneven, bool, str),
     Claim("advice", _rankings, _is_a_choice, _who_suits),
 )

@@ -37,6 +37,7 @@ from emu.report.run_tables import (
 from emu.report.senders import limited_by_senders
 from emu.report.steps_table import steps_table
 from emu.report.table import Table
+from emu.report.uplinks import uneven_ports
 from emu.report.words import (
     INCONCLUSIVE,
     REMEDY,
@@ -166,6 +167,7 @@ def _view(run: RunFacts) -> RunView:
             against_the_bound(run) if run.conclusive else "",
             processors(run),
             *limited_by_senders(run),
+            *uneven_ports(run),
         ),
         diagnoses=tuple(diagnosis.in_words() for diagnosis in diagnoses(run)),
         topology=picture(run),

@@ -37,6 +37,7 @@ from emu.report.run_tables import (
 from emu.report.senders import limited_by_senders
 from emu.report.steps_table import steps_table
 from emu.report.table import Cell, Table, Tone
+from emu.report.uplinks import uneven_ports
 from emu.report.words import (
     INCONCLUSIVE,
     REMEDY,
@@ -84,7 +85,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     if run.conclusive:
         _print_table(out, totals_table(run))
         _say(out, against_the_bound(run))
-    for sentence in limited_by_senders(run):
+    for sentence in (*limited_by_senders(run), *uneven_ports(run)):
         _say(out, sentence)
     _print_table(out, checks_table([run]))
     _print_notes(out, [run])

@@ -15,6 +15,9 @@ from emu.report.facts import RunFacts
 from emu.report.words import listed
 from emu.units import format_size
 
+MOST_NAMED = 4
+"""Entries that a run lacks; of more, the others are counted."""
+
 
 @dataclass(frozen=True)
 class Load:
@@ -56,20 +59,38 @@ def how_they_differ(runs: Sequence[RunFacts]) -> list[str]:
     if len(alike(runs)) < 2:
         return []
     known = {run.name: loads(run) for run in runs}
-    entries = dict.fromkeys(name for own in known.values() for name in own)
-    parts = [part for entry in entries for part in _parts(entry, known)]
-    return [f"Not all carry the same, and only those that do are ranked: {listed(parts)}."]
+    parts = [*_missing(known), *_other(known)]
+    return [f"Not all carry the same, and only those that do are ranked: {'; '.join(parts)}."]
 
 
-def _parts(entry: str, known: dict[str, dict[str, Load]]) -> Iterator[str]:
-    missing = [name for name, own in known.items() if entry not in own]
-    if missing:
-        yield f"{listed(missing)} {'has' if len(missing) == 1 else 'have'} no {entry}"
-    kinds: dict[Load, list[str]] = {}
+def _entries(known: dict[str, dict[str, Load]]) -> list[str]:
+    return list(dict.fromkeys(name for own in known.values() for name in own))
+
+
+def _missing(known: dict[str, dict[str, Load]]) -> Iterator[str]:
+    """Runs that lack the same entries together."""
+    lacking: dict[tuple[str, ...], list[str]] = {}
     for name, own in known.items():
-        if entry in own:
-            kinds.setdefault(own[entry], []).append(name)
-    if len(kinds) > 1:
-        for load, names in kinds.items():
-            size = "" if load.bytes is None else f"{format_size(load.bytes)} "
-            yield f"{entry} is {size}among {len(load.hosts)} hosts in {listed(names)}"
+        entries = tuple(entry for entry in _entries(known) if entry not in own)
+        if entries:
+            lacking.setdefault(entries, []).append(name)
+    for entries, names in lacking.items():
+        more = len(entries) - MOST_NAMED
+        told = [*entries[:MOST_NAMED], f"{more} others"] if more > 1 else entries
+        yield f"{listed(names)} {'has' if len(names) == 1 else 'have'} no {listed(told)}"
+
+
+def _other(known: dict[str, dict[str, Load]]) -> Iterator[str]:
+    """Entries of which not all runs have as many bytes, or the same hosts."""
+    for entry in _entries(known):
+        kinds: dict[Load, list[str]] = {}
+        for name, own in known.items():
+            if entry in own:
+                kinds.setdefault(own[entry], []).append(name)
+        if len(kinds) > 1:
+            yield f"{entry} is {listed([_in_runs(*kind) for kind in kinds.items()])}"
+
+
+def _in_runs(load: Load, names: Sequence[str]) -> str:
+    size = "" if load.bytes is None else f"{format_size(load.bytes)} "
+    return f"{size}among {len(load.hosts)} hosts in {listed(names)}"

@@ -113,7 +113,7 @@ def test_workloads_of_other_sizes_are_told() -> None:
     first, *rest = findings([pfc, other])
     assert first == (
         "Not all carry the same, and only those that do are ranked: victim is 1 MB among 2 hosts "
-        "in roce-pfc and victim is 1 KB among 2 hosts in roce-dcqcn."
+        "in roce-pfc and 1 KB among 2 hosts in roce-dcqcn."
     )
     assert not any(sentence.startswith(("For traffic like", "With ")) for sentence in rest)
 

@@ -319,11 +319,10 @@ def carried(table: Beside, name: str) -> dict[str, int]:
 def read_workloads(text: str, table: Beside, said: Sequence[str]) -> None:
     honest = [name for name, run in table.runs.items() if run.conclusive]
     assert set(names_in(text)) <= set(honest)
-    for entry, size, names in re.findall(
-        r"(\w+) is (\S+ \w?B) among \d+ hosts in ((?:(?! is ).)+)", text
-    ):
-        for name in names_in(names):
-            assert format_size(carried(table, name)[entry]) == size
+    kinds = r"([\d.]+ \w?B) among \d+ hosts in ((?:\w+(?:, | and )?)+)"
+    for entry, told in re.findall(r"(\w+) is ([^;]*)", text):
+        for size, names in re.findall(kinds, told):
+            assert all(format_size(carried(table, own)[entry]) == size for own in names_in(names))
 
 
 def read_idle_pfc(text: str, table: Beside, said: Sequence[str]) -> None:
@@ -331,6 +330,15 @@ def read_idle_pfc(text: str, table: Beside, said: Sequence[str]) -> None:
     assert names
     assert all(table.cell("pause frames", name) == "0" for name in names)
     assert not any(re.match(rf"{name} held .* by ", one) for name in names for one in said)
+
+
+def read_uneven(text: str, table: Beside, said: Sequence[str]) -> None:
+    found = re.match(r"In (\w+): .* of the (\d+) of (\S+) .*, (\S+):(\S+) sent (\d+)%", text)
+    assert found
+    name, of, switch, owner, _, share = found.groups()
+    assert switch == owner
+    assert table.runs[name].conclusive
+    assert int(share) > 100 / int(of)
 
 
 def read_nothing(text: str, table: Beside, said: Sequence[str]) -> None:
@@ -350,6 +358,7 @@ READINGS: dict[str, Callable[[str, Beside, Sequence[str]], None]] = {
     r"For traffic like": read_advice,
     r"How flows begin: ": read_nothing,
     r"(In [\w ,]+: )?The senders of": read_nothing,
+    r"In \w+: Equal ports did not carry alike": read_uneven,
 }
 
 

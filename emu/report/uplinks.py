@@ -1,0 +1,117 @@
+"""Equal ports of a switch that did not carry equal shares, as when a hash puts flows together.
+
+    leaf1 ──┬─ spine1   ▇▇▇▇▇▇▇▇▇▇   busy for 52 % of the time, packets wait for it
+            ├─ spine2   ▇▇▇▇▇        26 %
+            └─ spine3   ▇▇           10 %, and nothing waits for it
+
+Ports are equal where a switch may send packets to the same hosts by any of them, and their
+cables are as fast. It is told where both are much: how much longer than for an even share the
+fullest was busy, and how long packets waited for its busy cable while none did for the
+emptiest. The first alone is nothing: a flow has one port, and where nothing waits its host has
+no more to send; where flow control stops the port, the reason is farther on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from emu.report.facts import RunFacts
+from emu.units import format_time_ns
+from topologies.graph import Port, Topology
+
+MUCH = 0.1
+"""Of the time of a run."""
+BUSY = 0.9
+"""A cable that is used for this share of a time is called busy in it."""
+
+
+@dataclass(frozen=True)
+class Uneven:
+    """The fullest and the emptiest of some equal ports of a switch."""
+
+    switch: str
+    port: str
+    emptiest: str
+    of: int
+    """So many ports are equal."""
+    share: float
+    """What the fullest sent of all that they sent."""
+    beyond: float
+    """For how much of the time of the run it was busy with what an even share does not have."""
+
+
+def uneven_ports(run: RunFacts) -> list[str]:
+    """A sentence about the switch with the greatest difference, if there is one."""
+    if not run.conclusive:
+        return []
+    start_ns, end_ns = run.window_ns
+    uneven = (own for own in _groups(run) if own.beyond >= MUCH)
+    for found in sorted(uneven, key=lambda own: (-own.beyond, own.port)):
+        waited = _waited_for_one_alone(run, found)
+        if waited >= MUCH:
+            full = format_time_ns(waited * (end_ns - start_ns))
+            return [
+                f"Equal ports did not carry alike: of the {found.of} of {found.switch} to the same"
+                f" hosts {found.port} sent {found.share:.0%}; for {full} it was full, and packets"
+                f" waited for it while none did for {found.emptiest}.{_remedy(run, found.switch)}"
+            ]
+    return []
+
+
+def _remedy(run: RunFacts, switch: str) -> str:
+    """Where nothing but the choice of ports is the reason."""
+    if run.recording.faults or run.spec.switch(switch).routing.kind not in ("ecmp", "ecmp-qp"):
+        return ""
+    if run.uses_credits:
+        return (
+            " switches.routing.kind adaptive or spray spreads what the subnet manager's tables put"
+            " together."
+        )
+    return (
+        " More queue pairs, or switches.routing.kind flowlet, adaptive or spray, spread what a"
+        " hash puts together."
+    )
+
+
+def _groups(run: RunFacts) -> Iterator[Uneven]:
+    topology, load = run.topology, run.port_load
+    for switch, ports in _equal_ports(topology):
+        names = [topology.port_name[port] for port in ports]
+        busy = {name: load[name].utilisation for name in names if name in load}
+        together = sum(busy.values())
+        if len(busy) == len(ports) and together:
+            fullest, emptiest = max(busy, key=busy.__getitem__), min(busy, key=busy.__getitem__)
+            share = busy[fullest] / together
+            beyond = busy[fullest] - together / len(busy)
+            yield Uneven(switch, fullest, emptiest, len(busy), share, beyond)
+
+
+def _equal_ports(topology: Topology) -> set[tuple[str, tuple[Port, ...]]]:
+    """With the switch that they are of."""
+    return {
+        (switch, ports)
+        for hops in topology.towards.values()
+        for switch, ports in hops.items()
+        if len(ports) > 1 and len({topology.cable[port].rate_bps for port in ports}) == 1
+    }
+
+
+def _waited_for_one_alone(run: RunFacts, own: Uneven) -> float:
+    """The share of the run in which packets stood at the fullest, its cable was busy, so that
+    nothing but the cable kept them, and none stood at the emptiest."""
+    series, (start_ns, end_ns) = run.recording.series, run.window_ns
+    took_ns = np.diff(series.time_ns)
+    during = (series.time_ns[1:] > start_ns) & (series.time_ns[1:] <= end_ns) & (took_ns > 0)
+    if not during.any():
+        return 0.0
+    fullest, emptiest = run.sampled[own.port], run.sampled[own.emptiest]
+    # More than what comes and what leaves at the time, a frame each.
+    stand = series.queue_bytes[1:][during] > 2 * run.spec.largest_frame_bytes
+    sent = np.diff(series.tx_bytes[:, fullest])[during] / took_ns[during]
+    rate_bps = run.topology.cable[run.topology.port_named[own.port]].rate_bps
+    busy = sent * 8e9 > BUSY * rate_bps
+    waited = busy & stand[:, fullest] & ~stand[:, emptiest]
+    return float(took_ns[during][waited].sum() / (end_ns - start_ns))
