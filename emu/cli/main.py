@@ -84,7 +84,7 @@ def cli() -> None:
     """Compare RoCEv2 and InfiniBand fabrics packet by packet, without RDMA hardware."""
 
 
-_OBJECTS_BETWEEN_COLLECTIONS = 500_000
+_OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 """A spec, a recording and a report are large trees without cycles. Python's default of 700 lets the
 garbage collector walk them so often that it takes a quarter of a large run's time."""
 
@@ -96,6 +96,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy takes 32 MB for each, and needs none
     code = _run(lambda: cli.main(standalone_mode=False))
     not_printed = _run(sys.stdout.flush)
+    gc.freeze()  # or Python looks for cycles in all that is left, longer than a small run takes
     sys.exit(code or not_printed)
 
 
