@@ -17,7 +17,7 @@ from enum import Enum, IntEnum
 from functools import cached_property
 from operator import itemgetter
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,17 @@ class Members(Enum):
     HOSTS = "hosts"
 
 
+class ClassMaps(NamedTuple):
+    """Classes as the core takes them: of each DSCP and PCP its priority, of each priority its
+    queue."""
+
+    trusts_pcp: bool
+    untagged: int
+    priority_of_dscp: bytes
+    priority_of_pcp: bytes
+    queue_of: bytes
+
+
 class Fabric:
     """The core's fabric. Use as a context manager: it holds memory outside Python's heap."""
 
@@ -120,7 +131,7 @@ class Fabric:
         self.faults: list[AddedFault] = []
         self._lid_routes: list[LidRoutes] = []
         self._ip_routes: dict[str, IpRoutes] = {}
-        self._maps: dict[int, _ClassMaps] = {}
+        self._maps: dict[int, ClassMaps] = {}
         self._sweeps: list[SweepRecord] = []
         inside = spec.scale_up if members is not Members.SWITCHES else None
         ports = len(self.index) + (len(ports_of(inside)) if inside else 0)
@@ -167,6 +178,12 @@ class Fabric:
         return reroutings(self.spec) if self._foresees else []
 
     # ---- building ----------------------------------------------------------
+
+    def class_maps(self, classes: Classes) -> ClassMaps:
+        """Worked out once for all ports and NICs that share them."""
+        if id(classes) not in self._maps:
+            self._maps[id(classes)] = _class_maps(classes)
+        return self._maps[id(classes)]
 
     def add_nic(self, host: Host, config: Any) -> Any:
         """The host's NIC (a `struct nic *`), from a `struct nic_config *`."""
@@ -363,8 +380,9 @@ class Fabric:
         ports = self._own_ports()
         width = len(ports) * PORT_SAMPLES
         table = self._sampled(1 + width)
-        by_port = table[:, 1 : 1 + width].reshape(len(table), len(ports), PORT_SAMPLES).copy()
-        queue, held, tx, paused_ps, wait_ps = np.moveaxis(by_port, 2, 0)
+        by_port = table[:, 1 : 1 + width].reshape(len(table), len(ports), PORT_SAMPLES)
+        quantities = map(np.ascontiguousarray, np.moveaxis(by_port, 2, 0))
+        queue, held, tx, paused_ps, wait_ps = quantities
         return Samples(
             time_ns=table[:, 0] // 1000,
             ports=tuple(self.topology.port_name[port] for port in ports),
@@ -524,7 +542,7 @@ class Fabric:
 
     def _set_up_port(self, core: Any, port: Port) -> None:
         settings = self.spec.port(port)
-        lib.switch_set_classes(core, port.number, *self._class_maps(settings.classes))
+        lib.switch_set_classes(core, port.number, *self.class_maps(settings.classes))
         self._set_pause(port, settings.pfc, settings.pause_response_ps)
         if settings.pfc:
             pfc, xoff = settings.pfc, settings.pfc.xoff
@@ -534,12 +552,6 @@ class Fabric:
             lib.switch_set_xoff(core, port.number, *thresholds)
         if settings.ecn and (self._marks or settings.ecn.by_shim_only):
             self._set_up_marking(core, port, settings.ecn)
-
-    def _class_maps(self, classes: Classes) -> _ClassMaps:
-        """Worked out once for all ports that share them."""
-        if id(classes) not in self._maps:
-            self._maps[id(classes)] = _class_maps(classes)
-        return self._maps[id(classes)]
 
     def _set_up_marking(self, core: Any, port: Port, ecn: Ecn) -> None:
         seed = draw_seed(self.spec.seed, self.index[port])
@@ -557,12 +569,8 @@ class Fabric:
         lib.fabric_set_pause(self.core, index, is_global, priorities, response_ps or 0)
 
 
-_ClassMaps = tuple[bool, int, bytes, bytes, bytes]
-
-
-def _class_maps(classes: Classes) -> _ClassMaps:
-    """The arguments of `switch_set_classes`."""
-    return (
+def _class_maps(classes: Classes) -> ClassMaps:
+    return ClassMaps(
         classes.trust == "pcp",
         classes.untagged_priority,
         bytes(map(classes.priority_of_dscp, range(DSCPS))),

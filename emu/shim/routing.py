@@ -62,14 +62,17 @@ class IpRoutes:
             _have_memory(lib.switch_pin_flow(core, *ends, pin.udp_source, pin.port.number))
 
     def _add_routes(self, switch: str) -> None:
-        """Hosts of the same other leaf have the same next hops, and are handed over together."""
-        for leaf, hosts in self._topology.leaves.items():
-            for together in [[host] for host in hosts] if leaf == switch else [hosts]:
-                self._add(together, self._topology.hops(switch, together[0]))
-
-    def _add(self, hosts: Sequence[str], hops: Sequence[Port]) -> None:
-        to, by = list(map(self._address, hosts)), _numbers(hops)
-        _have_memory(not by or lib.switch_add_routes(self._core, to, len(to), by, len(by)))
+        """Hosts with the same next hops, which are most, are handed over together."""
+        topology = self._topology
+        groups: dict[tuple[Port, ...], list[str]] = {}
+        for leaf, hosts in topology.leaves.items():
+            if leaf != switch:
+                groups.setdefault(topology.towards[leaf].get(switch, ()), []).extend(hosts)
+        groups.pop((), None)
+        groups |= {topology.hops(switch, host): [host] for host in topology.leaves.get(switch, ())}
+        for hops, hosts in groups.items():
+            to, by = [topology.addresses[host] for host in hosts], _numbers(hops)
+            _have_memory(lib.switch_add_routes(self._core, to, len(to), by, len(by)))
 
     def follow(self, changes: Mapping[str, Sequence[int]], cause_ps: int, now_ps: int) -> int:
         """Takes changes of routes in while the switch forwards: host -> port numbers, the answer to

@@ -239,8 +239,10 @@ class Spec(Model):
         return {}
 
     def _complete(self, port: Port) -> SwitchSpec:
-        said = self.given_port(port)
-        found: dict[str, Any] = {"latency_given": self.switch(port.node).latency_ps}
+        said, switch = self.given_port(port), self.switch(port.node)
+        if said.ecn is None and said is self.given_switch(port.node):
+            return switch
+        found: dict[str, Any] = {"latency_given": switch.latency_ps}
         if said.ecn is not None:
             found["ecn"] = with_thresholds(said.ecn, partial(self.curve_scale, port))
         return said.model_copy(update=found)

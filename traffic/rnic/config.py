@@ -9,7 +9,6 @@ from emu._core import ffi
 from emu.errors import FabricError
 from emu.shim.fabric import Fabric
 from emu.shim.lanes import lanes_of_link
-from emu.spec.classes import DSCPS, PRIORITIES
 from emu.spec.host import Nic
 from emu.spec.host_path import HostPath
 from emu.subnet import Subnet
@@ -46,10 +45,9 @@ def nic_config(
     config.address = address_of(fabric, subnet, host.name)
     config.mac = bytes.fromhex(port.mac.replace(":", ""))
     config.gateway_mac = bytes.fromhex(gateway.mac.replace(":", ""))
-    classes = spec.classes_of(host.name)
-    config.priority_of_dscp = [classes.priority_of_dscp(dscp) for dscp in range(DSCPS)]
-    config.priority_of_pcp = [classes.priority_of_pcp(pcp) for pcp in range(PRIORITIES)]
-    config.trusts_pcp, config.untagged = classes.trust == "pcp", classes.untagged_priority
+    maps = fabric.class_maps(spec.classes_of(host.name))
+    config.priority_of_dscp, config.priority_of_pcp = maps.priority_of_dscp, maps.priority_of_pcp
+    config.trusts_pcp, config.untagged = maps.trusts_pcp, maps.untagged
     vid = spec.host(host.name).nic.vlan
     config.tagged, config.vid = vid is not None, vid or 0
     config.guid = host_port_guid(host)
