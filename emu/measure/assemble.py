@@ -241,7 +241,8 @@ def _series(
     with_flows = next((view for view in views if view.flow_bytes.shape[1]), views[0])
 
     def joined(quantity: str) -> NDArray[np.int64]:
-        return np.hstack([_onto(grid, view.time_ns, getattr(view, quantity)) for view in views])
+        parts = [_onto(grid, view.time_ns, getattr(view, quantity)) for view in views]
+        return np.hstack(parts) if len(parts) > 1 else parts[0]
 
     return Series(
         time_ns=grid,

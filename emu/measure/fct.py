@@ -64,10 +64,8 @@ class FctSlowdown:
 def fct_slowdowns(requests: Requests) -> tuple[FctSlowdown, ...]:
     """Of each entry of whose messages it is known how long they take alone."""
     return tuple(
-        _of_entry(requests, name, own)
-        for name in requests.traffic
-        for own in [_rows(requests, name)]
-        if own.any()
+        _of_entry(requests, requests.traffic[place])
+        for place in np.unique(requests.of[requests.alone_ns != UNKNOWN]).tolist()
     )
 
 
@@ -89,7 +87,8 @@ def _slowdowns(requests: Requests, own: Rows) -> Floats:
     return np.where(over, took_ns / requests.alone_ns[own], np.nan)
 
 
-def _of_entry(requests: Requests, name: str, own: Rows) -> FctSlowdown:
+def _of_entry(requests: Requests, name: str) -> FctSlowdown:
+    own = _rows(requests, name)
     sizes, slowdown = requests.carries[own], _slowdowns(requests, own)
     return FctSlowdown(
         traffic=name,

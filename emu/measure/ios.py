@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from emu.measure.requests import UNFINISHED, Column, Latency, Requests, latency_of
 from traffic.graph import Asks
 
 NS_PER_S = 1_000_000_000
+_WAYS = (Asks.READ, Asks.WRITE)
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,14 @@ def io_figures(requests: Requests) -> tuple[IoFigures, ...]:
     """Of each entry that reads or writes; of finished I/Os, which the latency counts beside."""
     return tuple(
         figures
-        for place, name in enumerate(requests.traffic)
-        for figures in _of_entry(requests, name, requests.of == place)
+        for place in np.unique(requests.of[np.isin(requests.asks, _WAYS)]).tolist()
+        for figures in _of_entry(requests, requests.traffic[place], requests.of == place)
     )
 
 
 def _of_entry(requests: Requests, name: str, own: Column) -> Iterator[IoFigures]:
     run_ns = _run_time_ns(requests.start_ns[own], requests.end_ns[own])
-    for asks in (Asks.READ, Asks.WRITE):
+    for asks in _WAYS:
         rows = own & (requests.asks == asks)
         if rows.any():
             start_ns, end_ns = requests.start_ns[rows], requests.end_ns[rows]

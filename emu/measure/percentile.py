@@ -25,6 +25,8 @@ def percentiles(values: Numbers, shares: Sequence[float]) -> list[float]:
     """One for each share, 0 to 1. Of no values there are no percentiles."""
     if not len(values):
         raise ValueError("there are no percentiles of nothing")
+    if len(values) == 1:
+        return [float(values[0])] * len(shares)
     return [float(value) for value in np.quantile(values, shares, method="linear")]
 
 

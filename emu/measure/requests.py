@@ -6,6 +6,7 @@ took, and how long the slowest of them, is told by these.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -82,11 +83,16 @@ class Latency:
 def latencies(requests: Requests) -> tuple[Latency, ...]:
     """Of each entry that has requests."""
     return tuple(
-        latency_of(name, requests.start_ns[own], requests.end_ns[own])
-        for place, name in enumerate(requests.traffic)
-        for own in [requests.of == place]
-        if own.any()
+        latency_of(requests.traffic[place], requests.start_ns[own], requests.end_ns[own])
+        for place, own in _by_entry(requests.of)
     )
+
+
+def _by_entry(of: Column) -> Iterator[tuple[int, Column]]:
+    """The entries that rows are `of`, each with the numbers of its rows."""
+    order = np.argsort(of, kind="stable")
+    places, first = np.unique(of[order], return_index=True)
+    yield from zip(places.tolist(), np.split(order, first)[1:], strict=True)
 
 
 def latency_of(traffic: str, start_ns: Column, end_ns: Column) -> Latency:

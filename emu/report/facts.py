@@ -21,7 +21,7 @@ from emu.measure.counters import PRIORITIES
 from emu.measure.fct import FctSlowdown, fct_slowdowns
 from emu.measure.ios import IoFigures, io_figures
 from emu.measure.recording import FlowRecord, Recording, Series
-from emu.measure.requests import Latency, latencies
+from emu.measure.requests import Latency
 from emu.report.summary import Summary, summarise
 from emu.report.verdict import CheckResult, judge
 from emu.spec.model import Spec
@@ -109,9 +109,10 @@ class RunFacts:
     def latencies(self) -> tuple[Latency, ...]:
         """Of entries in which a flow has more than one request; of the others the flows tell,
         and of storage its I/Os."""
+        every = (Latency(**row) for row in self.summary["latencies"])
         return tuple(
             latency
-            for latency in latencies(self.recording.requests)
+            for latency in every
             if latency.requests > len(self.traffic[latency.traffic])
             and latency.traffic not in self.storage
         )

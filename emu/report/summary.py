@@ -359,7 +359,7 @@ def summarise(recording: Recording) -> Summary:
         marker=recording.marker,
         fidelity=_fidelity(recording),
         flows=[_flow(flow) for flow in recording.flows],
-        latencies=[cast(LatencySummary, asdict(row)) for row in latencies(recording.requests)],
+        latencies=[cast(LatencySummary, {**vars(row)}) for row in latencies(recording.requests)],
         ios=[_ios(figures) for figures in io_figures(recording.requests)],
         fct_slowdowns=[_fct(slowdown) for slowdown in fct_slowdowns(recording.requests)],
         jobs=[_job(job) for job in recording.jobs],
