@@ -52,9 +52,20 @@ def _nothing(kind: str, name: str, known: Iterable[str]) -> str:
     near = _near_key(name) if not kind else ""
     return (
         f"there is no {kind or 'key, counter, preset or diagnosis'} {name!r}"
-        f"{near or did_you_mean(name, known)}; `emu explain{f' {kind}' if kind else ''}` lists "
+        f"{near or _almost(name, known)}; `emu explain{f' {kind}' if kind else ''}` lists "
         "what there is"
     )
+
+
+def _almost(name: str, known: Iterable[str]) -> str:
+    """What was probably meant: the name in other letters, the end of a path, or one that is like
+    it."""
+    names = list(known)
+    sought = name.casefold()
+    meant = [one for one in names if one.casefold() == sought] or [
+        one for one in names if one.casefold().endswith(f".{sought}")
+    ]
+    return f" (did you mean {meant[0]!r}?)" if meant else did_you_mean(name, names)
 
 
 def _near_key(name: str) -> str:
