@@ -40,7 +40,7 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
     loads = dict.fromkeys(slowdown.traffic for run in runs for slowdown in run.fct_slowdowns)
     jobs = dict.fromkeys(job.name for run in runs for job in run.recording.jobs)
     steps = dict.fromkeys(step.name for run in runs for step in run.recording.steps)
-    mixed = {*steps, *(name for name, _ in drives)}
+    mixed = {*steps, *loads, *(name for name, _ in drives)}
     rows: list[tuple[str, CellOf]] = [
         ("all complete, bytes equal", _all_complete),
         ("queue pairs that gave up", _count_row(_given_up, bad=True)),
@@ -53,7 +53,7 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
         ("retransmitted packets", _total_row("retransmitted_packets", bad=True)),
         ("pause frames", _total_row("pause_frames", only=("roce",))),
         ("packets marked CE", _total_row("ce_marked", only=("roce",))),
-        ("CNPs", _total_row("cnp", only=("roce",))),
+        *_answer_rows(runs),
         (f"credit waits ({XMIT_WAIT})", _count_row(lambda run: run.xmit_wait, only=("ib",))),
         ("last completion", _last_completion),
         ("  arithmetic bound", _bound),
@@ -130,6 +130,24 @@ def _count_row(count: Count, *, only: Fabrics = ("roce", "ib"), bad: bool = Fals
     return cell
 
 
+def _answer_rows(runs: Sequence[RunFacts]) -> Iterator[tuple[str, CellOf]]:
+    """Marks of InfiniBand, where any has them, and what came back to the senders for marks."""
+    if any(map(_fecn_marked, runs)):
+        yield "packets marked FECN", _count_row(_fecn_marked, only=("ib",))
+    told = any(run.uses_credits and run.total("cnp") for run in runs)
+    yield "CNPs", _total_row("cnp", only=("roce", "ib") if told else ("roce",))
+    if any(map(_becns, runs)):
+        yield "ACKs with BECN", _count_row(_becns)
+
+
+def _fecn_marked(run: RunFacts) -> int:
+    return sum(own.get("fecn_marked", 0) for own in run.recording.ports.values())
+
+
+def _becns(run: RunFacts) -> int:
+    return sum(own.get("rp_becn_received", 0) for own in run.recording.hosts.values())
+
+
 def _total_row(counter: str, *, only: Fabrics = ("roce", "ib"), bad: bool = False) -> CellOf:
     return _count_row(lambda run: run.total(counter), only=only, bad=bad)
 
@@ -154,7 +172,7 @@ def _over_bound(run: RunFacts) -> Cell:
 
 def _traffic_rows(name: str, *, mixed: bool) -> Iterator[tuple[str, CellOf]]:
     """Goodput says nothing of flows of which some carry data and others commands, or of those
-    that wait for work, some of them inside of servers."""
+    that wait for work, some of them inside of servers, or for the next message of a load."""
     yield f"{name}: last flow over", lambda run: _traffic_finish(run, name)
     if not mixed:
         yield f"{name}: median goodput", lambda run: _traffic_goodput(run, name)

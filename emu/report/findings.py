@@ -68,7 +68,17 @@ def _unfinished(run: RunFacts) -> str:
     if not failed and run.recording.deadlocks:
         first = run.recording.deadlocks[0]
         why = f": at {format_time_ns(first.found_ns)}, ports waited for each other in a circle"
-    return f"{run.name} did not finish {count} of {counted(len(run.flows), 'flow')}{why}."
+    left = f"{run.name} did not finish {count} of {counted(len(run.flows), 'flow')}"
+    return f"{left}{why}{_all_there(run)}."
+
+
+def _all_there(run: RunFacts) -> str:
+    """How many lack nothing but an acknowledgement, where packets were lost."""
+    there = [flow for flow in run.unfinished if flow.delivered_bytes == flow.bytes]
+    if not there or not _has_loss(run):
+        return ""
+    whose = "all of its bytes" if len(run.unfinished) == 1 else f"of {len(there)} of them all bytes"
+    return f"; {whose} arrived, but not the last acknowledgement"
 
 
 # --- what was lost ---

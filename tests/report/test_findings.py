@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from emu.measure.recording import Counters, FailedQueuePair, JobRecord, StepRecord
+from emu.measure.recording import Counters, FailedQueuePair, FlowRecord, JobRecord, StepRecord
 from emu.measure.requests import Requests
 from emu.report.comparison_tables import comparison_table
 from emu.report.facts import RunFacts
@@ -170,6 +170,40 @@ def test_an_unfinished_fabric_is_named_and_not_ranked() -> None:
     assert victim.endswith("; not finished: roce-dcqcn (1 of 1 flow left).")
 
 
+def test_a_flow_that_lacks_an_acknowledgement_alone_is_told_so() -> None:
+    lossy, pfc, *_ = four_fabrics()
+    first, second, *_ = lossy.flows
+
+    def left(*flows: FlowRecord) -> str:
+        cut = [replace(own, completed=False, delivered_bytes=own.bytes) for own in flows]
+        rest = [own for own in lossy.flows if own not in flows]
+        recording = replace(lossy.recording, flows=(*cut, *rest))
+        return findings([replace(lossy, recording=recording), pfc])[0]
+
+    told = "all of its bytes arrived, but not the last acknowledgement."
+    assert left(first) == f"roce-lossy did not finish 1 of 8 flows; {told}"
+    told = "of 2 of them all bytes arrived, but not the last acknowledgement."
+    assert left(first, second) == f"roce-lossy did not finish 2 of 8 flows; {told}"
+
+
+def test_marks_and_answers_of_infiniband_have_rows_where_there_are_any() -> None:
+    _, pfc, _, ib = four_fabrics()
+    labels = [row[0].text for row in comparison_table([pfc, ib]).rows]
+    assert "packets marked FECN" not in labels
+    ports, hosts = (
+        {name: dict(own) for name, own in of.items()}
+        for of in (ib.recording.ports, ib.recording.hosts)
+    )
+    next(iter(ports.values()))["fecn_marked"] = 305
+    hosts["h1"] = {**hosts.get("h1", {}), "rp_becn_received": 7}
+    marked = replace(ib, recording=replace(ib.recording, ports=ports, hosts=hosts))
+    rows = {
+        row[0].text: [cell.text for cell in row[1:]] for row in comparison_table([pfc, marked]).rows
+    }
+    assert rows["packets marked FECN"] == ["-", "305"]
+    assert rows["ACKs with BECN"] == ["0", "7"]
+
+
 def test_queue_pairs_that_gave_up_are_counted() -> None:
     """Beside the flows that they took with them."""
     _, pfc, dcqcn, _ = four_fabrics()
@@ -276,6 +310,14 @@ def test_open_loop_load_is_ranked_by_fct_slowdown() -> None:
         "at most 9.00, 99 % at most 9.00 (n 10); of the largest messages (up to 1 MB) late was "
         "best: 50 % at most 4.00, 99 % at most 4.00 (n 10)."
     )
+
+
+def test_open_loop_load_has_no_goodput() -> None:
+    """Its flows wait for messages, whatever the fabric does."""
+    loads = [loaded(name, 500_000, small=9.0, large=20.0) for name in ("one", "other")]
+    labels = [row[0].text for row in comparison_table(loads).rows]
+    assert "load: FCT slowdown, 99 %" in labels
+    assert "load: median goodput" not in labels
 
 
 def test_a_job_is_ranked_by_its_iteration() -> None:
