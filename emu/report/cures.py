@@ -7,7 +7,7 @@ nearer word would win over one that is told to all, and the setting would change
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from emu.errors import SpecError
@@ -19,6 +19,7 @@ from emu.spec.fault import fault_names
 from emu.spec.finding import KeyPath, dotted
 from emu.spec.made import with_settings
 from emu.spec.rules.given import for_host, for_port, for_switch
+from emu.spec.rules.small_steps import steps_in_proportion
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_NS, PS_PER_US, ack_timeout_ps, write_size, write_time
 from topologies.graph import Port
@@ -120,10 +121,15 @@ def lossless(run: RunFacts, priority: int) -> Settings:
 def congestion_control(run: RunFacts) -> Settings:
     """What is missing of it: NICs that slow down at marks, and marks that come before pauses."""
     deaf = [flow for flow in run.flows if not _hears_marks(run.spec, flow.src)]
-    settings = nics(run, deaf, "cc", "dcqcn")
     deaf_ports = [port for port in switch_ports(run) if run.spec.port(port).ecn is None]
     on = () if run.spec.marks else _marking(run, deaf_ports)
-    return settings + on + early_marks(run, late_ports(run))
+    return dcqcn(run, deaf) + on + early_marks(run, late_ports(run))
+
+
+def dcqcn(run: RunFacts, flows: Sequence[FlowRecord]) -> Settings:
+    """Of the NICs that send these flows, with steps that fit their links."""
+    steps = [setting for flow in flows for setting in steps_in_proportion(run.spec, flow.src)]
+    return (*nics(run, flows, "cc", "dcqcn"), *dict.fromkeys(steps))
 
 
 def _marking(run: RunFacts, ports: Iterable[Port]) -> Settings:

@@ -343,7 +343,8 @@ def test_a_cure_turns_marking_on_and_gives_no_thresholds(buffer: str, tmp_path: 
     """They follow from rate and buffer, whatever these are."""
     text = SICK["unfair shares"].replace("{pfc: on}", f"{{pfc: {{xoff: 500KB}}, buffer: {buffer}}}")
     cure = found_in(text, tmp_path)["unfair shares"]
-    assert cure == ["hosts.nic.cc=dcqcn", "switches.ecn=on"]
+    steps = ["hosts.nic.dcqcn.rai=100Mbit", "hosts.nic.dcqcn.rhai=500Mbit"]
+    assert cure == ["hosts.nic.cc=dcqcn", *steps, "switches.ecn=on"]
     assert "unfair shares" not in found_in(text, tmp_path, tuple(cure))
 
 

@@ -35,24 +35,36 @@ _STEPS = ("rai", "rhai")
 def small_steps(spec: Spec) -> Iterator[str]:
     """A sentence for the first sender whose link is more than twice as fast as the paper's, and
     for which the spec names neither step."""
-    topology = spec.topology.build()
     for host in _with_dcqcn(spec):
-        nic, rate_bps = spec.host(host).nic, topology.cable[topology.ports[host][0]].rate_bps
-        if rate_bps <= _FAR_ABOVE * PAPER_BPS or _are_given(spec, host):
-            continue
-        steps = (nic.dcqcn.rai_bps, nic.dcqcn.rhai_bps)
-        settings = " and ".join(
-            f"{dotted(for_host(spec, host, 'nic', 'dcqcn', key))}="
-            f"{write_rate(step * rate_bps // PAPER_BPS)}"
-            for key, step in zip(_STEPS, steps, strict=True)
-        )
-        yield (
-            f"{host} uses cc: dcqcn, whose rai and rhai are by default those published for "
-            f"{format_rate(PAPER_BPS)}; on its {format_rate(rate_bps)} rates come back in steps "
-            f"that are {rate_bps / PAPER_BPS:.3g} times smaller beside the link; set {settings} "
-            f"for steps in proportion, or hosts.nic.dcqcn.rai={write_rate(steps[0])} to keep them"
-        )
-        return
+        if settings := steps_in_proportion(spec, host):
+            rate_bps, rai_bps = _link_bps(spec, host), spec.host(host).nic.dcqcn.rai_bps
+            yield (
+                f"{host} uses cc: dcqcn, whose rai and rhai are by default those published for "
+                f"{format_rate(PAPER_BPS)}; on its {format_rate(rate_bps)} rates come back in "
+                f"steps that are {rate_bps / PAPER_BPS:.3g} times smaller beside the link; set "
+                f"{' and '.join(settings)} for steps in proportion, or "
+                f"hosts.nic.dcqcn.rai={write_rate(rai_bps)} to keep them"
+            )
+            return
+
+
+def steps_in_proportion(spec: Spec, host: str) -> tuple[str, ...]:
+    """Settings of a host's DCQCN, as after `--set`; none where its link is not much faster than the
+    paper's, or the spec names a step itself."""
+    nic, rate_bps = spec.host(host).nic, _link_bps(spec, host)
+    if rate_bps <= _FAR_ABOVE * PAPER_BPS or _are_given(spec, host):
+        return ()
+    steps = zip(_STEPS, (nic.dcqcn.rai_bps, nic.dcqcn.rhai_bps), strict=True)
+    return tuple(
+        f"{dotted(for_host(spec, host, 'nic', 'dcqcn', key))}="
+        f"{write_rate(step * rate_bps // PAPER_BPS)}"
+        for key, step in steps
+    )
+
+
+def _link_bps(spec: Spec, host: str) -> int:
+    topology = spec.topology.build()
+    return topology.cable[topology.ports[host][0]].rate_bps
 
 
 def _with_dcqcn(spec: Spec) -> Iterator[str]:
