@@ -26,6 +26,7 @@ from emu.report.senders import there_and_back_ns
 from emu.report.signatures import STANDING, Finding
 from emu.spec.finding import dotted
 from emu.spec.rules.given import for_host
+from emu.spec.traffic.drawn import Background
 from emu.spec.traffic.entry import MessageEntry
 from emu.units import format_rate, format_time_ns, write_rate, write_time
 from topologies.graph import Port
@@ -95,29 +96,49 @@ def _held(run: RunFacts) -> Iterator[_Held]:
     series, last_marks_ns = run.recording.series, _last_marks_ns(run)
     start, end = run.window_ns
     for flow in run.flows:
-        entry = run.entries.get(flow.traffic)
-        if not isinstance(entry, MessageEntry) or not run.sends_without_gaps(flow):
-            continue
-        if not _slowed(run, flow.bytes_from):
+        sends_ns = _sends_ns(run, flow)
+        if sends_ns is None or not _slowed(run, flow.bytes_from):
             continue
         if flow.retransmitted_packets or flow.name not in run.sampled_flows:
             continue
         path = run.columns(chain(*run.ways.stages(flow.bytes_from, flow.bytes_to)))
         if not path:
             continue
-        since_ns = max(flow.start_ns, int(last_marks_ns[path].max()))
+        since_ns = max(sends_ns, int(last_marks_ns[path].max()))
         end_ns = flow.end_ns or int(series.time_ns[-1])
         for_ns = end_ns - since_ns
         if for_ns < max(MOST * (end_ns - flow.start_ns), STANDING * (end - start), 1):
             continue
         place = run.sampled_flows[flow.name]
         (sent,) = growth(series.time_ns, series.flow_bytes, since_ns, end_ns, [place])
-        alone_ns = there_and_back_ns(run.ways, flow.src, flow.dst, Verb(flow.op), entry.size_bytes)
         free_bps = _free_bps(run, path, since_ns, end_ns)
         rate_bps = float(sent) * 8e9 / for_ns
-        could_ns = sent / entry.size_bytes * alone_ns
+        could_ns = _least_ns(run, flow, float(sent))
         if rate_bps < FAR_BELOW * free_bps and could_ns < FAR_BELOW * for_ns:
             yield _Held(flow, flow.bytes_from, since_ns, for_ns, rate_bps, free_bps)
+
+
+def _sends_ns(run: RunFacts, flow: FlowRecord) -> int | None:
+    """From when on a flow has something to send until it is over; None: nobody knows. Of open-loop
+    load all messages are there when the last has come."""
+    if run.sends_without_gaps(flow):
+        return flow.start_ns
+    if not isinstance(run.entries.get(flow.traffic), Background):
+        return None
+    requests = run.recording.requests
+    if flow.traffic not in requests.traffic:
+        return None
+    own = requests.of == requests.traffic.index(flow.traffic)
+    return max(flow.start_ns, int(requests.start_ns[own].max(initial=0)))
+
+
+def _least_ns(run: RunFacts, flow: FlowRecord, sent_bytes: float) -> float:
+    """How long so many bytes take alone, message by message where each waits for the one before."""
+    entry = run.entries[flow.traffic]
+    if not isinstance(entry, MessageEntry):
+        return 0
+    alone_ns = there_and_back_ns(run.ways, flow.src, flow.dst, Verb(flow.op), entry.size_bytes)
+    return sent_bytes / entry.size_bytes * alone_ns
 
 
 def _slowed(run: RunFacts, sender: str) -> bool:

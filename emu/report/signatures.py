@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from emu.measure.recording import Counters, FailedQueuePair, FaultRecord, FlowRecord
 from emu.report import cures
@@ -20,6 +21,7 @@ from emu.report.room import end_ns, held_ns, is_crowded_out, life_ns, rate_bps, 
 from emu.report.timer_waits import timer_waits
 from emu.report.words import counted
 from emu.spec.classes import PRIORITIES
+from emu.spec.derived import late_curves
 from emu.spec.fault import WrongEcn, fault_names
 from emu.spec.finding import dotted
 from emu.spec.routing import PACKET_KINDS
@@ -356,13 +358,14 @@ def late_marks(run: RunFacts) -> Finding | None:
         return None
     late = cures.late_ports(run)
     others = " of a priority that pauses" if run.total("ce_marked") else ""
-    for said in (run.spec.port(port) for port in late):
-        if said.pfc and said.ecn:
-            evidence = (
-                f"{run.total('pause_frames'):,} pause frames came before the first mark{others}: "
-                f"Kmin is {format_size(said.ecn.kmin_bytes)}, XOFF {said.pfc.xoff}"
-            )
-            return Finding(evidence, cures.early_marks(run, late))
+    for port in late:
+        (section, curve), *_ = late_curves(run.spec, port).items()
+        key, xoff = dotted(("switches", *section, "kmin")), cures.xoff_bytes(run.spec, port)
+        evidence = (
+            f"{run.total('pause_frames'):,} pause frames came before the first mark{others}: Kmin "
+            f"is {format_size(curve.kmin_bytes)} ({key}), XOFF {format_size(xoff)}"
+        )
+        return Finding(evidence, cures.early_marks(run, late))
     return None
 
 
@@ -374,7 +377,7 @@ def unheeded_marks(run: RunFacts) -> Finding | None:
     if not marked or run.total("cnp") or _controlled(run):
         return None
     evidence = f"{marked:,} packets were marked and no CNP was sent"
-    return Finding(evidence, cures.nics(run, run.flows, "cc", "dcqcn"))
+    return Finding(evidence, cures.dcqcn(run, run.flows))
 
 
 def ignored_cnps(run: RunFacts) -> Finding | None:
@@ -414,6 +417,7 @@ def _is_held_back(run: RunFacts, flow: FlowRecord) -> bool:
 
 
 def unfairness(run: RunFacts) -> Finding | None:
+    """Of flows to one host that were paused while they ran, be it in the fabric."""
     if hears_of_queues_that_pause(run) or not run.total("pause_frames"):
         return None
     drawn = {entry.name for entry in run.spec.traffic if isinstance(entry, Background)}
@@ -423,13 +427,23 @@ def unfairness(run: RunFacts) -> Finding | None:
             continue
         rates = [rate_bps(run, flow) for flow in flows]
         together = len({flow.bytes_to for flow in flows}) == 1 and len(flows) > 2
-        if together and any(rates) and (jain := _jain(rates)) < 0.9:
+        uneven = together and any(rates) and (jain := _jain(rates)) < 0.9
+        if uneven and any(_met_pauses(run, flow) for flow in flows):
             evidence = (
                 f"flows of {name} had {format_rate(min(rates))} to {format_rate(max(rates))}, a "
                 f"Jain index of {jain:.2f}, under {run.total('pause_frames'):,} pause frames"
             )
             return Finding(evidence, cures.congestion_control(run))
     return None
+
+
+def _met_pauses(run: RunFacts, flow: FlowRecord) -> bool:
+    """Whether any port on its way was paused for a good part of its time."""
+    path = run.columns(chain(*run.ways.stages(flow.bytes_from, flow.bytes_to)))
+    start, end = life_ns(run, flow)
+    if not path:
+        return False
+    return float(run.waited_ns(path, start, end).max()) >= STANDING * (end - start)
 
 
 # --- faults of tuning ---

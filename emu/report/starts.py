@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from emu.report.facts import RunFacts
 from emu.report.words import listed
 
+_KEEPS_A_WINDOW = "with a window of one BDP, which is what the path holds, and no more later"
+
 
 def how_each_starts(runs: Sequence[RunFacts]) -> list[str]:
     """A sentence where several congestion controls are compared, or one that has a window."""
@@ -30,8 +32,13 @@ def how_each_starts(runs: Sequence[RunFacts]) -> list[str]:
 
 
 def _starts_in(run: RunFacts) -> list[tuple[str, str]]:
-    """Congestion control and how it starts, of a run's hosts; those that have none are left out.
-    One control may start in several ways."""
+    """Congestion control and how it starts, of a run's hosts, and the window of selective repeat;
+    those that have none are left out. One control may start in several ways."""
     nics = [run.spec.host(host.name).nic for host in run.topology.hosts]
     starts = ((nic.cc, nic.control(nic.cc).start) for nic in nics if nic.cc != "none")
-    return list(dict.fromkeys(starts))
+    windows = (
+        (nic.recovery, _KEEPS_A_WINDOW)
+        for nic in nics
+        if nic.recovery == "selective-repeat" and nic.window is None
+    )
+    return list(dict.fromkeys((*starts, *windows)))

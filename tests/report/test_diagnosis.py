@@ -280,6 +280,61 @@ def test_a_pathology_is_found_and_its_printed_cure_cures_it(name: str, tmp_path:
     assert name not in cured
 
 
+LATER = """
+topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 4}
+switches: {pfc: on, buffer: 8MB}
+traffic:
+  - {name: burst, pattern: incast, from: [h2, h5, h6, h7, h8], to: h1, size: 100KB}
+  - {name: later, pattern: incast, from: h5-h8, to: h2, size: 8MB, start: 1ms}
+time_limit: 2ms
+"""
+
+
+def test_shares_that_no_pause_made_unequal_are_not_laid_to_pauses(tmp_path: Path) -> None:
+    """The first senders share the way of four, and are done before anybody pauses."""
+    run = facts_of(LATER, tmp_path)
+    assert run.total("pause_frames")
+    rates = [flow.goodput_bps for flow in run.flows if flow.traffic == "burst"]
+    assert min(rates) < max(rates) / 2
+    assert "unfair shares" not in {found.pathology.name for found in diagnoses(run)}
+
+
+def test_late_marks_quote_the_curve_that_is_late(tmp_path: Path) -> None:
+    """And not that of queues which pause nobody."""
+    _, text = HARDER["marks that come too late by a queue's own curve"]
+    (told,) = (
+        own
+        for own in diagnoses(facts_of(text, tmp_path))
+        if own.pathology.name == "Kmin above XOFF"
+    )
+    late = "before the first mark: Kmin is 900 KB (switches.ecn.queues.3.kmin), XOFF 96 KB"
+    assert told.found.evidence.endswith(late)
+
+
+LOADED = """
+payload: elided
+topology: {kind: fat-tree, k: 4}
+switches: {pfc: on, ecn: on, buffer: 16MB}
+hosts: {nic: {cc: dcqcn}}
+traffic: [{name: load, pattern: background, among: all, sizes: hadoop, rate: 70Gbit, count: 150}]
+time_limit: 60ms
+"""
+
+
+def test_open_loop_load_that_a_control_holds_back_is_found(tmp_path: Path) -> None:
+    """From when its last message has come: from then on a flow that is not over has work."""
+    name = "rate that comes back too slowly"
+    run = facts_of(LOADED, tmp_path)
+    (told,) = (own for own in diagnoses(run) if own.pathology.name == name)
+    assert told.found.evidence.startswith("load.h")
+    assert told.settings == ("hosts.nic.cc=dcqcn-nvidia",)
+    cured = facts_of(LOADED, tmp_path, told.settings)
+    assert name not in {found.pathology.name for found in diagnoses(cured)}
+    assert 2 * max(flow.end_ns or 0 for flow in cured.flows) < max(
+        flow.end_ns or 0 for flow in run.flows
+    )
+
+
 @pytest.mark.parametrize("limit", ["2ms", "200ms"])
 def test_loss_tells_who_waited_for_the_timer(limit: str, tmp_path: Path) -> None:
     """Whether it fired before the end of the run or not; a short one waits less."""

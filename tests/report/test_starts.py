@@ -34,6 +34,18 @@ def test_a_comparison_says_how_each_control_starts() -> None:
     assert sentence in findings(runs)
 
 
+def test_the_window_of_selective_repeat_is_told() -> None:
+    """It keeps queues short by itself; one that is given says so in the spec."""
+    run = four_fabrics()[1]
+    again = run_with(run, "again", recovery="selective-repeat")
+    (sentence,) = how_each_starts([run, again])
+    assert sentence == (
+        "How flows begin: selective-repeat (again) starts with a window of one BDP, which is what"
+        " the path holds, and no more later."
+    )
+    assert not how_each_starts([run_with(run, "own", recovery="selective-repeat", window=64)])
+
+
 def test_one_control_at_line_rate_needs_no_sentence() -> None:
     assert not how_each_starts(four_fabrics())
 
