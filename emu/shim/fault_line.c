@@ -78,7 +78,7 @@ static uint32_t bth_offset(const struct frame *frame)
 {
     const uint8_t *bytes = frame->bytes;
     if (frame->kind == FRAME_IB)
-        return frame->stored >= LRH_BYTES ? route_bytes(bytes) : 0;
+        return frame->stored >= LRH_BYTES && lrh_has_bth(bytes) ? route_bytes(bytes) : 0;
     uint32_t ip = ipv4_offset(bytes, frame->stored);
     if (!ip || bytes[ip + 9] != PROTOCOL_UDP)
         return 0;

@@ -20,7 +20,7 @@ static bool is_candidate(const struct fecn *fecn, const struct port *out, const 
                          uint64_t queued)
 {
     return frame->klass != VL_MANAGEMENT && queued >= fecn->threshold[frame->klass] &&
-           frame->length >= fecn->packet_size && flags_offset(frame) < frame->stored &&
+           frame->length >= fecn->packet_size && lrh_has_bth(frame->bytes) &&
            (fecn->marks_as_victim || !is_victim(fecn, out, frame));
 }
 

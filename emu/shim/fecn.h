@@ -8,7 +8,7 @@
  *     threshold      of 15: marks from the smallest queue on; of 1: from a queue that nearly fills
  *                    the buffer of its lane
  *     marking rate   packets that pass unmarked between two marks
- *     packet size    smaller packets are never marked
+ *     packet size    smaller packets are never marked, nor are raw ones, which have no BTH
  *
  * FECN is outside of the ICRC; the VCRC is renewed. */
 #ifndef EMU_FECN_H

@@ -36,10 +36,16 @@ static inline uint16_t lrh_dlid(const uint8_t *lrh)
     return (uint16_t)(lrh[2] << 8 | lrh[3]);
 }
 
-/* Of the route headers together: where the BTH is. */
+/* Of the route headers together. */
 static inline uint32_t route_bytes(const uint8_t *lrh)
 {
     return LRH_BYTES + ((lrh[1] & LNH_MASK) == LNH_IBA_GLOBAL ? GRH_BYTES : 0);
+}
+
+/* Whether a transport header follows them: in raw packets (LNH 0 and 1) none does. */
+static inline bool lrh_has_bth(const uint8_t *lrh)
+{
+    return lrh[1] & LNH_IBA_LOCAL;
 }
 
 /* Whether a packet has all of its headers and CRCs. Nothing else of a packet may be read before.
@@ -49,7 +55,7 @@ static inline bool lrh_packet_is_whole(const struct frame *frame)
     if (frame->stored < LRH_BYTES)
         return false;
     uint32_t headers = RAW_HEADER_BYTES, crcs = VCRC_BYTES;
-    if (frame->bytes[1] & LNH_IBA_LOCAL) {
+    if (lrh_has_bth(frame->bytes)) {
         headers = route_bytes(frame->bytes) + IB_BTH_BYTES;
         crcs += IB_ICRC_BYTES;
     }

@@ -4,7 +4,9 @@
  * The subnet manager gives the port the keys of the host behind it. A packet passes
  * when one of them is the same without the membership bit: whether two limited members
  * talk to each other is looked at where both keys are known, at their ends. What does not
- * pass is dropped and counted; no trap tells of it. VL15 has no P_Keys to be looked at. */
+ * pass is dropped and counted; no trap tells of it. VL15 has no P_Keys to be looked at, and raw
+ * packets have none: filters of their own (FilterRawInbound, FilterRawOutbound), which are left
+ * out, would be for them. */
 #ifndef EMU_PKEY_H
 #define EMU_PKEY_H
 
@@ -21,9 +23,9 @@ struct pkey_filter {
 
 static inline bool pkey_passes(const struct pkey_filter *filter, const struct frame *frame)
 {
-    uint32_t at = route_bytes(frame->bytes) + BTH_PKEY;
-    if (frame->klass == VL_MANAGEMENT || at + 2 > frame->stored)
+    if (frame->klass == VL_MANAGEMENT || !lrh_has_bth(frame->bytes))
         return true;
+    uint32_t at = route_bytes(frame->bytes) + BTH_PKEY;
     uint32_t key = (uint32_t)frame->bytes[at] << 8 | frame->bytes[at + 1];
     for (uint8_t i = 0; i < filter->count; i++)
         if (!((filter->keys[i] ^ key) & PKEY_BASE_MASK))

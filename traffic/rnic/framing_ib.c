@@ -107,7 +107,7 @@ static enum verdict check_route(const struct nic_config *own, const uint8_t *lrh
 {
     if ((lrh[0] & LVER_MASK) != 0 || (read_be16(lrh + 4) & PKTLEN_MASK) * 4u != to_icrc)
         return VERDICT_MALFORMED;
-    if ((lrh[1] & LNH_IBA_LOCAL) == 0 || !is_own_lid(own, lrh_dlid(lrh)))
+    if (!lrh_has_bth(lrh) || !is_own_lid(own, lrh_dlid(lrh)))
         return VERDICT_OTHER;
     return is_global(lrh) ? check_global(own, lrh + LRH_BYTES, to_icrc - LRH_BYTES - GRH_BYTES)
                           : VERDICT_OK;
@@ -116,14 +116,10 @@ static enum verdict check_route(const struct nic_config *own, const uint8_t *lrh
 static enum verdict ib_open(const struct nic_config *own, const struct frame *frame,
                             struct packet *packet)
 {
+    if (!lrh_packet_is_whole(frame))
+        return VERDICT_MALFORMED;
     const uint8_t *lrh = frame->bytes;
-    if (frame->stored < LRH_BYTES)
-        return VERDICT_MALFORMED;
-    uint32_t route = route_bytes(lrh);
-    if (frame->length < route + BTH_BYTES + ICRC_BYTES + VCRC_BYTES ||
-        frame->stored < route + BTH_BYTES)
-        return VERDICT_MALFORMED;
-    uint32_t to_icrc = frame->length - VCRC_BYTES;
+    uint32_t route = route_bytes(lrh), to_icrc = frame->length - VCRC_BYTES;
     if (frame_is_whole(frame) && crc16(lrh, to_icrc) != (lrh[to_icrc] | lrh[to_icrc + 1] << 8))
         return VERDICT_VCRC;
     enum verdict verdict = check_route(own, lrh, to_icrc);
