@@ -195,6 +195,25 @@ static picoseconds first_pause(uint64_t rate_bps)
     return serialisation(OF_WRITE + RETH, rate_bps) - serialisation(RETH, LINE_RATE);
 }
 
+static uint32_t told;
+
+static void count_told(struct cc *cc)
+{
+    (void)cc;
+    told++;
+}
+
+TEST(a_rate_that_stays_as_it_was_is_not_told)
+{
+    struct cc cc = {.changed = count_told};
+    told = 0;
+    for (int i = 0; i < 3; i++) {
+        cc_set_gap(&cc, 5 * PS_PER_US);
+        cc_set_rate(&cc, LINE_RATE);
+    }
+    EXPECT_EQUAL(2, told);
+}
+
 TEST(a_rate_that_rises_shortens_the_pause_that_is_running)
 {
     struct bench bench;
@@ -396,7 +415,7 @@ MAIN(RUN(a_mark_in_the_interval_makes_a_cnp_at_its_end),
      RUN(queue_pairs_may_share_an_interval), RUN(at_most_one_cnp_is_sent_in_an_interval),
      RUN(a_cnp_goes_to_the_sender_in_its_own_class),
      RUN(after_a_cnp_packets_leave_at_half_the_line_rate),
-     RUN(a_limited_sender_comes_back_to_line_rate),
+     RUN(a_limited_sender_comes_back_to_line_rate), RUN(a_rate_that_stays_as_it_was_is_not_told),
      RUN(a_rate_that_rises_shortens_the_pause_that_is_running),
      RUN(a_rate_that_falls_lengthens_the_pause_that_is_running),
      RUN(a_slow_sender_does_not_time_out_between_acks),

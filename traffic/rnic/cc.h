@@ -95,6 +95,8 @@ static inline void cc_connected(struct cc *cc, uint64_t line_rate_bps)
 /* For algorithms: packets follow each other at this rate from now on. */
 static inline void cc_set_rate(struct cc *cc, uint64_t rate_bps)
 {
+    if (rate_bps == cc->rate_bps)
+        return;
     cc->rate_bps = rate_bps;
     if (cc->changed)
         cc->changed(cc);
@@ -103,6 +105,8 @@ static inline void cc_set_rate(struct cc *cc, uint64_t rate_bps)
 /* For algorithms: at least this time lies between two packets from now on. */
 static inline void cc_set_gap(struct cc *cc, picoseconds gap)
 {
+    if (gap == cc->gap)
+        return;
     cc->gap = gap;
     if (cc->changed)
         cc->changed(cc);
