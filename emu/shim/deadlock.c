@@ -18,19 +18,37 @@ static const struct switch_port *far_end(const struct switch_port *own)
 
 /* ---- what the far end holds, and where it waits ------------------------------------ */
 
-/* Bytes of a class of `out` that wait there, and came in by `in` on a class of that port. */
-static uint64_t waiting_from(struct stuck out, struct stuck in)
+/* Of its port's buffer. */
+static uint64_t bytes_held(const struct port *in, const struct frame *frame)
 {
-    const struct switch_port *port = out.port;
-    uint64_t bytes = 0;
-    const struct frame *frame = port->queue[port->queue_of[out.klass]].frames.first;
-    for (; frame; frame = frame->next)
-        if (frame->klass == out.klass && frame->charge.in_port == in.port->port.number &&
-            frame->charge.klass == in.klass)
-            bytes += in.port->port.framing == FRAMING_ETHERNET
-                         ? frame->charge.bytes
-                         : credit_blocks(frame->charge.bytes) * CREDIT_BLOCK;
-    return bytes;
+    return in->framing == FRAMING_ETHERNET
+               ? frame->charge.bytes
+               : (uint64_t)credit_blocks(frame->charge.bytes) * CREDIT_BLOCK;
+}
+
+/* What waits at a member counts as stuck where it came in; or no longer. */
+static void count_waiting(struct deadlock_watch *watch, struct stuck member, bool joins)
+{
+    struct fabric_switch *sw = member.port->port.owner;
+    const struct frame *frame =
+        member.port->queue[member.port->queue_of[member.klass]].frames.first;
+    for (; frame; frame = frame->next) {
+        if (frame->klass != member.klass)
+            continue;
+        const struct port *in = &switch_port(sw, frame->charge.in_port)->port;
+        uint64_t bytes = bytes_held(in, frame);
+        watch->waiting[in->index][frame->charge.klass] += joins ? bytes : -bytes;
+    }
+}
+
+/* Whether some of what came in by `in` on a class of it waits at `out`. */
+static bool has_waiting_from(struct stuck out, struct stuck in)
+{
+    const struct frame *frame = out.port->queue[out.port->queue_of[out.klass]].frames.first;
+    while (frame && (frame->klass != out.klass || frame->charge.in_port != in.port->port.number ||
+                     frame->charge.klass != in.klass))
+        frame = frame->next;
+    return frame;
 }
 
 /* Bytes that a port's buffer holds of what came in on a class. */
@@ -77,50 +95,63 @@ static bool is_candidate(const struct port *port, uint8_t klass)
                                              : lacks_credit(own, far, klass);
 }
 
-/* The next of the set for which `own` waits; its port is NULL when there is none. `bytes`: of
- * what its far end holds, how much waits at members of the set. */
-static struct stuck waits_for(const struct fabric *fabric, struct stuck own, uint64_t *bytes)
+/* The next of the set for which `own`, a member, waits. */
+static struct stuck waits_for(const struct fabric *fabric, struct stuck own)
 {
-    struct stuck in = {far_end(own.port), own.klass}, next = {0};
+    struct stuck in = {far_end(own.port), own.klass};
     const struct fabric_switch *sw = in.port->port.owner;
-    *bytes = 0;
     for (uint32_t number = 1; number <= sw->config.ports; number++) {
         const struct switch_port *out = &sw->ports[number - 1];
         unsigned left = fabric->deadlocks.in_set[out->port.index];
         for (; left; left &= left - 1) {
             struct stuck there = {out, (uint8_t)__builtin_ctz(left)};
-            uint64_t waiting = waiting_from(there, in);
-            *bytes += waiting;
-            if (waiting && !next.port)
-                next = there;
+            if (has_waiting_from(there, in))
+                return there;
         }
     }
-    return next;
+    abort(); /* no member waits for nothing */
 }
 
-static bool all_is_stuck(const struct fabric *fabric, struct stuck own)
+static bool all_is_stuck(const struct deadlock_watch *watch, struct stuck own)
 {
-    uint64_t bytes;
-    struct stuck next = waits_for(fabric, own, &bytes);
-    return next.port && bytes == held_by((struct stuck){far_end(own.port), own.klass});
+    struct stuck in = {far_end(own.port), own.klass};
+    uint64_t waiting = watch->waiting[in.port->port.index][in.klass];
+    return waiting && waiting == held_by(in);
+}
+
+static struct stuck member_of(const struct fabric *fabric, uint32_t index, unsigned classes)
+{
+    return (struct stuck){port_of_switch(fabric->ports[index]), (uint8_t)__builtin_ctz(classes)};
+}
+
+static void count_all_waiting(struct fabric *fabric)
+{
+    struct deadlock_watch *watch = &fabric->deadlocks;
+    memset(watch->waiting, 0, fabric->port_count * sizeof *watch->waiting);
+    for (uint32_t index = 0; index < fabric->port_count; index++)
+        for (unsigned left = watch->in_set[index]; left; left &= left - 1)
+            count_waiting(watch, member_of(fabric, index, left), true);
 }
 
 /* Strikes out what could still move; returns one that is left, or none. */
 static struct stuck settle_set(struct fabric *fabric)
 {
+    struct deadlock_watch *watch = &fabric->deadlocks;
     struct stuck any_left = {0};
+    count_all_waiting(fabric);
     for (bool struck = true; struck;) {
         struck = false;
         any_left = (struct stuck){0};
         for (uint32_t index = 0; index < fabric->port_count; index++) {
-            unsigned left = fabric->deadlocks.in_set[index];
+            unsigned left = watch->in_set[index];
             for (; left; left &= left - 1) {
-                struct stuck own = {port_of_switch(fabric->ports[index]),
-                                    (uint8_t)__builtin_ctz(left)};
-                any_left = own;
-                if (all_is_stuck(fabric, own))
+                struct stuck own = member_of(fabric, index, left);
+                if (all_is_stuck(watch, own)) {
+                    any_left = own;
                     continue;
-                fabric->deadlocks.in_set[index] &= (uint16_t) ~(1u << own.klass);
+                }
+                watch->in_set[index] &= (uint16_t) ~(1u << own.klass);
+                count_waiting(watch, own, false);
                 struck = true;
             }
         }
@@ -144,32 +175,37 @@ static bool is_same(struct stuck one, struct stuck other)
     return one.port == other.port && one.klass == other.klass;
 }
 
-/* The circle that `from` is on, beginning with its lowest index. */
+/* A circle may pass a port on several lanes: which of its members it is told from. */
+static bool comes_before(struct stuck one, struct stuck other)
+{
+    uint32_t index = one.port->port.index, other_index = other.port->port.index;
+    return index < other_index || (index == other_index && one.klass < other.klass);
+}
+
+/* The circle that `from` is on, beginning with its lowest index, and there with the lowest lane. */
 static void walk_round(const struct fabric *fabric, struct stuck from, struct deadlock *deadlock)
 {
-    uint64_t bytes;
     struct stuck lowest = from, own = from;
     do {
-        own = waits_for(fabric, own, &bytes);
-        lowest = own.port->port.index < lowest.port->port.index ? own : lowest;
+        own = waits_for(fabric, own);
+        lowest = comes_before(own, lowest) ? own : lowest;
     } while (!is_same(own, from));
     own = lowest;
     deadlock->priority = own.klass;
     do {
         deadlock->ports[deadlock->length++] = own.port->port.index;
-        own = waits_for(fabric, own, &bytes);
+        own = waits_for(fabric, own);
     } while (!is_same(own, lowest) && deadlock->length < DEADLOCK_PORTS);
 }
 
 /* Following the set leads onto the circle after at most as many steps as it has members. */
 static struct stuck on_circle(const struct fabric *fabric, struct stuck from)
 {
-    uint64_t bytes;
     uint32_t members = 0;
     for (uint32_t index = 0; index < fabric->port_count; index++)
         members += (uint32_t)__builtin_popcount(fabric->deadlocks.in_set[index]);
     for (uint32_t step = 0; step < members; step++)
-        from = waits_for(fabric, from, &bytes);
+        from = waits_for(fabric, from);
     return from;
 }
 
@@ -181,9 +217,11 @@ static void look_at(struct fabric *fabric, uint16_t classes, picoseconds now)
     for (uint32_t index = 0; index < fabric->port_count; index++) {
         const struct port *port = fabric->ports[index];
         watch->in_set[index] = 0;
-        for (unsigned left = port ? stops(port) & classes : 0; left; left &= left - 1)
-            if (is_candidate(port, (uint8_t)__builtin_ctz(left)))
-                watch->in_set[index] |= (uint16_t)(left & -left);
+        for (unsigned left = port ? stops(port) & classes : 0; left; left &= left - 1) {
+            uint8_t klass = (uint8_t)__builtin_ctz(left);
+            if (is_candidate(port, klass))
+                watch->in_set[index] |= (uint16_t)(1u << klass);
+        }
         any |= watch->in_set[index] != 0;
     }
     struct stuck left = any ? settle_set(fabric) : (struct stuck){0};
@@ -220,16 +258,18 @@ bool deadlock_watch_init(struct fabric *fabric, picoseconds interval)
     watch->interval = interval;
     timer_init(&watch->look, look_due);
     watch->in_set = calloc(fabric->port_count, sizeof *watch->in_set);
-    return watch->in_set;
+    watch->waiting = calloc(fabric->port_count, sizeof *watch->waiting);
+    return watch->in_set && watch->waiting;
 }
 
 void deadlock_watch_free(struct fabric *fabric)
 {
     free(fabric->deadlocks.in_set);
+    free(fabric->deadlocks.waiting);
 }
 
 void deadlock_watch_start(struct fabric *fabric, picoseconds now)
 {
-    if (fabric->deadlocks.in_set)
+    if (fabric->deadlocks.interval)
         timer_set(&fabric->clock, &fabric->deadlocks.look, now + fabric->deadlocks.interval);
 }

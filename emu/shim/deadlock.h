@@ -14,7 +14,10 @@
  *
  * It is a property of the moment, not a guess from time that has passed; a pause that
  * a NIC keeps up is none, however long. Only a watchdog, a lifetime at the head of the queue, or
- * a link that goes down ends it. */
+ * a link that goes down ends it.
+ *
+ * A look walks through the queue of each member once, to note where what waits there came in, and
+ * once more when it is struck out: a congested fabric is looked at all the time. */
 #ifndef EMU_DEADLOCK_H
 #define EMU_DEADLOCK_H
 
@@ -41,6 +44,8 @@ struct deadlock_watch {
     picoseconds interval; /* between two looks */
     struct timer look;
     uint16_t *in_set; /* by index of port: a bit for each priority or lane */
+    /* Bytes that wait at members, by index of the port that they came in by, and class there. */
+    uint64_t (*waiting)[CLASSES];
     uint32_t count;
     struct deadlock found[DEADLOCKS];
 };

@@ -22,7 +22,7 @@ ROOT = HERE.parents[1]
 _SHIM = (
     *("arena", "clock", "credit", "crc16", "frame", "ipv4", "pause"),
     *("port", "port_credit", "port_pause", "tap", "vlarb"),
-    *("arbiter", "balance", "buffer", "ecmp", "egress", "fecn", "forward", "hoq"),
+    *("arbiter", "balance", "buffer", "deadlock", "ecmp", "egress", "fecn", "forward", "hoq"),
     *("patrol", "pipeline", "route", "switch", "transit", "watchdog"),
 )
 """What of the switches' core the tests need: ports and the frames on them, and one switch."""
