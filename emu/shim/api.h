@@ -70,16 +70,14 @@ bool switch_pin_flow(struct fabric_switch *sw, uint16_t source, uint16_t destina
                      uint16_t udp_source, uint16_t port);
 void switch_set_mac(struct fabric_switch *sw, uint32_t number, const uint8_t mac[6],
                     const uint8_t far_mac[6]);
-/* Destination: the low 16 bits of an IPv4 address, or a LID. Ports: numbers, 1 ... */
-bool switch_add_route(struct fabric_switch *sw, uint16_t destination, const uint16_t *ports,
-                      uint16_t count);
-/* The same ports for many destinations. */
+/* The same ports for `many` destinations. Destination: the low 16 bits of an IPv4 address, or a
+ * LID. Ports: numbers, 1 ... */
 bool switch_add_routes(struct fabric_switch *sw, const uint16_t *destinations, uint32_t many,
                        const uint16_t *ports, uint16_t count);
 
 /* The same from a time on; calls in order of their times. No ports: unreachable. */
-bool switch_add_route_later(struct fabric_switch *sw, int64_t at_ps, uint16_t destination,
-                            const uint16_t *ports, uint16_t count);
+bool switch_add_routes_later(struct fabric_switch *sw, int64_t at_ps, const uint16_t *destinations,
+                             uint32_t many, const uint16_t *ports, uint16_t count);
 /* A switch that runs has been given routes for later: they come into force in their time. */
 void switch_routes_added(struct fabric_switch *sw);
 /* Numbers and changes that the switch keeps for its routes, now. */

@@ -63,22 +63,48 @@ static bool keep(struct routes *routes, const uint16_t *ports, uint16_t count, s
     return true;
 }
 
-bool routes_add(struct routes *routes, uint16_t destination, const uint16_t *ports, uint16_t count)
+bool routes_add(struct routes *routes, const uint16_t *destinations, uint32_t many,
+                const uint16_t *ports, uint16_t count)
 {
-    return reach(routes, destination) && keep(routes, ports, count, &routes->table[destination]);
+    struct route route;
+    if (!keep(routes, ports, count, &route))
+        return false;
+    for (uint32_t i = 0; i < many; i++) {
+        if (!reach(routes, destinations[i]))
+            return false;
+        routes->table[destinations[i]] = route;
+    }
+    return true;
 }
 
-bool routes_add_later(struct routes *routes, picoseconds at, uint16_t destination,
-                      const uint16_t *ports, uint16_t count)
+/* Changes that were made go once they are half of the list: where a link flaps faster than routes
+ * converge there is always one that was not. */
+static void forget_done(struct routes *routes)
 {
-    struct route_change change = {.at = at, .destination = destination};
-    if (routes->changes_done == routes->change_count)
-        routes->changes_done = routes->change_count = 0;
-    if (!make_room((void **)&routes->changes, &routes->change_room, routes->change_count + 1,
+    uint32_t left = routes->change_count - routes->changes_done;
+    if (!routes->changes_done || routes->changes_done < left)
+        return;
+    memmove(routes->changes, routes->changes + routes->changes_done,
+            left * sizeof *routes->changes);
+    routes->change_count = left;
+    routes->changes_done = 0;
+}
+
+bool routes_add_later(struct routes *routes, picoseconds at, const uint16_t *destinations,
+                      uint32_t many, const uint16_t *ports, uint16_t count)
+{
+    struct route_change change = {.at = at};
+    forget_done(routes);
+    if (!make_room((void **)&routes->changes, &routes->change_room, routes->change_count + many,
                    sizeof change) ||
-        !reach(routes, destination) || !keep(routes, ports, count, &change.route))
+        !keep(routes, ports, count, &change.route))
         return false;
-    routes->changes[routes->change_count++] = change;
+    for (uint32_t i = 0; i < many; i++) {
+        change.destination = destinations[i];
+        if (!reach(routes, change.destination))
+            return false;
+        routes->changes[routes->change_count++] = change;
+    }
     return true;
 }
 

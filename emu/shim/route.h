@@ -37,12 +37,13 @@ struct routes {
 };
 
 void routes_free(struct routes *routes);
-/* Set-up only. False when there is no memory. */
-bool routes_add(struct routes *routes, uint16_t destination, const uint16_t *ports, uint16_t count);
+/* Set-up only. The same ports for `many` destinations. False when there is no memory. */
+bool routes_add(struct routes *routes, const uint16_t *destinations, uint32_t many,
+                const uint16_t *ports, uint16_t count);
 
 /* The same from `at` on, which is no earlier than in the call before. */
-bool routes_add_later(struct routes *routes, picoseconds at, uint16_t destination,
-                      const uint16_t *ports, uint16_t count);
+bool routes_add_later(struct routes *routes, picoseconds at, const uint16_t *destinations,
+                      uint32_t many, const uint16_t *ports, uint16_t count);
 
 /* Makes the changes that are due; returns when the next one is, or NEVER. */
 picoseconds routes_change(struct routes *routes, picoseconds now);

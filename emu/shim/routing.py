@@ -55,8 +55,8 @@ class IpRoutes:
         self._routing = spec.switch(switch.name).routing
         self._add_routes(switch.name)
         for change in changes:
-            for host, hops in change.changes.items():
-                self._change(change.at_ps, host, _numbers(hops))
+            later = {host: _numbers(hops) for host, hops in change.changes.items()}
+            self._change(change.at_ps, later)
         for pin in pins_of(spec, switch.name):
             ends = self._address(pin.src), self._address(pin.dst)
             _have_memory(lib.switch_pin_flow(core, *ends, pin.udp_source, pin.port.number))
@@ -78,14 +78,13 @@ class IpRoutes:
         """Takes changes of routes in while the switch forwards: host -> port numbers, the answer to
         links that changed at `cause_ps`. When they are in force, in picoseconds."""
         at_ps = max(cause_ps + self._routing.convergence_ps, now_ps)
-        for host, numbers in changes.items():
-            self._change(at_ps, host, numbers)
+        self._change(at_ps, changes)
         lib.switch_routes_added(self._core)
         return at_ps
 
-    def _change(self, at_ps: int, host: str, numbers: Sequence[int]) -> None:
-        to = self._address(host)
-        _have_memory(lib.switch_add_route_later(self._core, at_ps, to, numbers, len(numbers)))
+    def _change(self, at_ps: int, changes: Mapping[str, Sequence[int]]) -> None:
+        numbers = {self._address(host): ports for host, ports in changes.items()}
+        _add_later(self._core, at_ps, numbers)
 
     def _address(self, host: str) -> int:
         """The low half of the host's address, by which the core knows it."""
@@ -112,8 +111,8 @@ class LidRoutes:
             core, sum(1 << sl for sl in range(SLS) if self._routing.balances(sl))
         )
         self._now = self._routes(topology, subnet.lfts)
-        for lid, numbers in self._now.items():
-            _have_memory(lib.switch_add_route(core, lid, numbers, len(numbers)))
+        for numbers, lids in _alike(self._now).items():
+            _have_memory(lib.switch_add_routes(core, lids, len(lids), numbers, len(numbers)))
         for (at_ps, down), later in zip(outages(spec), subnet.later, strict=False):
             self._change(at_ps + self._routing.convergence_ps, down, later.lfts)
 
@@ -135,8 +134,7 @@ class LidRoutes:
             for lid in before | self._now
             if before.get(lid) != self._now.get(lid)
         }
-        for lid, numbers in changes.items():
-            _have_memory(lib.switch_add_route_later(self._core, at_ps, lid, numbers, len(numbers)))
+        _add_later(self._core, at_ps, changes)
         return bool(changes)
 
     def _routes(self, topology: Topology, lfts: Lfts) -> dict[int, list[int]]:
@@ -150,6 +148,20 @@ class LidRoutes:
                     if routes.get(lid):
                         routes[lid] += [port.number for port in hops]
         return routes
+
+
+def _alike(routes: Mapping[int, Sequence[int]]) -> dict[tuple[int, ...], list[int]]:
+    """Lists of ports -> the destinations that have them: the core looks for each list once."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for destination, numbers in routes.items():
+        groups.setdefault(tuple(numbers), []).append(destination)
+    return groups
+
+
+def _add_later(core: Any, at_ps: int, routes: Mapping[int, Sequence[int]]) -> None:
+    """Destination -> port numbers, from then on."""
+    for ports, to in _alike(routes).items():
+        _have_memory(lib.switch_add_routes_later(core, at_ps, to, len(to), ports, len(ports)))
 
 
 def _numbers(hops: Sequence[Port]) -> list[int]:

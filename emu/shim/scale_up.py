@@ -70,7 +70,7 @@ class InsideServers:
         for port in ports:
             self._set_lanes(port)
             gpu = self._topology.host[self._topology.peer[port].node]
-            lib.switch_add_route(switch, gpu.index, [port.number], 1)
+            lib.switch_add_routes(switch, [gpu.index], 1, [port.number], 1)
 
     def _set_lanes(self, port: Port) -> None:
         index, width = self._index[port], self._topology.cable[port].width

@@ -111,25 +111,16 @@ void switch_set_mac(struct fabric_switch *sw, uint32_t number, const uint8_t mac
     memcpy(sw->addresses[number - 1].far_mac, far_mac, 6);
 }
 
-bool switch_add_route(struct fabric_switch *sw, uint16_t destination, const uint16_t *ports,
-                      uint16_t count)
-{
-    return routes_add(&sw->routes, destination, ports, count);
-}
-
 bool switch_add_routes(struct fabric_switch *sw, const uint16_t *destinations, uint32_t many,
                        const uint16_t *ports, uint16_t count)
 {
-    for (uint32_t i = 0; i < many; i++)
-        if (!routes_add(&sw->routes, destinations[i], ports, count))
-            return false;
-    return true;
+    return routes_add(&sw->routes, destinations, many, ports, count);
 }
 
-bool switch_add_route_later(struct fabric_switch *sw, int64_t at_ps, uint16_t destination,
-                            const uint16_t *ports, uint16_t count)
+bool switch_add_routes_later(struct fabric_switch *sw, int64_t at_ps, const uint16_t *destinations,
+                             uint32_t many, const uint16_t *ports, uint16_t count)
 {
-    return routes_add_later(&sw->routes, at_ps, destination, ports, count);
+    return routes_add_later(&sw->routes, at_ps, destinations, many, ports, count);
 }
 
 void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t width, uint8_t vls,

@@ -130,3 +130,14 @@ def test_a_link_that_flaps_for_long_takes_no_more_memory() -> None:
             run.fabric.reroute({"leaf1": {"h5": [5, 6]}}, 0)
         kept = lib.switch_routes_kept(run.fabric.switches["leaf1"])
     assert kept < 50
+
+
+def test_a_link_that_flaps_faster_than_routes_converge_takes_no_more_memory() -> None:
+    """There are always changes that have not been made; those that were are forgotten."""
+    with started(spec_of(CLOS, "traffic=[]", "switches.routing.convergence=10us")) as run:
+        for _ in range(2_000):
+            for hops in ([6], [5, 6]):
+                run.fabric.reroute({"leaf1": {"h5": hops}}, run.now_ns * 1000)
+                run.run_until(run.now_ns + 1_000)
+        kept = lib.switch_routes_kept(run.fabric.switches["leaf1"])
+    assert kept < 100

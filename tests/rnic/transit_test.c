@@ -58,12 +58,12 @@ static void setup_init(struct setup *setup)
                                          .ports = PORTS,
                                          .lossy = {.bytes = 1 << 20},
                                          .transit_timeout = TIMEOUT};
-    const uint16_t second = 2;
+    const uint16_t second_host = SECOND_HOST, second = 2;
     *setup = (struct setup){0};
     clock_init(&setup->clock);
     EXPECT(frame_pool_init(&setup->pool, &setup->arena, FRAMES, FRAMES, FRAME_MAX));
     EXPECT(switch_init(&setup->sw, &setup->arena, &setup->clock, &setup->pool, &config));
-    EXPECT(routes_add(&setup->sw.routes, SECOND_HOST, &second, 1));
+    EXPECT(routes_add(&setup->sw.routes, &second_host, 1, &second, 1));
     setup->sw.buffer = (struct buffer){.shared_size = 1 << 20};
     setup->sw.lossless_dropped = &setup->dropped;
     setup->sw.outer = setup;
