@@ -128,7 +128,8 @@ uint32_t fabric_deadlock(const struct fabric *fabric, uint32_t which, int64_t *f
 /* Captures what passes the port, in and out; see tap.h for the records. */
 bool fabric_capture(struct fabric *fabric, uint32_t index, size_t ring_bytes);
 void fabric_capture_end(struct fabric *fabric, uint32_t index);
-/* These two may be called by another thread than the one that runs the fabric. */
+/* These four may be called by another thread than the one that runs the fabric, once the first
+ * capture has begun; of those that take out, one at a time. */
 size_t fabric_captured(struct fabric *fabric, const uint8_t **bytes);
 void fabric_captured_taken(struct fabric *fabric, size_t size);
 uint64_t fabric_captures_missed(const struct fabric *fabric);

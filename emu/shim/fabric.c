@@ -304,12 +304,12 @@ void fabric_captured_taken(struct fabric *fabric, size_t size)
 
 uint64_t fabric_captures_missed(const struct fabric *fabric)
 {
-    return fabric->tap.missed;
+    return tap_missed(&fabric->tap);
 }
 
 uint64_t fabric_captures_missed_at(const struct fabric *fabric, uint32_t index)
 {
-    return fabric->tap.ring ? fabric->tap.missed_at[index] : 0;
+    return tap_missed_at(&fabric->tap, index);
 }
 
 bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity,

@@ -37,6 +37,12 @@ static void put(struct tap *tap, size_t offset, const void *bytes, size_t count)
     memcpy(tap->ring, (const uint8_t *)bytes + first, count - first);
 }
 
+/* No other thread writes it. */
+static void count_one(uint64_t *count)
+{
+    __atomic_store_n(count, *count + 1, __ATOMIC_RELAXED);
+}
+
 void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,
                enum tap_direction direction, picoseconds at)
 {
@@ -53,8 +59,8 @@ void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,
     size_t pad = -frame->stored & 7, whole = sizeof header + frame->stored + pad;
     uint64_t taken = __atomic_load_n(&tap->tail, __ATOMIC_ACQUIRE);
     if (tap->size - (tap->head - taken) < whole) {
-        tap->missed++;
-        tap->missed_at[port_index]++;
+        count_one(&tap->missed);
+        count_one(&tap->missed_at[port_index]);
         return;
     }
     put(tap, 0, &header, sizeof header);
@@ -77,4 +83,20 @@ size_t tap_pending(const struct tap *tap, const uint8_t **bytes)
 void tap_taken(struct tap *tap, size_t size)
 {
     __atomic_store_n(&tap->tail, tap->tail + size, __ATOMIC_RELEASE);
+}
+
+size_t tap_waiting(const struct tap *tap)
+{
+    uint64_t taken = __atomic_load_n(&tap->tail, __ATOMIC_RELAXED);
+    return (size_t)(__atomic_load_n(&tap->head, __ATOMIC_RELAXED) - taken);
+}
+
+uint64_t tap_missed(const struct tap *tap)
+{
+    return __atomic_load_n(&tap->missed, __ATOMIC_RELAXED);
+}
+
+uint64_t tap_missed_at(const struct tap *tap, uint32_t port_index)
+{
+    return tap->ring ? __atomic_load_n(&tap->missed_at[port_index], __ATOMIC_RELAXED) : 0;
 }

@@ -5,7 +5,8 @@
  *     time_ps i64 | packet_id u64 | port_index u32 | length u32 | stored u32 |
  *     kind u8 | direction u8 | zero u16 | bytes[stored]
  *
- * One thread captures and another may take out: each writes only its own count.
+ * One thread captures and another may take out, or ask what was missed: each writes only its own
+ * counts, and reads the other's in one piece.
  *
  * A frame that comes in is stamped when its last bit is in, one that goes out
  * when its first bit leaves. */
@@ -36,5 +37,10 @@ void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,
 /* The next contiguous bytes to write out (0: none); `tap_taken` frees them. */
 size_t tap_pending(const struct tap *tap, const uint8_t **bytes);
 void tap_taken(struct tap *tap, size_t size);
+
+/* What the other thread may ask: bytes that have not been taken out, records that found no room. */
+size_t tap_waiting(const struct tap *tap);
+uint64_t tap_missed(const struct tap *tap);
+uint64_t tap_missed_at(const struct tap *tap, uint32_t port_index);
 
 #endif
