@@ -184,7 +184,9 @@ class Nic(Model):
         default=7,
         ge=0,
         le=7,
-        description="Retransmissions without progress before a flow gives up.",
+        description="Retries without progress before a flow gives up. Each time that the "
+        "retransmission timer expires is one, also where flow control has stopped the port, so "
+        "that nothing can be sent again.",
         json_schema_extra=note(
             unit="retries",
             why="7 is the most that 3 bits can say, and what NCCL asks for",

@@ -179,6 +179,94 @@ TEST(a_silent_peer_ends_the_queue_pair_after_all_retries)
     bench_free(&bench);
 }
 
+enum { DATA_PRIORITY = 26 >> 3 };
+
+static void pause_sender(struct bench *bench, bool xoff)
+{
+    port_pause_peer(&bench->wire[0], DATA_PRIORITY, xoff, bench->clock.now);
+}
+
+static void write_while_two_retries_are_left(struct bench *bench, struct letter *letter,
+                                             const char *recovery)
+{
+    struct qp_config config = bench_qp_config;
+    config.retry_count = 2;
+    config.recovery = recovery;
+    config.window = 64;
+    bench_init(bench, FRAMING_ETHERNET, &config);
+    bench_write(bench, bench->qp[0], letter, 0, 0, 5000);
+}
+
+TEST(a_sender_that_is_paused_gives_up_after_all_retries)
+{
+    const char *const recoveries[] = {"go-back-n", "go-back-0", "selective-repeat"};
+    for (int i = 0; i < 3; i++) {
+        struct bench bench;
+        struct letter letter;
+        write_while_two_retries_are_left(&bench, &letter, recoveries[i]);
+        bench.fate = lose_all;
+        bench_run(&bench, 5 * PS_PER_US);
+        pause_sender(&bench, true);
+        bench_run(&bench, 3 * ACK_TIMEOUT - 10 * PS_PER_US);
+        EXPECT_EQUAL(STATUS_PENDING, letter.record.status);
+        bench_run(&bench, 10 * PS_PER_US);
+        EXPECT_EQUAL(STATUS_RETRY_EXC_ERR, letter.record.status);
+        EXPECT_EQUAL(3, nic_counters(&bench.nic[0])->local_ack_timeout_err);
+        EXPECT_EQUAL(5, bench_count(&bench, 0, -1));
+        bench_free(&bench);
+    }
+}
+
+TEST(a_sender_that_is_paused_before_it_repeats_what_a_nak_asks_for_gives_up_too)
+{
+    struct bench bench;
+    struct letter letter;
+    write_while_two_retries_are_left(&bench, &letter, "go-back-n");
+    bench.plan[0][0] = DROP;
+    bench_run(&bench, PS_PER_US);
+    pause_sender(&bench, true);
+    bench_run(&bench, 3 * ACK_TIMEOUT);
+    EXPECT_EQUAL(1, nic_counters(&bench.nic[0])->packet_seq_err);
+    EXPECT_EQUAL(STATUS_RETRY_EXC_ERR, letter.record.status);
+    EXPECT_EQUAL(5, bench_count(&bench, 0, -1));
+    bench_free(&bench);
+}
+
+TEST(a_sender_that_is_let_go_before_it_gives_up_goes_on)
+{
+    struct bench bench;
+    struct letter letter;
+    write_while_two_retries_are_left(&bench, &letter, "go-back-n");
+    bench.plan[0][4] = DROP;
+    bench_run(&bench, 5 * PS_PER_US);
+    pause_sender(&bench, true);
+    bench_run(&bench, 2 * ACK_TIMEOUT);
+    pause_sender(&bench, false);
+    bench_run(&bench, ACK_TIMEOUT);
+    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    EXPECT_EQUAL(2, nic_counters(&bench.nic[0])->local_ack_timeout_err);
+    EXPECT_EQUAL(NEVER, clock_next_deadline(&bench.clock));
+    bench_free(&bench);
+}
+
+TEST(a_sender_that_waits_for_its_own_rate_does_not_give_up)
+{
+    struct bench bench;
+    struct letter letter;
+    write_while_two_retries_are_left(&bench, &letter, "go-back-n");
+    bench.fate = lose_all;
+    bench_run(&bench, 5 * PS_PER_US);
+    cc_set_gap(&bench.qp[0]->cc, 20 * ACK_TIMEOUT);
+    bench_run(&bench, 15 * ACK_TIMEOUT);
+    EXPECT_EQUAL(STATUS_PENDING, letter.record.status);
+    EXPECT_EQUAL(1, nic_counters(&bench.nic[0])->local_ack_timeout_err);
+    bench.fate = NULL;
+    bench_run(&bench, 6 * 20 * ACK_TIMEOUT);
+    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    EXPECT_EQUAL(1, nic_counters(&bench.nic[0])->local_ack_timeout_err);
+    bench_free(&bench);
+}
+
 TEST(progress_gives_back_all_retries)
 {
     struct bench bench;
@@ -292,8 +380,12 @@ MAIN(RUN(a_packet_lost_at_any_place_is_sent_again), RUN(a_lost_ack_costs_a_timeo
      RUN(packets_out_of_order_are_asked_for_again),
      RUN(a_damaged_packet_is_counted_and_changes_nothing),
      RUN(a_frame_with_a_wrong_link_crc_is_counted_and_changes_nothing),
-     RUN(a_silent_peer_ends_the_queue_pair_after_all_retries), RUN(progress_gives_back_all_retries),
-     RUN(without_a_timeout_nothing_is_ever_sent_again),
+     RUN(a_silent_peer_ends_the_queue_pair_after_all_retries),
+     RUN(a_sender_that_is_paused_gives_up_after_all_retries),
+     RUN(a_sender_that_is_paused_before_it_repeats_what_a_nak_asks_for_gives_up_too),
+     RUN(a_sender_that_is_let_go_before_it_gives_up_goes_on),
+     RUN(a_sender_that_waits_for_its_own_rate_does_not_give_up),
+     RUN(progress_gives_back_all_retries), RUN(without_a_timeout_nothing_is_ever_sent_again),
      RUN(a_send_that_finds_no_receive_is_told_when_to_come_again),
      RUN(a_receiver_that_is_never_ready_ends_the_queue_pair),
      RUN(everything_arrives_over_a_bad_wire_in_both_directions))

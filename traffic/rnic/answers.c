@@ -10,7 +10,14 @@
  *    rnr_retry times (7: for ever).
  *  - The timer runs for 4.096 us * 2^timeout while an answer is awaited, and starts again with
  *    progress. When it expires, all that is not acknowledged is sent again.
- *  - Sending again without progress is allowed retry_count times.
+ *  - What is to be sent again was sent before, so its answer is awaited even while it cannot
+ *    leave, as flow control has stopped the port: the timer runs on, and starts again with each
+ *    packet up to one that asks for an ACK. So it is with rdma_rxe, whose packets have left for
+ *    its timer once the device has queued them, paused or not. Only the time that the queue pair
+ *    itself waits, for its rate or as an RNR NAK said, does not count.
+ *  - Sending again without progress is allowed retry_count times. Each time that the timer expires
+ *    is one, whether anything left meanwhile or not: the other end is given up for dead
+ *    (retry_count + 1) timeouts after it was last heard, however that came.
  *  - Other NAKs, and too many retries, end the queue pair. So does a message whose key was
  *    invalidated, when it is found out that it cannot be sent, or a response not be taken.
  *
@@ -48,17 +55,29 @@ void answers_init(struct qp *qp)
 
 /* ---- the timer ------------------------------------------------------------------- */
 
-static void start_timer(struct qp *qp, picoseconds now)
+static picoseconds later(picoseconds one, picoseconds other)
 {
-    if (qp->config.timeout)
-        timer_set(qp->nic->clock, &qp->requester.ack_timeout,
-                  now + (ACK_TIMEOUT_UNIT << qp->config.timeout));
+    return one > other ? one : other;
 }
 
-void answers_await(struct qp *qp, picoseconds now)
+static void start_timer(struct qp *qp, picoseconds now)
 {
-    if (!timer_is_set(&qp->requester.ack_timeout))
+    const struct requester *requester = &qp->requester;
+    picoseconds from = later(now, requester->not_before);
+    if (requester->again)
+        from = later(from, qp->not_before);
+    if (qp->config.timeout)
+        timer_set(qp->nic->clock, &qp->requester.ack_timeout,
+                  from + (ACK_TIMEOUT_UNIT << qp->config.timeout));
+}
+
+void answers_sent(struct qp *qp, bool ack_req, picoseconds now)
+{
+    struct requester *requester = &qp->requester;
+    if (requester->again || (ack_req && !timer_is_set(&requester->ack_timeout)))
         start_timer(qp, now);
+    if (ack_req)
+        requester->again = false;
 }
 
 void answers_assume(struct qp *qp, picoseconds now)
@@ -119,6 +138,12 @@ static void complete_unreliable(struct qp *qp, picoseconds now)
     send_queue_flush(qp, STATUS_LOC_PROT_ERR, now);
 }
 
+/* A packet that left since the timer was set has made it wait for its own rate. */
+static bool waits_for_itself(const struct qp *qp, picoseconds now)
+{
+    return qp->requester.again && now < qp->not_before;
+}
+
 static void expired(struct timer *timer, picoseconds now)
 {
     struct requester *requester = container_of(timer, struct requester, ack_timeout);
@@ -127,6 +152,8 @@ static void expired(struct timer *timer, picoseconds now)
         complete_unreliable(qp, now);
     else if (is_stuck(requester))
         give_up(qp, STATUS_LOC_PROT_ERR, now);
+    else if (waits_for_itself(qp, now))
+        start_timer(qp, now);
     else
         timed_out(qp, now);
     port_kick(&qp->nic->port, now);
@@ -137,7 +164,10 @@ void answers_resend_from(struct qp *qp, uint64_t psn)
     struct requester *requester = &qp->requester;
     requester->awaited_end = psn;
     requester->since_ack_req = 0;
+    requester->again = psn < requester->sent_end;
     timer_cancel(&requester->ack_timeout);
+    if (requester->again)
+        start_timer(qp, qp->nic->clock->now);
     requester_seek(requester, psn);
 }
 
@@ -171,7 +201,8 @@ static bool acknowledge_before(struct qp *qp, uint64_t psn, picoseconds now)
         requester_seek(requester, requester->unacked);
     if (qp->recovery->skip)
         qp->recovery->skip(qp);
-    if (requester->unacked < requester->awaited_end)
+    requester->again = requester->again && requester->unacked < requester->sent_end;
+    if (requester->again || requester->unacked < requester->awaited_end)
         start_timer(qp, now);
     else
         timer_cancel(&requester->ack_timeout);

@@ -13,8 +13,8 @@ void answers_acknowledged(struct qp *qp, const struct packet *packet, picosecond
 /* A READ response has arrived. */
 void answers_response(struct qp *qp, const struct packet *packet, picoseconds now);
 
-/* A packet that asks for an answer is on its way. */
-void answers_await(struct qp *qp, picoseconds now);
+/* A request is on its way, and may ask for an ACK. */
+void answers_sent(struct qp *qp, bool ack_req, picoseconds now);
 
 /* Nobody will answer what was sent: takes it as acknowledged. */
 void answers_assume(struct qp *qp, picoseconds now);
@@ -22,7 +22,7 @@ void answers_assume(struct qp *qp, picoseconds now);
 /* The current message cannot be sent: it fails, after those before it. */
 void answers_break(struct qp *qp, picoseconds now);
 
-/* Sends again from `psn` on; what was awaited is awaited no more. */
+/* Sends again from `psn` on. What was awaited is awaited anew, from now on. */
 void answers_resend_from(struct qp *qp, uint64_t psn);
 
 #endif

@@ -49,6 +49,7 @@ struct requester {
     bool limited;                    /* whether it said so */
     bool response_lost;              /* it was asked for again and has not come yet */
     bool broken;                     /* `current` cannot be sent, nor what comes after it */
+    bool again;                      /* it sends again, and has not asked for an ACK since */
     uint8_t retries, rnr_retries;    /* since the last progress */
     picoseconds not_before;          /* an RNR NAK said so */
     struct timer ack_timeout;

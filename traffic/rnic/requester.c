@@ -11,7 +11,7 @@
  *  - With end-to-end credits, a message that takes a receive waits until it is at most one
  *    beyond those the other end has receives for; that one finds out (9.7.7.2).
  *  - The timer runs while an ACK that was asked for is outstanding, so that a slow
- *    sender does not time out between two of them.
+ *    sender does not time out between two of them; and while packets wait to be sent again.
  *  - A message of an unreliable transport is over when its last packet begins to leave.
  *  - A message whose key was invalidated is not sent, nor the rest of one: it fails once all
  *    before it are over.
@@ -251,11 +251,9 @@ static void advance(struct qp *qp, const struct segment *segment, picoseconds no
         requester->current = message->next;
         requester->fetches += message_is_fetch(message);
     }
-    if (segment->ack_req) {
-        if (requester->awaited_end < requester->next)
-            requester->awaited_end = requester->next;
-        answers_await(qp, now);
-    }
+    if (segment->ack_req && requester->awaited_end < requester->next)
+        requester->awaited_end = requester->next;
+    answers_sent(qp, segment->ack_req, now);
     if (qp->recovery->skip)
         qp->recovery->skip(qp);
 }
