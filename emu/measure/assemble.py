@@ -200,6 +200,7 @@ def _totals(
                 "ttl_expired",
                 "not_ip",
                 "rx_malformed",
+                "rx_oversize",
                 "corrupt",
                 "no_lane",
                 "rcv_constraint_errors",

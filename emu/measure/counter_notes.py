@@ -111,6 +111,12 @@ _ETHERNET = (
             "frames",
             "Frames that were dropped because they are shorter than their headers.",
         ),
+        (
+            "rx_oversize_pkts",
+            "frames",
+            "Frames that were dropped because they are longer than any frame of the fabric: a host "
+            "sends what its MTU does not allow.",
+        ),
         ("rx_global_pause", "frames", "Pause frames of 802.3x that came in: they stop all."),
         ("tx_global_pause", "frames", "Pause frames of 802.3x that this port sent."),
         (
@@ -157,7 +163,9 @@ _ETHERNET = (
             "prioN_dropped_packets",
             "packets",
             "Packets of priority N that ended at this port, whatever the reason: switch, watchdog, "
-            "lost link or a fault on its cable.",
+            "lost link, a fault on its cable, or a NIC that had no room or found them damaged or "
+            "malformed. What a NIC refuses though it is right (rx_other, rx_unknown_qp, ...) is "
+            "not among them, nor is what the machine lost (transit_lost).",
         ),
         ("not_ip", "packets", "Frames dropped because they carry no IPv4, so no route fits."),
         (
@@ -289,7 +297,7 @@ _INFINIBAND = (
             "PortMalformedPacketErrors",
             "packets",
             "Packets that were dropped because they are shorter than their headers and CRCs, or "
-            "came on a lane that the port does not have.",
+            "longer than any may be, or came on a lane that the port does not have.",
         ),
         (
             "VL15Dropped",
@@ -313,8 +321,9 @@ _INFINIBAND = (
         (
             "dropped_packets",
             "packets",
-            "Packets that ended at this port, whatever the reason and the lane: switch, lost link "
-            "or a fault on its cable.",
+            "Packets that ended at this port, whatever the reason and the lane: switch, lost link, "
+            "a fault on its cable, or a NIC that found them damaged or malformed. What a NIC "
+            "refuses though it is right (rx_other, rx_unknown_qp, ...) is not among them.",
         ),
     ),
 )

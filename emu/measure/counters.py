@@ -8,9 +8,10 @@ flow-control packets, as the standard has it. A damaged packet is one symbol err
 PortXmitWait's tick is up to the device; here it is 1 ns of emulated time. Pause
 durations are microseconds, like mlx5's. Pauses of 802.3x stop all priorities at once, and
 are counted once: rx_global_pause, rx_global_pause_duration, and none by priority.
-A frame that is too short for its headers and CRCs is refused at the port that receives it, and
-counted in rx_undersize_pkts (Ethernet) or PortMalformedPacketErrors (perfquery's
-PortRcvErrorDetails, which also has packets on a lane that the port lacks).
+A frame that is too short for its headers and CRCs, or longer than any may be, is refused at the
+port that receives it, and counted in rx_undersize_pkts and rx_oversize_pkts (Ethernet) or
+PortMalformedPacketErrors (perfquery's PortRcvErrorDetails, which also has packets on a lane that
+the port lacks).
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ _PLAIN = (
 )
 _PAUSED = ("rx_pause_transition", "rx_pause_duration", "tx_pause_duration")
 """What pause frames did; the core counts it by priority, whichever kind they are."""
-_RCV_ERRORS = ("rx_crc_errors", "rx_malformed", "rx_flow_control_errors")
+_RCV_ERRORS = ("rx_crc_errors", "rx_malformed", "rx_oversize", "rx_flow_control_errors")
 """What the PMA calls a received packet with an error: damaged, malformed, or a malformed link
 packet."""
 _DURATIONS = {
@@ -89,6 +90,7 @@ DISCARDS = (
     "rx_buf_discard",
     "tx_queue_discard",
     "rx_malformed",
+    "rx_oversize",
     "rx_credit_violations",
     "corrupt",
     "watchdog_rx_dropped",
@@ -128,6 +130,7 @@ def ethernet_counters(raw: RawCounters, *, whole: bool = False) -> Counters:
             counters |= _of_the_watchdog(priority, raw)
     counters |= {name: raw[name][0] for name in _PLAIN} | _common(raw)
     counters["rx_undersize_pkts"] = raw["rx_malformed"][0]
+    counters["rx_oversize_pkts"] = raw["rx_oversize"][0]
     return counters | _of_global_pauses({name: raw[name] for name in by_global})
 
 
@@ -196,7 +199,7 @@ def infiniband_counters(raw: RawCounters, *, vls: int = 0) -> Counters:
         "LinkDownedCounter": raw["link_downed"][0],
         "SymbolErrorCounter": raw["rx_crc_errors"][0] + raw["rx_flow_control_errors"][0],
         "PortRcvErrors": sum(raw[name][0] for name in _RCV_ERRORS),
-        "PortMalformedPacketErrors": raw["rx_malformed"][0],
+        "PortMalformedPacketErrors": raw["rx_malformed"][0] + raw["rx_oversize"][0],
         "VL15Dropped": raw["vl15_dropped"][0],
         "fecn_marked": sum(raw["fecn_marked"]),
         "tx_flow_control": raw["tx_flow_control"][0],

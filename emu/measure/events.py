@@ -59,6 +59,7 @@ _WHOLE = {
     "ttl-expired": "ttl_expired",
     "not-ip": "not_ip",
     "malformed": "rx_malformed",
+    "oversize": "rx_oversize",
     "damaged": "rx_crc_errors",
     "dropped-as-damaged": "corrupt",
     "credit-violation": "rx_credit_violations",

@@ -47,7 +47,7 @@ _DROPPED_BY_PORTS = (
     *("no_route", "ttl_expired", "not_ip", "rx_crc_discards", "link_down_discard"),
     *("PortXmitDiscards", "PortRcvSwitchRelayErrors", "VL15Dropped", "rx_credit_violations"),
     *("PortRcvConstraintErrors", "PortXmitConstraintErrors"),
-    *("rx_undersize_pkts", "PortMalformedPacketErrors"),
+    *("rx_undersize_pkts", "rx_oversize_pkts", "PortMalformedPacketErrors"),
 )
 """Reasons, by the names of both fabrics' counters."""
 

@@ -182,7 +182,7 @@ _IB_TOTALS = {"credit updates": "credit_updates"}
 _OTHER_DROPS = (
     *("PortXmitDiscards", "PortRcvSwitchRelayErrors", "VL15Dropped"),
     *("PortRcvConstraintErrors", "PortXmitConstraintErrors"),
-    *("PortMalformedPacketErrors", "rx_undersize_pkts"),
+    *("PortMalformedPacketErrors", "rx_undersize_pkts", "rx_oversize_pkts"),
     *("no_route", "ttl_expired", "not_ip", "rx_crc_discards"),
 )
 """Counters of InfiniBand's ports, and of RoCE's; PortXmitDiscards also has what a lost link took.

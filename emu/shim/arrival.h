@@ -10,7 +10,7 @@ struct arrival {
     void *to;       /* what was attached to the interface */
     uint8_t *bytes; /* NULL: not to be looked at */
     int64_t stamp_ns;
-    uint32_t length;
+    uint32_t length; /* as it was sent; of what is longer than any frame, only the head is there */
     uint32_t ifindex;
 };
 

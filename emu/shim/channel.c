@@ -74,8 +74,6 @@ static void take_message(struct receive_room *room, uint32_t slot, int64_t now_n
             take_stamp(arrival, control);
         else if (control->cmsg_level == SOL_PACKET && control->cmsg_type == PACKET_AUXDATA)
             take_vlan_tag(arrival, control);
-    if (header->msg_flags & MSG_TRUNC)
-        arrival->bytes = NULL;
     clear_message(room, slot);
 }
 
@@ -83,8 +81,9 @@ static uint32_t receive_messages(struct channel *channel, struct arrival *arriva
                                  int64_t now_ns)
 {
     struct receive_room *room = channel->room;
-    int count =
-        recvmmsg(channel->fd, room->messages + used, RECEIVE_BATCH - used, MSG_DONTWAIT, NULL);
+    /* MSG_TRUNC: told how long a frame was, whatever there is room for. */
+    int count = recvmmsg(channel->fd, room->messages + used, RECEIVE_BATCH - used,
+                         MSG_DONTWAIT | MSG_TRUNC, NULL);
     for (int i = 0; i < count; i++, used++)
         take_message(room, used, now_ns, &arrivals[used]);
     return used;

@@ -62,6 +62,7 @@ static const struct counter counters[] = {
     PORT_COUNTER(tx_flow_control),
     PORT_COUNTER(rx_flow_control_errors),
     PORT_COUNTER(rx_malformed),
+    PORT_COUNTER(rx_oversize),
     PORT_COUNTER(rx_crc_errors),
     PORT_COUNTER(rx_credit_violations),
     PORT_COUNTER(link_downed),

@@ -45,10 +45,32 @@ bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband)
     return true;
 }
 
+static uint8_t lane_of(uint8_t kind, const uint8_t *bytes, uint32_t length)
+{
+    return kind == FRAME_IB && length > 0 ? bytes[0] >> 4 : 0;
+}
+
+/* What is longer than the fabric has memory for ends where it was on its way to. */
+static void refuse_oversize(struct port *towards, uint32_t room, uint8_t kind, const uint8_t *bytes,
+                            uint32_t length)
+{
+    struct frame frame = {.bytes = (uint8_t *)bytes,
+                          .length = length,
+                          .stored = (uint16_t)room,
+                          .kind = kind,
+                          .klass = lane_of(kind, bytes, length)};
+    port_count_oversize(towards, &frame);
+}
+
 bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,
                   uint32_t length, picoseconds now)
 {
     struct port *port = fabric->ports[index];
+    uint32_t room = fabric->pool.large.room;
+    if (length > room) {
+        refuse_oversize(port->line.far, room, kind, bytes, length);
+        return false;
+    }
     struct cable_end *end = end_of(port);
     if (end && port->line.in_flight_count >= END_BACKLOG_FRAMES) {
         end->backlog_discard++;
@@ -58,8 +80,7 @@ bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uin
     if (!frame)
         return false;
     memcpy(frame->bytes, bytes, length);
-    if (kind == FRAME_IB && length > 0)
-        frame->klass = bytes[0] >> 4;
+    frame->klass = lane_of(kind, bytes, length);
     if (end && port->line.far->line.delivery == DELIVER_START) {
         /* The far process has emulated the cable: the frame is at the NIC now. */
         frame->tail_at = now;
@@ -220,7 +241,7 @@ void fabric_run_to_event(struct fabric *fabric, int64_t until_ps, const bool *ev
 /* Leaves seven eighths of the memory for what one step captures. */
 static bool captures_want_out(const struct fabric *fabric)
 {
-    return fabric->tap.head - fabric->tap.tail > fabric->tap.size / 8;
+    return tap_waiting(&fabric->tap) > fabric->tap.size / 8;
 }
 
 void fabric_run_steps(struct fabric *fabric, int64_t until_ps, int64_t step_ps, const bool *event)

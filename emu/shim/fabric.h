@@ -41,7 +41,8 @@ struct fabric {
     void *driver;
 };
 
-/* A frame came from outside at the cable end `index`. */
+/* A frame came from outside at the cable end `index`. Of one that is longer than the pool has room
+ * for, only as much as that need be there. */
 bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,
                   uint32_t length, picoseconds now);
 

@@ -87,9 +87,44 @@ bool is_packet(const struct frame *frame)
            (frame->kind == FRAME_ETHERNET && !is_mac_control(frame->bytes, frame->stored));
 }
 
-void port_count_drop(struct port *port, const struct frame *frame)
+static void classify(const struct port *port, struct frame *frame)
 {
-    port->counters.dropped[frame->klass] += is_packet(frame);
+    if (!port->classes || frame->kind != FRAME_ETHERNET)
+        return;
+    frame->ip = (uint8_t)ipv4_offset(frame->bytes, frame->stored);
+    frame->klass = class_of(port->classes, frame);
+}
+
+/* Who counts what is lost at a port. Nobody sees the counters of a cable's end whose node is in
+ * another process, and it has no classes: the port at which the frame would have arrived counts. */
+static struct port *accountant(struct port *port, struct frame *frame)
+{
+    if (!port->outside)
+        return port;
+    while (port->outside)
+        port = port->line.far;
+    classify(port, frame);
+    return port;
+}
+
+void port_count_drop(struct port *port, struct frame *frame)
+{
+    struct port *by = accountant(port, frame);
+    by->counters.dropped[frame->klass] += is_packet(frame);
+}
+
+void port_count_oversize(struct port *port, struct frame *frame)
+{
+    accountant(port, frame)->counters.rx_oversize++;
+    port_count_drop(port, frame);
+}
+
+/* A frame that goes no further than the port. */
+static void refuse(struct port *port, struct frame *frame, uint64_t *reason)
+{
+    ++*reason;
+    port_count_drop(port, frame);
+    frame_free(port->pool, frame);
 }
 
 SELDOM static void mac_control_arrived(struct port *port, const struct frame *frame,
@@ -114,22 +149,21 @@ static bool port_consumes(struct port *port, const struct frame *frame, picoseco
     return true;
 }
 
+/* Whether such frames are of the port's link at all: whatever else is known of a frame of the other
+ * fabric, it means nothing here. */
+static bool fits_link(const struct port *port, const struct frame *frame)
+{
+    return (frame->kind == FRAME_ETHERNET) == (port->framing == FRAMING_ETHERNET);
+}
+
 /* Whether the packet is long enough for its headers and CRCs, and on a lane that the port has:
  * what is read of it from here on relies on that (the data packet check: IBTA vol 1, 7.4). */
 static bool is_well_formed(const struct port *port, const struct frame *frame)
 {
-    if (frame->kind == FRAME_ETHERNET)
+    if (port->framing == FRAMING_ETHERNET)
         return ethernet_header_is_whole(frame->bytes, frame->stored);
     bool has_lane = !port->vls || frame->klass < port->vls || frame->klass == VL_MANAGEMENT;
     return has_lane && lrh_packet_is_whole(frame);
-}
-
-static void classify(const struct port *port, struct frame *frame)
-{
-    if (!port->classes || frame->kind != FRAME_ETHERNET)
-        return;
-    frame->ip = (uint8_t)ipv4_offset(frame->bytes, frame->stored);
-    frame->klass = class_of(port->classes, frame);
 }
 
 void port_deliver(struct port *port, struct frame *frame, picoseconds now)
@@ -140,14 +174,16 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now)
         port->handler->receive(port, frame, now);
         return;
     }
+    if (!fits_link(port, frame)) {
+        refuse(port, frame, &port->counters.rx_malformed);
+        return;
+    }
     if (port_consumes(port, frame, now)) {
         frame_free(port->pool, frame);
         return;
     }
     if (!is_well_formed(port, frame)) {
-        port->counters.rx_malformed++;
-        port_count_drop(port, frame);
-        frame_free(port->pool, frame);
+        refuse(port, frame, &port->counters.rx_malformed);
         return;
     }
     if (frame->corrupt)
@@ -157,9 +193,7 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now)
     counters->rx_packets++;
     counters->rx_bytes += frame->length;
     if (frame->kind == FRAME_IB && frame->klass < port->vls && !credits_take(port, frame)) {
-        port->counters.rx_credit_violations++;
-        port_count_drop(port, frame);
-        frame_free(port->pool, frame);
+        refuse(port, frame, &port->counters.rx_credit_violations);
         return;
     }
     port->handler->receive(port, frame, now);
@@ -245,7 +279,7 @@ void transmission_done(struct timer *timer, picoseconds now)
 
 void port_lose(struct port *port, struct frame *frame)
 {
-    port->counters.link_down_discard += is_packet(frame);
+    accountant(port, frame)->counters.link_down_discard += is_packet(frame);
     port_count_drop(port, frame);
     frame_free(port->pool, frame);
 }

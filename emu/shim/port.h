@@ -75,7 +75,10 @@ struct class_counters {
 
 struct port_counters {
     struct class_counters of_class[CLASSES];
-    uint64_t dropped[CLASSES]; /* packets that ended at this port, whatever the reason */
+    /* Packets that ended at this port, whatever the reason. A NIC drops what it has no room for and
+     * what does not come as it was sent; a right packet that its transport has no use for has been
+     * delivered. What the machine loses, and no emulated port, is none of them. */
+    uint64_t dropped[CLASSES];
     uint64_t rx_pause[PRIORITIES], tx_pause[PRIORITIES]; /* classes enabled in PFC frames */
     uint64_t rx_pause_frames, tx_pause_frames;           /* of both kinds */
     uint64_t rx_global_pause, tx_global_pause;           /* 802.3x */
@@ -85,7 +88,8 @@ struct port_counters {
     uint64_t rx_mac_control_unknown;
     uint64_t rx_flow_control, tx_flow_control; /* InfiniBand flow-control packets */
     uint64_t rx_flow_control_errors;           /* LPCRC or Op wrong */
-    uint64_t rx_malformed;                     /* too short for its headers, or no such lane */
+    uint64_t rx_malformed;                     /* too short, no such lane, or the other fabric's */
+    uint64_t rx_oversize;                      /* longer than any frame may be */
     uint64_t rx_crc_errors;                    /* damaged on the cable */
     uint64_t rx_credit_violations;             /* packets that came without credit */
     uint64_t link_downed;                      /* times the link was lost */
@@ -184,8 +188,11 @@ static_assert(offsetof(struct port, up) == 1 * CACHE_LINE &&
 
 /* False for what flow control says: pause frames, credit updates. */
 bool is_packet(const struct frame *frame);
-/* A packet ends here: it is dropped, whoever decides so. */
-void port_count_drop(struct port *port, const struct frame *frame);
+/* A packet ends here: it is dropped, whoever decides so. At the end of a cable whose node is in
+ * another process, the port that it was on its way to counts it. */
+void port_count_drop(struct port *port, struct frame *frame);
+/* The same of a frame that is too long to be taken into memory: only its headers are there. */
+void port_count_oversize(struct port *port, struct frame *frame);
 
 /* Set-up only. */
 void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,

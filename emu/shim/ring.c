@@ -68,12 +68,10 @@ bool ring_take(struct ring *ring, struct arrival *arrival)
     const struct sockaddr_ll *sender =
         (const void *)((uint8_t *)header + TPACKET_ALIGN(sizeof *header));
     *arrival = (struct arrival){.bytes = (uint8_t *)header + header->tp_mac,
-                                .length = header->tp_snaplen,
+                                .length = header->tp_len,
                                 .ifindex = (uint32_t)sender->sll_ifindex,
                                 .stamp_ns = (int64_t)header->tp_sec * NS_PER_S + header->tp_nsec};
-    if (header->tp_snaplen < header->tp_len)
-        arrival->bytes = NULL;
-    else if (status & TP_STATUS_VLAN_VALID)
+    if (status & TP_STATUS_VLAN_VALID)
         arrival_restore_vlan_tag(arrival, header->tp_vlan_tpid, header->tp_vlan_tci);
     ring->next = ring->next + 1 == ring->slots ? 0 : ring->next + 1;
     ring->taken++;

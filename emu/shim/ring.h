@@ -30,7 +30,7 @@ bool ring_open(struct ring *ring, int fd, uint32_t slots, uint32_t frame_bytes);
 void ring_close(struct ring *ring);
 
 /* Takes the next slot when there is a frame in it; its bytes stay until ring_release.
- * One that was longer than a slot has none. The stamp is CLOCK_REALTIME's. */
+ * Of one that was longer than a slot they are the first. The stamp is CLOCK_REALTIME's. */
 bool ring_take(struct ring *ring, struct arrival *arrival);
 /* Gives back all slots taken. */
 void ring_release(struct ring *ring);

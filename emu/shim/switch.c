@@ -66,13 +66,18 @@ static void give_back(struct fabric_switch *sw, const struct charge *charge, pic
         pfc_update(sw, in, charge->klass, now);
 }
 
+void switch_forget(struct fabric_switch *sw, struct frame *frame, picoseconds now)
+{
+    if (frame->charge.bytes)
+        give_back(sw, &frame->charge, now);
+    frame_free(sw->pool, frame);
+}
+
 void switch_discard(struct fabric_switch *sw, struct frame *frame, picoseconds now)
 {
-    if (frame->charge.bytes) {
+    if (frame->charge.bytes)
         port_count_drop(&switch_port(sw, frame->charge.in_port)->port, frame);
-        give_back(sw, &frame->charge, now);
-    }
-    frame_free(sw->pool, frame);
+    switch_forget(sw, frame, now);
 }
 
 /* ---- ingress ---------------------------------------------------------------- */

@@ -55,7 +55,7 @@ struct switch_port_counters {
     uint64_t xmit_constraint_errors; /* its P_Key may not leave here */
     uint64_t hoq_discard;            /* waited for credit too long, or its lane was stalled */
     uint64_t vl15_dropped;           /* management packets that found no room */
-    uint64_t transit_lost;           /* handed to the outer plane, never came back */
+    uint64_t transit_lost;           /* handed to the outer plane, never came back whole */
     uint64_t transit_overflow;       /* too many packets in transit */
     uint64_t transit_unknown;        /* came back, but is none of ours */
     uint64_t headroom_peak_bytes[CLASSES];
@@ -156,7 +156,9 @@ static inline struct switch_port *switch_port(struct fabric_switch *sw, uint32_t
     return &sw->ports[number - 1];
 }
 
-/* Frees a frame, and the buffer it occupied. */
+/* Frees a frame, and the buffer it occupied: what the machine lost, which the fabric would not. */
+void switch_forget(struct fabric_switch *sw, struct frame *frame, picoseconds now);
+/* The same of one that the switch drops. */
 void switch_discard(struct fabric_switch *sw, struct frame *frame, picoseconds now);
 
 /* The switch port a port is part of; NULL when it is a NIC's or outside. */

@@ -22,15 +22,21 @@ static void transit_advance(struct fabric_switch *sw)
                   (*transit_slot(sw, sw->transit_oldest))->due_at + sw->config.transit_timeout);
 }
 
+/* What was handed over did not come back as it was. */
+static void lost_in_transit(struct fabric_switch *sw, struct frame *frame, picoseconds now)
+{
+    switch_port(sw, frame->charge.in_port)->counters.transit_lost++;
+    sw->lost_outside(sw->outer, frame->due_at);
+    switch_forget(sw, frame, now);
+}
+
 static void transit_check(struct timer *timer, picoseconds now)
 {
     struct fabric_switch *sw = container_of(timer, struct fabric_switch, transit_check);
     struct frame **slot = transit_slot(sw, sw->transit_oldest);
     struct frame *lost = *slot;
     *slot = NULL;
-    switch_port(sw, lost->charge.in_port)->counters.transit_lost++;
-    sw->lost_outside(sw->outer, lost->due_at);
-    switch_discard(sw, lost, now);
+    lost_in_transit(sw, lost, now);
     transit_advance(sw);
 }
 
@@ -42,7 +48,7 @@ void transit_begin(struct fabric_switch *sw, struct switch_port *in, struct fram
     if (*slot) {
         in->counters.transit_overflow++;
         sw->lost_outside(sw->outer, now);
-        switch_discard(sw, frame, now);
+        switch_forget(sw, frame, now);
         return;
     }
     uint8_t tag[MAC_BYTES] = {TRANSIT_MARK,
@@ -91,7 +97,7 @@ struct transit_time transit_returned(struct fabric_switch *sw, uint32_t number,
     if (!frame || length != frame->stored) {
         out->counters.transit_unknown++;
         if (frame)
-            switch_discard(sw, frame, now);
+            lost_in_transit(sw, frame, now);
         return (struct transit_time){0};
     }
     note_mark(out, frame, bytes);

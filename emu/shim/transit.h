@@ -4,7 +4,8 @@
  *
  * The tag is the source MAC, which the outer plane does not change. It tells which packet came
  * back, so that the time it took is part of the switch's latency and a packet that never comes
- * back is noticed.
+ * back, or not as long as it was, is noticed. It is the machine that loses it: no port of the
+ * fabric has dropped it.
  *
  * The hint is the egress port for packets whose next hop is chosen here even so,
  * by more than the outer plane can see (balance.h); 0 leaves the choice to it. */

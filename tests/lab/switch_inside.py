@@ -75,6 +75,7 @@ def forward(request: Request, supervisor: Supervisor) -> JobResult:
             "drops": ledger.receive_drops,
             "drops_over_time": int(ledger.timeline.lost.sum()),
             "dropped": sum(fabric.counters(entrance)["rx_buf_discard"]),
+            "too_long": fabric.counters(entrance)["rx_oversize"][0],
             "dropped_over_time": int(ledger.timeline.dropped.sum()),
             "seen_after_ns": [int(slot + 1) * ledger.timeline.interval_ns for slot in slots],
             "lasted_ns": time.monotonic_ns() - start_ns,

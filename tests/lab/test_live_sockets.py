@@ -66,10 +66,14 @@ def test_lossless_packets_that_a_switch_drops_are_noted_over_time(tmp_path: Path
 
 
 @pytest.mark.parametrize("ring_frames", [MESSAGES, RING])
-def test_a_frame_longer_than_any_is_left_out(tmp_path: Path, ring_frames: int) -> None:
-    frames = [_frame(0), _frame(1, size=8000), _frame(2)]
+@pytest.mark.parametrize("tagged", [False, True])
+def test_a_frame_longer_than_any_is_left_out_and_counted(
+    tmp_path: Path, ring_frames: int, tagged: bool
+) -> None:
+    frames = [_frame(0), _frame(1, size=8000, tagged=tagged), _frame(2)]
     came = _forward(tmp_path, frames, ring_frames=ring_frames, arrivals=2)
     assert came["arrived"] == [bytes(_forwarded(frames[n])).hex() for n in (0, 2)]
+    assert came["too_long"] == 1
 
 
 def test_without_memory_for_a_ring_frames_come_by_messages(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ DROPS = (
     "ttl_expired",
     "not_ip",
     "rx_malformed",
+    "rx_oversize",
     "corrupt",
     "link_down_discard",
 )

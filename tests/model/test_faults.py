@@ -17,6 +17,7 @@ from emu.measure.recording import FaultRecord
 from emu.shim.fabric import Fabric, FrameKind, Members
 from emu.shim.virtual import VirtualFabric
 from emu.spec.fault import Fault
+from emu.subnet import Subnet
 from emu.wire.crc import lpcrc
 from tests.model.fabrics import (
     INCAST,
@@ -32,7 +33,7 @@ from tests.model.fabrics import (
     started,
 )
 from tests.model.test_invariants import frames_of
-from topologies.graph import Port
+from topologies.graph import Port, Topology
 
 MIDDLE = "left:right"
 """PAIR's cable between the switches; data leaves left by it."""
@@ -515,3 +516,54 @@ def updates_from_switch(fabric: Fabric) -> list[bytes]:
         for kind, bytes_ in frames_of(fabric.captured())
         if kind is FrameKind.IB_LINK and not any(bytes_[:2]) and any(bytes_[2:4])
     ]
+
+
+DATA_PRIORITY = {"roce": 3, "ib": 0}
+
+
+def data_packet(fabric: str, topology: Topology, subnet: Subnet) -> bytes:
+    """From h1 to h2, on the priority of data."""
+    if fabric == "ib":
+        lids = (subnet.lids[host].to_bytes(2) for host in ("h2", "h1"))
+        return (b"\0\2" + b"\1\0".join(lids)).ljust(PACKET_BYTES, b"\0")
+    to = (10 << 24 | topology.addresses["h2"]).to_bytes(4)
+    ip = bytes([0x45, 26 << 2, *bytes(6), 64, 17, *bytes(6)]) + to
+    return (bytes(12) + b"\x08\0" + ip).ljust(PACKET_BYTES, b"\0")
+
+
+@fabrics
+@pytest.mark.parametrize("fault", ["loss: {cable: 'h1:s1', every: 2}", "link-down: {cable: h1:s1}"])
+def test_what_a_cable_loses_of_a_host_in_another_process_is_counted(
+    fabric: str, fault: str
+) -> None:
+    """As where all is in one process; by the switch, in the class that it would have had there."""
+    spec = spec_of(star(2), f"fabric={fabric}", faults(f"at: 1us, {fault}"))
+    topology = spec.topology.build()
+    subnet = shortest_paths(topology)
+    h1 = topology.port_named["h1:s1"]
+    packet = data_packet(fabric, topology, subnet)
+    with Fabric(spec, topology, Members.SWITCHES, subnet=subnet) as fabric_run:
+        fabric_run.connect()
+        fabric_run.start()
+        lib.fabric_run(fabric_run.core, 900_000)
+        for _ in range(4):
+            assert fabric_run.inject(h1, FrameKind(fabric == "ib"), packet)
+        lib.fabric_run(fabric_run.core, 9_000_000)
+        seen = fabric_run.observe()
+    (record,) = seen.faults
+    dropped = [own["dropped"][DATA_PRIORITY[fabric]] for own in seen.ports.values()]
+    assert sum(dropped) == record.packets_dropped == (4 if "down" in fault else 2)
+    lost_with_link = sum(own["link_down_discard"][0] for own in seen.ports.values())
+    assert lost_with_link == (4 if "down" in fault else 0)
+
+
+def test_a_raw_packet_has_no_psn_that_could_be_listed() -> None:
+    """Where a PSN would stand in another InfiniBand packet, it has the number that is wanted."""
+    fault = f"loss: {{cable: {MIDDLE}, direction: out, psn: [5]}}"
+    with started(spec_of(PAIR, *on("ib", fault), "traffic=[]")) as run:
+        at = run.topology.port_named[MIDDLE]
+        raw = bytes(17) + (5).to_bytes(3) + bytes(40)
+        assert run.fabric.inject(at, FrameKind.IB, raw)
+        run.run_until(10_000)
+        (record,) = records(run).values()
+    assert (record.packets_seen, record.hits) == (1, 0)

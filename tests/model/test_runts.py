@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from emu.measure.counters import ethernet_counters, infiniband_counters
-from emu.shim.fabric import FrameKind
+from emu.shim.fabric import FRAME_BYTES, FrameKind
 from emu.shim.virtual import VirtualFabric
 from tests.model.drawn import DROPS
 from tests.model.fabrics import PAIR, finish, look, spec_of, started
@@ -173,3 +173,41 @@ def test_a_runt_shows_under_the_names_operators_know() -> None:
             raw = look(run).ports["left:h1"]
             named = infiniband_counters(raw) if fabric == "ib" else ethernet_counters(raw)
             assert named[name] == 1
+
+
+@pytest.mark.parametrize("kind", [FrameKind.ETHERNET, FrameKind.IB, FrameKind.IB_LINK])
+def test_a_frame_of_the_other_fabric_is_refused(kind: FrameKind) -> None:
+    """At a switch and at a NIC: its bytes mean nothing there, however they look."""
+    other = "ib" if kind is FrameKind.ETHERNET else "roce"
+    lost = [] if kind is FrameKind.IB_LINK else ["dropped"]
+    frame = bytes([0, 2, 0, 2, 0, 7, 0, 1]).ljust(64, b"\0")
+    for receiver in ("left:h1", "h2:right"):
+        with started(spec_of(NETWORK, f"fabric={other}")) as run:
+            at = run.topology.port_named[receiver]
+            before = look(run).ports[receiver]
+            assert run.fabric.inject(run.topology.peer[at], kind, frame)
+            run.run_until(1_000)
+            after = look(run).ports[receiver]
+        changed = {name for name, cells in after.items() if cells != before[name]}
+        assert changed - LINK_UPKEEP == {"rx_malformed", *lost}
+
+
+LINK_UPKEEP = {"rx_flow_control", "tx_flow_control", "tx_wire_bytes"}
+"""What changes at an InfiniBand port where nothing is sent."""
+
+
+@pytest.mark.parametrize(
+    ("fabric", "name"), [("roce", "rx_oversize_pkts"), ("ib", "PortMalformedPacketErrors")]
+)
+def test_a_frame_longer_than_any_is_counted_where_it_would_have_arrived(
+    fabric: str, name: str
+) -> None:
+    """It is not taken into memory, and for that not missing there."""
+    kind = FrameKind.IB if fabric == "ib" else FrameKind.ETHERNET
+    with started(spec_of(NETWORK, f"fabric={fabric}")) as run:
+        at = run.topology.port_named["left:h1"]
+        assert not run.fabric.inject(run.topology.peer[at], kind, bytes(FRAME_BYTES + 1))
+        raw = look(run).ports["left:h1"]
+    named = infiniband_counters(raw) if fabric == "ib" else ethernet_counters(raw)
+    assert named[name] == 1
+    assert (raw["rx_oversize"], sum(raw["dropped"])) == ([1], 1)

@@ -264,6 +264,14 @@ TEST(a_message_that_failed_is_not_touched_when_its_packets_arrive_late)
     bench_free(&bench);
 }
 
+static uint64_t dropped_at(const struct port *port)
+{
+    uint64_t packets = 0;
+    for (int klass = 0; klass < CLASSES; klass++)
+        packets += port->counters.dropped[klass];
+    return packets;
+}
+
 TEST(packets_for_others_are_dropped_and_counted)
 {
     struct bench bench;
@@ -301,6 +309,7 @@ TEST(packets_for_others_are_dropped_and_counted)
     bench_inject(&bench, 1, body, sizeof body);
     EXPECT_EQUAL(2, counters->rx_unknown_qp);
     EXPECT_EQUAL(0, counters->rx_packets);
+    EXPECT_EQUAL(1, dropped_at(&bench.nic[1].port)); /* the malformed one; the rest was delivered */
     bench_free(&bench);
 }
 

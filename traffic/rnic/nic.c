@@ -372,15 +372,21 @@ static bool transport_fits(const struct qp *qp, const struct packet *packet)
     return packet->type == PACKET_CNP || packet->transport == qp->config.transport;
 }
 
+/* Whether it is of our version of the transport, and a CNP as long as these are. */
+static bool has_right_fields(const struct packet *packet)
+{
+    if (packet->type == PACKET_ALIEN)
+        return true;
+    return packet->bth.tver == 0 &&
+           (packet->type != PACKET_CNP || packet->payload_bytes == CNP_PAYLOAD_BYTES);
+}
+
 /* The queue pair a right packet is for; NULL, and counted why, when there is none. */
 static struct qp *find_qp(struct nic *nic, const struct packet *packet)
 {
     struct nic_counters *counters = &nic->counters;
     if (packet->type == PACKET_ALIEN)
         return dropped(&counters->rx_other);
-    if (packet->bth.tver != 0 ||
-        (packet->type == PACKET_CNP && packet->payload_bytes != CNP_PAYLOAD_BYTES))
-        return dropped(&counters->rx_malformed);
     uint32_t place = packet->bth.dest_qp - FIRST_QPN;
     if (place >= nic->qp_count)
         return dropped(&counters->rx_unknown_qp);
@@ -397,10 +403,9 @@ static struct qp *find_qp(struct nic *nic, const struct packet *packet)
     return qp;
 }
 
-/* A packet that the cable has damaged. A NIC that takes in all at once has not asked for
- * priorities.
- */
-SELDOM static struct qp *damaged(struct nic *nic, struct frame *frame, uint64_t *counter)
+/* A packet whose bytes are wrong, on its way or from the start. A NIC that takes in all at once
+ * has not asked for priorities. */
+SELDOM static struct qp *spoiled(struct nic *nic, struct frame *frame, uint64_t *counter)
 {
     if (frame->kind == FRAME_ETHERNET) {
         frame->ip = (uint8_t)ipv4_offset(frame->bytes, frame->stored);
@@ -414,21 +419,20 @@ static struct qp *open_frame(struct nic *nic, struct frame *frame, struct packet
 {
     struct nic_counters *counters = &nic->counters;
     if (frame->corrupt)
-        return damaged(nic, frame, &counters->rx_crc_errors);
-    if (frame->kind != nic->framing->kind)
-        return dropped(&counters->rx_other);
+        return spoiled(nic, frame, &counters->rx_crc_errors);
     switch (nic->framing->open(&nic->config, frame, packet)) {
     case VERDICT_OTHER:
         return dropped(&counters->rx_other);
     case VERDICT_MALFORMED:
-        return dropped(&counters->rx_malformed);
+        return spoiled(nic, frame, &counters->rx_malformed);
     case VERDICT_VCRC:
-        return damaged(nic, frame, &counters->rx_crc_errors);
+        return spoiled(nic, frame, &counters->rx_crc_errors);
     case VERDICT_ICRC:
-        return damaged(nic, frame, &counters->rx_icrc_encapsulated);
+        return spoiled(nic, frame, &counters->rx_icrc_encapsulated);
     case VERDICT_OK:
     default:
-        return find_qp(nic, packet);
+        return has_right_fields(packet) ? find_qp(nic, packet)
+                                        : spoiled(nic, frame, &counters->rx_malformed);
     }
 }
 

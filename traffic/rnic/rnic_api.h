@@ -198,7 +198,8 @@ struct nic_counters {
     uint64_t rp_cnp_handled, rp_cnp_ignored;
     uint64_t np_becn_sent, rp_becn_received; /* in other packets than CNPs */
 
-    /* Packets that reached no queue pair, each counted once. */
+    /* Packets that reached no queue pair, each counted once. The port counts the first three as
+     * dropped, as their bytes are wrong; the others have been delivered, and are refused. */
     uint64_t rx_crc_errors;        /* damaged on the cable, or VCRC wrong */
     uint64_t rx_icrc_encapsulated; /* ICRC wrong */
     uint64_t rx_malformed;         /* a length or a fixed field is wrong */
