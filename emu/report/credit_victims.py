@@ -17,10 +17,14 @@ import numpy as np
 
 from emu.measure.recording import FlowRecord
 from emu.report import credit_cures, cures
+from emu.report.cures import Settings
 from emu.report.facts import RunFacts
 from emu.report.room import FULL, held_ns, is_crowded_out, life_ns, rate_bps, room, rooms
 from emu.report.signatures import STANDING, Finding
 from emu.report.words import counted, listed
+from emu.spec.finding import dotted
+from emu.spec.rules.given import for_switch
+from emu.spec.switch import OPERATIONAL_VLS
 from emu.units import format_rate
 from topologies.graph import Port
 
@@ -49,7 +53,8 @@ def credit_victims(run: RunFacts) -> Finding | None:
         f"busy, and credits spread that over virtual lane {lane}{_shared(run, victims, guilty)}: "
         f"{counted(_behind(run, first), 'port')} waited for a fifth of that time or more"
     )
-    return Finding(evidence, credit_cures.own_lane(run, _movable(victims, guilty)))
+    apart = _lanes_apart(run, victims, guilty)
+    return Finding(evidence, apart or credit_cures.own_lane(run, _movable(victims, guilty)))
 
 
 def _waits_for_others(run: RunFacts, flow: FlowRecord) -> bool:
@@ -112,6 +117,25 @@ def _shared(run: RunFacts, victims: list[FlowRecord], guilty: list[FlowRecord]) 
     if len(levels) < 2:
         return ""
     return f", which service levels {listed([str(level) for level in sorted(levels)])} share"
+
+
+def _lanes_apart(run: RunFacts, victims: list[FlowRecord], guilty: list[FlowRecord]) -> Settings:
+    """As many lanes as keep the level of most victims from that of most who send to the root; none
+    where that is one level, or no number of lanes would."""
+    (one, _), (other, _) = (
+        Counter(_service_level(run, flow) for flow in flows).most_common(1)[0]
+        for flows in (victims, guilty)
+    )
+    enough = (
+        vls
+        for vls in OPERATIONAL_VLS
+        if run.spec.subnet.vl_of_sl(vls)[one] != run.spec.subnet.vl_of_sl(vls)[other]
+    )
+    wanted = next(enough, 0)
+    names = run.topology.switch
+    narrow = [name for name in names if run.spec.switch(name).credits.vls < wanted]
+    keys = (dotted(for_switch(run.spec, name, "credits", "vls")) for name in narrow)
+    return tuple(f"{key}={wanted}" for key in dict.fromkeys(keys))
 
 
 def _behind(run: RunFacts, flow: FlowRecord) -> int:

@@ -33,6 +33,19 @@ def test_of_reads_the_host_that_is_asked_waits(tmp_path: Path) -> None:
     assert cured.flows[-1].goodput_bps > 4 * reads.flows[-1].goodput_bps
 
 
+def test_levels_that_share_a_lane_are_cured_by_more_lanes(tmp_path: Path) -> None:
+    """They were to be apart, and are with as many lanes as that needs."""
+    text = WRITES.replace("from: h5, to: h2, op: write", "from: h5, to: h2, priority: 3, op: write")
+    sick = facts_of(text, tmp_path / "sick")
+    found = credit_victims(sick)
+    assert found
+    assert "virtual lane 0, which service levels 0 and 3 share" in found.evidence
+    assert found.settings == ("switches.credits.vls=2",)
+    cured = facts_of(text, tmp_path / "cured", found.settings)
+    assert credit_victims(cured) is None
+    assert cured.flows[-1].goodput_bps > 4 * sick.flows[-1].goodput_bps
+
+
 LANES = """
 fabric: ib
 topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 4}
