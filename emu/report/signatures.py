@@ -28,6 +28,8 @@ from emu.spec.routing import PACKET_KINDS
 from emu.spec.rules.given import for_host
 from emu.spec.scenario import Spec
 from emu.spec.traffic.drawn import Background
+from emu.spec.traffic.entry import MessageEntry
+from emu.spec.traffic.patterns import PingPong
 from emu.spec.tuning import curve_with, ports_changed
 from emu.units import PS_PER_NS, ack_timeout_ps, format_rate, format_size, format_time_ns
 from topologies.graph import Port
@@ -389,7 +391,7 @@ def victim(run: RunFacts) -> Finding | None:
     if hears_of_queues_that_pause(run):
         return None
     flows_of = Counter(flow.bytes_from for flow in run.flows)
-    for flow in (flow for flow in run.flows if flow.traffic not in run.storage):
+    for flow in (flow for flow in run.flows if not _wants_less(run, flow)):
         own_bps, receives = rate_bps(run, flow), cures.leaf_port(run, flow.bytes_to)
         fair_bps = _link_bps(run, flow.bytes_from) / flows_of[flow.bytes_from]
         if own_bps >= fair_bps / 2 or not _is_held_back(run, flow):
@@ -404,6 +406,13 @@ def victim(run: RunFacts) -> Finding | None:
             )
             return Finding(evidence, cures.congestion_control(run))
     return None
+
+
+def _wants_less(run: RunFacts, flow: FlowRecord) -> bool:
+    """Whether it is no faster by itself: commands of storage, and what is paced or answered."""
+    entry = run.entries.get(flow.traffic)
+    is_spaced = isinstance(entry, MessageEntry) and bool(entry.every_ps)
+    return flow.traffic in run.storage or is_spaced or isinstance(entry, PingPong)
 
 
 def _is_held_back(run: RunFacts, flow: FlowRecord) -> bool:

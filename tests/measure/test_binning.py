@@ -42,6 +42,15 @@ def test_growth_counts_the_window_only() -> None:
     assert growth(times(0, 100), column(0, 1000), 20, 70).tolist() == [500]
 
 
+def test_growth_of_some_columns_is_theirs() -> None:
+    """In the order asked for; without samples nothing grew."""
+    counts = np.column_stack([column(0, 1000), column(0, 10), column(5, 5)])
+    assert growth(times(0, 100), counts, 20, 70).tolist() == [500, 5, 0]
+    assert growth(times(0, 100), counts, 20, 70, [2, 0]).tolist() == [0, 500]
+    assert growth(times(0, 100), counts, 50, 50, [0]).tolist() == [0]
+    assert growth(times(), counts[:0], 20, 70, [1, 2]).tolist() == [0, 0]
+
+
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=50), st.integers(1, 40))
 def test_rates_add_up_to_the_growth(steps: list[int], bins: int) -> None:
     """Whatever the bins, their rates times their widths are what the count grew by."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from emu.report import cures
+from emu.report import cures, held_rates
 from emu.report.diagnosis import PATHOLOGIES, diagnoses
 from emu.report.facts import RunFacts
 from emu.shim.managed import manage
 from emu.shim.virtual import run_virtual
 from emu.spec.model import spec_from_text
+from topologies.graph import Port
 
 ONE_LEAF = """
 topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 5}
@@ -353,6 +355,24 @@ def test_a_sender_that_waits_for_acks_is_not_held_back(tmp_path: Path) -> None:
     assert "rate that comes back too slowly" not in found_in(waits, tmp_path)
 
 
+def test_a_port_is_looked_at_once_for_marks_however_many_flows_cross_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice for one that may have marked: whether and when."""
+    name = "rate that comes back too slowly"
+    run = facts_of(SICK[name], tmp_path)
+    asked: Counter[Port] = Counter()
+    of_port = held_rates._marks_above
+
+    def counted(run: RunFacts, port: Port) -> int:
+        asked[port] += 1
+        return of_port(run, port)
+
+    monkeypatch.setattr(held_rates, "_marks_above", counted)
+    assert held_rates.held_by_control(run)
+    assert max(asked.values()) <= 2
+
+
 @pytest.mark.parametrize("name", MISTUNED)
 def test_a_fault_of_tuning_is_named_and_nothing_that_it_brings_about(
     name: str, tmp_path: Path
@@ -511,6 +531,23 @@ def test_commands_of_storage_are_no_victims(tmp_path: Path) -> None:
     entry = "pattern: pair, from: h5, to: h2, size: 20MB"
     assert entry in SICK[name]
     assert name not in found_in(SICK[name].replace(entry, disk), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "pattern: pair, from: h5, to: h3, size: 64KB, count: 20, every: 90us",
+        "pattern: ping-pong, from: h5, to: h3, size: 1KB, count: 200",
+        "pattern: pair, from: h5, to: h3, size: 256B, count: 900, priority: 1",
+    ],
+)
+def test_who_asks_for_little_or_is_not_paused_is_no_victim(entry: str, tmp_path: Path) -> None:
+    """Beside one that is: paced, answered, or on a priority of which nothing was paused."""
+    name = "victim of head-of-line blocking"
+    text = SICK[name].replace("{pfc: on}", "{pfc: {priorities: [1, 3]}, buffer: 16MB}")
+    text = text.replace("traffic:\n", f"traffic:\n  - {{name: other, {entry}}}\n")
+    found = {own.pathology.name: own.found for own in diagnoses(facts_of(text, tmp_path))}
+    assert found[name].evidence.startswith("victim had")
 
 
 @pytest.mark.parametrize("count", [8, 20])
