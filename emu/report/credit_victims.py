@@ -15,10 +15,11 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
+from emu.engines import ENGINES_WITH_LEVELS
 from emu.measure.recording import FlowRecord
 from emu.report import credit_cures, cures
 from emu.report.cures import Settings
-from emu.report.facts import RunFacts
+from emu.report.facts import XMIT_WAIT, RunFacts
 from emu.report.room import FULL, held_ns, is_crowded_out, life_ns, rate_bps, room, rooms
 from emu.report.signatures import STANDING, Finding
 from emu.report.words import counted, listed
@@ -50,11 +51,15 @@ def credit_victims(run: RunFacts) -> Finding | None:
         f"{len(victims):,} of {counted(len(run.flows), 'flow')} waited for credit though more than "
         f"half of {whose} was free. {first.name} had {format_rate(rate_bps(run, first))}; "
         f"meanwhile {run.topology.port_name[root]} was {min(1 - room(run, first, root), 1):.0%} "
-        f"busy, and credits spread that over virtual lane {lane}{_shared(run, victims, guilty)}: "
+        f"busy, and credits spread that over {_named(lane)}{_shared(run, victims, guilty)}: "
         f"{counted(_behind(run, first), 'port')} waited for a fifth of that time or more"
     )
     apart = _lanes_apart(run, victims, guilty)
     return Finding(evidence, apart or credit_cures.own_lane(run, _movable(victims, guilty)))
+
+
+def _named(lane: int | None) -> str:
+    return "virtual lanes" if lane is None else f"virtual lane {lane}"
 
 
 def _waits_for_others(run: RunFacts, flow: FlowRecord) -> bool:
@@ -62,7 +67,8 @@ def _waits_for_others(run: RunFacts, flow: FlowRecord) -> bool:
     explains that."""
     sender = run.topology.ports[flow.bytes_from][0]
     start, end = life_ns(run, flow)
-    counter = f"PortXmitWait_VL{_lane(run, flow, sender)}"
+    lane = _lane(run, flow, sender)
+    counter = XMIT_WAIT if lane is None else f"{XMIT_WAIT}_VL{lane}"
     of_lane_ns = run.recording.hosts.get(flow.bytes_from, {}).get(counter, 0)
     if min(of_lane_ns, held_ns(run, flow, sender)) < STANDING * (end - start):
         return False
@@ -70,12 +76,12 @@ def _waits_for_others(run: RunFacts, flow: FlowRecord) -> bool:
     return room(run, flow, receives) > 0.5 and not is_crowded_out(run, flow)
 
 
-def _roots(run: RunFacts, waiting: list[FlowRecord]) -> dict[str, tuple[Port, int]]:
+def _roots(run: RunFacts, waiting: list[FlowRecord]) -> dict[str, tuple[Port, int | None]]:
     """Of each flow that waits: the fullest port to a host while it ran, if one was full, and the
     lane there that both are on."""
     lanes = _lanes_into_hosts(run) if waiting else {}
     on_level: dict[int, list[Port]] = {}
-    found: dict[str, tuple[Port, int]] = {}
+    found: dict[str, tuple[Port, int | None]] = {}
     for flow in waiting:
         level = _service_level(run, flow)
         if level not in on_level:
@@ -89,13 +95,18 @@ def _roots(run: RunFacts, waiting: list[FlowRecord]) -> dict[str, tuple[Port, in
     return found
 
 
-def _lanes_into_hosts(run: RunFacts) -> dict[Port, set[int]]:
+def _lanes_into_hosts(run: RunFacts) -> dict[Port, set[int | None]]:
     """Each port that sends to a host -> lanes of the flows that go there."""
-    lanes: dict[Port, set[int]] = defaultdict(set)
+    lanes: dict[Port, set[int | None]] = defaultdict(set)
     for flow in run.flows:
         port = cures.leaf_port(run, flow.bytes_to)
         lanes[port].add(_lane(run, flow, port))
     return lanes
+
+
+def _is_told_levels(run: RunFacts) -> bool:
+    """Whether path records have levels that keep routes free of deadlocks."""
+    return run.spec.subnet.engine in ENGINES_WITH_LEVELS
 
 
 def _service_level(run: RunFacts, flow: FlowRecord) -> int:
@@ -103,18 +114,20 @@ def _service_level(run: RunFacts, flow: FlowRecord) -> int:
     return run.spec.host(flow.bytes_from).nic.sl if asked is None else asked
 
 
-def _lane(run: RunFacts, flow: FlowRecord, port: Port) -> int:
+def _lane(run: RunFacts, flow: FlowRecord, port: Port) -> int | None:
     """The one that a flow's packets ride on over a port's cable: a link has as many in operation
-    as both of its ends."""
+    as both of its ends. None: its path record says which, and a spec does not."""
     ends = (port.node, run.topology.peer[port].node)
     vls = min(run.spec.switch(end).credits.vls for end in ends if end in run.topology.switch)
+    if vls > 1 and _is_told_levels(run):
+        return None
     return run.spec.subnet.vl_of_sl(vls)[_service_level(run, flow)]
 
 
 def _shared(run: RunFacts, victims: list[FlowRecord], guilty: list[FlowRecord]) -> str:
     """A clause where service levels that were to be apart are on one lane."""
     levels = {_service_level(run, flow) for flow in (*victims, *guilty)}
-    if len(levels) < 2:
+    if len(levels) < 2 or _is_told_levels(run):
         return ""
     return f", which service levels {listed([str(level) for level in sorted(levels)])} share"
 
@@ -131,7 +144,7 @@ def _lanes_apart(run: RunFacts, victims: list[FlowRecord], guilty: list[FlowReco
         for vls in OPERATIONAL_VLS
         if run.spec.subnet.vl_of_sl(vls)[one] != run.spec.subnet.vl_of_sl(vls)[other]
     )
-    wanted = next(enough, 0)
+    wanted = 0 if _is_told_levels(run) else next(enough, 0)
     names = run.topology.switch
     narrow = [name for name in names if run.spec.switch(name).credits.vls < wanted]
     keys = (dotted(for_switch(run.spec, name, "credits", "vls")) for name in narrow)

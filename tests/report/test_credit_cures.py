@@ -24,6 +24,7 @@ traffic:
   - {name: victim, pattern: pair, from: h5, to: h2, op: write, size: 200MB}
 time_limit: 4ms
 """
+THIRD = "  - {name: third, pattern: pair, from: h2, to: h4, op: write, size: 1MB, priority: 1}"
 MOVED = ["switches.credits.vls=2", "hosts.nodes.h5.nic.sl=1"]
 BY_TABLE = ["hosts.nic.cc=cct", "switches.fecn=on", "hosts.nic.cct.ccti_timer=37"]
 
@@ -34,8 +35,12 @@ LANES = {
         ["switches.credits.vls=2", "traffic.victim.priority=1"],
     ),
     "where a level is in use by an entry": (
-        VICTIM.replace("name: incast,", "name: incast, priority: 1,"),
+        VICTIM.replace("time_limit", f"{THIRD}\ntime_limit"),
         ["switches.credits.vls=4", "hosts.nodes.h5.nic.sl=2"],
+    ),
+    "where the incast has a level of its own, and no lane": (
+        VICTIM.replace("name: incast,", "name: incast, priority: 1,"),
+        ["switches.credits.vls=2"],
     ),
     "where the next level rides on the same lane": (
         VICTIM + "subnet: {sl2vl: [0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0]}",

@@ -110,3 +110,12 @@ def test_a_victim_whose_entry_asks_for_its_level_is_moved_by_that(tmp_path: Path
     found = credit_victims(facts_of(text, tmp_path))
     assert found
     assert found.settings == ("switches.credits.vls=2", "traffic.victim.priority=1")
+
+
+def test_where_path_records_have_the_levels_no_lane_is_named() -> None:
+    """A spec does not say which they are; the port's whole wait counts."""
+    own = on_lanes(2, {"PortXmitWait": WAITED, "PortXmitWait_VL1": WAITED})
+    subnet = own.spec.subnet.model_copy(update={"engine": "dfsssp"})
+    found = credit_victims(replace(own, spec=own.spec.model_copy(update={"subnet": subnet})))
+    assert found
+    assert "credits spread that over virtual lanes: 1 port waited" in found.evidence
