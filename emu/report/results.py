@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-from emu.report.charts import chart_named
+from emu.report.charts import Chart, chart_named
 from emu.report.facts import RunFacts
 from emu.report.markdown import code, link, plain
 from emu.report.standalone import standalone_svg
@@ -50,9 +50,13 @@ def write_results(results: Sequence[Result], page: Path, command: str) -> None:
 
 
 def _draw(result: Result, folder: Path) -> None:
-    chart = chart_named(result.about.plot, next(iter(result.runs.values())))
+    chart = _chart(result)
     if chart is not None:
         write_text(folder / f"{result.about.id}.svg", standalone_svg(chart))
+
+
+def _chart(result: Result) -> Chart | None:
+    return chart_named(result.about.plot, next(iter(result.runs.values())))
 
 
 def results_page(results: Sequence[Result], command: str) -> str:
@@ -91,7 +95,16 @@ def _section(result: Result, clocks: Sequence[str]) -> str:
     table = _row(*names) + _row(*("---" for _ in names))
     rows = "".join(_row(*cells) for cells in _checks(result, clocks))
     cure = f"\nCure: {plain(about.cure)}\n" if about.cure else ""
-    return f"{head}{table}{rows}{cure}\n![{about.plot} of {about.id}](pictures/{about.id}.svg)\n"
+    return f"{head}{table}{rows}{cure}{_picture(result)}"
+
+
+def _picture(result: Result) -> str:
+    """With its caption: a strip has no other scale."""
+    about, chart = result.about, _chart(result)
+    if chart is None:
+        return ""
+    image = f"\n![{about.plot} of {about.id}](pictures/{about.id}.svg)\n"
+    return f"{image}\n{plain(chart.caption)}\n" if chart.caption else image
 
 
 def _checks(result: Result, clocks: Sequence[str]) -> Iterator[tuple[str, ...]]:

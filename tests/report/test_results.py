@@ -55,6 +55,7 @@ def test_a_result_is_put_beside_what_is_expected(tmp_path: Path) -> None:
     assert "| fast | goodput of flow at least 95 Gb/s | 9" in page
     assert "Cure: none is needed" in page
     assert "other" not in page
+    assert re.search(r"!\[rates of T1\]\(pictures/T1.svg\)\n\n.*a full strip is [\d.]+ Gb/s", page)
     assert (tmp_path / "pictures/T1.svg").read_text().startswith("<svg xmlns=")
     assert (tmp_path / "out/alone/virtual/fast/summary.json").exists()
 
