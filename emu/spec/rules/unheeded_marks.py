@@ -8,7 +8,7 @@ With cc: swift nobody heeds marks either, and needs none: it goes by the round t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from emu.spec.rules.idle_controls import marks, on_the_way
 from emu.spec.scenario import Spec
@@ -18,9 +18,11 @@ from traffic.graph import Flow
 
 def unheeded_marks(spec: Spec) -> Iterator[str]:
     """One sentence, where packets may be marked and no sender of such packets has a control."""
-    if not _any_port_marks(spec) or any(spec.by_tcp(entry) for entry in spec.traffic):
+    if any(spec.by_tcp(entry) for entry in spec.traffic):
         return
     flows = spec.fabric_flows()
+    if not _any_port_marks(spec, flows):
+        return
     if any(_heeds(spec, flow) and _marked_at(spec, flow) for flow in flows):
         return
     for flow in flows:
@@ -36,10 +38,13 @@ def unheeded_marks(spec: Spec) -> Iterator[str]:
             return
 
 
-def _any_port_marks(spec: Spec) -> bool:
+def _any_port_marks(spec: Spec, flows: Iterable[Flow]) -> bool:
+    """Whether any port marks what hosts send, be it on their way or not."""
     topology = spec.topology.build()
-    ports = (spec.given_port(port) for name in topology.switch for port in topology.ports[name])
-    return any((own.fecn if spec.fabric == "ib" else own.ecn) is not None for own in ports)
+    asked = {(flow.bytes_from, flow.priority) for flow in flows}
+    priorities = {spec.priority(host, priority) for host, priority in asked}
+    ports = (port for name in topology.switch for port in topology.ports[name])
+    return any(marks(spec, port, priority) for port in ports for priority in priorities)
 
 
 def _heeds(spec: Spec, flow: Flow) -> bool:
