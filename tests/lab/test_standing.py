@@ -266,7 +266,8 @@ def test_traffic_leaves_nothing_open_in_the_lab(me: User, fabric: str) -> None:
 
 
 def test_a_name_is_taken_as_long_as_its_lab_is_up(me: User) -> None:
-    """A second lab needs another name; with two of them a command must say which."""
+    """A second lab needs another name; with two of them a command must say which. One that is down
+    has given its name back."""
     with lab_up(me, ROCE):
         path = me.home.parent / "standing.emu.yml"
         again = me.run_emu("up", path)
@@ -278,6 +279,8 @@ def test_a_name_is_taken_as_long_as_its_lab_is_up(me: User) -> None:
         assert me.run_emu("exec", "--lab", "other", "h1", "true").code == 0
         near = me.run_emu("down", "other2")
         assert (near.code, near.err) == (2, "there is no lab 'other2' (did you mean 'other'?)\n")
+        assert me.run_emu("down", "other").code == 0
+        assert me.run_emu("up", path, "--name", "other").code == 0
         assert me.run_emu("down", "other").code == 0
 
 
