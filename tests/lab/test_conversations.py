@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import IO
 
 import pytest
 
@@ -131,21 +133,20 @@ def test_files_that_come_with_a_question_are_closed(toy: Toy) -> None:
     """Nothing that a lab can be asked comes with any."""
     with StandingLab(None) as lab, TemporaryFile() as file:
         lab.ask("echo")
-        before = _open_files()
         for _ in range(3):
             lab._channel.send(Ask("echo"), [file.fileno()])
             lab._channel.expect(Done)
-        assert _open_files() == before
+        assert _times_open(file) == 1
 
 
 def test_files_that_nobody_has_taken_go_with_the_channel() -> None:
-    before = _open_files()
     near, far = channel_pair()
     with closing(Channel(far)) as sender, TemporaryFile() as file:
         sender.send(Done(), [file.fileno()])
-    near.expect(Done)
-    near.close()
-    assert _open_files() == before
+        near.expect(Done)
+        assert _times_open(file) == 2
+        near.close()
+        assert _times_open(file) == 1
 
 
 def test_who_finds_no_thread_to_talk_with_is_told(
@@ -178,8 +179,13 @@ def test_who_finds_no_thread_to_talk_with_is_told(
         assert channel.expect(Done).value == {"said": "echo"}
 
 
-def _open_files() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+def _times_open(file: IO[bytes]) -> int:
+    """Descriptors of this process for it. Others come and go with threads."""
+    found, there = os.fstat(file.fileno()), 0
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            there += os.path.samestat(descriptor.stat(), found)
+    return there
 
 
 def test_a_lab_that_says_nothing_has_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
