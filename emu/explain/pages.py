@@ -96,7 +96,8 @@ def _counters() -> Iterator[str]:
         "Counters",
         "Every counter of `summary.json`, `emu counters` and `verify: [{counter: ...}]`, as `emu "
         "explain counter NAME` prints it. N is a priority or a virtual lane. Counters of a "
-        "priority or lane that nothing used are left out of a summary.",
+        "priority or lane that nothing used are left out of a summary for ports; hosts have "
+        "them all.",
     )
     for where, who in PLACES.items():
         rows = [
