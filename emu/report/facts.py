@@ -136,7 +136,7 @@ class RunFacts:
     def unfinished(self) -> tuple[FlowRecord, ...]:
         return tuple(flow for flow in self.flows if not flow.completed)
 
-    @property
+    @cached_property
     def last_finish_ns(self) -> int | None:
         """When the last flow was over; None while one is not."""
         return last_finish_ns(self.flows)
