@@ -24,24 +24,23 @@ def indented_json(value: object, depth: int = 0) -> str:
         return _encoder(inner).encode(value)
     if isinstance(value, dict):
         if not _any_container(value.values()):
-            return _spread(_encoder(inner).encode(value), depth)
+            return _spread("{", _encoder(inner).encode(value)[1:-1], "}", depth)
         pairs = value.items()
         items = [f"{encode_basestring(key)}: {indented_json(own, inner)}" for key, own in pairs]
-        return _spread("{" + _separator(inner).join(items) + "}", depth)
+        return _spread("{", _separator(inner).join(items), "}", depth)
     if not _any_container(value):
-        return _spread(_encoder(inner).encode(value), depth)
+        return _spread("[", _encoder(inner).encode(value)[1:-1], "]", depth)
     items = [indented_json(own, inner) for own in value]
-    return _spread("[" + _separator(inner).join(items) + "]", depth)
+    return _spread("[", _separator(inner).join(items), "]", depth)
 
 
 def _any_container(values: Iterable[object]) -> bool:
     return any(issubclass(kind, _CONTAINERS) for kind in set(map(type, values)))
 
 
-def _spread(text: str, depth: int) -> str:
+def _spread(opening: str, inside: str, closing: str, depth: int) -> str:
     """The brackets get lines of their own."""
-    inside = f"\n{_INDENT * (depth + 1)}{text[1:-1]}\n{_INDENT * depth}"
-    return text[0] + inside + text[-1]
+    return f"{opening}\n{_INDENT * (depth + 1)}{inside}\n{_INDENT * depth}{closing}"
 
 
 def _separator(depth: int) -> str:

@@ -91,11 +91,16 @@ def _groups(run: RunFacts) -> Iterator[Uneven]:
 
 def _equal_ports(topology: Topology) -> set[tuple[str, tuple[Port, ...]]]:
     """With the switch that they are of."""
-    return {
+    of_several = {
         (switch, ports)
         for hops in topology.towards.values()
         for switch, ports in hops.items()
-        if len(ports) > 1 and len({topology.cable[port].rate_bps for port in ports}) == 1
+        if len(ports) > 1
+    }
+    return {
+        (switch, ports)
+        for switch, ports in of_several
+        if len({topology.cable[port].rate_bps for port in ports}) == 1
     }
 
 
