@@ -379,33 +379,34 @@ class Fabric:
         """All samples so far, and one more of this moment."""
         ports = self._own_ports()
         width = len(ports) * PORT_SAMPLES
-        table = self._sampled(1 + width)
+        table, order = self._sampled(1 + width)
         by_port = table[:, 1 : 1 + width].reshape(len(table), len(ports), PORT_SAMPLES)
-        quantities = map(np.ascontiguousarray, np.moveaxis(by_port, 2, 0))
+        quantities = (by_port[:, :, which][order] for which in range(PORT_SAMPLES))
         queue, held, tx, paused_ps, wait_ps = quantities
         return Samples(
-            time_ns=table[:, 0] // 1000,
+            time_ns=table[order, 0] // 1000,
             ports=tuple(self.topology.port_name[port] for port in ports),
             queue_bytes=queue,
             buffer_bytes=held,
             tx_bytes=tx,
             paused_ns=paused_ps // 1000,
             credit_wait_ns=wait_ps // 1000,
-            flow_bytes=table[:, 1 + width :].copy(),
+            flow_bytes=table[:, 1 + width :][order],
         )
 
-    def _sampled(self, least_columns: int) -> NDArray[np.int64]:
-        """The core's table of samples, which has no row before `sample`."""
+    def _sampled(self, least_columns: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """The core's own table of samples, which has no row before `sample`, and its rows in order
+        of time."""
         values, places = ffi.new("int64_t **"), ffi.new("uint32_t **")
         columns = ffi.new("uint32_t *")
         lib.fabric_samples(self.core, values, places, columns)
         if values[0] == ffi.NULL:
-            return np.empty((0, least_columns), np.int64)
+            return np.empty((0, least_columns), np.int64), np.empty(0, np.uint32)
         lib.fabric_sample_now(self.core)
         rows = lib.fabric_samples(self.core, values, places, columns)
-        in_order = np.frombuffer(ffi.buffer(places[0], rows * 4), np.uint32)
-        memory = ffi.buffer(values[0], (int(in_order.max()) + 1) * columns[0] * 8)
-        return np.frombuffer(memory, np.int64).reshape(-1, columns[0])[in_order]
+        order = np.frombuffer(ffi.buffer(places[0], rows * 4), np.uint32)
+        memory = ffi.buffer(values[0], (int(order.max()) + 1) * columns[0] * 8)
+        return np.frombuffer(memory, np.int64).reshape(-1, columns[0]), order
 
     @property
     def captures_missed(self) -> int:
