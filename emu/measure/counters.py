@@ -83,6 +83,16 @@ _NAMES = [
     [name.format(priority) for name in (_PER_PRIORITY | _DURATIONS).values()]
     for priority in PRIORITIES
 ]
+_SAI = [
+    {
+        f"SAI_PORT_STAT_PFC_{priority}_RX_PKTS": f"rx_prio{priority}_pause",
+        f"SAI_PORT_STAT_PFC_{priority}_TX_PKTS": f"tx_prio{priority}_pause",
+        f"SAI_PORT_STAT_PFC_{priority}_RX_PAUSE_DURATION_US": f"rx_prio{priority}_pause_duration",
+        f"SAI_PORT_STAT_PFC_{priority}_ON2OFF_RX_PKTS": f"rx_prio{priority}_pause_transition",
+    }
+    for priority in PRIORITIES
+]
+"""SAI's names of the pause counters, and ours."""
 _CLASSES = 16
 """As many as any fabric has: InfiniBand's lanes."""
 
@@ -169,14 +179,7 @@ def _of_global_pauses(paused: RawCounters) -> Counters:
 
 def _as_sonic_has_them(priority: int, own: Counters) -> Counters:
     """The pause counters once more, by SAI's names; none where there was no pause."""
-    sai = {
-        f"SAI_PORT_STAT_PFC_{priority}_RX_PKTS": own[f"rx_prio{priority}_pause"],
-        f"SAI_PORT_STAT_PFC_{priority}_TX_PKTS": own[f"tx_prio{priority}_pause"],
-        f"SAI_PORT_STAT_PFC_{priority}_RX_PAUSE_DURATION_US": own[
-            f"rx_prio{priority}_pause_duration"
-        ],
-        f"SAI_PORT_STAT_PFC_{priority}_ON2OFF_RX_PKTS": own[f"rx_prio{priority}_pause_transition"],
-    }
+    sai = {new: own[name] for new, name in _SAI[priority].items()}
     return sai if any(sai.values()) else {}
 
 
