@@ -247,7 +247,9 @@ static bool captures_want_out(const struct fabric *fabric)
 void fabric_run_steps(struct fabric *fabric, int64_t until_ps, int64_t step_ps, const bool *event)
 {
     while (!*event && fabric->clock.now < until_ps) {
-        clock_run_until(&fabric->clock, fabric->clock.now + step_ps);
+        int64_t left_ps = until_ps - fabric->clock.now;
+        clock_run_until(&fabric->clock,
+                        fabric->clock.now + (step_ps < left_ps ? step_ps : left_ps));
         if (captures_want_out(fabric))
             break;
     }

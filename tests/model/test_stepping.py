@@ -270,6 +270,21 @@ def test_a_run_does_not_depend_on_its_stretches(
     assert series.time_ns[-1] % virtual.STEP_NS == 0
 
 
+@pytest.mark.parametrize("limit", ["1us", "50us", "60us", "1234567ps"])
+def test_a_run_ends_at_its_time_limit(limit: str, tmp_path: Path) -> None:
+    """In the middle of a step, too."""
+    spec = spec_of(INCAST, f"time_limit={limit}")
+    seen: list[int] = []
+    virtual.run_virtual(
+        spec,
+        spec.topology.build(),
+        subnet=None,
+        out=tmp_path,
+        on_progress=lambda progress: seen.append(progress.emulated_ns),
+    )
+    assert seen[-1] == -(-spec.time_limit_ps // 1000)
+
+
 def test_captures_that_nobody_reads_stop_no_run() -> None:
     """They fill their memory after a part of the run; what comes then is missed."""
     with started(spec_of(INCAST, "switches.pfc={}", "capture=all", "traffic.0.size=2MB")) as run:
