@@ -170,11 +170,16 @@ def _too_small_a_buffer(spec: Spec, name: str, reserved: int) -> Finding:
         key, remedy = for_port(spec, port, "pfc", "headroom"), "lower xoff or headroom"
     words = "automatic headroom" if pfc.headroom_bytes is None else "headroom"
     beside = f" and {write_size(kept)} reserved" if kept else ""
+    priorities = len(set(pfc.priorities))
+    share = (
+        f"{len(ports)} {'port' if len(ports) == 1 else 'ports'} x "
+        f"{priorities} {'priority' if priorities == 1 else 'priorities'}"
+    )
     return Finding(
         key,
-        f"{len(ports)} ports x {len(set(pfc.priorities))} priorities x xoff {pfc.xoff} and {words} "
-        f"of {write_size(reserved - kept)}{beside} for all ports together are more than the buffer "
-        f"of {buffer}, so lossless packets could be dropped; {remedy}, or raise buffer",
+        f"{share} x xoff {pfc.xoff} and {words} of "
+        f"{write_size(reserved - kept)}{beside} for all ports together are more than the buffer of "
+        f"{buffer}, so lossless packets could be dropped; {remedy}, or raise buffer",
         about=(
             *(for_port(spec, port, "pfc", key) for key in ("xoff", "headroom", "priorities")),
             for_switch(spec, name, "buffer"),
