@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from emu.cli.fabric import load_fabric
-from emu.cli.options import json_option, settings_option
+from emu.cli.options import json_option, quiet_option, settings_option
 from emu.cli.record import record, refuse_unwritable, subnet_of
 from emu.errors import ExitCode, UsageError
 from emu.measure.forecast import Forecast
@@ -229,6 +229,7 @@ class Wanted:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the table (nccl.txt) and the same as JSON (nccl.json).",
 )
+@quiet_option
 @json_option
 def command(
     collective: str,
@@ -247,6 +248,7 @@ def command(
     settings: tuple[str, ...],
     clock: str,
     out: Path | None,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Run COLLECTIVE for sizes from -b to -e, and print what nccl-tests prints.
@@ -291,14 +293,16 @@ def command(
     table = _Table(quiet=as_json)
     used = _channels(wanted, chosen)
     notes = tuple(_notes(wanted, chosen, used))
-    for line in heading(Sweep(hosts, _device(base), first, last, step, checks, notes)):
+    sweep = Sweep(hosts, wanted.servers, _device(base), first, last, step, checks, notes)
+    for line in heading(sweep):
         table.add(line)
     jobs: list[JobRecord] = []
     wrong: list[list[str]] = []
     conclusive = True
     for spec in specs:
         with TemporaryDirectory(prefix="emu-nccl-") as folder:
-            run = RunFacts(spec.name, *record(spec.name, spec, clock, Path(folder), subnet=subnet))
+            recorded = record(spec.name, spec, clock, Path(folder), quiet=quiet, subnet=subnet)
+            run = RunFacts(spec.name, *recorded)
         conclusive &= run.conclusive
         jobs += [job if checks else replace(job, wrong=None) for job in run.recording.jobs]
         table.add(row(jobs[-1], wanted.root))

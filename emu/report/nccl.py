@@ -17,7 +17,8 @@ from statistics import mean
 from typing import Any
 
 from emu.measure.recording import JobRecord
-from emu.report.nccl_channels import Channels
+from emu.report.nccl_channels import Channels, numbers_in
+from traffic.collectives.channels import Servers
 from traffic.job import FLOAT_BYTES
 
 SCHEMA = "emu-nccl/1"
@@ -34,6 +35,7 @@ class Sweep:
 
     hosts: Sequence[str]
     """By rank."""
+    servers: Servers
     device: str
     first_bytes: int
     last_bytes: int
@@ -53,10 +55,11 @@ def heading(sweep: Sweep) -> Iterator[str]:
     )
     yield "#"
     yield "# Using devices"
+    number = numbers_in(sweep.servers)
     for rank, host in enumerate(sweep.hosts):
         yield (
             f"#  Rank {rank:2d} Group  0 Pid {rank + 1:6d} on {host:>10} "
-            f"device {0:2d} [0x00] {sweep.device}"
+            f"device {number[rank]:2d} [0x00] {sweep.device}"
         )
     yield "#"
     for note in sweep.notes:

@@ -106,12 +106,17 @@ def _branches(trees: Sequence[Sequence[int]], rank: int) -> Iterator[str]:
         yield f"[{number}] {'/'.join(map(str, shown))}->{rank}->{parents[rank]}"
 
 
+def numbers_in(servers: Servers) -> dict[int, int]:
+    """Of each rank the number of its GPU, and of that one's NIC, in its server."""
+    return {rank: gpu for server in servers for gpu, rank in enumerate(server)}
+
+
 class _Log:
     """What stands before a line, and the names of ranks."""
 
     def __init__(self, servers: Servers, hosts: Sequence[str]) -> None:
         self._hosts = hosts
-        self.gpu = {rank: gpu for server in servers for gpu, rank in enumerate(server)}
+        self.gpu = numbers_in(servers)
 
     def line(self, rank: int, text: str) -> str:
         process = rank + 1

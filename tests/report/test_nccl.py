@@ -108,12 +108,17 @@ def test_a_sweep_is_read_as_one_of_nccl_tests(collective: str) -> None:
     assert "# Out of bounds values : 0 OK\n" in result.stdout
 
 
+def devices_in(output: str) -> list[tuple[str, str, str]]:
+    """Rank, host and number of the device."""
+    line = r"^#\s+Rank\s+(\d+) Group\s+0 Pid\s+\d+ on\s+(\S+) device\s+(\d+) "
+    return re.findall(line, output, re.M)
+
+
 def test_every_rank_is_named_above_the_table() -> None:
     """As nccl-tests names its devices."""
     output = swept("all_reduce", "-b", "8", "-e", "8", "-g", "3").stdout
     assert output.startswith("# nThread 1 nGpus 3 minBytes 8 maxBytes 8 step: 1048576(bytes)")
-    ranks = re.findall(r"^#\s+Rank\s+(\d+) Group\s+0 Pid\s+\d+ on\s+(\S+) device", output, re.M)
-    assert ranks == [("0", "h1"), ("1", "h2"), ("2", "h3")]
+    assert devices_in(output) == [("0", "h1", "0"), ("1", "h2", "0"), ("2", "h3", "0")]
     (line,) = lines_of(output)
     assert (line.size, line.count) == (8, 2), "of less than an element a rank"
 
@@ -238,6 +243,21 @@ def test_channels_are_told_as_nccl_logs_them() -> None:
     assert "Channel 00/0 : 5[1] -> 1[1] [receive] via NET/IB/1" in info
     sends = [line[-1] for line in info if "[send]" in line]
     assert sorted(sends) == ["0", "1", "2", "3"], "each NIC on one channel"
+
+
+def test_devices_have_the_numbers_of_the_channels_nics() -> None:
+    """Four to a server: what the lines on channels call `NET/IB/3` is device 3 above."""
+    output = swept("all_reduce", *ONE, "-a", "ring", *TWO_SERVERS).stdout
+    number = {f"{rank}[{device}]" for rank, _, device in devices_in(output)}
+    assert [device for *_, device in devices_in(output)] == [*"01230123"]
+    assert {*re.findall(r"(\S+) -> \S+ \[send\]", output)} <= number
+
+
+def test_quiet_says_nothing_of_progress() -> None:
+    sweep = ["all_reduce", *ONE, "-g", "2"]
+    assert "emulated" in swept(*sweep).stderr
+    quiet = swept(*sweep, "--quiet")
+    assert (quiet.stderr, len(lines_of(quiet.stdout))) == ("", 1)
 
 
 def test_trees_are_told_as_nccl_logs_them() -> None:
