@@ -112,7 +112,8 @@ def _dimensions(context: click.Context, parameter: click.Parameter, text: str) -
     help="Add four variants for `emu compare`: RoCE lossy, with PFC, with DCQCN; InfiniBand.",
 )
 def command(target: str, force: bool, **wishes: Any) -> None:
-    """Write a commented spec for a fabric. It validates, and runs as it is.
+    """Write a commented spec for a fabric. It validates, and runs as it is (a ring
+    with PFC may deadlock, and says so).
 
     \b
     emu init --fabric ib --hosts 64 --rate 400Gbit -o my.emu.yml

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,22 @@ from pydantic import TypeAdapter
 from emu.errors import SpecError, UsageError
 from emu.measure.bound import batches_of, fabric_of, last_finish_bound
 from emu.spec.headroom import reserved_of
+from emu.spec.host import Nic
 from emu.spec.made import spec_from_mapping
 from emu.spec.model import Spec, SwitchSpec
 from emu.spec.presets import PRESETS
 from emu.spec.quantities import Length, Rate, Size
 from emu.starter.shapes import topology_of
 from emu.starter.wishes import Wishes
-from emu.units import PS_PER_NS, round_up, write_rate, write_size, write_time
+from emu.units import (
+    PS_PER_NS,
+    PS_PER_S,
+    ack_timeout_ps,
+    round_up,
+    write_rate,
+    write_size,
+    write_time,
+)
 
 RATE: TypeAdapter[int] = TypeAdapter(Rate)
 LENGTH: TypeAdapter[int] = TypeAdapter(Length)
@@ -28,9 +37,29 @@ _LOAD = 0.3
 """Of a host's link, as background load offers."""
 _DCQCN = "dcqcn-nvidia"
 """As a NIC is delivered; the steps of DCQCN's paper are for links of 40 Gbit/s."""
+_SWIFT = "swift"
+"""Where switches drop: it reads delays, so that it needs neither marks nor pauses."""
+_BY_ACKS = ("dctcp", _SWIFT)
+"""They slow down by ACKs alone, and READ responses have none."""
+_BLOCK = "64KiB"
+_LOSSY_TIMEOUT = 8
 _MOST_DOUBLED = 11
 _ROOM = 4
 """How much longer than at the rate of the links a run may take."""
+REASONS = {
+    ("hosts", "nic", "timeout"): "Here about 1 ms, or as long as a full buffer takes to drain: "
+    "switches that drop may drop the last packet of a message, which the timer alone notices; "
+    "adaptive retransmission comes to about the same.",
+    ("topology", "ring"): "Routes go round it, so that PFC may close a circle of pauses: a "
+    "deadlock, which a run names with its cures.",
+    ("traffic", "storage", "in_capsule"): "Here whole blocks: Swift and DCTCP slow down by "
+    "ACKs alone, and the data of a READ have none.",
+    ("subnet", "roots"): "A ring has none that could be found, and without any, paths may close a "
+    "circle of credit.",
+    ("compare", "roce-lossy"): "Neither PFC nor ECN: switches drop. Swift needs neither, and a "
+    "short timer finds messages whose last packet was lost.",
+}
+"""What to say beside a key's meaning, or above a variant, where it is written."""
 
 
 def starter_data(wishes: Wishes) -> dict[str, Any]:
@@ -38,12 +67,15 @@ def starter_data(wishes: Wishes) -> dict[str, Any]:
     data = _asked_for(wishes)
     data["switches"] |= _enough_buffer(data, wishes)
     spec = _tried(data)
+    if (code := _timer(spec)) != spec.host(_sender(spec)).nic.timeout:
+        data["hosts"]["nic"]["timeout"] = code
     if (limit_ps := _time_needed_ps(spec)) > spec.time_limit_ps:
         data["time_limit"] = write_time(limit_ps)
     data["capture"] = [_port_to_first_host(spec)]
     data["verify"] = _checks(spec, wishes)
     if wishes.compare:
         data["compare"] = _variants(data, wishes)
+        _set_timers(data["compare"], _tried(data).variants())
     _tried(data)
     return {key: value for key, value in data.items() if value}
 
@@ -70,10 +102,17 @@ def _asked_for(wishes: Wishes) -> dict[str, Any]:
         "fabric": wishes.fabric,
         "seed": wishes.seed,
         "topology": {**topology_of(wishes), "links": dict.fromkeys(tiers, link)},
+        "subnet": _subnet(wishes),
         "switches": _switches(wishes),
         "hosts": hosts,
         "traffic": [_traffic(wishes)],
     }
+
+
+def _subnet(wishes: Wishes) -> dict[str, Any]:
+    """Up and down from one switch, where none is nearer to the hosts than others."""
+    has_ib = wishes.fabric == "ib" or wishes.compare
+    return {"roots": ["ring1"]} if has_ib and wishes.topology == "ring" else {}
 
 
 def _switches(wishes: Wishes) -> dict[str, Any]:
@@ -85,8 +124,11 @@ def _switches(wishes: Wishes) -> dict[str, Any]:
 
 
 def _nic(wishes: Wishes) -> dict[str, Any]:
-    cc = wishes.cc or _usual_control(wishes)
-    return {"mtu": 4096, "cc": cc, **_dscp(wishes)}
+    return {"mtu": 4096, "cc": _control(wishes), **_dscp(wishes)}
+
+
+def _control(wishes: Wishes) -> str:
+    return wishes.cc or _usual_control(wishes)
 
 
 def _usual_control(wishes: Wishes) -> str:
@@ -94,7 +136,7 @@ def _usual_control(wishes: Wishes) -> str:
         return "none"
     if wishes.preset == "dctcp":
         return "dctcp"
-    return _DCQCN if wishes.lossless or wishes.preset else "none"
+    return _DCQCN if wishes.lossless or wishes.preset else _SWIFT
 
 
 def _dscp(wishes: Wishes) -> dict[str, Any]:
@@ -115,7 +157,7 @@ def _traffic(wishes: Wishes) -> dict[str, Any]:
     own = PATTERNS[wishes.pattern](wishes)
     size = {} if wishes.pattern in ("background", "storage") else {"size": wishes.size or "1MB"}
     if wishes.pattern == "storage":
-        size = {"block": wishes.size or "64KiB"}
+        size = {"block": wishes.size or _BLOCK}
     elif wishes.size and not size:
         raise UsageError("--size is not for background load, whose sizes are measured ones")
     return {"name": wishes.pattern, "pattern": wishes.pattern, **own, **size}
@@ -148,7 +190,10 @@ def _background(wishes: Wishes) -> dict[str, Any]:
 
 
 def _storage(wishes: Wishes) -> dict[str, Any]:
-    return {**_halves(wishes), "count": 100, "depth": 8, "reads": "70%", "media": "80us"}
+    keys = {**_halves(wishes), "count": 100, "depth": 8, "reads": "70%", "media": "80us"}
+    if wishes.compare or _control(wishes) in _BY_ACKS:
+        keys["in_capsule"] = wishes.size or _BLOCK
+    return keys
 
 
 PATTERNS: dict[str, Callable[[Wishes], dict[str, Any]]] = {
@@ -224,13 +269,42 @@ def _port_to_first_host(spec: Spec) -> str:
 def _checks(spec: Spec, wishes: Wishes) -> list[dict[str, Any]]:
     """Everything arrives; on a lossless priority nothing is lost."""
     checks: list[dict[str, Any]] = [{"completed": "all"}]
-    host = spec.traffic[0].senders[0]
-    topology = spec.topology.build()
-    pfc = spec.port(topology.peer[topology.ports[host][0]]).pfc
-    priority = spec.priority(host, None)
-    if spec.fabric == "roce" and pfc is not None and priority in pfc.priorities:
-        checks.append({"lossless": {"priority": priority}})
+    if spec.fabric == "roce" and not _drops(spec):
+        checks.append({"lossless": {"priority": spec.priority(_sender(spec), None)}})
     return checks
+
+
+def _sender(spec: Spec) -> str:
+    return spec.traffic[0].senders[0]
+
+
+def _drops(spec: Spec) -> bool:
+    """Whether a switch may drop what the hosts send."""
+    if spec.fabric == "ib":
+        return False
+    host, topology = _sender(spec), spec.topology.build()
+    pfc = spec.port(topology.peer[topology.ports[host][0]]).pfc
+    return pfc is None or spec.priority(host, None) not in pfc.priorities
+
+
+def _timer(spec: Spec) -> int:
+    """The default, but where switches drop a short one that a full buffer does not set off."""
+    if not _drops(spec):
+        return Nic().timeout
+    topology = spec.topology.build()
+    drained_ps = max(
+        spec.switch(port.node).buffer_bytes * 8 * PS_PER_S // cable.rate_bps
+        for port, cable in topology.cable.items()
+        if port.node in topology.switch
+    )
+    codes = range(_LOSSY_TIMEOUT, Nic().timeout)
+    return next((code for code in codes if ack_timeout_ps(code) >= drained_ps), Nic().timeout)
+
+
+def _set_timers(variants: dict[str, Any], specs: Mapping[str, Spec]) -> None:
+    for name, spec in specs.items():
+        if (code := _timer(spec)) != spec.host(_sender(spec)).nic.timeout:
+            variants[name]["hosts"]["nic"]["timeout"] = code
 
 
 def _variants(data: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
@@ -242,7 +316,7 @@ def _variants(data: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
     if wishes.preset == "dctcp":
         marking = ("roce-dctcp", {"preset": "dctcp"}, "dctcp")
     roce = (
-        ("roce-lossy", {"pfc": "off", "ecn": "off", **buffer}, "none"),
+        ("roce-lossy", {"pfc": "off", "ecn": "off", **buffer}, _SWIFT),
         ("roce-pfc", {**lossless, "ecn": "off"}, "none"),
         marking,
     )

@@ -10,6 +10,7 @@ from typing import Any
 from emu.explain import keys
 from emu.explain.keys import Key
 from emu.spec.notes import default_of, values_of
+from emu.starter.data import REASONS
 
 _WIDTH = 96
 _ON_ONE_LINE = ("capture", "verify", "compare")
@@ -51,6 +52,7 @@ def _entry(key: Key, name: str, value: Any, indent: str) -> Iterator[str]:
         yield f"{name}:"
         entries = value.items() if isinstance(value, Mapping) else ((None, v) for v in value)
         for inner, own in entries:
+            yield from _wrapped(REASONS.get((name, inner or ""), ""), "  ")
             yield f"  {inner}: {_flow(own)}" if inner else f"  - {_flow(own)}"
     elif isinstance(value, Mapping):
         yield f"{indent}{name}:"
@@ -77,8 +79,13 @@ def _comment(key: Key, indent: str) -> Iterator[str]:
     values, default = values_of(key.node), default_of(key.node)
     enum = f" Values: {values}." if "enum" in key.node else ""
     told = f"{key.meaning}{enum}" + (f" Default: {default}." if default else "")
+    yield from _wrapped(f"{told} {REASONS.get(key.path, '')}", indent)
+
+
+def _wrapped(text: str, indent: str) -> Iterator[str]:
+    """As comments."""
     room = _WIDTH - len(indent)
-    for line in textwrap.wrap(told, room, break_long_words=False, break_on_hyphens=False):
+    for line in textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False):
         yield f"{indent}# {line}"
 
 
