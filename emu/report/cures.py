@@ -47,15 +47,16 @@ def watchdog(run: RunFacts, switch: str, *, looks: int, storm_ns: float | None =
     if own is not None and own.action == "alert":
         return (f"{dotted(for_switch(run.spec, switch, 'watchdog', 'action'))}=drop",)
     seen_ps = run.spec.time_limit_ps if storm_ns is None else round(storm_ns) * PS_PER_NS
-    detection = max(min(seen_ps, run.spec.time_limit_ps) // looks // PS_PER_US, 2) * PS_PER_US
+    longest_us = min(seen_ps, run.spec.time_limit_ps) // looks // PS_PER_US
+    detection = _round_down(max(longest_us, 2)) * PS_PER_US
     times = {"detection": detection, "restoration": detection, "poll": detection // 2}
     written = ", ".join(f"{key}: {write_time(ps)}" for key, ps in times.items())
     return (f"{dotted(for_switch(run.spec, switch, 'watchdog'))}={{{written}}}",)
 
 
-def nics(run: RunFacts, flows: Iterable[FlowRecord], key: str, value: str) -> Settings:
-    """One key of the NICs that send these flows."""
-    keys = (dotted(for_host(run.spec, flow.src, "nic", key)) for flow in flows)
+def nics(run: RunFacts, hosts: Iterable[str], key: str, value: str) -> Settings:
+    """One key of these hosts' NICs."""
+    keys = (dotted(for_host(run.spec, host, "nic", key)) for host in hosts)
     return tuple(dict.fromkeys(f"{own}={value}" for own in keys))
 
 
@@ -76,7 +77,8 @@ def headroom(run: RunFacts, port: Port) -> Settings:
 
 
 def longer_timeout(run: RunFacts, flows: Iterable[FlowRecord]) -> Settings:
-    """Time-outs of real NICs, or more where retries must last for the whole run."""
+    """Time-outs of real NICs, or more where retries must last for the whole run; at those that
+    asked, for theirs is the timer."""
     return tuple(dict.fromkeys(setting for flow in flows for setting in _longer_timeout(run, flow)))
 
 
@@ -86,7 +88,7 @@ def _longer_timeout(run: RunFacts, flow: FlowRecord) -> Settings:
     tries = nic.retry_count + 1
     lasting = (code for code in codes if tries * ack_timeout_ps(code) > run.spec.time_limit_ps)
     code = next(lasting, _LONGEST_TIMEOUT)
-    return nics(run, [flow], "timeout", str(code)) if 0 < nic.timeout < code else ()
+    return nics(run, [flow.src], "timeout", str(code)) if 0 < nic.timeout < code else ()
 
 
 def loop_free_routes(run: RunFacts, switch: str) -> Settings:
@@ -120,16 +122,16 @@ def lossless(run: RunFacts, priority: int) -> Settings:
 
 def congestion_control(run: RunFacts) -> Settings:
     """What is missing of it: NICs that slow down at marks, and marks that come before pauses."""
-    deaf = [flow for flow in run.flows if not _hears_marks(run.spec, flow.src)]
+    deaf = [host for host in run.senders if not _hears_marks(run.spec, host)]
     deaf_ports = [port for port in switch_ports(run) if run.spec.port(port).ecn is None]
     on = () if run.spec.marks else _marking(run, deaf_ports)
     return dcqcn(run, deaf) + on + early_marks(run, late_ports(run))
 
 
-def dcqcn(run: RunFacts, flows: Sequence[FlowRecord]) -> Settings:
-    """Of the NICs that send these flows, with steps that fit their links."""
-    steps = [setting for flow in flows for setting in steps_in_proportion(run.spec, flow.src)]
-    return (*nics(run, flows, "cc", "dcqcn"), *dict.fromkeys(steps))
+def dcqcn(run: RunFacts, hosts: Sequence[str]) -> Settings:
+    """Of these hosts' NICs, with steps that fit their links."""
+    steps = [setting for host in hosts for setting in steps_in_proportion(run.spec, host)]
+    return (*nics(run, hosts, "cc", "dcqcn"), *dict.fromkeys(steps))
 
 
 def _marking(run: RunFacts, ports: Iterable[Port]) -> Settings:
@@ -201,6 +203,12 @@ def switch_ports(run: RunFacts) -> Iterator[Port]:
 
 
 # --- how they are written ---
+
+
+def _round_down(count: int) -> int:
+    """To one digit that halves evenly, as people choose times: 99 to 80, 105 to 100, 3 to 2."""
+    step: int = 10 ** (len(str(count)) - 1)
+    return max(digit * step for digit in (1, 2, 4, 6, 8) if digit * step <= count)
 
 
 def _key(spec: Spec, port: Port, section: str, key: str) -> str:

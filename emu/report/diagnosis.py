@@ -80,8 +80,9 @@ PATHOLOGIES = (
     Pathology(
         "pause storm that the watchdog ended",
         signatures.guarded_storm,
-        "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED of the host's port, and what it dropped beside; "
-        "rates of strangers come back after the detection time",
+        "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED grows at the host's port, and "
+        "PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS counts what the watchdog dropped there; rates of "
+        "strangers come back after the detection time",
         "The fabric is safe, what is for that host is not: its NIC, driver or PCIe link must be "
         "mended",
         stops_everything=True,
@@ -135,6 +136,16 @@ PATHOLOGIES = (
         "rx_prioN_buf_discard of a lossless priority, after a pause was sent; the plot of buffers "
         "is cut off at the top, and a capture has a gap in the PSNs and a NAK",
         "Headroom must hold what is on its way when the pause is sent",
+    ),
+    Pathology(
+        "loss by a fault",
+        signatures.lost_by_fault,
+        "link_downed and link_down_discard of the ports of a lost link, rx_crc_errors behind a "
+        "damaged cable, retransmitted_packets and local_ack_timeout_err at the senders; a capture "
+        "behind the fault has a gap in the PSNs, and the same PSNs again one time-out later",
+        "The cable, plug or switch must be mended; a second way and a timer that fits the outage "
+        "keep short what it costs",
+        fabrics=BOTH,
     ),
     Pathology(
         "loss",

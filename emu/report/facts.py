@@ -137,6 +137,16 @@ class RunFacts:
         return tuple(flow for flow in self.flows if not flow.completed)
 
     @cached_property
+    def senders(self) -> tuple[str, ...]:
+        """Hosts that payload leaves: those that congestion control slows down."""
+        return tuple(dict.fromkeys(flow.bytes_from for flow in self.flows))
+
+    @cached_property
+    def gave_up(self) -> frozenset[str]:
+        """Names of the flows whose queue pair went to the error state."""
+        return frozenset(qp.flow for qp in self.recording.failed_queue_pairs)
+
+    @cached_property
     def last_finish_ns(self) -> int | None:
         """When the last flow was over; None while one is not."""
         return last_finish_ns(self.flows)

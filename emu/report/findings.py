@@ -91,7 +91,8 @@ def _has_loss(run: RunFacts) -> bool:
 def _loss(runs: Runs) -> str:
     losses = [_loss_of(run) for run in runs if _has_loss(run)]
     clean = [run.name for run in runs if not _has_loss(run)]
-    return f"Loss: {listed(losses)}" + (f"; {listed(clean)} dropped none." if clean else ".")
+    without = [f"{listed(clean)} dropped none"] if clean else []
+    return "; ".join(["Loss: " + losses[0], *losses[1:], *without]) + "."
 
 
 def _loss_of(run: RunFacts) -> str:

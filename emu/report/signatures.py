@@ -15,6 +15,7 @@ from emu.measure.recording import Counters, FailedQueuePair, FaultRecord, FlowRe
 from emu.report import cures
 from emu.report.early_timers import sent_in_vain
 from emu.report.facts import RunFacts
+from emu.report.lossy_faults import blamed, is_for_good, lasts, lossy_faults
 from emu.report.marks import hears_of_queues_that_pause, marked_where_paused
 from emu.report.priority_maps import odd_one_out
 from emu.report.room import end_ns, held_ns, is_crowded_out, life_ns, rate_bps, room
@@ -110,8 +111,18 @@ def gave_up(run: RunFacts) -> Finding | None:
         f"{named}{more}. The first did at {format_time_ns(first.at_ns)}: "
         f"{STATUSES.get(first.status, first.status)}{_after(run, first)}"
     )
-    given_up = [qp for qp in failed if qp.status == RETRY_EXCEEDED and qp.flow in flows]
-    return Finding(evidence, cures.longer_timeout(run, [flows[qp.flow] for qp in given_up]))
+    impatient = [
+        flows[qp.flow]
+        for qp in failed
+        if qp.status == RETRY_EXCEEDED and qp.flow in flows and not _is_cut_off(run, qp)
+    ]
+    return Finding(evidence, cures.longer_timeout(run, impatient))
+
+
+def _is_cut_off(run: RunFacts, failed: FailedQueuePair) -> bool:
+    """Whether a fault keeps it from its peer however long it waits."""
+    fault = blamed(run, failed)
+    return fault is not None and is_for_good(run, failed, fault)
 
 
 def _after(run: RunFacts, first: FailedQueuePair) -> str:
@@ -125,14 +136,44 @@ def _after(run: RunFacts, first: FailedQueuePair) -> str:
 
 
 def _meanwhile(run: RunFacts, first: FailedQueuePair) -> str:
-    lost = run.drops + run.dropped_by_faults + run.dropped_by_hosts
+    fault = blamed(run, first)
+    if fault is not None:
+        return (
+            f"the fault {fault.name} at {fault.place}, {lasts(fault)}, is on its way and lost "
+            f"{counted(fault.packets_dropped, 'packet')}{_without_route(run)}"
+        )
+    lost, whose = _lost_beside(run, first)
     if lost:
-        return f"{lost:,} packets were lost in all"
+        return f"{counted(lost, 'packet')}{whose} {'was' if lost == 1 else 'were'} lost in all"
+    no_packet = f"no packet{whose} was lost"
     waited = run.port_waiting_ns.get(run.topology.port_name[run.topology.ports[first.src][0]], 0)
     if waited >= STANDING * max(first.at_ns, 1):
         kind = "for want of credit" if run.uses_credits else "by pauses"
-        return f"no packet was lost, but {first.src} was held back {kind}, so answers came too late"
-    return "no packet was lost: answers came later than that"
+        return f"{no_packet}, but {first.src} was held back {kind}, so answers came too late"
+    return f"{no_packet}: answers came later than that"
+
+
+def _without_route(run: RunFacts) -> str:
+    """A clause of what switches dropped that had no way left."""
+    count = _no_route(run)
+    return f"; switches dropped {count:,} more for want of a route" if count else ""
+
+
+def _no_route(run: RunFacts) -> int:
+    return sum(own.get("no_route", 0) for own in run.recording.ports.values())
+
+
+def _lost_beside(run: RunFacts, first: FailedQueuePair) -> tuple[int, str]:
+    """How many packets were lost that may have been the flow's: of its priority, where switches
+    count by it. And whose they were."""
+    in_all = run.drops + run.dropped_by_faults + run.dropped_by_hosts
+    flow = next((own for own in run.flows if own.name == first.flow), None)
+    if not in_all or run.uses_credits or flow is None:
+        return in_all, ""
+    priority = run.priority_of(flow)
+    everywhere = (*run.recording.ports.values(), *run.recording.hosts.values())
+    lost = sum(own.get(f"prio{priority}_dropped_packets", 0) for own in everywhere)
+    return lost, f" of its priority, {priority},"
 
 
 def pause_storm(run: RunFacts) -> Finding | None:
@@ -163,8 +204,8 @@ def guarded_storm(run: RunFacts) -> Finding | None:
     also = "".join(f", {host} for {part:.0%}" for host, part, _ in others)
     evidence = (
         f"{first} paused its leaf for {part:.0%} of the time{also}, the watchdog took "
-        f"{', '.join(ports)} out of PFC, and {run.total('drops_watchdog'):,} packets were "
-        "dropped by it"
+        f"{', '.join(ports)} out of PFC and dropped "
+        f"{counted(run.total('drops_watchdog'), 'packet')}"
     )
     return Finding(evidence, (), ports=ports)
 
@@ -183,7 +224,8 @@ def livelock(run: RunFacts) -> Finding | None:
     if not stuck or 2 * resent < run.total("packets"):
         return None
     evidence = f"{resent:,} of {run.total('packets'):,} packets were sent again, for nothing"
-    return Finding(evidence, cures.nics(run, stuck, "recovery", "go-back-n"))
+    askers = [flow.src for flow in stuck]  # of a READ, too, it is theirs what is sent again
+    return Finding(evidence, cures.nics(run, askers, "recovery", "go-back-n"))
 
 
 def reordering(run: RunFacts) -> Finding | None:
@@ -221,7 +263,7 @@ def _recoveries(run: RunFacts) -> str:
 def wrong_map(run: RunFacts) -> Finding | None:
     fault = _hitting(run, "wrong-map")
     if fault is not None:
-        did = f"{fault.hits:,} packets came in on the priorities of its map"
+        did = f"{counted(fault.hits, 'packet')} came in on the priorities of its map"
         return _by_fault(run, fault, did)
     topology = run.topology
     for near, far in topology.peer.items():
@@ -234,7 +276,8 @@ def wrong_map(run: RunFacts) -> Finding | None:
             odd = odd_one_out(run, _ways_in(run, near.node, priority), far, priority)
             if odd is not None:
                 evidence = (
-                    f"{topology.port_name[near]} sent {sent:,} packets of priority {priority}, "
+                    f"{topology.port_name[near]} sent {counted(sent, 'packet')} of priority "
+                    f"{priority}, "
                     f"and {far.node} received none of that priority; "
                     f"{topology.port_name[odd.port]} maps them as most ports do not"
                     f"{_paused_in_vain(run)}"
@@ -278,7 +321,7 @@ def unseen_priority(run: RunFacts) -> Finding | None:
             untagged = cures.wants_tags(run, host)
             why = ", which trusts PCP, and they have no VLAN tag" if untagged else ""
             evidence = (
-                f"{host} sent {sent:,} packets of lossless priority {priority}, and "
+                f"{host} sent {counted(sent, 'packet')} of lossless priority {priority}, and "
                 f"{run.topology.port_name[leaf]} received none of that priority{why}"
             )
             return Finding(evidence, cures.same_priorities(run, host))
@@ -288,15 +331,16 @@ def unseen_priority(run: RunFacts) -> Finding | None:
 def small_headroom(run: RunFacts) -> Finding | None:
     fault = _hitting(run, "small-headroom")
     if fault is not None:
-        did = f"{fault.hits:,} packets of lossless priorities were dropped for want of room"
+        did = f"{counted(fault.hits, 'packet')} of lossless priorities found no room"
         return _by_fault(run, fault, did)
     for port in cures.switch_ports(run):
         pfc = run.spec.port(port).pfc
         for priority in pfc.priorities if pfc else ():
             drops = _count(run, port, f"rx_prio{priority}_buf_discard")
             if drops and not _pauses_in_vain(run, port, priority):
-                evidence = f"{run.topology.port_name[port]} dropped {drops:,} packets of " + (
-                    f"lossless priority {priority} for want of room"
+                evidence = (
+                    f"{run.topology.port_name[port]} dropped {counted(drops, 'packet')} of "
+                    + (f"lossless priority {priority} for want of room")
                 )
                 return Finding(evidence, cures.headroom(run, port))
     return None
@@ -329,15 +373,34 @@ def early_timers(run: RunFacts) -> Finding | None:
     return Finding(evidence, cures.longer_timeout(run, early))
 
 
+def lost_by_fault(run: RunFacts) -> Finding | None:
+    """By the faults themselves: no setting gives back what they take."""
+    faults = lossy_faults(run)
+    if not faults:
+        return None
+    worst, *others = faults
+    more = sum(fault.packets_dropped for fault in others)
+    also = f"; {counted(len(others), 'more fault')} lost {more:,}" if others else ""
+    dropped = run.drops - _no_route(run)
+    beside = f"; switches dropped {counted(dropped, 'packet')} beside" if dropped else ""
+    consequences = f"{_without_route(run)}{beside}{timer_waits(run)}"
+    evidence = (
+        f"the fault {worst.name} at {worst.place}, {lasts(worst)}, lost "
+        f"{counted(worst.packets_dropped, 'packet')}{also}{consequences}"
+    )
+    return Finding(evidence, ())
+
+
 def loss(run: RunFacts) -> Finding | None:
-    """By the port and priority that lost most."""
+    """By the port and priority that lost most; what was dropped beside more that faults took is
+    told with them."""
     drops = {
         (port, priority): count
         for port in cures.switch_ports(run)
         for priority in range(PRIORITIES)
         if (count := _count(run, port, f"tx_prio{priority}_discards"))
     }
-    if not drops:
+    if not drops or sum(drops.values()) < run.dropped_by_faults:
         return None
     port, priority = max(drops, key=lambda place: drops[place])
     ports = len({port for port, _ in drops})
@@ -346,7 +409,8 @@ def loss(run: RunFacts) -> Finding | None:
         f"{run.topology.port_name[port]} dropped {counted(drops[port, priority], 'packet')} of "
         f"priority {priority}, which has no PFC{whole}"
     )
-    return Finding(evidence + timer_waits(run), cures.lossless(run, priority))
+    waits = "" if run.dropped_by_faults else timer_waits(run)
+    return Finding(evidence + waits, cures.lossless(run, priority))
 
 
 def late_marks(run: RunFacts) -> Finding | None:
@@ -364,8 +428,8 @@ def late_marks(run: RunFacts) -> Finding | None:
         (section, curve), *_ = late_curves(run.spec, port).items()
         key, xoff = dotted(("switches", *section, "kmin")), cures.xoff_bytes(run.spec, port)
         evidence = (
-            f"{run.total('pause_frames'):,} pause frames came before the first mark{others}: Kmin "
-            f"is {format_size(curve.kmin_bytes)} ({key}), XOFF {format_size(xoff)}"
+            f"{counted(run.total('pause_frames'), 'pause frame')} came before the first mark"
+            f"{others}: Kmin is {format_size(curve.kmin_bytes)} ({key}), XOFF {format_size(xoff)}"
         )
         return Finding(evidence, cures.early_marks(run, late))
     return None
@@ -379,19 +443,25 @@ def unheeded_marks(run: RunFacts) -> Finding | None:
     if not marked or run.total("cnp") or _controlled(run):
         return None
     evidence = f"{marked:,} packets were marked and no CNP was sent"
-    return Finding(evidence, cures.dcqcn(run, run.flows))
+    return Finding(evidence, cures.dcqcn(run, run.senders))
 
 
 def ignored_cnps(run: RunFacts) -> Finding | None:
     fault = _hitting(run, "ignored-cnps")
-    return None if fault is None else _by_fault(run, fault, f"{fault.hits:,} CNPs changed nothing")
+    return (
+        None
+        if fault is None
+        else _by_fault(run, fault, f"{counted(fault.hits, 'CNP')} changed nothing")
+    )
 
 
 def victim(run: RunFacts) -> Finding | None:
     if hears_of_queues_that_pause(run):
         return None
     flows_of = Counter(flow.bytes_from for flow in run.flows)
-    for flow in (flow for flow in run.flows if not _wants_less(run, flow)):
+    for flow in run.flows:
+        if flow.name in run.gave_up or _wants_less(run, flow):
+            continue
         own_bps, receives = rate_bps(run, flow), cures.leaf_port(run, flow.bytes_to)
         fair_bps = _link_bps(run, flow.bytes_from) / flows_of[flow.bytes_from]
         if own_bps >= fair_bps / 2 or not _is_held_back(run, flow):
@@ -430,9 +500,8 @@ def unfairness(run: RunFacts) -> Finding | None:
     if hears_of_queues_that_pause(run) or not run.total("pause_frames"):
         return None
     drawn = {entry.name for entry in run.spec.traffic if isinstance(entry, Background)}
-    failed = {qp.flow for qp in run.recording.failed_queue_pairs}
     for name, flows in run.traffic.items():
-        if name in drawn or failed & {flow.name for flow in flows}:
+        if name in drawn or run.gave_up & {flow.name for flow in flows}:
             continue
         rates = [rate_bps(run, flow) for flow in flows]
         together = len({flow.bytes_to for flow in flows}) == 1 and len(flows) > 2
@@ -440,7 +509,8 @@ def unfairness(run: RunFacts) -> Finding | None:
         if uneven and any(_met_pauses(run, flow) for flow in flows):
             evidence = (
                 f"flows of {name} had {format_rate(min(rates))} to {format_rate(max(rates))}, a "
-                f"Jain index of {jain:.2f}, under {run.total('pause_frames'):,} pause frames"
+                f"Jain index of {jain:.2f}, under "
+                f"{counted(run.total('pause_frames'), 'pause frame')}"
             )
             return Finding(evidence, cures.congestion_control(run))
     return None
@@ -464,13 +534,8 @@ def _hitting(run: RunFacts, kind: str) -> FaultRecord | None:
 
 
 def _by_fault(run: RunFacts, fault: FaultRecord, did: str) -> Finding:
-    evidence = f"the fault {fault.name} at {fault.place} does it, {_lasts(fault)}: {did}"
+    evidence = f"the fault {fault.name} at {fault.place} does it, {lasts(fault)}: {did}"
     return Finding(evidence, cures.without_fault(run, fault.name), by_fault=True)
-
-
-def _lasts(fault: FaultRecord) -> str:
-    end = "the end" if fault.end_ns is None else format_time_ns(fault.end_ns)
-    return f"from {format_time_ns(fault.at_ns)} to {end}"
 
 
 def _late_by_fault(run: RunFacts, name: str) -> str | None:
@@ -550,7 +615,7 @@ def _waits_for(run: RunFacts, host: str) -> bool:
 
 def _as_asked_for(run: RunFacts, host: str) -> str:
     """By the spec's faults, where they do it."""
-    told = [f"{own.name}, {_lasts(own)}" for own in _storms(run, host)]
+    told = [f"{own.name}, {lasts(own)}" for own in _storms(run, host)]
     return f", as the fault asks for ({'; '.join(told)})" if told else ""
 
 
@@ -587,7 +652,7 @@ def _host_paused(run: RunFacts, host: str) -> float:
 
 
 def _controlled(run: RunFacts) -> bool:
-    return any(run.spec.host(flow.src).nic.cc != "none" for flow in run.flows)
+    return any(run.spec.host(host).nic.cc != "none" for host in run.senders)
 
 
 def _link_bps(run: RunFacts, host: str) -> int:

@@ -29,12 +29,11 @@ OF_THE_RUN = 0.2
 def timer_waits(run: RunFacts) -> str:
     """A clause of how many flows waited, how long and for which timer; empty where none did."""
     lossy = _lossy_priorities(run)
-    failed = {qp.flow for qp in run.recording.failed_queue_pairs}
     waits = {
         flow: ns
         for flow in run.flows
         if run.sends_without_gaps(flow)
-        and flow.name not in failed
+        and flow.name not in run.gave_up
         and run.priority_of(flow) in lossy
         and (ns := _waited_ns(run, flow))
     }
@@ -57,11 +56,12 @@ def _timer_ns(code: int) -> int:
 
 
 def _lossy_priorities(run: RunFacts) -> set[int]:
-    """Those of which switches dropped packets."""
+    """Those of which packets were lost, be it to switches or faults."""
     return {
         priority
         for priority in PRIORITIES
-        if any(own.get(f"tx_prio{priority}_discards", 0) for own in run.recording.ports.values())
+        for own in run.recording.ports.values()
+        if own.get(f"tx_prio{priority}_discards") or own.get(f"prio{priority}_dropped_packets")
     }
 
 

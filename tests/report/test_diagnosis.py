@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from emu.measure.recording import FailedQueuePair
 from emu.report import cures, held_rates
 from emu.report.diagnosis import PATHOLOGIES, diagnoses
 from emu.report.facts import RunFacts
@@ -510,9 +512,9 @@ def test_a_priority_map_is_put_right_where_it_was_given(where: str, tmp_path: Pa
 
 
 def test_every_pathology_has_a_case() -> None:
-    """And only those. Two have tests of their own: what cures them is no setting, or none of a
+    """And only those. Three have tests of their own: what cures them is no setting, or none of a
     spec of this form."""
-    own = ("queue pairs that gave up", "pause storm that the watchdog ended")
+    own = ("queue pairs that gave up", "pause storm that the watchdog ended", "loss by a fault")
     names = [pathology.name for pathology in PATHOLOGIES if pathology.name not in own]
     assert list(SICK) == list(dict.fromkeys(names))
 
@@ -589,12 +591,147 @@ def test_a_queue_pair_that_gave_up_is_the_first_diagnosis(tmp_path: Path) -> Non
     for words in (
         "1 queue pair went to the error state: incast.h2-h1 (h2 to h1)",
         "transport retry counter exceeded after 7 retries without progress (timeout: 4, 65.54 us)",
-        "packets were lost in all",
+        "the fault loss-1 at h2:leaf1, from 20 us to 1.02 ms, is on its way and lost",
     ):
         assert words in told
     cured = facts_of(GIVING_UP, tmp_path, first.settings)
     assert cured.recording.failed_queue_pairs == ()
     assert not cured.unfinished
+
+
+CUT = """
+topology: {kind: leaf-spine, spines: SPINES, leaves: 2, hosts_per_leaf: 3}
+hosts: {nic: {timeout: 8}}
+switches: {routing: {convergence: 20ms}}
+traffic: [{name: incast, pattern: incast, from: h2-h4, to: h1, size: 500KB}]
+faults: [{at: 10us, link-down: {cable: "CABLE"}}]
+time_limit: 200ms
+"""
+
+
+@pytest.mark.parametrize("cable", ["leaf1:h1", "h1:leaf1"])
+def test_a_link_cut_for_good_is_named_and_no_patience_told(cable: str, tmp_path: Path) -> None:
+    """Whichever of its ports the spec has named."""
+    run = facts_of(CUT.replace("CABLE", cable).replace("SPINES", "1"), tmp_path)
+    assert len(run.recording.failed_queue_pairs) == 3
+    first = diagnoses(run)[0]
+    lost = run.recording.faults[0].packets_dropped
+    said = (
+        f"the fault link-down-1 at {cable}, from 10 us to the end, is on its way and lost {lost:,}"
+    )
+    assert said in first.found.evidence
+    assert first.settings == ()
+
+
+def test_a_cut_that_routes_go_round_wants_patience(tmp_path: Path) -> None:
+    """Of two spines one is left: a longer time-out outlives the time until switches know."""
+    text = CUT.replace("SPINES", "2")
+    for cable in ("leaf2:spine1", "leaf2:spine2"):
+        run = facts_of(text.replace("CABLE", cable), tmp_path / cable.replace(":", "-"))
+        if run.recording.failed_queue_pairs:
+            break
+    first = diagnoses(run)[0]
+    assert f"the fault link-down-1 at {cable}" in first.found.evidence
+    cured = facts_of(text.replace("CABLE", cable), tmp_path / "cured", first.settings)
+    assert not cured.unfinished
+
+
+def test_losses_on_other_priorities_are_not_laid_to_who_gave_up(tmp_path: Path) -> None:
+    """An incast is dropped on priority 1; answers to the other come late."""
+    late = "faults: [{at: 20us, delay: {cable: 'h1:leaf1', by: 500us}}]\n"
+    text = (
+        ONE_LEAF.replace("mtu: 1024, cc: CC", "mtu: 1024, timeout: 1")
+        .replace("time_limit: 2ms", "time_limit: 4ms")
+        .replace("to: h1, size: 2MB", "to: h2, priority: 1, size: 2MB")
+        .replace('"all[1:]"', "h3-h5")
+        .replace("}]", "}, {name: late, pattern: pair, from: h3, to: h1, size: 1MB}]")
+    )
+    run = facts_of(text + late + "switches: {pfc: on, buffer: 2MB}\n", tmp_path)
+    failed = [qp.flow for qp in run.recording.failed_queue_pairs]
+    assert failed[0] == "late"
+    assert run.total("drops_lossy")
+    assert "no packet of its priority, 3, was lost" in diagnoses(run)[0].found.evidence
+
+
+def test_losses_by_a_fault_are_told_as_such(tmp_path: Path) -> None:
+    """Its few drops beside are no want of PFC."""
+    text = (
+        CUT.replace("CABLE", "leaf1:h1").replace("SPINES", "1").replace("timeout: 8", "mtu: 1024")
+    )
+    text = text.replace("at: 10us,", "at: 10us, for: 300us,")
+    run = facts_of(text, tmp_path)
+    found = {own.pathology.name: own for own in diagnoses(run)}
+    assert "loss" not in found
+    told, lost = found["loss by a fault"], run.recording.faults[0].packets_dropped
+    assert told.settings == ()
+    said = f"the fault link-down-1 at leaf1:h1, from 10 us to 310 us, lost {lost:,} packets"
+    assert told.found.evidence.startswith(said)
+    assert "stood still until the retransmission timer" in told.found.evidence
+
+
+def test_what_has_no_route_behind_a_cut_is_told_with_it(tmp_path: Path) -> None:
+    """It is lost for the fault, and to the switch's table."""
+    text = CUT.replace("CABLE", "leaf1:h1").replace("SPINES", "1").replace("20ms", "100us")
+    run = facts_of(text, tmp_path)
+    lost = sum(own.get("no_route", 0) for own in run.recording.ports.values())
+    assert lost
+    said = f"; switches dropped {lost:,} more for want of a route"
+    gave_up, by_fault = diagnoses(run)
+    assert gave_up.found.evidence.endswith(said)
+    assert said in by_fault.found.evidence
+    assert "beside" not in by_fault.found.evidence
+
+
+def test_what_switches_lose_more_of_than_faults_still_wants_pfc(tmp_path: Path) -> None:
+    fault = "faults: [{loss: {cable: 'h2:leaf1', every: 200}}]\n"
+    run = facts_of(SICK["loss"] + fault, tmp_path)
+    found = {own.pathology.name: own.found for own in diagnoses(run)}
+    lost = run.recording.faults[0].packets_dropped
+    assert 0 < lost < run.total("drops_lossy")
+    assert f"lost {lost} packet" in found["loss by a fault"].evidence
+    assert found["loss"].settings
+
+
+def test_who_gave_up_is_no_victim(tmp_path: Path) -> None:
+    """It had the rate of nobody."""
+    text = SICK["victim of head-of-line blocking"]
+    run = facts_of(text, tmp_path)
+    (told,) = (own for own in diagnoses(run) if own.pathology.name.startswith("victim"))
+    victim = told.found.evidence.partition(" had ")[0]
+    failed = FailedQueuePair(victim, "h5", "h2", 1_000_000, "IBV_WC_RETRY_EXC_ERR")
+    gone = replace(run, recording=replace(run.recording, failed_queue_pairs=(failed,)))
+    names = [own.pathology.name for own in diagnoses(gone)]
+    assert names[0] == "queue pairs that gave up"
+    assert not any(name.startswith("victim") for name in names)
+
+
+def test_of_reads_the_host_that_is_asked_slows_down(tmp_path: Path) -> None:
+    """It sends the data; the timer is that of the one that asks."""
+    text = ONE_LEAF.replace("cc: CC", "cc: none").replace("to: h1,", "to: h1, op: read,")
+    run = facts_of(text + "switches: {pfc: on, ecn: on}\n", tmp_path)
+    assert run.senders == ("h1",)
+    spec = spec_from_text(
+        (text + "switches: {pfc: on, ecn: on}\n").encode(),
+        source="sick.emu.yml",
+        settings=("hosts.nodes.h1.nic.cc=none", "hosts.nodes.h2.nic.timeout=8"),
+    )
+    own = replace(run, spec=spec)
+    assert "hosts.nodes.h1.nic.cc=dcqcn" in cures.congestion_control(own)
+    asked_by_h2 = next(flow for flow in own.flows if flow.src == "h2")
+    assert cures.longer_timeout(own, [asked_by_h2]) == ("hosts.nodes.h2.nic.timeout=14",)
+
+
+@pytest.mark.parametrize(("storm_us", "times"), [(1980, "80us 40us"), (2600, "100us 50us")])
+def test_a_watchdog_is_told_in_round_times(storm_us: int, times: str, tmp_path: Path) -> None:
+    spec = spec_from_text(
+        SICK["pause storm"].encode(), source="sick.emu.yml", settings=("time_limit=9ms",)
+    )
+    run = facts_of(SICK["pause storm"], tmp_path)
+    detection, poll = times.split()
+    (told,) = cures.watchdog(replace(run, spec=spec), "leaf1", looks=20, storm_ns=storm_us * 1_000)
+    wanted = f"{{detection: {detection}, restoration: {detection}, poll: {poll}}}"
+    assert told == f"switches.watchdog={wanted}"
+    assert cures.effective(spec, (told,)) == (told,)
 
 
 def test_late_answers_are_told_as_late(tmp_path: Path) -> None:

@@ -29,6 +29,17 @@ def test_loss_is_told_with_its_cost() -> None:
     )
 
 
+def test_losses_of_several_runs_are_a_list() -> None:
+    """With what each did between semicolons, so that no "and" joins two runs."""
+    lossy, pfc, dcqcn, ib = four_fabrics()
+    faulty = with_counts(dcqcn, {"drops_fault": 3, "retransmitted_packets": 4}, {})
+    (loss, *_) = findings([lossy, pfc, faulty, ib])
+    assert loss == (
+        "Loss: roce-lossy dropped 312 packets and sent 460 again; "
+        "roce-dcqcn lost 3 packets to faults and sent 4 again; roce-pfc and ib dropped none."
+    )
+
+
 def test_no_loss_is_told_too() -> None:
     """That nothing was lost is a result."""
     (loss, *_) = findings(four_fabrics()[1:])

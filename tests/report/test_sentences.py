@@ -198,14 +198,15 @@ def read_unfinished(text: str, table: Beside, said: Sequence[str]) -> None:
 
 
 def read_loss(text: str, table: Beside, said: Sequence[str]) -> None:
-    lossy, _, clean = text.removeprefix("Loss: ").partition("; ")
+    *lossy, last = text.removeprefix("Loss: ").removesuffix(".").split("; ")
+    clean = last if last.endswith("dropped none") else ""
+    lossy += [] if clean else [last]
     for name in names_in(clean):
         assert not any(table.lost(name))
-    assert sorted(names_in(lossy) + names_in(clean)) == sorted(
+    assert sorted(names_in("; ".join(lossy)) + names_in(clean)) == sorted(
         name for name, run in table.runs.items() if run.conclusive
     )
-    told = re.split(rf"(?:^|, | and )({'|'.join(NAMES)}) ", lossy)
-    for name, clause in zip(told[1::2], told[2::2], strict=True):
+    for name, _, clause in (one.partition(" ") for one in lossy):
         patterns = (r"dropped ([\d,]+)", r"lost ([\d,]+)", r"found ([\d,]+)", r"sent ([\d,]+)")
         found = [re.search(pattern, clause) for pattern in patterns]
         counts = [number(one[1]) if one else 0 for one in found]

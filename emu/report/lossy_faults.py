@@ -1,0 +1,68 @@
+"""Faults of the spec that took packets: those of the whole run, and the one on a flow's way.
+
+    h2 ──▶ leaf1 ──▶ spine1 ─╳▶ leaf2 ──▶ h5      a cut here is on the way of h2 to h5,
+                 ╲─▶ spine2 ──▶                    and leaves another: routes go round it
+
+A flow's way is every shortest path there, for its packets, and back, for the answers. Who counts
+what a fault took is told in FaultRecord; what has no route behind a lost link is not among it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emu.measure.bound import Stage
+from emu.measure.recording import FailedQueuePair, FaultRecord
+from emu.report.facts import RunFacts
+from emu.units import PS_PER_NS, ack_timeout_ps, format_time_ns
+from topologies.graph import Port
+
+_ROUTED_AROUND = ("link-down", "switch-down")
+"""Switches know of them, and take another way where there is one."""
+_COMES_BACK = ("link-flap",)
+
+
+def lossy_faults(run: RunFacts) -> list[FaultRecord]:
+    """Those that took packets, the worst first."""
+    lossy = [fault for fault in run.recording.faults if fault.packets_dropped]
+    return sorted(lossy, key=lambda fault: -fault.packets_dropped)
+
+
+def blamed(run: RunFacts, failed: FailedQueuePair) -> FaultRecord | None:
+    """The worst on the way of a queue pair, if it was there while the queue pair tried."""
+    nic = run.spec.host(failed.src).nic
+    tried_ns = (nic.retry_count + 1) * ack_timeout_ps(nic.timeout) // PS_PER_NS
+    for fault in lossy_faults(run):
+        is_over = fault.end_ns is not None and fault.end_ns < failed.at_ns - tried_ns
+        if fault.at_ns <= failed.at_ns and not is_over and any(_met(run, failed, fault)):
+            return fault
+    return None
+
+
+def is_for_good(run: RunFacts, failed: FailedQueuePair, fault: FaultRecord) -> bool:
+    """Whether no patience helps: it lasts to the end, and nothing goes round it."""
+    if fault.end_ns is not None or fault.kind in _COMES_BACK:
+        return False
+    others = all(len(stage) > 1 for stage in _met(run, failed, fault))
+    return not (fault.kind in _ROUTED_AROUND and others)
+
+
+def lasts(fault: FaultRecord) -> str:
+    """From when to when."""
+    end = "the end" if fault.end_ns is None else format_time_ns(fault.end_ns)
+    return f"from {format_time_ns(fault.at_ns)} to {end}"
+
+
+def _met(run: RunFacts, failed: FailedQueuePair, fault: FaultRecord) -> Iterator[Stage]:
+    """Hops, there and back, of which one port at least has the fault on its cable or its switch."""
+    for src, dst in ((failed.src, failed.dst), (failed.dst, failed.src)):
+        for stage in run.ways.stages(src, dst):
+            if any(_is_at(run, port, fault.place) for port in stage):
+                yield stage
+
+
+def _is_at(run: RunFacts, port: Port, place: str) -> bool:
+    """`place`: a cable by either of its ports, a switch or a host."""
+    far = run.topology.peer[port]
+    names = (port.node, far.node, run.topology.port_name[port], run.topology.port_name[far])
+    return place in names
