@@ -150,6 +150,8 @@ def totals_table(run: RunFacts) -> Table:
     if run.total("drops_other"):
         counts |= {"other drops": "drops_other"}
     rows = [(label, run.total(counter)) for label, counter in counts.items()]
+    if run.dropped_by_hosts:
+        rows.append(("dropped by NICs", run.dropped_by_hosts))
     if run.refusals:
         rows.append((f"dropped by hosts ({PKEY_VIOLATIONS})", sum(run.refusals.values())))
     if run.uses_credits:

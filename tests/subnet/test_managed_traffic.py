@@ -179,6 +179,17 @@ def test_packets_whose_lifetime_ends_at_the_head_of_a_queue_are_reported_as_lost
     assert (lossless.passed, lossless.detail) == (False, f"{discarded:,} packets dropped")
 
 
+def test_packets_that_come_damaged_to_a_nic_are_in_the_totals(tmp_path: Path) -> None:
+    """Switches that cut through forward them: no port drops any."""
+    run = reported(
+        tmp_path, "faults=[{corruption: {cable: 'h3:leaf2', every: 7}}]", "traffic.0.size=100KB"
+    )
+    damaged = sum(own.get("rx_crc_errors", 0) for own in run.recording.hosts.values())
+    assert damaged > 0
+    assert total(run, "dropped by NICs") == damaged
+    assert total(run, "other drops") == run.drops == 0
+
+
 STRANGER = (
     "subnet.partitions={blue: {pkey: 0x12, full: [h1, h2]}}",
     "traffic.0.partition=blue",
