@@ -28,7 +28,7 @@ def command(lab: str | None) -> None:
     """
     from emu.lab.standing.client import StandingLab
     from emu.lab.standing.looking import look_at
-    from emu.measure.events import Pauses, events_between
+    from emu.measure.events import Pauses, events_between, in_order
     from emu.spec.scenario import spec_from_json
 
     with StandingLab(lab) as standing:
@@ -40,6 +40,7 @@ def command(lab: str | None) -> None:
         while True:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
             now = look_at(standing)
-            for event in (*events_between(before, now), *pauses.events(before, now)):
+            happened = (*events_between(before, now), *pauses.events(before, now))
+            for event in in_order(happened):
                 click.echo(json.dumps(event.to_json()))
             before = now

@@ -3,17 +3,20 @@
 Counters say how often, not when: an event's time is that of the second look, and
 what happened several times in between is one event with a `count`. Of faults it is known when
 they begin and end, and of those that are both set and cleared in between, nothing.
+
+Events come in the order of their times, and a cause before its effect: what is known only by
+the second look has happened no later than what it has caused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from emu.measure.counters import RawCounters
-from emu.measure.look import FlowLook, LinkChange, Look, TrafficState, cause_of
+from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, cause_of
 from emu.units import format_time_ns
 
 
@@ -77,9 +80,19 @@ _ALL = 0.95
 """Part of the time between two looks: a port that is paused for more was not let go."""
 
 
-def events_between(before: Look, after: Look) -> Iterator[Event]:
-    """In order: of the traffic, of faults, links and deadlocks, of ports, of hosts."""
-    yield from _traffic_events(before.traffic, after.traffic, after.time_ns)
+def in_order(events: Iterable[Event]) -> list[Event]:
+    """By time; those of the same time stay as they are."""
+    return sorted(events, key=lambda event: event.time_ns)
+
+
+def events_between(before: Look, after: Look) -> list[Event]:
+    """By time. At the same time: of the traffic, of faults, links and deadlocks, of ports, of
+    hosts."""
+    return in_order(_events(before, after))
+
+
+def _events(before: Look, after: Look) -> Iterator[Event]:
+    yield from _traffic_events(before, after)
     yield from _fault_events(before, after)
     yield from _link_events(before, after)
     yield from _deadlock_events(before, after)
@@ -108,9 +121,11 @@ def _port_events(
         yield Event(time_ns, "waited-for-credit", name, {"ns": waited_ps // 1000})
 
 
-def _traffic_events(before: TrafficState, after: TrafficState, time_ns: int) -> Iterator[Event]:
+def _traffic_events(earlier: Look, later: Look) -> Iterator[Event]:
+    before, after, time_ns = earlier.traffic, later.traffic, later.time_ns
     if after.number != before.number:
-        yield Event(time_ns, "traffic-started", "", {"number": after.number})
+        started_ns = min([time_ns, *_begun_with_traffic(earlier, later)])
+        yield Event(started_ns, "traffic-started", "", {"number": after.number})
     changed = (after.number, after.state) != (before.number, before.state)
     if changed and after.state == "failed":
         yield Event(time_ns, "traffic-failed", "", {"number": after.number, "why": after.error})
@@ -124,6 +139,19 @@ def _traffic_events(before: TrafficState, after: TrafficState, time_ns: int) -> 
             yield Event(time_ns, outcome, flow["name"], told)
 
 
+def _begun_with_traffic(before: Look, after: Look) -> Iterator[int]:
+    """When faults in NICs have begun, which do so when there is traffic."""
+    for fault in after.faults:
+        at_ns = -1 if fault.at_ns is None else fault.at_ns
+        if at_ns > _moment_ns(before) and fault.place in after.hosts:
+            yield at_ns
+
+
+def _moment_ns(look: Look) -> int:
+    """The latest that a look knows of: links and faults are asked for after counters are posted."""
+    return max(look.time_ns, *(change.at_ns for change in look.links[-1:]), 0)
+
+
 def _fault_events(before: Look, after: Look) -> Iterator[Event]:
     """A fault that begins anew, as the spec's of NICs do with every workload, is another one.
 
@@ -133,37 +161,57 @@ def _fault_events(before: Look, after: Look) -> Iterator[Event]:
         {(fault.name, fault.at_ns): fault for fault in look.faults} for look in (before, after)
     )
     known, kept = ({name for name, _ in faults} for faults in (then, now))
+    moment_ns = _moment_ns(after)
     for one, fault in {**then, **now}.items():
         told = {"kind": fault.kind, "place": fault.place}
-        since_ns = before.time_ns if one in then else -1
+        since_ns = _moment_ns(before) if one in then else -1
         if fault.name not in known and fault.at_ns is None:
             yield Event(after.time_ns, "fault-set", fault.name, told)
-        begun = fault.at_ns is not None and fault.at_ns <= after.time_ns
-        if fault.at_ns is not None and since_ns < fault.at_ns <= after.time_ns:
+        begun = fault.at_ns is not None and fault.at_ns <= moment_ns
+        if fault.at_ns is not None and since_ns < fault.at_ns <= moment_ns:
             yield Event(fault.at_ns, "fault-began", fault.name, told)
-        if fault.end_ns is not None and fault.end_ns <= after.time_ns:
+        if fault.end_ns is not None and fault.end_ns <= moment_ns:
             if since_ns < fault.end_ns:
                 yield Event(fault.end_ns, "fault-over", fault.name, told)
         elif fault.name not in kept:
-            yield Event(after.time_ns, "fault-cleared", fault.name, told)
+            yield Event(_cleared_ns(fault, before, after), "fault-cleared", fault.name, told)
         elif begun and one not in now:
             yield Event(after.time_ns, "fault-over", fault.name, told)
 
 
-def _link_events(before: Look, after: Look) -> Iterator[Event]:
-    """What was lost or came back, by which fault, and when routes followed."""
+def _cleared_ns(fault: SeenFault, before: Look, after: Look) -> int:
+    """No later than its links came back."""
+    back_ns = [
+        change.at_ns
+        for earlier, change in pairwise((*before.links[-1:], *_new_links(before, after)))
+        if set(fault.cables) & (set(earlier.down) - set(change.down))
+    ]
+    return back_ns[-1] if back_ns else _moment_ns(after)
+
+
+def _new_links(before: Look, after: Look) -> Iterator[LinkChange]:
     known_ns = before.links[-1].at_ns if before.links else -1
+    return (change for change in after.links if change.at_ns > known_ns)
+
+
+def _link_events(before: Look, after: Look) -> Iterator[Event]:
+    """What was lost or came back, by which fault, and when routes followed.
+
+    A fault of a link that was down already changes nothing, and no routes follow.
+    """
+    new = {change.at_ns for change in _new_links(before, after)}
     followed = {change.at_ns for change in before.links if _follows(change, before.time_ns)}
     for earlier, change in pairwise((LinkChange(-1, (), None), *after.links)):
         lost = sorted(set(change.down) - set(earlier.down))
         back = sorted(set(earlier.down) - set(change.down))
-        if change.at_ns > known_ns:
+        if change.at_ns in new:
             for cable in lost:
                 yield Event(change.at_ns, "link-down", cable, {"cause": cause_of(after, cable)})
             for cable in back:
                 ended = f"{cause_of(before, cable)} is over"
                 yield Event(change.at_ns, "link-up", cable, {"cause": ended})
-        if change.at_ns not in followed and _follows(change, after.time_ns):
+        changes_routes = bool(lost or back)
+        if changes_routes and change.at_ns not in followed and _follows(change, after.time_ns):
             assert change.in_force_ns is not None
             cause = [*(f"{cable} down" for cable in lost), *(f"{cable} up" for cable in back)]
             told = {"cause": ", ".join(cause), "change_ns": change.at_ns}

@@ -213,3 +213,49 @@ def test_a_fault_is_told_of_when_it_is_set_begins_ends_and_is_cleared(
     assert sorted((event["time_ns"], event["event"]) for event in events) == told
     for event in events:
         assert (event["where"], event["kind"], event["place"]) == ("mad", "pause-storm", "h3")
+
+
+def test_a_fault_is_cleared_no_later_than_its_link_is_back() -> None:
+    """And told before it: causes come first."""
+    cut = replace(_look(20), faults=(CUT,), links=(replace(DOWN, in_force_ns=15),))
+    back = replace(_look(40), links=(*cut.links, LinkChange(35, (), None)))
+    told = [(event["time_ns"], event["event"]) for event in _told(cut, back)]
+    assert told == [(35, "fault-cleared"), (35, "link-up")]
+
+
+def test_links_that_change_after_the_counters_were_posted_have_their_causes_first() -> None:
+    cut = replace(_look(11), faults=(CUT,), links=(DOWN,))
+    told = [(event["time_ns"], event["event"]) for event in _told(_look(10), cut)]
+    assert told == [(12, "fault-began"), (12, "link-down")]
+    assert _told(cut, replace(cut, time_ns=30)) == []
+
+
+def test_events_are_told_by_their_time() -> None:
+    before = replace(_look(10), faults=(CUT,), links=(DOWN,))
+    links = (replace(DOWN, in_force_ns=18), LinkChange(25, (), 38))
+    after = replace(_look(40, no_route=[1]), links=links, deadlocks=(Deadlock(15, 3, ()),))
+    told = [(event["time_ns"], event["event"]) for event in _told(before, after)]
+    assert told == [
+        (15, "deadlock"),
+        (18, "routes-converged"),
+        (25, "fault-cleared"),
+        (25, "link-up"),
+        (38, "routes-converged"),
+        (40, "no-route"),
+    ]
+
+
+def test_a_second_fault_of_a_link_that_is_down_changes_no_routes() -> None:
+    """So that nothing has converged, and there is no cause to tell."""
+    cut = replace(_look(20), faults=(CUT,), links=(replace(DOWN, in_force_ns=15),))
+    again = replace(CUT, name="again", at_ns=25)
+    links = (*cut.links, LinkChange(25, DOWN.down, 30))
+    (began,) = _told(cut, replace(_look(40), faults=(CUT, again), links=links))
+    assert (began["event"], began["where"]) == ("fault-began", "again")
+
+
+def test_traffic_has_started_before_the_faults_that_come_with_it() -> None:
+    mad = replace(BEGUN, place="h1")
+    after = replace(_look(20, TrafficState(1, "running", None, ()), {}), faults=(mad,))
+    told = [(event["time_ns"], event["event"]) for event in _told(_look(10), after)]
+    assert told == [(15, "traffic-started"), (15, "fault-began")]
