@@ -124,7 +124,8 @@ class StandingLab:
 
     def end(self) -> None:
         """Returns when the lab is gone, and its name is free. One that does not answer is ended by
-        force. A lab of somebody's own program has its name until the program gives it back.
+        force, and so is an owner that does not give the name of its ended lab back, as one that was
+        stopped. A lab of somebody's own program has its name until the program gives it back.
 
         Raises FabricError.
         """
@@ -134,10 +135,13 @@ class StandingLab:
                 while True:
                     self._channel.receive(within=_SECONDS_TO_ANSWER)
             except EOFError:
+                if _ends(owner, within=_SECONDS_TO_ANSWER):
+                    return
+                _kill(owner)
                 _wait_for_owner(self.name, owner)
             except TimeoutError:
                 self._end_by_force(owner)
-                place.forget([place.Ended(self.name, "", None)])
+            place.forget([place.Ended(self.name, "", None)])
 
     def _end_by_force(self, owner: int | None) -> None:
         """Kills the owner, with which the lab ends. Returns when both are gone."""
@@ -147,14 +151,14 @@ class StandingLab:
                 f"number {self._channel.peer_pid()}; end that program, and the lab ends with it"
             )
         try:
-            signal.pidfd_send_signal(owner, signal.SIGKILL)
+            _kill(owner)
             while True:
                 self._channel.receive(within=_SECONDS_TO_END)
         except TimeoutError:
             raise FabricError(
                 f"the lab {self.name}: its owner was killed, and it goes on"
             ) from None
-        except (EOFError, ProcessLookupError):
+        except EOFError:
             _wait_for_owner(self.name, owner)
 
 
@@ -181,10 +185,22 @@ def _command_of(pid: int) -> list[bytes]:
         return []
 
 
+def _ends(owner: int | None, within: float) -> bool:
+    """Whether it is gone after so many seconds; its name is given back then."""
+    return owner is None or bool(select.select([owner], [], [], within)[0])
+
+
+def _kill(owner: int | None) -> None:
+    """Nothing where it is gone by now."""
+    assert owner is not None
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(owner, signal.SIGKILL)
+
+
 def _wait_for_owner(name: str, owner: int | None) -> None:
-    """It gives the lab's name back, and ends."""
-    if owner is not None and not select.select([owner], [], [], _SECONDS_TO_END)[0]:
+    """It was killed."""
+    if not _ends(owner, within=_SECONDS_TO_END):
         raise FabricError(
-            f"the lab {name} has ended, and its owner has not given its name back in "
+            f"the lab {name} has ended, and its owner was killed and is still there after "
             f"{_SECONDS_TO_END:g} s"
         )
