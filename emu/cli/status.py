@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -46,14 +47,15 @@ def command(lab: str | None, as_json: bool) -> None:
         _show([document], [], as_json=as_json, says_nothing=False)
         return
     labs, silent = [], []
-    for name in place.names():
-        try:
-            labs.append(_document(name))
-        except (FabricError, UsageError) as error:
-            if name in place.names():
-                silent.append(str(error))
-            else:  # it has just ended
-                say(str(error))
+    for name, told in _documents(place.names()).items():
+        if isinstance(told, dict):
+            labs.append(told)
+        elif not isinstance(told, FabricError | UsageError):
+            raise told
+        elif name in place.names():
+            silent.append(str(told))
+        else:  # it has just ended
+            say(str(told))
     dead = place.ended()
     _show(labs, dead, as_json=as_json, says_nothing=not silent)
     place.forget(dead)
@@ -80,6 +82,26 @@ def _show(
         at = "" if gone.at is None else f" at {datetime.fromtimestamp(gone.at):%Y-%m-%d %H:%M:%S}"
         click.echo(f"{gone.name}  has ended{at}: {gone.reason}")
     sys.stdout.flush()
+
+
+def _documents(names: Sequence[str]) -> dict[str, dict[str, Any] | Exception]:
+    """Every lab's status, or why there is none. All are asked at the same time: one that does not
+    answer keeps nobody waiting for the others."""
+    told: dict[str, dict[str, Any] | Exception] = {}
+
+    def ask(name: str) -> None:
+        try:
+            told[name] = _document(name)
+        except Exception as error:
+            told[name] = error
+
+    # Daemons: Ctrl-C does not wait for a lab that is silent.
+    asking = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+    return {name: told[name] for name in names}
 
 
 def _document(name: str) -> dict[str, Any]:

@@ -20,10 +20,14 @@ _SECONDS_TO_ANSWER = 20.0
 class Line:
     """Asks one thing after the other."""
 
-    def __init__(self, channel: Channel, name: str, seconds: float = _SECONDS_TO_ANSWER) -> None:
-        """`name`: the process's, for errors. `seconds`: how long an answer may take."""
+    def __init__(
+        self, channel: Channel, name: str, lab: str, seconds: float = _SECONDS_TO_ANSWER
+    ) -> None:
+        """`name`: the process's, and `lab` its lab's, for errors. `seconds`: how long an answer
+        may take."""
         self._channel = channel
         self._name = name
+        self._lab = lab
         self._seconds = seconds
         self._busy = threading.Lock()
         self._owed = 0
@@ -62,8 +66,9 @@ class Line:
 
     def _is_silent(self) -> FabricError:
         return FabricError(
-            f"{self._name} has not answered for {self._seconds:g} s: it was stopped, or the "
-            "machine is overloaded; continue it (`kill -CONT`), or end the lab with `emu down`"
+            f"{self._name} of the lab {self._lab} has not answered for {self._seconds:g} s: it was "
+            "stopped, or the machine is overloaded; continue it (`kill -CONT`), or end the lab "
+            f"with `emu down {self._lab}`"
         )
 
     def tap(self, port: str, *, since_start: bool = False) -> int:

@@ -12,6 +12,7 @@ from emu.lab.processes import wait_done
 from emu.measure.board import Board
 from emu.measure.counters import XMIT_WAIT
 from emu.shim.fabric import COUNTERS
+from emu.spec.scenario import spec_from_json
 
 _OF_PORT = "port "
 PORT_COLUMNS = [(_OF_PORT + name, width) for name, width in COUNTERS]
@@ -56,7 +57,7 @@ def set_up_nics(channel: Channel, setup: Setup) -> NicProcess:
     return NicProcess(
         pid,
         channel,
-        Line(Channel.inherited(line), "the NIC process"),
+        Line(Channel.inherited(line), "the NIC process", spec_from_json(setup.spec).name),
         Board(board, **legends["board"]),
         Board(flows, **legends["flows"]),
     )

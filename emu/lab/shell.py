@@ -162,7 +162,11 @@ def run_shell(request: Request, supervisor: Supervisor) -> JobResult:
 
 def own_prompt(session: Session, script: str | None = None) -> None:
     """The prompt of a lab that has started, without traffic, for whom `script` says."""
-    net, subnet, shim = session.lab.net, session.subnet, Line(session.shim, "the shim")
+    net, subnet, shim = (
+        session.lab.net,
+        session.subnet,
+        Line(session.shim, "the shim", session.spec.name),
+    )
     net.on_cables = cables_by_faults(session.spec.topology.build(), shim.ask)
 
     def see() -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -148,28 +149,49 @@ def test_a_lab_is_down_when_its_name_is_free(monkeypatch: pytest.MonkeyPatch) ->
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         assert owner.stdin is not None
-        hurry, wait = owner.stdin, client._wait_for_owner
+        hurry, ends = owner.stdin, client._ends
         assert owner.stdout.readline() == b"up\n"
 
-        def wait_after_all(name: str, process: int | None) -> None:
+        def end_after_all(process: int | None, within: float) -> bool:
             hurry.close()
-            wait(name, process)
+            return ends(process, within)
 
-        monkeypatch.setattr(client, "_wait_for_owner", wait_after_all)
+        monkeypatch.setattr(client, "_ends", end_after_all)
         with StandingLab("toy") as lab:
             lab.end()
         place.claim("toy").close()
         place.release("toy")
 
 
-def test_an_owner_that_keeps_its_name_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for ever."""
-    monkeypatch.setattr(client, "_SECONDS_TO_END", 0.05)
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_an_owner_that_keeps_the_name_of_its_ended_lab_is_ended(
+    is_stopped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the first time: nothing is left that the next `emu status` would wait for."""
+    monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
     command = [sys.executable, "-c", _ENDS_LATE, client._OWNER.decode()]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"up\n"
-        with StandingLab("toy") as lab, pytest.raises(FabricError, match=r"in 0\.05 s$"):
+        with StandingLab("toy") as lab:
+            assert lab._channel.has_more(10)  # the lab has hung up
+            if is_stopped:
+                owner.send_signal(signal.SIGSTOP)
+            lab.end()
+        assert owner.wait(60) == -signal.SIGKILL
+    assert (place.names(), place.ended()) == ([], [])
+
+
+def test_an_owner_that_cannot_be_ended_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for ever, and says what stands still."""
+    monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
+    monkeypatch.setattr(client, "_SECONDS_TO_END", 0.05)
+    monkeypatch.setattr(client, "_kill", lambda owner: None)
+    command = [sys.executable, "-c", _ENDS_LATE, client._OWNER.decode()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"up\n"
+        with StandingLab("toy") as lab, pytest.raises(FabricError, match=r"after 0\.05 s$"):
             lab.end()
         owner.kill()
     place.forget(place.ended())
@@ -190,8 +212,11 @@ def test_a_program_that_owns_a_lab_is_not_killed(monkeypatch: pytest.MonkeyPatch
 def test_a_process_that_is_silent_is_named() -> None:
     """Who asks next gets its own answer, and not the one that came too late."""
     near, far = channel_pair()
-    process, line = Channel(far), Line(near, "the shim", seconds=0.05)
-    with pytest.raises(FabricError, match=r"^the shim has not answered for 0\.05 s: "):
+    process, line = Channel(far), Line(near, "the shim", "toy", seconds=0.05)
+    with pytest.raises(
+        FabricError,
+        match=r"^the shim of the lab toy has not answered for 0\.05 s: .*`emu down toy`$",
+    ):
         line.ask(Look())
     process.send(Done({"answer": 1}))
     process.send(Done({"answer": 2}))

@@ -33,7 +33,10 @@ traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 200KB}]
 """
 TCP = SPEC.replace("op: write", "stack: tcp")
 _BOARD = "/memfd:board "
-SILENT = "the shim has not answered for 0.05 s: it was stopped, or the machine is overloaded; "
+SILENT = (
+    "the shim of the lab toy has not answered for 0.05 s: it was stopped, or the machine is "
+    "overloaded; "
+)
 
 
 class Staff:
@@ -87,7 +90,7 @@ class Lab:
         setup = Setup(spec.to_json(), "shim", "none", "/", {}, {"ip": False})
         session = cast(Session, SimpleNamespace(spec=spec, setup=setup, subnet=None, nics=None))
         staff = cast(Supervisor, self.staff)
-        line = Line(near, "the shim", seconds=0.05)
+        line = Line(near, "the shim", "toy", seconds=0.05)
         self.traffic = Traffic(session, staff, line, Nics(session, staff, 1, 0), 1)
 
     @property

@@ -76,7 +76,7 @@ class Desk:
         self._slowdown = request.options["slowdown"]
         self._session = session
         self._began = time.monotonic()
-        self._shim = Line(session.shim, "the shim")
+        self._shim = Line(session.shim, "the shim", session.spec.name)
         self._nics = Nics(session, supervisor, self._slowdown, began_ns)
         self._traffic = Traffic(session, supervisor, self._shim, self._nics, self._slowdown)
         self._changing_faults = threading.Lock()
