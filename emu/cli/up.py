@@ -19,9 +19,12 @@ def command(path: Path, settings: tuple[str, ...], name: str | None) -> None:
     """Bring SPEC's fabric up and leave it running, without traffic, until `emu down`."""
     from emu.lab.live import run_at
     from emu.lab.slowdown import choose_slowdown
+    from emu.lab.standing.folder import why_elsewhere
     from emu.lab.standing.up import bring_up
 
     spec = load_spec(path, settings if name is None else (*settings, f"name={name}"))
+    if elsewhere := why_elsewhere():
+        say(elsewhere)
     slowdown, why = choose_slowdown(spec, spec.topology.build(), run_at, say)
     for note in why:
         say(note)

@@ -7,6 +7,7 @@ import fcntl
 import os
 import socket
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from emu.cli.status import command as status
+from emu.cli.up import command as up
 from emu.errors import FabricError, UsageError
 from emu.lab.standing import folder, place
 from emu.lab.standing.place import SilentLab
@@ -262,6 +264,46 @@ def test_a_folder_that_takes_no_socket_is_an_error(
         with pytest.raises(UsageError, match=f"{names}: no socket can be made there "):
             place.claim("pair")
     assert (place.names(), place.ended()) == ([], [])
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_runtime_folder_that_cannot_be_written_is_told_where_a_lab_is_made(
+    exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the folder that is used instead; where it can be written there is nothing to say."""
+    runtime = tmp_path / "runtime"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("emu.lab.slowdown.choose_slowdown", lambda *_: (1.0, ()))
+    monkeypatch.setattr("emu.lab.standing.up.bring_up", lambda *_: None)
+    spec = tmp_path / "pair.emu.yml"
+    spec.write_text("topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 1}\n")
+    said = f"XDG_RUNTIME_DIR is {runtime}, where you cannot write: "
+    if exists:
+        runtime.mkdir(mode=0o700)
+    told = CliRunner().invoke(up, [str(spec)]).stderr
+    assert told == (
+        "" if exists else f"{said}labs keep their names in {tmp_path / 'cache' / 'emu-labs'}\n"
+    )
+
+
+def test_labs_are_asked_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answers only when all have been asked."""
+    all_asked = threading.Barrier(3)
+
+    def document(name: str) -> dict[str, object]:
+        all_asked.wait(20)
+        raise SilentLab(name, "has not answered for 10 s")
+
+    monkeypatch.setattr("emu.cli.status._document", document)
+    monkeypatch.setattr(place, "names", lambda: ["a", "b", "c"])
+    monkeypatch.setattr(place, "ended", list)
+    result = CliRunner().invoke(status, [])
+    assert [line[:9] for line in result.stderr.splitlines()] == [
+        "the lab a",
+        "the lab b",
+        "the lab c",
+    ]
 
 
 def test_who_has_no_home_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """The folder with the names of a user's standing labs: what may be in it, and what may go.
 
-    $XDG_RUNTIME_DIR/emu     or, without a runtime folder, ~/.cache/emu-labs
+    $XDG_RUNTIME_DIR/emu     or, without a runtime folder that can be written, ~/.cache/emu-labs
       NAME                   a lab's socket
       .NAME.ended            why that lab has died, until `emu status` has shown it
 
@@ -156,9 +156,24 @@ def locked_folder(*, make: bool = False) -> Iterator[LabFolder]:
 ELSEWHERE = "set XDG_RUNTIME_DIR to a folder of your own on a local disk"
 
 
+def why_elsewhere() -> str:
+    """That labs keep their names in another folder than the user's runtime folder, for who makes
+    a lab; empty: there is nothing to say."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if not runtime or _is_writable(runtime):
+        return ""
+    return (
+        f"XDG_RUNTIME_DIR is {runtime}, where you cannot write: labs keep their names in {_path()}"
+    )
+
+
+def _is_writable(runtime: str) -> bool:
+    return os.access(runtime, os.W_OK | os.X_OK)
+
+
 def _path() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if runtime and os.access(runtime, os.W_OK):
+    if runtime and _is_writable(runtime):
         return Path(runtime) / "emu"
     return user_folder("XDG_CACHE_HOME", ".cache") / "emu-labs"
 
