@@ -18,11 +18,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
-from emu.errors import EmuError
+from emu.errors import FabricError, UsageError
 from emu.lab.live import run_at
 from emu.lab.messages import Request
 from emu.lab.namespace import run_in_lab
@@ -73,37 +73,56 @@ def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
     """The lab, owned by a thread of this process: it goes with it, however that ends."""
     options = {"slowdown": slowdown, "standing": True, "ip": False}  # the NICs are ours
     request = Request("stand", spec.to_json(), "/", options)
-    up, failures = threading.Event(), list[EmuError]()
+    up, failures = threading.Event(), list[Exception]()
 
     def own() -> None:
+        """Whoever calls a lab that has ended hears that at once: nobody listens any more."""
         try:
             run_in_lab(request, on_progress=_nobody, on_up=up.set, files=[listener.fileno()])
-        except EmuError as error:
+        except KeyboardInterrupt:
+            why = "its first process received SIGINT or SIGTERM"
+            failures.append(FabricError(f"the lab {spec.name} has ended: {why}"))
+        except Exception as error:
             failures.append(error)
-        up.set()
+        finally:
+            listener.close()
+            up.set()
 
     owner = threading.Thread(target=own, name="lab", daemon=True)
     listener = place.claim(spec.name)
     try:
         owner.start()
         up.wait()
+        if not failures:
+            try:
+                yield
+            finally:
+                _end(spec.name, owner)
         if failures:
             raise failures[0]
-        yield
-        with StandingLab(spec.name) as lab:
-            lab.end()
-        owner.join()
     finally:
         listener.close()
         place.release(spec.name)
 
 
+def _end(name: str, owner: threading.Thread) -> None:
+    """Ends the lab, unless it has died; returns when its owner is done."""
+    with suppress(UsageError):  # it has died at this moment
+        if owner.is_alive():
+            with StandingLab(name) as lab:
+                lab.end()
+    owner.join()
+
+
 def _borrow(lab: StandingLab, topology: Topology) -> Wires:
     hosts, subnet = {}, None
-    for host in topology.host:
-        told, (file,) = lab.ask("nic", host=host)
-        hosts[host] = socket.socket(fileno=file), told["ifindex"]
-        subnet = told["subnet"]
+    with ExitStack() as unless_all:
+        for host in topology.host:
+            told, (file,) = lab.ask("nic", host=host)
+            opened = unless_all.enter_context(socket.socket(fileno=file))
+            hosts[host] = opened, told["ifindex"]
+            subnet = told["subnet"]
+        unless_all.pop_all()
     if subnet is None:
         return Wires(hosts, None)
     return Wires(hosts, Subnet.from_json(subnet), lambda: lab.ask("paths")[0]["levels"])
