@@ -60,6 +60,14 @@ class Channel:
             if sent < len(line):
                 self._socket.sendall(line[sent:])
 
+    def send_at_once(self, message: Message) -> None:
+        """Sends a message to an end that takes it now; else raises BlockingIOError, and the
+        message may have come in part: it is the last one."""
+        line = to_line(message)
+        with self._sending, _gone_is_eof():
+            if self._socket.send(line, socket.MSG_DONTWAIT) < len(line):
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
     def receive(self, within: float | None = None) -> Message:
         """The next message. A `Failure` is raised as the error it tells of.
 

@@ -195,3 +195,23 @@ def test_a_lab_that_says_nothing_has_ended_too(monkeypatch: pytest.MonkeyPatch) 
     far.close()
     with StandingLab(None) as lab, pytest.raises(FabricError, match=r"^the lab toy has ended$"):
         lab.ask("echo")
+
+
+def test_a_lab_ends_though_somebody_reads_nothing(toy: Toy) -> None:
+    """Whose buffer is full; the others are told."""
+    near, far = socket.socketpair()
+    channel = Channel(far)
+    threading.Thread(target=toy.conversations.hold, args=(channel,), daemon=True).start()
+    with closing(Channel(near)) as deaf, StandingLab(None) as lab:
+        deaf.send(Ask("echo"))
+        assert deaf.expect(Done).value == {"said": "echo"}
+        with suppress(BlockingIOError):
+            while True:
+                far.send(bytes(1 << 16), socket.MSG_DONTWAIT)
+        ender = threading.Thread(target=toy.conversations.end, args=(REASON,), daemon=True)
+        assert lab.ask("echo")[0] == {"said": "echo"}
+        ender.start()
+        ender.join(20)
+        assert not ender.is_alive()
+        with pytest.raises(FabricError, match=r"ibsim died \(signal 9\)$"):
+            lab.ask("echo")

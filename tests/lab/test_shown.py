@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def channel() -> Iterator[Channel]:
 
 def _nics(channel: Channel) -> NicProcess:
     boards = [Board.new(["h1"], [("bytes", 1)]) for _ in range(2)]
-    return NicProcess(1, channel, Line(channel, "the NIC process"), *boards)
+    return NicProcess(1, channel, Line(channel, "the NIC process", "toy"), *boards)
 
 
 def test_before_any_workload_there_is_nothing_to_look_at() -> None:
@@ -61,3 +62,24 @@ def test_a_workload_that_begins_leaves_no_file_open(channel: Channel) -> None:
     last = _nics(channel)
     assert opened_after(last) == first
     last.close_boards()
+
+
+def test_a_look_that_finds_no_more_descriptors_leaves_none_open(
+    channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first copy is made, the second is not."""
+    shown, nics, copies = ShownBoards(), _nics(channel), list[int]()
+    shown.show(nics)
+
+    def dup_once(file: int, dup: Callable[[int], int] = os.dup) -> int:
+        if copies:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        copies.append(dup(file))
+        return copies[0]
+
+    monkeypatch.setattr(os, "dup", dup_once)
+    with pytest.raises(OSError, match="Too many open files"):
+        shown.look()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(copies[0])
+    nics.close_boards()

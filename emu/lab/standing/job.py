@@ -119,11 +119,14 @@ class Conversations:
             return Failure.of(error), []
 
     def end(self, reason: str) -> None:
-        """Tells all who talk with the lab, whatever they wait for; not who does not listen."""
+        """Tells all who talk with the lab, whatever they wait for; not who does not listen.
+
+        Waits for none of them: somebody who reads nothing must not keep the lab from its end.
+        """
         for channel, speaking in list(self._speaking.items()):
             if speaking.acquire(timeout=_SECONDS_TO_FINISH_A_SENTENCE):
                 with suppress(EOFError, OSError):
-                    channel.send(Failure("fabric", reason))
+                    channel.send_at_once(Failure("fabric", reason))
 
 
 def _close(files: Sequence[int]) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable
+from contextlib import ExitStack
 
 from emu.lab.messages import Json
 from emu.lab.nic_process import NicProcess
@@ -35,4 +37,15 @@ class ShownBoards:
                 return {"hosts": None, "flows": None}, []
             boards = {"hosts": self._nics.board, "flows": self._nics.flows}
             legends = {name: board.legend for name, board in boards.items()}
-            return legends, [os.dup(board.file) for board in boards.values()]
+            return legends, _copies(board.file for board in boards.values())
+
+
+def _copies(files: Iterable[int]) -> list[int]:
+    """All, or none where one cannot be made: OSError."""
+    copies = []
+    with ExitStack() as unless_all:
+        for file in files:
+            copies.append(os.dup(file))
+            unless_all.callback(os.close, copies[-1])
+        unless_all.pop_all()
+    return copies
