@@ -99,7 +99,7 @@ def test_ping_and_tcp_cross_the_racks(user: User, job: str) -> None:
         user,
         ["h1", "ping", "-c", "1", "-W", "2", "10.0.0.4"],
         ["h1", "ping", "-c", "1", "-W", "2", "-M", "do", "-s", "4172", "10.0.0.4"],
-        ["h4", "iperf3", "--server", "--one-off", "--daemon"],
+        ["h4", sys.executable, "-m", "tests.lab.iperf3_server"],
         ["h1", "iperf3", "--client", "10.0.0.4", "--bytes", "1M", "--json"],
         job=job,
     )

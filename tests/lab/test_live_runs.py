@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -222,7 +223,7 @@ def test_ping_and_tcp_cross_the_racks_while_rdma_runs(tmp_path: Path) -> None:
         slowdown=2000,
         commands=[
             ("h1", "ping", "-c", "1", "-W", "5", "10.0.0.3"),
-            ("h3", "iperf3", "--server", "--one-off", "--daemon"),
+            ("h3", sys.executable, "-m", "tests.lab.iperf3_server"),
             ("h1", "iperf3", "--client", "10.0.0.3", "--bytes", "100K", "--json"),
         ],
     )
