@@ -381,16 +381,20 @@ class Fabric:
         width = len(ports) * PORT_SAMPLES
         table, order = self._sampled(1 + width)
         by_port = table[:, 1 : 1 + width].reshape(len(table), len(ports), PORT_SAMPLES)
-        quantities = (by_port[:, :, which][order] for which in range(PORT_SAMPLES))
-        queue, held, tx, paused_ps, wait_ps = quantities
+        quantities = np.empty((PORT_SAMPLES, len(order), len(ports)), np.int64)
+        for row, place in enumerate(order):  # row by row, which stay in the processor's cache
+            quantities[:, row] = by_port[place].T
+        queue, held, tx, paused, wait = quantities
+        for times in (paused, wait):
+            times //= 1000
         return Samples(
             time_ns=table[order, 0] // 1000,
             ports=tuple(self.topology.port_name[port] for port in ports),
             queue_bytes=queue,
             buffer_bytes=held,
             tx_bytes=tx,
-            paused_ns=paused_ps // 1000,
-            credit_wait_ns=wait_ps // 1000,
+            paused_ns=paused,
+            credit_wait_ns=wait,
             flow_bytes=table[:, 1 + width :][order],
         )
 
