@@ -122,7 +122,8 @@ class Endpoints:
             nics = {host: self._nics[host.name] for host in hosts}
             self.ip = IpInterfaces(spec, nics, subnet)
         psns = Random(spec.seed)
-        self._psns_before = {end: starts * psns for end, psns in self._psns_taken().items()}
+        taken = self._psns_taken() if starts else {}
+        self._psns_before = {end: starts * psns for end, psns in taken.items()}
         ends = {
             flow.connection: self._connect(flow, psns)
             for flow in self.flows
@@ -222,9 +223,11 @@ class Endpoints:
         return np.frombuffer(counts, np.int64, len(self.flows))
 
     def _counters(self) -> dict[str, Counters]:
+        cells, names = np.empty((len(self._nics), len(COUNTERS)), np.int64), dict(COUNTERS)
+        self.post_counters(cells)
         return {
-            host: {name: getattr(lib.nic_counters(nic), name) for name, _ in COUNTERS}
-            for host, nic in self._nics.items()
+            host: dict(zip(names, own, strict=True))
+            for host, own in zip(self._nics, cells.tolist(), strict=True)
         }
 
     # ---- setting up --------------------------------------------------------
@@ -472,7 +475,8 @@ class Endpoints:
     def _requests(self) -> Requests:
         graph, records = self._graph, self._records()
         names = tuple(dict.fromkeys(flow.traffic for flow in graph.flows))
-        entry_of_flow = np.array([names.index(flow.traffic) for flow in graph.flows], np.int64)
+        number = {name: place for place, name in enumerate(names)}
+        entry_of_flow = np.array([number[flow.traffic] for flow in graph.flows], np.int64)
         return Requests(
             traffic=names,
             of=entry_of_flow[graph.flow_of[graph.begins]],
