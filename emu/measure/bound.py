@@ -22,6 +22,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from emu.spec.model import Spec
 from emu.units import PS_PER_NS, PS_PER_S
@@ -84,8 +85,7 @@ class Batch:
     """What must still happen when the last of them has come."""
 
 
-@dataclass(frozen=True)
-class Packets:
+class Packets(NamedTuple):
     """What those of a message occupy on a link, in bytes."""
 
     first: int
@@ -93,8 +93,7 @@ class Packets:
     total: int
 
 
-@dataclass(frozen=True)
-class _Crossing:
+class _Crossing(NamedTuple):
     """A batch as one link sees it."""
 
     head_ps: int
@@ -108,8 +107,7 @@ Stage = tuple[Port, ...]
 """The sending ports of one hop: all those that a shortest path may use."""
 
 
-@dataclass(frozen=True)
-class _Hop:
+class _Hop(NamedTuple):
     """A sending port's cable, and what happens at its far end."""
 
     rate_bps: int
@@ -186,20 +184,18 @@ class Ways:
     def last_finish_bound(self, batches: Iterable[Batch]) -> Bound | None:
         """As above."""
         crossings: dict[Stage, list[_Crossing]] = defaultdict(list)
-        rate_bps: dict[Stage, int] = {}
         for batch in batches:
             start_ps, way = batch.not_before_ns * PS_PER_NS, self._way(batch.src, batch.dst)
             alone = self._crossings(way, batch)
-            for stage, leg, one in zip(
-                self._stages(way, batch.src, batch.dst), way.legs, alone, strict=True
-            ):
+            for stage, one in zip(self._stages(way, batch.src, batch.dst), alone, strict=True):
                 bytes_ = one.wire_bytes * batch.count
                 tail_ps = one.tail_ps + batch.then_ns * PS_PER_NS
                 crossings[stage].append(_Crossing(start_ps + one.head_ps, bytes_, tail_ps))
-                rate_bps[stage] = leg.rate_bps
         if not crossings:
             return None
-        finish_ps = {stage: _finish_ps(own, rate_bps[stage]) for stage, own in crossings.items()}
+        finish_ps = {
+            stage: _finish_ps(own, self._rate_bps(stage)) for stage, own in crossings.items()
+        }
         slowest = max(finish_ps, key=lambda stage: finish_ps[stage])
         return Bound(finish_ps[slowest] // PS_PER_NS, _stage_name(self._topology, slowest))
 
@@ -244,6 +240,10 @@ class Ways:
         onward = [*hops[1:], ()]
         return _Way(tuple(hops[1:-1]), tuple(map(self._leg, hops, onward)))
 
+    def _rate_bps(self, stage: Stage) -> int:
+        """Of all its ports together."""
+        return sum(self._topology.cable[port].rate_bps for port in stage)
+
     def _leg(self, stage: Stage, onward: Stage) -> _Leg:
         cables = [self._topology.cable[port] for port in stage]
         slowest_bps = min((self._topology.cable[port].rate_bps for port in onward), default=0)
@@ -257,8 +257,8 @@ class Ways:
             for port, cable in zip(stage, cables, strict=True)
             for far in [self._topology.peer[port].node]
         )
-        rates_bps = [cable.rate_bps for cable in cables]
-        return _Leg(frozenset(hops), sum(rates_bps), max(rates_bps))
+        fastest_bps = max(cable.rate_bps for cable in cables)
+        return _Leg(frozenset(hops), self._rate_bps(stage), fastest_bps)
 
 
 _Ends = tuple[tuple[str, int, int], ...]
