@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain, compress
 
 from emu.measure.recording import Counters
 from emu.report.table import Cell, Column, Table
@@ -27,7 +28,8 @@ class CountersView:
 
 def counters_view(title: str, counters: Mapping[str, Counters]) -> CountersView:
     """`counters` by port or host."""
-    used = list(dict.fromkeys(name for own in counters.values() for name, n in own.items() if n))
+    moved = (compress(own, own.values()) for own in counters.values())
+    used = list(dict.fromkeys(chain.from_iterable(moved)))
     few = len(counters) <= MOST_SIDE_BY_SIDE
     by_name = {who: {name: own.get(name, 0) for name in used} for who, own in counters.items()}
     return CountersView(title, by_name if few else {}, _summed([] if few else used, by_name))

@@ -36,7 +36,7 @@ _MAPS = ("trust", "dscp", "other_dscp", "pcp", "untagged")
 
 def effective(spec: Spec, settings: Settings) -> Settings:
     """The same, or none when the spec with them is in error, or as it was."""
-    with_them = _changed(spec, settings)
+    with_them = _changed(spec, settings) if settings else None
     return () if with_them is None or with_them == spec else settings
 
 

@@ -262,9 +262,13 @@ def diagnoses(run: RunFacts) -> list[Diagnosis]:
 
 
 def _found(run: RunFacts) -> Iterator[Diagnosis]:
+    """Pathologies may have the same cure, which is tried once."""
+    effective: dict[cures.Settings, cures.Settings] = {}
     for pathology, found in pathologies(lambda pathology: run):
-        settings = cures.effective(run.spec, found.settings)
-        yield Diagnosis(pathology, replace(found, settings=settings))
+        wanted = found.settings
+        if wanted not in effective:
+            effective[wanted] = cures.effective(run.spec, wanted)
+        yield Diagnosis(pathology, replace(found, settings=effective[wanted]))
 
 
 def pathologies(

@@ -269,9 +269,10 @@ def wrong_map(run: RunFacts) -> Finding | None:
     for near, far in topology.peer.items():
         if near.node not in topology.switch or far.node not in topology.switch:
             continue
+        there, here = _counters(run, near), _counters(run, far)
         for priority in range(PRIORITIES):
-            sent = _count(run, near, f"tx_prio{priority}_packets")
-            if not sent or _count(run, far, f"rx_prio{priority}_packets"):
+            sent = there.get(f"tx_prio{priority}_packets", 0)
+            if not sent or here.get(f"rx_prio{priority}_packets"):
                 continue
             odd = odd_one_out(run, _ways_in(run, near.node, priority), far, priority)
             if odd is not None:
@@ -397,8 +398,9 @@ def loss(run: RunFacts) -> Finding | None:
     drops = {
         (port, priority): count
         for port in cures.switch_ports(run)
+        for own in (_counters(run, port),)
         for priority in range(PRIORITIES)
-        if (count := _count(run, port, f"tx_prio{priority}_discards"))
+        if (count := own.get(f"tx_prio{priority}_discards"))
     }
     if not drops or sum(drops.values()) < run.dropped_by_faults:
         return None
@@ -491,8 +493,9 @@ def _is_held_back(run: RunFacts, flow: FlowRecord) -> bool:
     counters = run.recording.hosts.get(flow.bytes_from, {})
     whom = ("global", f"prio{run.priority_of(flow)}")
     paused_ns = 1000 * max(counters.get(f"rx_{one}_pause_duration", 0) for one in whom)
-    held = min(paused_ns, held_ns(run, flow, run.topology.ports[flow.bytes_from][0]))
-    return held >= STANDING * (end - start)
+    much_ns = STANDING * (end - start)
+    sends = run.topology.ports[flow.bytes_from][0]
+    return paused_ns >= much_ns and held_ns(run, flow, sends) >= much_ns
 
 
 def unfairness(run: RunFacts) -> Finding | None:

@@ -45,8 +45,13 @@ class Uneven:
 
 def uneven_ports(run: RunFacts) -> list[str]:
     """A sentence about the switch with the greatest difference, if there is one."""
-    if not run.conclusive:
-        return []
+    if "uneven ports" not in run.kept:
+        run.kept["uneven ports"] = _told(run) if run.conclusive else []
+    told: list[str] = run.kept["uneven ports"]
+    return told
+
+
+def _told(run: RunFacts) -> list[str]:
     start_ns, end_ns = run.window_ns
     uneven = (own for own in _groups(run) if own.beyond >= MUCH)
     for found in sorted(uneven, key=lambda own: (-own.beyond, own.port)):
