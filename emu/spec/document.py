@@ -40,6 +40,8 @@ _MERGE = "<<"
 _TAG = "tag:yaml.org,2002:"
 _HALF = re.compile("[\ud800-\udfff]")
 """Half a character."""
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""All of Unicode's (category Cc), but for the tab and the end of a line."""
 _TYPED = {_TAG + name for name in ("null", "bool", "int", "float")}
 
 
@@ -186,10 +188,6 @@ def _continues(error: MarkedYAMLError) -> bool:
     return error.problem is None or error.problem.startswith("but ")
 
 
-def _is_control(char: str) -> bool:
-    return unicodedata.category(char) == "Cc" and char not in "\n\t"
-
-
 _IN_ITSELF = "an alias stands inside of what it is an alias for"
 
 
@@ -307,11 +305,11 @@ class _Walk:
         text = str(node.value)
         if _HALF.search(text):
             raise Unreadable("an escape makes half a character", self._place(node))
-        control = next((char for char in text if _is_control(char)), None)
-        if control is not None:
+        control = _CONTROL.search(text)
+        if control:
             raise Unreadable(
-                f"has the control character U+{ord(control):04X}, which a terminal or a page would "
-                "obey; take it out",
+                f"has the control character U+{ord(control[0]):04X}, which a terminal or a page "
+                "would obey; take it out",
                 self._place(node),
             )
         return text

@@ -30,8 +30,10 @@ def expanded(words: tuple[str, ...], topology: Topology) -> tuple[str, ...]:
 
 
 def _hosts(word: str, topology: Topology) -> list[str]:
+    if word in topology.host:
+        return [word]
     match = _GROUP.fullmatch(word)
-    if word in topology.host or match is None:
+    if match is None:
         return [word]
     first, to, end = match["first"], match["to"], match["end"]
     group = _group(match["name"], topology)
