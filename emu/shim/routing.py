@@ -71,7 +71,7 @@ class IpRoutes:
         groups.pop((), None)
         groups |= {topology.hops(switch, host): [host] for host in topology.leaves.get(switch, ())}
         for hops, hosts in groups.items():
-            to, by = [topology.addresses[host] for host in hosts], _numbers(hops)
+            to, by = list(map(topology.addresses.__getitem__, hosts)), _numbers(hops)
             _have_memory(lib.switch_add_routes(self._core, to, len(to), by, len(by)))
 
     def follow(self, changes: Mapping[str, Sequence[int]], cause_ps: int, now_ps: int) -> int:
