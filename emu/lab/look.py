@@ -19,17 +19,18 @@ Row = Sequence[object]
 def look(fabric: Fabric) -> Json:
     """Every switch port's counters, and what is in its queues and buffer at this moment."""
     name = infiniband_counters if fabric.infiniband else ethernet_counters
-    ports = {
-        fabric.topology.port_name[port]: {
-            "counters": name(fabric.counters(port)),
+    ports = [port for s in fabric.topology.switches for port in fabric.topology.ports[s.name]]
+    counters = name(fabric.counter_table(ports))
+    seen = {
+        port_name: {
+            "counters": own,
             "queued": [fabric.queued(port, klass) for klass in PRIORITIES],
             "held": [fabric.held(port, klass) for klass in PRIORITIES],
             "paused": [fabric.paused(port, klass) for klass in PRIORITIES],
         }
-        for switch in fabric.topology.switches
-        for port in fabric.topology.ports[switch.name]
+        for port, (port_name, own) in zip(ports, counters.items(), strict=True)
     }
-    return {"now_ns": fabric.now_ns, "ports": ports}
+    return {"now_ns": fabric.now_ns, "ports": seen}
 
 
 def queues(seen: Json) -> list[str]:

@@ -152,7 +152,7 @@ class _Nics:
         cells = self.board.begin(now_ps)
         self.endpoints.post_counters(cells[:, : len(COUNTERS)])
         ports = [self.fabric.topology.ports[name][0] for name in self.fabric.topology.host]
-        cells[:, len(COUNTERS)] = list(map(self.fabric.waited_ns, ports))
+        cells[:, len(COUNTERS)] = self.fabric.waited_ns(ports)
         self.fabric.post_counters(cells[:, len(COUNTERS) + 1 :], ports)
         self.board.publish()
         self.endpoints.post_flows(self.flows.begin(now_ps))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from emu.measure.counters import (
     PRIORITIES,
-    RawCounters,
     ethernet_counters,
     infiniband_counters,
     lost_in_transit,
@@ -22,6 +20,7 @@ from emu.measure.cpu import NO_CPU_SAMPLES, CpuSamples
 from emu.measure.fct import alone_ns
 from emu.measure.fidelity import bucket_value, judge
 from emu.measure.observation import Histogram, Observation
+from emu.measure.raw_counters import CounterTable
 from emu.measure.recording import (
     NO_MACHINE,
     Counters,
@@ -57,14 +56,13 @@ def assemble(
     streams: Sequence[FlowRecord] = (),
 ) -> Recording:
     """All observations of one run, and its TCP flows -> its recording."""
-    raw = {name: counters for seen in observations for name, counters in seen.ports.items()}
+    raw = CounterTable.joined(seen.ports for seen in observations)
     nics = {host: nic for seen in observations for host, nic in (seen.nics or {}).items()}
     flows = tuple(flow for seen in observations for flow in seen.flows)
     faults = _faults(spec, observations)
     name_ports = infiniband_counters if spec.fabric == "ib" else ethernet_counters
-    edge = {topology.ports[host.name][0]: host.name for host in topology.hosts}
-    edge_names = set(map(topology.port_name.__getitem__, edge))
-    ports = {name: name_ports(own) for name, own in raw.items() if name not in edge_names}
+    edge = {topology.port_name[topology.ports[host][0]]: host for host in topology.host}
+    at_hosts = _host_ports(spec, topology, raw.only(edge))
     noted = together([seen.ledger.timeline for seen in observations if seen.ledger])
     missed = sum(seen.captures_missed for seen in observations)
     missed_note = [f"{missed} frames are missing from the captures: they came too fast"]
@@ -81,18 +79,15 @@ def assemble(
         jobs=tuple(job for seen in observations for job in seen.jobs),
         steps=tuple(step for seen in observations for step in seen.steps),
         scale_up={
-            name: infiniband_counters(own)
+            name: own
             for seen in observations
-            for name, own in seen.scale_up.items()
+            for name, own in infiniband_counters(seen.scale_up).items()
         },
         deadlocks=tuple(found for seen in observations for found in seen.deadlocks),
         failed_queue_pairs=tuple(qp for seen in observations for qp in seen.failed_queue_pairs),
         sweeps=tuple(sweep for seen in observations for sweep in seen.sweeps),
-        ports=ports,
-        hosts={
-            host: nics[host] | _host_port(spec, topology, port, raw[topology.port_name[port]])
-            for port, host in edge.items()
-        },
+        ports=name_ports(raw.only(port for port in raw if port not in edge)),
+        hosts={host: nics[host] | at_hosts[port] for port, host in edge.items()},
         totals=_totals(spec, topology, raw, nics, (*flows, *streams))
         | {
             "drops_fault": sum(fault.packets_dropped for fault in faults),
@@ -105,7 +100,7 @@ def assemble(
             slowdown=slowdown,
             budget_ns=mtu_time_ns(spec, topology) if clock == "real" else 0,
             headroom_ns=headroom_time_ns(spec, topology) if clock == "real" else 0,
-            transit_lost=sum(map(lost_in_transit, raw.values())),
+            transit_lost=lost_in_transit(raw),
             dropped_by_faults=sum(own.hits for own in faults if own.kind == "small-headroom"),
         ),
         wall_seconds=wall_seconds,
@@ -123,12 +118,12 @@ def assemble(
     )
 
 
-def _host_port(spec: Spec, topology: Topology, port: Port, raw: RawCounters) -> Counters:
+def _host_ports(spec: Spec, topology: Topology, raw: CounterTable) -> dict[str, Counters]:
     """A host has the same counters in every run, used or not. On InfiniBand it has the data lanes
     of its switch."""
     if spec.fabric == "ib":
-        vls = spec.switch(topology.peer[port].node).credits.vls
-        return infiniband_counters(raw, vls=vls)
+        leaves = (topology.peer[topology.port_named[port]].node for port in raw)
+        return infiniband_counters(raw, vls=[spec.switch(leaf).credits.vls for leaf in leaves])
     return ethernet_counters(raw, whole=True)
 
 
@@ -171,30 +166,23 @@ def headroom_time_ns(spec: Spec, topology: Topology) -> int:
 def _totals(
     spec: Spec,
     topology: Topology,
-    raw: Mapping[str, RawCounters],
+    raw: CounterTable,
     nics: Mapping[str, Counters],
     flows: Sequence[FlowRecord],
 ) -> Counters:
-    switch_ports = [
-        (raw[topology.port_name[port]], _lossless(spec, port))
-        for switch in topology.switches
-        for port in topology.ports[switch.name]
-    ]
-    lossless = lossy = 0
-    for own, priorities in switch_ports:
-        for priority in PRIORITIES:
-            drops = own["rx_buf_discard"][priority] + own["tx_queue_discard"][priority]
-            lossless += drops if priority in priorities else 0
-            lossy += 0 if priority in priorities else drops
-    everywhere = list(raw.values())
+    ports = [port for switch in topology.switches for port in topology.ports[switch.name]]
+    of_switches = raw.only(map(topology.port_name.__getitem__, ports))
+    discards = of_switches.counter("rx_buf_discard") + of_switches.counter("tx_queue_discard")
+    drops = discards[:, PRIORITIES]
+    lossless = np.array([_lossless(spec, port) for port in ports], np.bool_)
     return {
         "packets": sum(nic["tx_packets"] for nic in nics.values()),
-        "packet_hops": sum(sum(own["tx_packets"]) for own, _ in switch_ports),
-        "drops_lossless": lossless + _sum(everywhere, "rx_credit_violations"),
-        "drops_lossy": lossy,
-        "drops_watchdog": sum(_sum(everywhere, f"watchdog_{way}_dropped") for way in ("tx", "rx")),
+        "packet_hops": of_switches.total("tx_packets"),
+        "drops_lossless": int(drops[lossless].sum()) + raw.total("rx_credit_violations"),
+        "drops_lossy": int(drops[~lossless].sum()),
+        "drops_watchdog": sum(raw.total(f"watchdog_{way}_dropped") for way in ("tx", "rx")),
         "drops_other": sum(
-            _sum(everywhere, name)
+            raw.total(name)
             for name in (
                 "no_route",
                 "ttl_expired",
@@ -209,23 +197,21 @@ def _totals(
                 "vl15_dropped",
             )
         ),
-        "ce_marked": _sum(everywhere, "ecn_marked"),
+        "ce_marked": raw.total("ecn_marked"),
         "cnp": sum(nic["np_cnp_sent"] for nic in nics.values()),
-        "pause_frames": _sum(everywhere, "tx_pause_frames"),
+        "pause_frames": raw.total("tx_pause_frames"),
         "retransmitted_packets": sum(flow.retransmitted_packets for flow in flows),
-        "credit_updates": _sum(everywhere, "tx_flow_control"),
-        "pfc_storms": _sum(everywhere, "watchdog_detected"),
-        "credit_wait_ns": _sum(everywhere, "xmit_wait") // 1000,
+        "credit_updates": raw.total("tx_flow_control"),
+        "pfc_storms": raw.total("watchdog_detected"),
+        "credit_wait_ns": raw.total("xmit_wait") // 1000,
     }
 
 
-def _lossless(spec: Spec, port: Port) -> tuple[int, ...]:
+def _lossless(spec: Spec, port: Port) -> list[bool]:
+    """Whether each priority is."""
     pfc = spec.port(port).pfc
-    return pfc.priorities if pfc else ()
-
-
-def _sum(ports: Sequence[RawCounters], name: str) -> int:
-    return sum(map(sum, map(itemgetter(name), ports)))
+    lossless = pfc.priorities if pfc else ()
+    return [priority in lossless for priority in PRIORITIES]
 
 
 def _series(

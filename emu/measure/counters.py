@@ -16,13 +16,23 @@ the port lacks).
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import compress
 
+import numpy as np
+from numpy.typing import NDArray
+
+from emu.measure.raw_counters import CounterTable, RawCounters
 from emu.measure.recording import Counters
 
-RawCounters = Mapping[str, list[int]]
-"""Name -> one value per class (priority or VL), or a single one."""
+Cells = NDArray[np.int64]
+"""(ports, classes), or (ports, 1)"""
+_ReadCounter = Callable[[str], Cells]
+_Shown = NDArray[np.bool_] | bool
+_Group = dict[str, tuple[Cells, _Shown]]
+"""Counters that stand together, class by class: name, in which `{}` is the class -> cells, and
+whether they are shown, as far as that differs."""
 
 XMIT_WAIT = "PortXmitWait"
 _PS_PER_US = 1_000_000
@@ -79,19 +89,12 @@ _DURATIONS = {
 }
 """Like those per priority, in microseconds."""
 PRIORITIES = range(8)
-_NAMES = [
-    [name.format(priority) for name in (_PER_PRIORITY | _DURATIONS).values()]
-    for priority in PRIORITIES
-]
-_SAI = [
-    {
-        f"SAI_PORT_STAT_PFC_{priority}_RX_PKTS": f"rx_prio{priority}_pause",
-        f"SAI_PORT_STAT_PFC_{priority}_TX_PKTS": f"tx_prio{priority}_pause",
-        f"SAI_PORT_STAT_PFC_{priority}_RX_PAUSE_DURATION_US": f"rx_prio{priority}_pause_duration",
-        f"SAI_PORT_STAT_PFC_{priority}_ON2OFF_RX_PKTS": f"rx_prio{priority}_pause_transition",
-    }
-    for priority in PRIORITIES
-]
+_SAI = {
+    "SAI_PORT_STAT_PFC_{}_RX_PKTS": "rx_pause",
+    "SAI_PORT_STAT_PFC_{}_TX_PKTS": "tx_pause",
+    "SAI_PORT_STAT_PFC_{}_RX_PAUSE_DURATION_US": "rx_pause_duration",
+    "SAI_PORT_STAT_PFC_{}_ON2OFF_RX_PKTS": "rx_pause_transition",
+}
 """SAI's names of the pause counters, and ours."""
 _CLASSES = 16
 """As many as any fabric has: InfiniBand's lanes."""
@@ -123,126 +126,212 @@ DROPPED = "dropped_packets"
 have one for each priority, prio3_dropped_packets."""
 
 
-def ethernet_counters(raw: RawCounters, *, whole: bool = False) -> Counters:
-    """A RoCE port's counters; those of a priority that nothing used are left out unless `whole`,
-    and what global pauses did where there were none."""
-    of_link = {"rx": _is_paused_as_one(raw), "tx": raw["tx_global_pause"][0] > 0}
-    by_global = [name for name in _PAUSED if of_link[name[:2]]]
-    by_priority = {name: raw[name] for name in _PER_PRIORITY}
-    by_priority |= {name: [ps // _PS_PER_US for ps in raw[name]] for name in _DURATIONS}
-    by_priority |= dict.fromkeys(by_global, [0] * _CLASSES)
-    counters: Counters = {}
-    for priority, values in zip(PRIORITIES, zip(*by_priority.values(), strict=True), strict=False):
-        if whole or any(values):
-            own = dict(zip(_NAMES[priority], values, strict=True))
-            counters |= own | _as_sonic_has_them(priority, own)
-        if raw["watchdog_detected"][priority]:
-            counters |= _of_the_watchdog(priority, raw)
-    counters |= {name: raw[name][0] for name in _PLAIN} | _common(raw)
-    counters["rx_undersize_pkts"] = raw["rx_malformed"][0]
-    counters["rx_oversize_pkts"] = raw["rx_oversize"][0]
-    return counters | _of_global_pauses({name: raw[name] for name in by_global})
+def ethernet_counters(
+    ports: Mapping[str, RawCounters], *, whole: bool = False
+) -> dict[str, Counters]:
+    """RoCE ports' counters by port; those of a priority that nothing used are left out unless
+    `whole`, and what global pauses did where there were none."""
+    return _named(ports, partial(_ethernet, whole=whole))
 
 
-def _of_the_watchdog(priority: int, raw: RawCounters) -> Counters:
-    """Of a priority for which it has found a storm. PFC_WD_STATUS: 1 is `stormed`, 0
-    `operational`."""
-    detected, restored = (raw[f"watchdog_{what}"][priority] for what in ("detected", "restored"))
-    counters = {
-        f"prio{priority}_PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED": detected,
-        f"prio{priority}_PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED": restored,
-        f"prio{priority}_PFC_WD_STATUS": detected - restored,
-    }
-    for old, new in _WATCHDOG.items():
-        total, before = raw[old][priority], raw[f"{old}_before"][priority]
-        counters[new.format(priority)] = total
-        counters[f"{new.format(priority)}_LAST"] = total - before
-    return counters
+def infiniband_counters(
+    ports: Mapping[str, RawCounters], *, vls: int | Sequence[int] = 0
+) -> dict[str, Counters]:
+    """InfiniBand ports' counters by port, all VLs together, and those of each VL that was used or
+    is one of the first `vls`, of all ports or of each."""
+    return _named(ports, partial(_infiniband, vls=np.reshape(vls, (-1, 1))))
 
 
-def _is_paused_as_one(raw: RawCounters) -> bool:
-    """Whether it obeyed 802.3x, so that its priorities were paused together; a pause frame alone
-    does not tell, for a port with PFC does not obey it."""
-    return raw["paused"][0] < sum(raw["rx_pause_duration"])
-
-
-def _of_global_pauses(paused: RawCounters) -> Counters:
-    """A port that is paused has all its priorities paused; one that pauses does so for the one
-    that it pauses longest."""
-    counters: Counters = {}
-    for name, by_priority in paused.items():
-        way, _, what = name.partition("_")
-        most = max(by_priority)
-        counters[f"{way}_global_{what}"] = most // _PS_PER_US if "duration" in what else most
-    return counters
-
-
-def _as_sonic_has_them(priority: int, own: Counters) -> Counters:
-    """The pause counters once more, by SAI's names; none where there was no pause."""
-    sai = {new: own[name] for new, name in _SAI[priority].items()}
-    return sai if any(sai.values()) else {}
-
-
-def infiniband_counters(raw: RawCounters, *, vls: int = 0) -> Counters:
-    """An InfiniBand port's counters, all VLs together, and those of each VL that was used or is one
-    of the first `vls`."""
-    waits = {vl: ps // _PS_PER_NS for vl, ps in enumerate(raw["xmit_wait"]) if ps or vl < vls}
-    return {
-        "PortXmitData": _words(raw["tx_bytes"], raw["tx_packets"]),
-        "PortRcvData": _words(raw["rx_bytes"], raw["rx_packets"]),
-        "PortXmitPkts": sum(raw["tx_packets"]),
-        "PortRcvPkts": sum(raw["rx_packets"]),
-        XMIT_WAIT: sum(raw["xmit_wait"]) // _PS_PER_NS,
-        **{f"{XMIT_WAIT}_VL{vl}": wait for vl, wait in waits.items()},
-        **_by_lane(raw, vls),
-        "PortXmitDiscards": raw["hoq_discard"][0] + raw["link_down_discard"][0],
-        "PortRcvSwitchRelayErrors": raw["no_route"][0] + raw["no_lane"][0],
-        "PortRcvConstraintErrors": raw["rcv_constraint_errors"][0],
-        "PortXmitConstraintErrors": raw["xmit_constraint_errors"][0],
-        "LinkDownedCounter": raw["link_downed"][0],
-        "SymbolErrorCounter": raw["rx_crc_errors"][0] + raw["rx_flow_control_errors"][0],
-        "PortRcvErrors": sum(raw[name][0] for name in _RCV_ERRORS),
-        "PortMalformedPacketErrors": raw["rx_malformed"][0] + raw["rx_oversize"][0],
-        "VL15Dropped": raw["vl15_dropped"][0],
-        "fecn_marked": sum(raw["fecn_marked"]),
-        "tx_flow_control": raw["tx_flow_control"][0],
-        "rx_flow_control": raw["rx_flow_control"][0],
-        "rx_flow_control_errors": raw["rx_flow_control_errors"][0],
-        "rx_credit_violations": raw["rx_credit_violations"][0],
-        "queue_peak_bytes": raw["queue_peak_bytes"][0],
-        DROPPED: sum(raw["dropped"]),
-        **_common(raw),
-    }
-
-
-def lost_in_transit(raw: RawCounters) -> int:
-    """Packets of a port that the emulator lost: Open vSwitch did not give them back, or had too
+def lost_in_transit(ports: CounterTable) -> int:
+    """Packets of ports that the emulator lost: Open vSwitch did not give them back, or had too
     many already to be given another."""
-    return raw["transit_lost"][0] + raw["transit_overflow"][0]
+    return ports.total("transit_lost") + ports.total("transit_overflow")
 
 
 def counter_names(fabric: str) -> frozenset[str]:
     """All that a port's counters may be called on this fabric, with those of classes and lanes
     that a run leaves out because nothing used them."""
-    used: RawCounters = defaultdict(lambda: [_PS_PER_US] * _CLASSES)
-    return frozenset(infiniband_counters(used) if fabric == "ib" else ethernet_counters(used))
+    groups = _infiniband if fabric == "ib" else _ethernet
+    return frozenset(name for group in groups(_nothing) for name in _names(group))
 
 
-def _words(octets: list[int], packets: list[int]) -> int:
-    """From the LRH to the ICRC, as PktLen counts: without the VCRC."""
-    return (sum(octets) - _VCRC_BYTES * sum(packets)) // _WORD
+def _nothing(name: str) -> Cells:
+    """A counter of one port that has counted nothing."""
+    return np.zeros((1, _CLASSES), np.int64)
 
 
-def _by_lane(raw: RawCounters, vls: int) -> Counters:
-    """What left by each lane, where there are several."""
-    used = [vl for vl, packets in enumerate(raw["tx_packets"]) if packets or vl < vls]
-    counters: Counters = {}
-    for vl in used if used != [0] else ():
-        packets, octets = raw["tx_packets"][vl], raw["tx_bytes"][vl]
-        counters[f"PortVLOpPackets{vl}"] = packets
-        counters[f"PortVLOpData{vl}"] = _words([octets], [packets])
+def _named(
+    ports: Mapping[str, RawCounters], groups_of: Callable[[_ReadCounter], Sequence[_Group]]
+) -> dict[str, Counters]:
+    """What ports show of the groups of their counters."""
+    if not ports:
+        return {}
+    table = CounterTable.of(ports)
+    groups = groups_of(table.counter)
+    names = [name for group in groups for name in _names(group)]
+    values, shown = map(np.hstack, zip(*map(_side_by_side, groups), strict=True))
+    return dict(zip(table, _rows(names, values, shown), strict=True))
+
+
+def _rows(names: Sequence[str], values: Cells, shown: NDArray[np.bool_]) -> list[Counters]:
+    """Each port's; those that show the same names are done together."""
+    alike: dict[bytes, list[int]] = {}
+    for row, own in enumerate(shown):
+        alike.setdefault(own.tobytes(), []).append(row)
+    counters: list[Counters] = [{} for _ in shown]
+    for rows in alike.values():
+        own = shown[rows[0]]
+        own_names = list(compress(names, own))
+        for row, cells in zip(rows, values[np.ix_(rows, own)].tolist(), strict=True):
+            counters[row] = dict(zip(own_names, cells, strict=True))
     return counters
 
 
-def _common(raw: RawCounters) -> Counters:
-    return {"tx_wire_bytes": raw["tx_wire_bytes"][0], "rx_crc_discards": raw["corrupt"][0]}
+def _names(group: _Group) -> list[str]:
+    cells, _ = next(iter(group.values()))
+    return [name.format(number) for number in range(cells.shape[1]) for name in group]
+
+
+def _side_by_side(group: _Group) -> tuple[Cells, NDArray[np.bool_]]:
+    """The cells of a group, and whether they are shown: (ports, names)."""
+    cells = np.stack([cells for cells, _ in group.values()], axis=2)
+    shown = [np.broadcast_to(shown, cells.shape[:2]) for _, shown in group.values()]
+    rows = len(cells)
+    return cells.reshape(rows, -1), np.stack(shown, axis=2).reshape(rows, -1)
+
+
+def _ethernet(read: _ReadCounter, *, whole: bool = False) -> list[_Group]:
+    of_link = {"rx": _is_paused_as_one(read), "tx": _single(read, "tx_global_pause") > 0}
+    is_global = {name: of_link[name[:2]] for name in _PAUSED}
+    plain = {name: _single(read, name) for name in _PLAIN} | _common(read)
+    plain["rx_undersize_pkts"] = _single(read, "rx_malformed")
+    plain["rx_oversize_pkts"] = _single(read, "rx_oversize")
+    return [
+        _of_priorities(read, is_global, whole) | _of_the_watchdog(read),
+        _always(plain) | _of_global_pauses(read, is_global),
+    ]
+
+
+def _of_priorities(
+    read: _ReadCounter, is_global: Mapping[str, NDArray[np.bool_]], whole: bool
+) -> _Group:
+    """Of each priority, and the pause counters once more, by SAI's names; none of those where there
+    was no pause."""
+    own = {name: read(name)[:, PRIORITIES] for name in (*_PER_PRIORITY, *_DURATIONS)}
+    own |= {name: own[name] // _PS_PER_US for name in _DURATIONS}
+    own |= {name: np.where(is_global[name], 0, own[name]) for name in _PAUSED}
+    used = np.any([*own.values()], axis=0)
+    paused = np.any([own[name] for name in _SAI.values()], axis=0)
+    names = _PER_PRIORITY | _DURATIONS
+    return {new: (own[name], used | whole) for name, new in names.items()} | {
+        new: (own[name], paused) for new, name in _SAI.items()
+    }
+
+
+def _of_the_watchdog(read: _ReadCounter) -> _Group:
+    """Of each priority for which it has found a storm. PFC_WD_STATUS: 1 is `stormed`, 0
+    `operational`."""
+    detected, restored = (
+        read(f"watchdog_{what}")[:, PRIORITIES] for what in ("detected", "restored")
+    )
+    counters = {
+        "prio{}_PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED": detected,
+        "prio{}_PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED": restored,
+        "prio{}_PFC_WD_STATUS": detected - restored,
+    }
+    for old, new in _WATCHDOG.items():
+        total, before = (read(name)[:, PRIORITIES] for name in (old, f"{old}_before"))
+        counters |= {new: total, f"{new}_LAST": total - before}
+    return {name: (cells, detected != 0) for name, cells in counters.items()}
+
+
+def _is_paused_as_one(read: _ReadCounter) -> NDArray[np.bool_]:
+    """Whether ports obeyed 802.3x, so that their priorities were paused together; a pause frame
+    alone does not tell, for a port with PFC does not obey it."""
+    return _single(read, "paused") < _sum(read, "rx_pause_duration")
+
+
+def _of_global_pauses(read: _ReadCounter, is_global: Mapping[str, NDArray[np.bool_]]) -> _Group:
+    """A port that is paused has all its priorities paused; one that pauses does so for the one
+    that it pauses longest."""
+    counters: _Group = {}
+    for name, shown in is_global.items():
+        way, _, what = name.partition("_")
+        most = read(name).max(axis=1, keepdims=True)
+        counters[f"{way}_global_{what}"] = most // _PS_PER_US if name in _DURATIONS else most, shown
+    return counters
+
+
+def _infiniband(read: _ReadCounter, *, vls: NDArray[np.int64] | int = 0) -> list[_Group]:
+    of_port = {
+        "PortXmitData": _words(_sum(read, "tx_bytes"), _sum(read, "tx_packets")),
+        "PortRcvData": _words(_sum(read, "rx_bytes"), _sum(read, "rx_packets")),
+        "PortXmitPkts": _sum(read, "tx_packets"),
+        "PortRcvPkts": _sum(read, "rx_packets"),
+        XMIT_WAIT: _sum(read, "xmit_wait") // _PS_PER_NS,
+    }
+    problems = {
+        "PortXmitDiscards": _single(read, "hoq_discard", "link_down_discard"),
+        "PortRcvSwitchRelayErrors": _single(read, "no_route", "no_lane"),
+        "PortRcvConstraintErrors": _single(read, "rcv_constraint_errors"),
+        "PortXmitConstraintErrors": _single(read, "xmit_constraint_errors"),
+        "LinkDownedCounter": _single(read, "link_downed"),
+        "SymbolErrorCounter": _single(read, "rx_crc_errors", "rx_flow_control_errors"),
+        "PortRcvErrors": _single(read, *_RCV_ERRORS),
+        "PortMalformedPacketErrors": _single(read, "rx_malformed", "rx_oversize"),
+        "VL15Dropped": _single(read, "vl15_dropped"),
+        "fecn_marked": _sum(read, "fecn_marked"),
+        "tx_flow_control": _single(read, "tx_flow_control"),
+        "rx_flow_control": _single(read, "rx_flow_control"),
+        "rx_flow_control_errors": _single(read, "rx_flow_control_errors"),
+        "rx_credit_violations": _single(read, "rx_credit_violations"),
+        "queue_peak_bytes": _single(read, "queue_peak_bytes"),
+        DROPPED: _sum(read, "dropped"),
+    }
+    wait_ps, wanted = read("xmit_wait"), np.arange(_CLASSES) < vls
+    return [
+        _always(of_port),
+        {XMIT_WAIT + "_VL{}": (wait_ps // _PS_PER_NS, (wait_ps != 0) | wanted)},
+        _by_lane(read, wanted),
+        _always(problems | _common(read)),
+    ]
+
+
+def _by_lane(read: _ReadCounter, wanted: NDArray[np.bool_]) -> _Group:
+    """What left by each lane, where there are several."""
+    octets, packets = read("tx_bytes"), read("tx_packets")
+    used = (packets != 0) | wanted
+    shown = used & used[:, 1:].any(axis=1, keepdims=True)
+    return {
+        "PortVLOpPackets{}": (packets, shown),
+        "PortVLOpData{}": (_words(octets, packets), shown),
+    }
+
+
+def _words(octets: Cells, packets: Cells) -> Cells:
+    """From the LRH to the ICRC, as PktLen counts: without the VCRC."""
+    return (octets - _VCRC_BYTES * packets) // _WORD
+
+
+def _sum(read: _ReadCounter, name: str) -> Cells:
+    """Of all classes."""
+    total: Cells = read(name).sum(axis=1, keepdims=True)
+    return total
+
+
+def _single(read: _ReadCounter, *names: str) -> Cells:
+    """The sum of counters that have one cell."""
+    total: Cells = np.sum([read(name)[:, :1] for name in names], axis=0)
+    return total
+
+
+def _common(read: _ReadCounter) -> dict[str, Cells]:
+    return {
+        "tx_wire_bytes": _single(read, "tx_wire_bytes"),
+        "rx_crc_discards": _single(read, "corrupt"),
+    }
+
+
+def _always(counters: Mapping[str, Cells]) -> _Group:
+    """Shown by all ports."""
+    return {name: (cells, True) for name, cells in counters.items()}

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from emu.measure.counters import RawCounters
 from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, cause_of
+from emu.measure.raw_counters import RawCounters
 from emu.units import format_time_ns
 
 

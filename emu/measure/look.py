@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from emu.measure.counters import RawCounters
 from emu.measure.progress import Progress
+from emu.measure.raw_counters import RawCounters
 from emu.measure.recording import Counters, Deadlock
 from emu.spec.fault import Fault
 

@@ -7,12 +7,13 @@ handed from one process to another.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.measure.counters import RawCounters
+from emu.measure.raw_counters import RawCounters
 from emu.measure.recording import (
     Counters,
     Deadlock,
@@ -72,11 +73,11 @@ class Ledger:
 class Observation:
     """One process' view. `ports`: raw counters by port name, of the ports it owns."""
 
-    ports: dict[str, RawCounters]
+    ports: Mapping[str, RawCounters]
     samples: Samples
     frames_exhausted: int
     captures_missed: int
-    scale_up: dict[str, RawCounters] = field(default_factory=dict)
+    scale_up: Mapping[str, RawCounters] = field(default_factory=dict)
     """The same of the fabric inside of servers."""
     faults: tuple[FaultRecord, ...] = ()
     flows: tuple[FlowRecord, ...] = ()

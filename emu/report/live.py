@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from emu.measure.between import recording_between, recording_so_far
-from emu.measure.counters import PRIORITIES, RawCounters
+from emu.measure.counters import PRIORITIES
 from emu.measure.look import LinkChange, Look, cause_of
+from emu.measure.raw_counters import RawCounters
 from emu.report import signatures
 from emu.report.diagnosis import Pathology, pathologies
 from emu.report.facts import RunFacts

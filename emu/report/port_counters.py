@@ -41,8 +41,8 @@ def counters_of(look: Look, topology: Topology, fabric: str, chosen: Chosen) -> 
     """Of the chosen places, in the fabric's order. Raises UsageError for one that is not there."""
     named = infiniband_counters if fabric == "ib" else ethernet_counters
     wanted = _wanted(topology, chosen.places)
-    ports = {name: named(raw) for name, raw in look.ports.items() if name in wanted}
-    return ports | {
+    ports = {name: raw for name, raw in look.ports.items() if name in wanted}
+    return named(ports) | {
         name: dict(look.hosts.get(name, {})) for name in topology.host if name in wanted
     }
 

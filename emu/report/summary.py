@@ -364,10 +364,11 @@ def summarise(recording: Recording) -> Summary:
         fct_slowdowns=[_fct(slowdown) for slowdown in fct_slowdowns(recording.requests)],
         jobs=[_job(job) for job in recording.jobs],
         steps=[_step(step) for step in recording.steps],
-        ports=_counters_by_name(recording.ports),
-        hosts=_counters_by_name(recording.hosts),
-        scale_up=_counters_by_name(recording.scale_up),
-        totals=dict.fromkeys(TOTALS, 0) | _counters(recording.totals),
+        ports=dict(recording.ports),
+        hosts=dict(recording.hosts),
+        scale_up=dict(recording.scale_up),
+        totals=dict.fromkeys(TOTALS, 0)
+        | {name: int(total) for name, total in recording.totals.items()},
         faults=[cast(FaultSummary, asdict(fault)) for fault in recording.faults],
         deadlocks=[_deadlock(deadlock) for deadlock in recording.deadlocks],
         failed_queue_pairs=[
@@ -491,11 +492,3 @@ def _deadlock(deadlock: Deadlock) -> DeadlockSummary:
         priority=int(deadlock.priority),
         ports=list(deadlock.ports),
     )
-
-
-def _counters_by_name(counters: Mapping[str, Counters]) -> dict[str, Counters]:
-    return {name: _counters(own) for name, own in counters.items()}
-
-
-def _counters(counters: Counters) -> Counters:
-    return {name: int(value) for name, value in counters.items()}

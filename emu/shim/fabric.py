@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, IntEnum
 from functools import cached_property
-from operator import itemgetter
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -24,8 +23,8 @@ from numpy.typing import NDArray
 
 from emu._core import ffi, lib
 from emu.errors import FabricError, UsageError
-from emu.measure.counters import RawCounters
 from emu.measure.observation import Observation, Samples
+from emu.measure.raw_counters import CounterTable, RawCounters
 from emu.measure.recording import Deadlock, SweepRecord
 from emu.shim.faults import AddedFault, Places, add_faults
 from emu.shim.lanes import (
@@ -310,19 +309,28 @@ class Fabric:
 
     def counters(self, port: Port) -> RawCounters:
         """A port's raw counters: name -> one value per class, or a single one."""
-        return self._counters_at(self.index[port])
+        return self.counter_table([port])[self.topology.port_name[port]]
 
-    def _counters_at(self, index: int) -> RawCounters:
-        cells = ffi.new("int64_t[]", lib.counter_cells())
-        lib.fabric_counters(self.core, index, cells)
-        values = ffi.unpack(cells, len(cells))
-        return dict(zip(_PLACES, _CUT(values), strict=True))
+    def counter_table(self, ports: Iterable[Port]) -> CounterTable:
+        """The raw counters of ports, as they are now."""
+        name = self.topology.port_name
+        return self._counters_at({name[port]: self.index[port] for port in ports})
 
-    def waited_ns(self, port: Port) -> int:
-        """How long the lanes of a port, together, had packets and no credit."""
-        cells = np.zeros(lib.counter_cells(), np.int64)
-        lib.fabric_counters(self.core, self.index[port], ffi.from_buffer("int64_t[]", cells))
-        return int(cells[_XMIT_WAIT].sum()) // 1000
+    def _counters_at(self, indices: Mapping[str, int]) -> CounterTable:
+        """Of ports that are given by name, with their indices."""
+        cells = np.empty((len(indices), lib.counter_cells()), np.int64)
+        self._read_counters(cells, indices.values())
+        return CounterTable(tuple(indices), dict(COUNTERS), cells)
+
+    def _read_counters(self, cells: NDArray[np.int64], indices: Iterable[int]) -> None:
+        """Into the first cells of each row."""
+        for row, index in zip(cells, indices, strict=True):
+            lib.fabric_counters(self.core, index, ffi.from_buffer("int64_t[]", row))
+
+    def waited_ns(self, ports: Iterable[Port]) -> NDArray[np.int64]:
+        """How long the lanes of each port, together, had packets and no credit."""
+        waited_ps: NDArray[np.int64] = self.counter_table(ports).counter("xmit_wait").sum(axis=1)
+        return waited_ps // 1000
 
     def queued(self, port: Port, queue: int) -> int:
         """Bytes in one of a switch port's queues, now."""
@@ -338,10 +346,9 @@ class Fabric:
 
     def observe(self) -> Observation:
         """Everything that the members have counted and sampled so far."""
-        name = self.topology.port_name
         return Observation(
-            ports={name[port]: self.counters(port) for port in self._own_ports()},
-            scale_up=self.inside.observe(self._counters_at) if self.inside else {},
+            ports=self.counter_table(self._own_ports()),
+            scale_up=self._counters_at(self.inside.ports) if self.inside else {},
             samples=self._samples(),
             frames_exhausted=lib.fabric_frames_exhausted(self.core),
             captures_missed=self.captures_missed,
@@ -364,8 +371,7 @@ class Fabric:
     def post_counters(self, cells: Any, ports: Iterable[Port]) -> None:
         """Copies the counters of ports into a table, a row each, of which every row has at least
         as many cells as `COUNTERS`; the first ones are filled."""
-        for row, port in zip(cells, ports, strict=True):
-            lib.fabric_counters(self.core, self.index[port], ffi.from_buffer("int64_t[]", row))
+        self._read_counters(cells, map(self.index.__getitem__, ports))
 
     def _deadlock(self, which: int) -> Deadlock:
         found_at, priority = ffi.new("int64_t *"), ffi.new("uint8_t *")
@@ -613,19 +619,3 @@ COUNTERS = [
     for i in range(lib.counter_count())
 ]
 """Each counter's name, and its cells."""
-
-
-def _places() -> Iterator[tuple[str, slice]]:
-    first = 0
-    for name, width in COUNTERS:
-        yield name, slice(first, first + width)
-        first += width
-
-
-_PLACES = dict(_places())
-"""Where a port's row has the cells of each counter."""
-_CUT = itemgetter(*_PLACES.values())
-"""A port's row -> the cells of each counter."""
-
-
-_XMIT_WAIT = _PLACES["xmit_wait"]

@@ -10,7 +10,6 @@ from typing import Any
 
 from emu._core import ffi, lib
 from emu.errors import FabricError
-from emu.measure.counters import RawCounters
 from emu.spec.scale_up import ScaleUp
 from topologies.graph import Host, Port, Topology
 
@@ -55,11 +54,12 @@ class InsideServers:
             ends = self._index[cable.a], self._index[cable.b]
             lib.fabric_connect(self._core, *ends, cable.rate_bps, cable.delay_ps)
 
-    def observe(self, counters: Any) -> dict[str, RawCounters]:
-        """What `counters` reads of each port's index, by the port's name."""
+    @property
+    def ports(self) -> dict[str, int]:
+        """Those that are there: name -> index."""
         name = self._topology.port_name
         there = self._with_nic | {self._topology.peer[port] for port in self._with_nic}
-        return {name[port]: counters(self._index[port]) for port in self._index if port in there}
+        return {name[port]: index for port, index in self._index.items() if port in there}
 
     def _add_switch(self, ports: list[Port]) -> None:
         switch = lib.fabric_add_switch(

@@ -9,7 +9,7 @@ from pathlib import Path
 from emu.lab.job import read_observation
 from emu.lab.messages import Request
 from emu.lab.namespace import run_in_lab
-from emu.measure.counters import RawCounters
+from emu.measure.raw_counters import RawCounters
 from emu.measure.recording import FlowRecord
 from emu.spec.model import spec_from_text
 

@@ -16,7 +16,7 @@ traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 
 
 def told(outcome: Outcome, port: str) -> dict[str, int]:
     """What pauses did there."""
-    counters = ethernet_counters(outcome.ports[port])
+    counters = ethernet_counters(outcome.ports)[port]
     paused = re.compile(r"[rt]x_.*_pause(_duration|_transition)?")
     return {name: count for name, count in counters.items() if paused.fullmatch(name) and count}
 

@@ -16,7 +16,7 @@ FIRST_WORDS, WORDS, ACK_WORDS = (4138 - 2) // 4, (4122 - 2) // 4, (30 - 2) // 4
 
 
 def counters(name: str) -> dict[str, int]:
-    return infiniband_counters(outcome_of(ONE_SWITCH + INCAST, *LANES).ports[name])
+    return infiniband_counters(outcome_of(ONE_SWITCH + INCAST, *LANES).ports)[name]
 
 
 def test_data_is_counted_in_words_from_the_lrh_to_the_icrc() -> None:
@@ -45,8 +45,8 @@ def test_lanes_are_counted_one_by_one_where_there_are_several() -> None:
 
 def test_lanes_that_are_asked_for_are_counted_also_when_unused() -> None:
     """A host's port has the lanes of its switch in every run."""
-    raw = outcome_of(ONE_SWITCH + INCAST, *LANES).ports["s1:h1"]
-    own = infiniband_counters(raw, vls=2)
+    ports = outcome_of(ONE_SWITCH + INCAST, *LANES).ports
+    own = infiniband_counters(ports, vls=2)["s1:h1"]
     assert (own["PortVLOpPackets0"], own["PortVLOpPackets1"]) == (2 * PACKETS, 0)
     assert (own["PortXmitWait_VL0"], own["PortXmitWait_VL1"]) == (0, 0)
     assert own["PortVLOpData1"] == 0

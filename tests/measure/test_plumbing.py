@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ import pytest
 
 from emu.lab.messages import Json
 from emu.lab.standing.honesty import judged, share_of_shim
-from emu.measure.counters import RawCounters
+from emu.measure.raw_counters import CounterTable, RawCounters
 from emu.measure.recording import Fidelity
 from tests.measure.recorded import SPEC, TOPOLOGY, at_the_start, recorded
 from tests.measure.test_fidelity import histogram, observation
@@ -22,7 +22,7 @@ NOTHING = {"transit_lost": [0], "transit_overflow": [0]}
 
 def of_a_run(counted: RawCounters) -> Fidelity:
     seen = at_the_start()
-    ports = seen.ports | {"left:right": {**seen.ports["left:right"], **counted}}
+    ports = {**seen.ports, "left:right": {**seen.ports["left:right"], **counted}}
     ledger = observation(histogram(1)).ledger
     return recorded(replace(seen, ports=ports, ledger=ledger)).fidelity
 
@@ -30,10 +30,11 @@ def of_a_run(counted: RawCounters) -> Fidelity:
 def share_of(now: Mapping[str, RawCounters]) -> Json:
     """Of a shim whose ports have counted so much, and the others nothing."""
 
-    def counters(port: Port) -> RawCounters:
-        return {**NOTHING, **now.get(TOPOLOGY.port_name[port], {})}
+    def counter_table(ports: Iterable[Port]) -> CounterTable:
+        names = [TOPOLOGY.port_name[port] for port in ports]
+        return CounterTable.of({name: {**NOTHING, **now.get(name, {})} for name in names})
 
-    fabric: Any = SimpleNamespace(topology=TOPOLOGY, counters=counters)
+    fabric: Any = SimpleNamespace(topology=TOPOLOGY, counter_table=counter_table)
     live: Any = SimpleNamespace(ledger=lambda: observation(histogram(1)).ledger)
     return share_of_shim(fabric, live)
 

@@ -170,9 +170,9 @@ def test_a_runt_shows_under_the_names_operators_know() -> None:
             at = run.topology.port_named["left:h1"]
             assert run.fabric.inject(run.topology.peer[at], kind, b"\x10")
             run.run_until(10_000)
-            raw = look(run).ports["left:h1"]
-            named = infiniband_counters(raw) if fabric == "ib" else ethernet_counters(raw)
-            assert named[name] == 1
+            ports = look(run).ports
+        named = infiniband_counters(ports) if fabric == "ib" else ethernet_counters(ports)
+        assert named["left:h1"][name] == 1
 
 
 @pytest.mark.parametrize("kind", [FrameKind.ETHERNET, FrameKind.IB, FrameKind.IB_LINK])
@@ -207,7 +207,8 @@ def test_a_frame_longer_than_any_is_counted_where_it_would_have_arrived(
     with started(spec_of(NETWORK, f"fabric={fabric}")) as run:
         at = run.topology.port_named["left:h1"]
         assert not run.fabric.inject(run.topology.peer[at], kind, bytes(FRAME_BYTES + 1))
-        raw = look(run).ports["left:h1"]
-    named = infiniband_counters(raw) if fabric == "ib" else ethernet_counters(raw)
-    assert named[name] == 1
+        ports = look(run).ports
+    named = infiniband_counters(ports) if fabric == "ib" else ethernet_counters(ports)
+    raw = ports["left:h1"]
+    assert named["left:h1"][name] == 1
     assert (raw["rx_oversize"], sum(raw["dropped"])) == ([1], 1)

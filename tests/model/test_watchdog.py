@@ -212,7 +212,7 @@ def test_counters_of_the_last_storm_begin_anew_with_each() -> None:
 
 def watchdog_counters(run: VirtualFabric) -> dict[str, int]:
     """Of leaf1's port to h1, on the priority that is paused."""
-    counters = ethernet_counters(look(run).ports["leaf1:h1"])
+    counters = ethernet_counters(look(run).ports)["leaf1:h1"]
     return {
         name.removeprefix("prio3_"): count
         for name, count in counters.items()

@@ -33,7 +33,7 @@ def share_of_shim(fabric: Fabric, live: Live) -> Json:
     return {
         **{name: getattr(ledger, name).tolist() for name in _HISTOGRAMS},
         **{name: getattr(ledger, name) for name in _COUNTS},
-        "transit_lost": sum(lost_in_transit(fabric.counters(port)) for port in ports),
+        "transit_lost": lost_in_transit(fabric.counter_table(ports)),
     }
 
 
