@@ -15,7 +15,7 @@ from contextlib import suppress
 from random import Random
 from selectors import EVENT_READ, EVENT_WRITE, BaseSelector
 
-from emu.measure.recording import FlowRecord
+from emu.measure.recording import TCP, FlowRecord
 from traffic.graph import Flow
 
 CHUNK = 1 << 18
@@ -115,7 +115,7 @@ class Stream:
             traffic=self._flow.traffic,
             src=self._flow.src,
             dst=self._flow.dst,
-            op="tcp",
+            op=TCP,
             bytes=self.size_bytes,
             start_ns=self.start_ns,
             end_ns=self._end_ns,

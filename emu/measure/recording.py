@@ -39,6 +39,10 @@ class Fidelity:
     reasons: tuple[str, ...] = ()
 
 
+TCP = "tcp"
+"""The `op` of a flow that the kernel's TCP carries. All others are verbs."""
+
+
 @dataclass(frozen=True)
 class FlowRecord:
     """One flow. `end_ns` is when its last byte was in the receiver's memory."""
@@ -62,12 +66,20 @@ class FlowRecord:
     @property
     def bytes_from(self) -> str:
         """The host that its payload leaves: of a READ the one that is asked."""
-        return self.dst if Verb(self.op).fetches else self.src
+        return self.dst if self._fetches else self.src
 
     @property
     def bytes_to(self) -> str:
         """The host that its payload comes to."""
-        return self.src if Verb(self.op).fetches else self.dst
+        return self.src if self._fetches else self.dst
+
+    @property
+    def is_rdma(self) -> bool:
+        return self.op != TCP
+
+    @property
+    def _fetches(self) -> bool:
+        return self.is_rdma and Verb(self.op).fetches
 
     @property
     def goodput_bps(self) -> int:

@@ -25,7 +25,8 @@ def sent_in_vain(run: RunFacts) -> list[FlowRecord]:
 
 
 def _has_fired(run: RunFacts, flow: FlowRecord) -> bool:
-    return run.recording.hosts.get(flow.src, {}).get("local_ack_timeout_err", 0) > 0
+    fired = run.recording.hosts.get(flow.src, {}).get("local_ack_timeout_err", 0)
+    return flow.is_rdma and fired > 0
 
 
 def _lossy_priorities(run: RunFacts) -> set[int] | None:

@@ -185,7 +185,7 @@ class RunFacts:
             and not isinstance(entry, JobEntry | PingPong)
             and not entry.every_ps
             and entry.transport == "rc"
-            and not self.spec.by_tcp(entry)
+            and flow.is_rdma
         )
 
     def priority_of(self, flow: FlowRecord) -> int:

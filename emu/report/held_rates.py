@@ -123,7 +123,7 @@ def _sends_ns(run: RunFacts, flow: FlowRecord) -> int | None:
     load all messages are there when the last has come."""
     if run.sends_without_gaps(flow):
         return flow.start_ns
-    if not isinstance(run.entries.get(flow.traffic), Background):
+    if not isinstance(run.entries.get(flow.traffic), Background) or not flow.is_rdma:
         return None
     requests = run.recording.requests
     if flow.traffic not in requests.traffic:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.measure.recording import FailedQueuePair
+from emu.measure.recording import TCP, FailedQueuePair
 from emu.report import cures, held_rates
 from emu.report.diagnosis import PATHOLOGIES, diagnoses
 from emu.report.facts import RunFacts
@@ -524,6 +524,16 @@ def test_a_healthy_run_has_none(tmp_path: Path) -> None:
     switches = "switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}"
     healthy = ONE_LEAF.replace("CC", "dcqcn-nvidia") + switches
     assert found_in(healthy, tmp_path) == {}
+
+
+@pytest.mark.parametrize("name", SICK)
+def test_flows_of_tcp_are_looked_at_too(name: str, tmp_path: Path) -> None:
+    """Their `op` is no verb, and retransmission timers of RDMA are not theirs."""
+    run = facts_of(SICK[name], tmp_path)
+    flows = tuple(replace(flow, op=TCP) for flow in run.flows)
+    by_tcp = replace(run, recording=replace(run.recording, flows=flows))
+    found = {own.pathology.name for own in diagnoses(by_tcp)}
+    assert "retransmission timer that fires too early" not in found
 
 
 def test_commands_of_storage_are_no_victims(tmp_path: Path) -> None:
