@@ -146,6 +146,11 @@ class Topology:
         return names
 
     @cached_property
+    def switch_ports(self) -> tuple[Port, ...]:
+        """The ports of all switches, switch by switch."""
+        return tuple(port for name in self.switch for port in self.ports[name])
+
+    @cached_property
     def port_named(self) -> dict[str, Port]:
         return {name: port for port, name in self.port_name.items()}
 

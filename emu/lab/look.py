@@ -19,7 +19,7 @@ Row = Sequence[object]
 def look(fabric: Fabric) -> Json:
     """Every switch port's counters, and what is in its queues and buffer at this moment."""
     name = infiniband_counters if fabric.infiniband else ethernet_counters
-    ports = [port for s in fabric.topology.switches for port in fabric.topology.ports[s.name]]
+    ports = fabric.topology.switch_ports
     counters = name(fabric.counter_table(ports))
     seen = {
         port_name: {

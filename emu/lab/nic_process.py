@@ -12,7 +12,6 @@ from emu.lab.processes import wait_done
 from emu.measure.board import Board
 from emu.measure.counters import XMIT_WAIT
 from emu.shim.fabric import COUNTERS
-from emu.spec.scenario import spec_from_json
 
 _OF_PORT = "port "
 PORT_COLUMNS = [(_OF_PORT + name, width) for name, width in COUNTERS]
@@ -48,8 +47,8 @@ class NicProcess:
         self.flows.close()
 
 
-def set_up_nics(channel: Channel, setup: Setup) -> NicProcess:
-    """Sets the NICs up, in a process that has just begun."""
+def set_up_nics(channel: Channel, setup: Setup, lab: str) -> NicProcess:
+    """Sets the NICs of this lab up, in a process that has just begun."""
     pid = channel.expect(Ready).pid
     channel.send(setup)
     legends = wait_done(channel)
@@ -57,7 +56,7 @@ def set_up_nics(channel: Channel, setup: Setup) -> NicProcess:
     return NicProcess(
         pid,
         channel,
-        Line(Channel.inherited(line), "the NIC process", spec_from_json(setup.spec).name),
+        Line(Channel.inherited(line), "the NIC process", lab),
         Board(board, **legends["board"]),
         Board(flows, **legends["flows"]),
     )

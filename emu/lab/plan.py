@@ -141,8 +141,7 @@ Step = (
 
 def port_indexes(topology: Topology) -> dict[Port, int]:
     """Every switch port's number in the fabric, from 0: its row on the depth board."""
-    ports = (port for switch in topology.switches for port in topology.ports[switch.name])
-    return {port: index for index, port in enumerate(ports)}
+    return {port: index for index, port in enumerate(topology.switch_ports)}
 
 
 def plan_nodes(topology: Topology, *, bridges: bool, infiniband: bool = False) -> list[Step]:

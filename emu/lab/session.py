@@ -130,7 +130,7 @@ def open_session(
     workers = {name: pid for name, pid in lab.pids.items() if name in (SHIM, OVS)}
     nics = None
     if rnic is not None:
-        nics = set_up_nics(rnic, setup if with_rnic else idle(setup))
+        nics = set_up_nics(rnic, setup if with_rnic else idle(setup), spec.name)
         workers["nics"] = nics.pid
     if tcp is not None:
         set_up(tcp, setup)

@@ -158,7 +158,7 @@ def mtu_time_ns(spec: Spec, topology: Topology) -> int:
 
 def headroom_time_ns(spec: Spec, topology: Topology) -> int:
     """The longest that any port's headroom takes to fill at its link's rate, in emulated ns."""
-    ports = (port for switch in topology.switches for port in topology.ports[switch.name])
+    ports = topology.switch_ports
     times = (8 * 10**9 * headroom_of(spec, port) // topology.cable[port].rate_bps for port in ports)
     return max(times, default=0)
 
@@ -170,7 +170,7 @@ def _totals(
     nics: Mapping[str, Counters],
     flows: Sequence[FlowRecord],
 ) -> Counters:
-    ports = [port for switch in topology.switches for port in topology.ports[switch.name]]
+    ports = topology.switch_ports
     of_switches = raw.only(map(topology.port_name.__getitem__, ports))
     discards = of_switches.counter("rx_buf_discard") + of_switches.counter("tx_queue_discard")
     drops = discards[:, PRIORITIES]

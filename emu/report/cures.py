@@ -7,7 +7,7 @@ nearer word would win over one that is told to all, and the setting would change
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from emu.errors import SpecError
@@ -111,7 +111,7 @@ def without_fault(run: RunFacts, name: str) -> Settings:
 def lossless(run: RunFacts, priority: int) -> Settings:
     """PFC for a priority at every port, and buffers that hold what it asks for."""
     wanted: dict[str, list[int]] = {}
-    for port in switch_ports(run):
+    for port in run.topology.switch_ports:
         pfc = run.spec.port(port).pfc
         others = pfc.priorities if pfc else ()
         if priority not in others:
@@ -123,7 +123,7 @@ def lossless(run: RunFacts, priority: int) -> Settings:
 def congestion_control(run: RunFacts) -> Settings:
     """What is missing of it: NICs that slow down at marks, and marks that come before pauses."""
     deaf = [host for host in run.senders if not _hears_marks(run.spec, host)]
-    deaf_ports = [port for port in switch_ports(run) if run.spec.port(port).ecn is None]
+    deaf_ports = [port for port in run.topology.switch_ports if run.spec.port(port).ecn is None]
     on = () if run.spec.marks else _marking(run, deaf_ports)
     return dcqcn(run, deaf) + on + early_marks(run, late_ports(run))
 
@@ -142,7 +142,7 @@ def _marking(run: RunFacts, ports: Iterable[Port]) -> Settings:
 
 def late_ports(run: RunFacts) -> list[Port]:
     """Those that pause before they mark: Kmin of a lossless queue is above XOFF."""
-    return [port for port in switch_ports(run) if late_curves(run.spec, port)]
+    return [port for port in run.topology.switch_ports if late_curves(run.spec, port)]
 
 
 def early_marks(run: RunFacts, ports: Iterable[Port]) -> Settings:
@@ -194,12 +194,6 @@ def same_priorities(run: RunFacts, host: str) -> Settings:
 def leaf_port(run: RunFacts, host: str) -> Port:
     """The switch's, which a host is plugged into."""
     return run.topology.peer[run.topology.ports[host][0]]
-
-
-def switch_ports(run: RunFacts) -> Iterator[Port]:
-    """Of all switches."""
-    topology = run.topology
-    return (port for switch in topology.switch for port in topology.ports[switch])
 
 
 # --- how they are written ---

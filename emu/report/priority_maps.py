@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from emu.report import cures
 from emu.report.facts import RunFacts
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from topologies.graph import Port
@@ -35,7 +34,7 @@ def odd_one_out(run: RunFacts, came: Iterable[Port], far: Port, priority: int) -
 
     None: it does not.
     """
-    maps = {port: _map(run.spec.port(port).classes) for port in cures.switch_ports(run)}
+    maps = {port: _map(run.spec.port(port).classes) for port in run.topology.switch_ports}
     for port in came:
         disputed = [
             point for point, said in maps[port].items() if said == priority != maps[far].get(point)

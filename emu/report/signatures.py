@@ -291,7 +291,7 @@ def _paused_in_vain(run: RunFacts) -> str:
     """A clause of what found no room, because pauses for its priority stop nothing."""
     lost = {
         port: drops
-        for port in cures.switch_ports(run)
+        for port in run.topology.switch_ports
         for priority in range(PRIORITIES)
         if (drops := _count(run, port, f"rx_prio{priority}_buf_discard"))
         and _pauses_in_vain(run, port, priority)
@@ -334,7 +334,7 @@ def small_headroom(run: RunFacts) -> Finding | None:
     if fault is not None:
         did = f"{counted(fault.hits, 'packet')} of lossless priorities found no room"
         return _by_fault(run, fault, did)
-    for port in cures.switch_ports(run):
+    for port in run.topology.switch_ports:
         pfc = run.spec.port(port).pfc
         for priority in pfc.priorities if pfc else ():
             drops = _count(run, port, f"rx_prio{priority}_buf_discard")
@@ -397,7 +397,7 @@ def loss(run: RunFacts) -> Finding | None:
     told with them."""
     drops = {
         (port, priority): count
-        for port in cures.switch_ports(run)
+        for port in run.topology.switch_ports
         for own in (_counters(run, port),)
         for priority in range(PRIORITIES)
         if (count := own.get(f"tx_prio{priority}_discards"))
@@ -644,7 +644,7 @@ def _storms(run: RunFacts, host: str) -> list[FaultRecord]:
 def _spreads_from(run: RunFacts, host: str) -> bool:
     """Whether others stand still too."""
     own = cures.leaf_port(run, host)
-    others = (_paused(run, port) for port in cures.switch_ports(run) if port != own)
+    others = (_paused(run, port) for port in run.topology.switch_ports if port != own)
     senders = (_host_paused(run, flow.bytes_from) for flow in run.flows)
     return max((*others, *senders), default=0) >= STANDING
 

@@ -84,7 +84,7 @@ class Watch:
 
     def _busiest(self, room: int) -> list[Port]:
         """As many ports as there is room for, in the fabric's order."""
-        ports = [port for s in self._topology.switches for port in self._topology.ports[s.name]]
+        ports = self._topology.switch_ports
         sent = {port: self._counter(port, "tx_wire_bytes") for port in ports}
         chosen = set(sorted(ports, key=sent.__getitem__, reverse=True)[: max(1, room)])
         return [port for port in ports if port in chosen]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,10 +15,10 @@ from emu.writing import writing_into
 from topologies.graph import Port, Topology
 
 
-def captured_ports(spec: Spec, topology: Topology) -> list[Port]:
+def captured_ports(spec: Spec, topology: Topology) -> Sequence[Port]:
     """The ports that `capture:` names; `all` stands for every switch port."""
     if "all" in spec.capture:
-        return [port for switch in topology.switches for port in topology.ports[switch.name]]
+        return topology.switch_ports
     return [topology.port_named[name] for name in spec.capture]
 
 

@@ -179,7 +179,7 @@ class Desk:
 
     def _change_traffic(self, do: str) -> Answer:
         if do not in ("start", "stop"):
-            raise UsageError(f"traffic can be told to start and to stop, not to {do}")
+            raise UsageError(f"traffic takes start and stop, not {do}")
         if do == "start":
             self._traffic.start()
         else:
@@ -189,8 +189,10 @@ class Desk:
     def _list_ports(self) -> Answer:
         spec = self._session.spec
         topology = spec.topology.build()
-        ports = [port for switch in topology.switches for port in topology.ports[switch.name]]
-        rates = {topology.port_name[port]: topology.cable[port].rate_bps for port in ports}
+        rates = {
+            topology.port_name[port]: topology.cable[port].rate_bps
+            for port in topology.switch_ports
+        }
         return {"fabric": spec.fabric, "ports": rates}, []
 
     def _tap(self, port: str, since_start: bool = False) -> Answer:

@@ -29,11 +29,10 @@ _COUNTS = ("send_failures", "receive_drops", "overtaken")
 def share_of_shim(fabric: Fabric, live: Live) -> Json:
     """In the shim: its ledger up to now."""
     ledger = live.ledger()
-    ports = [port for s in fabric.topology.switches for port in fabric.topology.ports[s.name]]
     return {
         **{name: getattr(ledger, name).tolist() for name in _HISTOGRAMS},
         **{name: getattr(ledger, name) for name in _COUNTS},
-        "transit_lost": lost_in_transit(fabric.counter_table(ports)),
+        "transit_lost": lost_in_transit(fabric.counter_table(fabric.topology.switch_ports)),
     }
 
 

@@ -119,9 +119,9 @@ class Conversations:
             return Failure.of(error), []
 
     def end(self, reason: str) -> None:
-        """Tells all who talk with the lab, whatever they wait for; not who does not listen.
+        """Sends the reason to every client, whatever answer it waits for.
 
-        Waits for none of them: somebody who reads nothing must not keep the lab from its end.
+        A client that reads nothing misses the reason: it must not keep the lab from its end.
         """
         for channel, speaking in list(self._speaking.items()):
             if speaking.acquire(timeout=_SECONDS_TO_FINISH_A_SENTENCE):

@@ -18,11 +18,11 @@ from emu.spec.fault import Fault
 from emu.units import PS_PER_NS
 
 
-def prepare(supervisor: Supervisor, setup: Setup) -> NicProcess:
-    """NICs that are ready to start."""
+def prepare(supervisor: Supervisor, setup: Setup, lab: str) -> NicProcess:
+    """NICs of this lab that are ready to start."""
     channel = supervisor.spawn("the NIC process", Programs().rnic)
     with supervisor.needed(channel):
-        return set_up_nics(channel, setup)
+        return set_up_nics(channel, setup, lab)
 
 
 @contextmanager

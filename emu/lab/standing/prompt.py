@@ -51,7 +51,7 @@ def main() -> None:
         (line,) = lab.take_files()
         return line
 
-    net.on_cables = cables_by_faults(topology, lambda told: ask("faults", **asdict(told)))
+    net.on_cables = cables_by_faults(topology, lambda change: ask("faults", **asdict(change)))
     FabricPrompt(net, spec, lambda: ask("see"), tap, diagnose if spec.fabric == "ib" else None)
 
 

@@ -29,9 +29,7 @@ _SECONDS_TO_WAIT_FOR_PYTHON = 1e-4
 
 def stand(channel: Channel, live: Live, fabric: Fabric, steering: Steering) -> None:
     """From the end of `Setup` to `Stop`."""
-    ports = [
-        port for switch in fabric.topology.switches for port in fabric.topology.ports[switch.name]
-    ]
+    ports = fabric.topology.switch_ports
     board = Board.new([fabric.topology.port_name[port] for port in ports], COUNTERS)
     channel.send(Done({"board": board.legend}), [board.file])
     sys.setswitchinterval(_SECONDS_TO_WAIT_FOR_PYTHON)

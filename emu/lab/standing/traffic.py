@@ -61,7 +61,7 @@ class Traffic:
         self._tcp_pid: int | None = None
         self.shown = ShownBoards()
         self.state: Json = {**_FRESH, "number": 0, "state": "none"}
-        """For whoever looks. `state`: none, running, over, stopped or failed, with an `error`."""
+        """What `emu status` shows. `state`: none, running, over, stopped, failed (see `error`)."""
 
     def start(self) -> None:
         """Starts the spec's workload. Raises UsageError when it has none, or one runs."""
@@ -92,7 +92,7 @@ class Traffic:
         return bool(self._session.spec.streams().flows)
 
     def _launch(self) -> None:
-        """Who follows the workload is there before it is."""
+        """The thread that follows the workload starts before the workload does."""
         launched: Future[_Workload] = Future()
         threading.Thread(target=self._follow, args=(launched,), daemon=True).start()
         try:
@@ -102,11 +102,11 @@ class Traffic:
             raise
 
     def _begin(self) -> _Workload:
-        """Where it fails nobody is left of those who were started for it."""
+        """Ends the processes that it started, should it fail."""
         setup = setup_now(self._session)
         setup = replace(setup, options={**setup.options, "starts": self.state["number"]})
         with ExitStack() as started:
-            process = prepare(self._supervisor, setup)
+            process = prepare(self._supervisor, setup, self._session.spec.name)
             started.enter_context(needed(self._supervisor, process))
             tcp = tcp_pid = None
             if self._has_tcp:
@@ -124,7 +124,7 @@ class Traffic:
 
         The channels are closed here, where they are read, once their processes were dismissed.
         """
-        if launched.exception() is not None:  # who has asked for it is told
+        if launched.exception() is not None:  # the client that started it gets the error
             return
         workload = launched.result()
         try:
@@ -150,7 +150,7 @@ class Traffic:
                 self._dismiss("over", flows=flows, fidelity=asdict(fidelity))
 
     def _fail(self, workload: _Workload, error: Exception) -> None:
-        """There is nobody to tell but who asks for the state."""
+        """Notes the error in the state: the client that started the traffic waits no more."""
         with self._changing:
             if workload.nics is self._process:
                 with suppress(Exception):  # the reason stays the first error
@@ -177,7 +177,8 @@ class Traffic:
             self._supervisor.dismiss(self._tcp_pid)
             self._tcp_pid = None
         if self._session.setup.options["ip"]:
-            process = prepare(self._supervisor, idle(setup_now(self._session)))
+            setup = idle(setup_now(self._session))
+            process = prepare(self._supervisor, setup, self._session.spec.name)
             with needed(self._supervisor, process):
                 self._nics.begin(process, with_traffic=False)
         else:

@@ -77,7 +77,7 @@ def _is_lossy_anywhere(spec: Spec) -> bool:
     topology = spec.topology.build()
     asked = {entry.priority for entry in spec.traffic}
     used = {spec.priority(host, priority) for priority in asked for host in topology.host}
-    ports = (port for switch in topology.switch for port in topology.ports[switch])
+    ports = topology.switch_ports
     return any(not _holds(spec, port, priority) for port in ports for priority in used)
 
 
