@@ -138,7 +138,7 @@ def _cable() -> Iterator[Relay]:
         channel = lib.live_add_channel(live, wire.fileno(), RING_FRAMES)
         for index, interface in enumerate(("in", "out")):
             lib.fabric_add_socket(fabric, index, False)
-            lib.live_attach_end(live, channel, socket.if_nametoindex(interface), index)
+            lib.live_attach_end(live, channel, socket.if_nametoindex(interface), index, False)
         lib.fabric_connect(fabric, 0, 1, 100_000_000_000, 0)
         lib.fabric_start(fabric)
         start_ns = time.monotonic_ns()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,13 +63,26 @@ def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
         live.queue_outside()
     wire = live.add_socket(packet_socket(), ring_frames=RING_FRAMES)
     topology = fabric.topology
+    unpaced = _with_a_kernel_that_sends(fabric, setup)
     for host in topology.hosts:
         port = topology.ports[host.name][0]
-        live.attach_end(wire, socket.if_nametoindex(port.interface), port)
+        interface = socket.if_nametoindex(port.interface)
+        live.attach_end(wire, interface, port, paced=host.name not in unpaced)
     if setup.plane == "ovs":
         for switch in topology.switches:
             for port in topology.ports[switch.name]:
                 live.attach_plane(wire, socket.if_nametoindex(port.interface), port)
+
+
+def _with_a_kernel_that_sends(fabric: Fabric, setup: Setup) -> Set[str]:
+    """Hosts whose kernel sends over Ethernet, as fast as it can. Others' NICs keep to their cables'
+    rates, and so does IP over InfiniBand, which goes by the NIC."""
+    if setup.options.get("standing"):
+        return fabric.topology.host.keys()
+    if fabric.spec.fabric == "ib":
+        return set()
+    streams = fabric.spec.streams().message_flows
+    return {host for flow in streams for host in (flow.src, flow.dst)}
 
 
 def _run(

@@ -206,9 +206,11 @@ static void note_arrival(struct live *live, struct attachment *to, const struct 
         note_lost(live, LOST_ITS_PLACE, 1, arrival->stamp_ns);
     else
         to->last_stamp_ns = arrival->stamp_ns;
-    if (to->end)
-        note_late(live, LATE_TAKEN_IN, wall(live, live->fabric->clock.now) - arrival->stamp_ns,
-                  arrival->stamp_ns);
+    if (!to->end)
+        return;
+    picoseconds now = live->fabric->clock.now;
+    picoseconds taken_in = now + line_backlog(&to->end->line, now);
+    note_late(live, LATE_TAKEN_IN, wall(live, taken_in) - arrival->stamp_ns, arrival->stamp_ns);
 }
 
 static void deliver(struct live *live, const struct arrival *arrival)
@@ -408,12 +410,14 @@ static struct attachment *attach(struct live *live, int channel, int ifindex, ui
     return attachment;
 }
 
-bool live_attach_end(struct live *live, int channel, int ifindex, uint32_t index)
+bool live_attach_end(struct live *live, int channel, int ifindex, uint32_t index, bool paced)
 {
     struct attachment *attachment = attach(live, channel, ifindex, index);
-    if (attachment)
-        attachment->end = live->fabric->ports[index];
-    return attachment;
+    if (!attachment)
+        return false;
+    attachment->end = live->fabric->ports[index];
+    attachment->end->line.paced = paced;
+    return true;
 }
 
 bool live_attach_plane(struct live *live, int channel, int ifindex, struct fabric_switch *sw,

@@ -28,8 +28,9 @@ void live_free(struct live *live);
 /* A socket to receive from and send by; returns its channel, or -1. With `ring_frames`
  * it receives by a ring of so many frames, if the kernel has memory for that. */
 int live_add_channel(struct live *live, int fd, uint32_t ring_frames);
-/* The cable end `index` is network interface `ifindex` on that channel. */
-bool live_attach_end(struct live *live, int channel, int ifindex, uint32_t index);
+/* The cable end `index` is network interface `ifindex` on that channel. `paced`: who sends there
+ * keeps to the cable's rate. */
+bool live_attach_end(struct live *live, int channel, int ifindex, uint32_t index, bool paced);
 /* Port `number` of the switch is `ifindex`: its packets are forwarded there. */
 bool live_attach_plane(struct live *live, int channel, int ifindex, struct fabric_switch *sw,
                        uint32_t number);

@@ -110,10 +110,11 @@ class Live:
         _check(channel >= 0)
         return channel
 
-    def attach_end(self, channel: int, ifindex: int, port: Port) -> None:
-        """The cable end that stands for `port` is this interface."""
+    def attach_end(self, channel: int, ifindex: int, port: Port, *, paced: bool = False) -> None:
+        """The cable end that stands for `port` is this interface. `paced`: who sends there keeps
+        to the cable's rate, so that what comes too close together was held up by the machine."""
         index = self._fabric.index[port]
-        _check(lib.live_attach_end(self._core, channel, ifindex, index))
+        _check(lib.live_attach_end(self._core, channel, ifindex, index, paced))
 
     def add_tun(self, opened: int, interface: Any) -> None:
         """The packets of an IP interface (a `struct ipoib *`) come and go by this TUN device."""

@@ -7,6 +7,9 @@
 /* Bytes of a frame that a cut-through switch must see before it can decide. */
 enum { ETHERNET_HEADER_BYTES = 64, INFINIBAND_HEADER_BYTES = 20 };
 
+/* Times its rate at which a paced line works off what was held up. */
+enum { CATCH_UP_SPEED = 8 };
+
 void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
                const struct port_handler *handler, void *owner, enum framing framing)
 {
@@ -50,15 +53,18 @@ SELDOM static picoseconds early_delivery(const struct line *line, const struct f
         frame->kind == FRAME_ETHERNET ? ETHERNET_HEADER_BYTES : INFINIBAND_HEADER_BYTES;
     if (line->delivery == DELIVER_START)
         return start;
-    return start + line->delay + line_time(line, wire < header ? wire : header);
+    picoseconds head_at = start + line->delay + line_time(line, wire < header ? wire : header);
+    return head_at < frame->tail_at ? head_at : frame->tail_at;
 }
 
-/* Puts a frame on the line, from `start` on; returns when its last bit is out. */
-static picoseconds line_send(struct port *port, struct frame *frame, picoseconds start)
+/* Puts a frame on the line, from `start` on, at `speed` times its rate; returns when its last bit
+ * is out. */
+static inline picoseconds line_send(struct port *port, struct frame *frame, picoseconds start,
+                                    int speed)
 {
     struct line *line = &port->line;
     uint32_t wire = wire_bytes(frame->kind, frame->length);
-    line->free_at = start + line_time(line, wire);
+    line->free_at = start + line_time(line, wire) / speed;
     frame->tail_at = line->free_at + line->delay;
     frame->due_at =
         line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(line, frame, start);
@@ -244,7 +250,7 @@ static void transmit(struct port *port, struct frame *frame, picoseconds now)
     frame->charge = (struct charge){0};
     if (port->tap)
         tap_frame(port->tap, port->index, frame, TAP_OUT, now);
-    timer_set(port->clock, &port->done, line_send(port, frame, now));
+    timer_set(port->clock, &port->done, line_send(port, frame, now, 1));
 }
 
 /* An injected frame has the line: it is done when that is. */
@@ -293,7 +299,7 @@ void port_inject(struct port *port, struct frame *frame, picoseconds now)
     }
     if (port->tap)
         tap_frame(port->tap, port->index, frame, TAP_OUT, start);
-    line_send(port, frame, start);
+    line_send(port, frame, start, line_backlog(&port->line, now) ? CATCH_UP_SPEED : 1);
 }
 
 /* ---- the link comes and goes ---------------------------------------------- */

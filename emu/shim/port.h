@@ -57,6 +57,7 @@ struct line {
     picoseconds delay;
     picoseconds free_at; /* when the last bit of the last frame is out */
     uint64_t rate_bps;
+    bool paced; /* who injects keeps to its rate: what finds it busy was held up outside */
 
     ON_A_LINE struct timer arrival; /* set while a frame is in flight */
     struct port *far;
@@ -66,6 +67,12 @@ struct line {
 static inline picoseconds line_time(const struct line *line, uint32_t bytes)
 {
     return line->byte_time ? bytes * line->byte_time : serialisation(bytes, line->rate_bps);
+}
+
+/* How late a paced line is with what is injected now. */
+static inline picoseconds line_backlog(const struct line *line, picoseconds now)
+{
+    return line->paced && line->free_at > now ? line->free_at - now : 0;
 }
 
 /* What has passed of one class. */
@@ -266,7 +273,8 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now);
 
 /* Puts a frame onto the port's line as if the owner had sent it, queueing behind what is
  * being sent; the owner's next frame queues behind it. How the far end of a host's cable
- * enters the shim. */
+ * enters the shim. What queues on a paced line goes faster than its rate: at the rate itself, a
+ * sender that never stops would stay late for good. */
 void port_inject(struct port *port, struct frame *frame, picoseconds now);
 
 /* A pause or a wait for credit begins: from now on its gauges grow with time. */
