@@ -12,6 +12,7 @@ from emu.cli.say import say
 from emu.errors import UsageError
 from emu.measure.recording import Recording
 from emu.report.progress import ProgressLine
+from emu.resources import keep_freed_memory
 from emu.spec.model import Spec
 from emu.subnet import Subnet
 from emu.writing import check_links, is_written_as_it_is
@@ -85,4 +86,5 @@ def _run_virtual(
 ) -> Recording:
     from emu.shim.virtual import run_virtual
 
+    keep_freed_memory()
     return run_virtual(spec, topology, subnet=subnet, out=out, on_progress=line.update)

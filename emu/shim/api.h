@@ -144,8 +144,8 @@ uint32_t fabric_samples(const struct fabric *fabric, const int64_t **values,
                         const uint32_t **places, uint32_t *columns);
 void fabric_sample_now(struct fabric *fabric);
 
-/* Touches the memory of captures and of so many frames of either size, lest page faults
- * delay a live run. */
+/* Touches the memory of samples, captures and of so many frames of either size, lest page
+ * faults delay a live run. */
 void fabric_prefault(struct fabric *fabric, uint32_t frames);
 
 void fabric_start(struct fabric *fabric);

@@ -207,6 +207,8 @@ void fabric_free(struct fabric *fabric)
 void fabric_prefault(struct fabric *fabric, uint32_t frames)
 {
     frame_pool_prefault(&fabric->pool, frames);
+    if (fabric->sampler.values)
+        sampler_prefault(&fabric->sampler);
     if (fabric->tap.ring)
         memset(fabric->tap.ring, 0, fabric->tap.size);
 }

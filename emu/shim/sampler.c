@@ -9,14 +9,9 @@ static void sampler_due(struct timer *timer, picoseconds now)
     timer_set(sampler->clock, timer, now + sampler->interval);
 }
 
-/* Touched at once: page faults would take longer than writing the rows. */
-static int64_t *table(struct arena *arena, uint32_t rows, uint32_t columns)
+static size_t row_bytes(const struct sampler *sampler)
 {
-    size_t size = (size_t)columns * sizeof(int64_t);
-    int64_t *values = arena_take(arena, rows, size);
-    if (values)
-        memset(values, 0, rows * size);
-    return values;
+    return (size_t)sampler->columns * sizeof(int64_t);
 }
 
 bool sampler_init(struct sampler *sampler, struct arena *arena, struct clock *clock,
@@ -31,7 +26,7 @@ bool sampler_init(struct sampler *sampler, struct arena *arena, struct clock *cl
                                 .flows = flows,
                                 .flow_count = flow_count};
     timer_init(&sampler->due, sampler_due);
-    sampler->values = table(arena, capacity, sampler->columns);
+    sampler->values = arena_take(arena, capacity, row_bytes(sampler));
     sampler->places = arena_take(arena, capacity, sizeof *sampler->places);
     sampler->board = arena_take(arena, port_count, sizeof *sampler->board);
     if (!sampler->values || !sampler->places || !sampler->board)
@@ -39,6 +34,11 @@ bool sampler_init(struct sampler *sampler, struct arena *arena, struct clock *cl
     for (uint32_t row = 0; row < capacity; row++)
         sampler->places[row] = row;
     return true;
+}
+
+void sampler_prefault(struct sampler *sampler)
+{
+    memset(sampler->values, 0, sampler->capacity * row_bytes(sampler));
 }
 
 void sampler_watch(struct sampler *sampler, uint32_t place, struct port *port)

@@ -37,6 +37,8 @@ bool sampler_init(struct sampler *sampler, struct arena *arena, struct clock *cl
                   picoseconds interval, uint32_t capacity, uint32_t port_count,
                   const uint64_t *flows, uint32_t flow_count);
 void sampler_watch(struct sampler *sampler, uint32_t place, struct port *port);
+/* Touches all rows, before the first is taken. */
+void sampler_prefault(struct sampler *sampler);
 void sampler_start(struct sampler *sampler, picoseconds now);
 
 /* One more row, outside the rhythm: the run's last state. */

@@ -10,7 +10,7 @@ from emu.spec.finding import Finding, KeyPath, there_is_no
 from emu.spec.headroom import headroom_of
 from emu.spec.rules.given import for_port, for_switch, is_written
 from emu.spec.scenario import Spec
-from emu.spec.switch import Curve, SwitchSpec
+from emu.spec.switch import Curve, Pfc, SwitchSpec
 from emu.units import write_size, write_time
 from topologies.graph import Port
 
@@ -37,6 +37,17 @@ def _ethernet_ports(spec: Spec) -> Iterator[tuple[Port, SwitchSpec]]:
     topology = spec.topology.build()
     for name, _ in _ethernet_switches(spec):
         yield from ((port, spec.port(port)) for port in topology.ports[name])
+
+
+def _pfc_ports(spec: Spec) -> Iterator[tuple[Port, Pfc]]:
+    """Ports with PFC; of those of a switch that are told alike, the first."""
+    topology = spec.topology.build()
+    for name, _ in _ethernet_switches(spec):
+        told: dict[int, tuple[Port, SwitchSpec]] = {}
+        for port in topology.ports[name]:
+            said = spec.given_port(port)
+            told.setdefault(id(said), (port, said))
+        yield from ((port, said.pfc) for port, said in told.values() if said.pfc is not None)
 
 
 def roles_and_nodes_exist(spec: Spec) -> Iterator[Finding]:
@@ -78,9 +89,8 @@ def _layers(spec: Spec) -> Iterator[tuple[KeyPath, SwitchSpec, list[str]]]:
 
 
 def xon_is_not_above_xoff(spec: Spec) -> Iterator[Finding]:
-    for port, said in _ethernet_ports(spec):
-        pfc = said.pfc
-        if pfc is not None and 0 < pfc.xoff.size_bytes < pfc.xon_bytes:
+    for port, pfc in _pfc_ports(spec):
+        if 0 < pfc.xoff.size_bytes < pfc.xon_bytes:
             yield Finding(
                 for_port(spec, port, "pfc", "xon"),
                 f"xon ({write_size(pfc.xon_bytes)}) is above xoff ({pfc.xoff}): "
@@ -91,28 +101,26 @@ def xon_is_not_above_xoff(spec: Spec) -> Iterator[Finding]:
 
 def xon_is_of_the_same_sort_as_xoff(spec: Spec) -> Iterator[Finding]:
     """Where both are said in one place: one of them would never be asked for."""
-    for port, said in _ethernet_ports(spec):
-        if said.pfc is None:
-            continue
-        idle, used = ("xon_offset", "xon") if said.pfc.xoff.size_bytes else ("xon", "xon_offset")
+    for port, pfc in _pfc_ports(spec):
+        idle, used = ("xon_offset", "xon") if pfc.xoff.size_bytes else ("xon", "xon_offset")
         path, xoff = (for_port(spec, port, "pfc", key) for key in (idle, "xoff"))
         if path[:-1] == xoff[:-1] and is_written(spec, path) and is_written(spec, xoff):
-            text = f"{idle} is not asked for where xoff is {said.pfc.xoff}; use {used}"
+            text = f"{idle} is not asked for where xoff is {pfc.xoff}; use {used}"
             yield Finding(path, text, about=(xoff,), idle_if_inherited=True)
 
 
 def xon_is_above_nothing(spec: Spec) -> Iterator[Finding]:
     """An alpha's largest threshold is that of an empty pool."""
-    for port, said in _ethernet_ports(spec):
-        if said.pfc is None or said.pfc.xoff.size_bytes:
+    for port, pfc in _pfc_ports(spec):
+        if pfc.xoff.size_bytes:
             continue
-        most = round(said.pfc.xoff.alpha * max(0, spec.shared_pool(port.node)))
-        if said.pfc.xon_offset >= most > 0:
+        most = round(pfc.xoff.alpha * max(0, spec.shared_pool(port.node)))
+        if pfc.xon_offset >= most > 0:
             xoff = for_port(spec, port, "pfc", "xoff")
             yield Finding(
                 for_port(spec, port, "pfc", "xon_offset"),
-                f"xoff ({said.pfc.xoff}) is {write_size(most)} at most, so a sender that was "
-                f"stopped would wait for less than nothing ({write_size(said.pfc.xon_offset)} "
+                f"xoff ({pfc.xoff}) is {write_size(most)} at most, so a sender that was "
+                f"stopped would wait for less than nothing ({write_size(pfc.xon_offset)} "
                 "below it); lower xon_offset, or raise xoff",
                 about=(xoff, for_switch(spec, port.node, "buffer")),
             )

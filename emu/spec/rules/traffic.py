@@ -158,7 +158,7 @@ def nobody_sends_to_itself(spec: Spec) -> Iterator[Finding]:
 def who_lives_on_acks_gets_some(spec: Spec) -> Iterator[Finding]:
     for index, entry in enumerate(spec.traffic):
         key, why, senders, remedy = _sent_without_ack(entry, spec.seed)
-        for host in sorted(senders & set(spec.topology.build().host)):
+        for host in sorted(senders & spec.topology.build().host.keys()):
             nic = spec.host(host).nic
             if nic.control(nic.cc).hears_acks:
                 yield Finding(
