@@ -57,14 +57,12 @@ SELDOM static picoseconds early_delivery(const struct line *line, const struct f
     return head_at < frame->tail_at ? head_at : frame->tail_at;
 }
 
-/* Puts a frame on the line, from `start` on, at `speed` times its rate; returns when its last bit
- * is out. */
-static inline picoseconds line_send(struct port *port, struct frame *frame, picoseconds start,
-                                    int speed)
+/* Puts a frame of `wire` bytes on the line, from `start` until its last bit is out at `end`. */
+static inline void line_send(struct port *port, struct frame *frame, uint32_t wire,
+                             picoseconds start, picoseconds end)
 {
     struct line *line = &port->line;
-    uint32_t wire = wire_bytes(frame->kind, frame->length);
-    line->free_at = start + line_time(line, wire) / speed;
+    line->free_at = end;
     frame->tail_at = line->free_at + line->delay;
     frame->due_at =
         line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(line, frame, start);
@@ -72,7 +70,18 @@ static inline picoseconds line_send(struct port *port, struct frame *frame, pico
     if (!line->in_flight_count++)
         timer_set(port->clock, &line->arrival, frame->due_at);
     list_push(&line->in_flight, frame);
-    return line->free_at;
+}
+
+/* When the last bit of what is injected now is out. A paced line works off what was held up, but no
+ * frame is out before it would be on a line that was free. */
+static picoseconds injection_end(const struct line *line, uint32_t wire, picoseconds start,
+                                 picoseconds now)
+{
+    picoseconds whole = line_time(line, wire);
+    if (!line_backlog(line, now))
+        return start + whole;
+    picoseconds caught_up = start + whole / CATCH_UP_SPEED;
+    return caught_up > now + whole ? caught_up : now + whole;
 }
 
 void line_arrival(struct timer *timer, picoseconds now)
@@ -250,7 +259,9 @@ static void transmit(struct port *port, struct frame *frame, picoseconds now)
     frame->charge = (struct charge){0};
     if (port->tap)
         tap_frame(port->tap, port->index, frame, TAP_OUT, now);
-    timer_set(port->clock, &port->done, line_send(port, frame, now, 1));
+    uint32_t wire = wire_bytes(frame->kind, frame->length);
+    line_send(port, frame, wire, now, now + line_time(&port->line, wire));
+    timer_set(port->clock, &port->done, port->line.free_at);
 }
 
 /* An injected frame has the line: it is done when that is. */
@@ -299,7 +310,8 @@ void port_inject(struct port *port, struct frame *frame, picoseconds now)
     }
     if (port->tap)
         tap_frame(port->tap, port->index, frame, TAP_OUT, start);
-    line_send(port, frame, start, line_backlog(&port->line, now) ? CATCH_UP_SPEED : 1);
+    uint32_t wire = wire_bytes(frame->kind, frame->length);
+    line_send(port, frame, wire, start, injection_end(&port->line, wire, start, now));
 }
 
 /* ---- the link comes and goes ---------------------------------------------- */

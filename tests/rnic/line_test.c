@@ -69,6 +69,22 @@ TEST(a_sender_that_keeps_to_the_rate_is_soon_in_time_again)
     EXPECT_EQUAL(0, lateness_at_the_end(&setup));
 }
 
+/* The machine's clocks differ by some nanoseconds: who is that much ahead gains no more than that. */
+TEST(no_frame_arrives_sooner_than_on_a_free_line)
+{
+    static struct setup setup;
+    setup_init(&setup, true);
+    picoseconds spacing = line_time(&setup.end.line, WIRE);
+    inject(&setup);
+    clock_run_until(&setup.clock, spacing - 10 * PS_PER_NS);
+    inject(&setup);
+    picoseconds in_time = setup.clock.now + spacing + CABLE_DELAY;
+    clock_run_until(&setup.clock, PS_PER_MS);
+    EXPECT_EQUAL(2, setup.arrived);
+    EXPECT_EQUAL(in_time, setup.latest);
+    arena_free(&setup.arena);
+}
+
 /* A host's kernel sends as fast as it can: the cable has its rate, and no more. */
 TEST(who_does_not_keep_to_the_rate_gets_no_more_than_it)
 {
@@ -93,5 +109,6 @@ TEST(only_a_paced_line_counts_its_backlog_as_lateness)
 }
 
 MAIN(RUN(a_sender_that_keeps_to_the_rate_is_soon_in_time_again),
+     RUN(no_frame_arrives_sooner_than_on_a_free_line),
      RUN(who_does_not_keep_to_the_rate_gets_no_more_than_it),
      RUN(only_a_paced_line_counts_its_backlog_as_lateness))
