@@ -5,7 +5,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
-C_FILES := $(wildcard emu/*/*.[ch] emu/*/*/*.[ch] traffic/rnic/*.[ch])
+C_FILES := $(wildcard emu/*/*.[ch] emu/*/*/*.[ch] tests/*/*.[ch])
 SCRIPTS := vagrant/provision.sh vagrant/welcome.sh tests/vm/inside.sh tests/vm/bare.sh .ci/run
 PROPERTIES := $(addprefix tests/model/test_,properties.py conservation.py credit_properties.py) \
 	tests/rnic/test_fire.py
@@ -64,6 +64,7 @@ lint: setup
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 	clang-format --dry-run -Werror $(C_FILES)
+	$(PYTHON) -m emu._build.layers
 	$(PYTHON) -m emu._build analyze
 	$(PYTHON) -m codespell_lib
 	shellcheck $(SCRIPTS)

@@ -8,7 +8,7 @@ Fixtures
     fabric          an `emu.testing.Fabric` of the marker's spec, which lies beside the test; the
                     marker's other arguments change keys of it
     lab             an `emu.rdma.Lab` of it, up: a fabric for verbs of your own
-    manual_clock    an `emu.shim.virtual.VirtualFabric` of it, whose time the test moves; see
+    manual_clock    an `emu.runtime.virtual.VirtualFabric` of it, whose time the test moves; see
                     `emu.testing.eventually`
     golden          compares text with a file in the folder `golden` beside the test
     emu_artifacts   the test's own folder
@@ -54,7 +54,7 @@ from _pytest._code.code import ExceptionChainRepr, ExceptionRepr, ReprEntryNativ
 
 if TYPE_CHECKING:  # loading the emulator takes a while, and most test sessions need none
     from emu.rdma import Lab
-    from emu.shim.virtual import VirtualFabric
+    from emu.runtime.virtual import VirtualFabric
     from emu.testing import Fabric, Run
 
 _CLOCKS = ("virtual", "real")

@@ -45,7 +45,7 @@ from emu.spec.model import Check, Spec, SwitchSpec, load_spec, spec_from_mapping
 from emu.units import PS_PER_NS, parse_time
 
 if TYPE_CHECKING:
-    from emu.shim.virtual import VirtualFabric
+    from emu.runtime.virtual import VirtualFabric
 
 T = TypeVar("T")
 Entry = dict[str, Any]
@@ -107,8 +107,8 @@ class Fabric:
 
         Raises UsageError for what only the real clock can do.
         """
-        from emu.shim.managed import swept
-        from emu.shim.virtual import VirtualFabric, refuse_tcp
+        from emu.runtime.virtual import VirtualFabric, refuse_tcp
+        from emu.subnet.sm_sweeps import swept
 
         refuse_tcp(self.spec)
         topology = self.spec.topology.build()

@@ -1,7 +1,7 @@
 """Builds the C core: one extension module of every C file of the switches and the NIC.
 
-    api.h, rnic_api.h … ─cffi─▶ _core.c ─┐
-    emu/shim/*.c, traffic/rnic/*.c ──────┴─compiler──▶ objects ──linker──▶ emu/_core.*.so
+    fabric_api.h, nic_api.h … ─cffi─▶ _core.c ─┐
+    emu/core/*/*.c ────────────────────────────┴─compiler─▶ objects ─linker─▶ emu/_core.*.so
 
 The headers are plain C declarations: the compiler reads them as they are,
 and cffi the same text without its preprocessor lines, so Python and C cannot
@@ -27,16 +27,21 @@ from pathlib import Path
 MODULE = "emu._core"
 ROOT = Path(__file__).parents[2]
 
-_FOLDERS = (Path("emu/shim"), Path("traffic/rnic"))
-_INTERFACES = (
-    Path("emu/shim/api.h"),
-    Path("emu/shim/live.h"),
-    Path("traffic/rnic/rnic_api.h"),
-    Path("traffic/rnic/verbs.h"),
-    Path("traffic/rnic/ipoib.h"),
+CORE = Path("emu/core")
+_INTERFACES = tuple(
+    CORE / name
+    for name in (
+        "switch/switch_api.h",
+        "nic/nic_api.h",
+        "nic/verbs.h",
+        "nic/ipoib.h",
+        "fault/fault_api.h",
+        "observe/counters.h",
+        "api/fabric_api.h",
+        "api/primitives.h",
+        "driver/af_packet_driver.h",
+    )
 )
-_NOT_CORE = ("_test.c", ".bpf.c")
-"""Ends of the names of C files that are programs of their own."""
 _GLUE = Path("build/_core.c")
 _THIS_FILE = Path(__file__).relative_to(ROOT)
 
@@ -47,7 +52,7 @@ _FLAGS = (
     "-fvisibility=hidden",
     # No a * b + c in one rounding: where a processor has that, rates would be others.
     "-ffp-contract=off",
-    *(f"-I{folder}" for folder in _FOLDERS),
+    f"-I{CORE}",
 )
 _WARNINGS = ("-Wall", "-Wextra", "-Werror")
 _LIBRARIES = ("-ldeflate", "-lm")
@@ -100,22 +105,16 @@ def target(variant: Variant) -> Path:
 
 def sources() -> list[Path]:
     """The C files of the core, relative to the root."""
-    return [
-        path.relative_to(ROOT)
-        for folder in _FOLDERS
-        for path in sorted((ROOT / folder).glob("*.c"))
-        if not path.name.endswith(_NOT_CORE)
-    ]
+    return _files("*.c")
 
 
 def inputs() -> list[Path]:
     """Every file the core is made from, relative to the root."""
-    headers = [
-        path.relative_to(ROOT)
-        for folder in _FOLDERS
-        for path in sorted((ROOT / folder).glob("*.h"))
-    ]
-    return sources() + headers
+    return sources() + _files("*.h")
+
+
+def _files(pattern: str) -> list[Path]:
+    return [path.relative_to(ROOT) for path in sorted((ROOT / CORE).glob(f"*/{pattern}"))]
 
 
 def build(variant: Variant, module: Path) -> bool:
@@ -127,7 +126,8 @@ def build(variant: Variant, module: Path) -> bool:
         _write_glue()
     objects = compile_all(variant, [_GLUE, *sources()])
     # A folder is younger than the module when a source file came or went.
-    if not is_stale(module, (*objects, *_FOLDERS)):
+    folders = {path.parent for path in sources()}
+    if not is_stale(module, (*objects, *folders)):
         return False
     link_library(variant, objects, module, _LIBRARIES)
     return True
@@ -154,7 +154,7 @@ def _write_glue() -> None:
     ffi = FFI()
     for path in _INTERFACES:
         ffi.cdef(declarations((ROOT / path).read_text()))
-    ffi.set_source(MODULE, "".join(f'#include "{path.name}"\n' for path in _INTERFACES))
+    ffi.set_source(MODULE, "".join(f'#include "{path.relative_to(CORE)}"\n' for path in _INTERFACES))
     (ROOT / _GLUE).parent.mkdir(parents=True, exist_ok=True)
     ffi.emit_c_code(str(ROOT / _GLUE))
     (ROOT / _GLUE).touch()

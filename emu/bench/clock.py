@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 from emu.bench.row import Row, Target
-from emu.shim.virtual import STEP_NS, VirtualFabric
+from emu.runtime.virtual import STEP_NS, VirtualFabric
 from emu.spec.scenario import Spec
 
 TARGET = Target(3e6)

@@ -31,6 +31,7 @@ from typing import Any
 from emu.bench.in_lab import in_lab
 from emu.bench.native import compiled, loops
 from emu.bench.row import Row, Target, side_by_side
+from emu.bindings.af_packet_driver import packet_socket
 from emu.lab.build import Lab
 from emu.lab.keeper import keep_host
 from emu.lab.messages import Json, Request
@@ -41,7 +42,6 @@ from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.routes import route_tables
 from emu.lab.session import open_session, start
 from emu.lab.supervisor import Supervisor
-from emu.shim.live import packet_socket
 from emu.spec.scenario import spec_from_json
 from topologies.graph import Topology
 

@@ -29,13 +29,13 @@ from emu._core import lib
 from emu.bench.in_lab import in_lab
 from emu.bench.native import compiled, loops
 from emu.bench.row import Row, Target, side_by_side
+from emu.bindings.af_packet_driver import packet_socket
 from emu.lab.command import run
 from emu.lab.keeper import keep_host
 from emu.lab.messages import Json, Request
 from emu.lab.netns import entered, write_sysctl
 from emu.lab.shim import RING_FRAMES
 from emu.lab.supervisor import Supervisor
-from emu.shim.live import packet_socket
 
 SIZES = (4200, 1100)
 TARGET = Target(0.8)
@@ -133,24 +133,24 @@ def _cable() -> Iterator[Relay]:
     """A cable of 100 Gbit/s between two ends outside, on the real clock."""
     fabric = lib.fabric_new(1, 2, 4096, 4096, 4352)
     wake, other = os.pipe()
-    live = lib.live_new(fabric, 1.0, wake)
+    live = lib.driver_new(fabric, 1.0, wake)
     with packet_socket() as wire:
-        channel = lib.live_add_channel(live, wire.fileno(), RING_FRAMES)
+        channel = lib.driver_add_channel(live, wire.fileno(), RING_FRAMES)
         for index, interface in enumerate(("in", "out")):
             lib.fabric_add_socket(fabric, index, False)
-            lib.live_attach_end(live, channel, socket.if_nametoindex(interface), index, False)
+            lib.driver_attach_end(live, channel, socket.if_nametoindex(interface), index, False)
         lib.fabric_connect(fabric, 0, 1, 100_000_000_000, 0)
         lib.fabric_start(fabric)
         start_ns = time.monotonic_ns()
 
         def relay() -> int:
-            before = lib.live_frames_sent(live)
-            while lib.live_frames_sent(live) - before < _FRAMES:
-                lib.live_run(live, start_ns, 0)
-            return int(lib.live_frames_sent(live) - before)
+            before = lib.driver_frames_sent(live)
+            while lib.driver_frames_sent(live) - before < _FRAMES:
+                lib.driver_run(live, start_ns, 0)
+            return int(lib.driver_frames_sent(live) - before)
 
         yield relay
-        lib.live_free(live)
+        lib.driver_free(live)
     lib.fabric_free(fabric)
     os.close(wake)
     os.close(other)

@@ -25,7 +25,7 @@ from typing import Any
 
 from emu.bench.row import Row, Target, side_by_side
 from emu.errors import FabricError
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from emu.spec.model import Spec, load_spec
 
 TARGET = Target(1.5, at_most=True)

@@ -29,7 +29,7 @@ from emu.report.summary import compare, to_json
 from emu.report.text import print_clocks, print_comparison
 from emu.report.verdict import exit_code
 from emu.report.write import write_clocks, write_comparison, write_run
-from emu.shim.virtual import refuse_tcp
+from emu.runtime.virtual import refuse_tcp
 from emu.spec.model import Spec, load_spec
 
 

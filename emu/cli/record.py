@@ -75,7 +75,7 @@ def subnet_of(specs: Sequence[Spec]) -> Subnet | None:
 
     Raises HostError, FabricError.
     """
-    from emu.shim.managed import swept
+    from emu.subnet.sm_sweeps import swept
 
     first, *others = specs
     return swept(first, first.topology.build(), *others)
@@ -84,7 +84,7 @@ def subnet_of(specs: Sequence[Spec]) -> Subnet | None:
 def _run_virtual(
     spec: Spec, topology: Topology, subnet: Subnet | None, out: Path, line: ProgressLine
 ) -> Recording:
-    from emu.shim.virtual import run_virtual
+    from emu.runtime.virtual import run_virtual
 
     keep_freed_memory()
     return run_virtual(spec, topology, subnet=subnet, out=out, on_progress=line.update)

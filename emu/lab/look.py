@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from emu.bindings.fabric import Fabric
 from emu.lab.messages import Json
 from emu.measure.counters import PRIORITIES, ethernet_counters, infiniband_counters
-from emu.shim.fabric import Fabric
 from emu.spec.finding import there_is_no
 
 Row = Sequence[object]

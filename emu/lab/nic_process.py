@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from emu.bindings.fabric import COUNTERS
 from emu.lab.channel import Channel
 from emu.lab.line import Line
 from emu.lab.messages import Ready, Setup
 from emu.lab.processes import wait_done
 from emu.measure.board import Board
 from emu.measure.counters import XMIT_WAIT
-from emu.shim.fabric import COUNTERS
 
 _OF_PORT = "port "
 PORT_COLUMNS = [(_OF_PORT + name, width) for name, width in COUNTERS]

@@ -12,6 +12,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
+from emu.bindings.af_packet_driver import Live, Outcome, packet_socket
+from emu.bindings.fabric import Fabric, Members
+from emu.bindings.host_nics import COUNTERS, Endpoints
 from emu.lab import ib0
 from emu.lab.channel import Channel, channel_pair
 from emu.lab.child import serve
@@ -25,12 +28,9 @@ from emu.lab.telling import progress_message
 from emu.lab.wakers import Wakers
 from emu.measure.board import Board
 from emu.measure.counters import XMIT_WAIT
-from emu.shim.fabric import Fabric, Members
-from emu.shim.live import Live, Outcome, packet_socket
 from emu.spec.fault import Fault
 from emu.spec.scenario import Spec
 from traffic.graph import OperationGraph
-from traffic.rnic.endpoints import COUNTERS, Endpoints
 
 _SECONDS_BETWEEN_PROGRESS = 0.1
 

@@ -7,6 +7,9 @@ from collections.abc import Set
 from dataclasses import replace
 from pathlib import Path
 
+from emu.bindings.af_packet_driver import Live, Outcome, packet_socket
+from emu.bindings.capture import CaptureFile, captured_ports
+from emu.bindings.fabric import Fabric, Members
 from emu.lab.channel import Channel
 from emu.lab.job import line_of, send_observation, slowdown_of, spec_of, subnet_of
 from emu.lab.messages import Done, Setup, Start, Stop
@@ -14,9 +17,6 @@ from emu.lab.namespace import PRIVATE
 from emu.lab.pace import be_punctual
 from emu.lab.standing.shim import stand
 from emu.lab.steering import Steering
-from emu.shim.capture import CaptureFile, captured_ports
-from emu.shim.fabric import Fabric, Members
-from emu.shim.live import Live, Outcome, packet_socket
 
 _SECONDS_A_TIME = 60.0
 _SECONDS_BETWEEN_DRAINS = 0.05
@@ -71,7 +71,7 @@ def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
     if setup.plane == "ovs":
         for switch in topology.switches:
             for port in topology.ports[switch.name]:
-                live.attach_plane(wire, socket.if_nametoindex(port.interface), port)
+                live.attach_datapath(wire, socket.if_nametoindex(port.interface), port)
 
 
 def _with_a_kernel_that_sends(fabric: Fabric, setup: Setup) -> Set[str]:

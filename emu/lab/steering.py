@@ -11,11 +11,11 @@ until Open vSwitch's own tables follow: so packets change their way at the exact
 
 from __future__ import annotations
 
+from emu.bindings.af_packet_driver import Live, Outcome
+from emu.bindings.fabric import Fabric
 from emu.lab.channel import Channel
 from emu.lab.messages import Converging, LinksChanged, Message, Routes, RoutesLoaded, Tables
 from emu.lab.wakers import Wakers
-from emu.shim.fabric import Fabric
-from emu.shim.live import Live, Outcome
 from emu.subnet.subnet import lfts_from_json
 from emu.units import PS_PER_NS
 

@@ -33,12 +33,12 @@ from emu.lab.link_history import LinkHistory
 from emu.lab.messages import Converging, Json, LinksChanged, Tables
 from emu.lab.namespace import PRIVATE
 from emu.lab.supervisor import Supervisor
-from emu.shim.approval import approved, engine_note, kept_levels
-from emu.shim.managed import manager_hosts, pairs_of, policy_of
 from emu.spec.scenario import Spec
 from emu.subnet import ManagedFabric, Subnet
 from emu.subnet.diagnostics import Diagnosis, diagnose, tell_counters
 from emu.subnet.manager import Pair
+from emu.subnet.routing_check import approved, engine_note, kept_levels
+from emu.subnet.sm_sweeps import manager_hosts, pairs_of, policy_of
 from emu.subnet.subnet import Levels
 from topologies.graph import Topology
 

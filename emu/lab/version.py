@@ -13,7 +13,7 @@ from pathlib import Path
 
 import emu
 
-_PACKAGES = ("lab", "measure", "shim", "spec")
+_PACKAGES = ("bindings", "lab", "measure", "spec")
 """Of `emu`: what labs answer, and what the answers are read with."""
 
 

@@ -29,7 +29,7 @@ _FURTHEST = 4.0
 
 
 def bucket_value(bucket: int) -> int:
-    """The least value a bucket of emu/shim/ledger.h stands for, in ns."""
+    """The least value a bucket of emu/core/observe/latency_histogram.h stands for, in ns."""
     if bucket < _FINE:
         return bucket
     exponent, fraction = divmod(bucket, _FINE)

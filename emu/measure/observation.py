@@ -28,7 +28,7 @@ from emu.measure.requests import Requests
 from emu.measure.timeline import Timeline
 
 Histogram = NDArray[np.uint64]
-"""(1024,): counts per bucket; see emu/shim/ledger.h for the buckets' bounds."""
+"""(1024,): counts per bucket; see emu/core/observe/latency_histogram.h for the buckets' bounds."""
 
 
 @dataclass(frozen=True)

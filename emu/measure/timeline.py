@@ -1,7 +1,7 @@
 """When things happened on the machine that emulates, in intervals of wall-clock time.
 
-Each process of a run notes for itself (emu/shim/ledger.h), in intervals that grow with
-the run; the views of all become one.
+Each process of a run notes for itself (emu/core/observe/latency_histogram.h), in intervals that
+grow with the run; the views of all become one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 LOSSES = ("ovs", "arriving", "leaving", "place")
 """How frames are lost where the emulated fabric loses none: Open vSwitch did not give them back,
 or had too many others; they found a socket's buffer or ring full; the kernel refused them; and they
-lost their place, to later ones of the same sender. In the order of emu/shim/ledger.h."""
+lost their place, to later ones of the same sender. In the order of
+emu/core/observe/latency_histogram.h."""
 
 
 @dataclass(frozen=True)

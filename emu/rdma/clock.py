@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from emu._core import ffi, lib
-from emu.shim.fabric import Fabric
+from emu.bindings.fabric import Fabric
 
 T = TypeVar("T")
 

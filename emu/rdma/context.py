@@ -8,18 +8,18 @@ from random import Random
 from typing import Any
 
 from emu._core import ffi, lib
+from emu.bindings.nic_config import address_of, nic_config, qp_config
 from emu.errors import LocalProtocolError
 from emu.rdma.clock import Clock
 from emu.rdma.completion import CQ
 from emu.rdma.memory import PD
 from emu.rdma.names import QPType
+from emu.spec.bdp import bdp_packets
 from emu.spec.host import Nic
 from emu.subnet import Subnet
 from emu.subnet.subnet import Levels
 from topologies.graph import Host
 from topologies.guids import host_port_guid
-from traffic.rnic.config import address_of, nic_config, qp_config
-from traffic.rnic.window import bdp_packets
 
 MAX_QP = 4096
 MAX_MR = 4096

@@ -10,17 +10,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
+from emu.bindings.capture import CaptureFile, capture_file, captured_ports
+from emu.bindings.fabric import Fabric, Members
 from emu.errors import UsageError
 from emu.rdma.clock import Clock, VirtualClock
 from emu.rdma.context import Context
-from emu.shim.capture import CaptureFile, capture_file, captured_ports
-from emu.shim.fabric import Fabric, Members
-from emu.shim.managed import swept
 from emu.spec.finding import there_is_no
 from emu.spec.model import load_spec
 from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
+from emu.subnet.sm_sweeps import swept
 from emu.subnet.subnet import Levels
 
 T = TypeVar("T")

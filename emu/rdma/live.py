@@ -22,6 +22,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
+from emu.bindings.af_packet_driver import Live, Outcome
+from emu.bindings.fabric import Fabric
 from emu.errors import FabricError, UsageError
 from emu.lab.live import run_at
 from emu.lab.messages import Request
@@ -31,8 +33,6 @@ from emu.lab.slowdown import choose_slowdown
 from emu.lab.standing import place
 from emu.lab.standing.client import StandingLab
 from emu.rdma.clock import Clock
-from emu.shim.fabric import Fabric
-from emu.shim.live import Live, Outcome
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from emu.subnet.subnet import Levels

@@ -16,7 +16,7 @@ class QPType(IntEnum):
 
 
 class QPState(IntEnum):
-    """The steps between them are in `traffic/rnic/qp_state.c`."""
+    """The steps between them are in `emu/core/nic/qp_state.c`."""
 
     RESET = lib.QP_RESET
     INIT = lib.QP_INIT

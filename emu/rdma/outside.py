@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Literal
 
+from emu.bindings.af_packet_driver import packet_socket
+from emu.bindings.fabric import Fabric, Members
 from emu.errors import UsageError
 from emu.lab.command import run
 from emu.lab.hold import hold_udp_port
 from emu.lab.plan import ROCE_UDP_PORT
 from emu.rdma.context import Context
 from emu.rdma.live import LiveClock, Wires
-from emu.shim.fabric import Fabric, Members
-from emu.shim.live import packet_socket
 from emu.spec.host import HostDefaults
 from emu.spec.scenario import Spec
 from emu.spec.topology import Kind

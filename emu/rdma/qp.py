@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from emu._core import ffi, lib
+from emu.bindings.nic_config import have
 from emu.errors import LocalProtocolError
 from emu.rdma.attributes import AS_IT_IS, REMOTE, SETTINGS, TAKEN, QPAttr
 from emu.rdma.completion import CQ
@@ -17,7 +18,6 @@ from emu.rdma.names import QPState, QPType, WROpcode
 from emu.rdma.refusal import refuse_receive, refuse_send
 from emu.rdma.srq import SRQ
 from emu.rdma.work import NOTHING, RecvWR, SendWR
-from traffic.rnic.config import have
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from emu._core import lib
+from emu.bindings.nic_config import have
 from emu.rdma.limits import refuse_numbers
 from emu.rdma.memory import PD
 from emu.rdma.refusal import refuse_receive
 from emu.rdma.work import RecvWR
-from traffic.rnic.config import have
 
 
 class SRQ:

@@ -26,7 +26,7 @@ from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Integer, Priority, PriorityKey, Rate, Size, Time
 
 MAX_PSNS = 64
-"""Room in the core's list (`FAULT_PSNS`, api.h)."""
+"""Room in the core's list (`FAULT_PSNS`, fabric_api.h)."""
 
 
 class _Kind(Model, ABC):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from emu.spec.scenario import Spec
 from topologies.graph import Port, Topology
-from traffic.rnic.entropy import source_ports
+from traffic.source_ports import source_ports
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ class Curve(Model):
 
     @property
     def pmax_2_32(self) -> int:
-        """As markers have it (emu/shim/wred.h): in parts of 2^32 - 1, which is always."""
+        """As markers have it (emu/core/switch/wred.h): in parts of 2^32 - 1, which is always."""
         return round(self.pmax * (2**32 - 1))
 
 

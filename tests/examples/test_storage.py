@@ -9,7 +9,7 @@ import pytest
 from emu.report.comparison_tables import comparison_table
 from emu.report.facts import RunFacts
 from emu.report.ios_table import ios_table
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from emu.spec.model import load_spec
 
 SPEC = Path(__file__).parents[2] / "topologies" / "storage.emu.yml"

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from emu.bindings.af_packet_driver import Live, packet_socket
+from emu.bindings.fabric import Fabric, Members
 from emu.lab.command import run
 from emu.lab.inside import main
 from emu.lab.keeper import keep_host
@@ -24,8 +26,6 @@ from emu.lab.netns import entered, write_sysctl
 from emu.lab.session import JobResult
 from emu.lab.supervisor import Supervisor
 from emu.measure.timeline import LOSSES
-from emu.shim.fabric import Fabric, Members
-from emu.shim.live import Live, packet_socket
 from emu.spec.scenario import spec_from_json
 from topologies.graph import Topology
 

@@ -10,7 +10,7 @@ import pytest
 
 from emu.lab.standing import taps
 from emu.lab.standing.taps import Taps, Viewer
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from emu.wire.raw import RawKind, RawRecord, lost_record, parse_record, whole_records
 from tests.model.fabrics import PAIR, port, spec_of, started
 
@@ -87,7 +87,7 @@ def test_history_that_found_no_room_is_counted(monkeypatch: pytest.MonkeyPatch) 
 
 def test_misses_in_the_ring_are_of_one_port(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was missed before a capture began, or at other ports, is not missing in it."""
-    monkeypatch.setattr("emu.shim.fabric.CAPTURE_RING_BYTES", 1 << 14)
+    monkeypatch.setattr("emu.bindings.fabric.CAPTURE_RING_BYTES", 1 << 14)
     with pair(KEPT) as (run, dealer):
         run.run_until(40_000)
         index = run.fabric.index[port(run, "left:h1")]

@@ -6,7 +6,7 @@ from emu.measure.assemble import assemble
 from emu.measure.cpu import NO_CPU_SAMPLES, CpuSamples
 from emu.measure.observation import Observation
 from emu.measure.recording import Recording
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from emu.spec.model import spec_from_text
 
 SPEC = spec_from_text(

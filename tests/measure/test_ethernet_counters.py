@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from emu.measure.counters import ethernet_counters
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from tests.model.fabrics import ONE_SWITCH, Outcome, outcome_of, spec_of
 
 INCAST = """

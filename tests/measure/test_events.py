@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
+from emu.bindings.fabric import COUNTERS
+from emu.bindings.host_nics import COUNTERS as NIC_COUNTERS
 from emu.measure.counters import DISCARDS
 from emu.measure.events import Pauses, events_between
 from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, TrafficState
 from emu.measure.recording import Deadlock
-from emu.shim.fabric import COUNTERS
-from traffic.rnic.endpoints import COUNTERS as NIC_COUNTERS
 
 NO_TRAFFIC = TrafficState(0, "none", None, ())
 FLOW = {"name": "flow", "src": "h1", "dst": "h2", "bytes": 9, "start_ns": 0, "end_ns": 7}

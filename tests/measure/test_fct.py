@@ -14,7 +14,7 @@ from emu.measure import bound
 from emu.measure.bound import Batch, Bound, fabric_of, last_finish_bound
 from emu.measure.fct import alone_ns, fct_slowdowns
 from emu.measure.requests import UNFINISHED, UNKNOWN, Requests
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from tests.model.fabrics import shortest_paths, spec_of
 
 LOAD = """

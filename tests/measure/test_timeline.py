@@ -17,7 +17,7 @@ from tests.measure.recorded import at_the_start, recorded
 from tests.measure.test_fidelity import histogram, observation
 
 HERE = Path(__file__).parent
-SHIM = HERE.parents[1] / "emu" / "shim"
+CORE = HERE.parents[1] / "emu/core"
 SLOTS = 1024
 FIRST_NS = 1_000_000
 
@@ -27,7 +27,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = tmp_path_factory.mktemp("timeline") / "timeline_trace"
     flags = ["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
     source = str(HERE / "timeline_trace.c")
-    subprocess.run(["cc", *flags, f"-I{SHIM}", source, "-o", str(built)], check=True)
+    subprocess.run(["cc", *flags, f"-I{CORE}", source, "-o", str(built)], check=True)
     return built
 
 

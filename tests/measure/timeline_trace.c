@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "ledger.h"
+#include "observe/latency_histogram.h"
 
 static struct timeline timeline;
 

@@ -4,13 +4,13 @@
  *     cancel TIMER
  *     run UNTIL              prints `TIMER NOW` for each that fires
  *     deadline               prints `next AT`
- *     foresee                from now on prints `soon TIMER AWAY` for each that is foreseen */
+ *     prefetch                from now on prints `soon TIMER AWAY` for each that is foreseen */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
+#include "sim/clock.h"
 
 enum { TIMERS = 64 };
 
@@ -30,7 +30,7 @@ static void fire(struct timer *timer, picoseconds now)
         timer_set(&clock_, timer, now + alarm->period);
 }
 
-static void foresee(const struct timer *timer, unsigned events_away)
+static void prefetch(const struct timer *timer, unsigned events_away)
 {
     printf("soon %td %u\n", container_of(timer, struct alarm, timer) - alarms, events_away);
 }
@@ -48,8 +48,8 @@ static void obey(const char *command)
         timer_cancel(&alarms[number].timer);
     } else if (sscanf(command, "run %" SCNd64, &at) == 1) {
         clock_run_until(&clock_, at);
-    } else if (strncmp(command, "foresee", 7) == 0) {
-        clock_.foresee = foresee;
+    } else if (strncmp(command, "prefetch", 7) == 0) {
+        clock_.prefetch = prefetch;
     } else {
         assert(strncmp(command, "deadline", 8) == 0);
         printf("next %" PRId64 "\n", clock_next_deadline(&clock_));

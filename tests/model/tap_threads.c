@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "tap.h"
+#include "link/tap.h"
 
 enum { ROUNDS = 2000, FRAME = 100, RECORD = 136, RING = 1 << 12, PORTS = 2, CAPTURED = 1 };
 

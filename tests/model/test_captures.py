@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SHIM = HERE.parents[1] / "emu/shim"
+CORE = HERE.parents[1] / "emu/core"
 
 
 def test_another_thread_takes_out_and_asks_what_was_missed(tmp_path: Path) -> None:
@@ -16,8 +16,8 @@ def test_another_thread_takes_out_and_asks_what_was_missed(tmp_path: Path) -> No
     sanitizer beside it."""
     program = tmp_path / "tap_threads"
     flags = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
-    sources = [str(SHIM / "tap.c"), str(HERE / "tap_threads.c")]
-    command = ["cc", *flags, f"-I{SHIM}", *sources, "-o", str(program), "-pthread"]
+    sources = [str(CORE / "link/tap.c"), str(HERE / "tap_threads.c")]
+    command = ["cc", *flags, f"-I{CORE}", *sources, "-o", str(program), "-pthread"]
     subprocess.run(command, check=True)
     alone = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(["setarch", "-R", program], env=alone, capture_output=True, text=True)

@@ -10,7 +10,7 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Raw
 
 from emu._core import lib
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from emu.spec.model import Classes
 from emu.spec.presets import PRESETS
 from tests.model.fabrics import ONE_SWITCH, PAIR, finish, look, outcome_of, port, spec_of, started

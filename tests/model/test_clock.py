@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-SHIM = HERE.parents[1] / "emu/shim"
+CORE = HERE.parents[1] / "emu/core"
 NEVER = 2**63 - 1
 TIMERS = 64
 REACHES = [0, 1, 1_000, 50_000, 3_000_000, 10**10, 10**13, 10**17]
@@ -54,8 +54,8 @@ class Model:
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = tmp_path_factory.mktemp("clock") / "clock_trace"
     flags = ["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
-    sources = [str(HERE / "clock_trace.c"), str(SHIM / "clock.c")]
-    subprocess.run(["cc", *flags, f"-I{SHIM}", *sources, "-o", str(built)], check=True)
+    sources = [str(HERE / "clock_trace.c"), str(CORE / "sim/clock.c")]
+    subprocess.run(["cc", *flags, f"-I{CORE}", *sources, "-o", str(built)], check=True)
     return built
 
 
@@ -77,7 +77,7 @@ def test_timers_fire_when_and_in_the_order_that_a_plain_list_says(program: Path,
 
 def test_the_next_three_timers_of_a_tick_are_foreseen(program: Path) -> None:
     """Each is told one event nearer every time; what lies in the next tick is not looked at."""
-    script = ["foresee", *(f"set {timer} {10 + timer} 0" for timer in range(5)), "set 9 1024 0"]
+    script = ["prefetch", *(f"set {timer} {10 + timer} 0" for timer in range(5)), "set 9 1024 0"]
     done = subprocess.run(
         [program], input="\n".join([*script, "run 2048"]), capture_output=True, text=True
     )

@@ -12,7 +12,7 @@ import pytest
 
 from emu.errors import UsageError
 from emu.measure.recording import JobRecord
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from tests.model.fabrics import spec_of, star, started
 from tests.model.idle_star import latency_ns, message_ns, wire_ns
 from traffic.collectives.collective import collective

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from emu.report.facts import RunFacts
-from emu.shim.virtual import VirtualFabric, run_virtual
+from emu.runtime.virtual import VirtualFabric, run_virtual
 from emu.spec.model import load_spec
 from emu.wire.crc import icrc_ib
 from tests.model.fabrics import (

@@ -17,8 +17,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emu.shim.lanes import credits_of, lanes_of_link
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
+from emu.spec.lanes import credits_of, lanes_of_link
 from emu.spec.model import Spec
 from emu.spec.rules import contradictions
 from emu.spec.subnet import SLS

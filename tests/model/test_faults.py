@@ -11,11 +11,11 @@ from struct import unpack_from
 import pytest
 
 from emu._core import lib
+from emu.bindings.fabric import Fabric, FrameKind, Members
 from emu.lab.messages import Faults
 from emu.lab.standing.faults import change_faults
 from emu.measure.recording import FaultRecord
-from emu.shim.fabric import Fabric, FrameKind, Members
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from emu.spec.fault import Fault
 from emu.subnet import Subnet
 from emu.wire.crc import lpcrc

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from tests.model.fabrics import PAIR, Outcome, outcome_of, spec_of
 
 NS_PER_S = 10**9

@@ -9,7 +9,7 @@ import random
 import pytest
 
 from emu._core import lib
-from emu.shim.fabric import FrameKind
+from emu.bindings.fabric import FrameKind
 from tests.model.fabrics import (
     INCAST,
     PAIR,

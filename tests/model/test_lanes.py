@@ -9,9 +9,9 @@ from struct import unpack_from
 import pytest
 
 from emu._core import lib
+from emu.bindings.fabric import FrameKind
 from emu.ib_rates import parse_ib_rate
-from emu.shim.fabric import FrameKind
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from emu.spec.model import spec_from_text
 from emu.wire.crc import vcrc
 from tests.model.fabrics import ONE_SWITCH, PAIR, port, shortest_paths, spec_of, started

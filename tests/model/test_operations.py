@@ -8,10 +8,10 @@ import pytest
 
 from emu.errors import HostError
 from emu.measure.observation import Observation
-from emu.shim.managed import manage
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from emu.spec.model import Spec
 from emu.subnet import Subnet
+from emu.subnet.sm_sweeps import manage
 from tests.model.fabrics import ONE_SWITCH, PAIR, spec_of
 
 OPS = ("write", "write-imm", "send", "send-imm", "send-inv", "read")
@@ -44,7 +44,7 @@ def test_a_message_of_256_mib_arrives() -> None:
 
 def test_messages_beyond_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the first byte is drawn. Elided they take none."""
-    monkeypatch.setattr("traffic.rnic.memory._free_bytes", lambda: 1_000_000)
+    monkeypatch.setattr("emu.bindings.memory_regions._free_bytes", lambda: 1_000_000)
     with pytest.raises(HostError, match=r"take 2\.\d+ MB of memory, and 1 MB are free; send less"):
         _run(spec_of(PAIR))
     (flow,) = _run(spec_of(PAIR, "payload=elided")).flows

@@ -11,7 +11,7 @@ from scapy.layers.l2 import Ether
 
 from emu._core import lib
 from emu.measure.counters import ethernet_counters
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from emu.spec.headroom import headroom_of, reserved_of
 from emu.spec.model import Spec
 from tests.model.fabrics import ONE_SWITCH, PAIR, finish, look, outcome_of, port, spec_of, started

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from emu._core import lib
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from emu.spec.fault import Fault
 from emu.spec.outages import changed_hops, degraded
 from tests.model.fabrics import Outcome, finish, look, spec_of, started

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import pytest
 
+from emu.bindings.fabric import FRAME_BYTES, FrameKind
 from emu.measure.counters import ethernet_counters, infiniband_counters
-from emu.shim.fabric import FRAME_BYTES, FrameKind
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from tests.model.drawn import DROPS
 from tests.model.fabrics import PAIR, finish, look, spec_of, started
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from emu.bindings import fabric
 from emu.measure.observation import Samples
-from emu.shim import fabric
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from tests.model.fabrics import PAIR, spec_of, started
 
 

@@ -7,7 +7,7 @@ import pstats
 
 import pytest
 
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from tests.model.fabrics import shortest_paths, spec_of
 
 

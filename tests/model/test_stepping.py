@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from emu.errors import UsageError
-from emu.shim import virtual
-from emu.shim.virtual import VirtualFabric
+from emu.runtime import virtual
+from emu.runtime.virtual import VirtualFabric
 from tests.model.fabrics import INCAST, PAIR, finish, spec_of, started
 from tests.model.test_pause import pfc_frame
 
@@ -191,7 +191,7 @@ def test_a_fabric_starts_once() -> None:
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("fabric=ib", r"^subnet: none is given.*emu\.shim\.managed\.manage makes them$"),
+        ("fabric=ib", r"^subnet: none is given.*emu\.subnet\.sm_sweeps\.manage makes them$"),
         ("hosts.stack=tcp", r"^stack: tcp is the TCP of this machine's kernel"),
     ],
 )

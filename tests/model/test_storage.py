@@ -14,7 +14,7 @@ import pytest
 
 from emu.measure.ios import IoFigures, io_figures
 from emu.report.progress import share_done
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from tests.model.fabrics import finish, spec_of, star, started
 
 MEDIA_NS = 10_000

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from tests.model.fabrics import INCAST, ONE_SWITCH, PAIR, finish, look, port, spec_of, started
 from tests.model.test_classes import packet, received_on
 from tests.model.test_faults import faults, records

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
+from emu.spec.bdp import bdp_packets
 from emu.wire.inspect import inspect
 from emu.wire.reader import open_capture
 from tests.model.fabrics import INCAST, ONE_SWITCH, PAIR, finish, outcome_of, spec_of, started
 from tests.model.idle_star import BYTE_NS, message_ns
-from traffic.rnic.window import bdp_packets
 
 TAG = 4
 CNP = 0x81

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emu.measure.counters import ethernet_counters
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from tests.model.fabrics import finish, look, outcome_of, spec_of, started
 
 TWO_TO_ONE_LEAF = """

@@ -9,9 +9,9 @@ import pytest
 
 from emu.report.diagnosis import diagnoses
 from emu.report.facts import RunFacts
-from emu.shim.managed import manage
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from emu.spec.model import spec_from_text
+from emu.subnet.sm_sweeps import manage
 
 NAME = "victims of congestion that spreads by credits"
 

@@ -14,9 +14,9 @@ from emu.measure.recording import TCP, FailedQueuePair
 from emu.report import cures, held_rates
 from emu.report.diagnosis import PATHOLOGIES, diagnoses
 from emu.report.facts import RunFacts
-from emu.shim.managed import manage
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from emu.spec.model import spec_from_text
+from emu.subnet.sm_sweeps import manage
 from topologies.graph import Port
 
 ONE_LEAF = """

@@ -9,7 +9,7 @@ from emu.report.facts import RunFacts
 from emu.report.fct_table import fct_table
 from emu.report.html import comparison_page
 from emu.report.store import load_recording, save_recording
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from tests.model.fabrics import spec_of, star
 from tests.report.synthetic import four_fabrics
 

@@ -8,14 +8,14 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
+from emu.bindings.host_nics import FAILURES
 from emu.lab.nic_process import FLOW_COLUMNS
 from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, TrafficState
 from emu.report.live import needs_two_looks, sentences
-from emu.shim.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric
 from emu.spec.fault import fault_names
 from tests.model.fabrics import spec_of, started
 from tests.report.test_diagnosis import SICK
-from traffic.rnic.endpoints import FAILURES
 
 WINDOW_NS = 100_000
 RUNNING = TrafficState(1, "running", None, ())

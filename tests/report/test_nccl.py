@@ -23,9 +23,9 @@ from emu.cli.record import record
 from emu.errors import ExitCode, SpecError, UsageError
 from emu.measure.recording import JobRecord, Recording
 from emu.report.nccl import closing, row
-from emu.shim.managed import manage, pairs_of
 from emu.spec.model import Spec
 from emu.subnet import Subnet
+from emu.subnet.sm_sweeps import manage, pairs_of
 from topologies.graph import Topology
 
 Recorded = tuple[Recording, Spec, Topology]
@@ -134,7 +134,7 @@ def test_opensm_routes_the_fabric_once_for_all_sizes(monkeypatch: pytest.MonkeyP
         asked.append(pairs_of(spec).union(*map(pairs_of, others)))
         return manage(spec, topology, workdir, *others, everybody=everybody)
 
-    monkeypatch.setattr("emu.shim.managed.manage", counted)
+    monkeypatch.setattr("emu.subnet.sm_sweeps.manage", counted)
     options = ("-f", "1024", "-g", "4", "--fabric", "ib")
     result = swept("all_reduce", "-b", "4K", "-e", "4M", *options)
     assert result.exit_code == 0, result.output

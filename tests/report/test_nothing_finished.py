@@ -14,7 +14,7 @@ from emu.report.findings import findings
 from emu.report.html import comparison_page, run_page
 from emu.report.ios_table import ios_table
 from emu.report.run_tables import latency_table
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from tests.model.fabrics import spec_of, star
 
 NOTHING_ARRIVES = (

@@ -7,11 +7,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from emu.bindings.fabric import COUNTERS
 from emu.cli.counters import command
 from emu.errors import ExitCode, UsageError
 from emu.measure.look import Look, TrafficState
 from emu.report.port_counters import Chosen, changes, counters_of, lines_of, shown
-from emu.shim.fabric import COUNTERS
 from emu.spec.model import Spec, spec_from_text
 from topologies.graph import Topology
 

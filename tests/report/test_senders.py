@@ -10,7 +10,7 @@ import pytest
 from emu.report.facts import RunFacts
 from emu.report.findings import findings
 from emu.report.senders import limited_by_senders
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from emu.spec.model import spec_from_text
 
 FABRIC = """

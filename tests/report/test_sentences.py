@@ -26,7 +26,7 @@ from emu.report.facts import RunFacts
 from emu.report.findings import findings
 from emu.report.run_tables import flows_table, totals_table
 from emu.report.words import against_the_bound, offered_and_finished
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from emu.spec.model import Spec, spec_from_text
 from emu.units import format_size
 from tests.limits import examples

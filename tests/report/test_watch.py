@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from emu.bindings.fabric import COUNTERS
 from emu.measure.look import Look, TrafficState
 from emu.report.watch import Watch, sparkline
-from emu.shim.fabric import COUNTERS
 from emu.spec.model import spec_from_text
 from topologies.graph import Topology
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from emu.spec.model import load_spec
 from emu.spec.scenario import Spec
 from tests.results.dcqcn import Line, fixed_point, mean_queue

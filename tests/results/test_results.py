@@ -12,9 +12,9 @@ import pytest
 
 from emu.report.facts import RunFacts
 from emu.report.reruns import TIMES, occasions
-from emu.shim.managed import manage
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from emu.spec.model import Spec, load_spec
+from emu.subnet.sm_sweeps import manage
 
 RESULTS = sorted(Path("topologies/results").glob("*.emu.yml"))
 

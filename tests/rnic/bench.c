@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "crc16.h"
-#include "ipv4.h"
+#include "headers/crc16.h"
+#include "headers/ipv4.h"
 
 enum { ETHERNET_BYTES = 14, IPV4_BYTES = 20, SMALL_FRAMES = 4096, LARGE_FRAMES = 2048 };
 
@@ -42,7 +42,7 @@ static struct sight look(const struct nic *nic, const struct frame *frame, uint8
                          picoseconds now)
 {
     const uint8_t *body = frame->bytes + nic->framing->header_bytes;
-    struct sight sight = {.at = now, .from = from, .klass = frame->klass};
+    struct sight sight = {.at = now, .from = from, .tc = frame->tc};
     sight.bth = bth_read(body);
     sight.body_bytes = frame->length - nic->framing->header_bytes - nic->framing->trailer_bytes;
     if (sight.body_bytes >= BTH_BYTES + RETH_BYTES)
@@ -78,7 +78,7 @@ static struct frame *copy_of(struct bench *bench, const struct frame *frame)
     struct frame *copy = frame_new(&bench->pool, frame->kind, frame->length);
     assert(copy);
     memcpy(copy->bytes, frame->bytes, frame->length);
-    copy->klass = frame->klass;
+    copy->tc = frame->tc;
     return copy;
 }
 
@@ -120,7 +120,7 @@ static void wire_receive(struct port *port, struct frame *frame, picoseconds now
 {
     struct bench *bench = port->owner;
     uint8_t from = port == &bench->wire[1];
-    uint8_t klass = frame->klass;
+    uint8_t tc = frame->tc;
     uint32_t length = frame->length;
     bool takes_credit = frame->kind == FRAME_IB;
     struct sight sight = look(&bench->nic[from], frame, from, now);
@@ -130,7 +130,7 @@ static void wire_receive(struct port *port, struct frame *frame, picoseconds now
         bench->sights[bench->sight_count++] = sight;
     cross(bench, frame, from, fate_of(bench, &sight));
     if (takes_credit)
-        port_return_credit(port, klass, length, now);
+        port_return_credit(port, tc, length, now);
     port_kick(&bench->wire[!from], now);
 }
 
@@ -138,7 +138,7 @@ static struct frame *wire_pull(struct port *port, picoseconds now)
 {
     struct bench *bench = port->owner;
     struct frame_list *queue = &bench->crossing[port == &bench->wire[1]];
-    if (!queue->first || !port_may_send(port, queue->first->klass, queue->first->length, now))
+    if (!queue->first || !port_may_send(port, queue->first->tc, queue->first->length, now))
         return NULL;
     return list_pop(queue);
 }
@@ -165,7 +165,7 @@ static void give_credit(struct port *port)
 {
     port->width = 4;
     port->vls = 1;
-    port->credit_given[0].buffer_blocks = CREDIT_WINDOW;
+    port->rx_credit[0].buffer_blocks = CREDIT_WINDOW;
 }
 
 /* Bytes of a known pattern, other for each NIC; guards around the sink. */

@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lrh.h"
-#include "nic.h"
-#include "receive_queue.h"
-#include "responses.h"
-#include "send_queue.h"
+#include "headers/lrh.h"
+#include "nic/nic.h"
+#include "nic/receive_queue.h"
+#include "nic/response_queue.h"
+#include "nic/send_queue.h"
 
 enum {
     PLAN = 4096,      /* packets a direction that a fate can be planned for */
@@ -51,7 +51,7 @@ struct sight {
     uint32_t immediate;  /* of a packet that has one behind its BTH */
     uint32_t body_bytes; /* BTH through pad */
     uint8_t tos;
-    uint8_t klass;
+    uint8_t tc;
 };
 
 struct bench {

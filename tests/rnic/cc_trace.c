@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cc.h"
+#include "nic/cc.h"
 
 enum { WORDS = 3, PARAMETERS_MAX = 32 };
 
@@ -33,7 +33,7 @@ static void print_state(const struct cc *cc)
 {
     const struct cc_field *field = cc->algorithm->variables;
     for (; field && field->name; field++)
-        printf("%.17g ", *(const double *)((const char *)cc->own + field->offset));
+        printf("%.17g ", *(const double *)((const char *)cc->priv + field->offset));
     printf("%" PRIu32 " %" PRId64 "\n", cc->window, cc->gap);
 }
 
@@ -59,7 +59,7 @@ static void read_sent(struct cc *cc, picoseconds now)
 static void happen(struct cc *cc, const char *event, picoseconds now)
 {
     if (strcmp(event, "cnp") == 0)
-        cc_notified(cc, now);
+        cc_on_becn(cc, now);
     else if (strcmp(event, "sent") == 0)
         read_sent(cc, now);
     else if (strcmp(event, "ack") == 0)

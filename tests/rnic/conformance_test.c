@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "psn.h"
+#include "nic/psn.h"
 
 enum { MTU = 1024, RECEIVE = 2000, NOTHING = -1 };
 

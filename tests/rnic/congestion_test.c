@@ -145,7 +145,7 @@ TEST(a_cnp_goes_to_the_sender_in_its_own_class)
     EXPECT_EQUAL(1, bench_count(&bench, 1, OPCODE_CNP));
     const struct sight *cnp = bench_find(&bench, 1, OPCODE_CNP, 0);
     EXPECT_EQUAL(48 << 2, cnp->tos);
-    EXPECT_EQUAL(6, cnp->klass);
+    EXPECT_EQUAL(6, cnp->tc);
     EXPECT_EQUAL(BTH_BYTES + 16, cnp->body_bytes);
     EXPECT_EQUAL(bench.qp[0]->qpn, cnp->bth.dest_qp);
     EXPECT(cnp->bth.becn && !cnp->bth.mig_req && !cnp->bth.ack_req && cnp->bth.psn == 0);
@@ -370,17 +370,17 @@ TEST(marked_read_responses_make_cnps)
 TEST(a_packet_that_left_once_tells_a_round_trip)
 {
     struct arena arena = {0};
-    struct departures departures;
-    EXPECT(departures_init(&departures, &arena));
-    departures_note(&departures, 7, false, 1000);
-    departures_note(&departures, 8, false, 2000);
-    EXPECT_EQUAL(4000, departures_since(&departures, 7, 5000));
-    EXPECT_EQUAL(3000, departures_since(&departures, 8, 5000));
-    EXPECT_EQUAL(0, departures_since(&departures, 9, 5000));
-    departures_note(&departures, 7, true, 6000);
-    EXPECT_EQUAL(0, departures_since(&departures, 7, 9000));
-    departures_note(&departures, 8 + DEPARTURES, false, 7000);
-    EXPECT_EQUAL(0, departures_since(&departures, 8, 9000));
+    struct send_times send_times;
+    EXPECT(send_times_init(&send_times, &arena));
+    send_times_note(&send_times, 7, false, 1000);
+    send_times_note(&send_times, 8, false, 2000);
+    EXPECT_EQUAL(4000, send_times_since(&send_times, 7, 5000));
+    EXPECT_EQUAL(3000, send_times_since(&send_times, 8, 5000));
+    EXPECT_EQUAL(0, send_times_since(&send_times, 9, 5000));
+    send_times_note(&send_times, 7, true, 6000);
+    EXPECT_EQUAL(0, send_times_since(&send_times, 7, 9000));
+    send_times_note(&send_times, 8 + SEND_TIMES, false, 7000);
+    EXPECT_EQUAL(0, send_times_since(&send_times, 8, 9000));
     arena_free(&arena);
 }
 
@@ -401,7 +401,7 @@ TEST(a_round_trip_is_from_a_packets_first_byte_to_its_ack)
     struct letter letter;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     bench.qp[0]->cc.algorithm = &listener;
-    EXPECT(departures_init(&bench.qp[0]->requester.departures, &bench.arena));
+    EXPECT(send_times_init(&bench.qp[0]->requester.send_times, &bench.arena));
     bench_write(&bench, bench.qp[0], &letter, 0, 0, 1024);
     bench_run(&bench, PS_PER_MS);
     /* Two cables each way, and each packet is on each of them from its first to its last byte. */

@@ -14,18 +14,10 @@ from dataclasses import dataclass
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
-from emu._build.core import SANITIZE, compile_all, link_program
+from emu._build.core import SANITIZE, compile_all, link_program, sources
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-
-_SHIM = (
-    *("arena", "clock", "credit", "crc16", "frame", "ipv4", "pause"),
-    *("port", "port_credit", "port_pause", "tap", "vlarb"),
-    *("arbiter", "balance", "buffer", "deadlock", "ecmp", "egress", "fecn", "forward", "hoq"),
-    *("patrol", "pipeline", "route", "switch", "transit", "watchdog"),
-)
-"""What of the switches' core the tests need: ports and the frames on them, and one switch."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +50,7 @@ def build() -> Path:
 
 
 def _build_in(folder: Path) -> None:
-    core = [path.relative_to(ROOT) for path in sorted((ROOT / "traffic/rnic").glob("*.c"))]
-    core += [Path("emu/shim") / f"{name}.c" for name in _SHIM]
+    core = sources()
     own = [path.relative_to(ROOT) for path in sorted(HERE.glob("*.c"))]
     objects = compile_all(SANITIZE, [*core, *own])
     shared = [*objects[: len(core)], folder / "bench.o"]

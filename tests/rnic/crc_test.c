@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "bench.h"
-#include "crc16.h"
-#include "icrc.h"
+#include "headers/crc16.h"
+#include "nic/icrc.h"
 
 static uint32_t from_hex(const char *hex, uint8_t *bytes)
 {
@@ -115,11 +115,11 @@ TEST(a_cnp_is_right_byte_for_byte)
     nic.pool = &pool;
     struct qp qp = {
         .nic = &nic, .remote = {.qpn = 0xD2}, .path = path, .config = {.pkey = PKEY_DEFAULT}};
-    struct frame *frame = responses_notify(&qp);
+    struct frame *frame = response_queue_notify(&qp);
     memcpy(bytes, frame->bytes, frame->length);
     EXPECT_EQUAL(length, frame->length);
     EXPECT(memcmp(bytes, want, length) == 0);
-    EXPECT_EQUAL(6, frame->klass);
+    EXPECT_EQUAL(6, frame->tc);
     EXPECT_EQUAL(1, nic.counters.np_cnp_sent);
     arena_free(&arena);
 }

@@ -2,7 +2,7 @@
  *
  *     every_opcode FRAMING        0 (RoCEv2) or 1 (InfiniBand) */
 #include "bench.h"
-#include "datagram.h"
+#include "nic/datagram.h"
 
 enum { SHORT = 101, LONG = 3001, LETTERS = 64 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "psn.h"
+#include "nic/psn.h"
 
 enum { ROUNDS = 50000, BODY_MAX = BTH_BYTES + RETH_BYTES + 1100, LETTERS = 4 };
 
@@ -86,8 +86,8 @@ static enum fate mutate_some(struct bench *bench, const struct sight *sight)
 static uint64_t frames_received(const struct nic *nic)
 {
     uint64_t frames = 0;
-    for (int klass = 0; klass < CLASSES; klass++)
-        frames += nic->port.counters.of_class[klass].rx_packets;
+    for (int tc = 0; tc < CLASSES; tc++)
+        frames += nic->port.counters.of_class[tc].rx_packets;
     return frames - nic->port.counters.rx_credit_violations;
 }
 

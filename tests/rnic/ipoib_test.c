@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "ipoib.h"
+#include "nic/ipoib.h"
 
 enum {
     MTU = 2044,

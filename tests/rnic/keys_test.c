@@ -116,7 +116,7 @@ TEST(another_queue_pair_goes_on_while_one_waits_with_a_key_that_ended)
     end_all(&bench);
 }
 
-TEST(responses_find_no_memory_whose_key_ended)
+TEST(response_queue_find_no_memory_whose_key_ended)
 {
     for (int r = 0; r < 3; r++)
         for (int lost = 0; lost < 2; lost++) {
@@ -283,7 +283,7 @@ TEST(a_read_that_is_asked_for_again_is_refused_when_its_key_ended)
 MAIN(RUN(a_message_that_was_posted_before_its_key_ended_is_not_sent),
      RUN(a_message_stops_when_its_key_ends_and_those_before_it_are_not_blamed),
      RUN(another_queue_pair_goes_on_while_one_waits_with_a_key_that_ended),
-     RUN(responses_find_no_memory_whose_key_ended),
+     RUN(response_queue_find_no_memory_whose_key_ended),
      RUN(an_atomics_answer_finds_no_memory_whose_key_ended), RUN(a_write_stops_where_its_key_ends),
      RUN(an_unreliable_write_stops_where_its_key_ends),
      RUN(a_send_stops_where_the_key_of_its_receive_ends),

@@ -1,6 +1,6 @@
 /* Frames that enter by the end of a host's cable, after the machine held some of them up. */
 #include "bench.h"
-#include "port.h"
+#include "link/port.h"
 
 enum { FRAMES = 64, FRAME = 1500, WIRE = FRAME + 24, HELD_UP = 20 };
 
@@ -69,7 +69,8 @@ TEST(a_sender_that_keeps_to_the_rate_is_soon_in_time_again)
     EXPECT_EQUAL(0, lateness_at_the_end(&setup));
 }
 
-/* The machine's clocks differ by some nanoseconds: who is that much ahead gains no more than that. */
+/* The machine's clocks differ by some nanoseconds: who is that much ahead gains no more than that.
+ */
 TEST(no_frame_arrives_sooner_than_on_a_free_line)
 {
     static struct setup setup;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "datagram.h"
+#include "nic/datagram.h"
 
 enum { FROM = 77, TO = 33 };
 
@@ -612,7 +612,7 @@ TEST(a_place_that_is_free_again_has_another_key)
         EXPECT_EQUAL(0, nic_add_region(nic, 0, 0, 8, 0, bench.source[0]));
     }
     for (uint32_t i = 0; i < TURNS; i++) {
-        EXPECT_EQUAL(i >= TURNS - room, memory_has(&nic->memory, 0, keys[i]));
+        EXPECT_EQUAL(i >= TURNS - room, mr_has(&nic->mrs, 0, keys[i]));
         EXPECT(i < room || keys[i] == ((keys[i - room] & ~0xFFu) | ((keys[i - room] + 1) & 0xFF)));
     }
     bench_free(&bench);

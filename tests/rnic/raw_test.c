@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "bench.h"
-#include "fecn.h"
-#include "pkey.h"
+#include "switch/fecn.h"
+#include "switch/pkey.h"
 
 enum { PACKET = 60, KEY = 0x1234 };
 

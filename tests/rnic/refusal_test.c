@@ -267,8 +267,8 @@ TEST(a_message_that_failed_is_not_touched_when_its_packets_arrive_late)
 static uint64_t dropped_at(const struct port *port)
 {
     uint64_t packets = 0;
-    for (int klass = 0; klass < CLASSES; klass++)
-        packets += port->counters.dropped[klass];
+    for (int tc = 0; tc < CLASSES; tc++)
+        packets += port->counters.dropped[tc];
     return packets;
 }
 

@@ -1,10 +1,10 @@
-/* What comes back to a switch from its outer plane, at every length, and frames whose VLAN tag
- * the kernel took out. */
+/* What comes back to a switch from its external datapath, at every length, and frames whose VLAN
+ * tag the kernel took out. */
 #include <string.h>
 
-#include "arrival.h"
 #include "bench.h"
-#include "transit.h"
+#include "driver/rx_frame.h"
+#include "switch/transit.h"
 
 enum {
     PORTS = 2,
@@ -37,24 +37,24 @@ static void at_host(struct port *port, struct frame *frame, picoseconds now)
 
 static const struct port_handler host_handler = {.receive = at_host};
 
-static void hand_over(void *outer, struct switch_port *in, const struct frame *frame,
+static void hand_over(void *datapath, struct switch_port *in, const struct frame *frame,
                       picoseconds now)
 {
-    struct setup *setup = outer;
+    struct setup *setup = datapath;
     (void)in, (void)now;
     memcpy(setup->handed, frame->bytes, FRAME);
 }
 
-static void lost_outside(void *outer, picoseconds since)
+static void lost_in_datapath(void *datapath, picoseconds since)
 {
     (void)since;
-    ((struct setup *)outer)->lost++;
+    ((struct setup *)datapath)->lost++;
 }
 
 static void setup_init(struct setup *setup)
 {
     const struct switch_config config = {.framing = FRAMING_ETHERNET,
-                                         .plane = PLANE_OUTER,
+                                         .datapath = DATAPATH_EXTERNAL,
                                          .ports = PORTS,
                                          .lossy = {.bytes = 1 << 20},
                                          .transit_timeout = TIMEOUT};
@@ -66,9 +66,9 @@ static void setup_init(struct setup *setup)
     EXPECT(routes_add(&setup->sw.routes, &second_host, 1, &second, 1));
     setup->sw.buffer = (struct buffer){.shared_size = 1 << 20};
     setup->sw.lossless_dropped = &setup->dropped;
-    setup->sw.outer = setup;
+    setup->sw.external_datapath = setup;
     setup->sw.hand_over = hand_over;
-    setup->sw.lost_outside = lost_outside;
+    setup->sw.lost_in_datapath = lost_in_datapath;
     for (uint32_t i = 0; i < PORTS; i++) {
         struct port *host = &setup->hosts[i], *own = &switch_port(&setup->sw, i + 1)->port;
         port_init(host, &setup->clock, &setup->pool, &host_handler, setup, FRAMING_ETHERNET);
@@ -111,8 +111,8 @@ static uint64_t dropped_at(struct setup *setup, uint32_t number)
 {
     const struct port_counters *counters = &switch_port(&setup->sw, number)->port.counters;
     uint64_t packets = 0;
-    for (int klass = 0; klass < CLASSES; klass++)
-        packets += counters->dropped[klass];
+    for (int tc = 0; tc < CLASSES; tc++)
+        packets += counters->dropped[tc];
     return packets;
 }
 
@@ -160,12 +160,12 @@ TEST(every_length_takes_its_vlan_tag_back)
     for (uint32_t length = 0; length <= FRAME; length++) {
         uint8_t *room = malloc(VLAN_TAG_BYTES + length + !length);
         memset(room, 0xAA, VLAN_TAG_BYTES + length);
-        struct arrival arrival = {.bytes = room + VLAN_TAG_BYTES, .length = length};
-        arrival_restore_vlan_tag(&arrival, ETHERTYPE_VLAN_TAG, 7);
+        struct rx_frame rx = {.bytes = room + VLAN_TAG_BYTES, .length = length};
+        rx_frame_restore_vlan_tag(&rx, ETHERTYPE_VLAN_TAG, 7);
         bool has_place = length >= VLAN_TAG_OFFSET;
-        EXPECT_EQUAL(length + (has_place ? VLAN_TAG_BYTES : 0), arrival.length);
+        EXPECT_EQUAL(length + (has_place ? VLAN_TAG_BYTES : 0), rx.length);
         if (has_place)
-            EXPECT_EQUAL(ETHERTYPE_VLAN_TAG, read_be16(arrival.bytes + VLAN_TAG_OFFSET));
+            EXPECT_EQUAL(ETHERTYPE_VLAN_TAG, read_be16(rx.bytes + VLAN_TAG_OFFSET));
         free(room);
     }
 }

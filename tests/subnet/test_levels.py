@@ -25,15 +25,15 @@ from emu.lab.messages import LinksChanged, Tables
 from emu.lab.subnet import LiveSubnet
 from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
 from emu.rdma.live import _borrow
-from emu.shim.approval import KeptLevels, engine_note, kept_levels
-from emu.shim.managed import manage, policy_of
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
 from emu.subnet import ManagedFabric, Subnet, opensm
 from emu.subnet.manager import Pair
 from emu.subnet.opensm import OpenSm
 from emu.subnet.programs import text_of
+from emu.subnet.routing_check import KeptLevels, engine_note, kept_levels
+from emu.subnet.sm_sweeps import manage, policy_of
 from emu.subnet.subnet import Later, Levels
 from tests.subnet.waiting import eventually
 from tests.wire.judge import frames_of

@@ -11,14 +11,14 @@ import networkx as nx
 import pytest
 
 from emu.errors import FabricError
-from emu.shim.managed import manage, policy_of
-from emu.shim.virtual import VirtualFabric, run_virtual
+from emu.runtime.virtual import VirtualFabric, run_virtual
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
 from emu.subnet import ManagedFabric, Subnet, sweep
 from emu.subnet.diagnostics import diagnose
 from emu.subnet.dumps import parse_lfts
 from emu.subnet.netfile import switch_guid
+from emu.subnet.sm_sweeps import manage, policy_of
 from topologies.graph import Port, Switch, Topology
 
 TREE = "fabric: ib\ntopology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from emu.shim.managed import manage
-from emu.shim.virtual import run_virtual
+from emu.runtime.virtual import run_virtual
 from emu.spec.model import spec_from_text
+from emu.subnet.sm_sweeps import manage
 from tests.wire.judge import IN, LINK, OUT, PACKET, crc16, frames_of, judge
 
 INCAST = """

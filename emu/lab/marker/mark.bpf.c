@@ -11,7 +11,7 @@
  *     source MAC    06 : KP PP : SS SS SS       K: the priority
  *
  * IPv4 only, with at most one VLAN tag in the frame. */
-#include "wred.h"
+#include "switch/wred.h"
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

@@ -25,7 +25,8 @@ PORTS = 1024
 PRIORITIES = 8
 
 _SOURCE = Path(__file__).with_name("mark.bpf.c")
-_CURVE = Path(__file__).parents[2] / "shim/wred.h"
+_CORE = Path(__file__).parents[2] / "core"
+_CURVE = _CORE / "switch/wred.h"
 SOURCES = (_SOURCE, _CURVE)
 OBJECT = _SOURCE.with_suffix(".o")
 """The package's own, when it could be compiled as the package was built."""
@@ -105,7 +106,7 @@ def compile_marker(out: Path) -> None:
     """Compiles mark.bpf.c. Raises HostError without clang or libbpf's headers."""
     headers = f"/usr/include/{sysconfig.get_config_var('MULTIARCH')}"
     flags = ["-O2", "-g", "-Wall", "-Wextra", "-Werror", "-target", "bpf"]
-    include = [f"-I{headers}", f"-I{_CURVE.parent}"]
+    include = [f"-I{headers}", f"-I{_CORE}"]
     if not Path("/usr/include/bpf/bpf_helpers.h").exists():
         raise HostError("libbpf's headers are missing", remedy="sudo apt-get install libbpf-dev")
     run(["clang", *flags, *include, "-c", str(_SOURCE), "-o", str(out)])

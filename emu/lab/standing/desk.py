@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
+from emu.bindings.af_packet_driver import packet_socket
 from emu.errors import UsageError
 from emu.lab.command import environment
 from emu.lab.line import Line
@@ -38,7 +39,6 @@ from emu.lab.standing.nics import Nics
 from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
 from emu.lab.version import version
-from emu.shim.live import packet_socket
 from emu.spec.fault import Fault, OnHost, fault_names
 from emu.spec.finding import there_is_no
 from emu.spec.outages import lost_links

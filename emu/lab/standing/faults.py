@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
+from emu.bindings.fabric import Fabric
 from emu.errors import UsageError
 from emu.lab.messages import Faults, Json
 from emu.measure.look import fault_state
-from emu.shim.fabric import Fabric
 from emu.spec.fault import Fault
 from emu.spec.tuning import ALREADY, share_a_setting
 

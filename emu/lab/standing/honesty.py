@@ -11,6 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from emu.bindings.af_packet_driver import Live
+from emu.bindings.fabric import Fabric
 from emu.lab.messages import Json
 from emu.measure.assemble import mtu_time_ns
 from emu.measure.counters import lost_in_transit
@@ -18,8 +20,6 @@ from emu.measure.fidelity import judge
 from emu.measure.observation import Ledger, Observation
 from emu.measure.recording import Fidelity
 from emu.measure.timeline import NOTHING_NOTED
-from emu.shim.fabric import Fabric
-from emu.shim.live import Live
 from emu.spec.scenario import Spec
 
 _HISTOGRAMS = ("late_sent", "late_taken_in", "late_returned", "plane_kept")

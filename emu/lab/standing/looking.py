@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from emu.bindings.host_nics import FAILURES
 from emu.lab.messages import Json
 from emu.lab.nic_process import FLOW_COLUMNS, is_of_port, port_counters
 from emu.lab.standing.client import StandingLab
@@ -11,7 +12,6 @@ from emu.measure.progress import Progress
 from emu.measure.recording import Deadlock
 from emu.spec.fault import Fault
 from emu.spec.scenario import spec_from_json
-from traffic.rnic.endpoints import FAILURES
 
 
 def look_at(lab: StandingLab) -> Look:

@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from emu.bindings.faults import is_strange
 from emu.lab.messages import Json
 from emu.lab.standing.faults import told
-from emu.shim.faults import is_strange
 from emu.spec.fault import Fault, OnHost, fault_names
 from emu.spec.scenario import Spec
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from emu.bindings.af_packet_driver import Live, Outcome
+from emu.bindings.capture import captured_ports
+from emu.bindings.fabric import COUNTERS, Fabric
 from emu.lab.channel import Channel
 from emu.lab.look import look
 from emu.lab.messages import Done, Faults, Json, Look, Measure, Message, Start, Stop, Tap
@@ -17,9 +20,6 @@ from emu.lab.standing.honesty import share_of_shim
 from emu.lab.standing.taps import Taps
 from emu.lab.steering import Steering
 from emu.measure.board import Board
-from emu.shim.capture import captured_ports
-from emu.shim.fabric import COUNTERS, Fabric
-from emu.shim.live import Live, Outcome
 from topologies.graph import Port
 
 _SECONDS_BETWEEN_POSTS = 0.2

@@ -19,7 +19,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from emu.shim.fabric import Fabric
+from emu.bindings.fabric import Fabric
 from emu.wire.raw import lost_record, parse_record, whole_records
 from topologies.graph import Port
 

@@ -1,7 +1,7 @@
 """Parameters of congestion controls, under the names that their makers gave them.
 
 A control is one file with one model. `Nic` in `emu/spec/host.py` has a key for
-each, and the core a file of the same rules: `traffic/rnic/cc_*.c`.
+each, and the core a file of the same rules: `emu/core/nic/cc_*.c`.
 """
 
 from emu.spec.control.cct import Cct

@@ -1,0 +1,205 @@
+"""The real clock: one process' part of a fabric, driven on AF_PACKET sockets.
+
+The C driver (af_packet_driver.c) does everything between two calls of `run`; Python opens
+the sockets, hands them over, and reads the ledger afterwards.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import time
+from enum import IntEnum
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from emu._core import ffi, lib
+from emu.bindings.fabric import Fabric
+from emu.errors import FabricError
+from emu.measure.observation import Histogram, Ledger
+from emu.measure.timeline import LOSSES, Timeline
+from topologies.graph import Port
+
+_ETH_P_ALL = 0x0003
+_SOL_PACKET = 263  # linux/if_packet.h and asm-generic/socket.h, which Python does not have
+_PACKET_AUXDATA = 8
+_PACKET_QDISC_BYPASS = 20
+_PACKET_IGNORE_OUTGOING = 23
+_SO_SNDBUFFORCE = 32
+_SO_RCVBUFFORCE = 33
+_SO_TIMESTAMPNS = 35
+_SOCKET_BUFFER_BYTES = 1 << 27
+_HISTOGRAM_BUCKETS = 1024
+_TIMELINE_SLOTS = 1024
+
+
+class Outcome(IntEnum):
+    """Why `Live.run` came back."""
+
+    WOKEN = lib.DRIVER_WOKEN
+    FINISHED = lib.DRIVER_FINISHED
+    PAUSED = lib.DRIVER_PAUSED
+
+
+def packet_socket(interface: str | None = None) -> socket.socket:
+    """An AF_PACKET socket in the calling thread's network namespace.
+
+    It sees every frame that comes in by `interface`, or by any where that is
+    None, and none that it sends itself.
+    """
+    everything = 0 if interface else socket.htons(_ETH_P_ALL)
+    opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, everything)
+    opened.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+    opened.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
+    opened.setsockopt(_SOL_PACKET, _PACKET_QDISC_BYPASS, 1)
+    opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    _enlarge(opened, _SO_RCVBUFFORCE, socket.SO_RCVBUF)
+    _enlarge(opened, _SO_SNDBUFFORCE, socket.SO_SNDBUF)
+    if interface:
+        opened.bind((interface, _ETH_P_ALL))
+    return opened
+
+
+def _enlarge(opened: socket.socket, by_force: int, within_limits: int) -> None:
+    """A buffer as large as root may have it, or as the machine allows everybody."""
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, by_force, _SOCKET_BUFFER_BYTES)
+    except PermissionError:
+        opened.setsockopt(socket.SOL_SOCKET, within_limits, _SOCKET_BUFFER_BYTES)
+
+
+class Live:
+    """A fabric on the real clock. Use as a context manager."""
+
+    def __init__(self, fabric: Fabric, *, slowdown: float, wake: int) -> None:
+        """`run` returns when the descriptor `wake` becomes readable."""
+        self._fabric = fabric
+        self._slowdown = slowdown
+        self._sockets: list[socket.socket] = []
+        self._devices: list[int] = []
+        self._marker: list[mmap.mmap] = []
+        self._core = lib.driver_new(fabric.core, slowdown, wake)
+        _check(self._core != ffi.NULL)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        lib.driver_free(self._core)
+        for opened in self._sockets:
+            opened.close()
+        for device in self._devices:
+            os.close(device)
+
+    def add_socket(self, opened: socket.socket, *, ring_frames: int = 0) -> int:
+        """Hands a socket over to the driver; returns its channel.
+
+        With `ring_frames` frames come in by a ring with room for so many, and
+        cost less; it takes 4.5 KB for each.
+        """
+        self._sockets.append(opened)
+        channel = int(lib.driver_add_channel(self._core, opened.fileno(), ring_frames))
+        _check(channel >= 0)
+        return channel
+
+    def attach_end(self, channel: int, ifindex: int, port: Port, *, paced: bool = False) -> None:
+        """The cable end that stands for `port` is this interface. `paced`: who sends there keeps
+        to the cable's rate, so that what comes too close together was held up by the machine."""
+        index = self._fabric.index[port]
+        _check(lib.driver_attach_end(self._core, channel, ifindex, index, paced))
+
+    def add_tun(self, opened: int, interface: Any) -> None:
+        """The packets of an IP interface (a `struct ipoib *`) come and go by this TUN device."""
+        self._devices.append(opened)
+        _check(lib.driver_add_tun(self._core, opened, interface))
+
+    def attach_datapath(self, channel: int, ifindex: int, port: Port) -> None:
+        """The switch port hands its packets over for forwarding by this interface."""
+        switch = self._fabric.switches[port.node]
+        _check(lib.driver_attach_datapath(self._core, channel, ifindex, switch, port.number))
+
+    def share_marker(self, board: int, curves: int) -> None:
+        """Keeps every queue's depth on the map behind the descriptor `board`; those by which eBPF
+        marks are on the one behind `curves`, for faults to change."""
+        self._marker = [
+            self._map_rows(board, 8 * 4),
+            self._map_rows(curves, lib.driver_curves_bytes()),
+        ]
+        lib.driver_set_marker(
+            self._core,
+            ffi.from_buffer("uint32_t[]", self._marker[0]),
+            ffi.from_buffer(self._marker[1]),
+        )
+
+    def _map_rows(self, opened: int, row_bytes: int) -> mmap.mmap:
+        """A row for each port of the switches, which come first in the fabric."""
+        topology = self._fabric.topology
+        size = row_bytes * sum(len(topology.ports[switch.name]) for switch in topology.switches)
+        return mmap.mmap(opened, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
+
+    def queue_outside(self) -> None:
+        """Queues stand where frames are forwarded. Told before anything is attached."""
+        lib.driver_queue_outside(self._core)
+
+    def finish_on(self, flag: Any) -> None:
+        """`run` returns when this flag (a C pointer to bool) is true."""
+        lib.driver_set_finished(self._core, flag)
+
+    def run(self, start_ns: int, *, seconds: float) -> Outcome:
+        """Emulates for so many wall-clock seconds; emulated time 0 is at `start_ns`, monotonic."""
+        until_ns = time.monotonic_ns() + int(seconds * 1e9)
+        outcome = lib.driver_run(self._core, start_ns, until_ns)
+        if outcome < 0:
+            raise FabricError(
+                f"the emulation stopped: {OSError(-outcome, '').strerror or -outcome}"
+            )
+        return Outcome(outcome)
+
+    def ledger(self) -> Ledger:
+        """The fidelity ledger so far."""
+        lost = self._lost()
+        return Ledger(
+            late_sent=self._histogram(0),
+            late_taken_in=self._histogram(1),
+            late_returned=self._histogram(2),
+            plane_kept=self._histogram(3),
+            receive_drops=lost["arriving"],
+            send_failures=lost["leaving"],
+            overtaken=lost["place"],
+            timeline=self._timeline(),
+        )
+
+    def _lost(self) -> dict[str, int]:
+        """Frames, by one of LOSSES."""
+        frames = np.zeros(len(LOSSES), np.uint64)
+        lib.driver_lost(self._core, ffi.from_buffer("uint64_t[]", frames))
+        return dict(zip(LOSSES, frames.tolist(), strict=True))
+
+    def _timeline(self) -> Timeline:
+        rows = np.zeros((_TIMELINE_SLOTS, 2 + len(LOSSES) + 1), np.int64)
+        interval_ns = lib.driver_timeline(self._core, ffi.from_buffer("int64_t[]", rows))
+        return Timeline(
+            interval_ns,
+            late_ns=rows[:, 0],
+            kept_ns=rows[:, 1],
+            lost=rows[:, 2:-1],
+            dropped=rows[:, -1],
+        )
+
+    def _histogram(self, which: int) -> Histogram:
+        buckets = np.zeros(_HISTOGRAM_BUCKETS, np.uint64)
+        lib.driver_histogram(self._core, which, ffi.from_buffer("uint64_t[]", buckets))
+        return buckets
+
+
+def _check(done: bool) -> None:
+    if not done:
+        raise FabricError("the driver could not take in a socket: no memory or descriptors left")

@@ -1,0 +1,83 @@
+"""What some operations need at the host they go to, beside memory for their bytes.
+
+- A flow of atomics has a word there, which begins at 0. Its operation i finds i
+  and leaves i + 1, by adding 1 or by swapping i for i + 1; so each was executed
+  once, and in order, when each has fetched its own number.
+- A SEND with invalidate ends the use of a key: each of one of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu._core import ffi, lib
+from emu.bindings.nic_config import have
+from traffic.graph import Flow, OperationGraph, Verb
+
+_WORDS_VA = 0x3000_0000_0000
+_WORD_BYTES = 8
+_WORD_ACCESS = lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_ATOMIC
+
+
+NicOf = Callable[[Flow, str], Any]
+"""The NIC that a flow leaves or reaches a host by."""
+
+
+class Extras:
+    """Words and keys of a workload."""
+
+    def __init__(self, graph: OperationGraph) -> None:
+        self._atomics = [flow for flow in graph.flows if flow.verb.is_atomic]
+        self._invalidating = [flow for flow in graph.flows if flow.verb is Verb.SEND_INV]
+        self._place: dict[str, int] = {}
+        count: Counter[str] = Counter()
+        for flow in self._atomics:
+            self._place[flow.name] = count[flow.dst]
+            count[flow.dst] += 1
+        self._words = {host: np.zeros(words, np.uint64) for host, words in count.items()}
+        self._alive: list[Any] = []  # what C keeps pointers to
+
+    def regions(self, host: str) -> int:
+        """How many memory regions the host's NIC must have room for."""
+        to_host = (flow for flow in self._invalidating if flow.dst == host)
+        return (host in self._words) + sum(len(flow.operations) for flow in to_host)
+
+    def fill(self, table: NDArray[np.void], nic_of: NicOf, *, elided: bool) -> None:
+        """Registers all of them, and writes them into the table of operations."""
+        ends = {nic_of(flow, flow.dst): flow.dst for flow in self._atomics}
+        keys = {nic: self._register(nic, host, elided) for nic, host in ends.items()}
+        for flow in self._atomics:
+            rows, number = _rows(table, flow), np.arange(len(flow.operations))
+            rows["rkey"] = keys[nic_of(flow, flow.dst)]
+            rows["remote_va"] = _WORDS_VA + _WORD_BYTES * self._place[flow.name]
+            rows["compare"] = number
+            rows["swap_add"] = 1 if flow.verb is Verb.FETCH_ADD else number + 1
+        for flow in self._invalidating:
+            rows = _rows(table, flow)
+            rows["immediate"] = [_region(nic_of(flow, flow.dst), 0, 0, 0, ffi.NULL) for _ in rows]
+
+    def counted(self, flow: Flow, fetched: NDArray[np.uint64]) -> bool:
+        """Whether the flow's operations, which fetched these values in order, were done once."""
+        count = len(flow.operations)
+        final = self._words[flow.dst][self._place[flow.name]]
+        return int(final) == count and np.array_equal(fetched, np.arange(count, dtype=np.uint64))
+
+    def _register(self, nic: Any, host: str, elided: bool) -> int:
+        words = self._words[host]
+        bytes_ = ffi.NULL if elided else ffi.from_buffer("uint8_t[]", words)
+        self._alive.append(bytes_)
+        return _region(nic, _WORDS_VA, words.nbytes, _WORD_ACCESS, bytes_)
+
+
+def _rows(table: NDArray[np.void], flow: Flow) -> NDArray[np.void]:
+    return table[flow.operations.start : flow.operations.stop]
+
+
+def _region(nic: Any, va: int, length: int, access: int, bytes_: Any) -> int:
+    """Its key."""
+    return int(have(lib.nic_add_region(nic, 0, va, length, access, bytes_), "a memory region"))

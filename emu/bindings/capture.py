@@ -1,0 +1,72 @@
+"""Which ports a spec wants captured, and the way from the core's records to files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from emu.bindings.fabric import Fabric
+from emu.spec.scenario import Spec
+from emu.wire.convert import convert
+from emu.writing import writing_into
+from topologies.graph import Port, Topology
+
+
+def captured_ports(spec: Spec, topology: Topology) -> Sequence[Port]:
+    """The ports that `capture:` names; `all` stands for every switch port."""
+    if "all" in spec.capture:
+        return topology.switch_ports
+    return [topology.port_named[name] for name in spec.capture]
+
+
+class CaptureFile:
+    """The raw records of one process, kept in a file until the run is over."""
+
+    def __init__(self, fabric: Fabric, path: Path) -> None:
+        self._fabric = fabric
+        self._path = path
+        self._file = path.open("wb")
+
+    def drain(self) -> None:
+        """Moves what the core has captured since the last time into the file."""
+        self._file.write(self._fabric.captured())
+
+    @contextmanager
+    def draining(self, every_seconds: float) -> Iterator[None]:
+        """Drains again and again beside the body, in a thread of its own."""
+        over = threading.Event()
+
+        def work() -> None:
+            while not over.wait(every_seconds):
+                self.drain()
+
+        thread = threading.Thread(target=work, name="capture")
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def convert(self, out: Path) -> dict[str, Path]:
+        """Ends the capture; returns port name -> file in `out`. Raises EmuError."""
+        self.drain()
+        self._file.close()
+        topology, index = self._fabric.topology, self._fabric.index
+        ports = captured_ports(self._fabric.spec, topology)
+        if not ports:
+            return {}
+        names = {index[port]: topology.port_name[port] for port in ports}
+        rates = {topology.port_name[port]: topology.cable[port].rate_bps for port in ports}
+        with writing_into(out):
+            return convert(self._path, out, names, rates)
+
+
+@contextmanager
+def capture_file(fabric: Fabric) -> Iterator[CaptureFile]:
+    """A capture whose raw records are gone afterwards."""
+    with TemporaryDirectory(prefix="emu-") as folder:
+        yield CaptureFile(fabric, Path(folder) / "raw")

@@ -1,0 +1,621 @@
+"""A topology in the C core: switches, cables, and the ends that lead elsewhere.
+
+The same code builds all three sizes of it:
+
+    Members.ALL        everything, for the virtual clock
+    Members.SWITCHES   the shim of a live lab: hosts are cable ends outside
+    Members.HOSTS      the NICs of a live lab: the leaves' ports are outside
+
+Ports have the same index in all of them: switches first, then hosts, as the
+topology lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum, IntEnum
+from functools import cached_property
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu._core import ffi, lib
+from emu.bindings.faults import AddedFault, Places, add_faults
+from emu.bindings.lanes import (
+    set_up_lanes,
+    set_up_lifetimes,
+    set_up_marks,
+    set_up_pkeys,
+)
+from emu.bindings.routing import IpRoutes, LidRoutes, set_choice
+from emu.bindings.scale_up import InsideServers, ports_of
+from emu.bindings.snapshot import PortView
+from emu.errors import FabricError, UsageError
+from emu.measure.observation import Observation, Samples
+from emu.measure.raw_counters import CounterTable, RawCounters
+from emu.measure.recording import Deadlock, SweepRecord
+from emu.spec.classes import DSCPS, PRIORITIES, Classes
+from emu.spec.fault import Fault
+from emu.spec.headroom import headroom_of
+from emu.spec.lanes import lane_buffers
+from emu.spec.outages import (
+    MAX_HINTED_PORTS,
+    Rerouting,
+    is_hinted,
+    reroutings,
+    slowest_convergence_ps,
+)
+from emu.spec.scenario import Spec
+from emu.spec.switch import Ecn, Pfc, SwitchSpec
+from emu.subnet import Subnet
+from emu.subnet.subnet import Lfts
+from topologies.graph import Cable, Host, Port, Switch, Topology
+from topologies.seeds import draw_seed
+
+FRAME_BYTES = 4352
+"""The largest frame that a fabric carries: 4096 bytes of payload and every header."""
+CAPTURE_RING_BYTES = 1 << 25
+SAMPLE_INTERVAL_PS = 500_000
+SAMPLE_CELLS = 1 << 22
+WANTED_CELLS = 1 << 24
+"""Where the spec says how often to sample."""
+PORT_SAMPLES = 5
+"""Columns of a port in a row of samples: queue, held, tx, paused, waited."""
+VIRTUAL_LANES = 16
+FLOW_CONTROL_BYTES = 6
+"""Length of an InfiniBand flow-control packet."""
+
+DEADLOCK_INTERVAL_PS = 100_000_000
+"""How often the fabric looks for deadlocks, which do not go away by themselves."""
+
+_FRAMES_AT_HAND = 32
+"""A port's share of the frames that have memory before a live run begins: a queue of 128 KB."""
+
+_WATCHDOG_ACTIONS = {"drop": 1, "forward": 2, "alert": 3}
+
+
+class FrameKind(IntEnum):
+    """What a frame's bytes are; see frame.h."""
+
+    ETHERNET = 0
+    IB = 1
+    IB_LINK = 2
+
+
+class Members(Enum):
+    """Which nodes of the topology are in this process."""
+
+    ALL = "all"
+    SWITCHES = "switches"
+    HOSTS = "hosts"
+
+
+class ClassMaps(NamedTuple):
+    """Classes as the core takes them: of each DSCP and PCP its priority, of each priority its
+    queue."""
+
+    trusts_pcp: bool
+    untagged: int
+    priority_of_dscp: bytes
+    priority_of_pcp: bytes
+    queue_of: bytes
+
+
+class Fabric:
+    """The core's fabric. Use as a context manager: it holds memory outside Python's heap."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        topology: Topology,
+        members: Members,
+        *,
+        subnet: Subnet | None = None,
+        marks: bool = True,
+        foresees: bool = True,
+    ) -> None:
+        """`subnet` is needed on InfiniBand; without `marks` eBPF marks, where it can. A fabric that
+        `foresees` knows beforehand when the spec's faults change its routes; any other is told
+        (`reroute`), as it must be where faults come and go while it runs."""
+        self.spec = spec
+        self.topology = topology
+        self.members = members
+        self.infiniband = spec.fabric == "ib"
+        self._subnet = subnet
+        self._marks = marks
+        self._foresees = foresees
+        self.switches: dict[str, Any] = {}
+        self.faults: list[AddedFault] = []
+        self._lid_routes: list[LidRoutes] = []
+        self._ip_routes: dict[str, IpRoutes] = {}
+        self._maps: dict[int, ClassMaps] = {}
+        self._sweeps: list[SweepRecord] = []
+        inside = spec.scale_up if members is not Members.SWITCHES else None
+        ports = len(self.index) + (len(ports_of(inside)) if inside else 0)
+        self._core = _have(lib.fabric_new(spec.seed, ports, *self._frames(), FRAME_BYTES))
+        self.inside = None
+        if inside is not None:
+            self.inside = InsideServers(self.core, inside, spec.hosts.scale_up, len(self.index))
+        if members is not Members.HOSTS:
+            for switch in topology.switches:
+                self._add_switch(switch)
+        self._add_cable_ends()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        lib.fabric_free(self._core)
+        self._core = ffi.NULL
+
+    @property
+    def core(self) -> Any:
+        """The core's `struct fabric *`. Raises UsageError when it is gone."""
+        if self._core == ffi.NULL:
+            raise gone()
+        return self._core
+
+    @cached_property
+    def index(self) -> dict[Port, int]:
+        """The index of every port, in this process or not."""
+        topology = self.topology
+        ports = (port for node in topology.nodes for port in topology.ports[node.name])
+        return {port: index for index, port in enumerate(ports)}
+
+    def _reroutings(self, switch: Switch) -> list[Rerouting]:
+        return [change for change in self._changes_of_routes if change.switch == switch.name]
+
+    @cached_property
+    def _changes_of_routes(self) -> list[Rerouting]:
+        return reroutings(self.spec) if self._foresees else []
+
+    # ---- building ----------------------------------------------------------
+
+    def class_maps(self, classes: Classes) -> ClassMaps:
+        """Worked out once for all ports and NICs that share them."""
+        if id(classes) not in self._maps:
+            self._maps[id(classes)] = _class_maps(classes)
+        return self._maps[id(classes)]
+
+    def add_nic(self, host: Host, config: Any) -> Any:
+        """The host's NIC (a `struct nic *`), from a `struct nic_config *`."""
+        port = self.topology.ports[host.name][0]
+        nic = _have(lib.fabric_add_nic(self.core, self.index[port], config))
+        leaf = self.spec.port(self.topology.peer[port])
+        if self.infiniband:
+            set_up_lanes(self.core, self.index[port], self.spec, self.topology, port)
+        else:
+            self._set_pause(port, leaf.pfc, self.spec.host(host.name).nic.pause_response_ps)
+        return nic
+
+    def connect(self) -> None:
+        """Lays all cables whose two ends are here, with their faults. NICs must be there."""
+        here = self._ports_here()
+        for cable in self.topology.cables:
+            if cable.a in here and cable.b in here:
+                a, b = self.index[cable.a], self.index[cable.b]
+                lib.fabric_connect(self.core, a, b, cable.rate_bps, cable.delay_ps)
+        if self.inside is not None:
+            self.inside.connect()
+        has_lines = self.members is not Members.HOSTS
+        has_nics = self.members is not Members.SWITCHES
+        self._places = Places(frozenset(here), has_lines, has_nics)
+        self.faults = self._add_faults(self.spec)
+
+    def set_fault(self, fault: Fault) -> None:
+        """Begins a fault now, as far as it happens here. The fabric is connected."""
+        self.add_faults((fault.model_copy(update={"at_ps": lib.fabric_now(self.core)}),))
+
+    def add_faults(self, faults: tuple[Fault, ...]) -> None:
+        """Adds faults beside those of the spec, each in its time. The fabric is connected."""
+        self.faults += self._add_faults(self.spec.model_copy(update={"faults": faults}))
+
+    def clear_fault(self, name: str) -> None:
+        """Ends the faults of this name."""
+        for added in [fault for fault in self.faults if fault.name == name]:
+            for part in added.parts:
+                lib.fabric_clear_fault(self.core, part)
+            self.faults.remove(added)
+
+    def _add_faults(self, spec: Spec) -> list[AddedFault]:
+        return add_faults(self.core, spec, self.topology, self.index, self._places)
+
+    @property
+    def links_changed_flag(self) -> Any:
+        """A C pointer to bool: whether links have changed since `take_link_changes`."""
+        return lib.fabric_links_changed_flag(self.core)
+
+    def take_link_changes(self) -> tuple[int, frozenset[Cable]] | None:
+        """When links changed last, in picoseconds, and what is down; None: nothing new."""
+        at_ps = ffi.new("int64_t *")
+        if not lib.fabric_links_changed(self.core, at_ps):
+            return None
+        down = (
+            cable
+            for cable in self.topology.cables
+            if not lib.fabric_link_is_up(self.core, self.index[cable.a])
+        )
+        return at_ps[0], frozenset(down)
+
+    def follow(self, lfts: Lfts, down: frozenset[Cable], cause_ps: int, seconds: float) -> int:
+        """The switches follow new tables, the answer to the links that are `down` since then. When
+        the last of them does, in picoseconds.
+
+        `seconds`: what the subnet manager took for them, of wall-clock time.
+        """
+        now_ps = lib.fabric_now(self.core)
+        at_ps = max(routes.follow(lfts, down, cause_ps, now_ps) for routes in self._lid_routes)
+        self._sweeps.append(SweepRecord(cause_ps // 1000, at_ps // 1000, seconds))
+        return at_ps
+
+    def reroute(self, changes: Mapping[str, Mapping[str, Sequence[int]]], cause_ps: int) -> int:
+        """The switches follow new routes (switch -> host -> port numbers), the answer to links that
+        changed at `cause_ps`. When the last of them does, in picoseconds."""
+        now_ps = lib.fabric_now(self.core)
+        times = [
+            self._ip_routes[name].follow(own, cause_ps, now_ps) for name, own in changes.items()
+        ]
+        return max(times, default=now_ps)
+
+    def hint(self, *, always: bool) -> None:
+        """Whether Open vSwitch is told each packet's next hop, because its tables lag behind; those
+        switches whose choice it cannot make are hinted in any case, those with more ports than a
+        hint can name never."""
+        for name, core in self.switches.items():
+            may = len(self.topology.ports[name]) <= MAX_HINTED_PORTS
+            lib.switch_set_hints(core, (always and may) or is_hinted(self.spec, name, ()))
+
+    def capture(self, ports: Iterable[Port]) -> None:
+        for port in ports:
+            done = lib.fabric_capture(self.core, self.index[port], CAPTURE_RING_BYTES)
+            _have_memory(done)
+
+    def end_capture(self, index: int) -> None:
+        """Ends the capture of the port with this index; what was captured is still there."""
+        lib.fabric_capture_end(self.core, index)
+
+    def sample(self, flow_bytes: Any = ffi.NULL, flows: int = 0) -> None:
+        """Samples own ports, and `flows` counters at `flow_bytes`, from the start on."""
+        ports = [self.index[port] for port in self._own_ports()]
+        columns = 1 + len(ports) * PORT_SAMPLES + flows
+        interval_ps, rows = SAMPLE_INTERVAL_PS, max(256, min(4096, SAMPLE_CELLS // columns))
+        if self.spec.sample_interval_ps is not None:
+            interval_ps, rows = self.spec.sample_interval_ps, max(256, WANTED_CELLS // columns)
+        _have_memory(
+            lib.fabric_sample(self.core, interval_ps, rows, ports, len(ports), flow_bytes, flows)
+        )
+
+    def prefault(self) -> None:
+        """Touches what a live run is likely to need: a page fault takes time that it has not."""
+        lib.fabric_prefault(self.core, _FRAMES_AT_HAND * len(self._own_ports()))
+
+    def start(self) -> None:
+        if self.members is not Members.HOSTS:
+            _have_memory(lib.fabric_watch_deadlocks(self.core, DEADLOCK_INTERVAL_PS))
+        lib.fabric_start(self.core)
+
+    # ---- looking in --------------------------------------------------------
+
+    @property
+    def now_ns(self) -> int:
+        return int(lib.fabric_now(self.core)) // 1000
+
+    def counters(self, port: Port) -> RawCounters:
+        """A port's raw counters: name -> one value per class, or a single one."""
+        return self.counter_table([port])[self.topology.port_name[port]]
+
+    def counter_table(self, ports: Iterable[Port]) -> CounterTable:
+        """The raw counters of ports, as they are now."""
+        name = self.topology.port_name
+        return self._counters_at({name[port]: self.index[port] for port in ports})
+
+    def _counters_at(self, indices: Mapping[str, int]) -> CounterTable:
+        """Of ports that are given by name, with their indices."""
+        cells = np.empty((len(indices), lib.counter_cells()), np.int64)
+        self._read_counters(cells, indices.values())
+        return CounterTable(tuple(indices), dict(COUNTERS), cells)
+
+    def _read_counters(self, cells: NDArray[np.int64], indices: Iterable[int]) -> None:
+        """Into the first cells of each row."""
+        for row, index in zip(cells, indices, strict=True):
+            lib.fabric_counters(self.core, index, ffi.from_buffer("int64_t[]", row))
+
+    def waited_ns(self, ports: Iterable[Port]) -> NDArray[np.int64]:
+        """How long the lanes of each port, together, had packets and no credit."""
+        waited_ps: NDArray[np.int64] = self.counter_table(ports).counter("xmit_wait").sum(axis=1)
+        return waited_ps // 1000
+
+    def queued(self, port: Port, queue: int) -> int:
+        """Bytes in one of a switch port's queues, now."""
+        return int(lib.fabric_queued(self.core, self.index[port], queue))
+
+    def held(self, port: Port, priority: int) -> int:
+        """Bytes of the buffer that came in by a port on a priority, or lane, now."""
+        return int(lib.fabric_held(self.core, self.index[port], priority))
+
+    def paused(self, port: Port, priority: int) -> bool:
+        """Whether a port may not send on a priority, now."""
+        return bool(lib.fabric_paused(self.core, self.index[port], priority))
+
+    def observe(self) -> Observation:
+        """Everything that the members have counted and sampled so far."""
+        return Observation(
+            ports=self.counter_table(self._own_ports()),
+            scale_up=self._counters_at(self.inside.ports) if self.inside else {},
+            samples=self._samples(),
+            frames_exhausted=lib.fabric_frames_exhausted(self.core),
+            captures_missed=self.captures_missed,
+            deadlocks=self.deadlocks(),
+            faults=tuple(fault.record() for fault in self.faults),
+            sweeps=(*self._swept_before(), *self._sweeps),
+        )
+
+    def _swept_before(self) -> Iterator[SweepRecord]:
+        """Sweeps that were known before the run began, as far as it has come."""
+        for later in self._subnet.later if self._subnet else ():
+            in_force_ns = (later.at_ps + slowest_convergence_ps(self.spec)) // 1000
+            if in_force_ns <= self.now_ns:
+                yield SweepRecord(later.at_ps // 1000, in_force_ns, None)
+
+    def deadlocks(self) -> tuple[Deadlock, ...]:
+        """Those that were found so far."""
+        return tuple(map(self._deadlock, range(lib.fabric_deadlocks(self.core))))
+
+    def post_counters(self, cells: Any, ports: Iterable[Port]) -> None:
+        """Copies the counters of ports into a table, a row each, of which every row has at least
+        as many cells as `COUNTERS`; the first ones are filled."""
+        self._read_counters(cells, map(self.index.__getitem__, ports))
+
+    def _deadlock(self, which: int) -> Deadlock:
+        found_at, priority = ffi.new("int64_t *"), ffi.new("uint8_t *")
+        indices = ffi.new("uint32_t **")
+        length = lib.fabric_deadlock(self.core, which, found_at, priority, indices)
+        name = {self.index[port]: name for port, name in self.topology.port_name.items()}
+        ports = tuple(name[indices[0][i]] for i in range(length))
+        return Deadlock(found_at[0] // 1000, priority[0], ports)
+
+    def _samples(self) -> Samples:
+        """All samples so far, and one more of this moment."""
+        ports = self._own_ports()
+        width = len(ports) * PORT_SAMPLES
+        table, order = self._sampled(1 + width)
+        by_port = table[:, 1 : 1 + width].reshape(len(table), len(ports), PORT_SAMPLES)
+        quantities = np.empty((PORT_SAMPLES, len(order), len(ports)), np.int64)
+        for row, place in enumerate(order):  # row by row, which stay in the processor's cache
+            quantities[:, row] = by_port[place].T
+        queue, held, tx, paused, wait = quantities
+        for times in (paused, wait):
+            times //= 1000
+        return Samples(
+            time_ns=table[order, 0] // 1000,
+            ports=tuple(self.topology.port_name[port] for port in ports),
+            queue_bytes=queue,
+            buffer_bytes=held,
+            tx_bytes=tx,
+            paused_ns=paused,
+            credit_wait_ns=wait,
+            flow_bytes=table[:, 1 + width :][order],
+        )
+
+    def _sampled(self, least_columns: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """The core's own table of samples, which has no row before `sample`, and its rows in order
+        of time."""
+        values, places = ffi.new("int64_t **"), ffi.new("uint32_t **")
+        columns = ffi.new("uint32_t *")
+        lib.fabric_samples(self.core, values, places, columns)
+        if values[0] == ffi.NULL:
+            return np.empty((0, least_columns), np.int64), np.empty(0, np.uint32)
+        lib.fabric_sample_now(self.core)
+        rows = lib.fabric_samples(self.core, values, places, columns)
+        order = np.frombuffer(ffi.buffer(places[0], rows * 4), np.uint32)
+        memory = ffi.buffer(values[0], (int(order.max()) + 1) * columns[0] * 8)
+        return np.frombuffer(memory, np.int64).reshape(-1, columns[0]), order
+
+    @property
+    def captures_missed(self) -> int:
+        """Frames so far that found no room in the memory for captures."""
+        return int(lib.fabric_captures_missed(self.core))
+
+    def captures_missed_at(self, index: int) -> int:
+        """The same, of the port with this index."""
+        return int(lib.fabric_captures_missed_at(self.core, index))
+
+    def captured(self) -> bytes:
+        """Capture records since the last call (layout: tap.h).
+
+        Any thread may call it, one at a time.
+        """
+        pieces = []
+        start = ffi.new("uint8_t **")
+        while size := lib.fabric_captured(self.core, start):
+            pieces.append(bytes(ffi.buffer(start[0], size)))
+            lib.fabric_captured_taken(self.core, size)
+        return b"".join(pieces)
+
+    def view(self, port: Port) -> PortView:
+        """A port as it is now."""
+        classes = range(VIRTUAL_LANES if self.infiniband else PRIORITIES)
+
+        def per_class(look: Any) -> tuple[Any, ...]:
+            return tuple(look(self.core, self.index[port], klass) for klass in classes)
+
+        return PortView(
+            queued_bytes=per_class(lib.fabric_queued),
+            held_bytes=per_class(lib.fabric_held),
+            paused=per_class(lib.fabric_paused),
+            credit_bytes=per_class(lib.fabric_credit),
+        )
+
+    def inject(self, port: Port, kind: FrameKind, frame: bytes) -> bool:
+        """Puts a frame on the cable at `port`; False when it is too long, or none is free."""
+        return bool(lib.fabric_inject(self.core, self.index[port], kind, frame, len(frame)))
+
+    # ---- details -----------------------------------------------------------
+
+    def _frames(self) -> tuple[int, int]:
+        """Frames to make room for, up to 256 bytes and larger: more than all buffers can hold."""
+        nodes = len(self.topology.nodes)
+        if self.infiniband:
+            buffers = lane_buffers(self.spec, self.topology)
+        else:
+            buffers = sum(self.spec.switch(s.name).buffer_bytes for s in self.topology.switches)
+        if self.spec.scale_up is not None:
+            links = 2 * len(self.spec.scale_up.cables)
+            buffers += links * self.spec.hosts.scale_up.buffer_bytes
+        return 16384 + 2048 * nodes, 4096 + 64 * nodes + buffers // 1024
+
+    def _own_ports(self) -> list[Port]:
+        """Ports of the members, in order of index."""
+        hosts = set(self.topology.host)
+        return [
+            port
+            for port in self.index
+            if self.members is Members.ALL
+            or (port.node in hosts) == (self.members is Members.HOSTS)
+        ]
+
+    def _ports_here(self) -> set[Port]:
+        """Own ports, and the cable ends that stand for the others."""
+        own = set(self._own_ports())
+        return own | {self.topology.peer[port] for port in own}
+
+    def _add_cable_ends(self) -> None:
+        """The ends of hosts' cables whose node is in the other process."""
+        if self.members is Members.ALL:
+            return
+        for host in self.topology.hosts:
+            for port in self.topology.ports[host.name]:
+                outside = self.topology.peer[port] if self.members is Members.HOSTS else port
+                _have_memory(lib.fabric_add_socket(self.core, self.index[outside], self.infiniband))
+
+    def _add_switch(self, switch: Switch) -> None:
+        settings = self.spec.switch(switch.name)
+        ports = self.topology.ports[switch.name]
+        core = _have(
+            lib.fabric_add_switch(
+                self.core,
+                self.infiniband,
+                len(ports),
+                self.index[ports[0]],
+                settings.latency_ps,
+                self.spec.cuts_through(switch.name),
+            )
+        )
+        self.switches[switch.name] = core
+        for port in ports:
+            own, far = _mac(port), _mac(self.topology.peer[port])
+            lib.switch_set_mac(core, port.number, own, far)
+        set_choice(core, self.spec, switch, self._reroutings(switch))
+        if self.infiniband:
+            self._set_up_infiniband(switch, core)
+        else:
+            self._set_up_ethernet(switch, core, settings)
+
+    def _set_up_infiniband(self, switch: Switch, core: Any) -> None:
+        assert self._subnet is not None, "InfiniBand switches forward by LFTs"
+        spec, topology = self.spec, self.topology
+        for port in topology.ports[switch.name]:
+            set_up_lanes(self.core, self.index[port], spec, topology, port)
+            to_host = topology.peer[port].node in topology.host
+            set_up_lifetimes(core, port.number, spec.subnet, to_host=to_host)
+            set_up_marks(core, spec, port, to_host=to_host)
+            set_up_pkeys(core, spec.subnet, port, topology.peer[port].node if to_host else None)
+        self._lid_routes.append(LidRoutes(core, spec, topology, switch, self._subnet))
+
+    def _set_up_ethernet(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:
+        ports = self.topology.ports[switch.name]
+        shared = self.spec.shared_pool(switch.name)
+        assert shared > 0, "the spec's rules leave room beside the headroom"
+        lib.switch_set_buffer(core, shared, settings.reserved_bytes)
+        lib.switch_set_lossy(core, settings.queue_limit_bytes or 0, round(settings.alpha * 1024))
+        if settings.watchdog:
+            dog = settings.watchdog
+            action = _WATCHDOG_ACTIONS[dog.action]
+            times = dog.detection_ps, dog.restoration_ps, dog.poll_ps
+            lib.switch_set_watchdog(core, action, *times)
+        for port in ports:
+            self._set_up_port(core, port)
+        for queue in settings.scheduling.strict:
+            lib.switch_set_strict(core, queue)
+        for queue in range(PRIORITIES):
+            quantum = settings.scheduling.quantum(queue, FRAME_BYTES)
+            lib.switch_set_quantum(core, queue, quantum)
+        self._ip_routes[switch.name] = IpRoutes(
+            core, self.spec, self.topology, switch, self._reroutings(switch)
+        )
+
+    def _set_up_port(self, core: Any, port: Port) -> None:
+        settings = self.spec.port(port)
+        lib.switch_set_qos_map(core, port.number, *self.class_maps(settings.classes))
+        self._set_pause(port, settings.pfc, settings.pause_response_ps)
+        if settings.pfc:
+            pfc, xoff = settings.pfc, settings.pfc.xoff
+            headroom = headroom_of(self.spec, port)
+            lib.switch_set_pfc(core, port.number, _priorities(pfc), headroom)
+            thresholds = xoff.size_bytes, xoff.alpha_1024, pfc.xon_below_xoff
+            lib.switch_set_xoff(core, port.number, *thresholds)
+        if settings.ecn and (self._marks or settings.ecn.by_shim_only):
+            self._set_up_marking(core, port, settings.ecn)
+
+    def _set_up_marking(self, core: Any, port: Port, ecn: Ecn) -> None:
+        seed = draw_seed(self.spec.seed, self.index[port])
+        lib.switch_set_dequeue_marking(core, port.number, ecn.at == "dequeue")
+        for queue in range(PRIORITIES):
+            curve = ecn.curve(queue)
+            if curve is not None:
+                line = curve.kmin_bytes, curve.kmax_bytes, curve.pmax_2_32
+                lib.switch_set_wred(core, port.number, queue, *line, seed)
+
+    def _set_pause(self, port: Port, pfc: Pfc | None, response_ps: int | None) -> None:
+        """Which pauses a port obeys and sends: those of the switch on its cable."""
+        is_global = pfc is not None and pfc.frames == "pause"
+        index, priorities = self.index[port], _priorities(pfc)
+        lib.fabric_set_pause(self.core, index, is_global, priorities, response_ps or 0)
+
+
+def _class_maps(classes: Classes) -> ClassMaps:
+    return ClassMaps(
+        classes.trust == "pcp",
+        classes.untagged_priority,
+        bytes(map(classes.priority_of_dscp, range(DSCPS))),
+        bytes(map(classes.priority_of_pcp, range(PRIORITIES))),
+        bytes(map(classes.queue_of, range(PRIORITIES))),
+    )
+
+
+def _priorities(pfc: Pfc | None) -> int:
+    """The lossless priorities, a bit each."""
+    return sum(1 << priority for priority in pfc.priorities) if pfc else 0
+
+
+def _mac(port: Port) -> bytes:
+    return bytes.fromhex(port.mac.replace(":", ""))
+
+
+def gone() -> UsageError:
+    """The core's memory is freed at the end of `with`."""
+    return UsageError("this fabric is gone; look at it before the end of its `with` block")
+
+
+def _have(pointer: Any) -> Any:
+    _have_memory(pointer != ffi.NULL)
+    return pointer
+
+
+def _have_memory(done: bool) -> None:
+    if not done:
+        raise FabricError("the fabric does not fit into this machine's memory; make it smaller")
+
+
+COUNTERS = [
+    (ffi.string(lib.counter_name(i)).decode(), lib.counter_width(i))
+    for i in range(lib.counter_count())
+]
+"""Each counter's name, and its cells."""

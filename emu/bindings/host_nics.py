@@ -1,0 +1,573 @@
+"""The hosts of a fabric at work: NICs, registered memory, queue pairs, and the workload on them.
+
+Every connection of flows is a pair of queue pairs. The C core runs the whole graph of
+operations; Python looks at its records afterwards, and at the memory, where it
+compares every byte. Of elided payloads there are none to compare.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu._core import ffi, lib
+from emu.bindings.atomic_targets import Extras
+from emu.bindings.fabric import Fabric
+from emu.bindings.ipoib import IpInterfaces
+from emu.bindings.memory_regions import BUFFERS_VA, SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
+from emu.bindings.nic_config import RECOVERY, have, nic_config, qp_config
+from emu.bindings.scale_up import InsideServers
+from emu.bindings.snapshot import QueuePairView
+from emu.measure.observation import Observation
+from emu.measure.progress import Progress
+from emu.measure.recording import (
+    Counters,
+    FailedQueuePair,
+    FlowRecord,
+    JobRecord,
+    StepRecord,
+)
+from emu.measure.requests import UNFINISHED, Requests
+from emu.spec.bdp import bdp_packets
+from emu.spec.host import Nic
+from emu.spec.traffic.entry import transport_of
+from emu.subnet import Subnet
+from topologies.graph import Host
+from traffic.graph import Asks, Column, Flow, OperationGraph, Verb
+from traffic.job import Job, Step
+from traffic.progress_estimate import Expected
+
+_NEVER = 2**63 - 1
+_VERBS = {
+    Verb.WRITE: lib.VERB_WRITE,
+    Verb.WRITE_IMM: lib.VERB_WRITE_IMM,
+    Verb.SEND: lib.VERB_SEND,
+    Verb.SEND_IMM: lib.VERB_SEND_IMM,
+    Verb.SEND_INV: lib.VERB_SEND_INV,
+    Verb.READ: lib.VERB_READ,
+    Verb.CMP_SWAP: lib.VERB_CMP_SWAP,
+    Verb.FETCH_ADD: lib.VERB_FETCH_ADD,
+}
+_TRANSPORTS = {"rc": lib.TRANSPORT_RC, "uc": lib.TRANSPORT_UC, "ud": lib.TRANSPORT_UD}
+_PSNS = 1 << 24
+_GRH_BYTES = 40
+FAILURES = {
+    getattr(lib, f"STATUS_{name}"): f"IBV_WC_{name}"
+    for name in (
+        *("LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_PROT_ERR"),
+        *("REM_INV_REQ_ERR", "REM_ACCESS_ERR", "REM_OP_ERR"),
+        *("RETRY_EXC_ERR", "RNR_RETRY_EXC_ERR"),
+    )
+}
+"""Statuses of messages that end their queue pair, by their names in libibverbs."""
+_QKEY = 0x11111111
+"""Of all datagrams of a workload."""
+_READABLE = lib.ACCESS_REMOTE_READ
+_WRITABLE = lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_WRITE
+_BOTH = _READABLE | _WRITABLE
+_REGIONS = (SOURCE_VA, SINK_VA, BUFFERS_VA)
+"""A host's, by where they begin."""
+
+
+class Endpoints:
+    """All NICs of a fabric that has its hosts in this process."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        workload: OperationGraph,
+        subnet: Subnet | None,
+        *,
+        ip: bool = False,
+        starts: int = 0,
+    ) -> None:
+        """With `ip` InfiniBand's hosts can exchange IP packets beside. `starts`: how often the same
+        workload was started before; queue pairs go on with the PSNs behind those of all these."""
+        self._fabric = fabric
+        self._graph = workload
+        self._subnet = subnet
+        self._alive: list[Any] = []  # what C keeps pointers to
+        spec, hosts = fabric.spec, fabric.topology.hosts
+        self._partitions = {entry.name: entry.partition for entry in spec.traffic}
+        self._transports = {entry.name: _TRANSPORTS[transport_of(entry)] for entry in spec.traffic}
+        self._layout = lay_out(workload, [host.name for host in hosts], self._lead())
+        self._extras = Extras(workload)
+        self._contents = None
+        if spec.payload == "real":
+            self._contents = Contents(workload, self._layout, np.random.default_rng(spec.seed))
+        self.flows = workload.message_flows
+        self._place = {flow.name: place for place, flow in enumerate(self.flows)}
+        first = {flow.connection: flow for flow in reversed(self.flows)}
+        self._fetching = {flow.connection for flow in self.flows if flow.verb.fetches}
+        qps = Counter(host for flow in first.values() for host in (flow.src, flow.dst))
+        self._nics = {host.name: self._add_nic(host, qps[host.name] + ip) for host in hosts}
+        self._inside = {}
+        if fabric.inside is not None:
+            self._inside = {
+                host.name: self._add_inside(fabric.inside, host, qps[host.name]) for host in hosts
+            }
+        self._keys = {nic: self._register(host, nic) for host, nic in self._all_nics()}
+        fabric.connect()
+        self.ip: IpInterfaces | None = None
+        """The hosts' IP interfaces."""
+        if ip:
+            assert subnet is not None, "on Ethernet a host's kernel uses the cable itself"
+            nics = {host: self._nics[host.name] for host in hosts}
+            self.ip = IpInterfaces(spec, nics, subnet)
+        psns = Random(spec.seed)
+        taken = self._psns_taken() if starts else {}
+        self._psns_before = {end: starts * psns for end, psns in taken.items()}
+        ends = {
+            flow.connection: self._connect(flow, psns)
+            for flow in self.flows
+            if flow is first[flow.connection]
+        }
+        self._qps = [ends[flow.connection][flow.src] for flow in self.flows]
+        self._workload = self._load()
+        self._expected = Expected(workload)
+
+    def start(self) -> None:
+        """Starts what waits for nothing but its time."""
+        lib.workload_start(self._workload)
+
+    def close(self) -> None:
+        lib.workload_free(self._workload)
+        if self.ip:
+            self.ip.close()
+
+    @property
+    def flow_bytes(self) -> Any:
+        """C pointer to the bytes delivered so far, one count a flow."""
+        return lib.workload_delivered(self._workload)
+
+    @property
+    def finished_flag(self) -> Any:
+        """C pointer to a flag that says whether every operation is over."""
+        return lib.workload_finished(self._workload)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every operation is over."""
+        return bool(self.finished_flag[0])
+
+    def progress(self, now_ns: int) -> Progress:
+        """How far the workload is at the emulated time `now_ns`."""
+        delivered = self._delivered()
+        wanted = self._wanted(now_ns, delivered)
+        return Progress(
+            emulated_ns=now_ns,
+            bytes_done=int(delivered.sum()),
+            bytes_total=int(wanted.sum()),
+            flows_done=int((delivered == wanted).sum()),
+            flows_total=len(wanted),
+        )
+
+    def _wanted(self, now_ns: int, delivered: Column) -> Column:
+        """What each flow is going to deliver; estimates, where there are any, end with the run."""
+        if not (self.finished and self._graph.cut_short):
+            return self._expected.at(now_ns, delivered)
+        return self._expected.in_the_end(self._records()["status"] == lib.STATUS_SKIPPED)
+
+    def observe(self, fabric: Observation) -> Observation:
+        """What the fabric has seen, and with it what became of flows and NICs."""
+        return replace(
+            fabric,
+            flows=tuple(map(self._flow_record, self.flows)),
+            jobs=tuple(map(self._job_record, self._graph.jobs)),
+            steps=tuple(map(self._step_record, self._graph.steps)),
+            requests=self._requests(),
+            nics=self._counters(),
+            failed_queue_pairs=tuple(self._failed_queue_pairs()),
+        )
+
+    @cached_property
+    def _sender(self) -> dict[str, Any]:
+        """Flow -> its queue pair."""
+        return {flow.name: qp for flow, qp in zip(self.flows, self._qps, strict=True)}
+
+    def post_counters(self, cells: NDArray[np.int64]) -> None:
+        """Copies all NICs' counters into a table, (hosts, `COUNTERS`)."""
+        for row, nic in zip(cells, self._nics.values(), strict=True):
+            ffi.memmove(ffi.from_buffer(row), lib.nic_counters(nic), row.nbytes)
+
+    def post_flows(self, cells: NDArray[np.int64]) -> None:
+        """How far all flows are, into a table: bytes, how many are delivered, and of one whose
+        queue pair has failed the message's status and when, in nanoseconds."""
+        cells[:, 0] = self._bytes
+        cells[:, 1] = self._delivered()
+        cells[:, 2:] = 0
+        for failed in self._failed_messages():
+            row = cells[self._place[self._graph.flows[int(self._graph.flow_of[failed])].name]]
+            if not row[2]:
+                record = self._records()[failed]
+                row[2:] = record["status"], record["completed_ps"] // 1000
+
+    @cached_property
+    def _bytes(self) -> Column:
+        sizes = self._graph.size_bytes
+        return np.array(
+            [sizes[flow.operations.start : flow.operations.stop].sum() for flow in self.flows],
+            np.int64,
+        )
+
+    def _delivered(self) -> Column:
+        """Bytes so far, of each flow."""
+        counts = ffi.buffer(self.flow_bytes, 8 * len(self.flows))
+        return np.frombuffer(counts, np.int64, len(self.flows))
+
+    def _counters(self) -> dict[str, Counters]:
+        cells, names = np.empty((len(self._nics), len(COUNTERS)), np.int64), dict(COUNTERS)
+        self.post_counters(cells)
+        return {
+            host: dict(zip(names, own, strict=True))
+            for host, own in zip(self._nics, cells.tolist(), strict=True)
+        }
+
+    # ---- setting up --------------------------------------------------------
+
+    def _add_nic(self, host: Host, qps: int) -> Any:
+        regions = self._regions(host) + 1  # for IP's rings
+        config = nic_config(self._fabric, self._subnet, host, max_qps=qps, max_regions=regions)
+        config.elides_payload = self._fabric.spec.payload == "elided"
+        return self._fabric.add_nic(host, config)
+
+    def _add_inside(self, inside: InsideServers, host: Host, qps: int) -> Any:
+        """The GPU's links inside of its server."""
+        config = ffi.new("struct nic_config *")
+        config.max_qps, config.max_regions = qps, self._regions(host)
+        config.elides_payload = self._fabric.spec.payload == "elided"
+        return inside.add_nic(host, config)
+
+    def _regions(self, host: Host) -> int:
+        return len(_REGIONS) + self._extras.regions(host.name)
+
+    def _all_nics(self) -> list[tuple[str, Any]]:
+        return [*self._nics.items(), *self._inside.items()]
+
+    def _is_inside(self, flow: Flow) -> bool:
+        return self._fabric.spec.in_one_server(flow.src, flow.dst)
+
+    def _nic(self, flow: Flow, host: str) -> Any:
+        """What a flow leaves and reaches its hosts by."""
+        return self._inside[host] if self._is_inside(flow) else self._nics[host]
+
+    def _lead(self) -> Column:
+        """Bytes that each message finds before it in the sink."""
+        transports = [self._transports.get(flow.traffic) for flow in self._graph.flows]
+        is_datagram = [transport == lib.TRANSPORT_UD for transport in transports]
+        return np.where(is_datagram, _GRH_BYTES, 0)[self._graph.flow_of]
+
+    def _register(self, host: str, nic: Any) -> list[int]:
+        """The keys of a host's source, sink and buffers at one of its NICs."""
+        layout, contents = self._layout, self._contents
+        return [
+            self._add_region(nic, va, length[host], access, at[host] if at else None)
+            for va, length, access, at in (
+                (SOURCE_VA, layout.source_bytes, _READABLE, contents and contents.source),
+                (SINK_VA, layout.sink_bytes, _WRITABLE, contents and contents.sink),
+                (BUFFERS_VA, layout.buffers_bytes, _BOTH, contents and contents.buffers),
+            )
+        ]
+
+    def _add_region(
+        self, nic: Any, va: int, length: int, access: int, contents: Bytes | None
+    ) -> int:
+        bytes_ = ffi.NULL
+        if contents is not None:
+            bytes_ = ffi.from_buffer("uint8_t[]", contents, require_writable=True)
+            self._alive.append(bytes_)
+        key = lib.nic_add_region(nic, 0, va, length, access, bytes_)
+        return int(have(key, "a memory region"))
+
+    def _connect(self, flow: Flow, psns: Random) -> dict[str, Any]:
+        """A connection, as its first flow asks for it: the queue pair at each of its hosts."""
+        ends = {}
+        for host in (flow.src, flow.dst):
+            first = psns.getrandbits(24) + self._psns_before.get((flow.connection, host), 0)
+            ends[host] = self._add_qp(flow, host, first % _PSNS)
+        lib.qp_connect_pair(*ends.values())
+        return ends
+
+    def _psns_taken(self) -> Counter[tuple[str, str]]:
+        """Of the queue pair at each connection's end that asks: how many PSNs its requests take."""
+        taken: Counter[tuple[str, str]] = Counter()
+        for flow in self.flows:
+            mtu = min(self._fabric.spec.host(host).nic.mtu for host in (flow.src, flow.dst))
+            sizes = self._graph.size_bytes[flow.operations.start : flow.operations.stop]
+            taken[flow.connection, flow.src] += int(np.maximum(1, -(-sizes // mtu)).sum())
+        return taken
+
+    def _add_qp(self, flow: Flow, host: str, psn: int) -> Any:
+        spec = self._fabric.spec
+        settings = Nic() if self._is_inside(flow) else spec.host(host).nic
+        peer = spec.host(flow.dst if host == flow.src else flow.src).nic
+        dscp, priority = spec.dscp(host, flow.priority), spec.priority(host, flow.priority)
+        far = flow.dst if host == flow.src else flow.src
+        config = qp_config(
+            settings,
+            peer,
+            psn=psn,
+            dscp=dscp,
+            priority=priority,
+            path_packets=lambda: self._path_packets(host, far, min(settings.mtu, peer.mtu)),
+        )
+        config.sl = settings.sl if flow.priority is None else flow.priority
+        config.transport, config.qkey = self._transports.get(flow.traffic, lib.TRANSPORT_RC), _QKEY
+        self._set_subnet(config, flow, host)
+        if flow.connection in self._fetching:
+            config.max_rd_atomic = settings.max_rd_atomic
+            config.max_dest_rd_atomic = peer.max_rd_atomic
+        self._set_recovery(config, flow, settings)
+        return have(lib.nic_add_qp(self._nic(flow, host), config), "a queue pair")
+
+    def _set_subnet(self, config: Any, flow: Flow, host: str) -> None:
+        """What the subnet manager has to say about the way to the other end."""
+        if self._subnet is None or self._is_inside(flow):
+            return
+        policy, far = self._fabric.spec.subnet, flow.dst if host == flow.src else flow.src
+        config.sl = self._subnet.levels.get(host, {}).get(far, config.sl)
+        config.path_bits = self._place[flow.name] % (1 << self._subnet.lmc)
+        partition = self._partitions.get(flow.traffic)
+        if partition is not None:
+            config.pkey = policy.partitions[partition].key_of(host)
+
+    def _set_recovery(self, config: Any, flow: Flow, settings: Nic) -> None:
+        """Both ends recover as the host does that begins the flow's operations."""
+        if self._is_inside(flow):
+            return
+        recovery = self._fabric.spec.host(flow.src).nic.recovery
+        config.recovery = RECOVERY[recovery]
+        if recovery == "selective-repeat" and settings.window is None:
+            config.window = self._path_packets(flow.src, flow.dst, config.mtu)
+            config.ack_every = 1  # a window as tight as that stands and falls with its ACKs
+
+    def _path_packets(self, src: str, dst: str, mtu_bytes: int) -> int:
+        return bdp_packets(self._fabric.topology, self._fabric.spec, src, dst, mtu_bytes)
+
+    def _load(self) -> Any:
+        graph = self._graph
+        first, dependents = graph.dependents()
+        table = np.zeros(len(graph.operations), _OPERATION)
+        self._fill(table)
+        table["first_dependent"] = first[:-1]
+        table["dependent_count"] = np.diff(first)
+        operations = ffi.from_buffer("struct operation[]", table)
+        waiting = ffi.from_buffer("uint32_t[]", dependents.astype(np.uint32))
+        self._alive += [operations, waiting]
+        clock = lib.fabric_clock(self._fabric.core)
+        workload = lib.workload_new(
+            clock,
+            operations,
+            len(table),
+            waiting,
+            len(dependents),
+            max(1, len(self.flows)),
+            max(1, len(graph.devices)),
+        )
+        return have(workload, "the workload")
+
+    def _fill(self, table: NDArray[np.void]) -> None:
+        """Who sends what from where to where, or works."""
+        graph, layout = self._graph, self._layout
+        number = {host: place for place, host in enumerate(self._nics)}
+
+        def of_flow(values: list[int]) -> NDArray[np.int64]:
+            return np.array(values, np.int64)[graph.flow_of]
+
+        flows = graph.flows
+        table["qp"] = of_flow([_pointer(self._sender.get(flow.name, ffi.NULL)) for flow in flows])
+        table["host"] = of_flow([number[flow.src] for flow in flows])
+        table["far"] = of_flow([number[flow.dst] for flow in flows])
+        table["verb"] = of_flow([_VERBS.get(flow.verb, 0) for flow in flows])
+        table["flow"] = of_flow([self._place.get(flow.name, 0) for flow in flows])
+        from_nics = [self._nic(flow, flow.bytes_from) for flow in flows]
+        to_nics = [self._nic(flow, flow.bytes_to) for flow in flows]
+        from_key = self._keys_at(layout.source_va, from_nics)
+        to_key = self._keys_at(layout.sink_va, to_nics)
+        fetches = np.array([flow.verb.fetches for flow in flows], bool)[graph.flow_of]
+        table["local_va"] = np.where(fetches, layout.sink_va, layout.source_va)
+        table["lkey"] = np.where(fetches, to_key, from_key)
+        table["remote_va"] = np.where(fetches, layout.source_va, layout.sink_va - self._lead())
+        table["rkey"] = np.where(fetches, from_key, to_key)
+        table["sum_va"] = layout.sum_va
+        sum_key = self._keys_at(layout.sum_va, to_nics)
+        table["sum_key"] = np.where(layout.sum_va, sum_key, 0)
+        table["length"] = graph.size_bytes
+        table["not_before_ps"] = graph.not_before_ns * 1000
+        table["not_after_ps"] = graph.not_after_ns * 1000
+        table["duration_ps"] = graph.lasts_ns * 1000
+        table["device"] = of_flow([graph.devices.get(flow.device or "", 0) for flow in flows])
+        table["busy_ps"] = graph.busy_ps
+        self._extras.fill(table, self._nic, elided=self._contents is None)
+
+    def _keys_at(self, va: NDArray[np.int64], nics: list[Any]) -> NDArray[np.int64]:
+        """The keys of the regions that the operations' addresses are in, each flow at its NIC."""
+        keys = np.array([self._keys[nic] for nic in nics], np.int64).reshape(-1, len(_REGIONS))
+        region = np.searchsorted(_REGIONS, va, side="right") - 1
+        return keys[self._graph.flow_of, region]
+
+    # ---- looking in ----------------------------------------------------------
+
+    def queue_pair(self, flow: str) -> QueuePairView:
+        """The sending queue pair of a flow as it is now. Raises KeyError: no such flow."""
+        qp = self._sender[flow]
+        seen = lib.qp_look(qp)
+        fields = {name: getattr(seen, name) for name, _ in ffi.typeof(seen).fields}
+        return QueuePairView(**fields, rate_bps=lib.qp_rate_bps(qp))
+
+    # ---- looking back --------------------------------------------------------
+
+    def _flow_record(self, flow: Flow) -> FlowRecord:
+        ids = self._not_skipped(flow)
+        own = self._records()[ids]
+        started = int(own["started_ps"].min(initial=_NEVER))
+        delivered = int(own["delivered_ps"].max(initial=0))
+        planned = int(self._graph.not_before_ns[flow.operations.start])
+        return FlowRecord(
+            name=flow.name,
+            traffic=flow.traffic,
+            src=flow.src,
+            dst=flow.dst,
+            op=flow.verb.value,
+            bytes=int(self._graph.size_bytes[ids].sum()),
+            start_ns=planned if started == _NEVER else started // 1000,
+            end_ns=None if delivered == _NEVER else max(delivered // 1000, planned),
+            retransmitted_packets=int(own["retransmitted_packets"].sum()),
+            completed=bool((own["status"] == lib.STATUS_SUCCESS).all())
+            and self._arrived(flow, ids),
+            delivered_bytes=int(own["delivered_bytes"].sum()),
+            observed_until_ns=self._fabric.now_ns if delivered == _NEVER else delivered // 1000,
+        )
+
+    def _failed_queue_pairs(self) -> Iterator[FailedQueuePair]:
+        """Those with a message that failed; what a queue pair had to do after it was flushed."""
+        records, graph = self._records(), self._graph
+        for id in self._failed_messages():
+            flow = graph.flows[int(graph.flow_of[id])]
+            yield FailedQueuePair(
+                flow=flow.name,
+                src=flow.src,
+                dst=flow.dst,
+                at_ns=int(records["completed_ps"][id]) // 1000,
+                status=FAILURES[int(records["status"][id])],
+            )
+
+    def _failed_messages(self) -> list[int]:
+        """In order of time."""
+        records = self._records()
+        failed = np.flatnonzero(np.isin(records["status"], list(FAILURES)))
+        order = np.argsort(records["completed_ps"][failed], kind="stable")
+        return [int(id) for id in failed[order]]
+
+    def _not_skipped(self, flow: Flow) -> Column:
+        """Its operations, but for those whose turn came too late."""
+        own = slice(flow.operations.start, flow.operations.stop)
+        begun = self._records()["status"][own] != lib.STATUS_SKIPPED
+        return flow.operations.start + np.flatnonzero(begun)
+
+    def _requests(self) -> Requests:
+        graph, records = self._graph, self._records()
+        names = tuple(dict.fromkeys(flow.traffic for flow in graph.flows))
+        number = {name: place for place, name in enumerate(names)}
+        entry_of_flow = np.array([number[flow.traffic] for flow in graph.flows], np.int64)
+        return Requests(
+            traffic=names,
+            of=entry_of_flow[graph.flow_of[graph.begins]],
+            start_ns=_in_ns(records["started_ps"][graph.begins]),
+            end_ns=_in_ns(records["delivered_ps"][graph.ends]),
+            asks=np.where(
+                records["status"][graph.begins] == lib.STATUS_SKIPPED, Asks.NOTHING, graph.asks
+            ),
+            carries=graph.carries,
+        )
+
+    def _job_record(self, job: Job) -> JobRecord:
+        start_ns, end_ns = self._span_ns(job.name)
+        return JobRecord(
+            name=job.name,
+            collective=job.kind.value,
+            algorithm=job.algorithm,
+            ranks=len(job.ranks),
+            bytes=job.size_bytes,
+            bus_factor=job.bus_factor,
+            start_ns=start_ns,
+            end_ns=end_ns,
+            wrong=None if end_ns is None or not self._contents else self._contents.wrong(job),
+        )
+
+    def _step_record(self, step: Step) -> StepRecord:
+        start_ns, end_ns = self._span_ns(step.name)
+        return StepRecord(step.name, start_ns, end_ns, step.work_alone_ns, step.bytes_for)
+
+    def _span_ns(self, traffic: str) -> tuple[int | None, int | None]:
+        """When the first of an entry's operations started, and the last was delivered."""
+        records = self._records()
+        own = np.concatenate(
+            [
+                records[flow.operations.start : flow.operations.stop]
+                for flow in self._graph.flows
+                if flow.traffic == traffic
+            ]
+        )
+        started = int(own["started_ps"].min())
+        over = (own["status"] == lib.STATUS_SUCCESS).all()
+        return (
+            None if started == _NEVER else started // 1000,
+            int(own["delivered_ps"].max()) // 1000 if over else None,
+        )
+
+    def _records(self) -> NDArray[np.void]:
+        """What became of every operation so far."""
+        records = lib.workload_records(self._workload)
+        size = len(self._graph.operations) * _RECORD.itemsize
+        return np.frombuffer(ffi.buffer(records, size), _RECORD)
+
+    def _arrived(self, flow: Flow, ids: Column) -> bool:
+        """Whether all its bytes are as they were sent, as far as there are any."""
+        contents, sizes = self._contents, self._graph.size_bytes
+        if contents is not None and flow.verb.is_atomic:
+            return self._extras.counted(flow, contents.fetched(flow.operations, flow.src))
+        return contents is None or all(
+            contents.arrived(id, int(sizes[id]), flow.bytes_from, flow.bytes_to)
+            for id in ids.tolist()
+        )
+
+
+def _in_ns(time_ps: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.where(time_ps == _NEVER, UNFINISHED, time_ps // 1000)
+
+
+def _pointer(pointer: Any) -> int:
+    return int(ffi.cast("intptr_t", pointer))
+
+
+def _row_type(struct: str) -> np.dtype[np.void]:
+    """A C struct of numbers and pointers as a numpy type, so that arrays of it are tables."""
+    fields = ffi.typeof(struct).fields
+    return np.dtype(
+        {
+            "names": [name for name, _ in fields],
+            "formats": [_column_type(field.type) for _, field in fields],
+            "offsets": [field.offset for _, field in fields],
+            "itemsize": ffi.sizeof(struct),
+        }
+    )
+
+
+def _column_type(ctype: Any) -> str:
+    signed = ctype.kind == "primitive" and int(ffi.cast(ctype, -1)) < 0
+    return f"{'i' if signed else 'u'}{ffi.sizeof(ctype)}"
+
+
+_OPERATION = _row_type("struct operation")
+_RECORD = _row_type("struct message_record")
+
+COUNTERS = [(name, 1) for name, _ in ffi.typeof("struct nic_counters").fields]
+"""Each counter of a NIC, and its cells."""

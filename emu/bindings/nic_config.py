@@ -1,0 +1,113 @@
+"""How NICs and queue pairs are set up: the spec's words as the C core's configs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from emu._core import ffi
+from emu.bindings.congestion_control import set_congestion_control
+from emu.bindings.fabric import Fabric
+from emu.errors import FabricError
+from emu.spec.host import Nic
+from emu.spec.host_path import HostPath
+from emu.spec.lanes import lanes_of_link
+from emu.subnet import Subnet
+from topologies.graph import Host
+from topologies.guids import host_port_guid
+
+RNR_RETRY_FOR_EVER = 7
+MIN_RNR_TIMER = 1
+"""Code of the shortest wait, 10 us."""
+RECOVERY = {
+    name: ffi.new("char[]", name.encode())
+    for name in ("go-back-n", "go-back-0", "selective-repeat")
+}
+"""As C strings, which live as long as this module."""
+
+
+def address_of(fabric: Fabric, subnet: Subnet | None, host: str) -> int:
+    """The host's IPv4 address, or its LID."""
+    if subnet is not None:
+        return subnet.lids[host]
+    return int(fabric.topology.host[host].ip)
+
+
+def nic_config(
+    fabric: Fabric, subnet: Subnet | None, host: Host, *, max_qps: int, max_regions: int
+) -> Any:
+    """The `struct nic_config` of the host's NIC."""
+    topology, spec = fabric.topology, fabric.spec
+    port = topology.ports[host.name][0]
+    gateway = topology.peer[port]
+    config = ffi.new("struct nic_config *")
+    config.framing = int(fabric.infiniband)
+    config.address = address_of(fabric, subnet, host.name)
+    config.mac = bytes.fromhex(port.mac.replace(":", ""))
+    config.gateway_mac = bytes.fromhex(gateway.mac.replace(":", ""))
+    maps = fabric.class_maps(spec.classes_of(host.name))
+    config.priority_of_dscp, config.priority_of_pcp = maps.priority_of_dscp, maps.priority_of_pcp
+    config.trusts_pcp, config.untagged = maps.trusts_pcp, maps.untagged
+    vid = spec.host(host.name).nic.vlan
+    config.tagged, config.vid = vid is not None, vid or 0
+    config.guid = host_port_guid(host)
+    config.global_route = spec.host(host.name).nic.global_route
+    config.lmc = subnet.lmc if subnet else 0
+    config.vl_of_sl = spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port))
+    _set_path(config.path, spec.host(host.name).path)
+    config.max_qps = max_qps
+    config.max_regions = max_regions
+    return config
+
+
+def _set_path(config: Any, path: HostPath | None) -> None:
+    if path is None:
+        return
+    for name in ("rate_bps", "buffer_bytes", "doorbell_ps", "read_ps", "write_ps", "completion_ps"):
+        setattr(config, name, getattr(path, name))
+    if path.is_staged:
+        config.copy_rate_bps, config.copy_ps = path.copy_rate_bps, path.copy_latency_ps
+        config.copy_piece_bytes = path.copy_piece_bytes
+
+
+def qp_config(
+    settings: Nic,
+    peer: Nic,
+    *,
+    psn: int,
+    dscp: int,
+    priority: int,
+    path_packets: Callable[[], int],
+) -> Any:
+    """The `struct qp_config` that both NICs' settings make of a queue pair.
+
+    `dscp` is that of its data, which ride on that `priority` where there are priorities.
+    `path_packets`: how many packets its path holds.
+    """
+    config = ffi.new("struct qp_config *")
+    config.psn = psn
+    config.dscp = dscp
+    config.ack_dscp = dscp if settings.ack_dscp is None else settings.ack_dscp
+    answered = settings.control(peer.cc)
+    config.cnp_dscp = answered.dscp_of_cnps(settings.cnp_dscp, dscp)
+    cnp_priority = None if settings.vlan is None else answered.pcp_of_cnps
+    config.cnp_prioritised, config.cnp_priority = cnp_priority is not None, cnp_priority or 0
+    config.mtu = min(settings.mtu, peer.mtu)
+    config.not_ect = not settings.ecn
+    config.ack_every = settings.ack_every
+    config.timeout = settings.timeout
+    config.retry_count = settings.retry_count
+    config.rnr_retry = RNR_RETRY_FOR_EVER
+    config.min_rnr_timer = MIN_RNR_TIMER
+    config.recovery = RECOVERY[settings.recovery]
+    config.reordering = settings.reordering
+    config.window = settings.window or 0
+    set_congestion_control(config, settings, peer, priority, path_packets)
+    return config
+
+
+def have(made: Any, what: str) -> Any:
+    """What the core made. Raises FabricError when it could not."""
+    if not made:
+        raise FabricError(f"the NICs could not make room for {what}; make the workload smaller")
+    return made

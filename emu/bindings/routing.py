@@ -1,0 +1,174 @@
+"""Where a switch of the core sends packets: its routes, now and after links were lost or came
+back, and how it chooses among several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from emu._core import lib
+from emu.errors import FabricError
+from emu.spec.outages import Rerouting, degraded, is_hinted, outages
+from emu.spec.pinning import pins_of
+from emu.spec.routing import PACKET_KINDS
+from emu.spec.scenario import Spec
+from emu.spec.subnet import SLS
+from emu.subnet import Subnet
+from emu.subnet.subnet import Lfts
+from topologies.graph import Cable, Port, Switch, Topology
+from topologies.seeds import ecmp_seed
+
+KINDS = {
+    "ecmp": lib.LOAD_BALANCE_ECMP,
+    "ecmp-qp": lib.LOAD_BALANCE_ECMP_QP,
+    "pinned": lib.LOAD_BALANCE_PINNED,
+    "flowlet": lib.LOAD_BALANCE_FLOWLET,
+    "spray": lib.LOAD_BALANCE_SPRAY,
+    "adaptive": lib.LOAD_BALANCE_ADAPTIVE,
+}
+
+
+def set_choice(core: Any, spec: Spec, switch: Switch, changes: Sequence[Rerouting]) -> None:
+    """How the switch, whose routes change like that, chooses among next hops."""
+    routing = spec.switch(switch.name).routing
+    seed = ecmp_seed(routing.seed_of(spec.seed), switch)
+    hints = is_hinted(spec, switch.name, changes)
+    _have_memory(
+        lib.switch_set_load_balance(core, KINDS[routing.kind], seed, routing.gap_ps, hints),
+    )
+
+
+class IpRoutes:
+    """An Ethernet switch's routes to every host, and its pinned flows."""
+
+    def __init__(
+        self,
+        core: Any,
+        spec: Spec,
+        topology: Topology,
+        switch: Switch,
+        changes: Sequence[Rerouting],
+    ) -> None:
+        """`core` is a switch that forwards nothing yet; `changes` are those known beforehand."""
+        self._core = core
+        self._topology = topology
+        self._routing = spec.switch(switch.name).routing
+        self._add_routes(switch.name)
+        for change in changes:
+            later = {host: _numbers(hops) for host, hops in change.changes.items()}
+            self._change(change.at_ps, later)
+        for pin in pins_of(spec, switch.name):
+            ends = self._address(pin.src), self._address(pin.dst)
+            _have_memory(lib.switch_pin_flow(core, *ends, pin.udp_source, pin.port.number))
+
+    def _add_routes(self, switch: str) -> None:
+        """Hosts with the same next hops, which are most, are handed over together."""
+        topology = self._topology
+        groups: dict[tuple[Port, ...], list[str]] = {}
+        for leaf, hosts in topology.leaves.items():
+            if leaf != switch:
+                groups.setdefault(topology.towards[leaf].get(switch, ()), []).extend(hosts)
+        groups.pop((), None)
+        groups |= {topology.hops(switch, host): [host] for host in topology.leaves.get(switch, ())}
+        for hops, hosts in groups.items():
+            to, by = list(map(topology.addresses.__getitem__, hosts)), _numbers(hops)
+            _have_memory(lib.switch_add_routes(self._core, to, len(to), by, len(by)))
+
+    def follow(self, changes: Mapping[str, Sequence[int]], cause_ps: int, now_ps: int) -> int:
+        """Takes changes of routes in while the switch forwards: host -> port numbers, the answer to
+        links that changed at `cause_ps`. When they are in force, in picoseconds."""
+        at_ps = max(cause_ps + self._routing.convergence_ps, now_ps)
+        self._change(at_ps, changes)
+        lib.switch_routes_added(self._core)
+        return at_ps
+
+    def _change(self, at_ps: int, changes: Mapping[str, Sequence[int]]) -> None:
+        numbers = {self._address(host): ports for host, ports in changes.items()}
+        _add_later(self._core, at_ps, numbers)
+
+    def _address(self, host: str) -> int:
+        """The low half of the host's address, by which the core knows it."""
+        return self._topology.addresses[host]
+
+
+class LidRoutes:
+    """An InfiniBand switch's LFT, and, for packets that may take any shortest path, all of them.
+
+    The subnet manager's later tables are in force `convergence` after their cause, or at
+    once where they come later than that.
+    """
+
+    def __init__(
+        self, core: Any, spec: Spec, topology: Topology, switch: Switch, subnet: Subnet
+    ) -> None:
+        """`core` is a switch that forwards nothing yet."""
+        self._core = core
+        self._topology = topology
+        self._switch = switch
+        self._lids, self._lmc = subnet.lids, subnet.lmc
+        self._routing = spec.switch(switch.name).routing
+        lib.switch_set_balanced_sls(
+            core, sum(1 << sl for sl in range(SLS) if self._routing.balances(sl))
+        )
+        self._now = self._routes(topology, subnet.lfts)
+        for numbers, lids in _alike(self._now).items():
+            _have_memory(lib.switch_add_routes(core, lids, len(lids), numbers, len(numbers)))
+        for (at_ps, down), later in zip(outages(spec), subnet.later, strict=False):
+            self._change(at_ps + self._routing.convergence_ps, down, later.lfts)
+
+    def follow(self, lfts: Lfts, down: frozenset[Cable], cause_ps: int, now_ps: int) -> int:
+        """Takes tables in while the switch forwards; when they are in force, in picoseconds.
+
+        `down`: cables that were lost up to `cause_ps`, which the tables are the answer to.
+        """
+        at_ps = max(cause_ps + self._routing.convergence_ps, now_ps)
+        if self._change(at_ps, down, lfts):
+            lib.switch_routes_added(self._core)
+        return at_ps
+
+    def _change(self, at_ps: int, down: frozenset[Cable], lfts: Lfts) -> bool:
+        """Adds what is different from `at_ps` on; False when nothing is."""
+        before, self._now = self._now, self._routes(degraded(self._topology, down), lfts)
+        changes = {
+            lid: self._now.get(lid, [])
+            for lid in before | self._now
+            if before.get(lid) != self._now.get(lid)
+        }
+        _add_later(self._core, at_ps, changes)
+        return bool(changes)
+
+    def _routes(self, topology: Topology, lfts: Lfts) -> dict[int, list[int]]:
+        """LID -> the LFT's port, where it is not the switch itself, and then, for packets that
+        are sent each by itself, all that begin a shortest path."""
+        lft = lfts[self._switch.name]
+        routes = {lid: [number] if number else [] for lid, number in lft.items()}
+        if self._routing.kind in PACKET_KINDS:
+            for host, hops in topology.next_hops[self._switch.name].items():
+                for lid in range(self._lids[host], self._lids[host] + (1 << self._lmc)):
+                    if routes.get(lid):
+                        routes[lid] += [port.number for port in hops]
+        return routes
+
+
+def _alike(routes: Mapping[int, Sequence[int]]) -> dict[tuple[int, ...], list[int]]:
+    """Lists of ports -> the destinations that have them: the core looks for each list once."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for destination, numbers in routes.items():
+        groups.setdefault(tuple(numbers), []).append(destination)
+    return groups
+
+
+def _add_later(core: Any, at_ps: int, routes: Mapping[int, Sequence[int]]) -> None:
+    """Destination -> port numbers, from then on."""
+    for ports, to in _alike(routes).items():
+        _have_memory(lib.switch_add_routes_later(core, at_ps, to, len(to), ports, len(ports)))
+
+
+def _numbers(hops: Sequence[Port]) -> list[int]:
+    """Next hops as the core takes them."""
+    return [port.number for port in hops]
+
+
+def _have_memory(done: bool) -> None:
+    if not done:
+        raise FabricError("there is no memory for the routes; make the fabric smaller")

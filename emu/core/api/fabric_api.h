@@ -1,0 +1,132 @@
+/* What Python sees of the fabric: plain prototypes, read by the binding as they
+ * stand here. Times are emulated picoseconds, sizes bytes, rates bits/s.
+ *
+ * Order of use: fabric_new, add nodes, set them up, connect, fabric_start; then
+ * fabric_run (virtual clock) or a driver (af_packet_driver.h). All set-up calls that can
+ * fail say so by NULL or false: no memory. Every port has an index, given by
+ * the caller, which must be unique and below the number passed to fabric_new. */
+#ifndef EMU_API_FABRIC_API_H
+#define EMU_API_FABRIC_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fabric;
+struct fabric_switch;
+struct clock;
+struct nic;
+struct nic_config;
+struct fault;
+struct fault_config;
+
+struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
+                          uint32_t large_frames, uint32_t frame_bytes);
+void fabric_free(struct fabric *fabric);
+
+/* A switch, set up further by switch_api.h; its ports are numbered from 1 and get the indices from
+ * first_index on. */
+struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, uint32_t ports,
+                                        uint32_t first_index, int64_t latency_ps, bool cut_through);
+
+/* The end of a cable whose node is in another process: frames come and go by a driver. */
+bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband);
+
+/* A NIC with one port; set up further by nic_api.h. The fabric frees it. */
+struct nic *fabric_add_nic(struct fabric *fabric, uint32_t index, const struct nic_config *config);
+
+/* InfiniBand: lanes of the cable, data VLs of a port, and the receive buffer behind each VL. */
+void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t width, uint8_t vls,
+                      uint32_t buffer_bytes);
+void fabric_set_lane_buffer(struct fabric *fabric, uint32_t index, uint8_t vl,
+                            uint32_t buffer_bytes);
+/* InfiniBand: the lane on which packets of a service level leave a port; 15: none. */
+void fabric_set_sl2vl(struct fabric *fabric, uint32_t index, const uint8_t sl2vl[16]);
+/* InfiniBand: VL arbitration. Lists of (VL, weight) pairs, at most 64 each. */
+bool fabric_set_vlarb(struct fabric *fabric, uint32_t index, const uint8_t (*high)[2],
+                      uint8_t highs, const uint8_t (*low)[2], uint8_t lows, uint8_t limit);
+/* Ethernet: a port obeys and sends either PFC, for these priorities, or 802.3x pauses;
+ * it obeys so long after a pause frame has arrived. */
+void fabric_set_pause(struct fabric *fabric, uint32_t index, bool global, uint8_t priorities,
+                      int64_t response_ps);
+
+/* A cable, both directions. */
+void fabric_connect(struct fabric *fabric, uint32_t index_a, uint32_t index_b, uint64_t rate_bps,
+                    int64_t delay_ps);
+
+/* Looks for PFC deadlocks that often (deadlock.h). */
+bool fabric_watch_deadlocks(struct fabric *fabric, int64_t interval_ps);
+uint32_t fabric_deadlocks(const struct fabric *fabric);
+/* One of those found: the ports of its circle, by their indices; returns how many. */
+uint32_t fabric_deadlock(const struct fabric *fabric, uint32_t which, int64_t *found_at_ps,
+                         uint8_t *priority, const uint32_t **indices);
+
+/* Captures what passes the port, in and out; see tap.h for the records. */
+bool fabric_capture(struct fabric *fabric, uint32_t index, size_t ring_bytes);
+void fabric_capture_end(struct fabric *fabric, uint32_t index);
+/* These four may be called by another thread than the one that runs the fabric, once the first
+ * capture has begun; of those that take out, one at a time. */
+size_t fabric_captured(struct fabric *fabric, const uint8_t **bytes);
+void fabric_captured_taken(struct fabric *fabric, size_t size);
+uint64_t fabric_captures_missed(const struct fabric *fabric);
+uint64_t fabric_captures_missed_at(const struct fabric *fabric, uint32_t index);
+
+/* Samples the ports with these indices, and `flows` counters, into `capacity` rows. */
+bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity,
+                   const uint32_t *indices, uint32_t ports, const uint64_t *flow_bytes,
+                   uint32_t flows);
+/* How many there are, and where their rows of so many columns are, in order of time. */
+uint32_t fabric_samples(const struct fabric *fabric, const int64_t **values,
+                        const uint32_t **places, uint32_t *columns);
+void fabric_sample_now(struct fabric *fabric);
+
+/* Touches the memory of samples, captures and of so many frames of either size, lest page
+ * faults delay a live run. */
+void fabric_prefault(struct fabric *fabric, uint32_t frames);
+
+void fabric_start(struct fabric *fabric);
+/* Fires all that is due up to `until_ps`; returns how many events that were. */
+uint64_t fabric_run(struct fabric *fabric, int64_t until_ps);
+/* The same, and not beyond the instant at which `event` becomes true. */
+void fabric_run_to_event(struct fabric *fabric, int64_t until_ps, const bool *event);
+/* The same in whole steps, the last of which may end beyond `until_ps`: until a step ends in
+ * which `event` became true, or in which captures filled a good part of their memory. */
+void fabric_run_steps(struct fabric *fabric, int64_t until_ps, int64_t step_ps, const bool *event);
+int64_t fabric_now(const struct fabric *fabric);
+int64_t fabric_next_deadline(struct fabric *fabric);
+struct clock *fabric_clock(struct fabric *fabric);
+uint64_t fabric_frames_exhausted(const struct fabric *fabric);
+uint32_t fabric_frames_in_use(const struct fabric *fabric);
+
+/* A frame appears on the cable at port `index` as if its node had sent it now.
+ * kind: enum frame_kind. False when it is too long or no frame is free. */
+bool fabric_inject(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,
+                   uint32_t length);
+
+/* ---- faults (fault_api.h) ---- */
+
+/* A fault at port `index`, on the line out of it, or on its cable to `far_index`.
+ * The fabric frees it. */
+struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t far_index,
+                               const struct fault_config *config);
+/* True, with the time of the last change, when links went down or came back since the call before.
+ * The pointer tells the same, for a driver to look at. */
+bool fabric_links_changed(struct fabric *fabric, int64_t *at_ps);
+const bool *fabric_links_changed_flag(const struct fabric *fabric);
+/* Whether faults let the link at port `index` be. */
+bool fabric_link_is_up(const struct fabric *fabric, uint32_t index);
+/* Ends it now, or never lets it begin. */
+void fabric_clear_fault(struct fabric *fabric, struct fault *fault);
+
+/* All counters of a port (counters.h). */
+void fabric_counters(struct fabric *fabric, uint32_t index, int64_t *cells);
+
+/* A look at one class of a port, now: bytes in its egress queue; bytes held of
+ * the ingress buffer it fills; whether the far end has paused it; bytes its
+ * credit lets it send (InfiniBand). */
+uint64_t fabric_queued(const struct fabric *fabric, uint32_t index, uint8_t tc);
+uint64_t fabric_held(const struct fabric *fabric, uint32_t index, uint8_t tc);
+bool fabric_paused(const struct fabric *fabric, uint32_t index, uint8_t tc);
+uint64_t fabric_credit(const struct fabric *fabric, uint32_t index, uint8_t vl);
+
+#endif

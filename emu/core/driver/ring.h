@@ -1,0 +1,38 @@
+/* Frames from outside without a system call: the kernel writes them to memory that
+ * it shares with us, a slot for each (packet_mmap, TPACKET_V2).
+ *
+ * A slot belongs to the kernel or to us, as its status says. We take slots in
+ * their order and give them back in the same; a frame that finds the next slot
+ * not given back is dropped and counted in PACKET_STATISTICS.
+ *
+ * TPACKET_V3, which packs frames tighter, tells of a frame only when its block is
+ * full or a timer of at least a millisecond runs out: too late for us. */
+#ifndef EMU_DRIVER_RING_H
+#define EMU_DRIVER_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rx_frame;
+
+struct ring {
+    uint8_t *memory; /* NULL: there is no ring */
+    size_t size;
+    uint32_t slot_bytes, slots_per_block, slots;
+    uint32_t next;  /* slot that is taken next */
+    uint32_t taken; /* slots before it that are not given back yet */
+};
+
+/* Gives the socket a ring of about so many frames of at most `frame_bytes`; false
+ * where the kernel has no memory for it, and then the socket is as it was. */
+bool ring_open(struct ring *ring, int fd, uint32_t slots, uint32_t frame_bytes);
+void ring_close(struct ring *ring);
+
+/* Takes the next slot when there is a frame in it; its bytes stay until ring_release.
+ * Of one that was longer than a slot they are the first. The stamp is CLOCK_REALTIME's. */
+bool ring_take(struct ring *ring, struct rx_frame *rx);
+/* Gives back all slots taken. */
+void ring_release(struct ring *ring);
+
+#endif

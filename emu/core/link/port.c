@@ -1,0 +1,394 @@
+#include "link/port.h"
+
+#include "link/port_credit.h"
+#include "link/port_pause.h"
+#include "link/tap.h"
+
+/* Bytes of a frame that a cut-through switch must see before it can decide. */
+enum { ETHERNET_HEADER_BYTES = 64, INFINIBAND_HEADER_BYTES = 20 };
+
+/* Times its rate at which a paced line works off what was held up. */
+enum { CATCH_UP_SPEED = 8 };
+
+void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
+               const struct port_handler *handler, void *owner, enum framing framing)
+{
+    *port = (struct port){.clock = clock,
+                          .pool = pool,
+                          .handler = handler,
+                          .owner = owner,
+                          .framing = (uint8_t)framing,
+                          .pfc_honoured = 0xFF,
+                          .gauges = &port->own_gauges};
+    timer_init(&port->line.arrival, line_arrival);
+    timer_init(&port->done, transmission_done);
+    pauses_init(port);
+    credits_init(port);
+}
+
+static picoseconds whole_byte_time(uint64_t rate_bps)
+{
+    const uint64_t bits = 8 * (uint64_t)PS_PER_S;
+    return bits % rate_bps ? 0 : (picoseconds)(bits / rate_bps);
+}
+
+void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picoseconds delay,
+                  enum delivery delivery)
+{
+    port->line.far = far;
+    port->line.rate_bps = rate_bps;
+    port->line.byte_time = whole_byte_time(rate_bps);
+    port->line.delay = delay;
+    port->line.delivery = delivery;
+}
+
+/* ---- the line ---------------------------------------------------------- */
+
+/* When the far end gets it, if that is before its tail. */
+SELDOM static picoseconds early_delivery(const struct line *line, const struct frame *frame,
+                                         picoseconds start)
+{
+    uint32_t wire = wire_bytes(frame->kind, frame->length);
+    uint32_t header =
+        frame->kind == FRAME_ETHERNET ? ETHERNET_HEADER_BYTES : INFINIBAND_HEADER_BYTES;
+    if (line->delivery == DELIVER_START)
+        return start;
+    picoseconds head_at = start + line->delay + line_time(line, wire < header ? wire : header);
+    return head_at < frame->tail_at ? head_at : frame->tail_at;
+}
+
+/* Puts a frame of `wire` bytes on the line, from `start` until its last bit is out at `end`. */
+static inline void line_send(struct port *port, struct frame *frame, uint32_t wire,
+                             picoseconds start, picoseconds end)
+{
+    struct line *line = &port->line;
+    line->free_at = end;
+    frame->tail_at = line->free_at + line->delay;
+    frame->due_at =
+        line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(line, frame, start);
+    port->gauges->tx_wire += wire;
+    if (!line->in_flight_count++)
+        timer_set(port->clock, &line->arrival, frame->due_at);
+    list_push(&line->in_flight, frame);
+}
+
+/* When the last bit of what is injected now is out. A paced line works off what was held up, but no
+ * frame is out before it would be on a line that was free. */
+static picoseconds injection_end(const struct line *line, uint32_t wire, picoseconds start,
+                                 picoseconds now)
+{
+    picoseconds whole = line_time(line, wire);
+    if (!line_backlog(line, now))
+        return start + whole;
+    picoseconds caught_up = start + whole / CATCH_UP_SPEED;
+    return caught_up > now + whole ? caught_up : now + whole;
+}
+
+void line_arrival(struct timer *timer, picoseconds now)
+{
+    struct line *line = container_of(timer, struct line, arrival);
+    struct port *port = container_of(line, struct port, line);
+    struct frame *frame = list_pop(&line->in_flight);
+    if (--line->in_flight_count)
+        timer_set(port->clock, &line->arrival, line->in_flight.first->due_at);
+    port_deliver(line->far, frame, now);
+}
+
+/* ---- what arrives --------------------------------------------------------- */
+
+bool is_packet(const struct frame *frame)
+{
+    return frame->kind == FRAME_IB ||
+           (frame->kind == FRAME_ETHERNET && !is_mac_control(frame->bytes, frame->stored));
+}
+
+static void classify(const struct port *port, struct frame *frame)
+{
+    if (!port->qos_map || frame->kind != FRAME_ETHERNET)
+        return;
+    frame->ip = (uint8_t)ipv4_offset(frame->bytes, frame->stored);
+    frame->tc = class_of(port->qos_map, frame);
+}
+
+/* Who counts what is lost at a port. Nobody sees the counters of a cable's end whose node is in
+ * another process, and it has no classes: the port at which the frame would have arrived counts. */
+static struct port *accountant(struct port *port, struct frame *frame)
+{
+    if (!port->outside)
+        return port;
+    while (port->outside)
+        port = port->line.far;
+    classify(port, frame);
+    return port;
+}
+
+void port_count_drop(struct port *port, struct frame *frame)
+{
+    struct port *by = accountant(port, frame);
+    by->counters.dropped[frame->tc] += is_packet(frame);
+}
+
+void port_count_oversize(struct port *port, struct frame *frame)
+{
+    accountant(port, frame)->counters.rx_oversize++;
+    port_count_drop(port, frame);
+}
+
+/* A frame that goes no further than the port. */
+static void refuse(struct port *port, struct frame *frame, uint64_t *reason)
+{
+    ++*reason;
+    port_count_drop(port, frame);
+    frame_free(port->pool, frame);
+}
+
+SELDOM static void mac_control_arrived(struct port *port, const struct frame *frame,
+                                       picoseconds now)
+{
+    struct pause pause;
+    if (!frame->corrupt && pause_parse(&pause, frame->bytes, frame->stored))
+        pauses_arrived(port, &pause, now);
+    else
+        port->counters.rx_mac_control_unknown++;
+}
+
+/* True when the frame ended here. */
+static bool port_consumes(struct port *port, const struct frame *frame, picoseconds now)
+{
+    if (is_packet(frame))
+        return false;
+    if (frame->kind == FRAME_IB_LINK)
+        credits_arrived(port, frame, now);
+    else
+        mac_control_arrived(port, frame, now);
+    return true;
+}
+
+/* Whether such frames are of the port's link at all: whatever else is known of a frame of the other
+ * fabric, it means nothing here. */
+static bool fits_link(const struct port *port, const struct frame *frame)
+{
+    return (frame->kind == FRAME_ETHERNET) == (port->framing == FRAMING_ETHERNET);
+}
+
+/* Whether the packet is long enough for its headers and CRCs, and on a lane that the port has:
+ * what is read of it from here on relies on that (the data packet check: IBTA vol 1, 7.4). */
+static bool is_well_formed(const struct port *port, const struct frame *frame)
+{
+    if (port->framing == FRAMING_ETHERNET)
+        return ethernet_header_is_whole(frame->bytes, frame->stored);
+    bool has_lane = !port->vls || frame->tc < port->vls || frame->tc == VL_MANAGEMENT;
+    return has_lane && lrh_packet_is_whole(frame);
+}
+
+void port_deliver(struct port *port, struct frame *frame, picoseconds now)
+{
+    if (port->tap)
+        tap_frame(port->tap, port->index, frame, TAP_IN, frame->tail_at);
+    if (port->outside) {
+        port->handler->receive(port, frame, now);
+        return;
+    }
+    if (!fits_link(port, frame)) {
+        refuse(port, frame, &port->counters.rx_malformed);
+        return;
+    }
+    if (port_consumes(port, frame, now)) {
+        frame_free(port->pool, frame);
+        return;
+    }
+    if (!is_well_formed(port, frame)) {
+        refuse(port, frame, &port->counters.rx_malformed);
+        return;
+    }
+    if (frame->corrupt)
+        port->counters.rx_crc_errors++;
+    classify(port, frame);
+    struct class_counters *counters = &port->counters.of_class[frame->tc];
+    counters->rx_packets++;
+    counters->rx_bytes += frame->length;
+    if (frame->kind == FRAME_IB && frame->tc < port->vls && !credits_take(port, frame)) {
+        refuse(port, frame, &port->counters.rx_credit_violations);
+        return;
+    }
+    port->handler->receive(port, frame, now);
+}
+
+/* ---- sending ------------------------------------------------------------ */
+
+bool port_may_send(struct port *port, uint8_t tc, uint32_t length, picoseconds now)
+{
+    if (port->framing == FRAMING_ETHERNET)
+        return !port_is_paused(port, tc);
+    if (tc >= port->vls || credit_may_send(&port->tx_credit[tc], length))
+        return true;
+    if (!(port->waiting & 1u << tc)) {
+        port->waiting_since[tc] = now;
+        port->waiting |= (uint16_t)(1u << tc);
+        port_stops(port);
+    }
+    return false;
+}
+
+static struct frame *next_frame(struct port *port, picoseconds now)
+{
+    struct frame *frame = NULL;
+    if (port->pause_to_send)
+        frame = pauses_next_frame(port);
+    else if (port->update_to_send)
+        frame = credits_next_frame(port);
+    if (frame)
+        return frame;
+    frame = port->handler->pull ? port->handler->pull(port, now) : NULL;
+    if (!frame)
+        return NULL;
+    struct class_counters *counters = &port->counters.of_class[frame->tc];
+    counters->tx_packets++;
+    counters->tx_bytes += frame->length;
+    if (frame->kind == FRAME_IB && frame->tc < port->vls) {
+        credit_sent(&port->tx_credit[frame->tc], frame->length);
+        port_waits_no_more(port, frame->tc, now);
+    }
+    return frame;
+}
+
+static void transmit(struct port *port, struct frame *frame, picoseconds now)
+{
+    port->busy = true;
+    port->sending = frame->charge;
+    frame->charge = (struct charge){0};
+    if (port->tap)
+        tap_frame(port->tap, port->index, frame, TAP_OUT, now);
+    uint32_t wire = wire_bytes(frame->kind, frame->length);
+    line_send(port, frame, wire, now, now + line_time(&port->line, wire));
+    timer_set(port->clock, &port->done, port->line.free_at);
+}
+
+/* An injected frame has the line: it is done when that is. */
+SELDOM static void wait_for_line(struct port *port)
+{
+    port->busy = true;
+    port->sending = (struct charge){0};
+    timer_set(port->clock, &port->done, port->line.free_at);
+}
+
+void port_kick(struct port *port, picoseconds now)
+{
+    if (port->busy || !port->up)
+        return;
+    if (now < port->line.free_at) {
+        wait_for_line(port);
+        return;
+    }
+    struct frame *frame = next_frame(port, now);
+    if (frame)
+        transmit(port, frame, now);
+}
+
+void transmission_done(struct timer *timer, picoseconds now)
+{
+    struct port *port = container_of(timer, struct port, done);
+    port->busy = false;
+    if (port->sending.bytes && port->handler->sent)
+        port->handler->sent(port, &port->sending, now);
+    port_kick(port, now);
+}
+
+void port_lose(struct port *port, struct frame *frame)
+{
+    accountant(port, frame)->counters.link_down_discard += is_packet(frame);
+    port_count_drop(port, frame);
+    frame_free(port->pool, frame);
+}
+
+void port_inject(struct port *port, struct frame *frame, picoseconds now)
+{
+    picoseconds start = now > port->line.free_at ? now : port->line.free_at;
+    if (!port->up) {
+        port_lose(port, frame);
+        return;
+    }
+    if (port->tap)
+        tap_frame(port->tap, port->index, frame, TAP_OUT, start);
+    uint32_t wire = wire_bytes(frame->kind, frame->length);
+    line_send(port, frame, wire, start, injection_end(&port->line, wire, start, now));
+}
+
+/* ---- the link comes and goes ---------------------------------------------- */
+
+void port_start(struct port *port, picoseconds now)
+{
+    port->up = true;
+    if (port->framing == FRAMING_INFINIBAND && port->vls)
+        credits_start(port, now);
+    else
+        port_kick(port, now);
+}
+
+static void lose_frames(struct port *port)
+{
+    struct line *line = &port->line;
+    for (; line->in_flight_count; line->in_flight_count--)
+        port_lose(port, list_pop(&line->in_flight));
+    timer_cancel(&line->arrival);
+}
+
+void port_link_down(struct port *port, picoseconds now)
+{
+    if (port->cuts++)
+        return;
+    port->up = false;
+    port->counters.link_downed++;
+    lose_frames(port);
+    pfc_reset(port, now);
+    credits_forget(port, now);
+    if (port->handler->link_down)
+        port->handler->link_down(port, now);
+}
+
+void port_link_up(struct port *port, picoseconds now)
+{
+    if (!--port->cuts)
+        port_start(port, now);
+}
+
+/* ---- gauges that grow with time ---------------------------------------------- */
+
+void port_stops(struct port *port)
+{
+    if (port->is_on_stopped || !port->stopped)
+        return;
+    port->next_stopped = port->stopped->first;
+    port->stopped->first = port;
+    port->is_on_stopped = true;
+}
+
+static void count_own_stops(struct port *port, picoseconds now)
+{
+    pauses_count_received(port, now);
+    credits_count_waits(port, now);
+}
+
+void port_count_stops(struct port *port, picoseconds now)
+{
+    count_own_stops(port, now);
+    pauses_count_sent(port, now);
+}
+
+static bool is_stopped(const struct port *port)
+{
+    return port->paused || port->waiting;
+}
+
+void stopped_ports_settle(struct stopped_ports *stopped, picoseconds now)
+{
+    for (struct port **place = &stopped->first, *port; (port = *place);) {
+        count_own_stops(port, now);
+        if (is_stopped(port)) {
+            place = &port->next_stopped;
+        } else {
+            *place = port->next_stopped;
+            port->is_on_stopped = false;
+        }
+    }
+}

@@ -1,0 +1,296 @@
+/* A port and the cable on it: serialisation, propagation, and the two rules of
+ * who may send (PFC or credits). Switches and NICs have the same ports.
+ *
+ *      owner                 port                     line              peer port
+ *     pull() ──▶ control frames first, then data ──▶ busy ──▶ delay ──▶ receive()
+ *
+ * A port holds no data queue of its own. When its line falls idle it sends what
+ * flow control itself has to say (pause frames, credit updates), and otherwise
+ * asks its owner for one more frame. The owner answers from its own queues, for
+ * classes that `port_may_send` allows, and calls `port_kick` whenever there may
+ * be something new to send; the port calls it when a pause ends or credit comes.
+ *
+ * The two rules are in port_pause.h and port_credit.h.
+ *
+ * A line is one direction of a cable. Frames keep their order on it. */
+#ifndef EMU_LINK_PORT_H
+#define EMU_LINK_PORT_H
+
+#include "headers/lrh.h"
+#include "link/credit.h"
+#include "link/pause.h"
+#include "link/qos_map.h"
+#include "link/vlarb.h"
+#include "sim/cache_line.h"
+#include "sim/frame.h"
+
+struct port;
+struct tap;
+
+enum framing { FRAMING_ETHERNET, FRAMING_INFINIBAND };
+
+struct port_handler {
+    /* A frame is here: the handler owns it now. `now` is when its last bit is
+     * in, or its header for a cut-through receiver (then tail_at is later).
+     * Pause frames and flow-control packets end in the port and are not passed. */
+    void (*receive)(struct port *port, struct frame *frame, picoseconds now);
+    /* The line is idle: the next frame to send, or NULL when there is none for now. */
+    struct frame *(*pull)(struct port *port, picoseconds now);
+    /* The last bit of a frame that carried `charge` is out. May be NULL. */
+    void (*sent)(struct port *port, const struct charge *charge, picoseconds now);
+    /* The link is down: nothing that waits for it will leave. May be NULL. */
+    void (*link_down)(struct port *port, picoseconds now);
+};
+
+/* When the far end gets to see a frame. */
+enum delivery {
+    DELIVER_TAIL,  /* all of it has arrived: store-and-forward switches, NICs */
+    DELIVER_HEAD,  /* its header has arrived: cut-through switches */
+    DELIVER_START, /* as its first bit leaves: the far end emulates the cable itself */
+};
+
+struct line {
+    struct frame_list in_flight; /* due_at: when the far end gets it */
+    uint32_t in_flight_count;
+    enum delivery delivery;
+    picoseconds byte_time; /* 0: no whole number of picoseconds */
+    picoseconds delay;
+    picoseconds free_at; /* when the last bit of the last frame is out */
+    uint64_t rate_bps;
+    bool paced; /* who injects keeps to its rate: what finds it busy was held up outside */
+
+    ON_A_LINE struct timer arrival; /* set while a frame is in flight */
+    struct port *far;
+};
+
+/* How long so many bytes occupy the line. */
+static inline picoseconds line_time(const struct line *line, uint32_t bytes)
+{
+    return line->byte_time ? bytes * line->byte_time : serialisation(bytes, line->rate_bps);
+}
+
+/* How late a paced line is with what is injected now. */
+static inline picoseconds line_backlog(const struct line *line, picoseconds now)
+{
+    return line->paced && line->free_at > now ? line->free_at - now : 0;
+}
+
+/* What has passed of one class. */
+struct class_counters {
+    uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+};
+
+struct port_counters {
+    struct class_counters of_class[CLASSES];
+    /* Packets that ended at this port, whatever the reason. A NIC drops what it has no room for and
+     * what does not come as it was sent; a right packet that its transport has no use for has been
+     * delivered. What the machine loses, and no emulated port, is none of them. */
+    uint64_t dropped[CLASSES];
+    uint64_t rx_pause[PRIORITIES], tx_pause[PRIORITIES]; /* classes enabled in PFC frames */
+    uint64_t rx_pause_frames, tx_pause_frames;           /* of both kinds */
+    uint64_t rx_global_pause, tx_global_pause;           /* 802.3x */
+    uint64_t rx_pause_transition[PRIORITIES];            /* XOFF -> XON */
+    picoseconds rx_pause_duration[PRIORITIES];           /* time this port was told not to send */
+    picoseconds tx_pause_duration[PRIORITIES];           /* time it told its far end not to send */
+    uint64_t rx_mac_control_unknown;
+    uint64_t rx_flow_control, tx_flow_control; /* InfiniBand flow-control packets */
+    uint64_t rx_flow_control_errors;           /* LPCRC or Op wrong */
+    uint64_t rx_malformed;                     /* too short, no such lane, or the other fabric's */
+    uint64_t rx_oversize;                      /* longer than any frame may be */
+    uint64_t rx_crc_errors;                    /* damaged on the cable */
+    uint64_t rx_credit_violations;             /* packets that came without credit */
+    uint64_t link_downed;                      /* times the link was lost */
+    uint64_t link_down_discard;                /* packets lost with it */
+    picoseconds xmit_wait[CLASSES];            /* data was waiting, credit was not there */
+};
+
+/* What a port shows over time: a sample is a copy of this. Those of ports that are sampled
+ * stand side by side (sampler.h). */
+struct gauges {
+    int64_t queued;     /* bytes in its egress queues; 0 at a NIC */
+    int64_t held;       /* bytes in the ingress buffer that it fills; 0 at a NIC */
+    int64_t tx_wire;    /* bytes sent so far, with preamble, FCS and gap */
+    picoseconds paused; /* time the far end kept priorities paused, summed over them; under 802.3x
+                         * the link, once */
+    picoseconds waited; /* time data waited for credit, summed over VLs */
+};
+
+/* Ports whose gauges grow with time, or did when they were last looked at. */
+struct stopped_ports {
+    struct port *first;
+};
+
+/* By lines: what every frame needs, the frame that is being sent, those on the line; then what
+ * is seldom needed. */
+struct port {
+    ON_A_LINE void *owner;
+    const struct port_handler *handler;
+    struct clock *clock;
+    struct frame_pool *pool;
+    struct tap *tap; /* NULL: this port is not captured */
+    /* Ethernet: priorities of frames that come in; NULL: as sent. */
+    const struct qos_map *qos_map;
+    struct gauges *gauges;   /* never NULL */
+    uint16_t number;         /* in its node */
+    uint16_t update_to_send; /* VLs with credit to advertise */
+    uint8_t framing;         /* enum framing */
+    uint8_t vls;             /* credits: data VLs in use, 0 .. vls-1 */
+    bool outside;            /* its node is not in this process: all that arrives is passed on */
+
+    ON_A_LINE bool up;
+    bool busy;             /* a frame is being sent */
+    uint8_t pause_to_send; /* priorities whose state must be told */
+    uint8_t paused;        /* PFC, towards us: priorities that we may not send */
+    uint8_t xoff;          /* PFC, from us: priorities we are pausing */
+    uint16_t waiting;      /* VLs with data that waits for credit */
+    struct charge sending; /* the charge of the frame that is being sent */
+    struct timer done;     /* its last bit is out */
+
+    ON_A_LINE struct line line; /* out of this port */
+
+    uint32_t index; /* in the fabric */
+    uint8_t mac[6];
+    uint8_t cuts; /* how many faults keep the link down */
+
+    /* Pauses, towards us: from when, and how long we may not send. */
+    uint8_t pfc_honoured;       /* bit per priority */
+    bool global_honoured;       /* 802.3x */
+    bool sends_global;          /* 802.3x: what we pause we pause for all priorities */
+    uint8_t pause_ignored;      /* priorities that are sent whatever the far end says */
+    uint8_t pause_near;         /* priorities whose pause has arrived and is not obeyed yet */
+    picoseconds pause_response; /* from a pause frame's arrival until we obey */
+    picoseconds paused_until[PRIORITIES], paused_since[PRIORITIES];
+    struct timer pause_due; /* the next moment at which a pause begins or ends */
+    /* PFC, from us: a pause that lasts is told again. */
+    picoseconds pausing_since[PRIORITIES];
+    struct timer pause_refresh;
+
+    /* Credits, per VL. */
+    uint8_t width;         /* lanes that a byte stream is spread over: 4 of `4x NDR` */
+    bool link_initialised; /* false: updates carry Op init */
+    picoseconds waiting_since[CLASSES];
+    struct credit_sender tx_credit[CLASSES];
+    struct credit_receiver rx_credit[CLASSES];
+    struct timer credit_refresh;
+
+    /* Lanes of packets that leave by this port: which one a service level takes,
+     * and which one is next. No tables where there is one data VL. */
+    uint8_t sl2vl[SLS];
+    struct vlarb_tables *vlarb_tables;
+    struct vlarb vlarb;
+
+    struct gauges own_gauges;      /* while nobody samples them */
+    struct stopped_ports *stopped; /* the list it is to be put on; NULL: none */
+    struct port *next_stopped;
+    bool is_on_stopped;
+
+    ON_A_LINE struct port_counters counters;
+};
+
+static_assert(offsetof(struct port, up) == 1 * CACHE_LINE &&
+                  offsetof(struct port, line) == 2 * CACHE_LINE &&
+                  offsetof(struct line, arrival) == 1 * CACHE_LINE &&
+                  sizeof(struct line) == 2 * CACHE_LINE,
+              "a frame's way through a port is four lines");
+
+/* False for what flow control says: pause frames, credit updates. */
+bool is_packet(const struct frame *frame);
+/* A packet ends here: it is dropped, whoever decides so. At the end of a cable whose node is in
+ * another process, the port that it was on its way to counts it. */
+void port_count_drop(struct port *port, struct frame *frame);
+/* The same of a frame that is too long to be taken into memory: only its headers are there. */
+void port_count_oversize(struct port *port, struct frame *frame);
+
+/* Set-up only. */
+void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
+               const struct port_handler *handler, void *owner, enum framing framing);
+
+/* What happens at a port over and over: the next frame is at the far end, the last bit of one
+ * is out. Known by name to prefetch.h. */
+void line_arrival(struct timer *timer, picoseconds now);
+void transmission_done(struct timer *timer, picoseconds now);
+
+/* Set-up only: one direction of a cable, from `port` to `far`. */
+void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picoseconds delay,
+                  enum delivery delivery);
+
+/* Brings the link up; InfiniBand ports advertise their first credits. */
+void port_start(struct port *port, picoseconds now);
+
+/* The link is lost, at this end: frames on the line are gone, and what flow control
+ * agreed on is forgotten. It comes back when all who took it down let it. */
+void port_link_down(struct port *port, picoseconds now);
+/* A frame that the link does not carry to its end: it was on the cable, or was to be. */
+void port_lose(struct port *port, struct frame *frame);
+void port_link_up(struct port *port, picoseconds now);
+
+/* There may be something new to send. Cheap when the line is busy. */
+void port_kick(struct port *port, picoseconds now);
+
+/* Whether flow control lets a data frame of `length` bytes go now. Where credit
+ * is missing, the time until it comes is counted as xmit_wait. */
+bool port_may_send(struct port *port, uint8_t tc, uint32_t length, picoseconds now);
+
+/* InfiniBand: nothing waits in the lane any more, though nothing was sent. */
+void port_waits_no_more(struct port *port, uint8_t vl, picoseconds now);
+
+/* InfiniBand with several data lanes: whether VL arbitration says which one is next. */
+static inline bool port_arbitrates_lanes(const struct port *port)
+{
+    return port->vls > 1 && port->vlarb_tables;
+}
+
+/* Whether port_may_send looks at the length. */
+static inline bool port_minds_length(const struct port *port)
+{
+    return port->framing == FRAMING_INFINIBAND;
+}
+
+/* Like port_may_send for every frame, whatever its length and without counting. */
+static inline bool port_is_paused(const struct port *port, uint8_t tc)
+{
+    return port->paused & 1u << tc;
+}
+
+/* Whether a pause of this priority, of whichever kind was agreed on, stops the port. */
+static inline bool port_obeys(const struct port *port, uint8_t tc)
+{
+    return port->global_honoured || port->pfc_honoured & 1u << tc;
+}
+
+/* From now on a priority is sent whatever the far end says; or no longer. */
+void port_ignore_pauses(struct port *port, uint8_t priority, bool ignore, picoseconds now);
+
+/* Tells the far end to stop or go on sending a priority. */
+void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds now);
+
+/* InfiniBand: a packet that arrived here has left the node; its credit goes back. */
+void port_return_credit(struct port *port, uint8_t vl, uint32_t length, picoseconds now);
+
+/* A frame arrives from outside the core (a driver's socket), at the port it
+ * would have reached by its cable. Takes the frame. */
+void port_deliver(struct port *port, struct frame *frame, picoseconds now);
+
+/* Puts a frame onto the port's line as if the owner had sent it, queueing behind what is
+ * being sent; the owner's next frame queues behind it. How the far end of a host's cable
+ * enters the shim. What queues on a paced line goes faster than its rate: at the rate itself, a
+ * sender that never stops would stay late for good. */
+void port_inject(struct port *port, struct frame *frame, picoseconds now);
+
+/* A pause or a wait for credit begins: from now on its gauges grow with time. */
+void port_stops(struct port *port);
+
+/* Counts the pauses and waits that are not over yet, up to `now`. */
+void port_count_stops(struct port *port, picoseconds now);
+
+/* Brings all their gauges up to `now`; forgets those that go on again. */
+void stopped_ports_settle(struct stopped_ports *stopped, picoseconds now);
+
+/* Brings counters and gauges that grow with time up to `now`. */
+static inline void port_settle(struct port *port, picoseconds now)
+{
+    if (port->paused || port->waiting || port->xoff)
+        port_count_stops(port, now);
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* Which priority a frame rides on: told by the port it comes in by, from its DSCP
+ * or from the PCP of its VLAN tag (802.1Q), whichever the port trusts.
+ *
+ * Frames that tell nothing (no IPv4 where DSCP is trusted, no tag where PCP is)
+ * ride on `default_priority`. */
+#ifndef EMU_LINK_QOS_MAP_H
+#define EMU_LINK_QOS_MAP_H
+
+#include "headers/ipv4.h"
+#include "headers/vlan.h"
+#include "sim/frame.h"
+
+enum { DSCPS = 64 };
+
+struct qos_map {
+    bool trusts_pcp;
+    uint8_t default_priority;
+    uint8_t of_dscp[DSCPS];
+    uint8_t of_pcp[PCPS];
+};
+
+static inline uint8_t class_by_tag(const struct qos_map *map, const struct frame *frame)
+{
+    bool tagged = frame->stored > VLAN_PCP_OFFSET && vlan_is_tagged(frame->bytes);
+    if (!tagged)
+        return map->default_priority;
+    return map->of_pcp[frame->bytes[VLAN_PCP_OFFSET] >> VLAN_PCP_SHIFT];
+}
+
+/* `frame->ip` is known by now. */
+static inline uint8_t class_of(const struct qos_map *map, const struct frame *frame)
+{
+    if (map->trusts_pcp)
+        return class_by_tag(map, frame);
+    return frame->ip ? map->of_dscp[ipv4_dscp(frame->bytes + frame->ip)] : map->default_priority;
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* VL arbitration: which virtual lane an InfiniBand port sends next (IBTA vol 1, 7.6.9).
+ *
+ *     VL15        before everything else: management waits for nobody
+ *     high list   (VL, weight), (VL, weight), ...     round robin, weights in 64 bytes
+ *     low list    the same; has a turn when high has nothing to send, or has
+ *                 sent its limit: limit * 4096 bytes, 0 one packet, 255 no limit
+ *
+ * An entry keeps its turn until its weight is used up; its last packet may be
+ * larger than what is left. An entry that has nothing to send, or no credit for
+ * it, loses its turn. A lane may be in both lists, and several times in each.
+ * Weight 0 skips an entry. */
+#ifndef EMU_LINK_VLARB_H
+#define EMU_LINK_VLARB_H
+
+#include <stdint.h>
+
+enum {
+    VLARB_ENTRIES = 64,
+    VLARB_WEIGHT_UNIT = 64,  /* bytes */
+    VLARB_LIMIT_UNIT = 4096, /* bytes */
+    VLARB_UNLIMITED = 255,
+    VL_MANAGEMENT = 15,
+    VL_NONE = 16,
+};
+
+struct vlarb_entry {
+    uint8_t vl, weight;
+};
+
+struct vlarb_list {
+    struct vlarb_entry entries[VLARB_ENTRIES];
+    uint8_t count;
+};
+
+/* What the subnet manager gives a port. */
+struct vlarb_tables {
+    struct vlarb_list high, low;
+    uint8_t limit;
+};
+
+/* Whose turn it is in one list. */
+struct vlarb_turn {
+    uint8_t entry;
+    int32_t left; /* bytes of its weight; 0 or less: the turn is over */
+};
+
+struct vlarb {
+    struct vlarb_turn high, low;
+    struct vlarb_turn *served; /* where the lane picked last had its turn; NULL: VL15 */
+    int64_t high_left;         /* bytes before low has a chance */
+};
+
+/* `sendable`: bit per lane with a packet that may go now. Returns a lane, or
+ * VL_NONE when no list has any of them. */
+uint8_t vlarb_pick(struct vlarb *arbiter, const struct vlarb_tables *tables, uint16_t sendable);
+
+/* The lane picked last sends a packet of `bytes`. */
+void vlarb_sent(struct vlarb *arbiter, uint32_t bytes);
+
+#endif

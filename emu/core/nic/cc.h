@@ -1,0 +1,154 @@
+/* Congestion control of one queue pair: the reaction point.
+ *
+ *     what it hears                            what it decides
+ *     sent           a packet begins to leave ──┐   rate_bps   at which packets follow
+ *     acknowledged   packets have arrived     ──┤              each other
+ *     on_becn        a BECN came, most often  ──┼─▶ gap        least time between them
+ *                    in a CNP                   │   window     packets in flight
+ *     lost           a packet is missing      ──┘
+ *
+ * The queue pair leaves at least the time between the starts of two packets that
+ * the first would take at rate_bps. A change of the rate also changes the pause that is
+ * running: the next packet leaves when the last one would have left at the new rate. A NIC
+ * whose flow was slowed to 1 Mb/s would otherwise wait 33 ms for its next packet, whatever
+ * its rate is by then. Who tells of congestion, and how, is another
+ * matter: see notification_point.h.
+ *
+ * An algorithm is one file, entered into the table in cc.c. It fills a struct
+ * cc_algorithm with the events it cares for, and keeps what it needs in a struct of
+ * its own. Its parameters are doubles of that struct that are set by name: times in
+ * picoseconds, rates in bits per second, shares of 1; so are the variables that it lets others
+ * look at. */
+#ifndef EMU_NIC_CC_H
+#define EMU_NIC_CC_H
+
+#include "nic/nic_api.h"
+#include "sim/arena.h"
+#include "sim/clock.h"
+
+struct cc;
+
+/* What the other end says about packets that were in flight. */
+struct cc_ack {
+    uint32_t packets;   /* acknowledged by it */
+    uint32_t in_flight; /* before it came, these included */
+    bool marked;        /* it says BECN: one of them met congestion */
+    picoseconds rtt;    /* since the newest of them left; 0: nobody knows */
+};
+
+/* A double in an algorithm's own struct. A list of them ends with one that has no name. */
+struct cc_field {
+    const char *name;
+    size_t offset;
+};
+
+#define CC_FIELD(type, member)                                                                     \
+    {                                                                                              \
+#member, offsetof(struct type, member)                                                     \
+    }
+
+struct cc_algorithm {
+    const char *name;
+    size_t priv_bytes; /* of its own struct */
+    const struct cc_field *parameters, *variables;
+    bool needs_rtt; /* ACKs shall tell the round trip */
+    /* Any of these may be NULL. */
+    /* Set-up only: parameters are set. Checks them and makes timers. False when they are wrong. */
+    bool (*init)(struct cc *cc);
+    /* The rate of the line is known, and nothing sent yet. */
+    void (*connected)(struct cc *cc);
+    void (*sent)(struct cc *cc, uint32_t wire_bytes, picoseconds now);
+    void (*acknowledged)(struct cc *cc, const struct cc_ack *ack, picoseconds now);
+    void (*on_becn)(struct cc *cc, picoseconds now);
+    void (*lost)(struct cc *cc, picoseconds now);
+    /* The queue pair has failed, or shall forget what it was notified of: no timer may fire any
+     * more until it is notified again, and its rate is that of one that never was. */
+    void (*stop)(struct cc *cc);
+};
+
+struct cc {
+    const struct cc_algorithm *algorithm;
+    void *priv;            /* the algorithm's struct */
+    const uint16_t *table; /* of an algorithm that has one */
+    uint32_t table_entries;
+    struct clock *clock;
+    uint64_t line_rate_bps;
+    uint64_t rate_bps; /* 0: not limited */
+    picoseconds gap;
+    uint32_t window; /* 0: not limited */
+    /* Called after a change of rate_bps or gap; NULL: nobody needs to know. */
+    void (*changed)(struct cc *cc);
+};
+
+/* Set-up only. False when the algorithm is not known, its parameters are not those that are given,
+ * or memory is short. */
+bool cc_init(struct cc *cc, struct arena *arena, struct clock *clock,
+             const struct cc_config *config);
+
+static inline void cc_connected(struct cc *cc, uint64_t line_rate_bps)
+{
+    cc->line_rate_bps = line_rate_bps;
+    if (cc->algorithm->connected)
+        cc->algorithm->connected(cc);
+}
+
+/* For algorithms: packets follow each other at this rate from now on. */
+static inline void cc_set_rate(struct cc *cc, uint64_t rate_bps)
+{
+    if (rate_bps == cc->rate_bps)
+        return;
+    cc->rate_bps = rate_bps;
+    if (cc->changed)
+        cc->changed(cc);
+}
+
+/* For algorithms: at least this time lies between two packets from now on. */
+static inline void cc_set_gap(struct cc *cc, picoseconds gap)
+{
+    if (gap == cc->gap)
+        return;
+    cc->gap = gap;
+    if (cc->changed)
+        cc->changed(cc);
+}
+
+/* A BECN arrived; false when it is ignored. */
+static inline bool cc_on_becn(struct cc *cc, picoseconds now)
+{
+    if (cc->algorithm->on_becn)
+        cc->algorithm->on_becn(cc, now);
+    return cc->algorithm->on_becn;
+}
+
+static inline void cc_sent(struct cc *cc, uint32_t wire_bytes, picoseconds now)
+{
+    if (cc->algorithm->sent)
+        cc->algorithm->sent(cc, wire_bytes, now);
+}
+
+static inline void cc_acknowledged(struct cc *cc, const struct cc_ack *ack, picoseconds now)
+{
+    if (cc->algorithm->acknowledged)
+        cc->algorithm->acknowledged(cc, ack, now);
+}
+
+static inline void cc_lost(struct cc *cc, picoseconds now)
+{
+    if (cc->algorithm->lost)
+        cc->algorithm->lost(cc, now);
+}
+
+static inline void cc_stop(struct cc *cc)
+{
+    if (cc->algorithm->stop)
+        cc->algorithm->stop(cc);
+}
+
+/* How long after a packet of `wire_bytes` began the next one may. */
+static inline picoseconds cc_gap(const struct cc *cc, uint32_t wire_bytes)
+{
+    picoseconds paced = cc->rate_bps ? serialisation(wire_bytes, cc->rate_bps) : 0;
+    return paced > cc->gap ? paced : cc->gap;
+}
+
+#endif

@@ -1,0 +1,448 @@
+/* The rules of what comes back (retries as Linux' rdma_rxe has them):
+ *
+ *  - An ACK of a PSN acknowledges all before it too, and so does a response. NAKs
+ *    acknowledge all before theirs.
+ *  - But a READ or atomic is acknowledged by its responses alone. Whatever says
+ *    that more has arrived while a response is missing means that it was lost,
+ *    and it is asked for again: once, until it comes or the timer expires.
+ *  - PSN sequence error: the recovery scheme says what is sent again.
+ *  - RNR NAK: what is not acknowledged is sent again after the time it asks for; at most
+ *    rnr_retry times (7: for ever).
+ *  - The timer runs for 4.096 us * 2^timeout while an answer is awaited, and starts again with
+ *    progress. When it expires, all that is not acknowledged is sent again.
+ *  - What is to be sent again was sent before, so its answer is awaited even while it cannot
+ *    leave, as flow control has stopped the port: the timer runs on, and starts again with each
+ *    packet up to one that asks for an ACK. So it is with rdma_rxe, whose packets have left for
+ *    its timer once the device has queued them, paused or not. Only the time that the queue pair
+ *    itself waits, for its rate or as an RNR NAK said, does not count.
+ *  - Sending again without progress is allowed retry_count times. Each time that the timer expires
+ *    is one, whether anything left meanwhile or not: the other end is given up for dead
+ *    (retry_count + 1) timeouts after it was last heard, however that came.
+ *  - Other NAKs, and too many retries, end the queue pair. So does a message whose key was
+ *    invalidated, when it is found out that it cannot be sent, or a response not be taken.
+ *
+ * The timer has another use: it completes messages of unreliable transports, and those that
+ * cannot be sent, which may not be done where a packet is handed out. */
+#include "nic/completer.h"
+
+#include <string.h>
+
+#include "nic/credits.h"
+#include "nic/nic.h"
+#include "nic/psn.h"
+#include "nic/recovery.h"
+#include "nic/requester.h"
+#include "nic/send_queue.h"
+
+enum { RNR_RETRY_FOR_EVER = 7 };
+
+#define ACK_TIMEOUT_UNIT (INT64_C(4096) * PS_PER_NS)
+#define RNR_TIMER_UNIT (INT64_C(10) * PS_PER_US)
+
+/* What an RNR NAK's timer code asks for, in units of 10 us. */
+static const uint32_t rnr_timer[] = {
+    65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
+    48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
+    2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+};
+
+static void expired(struct timer *timer, picoseconds now);
+
+void completer_init(struct qp *qp)
+{
+    timer_init(&qp->requester.ack_timeout, expired);
+}
+
+/* ---- the timer ------------------------------------------------------------------- */
+
+static picoseconds later(picoseconds one, picoseconds other)
+{
+    return one > other ? one : other;
+}
+
+static void start_timer(struct qp *qp, picoseconds now)
+{
+    const struct requester *requester = &qp->requester;
+    picoseconds from = later(now, requester->not_before);
+    if (requester->again)
+        from = later(from, qp->not_before);
+    if (qp->config.timeout)
+        timer_set(qp->nic->clock, &qp->requester.ack_timeout,
+                  from + (ACK_TIMEOUT_UNIT << qp->config.timeout));
+}
+
+void completer_sent(struct qp *qp, bool ack_req, picoseconds now)
+{
+    struct requester *requester = &qp->requester;
+    if (requester->again || (ack_req && !timer_is_set(&requester->ack_timeout)))
+        start_timer(qp, now);
+    if (ack_req)
+        requester->again = false;
+}
+
+void completer_assume(struct qp *qp, picoseconds now)
+{
+    qp->requester.unacked = qp->requester.next;
+    timer_set(qp->nic->clock, &qp->requester.ack_timeout, now);
+}
+
+/* The message that cannot be sent is the oldest that is not over. */
+static bool is_stuck(const struct requester *requester)
+{
+    return requester->broken && requester->current->first_psn <= requester->unacked;
+}
+
+void completer_break(struct qp *qp, picoseconds now)
+{
+    qp->requester.broken = true;
+    struct timer *next = is_stuck(&qp->requester) ? &qp->requester.ack_timeout : &qp->wake;
+    timer_set(qp->nic->clock, next, now); /* others may have something to send */
+}
+
+/* False when there have been too many of them. */
+static bool may_retry(struct qp *qp)
+{
+    return qp->requester.retries++ < qp->config.retry_count;
+}
+
+static void resend_all(struct qp *qp, picoseconds now)
+{
+    qp->requester.response_lost = false;
+    qp->recovery->resend_all(qp);
+    qp_wake(qp, now);
+}
+
+static void timed_out(struct qp *qp, picoseconds now)
+{
+    qp->nic->counters.local_ack_timeout_err++;
+    cc_lost(&qp->cc, now);
+    if (may_retry(qp))
+        resend_all(qp, now);
+    else
+        qp_fail(qp, STATUS_RETRY_EXC_ERR, now);
+}
+
+/* Ends the queue pair, after the messages that were acknowledged. */
+static void give_up(struct qp *qp, enum status status, picoseconds now)
+{
+    send_queue_complete(qp, now);
+    qp_fail(qp, status, now);
+}
+
+static void complete_unreliable(struct qp *qp, picoseconds now)
+{
+    send_queue_complete(qp, now);
+    if (!qp->requester.broken)
+        return;
+    qp->state = QP_SQE;
+    send_queue_flush(qp, STATUS_LOC_PROT_ERR, now);
+}
+
+/* A packet that left since the timer was set has made it wait for its own rate. */
+static bool waits_for_itself(const struct qp *qp, picoseconds now)
+{
+    return qp->requester.again && now < qp->not_before;
+}
+
+static void expired(struct timer *timer, picoseconds now)
+{
+    struct requester *requester = container_of(timer, struct requester, ack_timeout);
+    struct qp *qp = container_of(requester, struct qp, requester);
+    if (qp->config.transport != TRANSPORT_RC)
+        complete_unreliable(qp, now);
+    else if (is_stuck(requester))
+        give_up(qp, STATUS_LOC_PROT_ERR, now);
+    else if (waits_for_itself(qp, now))
+        start_timer(qp, now);
+    else
+        timed_out(qp, now);
+    port_kick(&qp->nic->port, now);
+}
+
+void completer_resend_from(struct qp *qp, uint64_t psn)
+{
+    struct requester *requester = &qp->requester;
+    requester->awaited_end = psn;
+    requester->since_ack_req = 0;
+    requester->again = psn < requester->sent_end;
+    timer_cancel(&requester->ack_timeout);
+    if (requester->again)
+        start_timer(qp, qp->nic->clock->now);
+    requester_seek(requester, psn);
+}
+
+/* ---- progress ---------------------------------------------------------------------- */
+
+/* Fetches that are wholly answered are in memory, and awaited no more. */
+static void pass_fetches(struct qp *qp, picoseconds now)
+{
+    struct requester *requester = &qp->requester;
+    while (requester->fetch && message_end(requester->fetch) <= requester->unacked) {
+        struct message *message = requester->fetch;
+        requester->fetches -= message_end(message) <= requester->next;
+        do
+            requester->fetch = requester->fetch->next;
+        while (requester->fetch && !message_is_fetch(requester->fetch));
+        message_delivered(message, qp->recovery->resumes ? 0 : message->length, true, now);
+    }
+}
+
+/* All before `psn` is acknowledged, responses included. Returns whether that is news. */
+static bool acknowledge_before(struct qp *qp, uint64_t psn, picoseconds now)
+{
+    struct requester *requester = &qp->requester;
+    if (psn <= requester->unacked)
+        return false;
+    requester->unacked = qp->recovery->slide ? qp->recovery->slide(qp, psn) : psn;
+    requester->retries = requester->rnr_retries = 0;
+    requester->response_lost = false;
+    pass_fetches(qp, now);
+    if (requester->next < requester->unacked)
+        requester_seek(requester, requester->unacked);
+    if (qp->recovery->skip)
+        qp->recovery->skip(qp);
+    requester->again = requester->again && requester->unacked < requester->sent_end;
+    if (requester->again || requester->unacked < requester->awaited_end)
+        start_timer(qp, now);
+    else
+        timer_cancel(&requester->ack_timeout);
+    return true;
+}
+
+/* The first response that has not come; UINT64_MAX when none is awaited. */
+static uint64_t missing_response(const struct requester *requester)
+{
+    const struct message *fetch = requester->fetch;
+    if (!fetch)
+        return UINT64_MAX;
+    return fetch->first_psn > requester->unacked ? fetch->first_psn : requester->unacked;
+}
+
+/* A response before `psn` was lost, or may be so late as only to seem lost. */
+static void lost_response(struct qp *qp, uint64_t psn, picoseconds now)
+{
+    struct requester *requester = &qp->requester;
+    if (requester->response_lost || psn - missing_response(requester) <= qp->config.reordering)
+        return;
+    qp->nic->counters.implied_nak_seq_err++;
+    if (qp->recovery->counts_retries && !may_retry(qp)) {
+        qp_fail(qp, STATUS_RETRY_EXC_ERR, now);
+        return;
+    }
+    requester->response_lost = qp->recovery->counts_retries;
+    qp->recovery->missed(qp, psn, psn);
+}
+
+/* The other end has all before `psn`. False when its answers to some of that were lost. */
+static bool arrived_before(struct qp *qp, uint64_t psn, picoseconds now)
+{
+    uint64_t missing = missing_response(&qp->requester);
+    acknowledge_before(qp, psn < missing ? psn : missing, now);
+    if (psn > missing_response(&qp->requester))
+        lost_response(qp, psn, now);
+    return psn <= missing;
+}
+
+/* Where a PSN from the wire may lie, from the first packet that an answer can be about. */
+static bool in_flight(const struct qp *qp, uint32_t wire_psn, uint64_t *psn)
+{
+    const struct requester *requester = &qp->requester;
+    uint64_t base = requester->unacked;
+    if (!qp->recovery->resumes && requester->oldest && requester->oldest->first_psn < base)
+        base = requester->oldest->first_psn;
+    int32_t ahead = psn_ahead(wire_psn, (uint32_t)base & PSN_MASK);
+    *psn = base + (uint64_t)(int64_t)ahead;
+    return ahead >= 0 && *psn < requester->sent_end;
+}
+
+/* After every answer: what became free to send, and what is over. */
+static void settle(struct qp *qp, picoseconds now)
+{
+    if (qp->state == QP_ERR)
+        return;
+    if (is_stuck(&qp->requester)) {
+        give_up(qp, STATUS_LOC_PROT_ERR, now);
+        return;
+    }
+    qp_wake(qp, now);
+    send_queue_complete(qp, now);
+}
+
+/* ---- acknowledgements ---------------------------------------------------------------- */
+
+static bool may_retry_rnr(struct qp *qp)
+{
+    return qp->config.rnr_retry == RNR_RETRY_FOR_EVER ||
+           qp->requester.rnr_retries++ < qp->config.rnr_retry;
+}
+
+static void receive_rnr_nak(struct qp *qp, uint64_t psn, uint8_t code, picoseconds now)
+{
+    qp->nic->counters.rnr_nak_retry_err++;
+    if (!arrived_before(qp, psn, now))
+        return;
+    if (!may_retry_rnr(qp)) {
+        give_up(qp, STATUS_RNR_RETRY_EXC_ERR, now);
+        return;
+    }
+    picoseconds until = now + RNR_TIMER_UNIT * rnr_timer[code];
+    if (qp->requester.not_before < until)
+        qp->requester.not_before = until;
+    resend_all(qp, now);
+}
+
+static void receive_sequence_nak(struct qp *qp, const struct packet *packet, uint64_t psn,
+                                 picoseconds now)
+{
+    struct requester *requester = &qp->requester;
+    qp->nic->counters.packet_seq_err++;
+    uint64_t before = requester->unacked;
+    if (!arrived_before(qp, psn, now))
+        return;
+    bool progress = requester->unacked > before;
+    if (!progress && qp->recovery->counts_retries && !may_retry(qp)) {
+        give_up(qp, STATUS_RETRY_EXC_ERR, now);
+        return;
+    }
+    cc_lost(&qp->cc, now);
+    uint32_t wire_psn = (uint32_t)psn & PSN_MASK;
+    uint64_t first = psn + 1, end = psn + 1;
+    if (packet->has_sack) {
+        first = psn + ((packet->sack_first - wire_psn) & PSN_MASK);
+        end = psn + ((packet->sack_end - wire_psn) & PSN_MASK);
+    }
+    qp->recovery->missed(qp, first, end);
+}
+
+static enum status status_of(struct nic_counters *counters, uint8_t syndrome)
+{
+    switch (syndrome) {
+    case AETH_NAK_INVALID_REQUEST:
+        counters->req_remote_invalid_request++;
+        return STATUS_REM_INV_REQ_ERR;
+    case AETH_NAK_REMOTE_ACCESS_ERROR:
+        counters->req_remote_access_errors++;
+        return STATUS_REM_ACCESS_ERR;
+    default:
+        counters->req_remote_operation_errors++;
+        return STATUS_REM_OP_ERR;
+    }
+}
+
+static void receive_fatal_nak(struct qp *qp, uint64_t psn, uint8_t syndrome, picoseconds now)
+{
+    if (arrived_before(qp, psn, now))
+        give_up(qp, status_of(&qp->nic->counters, syndrome), now);
+}
+
+static bool is_reserved(uint8_t syndrome)
+{
+    uint8_t type = syndrome & AETH_TYPE;
+    return (syndrome & 0x80) || (type != 0 && type != AETH_RNR_NAK && type != 0x60) ||
+           (type == 0x60 && syndrome > AETH_NAK_REMOTE_OPERATIONAL_ERROR);
+}
+
+/* ---- responses ------------------------------------------------------------------------- */
+
+/* The fetch whose response has that PSN; NULL when none has. */
+static struct message *fetch_of(const struct requester *requester, uint64_t psn)
+{
+    struct message *message = requester->fetch;
+    while (message && message_end(message) <= psn)
+        message = message->next;
+    bool found = message && message_is_fetch(message) && message->first_psn <= psn;
+    return found ? message : NULL;
+}
+
+/* Whether this response is one to take now. One that is ahead tells that others were lost. */
+static bool is_taken(struct qp *qp, const struct message *message, uint64_t psn, picoseconds now)
+{
+    const struct recovery *recovery = qp->recovery;
+    if (psn < qp->requester.unacked || (recovery->has_response && recovery->has_response(qp, psn)))
+        return false;
+    bool in_turn = arrived_before(qp, psn, now);
+    if (qp->state == QP_ERR)
+        return false;
+    if (message_has_memory(qp, message))
+        return in_turn || (recovery->keep_response && recovery->keep_response(qp, psn));
+    if (in_turn)
+        give_up(qp, STATUS_LOC_PROT_ERR, now);
+    return false;
+}
+
+/* The response at `psn` is in memory. */
+static void taken(struct qp *qp, struct message *message, uint64_t psn, uint32_t bytes,
+                  picoseconds now)
+{
+    if (qp->recovery->resumes)
+        message_delivered(message, bytes, false, now);
+    if (psn == qp->requester.unacked)
+        acknowledge_before(qp, psn + 1, now);
+}
+
+void completer_response(struct qp *qp, const struct packet *packet, picoseconds now)
+{
+    uint64_t psn;
+    if (packet->ce)
+        notification_point_see(qp, packet, now);
+    if (!in_flight(qp, packet->bth.psn, &psn))
+        return;
+    struct message *message = fetch_of(&qp->requester, psn);
+    if (!message || message->verb != VERB_READ)
+        return;
+    uint32_t offset = (uint32_t)(psn - message->first_psn) * qp->config.mtu;
+    uint32_t left = message->length - offset;
+    uint32_t bytes = left < qp->config.mtu ? left : qp->config.mtu;
+    if (packet->payload_bytes == bytes && is_taken(qp, message, psn, now)) {
+        if (message->bytes && packet->payload)
+            memcpy(message->bytes + offset, packet->payload, bytes);
+        taken(qp, message, psn, bytes, now);
+    }
+    settle(qp, now);
+}
+
+static void receive_atomic_answer(struct qp *qp, const struct packet *packet, uint64_t psn,
+                                  picoseconds now)
+{
+    struct message *message = fetch_of(&qp->requester, psn);
+    if (!message || message->verb == VERB_READ || !is_taken(qp, message, psn, now))
+        return;
+    if (message->bytes)
+        memcpy(message->bytes, &packet->original, ATOMIC_BYTES);
+    taken(qp, message, psn, ATOMIC_BYTES, now);
+}
+
+/* ---- what it is that came ----------------------------------------------------------- */
+
+static void take(struct qp *qp, const struct packet *packet, uint64_t psn, picoseconds now)
+{
+    uint8_t syndrome = packet->aeth.syndrome;
+    if ((syndrome & AETH_TYPE) == 0)
+        credits_received(&qp->requester, &packet->aeth);
+    if (packet->headers & HEADER_ATOMIC_ACK)
+        receive_atomic_answer(qp, packet, psn, now);
+    else if ((syndrome & AETH_TYPE) == 0)
+        arrived_before(qp, psn + 1, now);
+    else if ((syndrome & AETH_TYPE) == AETH_RNR_NAK)
+        receive_rnr_nak(qp, psn, syndrome & AETH_CODE, now);
+    else if (syndrome == AETH_NAK_PSN_SEQUENCE_ERROR)
+        receive_sequence_nak(qp, packet, psn, now);
+    else
+        receive_fatal_nak(qp, psn, syndrome, now);
+}
+
+void completer_acknowledged(struct qp *qp, const struct packet *packet, picoseconds now)
+{
+    struct requester *requester = &qp->requester;
+    uint64_t before = requester->unacked, psn;
+    if (is_reserved(packet->aeth.syndrome) || !in_flight(qp, packet->bth.psn, &psn))
+        return;
+    struct cc_ack ack = {.in_flight = (uint32_t)(requester->next - before),
+                         .marked = packet->bth.becn,
+                         .rtt = send_times_since(&requester->send_times, psn, now)};
+    take(qp, packet, psn, now);
+    ack.packets = (uint32_t)(requester->unacked - before);
+    if (ack.packets && qp->state != QP_ERR)
+        cc_acknowledged(&qp->cc, &ack, now);
+    settle(qp, now);
+}

@@ -1,0 +1,83 @@
+/* The rules of datagrams:
+ *
+ *  - A message is one packet, no longer than the MTU. It says whom it comes from,
+ *    and carries the Q_Key of the queue pair it goes to; another is dropped.
+ *  - It takes a receive, and where there is none, or one that is too short, it is
+ *    lost: nobody is told. A receive whose memory is registered no more completes with
+ *    LOC_PROT_ERR, and its queue pair has failed, as on connections (responder.c).
+ *  - The first 40 bytes of a receive are for the GRH. RoCEv2 puts the IPv4 header
+ *    into the last 20 of these; a packet without a GRH leaves them as they are.
+ *
+ * Left out: multicast, and congestion notification of datagrams. */
+#include "nic/datagram.h"
+
+#include <string.h>
+
+#include "headers/lrh.h"
+#include "nic/nic.h"
+#include "nic/receive_queue.h"
+#include "nic/send_queue.h"
+
+enum { IPV4_BYTES = 20 };
+
+void address_init(struct address *address, const struct qp *qp, const struct qp_remote *remote,
+                  uint32_t qkey, uint8_t sl)
+{
+    struct qp_config config = qp->config;
+    config.sl = sl;
+    *address = (struct address){.qpn = remote->qpn, .qkey = qkey};
+    qp->nic->framing->prepare(&address->path, &qp->nic->config, &config, qp->qpn, remote);
+}
+
+static void place(uint8_t *bytes, const struct packet *packet)
+{
+    if (packet->ip)
+        memcpy(bytes + GRH_BYTES - IPV4_BYTES, packet->ip, IPV4_BYTES);
+    if (packet->grh)
+        memcpy(bytes, packet->grh, GRH_BYTES);
+    if (packet->payload_bytes && packet->payload)
+        memcpy(bytes + GRH_BYTES, packet->payload, packet->payload_bytes);
+}
+
+static void deliver(struct qp *qp, struct receive *receive, const struct packet *packet,
+                    picoseconds now)
+{
+    uint8_t *bytes;
+    uint32_t length = GRH_BYTES + packet->payload_bytes;
+    enum status status = STATUS_LOC_PROT_ERR;
+    if (mr_find(&qp->nic->mrs, qp->config.pd, receive->lkey, receive->va, receive->length,
+                ACCESS_LOCAL_WRITE, &bytes))
+        status = length <= receive->length ? STATUS_SUCCESS : STATUS_LOC_LEN_ERR;
+    if (status == STATUS_SUCCESS && bytes)
+        place(bytes, packet);
+    if (status == STATUS_SUCCESS && qp->peer && qp->peer->qpn == packet->deth.src_qp) {
+        qp->responder.datagrams++;
+        send_queue_delivered_late(qp->peer, packet->bth.psn, packet->payload_bytes, now);
+    }
+    receive->received_bytes = status == STATUS_SUCCESS ? length : 0;
+    receive->has_immediate = packet_has_immediate(packet);
+    receive->has_invalidated = false;
+    receive->by_write = false;
+    receive->immediate = packet->immediate;
+    receive->src_qp = packet->deth.src_qp;
+    receive_complete(qp, receive, status, now);
+    if (status == STATUS_LOC_PROT_ERR)
+        qp_fail_answering(qp, now);
+}
+
+void datagram_receive(struct qp *qp, const struct packet *packet, picoseconds now)
+{
+    struct nic_counters *counters = &qp->nic->counters;
+    if (packet->ce)
+        counters->np_ecn_marked_roce_packets++;
+    if (packet->deth.qkey != qp->config.qkey) {
+        counters->rx_qkey_violations++;
+        return;
+    }
+    struct receive *receive =
+        packet->payload_bytes <= qp->config.mtu ? receive_queue_take(qp) : NULL;
+    if (receive)
+        deliver(qp, receive, packet, now);
+    else
+        counters->out_of_buffer++;
+}

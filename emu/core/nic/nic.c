@@ -1,0 +1,501 @@
+#include "nic/nic.h"
+
+#include <string.h>
+
+#include "nic/completer.h"
+#include "nic/datagram.h"
+#include "nic/qp_state.h"
+#include "nic/requester.h"
+#include "nic/responder.h"
+#include "nic/response_queue.h"
+
+/* The first queue pair number given out; 0 and 1 are the management ones. */
+enum { FIRST_QPN = 0x11 };
+
+static void receive(struct port *port, struct frame *frame, picoseconds now);
+static struct frame *pull(struct port *port, picoseconds now);
+
+static void data_is_ready(struct timer *timer, picoseconds now);
+
+static const struct port_handler handler = {.receive = receive, .pull = pull};
+
+/* ---- set-up ------------------------------------------------------------------ */
+
+static bool config_is_valid(const struct nic_config *config)
+{
+    for (size_t dscp = 0; dscp < sizeof config->priority_of_dscp; dscp++)
+        if (config->priority_of_dscp[dscp] >= PRIORITIES)
+            return false;
+    for (size_t pcp = 0; pcp < sizeof config->priority_of_pcp; pcp++)
+        if (config->priority_of_pcp[pcp] >= PRIORITIES)
+            return false;
+    for (size_t sl = 0; sl < sizeof config->vl_of_sl; sl++)
+        if (config->vl_of_sl[sl] >= CLASSES)
+            return false;
+    return config->untagged < PRIORITIES && config->vid <= VID_MAX;
+}
+
+/* Priorities of what arrives. */
+static struct qos_map qos_map_of(const struct nic_config *config)
+{
+    struct qos_map map = {.trusts_pcp = config->trusts_pcp, .default_priority = config->untagged};
+    memcpy(map.of_dscp, config->priority_of_dscp, sizeof map.of_dscp);
+    memcpy(map.of_pcp, config->priority_of_pcp, sizeof map.of_pcp);
+    return map;
+}
+
+static const struct framing_ops *framing_of(const struct nic_config *config)
+{
+    if (config->framing == FRAMING_ETHERNET)
+        return config->tagged ? &framing_roce_tagged : &framing_roce;
+    return config->global_route ? &framing_ib_global : &framing_ib;
+}
+
+bool nic_init(struct nic *nic, struct arena *arena, struct clock *clock, struct frame_pool *pool,
+              struct rng *rng, const struct nic_config *config)
+{
+    *nic =
+        (struct nic){.config = *config, .arena = arena, .clock = clock, .pool = pool, .rng = rng};
+    if (!config_is_valid(config))
+        return false;
+    nic->framing = framing_of(config);
+    port_init(&nic->port, clock, pool, &handler, nic, (enum framing)config->framing);
+    memcpy(nic->port.mac, config->mac, sizeof nic->port.mac);
+    timer_init(&nic->data_ready, data_is_ready);
+    rx_throttle_init(&nic->rx_throttle, &nic->port, qos_map_of(config),
+                     &nic->counters.rx_memory_waits, &nic->counters.rx_memory_discards);
+    rx_throttle_set(&nic->rx_throttle, config->path.rate_bps, config->path.buffer_bytes,
+                    clock->now);
+    nic->qps = arena_take(arena, config->max_qps, sizeof *nic->qps);
+    return nic->qps && mr_init(&nic->mrs, arena, config->max_regions);
+}
+
+uint32_t nic_add_region(struct nic *nic, uint32_t pd, uint64_t va, uint64_t length, uint32_t access,
+                        uint8_t *bytes)
+{
+    if (!bytes && length && !nic->config.elides_payload)
+        return 0;
+    struct region region = {.pd = pd, .va = va, .length = length, .access = access, .bytes = bytes};
+    return mr_register(&nic->mrs, &region, (uint8_t)rng_u32(nic->rng));
+}
+
+bool nic_invalidate(struct nic *nic, uint32_t pd, uint32_t key)
+{
+    return mr_invalidate(&nic->mrs, pd, key);
+}
+
+struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config)
+{
+    if (nic->qp_count == nic->config.max_qps)
+        return NULL;
+    struct qp *qp = &nic->qps[nic->qp_count];
+    if (!qp_init(qp, nic, FIRST_QPN + nic->qp_count, config))
+        return NULL;
+    nic->qp_count++;
+    return qp;
+}
+
+const struct nic_counters *nic_counters(const struct nic *nic)
+{
+    return &nic->counters;
+}
+
+/* ---- sending ----------------------------------------------------------------- */
+
+struct frame *nic_frame(struct nic *nic, uint32_t headers, uint32_t payload)
+{
+    const struct framing_ops *framing = nic->framing;
+    uint32_t length = framing_length(framing, headers + payload);
+    uint32_t stored = nic->config.elides_payload ? framing->header_bytes + headers : length;
+    return frame_new_stored(nic->pool, framing->kind, length, stored);
+}
+
+/* The class of what it sends next: a datagram rides in that of its address. */
+static uint8_t class_of_next(const struct qp *qp, enum traffic traffic)
+{
+    const struct message *message = qp->requester.current;
+    bool is_datagram = traffic == TRAFFIC_DATA && message && message->to;
+    return (is_datagram ? &message->to->path : &qp->path)->tc[traffic];
+}
+
+void nic_queue(struct qp *qp, enum traffic traffic)
+{
+    struct nic *nic = qp->nic;
+    uint8_t tc = class_of_next(qp, traffic);
+    struct turns *turns = &nic->turns[traffic][tc];
+    struct turn *turn = &qp->turns[traffic];
+    if (turn->waiting)
+        return;
+    *turn = (struct turn){.waiting = true};
+    if (turns->first)
+        turns->last->turns[traffic].next = qp;
+    else
+        turns->first = qp;
+    turns->last = qp;
+    nic->waiting[traffic] |= (uint16_t)(1u << tc);
+}
+
+static void turn_is_over(struct nic *nic, enum traffic traffic, uint8_t tc)
+{
+    struct turns *turns = &nic->turns[traffic][tc];
+    struct turn *turn = &turns->first->turns[traffic];
+    turn->waiting = false;
+    turns->first = turn->next;
+    if (!turns->first)
+        nic->waiting[traffic] &= (uint16_t) ~(1u << tc);
+}
+
+/* Of the data that waits, requests and READ responses take turns. */
+static bool request_is_ready(const struct qp *qp, picoseconds now)
+{
+    return requester_ready_at(qp) <= now;
+}
+
+static bool response_is_ready(const struct qp *qp, picoseconds now)
+{
+    return response_queue_ready_at(qp) <= now;
+}
+
+static bool response_is_next(const struct qp *qp, picoseconds now)
+{
+    return response_is_ready(qp, now) && (!qp->response_was_last || !request_is_ready(qp, now));
+}
+
+static bool has_something(const struct qp *qp, enum traffic traffic, picoseconds now)
+{
+    switch (traffic) {
+    case TRAFFIC_CNP:
+        return true;
+    case TRAFFIC_ACKNOWLEDGE:
+        return response_queue_has_acknowledgement(qp);
+    default:
+        return now >= qp->not_before && (response_is_ready(qp, now) || request_is_ready(qp, now));
+    }
+}
+
+static uint32_t length_of_next(const struct qp *qp, enum traffic traffic, picoseconds now)
+{
+    uint32_t body = CNP_BODY_BYTES;
+    if (traffic == TRAFFIC_ACKNOWLEDGE)
+        body = response_queue_acknowledgement_bytes(qp);
+    else if (traffic == TRAFFIC_DATA)
+        body = response_is_next(qp, now) ? response_queue_data_bytes(qp) : requester_body_bytes(qp);
+    return framing_length(qp->nic->framing, body);
+}
+
+static bool may_send_next(struct nic *nic, const struct qp *qp, enum traffic traffic, uint8_t tc,
+                          picoseconds now)
+{
+    bool minds = port_minds_length(&nic->port);
+    return port_may_send(&nic->port, tc, minds ? length_of_next(qp, traffic, now) : 0, now);
+}
+
+/* Memory gives data at its own rate, whichever queue pair it is for. */
+static void data_is_ready(struct timer *timer, picoseconds now)
+{
+    port_kick(&container_of(timer, struct nic, data_ready)->port, now);
+}
+
+static bool memory_lags(struct nic *nic, picoseconds now)
+{
+    if (now >= nic->data_from)
+        return false;
+    timer_set(nic->clock, &nic->data_ready, nic->data_from);
+    return true;
+}
+
+static void read_memory(struct nic *nic, uint32_t bytes, picoseconds now)
+{
+    if (nic->config.path.rate_bps)
+        nic->data_from = now + serialisation(bytes, nic->config.path.rate_bps);
+}
+
+/* Data is paced: congestion control hears of it, and says when the next may follow. */
+static struct frame *send_data(struct qp *qp, picoseconds now)
+{
+    bool response = response_is_next(qp, now);
+    bool from_memory = response || !qp->requester.current->inlined;
+    struct frame *frame = response ? response_queue_send_data(qp, now) : requester_send(qp, now);
+    if (!frame)
+        return NULL;
+    uint32_t wire = wire_bytes(frame->kind, frame->length);
+    qp->response_was_last = response;
+    if (from_memory)
+        read_memory(qp->nic, frame->length, now);
+    cc_sent(&qp->cc, wire, now);
+    qp_pace(qp, wire, now);
+    return frame;
+}
+
+static struct frame *send_next(struct qp *qp, enum traffic traffic, picoseconds now)
+{
+    switch (traffic) {
+    case TRAFFIC_CNP:
+        return response_queue_notify(qp);
+    case TRAFFIC_ACKNOWLEDGE:
+        return response_queue_acknowledge(qp);
+    default:
+        return send_data(qp, now);
+    }
+}
+
+static uint16_t waiting_classes(const struct nic *nic)
+{
+    return nic->waiting[TRAFFIC_CNP] | nic->waiting[TRAFFIC_ACKNOWLEDGE] |
+           nic->waiting[TRAFFIC_DATA];
+}
+
+/* Drops turns of queue pairs that have meanwhile nothing to send, or must wait. */
+static struct qp *first_with(struct nic *nic, enum traffic traffic, uint8_t tc, picoseconds now)
+{
+    struct turns *turns = &nic->turns[traffic][tc];
+    while (turns->first) {
+        struct qp *qp = turns->first;
+        if (has_something(qp, traffic, now))
+            return qp;
+        turn_is_over(nic, traffic, tc);
+        if (traffic == TRAFFIC_DATA)
+            qp_wake(qp, now);
+    }
+    return NULL;
+}
+
+static struct frame *next_of_class(struct nic *nic, enum traffic traffic, uint8_t tc,
+                                   picoseconds now)
+{
+    if (traffic == TRAFFIC_DATA && memory_lags(nic, now))
+        return NULL;
+    struct qp *qp = first_with(nic, traffic, tc, now);
+    if (!qp || !may_send_next(nic, qp, traffic, tc, now))
+        return NULL;
+    struct frame *frame = send_next(qp, traffic, now);
+    if (!frame)
+        return NULL;
+    turn_is_over(nic, traffic, tc);
+    if (response_queue_has_acknowledgement(qp))
+        nic_queue(qp, TRAFFIC_ACKNOWLEDGE);
+    qp_wake(qp, now);
+    nic->counters.tx_packets++;
+    return frame;
+}
+
+/* ---- sending over several lanes -------------------------------------------------- */
+
+/* Whether a lane has a packet that may go now. */
+static bool lane_is_ready(struct nic *nic, uint8_t vl, picoseconds now)
+{
+    for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++) {
+        if (traffic == TRAFFIC_DATA && memory_lags(nic, now))
+            continue;
+        struct qp *qp = first_with(nic, traffic, vl, now);
+        if (qp && port_may_send(&nic->port, vl, length_of_next(qp, traffic, now), now))
+            return true;
+    }
+    return false;
+}
+
+static struct frame *next_of_lane(struct nic *nic, uint8_t vl, picoseconds now)
+{
+    struct frame *frame = NULL;
+    for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS && !frame; traffic++)
+        frame = next_of_class(nic, traffic, vl, now);
+    return frame;
+}
+
+/* VL arbitration chooses the lane; within one, what goes first is as on any NIC. */
+static struct frame *pull_lane(struct nic *nic, picoseconds now)
+{
+    struct port *port = &nic->port;
+    uint16_t ready = 0;
+    for (unsigned left = waiting_classes(nic); left; left &= left - 1) {
+        uint8_t vl = (uint8_t)__builtin_ctz(left);
+        if (lane_is_ready(nic, vl, now))
+            ready |= (uint16_t)(1u << vl);
+    }
+    uint8_t vl = vlarb_pick(&port->vlarb, port->vlarb_tables, ready);
+    struct frame *frame = vl == VL_NONE ? NULL : next_of_lane(nic, vl, now);
+    if (frame)
+        vlarb_sent(&port->vlarb, frame->length);
+    return frame;
+}
+
+/* ---- sending by class --------------------------------------------------------------- */
+
+/* The classes of `waiting` as seen from the one whose turn it is: bit 0 is that one. */
+static uint16_t in_turn(const struct nic *nic, uint16_t waiting)
+{
+    return (uint16_t)(waiting >> nic->first_class | waiting << (CLASSES - nic->first_class));
+}
+
+static struct frame *pull(struct port *port, picoseconds now)
+{
+    struct nic *nic = port->owner;
+    if (port_arbitrates_lanes(port))
+        return pull_lane(nic, now);
+    if (!waiting_classes(nic))
+        return NULL;
+    for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++)
+        for (unsigned left = in_turn(nic, nic->waiting[traffic]); left; left &= left - 1) {
+            uint8_t tc = (uint8_t)((nic->first_class + __builtin_ctz(left)) % CLASSES);
+            struct frame *frame = next_of_class(nic, traffic, tc, now);
+            if (!frame)
+                continue;
+            if (traffic == TRAFFIC_DATA)
+                nic->first_class = (uint8_t)((tc + 1) % CLASSES);
+            return frame;
+        }
+    return NULL;
+}
+
+/* ---- receiving --------------------------------------------------------------- */
+
+/* Counts a frame that goes no further. */
+static struct qp *dropped(uint64_t *counter)
+{
+    ++*counter;
+    return NULL;
+}
+
+static bool in_partition(uint16_t own, uint16_t other)
+{
+    bool same = (own & PKEY_MASK) == (other & PKEY_MASK);
+    return same && ((own | other) & PKEY_FULL_MEMBER);
+}
+
+/* Connected queue pairs listen to nobody but their other end. */
+static bool is_expected_from(const struct qp *qp, const struct packet *packet)
+{
+    return qp->config.transport == TRANSPORT_UD || packet->source == qp->remote.address;
+}
+
+static bool transport_fits(const struct qp *qp, const struct packet *packet)
+{
+    return packet->type == PACKET_CNP || packet->transport == qp->config.transport;
+}
+
+/* Whether it is of our version of the transport, and a CNP as long as these are. */
+static bool has_right_fields(const struct packet *packet)
+{
+    if (packet->type == PACKET_ALIEN)
+        return true;
+    return packet->bth.tver == 0 &&
+           (packet->type != PACKET_CNP || packet->payload_bytes == CNP_PAYLOAD_BYTES);
+}
+
+/* The queue pair a right packet is for; NULL, and counted why, when there is none. */
+static struct qp *find_qp(struct nic *nic, const struct packet *packet)
+{
+    struct nic_counters *counters = &nic->counters;
+    if (packet->type == PACKET_ALIEN)
+        return dropped(&counters->rx_other);
+    uint32_t place = packet->bth.dest_qp - FIRST_QPN;
+    if (place >= nic->qp_count)
+        return dropped(&counters->rx_unknown_qp);
+    struct qp *qp = &nic->qps[place];
+    if (!in_partition(qp->config.pkey, packet->bth.pkey))
+        return dropped(&counters->rx_pkey_violations);
+    if (qp->state == QP_ERR)
+        return dropped(&counters->rx_qp_error);
+    if (!qp_can(qp, CAN_RECEIVE) || !is_expected_from(qp, packet))
+        return dropped(&counters->rx_unknown_qp);
+    if (!transport_fits(qp, packet))
+        return dropped(&counters->rx_other);
+    counters->rx_packets++;
+    return qp;
+}
+
+/* A packet whose bytes are wrong, on its way or from the start. A NIC that takes in all at once
+ * has not asked for priorities. */
+SELDOM static struct qp *spoiled(struct nic *nic, struct frame *frame, uint64_t *counter)
+{
+    if (frame->kind == FRAME_ETHERNET) {
+        frame->ip = (uint8_t)ipv4_offset(frame->bytes, frame->stored);
+        frame->tc = class_of(&nic->rx_throttle.qos_map, frame);
+    }
+    port_count_drop(&nic->port, frame);
+    return dropped(counter);
+}
+
+static struct qp *open_frame(struct nic *nic, struct frame *frame, struct packet *packet)
+{
+    struct nic_counters *counters = &nic->counters;
+    if (frame->corrupt)
+        return spoiled(nic, frame, &counters->rx_crc_errors);
+    switch (nic->framing->open(&nic->config, frame, packet)) {
+    case VERDICT_OTHER:
+        return dropped(&counters->rx_other);
+    case VERDICT_MALFORMED:
+        return spoiled(nic, frame, &counters->rx_malformed);
+    case VERDICT_VCRC:
+        return spoiled(nic, frame, &counters->rx_crc_errors);
+    case VERDICT_ICRC:
+        return spoiled(nic, frame, &counters->rx_icrc_encapsulated);
+    case VERDICT_OK:
+    default:
+        return has_right_fields(packet) ? find_qp(nic, packet)
+                                        : spoiled(nic, frame, &counters->rx_malformed);
+    }
+}
+
+static void receive_becn(struct qp *qp, const struct packet *packet, picoseconds now)
+{
+    struct nic_counters *counters = &qp->nic->counters;
+    bool ignored = packet->type == PACKET_CNP && qp->nic->ignores_cnps;
+    bool handled = !ignored && cc_on_becn(&qp->cc, now);
+    if (packet->type != PACKET_CNP)
+        counters->rp_becn_received++;
+    else if (handled)
+        counters->rp_cnp_handled++;
+    else
+        counters->rp_cnp_ignored++;
+}
+
+/* Whether the frame is kept. */
+static bool dispatch(struct qp *qp, const struct packet *packet, struct frame *frame,
+                     picoseconds now)
+{
+    if (packet->type == PACKET_CNP || packet->bth.becn)
+        receive_becn(qp, packet, now);
+    if (packet->type == PACKET_CNP)
+        return false;
+    if (packet->type == PACKET_ACKNOWLEDGE)
+        completer_acknowledged(qp, packet, now);
+    else if (packet->type == PACKET_READ_RESPONSE)
+        completer_response(qp, packet, now);
+    else if (packet->transport == TRANSPORT_UD)
+        datagram_receive(qp, packet, now);
+    else
+        return responder_receive(qp, packet, frame, now);
+    return false;
+}
+
+static void receive(struct port *port, struct frame *frame, picoseconds now)
+{
+    struct nic *nic = port->owner;
+    struct packet packet;
+    uint8_t tc = frame->tc;
+    uint32_t length = frame->length;
+    bool takes_credit = frame->kind == FRAME_IB;
+    struct qp *qp = open_frame(nic, frame, &packet);
+    if (!qp || !dispatch(qp, &packet, frame, now))
+        frame_free(nic->pool, frame);
+    if (takes_credit)
+        port_return_credit(port, tc, length, now);
+    port_kick(port, now);
+}
+
+/* ---- looking in ---------------------------------------------------------------- */
+
+const struct nic *port_of_nic(const struct port *port)
+{
+    return port->handler == &handler ? port->owner : NULL;
+}
+
+const struct qp *nic_addressee(const struct nic *nic, const struct frame *frame)
+{
+    uint32_t body = nic->framing->header_bytes;
+    if (frame->stored < body + BTH_BYTES)
+        return NULL;
+    uint32_t place = bth_read(frame->bytes + body).dest_qp - FIRST_QPN;
+    return place < nic->qp_count ? &nic->qps[place] : NULL;
+}

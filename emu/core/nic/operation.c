@@ -1,0 +1,94 @@
+#include "nic/operation.h"
+
+#include "nic/mr.h"
+#include "nic/nic.h"
+
+bool operation_takes_receive(const struct operation *operation)
+{
+    return verb_takes_receive(operation->verb);
+}
+
+bool operation_is_work(const struct operation *operation)
+{
+    return !operation->qp;
+}
+
+bool operation_is_reliable(const struct operation *operation)
+{
+    return operation_is_work(operation) || operation->qp->config.transport == TRANSPORT_RC;
+}
+
+bool operation_is_datagram(const struct operation *operation)
+{
+    return !operation_is_work(operation) && operation->qp->config.transport == TRANSPORT_UD;
+}
+
+uint32_t operation_receive_bytes(const struct operation *operation)
+{
+    return operation->length + (operation_is_datagram(operation) ? GRH_BYTES : 0);
+}
+
+/* What it moves bytes from or to is registered at its NIC; what a SEND's receive writes, at the
+ * other. */
+static bool memory_is_valid(const struct operation *operation)
+{
+    const struct mr_table *local = &operation->qp->nic->mrs;
+    const struct mr_table *remote = &operation->qp->peer->nic->mrs;
+    if (operation->length == 0)
+        return true;
+    uint8_t *bytes;
+    uint32_t access = operation->verb >= VERB_READ ? ACCESS_LOCAL_WRITE : 0;
+    if (!mr_find(local, operation->qp->config.pd, operation->lkey, operation->local_va,
+                 operation->length, access, &bytes))
+        return false;
+    return !operation_takes_receive(operation) ||
+           mr_find(remote, operation->qp->peer->config.pd, operation->rkey, operation->remote_va,
+                   operation_receive_bytes(operation), ACCESS_LOCAL_WRITE, &bytes);
+}
+
+bool operation_find_summands(const struct operation *operation, uint8_t **sum, uint8_t **summand)
+{
+    const struct qp *qp = operation->qp->peer;
+    const struct mr_table *table = &qp->nic->mrs;
+    return mr_find(table, qp->config.pd, operation->sum_key, operation->sum_va, operation->length,
+                   ACCESS_LOCAL_WRITE, sum) &&
+           mr_find(table, qp->config.pd, operation->rkey, operation->remote_va, operation->length,
+                   0, summand);
+}
+
+static bool sum_is_valid(const struct operation *operation)
+{
+    uint8_t *sum, *summand;
+    return operation->sum_key == 0 ||
+           (operation->verb < VERB_READ && operation->length % sizeof(float) == 0 &&
+            operation_find_summands(operation, &sum, &summand));
+}
+
+static bool message_is_valid(const struct operation *operation)
+{
+    return operation->qp->peer && operation->verb >= 0 && operation->verb < VERBS &&
+           operation->length <= MESSAGE_MAX && memory_is_valid(operation) &&
+           sum_is_valid(operation);
+}
+
+static bool operation_is_valid(const struct operation *operation, uint32_t dependent_count,
+                               uint32_t flow_count, uint32_t device_count)
+{
+    return operation->flow < flow_count && operation->device < device_count &&
+           operation->first_dependent <= dependent_count &&
+           operation->dependent_count <= dependent_count - operation->first_dependent &&
+           (operation_is_work(operation) || message_is_valid(operation));
+}
+
+bool operations_are_right(const struct operation *operations, uint32_t count,
+                          const uint32_t *dependents, uint32_t dependent_count, uint32_t flow_count,
+                          uint32_t device_count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!operation_is_valid(&operations[i], dependent_count, flow_count, device_count))
+            return false;
+    for (uint32_t i = 0; i < dependent_count; i++)
+        if (dependents[i] >= count)
+            return false;
+    return true;
+}

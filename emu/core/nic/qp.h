@@ -1,0 +1,171 @@
+/* A queue pair: one end of a connection, or a place for datagrams.
+ *
+ *                 requester                          responder
+ *     messages ─▶ send queue ── SEND, WRITE, READ, atomics ─▶ admission ─▶ memory
+ *        over  ◀─ answers    ◀─ ACK, NAK, READ responses ──── responses ◀─┘
+ *                 reaction   ◀──────────── CNP ────────────── notification
+ *
+ *  - send_queue.c      holds messages from posting to completion, in order
+ *  - requester.c       says which packet goes next, and builds it
+ *  - completer.c         takes what comes back: progress, retries, the timer
+ *  - recovery_*.c      what is sent again after a loss, and what the receiver keeps
+ *  - responder.c       checks requests and executes them
+ *  - receive_queue.c   hands receives to SENDs and immediates
+ *  - response_queue.c       owes the other end ACKs, NAKs, READ and atomic responses
+ *  - qp_state.c        what may be done in which state
+ *
+ * Requester and responder of one queue pair share nothing but the path, the
+ * pacing and the state. */
+#ifndef EMU_NIC_QP_H
+#define EMU_NIC_QP_H
+
+#include "nic/cc.h"
+#include "nic/notification_point.h"
+#include "nic/send_times.h"
+#include "nic/wqe.h"
+
+struct nic;
+struct recovery;
+struct selective_sender;
+struct selective_receiver;
+
+/* Sequence numbers count on beyond 24 bits here; only packets carry them cut. */
+struct requester {
+    struct message *oldest, *newest; /* posted and not completed */
+    struct message *current;         /* holds `next`; NULL when all is sent */
+    struct message *undelivered;     /* the oldest that is not in the receiver's memory */
+    struct message *last;            /* of an unreliable pair: posted last, over or not */
+    struct message *fetch;           /* the oldest READ or atomic that is not wholly answered */
+    uint64_t unacked;                /* the oldest packet that is not acknowledged */
+    uint64_t next;                   /* the packet to send next */
+    uint64_t sent_end;               /* after the last packet ever sent */
+    uint64_t posted_end;             /* after the last packet of the newest message */
+    uint64_t awaited_end;            /* after the last packet in flight that asked for an ACK */
+    uint32_t arrived;                /* after `unacked`, packets known to have arrived */
+    uint32_t since_ack_req;          /* packets sent since then */
+    uint32_t fetches;                /* before `current`, and not wholly answered */
+    uint32_t ssn;                    /* of the newest message */
+    uint32_t ssn_limit;              /* the last message the other end has a receive for */
+    bool limited;                    /* whether it said so */
+    bool response_lost;              /* it was asked for again and has not come yet */
+    bool broken;                     /* `current` cannot be sent, nor what comes after it */
+    bool again;                      /* it sends again, and has not asked for an ACK since */
+    uint8_t retries, rnr_retries;    /* since the last progress */
+    picoseconds not_before;          /* an RNR NAK said so */
+    struct timer ack_timeout;
+    struct send_times send_times;       /* none are kept unless congestion control asks for them */
+    struct selective_sender *selective; /* selective repeat's own */
+};
+
+/* First in, first out. */
+struct receive_queue {
+    struct receive *first, *last;
+    uint32_t count;
+};
+
+/* A receive queue that several queue pairs of a NIC take from. */
+struct srq {
+    struct nic *nic;
+    uint32_t pd;
+    struct receive_queue queue;
+};
+
+struct responder {
+    uint32_t expected; /* PSN */
+    uint32_t msn;
+    bool refused; /* the expected packet was asked for again and has not come yet */
+    bool in_message;
+    uint8_t type;                         /* enum packet_type of the message that is coming in */
+    uint32_t first_psn;                   /* of that message */
+    uint8_t *into;                        /* where its next byte goes, ... */
+    uint32_t key;                         /* ... in the region of this key */
+    uint32_t remaining;                   /* bytes: WRITE still to come, SEND still room for */
+    uint32_t received;                    /* bytes of it so far */
+    struct receive *receive;              /* the one it takes */
+    struct receive_queue own;             /* receives, unless they are shared */
+    struct timer failing;                 /* set: it fails when the packet at hand has left */
+    struct selective_receiver *selective; /* selective repeat's own */
+    uint64_t datagrams;                   /* taken from the peer */
+};
+
+/* Some of a resource's responses, counted from its first: next == end: all are sent. */
+struct run {
+    uint32_t from, next, end;
+};
+
+/* A READ or atomic that was executed, kept so that it can be answered again. PSNs
+ * of its responses are first_psn .. first_psn + packets - 1. */
+struct resource {
+    bool is_atomic, answered;
+    uint32_t first_psn, packets;
+    uint32_t msn;
+    uint64_t original;    /* atomic */
+    picoseconds ready_at; /* READ: memory has answered */
+    uint64_t va;          /* READ */
+    uint32_t length, rkey;
+    uint8_t *bytes;
+    struct run stream, repair; /* what is being sent, and what goes before that */
+};
+
+struct response_queue {
+    struct resource *ring;
+    uint32_t places, newest; /* of the ring */
+    uint32_t capacity;       /* how many of the other end's may be outstanding */
+    uint32_t pending;        /* resources that have something to send, ... */
+    struct resource *first;  /* ... and the oldest of them; NULL: none */
+    bool ack_owed;
+    bool becn_owed;   /* the next of them says BECN */
+    uint8_t syndrome; /* of that ACK or NAK */
+    uint32_t nak_psn; /* what a NAK names */
+    bool has_sack;
+    uint32_t sack_first, sack_end;
+};
+
+/* Its place in the NIC's queue for one kind of traffic. */
+struct turn {
+    struct qp *next;
+    bool waiting;
+};
+
+struct qp {
+    struct nic *nic;
+    struct qp *peer; /* the other end, when it is in this process; for records only */
+    void *owner;     /* whatever its application keeps with it */
+    uint32_t qpn;
+    enum qp_state state;
+    struct qp_config config;
+    struct qp_remote remote;
+    struct path path;
+    struct cc cc;
+    struct notification_point *notification_point, own_point;
+    const struct recovery *recovery;
+    picoseconds not_before; /* pacing: no data until then */
+    picoseconds paced_from; /* the last data packet began to leave */
+    uint32_t paced_bytes;   /* its bytes on the wire */
+    bool response_was_last; /* of requests and READ responses, which take turns */
+    struct timer wake;
+    struct turn turns[TRAFFIC_KINDS];
+    struct requester requester;
+    struct responder responder;
+    struct response_queue responses;
+};
+
+/* Set-up only. False when the config is wrong or memory is short. */
+bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_config *config);
+
+/* Queues what it has to send now, or wakes it when there will be something. */
+void qp_wake(struct qp *qp, picoseconds now);
+/* A data packet of so many bytes on the wire begins to leave: the next one waits for its turn. */
+void qp_pace(struct qp *qp, uint32_t wire_bytes, picoseconds now);
+
+/* Ends the queue pair: its oldest message fails with `status`, all else is flushed. */
+void qp_fail(struct qp *qp, enum status status, picoseconds now);
+
+/* The same because of a request that was refused: what came before it is still answered. */
+void qp_fail_answering(struct qp *qp, picoseconds now);
+
+/* A frame that has these headers, and room for `payload` bytes with their pad unless these are
+ * elided. NULL when the pool is empty. */
+struct frame *qp_frame(const struct qp *qp, const struct packet *headers, uint32_t payload);
+
+#endif

@@ -1,0 +1,51 @@
+/* Go-back-0: after a loss the whole message is sent again, as early RoCE NICs did
+ * (Guo et al., RDMA over Commodity Ethernet at Scale, SIGCOMM'16, 4.1).
+ *
+ * The responder forgets what it has of the message, and its NAK names the
+ * message's first packet. The requester begins the message again; so it does with a
+ * READ that misses a response, and when the timer expires.
+ *
+ * Where one packet in k is lost, a message of k packets never arrives: the
+ * link is busy and nothing is achieved. So bytes of a message count as
+ * delivered when all of it is. */
+#include "nic/completer.h"
+#include "nic/recovery.h"
+#include "nic/responder.h"
+#include "nic/response_queue.h"
+#include "nic/send_queue.h"
+
+static void begin_again(struct qp *qp)
+{
+    struct requester *requester = &qp->requester;
+    const struct message *message = requester->oldest;
+    while (message && message_end(message) <= requester->unacked)
+        message = message->next;
+    if (message && message->first_psn < requester->unacked)
+        requester->unacked = message->first_psn;
+    completer_resend_from(qp, requester->unacked);
+}
+
+static void missed(struct qp *qp, uint64_t first, uint64_t end)
+{
+    (void)first;
+    (void)end;
+    begin_again(qp);
+}
+
+static bool ahead(struct qp *qp, const struct packet *packet, struct frame *frame)
+{
+    (void)packet;
+    (void)frame;
+    if (qp->responder.refused)
+        return false;
+    responder_begin_again(qp);
+    response_queue_owe(qp, AETH_NAK_PSN_SEQUENCE_ERROR);
+    qp->responder.refused = true;
+    return false;
+}
+
+const struct recovery recovery_go_back_0 = {.name = "go-back-0",
+                                            .counts_retries = true,
+                                            .missed = missed,
+                                            .resend_all = begin_again,
+                                            .ahead = ahead};

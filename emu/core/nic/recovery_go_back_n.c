@@ -1,0 +1,37 @@
+/* Go-back-N, as InfiniBand has it.
+ *
+ * The responder takes requests in order and drops those ahead. The first of
+ * them it answers with a NAK that names the expected PSN; no other NAK follows
+ * until that has come. The requester sends everything again from there. */
+#include "nic/completer.h"
+#include "nic/recovery.h"
+#include "nic/response_queue.h"
+
+static void go_back(struct qp *qp)
+{
+    completer_resend_from(qp, qp->requester.unacked);
+}
+
+static void missed(struct qp *qp, uint64_t first, uint64_t end)
+{
+    (void)first;
+    (void)end;
+    go_back(qp);
+}
+
+static bool ahead(struct qp *qp, const struct packet *packet, struct frame *frame)
+{
+    (void)packet;
+    (void)frame;
+    if (!qp->responder.refused)
+        response_queue_owe(qp, AETH_NAK_PSN_SEQUENCE_ERROR);
+    qp->responder.refused = true;
+    return false;
+}
+
+const struct recovery recovery_go_back_n = {.name = "go-back-n",
+                                            .resumes = true,
+                                            .counts_retries = true,
+                                            .missed = missed,
+                                            .resend_all = go_back,
+                                            .ahead = ahead};

@@ -1,0 +1,28 @@
+/* The sending half of a queue pair: which packet goes next, and what is in it. */
+#ifndef EMU_NIC_REQUESTER_H
+#define EMU_NIC_REQUESTER_H
+
+#include "nic/qp.h"
+
+/* Set-up only. */
+void requester_init(struct qp *qp);
+
+/* Whether there is a packet that window, credits and limits let go, but for its time. */
+bool requester_has_data(const struct qp *qp);
+
+/* From when on that packet may go; NEVER when there is none. */
+picoseconds requester_ready_at(const struct qp *qp);
+
+/* BTH .. pad of the next packet, in bytes. There must be one. */
+uint32_t requester_body_bytes(const struct qp *qp);
+
+/* Builds it and moves on. NULL, and nothing changed, when the pool is empty. */
+struct frame *requester_send(struct qp *qp, picoseconds now);
+
+/* The next packet to send is `psn`, which was sent before, or would be sent next. */
+void requester_seek(struct requester *requester, uint64_t psn);
+
+/* How many packets there may be from the oldest unacknowledged one on. */
+uint32_t requester_window(const struct qp *qp);
+
+#endif

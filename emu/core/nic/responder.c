@@ -1,0 +1,506 @@
+/* The responder's rules:
+ *
+ *  - PSN as expected: check, execute, and acknowledge when AckReq is set.
+ *  - PSN ahead: the recovery scheme says whether it is kept or asked for again.
+ *  - PSN behind: a duplicate. A SEND or WRITE is not executed again, but acknowledged
+ *    with the newest good PSN, for the sender has missed that. A READ is
+ *    answered again, and an atomic with what it found the first time.
+ *  - FIRST and ONLY begin a message, MIDDLE and LAST go on with one; FIRST and
+ *    MIDDLE carry exactly an MTU, LAST at least a byte, and a WRITE's packets
+ *    as much as its RETH says. Otherwise NAK invalid request.
+ *  - Key, bounds and access are checked for the whole message at its first packet, before a
+ *    byte is written. Otherwise NAK remote access error.
+ *  - A key that is invalidated while a message is coming in, or while a READ is answered, opens
+ *    nothing from then on: NAK remote access error, at the packet that finds it out.
+ *  - A SEND, or immediate data, that finds no receive: RNR NAK, and drop until it comes again. A
+ *    receive whose memory is registered no more: NAK remote operational error, and the receive
+ *    completes with LOC_PROT_ERR.
+ *  - More READs and atomics than agreed on, an atomic that is not aligned: NAK invalid request.
+ *  - After a NAK other than PSN sequence error and RNR the queue pair has failed. The READs before
+ *    it are answered all the same, for the NAK means nothing to who misses a response.
+ *
+ * An unreliable connection has the same checks and no NAKs: what fails is
+ * dropped, with the rest of its message, and so is a message that lost a packet. Its own mistake
+ * is none of the sender's: a receive without memory ends it as it ends a reliable one (IBTA vol 1,
+ * 9.9.3, errors of class A).
+ *
+ * Left out: FLUSH, ATOMIC WRITE, and access rights of a queue pair. */
+#include "nic/responder.h"
+
+#include <string.h>
+
+#include "nic/nic.h"
+#include "nic/psn.h"
+#include "nic/receive_queue.h"
+#include "nic/recovery.h"
+#include "nic/response_queue.h"
+#include "nic/send_queue.h"
+
+/* ---- may this packet be executed? Each check returns AETH_ACK or why not. --- */
+
+static bool length_fits_opcode(const struct qp *qp, const struct packet *packet)
+{
+    uint32_t mtu = qp->config.mtu, bytes = packet->payload_bytes;
+    if (packet->type == PACKET_READ || packet->type == PACKET_ATOMIC)
+        return bytes == 0;
+    if (!packet->ends)
+        return bytes == mtu;
+    return bytes <= mtu && (packet->starts || bytes > 0);
+}
+
+/* A transfer of nothing needs no memory. */
+static bool may_access(const struct qp *qp, const struct reth *reth, enum access access,
+                       uint8_t **bytes)
+{
+    return mr_find(&qp->nic->mrs, qp->config.pd, reth->rkey, reth->va, reth->dma_length, access,
+                   bytes) ||
+           reth->dma_length == 0;
+}
+
+static uint8_t begin_write(struct qp *qp, const struct reth *reth)
+{
+    struct responder *responder = &qp->responder;
+    if (reth->dma_length > MESSAGE_MAX)
+        return AETH_NAK_INVALID_REQUEST;
+    responder->remaining = reth->dma_length;
+    responder->key = reth->rkey;
+    return may_access(qp, reth, ACCESS_REMOTE_WRITE, &responder->into)
+               ? AETH_ACK
+               : AETH_NAK_REMOTE_ACCESS_ERROR;
+}
+
+/* The receive of a message that begins again is still there. */
+static uint8_t find_receive(struct qp *qp)
+{
+    struct responder *responder = &qp->responder;
+    if (!responder->receive)
+        responder->receive = receive_queue_take(qp);
+    return responder->receive ? AETH_ACK : (uint8_t)(AETH_RNR_NAK | qp->config.min_rnr_timer);
+}
+
+static uint8_t begin_send(struct qp *qp)
+{
+    struct responder *responder = &qp->responder;
+    uint8_t syndrome = find_receive(qp);
+    if (syndrome != AETH_ACK)
+        return syndrome;
+    const struct receive *receive = responder->receive;
+    responder->remaining = receive->length;
+    responder->key = receive->lkey;
+    bool granted = mr_find(&qp->nic->mrs, qp->config.pd, receive->lkey, receive->va,
+                           receive->length, ACCESS_LOCAL_WRITE, &responder->into);
+    return granted || receive->length == 0 ? AETH_ACK : AETH_NAK_REMOTE_OPERATIONAL_ERROR;
+}
+
+static uint8_t begin(struct qp *qp, const struct packet *packet)
+{
+    qp->responder.received = 0;
+    return packet->type == PACKET_WRITE ? begin_write(qp, &packet->reth) : begin_send(qp);
+}
+
+static uint8_t go_on(const struct qp *qp, const struct packet *packet)
+{
+    if (mr_has(&qp->nic->mrs, qp->config.pd, qp->responder.key))
+        return AETH_ACK;
+    return packet->type == PACKET_WRITE ? AETH_NAK_REMOTE_ACCESS_ERROR
+                                        : AETH_NAK_REMOTE_OPERATIONAL_ERROR;
+}
+
+static uint8_t fits_message(const struct responder *responder, const struct packet *packet)
+{
+    bool exhausts = packet->payload_bytes == responder->remaining;
+    bool fits = packet->payload_bytes <= responder->remaining &&
+                (packet->type == PACKET_SEND || packet->ends == exhausts);
+    return fits ? AETH_ACK : AETH_NAK_INVALID_REQUEST;
+}
+
+/* What the last packet asks for beside its payload. */
+static uint8_t admit_end(struct qp *qp, const struct packet *packet)
+{
+    if ((packet->headers & HEADER_IETH) && !mr_has(&qp->nic->mrs, qp->config.pd, packet->immediate))
+        return AETH_NAK_REMOTE_ACCESS_ERROR;
+    if (packet->type == PACKET_WRITE && packet_has_immediate(packet))
+        return find_receive(qp);
+    return AETH_ACK;
+}
+
+static uint8_t admit_payload(struct qp *qp, const struct packet *packet)
+{
+    uint8_t syndrome = packet->starts ? begin(qp, packet) : go_on(qp, packet);
+    if (syndrome == AETH_ACK)
+        syndrome = fits_message(&qp->responder, packet);
+    return syndrome == AETH_ACK && packet->ends ? admit_end(qp, packet) : syndrome;
+}
+
+static uint8_t admit_read(struct qp *qp, const struct packet *packet, uint8_t **bytes)
+{
+    if (packet->reth.dma_length > MESSAGE_MAX || qp->responses.capacity == 0)
+        return AETH_NAK_INVALID_REQUEST;
+    return may_access(qp, &packet->reth, ACCESS_REMOTE_READ, bytes) ? AETH_ACK
+                                                                    : AETH_NAK_REMOTE_ACCESS_ERROR;
+}
+
+static uint8_t admit_atomic(struct qp *qp, const struct packet *packet, uint8_t **bytes)
+{
+    const struct atomic_eth *atomic = &packet->atomic;
+    if (atomic->va % ATOMIC_BYTES != 0 || qp->responses.capacity == 0)
+        return AETH_NAK_INVALID_REQUEST;
+    bool granted = mr_find(&qp->nic->mrs, qp->config.pd, atomic->rkey, atomic->va, ATOMIC_BYTES,
+                           ACCESS_REMOTE_ATOMIC, bytes);
+    return granted ? AETH_ACK : AETH_NAK_REMOTE_ACCESS_ERROR;
+}
+
+static bool is_in_turn(const struct qp *qp, const struct packet *packet)
+{
+    const struct responder *responder = &qp->responder;
+    bool in_turn = packet->starts ? !responder->in_message
+                                  : responder->in_message && responder->type == packet->type;
+    return packet->type != PACKET_UNSUPPORTED && in_turn && length_fits_opcode(qp, packet);
+}
+
+/* ---- executing --------------------------------------------------------------- */
+
+/* Payload or memory may be elided; then only the length counts. */
+static void take_payload(struct responder *responder, const struct packet *packet)
+{
+    responder->remaining -= packet->payload_bytes;
+    responder->received += packet->payload_bytes;
+    if (!responder->into || !packet->payload)
+        return;
+    memcpy(responder->into, packet->payload, packet->payload_bytes);
+    responder->into += packet->payload_bytes;
+}
+
+static void finish_receive(struct qp *qp, const struct packet *packet, picoseconds now)
+{
+    struct responder *responder = &qp->responder;
+    struct receive *receive = responder->receive;
+    responder->receive = NULL;
+    receive->received_bytes = responder->received;
+    receive->has_immediate = packet_has_immediate(packet);
+    receive->has_invalidated = packet->headers & HEADER_IETH;
+    receive->immediate = packet->immediate;
+    receive->by_write = packet->type == PACKET_WRITE;
+    receive->src_qp = qp->remote.qpn;
+    if (receive->has_invalidated)
+        mr_invalidate(&qp->nic->mrs, qp->config.pd, packet->immediate);
+    receive_complete(qp, receive, STATUS_SUCCESS, now);
+}
+
+static void tell_sender(struct qp *qp, const struct packet *packet, picoseconds now)
+{
+    if (!qp->peer)
+        return;
+    if (qp->config.transport != TRANSPORT_RC) {
+        if (packet->ends)
+            send_queue_delivered_late(qp->peer, packet->bth.psn, qp->responder.received, now);
+    } else if (qp->recovery->resumes)
+        send_queue_delivered(qp->peer, packet->payload_bytes, packet->ends, now);
+    else if (packet->ends)
+        send_queue_delivered(qp->peer, qp->responder.received, true, now);
+}
+
+static void move_on(struct responder *responder, uint32_t packets)
+{
+    responder->expected = (responder->expected + packets) & PSN_MASK;
+    responder->refused = false;
+}
+
+static void count_message(struct responder *responder)
+{
+    responder->msn = (responder->msn + 1) & PSN_MASK;
+}
+
+static void execute_payload(struct qp *qp, const struct packet *packet, picoseconds now)
+{
+    struct responder *responder = &qp->responder;
+    if (packet->starts)
+        responder->first_psn = responder->expected;
+    if (packet->payload_bytes)
+        take_payload(responder, packet);
+    move_on(responder, 1);
+    responder->type = packet->type;
+    responder->in_message = !packet->ends;
+    if (packet->ends)
+        count_message(responder);
+    if (packet->ends && (packet->type == PACKET_SEND || packet_has_immediate(packet)))
+        finish_receive(qp, packet, now);
+    tell_sender(qp, packet, now);
+}
+
+static uint32_t packets_of(const struct qp *qp, uint32_t length)
+{
+    return length ? (length - 1) / qp->config.mtu + 1 : 1;
+}
+
+static void execute_read(struct qp *qp, const struct packet *packet, uint8_t *bytes,
+                         struct resource *resource)
+{
+    count_message(&qp->responder);
+    resource->va = packet->reth.va;
+    resource->length = packet->reth.dma_length;
+    resource->rkey = packet->reth.rkey;
+    resource->bytes = bytes;
+    resource->ready_at = qp->nic->clock->now + qp->nic->config.path.read_ps;
+    resource->packets = packets_of(qp, resource->length);
+    resource->msn = qp->responder.msn;
+    move_on(&qp->responder, resource->packets);
+    response_queue_begin(qp, resource, 0, resource->packets);
+}
+
+/* On the wire most significant byte first; in memory as the host has it. */
+static uint64_t act(const struct packet *packet, uint8_t *bytes)
+{
+    const struct atomic_eth *atomic = &packet->atomic;
+    uint64_t original = 0;
+    if (!bytes)
+        return original;
+    memcpy(&original, bytes, sizeof original);
+    uint64_t result = original;
+    if (packet->bth.opcode == OPCODE_FETCH_ADD)
+        result = original + atomic->swap_add;
+    else if (original == atomic->compare)
+        result = atomic->swap_add;
+    memcpy(bytes, &result, sizeof result);
+    return original;
+}
+
+static void execute_atomic(struct qp *qp, const struct packet *packet, uint8_t *bytes,
+                           struct resource *resource)
+{
+    count_message(&qp->responder);
+    resource->is_atomic = true;
+    resource->original = act(packet, bytes);
+    resource->packets = 1;
+    resource->msn = qp->responder.msn;
+    move_on(&qp->responder, 1);
+    response_queue_begin(qp, resource, 0, 1);
+}
+
+/* ---- or not -------------------------------------------------------------------- */
+
+static enum status receive_status(const struct responder *responder, const struct packet *packet,
+                                  uint8_t syndrome)
+{
+    if (syndrome == AETH_NAK_REMOTE_OPERATIONAL_ERROR)
+        return STATUS_LOC_PROT_ERR;
+    bool too_long = packet->type == PACKET_SEND && packet->payload_bytes > responder->remaining;
+    return too_long ? STATUS_LOC_LEN_ERR : STATUS_WR_FLUSH_ERR;
+}
+
+static void fail_receive(struct qp *qp, const struct packet *packet, uint8_t syndrome,
+                         picoseconds now)
+{
+    struct receive *receive = qp->responder.receive;
+    if (!receive)
+        return;
+    enum status status = receive_status(&qp->responder, packet, syndrome);
+    qp->nic->counters.resp_local_length_error += status == STATUS_LOC_LEN_ERR;
+    qp->responder.receive = NULL;
+    receive_complete(qp, receive, status, now);
+}
+
+static void count_refusal(struct nic_counters *counters, uint8_t syndrome)
+{
+    if (syndrome == AETH_NAK_REMOTE_ACCESS_ERROR)
+        counters->resp_remote_access_errors++;
+    else if (syndrome == AETH_NAK_REMOTE_OPERATIONAL_ERROR)
+        counters->resp_remote_operation_errors++;
+    else
+        counters->resp_invalid_request++;
+}
+
+/* The receive that the message had taken is over, and the queue pair has failed. */
+static void give_up(struct qp *qp, const struct packet *packet, uint8_t syndrome, picoseconds now)
+{
+    count_refusal(&qp->nic->counters, syndrome);
+    fail_receive(qp, packet, syndrome, now);
+    qp_fail_answering(qp, now);
+}
+
+static void refuse(struct qp *qp, const struct packet *packet, uint8_t syndrome, picoseconds now)
+{
+    response_queue_owe(qp, syndrome);
+    if ((syndrome & AETH_TYPE) == AETH_RNR_NAK) {
+        qp->nic->counters.out_of_buffer++;
+        qp->responder.refused = true;
+        return;
+    }
+    give_up(qp, packet, syndrome, now);
+}
+
+static void fail(struct timer *timer, picoseconds now)
+{
+    struct responder *responder = container_of(timer, struct responder, failing);
+    struct qp *qp = container_of(responder, struct qp, responder);
+    qp_fail_answering(qp, now);
+    port_kick(&qp->nic->port, now);
+}
+
+void responder_init(struct qp *qp)
+{
+    timer_init(&qp->responder.failing, fail);
+}
+
+void responder_refuse_read(struct qp *qp, uint32_t psn, picoseconds now)
+{
+    response_queue_forget(qp);
+    response_queue_owe_nak(qp, psn, AETH_NAK_REMOTE_ACCESS_ERROR);
+    count_refusal(&qp->nic->counters, AETH_NAK_REMOTE_ACCESS_ERROR);
+    timer_set(qp->nic->clock, &qp->responder.failing, now);
+}
+
+/* ---- reliable connections ---------------------------------------------------------- */
+
+static uint8_t execute_fetch(struct qp *qp, const struct packet *packet)
+{
+    uint8_t *bytes;
+    bool is_read = packet->type == PACKET_READ;
+    uint8_t syndrome = is_read ? admit_read(qp, packet, &bytes) : admit_atomic(qp, packet, &bytes);
+    if (syndrome != AETH_ACK)
+        return syndrome;
+    struct resource *resource = response_queue_add(qp);
+    if (!resource)
+        return AETH_NAK_INVALID_REQUEST;
+    if (is_read)
+        execute_read(qp, packet, bytes, resource);
+    else
+        execute_atomic(qp, packet, bytes, resource);
+    return AETH_ACK;
+}
+
+static void receive_expected(struct qp *qp, const struct packet *packet, picoseconds now)
+{
+    uint8_t syndrome = AETH_NAK_INVALID_REQUEST;
+    bool is_fetch = packet->type == PACKET_READ || packet->type == PACKET_ATOMIC;
+    if (is_in_turn(qp, packet))
+        syndrome = is_fetch ? execute_fetch(qp, packet) : admit_payload(qp, packet);
+    if (syndrome != AETH_ACK) {
+        refuse(qp, packet, syndrome, now);
+        return;
+    }
+    if (is_fetch)
+        return;
+    if (packet->bth.ack_req || response_queue_has_nak(qp))
+        response_queue_owe(qp, AETH_ACK);
+    execute_payload(qp, packet, now);
+}
+
+/* The expected packets that were kept when they came too early. */
+static void receive_kept(struct qp *qp, picoseconds now)
+{
+    struct packet packet;
+    struct frame *frame;
+    while (qp->state != QP_ERR && !qp->responder.refused &&
+           (frame = qp->recovery->take_kept(qp, &packet))) {
+        receive_expected(qp, &packet, now);
+        frame_free(qp->nic->pool, frame);
+    }
+}
+
+/* Asked for again: all of a READ, or its last part. */
+static void replay_read(struct qp *qp, const struct packet *packet)
+{
+    struct resource *resource = response_queue_find(qp, packet->bth.psn, false);
+    if (!resource)
+        return;
+    uint32_t from = (packet->bth.psn - resource->first_psn) & PSN_MASK;
+    uint64_t offset = (uint64_t)from * qp->config.mtu;
+    const struct reth *reth = &packet->reth;
+    if (reth->rkey == resource->rkey && reth->va == resource->va + offset &&
+        reth->dma_length <= resource->length - offset)
+        response_queue_begin(qp, resource, from, packets_of(qp, reth->dma_length));
+}
+
+static void replay_atomic(struct qp *qp, uint32_t psn)
+{
+    struct resource *resource = response_queue_find(qp, psn, true);
+    if (resource)
+        response_queue_begin(qp, resource, 0, 1);
+}
+
+static void receive_duplicate(struct qp *qp, const struct packet *packet)
+{
+    qp->nic->counters.duplicate_request++;
+    if (packet->type == PACKET_READ)
+        replay_read(qp, packet);
+    else if (packet->type == PACKET_ATOMIC)
+        replay_atomic(qp, packet->bth.psn);
+    else if (!response_queue_has_nak(qp))
+        response_queue_owe(qp, AETH_ACK);
+}
+
+static bool receive_reliable(struct qp *qp, const struct packet *packet, struct frame *frame,
+                             picoseconds now)
+{
+    int32_t ahead = psn_ahead(packet->bth.psn, qp->responder.expected);
+    if (ahead > 0) {
+        qp->nic->counters.out_of_sequence++;
+        return qp->recovery->ahead(qp, packet, frame);
+    }
+    if (ahead < 0) {
+        receive_duplicate(qp, packet);
+        return false;
+    }
+    receive_expected(qp, packet, now);
+    if (qp->recovery->take_kept)
+        receive_kept(qp, now);
+    return false;
+}
+
+void responder_begin_again(struct qp *qp)
+{
+    struct responder *responder = &qp->responder;
+    if (!responder->in_message)
+        return;
+    responder->expected = responder->first_psn;
+    responder->in_message = false;
+}
+
+/* ---- unreliable connections ---------------------------------------------------------- */
+
+/* The receive it took serves the next message. */
+static void drop_message(struct qp *qp)
+{
+    qp->responder.in_message = false;
+}
+
+static void receive_unreliable(struct qp *qp, const struct packet *packet, picoseconds now)
+{
+    struct responder *responder = &qp->responder;
+    if (packet->bth.psn != responder->expected) {
+        qp->nic->counters.out_of_sequence++;
+        drop_message(qp);
+    }
+    if (packet->starts)
+        drop_message(qp);
+    responder->expected = packet->bth.psn;
+    uint8_t syndrome =
+        is_in_turn(qp, packet) ? admit_payload(qp, packet) : AETH_NAK_INVALID_REQUEST;
+    if (syndrome == AETH_ACK) {
+        execute_payload(qp, packet, now);
+        return;
+    }
+    if (syndrome == AETH_NAK_REMOTE_OPERATIONAL_ERROR) {
+        give_up(qp, packet, syndrome, now);
+        return;
+    }
+    qp->nic->counters.out_of_buffer += (syndrome & AETH_TYPE) == AETH_RNR_NAK;
+    move_on(responder, 1);
+    drop_message(qp);
+}
+
+/* ---- arriving -------------------------------------------------------------------------- */
+
+bool responder_receive(struct qp *qp, const struct packet *packet, struct frame *frame,
+                       picoseconds now)
+{
+    if (packet->ce)
+        notification_point_see(qp, packet, now);
+    if (timer_is_set(&qp->responder.failing))
+        return false;
+    if (qp->config.transport == TRANSPORT_RC)
+        return receive_reliable(qp, packet, frame, now);
+    receive_unreliable(qp, packet, now);
+    return false;
+}

@@ -1,0 +1,37 @@
+/* What a NIC's port takes in when its memory is slower than its cable (a busy PCIe bus, a
+ * cold translation cache; Guo et al., SIGCOMM'16, 4.4). Packets wait in the NIC:
+ *
+ *     lossless priority   a full buffer pauses the leaf until half of it is free;
+ *                         what is still on the way finds room
+ *     lossy priority      a full buffer drops
+ *     InfiniBand          credit goes back as late as a packet is taken in
+ *
+ * It stands between the port and the handler of its NIC while it has a rate. */
+#ifndef EMU_NIC_RX_THROTTLE_H
+#define EMU_NIC_RX_THROTTLE_H
+
+#include "link/port.h"
+
+struct rx_throttle {
+    struct port *port;
+    struct port_handler handler;      /* the port's, while there is a rate, ... */
+    const struct port_handler *quick; /* ... and without one */
+    struct qos_map qos_map;           /* priorities of what arrives */
+    uint64_t rate_bps;                /* 0: at once */
+    uint32_t buffer_bytes;
+    struct frame_list held;
+    uint32_t held_bytes[CLASSES];
+    struct timer next;
+    uint64_t packets;           /* so far, */
+    uint64_t *waited, *dropped; /* and where it counts what became of them */
+};
+
+/* Set-up only, of a port that has its handler. */
+void rx_throttle_init(struct rx_throttle *throttle, struct port *port, struct qos_map map,
+                      uint64_t *waited, uint64_t *dropped);
+
+/* With rate 0 what waits is taken in at once. */
+void rx_throttle_set(struct rx_throttle *throttle, uint64_t rate_bps, uint32_t buffer_bytes,
+                     picoseconds now);
+
+#endif

@@ -1,0 +1,211 @@
+#include "nic/send_queue.h"
+
+#include "nic/host_path.h"
+#include "nic/nic.h"
+#include "nic/psn.h"
+#include "nic/qp_state.h"
+
+static void complete(struct qp *qp, struct message *message, enum status status, picoseconds now)
+{
+    if (status == STATUS_WR_FLUSH_ERR)
+        qp->nic->counters.req_cqe_flush_error++;
+    else if (status != STATUS_SUCCESS && status != STATUS_CANCELLED)
+        qp->nic->counters.req_cqe_error++;
+    message->record->status = status;
+    message->record->completed_ps = now;
+    if (message->handler)
+        message->handler->completed(message, now);
+}
+
+/* ---- posting: may it be sent? ------------------------------------------------ */
+
+static bool transport_has(const struct qp *qp, const struct message *message)
+{
+    static const uint32_t verbs[] = {
+        [TRANSPORT_RC] = (1 << VERBS) - 1,
+        [TRANSPORT_UC] =
+            1 << VERB_SEND | 1 << VERB_SEND_IMM | 1 << VERB_WRITE | 1 << VERB_WRITE_IMM,
+        [TRANSPORT_UD] = 1 << VERB_SEND | 1 << VERB_SEND_IMM,
+    };
+    bool is_datagram = qp->config.transport == TRANSPORT_UD;
+    return message->verb < VERBS && (verbs[qp->config.transport] & 1u << message->verb) &&
+           is_datagram == (message->to != NULL) &&
+           (!message_is_fetch(message) || (qp->config.max_rd_atomic > 0 && !message->inlined));
+}
+
+static bool length_is_valid(const struct qp *qp, const struct message *message)
+{
+    if (message->verb == VERB_CMP_SWAP || message->verb == VERB_FETCH_ADD)
+        return message->length == ATOMIC_BYTES;
+    if (qp->config.transport == TRANSPORT_UD)
+        return message->length <= qp->config.mtu;
+    return message->length <= MESSAGE_MAX;
+}
+
+static bool find_memory(const struct qp *qp, struct message *message)
+{
+    if (message->inlined)
+        return true;
+    uint32_t access = message_is_fetch(message) ? ACCESS_LOCAL_WRITE : 0;
+    return mr_find(&qp->nic->mrs, qp->config.pd, message->lkey, message->local_va, message->length,
+                   access, &message->bytes) ||
+           message->length == 0;
+}
+
+bool message_has_memory(const struct qp *qp, const struct message *message)
+{
+    return message->length == 0 || message->inlined ||
+           mr_has(&qp->nic->mrs, qp->config.pd, message->lkey);
+}
+
+enum status send_queue_admit(const struct qp *qp, struct message *message)
+{
+    if (qp_can(qp, POSTS_FLUSH))
+        return STATUS_WR_FLUSH_ERR;
+    if (!qp_can(qp, CAN_POST) || !transport_has(qp, message))
+        return STATUS_LOC_QP_OP_ERR;
+    if (!length_is_valid(qp, message))
+        return STATUS_LOC_LEN_ERR;
+    return find_memory(qp, message) ? STATUS_SUCCESS : STATUS_LOC_PROT_ERR;
+}
+
+static uint32_t packets_of(uint32_t length, uint32_t mtu)
+{
+    return length ? (length - 1) / mtu + 1 : 1;
+}
+
+/* A message that was sent is no news to the responder; neither is a fetch, which it answers. */
+static struct message *first_undelivered(struct message *message)
+{
+    while (message && message_is_fetch(message))
+        message = message->next;
+    return message;
+}
+
+/* Its messages are over when they have left, and are delivered later, or never. */
+static bool delivers_late(const struct qp *qp)
+{
+    return qp->peer && qp->config.transport != TRANSPORT_RC;
+}
+
+static void append(struct qp *qp, struct message *message)
+{
+    struct requester *requester = &qp->requester;
+    message->next = NULL;
+    if (requester->newest)
+        requester->newest->next = message;
+    else
+        requester->oldest = message;
+    requester->newest = message;
+    if (requester->last)
+        requester->last->next = message;
+    requester->last = delivers_late(qp) ? message : NULL;
+    if (!requester->current)
+        requester->current = message;
+    if (!requester->undelivered)
+        requester->undelivered = first_undelivered(message);
+    if (!requester->fetch && message_is_fetch(message))
+        requester->fetch = message;
+}
+
+static picoseconds before_its_first_byte(const struct qp *qp, const struct message *message)
+{
+    const struct host_path *path = &qp->nic->config.path;
+    if (message->inlined)
+        return path->doorbell_ps;
+    return host_path_before(path, message->length, message_is_fetch(message));
+}
+
+void send_queue_post(struct qp *qp, struct message *message, picoseconds now)
+{
+    struct requester *requester = &qp->requester;
+    *message->record = (struct message_record){.started_ps = now,
+                                               .first_sent_ps = NEVER,
+                                               .delivered_ps = NEVER,
+                                               .completed_ps = NEVER,
+                                               .status = STATUS_PENDING};
+    enum status status = send_queue_admit(qp, message);
+    if (status != STATUS_SUCCESS) {
+        complete(qp, message, status, now);
+        return;
+    }
+    message->ready_at = now + before_its_first_byte(qp, message);
+    message->packets = packets_of(message->length, qp->config.mtu);
+    message->first_psn = requester->posted_end;
+    message->ssn = ++requester->ssn;
+    requester->posted_end += message->packets;
+    append(qp, message);
+    qp_wake(qp, now);
+    port_kick(&qp->nic->port, now);
+}
+
+/* ---- completing ---------------------------------------------------------------- */
+
+static struct message *take_oldest(struct qp *qp)
+{
+    struct requester *requester = &qp->requester;
+    struct message *message = requester->oldest;
+    requester->oldest = message->next;
+    if (!requester->oldest)
+        requester->newest = NULL;
+    if (requester->undelivered == message && !delivers_late(qp))
+        requester->undelivered = first_undelivered(message->next);
+    return message;
+}
+
+void send_queue_complete(struct qp *qp, picoseconds now)
+{
+    struct requester *requester = &qp->requester;
+    while (requester->oldest && message_end(requester->oldest) <= requester->unacked)
+        complete(qp, take_oldest(qp), STATUS_SUCCESS, now);
+}
+
+void send_queue_flush(struct qp *qp, enum status status, picoseconds now)
+{
+    struct requester *requester = &qp->requester;
+    timer_cancel(&requester->ack_timeout);
+    requester->current = requester->fetch = NULL;
+    requester->broken = false;
+    while (requester->oldest) {
+        complete(qp, take_oldest(qp), status, now);
+        if (status != STATUS_CANCELLED)
+            status = STATUS_WR_FLUSH_ERR;
+    }
+}
+
+/* ---- delivery -------------------------------------------------------------------- */
+
+void message_delivered(struct message *message, uint32_t bytes, bool all, picoseconds now)
+{
+    message->record->delivered_bytes += bytes;
+    if (all)
+        message->record->delivered_ps = now;
+    if (message->handler)
+        message->handler->delivered(message, bytes, all, now);
+}
+
+void send_queue_delivered(struct qp *qp, uint32_t bytes, bool all, picoseconds now)
+{
+    struct message *message = qp->requester.undelivered;
+    if (!message)
+        return;
+    if (all)
+        qp->requester.undelivered = first_undelivered(message->next);
+    message_delivered(message, bytes, all, now);
+}
+
+static uint32_t last_psn(const struct message *message)
+{
+    return (uint32_t)(message_end(message) - 1) & PSN_MASK;
+}
+
+void send_queue_delivered_late(struct qp *qp, uint32_t psn, uint32_t bytes, picoseconds now)
+{
+    struct message *message = qp->requester.undelivered;
+    while (message && last_psn(message) != psn)
+        message = message->next;
+    if (!message)
+        return;
+    qp->requester.undelivered = message->next;
+    message_delivered(message, bytes, true, now);
+}

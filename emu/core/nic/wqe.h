@@ -1,0 +1,83 @@
+/* Work requests: what an application hands to a queue pair, and gets back when it is done.
+ *
+ *     message ─▶ send queue       SEND, WRITE, READ, atomics: in the order of posting
+ *     receive ─▶ receive queue    memory for one SEND, or a place for one immediate
+ *
+ * Both belong to whoever posts them. They are chained together while they are
+ * posted, so that a queue needs no memory and has no limit of its own; a completion
+ * is a call of the handler. What is refused completes at once, with its reason,
+ * and changes nothing else. */
+#ifndef EMU_NIC_WQE_H
+#define EMU_NIC_WQE_H
+
+#include "nic/framing.h"
+#include "nic/nic_api.h"
+#include "sim/clock.h"
+
+struct message;
+struct receive;
+struct qp;
+
+/* Told to the poster of a message. Either may post again. */
+struct message_handler {
+    /* `bytes` more are where they belong; `all`: the message is. */
+    void (*delivered)(struct message *message, uint32_t bytes, bool all, picoseconds now);
+    /* It is over, as record->status says; it may be reused. */
+    void (*completed)(struct message *message, picoseconds now);
+};
+
+/* Where a datagram goes (an address handle). */
+struct address {
+    struct path path;
+    uint32_t qpn, qkey;
+};
+
+struct message {
+    const struct message_handler *handler;
+    struct message_record *record;
+    const struct address *to; /* datagrams only */
+    const uint8_t *inlined;   /* its bytes, handed over with it, not in a region; NULL: they are */
+    uint8_t verb;             /* enum verb */
+    uint32_t lkey, rkey;
+    uint64_t local_va, remote_va;
+    uint32_t length;
+    uint32_t immediate; /* or the key to invalidate */
+    uint64_t compare, swap_add;
+    /* The send queue's own. */
+    struct message *next;
+    picoseconds ready_at; /* the NIC has its first byte */
+    uint8_t *bytes;       /* of the message, here; NULL: none, or elided */
+    uint64_t first_psn;   /* of its first packet, not wrapped */
+    uint32_t packets;     /* PSNs it takes: of a READ those of the responses */
+    uint32_t ssn;         /* its number in the send queue, from 1 on */
+};
+
+/* The responder answers with data. */
+static inline bool message_is_fetch(const struct message *message)
+{
+    return message->verb >= VERB_READ;
+}
+
+static inline bool verb_takes_receive(int verb)
+{
+    return verb <= VERB_SEND_INV || verb == VERB_WRITE_IMM;
+}
+
+struct receive {
+    void (*completed)(struct receive *receive, picoseconds now); /* NULL: nobody asks */
+    uint32_t lkey;
+    uint64_t va;
+    uint32_t length;
+    /* What became of it. */
+    int32_t status;          /* enum status */
+    uint32_t received_bytes; /* datagrams: with the 40 of a GRH */
+    bool has_immediate, has_invalidated;
+    bool by_write;      /* it only tells of a WRITE with immediate data */
+    uint32_t immediate; /* or the key that was invalidated */
+    uint32_t src_qp;    /* datagrams */
+    struct qp *qp;      /* the one it was taken by, or flushed with */
+    /* The receive queue's own. */
+    struct receive *next;
+};
+
+#endif

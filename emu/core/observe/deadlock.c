@@ -1,0 +1,268 @@
+#include "observe/deadlock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The switch's side of a port's far end; NULL when that is no switch. */
+static const struct switch_port *far_end(const struct switch_port *own)
+{
+    return own->port.line.far ? port_of_switch(own->port.line.far) : NULL;
+}
+
+/* ---- what the far end holds, and where it waits ------------------------------------ */
+
+/* Of its port's buffer. */
+static uint64_t bytes_held(const struct port *in, const struct frame *frame)
+{
+    return in->framing == FRAMING_ETHERNET
+               ? frame->charge.bytes
+               : (uint64_t)credit_blocks(frame->charge.bytes) * CREDIT_BLOCK;
+}
+
+/* What waits at a member counts as stuck where it came in; or no longer. */
+static void count_waiting(struct deadlock_watch *watch, struct stuck member, bool joins)
+{
+    struct fabric_switch *sw = member.port->port.owner;
+    const struct frame *frame = member.port->queue[member.port->queue_of[member.tc]].frames.first;
+    for (; frame; frame = frame->next) {
+        if (frame->tc != member.tc)
+            continue;
+        const struct port *in = &switch_port(sw, frame->charge.in_port)->port;
+        uint64_t bytes = bytes_held(in, frame);
+        watch->waiting[in->index][frame->charge.tc] += joins ? bytes : -bytes;
+    }
+}
+
+/* Whether some of what came in by `in` on a class of it waits at `out`. */
+static bool has_waiting_from(struct stuck out, struct stuck in)
+{
+    const struct frame *frame = out.port->queue[out.port->queue_of[out.tc]].frames.first;
+    while (frame && (frame->tc != out.tc || frame->charge.in_port != in.port->port.number ||
+                     frame->charge.tc != in.tc))
+        frame = frame->next;
+    return frame;
+}
+
+/* Bytes that a port's buffer holds of what came in on a class. */
+static uint64_t held_by(struct stuck in)
+{
+    if (in.port->port.framing == FRAMING_ETHERNET)
+        return priority_group_held(&in.port->priority_group[in.tc]);
+    return in.port->port.rx_credit[in.tc].used_blocks * CREDIT_BLOCK;
+}
+
+/* ---- who waits ---------------------------------------------------------------------- */
+
+/* Classes that may not be sent now: paused priorities, lanes without credit. */
+static uint16_t stops(const struct port *port)
+{
+    return port->framing == FRAMING_ETHERNET ? port->paused : port->waiting;
+}
+
+static bool is_paused_by(const struct switch_port *own, const struct switch_port *far,
+                         uint8_t priority)
+{
+    return port_is_paused(&own->port, priority) && far->port.xoff & 1u << priority;
+}
+
+/* The far end has no room for the packet: an update that is on its way will not help either. */
+static bool lacks_credit(const struct switch_port *own, const struct switch_port *far, uint8_t vl)
+{
+    const struct frame *head = own->queue[own->queue_of[vl]].frames.first;
+    const struct credit_receiver *room = &far->port.rx_credit[vl];
+    return own->port.waiting & 1u << vl &&
+           room->used_blocks + room->spare_blocks + credit_blocks(head->length) >
+               room->buffer_blocks;
+}
+
+static bool is_candidate(const struct port *port, uint8_t tc)
+{
+    const struct switch_port *own = port_of_switch(port);
+    if (!own || !own->queue[own->queue_of[tc]].count)
+        return false;
+    const struct switch_port *far = far_end(own);
+    if (!far)
+        return false;
+    return port->framing == FRAMING_ETHERNET ? is_paused_by(own, far, tc)
+                                             : lacks_credit(own, far, tc);
+}
+
+/* The next of the set for which `own`, a member, waits. */
+static struct stuck waits_for(const struct deadlock_watch *watch, struct stuck own)
+{
+    struct stuck in = {far_end(own.port), own.tc};
+    const struct fabric_switch *sw = in.port->port.owner;
+    for (uint32_t number = 1; number <= sw->config.ports; number++) {
+        const struct switch_port *out = &sw->ports[number - 1];
+        unsigned left = watch->in_set[out->port.index];
+        for (; left; left &= left - 1) {
+            struct stuck there = {out, (uint8_t)__builtin_ctz(left)};
+            if (has_waiting_from(there, in))
+                return there;
+        }
+    }
+    abort(); /* no member waits for nothing */
+}
+
+static bool all_is_stuck(const struct deadlock_watch *watch, struct stuck own)
+{
+    struct stuck in = {far_end(own.port), own.tc};
+    uint64_t waiting = watch->waiting[in.port->port.index][in.tc];
+    return waiting && waiting == held_by(in);
+}
+
+static struct stuck member_of(const struct deadlock_watch *watch, uint32_t index, unsigned classes)
+{
+    return (struct stuck){port_of_switch(watch->ports[index]), (uint8_t)__builtin_ctz(classes)};
+}
+
+static void count_all_waiting(struct deadlock_watch *watch)
+{
+    memset(watch->waiting, 0, watch->port_count * sizeof *watch->waiting);
+    for (uint32_t index = 0; index < watch->port_count; index++)
+        for (unsigned left = watch->in_set[index]; left; left &= left - 1)
+            count_waiting(watch, member_of(watch, index, left), true);
+}
+
+/* Strikes out what could still move; returns one that is left, or none. */
+static struct stuck settle_set(struct deadlock_watch *watch)
+{
+    struct stuck any_left = {0};
+    count_all_waiting(watch);
+    for (bool struck = true; struck;) {
+        struck = false;
+        any_left = (struct stuck){0};
+        for (uint32_t index = 0; index < watch->port_count; index++) {
+            unsigned left = watch->in_set[index];
+            for (; left; left &= left - 1) {
+                struct stuck own = member_of(watch, index, left);
+                if (all_is_stuck(watch, own)) {
+                    any_left = own;
+                    continue;
+                }
+                watch->in_set[index] &= (uint16_t) ~(1u << own.tc);
+                count_waiting(watch, own, false);
+                struck = true;
+            }
+        }
+    }
+    return any_left;
+}
+
+static bool is_known(const struct deadlock_watch *watch, const struct deadlock *deadlock)
+{
+    for (uint32_t i = 0; i < watch->count; i++)
+        if (watch->found[i].priority == deadlock->priority &&
+            watch->found[i].length == deadlock->length &&
+            memcmp(watch->found[i].ports, deadlock->ports,
+                   deadlock->length * sizeof *deadlock->ports) == 0)
+            return true;
+    return false;
+}
+
+static bool is_same(struct stuck one, struct stuck other)
+{
+    return one.port == other.port && one.tc == other.tc;
+}
+
+/* A circle may pass a port on several lanes: which of its members it is told from. */
+static bool comes_before(struct stuck one, struct stuck other)
+{
+    uint32_t index = one.port->port.index, other_index = other.port->port.index;
+    return index < other_index || (index == other_index && one.tc < other.tc);
+}
+
+/* The circle that `from` is on, beginning with its lowest index, and there with the lowest lane. */
+static void walk_round(const struct deadlock_watch *watch, struct stuck from,
+                       struct deadlock *deadlock)
+{
+    struct stuck lowest = from, own = from;
+    do {
+        own = waits_for(watch, own);
+        lowest = comes_before(own, lowest) ? own : lowest;
+    } while (!is_same(own, from));
+    own = lowest;
+    deadlock->priority = own.tc;
+    do {
+        deadlock->ports[deadlock->length++] = own.port->port.index;
+        own = waits_for(watch, own);
+    } while (!is_same(own, lowest) && deadlock->length < DEADLOCK_PORTS);
+}
+
+/* Following the set leads onto the circle after at most as many steps as it has members. */
+static struct stuck on_circle(const struct deadlock_watch *watch, struct stuck from)
+{
+    uint32_t members = 0;
+    for (uint32_t index = 0; index < watch->port_count; index++)
+        members += (uint32_t)__builtin_popcount(watch->in_set[index]);
+    for (uint32_t step = 0; step < members; step++)
+        from = waits_for(watch, from);
+    return from;
+}
+
+/* Looks at those of the classes together: a packet may change its lane from hop to hop. */
+static void look_at(struct deadlock_watch *watch, uint16_t classes, picoseconds now)
+{
+    bool any = false;
+    for (uint32_t index = 0; index < watch->port_count; index++) {
+        const struct port *port = watch->ports[index];
+        watch->in_set[index] = 0;
+        for (unsigned left = port ? stops(port) & classes : 0; left; left &= left - 1) {
+            uint8_t tc = (uint8_t)__builtin_ctz(left);
+            if (is_candidate(port, tc))
+                watch->in_set[index] |= (uint16_t)(1u << tc);
+        }
+        any |= watch->in_set[index] != 0;
+    }
+    struct stuck left = any ? settle_set(watch) : (struct stuck){0};
+    if (!left.port || watch->count == DEADLOCKS)
+        return;
+    struct deadlock deadlock = {.found_at = now};
+    walk_round(watch, on_circle(watch, left), &deadlock);
+    if (!is_known(watch, &deadlock))
+        watch->found[watch->count++] = deadlock;
+}
+
+static void look_due(struct timer *timer, picoseconds now)
+{
+    struct deadlock_watch *watch = container_of(timer, struct deadlock_watch, look);
+    uint16_t paused = 0;
+    bool waits = false;
+    for (uint32_t index = 0; index < watch->port_count; index++) {
+        const struct port *port = watch->ports[index];
+        if (port && port->framing == FRAMING_ETHERNET)
+            paused |= stops(port);
+        else if (port)
+            waits |= stops(port) != 0;
+    }
+    for (unsigned left = paused; left; left &= left - 1)
+        look_at(watch, (uint16_t)(left & -left), now);
+    if (waits)
+        look_at(watch, UINT16_MAX, now);
+    timer_set(watch->clock, timer, now + watch->interval);
+}
+
+bool deadlock_watch_init(struct deadlock_watch *watch, struct clock *clock,
+                         struct port *const *ports, uint32_t port_count, picoseconds interval)
+{
+    watch->clock = clock;
+    watch->ports = ports;
+    watch->port_count = port_count;
+    watch->interval = interval;
+    timer_init(&watch->look, look_due);
+    watch->in_set = calloc(port_count, sizeof *watch->in_set);
+    watch->waiting = calloc(port_count, sizeof *watch->waiting);
+    return watch->in_set && watch->waiting;
+}
+
+void deadlock_watch_free(struct deadlock_watch *watch)
+{
+    free(watch->in_set);
+    free(watch->waiting);
+}
+
+void deadlock_watch_start(struct deadlock_watch *watch, picoseconds now)
+{
+    if (watch->interval)
+        timer_set(watch->clock, &watch->look, now + watch->interval);
+}

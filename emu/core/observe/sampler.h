@@ -1,0 +1,47 @@
+/* Samples over time: what the plots are drawn from.
+ *
+ * One row every `interval`, into memory that is reserved beforehand. When it
+ * is full, every second row is dropped and the interval doubled, so that a run
+ * of any length fits and ends with between half and all of the rows.
+ *
+ *     row:  time_ps | per port: its gauges | per flow: bytes
+ *
+ * Rows stay where they were written; a new one takes the place of one that was dropped.
+ *
+ * The ports keep their gauges on the sampler's board, in the order of the columns, so
+ * that a row is a copy of it; only ports that are stopped are looked at one by one. */
+#ifndef EMU_OBSERVE_SAMPLER_H
+#define EMU_OBSERVE_SAMPLER_H
+
+#include "link/port.h"
+#include "sim/arena.h"
+
+enum { GAUGES = sizeof(struct gauges) / sizeof(int64_t) };
+
+struct sampler {
+    struct clock *clock;
+    struct timer due;
+    picoseconds interval;
+    uint32_t rows, capacity, columns;
+    int64_t *values;  /* capacity x columns */
+    uint32_t *places; /* of the rows, in order of time; then of those that are free */
+    uint32_t port_count, flow_count;
+    struct gauges *board; /* of all ports */
+    struct stopped_ports stopped;
+    const uint64_t *flows; /* bytes delivered, per flow */
+};
+
+/* Set-up only; the caller keeps `flows` alive, and hands in the ports one by one. False
+ * when there is no memory. */
+bool sampler_init(struct sampler *sampler, struct arena *arena, struct clock *clock,
+                  picoseconds interval, uint32_t capacity, uint32_t port_count,
+                  const uint64_t *flows, uint32_t flow_count);
+void sampler_watch(struct sampler *sampler, uint32_t place, struct port *port);
+/* Touches all rows, before the first is taken. */
+void sampler_prefault(struct sampler *sampler);
+void sampler_start(struct sampler *sampler, picoseconds now);
+
+/* One more row, outside the rhythm: the run's last state. */
+void sampler_take(struct sampler *sampler, picoseconds now);
+
+#endif

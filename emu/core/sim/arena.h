@@ -1,0 +1,29 @@
+/* The memory of a fabric's parts: taken piece by piece while it is built, zeroed, in
+ * whole cache lines, and given back all at once.
+ *
+ *     chunk │ ports of a switch │ addresses │ NIC │ its queue pairs │ ...  free │
+ *
+ * Parts that are built together are used together, and here they are neighbours. A
+ * big fabric asks for huge pages, where the kernel has them: every packet touches a
+ * dozen parts, and a processor remembers the places of too few small pages for that. A
+ * small one takes no more memory than it uses. */
+#ifndef EMU_SIM_ARENA_H
+#define EMU_SIM_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena_chunk;
+
+struct arena {
+    bool huge_pages;            /* set before anything is taken */
+    struct arena_chunk *chunks; /* the newest, and by it the older ones */
+    uint8_t *fresh, *end;       /* of the newest: what is not taken */
+};
+
+/* NULL when there is no memory. */
+void *arena_take(struct arena *arena, size_t count, size_t size);
+void arena_free(struct arena *arena);
+
+#endif

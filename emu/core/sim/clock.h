@@ -1,0 +1,95 @@
+/* Emulated time and the timers that hang on it.
+ *
+ * Time is a signed count of emulated picoseconds since the run began: at
+ * 800 Gb/s one byte lasts 10 ps, so serialisation times stay whole numbers and
+ * errors do not add up; 63 bits reach 106 days.
+ *
+ * Nothing in the core asks what time it is. A driver tells the clock how far it
+ * may go (`clock_run_until`), and every timer due by then fires in the order of
+ * its due time, with `now` set to exactly that time, however late the driver
+ * was. Timers due at the same instant fire in the order they were set. */
+#ifndef EMU_SIM_CLOCK_H
+#define EMU_SIM_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int64_t picoseconds;
+
+#define PS_PER_NS INT64_C(1000)
+#define PS_PER_US INT64_C(1000000)
+#define PS_PER_MS INT64_C(1000000000)
+#define PS_PER_S INT64_C(1000000000000)
+#define NEVER INT64_MAX
+
+#define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+
+/* Kept apart from the callers, whose common way would otherwise pay for its registers and stack. */
+#define SELDOM __attribute__((noinline))
+
+/* How long `bytes` occupy a link of `rate_bps`. */
+static inline picoseconds serialisation(uint64_t bytes, uint64_t rate_bps)
+{
+    const uint64_t bits_ps = 8 * (uint64_t)PS_PER_S;
+    if (bytes <= UINT64_MAX / bits_ps)
+        return (picoseconds)(bytes * bits_ps / rate_bps);
+    return (picoseconds)((unsigned __int128)bytes * bits_ps / rate_bps);
+}
+
+struct timer {
+    picoseconds at; /* NEVER when it is not set */
+    uint64_t order; /* when it was set, among timers due at the same instant */
+    void (*fire)(struct timer *timer, picoseconds now);
+    /* Where it is queued, which may be for an earlier time than it is set to. */
+    picoseconds queued_at; /* NEVER: it is in no queue */
+    uint64_t queued_order;
+    struct timer *next; /* in its slot of the wheel */
+};
+
+enum {
+    TICK_BITS = 10, /* a tick is 1024 ps */
+    SLOT_BITS = 11,
+    SLOTS = 1 << SLOT_BITS,
+    WHEELS = 5,    /* TICK_BITS + WHEELS * SLOT_BITS are enough for any time */
+    FORESIGHT = 3, /* timers that are foreseen */
+};
+
+/* A wheel's timers by slot, and a bit for each slot that has any. */
+struct wheel {
+    struct timer *last[SLOTS]; /* of a ring: after the last timer comes the first */
+    uint64_t used[SLOTS / 64];
+    uint64_t used_words; /* bit per word of `used` that is not 0 */
+};
+
+struct clock {
+    /* Told, before a timer fires, of those that come next in its tick; may only look. */
+    void (*prefetch)(const struct timer *timer, unsigned events_away);
+    picoseconds now;
+    uint64_t order;
+    uint64_t tick; /* no timer is queued for an earlier one */
+    struct wheel wheels[WHEELS];
+};
+
+void clock_init(struct clock *clock);
+
+/* Before anything else is done with a timer. */
+void timer_init(struct timer *timer, void (*fire)(struct timer *timer, picoseconds now));
+
+/* Sets the timer, or moves it when it is set already; `at` may not lie in the past. */
+void timer_set(struct clock *clock, struct timer *timer, picoseconds at);
+void timer_cancel(struct timer *timer);
+
+static inline bool timer_is_set(const struct timer *timer)
+{
+    return timer->at != NEVER;
+}
+
+/* When the next timer is due; NEVER when none is set. */
+picoseconds clock_next_deadline(struct clock *clock);
+
+/* Fires all that is due up to and including `until`, then stands at `until`.
+ * Returns how many timers fired. */
+uint64_t clock_run_until(struct clock *clock, picoseconds until);
+
+#endif

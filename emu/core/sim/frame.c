@@ -1,0 +1,86 @@
+/* A slot is a frame's state with its bytes right behind it, so that whoever looks
+ * at the one finds the other near. Slots are handed out last in, first out, for
+ * those that are still in the cache. */
+#include "sim/frame.h"
+
+#include <string.h>
+
+#include "sim/cache_line.h"
+
+static size_t slot_size(uint32_t room)
+{
+    size_t size = sizeof(struct frame) + room;
+    return (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
+static struct frame_slots slots_at(uint8_t *storage, uint32_t count, uint32_t room)
+{
+    return (struct frame_slots){
+        .fresh = storage, .end = storage + count * slot_size(room), .room = room};
+}
+
+bool frame_pool_init(struct frame_pool *pool, struct arena *arena, uint32_t small, uint32_t large,
+                     uint32_t large_size)
+{
+    assert(large_size <= UINT16_MAX);
+    size_t size = small * slot_size(SMALL_FRAME) + large * slot_size(large_size);
+    uint8_t *storage = arena_take(arena, 1, size);
+    if (!storage)
+        return false;
+    *pool = (struct frame_pool){0};
+    pool->small = slots_at(storage, small, SMALL_FRAME);
+    pool->large = slots_at(pool->small.end, large, large_size);
+    return true;
+}
+
+static void touch(struct frame_slots *slots, uint32_t count)
+{
+    size_t size = count * slot_size(slots->room), left = (size_t)(slots->end - slots->fresh);
+    memset(slots->fresh, 0, size < left ? size : left);
+}
+
+void frame_pool_prefault(struct frame_pool *pool, uint32_t frames)
+{
+    touch(&pool->small, frames);
+    touch(&pool->large, frames);
+}
+
+static struct frame *take_slot(struct frame_slots *slots)
+{
+    struct frame *frame = slots->free;
+    if (frame) {
+        slots->free = frame->next;
+    } else if (slots->fresh < slots->end) {
+        frame = (struct frame *)slots->fresh;
+        slots->fresh += slot_size(slots->room);
+    }
+    return frame;
+}
+
+struct frame *frame_new_stored(struct frame_pool *pool, uint8_t kind, uint32_t length,
+                               uint32_t stored)
+{
+    struct frame_slots *slots = stored <= SMALL_FRAME ? &pool->small : &pool->large;
+    struct frame *frame = stored <= slots->room ? take_slot(slots) : NULL;
+    if (!frame) {
+        pool->exhausted++;
+        return NULL;
+    }
+    *frame = (struct frame){.bytes = (uint8_t *)(frame + 1),
+                            .id = ++pool->ids,
+                            .length = length,
+                            .stored = (uint16_t)stored,
+                            .kind = kind,
+                            .small = slots == &pool->small};
+    pool->in_use++;
+    return frame;
+}
+
+void frame_free(struct frame_pool *pool, struct frame *frame)
+{
+    assert(pool->in_use > 0);
+    struct frame_slots *slots = frame->small ? &pool->small : &pool->large;
+    frame->next = slots->free;
+    slots->free = frame;
+    pool->in_use--;
+}

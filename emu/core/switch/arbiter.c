@@ -1,0 +1,43 @@
+#include "switch/arbiter.h"
+
+static void next_turn(struct arbiter *arbiter)
+{
+    arbiter->turn = (arbiter->turn + 1) % CLASSES;
+    arbiter->granted = false;
+}
+
+/* Ends, as every round adds to the deficit of a queue that can send. */
+static uint8_t weighted(struct arbiter *arbiter, const struct arbiter_config *config,
+                        const struct frame_queue queues[CLASSES], uint16_t sendable)
+{
+    for (;;) {
+        uint8_t queue = arbiter->turn;
+        uint32_t *deficit = &arbiter->deficit[queue];
+        if (!queues[queue].count)
+            *deficit = 0;
+        if (sendable & 1u << queue) {
+            uint32_t length = queues[queue].frames.first->length;
+            if (!arbiter->granted)
+                *deficit += config->quantum[queue];
+            arbiter->granted = true;
+            if (*deficit >= length) {
+                *deficit -= length;
+                return queue;
+            }
+        }
+        next_turn(arbiter);
+    }
+}
+
+uint8_t arbiter_pick(struct arbiter *arbiter, const struct arbiter_config *config,
+                     const struct frame_queue queues[CLASSES], uint16_t sendable)
+{
+    if (!sendable)
+        return ARBITER_NONE;
+    uint16_t strict = sendable & config->strict;
+    if (strict)
+        return (uint8_t)(31 - __builtin_clz(strict));
+    if (!(sendable & (sendable - 1)))
+        return (uint8_t)__builtin_ctz(sendable); /* alone, it needs no share */
+    return weighted(arbiter, config, queues, sendable);
+}

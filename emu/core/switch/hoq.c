@@ -1,0 +1,90 @@
+#include "switch/hoq.h"
+
+#include "switch/egress.h"
+
+static struct switch_port *of_hoq(struct hoq *hoq)
+{
+    return container_of(hoq, struct switch_port, hoq);
+}
+
+static void arm(struct switch_port *out)
+{
+    struct hoq *hoq = &out->hoq;
+    picoseconds next = NEVER;
+    for (unsigned left = hoq->blocked | hoq->stalled; left; left &= left - 1)
+        if (hoq->due[__builtin_ctz(left)] < next)
+            next = hoq->due[__builtin_ctz(left)];
+    if (next == NEVER)
+        timer_cancel(&hoq->timer);
+    else
+        timer_set(out->port.clock, &hoq->timer, next);
+}
+
+void hoq_blocked(struct switch_port *out, uint8_t vl, picoseconds now)
+{
+    struct hoq *hoq = &out->hoq;
+    if ((hoq->blocked | hoq->stalled) & 1u << vl)
+        return;
+    hoq->blocked |= (uint16_t)(1u << vl);
+    hoq->due[vl] = now + hoq->life;
+    if (!timer_is_set(&hoq->timer) || hoq->stalled)
+        arm(out); /* otherwise it fires for somebody who has waited longer */
+}
+
+void hoq_moved(struct hoq *hoq, uint8_t vl)
+{
+    hoq->blocked &= (uint16_t) ~(1u << vl);
+    hoq->discarded[vl] = 0;
+}
+
+static void discard_head(struct switch_port *out, uint8_t vl, picoseconds now)
+{
+    struct frame *frame = egress_take_head(out, vl);
+    out->counters.hoq_discard++;
+    if (!out->queue[vl].count)
+        port_waits_no_more(&out->port, vl, now);
+    switch_discard(out->port.owner, frame, now);
+}
+
+static void stall(struct switch_port *out, uint8_t vl, picoseconds now)
+{
+    struct hoq *hoq = &out->hoq;
+    hoq->stalled |= (uint16_t)(1u << vl);
+    hoq->due[vl] = now + HOQ_STALL_LIVES * hoq->life;
+    hoq->discarded[vl] = 0;
+    while (out->queue[vl].count)
+        discard_head(out, vl, now);
+}
+
+/* The next packet of the lane, if there is one, is seen by the port's next look at its queues. */
+static void lifetime_over(struct switch_port *out, uint8_t vl, picoseconds now)
+{
+    struct hoq *hoq = &out->hoq;
+    hoq->blocked &= (uint16_t) ~(1u << vl);
+    if (!out->queue[vl].count)
+        return; /* its link went down meanwhile */
+    discard_head(out, vl, now);
+    if (++hoq->discarded[vl] == hoq->stall_count)
+        stall(out, vl, now);
+}
+
+static void timer_due(struct timer *timer, picoseconds now)
+{
+    struct hoq *hoq = container_of(timer, struct hoq, timer);
+    struct switch_port *out = of_hoq(hoq);
+    for (uint8_t vl = 0; vl < CLASSES; vl++) {
+        if (!((hoq->blocked | hoq->stalled) & 1u << vl) || hoq->due[vl] > now)
+            continue;
+        if (hoq->stalled & 1u << vl)
+            hoq->stalled &= (uint16_t) ~(1u << vl);
+        else
+            lifetime_over(out, vl, now);
+    }
+    arm(out);
+    port_kick(&out->port, now);
+}
+
+void hoq_init(struct hoq *hoq)
+{
+    timer_init(&hoq->timer, timer_due);
+}

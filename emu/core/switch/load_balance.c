@@ -1,0 +1,141 @@
+#include "switch/load_balance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "switch/ecmp.h"
+
+enum { FLOWLETS = 4096 };
+
+bool load_balance_init(struct load_balancer *balancer, struct arena *arena, uint32_t ports,
+                       uint64_t (*queued)(const void *owner, uint16_t port), const void *owner)
+{
+    *balancer =
+        (struct load_balancer){.ports = ports,
+                               .queued = queued,
+                               .owner = owner,
+                               .given = arena_take(arena, ports + 1, sizeof *balancer->given)};
+    return balancer->given;
+}
+
+void load_balance_free(struct load_balancer *balancer)
+{
+    free(balancer->flowlets);
+    free(balancer->pins);
+    *balancer = (struct load_balancer){0};
+}
+
+bool load_balance_set(struct load_balancer *balancer, enum load_balance_kind kind, uint64_t seed,
+                      picoseconds gap)
+{
+    balancer->kind = kind;
+    balancer->seed = balancer->rng.state = seed;
+    balancer->gap = gap;
+    if (kind == LOAD_BALANCE_FLOWLET && !balancer->flowlets)
+        balancer->flowlets = calloc(FLOWLETS, sizeof *balancer->flowlets);
+    return kind != LOAD_BALANCE_FLOWLET || balancer->flowlets;
+}
+
+bool load_balance_pin(struct load_balancer *balancer, struct pin pin)
+{
+    struct pin *grown = realloc(balancer->pins, (balancer->pin_count + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    balancer->pins = grown;
+    grown[balancer->pin_count++] = pin;
+    return true;
+}
+
+void load_balance_forget(struct load_balancer *balancer)
+{
+    memset(balancer->given, 0, (balancer->ports + 1) * sizeof *balancer->given);
+}
+
+/* ---- a path for a flow -------------------------------------------------------- */
+
+static bool is_among(uint16_t port, const uint16_t *ports, uint16_t count)
+{
+    for (uint16_t i = 0; i < count; i++)
+        if (ports[i] == port)
+            return true;
+    return false;
+}
+
+/* 0: nobody has said. */
+static uint16_t pinned(const struct load_balancer *balancer, const uint8_t *header, uint32_t length)
+{
+    uint32_t udp = (header[0] & 0x0F) * 4u;
+    if (length < udp + 2)
+        return 0;
+    struct pin wanted = {.source = (uint16_t)(header[14] << 8 | header[15]),
+                         .destination = (uint16_t)(header[18] << 8 | header[19]),
+                         .udp_source = (uint16_t)(header[udp] << 8 | header[udp + 1])};
+    for (uint32_t i = 0; i < balancer->pin_count; i++) {
+        const struct pin *pin = &balancer->pins[i];
+        if (pin->source == wanted.source && pin->destination == wanted.destination &&
+            pin->udp_source == wanted.udp_source)
+            return pin->port;
+    }
+    return 0;
+}
+
+static uint16_t flowlet_path(struct load_balancer *balancer, uint32_t basis, const uint16_t *ports,
+                             uint16_t count, picoseconds now)
+{
+    struct flowlet *flowlet = &balancer->flowlets[basis % FLOWLETS];
+    if (!flowlet->port)
+        flowlet->port = ecmp_choose(basis, ports, count);
+    else if (now - flowlet->last > balancer->gap)
+        flowlet->port = ports[rng_u32(&balancer->rng) % count];
+    if (!is_among(flowlet->port, ports, count))
+        flowlet->port = ecmp_choose(basis, ports, count);
+    flowlet->last = now;
+    return flowlet->port;
+}
+
+static uint16_t path_of_flow(struct load_balancer *balancer, const struct frame *frame,
+                             const uint16_t *ports, uint16_t count, picoseconds now)
+{
+    const uint8_t *header = frame->bytes + frame->ip;
+    uint32_t length = frame->stored - frame->ip;
+    if (balancer->kind == LOAD_BALANCE_PINNED) {
+        uint16_t port = pinned(balancer, header, length);
+        if (is_among(port, ports, count))
+            return port;
+    }
+    uint32_t basis = ecmp_basis(balancer->seed, header, length);
+    if (balancer->kind == LOAD_BALANCE_ECMP_QP)
+        basis = ecmp_basis_of_qp(basis, header, length);
+    if (balancer->kind == LOAD_BALANCE_FLOWLET)
+        return flowlet_path(balancer, basis, ports, count, now);
+    return ecmp_choose(basis, ports, count);
+}
+
+/* ---- a path for a packet -------------------------------------------------------- */
+
+static uint16_t path_of_packet(struct load_balancer *balancer, uint32_t bytes,
+                               const uint16_t *ports, uint16_t count)
+{
+    bool adaptive = balancer->kind == LOAD_BALANCE_ADAPTIVE;
+    uint64_t shortest = UINT64_MAX;
+    uint16_t best = ports[0];
+    for (uint16_t i = 0; i < count; i++) {
+        uint64_t queued = adaptive ? balancer->queued(balancer->owner, ports[i]) : 0;
+        bool better = queued < shortest ||
+                      (queued == shortest && balancer->given[ports[i]] < balancer->given[best]);
+        if (better) {
+            shortest = queued;
+            best = ports[i];
+        }
+    }
+    balancer->given[best] += bytes;
+    return best;
+}
+
+uint16_t load_balance_choose(struct load_balancer *balancer, const struct frame *frame,
+                             const uint16_t *ports, uint16_t count, picoseconds now)
+{
+    if (balancer->kind == LOAD_BALANCE_SPRAY || balancer->kind == LOAD_BALANCE_ADAPTIVE)
+        return path_of_packet(balancer, frame->length, ports, count);
+    return path_of_flow(balancer, frame, ports, count, now);
+}

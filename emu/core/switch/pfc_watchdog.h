@@ -1,0 +1,57 @@
+/* The PFC watchdog: takes a queue out of PFC when the neighbour pauses it without
+ * end, because of a NIC gone mad or of a deadlock. The rules are SONiC's
+ * (doc/pfcwd in its design documents; detection as its Mellanox plug-in does it):
+ *
+ *     detection     in every poll of the detection time the queue held packets, sent
+ *                   none, and was paused for more than 99 % of the poll: a storm
+ *     while stormed
+ *       drop        what is in the queue, joins it, or comes in by the port on this
+ *                   priority is dropped
+ *       forward     the queue sends as if it were not paused
+ *       alert       nothing is done but counting
+ *     restoration   no pause of this priority came in for the restoration time
+ *
+ * So a storm is acted on within detection + poll. */
+#ifndef EMU_SWITCH_PFC_WATCHDOG_H
+#define EMU_SWITCH_PFC_WATCHDOG_H
+
+#include "link/pause.h"
+
+enum watchdog_action { WATCHDOG_OFF, WATCHDOG_DROP, WATCHDOG_FORWARD, WATCHDOG_ALERT };
+
+struct watchdog_config {
+    enum watchdog_action action;
+    picoseconds detection, restoration, poll;
+};
+
+/* What a port has counted of one priority so far. */
+struct watchdog_sight {
+    bool waiting; /* there are packets in the queue */
+    uint64_t tx_packets, rx_packets, rx_pause;
+    picoseconds paused;
+};
+
+/* One priority of a port. */
+struct watchdog_queue {
+    bool stormed;
+    picoseconds stuck, quiet; /* for how long, up to the last poll */
+    struct watchdog_sight last;
+};
+
+struct watchdog_counters {
+    uint64_t detected[PRIORITIES], restored[PRIORITIES];
+    uint64_t tx_packets[PRIORITIES], rx_packets[PRIORITIES]; /* while stormed */
+    uint64_t tx_dropped[PRIORITIES], rx_dropped[PRIORITIES];
+    /* The same when the last storm was detected: what has come since is the last storm's. */
+    uint64_t tx_packets_before[PRIORITIES], rx_packets_before[PRIORITIES];
+    uint64_t tx_dropped_before[PRIORITIES], rx_dropped_before[PRIORITIES];
+};
+
+enum watchdog_verdict { WATCHDOG_AS_BEFORE, WATCHDOG_STORM, WATCHDOG_RESTORED };
+
+/* To be asked once in a poll. */
+enum watchdog_verdict watchdog_look(struct watchdog_queue *queue,
+                                    const struct watchdog_config *config,
+                                    const struct watchdog_sight *now);
+
+#endif

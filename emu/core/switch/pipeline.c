@@ -1,0 +1,40 @@
+#include "switch/pipeline.h"
+
+#include "switch/egress.h"
+
+/* A cut-through frame may start leaving before its tail is in, but never so
+ * early that a faster egress would run out of bytes. */
+picoseconds pipeline_earliest(const struct fabric_switch *sw, const struct frame *frame,
+                              picoseconds arrived)
+{
+    if (!sw->config.cut_through)
+        return frame->tail_at + sw->config.latency;
+    const struct port *out = &sw->ports[frame->out_port - 1].port;
+    picoseconds by_tail =
+        frame->tail_at - line_time(&out->line, wire_bytes(frame->kind, frame->length));
+    return (by_tail > arrived ? by_tail : arrived) + sw->config.latency;
+}
+
+void pipeline_enter(struct switch_port *in, struct frame *frame, picoseconds due, picoseconds now)
+{
+    const struct frame *last = in->pipeline.last;
+    if (due < now)
+        due = now;
+    if (last && due < last->due_at)
+        due = last->due_at; /* a port's frames stay in order */
+    frame->due_at = due;
+    if (!last)
+        timer_set(in->port.clock, &in->pipeline_due, due);
+    list_push(&in->pipeline, frame);
+    egress_coming(switch_of(&in->port), frame, frame->length);
+}
+
+void pipeline_due(struct timer *timer, picoseconds now)
+{
+    struct switch_port *in = container_of(timer, struct switch_port, pipeline_due);
+    struct frame *frame = list_pop(&in->pipeline);
+    if (in->pipeline.first)
+        timer_set(in->port.clock, timer, in->pipeline.first->due_at);
+    egress_coming(switch_of(&in->port), frame, -(int64_t)frame->length);
+    egress_push(switch_of(&in->port), frame, now);
+}

@@ -1,0 +1,117 @@
+#include "switch/transit.h"
+
+#include <string.h>
+
+#include "switch/pipeline.h"
+
+enum { TRANSIT_MARK = 0x06, TRANSIT_SEQUENCES = 1 << 16, MAC_BYTES = 6 };
+
+static struct frame **transit_slot(struct fabric_switch *sw, uint32_t sequence)
+{
+    return &sw->transit[sequence % TRANSIT_SLOTS];
+}
+
+static void transit_advance(struct fabric_switch *sw)
+{
+    while (sw->transit_oldest != sw->transit_next && !*transit_slot(sw, sw->transit_oldest))
+        sw->transit_oldest = (sw->transit_oldest + 1) % TRANSIT_SEQUENCES;
+    if (sw->transit_oldest == sw->transit_next)
+        timer_cancel(&sw->transit_check);
+    else
+        timer_set(sw->clock, &sw->transit_check,
+                  (*transit_slot(sw, sw->transit_oldest))->due_at + sw->config.transit_timeout);
+}
+
+/* What was handed over did not come back as it was. */
+static void lost_in_transit(struct fabric_switch *sw, struct frame *frame, picoseconds now)
+{
+    switch_port(sw, frame->charge.in_port)->counters.transit_lost++;
+    sw->lost_in_datapath(sw->external_datapath, frame->due_at);
+    switch_forget(sw, frame, now);
+}
+
+static void transit_check(struct timer *timer, picoseconds now)
+{
+    struct fabric_switch *sw = container_of(timer, struct fabric_switch, transit_check);
+    struct frame **slot = transit_slot(sw, sw->transit_oldest);
+    struct frame *lost = *slot;
+    *slot = NULL;
+    lost_in_transit(sw, lost, now);
+    transit_advance(sw);
+}
+
+void transit_begin(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
+                   uint16_t hint, picoseconds now)
+{
+    uint32_t sequence = sw->transit_next;
+    struct frame **slot = transit_slot(sw, sequence);
+    if (*slot) {
+        in->counters.transit_overflow++;
+        sw->lost_in_datapath(sw->external_datapath, now);
+        switch_forget(sw, frame, now);
+        return;
+    }
+    uint8_t tag[MAC_BYTES] = {TRANSIT_MARK,
+                              (uint8_t)(frame->tc << 4 | in->port.number >> 8),
+                              (uint8_t)in->port.number,
+                              (uint8_t)hint,
+                              (uint8_t)(sequence >> 8),
+                              (uint8_t)sequence};
+    memcpy(frame->bytes + MAC_BYTES, tag, MAC_BYTES);
+    frame->due_at = now;
+    *slot = frame;
+    sw->transit_next = (sequence + 1) % TRANSIT_SEQUENCES;
+    if (!timer_is_set(&sw->transit_check))
+        transit_advance(sw);
+    sw->hand_over(sw->external_datapath, in, frame, now);
+}
+
+/* The frame whose tag `bytes` carry, taken out of transit; NULL when there is none. */
+static struct frame *transit_end(struct fabric_switch *sw, const uint8_t *bytes)
+{
+    const uint8_t *tag = bytes + MAC_BYTES;
+    uint32_t sequence = (uint32_t)tag[4] << 8 | tag[5];
+    struct frame **slot = transit_slot(sw, sequence);
+    struct frame *frame = *slot;
+    if (tag[0] != TRANSIT_MARK || !frame || memcmp(frame->bytes + MAC_BYTES, tag, MAC_BYTES) != 0)
+        return NULL;
+    *slot = NULL;
+    if (sequence == sw->transit_oldest)
+        transit_advance(sw);
+    return frame;
+}
+
+/* A mark that somebody else set on the way shows in what came back. */
+static void note_mark(struct switch_port *out, const struct frame *frame, const uint8_t *bytes)
+{
+    uint32_t ip = ipv4_offset(bytes, frame->stored);
+    if (ip && ipv4_ecn(bytes + ip) == ECN_CE && ipv4_ecn(frame->bytes + ip) != ECN_CE)
+        out->counters.ecn_marked[frame->tc]++;
+}
+
+struct transit_time transit_returned(struct fabric_switch *sw, uint32_t number,
+                                     const uint8_t *bytes, uint32_t length, picoseconds now)
+{
+    struct switch_port *out = switch_port(sw, number);
+    struct frame *frame = length >= 2 * MAC_BYTES ? transit_end(sw, bytes) : NULL;
+    if (!frame || length != frame->stored) {
+        out->counters.transit_unknown++;
+        if (frame)
+            lost_in_transit(sw, frame, now);
+        return (struct transit_time){0};
+    }
+    note_mark(out, frame, bytes);
+    memcpy(frame->bytes, bytes, length);
+    frame->ip = (uint8_t)ipv4_offset(bytes, length);
+    memcpy(frame->bytes + MAC_BYTES, out->port.mac, MAC_BYTES);
+    frame->out_port = (uint16_t)number;
+    picoseconds due = pipeline_earliest(sw, frame, frame->due_at);
+    struct transit_time time = {.kept = now - frame->due_at, .late = now > due ? now - due : 0};
+    pipeline_enter(switch_port(sw, frame->charge.in_port), frame, due, now);
+    return time;
+}
+
+void transit_init(struct fabric_switch *sw)
+{
+    timer_init(&sw->transit_check, transit_check);
+}

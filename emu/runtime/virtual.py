@@ -1,0 +1,259 @@
+"""The virtual clock: a whole fabric in this process, as fast as the processor goes.
+
+No namespaces, no sockets, no root, no waiting. The same core, built by the same
+code as for a live lab, with everything inside; the same seed gives the same run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from emu._core import lib
+from emu.bindings.capture import capture_file, captured_ports
+from emu.bindings.fabric import FLOW_CONTROL_BYTES, Fabric, FrameKind, NodeSubset, gone
+from emu.bindings.host_nics import HostNics
+from emu.bindings.snapshot import PortView, QueuePairView
+from emu.errors import UsageError
+from emu.measure.merge import assemble
+from emu.measure.observation import Observation
+from emu.measure.progress import Progress
+from emu.measure.recording import Recording
+from emu.spec.diagnostic import did_you_mean
+from emu.spec.outages import slowest_convergence_ps
+from emu.spec.scenario import Spec
+from emu.subnet import Subnet
+from topologies.graph import Port, Topology
+from traffic.graph import OperationGraph
+
+STEP_NS = 20_000
+"""A run ends with the step in which its workload does."""
+_MOST_SECONDS = 0.05
+"""Of wall-clock time between two looks at progress, roughly."""
+ELIDED_NOTES = ("payload elided: packets carried their headers only, no message was compared",)
+
+
+class VirtualFabric:
+    """A fabric with its workload on the virtual clock, which Python can step.
+
+    Use as a context manager. Times are emulated nanoseconds; ports and flows go by the
+    names they have in reports. Between two steps everything can be looked at, and frames
+    can be put on any cable as if the node there had sent them:
+
+    >>> from pathlib import Path
+    >>> from emu.spec.load import load_spec
+    >>> pause = bytes.fromhex("0180c2000001 020000000001 8808 0101 0008" + 8 * "ffff")
+    >>> spec = load_spec(Path("topologies/incast.emu.yml"))
+    >>> with VirtualFabric(spec, spec.topology.build()) as run:
+    ...     run.start()
+    ...     run.run_until(40_000)
+    ...     before = run.port("leaf1:h1")
+    ...     run.inject("h1:leaf1", pause)
+    ...     run.run_until(50_000)
+    ...     after = run.port("leaf1:h1")
+    ...     sender = run.queue_pair("incast.h2-h1")
+    >>> before.paused[3], after.paused[3]
+    (False, True)
+    >>> after.queued_bytes[3] > before.queued_bytes[3]
+    True
+    >>> sender.acknowledged <= sender.received <= sender.next <= sender.posted
+    True
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        topology: Topology,
+        subnet: Subnet | None = None,
+        workload: OperationGraph | None = None,
+    ) -> None:
+        """`subnet`: what `emu.subnet.sm_sweeps.manage` makes, for InfiniBand alone; `workload`:
+        other operations than the spec's. Raises UsageError when these cannot run, or a subnet is
+        missing.
+        """
+        self.spec = spec
+        self.topology = topology
+        self._graph = _workload(spec) if workload is None else _checked(workload, topology)
+        if spec.fabric == "ib" and subnet is None:
+            raise UsageError(
+                "subnet: none is given, and InfiniBand's switches forward by the tables of their "
+                "subnet manager; emu.subnet.sm_sweeps.manage makes them"
+            )
+        self.fabric = Fabric(spec, topology, NodeSubset.ALL, subnet=subnet)
+        self._endpoints: HostNics | None = HostNics(self.fabric, self._graph, subnet)
+        self._started = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.endpoints.close()
+        self._endpoints = None
+        self.fabric.__exit__(kind, error, trace)
+
+    @property
+    def endpoints(self) -> HostNics:
+        """The hosts. Raises UsageError when the fabric is gone, as all do that look at it."""
+        if self._endpoints is None:
+            raise gone()
+        return self._endpoints
+
+    @property
+    def now_ns(self) -> int:
+        return self.fabric.now_ns
+
+    @property
+    def finished(self) -> bool:
+        """Whether every operation is over."""
+        return self.endpoints.finished
+
+    def start(self) -> None:
+        """Brings all links up and begins the workload, now. Raises UsageError the second time."""
+        if self._started:
+            raise UsageError("this fabric has started, and does so once; make another for more")
+        self._started = True
+        self.fabric.capture(captured_ports(self.spec, self.topology))
+        self.fabric.sample(self.endpoints.flow_bytes, len(self.endpoints.flows))
+        self.fabric.start()
+        self.endpoints.start()
+
+    def run_until(self, now_ns: int) -> None:
+        lib.fabric_run(self.fabric.core, now_ns * 1000)
+
+    def run_steps(self, until_ns: int) -> None:
+        """Runs on in whole steps: until then, or until the workload is over or captures want to
+        be drained."""
+        finished = self.endpoints.finished_flag
+        lib.fabric_run_steps(self.fabric.core, until_ns * 1000, STEP_NS * 1000, finished)
+
+    def port(self, name: str) -> PortView:
+        """The port `name`, e.g. `leaf1:h1`, as it is now. Raises UsageError: no such port."""
+        return self.fabric.view(self._named(name))
+
+    def queue_pair(self, flow: str) -> QueuePairView:
+        """The sending queue pair of `flow` as it is now. Raises UsageError: no such flow."""
+        try:
+            return self.endpoints.queue_pair(flow)
+        except KeyError:
+            raise _unknown("flow", flow, [known.name for known in self.endpoints.flows]) from None
+
+    def inject(self, at: str, frame: bytes) -> None:
+        """Puts a frame on the cable at the port `at`, now, towards the other end.
+
+        An Ethernet frame is given without its FCS, an InfiniBand packet from LRH to VCRC;
+        6 bytes are a flow-control packet there. Raises UsageError for no such port, and for
+        a frame longer than the fabric carries.
+        """
+        kind = FrameKind.ETHERNET
+        if self.fabric.infiniband:
+            kind = FrameKind.IB_LINK if len(frame) == FLOW_CONTROL_BYTES else FrameKind.IB
+        if not self.fabric.inject(self._named(at), kind, frame):
+            raise UsageError(f"{at} carries no frame of {len(frame)} bytes")
+
+    def _named(self, port: str) -> Port:
+        known = self.topology.port_named
+        if port not in known:
+            raise _unknown("port", port, known)
+        return known[port]
+
+    def observe(self) -> Observation:
+        """All that was counted so far."""
+        return self.endpoints.observe(self.fabric.observe())
+
+    def progress(self) -> Progress:
+        return self.endpoints.progress(self.now_ns)
+
+
+def refuse_tcp(spec: Spec) -> None:
+    """Raises UsageError where the spec's traffic is not RDMA alone."""
+    if spec.streams().flows:
+        raise UsageError(
+            "stack: tcp is the TCP of this machine's kernel, whose time is real; run it on the "
+            "real clock alone, or use stack: rdma"
+        )
+
+
+def run_virtual(
+    spec: Spec,
+    topology: Topology,
+    *,
+    subnet: Subnet | None,
+    out: Path,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Recording:
+    """Runs the spec until its workload is over or its time limit is reached.
+
+    Captures are written into the folder `out`. Raises UsageError for what only the
+    real clock can do.
+    """
+    began = time.monotonic()
+    with VirtualFabric(spec, topology, subnet) as run, capture_file(run.fabric) as capture:
+        run.start()
+        for _ in _stretches(run, spec.time_limit_ps):
+            capture.drain()
+            on_progress(run.progress())
+        observation, now_ps = run.observe(), run.now_ns * 1000
+        captures = capture.convert(out)
+    return assemble(
+        spec,
+        topology,
+        [observation],
+        plane="shim",
+        clock="virtual",
+        slowdown=1,
+        marker=marker_in_use(spec),
+        wall_seconds=time.monotonic() - began,
+        captures=captures,
+        notes=(
+            *(subnet.notes_up_to(now_ps - slowest_convergence_ps(spec)) if subnet else ()),
+            *(ELIDED_NOTES if spec.payload == "elided" else ()),
+        ),
+    )
+
+
+def _stretches(run: VirtualFabric, limit_ps: int) -> Iterator[None]:
+    """Runs a fabric to its end, with a pause after each stretch, in which it can be looked at.
+
+    Stretches grow until one takes about as long as people wait for a new line of progress. What
+    happens in the fabric does not depend on them.
+    """
+    steps = 1
+    while not run.finished and run.now_ns * 1000 < limit_ps:
+        began = time.monotonic()
+        run.run_steps(min(run.now_ns + steps * STEP_NS, -(-limit_ps // 1000)))
+        seconds = time.monotonic() - began
+        yield
+        steps = 2 * steps if seconds < _MOST_SECONDS / 2 else max(1, steps // 2)
+
+
+def marker_in_use(spec: Spec) -> str:
+    """`shim` when any port marks, `none` otherwise."""
+    return "shim" if spec.fabric == "roce" and spec.marks else "none"
+
+
+def _workload(spec: Spec) -> OperationGraph:
+    """The spec's own. Raises UsageError where that is not RDMA alone."""
+    refuse_tcp(spec)
+    return spec.workload()
+
+
+def _checked(workload: OperationGraph, topology: Topology) -> OperationGraph:
+    try:
+        workload.check(topology.host)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return workload
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+    names = list(known)
+    hint = did_you_mean(name, names) or f"; there are {', '.join(names[:5])}, ..."
+    return UsageError(f"this fabric has no {what} {name!r}{hint}")

@@ -1,0 +1,164 @@
+"""Whether the subnet manager has done what a spec asked it for.
+
+OpenSM goes on by minhop where an engine cannot route a fabric, and says so in its log alone.
+Who named the engine hears of it before anything runs; who left it to the default
+finds a note in the results.
+
+lash and dfsssp keep paths that would close a circle of credit apart by service levels. That
+helps as far as the links have lanes for them: levels that share a lane are one again. A
+circle is closed when ports wait for each other, each for room behind the next one of a path:
+
+    (ring1:ring2, VL 0) ─▶ (ring2:ring3, VL 0) ─▶ ... ─▶ (ring1:ring2, VL 0)
+
+Source: Dally and Seitz, Deadlock-Free Message Routing in Multiprocessor Interconnection
+Networks, IEEE Trans. Computers, 1987.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+
+from emu.errors import FabricError
+from emu.spec.lanes import lanes_of_link
+from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
+from emu.spec.scenario import Spec
+from emu.subnet import Subnet
+from emu.subnet.subnet import Levels
+from topologies.graph import Port, Topology
+
+_SHOWN = 4
+"""Ports of a circle that an error names."""
+
+Lane = tuple[Port, int]
+"""A port, and the lane by which a packet leaves there."""
+
+
+def approved(
+    spec: Spec, topology: Topology, subnet: Subnet, pairs: Iterable[tuple[str, str]]
+) -> Subnet:
+    """The subnet, with a note where another engine than the default one made its tables.
+
+    `pairs`: source and destination host of the paths that will be used.
+
+    Raises FabricError when it was not the engine asked for, and when the paths of an engine
+    that keeps them apart close a circle for want of lanes.
+    """
+    if subnet.levels:
+        _refuse_circles(spec, topology, subnet, pairs)
+    asked = spec.subnet.engine
+    if subnet.engine == asked:
+        return subnet
+    fallback = (
+        f"OpenSM cannot route this fabric by {asked} and went on by {subnet.engine}, whose paths "
+        "may close a circle of credit"
+    )
+    if "engine" in spec.subnet.model_fields_set:
+        raise FabricError(f"subnet.engine: {fallback}; {_remedy(spec, subnet.engine)}")
+    return replace(subnet, notes=(f"{fallback}; {_remedy(spec, subnet.engine)}",))
+
+
+def _remedy(spec: Spec, used: str) -> str:
+    asked, first = spec.subnet.engine, next(iter(spec.topology.build().switch))
+    if asked in ENGINES_WITH_ROOTS and asked != "ftree" and not spec.subnet.roots:
+        return f"name its roots, e.g. subnet.roots: [{first}], or ask for engine: {used}"
+    return f"use engine: updn with roots, e.g. [{first}], or ask for engine: {used}"
+
+
+def engine_note(asked: str, used: str) -> str:
+    """Of a sweep in the course of a run."""
+    return f"OpenSM could not route by {asked} what links have left, and went on by {used}"
+
+
+@dataclass(frozen=True)
+class KeptLevels:
+    """What a sweep in the course of a run means for queue pairs that keep their service levels."""
+
+    changed: int
+    """Paths that have another level now."""
+    paths: int
+    circle: str
+    """Ports of a circle of credit that they close by the new tables; empty: there is none."""
+
+    @property
+    def note(self) -> str:
+        return (
+            f"after a sweep {self.changed} of {self.paths} paths have another service level; queue "
+            "pairs that are connected keep theirs, and by the new tables their paths close "
+            + (f"a circle of credit: {self.circle}" if self.circle else "no circle of credit")
+        )
+
+
+def kept_levels(
+    spec: Spec,
+    topology: Topology,
+    connected: Iterable[Levels],
+    now: Subnet,
+    left: Collection[tuple[str, str]],
+) -> KeptLevels | None:
+    """Of queue pairs that are `connected`, each by one of these levels, as far as their paths are
+    `left`: all levels that a path may have are taken together. The sweep may have been by an
+    engine without levels. None: they are as good as before.
+    """
+    kept = {
+        (src, dst, levels[src][dst])
+        for levels in connected
+        for src, dst in left
+        if dst in levels.get(src, {})
+    }
+    paths = {(src, dst) for src, dst, _ in kept}
+    changed = {
+        (src, dst) for src, dst, level in kept if now.levels.get(src, {}).get(dst, level) != level
+    }
+    circle = _circle(spec, topology, now, kept)
+    if not changed and not circle:
+        return None
+    return KeptLevels(len(changed), len(paths), _shown(topology, circle) if circle else "")
+
+
+def _refuse_circles(
+    spec: Spec, topology: Topology, subnet: Subnet, pairs: Iterable[tuple[str, str]]
+) -> None:
+    ways = [(src, dst, subnet.levels[src][dst]) for src, dst in pairs]
+    circle = _circle(spec, topology, subnet, ways)
+    if circle is None:
+        return
+    lanes = min(spec.switch(switch).credits.vls for switch in topology.switch)
+    raise FabricError(
+        f"subnet.engine: {subnet.engine} keeps paths apart by service levels, and for want of "
+        f"lanes (switches.credits.vls: {lanes}) they close a circle of credit nevertheless: "
+        f"{_shown(topology, circle)}; raise switches.credits.vls, to 8 for one, with a lane for "
+        "each service level in subnet.sl2vl, or use engine: updn with roots"
+    )
+
+
+def _shown(topology: Topology, circle: Sequence[Lane]) -> str:
+    names = [topology.port_name[port] for port, _ in circle]
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+
+
+def _circle(
+    spec: Spec, topology: Topology, subnet: Subnet, ways: Iterable[tuple[str, str, int]]
+) -> list[Lane] | None:
+    """Lanes that wait for each other, each for the next; None: there is no circle.
+
+    `ways`: from which host to which, and by which service level.
+    """
+    behind: dict[Lane, dict[Lane, None]] = {}  # an order, so that an error is always the same
+    lane_of = {
+        port: spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port)) for port in topology.peer
+    }
+    for src, dst, level in sorted(ways):
+        for offset in range(1 << subnet.lmc):
+            path = subnet.path(topology, src, dst, offset)
+            lanes = [(port, lane_of[port][level]) for port in path]
+            for lane, following in pairwise(lanes):
+                behind.setdefault(following, {})[lane] = None
+    try:
+        TopologicalSorter(behind).prepare()
+    except CycleError as error:
+        circle: list[Lane] = error.args[1]
+        return circle[:-1]
+    return None

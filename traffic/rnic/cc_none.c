@@ -1,4 +1,0 @@
-/* No congestion control: BECNs are ignored, senders go at line rate. */
-#include "cc.h"
-
-const struct cc_algorithm cc_none = {.name = "none"};
