@@ -163,7 +163,7 @@ def emu_artifacts(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     chosen = request.config.getoption("--emu-artifacts")
     if chosen is None:
         return tmp_path
-    from emu.writing import make_folder
+    from emu.output_dir import make_folder
 
     folder = Path(chosen) / re.sub(r"[^\w.-]+", "-", request.node.nodeid).strip("-")
     make_folder(folder)
@@ -238,7 +238,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
     With `--update-golden` the file is written instead; review the difference like code.
     """
-    from emu.writing import make_folder, write_text
+    from emu.output_dir import make_folder, write_text
 
     folder = request.path.parent / "golden"
 
@@ -299,7 +299,7 @@ def _told_of(run: Run) -> list[tuple[str, str]]:
 
 
 def _came_to(run: Run) -> str:
-    from emu.report.words import fidelity, offered_and_finished
+    from emu.report.phrases import fidelity, offered_and_finished
 
     return f"{run.facts.name}: {offered_and_finished(run.facts)} {fidelity(run.facts)}"
 

@@ -26,19 +26,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from emu.approx import Binomial, Within, binomial, within
 from emu.cli.record import record
 from emu.errors import CheckFailed, UsageError
-from emu.likely import Binomial, Within, binomial, within
 from emu.measure.counters import counter_names
-from emu.measure.events import Event
-from emu.measure.happened import happened
+from emu.measure.event_log import happened
 from emu.measure.recording import FlowRecord, Recording
-from emu.report.facts import RunFacts
+from emu.measure.snapshot_diff import Event
+from emu.report.run_view import RunFacts
 from emu.report.text import print_run
 from emu.report.verdict import judge
 from emu.report.write import write_run
 from emu.spec import settings
-from emu.spec.finding import there_is_no
+from emu.spec.diagnostic import unknown_name
 from emu.spec.groups import expanded
 from emu.spec.merge import overlay
 from emu.spec.model import Check, Spec, SwitchSpec, load_spec, spec_from_mapping
@@ -77,7 +77,7 @@ class Fabric:
         Raises SpecError with all that is wrong, UsageError for a clock that does not exist.
         """
         if clock not in _CLOCKS:
-            raise UsageError(there_is_no("clock", clock, list(_CLOCKS)))
+            raise UsageError(unknown_name("clock", clock, list(_CLOCKS)))
         self._source = f"changes to {path.name}"
         self._folder = path.parent
         self.spec = self._with(load_spec(path), changes or {})
@@ -198,9 +198,9 @@ class Run:
 
         Raises HostError, FabricError, and UsageError when a lab has that name.
         """
+        from emu.daemon.up import bring_up
         from emu.lab.live import run_at
         from emu.lab.slowdown import choose_slowdown
-        from emu.lab.standing.up import bring_up
 
         spec = self.facts.spec.model_copy(update={"name": name})
         slowdown, _ = choose_slowdown(spec, spec.topology.build(), run_at, _nobody)

@@ -26,8 +26,8 @@ only the whole counts, as of a collective, there are none:
 
 Flows of a connection share a pair of queue pairs, whichever way they go; others have one each.
 
-Ranks of a job have a buffer each, of which a message may carry a part: `taken_at` from
-the sender's, it is `put_at` or `added_at` (as float32s) an offset in the receiver's.
+Ranks of a job have a buffer each, of which a message may carry a part: `src_offset` from
+the sender's, it is `dst_offset` or `reduce_offset` (as float32s) an offset in the receiver's.
 Other messages have places of their own at both ends.
 
 Plain data: printable, countable, testable without a fabric. The RNIC executes
@@ -182,9 +182,9 @@ class OperationGraph:
     """Of work."""
     busy_ps: Column = field(default_factory=_no_rows)
     """Of work: how long it has the flow's device for itself, before it lasts."""
-    taken_at: Column = field(default_factory=_no_rows)
-    put_at: Column = field(default_factory=_no_rows)
-    added_at: Column = field(default_factory=_no_rows)
+    src_offset: Column = field(default_factory=_no_rows)
+    dst_offset: Column = field(default_factory=_no_rows)
+    reduce_offset: Column = field(default_factory=_no_rows)
     """Offsets in the buffers of the flow's job, or NOWHERE."""
     jobs: tuple[Job, ...] = ()
     steps: tuple[Step, ...] = ()
@@ -295,9 +295,9 @@ _LEFT_OUT = {
     "not_after_ns": 0,
     "lasts_ns": 0,
     "busy_ps": 0,
-    "taken_at": NOWHERE,
-    "put_at": NOWHERE,
-    "added_at": NOWHERE,
+    "src_offset": NOWHERE,
+    "dst_offset": NOWHERE,
+    "reduce_offset": NOWHERE,
 }
 _COLUMNS = ("size_bytes", *_LEFT_OUT)
 """A row for each operation."""

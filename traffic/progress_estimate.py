@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from traffic.graph import Column, Flow, OperationGraph
 
 
-class Expected:
+class ProgressEstimate:
     """Of all flows that send something, in their order."""
 
     def __init__(self, graph: OperationGraph) -> None:

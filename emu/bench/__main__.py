@@ -14,7 +14,7 @@ from emu.bench.machine import machine
 from emu.bench.row import Row
 from emu.bench.table import document, table
 from emu.errors import EmuError
-from emu.writing import write_text, writing_into
+from emu.output_dir import write_text, writing_into
 
 Measure = Callable[..., list[Row]]
 

@@ -33,13 +33,13 @@ from emu.bench.native import compiled, loops
 from emu.bench.row import Row, Target, side_by_side
 from emu.bindings.af_packet_driver import packet_socket
 from emu.lab.build import Lab
-from emu.lab.keeper import keep_host
-from emu.lab.messages import Json, Request
+from emu.lab.ipc.messages import Json, Request
 from emu.lab.netns import entered
+from emu.lab.netns_holder import keep_host
 from emu.lab.ovs import datapath_type
-from emu.lab.pace import be_punctual
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.routes import route_tables
+from emu.lab.rt_sched import be_punctual
 from emu.lab.session import open_session, start
 from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import spec_from_json

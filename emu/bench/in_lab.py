@@ -5,7 +5,7 @@ from __future__ import annotations
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from emu.lab.messages import Json, Request
+from emu.lab.ipc.messages import Json, Request
 from emu.lab.namespace import run_in_lab
 
 _INSIDE = "emu.bench.inside"

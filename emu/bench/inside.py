@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emu.bench import hop, lab, relay
-from emu.lab.inside import main
+from emu.lab.init import main
 
 if __name__ == "__main__":
     main(

@@ -18,7 +18,7 @@ from emu.bench.in_lab import in_lab
 from emu.bench.row import Row, Target, side_by_side
 from emu.lab import ovs
 from emu.lab.command import run
-from emu.lab.messages import Json, Request
+from emu.lab.ipc.messages import Json, Request
 from emu.lab.session import open_session, start
 from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import spec_from_json

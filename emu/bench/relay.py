@@ -31,9 +31,9 @@ from emu.bench.native import compiled, loops
 from emu.bench.row import Row, Target, side_by_side
 from emu.bindings.af_packet_driver import packet_socket
 from emu.lab.command import run
-from emu.lab.keeper import keep_host
-from emu.lab.messages import Json, Request
+from emu.lab.ipc.messages import Json, Request
 from emu.lab.netns import entered, write_sysctl
+from emu.lab.netns_holder import keep_host
 from emu.lab.shim import RING_FRAMES
 from emu.lab.supervisor import Supervisor
 

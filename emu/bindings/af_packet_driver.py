@@ -37,7 +37,7 @@ _TIMELINE_SLOTS = 1024
 
 
 class Outcome(IntEnum):
-    """Why `Live.run` came back."""
+    """Why `AfPacketDriver.run` came back."""
 
     WOKEN = lib.DRIVER_WOKEN
     FINISHED = lib.DRIVER_FINISHED
@@ -71,7 +71,7 @@ def _enlarge(opened: socket.socket, by_force: int, within_limits: int) -> None:
         opened.setsockopt(socket.SOL_SOCKET, within_limits, _SOCKET_BUFFER_BYTES)
 
 
-class Live:
+class AfPacketDriver:
     """A fabric on the real clock. Use as a context manager."""
 
     def __init__(self, fabric: Fabric, *, slowdown: float, wake: int) -> None:

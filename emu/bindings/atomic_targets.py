@@ -28,7 +28,7 @@ NicOf = Callable[[Flow, str], Any]
 """The NIC that a flow leaves or reaches a host by."""
 
 
-class Extras:
+class AtomicTargets:
     """Words and keys of a workload."""
 
     def __init__(self, graph: OperationGraph) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from emu.bindings.fabric import Fabric
+from emu.output_dir import writing_into
 from emu.spec.scenario import Spec
 from emu.wire.convert import convert
-from emu.writing import writing_into
 from topologies.graph import Port, Topology
 
 

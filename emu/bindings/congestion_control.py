@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from emu._core import ffi, lib
-from emu.spec.control import Control
+from emu.spec.congestion_control import Control
 from emu.spec.host import Nic
 
 _CNP_PER = {"qp": lib.CNP_PER_QP, "ip-pair": lib.CNP_PER_ADDRESS, "port": lib.CNP_PER_PORT}

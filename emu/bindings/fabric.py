@@ -30,7 +30,7 @@ from emu.bindings.lanes import (
     set_up_pkeys,
 )
 from emu.bindings.routing import IpRoutes, LidRoutes, set_choice
-from emu.bindings.scale_up import InsideServers, ports_of
+from emu.bindings.scale_up import ScaleUpFabric, ports_of
 from emu.bindings.snapshot import PortView
 from emu.errors import FabricError, UsageError
 from emu.measure.observation import Observation, Samples
@@ -84,7 +84,7 @@ class FrameKind(IntEnum):
     IB_LINK = 2
 
 
-class Members(Enum):
+class NodeSubset(Enum):
     """Which nodes of the topology are in this process."""
 
     ALL = "all"
@@ -110,7 +110,7 @@ class Fabric:
         self,
         spec: Spec,
         topology: Topology,
-        members: Members,
+        members: NodeSubset,
         *,
         subnet: Subnet | None = None,
         marks: bool = True,
@@ -132,13 +132,13 @@ class Fabric:
         self._ip_routes: dict[str, IpRoutes] = {}
         self._maps: dict[int, ClassMaps] = {}
         self._sweeps: list[SweepRecord] = []
-        inside = spec.scale_up if members is not Members.SWITCHES else None
+        inside = spec.scale_up if members is not NodeSubset.SWITCHES else None
         ports = len(self.index) + (len(ports_of(inside)) if inside else 0)
         self._core = _have(lib.fabric_new(spec.seed, ports, *self._frames(), FRAME_BYTES))
         self.inside = None
         if inside is not None:
-            self.inside = InsideServers(self.core, inside, spec.hosts.scale_up, len(self.index))
-        if members is not Members.HOSTS:
+            self.inside = ScaleUpFabric(self.core, inside, spec.hosts.scale_up, len(self.index))
+        if members is not NodeSubset.HOSTS:
             for switch in topology.switches:
                 self._add_switch(switch)
         self._add_cable_ends()
@@ -204,8 +204,8 @@ class Fabric:
                 lib.fabric_connect(self.core, a, b, cable.rate_bps, cable.delay_ps)
         if self.inside is not None:
             self.inside.connect()
-        has_lines = self.members is not Members.HOSTS
-        has_nics = self.members is not Members.SWITCHES
+        has_lines = self.members is not NodeSubset.HOSTS
+        has_nics = self.members is not NodeSubset.SWITCHES
         self._places = Places(frozenset(here), has_lines, has_nics)
         self.faults = self._add_faults(self.spec)
 
@@ -297,7 +297,7 @@ class Fabric:
         lib.fabric_prefault(self.core, _FRAMES_AT_HAND * len(self._own_ports()))
 
     def start(self) -> None:
-        if self.members is not Members.HOSTS:
+        if self.members is not NodeSubset.HOSTS:
             _have_memory(lib.fabric_watch_deadlocks(self.core, DEADLOCK_INTERVAL_PS))
         lib.fabric_start(self.core)
 
@@ -477,8 +477,8 @@ class Fabric:
         return [
             port
             for port in self.index
-            if self.members is Members.ALL
-            or (port.node in hosts) == (self.members is Members.HOSTS)
+            if self.members is NodeSubset.ALL
+            or (port.node in hosts) == (self.members is NodeSubset.HOSTS)
         ]
 
     def _ports_here(self) -> set[Port]:
@@ -488,11 +488,11 @@ class Fabric:
 
     def _add_cable_ends(self) -> None:
         """The ends of hosts' cables whose node is in the other process."""
-        if self.members is Members.ALL:
+        if self.members is NodeSubset.ALL:
             return
         for host in self.topology.hosts:
             for port in self.topology.ports[host.name]:
-                outside = self.topology.peer[port] if self.members is Members.HOSTS else port
+                outside = self.topology.peer[port] if self.members is NodeSubset.HOSTS else port
                 _have_memory(lib.fabric_add_socket(self.core, self.index[outside], self.infiniband))
 
     def _add_switch(self, switch: Switch) -> None:

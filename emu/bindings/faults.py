@@ -35,10 +35,7 @@ from emu.spec.fault import (
     WrongMap,
     fault_names,
 )
-from emu.spec.outages import lost_links
-from emu.spec.scenario import Spec
-from emu.spec.switch import Ecn
-from emu.spec.tuning import (
+from emu.spec.misconfiguration import (
     OF_ROCE,
     curve_with,
     headroom_with,
@@ -46,6 +43,9 @@ from emu.spec.tuning import (
     map_with,
     ports_changed,
 )
+from emu.spec.outages import lost_links
+from emu.spec.scenario import Spec
+from emu.spec.switch import Ecn
 from topologies.graph import Port, Topology
 from topologies.seeds import fault_seed
 

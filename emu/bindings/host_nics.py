@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu._core import ffi, lib
-from emu.bindings.atomic_targets import Extras
+from emu.bindings.atomic_targets import AtomicTargets
 from emu.bindings.fabric import Fabric
 from emu.bindings.ipoib import IpInterfaces
 from emu.bindings.memory_regions import BUFFERS_VA, SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
 from emu.bindings.nic_config import RECOVERY, have, nic_config, qp_config
-from emu.bindings.scale_up import InsideServers
+from emu.bindings.scale_up import ScaleUpFabric
 from emu.bindings.snapshot import QueuePairView
 from emu.measure.observation import Observation
 from emu.measure.progress import Progress
@@ -42,7 +42,7 @@ from emu.subnet import Subnet
 from topologies.graph import Host
 from traffic.graph import Asks, Column, Flow, OperationGraph, Verb
 from traffic.job import Job, Step
-from traffic.progress_estimate import Expected
+from traffic.progress_estimate import ProgressEstimate
 
 _NEVER = 2**63 - 1
 _VERBS = {
@@ -76,7 +76,7 @@ _REGIONS = (SOURCE_VA, SINK_VA, BUFFERS_VA)
 """A host's, by where they begin."""
 
 
-class Endpoints:
+class HostNics:
     """All NICs of a fabric that has its hosts in this process."""
 
     def __init__(
@@ -98,7 +98,7 @@ class Endpoints:
         self._partitions = {entry.name: entry.partition for entry in spec.traffic}
         self._transports = {entry.name: _TRANSPORTS[transport_of(entry)] for entry in spec.traffic}
         self._layout = lay_out(workload, [host.name for host in hosts], self._lead())
-        self._extras = Extras(workload)
+        self._extras = AtomicTargets(workload)
         self._contents = None
         if spec.payload == "real":
             self._contents = Contents(workload, self._layout, np.random.default_rng(spec.seed))
@@ -131,7 +131,7 @@ class Endpoints:
         }
         self._qps = [ends[flow.connection][flow.src] for flow in self.flows]
         self._workload = self._load()
-        self._expected = Expected(workload)
+        self._expected = ProgressEstimate(workload)
 
     def start(self) -> None:
         """Starts what waits for nothing but its time."""
@@ -238,7 +238,7 @@ class Endpoints:
         config.elides_payload = self._fabric.spec.payload == "elided"
         return self._fabric.add_nic(host, config)
 
-    def _add_inside(self, inside: InsideServers, host: Host, qps: int) -> Any:
+    def _add_inside(self, inside: ScaleUpFabric, host: Host, qps: int) -> Any:
         """The GPU's links inside of its server."""
         config = ffi.new("struct nic_config *")
         config.max_qps, config.max_regions = qps, self._regions(host)

@@ -66,7 +66,7 @@ def lay_out(graph: OperationGraph, hosts: list[str], lead: Column) -> Layout:
     src = np.array([number[flow.bytes_from] for flow in graph.flows], np.int64)[graph.flow_of]
     dst = np.array([number[flow.bytes_to] for flow in graph.flows], np.int64)[graph.flow_of]
     longest, received = np.zeros(len(hosts), np.int64), np.zeros(len(hosts), np.int64)
-    from_source, to_sink = graph.taken_at == NOWHERE, graph.put_at == NOWHERE
+    from_source, to_sink = graph.src_offset == NOWHERE, graph.dst_offset == NOWHERE
     np.maximum.at(longest, src[from_source], graph.size_bytes[from_source])
     room = np.where(to_sink, lead + graph.size_bytes, 0)
     np.add.at(received, dst, room)
@@ -82,9 +82,9 @@ def lay_out(graph: OperationGraph, hosts: list[str], lead: Column) -> Layout:
     ]
     taken_from, put_to = (va.astype(np.int64)[graph.flow_of] for va in buffer_va)
     return Layout(
-        source_va=np.where(from_source, source_va, taken_from + graph.taken_at),
-        sink_va=np.where(to_sink, sink_va, put_to + graph.put_at),
-        sum_va=np.where(graph.added_at == NOWHERE, 0, put_to + graph.added_at),
+        source_va=np.where(from_source, source_va, taken_from + graph.src_offset),
+        sink_va=np.where(to_sink, sink_va, put_to + graph.dst_offset),
+        sum_va=np.where(graph.reduce_offset == NOWHERE, 0, put_to + graph.reduce_offset),
         source_bytes=dict(zip(hosts, (longest + _SHIFTS * _SHIFT).tolist(), strict=True)),
         sink_bytes=dict(zip(hosts, (received + 1).tolist(), strict=True)),
         buffers_bytes=buffers_bytes,

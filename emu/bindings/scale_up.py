@@ -20,7 +20,7 @@ _SL2VL = bytes(16)
 """All service levels ride on the one lane."""
 
 
-class InsideServers:
+class ScaleUpFabric:
     """Switches, cables and NICs of the scale-up fabric, whose ports have indices of their own."""
 
     def __init__(self, core: Any, topology: Topology, links: ScaleUp, first_index: int) -> None:

@@ -13,8 +13,8 @@ import click
 from emu.cli.options import lab_option
 from emu.cli.say import say
 from emu.errors import EmuError, UsageError
+from emu.output_dir import new_file
 from emu.streams import ReaderGone
-from emu.writing import new_file
 
 
 @click.command("capture")
@@ -41,8 +41,8 @@ def command(
 
         emu capture leaf1:h1 | wireshark -k -i -
     """
-    from emu.lab.standing.capture import capture_port
-    from emu.lab.standing.client import StandingLab
+    from emu.daemon.capture import capture_port
+    from emu.daemon.client import StandingLab
 
     if path is None and sys.stdout.isatty():
         raise UsageError("a terminal cannot show packets; add -w FILE, or | wireshark -k -i -")

@@ -23,8 +23,8 @@ from emu.cli.record import record
 from emu.cli.stopping import sigterm_interrupts
 from emu.errors import EmuError, UsageError
 from emu.report.clocks import BothClocks, Seeds, clocks_document
-from emu.report.facts import RunFacts
 from emu.report.reruns import with_seeds
+from emu.report.run_view import RunFacts
 from emu.report.summary import compare, to_json
 from emu.report.text import print_clocks, print_comparison
 from emu.report.verdict import exit_code

@@ -41,8 +41,8 @@ def command(
     Those of all places, or of a port (leaf1:h1), of a switch's ports (leaf1), or of a host's
     NIC (h1). Ports count from the lab's start on, NICs from the start of its traffic.
     """
-    from emu.lab.standing.client import StandingLab
-    from emu.lab.standing.looking import look_at
+    from emu.daemon.client import StandingLab
+    from emu.daemon.client_snapshot import look_at
     from emu.report.port_counters import Chosen, changes, counters_of, lines_of, shown
     from emu.spec.model import spec_from_json
 

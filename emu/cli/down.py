@@ -12,7 +12,7 @@ from emu.cli.say import say
 @lab_argument
 def command(lab: str | None) -> None:
     """End LAB; returns when nothing of it is left."""
-    from emu.lab.standing.client import StandingLab
+    from emu.daemon.client import StandingLab
 
     with StandingLab(lab) as standing:
         standing.end()

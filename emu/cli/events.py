@@ -26,9 +26,9 @@ def command(lab: str | None) -> None:
     One JSON object a line. Goes on until Ctrl-C or the lab's end. A line on stderr says from when
     on events are printed: a script that starts traffic waits for it first.
     """
-    from emu.lab.standing.client import StandingLab
-    from emu.lab.standing.looking import look_at
-    from emu.measure.events import Pauses, events_between, in_order
+    from emu.daemon.client import StandingLab
+    from emu.daemon.client_snapshot import look_at
+    from emu.measure.snapshot_diff import Pauses, events_between, in_order
     from emu.spec.scenario import spec_from_json
 
     with StandingLab(lab) as standing:

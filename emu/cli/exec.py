@@ -42,8 +42,8 @@ def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) 
     not reach (static ones, those in Go, those with more rights than you) are refused. The time
     of day differs between programs; only durations compare.
     """
-    from emu.lab.standing.client import StandingLab
-    from emu.lab.standing.enter import run_there
+    from emu.daemon.client import StandingLab
+    from emu.daemon.exec import run_there
     from emu.subnet.diagnostics import DIAGNOSTICS
 
     program = words[1:] if words[0] == "--" else words
@@ -64,7 +64,7 @@ def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) 
 
 def _emulated(program: Sequence[str], slowdown: float) -> Mapping[str, str]:
     """For its environment. Raises UsageError, HostError."""
-    from emu.lab.standing.emulated_time import emulated_time
+    from emu.daemon.emulated_time import emulated_time
     from emu.subnet.diagnostics import DIAGNOSTICS
 
     if program[0] in DIAGNOSTICS:

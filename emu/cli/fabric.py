@@ -1,7 +1,7 @@
 """The fabric of a spec, for verbs that bring a traffic of their own: `emu perf`, `emu nccl`.
 
 What a spec says about its own traffic is left out before anybody looks at it, so that nothing
-there can be wrong; the verb then adds its own (see `emu.spec.made.changed`).
+there can be wrong; the verb then adds its own (see `emu.spec.from_code.changed`).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def set_(lab: str | None, text: str) -> None:
     Pause storms, slow receivers and ignored CNPs are in NICs, which are there while traffic
     runs: they last from one workload to the next, and wait for NICs where there are none.
     """
-    from emu.lab.standing.client import StandingLab
+    from emu.daemon.client import StandingLab
     from emu.spec.fault import fault_names
     from emu.spec.fault_text import fault_from_text
     from emu.spec.scenario import spec_from_json
@@ -50,7 +50,7 @@ def set_(lab: str | None, text: str) -> None:
 @click.argument("name")
 def clear(lab: str | None, name: str) -> None:
     """End the fault NAME."""
-    from emu.lab.standing.client import StandingLab
+    from emu.daemon.client import StandingLab
 
     with StandingLab(lab) as standing:
         standing.ask("faults", do="clear", name=name)
@@ -65,7 +65,7 @@ def list_(lab: str | None) -> None:
     Times are those of `emu capture`: since the lab came up, as it has them. `state` is
     waiting, active or over.
     """
-    from emu.lab.standing.client import StandingLab
+    from emu.daemon.client import StandingLab
 
     with StandingLab(lab) as standing:
         for fault in standing.ask("faults", do="list")[0]["faults"]:

@@ -11,7 +11,7 @@ import click
 
 from emu.cli.say import say
 from emu.errors import UsageError
-from emu.writing import write_text
+from emu.output_dir import write_text
 
 _TOPOLOGIES = ("leaf-spine", "fat-tree", "rail", "dumbbell", "ring", "parking-lot", "torus")
 _PATTERNS = (

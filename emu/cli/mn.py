@@ -14,7 +14,7 @@ _AS_TYPED = {"ignore_unknown_options": True, "help_option_names": []}
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def command(words: tuple[str, ...]) -> None:
     """Run Mininet's own command, its path first, on an emulated fabric."""
-    from emu.lab.messages import Request
+    from emu.lab.ipc.messages import Request
     from emu.lab.namespace import run_in_lab
 
     mn = shutil.which(words[0]) or words[0]

@@ -25,8 +25,8 @@ def command(lab: str | None, ranks: int | None, program: tuple[str, ...]) -> Non
     Its ranks are assigned to the hosts in turn, and talk by TCP across the fabric: by Ethernet's
     lossy class, or on InfiniBand by IPoIB. Exits as the program does.
     """
-    from emu.lab.standing.client import StandingLab
-    from emu.lab.standing.mpi import mpirun
+    from emu.daemon.client import StandingLab
+    from emu.daemon.mpi import mpirun
 
     with StandingLab(lab) as standing:
         sys.exit(mpirun(standing, ranks, program))

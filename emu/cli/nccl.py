@@ -21,13 +21,13 @@ from emu.cli.record import record, refuse_unwritable, subnet_of
 from emu.errors import ExitCode, UsageError
 from emu.measure.forecast import Forecast
 from emu.measure.recording import JobRecord
+from emu.output_dir import write_text, writing_into
 from emu.report.diagnosis import diagnoses
-from emu.report.facts import RunFacts
 from emu.report.nccl import Sweep, closing, heading, row, to_mapping
 from emu.report.nccl_channels import Channels, channel_lines
+from emu.report.run_view import RunFacts
 from emu.spec.model import Spec, changed
 from emu.units import write_rate
-from emu.writing import write_text, writing_into
 from traffic.collectives.channels import MOST, Servers, in_a_row
 from traffic.collectives.collective import ALGORITHMS, Cut, channels_for
 from traffic.job import FLOAT_BYTES, Job, Kind

@@ -25,7 +25,7 @@ from emu.perf.benchmark import DEFAULT, NAMES, Benchmark
 from emu.perf.figures import Bandwidth, Latency, bandwidth, latency
 from emu.perf.table import RULE, header, line, settings_lines
 from emu.report.diagnosis import diagnoses
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.spec.model import Spec
 
 

@@ -74,11 +74,11 @@ async def _play(
     timeout: int,
     echo: bool,
 ) -> dict[str, Any]:
+    from emu.rdma.external_nic import nic_on
     from emu.rdma.names import QPType
-    from emu.rdma.outside import nic_on
-    from emu.rdma.pingpong import Game, Player, dial, meet
+    from emu.rdma.pingpong import PingPongConfig, Player, dial, meet
 
-    game = Game(QPType[transport.upper()], size, iters, int(mtu), timeout)
+    game = PingPongConfig(QPType[transport.upper()], size, iters, int(mtu), timeout)
     is_client = server is not None
     with (
         dial(server, port) as line,

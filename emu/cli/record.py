@@ -11,11 +11,11 @@ from typing import TextIO
 from emu.cli.say import say
 from emu.errors import UsageError
 from emu.measure.recording import Recording
+from emu.output_dir import check_links, is_written_as_it_is
 from emu.report.progress import ProgressLine
 from emu.resources import keep_freed_memory
 from emu.spec.model import Spec
 from emu.subnet import Subnet
-from emu.writing import check_links, is_written_as_it_is
 from topologies.graph import Topology
 
 

@@ -15,16 +15,16 @@ from emu.cli.record import record, refuse_unwritable
 from emu.cli.say import say
 from emu.cli.stopping import sigterm_interrupts
 from emu.errors import EmuError, UsageError
-from emu.report.facts import RunFacts
-from emu.report.reruns import TIMES, Occasion, name_of, occasions
+from emu.output_dir import write_text, writing_into
+from emu.report.reruns import TIMES, Variation, name_of, occasions
 from emu.report.results import Result, write_results
+from emu.report.run_view import RunFacts
 from emu.report.store import load_recording
 from emu.report.text import print_checks, print_reruns
 from emu.report.verdict import exit_code
 from emu.report.write import write_run
 from emu.spec.about import About
 from emu.spec.model import Spec, load_spec
-from emu.writing import write_text, writing_into
 
 _SPEC_FILE = "spec.json"
 
@@ -87,13 +87,13 @@ def command(
         raise UsageError(f"{folder}: is no folder; name one that has specs")
     clocks = tuple(dict.fromkeys(clocks))
     trials = [
-        Trial(path, occasion, load_spec(path, (*settings, *occasion.settings)))
+        Experiment(path, occasion, load_spec(path, (*settings, *occasion.settings)))
         for path in sorted(folder.glob("*.emu.yml"))
         for occasion in occasions(load_spec(path, settings), seeds, sizes)
     ]
     if page is not None:
         refuse_unwritable(page.parent, "--page")
-    keeper = Keeper(out, resume, quiet)
+    keeper = RunCache(out, resume, quiet)
     chosen = [(trial, own) for trial in trials if (own := trial.of(clocks))]
     if not chosen:
         raise UsageError(
@@ -126,10 +126,10 @@ def command(
 
 
 def _run_all(
-    chosen: Sequence[tuple[Trial, Sequence[str]]], keeper: Keeper
-) -> tuple[list[tuple[Trial, Result]], EmuError | KeyboardInterrupt | None]:
+    chosen: Sequence[tuple[Experiment, Sequence[str]]], keeper: RunCache
+) -> tuple[list[tuple[Experiment, Result]], EmuError | KeyboardInterrupt | None]:
     """Those before one that was stopped, or failed, and what that raised."""
-    results: list[tuple[Trial, Result]] = []
+    results: list[tuple[Experiment, Result]] = []
     try:
         with sigterm_interrupts():
             for trial, clocks in chosen:
@@ -140,7 +140,7 @@ def _run_all(
 
 
 @dataclass(frozen=True)
-class Keeper:
+class RunCache:
     """Makes runs and keeps what they leave, each in a folder of `out`, with its spec beside it."""
 
     out: Path
@@ -167,11 +167,11 @@ class Keeper:
 
 
 @dataclass(frozen=True)
-class Trial:
+class Experiment:
     """A spec with the settings of one occasion."""
 
     path: Path
-    occasion: Occasion
+    occasion: Variation
     spec: Spec
 
     def of(self, clocks: Iterable[str]) -> list[str]:
@@ -179,7 +179,7 @@ class Trial:
         about = self.spec.about
         return [clock for clock in clocks if about and clock in about.clocks]
 
-    def run(self, clocks: Sequence[str], keeper: Keeper) -> Result:
+    def run(self, clocks: Sequence[str], keeper: RunCache) -> Result:
         assert self.spec.about is not None
         itself = {self.spec.name: self.spec} if self.spec.verify or not self.spec.compare else {}
         variants = itself | self.spec.variants()
@@ -189,14 +189,14 @@ class Trial:
         }
         return Result(self.spec.about, self.path, runs)
 
-    def _run_one(self, name: str, spec: Spec, clock: str, keeper: Keeper) -> RunFacts:
+    def _run_one(self, name: str, spec: Spec, clock: str, keeper: RunCache) -> RunFacts:
         if clock == "real":  # where packets have all their bytes
             spec = spec.model_copy(update={"payload": "real"})
         called = self.occasion.call(name)
         return keeper.run(called, spec, clock, Path(self.spec.name, clock, called))
 
 
-def _print(results: Sequence[tuple[Trial, Result]], runs: Sequence[RunFacts]) -> None:
+def _print(results: Sequence[tuple[Experiment, Result]], runs: Sequence[RunFacts]) -> None:
     print_checks(runs, sys.stdout)
     if len({trial.occasion.name for trial, _ in results}) > 1:
         print_reruns(_by_occasion(results), sys.stdout)
@@ -209,7 +209,7 @@ def _print_single_sizes(abouts: Iterable[About]) -> None:
 
 
 def _by_occasion(
-    results: Sequence[tuple[Trial, Result]],
+    results: Sequence[tuple[Experiment, Result]],
 ) -> dict[str, dict[str, list[RunFacts]]]:
     table: dict[str, dict[str, list[RunFacts]]] = {}
     for trial, result in results:

@@ -16,14 +16,14 @@ from emu.cli.options import (
     spec_argument,
 )
 from emu.cli.record import record, refuse_unwritable_file
-from emu.report.facts import RunFacts
+from emu.output_dir import write_text, writing_into
 from emu.report.junit import junit_xml
+from emu.report.run_view import RunFacts
 from emu.report.summary import to_json
 from emu.report.text import print_run
 from emu.report.verdict import exit_code
 from emu.report.write import write_run
 from emu.spec.model import load_spec
-from emu.writing import write_text, writing_into
 
 
 @click.command("run")

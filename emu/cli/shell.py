@@ -29,8 +29,8 @@ def command(where: str | None, settings: tuple[str, ...]) -> None:
 
 
 def _shell_in_lab(lab: str | None) -> None:
-    from emu.lab.standing.client import StandingLab
-    from emu.lab.standing.enter import run_there
+    from emu.daemon.client import StandingLab
+    from emu.daemon.exec import run_there
 
     with StandingLab(lab) as standing:
         spec = standing.status()["spec"]
@@ -38,7 +38,7 @@ def _shell_in_lab(lab: str | None) -> None:
         prompt = [
             sys.executable,
             "-m",
-            "emu.lab.standing.prompt",
+            "emu.daemon.prompt",
             spec,
             tasks,
             str(standing.lend()),
@@ -47,8 +47,8 @@ def _shell_in_lab(lab: str | None) -> None:
 
 
 def _shell_of_its_own(path: Path, settings: tuple[str, ...]) -> None:
+    from emu.lab.ipc.messages import Request
     from emu.lab.live import run_at
-    from emu.lab.messages import Request
     from emu.lab.namespace import run_in_lab
     from emu.lab.slowdown import choose_slowdown
 

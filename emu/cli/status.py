@@ -19,8 +19,8 @@ from emu.errors import ExitCode, FabricError, UsageError
 from emu.units import format_rate, format_time_ns
 
 if TYPE_CHECKING:
-    from emu.lab.standing.client import StandingLab
-    from emu.lab.standing.place import Ended
+    from emu.daemon.client import StandingLab
+    from emu.daemon.registry import Ended
 
 SCHEMA = "emu.status/1"
 _SECONDS_BETWEEN_LOOKS = 0.5
@@ -36,29 +36,29 @@ def command(lab: str | None, as_json: bool) -> None:
     A lab that has died is listed once, with the reason. Exits 4 when a lab does not
     answer, or another version of emu has brought it up.
     """
-    from emu.lab.standing import place
+    from emu.daemon import registry
 
     if lab is not None:
         try:
             document = _document(lab)
         except UsageError:  # which says why it has died, where it has
-            place.forget([one for one in place.ended() if one.name == lab])
+            registry.forget([one for one in registry.ended() if one.name == lab])
             raise
         _show([document], [], as_json=as_json, says_nothing=False)
         return
     labs, silent = [], []
-    for name, told in _documents(place.names()).items():
+    for name, told in _documents(registry.names()).items():
         if isinstance(told, dict):
             labs.append(told)
         elif not isinstance(told, FabricError | UsageError):
             raise told
-        elif name in place.names():
+        elif name in registry.names():
             silent.append(str(told))
         else:  # it has just ended
             say(str(told))
-    dead = place.ended()
+    dead = registry.ended()
     _show(labs, dead, as_json=as_json, says_nothing=not silent)
-    place.forget(dead)
+    registry.forget(dead)
     for text in silent:
         say(text)
     sys.exit(ExitCode.FAILED if silent else ExitCode.OK)
@@ -106,7 +106,7 @@ def _documents(names: Sequence[str]) -> dict[str, dict[str, Any] | Exception]:
 
 def _document(name: str) -> dict[str, Any]:
     """A lab's status, with its spec as JSON instead of a text of it."""
-    from emu.lab.standing.client import StandingLab
+    from emu.daemon.client import StandingLab
 
     with StandingLab(name) as standing:
         status = standing.status()
@@ -116,7 +116,7 @@ def _document(name: str) -> dict[str, Any]:
 
 def _what_goes_on(standing: StandingLab, spec: str) -> list[str]:
     """Of the lab at this moment, in sentences."""
-    from emu.lab.standing.looking import look_at
+    from emu.daemon.client_snapshot import look_at
     from emu.report.live import needs_two_looks, sentences
     from emu.spec.scenario import spec_from_json
 

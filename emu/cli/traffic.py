@@ -28,7 +28,7 @@ def stop(lab: str | None) -> None:
 
 
 def _change(lab: str | None, do: str, done: str) -> None:
-    from emu.lab.standing.client import StandingLab
+    from emu.daemon.client import StandingLab
 
     with StandingLab(lab) as standing:
         standing.ask("traffic", do=do)

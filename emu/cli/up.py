@@ -17,10 +17,10 @@ from emu.spec.model import load_spec
 @click.option("--name", metavar="NAME", help="Name of the lab.  [default: the spec's name]")
 def command(path: Path, settings: tuple[str, ...], name: str | None) -> None:
     """Bring SPEC's fabric up and leave it running, without traffic, until `emu down`."""
+    from emu.daemon.folder import why_elsewhere
+    from emu.daemon.up import bring_up
     from emu.lab.live import run_at
     from emu.lab.slowdown import choose_slowdown
-    from emu.lab.standing.folder import why_elsewhere
-    from emu.lab.standing.up import bring_up
 
     spec = load_spec(path, settings if name is None else (*settings, f"name={name}"))
     if elsewhere := why_elsewhere():

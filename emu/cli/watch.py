@@ -37,8 +37,8 @@ def command(lab: str | None, interval: float, count: int | None) -> None:
 
     Where the output is not a terminal, each table is printed below the one before.
     """
-    from emu.lab.standing.client import StandingLab
-    from emu.lab.standing.looking import look_at
+    from emu.daemon.client import StandingLab
+    from emu.daemon.client_snapshot import look_at
     from emu.report.live import sentences
     from emu.report.watch import Watch
     from emu.spec.model import spec_from_json

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from emu.explain.pages import pages
+from emu.output_dir import make_folder, write_text
 from emu.spec.schema import schema_text
-from emu.writing import make_folder, write_text
 
 
 def main() -> None:

@@ -19,15 +19,15 @@ from emu.errors import UsageError
 from emu.explain import keys
 from emu.spec.base import Model
 from emu.spec.derived import Derived, derived, derived_of_host, derived_of_switch
+from emu.spec.diagnostic import KeyPath, did_you_mean, dotted
 from emu.spec.document import Document
-from emu.spec.finding import KeyPath, did_you_mean, dotted
 from emu.spec.load import document_of
 from emu.spec.notes import written
 from emu.spec.presets import PRESETS
-from emu.spec.rules.given import has
+from emu.spec.rules.provenance import has
 from emu.spec.scenario import Spec
-from emu.spec.stages import spec_of
 from emu.spec.switch import PortSpec
+from emu.spec.validation import spec_of
 from topologies.graph import Switch
 
 _OF_PORTS = {field.alias or name for name, field in PortSpec.model_fields.items()}

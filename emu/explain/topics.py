@@ -13,8 +13,8 @@ from emu.explain.topic import Topic, first_sentence
 from emu.measure.counter_notes import NOTES, PLACES, CounterNote, notes_of
 from emu.report.diagnosis import PATHOLOGIES, Pathology
 from emu.spec.checks.check import KINDS as CHECKS
+from emu.spec.diagnostic import did_you_mean, nearest
 from emu.spec.fault import KINDS as FAULTS
-from emu.spec.finding import did_you_mean, nearest
 from emu.spec.notes import facts, written
 from emu.spec.presets import PRESET_NOTES, PRESETS
 

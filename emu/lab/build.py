@@ -10,12 +10,11 @@ from functools import singledispatchmethod
 from emu.errors import FabricError, HostError
 from emu.lab import ovs
 from emu.lab.command import run
-from emu.lab.hold import hold_udp_port
-from emu.lab.keeper import keep_host
 from emu.lab.marker.marker import Marker, marker_program
 from emu.lab.namespace import PRIVATE
 from emu.lab.net import FabricNet
 from emu.lab.netns import entered, write_sysctl
+from emu.lab.netns_holder import keep_host
 from emu.lab.offload import turn_offloads_off
 from emu.lab.plan import (
     LAB,
@@ -35,6 +34,7 @@ from emu.lab.plan import (
 )
 from emu.lab.probe import require
 from emu.lab.supervisor import Supervisor
+from emu.lab.udp_port_guard import hold_udp_port
 
 
 class Lab:

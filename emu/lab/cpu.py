@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from os import sysconf
 from pathlib import Path
 
-from emu.lab.messages import Json
+from emu.lab.ipc.messages import Json
 
 _CPUCLOCK_SCHED = 2  # linux/posix-timers.h
 _BUSY, _STOLEN = "busy", "stolen"

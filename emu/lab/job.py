@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 
-from emu.lab.channel import Channel
-from emu.lab.messages import Done, Json, Setup
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Done, Json, Setup
 from emu.measure.observation import Observation
 from emu.spec.scenario import Spec, spec_from_json
 from emu.subnet import Subnet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.lab.messages import Converging, Json, LinksChanged
+from emu.lab.ipc.messages import Converging, Json, LinksChanged
 from emu.units import PS_PER_NS
 
 _KEPT = 1000

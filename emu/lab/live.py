@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from emu.errors import UsageError
+from emu.lab.ipc.messages import Progress as LabProgress
+from emu.lab.ipc.messages import Request
+from emu.lab.ipc.progress import told_progress
 from emu.lab.job import read_observation
-from emu.lab.messages import Progress as LabProgress
-from emu.lab.messages import Request
 from emu.lab.namespace import run_in_lab
 from emu.lab.slowdown import choose_slowdown
-from emu.lab.telling import told_progress
-from emu.measure.assemble import assemble
 from emu.measure.cpu import CpuSamples
+from emu.measure.merge import assemble
 from emu.measure.progress import Progress
 from emu.measure.recording import FlowRecord, Recording
 from emu.spec.scenario import Spec

@@ -26,12 +26,12 @@ from typing import Any
 from mininet.topo import Topo
 
 from emu.errors import EmuError, FabricError, SpecError, UsageError
-from emu.lab.messages import Json, Request
+from emu.lab.ipc.messages import Json, Request
 from emu.lab.net import FabricNet
 from emu.lab.session import JobResult, Session, open_session, start
 from emu.lab.shell import own_prompt
 from emu.lab.supervisor import Supervisor
-from emu.spec.finding import there_is_no
+from emu.spec.diagnostic import unknown_name
 from emu.spec.quantities import as_slowdown
 from emu.spec.scenario import Spec
 from topologies.mininet_topo import BPS_PER_MBPS, MININET_RATE_BPS, all_topos
@@ -148,7 +148,7 @@ class EmulatedLink:
         for word in nameless:
             raise UsageError(f"--link emu,{word}: which key is that? write slowdown=N or spec=FILE")
         for name in unknown:
-            raise UsageError(f"--link emu,{name}=...: {there_is_no('key', name, _LINK_KEYS)}")
+            raise UsageError(f"--link emu,{name}=...: {unknown_name('key', name, _LINK_KEYS)}")
         self.slowdown = None if slowdown is None else _slowdown(slowdown)
         self.spec = spec
 

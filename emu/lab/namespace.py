@@ -1,6 +1,6 @@
 """Starts a lab's first process in namespaces of its own, and relays what it says.
 
-    emu ── setpriv ─▶ unshare ──▶ python -m emu.lab.inside    pid 1 of the lab
+    emu ── setpriv ─▶ unshare ──▶ python -m emu.lab.init    pid 1 of the lab
          (dies with emu)  (kills its child when it dies)
 
 So the lab dies with any of the three, whatever kills it, and when pid 1 dies the
@@ -22,12 +22,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from emu.errors import ExitCode, FabricError, HostError, UsageError
-from emu.lab.channel import Channel, channel_pair
 from emu.lab.command import environment, is_installed, missing_program
-from emu.lab.messages import Json, Progress, Request, Result, Started, Up
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Json, Progress, Request, Result, Started, Up
 from emu.resources import allow_files
 
-INSIDE = "emu.lab.inside"
+INSIDE = "emu.lab.init"
 PRIVATE = Path("/run")
 """Where a lab has a file system of its own; what is written there goes with the lab."""
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from emu.bindings.fabric import COUNTERS
-from emu.lab.channel import Channel
-from emu.lab.line import Line
-from emu.lab.messages import Ready, Setup
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Ready, Setup
+from emu.lab.ipc.rpc import Line
 from emu.lab.processes import wait_done
-from emu.measure.board import Board
 from emu.measure.counters import XMIT_WAIT
+from emu.measure.seqlock import Board
 
 _OF_PORT = "port "
 PORT_COLUMNS = [(_OF_PORT + name, width) for name, width in COUNTERS]

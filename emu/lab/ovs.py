@@ -30,8 +30,8 @@ from pathlib import Path
 
 from emu.lab.command import run
 from emu.lab.namespace import PRIVATE
-from emu.lab.pace import run_before_others
 from emu.lab.routes import RouteTable
+from emu.lab.rt_sched import run_before_others
 from emu.lab.supervisor import Supervisor
 from topologies.graph import Switch, Topology
 

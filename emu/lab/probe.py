@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from emu.daemon import emulated_time
 from emu.errors import HostError
 from emu.lab import ib0
 from emu.lab.command import PACKAGES, environment, is_installed
 from emu.lab.marker.red import Red
 from emu.lab.namespace import namespaces_remedy, unshare_command
 from emu.lab.ovs import datapath_type
-from emu.lab.standing import emulated_time
 from emu.privilege import is_root, remedy_for_me
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from emu.errors import FabricError
-from emu.lab.channel import Channel
-from emu.lab.messages import Done, Json, Message, Progress, Ready, Setup, Stop
-from emu.lab.telling import progress_message, told_progress
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Done, Json, Message, Progress, Ready, Setup, Stop
+from emu.lab.ipc.progress import progress_message, told_progress
 from emu.measure.progress import Progress as Moment
 from emu.measure.progress import summed
 

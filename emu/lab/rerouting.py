@@ -22,9 +22,9 @@ from contextlib import suppress
 
 from emu.errors import EmuError
 from emu.lab import ovs
-from emu.lab.channel import Channel
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Converging, LinksChanged, Message, Routes, RoutesLoaded
 from emu.lab.link_history import LinkHistory
-from emu.lab.messages import Converging, LinksChanged, Message, Routes, RoutesLoaded
 from emu.lab.routes import GroupIds, RouteTable, change_lines, route_table
 from emu.spec.outages import changed_hops, degraded
 from emu.spec.scenario import Spec

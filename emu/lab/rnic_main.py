@@ -12,22 +12,22 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from emu.bindings.af_packet_driver import Live, Outcome, packet_socket
-from emu.bindings.fabric import Fabric, Members
-from emu.bindings.host_nics import COUNTERS, Endpoints
+from emu.bindings.af_packet_driver import AfPacketDriver, Outcome, packet_socket
+from emu.bindings.fabric import Fabric, NodeSubset
+from emu.bindings.host_nics import COUNTERS, HostNics
+from emu.daemon.faults import change_faults
 from emu.lab import ib0
-from emu.lab.channel import Channel, channel_pair
-from emu.lab.child import serve
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Done, Faults, Ready, Setup, Start, Stop
+from emu.lab.ipc.poller import Wakers
+from emu.lab.ipc.progress import progress_message
 from emu.lab.job import send_observation, slowdown_of, spec_of, subnet_of
-from emu.lab.messages import Done, Faults, Ready, Setup, Start, Stop
 from emu.lab.netns import entered
 from emu.lab.nic_process import FLOW_COLUMNS, PORT_COLUMNS
-from emu.lab.pace import be_punctual, processors_awake
-from emu.lab.standing.faults import change_faults
-from emu.lab.telling import progress_message
-from emu.lab.wakers import Wakers
-from emu.measure.board import Board
+from emu.lab.rt_sched import be_punctual, processors_awake
+from emu.lab.worker import serve
 from emu.measure.counters import XMIT_WAIT
+from emu.measure.seqlock import Board
 from emu.spec.fault import Fault
 from emu.spec.scenario import Spec
 from traffic.graph import OperationGraph
@@ -52,10 +52,12 @@ def _work(channel: Channel, setup: Setup, line: Channel, far: socket.socket) -> 
     topology, subnet = spec.topology.build(), subnet_of(setup)
     workload = OperationGraph() if idle else spec.workload()
     wakers = Wakers(channel, line)
-    with Fabric(spec, topology, Members.HOSTS, subnet=subnet) as fabric:
+    with Fabric(spec, topology, NodeSubset.HOSTS, subnet=subnet) as fabric:
         with_ip, starts = bool(setup.options["ip"]), setup.options.get("starts", 0)
-        endpoints = Endpoints(fabric, workload, subnet, ip=with_ip, starts=starts)
-        with Live(fabric, slowdown=slowdown_of(setup.options), wake=wakers.fileno()) as live:
+        endpoints = HostNics(fabric, workload, subnet, ip=with_ip, starts=starts)
+        with AfPacketDriver(
+            fabric, slowdown=slowdown_of(setup.options), wake=wakers.fileno()
+        ) as live:
             fabric.sample(endpoints.flow_bytes, len(endpoints.flows))
             _attach(live, fabric, setup)
             fabric.prefault()
@@ -84,7 +86,7 @@ def _spec_of(setup: Setup) -> Spec:
     return spec.model_copy(update={"faults": ()}) if setup.options.get("standing") else spec
 
 
-def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
+def _attach(live: AfPacketDriver, fabric: Fabric, setup: Setup) -> None:
     topology = fabric.topology
     for host in topology.hosts:
         port = topology.ports[host.name][0]
@@ -94,7 +96,7 @@ def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
         live.attach_end(wire, ifindex, topology.peer[port])
 
 
-def _plug_in(live: Live, endpoints: Endpoints, setup: Setup) -> None:
+def _plug_in(live: AfPacketDriver, endpoints: HostNics, setup: Setup) -> None:
     """Serves the hosts' ib0, which by now no other NIC process does."""
     for host, interface in (endpoints.ip.of if endpoints.ip else {}).items():
         with entered(setup.hosts[host]):
@@ -109,9 +111,9 @@ class _Nics:
     line: Channel
     wakers: Wakers
     start: Start
-    live: Live
+    live: AfPacketDriver
     fabric: Fabric
-    endpoints: Endpoints
+    endpoints: HostNics
     board: Board
     flows: Board
 

@@ -19,12 +19,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from emu.errors import HostError
-from emu.lab import ib0, marking, ovs
+from emu.lab import ib0, ovs
 from emu.lab.build import Lab
-from emu.lab.channel import Channel
 from emu.lab.cpu import CpuMeter
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Json, Progress, Ready, Request, Setup, Start, Stop
 from emu.lab.job import is_managed, slowdown_of
-from emu.lab.messages import Json, Progress, Ready, Request, Setup, Start, Stop
+from emu.lab.marker import marking
 from emu.lab.nic_process import NicProcess, set_up_nics
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.probe import require
@@ -53,7 +54,7 @@ class Programs:
 
     shim: Sequence[str] = (sys.executable, "-m", "emu.lab.shim_main")
     rnic: Sequence[str] = (sys.executable, "-m", "emu.lab.rnic_main")
-    tcp: Sequence[str] = (sys.executable, "-m", "emu.lab.tcp_main")
+    tcp: Sequence[str] = (sys.executable, "-m", "emu.lab.tcp.tcp_main")
 
 
 @dataclass(frozen=True)

@@ -15,20 +15,20 @@ from mininet.cli import CLI
 from mininet.log import output
 from mininet.node import Node
 
+from emu.daemon.capture import capture_from_prompt
 from emu.errors import EmuError
-from emu.lab import look
-from emu.lab.cables import cables_by_faults
-from emu.lab.line import Line
-from emu.lab.messages import Json, Look, Request
+from emu.lab import show
+from emu.lab.ipc.messages import Json, Look, Request
+from emu.lab.ipc.rpc import Line
+from emu.lab.link_control import cables_by_faults
 from emu.lab.net import FabricNet
 from emu.lab.nic_process import waits_on
 from emu.lab.session import JobResult, Session, open_session, start
-from emu.lab.standing.capture import capture_from_prompt
 from emu.lab.supervisor import Supervisor
-from emu.spec.finding import there_is_no
+from emu.output_dir import new_file
+from emu.spec.diagnostic import unknown_name
 from emu.spec.scenario import Spec
 from emu.subnet.diagnostics import DIAGNOSTICS
-from emu.writing import new_file
 
 Diagnosis = Callable[[str, Sequence[str]], str]
 """A host, and the command of one of InfiniBand's tools -> what it says there."""
@@ -48,7 +48,7 @@ class FabricPrompt(CLI):
         diagnose: Diagnosis | None = None,
         script: str | None = None,
     ) -> None:
-        """`see` returns what the shim sees at this moment (`emu.lab.look.look`), `tap` a socket
+        """`see` returns what the shim sees at this moment (`emu.lab.show.look`), `tap` a socket
         with raw records of what passes a switch port; `diagnose` runs InfiniBand's tools, where
         there is something for them. Words come from the file `script`, or from the user."""
         self._spec = spec
@@ -65,21 +65,21 @@ class FabricPrompt(CLI):
 
     def do_queues(self, line: str) -> None:
         """Bytes that wait in each queue now, and what each priority holds of the buffer."""
-        self._say(look.queues(self._see()))
+        self._say(show.queues(self._see()))
 
     def do_pause(self, line: str) -> None:
         """Pause frames each way, how long they held, and what is paused now."""
-        self._say(look.pause(self._see()))
+        self._say(show.pause(self._see()))
 
     def do_cnp(self, line: str) -> None:
         """Packets marked CE, and packets on the priority of CNPs."""
         spec = self._spec
         host = next(iter(spec.topology.build().host))
-        self._say(look.cnp(self._see(), spec.cnp_priority(host)))
+        self._say(show.cnp(self._see(), spec.cnp_priority(host)))
 
     def do_counters(self, line: str) -> None:
         """counters [PORT]: all that ports have counted, e.g. counters leaf1:h1"""
-        self._say(look.counters(self._see(), line.strip()))
+        self._say(show.counters(self._see(), line.strip()))
 
     def do_capture(self, line: str) -> None:
         """capture PORT [FILE]: all that passes the cable in PORT, e.g. leaf1:h1, both directions,
@@ -88,7 +88,7 @@ class FabricPrompt(CLI):
         port, _, name = line.strip().partition(" ")
         path = Path(name.strip() or f"{port}.pcapng")
         if port not in self._rates:
-            missing = there_is_no("port", port, list(self._rates))
+            missing = unknown_name("port", port, list(self._rates))
             self._say([missing if port else "which port? e.g. capture " + next(iter(self._rates))])
             return
         try:

@@ -7,16 +7,16 @@ from collections.abc import Set
 from dataclasses import replace
 from pathlib import Path
 
-from emu.bindings.af_packet_driver import Live, Outcome, packet_socket
+from emu.bindings.af_packet_driver import AfPacketDriver, Outcome, packet_socket
 from emu.bindings.capture import CaptureFile, captured_ports
-from emu.bindings.fabric import Fabric, Members
-from emu.lab.channel import Channel
+from emu.bindings.fabric import Fabric, NodeSubset
+from emu.daemon.shim import stand
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Done, Setup, Start, Stop
 from emu.lab.job import line_of, send_observation, slowdown_of, spec_of, subnet_of
-from emu.lab.messages import Done, Setup, Start, Stop
 from emu.lab.namespace import PRIVATE
-from emu.lab.pace import be_punctual
-from emu.lab.standing.shim import stand
-from emu.lab.steering import Steering
+from emu.lab.rt_sched import be_punctual
+from emu.lab.sm_link import Steering
 
 _SECONDS_A_TIME = 60.0
 _SECONDS_BETWEEN_DRAINS = 0.05
@@ -34,9 +34,12 @@ def emulate(channel: Channel) -> None:
     standing = bool(setup.options.get("standing"))
     steering = Steering(channel, line_of(setup, files))
     fabric = Fabric(
-        spec, topology, Members.SWITCHES, subnet=subnet, marks=marks, foresees=not standing
+        spec, topology, NodeSubset.SWITCHES, subnet=subnet, marks=marks, foresees=not standing
     )
-    with fabric, Live(fabric, slowdown=slowdown_of(setup.options), wake=steering.fileno()) as live:
+    with (
+        fabric,
+        AfPacketDriver(fabric, slowdown=slowdown_of(setup.options), wake=steering.fileno()) as live,
+    ):
         capture = CaptureFile(fabric, PRIVATE / "capture")
         fabric.connect()
         fabric.capture(captured_ports(spec, topology))
@@ -57,7 +60,7 @@ def emulate(channel: Channel) -> None:
         send_observation(channel, observation, value)
 
 
-def _attach(live: Live, fabric: Fabric, setup: Setup) -> None:
+def _attach(live: AfPacketDriver, fabric: Fabric, setup: Setup) -> None:
     """One socket for all interfaces: the hosts' cables, and the ways to Open vSwitch."""
     if setup.marker == "red":
         live.queue_outside()
@@ -86,7 +89,7 @@ def _with_a_kernel_that_sends(fabric: Fabric, setup: Setup) -> Set[str]:
 
 
 def _run(
-    channel: Channel, live: Live, fabric: Fabric, steering: Steering, capture: CaptureFile
+    channel: Channel, live: AfPacketDriver, fabric: Fabric, steering: Steering, capture: CaptureFile
 ) -> None:
     """Emulates until the lab says `Stop`."""
     start = channel.expect(Start)

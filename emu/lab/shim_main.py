@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 
 from emu.lab import netns
-from emu.lab.channel import Channel
-from emu.lab.child import serve
-from emu.lab.messages import Ready
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Ready
+from emu.lab.worker import serve
 
 
 def job(channel: Channel) -> None:

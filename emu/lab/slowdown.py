@@ -24,10 +24,10 @@ from emu.errors import EmuError
 from emu.folders import user_folder
 from emu.measure.demand import Demand, demand_of
 from emu.measure.recording import Recording
+from emu.output_dir import make_folder, write_text
 from emu.spec.model import load_spec
 from emu.spec.scenario import Spec
 from emu.units import round_up
-from emu.writing import make_folder, write_text
 from topologies.graph import Topology
 
 _REFERENCE = Path(__file__).with_name("reference.emu.yml")

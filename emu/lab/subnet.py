@@ -28,9 +28,9 @@ from dataclasses import replace
 
 from emu.engines import ENGINES_WITH_LEVELS
 from emu.errors import FabricError
-from emu.lab.channel import Channel
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Converging, Json, LinksChanged, Tables
 from emu.lab.link_history import LinkHistory
-from emu.lab.messages import Converging, Json, LinksChanged, Tables
 from emu.lab.namespace import PRIVATE
 from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import Spec
@@ -39,7 +39,7 @@ from emu.subnet.diagnostics import Diagnosis, diagnose, tell_counters
 from emu.subnet.manager import Pair
 from emu.subnet.routing_check import approved, engine_note, kept_levels
 from emu.subnet.sm_sweeps import manager_hosts, pairs_of, policy_of
-from emu.subnet.subnet import Levels
+from emu.subnet.subnet import PathSLs
 from topologies.graph import Topology
 
 _SECONDS_BETWEEN_LOOKS = 0.25
@@ -70,7 +70,7 @@ class LiveSubnet:
         self._in_use = [self.now.levels]
         """All service levels that somebody may have."""
         self._unasked: list[Pair] = []
-        self._asked: Levels = {}
+        self._asked: PathSLs = {}
         self._unanswered = 0
         """How often in succession path records were asked for in vain."""
         self._passing_note = ""

@@ -23,9 +23,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from emu.errors import ExitCode
-from emu.lab.channel import Channel, channel_pair
-from emu.lab.ending import end_processes
-from emu.lab.messages import Failure, Progress, Up
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Failure, Progress, Up
+from emu.lab.teardown import end_processes
 
 
 class Supervisor:

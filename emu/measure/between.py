@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.measure.assemble import assemble
 from emu.measure.look import FlowLook, Look
+from emu.measure.merge import assemble
 from emu.measure.observation import Observation, Samples
 from emu.measure.raw_counters import RawCounters
 from emu.measure.recording import (

@@ -169,10 +169,10 @@ def batches_of(graph: OperationGraph, flows: Iterable[Flow]) -> Iterator[Batch]:
 
 def last_finish_bound(topology: Topology, batches: Iterable[Batch], fabric: Fabric) -> Bound | None:
     """The bound and the link that sets it; None when nothing crosses the fabric."""
-    return Ways(topology, fabric).last_finish_bound(batches)
+    return Paths(topology, fabric).last_finish_bound(batches)
 
 
-class Ways:
+class Paths:
     """The ways through a fabric. They look alike between the hosts of the same two switches, so
     that each is looked at once."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from emu.measure.assemble import mtu_time_ns
+from emu.measure.merge import mtu_time_ns
 from emu.spec.scenario import Spec
 from topologies.graph import Topology
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.measure.bound import Batch, Ways, fabric_of
+from emu.measure.bound import Batch, Paths, fabric_of
 from emu.measure.percentile import percentiles
 from emu.measure.requests import UNFINISHED, UNKNOWN, Column, Requests
 from emu.spec.model import Background, Spec
@@ -125,7 +125,7 @@ def alone_ns(spec: Spec, topology: Topology) -> Column:
 
     UNKNOWN for those that are no messages of a background load, or do not cross the fabric.
     """
-    graph, ways = spec.workload(), Ways(topology, fabric_of(spec, topology))
+    graph, ways = spec.workload(), Paths(topology, fabric_of(spec, topology))
     drawn = {entry.name for entry in spec.traffic if isinstance(entry, Background)}
     crosses = [
         flow.traffic in drawn and not spec.in_one_server(flow.src, flow.dst) for flow in graph.flows
@@ -140,7 +140,7 @@ def alone_ns(spec: Spec, topology: Topology) -> Column:
     return alone
 
 
-def _message_alone_ns(ways: Ways, flow: Flow, size_bytes: int) -> int:
+def _message_alone_ns(ways: Paths, flow: Flow, size_bytes: int) -> int:
     """What is fetched is asked for first, by a packet like that of an empty WRITE."""
     batches = [Batch(flow.bytes_from, flow.bytes_to, flow.verb, size_bytes)]
     if flow.verb.fetches:

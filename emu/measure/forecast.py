@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from emu.measure.bound import INFINIBAND, Batch, Fabric, Ways, fabric_of
+from emu.measure.bound import INFINIBAND, Batch, Fabric, Paths, fabric_of
 from emu.spec.model import Spec
 from topologies.graph import Topology
 from traffic.collectives.channels import Servers
@@ -33,7 +33,7 @@ class Forecast:
 
     def __init__(self, spec: Spec, topology: Topology) -> None:
         self._spec = spec
-        self._between = Ways(topology, fabric_of(spec, topology))
+        self._between = Paths(topology, fabric_of(spec, topology))
         self._inside = _inside(spec)
 
     def took_ns(self, job: Job, cut: Cut, servers: Servers) -> int:
@@ -121,7 +121,7 @@ def _longest_ways(following: tuple[Column, Column], waiting: Column, lasts: Colu
     return way
 
 
-def _inside(spec: Spec) -> Ways | None:
+def _inside(spec: Spec) -> Paths | None:
     """The ways inside of servers: InfiniBand's framing, and switches that cut through."""
     topology, links = spec.scale_up, spec.hosts.scale_up
     if topology is None:
@@ -133,4 +133,4 @@ def _inside(spec: Spec) -> Ways | None:
         latency_ps=dict.fromkeys(switches, links.latency_ps),
         cut_through=frozenset(switches),
     )
-    return Ways(topology, fabric)
+    return Paths(topology, fabric)

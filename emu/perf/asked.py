@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from emu.errors import UsageError
 from emu.perf.benchmark import Benchmark, Ends
-from emu.spec.finding import there_is_no
+from emu.spec.diagnostic import unknown_name
 from emu.spec.groups import expanded
 from emu.spec.model import Spec
 from emu.spec.rules.operations import ATOMIC_BYTES, CARRIED
@@ -39,7 +39,7 @@ def _host(fabric: Spec, option: str, name: str) -> str:
     topology = fabric.topology.build()
     meant = expanded((name,), topology)
     if meant[0] not in topology.host:
-        raise UsageError(f"{option}: {there_is_no('host', name, list(topology.host))}")
+        raise UsageError(f"{option}: {unknown_name('host', name, list(topology.host))}")
     if len(meant) > 1:
         raise UsageError(f"{option} {name}: is {len(meant)} hosts; name one, e.g. {meant[0]}")
     return meant[0]

@@ -17,7 +17,7 @@ from emu.rdma.names import QPType
 from emu.spec.bdp import bdp_packets
 from emu.spec.host import Nic
 from emu.subnet import Subnet
-from emu.subnet.subnet import Levels
+from emu.subnet.subnet import PathSLs
 from topologies.graph import Host
 from topologies.guids import host_port_guid
 
@@ -39,7 +39,7 @@ class Context:
         host: Host,
         subnet: Subnet | None,
         *,
-        levels: Callable[[], Levels] = dict,
+        levels: Callable[[], PathSLs] = dict,
         leads_outside: bool = False,
     ) -> None:
         """`levels`: what the subnet's path records say now."""

@@ -11,17 +11,17 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from emu.bindings.capture import CaptureFile, capture_file, captured_ports
-from emu.bindings.fabric import Fabric, Members
+from emu.bindings.fabric import Fabric, NodeSubset
 from emu.errors import UsageError
 from emu.rdma.clock import Clock, VirtualClock
 from emu.rdma.context import Context
-from emu.spec.finding import there_is_no
+from emu.spec.diagnostic import unknown_name
 from emu.spec.model import load_spec
 from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import swept
-from emu.subnet.subnet import Levels
+from emu.subnet.subnet import PathSLs
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ class Lab:
     def host(self, name: str) -> LabHost:
         """Raises UsageError for a host that the spec does not have."""
         if name not in self._hosts:
-            raise UsageError(there_is_no("host", name, list(self._hosts)))
+            raise UsageError(unknown_name("host", name, list(self._hosts)))
         return self._hosts[name]
 
     async def sleep(self, time_ns: float) -> None:
@@ -101,7 +101,7 @@ class Lab:
 
     def _on_virtual(self, stack: ExitStack) -> Clock:
         subnet = swept(self.spec, self.spec.topology.build(), everybody=True)
-        fabric = self._fabric(stack, Members.ALL, subnet)
+        fabric = self._fabric(stack, NodeSubset.ALL, subnet)
         fabric.capture(captured_ports(self.spec, fabric.topology))
         capture = stack.enter_context(capture_file(fabric))
         stack.callback(self._keep_captures, capture)
@@ -114,14 +114,14 @@ class Lab:
         from emu.rdma.live import LiveClock, live_lab  # Mininet is needed only for a live lab
 
         self.spec, slowdown, wires = stack.enter_context(live_lab(self.spec))
-        fabric = self._fabric(stack, Members.HOSTS, wires.subnet)
+        fabric = self._fabric(stack, NodeSubset.HOSTS, wires.subnet)
         clock = LiveClock(fabric, slowdown, wires)
         self._add_hosts(clock, wires.subnet, wires.levels)
         stack.callback(clock.close)
         clock.start()
         return clock
 
-    def _fabric(self, stack: ExitStack, members: Members, subnet: Subnet | None) -> Fabric:
+    def _fabric(self, stack: ExitStack, members: NodeSubset, subnet: Subnet | None) -> Fabric:
         """Queue pairs, which the NICs free, outlive them, for their slots are posted there."""
         stack.callback(self._close_contexts)
         topology = self.spec.topology.build()
@@ -131,13 +131,15 @@ class Lab:
         for host in self._hosts.values():
             host.rdma.close()
 
-    def _add_hosts(self, clock: Clock, subnet: Subnet | None, levels: Callable[[], Levels]) -> None:
+    def _add_hosts(
+        self, clock: Clock, subnet: Subnet | None, levels: Callable[[], PathSLs]
+    ) -> None:
         for host in clock.fabric.topology.hosts:
             context = Context(clock, host, subnet, levels=levels)
             self._hosts[host.name] = LabHost(host.name, context)
         clock.fabric.connect()
 
-    def _levels_in_force(self, subnet: Subnet | None) -> Levels:
+    def _levels_in_force(self, subnet: Subnet | None) -> PathSLs:
         """With the tables."""
         since_ps = self.now_ns * 1000 - slowest_convergence_ps(self.spec)
         return subnet.levels_after(since_ps) if subnet else {}

@@ -22,20 +22,20 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
-from emu.bindings.af_packet_driver import Live, Outcome
+from emu.bindings.af_packet_driver import AfPacketDriver, Outcome
 from emu.bindings.fabric import Fabric
+from emu.daemon import registry
+from emu.daemon.client import StandingLab
 from emu.errors import FabricError, UsageError
+from emu.lab.ipc.messages import Request
 from emu.lab.live import run_at
-from emu.lab.messages import Request
 from emu.lab.namespace import run_in_lab
-from emu.lab.pace import processors_awake, wake_in_time
+from emu.lab.rt_sched import processors_awake, wake_in_time
 from emu.lab.slowdown import choose_slowdown
-from emu.lab.standing import place
-from emu.lab.standing.client import StandingLab
 from emu.rdma.clock import Clock
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
-from emu.subnet.subnet import Levels
+from emu.subnet.subnet import PathSLs
 from topologies.graph import Topology
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Wires:
 
     hosts: dict[str, tuple[socket.socket, int]]
     subnet: Subnet | None
-    levels: Callable[[], Levels] = dict
+    levels: Callable[[], PathSLs] = dict
     """Asks what its path records say now."""
 
 
@@ -89,7 +89,7 @@ def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
             up.set()
 
     owner = threading.Thread(target=own, name="lab", daemon=True)
-    listener = place.claim(spec.name)
+    listener = registry.claim(spec.name)
     try:
         owner.start()
         up.wait()
@@ -102,7 +102,7 @@ def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
             raise failures[0]
     finally:
         listener.close()
-        place.release(spec.name)
+        registry.release(spec.name)
 
 
 def _end(name: str, owner: threading.Thread) -> None:
@@ -138,7 +138,7 @@ class LiveClock(Clock):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gate, self._inside = threading.RLock(), threading.RLock()
         self._bell = os.eventfd(0, os.EFD_NONBLOCK)
-        self._live = Live(fabric, slowdown=slowdown, wake=self._bell)
+        self._live = AfPacketDriver(fabric, slowdown=slowdown, wake=self._bell)
         self._live.finish_on(self.event)
         self._wires = wires
         self._thread = threading.Thread(target=self._work, name="NICs", daemon=True)

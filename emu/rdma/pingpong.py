@@ -36,7 +36,7 @@ _MAPPED = IPv6Address("::ffff:0.0.0.0")
 
 
 @dataclass(frozen=True)
-class Game:
+class PingPongConfig:
     """What both ends must agree on, and how long we wait for an acknowledgement."""
 
     qp_type: QPType
@@ -106,7 +106,7 @@ def _read(line: socket.socket, size: int) -> bytes:
 class Player:
     """Our end of a game."""
 
-    def __init__(self, context: Context, game: Game) -> None:
+    def __init__(self, context: Context, game: PingPongConfig) -> None:
         """Raises UsageError when the interface cannot carry packets of the game's MTU."""
         if game.mtu > context.active_mtu:
             raise UsageError(

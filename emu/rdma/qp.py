@@ -12,10 +12,10 @@ from emu.bindings.nic_config import have
 from emu.errors import LocalProtocolError
 from emu.rdma.attributes import AS_IT_IS, REMOTE, SETTINGS, TAKEN, QPAttr
 from emu.rdma.completion import CQ
+from emu.rdma.errors import refuse_receive, refuse_send
 from emu.rdma.limits import LIMITS, refuse_numbers, refuse_stranger
 from emu.rdma.memory import PD
 from emu.rdma.names import QPState, QPType, WROpcode
-from emu.rdma.refusal import refuse_receive, refuse_send
 from emu.rdma.srq import SRQ
 from emu.rdma.work import NOTHING, RecvWR, SendWR
 

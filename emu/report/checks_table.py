@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.report.table import Cell, Column, Table, Tone
 from emu.report.verdict import CheckResult
 

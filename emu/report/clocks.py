@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from statistics import median, quantiles
 from typing import Any
 
-from emu.report.facts import RunFacts, last_finish_ns
+from emu.report.run_view import RunFacts, last_finish_ns
 from emu.report.table import NOT_A_RESULT, NOT_APPLICABLE, Cell, Column, Table
 from emu.units import format_time_ns
 

@@ -9,7 +9,8 @@ from emu.measure.ios import IoFigures
 from emu.measure.recording import StepRecord
 from emu.measure.requests import Latency
 from emu.report import steps_table
-from emu.report.facts import XMIT_WAIT, RunFacts, last_finish_ns
+from emu.report.phrases import without_work
+from emu.report.run_view import XMIT_WAIT, RunFacts, last_finish_ns
 from emu.report.table import (
     NOT_A_RESULT,
     NOT_APPLICABLE,
@@ -21,7 +22,6 @@ from emu.report.table import (
     result,
     took,
 )
-from emu.report.words import without_work
 from emu.report.workloads import alike
 from emu.units import format_rate, format_time_ns
 

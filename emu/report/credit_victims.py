@@ -17,14 +17,14 @@ import numpy as np
 
 from emu.engines import ENGINES_WITH_LEVELS
 from emu.measure.recording import FlowRecord
-from emu.report import credit_cures, cures
-from emu.report.cures import Settings
-from emu.report.facts import XMIT_WAIT, RunFacts
+from emu.report import credit_fixes, fixes
+from emu.report.detectors import STANDING, Finding
+from emu.report.fixes import Settings
+from emu.report.phrases import counted, listed
 from emu.report.room import FULL, held_ns, is_crowded_out, life_ns, rate_bps, room, rooms
-from emu.report.signatures import STANDING, Finding
-from emu.report.words import counted, listed
-from emu.spec.finding import dotted
-from emu.spec.rules.given import for_switch
+from emu.report.run_view import XMIT_WAIT, RunFacts
+from emu.spec.diagnostic import dotted
+from emu.spec.rules.provenance import for_switch
 from emu.spec.switch import OPERATIONAL_VLS
 from emu.units import format_rate
 from topologies.graph import Port
@@ -55,7 +55,7 @@ def credit_victims(run: RunFacts) -> Finding | None:
         f"{counted(_behind(run, first), 'port')} waited for a fifth of that time or more"
     )
     apart = _lanes_apart(run, victims, guilty)
-    return Finding(evidence, apart or credit_cures.own_lane(run, _movable(victims, guilty)))
+    return Finding(evidence, apart or credit_fixes.own_lane(run, _movable(victims, guilty)))
 
 
 def _named(lane: int | None) -> str:
@@ -72,7 +72,7 @@ def _waits_for_others(run: RunFacts, flow: FlowRecord) -> bool:
     of_lane_ns = run.recording.hosts.get(flow.bytes_from, {}).get(counter, 0)
     if min(of_lane_ns, held_ns(run, flow, sender)) < STANDING * (end - start):
         return False
-    receives = cures.leaf_port(run, flow.bytes_to)
+    receives = fixes.leaf_port(run, flow.bytes_to)
     return room(run, flow, receives) > 0.5 and not is_crowded_out(run, flow)
 
 
@@ -99,7 +99,7 @@ def _lanes_into_hosts(run: RunFacts) -> dict[Port, set[int | None]]:
     """Each port that sends to a host -> lanes of the flows that go there."""
     lanes: dict[Port, set[int | None]] = defaultdict(set)
     for flow in run.flows:
-        port = cures.leaf_port(run, flow.bytes_to)
+        port = fixes.leaf_port(run, flow.bytes_to)
         lanes[port].add(_lane(run, flow, port))
     return lanes
 

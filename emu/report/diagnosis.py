@@ -15,10 +15,10 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from emu.report import cures, held_rates, signatures
+from emu.report import detectors, fixes, held_rates
 from emu.report.credit_victims import credit_victims
-from emu.report.facts import RunFacts
-from emu.report.signatures import Finding, Signature
+from emu.report.detectors import Finding, Signature
+from emu.report.run_view import RunFacts
 
 BOTH = ("roce", "ib")
 
@@ -40,7 +40,7 @@ class Pathology:
 PATHOLOGIES = (
     Pathology(
         "queue pairs that gave up",
-        signatures.gave_up,
+        detectors.gave_up,
         "local_ack_timeout_err grows at the sender, then req_cqe_error, and req_cqe_flush_error "
         "for all that was posted behind; its rate in the plot ends, and a capture has the same "
         "PSNs again, one time-out apart",
@@ -50,7 +50,7 @@ PATHOLOGIES = (
     ),
     Pathology(
         "deadlock",
-        signatures.credit_deadlock,
+        detectors.credit_deadlock,
         "PortXmitWait of the circle's ports grows all the time while their PortXmitData stands "
         "still, their lines in the plot of waiting never end, and a capture there has credit "
         "updates and nothing else",
@@ -61,7 +61,7 @@ PATHOLOGIES = (
     ),
     Pathology(
         "deadlock",
-        signatures.deadlock,
+        detectors.deadlock,
         "Ports of a circle hold each other paused: their tx_bytes stand still, their lines in the "
         "plot of waiting never end, and a capture there has pause frames and nothing else",
         "The watchdog drops what one of them holds, and the circle opens; routes without a circle "
@@ -70,7 +70,7 @@ PATHOLOGIES = (
     ),
     Pathology(
         "pause storm",
-        signatures.pause_storm,
+        detectors.pause_storm,
         "rx_prioN_pause_duration of the host's port grows without a transition to XON, queues "
         "behind it stand, rates of strangers fall to nothing hop by hop, and a capture of its "
         "cable has the same pause frame again and again",
@@ -79,7 +79,7 @@ PATHOLOGIES = (
     ),
     Pathology(
         "pause storm that the watchdog ended",
-        signatures.guarded_storm,
+        detectors.guarded_storm,
         "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED grows at the host's port, and "
         "PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS counts what the watchdog dropped there; rates of "
         "strangers come back after the detection time",
@@ -89,7 +89,7 @@ PATHOLOGIES = (
     ),
     Pathology(
         "slow receiver",
-        signatures.slow_receiver,
+        detectors.slow_receiver,
         "A host pauses its leaf in short turns (many rx_prioN_pause_transition), the queue to it "
         "is never empty though its cable is not full, and a capture there alternates XOFF and XON",
         "The host itself must become faster; congestion control at least makes its senders as "
@@ -98,14 +98,14 @@ PATHOLOGIES = (
     ),
     Pathology(
         "go-back-0 livelock",
-        signatures.livelock,
+        detectors.livelock,
         "tx_wire_bytes grow at the rate of the link while the plot of rates stays at nothing; in "
         "a capture PSNs go back to the first of the message after every NAK",
         "A NIC that goes back to what was lost, and not to where the message began, gets through",
     ),
     Pathology(
         "reordering taken for loss",
-        signatures.reordering,
+        detectors.reordering,
         "out_of_sequence and duplicate_request grow at the receivers, packet_seq_err and "
         "retransmitted_packets at the senders, and no port drops; a capture has NAKs for PSNs that "
         "come a moment later",
@@ -116,7 +116,7 @@ PATHOLOGIES = (
     ),
     Pathology(
         "priority map differs at a hop",
-        signatures.wrong_map,
+        detectors.wrong_map,
         "What one switch sends by a priority, the next receives by another "
         "(tx_prioN_packets against rx_prioN_packets of one cable), so it is paused or dropped as "
         "what it is not; a capture shows the same DSCP on both sides",
@@ -124,7 +124,7 @@ PATHOLOGIES = (
     ),
     Pathology(
         "priority that a switch does not see",
-        signatures.unseen_priority,
+        detectors.unseen_priority,
         "A NIC sends by a lossless priority and its switch receives by another (tx_prioN_packets "
         "of the host against rx_prioN_packets of its switch), so pauses stop what does not wait; a "
         "capture shows the field that the switch trusts: DSCP, PCP, or no VLAN tag",
@@ -132,14 +132,14 @@ PATHOLOGIES = (
     ),
     Pathology(
         "headroom too small",
-        signatures.small_headroom,
+        detectors.small_headroom,
         "rx_prioN_buf_discard of a lossless priority, after a pause was sent; the plot of buffers "
         "is cut off at the top, and a capture has a gap in the PSNs and a NAK",
         "Headroom must hold what is on its way when the pause is sent",
     ),
     Pathology(
         "loss by a fault",
-        signatures.lost_by_fault,
+        detectors.lost_by_fault,
         "link_downed and link_down_discard of the ports of a lost link, rx_crc_errors behind a "
         "damaged cable, retransmitted_packets and local_ack_timeout_err at the senders; a capture "
         "behind the fault has a gap in the PSNs, and the same PSNs again one time-out later",
@@ -149,14 +149,14 @@ PATHOLOGIES = (
     ),
     Pathology(
         "loss",
-        signatures.loss,
+        detectors.loss,
         "tx_prioN_discards at the crowded port, retransmitted_packets and packet_seq_err at the "
         "senders; the queue in the plot has a flat top, and a capture has NAKs",
         "PFC on that priority stops senders instead",
     ),
     Pathology(
         "retransmission timer that fires too early",
-        signatures.early_timers,
+        detectors.early_timers,
         "local_ack_timeout_err and retransmitted_packets grow at senders, and duplicate_request at "
         "receivers, though no port drops what they send; a capture has the same PSNs again, and no "
         "NAK before them",
@@ -165,7 +165,7 @@ PATHOLOGIES = (
     ),
     Pathology(
         "Kmin above XOFF",
-        signatures.late_marks,
+        detectors.late_marks,
         "Pause frames and not one CE of their priority: tx_prioN_pause grows, tx_prioN_ecn_marked "
         "stays 0; in the plot the queue turns round below Kmin, and in a capture no packet of that "
         "priority has CE",
@@ -173,14 +173,14 @@ PATHOLOGIES = (
     ),
     Pathology(
         "marks that nobody heeds",
-        signatures.unheeded_marks,
+        detectors.unheeded_marks,
         "tx_prioN_ecn_marked and np_ecn_marked_roce_packets grow, np_cnp_sent stays 0 and rates in "
         "the plot do not fall; a capture has CE and no CNP",
         "NICs with DCQCN answer marks by CNPs, and slow down",
     ),
     Pathology(
         "CNPs that are ignored",
-        signatures.ignored_cnps,
+        detectors.ignored_cnps,
         "rp_cnp_ignored grows at a sender, and its rate in the plot stays at that of its link "
         "while others give way; a capture of its cable has CNPs, and data no slower behind them",
         "Every NIC that sends into a shared queue needs its reaction point",
@@ -197,7 +197,7 @@ PATHOLOGIES = (
     ),
     Pathology(
         "victim of head-of-line blocking",
-        signatures.victim,
+        detectors.victim,
         "A host is paused (rx_prioN_pause_duration) though the receiver's cable has room; its rate "
         "in the plot follows a congestion that it has no part in",
         "Congestion control slows those down that fill the queue, and the pauses end",
@@ -214,7 +214,7 @@ PATHOLOGIES = (
     ),
     Pathology(
         "unfair shares",
-        signatures.unfairness,
+        detectors.unfairness,
         "PFC pauses ports, not flows: who has a port for itself gets most. Rates in the plot go in "
         "steps by the number of flows behind a port, with pauses and without CNPs",
         "Congestion control acts on flows",
@@ -263,11 +263,11 @@ def diagnoses(run: RunFacts) -> list[Diagnosis]:
 
 def _found(run: RunFacts) -> Iterator[Diagnosis]:
     """Pathologies may have the same cure, which is tried once."""
-    effective: dict[cures.Settings, cures.Settings] = {}
+    effective: dict[fixes.Settings, fixes.Settings] = {}
     for pathology, found in pathologies(lambda pathology: run):
         wanted = found.settings
         if wanted not in effective:
-            effective[wanted] = cures.effective(run.spec, wanted)
+            effective[wanted] = fixes.effective(run.spec, wanted)
         yield Diagnosis(pathology, replace(found, settings=effective[wanted]))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from emu.measure.counters import PRIORITIES
 from emu.measure.recording import FlowRecord
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 
 
 def sent_in_vain(run: RunFacts) -> list[FlowRecord]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from emu.measure.fct import Bucket, FctSlowdown
 from emu.measure.percentile import DEFINITION
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.report.table import Cell, Column, Table, Tone, of_finished
 from emu.units import format_size
 

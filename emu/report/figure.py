@@ -19,8 +19,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from emu.report.outline import Corner, outline, stairs
 from emu.report.palette import FAINT, GRID, INK, Colour
+from emu.report.svg_simplify import Corner, outline, stairs
 
 LETTER, LINE = 5.5, 9.0
 """About how wide a letter is, and how high."""

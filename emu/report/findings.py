@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emu.report.facts import RunFacts
 from emu.report.marks import marked_only_elsewhere
+from emu.report.phrases import counted, listed
 from emu.report.ranking import Ranking, by_size, ranking
+from emu.report.run_view import RunFacts
 from emu.report.senders import limited_by_senders
 from emu.report.starts import how_each_starts
 from emu.report.uplinks import uneven_ports
-from emu.report.words import counted, listed
 from emu.report.workloads import alike, how_they_differ
 from emu.units import format_size, format_time_ns
 

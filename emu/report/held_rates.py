@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from emu.measure.binning import growth
 from emu.measure.recording import FlowRecord
-from emu.report import cures
-from emu.report.facts import RunFacts
+from emu.report import fixes
+from emu.report.detectors import STANDING, Finding
+from emu.report.run_view import RunFacts
 from emu.report.senders import there_and_back_ns
-from emu.report.signatures import STANDING, Finding
-from emu.spec.finding import dotted
-from emu.spec.rules.given import for_host
-from emu.spec.traffic.drawn import Background
+from emu.spec.diagnostic import dotted
+from emu.spec.rules.provenance import for_host
 from emu.spec.traffic.entry import MessageEntry
+from emu.spec.traffic.random_traffic import Background
 from emu.units import format_rate, format_time_ns, write_rate, write_time
 from topologies.graph import Port
 from traffic.graph import Verb
@@ -78,7 +78,7 @@ def _how_slow(run: RunFacts, sender: str) -> str:
     return f"cc: dcqcn adds {rai} (rai) in {timer} (increase_timer)"
 
 
-def _cure(run: RunFacts, senders: list[str], cc: str) -> cures.Settings:
+def _cure(run: RunFacts, senders: list[str], cc: str) -> fixes.Settings:
     """A quicker control, or a shorter timer; at all senders that have the slow one."""
     if cc == "cct":
         timers = {

@@ -18,11 +18,20 @@ from emu.report.checks_table import checks_table
 from emu.report.comparison_tables import comparison_table, completion_table
 from emu.report.counters_view import CountersView, counters_view
 from emu.report.diagnosis import diagnoses
-from emu.report.facts import RunFacts
 from emu.report.fct_table import fct_table
 from emu.report.findings import findings
 from emu.report.ios_table import ios_table
 from emu.report.palette import COLOURS, LOAD
+from emu.report.phrases import (
+    INCONCLUSIVE,
+    REMEDY,
+    against_the_bound,
+    conditions,
+    fidelity,
+    not_run,
+    offered_and_finished,
+    processors,
+)
 from emu.report.picture import Picture, picture
 from emu.report.run_tables import (
     deadlocks_table,
@@ -34,20 +43,11 @@ from emu.report.run_tables import (
     sweeps_table,
     totals_table,
 )
+from emu.report.run_view import RunFacts
 from emu.report.senders import limited_by_senders
 from emu.report.steps_table import steps_table
 from emu.report.table import Table
 from emu.report.uplinks import uneven_ports
-from emu.report.words import (
-    INCONCLUSIVE,
-    REMEDY,
-    against_the_bound,
-    conditions,
-    fidelity,
-    not_run,
-    offered_and_finished,
-    processors,
-)
 
 MOST_ROWS = 100
 """Of a table of flows or ports: nobody reads more, and the summary has them all."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emu.measure.ios import IoFigures
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.report.table import Cell, Column, Table, Tone, of_finished
 from emu.units import format_rate, format_time_ns
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.report.verdict import CheckResult
 
 

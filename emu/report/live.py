@@ -12,27 +12,27 @@ from emu.measure.between import recording_between, recording_so_far
 from emu.measure.counters import PRIORITIES
 from emu.measure.look import LinkChange, Look, cause_of
 from emu.measure.raw_counters import RawCounters
-from emu.report import signatures
+from emu.report import detectors
+from emu.report.detectors import Finding
 from emu.report.diagnosis import Pathology, pathologies
-from emu.report.facts import RunFacts
 from emu.report.held_rates import held_by_control
-from emu.report.signatures import Finding
+from emu.report.run_view import RunFacts
 from emu.spec.scenario import Spec
 from emu.units import format_time_ns
 
 _SO_FAR = (
-    signatures.gave_up,
-    signatures.deadlock,
-    signatures.credit_deadlock,
-    signatures.livelock,
-    signatures.wrong_map,
-    signatures.unseen_priority,
-    signatures.late_marks,
-    signatures.unheeded_marks,
+    detectors.gave_up,
+    detectors.deadlock,
+    detectors.credit_deadlock,
+    detectors.livelock,
+    detectors.wrong_map,
+    detectors.unseen_priority,
+    detectors.late_marks,
+    detectors.unheeded_marks,
 )
 """Known by what has not happened at all (never marked, never received, never delivered), or by what
 has happened once for all."""
-_DEADLOCKS = (signatures.deadlock, signatures.credit_deadlock)
+_DEADLOCKS = (detectors.deadlock, detectors.credit_deadlock)
 """Last beyond the traffic that they have stopped."""
 
 
@@ -61,7 +61,7 @@ def _pathologies(spec: Spec, before: Look, after: Look) -> Iterator[tuple[str, F
     latest = RunFacts("now", recording_between(now, before, after), now, topology)
 
     def facts_for(pathology: Pathology) -> RunFacts | None:
-        if pathology.signature is signatures.gave_up:
+        if pathology.signature is detectors.gave_up:
             return whole
         if pathology.signature is held_by_control:
             return None  # it needs the samples of a whole run, and two looks are two samples
@@ -90,7 +90,7 @@ def _watchdogs(spec: Spec, look: Look, told: Collection[str]) -> Iterator[str]:
         ]
         if stormed:
             port, numbers = topology.port_named[name], ", ".join(map(str, stormed))
-            acts = signatures.watchdog_acts(spec, port.node)
+            acts = detectors.watchdog_acts(spec, port.node)
             yield (
                 f"PFC watchdog: {topology.peer[port].node} pauses {name} without a break in "
                 f"priority {numbers}; the watchdog "

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from emu.measure.bound import Stage
 from emu.measure.recording import FailedQueuePair, FaultRecord
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.units import PS_PER_NS, ack_timeout_ps, format_time_ns
 from topologies.graph import Port
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from emu.measure.counters import PRIORITIES
 from emu.measure.recording import Counters
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 
 
 def hears_of_queues_that_pause(run: RunFacts) -> bool:

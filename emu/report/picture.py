@@ -19,8 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import hypot, sqrt
 
-from emu.report.facts import PortLoad, RunFacts
 from emu.report.palette import HELD_BACK, Legend, load_colour
+from emu.report.run_view import PortLoad, RunFacts
 from emu.report.short import short_count
 from topologies.distance import distances
 from topologies.graph import Port, Topology

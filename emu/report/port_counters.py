@@ -17,7 +17,7 @@ from emu.measure.counter_notes import note_of
 from emu.measure.counters import ethernet_counters, infiniband_counters
 from emu.measure.look import Look
 from emu.measure.recording import Counters
-from emu.spec.finding import did_you_mean
+from emu.spec.diagnostic import did_you_mean
 from topologies.graph import Topology
 
 Places = dict[str, Counters]

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from topologies.graph import Port
 

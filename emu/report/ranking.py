@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from emu.measure.fct import Bucket, FctSlowdown
 from emu.measure.recording import JobRecord, StepRecord
 from emu.measure.requests import latencies
-from emu.report.facts import RunFacts, last_finish_ns
+from emu.report.run_view import RunFacts, last_finish_ns
 from emu.spec.traffic.entry import MessageEntry
 from emu.units import format_time_ns
 

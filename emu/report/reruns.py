@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.report.table import NOT_APPLICABLE, Cell, Column, Table, Tone
 from emu.spec.model import Spec
 
@@ -21,7 +21,7 @@ TIMES = {"half": 0.5, "twice": 2}
 
 
 @dataclass(frozen=True)
-class Occasion:
+class Variation:
     """What a result is tried with."""
 
     name: str
@@ -32,14 +32,14 @@ class Occasion:
         return run if not self.settings else f"{run}, {self.name}"
 
 
-def with_seeds(spec: Spec, seeds: int) -> Iterator[Occasion]:
+def with_seeds(spec: Spec, seeds: int) -> Iterator[Variation]:
     """The spec as it stands, and with the seeds that follow its own."""
-    yield Occasion(AS_IT_STANDS)
+    yield Variation(AS_IT_STANDS)
     for further in range(1, seeds):
-        yield Occasion(f"seed +{further}", (f"seed={spec.seed + further}",))
+        yield Variation(f"seed +{further}", (f"seed={spec.seed + further}",))
 
 
-def occasions(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Occasion]:
+def occasions(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Variation]:
     """The same, and with other sizes, as far as the spec has others."""
     yield from with_seeds(spec, seeds)
     key = spec.about.hosts if spec.about else None
@@ -50,7 +50,7 @@ def occasions(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Occasion
     for size in dict.fromkeys(sizes):
         scaled = _scaled(sort, count, TIMES[size])
         if scaled != count:
-            yield Occasion(name_of(size), (f"{key}={scaled}",))
+            yield Variation(name_of(size), (f"{key}={scaled}",))
 
 
 def name_of(size: str) -> str:

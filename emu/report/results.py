@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
+from emu.output_dir import write_text, writing_into
 from emu.report.charts import Chart, chart_named
-from emu.report.facts import RunFacts
 from emu.report.markdown import code, link, plain
+from emu.report.run_view import RunFacts
 from emu.report.standalone import standalone_svg
 from emu.report.verdict import CheckResult
 from emu.spec.about import About
-from emu.writing import write_text, writing_into
 
 _HEAD = """\
 # Results

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from emu.measure.binning import growth
 from emu.measure.recording import FlowRecord
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from topologies.graph import Port
 
 FULL = 0.05

@@ -17,8 +17,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from math import ceil
 
-from emu.measure.bound import Batch, Ways, fabric_of, packets_of
-from emu.report.facts import RunFacts
+from emu.measure.bound import Batch, Paths, fabric_of, packets_of
+from emu.report.run_view import RunFacts
 from emu.spec.traffic.entry import MessageEntry
 from emu.spec.traffic.patterns import PingPong
 from emu.units import write_rate, write_size
@@ -93,7 +93,7 @@ def _flows_of(run: RunFacts, entry: MessageEntry) -> list[Flow]:
     return of_entry
 
 
-def there_and_back_ns(ways: Ways, src: str, dst: str, verb: Verb, size_bytes: int) -> int:
+def there_and_back_ns(ways: Paths, src: str, dst: str, verb: Verb, size_bytes: int) -> int:
     """A message, and the ACK or the request that goes back; a little less than they take."""
     there, back = (dst, src) if verb.fetches else (src, dst)
     message = Batch(there, back, verb, size_bytes)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from emu.report.facts import RunFacts
-from emu.report.words import listed
+from emu.report.phrases import listed
+from emu.report.run_view import RunFacts
 
 _KEEPS_A_WINDOW = "with a window of one BDP, which is what the path holds, and no more later"
 

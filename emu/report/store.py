@@ -31,8 +31,8 @@ from emu.measure.recording import (
     SweepRecord,
 )
 from emu.measure.requests import Requests
+from emu.output_dir import make_folder, new_file, write_text
 from emu.report.summary import SUMMARY_SCHEMA, Summary, summarise, to_json
-from emu.writing import make_folder, new_file, write_text
 
 T = TypeVar("T")
 A = TypeVar("A", Series, Requests, MachineSeries)

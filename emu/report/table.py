@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from emu.measure.recording import FlowRecord
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.units import format_time_ns
 
 

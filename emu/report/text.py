@@ -20,25 +20,10 @@ from emu.report.checks_table import checks_table
 from emu.report.clocks import Seeds, clocks_table
 from emu.report.comparison_tables import comparison_table
 from emu.report.diagnosis import diagnoses
-from emu.report.facts import RunFacts
 from emu.report.fct_table import fct_table
 from emu.report.findings import findings
 from emu.report.ios_table import ios_table
-from emu.report.reruns import reruns_table
-from emu.report.run_tables import (
-    deadlocks_table,
-    faults_table,
-    flows_table,
-    jobs_table,
-    latency_table,
-    sweeps_table,
-    totals_table,
-)
-from emu.report.senders import limited_by_senders
-from emu.report.steps_table import steps_table
-from emu.report.table import Cell, Table, Tone
-from emu.report.uplinks import uneven_ports
-from emu.report.words import (
+from emu.report.phrases import (
     INCONCLUSIVE,
     REMEDY,
     against_the_bound,
@@ -49,6 +34,21 @@ from emu.report.words import (
     offered_and_finished,
     processors,
 )
+from emu.report.reruns import reruns_table
+from emu.report.run_tables import (
+    deadlocks_table,
+    faults_table,
+    flows_table,
+    jobs_table,
+    latency_table,
+    sweeps_table,
+    totals_table,
+)
+from emu.report.run_view import RunFacts
+from emu.report.senders import limited_by_senders
+from emu.report.steps_table import steps_table
+from emu.report.table import Cell, Table, Tone
+from emu.report.uplinks import uneven_ports
 
 Artifacts = Mapping[str, Path]
 """What a file is -> where it was written."""

@@ -15,9 +15,9 @@ import numpy as np
 from emu.measure.counters import PRIORITIES
 from emu.measure.recording import FlowRecord
 from emu.report.early_timers import sent_in_vain
-from emu.report.facts import RunFacts
-from emu.spec.finding import dotted
-from emu.spec.rules.given import for_host
+from emu.report.run_view import RunFacts
+from emu.spec.diagnostic import dotted
+from emu.spec.rules.provenance import for_host
 from emu.units import PS_PER_NS, ack_timeout_ps, format_time_ns
 
 NEARLY = 0.9

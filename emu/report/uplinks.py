@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.units import format_time_ns
 from topologies.graph import Port, Topology
 

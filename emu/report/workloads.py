@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from emu.report.facts import RunFacts
-from emu.report.words import listed
+from emu.report.phrases import listed
+from emu.report.run_view import RunFacts
 from emu.units import format_size
 
 MOST_NAMED = 4

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from emu.report.facts import RunFacts
+from emu.output_dir import write_text, writing_into
 from emu.report.html import comparison_page, run_page
+from emu.report.run_view import RunFacts
 from emu.report.store import SERIES_FILE, SUMMARY_FILE, save_recording
 from emu.report.summary import compare, to_json
-from emu.writing import write_text, writing_into
 
 PAGE_FILE = "report.html"
 COMPARISON_PAGE_FILE = "comparison.html"

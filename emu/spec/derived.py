@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from emu.spec.finding import dotted
+from emu.spec.diagnostic import dotted
 from emu.spec.headroom import headroom_of
 from emu.spec.merge import inherit
 from emu.spec.scenario import Spec

@@ -20,7 +20,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
-from emu.spec.finding import Finding, KeyPath, Place, Places
+from emu.spec.diagnostic import Diagnostic, KeyPath, Place, Places
 from emu.spec.numbers import leading_zero
 from emu.spec.plain_yaml import plain_nodes
 
@@ -51,7 +51,7 @@ class Document:
 
     data: Any
     places: Places
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Diagnostic] = field(default_factory=list)
 
 
 class Unreadable(Exception):
@@ -59,7 +59,7 @@ class Unreadable(Exception):
 
     def __init__(self, text: str, place: Place) -> None:
         super().__init__(text)
-        self.finding = Finding((), text, place=place)
+        self.finding = Diagnostic((), text, place=place)
 
 
 def read(text: bytes, source: str) -> Document:
@@ -281,7 +281,7 @@ class _Walk:
 
     def _duplicate(self, name: str, path: KeyPath, key: Node, first: Node) -> None:
         text = f"is given twice, first in line {first.start_mark.line + 1}; keep one of them"
-        finding = Finding((*path, name), text, place=self._place(key))
+        finding = Diagnostic((*path, name), text, place=self._place(key))
         self._document.findings.append(finding)
 
     def _scalar(self, node: ScalarNode, path: KeyPath) -> Any:
@@ -292,12 +292,12 @@ class _Walk:
                 raise Unreadable(_what_odd_space(odd[1]), self._place(node))
             return text
         if _LEADING_ZERO.fullmatch(str(node.value)):
-            self._document.findings.append(Finding(path, leading_zero(str(node.value))))
+            self._document.findings.append(Diagnostic(path, leading_zero(str(node.value))))
         try:
             return self._scalars.construct_object(node)
         except (YAMLError, ValueError, LookupError):
             text = f"{node.value!r:.40} is no {node.tag.removeprefix(_TAG)}"
-            self._document.findings.append(Finding(path, text))
+            self._document.findings.append(Diagnostic(path, text))
             return None
 
     def _text(self, node: ScalarNode) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from emu.errors import SpecError, UsageError
+from emu.spec.diagnostic import Diagnostic, KeyPath, dotted
 from emu.spec.document import Unreadable, read
 from emu.spec.fault import Fault
-from emu.spec.finding import Finding, KeyPath, dotted
 from emu.spec.scenario import Spec
-from emu.spec.stages import judged_alone
+from emu.spec.validation import judged_alone
 
 
 def fault_from_text(text: str, spec: Spec) -> Fault:
@@ -28,7 +28,7 @@ def fault_from_text(text: str, spec: Spec) -> Fault:
     findings = [replace(finding, path=(*own, *finding.path)) for finding in document.findings]
     if isinstance(document.data, dict) and "at" in document.data:
         begins = "is for a spec; in a lab that is up a fault begins when it is set, so leave it out"
-        findings.append(Finding((*own, "at"), begins))
+        findings.append(Diagnostic((*own, "at"), begins))
     data = spec.to_mapping() | {"faults": [document.data]}
     judged, contradicting = judged_alone(data, [finding.path for finding in findings])
     findings += contradicting
@@ -37,7 +37,7 @@ def fault_from_text(text: str, spec: Spec) -> Fault:
     return judged.faults[0]
 
 
-def _within(part: KeyPath, finding: Finding) -> str:
+def _within(part: KeyPath, finding: Diagnostic) -> str:
     """A finding for whom this part of a spec is all they wrote."""
     inside = finding.path[: len(part)] == part
     path = dotted(finding.path[len(part) :] if inside else finding.path)

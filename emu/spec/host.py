@@ -14,8 +14,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from emu.spec import references
 from emu.spec.base import Model
-from emu.spec.congestion import Cnp
-from emu.spec.control import Cct, Control, Dcqcn, Dctcp, RoceCcEcn, Swift
+from emu.spec.congestion_control import Cct, Control, Dcqcn, Dctcp, RoceCcEcn, Swift
+from emu.spec.ecn_feedback import Cnp
 from emu.spec.host_path import HostPath
 from emu.spec.notes import note
 from emu.spec.quantities import AUTO, AUTO_WRITTEN, Integer, Time

@@ -1,4 +1,4 @@
-"""A file -> a Spec: its text is read, then goes through all stages (`emu.spec.stages`)."""
+"""A file -> a Spec: its text is read, then goes through all stages (`emu.spec.validation`)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from emu.errors import SpecError, UsageError
 from emu.regular import open_regular
 from emu.spec import settings as command_line
+from emu.spec.diagnostic import Diagnostic, lines
 from emu.spec.document import MAX_BYTES, Document, Unreadable, read
-from emu.spec.finding import Finding, lines
 from emu.spec.scenario import Spec
-from emu.spec.stages import name_files_in_full, spec_of
+from emu.spec.validation import name_files_in_full, spec_of
 
 
 def load_spec(path: Path, settings: Sequence[str] = ()) -> Spec:
@@ -47,7 +47,9 @@ def _document(text: bytes, source: str, settings: Sequence[str]) -> Document:
     return document
 
 
-_NO_MAPPING = Finding((), "is not a spec: it must be a mapping of keys (`topology: ...`) to values")
+_NO_MAPPING = Diagnostic(
+    (), "is not a spec: it must be a mapping of keys (`topology: ...`) to values"
+)
 
 
 def _text_of(path: Path) -> bytes:

@@ -23,10 +23,10 @@ from emu.spec.checks.marks import Marks
 from emu.spec.checks.queue import QueueDepth
 from emu.spec.checks.rate import DeliveryRate
 from emu.spec.classes import Classes
-from emu.spec.control import Dcqcn, Dctcp, RoceCcEcn, Swift
+from emu.spec.congestion_control import Dcqcn, Dctcp, RoceCcEcn, Swift
+from emu.spec.from_code import changed, spec_from_mapping
 from emu.spec.host import HostDefaults, HostSpec, Nic
 from emu.spec.load import load_spec, spec_from_text
-from emu.spec.made import changed, spec_from_mapping
 from emu.spec.scenario import Spec, spec_from_json
 from emu.spec.subnet import SubnetSpec, VlArbitration
 from emu.spec.switch import Credits, Ecn, Pfc, PortSpec, Scheduling, SwitchDefaults, SwitchSpec
@@ -42,9 +42,9 @@ from emu.spec.topology import (
     Ring,
 )
 from emu.spec.traffic.collectives import AllReduce
-from emu.spec.traffic.drawn import Background, HotSpot
 from emu.spec.traffic.entry import TrafficEntry
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation
+from emu.spec.traffic.random_traffic import Background, HotSpot
 
 __all__ = [
     "Agreement",

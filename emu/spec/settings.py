@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from emu.errors import SpecError
+from emu.spec.diagnostic import KeyPath, Place, did_you_mean
 from emu.spec.document import Document, Unreadable, read
-from emu.spec.finding import KeyPath, Place, did_you_mean
 
 
 def apply(document: Document, setting: str) -> None:

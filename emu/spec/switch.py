@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from emu.spec import references
 from emu.spec.base import Model
 from emu.spec.classes import Classes
-from emu.spec.congestion import Fecn
+from emu.spec.ecn_feedback import Fecn
 from emu.spec.merge import inherit
 from emu.spec.notes import note
 from emu.spec.quantities import (

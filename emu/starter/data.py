@@ -10,9 +10,9 @@ from pydantic import TypeAdapter
 
 from emu.errors import SpecError, UsageError
 from emu.measure.bound import batches_of, fabric_of, last_finish_bound
+from emu.spec.from_code import spec_from_mapping
 from emu.spec.headroom import reserved_of
 from emu.spec.host import Nic
-from emu.spec.made import spec_from_mapping
 from emu.spec.model import Spec, SwitchSpec
 from emu.spec.presets import PRESETS
 from emu.spec.quantities import Length, Rate, Size

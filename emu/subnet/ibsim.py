@@ -17,9 +17,9 @@ from types import TracebackType
 from typing import Self
 
 from emu.errors import FabricError
+from emu.subnet.ibsim_issm import remind
 from emu.subnet.netfile import net_file
 from emu.subnet.programs import last_words, mad_layer_in, program, umad_to_ibsim
-from emu.subnet.reminder import remind
 from topologies.graph import Host, Port, Topology
 from topologies.guids import port_number
 

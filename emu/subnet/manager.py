@@ -31,7 +31,7 @@ from emu.subnet.ibsim import Ibsim
 from emu.subnet.opensm import OpenSm
 from emu.subnet.paths import service_levels
 from emu.subnet.policy import Policy
-from emu.subnet.subnet import Levels, Lfts, Subnet
+from emu.subnet.subnet import Lfts, PathSLs, Subnet
 from topologies.graph import Cable, Topology
 from topologies.guids import host_port_guid, switch_guid
 
@@ -178,7 +178,7 @@ class ManagedFabric:
         levels = self.levels(pairs)
         return replace(subnet, levels=levels, seconds=time.monotonic() - self._began)
 
-    def levels(self, pairs: Iterable[Pair]) -> Levels:
+    def levels(self, pairs: Iterable[Pair]) -> PathSLs:
         """The service levels of these paths since the last sweep, but for those that are cut.
 
         OpenSM must run. Raises FabricError.

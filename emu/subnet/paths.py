@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from emu.errors import FabricError
 from emu.subnet.ibsim import Ibsim
 from emu.subnet.programs import program
-from emu.subnet.subnet import Levels
+from emu.subnet.subnet import PathSLs
 
 _CLIENTS = 3
 """ibsim serves ten at once: up to six managers, and in a lab an operator's tool."""
@@ -31,7 +31,7 @@ _LEVEL = re.compile(r"^\s*sl\.+0x([0-9A-Fa-f]+)$", re.MULTILINE)
 
 def service_levels(
     simulator: Ibsim, lids: Mapping[str, int], pairs: Iterable[tuple[str, str]]
-) -> Levels:
+) -> PathSLs:
     """Source -> destination -> SL, for these pairs of hosts. Raises FabricError."""
     wanted = sorted(set(pairs))
 
@@ -40,7 +40,7 @@ def service_levels(
         return _ask(simulator, src, lids[src], lids[dst])
 
     with ThreadPoolExecutor(_CLIENTS) as pool:
-        levels: Levels = {}
+        levels: PathSLs = {}
         for (src, dst), level in zip(wanted, pool.map(ask, wanted), strict=True):
             levels.setdefault(src, {})[dst] = level
     return levels

@@ -26,7 +26,7 @@ from emu.spec.lanes import lanes_of_link
 from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
-from emu.subnet.subnet import Levels
+from emu.subnet.subnet import PathSLs
 from topologies.graph import Port, Topology
 
 _SHOWN = 4
@@ -94,7 +94,7 @@ class KeptLevels:
 def kept_levels(
     spec: Spec,
     topology: Topology,
-    connected: Iterable[Levels],
+    connected: Iterable[PathSLs],
     now: Subnet,
     left: Collection[tuple[str, str]],
 ) -> KeptLevels | None:

@@ -27,7 +27,7 @@ from emu.spec.scenario import Spec
 from emu.spec.subnet import MANAGEMENT_VL
 from emu.subnet import ManagedFabric, Membership, Policy, Subnet
 from emu.subnet.routing_check import approved, engine_note, kept_levels
-from emu.subnet.subnet import Later
+from emu.subnet.subnet import Resweep
 from topologies.graph import Cable, Topology
 
 
@@ -104,11 +104,11 @@ def manage(
     pairs = pairs_of(spec, everybody=everybody).union(*map(pairs_of, others))
     with ManagedFabric(topology, policy_of(spec), workdir, hosts=master) as managed:
         first = approved(spec, topology, managed.subnet(pairs), pairs)
-        swept: dict[frozenset[Cable], Later] = {frozenset(): Later(0, first.lfts, first.levels)}
+        swept: dict[frozenset[Cable], Resweep] = {frozenset(): Resweep(0, first.lfts, first.levels)}
         later = []
         for at_ps, down in outages(spec):
             if down not in swept:
-                new = Later(at_ps, managed.without(down), managed.levels(pairs))
+                new = Resweep(at_ps, managed.without(down), managed.levels(pairs))
                 notes = _notes(spec, topology, first, new, managed)
                 swept[down] = new._replace(notes=tuple(notes))
             later.append(swept[down]._replace(at_ps=at_ps))
@@ -116,7 +116,7 @@ def manage(
 
 
 def _notes(
-    spec: Spec, topology: Topology, first: Subnet, later: Later, managed: ManagedFabric
+    spec: Spec, topology: Topology, first: Subnet, later: Resweep, managed: ManagedFabric
 ) -> Iterator[str]:
     """Of a sweep in the course of a run, the last there was."""
     engine = managed.opensm.engine_used()

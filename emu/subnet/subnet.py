@@ -11,17 +11,17 @@ from topologies.graph import Port, Topology
 Lfts = dict[str, dict[int, int]]
 """Switch -> LID -> port it leaves by; port 0 is the switch itself. No entry: unreachable."""
 
-Levels = dict[str, dict[str, int]]
+PathSLs = dict[str, dict[str, int]]
 """Source -> destination -> the service level their path needs; none where any will do."""
 
 
-class Later(NamedTuple):
+class Resweep(NamedTuple):
     """The outcome of a sweep that changed links have caused."""
 
     at_ps: int
     """When they changed, in picoseconds."""
     lfts: Lfts
-    levels: Levels
+    levels: PathSLs
     """Of paths that are left."""
     notes: tuple[str, ...] = ()
     """What its user should know."""
@@ -38,11 +38,11 @@ class Subnet:
     """The routing engine that made the tables, as OpenSM calls it: `updn`, `minhop`, ..."""
     seconds: float
     """How long the sweep took, simulator and all."""
-    later: tuple[Later, ...] = ()
+    later: tuple[Resweep, ...] = ()
     """After links were lost or came back, in order of time."""
     lmc: int = 0
     """Each host has 2^lmc LIDs from its own on, and as many ways to be reached."""
-    levels: Levels = field(default_factory=dict)
+    levels: PathSLs = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What its user should know."""
 
@@ -54,7 +54,7 @@ class Subnet:
     def from_json(told: dict[str, Any]) -> Subnet:
         """What `to_json` wrote."""
         later = tuple(
-            Later(at_ps, lfts_from_json(lfts), levels, tuple(notes))
+            Resweep(at_ps, lfts_from_json(lfts), levels, tuple(notes))
             for at_ps, lfts, levels, notes in told["later"]
         )
         lfts, notes = lfts_from_json(told["lfts"]), tuple(told["notes"])
@@ -65,7 +65,7 @@ class Subnet:
         later = (note for later in self.later if later.at_ps <= at_ps for note in later.notes)
         return tuple(dict.fromkeys((*self.notes, *later)))
 
-    def levels_after(self, at_ps: int) -> Levels:
+    def levels_after(self, at_ps: int) -> PathSLs:
         """What path records say when all sweeps are over that were caused up to then."""
         levels = self.levels
         for later in self.later:

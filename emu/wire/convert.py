@@ -11,11 +11,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from emu.errors import FabricError
+from emu.output_dir import new_file
 from emu.units import format_rate
 from emu.wire.capture import Interface, LinkType
 from emu.wire.pcapng import PcapngWriter
 from emu.wire.raw import RawRecord, read_raw, write_frame
-from emu.writing import new_file
 
 
 def convert(

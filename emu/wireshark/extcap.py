@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import emu
+from emu.daemon import registry
+from emu.daemon.capture import capture_port
+from emu.daemon.client import StandingLab
 from emu.errors import EmuError, ExitCode, FabricError, UsageError
-from emu.lab.standing import place
-from emu.lab.standing.capture import capture_port
-from emu.lab.standing.client import StandingLab
+from emu.output_dir import new_file
 from emu.units import format_rate
 from emu.wire.capture import LinkType
-from emu.writing import new_file
 
 _ETHERNET = f"dlt {{number={LinkType.ETHERNET}}}{{name=EN10MB}}{{display=Ethernet}}"
 _INFINIBAND = f"dlt {{number={LinkType.ERF}}}{{name=ERF}}{{display=InfiniBand in ERF records}}"
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
 def _answers(asked: argparse.Namespace) -> Iterator[str]:
     if asked.extcap_interfaces:
         yield f"extcap {{version={emu.__version__}}}{{display=emu: cables of running labs}}"
-        for lab in place.names():
+        for lab in registry.names():
             try:
                 yield from _interfaces(lab)
             except (FabricError, UsageError) as error:  # it has just ended, or does not answer

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from emu.errors import UsageError
 from emu.folders import user_folder
-from emu.writing import check_links, new_file, write_text, writing_into
+from emu.output_dir import check_links, new_file, write_text, writing_into
 
 _PROFILE = Path(__file__).with_name("profile")
 _NAME = "emu"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from emu.report.comparison_tables import comparison_table
-from emu.report.facts import RunFacts
 from emu.report.ios_table import ios_table
+from emu.report.run_view import RunFacts
 from emu.runtime.virtual import run_virtual
 from emu.spec.model import load_spec
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import socket
 import subprocess
 
-from emu.lab.inside import main
-from emu.lab.messages import Progress, Request
+from emu.lab.init import main
+from emu.lab.ipc.messages import Progress, Request
 from emu.lab.netns import entered
 from emu.lab.processes import wait_done
 from emu.lab.session import JobResult, Session, open_session, start, stop

@@ -10,7 +10,7 @@ import json
 import sys
 
 from emu.errors import EmuError, ExitCode
-from emu.lab.messages import Request
+from emu.lab.ipc.messages import Request
 from emu.lab.namespace import run_in_lab
 
 

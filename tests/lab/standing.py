@@ -14,7 +14,7 @@ from typing import Any
 from tests.lab.traces import Inside, Outside
 from tests.lab.user import NOBODY, User, may_be_anybody, wait
 
-OWNER = "emu.lab.standing.owner"
+OWNER = "emu.daemon.daemon_main"
 
 
 def at_home(user: User) -> User:

@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 from emu.errors import FabricError
-from emu.lab.inside import main
-from emu.lab.messages import Progress, Request
+from emu.lab.init import main
+from emu.lab.ipc.messages import Progress, Request
 from emu.lab.netns import entered
 from emu.lab.session import JobResult, Programs, Session, open_session, run_session, start
 from emu.lab.shell import FabricPrompt

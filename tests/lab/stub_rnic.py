@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 
 from emu.errors import FabricError
-from emu.lab.channel import Channel, channel_pair
-from emu.lab.child import serve
-from emu.lab.messages import Done, Progress, Ready, Setup, Start
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Done, Progress, Ready, Setup, Start
 from emu.lab.nic_process import FLOW_COLUMNS
-from emu.measure.board import Board
+from emu.lab.worker import serve
 from emu.measure.counters import XMIT_WAIT
+from emu.measure.seqlock import Board
 
 
 def job(channel: Channel) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 
 from emu.lab import netns
-from emu.lab.channel import Channel
-from emu.lab.child import serve
 from emu.lab.command import run
-from emu.lab.messages import Done, Ready, Setup, Start, Stop
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Done, Ready, Setup, Start, Stop
+from emu.lab.worker import serve
 from emu.spec.scenario import spec_from_json
 from topologies.graph import Cable
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from emu.bindings.af_packet_driver import Live, packet_socket
-from emu.bindings.fabric import Fabric, Members
+from emu.bindings.af_packet_driver import AfPacketDriver, packet_socket
+from emu.bindings.fabric import Fabric, NodeSubset
 from emu.lab.command import run
-from emu.lab.inside import main
-from emu.lab.keeper import keep_host
-from emu.lab.messages import Request
+from emu.lab.init import main
+from emu.lab.ipc.messages import Request
 from emu.lab.netns import entered, write_sysctl
+from emu.lab.netns_holder import keep_host
 from emu.lab.session import JobResult
 from emu.lab.supervisor import Supervisor
 from emu.measure.timeline import LOSSES
@@ -47,8 +47,8 @@ def forward(request: Request, supervisor: Supervisor) -> JobResult:
     source, sink = _cables(topology)
     wake, _ = os.pipe()
     with (
-        Fabric(spec, topology, Members.SWITCHES) as fabric,
-        Live(fabric, slowdown=1.0, wake=wake) as live,
+        Fabric(spec, topology, NodeSubset.SWITCHES) as fabric,
+        AfPacketDriver(fabric, slowdown=1.0, wake=wake) as live,
     ):
         fabric.connect()
         with _at_most(request.options["memory"]):

@@ -8,8 +8,8 @@ import tempfile
 import pytest
 
 from emu.errors import EmuError, FabricError, HostError
-from emu.lab.channel import Channel, channel_pair
-from emu.lab.messages import Done, Failure, Progress, Ready, Setup, Start, from_line, to_line
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Done, Failure, Progress, Ready, Setup, Start, from_line, to_line
 
 
 def _pair() -> tuple[Channel, Channel]:

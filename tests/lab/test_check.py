@@ -13,7 +13,7 @@ from emu.cli import check as verb
 from emu.errors import HostError
 from emu.lab import namespace, probe
 from emu.lab.command import missing_program
-from emu.lab.messages import Failure
+from emu.lab.ipc.messages import Failure
 from emu.lab.namespace import namespaces_remedy
 from emu.lab.probe import Finding, Probe, look, require
 

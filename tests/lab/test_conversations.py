@@ -13,18 +13,18 @@ from typing import IO
 
 import pytest
 
+from emu.daemon import client, job
+from emu.daemon.client import StandingLab
+from emu.daemon.job import Sessions
 from emu.errors import FabricError, HostError, UsageError
-from emu.lab.channel import Channel, channel_pair
-from emu.lab.messages import Ask, Done, Failure, Message
-from emu.lab.standing import client, job
-from emu.lab.standing.client import StandingLab
-from emu.lab.standing.job import Conversations
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Ask, Done, Failure, Message
 from emu.lab.version import version
 
 REASON = "the lab toy has ended: ibsim died (signal 9)"
 
 
-class Desk:
+class LabServer:
     """Answers `version` and `echo`; is asked in vain once a process of the lab is gone."""
 
     def __init__(self) -> None:
@@ -48,8 +48,8 @@ class Toy:
     """A lab of conversations alone."""
 
     def __init__(self) -> None:
-        self.desk, self.gone = Desk(), threading.Event()
-        self.conversations = Conversations(self.desk, self._wait)  # type: ignore[arg-type]
+        self.desk, self.gone = LabServer(), threading.Event()
+        self.conversations = Sessions(self.desk, self._wait)  # type: ignore[arg-type]
 
     def _wait(self) -> None:
         self.gone.wait()

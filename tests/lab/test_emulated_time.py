@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from emu.daemon import emulated_time as module
+from emu.daemon.emulated_time import emulated_time
 from emu.errors import HostError, UsageError
-from emu.lab.standing import emulated_time as module
-from emu.lab.standing.emulated_time import emulated_time
 from tests.lab.needs import need
 from tests.lab.standing import at_home, lab_up
 from tests.lab.test_standing import ROCE

@@ -31,8 +31,8 @@ VICTIMS: dict[str, Command] = {
     "NICs": (sys.executable, "emu.lab.rnic_main"),
     "ovs-vswitchd": ("ovs-vswitchd", "--detach"),
     "ovsdb-server": ("ovsdb-server", "--detach"),
-    "first": (sys.executable, "emu.lab.inside"),
-    "unshare": ("unshare", "emu.lab.inside"),
+    "first": (sys.executable, "emu.lab.init"),
+    "unshare": ("unshare", "emu.lab.init"),
     "emu": (sys.executable, "emu.cli.main"),
 }
 """Every process of a run."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from emu.errors import HostError
-from emu.lab.messages import Request
+from emu.lab.ipc.messages import Request
 from emu.lab.namespace import run_in_lab
 from emu.privilege import remedy_for_me
 from tests.lab.traces import Outside

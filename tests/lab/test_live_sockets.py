@@ -11,7 +11,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from emu.lab.messages import Json, Request
+from emu.lab.ipc.messages import Json, Request
 from emu.lab.namespace import run_in_lab
 from emu.spec.scenario import spec_from_json
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from emu.lab.messages import Json
-from emu.lab.standing.client import StandingLab
+from emu.daemon.client import StandingLab
+from emu.lab.ipc.messages import Json
 from emu.measure.recording import Recording
 from emu.report.store import load_recording
 from tests.lab.lateness import late_packets

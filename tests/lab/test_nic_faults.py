@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from emu.daemon.faults import check_settings
+from emu.daemon.nic_faults import NicFaults
 from emu.errors import UsageError
-from emu.lab.messages import Json
-from emu.lab.standing.faults import check_settings
-from emu.lab.standing.nic_faults import NicFaults
+from emu.lab.ipc.messages import Json
 from emu.spec.fault import Fault
 from emu.spec.load import spec_from_text
 

@@ -17,9 +17,9 @@ from click.testing import CliRunner
 
 from emu.cli.status import command as status
 from emu.cli.up import command as up
+from emu.daemon import folder, registry
+from emu.daemon.registry import SilentLab
 from emu.errors import FabricError, UsageError
-from emu.lab.standing import folder, place
-from emu.lab.standing.place import SilentLab
 from tests.lab.user import NOBODY, may_be_anybody
 
 
@@ -77,12 +77,12 @@ def _tree(path: Path) -> dict[str, os.stat_result]:
 @pytest.mark.parametrize(
     "act",
     [
-        place.names,
-        place.ended,
-        lambda: place.claim("new"),
-        lambda: place.dial(None),
-        lambda: place.dial("pair"),
-        lambda: place.forget([place.Ended("pair", "why", None)]),
+        registry.names,
+        registry.ended,
+        lambda: registry.claim("new"),
+        lambda: registry.dial(None),
+        lambda: registry.dial("pair"),
+        lambda: registry.forget([registry.Ended("pair", "why", None)]),
     ],
     ids=["names", "ended", "claim", "dial", "dial-by-name", "forget"],
 )
@@ -120,7 +120,7 @@ def test_release_removes_only_a_socket_of_ours(name: str, names: Path) -> None:
     """Not a file that has taken the lab's name."""
     names.mkdir(mode=0o700)
     (names / name).write_text("mine")
-    place.release(name)
+    registry.release(name)
     assert (names / name).read_text() == "mine"
 
 
@@ -130,7 +130,7 @@ def test_a_folder_that_is_a_symlink_is_refused(names: Path, tmp_path: Path) -> N
     target.mkdir(mode=0o700)
     _socket(target / "pair")
     names.symlink_to(target)
-    for act in (place.names, lambda: place.claim("pair"), lambda: place.release("pair")):
+    for act in (registry.names, lambda: registry.claim("pair"), lambda: registry.release("pair")):
         with pytest.raises(UsageError, match="it is a symbolic link, not a folder"):
             act()
     assert [path.name for path in target.iterdir()] == ["pair"]
@@ -139,7 +139,7 @@ def test_a_folder_that_is_a_symlink_is_refused(names: Path, tmp_path: Path) -> N
 
 def test_a_file_in_place_of_the_folder_is_refused(names: Path) -> None:
     names.write_text("mine")
-    for act in (place.names, lambda: place.claim("pair")):
+    for act in (registry.names, lambda: registry.claim("pair")):
         with pytest.raises(UsageError, match="it is a file, not a folder"):
             act()
     assert names.read_text() == "mine"
@@ -151,7 +151,7 @@ def test_a_folder_that_others_may_enter_is_refused(names: Path) -> None:
     names.chmod(0o755)
     _socket(names / "pair")
     with pytest.raises(UsageError, match=f"mode is 755.*`chmod 700 {names}`"):
-        place.names()
+        registry.names()
     assert (names / "pair").exists()
 
 
@@ -160,24 +160,24 @@ def test_a_folder_of_somebody_else_is_refused(names: Path) -> None:
     names.mkdir(mode=0o700)
     os.chown(names, NOBODY, NOBODY)
     with pytest.raises(UsageError, match=f"the folder belongs to the user {NOBODY}, not to you"):
-        place.claim("pair")
+        registry.claim("pair")
 
 
 def test_an_empty_folder_of_the_user_stays(names: Path) -> None:
     """Only when the last lab's name goes, so does the folder."""
     names.mkdir(mode=0o700)
-    assert place.names() == []
+    assert registry.names() == []
     assert names.is_dir()
-    place.claim("pair").close()
-    place.release("pair")
+    registry.claim("pair").close()
+    registry.release("pair")
     assert not names.exists()
 
 
 @contextmanager
 def _claimed(name: str) -> Iterator[socket.socket]:
-    with closing(place.claim(name)) as listener:
+    with closing(registry.claim(name)) as listener:
         yield listener
-    place.release(name)
+    registry.release(name)
 
 
 def test_a_name_and_its_folder_are_closed_to_others(names: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_name_and_its_folder_are_closed_to_others(names: Path) -> None:
 def test_asking_for_names_does_not_disturb_labs(names: Path) -> None:
     """Nobody calls a lab only to know that it is there."""
     with _claimed("pair") as listener:
-        assert place.names() == ["pair"]
+        assert registry.names() == ["pair"]
         listener.setblocking(False)
         with pytest.raises(BlockingIOError):
             listener.accept()
@@ -204,13 +204,13 @@ def test_a_lab_that_takes_no_calls_does_not_block(
     names: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was stopped, and others have called before. The other labs are there for everybody."""
-    monkeypatch.setattr(place, "_BACKLOG", 0)
+    monkeypatch.setattr(registry, "_BACKLOG", 0)
     with _claimed("stopped"), _claimed("working") as working:
-        calls = [place.dial("stopped")[1]]  # as many as may wait: one more than the backlog
+        calls = [registry.dial("stopped")[1]]  # as many as may wait: one more than the backlog
         with pytest.raises(SilentLab, match=r"takes no more calls.*`emu down stopped`"):
-            place.dial("stopped")
-        assert place.names() == ["stopped", "working"]
-        name, channel = place.dial("working")
+            registry.dial("stopped")
+        assert registry.names() == ["stopped", "working"]
+        name, channel = registry.dial("working")
         assert name == "working"
         assert working.accept()
         for each in (*calls, channel):
@@ -226,10 +226,10 @@ def test_a_lock_that_is_not_released_is_an_error(
     try:
         fcntl.flock(parent, fcntl.LOCK_EX)
         with pytest.raises(FabricError, match="another process has kept this folder locked"):
-            place.names()
+            registry.names()
     finally:
         os.close(parent)
-    assert place.names() == []
+    assert registry.names() == []
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
@@ -243,7 +243,7 @@ def test_a_folder_that_cannot_be_locked_is_an_error(
 
     monkeypatch.setattr("fcntl.flock", flock)
     with pytest.raises(UsageError) as told:
-        place.names()
+        registry.names()
     assert str(told.value) == (
         f"{names.parent}: this folder cannot be locked ({os.strerror(number)}), so that labs "
         "cannot keep their names there; set XDG_RUNTIME_DIR to a folder of your own on a local disk"
@@ -262,8 +262,8 @@ def test_a_folder_that_takes_no_socket_is_an_error(
     with monkeypatch.context() as patched:
         patched.setattr("socket.socket", Refused)
         with pytest.raises(UsageError, match=f"{names}: no socket can be made there "):
-            place.claim("pair")
-    assert (place.names(), place.ended()) == ([], [])
+            registry.claim("pair")
+    assert (registry.names(), registry.ended()) == ([], [])
 
 
 @pytest.mark.parametrize("exists", [False, True])
@@ -275,7 +275,7 @@ def test_a_runtime_folder_that_cannot_be_written_is_told_where_a_lab_is_made(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("emu.lab.slowdown.choose_slowdown", lambda *_: (1.0, ()))
-    monkeypatch.setattr("emu.lab.standing.up.bring_up", lambda *_: None)
+    monkeypatch.setattr("emu.daemon.up.bring_up", lambda *_: None)
     spec = tmp_path / "pair.emu.yml"
     spec.write_text("topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 1}\n")
     said = f"XDG_RUNTIME_DIR is {runtime}, where you cannot write: "
@@ -296,8 +296,8 @@ def test_labs_are_asked_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> Non
         raise SilentLab(name, "has not answered for 10 s")
 
     monkeypatch.setattr("emu.cli.status._document", document)
-    monkeypatch.setattr(place, "names", lambda: ["a", "b", "c"])
-    monkeypatch.setattr(place, "ended", list)
+    monkeypatch.setattr(registry, "names", lambda: ["a", "b", "c"])
+    monkeypatch.setattr(registry, "ended", list)
     result = CliRunner().invoke(status, [])
     assert [line[:9] for line in result.stderr.splitlines()] == [
         "the lab a",
@@ -325,7 +325,7 @@ def test_who_has_no_home_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_who_claims_is_named_to_callers(names: Path) -> None:
     """By the kernel: it is the process that listens."""
-    with _claimed("pair"), closing(place.dial("pair")[1]) as channel:
+    with _claimed("pair"), closing(registry.dial("pair")[1]) as channel:
         assert channel.peer_pid() == os.getpid()
 
 
@@ -341,8 +341,8 @@ def test_claim_that_is_interrupted_takes_no_name(
     with monkeypatch.context() as patched:
         patched.setattr("socket.socket", Interrupted)
         with pytest.raises(KeyboardInterrupt):
-            place.claim("pair")
-    assert (place.names(), place.ended()) == ([], [])
+            registry.claim("pair")
+    assert (registry.names(), registry.ended()) == ([], [])
 
 
 def test_traffic_that_has_failed_is_told_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,10 +360,10 @@ def test_traffic_that_has_failed_is_told_with_the_reason(monkeypatch: pytest.Mon
 
 def test_a_reason_is_shown_once_and_then_gone(names: Path) -> None:
     """As text and as JSON; nothing is left of the lab afterwards."""
-    place.claim("pair").close()
-    place.release("pair", "the shim died (signal 9)")
+    registry.claim("pair").close()
+    registry.release("pair", "the shim died (signal 9)")
     with pytest.raises(UsageError, match="pair has ended: the shim died"):
-        place.dial("pair")
+        registry.dial("pair")
     told = CliRunner().invoke(status, []).output
     assert "pair  has ended at 2" in told
     assert told.endswith(": the shim died (signal 9)\n")
@@ -373,31 +373,31 @@ def test_a_reason_is_shown_once_and_then_gone(names: Path) -> None:
 
 def test_a_killed_owner_is_the_reason(names: Path) -> None:
     """Its socket is left, which says so until it was shown."""
-    place.claim("pair").close()
-    assert place.names() == []
-    (dead,) = place.ended()
+    registry.claim("pair").close()
+    assert registry.names() == []
+    (dead,) = registry.ended()
     assert (dead.name, dead.at) == ("pair", None)
     assert "its owner process was killed" in dead.reason
-    place.forget([dead])
+    registry.forget([dead])
     assert not names.exists()
 
 
 def test_a_name_is_free_again_after_death(names: Path) -> None:
     """A new lab of that name takes the place of what is left of the old one."""
-    place.claim("pair").close()
-    place.release("pair", "the shim died (signal 9)")
+    registry.claim("pair").close()
+    registry.release("pair", "the shim died (signal 9)")
     with _claimed("pair"):
-        assert (place.names(), place.ended()) == (["pair"], [])
+        assert (registry.names(), registry.ended()) == (["pair"], [])
     assert not names.exists()
 
 
 def test_a_living_lab_is_not_forgotten(names: Path) -> None:
     """One that came up while the death of its predecessor was shown."""
-    place.claim("pair").close()
-    dead = place.ended()
+    registry.claim("pair").close()
+    dead = registry.ended()
     with _claimed("pair"):
-        place.forget(dead)
-        assert place.names() == ["pair"]
+        registry.forget(dead)
+        assert registry.names() == ["pair"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"reason": "why"}', '{"at": "x", "reason": 1}'])
@@ -406,9 +406,9 @@ def test_a_record_that_is_not_whole_is_no_trouble(text: str, names: Path) -> Non
     names.mkdir(mode=0o700)
     (names / ".pair.ended").touch(0o600)
     (names / ".pair.ended").write_text(text)
-    (dead,) = place.ended()
+    (dead,) = registry.ended()
     assert dead.reason == "its owner process was killed while it noted the reason"
-    place.forget([dead])
+    registry.forget([dead])
     assert not names.exists()
 
 
@@ -432,7 +432,7 @@ def test_a_lab_that_ends_meanwhile_does_not_end_a_list(
         return known
 
     monkeypatch.setattr("emu.cli.status._document", document)
-    monkeypatch.setattr(place, "names", lambda: ["a", "b", "c"])
+    monkeypatch.setattr(registry, "names", lambda: ["a", "b", "c"])
     result = CliRunner().invoke(status, [])
     assert result.exit_code == 4
     assert result.stdout.startswith("b  up 1 s")

@@ -21,8 +21,8 @@ from scapy.packet import Raw
 from emu.errors import HostError
 from emu.lab import netns
 from emu.lab.command import environment, run
+from emu.lab.marker.marking import plan_red
 from emu.lab.marker.red import WLOG, Red
-from emu.lab.marking import plan_red
 from emu.lab.namespace import unshare_command
 from emu.lab.probe import PROBES, require
 from emu.report.store import load_recording

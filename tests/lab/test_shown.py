@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from emu.lab.channel import Channel
-from emu.lab.line import Line
+from emu.daemon.shown import ShownBoards
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.rpc import Line
 from emu.lab.nic_process import NicProcess
-from emu.lab.standing.shown import ShownBoards
-from emu.measure.board import Board
+from emu.measure.seqlock import Board
 
 
 @pytest.fixture

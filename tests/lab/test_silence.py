@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from emu.daemon import client, registry
+from emu.daemon.client import StandingLab
+from emu.daemon.registry import SilentLab
 from emu.errors import FabricError
-from emu.lab.channel import Channel, channel_pair
-from emu.lab.line import Line
-from emu.lab.messages import Ask, Done, Failure, Look, Message
-from emu.lab.standing import client, place
-from emu.lab.standing.client import StandingLab
-from emu.lab.standing.place import SilentLab
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Ask, Done, Failure, Look, Message
+from emu.lab.ipc.rpc import Line
 from emu.lab.version import version
 
 _STOPPED = """
 import signal, sys
-from emu.lab.standing import place
+from emu.daemon import place
 listener = place.claim("toy")
 print("up", flush=True)
 signal.pause()
@@ -31,7 +31,7 @@ signal.pause()
 
 _ENDS_LATE = """
 import sys
-from emu.lab.standing import place
+from emu.daemon import place
 listener = place.claim("toy")
 print("up", flush=True)
 listener.accept()[0].close()
@@ -78,7 +78,7 @@ def test_a_lab_that_does_not_answer_is_an_error(
 
 def test_a_lab_that_takes_long_but_lives_is_waited_for() -> None:
     """What takes long is not taken for silence: the lab answers others meanwhile."""
-    listener = place.claim("toy")
+    listener = registry.claim("toy")
     asked_for_life = threading.Event()
 
     def work() -> None:
@@ -100,7 +100,7 @@ def test_a_lab_that_takes_long_but_lives_is_waited_for() -> None:
     worker.join()
     assert asked_for_life.is_set()
     listener.close()
-    place.release("toy")
+    registry.release("toy")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_lab_that_takes_long_but_lives_is_waited_for() -> None:
 )
 def test_a_lab_of_another_version_is_told(answer: Message, theirs: str) -> None:
     """Both versions and the remedy; nothing else is asked, and what it says is not read."""
-    listener = place.claim("toy")
+    listener = registry.claim("toy")
 
     def work() -> None:
         line, _ = listener.accept()
@@ -130,7 +130,7 @@ def test_a_lab_of_another_version_is_told(answer: Message, theirs: str) -> None:
     assert f"this is emu {version()}, which cannot talk with it" in str(told.value)
     assert "end it with `emu down toy`, and bring it up again with `emu up" in str(told.value)
     listener.close()
-    place.release("toy")
+    registry.release("toy")
 
 
 def test_a_lab_that_does_not_answer_can_be_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_a_lab_that_does_not_answer_can_be_ended(monkeypatch: pytest.MonkeyPatch
         with StandingLab("toy") as lab:
             lab.end()
         assert owner.wait(60) < 0
-    assert (place.names(), place.ended()) == ([], [])
+    assert (registry.names(), registry.ended()) == ([], [])
 
 
 def test_a_lab_is_down_when_its_name_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,8 +159,8 @@ def test_a_lab_is_down_when_its_name_is_free(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(client, "_ends", end_after_all)
         with StandingLab("toy") as lab:
             lab.end()
-        place.claim("toy").close()
-        place.release("toy")
+        registry.claim("toy").close()
+        registry.release("toy")
 
 
 @pytest.mark.parametrize("is_stopped", [False, True])
@@ -179,7 +179,7 @@ def test_an_owner_that_keeps_the_name_of_its_ended_lab_is_ended(
                 owner.send_signal(signal.SIGSTOP)
             lab.end()
         assert owner.wait(60) == -signal.SIGKILL
-    assert (place.names(), place.ended()) == ([], [])
+    assert (registry.names(), registry.ended()) == ([], [])
 
 
 def test_an_owner_that_cannot_be_ended_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +194,7 @@ def test_an_owner_that_cannot_be_ended_is_an_error(monkeypatch: pytest.MonkeyPat
         with StandingLab("toy") as lab, pytest.raises(FabricError, match=r"after 0\.05 s$"):
             lab.end()
         owner.kill()
-    place.forget(place.ended())
+    registry.forget(registry.ended())
 
 
 def test_a_program_that_owns_a_lab_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:

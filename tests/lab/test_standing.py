@@ -191,13 +191,13 @@ LONG_INFINIBAND = INFINIBAND.replace("200KB", "2GB")
 
 VICTIMS: dict[str, tuple[str, tuple[str, str], str]] = {
     "owner": (ROCE, (sys.executable, OWNER), "its owner process was killed, or the machine was"),
-    "unshare": (ROCE, ("unshare", "emu.lab.inside"), "the lab's first process died"),
-    "first": (ROCE, (sys.executable, "emu.lab.inside"), "the lab's first process died"),
+    "unshare": (ROCE, ("unshare", "emu.lab.init"), "the lab's first process died"),
+    "first": (ROCE, (sys.executable, "emu.lab.init"), "the lab's first process died"),
     "shim": (ROCE, (sys.executable, "emu.lab.shim_main"), "the shim died (signal 9)"),
     "ovs-vswitchd": (ROCE, ("ovs-vswitchd", "--detach"), "ovs-vswitchd died (signal 9)"),
     "ovsdb-server": (ROCE, ("ovsdb-server", "--detach"), "ovsdb-server died (signal 9)"),
     "NICs": (TCP, (sys.executable, "emu.lab.rnic_main"), "the NIC process died (signal 9)"),
-    "TCP": (TCP, (sys.executable, "emu.lab.tcp_main"), "the TCP process died (signal 9)"),
+    "TCP": (TCP, (sys.executable, "emu.lab.tcp.tcp_main"), "the TCP process died (signal 9)"),
     "ibsim": (LONG_INFINIBAND, ("/usr/bin/ibsim", "fabric.net"), "ibsim died (signal 9)"),
     "IB-NICs": (
         LONG_INFINIBAND,
@@ -251,7 +251,7 @@ def _descriptors(process: int) -> int:
 def test_traffic_leaves_nothing_open_in_the_lab(me: User, fabric: str) -> None:
     """However often it was started, and whether it came to its end or was stopped."""
     with lab_up(me, fabric, "--set", "slowdown=2000") as lab:
-        first = lab.process(sys.executable, "emu.lab.inside")
+        first = lab.process(sys.executable, "emu.lab.init")
         shim = lab.process(sys.executable, "emu.lab.shim_main")
 
         def after_traffic() -> tuple[int, int]:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from emu.lab.standing import taps
-from emu.lab.standing.taps import Taps, Viewer
+from emu.daemon import taps
+from emu.daemon.taps import Taps, Viewer
 from emu.runtime.virtual import VirtualFabric
 from emu.wire.raw import RawKind, RawRecord, lost_record, parse_record, whole_records
 from tests.model.fabrics import PAIR, port, spec_of, started

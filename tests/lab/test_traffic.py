@@ -12,17 +12,17 @@ from typing import Any, cast
 
 import pytest
 
+from emu.daemon import traffic as module
+from emu.daemon.nics import Nics
+from emu.daemon.traffic import Traffic
 from emu.errors import FabricError
-from emu.lab.channel import Channel, channel_pair
-from emu.lab.line import Line
-from emu.lab.messages import Done, Failure, Progress, Ready, Setup, Start
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Done, Failure, Progress, Ready, Setup, Start
+from emu.lab.ipc.rpc import Line
 from emu.lab.session import Session
-from emu.lab.standing import traffic as module
-from emu.lab.standing.nics import Nics
-from emu.lab.standing.traffic import Traffic
 from emu.lab.supervisor import Supervisor
-from emu.measure.board import Board
 from emu.measure.counters import XMIT_WAIT
+from emu.measure.seqlock import Board
 from emu.spec.load import spec_from_text
 from emu.spec.scenario import Spec
 from tests.lab.user import SECONDS

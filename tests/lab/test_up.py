@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from emu.daemon import daemon_main, registry, up
+from emu.daemon.up import bring_up
 from emu.errors import ExitCode, HostError
-from emu.lab.channel import Channel, channel_pair
-from emu.lab.messages import Progress, Request, Up
-from emu.lab.standing import owner, place, up
-from emu.lab.standing.up import bring_up
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Progress, Request, Up
 from emu.spec.load import spec_from_text
 from tests.lab.standing import OWNER, assert_gone, at_home, owner_of_lab
 from tests.lab.traces import Inside
@@ -102,7 +102,7 @@ def test_a_building_that_is_stuck_ends_with_up(me: User) -> None:
         _until(channel, Progress)
         lab = Inside(process.pid)
         for pid, command in lab.commands.items():
-            if "emu.lab.inside" in command:  # what it forks has its command, too, for a moment
+            if "emu.lab.init" in command:  # what it forks has its command, too, for a moment
                 os.kill(pid, signal.SIGSTOP)
         channel.close()
         assert process.wait(SECONDS) == 130
@@ -155,13 +155,13 @@ def test_an_owner_that_can_start_no_thread_gives_its_name_back(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     near, far = channel_pair()
     masked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    with closing(near), closing(Channel(far)) as user, place.claim("toy") as listener:
+    with closing(near), closing(Channel(far)) as user, registry.claim("toy") as listener:
         monkeypatch.setattr(threading.Thread, "start", start)
-        assert owner._own("toy", _request(), user, listener.fileno()) == ExitCode.FAILED
+        assert daemon_main._own("toy", _request(), user, listener.fileno()) == ExitCode.FAILED
         signal.pthread_sigmask(signal.SIG_SETMASK, masked)
         with pytest.raises(HostError, match="no more processes or threads can be started"):
             near.receive()
-    assert (place.names(), place.ended()) == ([], [])
+    assert (registry.names(), registry.ended()) == ([], [])
 
 
 def test_an_interrupt_after_the_lab_is_up_is_too_late(monkeypatch: pytest.MonkeyPatch) -> None:

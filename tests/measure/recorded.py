@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from emu.measure.assemble import assemble
 from emu.measure.cpu import NO_CPU_SAMPLES, CpuSamples
+from emu.measure.merge import assemble
 from emu.measure.observation import Observation
 from emu.measure.recording import Recording
 from emu.runtime.virtual import VirtualFabric

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from emu.measure.board import Board
+from emu.measure.seqlock import Board
 
 COLUMNS = [("packets", 2), ("drops", 1)]
 

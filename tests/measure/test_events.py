@@ -11,9 +11,9 @@ import pytest
 from emu.bindings.fabric import COUNTERS
 from emu.bindings.host_nics import COUNTERS as NIC_COUNTERS
 from emu.measure.counters import DISCARDS
-from emu.measure.events import Pauses, events_between
 from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, TrafficState
 from emu.measure.recording import Deadlock
+from emu.measure.snapshot_diff import Pauses, events_between
 
 NO_TRAFFIC = TrafficState(0, "none", None, ())
 FLOW = {"name": "flow", "src": "h1", "dst": "h2", "bytes": 9, "start_ns": 0, "end_ns": 7}

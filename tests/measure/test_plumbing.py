@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from emu.lab.messages import Json
-from emu.lab.standing.honesty import judged, share_of_shim
+from emu.daemon.fidelity import judged, share_of_shim
+from emu.lab.ipc.messages import Json
 from emu.measure.raw_counters import CounterTable, RawCounters
 from emu.measure.recording import Fidelity
 from tests.measure.recorded import SPEC, TOPOLOGY, at_the_start, recorded

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.runtime.virtual import VirtualFabric, run_virtual
 from emu.spec.model import load_spec
 from emu.wire.crc import icrc_ib

@@ -11,9 +11,9 @@ from struct import unpack_from
 import pytest
 
 from emu._core import lib
-from emu.bindings.fabric import Fabric, FrameKind, Members
-from emu.lab.messages import Faults
-from emu.lab.standing.faults import change_faults
+from emu.bindings.fabric import Fabric, FrameKind, NodeSubset
+from emu.daemon.faults import change_faults
+from emu.lab.ipc.messages import Faults
 from emu.measure.recording import FaultRecord
 from emu.runtime.virtual import VirtualFabric
 from emu.spec.fault import Fault
@@ -452,7 +452,7 @@ class Between:
         h1, h2 = (topology.ports[name][0] for name in ("h1", "h2"))
         lids = (subnet.lids["h1"].to_bytes(2), subnet.lids["h2"].to_bytes(2))
         packet = (b"\0\2" + lids[0] + b"\1\0" + lids[1]).ljust(PACKET_BYTES, b"\0")
-        with Fabric(spec, topology, Members.SWITCHES, subnet=subnet) as fabric:
+        with Fabric(spec, topology, NodeSubset.SWITCHES, subnet=subnet) as fabric:
             fabric.connect()
             fabric.capture([topology.peer[h2]])
             fabric.start()
@@ -542,7 +542,7 @@ def test_what_a_cable_loses_of_a_host_in_another_process_is_counted(
     subnet = shortest_paths(topology)
     h1 = topology.port_named["h1:s1"]
     packet = data_packet(fabric, topology, subnet)
-    with Fabric(spec, topology, Members.SWITCHES, subnet=subnet) as fabric_run:
+    with Fabric(spec, topology, NodeSubset.SWITCHES, subnet=subnet) as fabric_run:
         fabric_run.connect()
         fabric_run.start()
         lib.fabric_run(fabric_run.core, 900_000)

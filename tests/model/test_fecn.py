@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emu.spec.control.cct import encoded_delay
+from emu.spec.congestion_control.cct import encoded_delay
 from emu.wire.crc import icrc_ib, vcrc
 from tests.model.fabrics import PAIR, outcome_of, spec_of, star, started
 from tests.model.test_invariants import INCAST, frames_of

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from emu.daemon import registry
 from emu.errors import FabricError, UsageError
-from emu.lab.channel import Channel
-from emu.lab.messages import Ask, Done, Failure, Request
-from emu.lab.standing import place
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Ask, Done, Failure, Request
 from emu.lab.version import version
 from emu.rdma import live
 from tests.lab.fabrics import clos_of
@@ -87,7 +87,7 @@ def test_a_lab_that_has_died_says_why_at_once(stand_in: StandIn) -> None:
 
     with pytest.raises(FabricError, match=r"^the shim died \(signal 9\)$"):
         use()
-    assert (place.names(), place.ended(), _owners()) == ([], [], [])
+    assert (registry.names(), registry.ended(), _owners()) == ([], [], [])
 
 
 def test_a_lab_that_lends_no_nic_ends_with_the_error(stand_in: StandIn) -> None:
@@ -95,4 +95,4 @@ def test_a_lab_that_lends_no_nic_ends_with_the_error(stand_in: StandIn) -> None:
     with pytest.raises(UsageError, match="not now"), live.live_lab(clos_of(2)):
         pass
     assert stand_in.is_over.is_set()
-    assert (place.names(), place.ended(), _owners()) == ([], [], [])
+    assert (registry.names(), registry.ended(), _owners()) == ([], [], [])

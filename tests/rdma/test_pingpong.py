@@ -12,7 +12,7 @@ import pytest
 from emu.errors import RemoteProtocolError, UsageError
 from emu.rdma import Lab
 from emu.rdma.names import QPType
-from emu.rdma.pingpong import End, Game, Player
+from emu.rdma.pingpong import End, PingPongConfig, Player
 
 OF_LINUX = b"0000:000011:248e8e:00000000000000000000ffff0a090001\0"
 """What ibv_rc_pingpong says on rxe with the address 10.9.0.1."""
@@ -40,7 +40,7 @@ def test_another_line_is_refused(line: bytes, told: str) -> None:
 @pytest.mark.parametrize("qp_type", [QPType.RC, QPType.UC])
 def test_every_new_message_comes_back(qp_type: QPType) -> None:
     """One end sends something new each time, the other what came; sizes need not be round."""
-    game = Game(qp_type, size=9_999, iterations=20, mtu=1024, timeout=14)
+    game = PingPongConfig(qp_type, size=9_999, iterations=20, mtu=1024, timeout=14)
     with Lab(SPEC) as lab:
         client, server = (Player(lab.host(name).rdma, game) for name in ("h1", "h2"))
         client.connect(server.qp.end)
@@ -54,7 +54,7 @@ def test_every_new_message_comes_back(qp_type: QPType) -> None:
 
 
 def test_packets_that_the_interface_has_no_room_for_are_refused() -> None:
-    game = Game(QPType.RC, size=64, iterations=1, mtu=4096, timeout=14)
+    game = PingPongConfig(QPType.RC, size=64, iterations=1, mtu=4096, timeout=14)
     told = "packets of 1024 bytes, and these are of 4096"
     with Lab(SPEC, "hosts.nic.mtu=1024") as lab, pytest.raises(UsageError, match=told):
         Player(lab.host("h1").rdma, game)

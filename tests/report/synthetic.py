@@ -22,7 +22,7 @@ from emu.measure.recording import (
     Recording,
     Series,
 )
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.spec.model import Spec
 from topologies.graph import Topology
 

@@ -10,9 +10,9 @@ import pytest
 from emu.report.charts import Chart, chart_named, charts
 from emu.report.charts.completion import MOST_STEPS
 from emu.report.charts.rates import EXTREMES, MOST_ENTRIES
-from emu.report.facts import RunFacts
 from emu.report.figure import Axis, Figure
 from emu.report.palette import SERIES
+from emu.report.run_view import RunFacts
 from emu.spec.model import Spec
 from tests.report.synthetic import record, run
 

@@ -15,7 +15,7 @@ from emu.cli.compare import command as compare
 from emu.cli.record import record as record_run
 from emu.errors import UsageError
 from emu.report.clocks import BothClocks, Seeds, clocks_document, clocks_table
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.report.store import load_recording
 from tests.report.synthetic import INCONCLUSIVE, record, run, spec
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emu.report.diagnosis import diagnoses
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.runtime.virtual import run_virtual
 from emu.spec.model import spec_from_text
 from emu.subnet.sm_sweeps import manage

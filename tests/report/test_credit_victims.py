@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emu.report.credit_victims import credit_victims
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.spec.model import spec_from_text
 from tests.report.synthetic import record, run
 from tests.report.test_diagnosis import SICK, facts_of

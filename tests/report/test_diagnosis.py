@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from emu.measure.recording import TCP, FailedQueuePair
-from emu.report import cures, held_rates
+from emu.report import fixes, held_rates
 from emu.report.diagnosis import PATHOLOGIES, diagnoses
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.runtime.virtual import run_virtual
 from emu.spec.model import spec_from_text
 from emu.subnet.sm_sweeps import manage
@@ -496,9 +496,9 @@ def test_loss_names_the_port_that_lost_most_and_the_sum(tmp_path: Path) -> None:
 def test_settings_that_would_be_an_error_or_change_nothing_are_not_told() -> None:
     """What is given may also be what holds unless given."""
     spec = spec_from_text(SICK["pause storm"].encode(), source="sick.emu.yml")
-    assert cures.effective(spec, ("switches.pfc.xoff=1GB",)) == ()
-    assert cures.effective(spec, ("hosts.nic.cc=none",)) == ()
-    assert cures.effective(spec, ("hosts.nic.cc=dcqcn",)) == ("hosts.nic.cc=dcqcn",)
+    assert fixes.effective(spec, ("switches.pfc.xoff=1GB",)) == ()
+    assert fixes.effective(spec, ("hosts.nic.cc=none",)) == ()
+    assert fixes.effective(spec, ("hosts.nic.cc=dcqcn",)) == ("hosts.nic.cc=dcqcn",)
 
 
 @pytest.mark.parametrize("where", ODD_MAPS)
@@ -726,9 +726,9 @@ def test_of_reads_the_host_that_is_asked_slows_down(tmp_path: Path) -> None:
         settings=("hosts.nodes.h1.nic.cc=none", "hosts.nodes.h2.nic.timeout=8"),
     )
     own = replace(run, spec=spec)
-    assert "hosts.nodes.h1.nic.cc=dcqcn" in cures.congestion_control(own)
+    assert "hosts.nodes.h1.nic.cc=dcqcn" in fixes.congestion_control(own)
     asked_by_h2 = next(flow for flow in own.flows if flow.src == "h2")
-    assert cures.longer_timeout(own, [asked_by_h2]) == ("hosts.nodes.h2.nic.timeout=14",)
+    assert fixes.longer_timeout(own, [asked_by_h2]) == ("hosts.nodes.h2.nic.timeout=14",)
 
 
 @pytest.mark.parametrize(("storm_us", "times"), [(1980, "80us 40us"), (2600, "100us 50us")])
@@ -738,10 +738,10 @@ def test_a_watchdog_is_told_in_round_times(storm_us: int, times: str, tmp_path: 
     )
     run = facts_of(SICK["pause storm"], tmp_path)
     detection, poll = times.split()
-    (told,) = cures.watchdog(replace(run, spec=spec), "leaf1", looks=20, storm_ns=storm_us * 1_000)
+    (told,) = fixes.watchdog(replace(run, spec=spec), "leaf1", looks=20, storm_ns=storm_us * 1_000)
     wanted = f"{{detection: {detection}, restoration: {detection}, poll: {poll}}}"
     assert told == f"switches.watchdog={wanted}"
-    assert cures.effective(spec, (told,)) == (told,)
+    assert fixes.effective(spec, (told,)) == (told,)
 
 
 def test_late_answers_are_told_as_late(tmp_path: Path) -> None:

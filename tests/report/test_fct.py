@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from emu.report.charts import chart_named
-from emu.report.facts import RunFacts
 from emu.report.fct_table import fct_table
 from emu.report.html import comparison_page
+from emu.report.run_view import RunFacts
 from emu.report.store import load_recording, save_recording
 from emu.runtime.virtual import run_virtual
 from tests.model.fabrics import spec_of, star

@@ -10,9 +10,9 @@ import pytest
 from emu.measure.recording import Counters, FailedQueuePair, FlowRecord, JobRecord, StepRecord
 from emu.measure.requests import Requests
 from emu.report.comparison_tables import comparison_table
-from emu.report.facts import RunFacts
 from emu.report.findings import findings
-from emu.report.words import against_the_bound
+from emu.report.phrases import against_the_bound
+from emu.report.run_view import RunFacts
 from tests.report.synthetic import INCONCLUSIVE, four_fabrics, record, run, spec
 
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emu.measure.recording import FailedQueuePair, FlowRecord, Recording, Series
-from emu.report.facts import RunFacts
 from emu.report.html import comparison_page, run_page
+from emu.report.run_view import RunFacts
 from emu.report.write import write_comparison, write_run
 from tests.report.synthetic import INCONCLUSIVE, four_fabrics, machine_series, record, run, spec
 

@@ -8,12 +8,12 @@ import pytest
 
 from emu.report.charts import chart_named
 from emu.report.comparison_tables import comparison_table
-from emu.report.facts import RunFacts
 from emu.report.fct_table import fct_table
 from emu.report.findings import findings
 from emu.report.html import comparison_page, run_page
 from emu.report.ios_table import ios_table
 from emu.report.run_tables import latency_table
+from emu.report.run_view import RunFacts
 from emu.runtime.virtual import run_virtual
 from tests.model.fabrics import spec_of, star
 

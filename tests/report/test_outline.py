@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from emu.report.outline import Corner, outline, stairs
+from emu.report.svg_simplify import Corner, outline, stairs
 
 STEPS = 300
 

@@ -123,8 +123,8 @@ def _look_at(lab: _Lab) -> Look:
 
 @pytest.fixture
 def _lab(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("emu.lab.standing.client.StandingLab", _Lab)
-    monkeypatch.setattr("emu.lab.standing.looking.look_at", _look_at)
+    monkeypatch.setattr("emu.daemon.client.StandingLab", _Lab)
+    monkeypatch.setattr("emu.daemon.client_snapshot.look_at", _look_at)
 
 
 @pytest.mark.usefixtures("_lab")

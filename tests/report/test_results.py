@@ -14,8 +14,8 @@ from emu.cli.record import record
 from emu.cli.results import command
 from emu.errors import UsageError
 from emu.report import results
-from emu.report.facts import RunFacts
 from emu.report.results import results_page
+from emu.report.run_view import RunFacts
 from tests.report import synthetic
 
 SPEC = """

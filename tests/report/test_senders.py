@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from emu.report.facts import RunFacts
 from emu.report.findings import findings
+from emu.report.run_view import RunFacts
 from emu.report.senders import limited_by_senders
 from emu.runtime.virtual import run_virtual
 from emu.spec.model import spec_from_text

@@ -22,10 +22,10 @@ from emu.measure.recording import Deadlock, FailedQueuePair, JobRecord
 from emu.measure.requests import UNFINISHED, Requests
 from emu.report.comparison_tables import comparison_table
 from emu.report.diagnosis import diagnoses
-from emu.report.facts import RunFacts
 from emu.report.findings import findings
+from emu.report.phrases import against_the_bound, offered_and_finished
 from emu.report.run_tables import flows_table, totals_table
-from emu.report.words import against_the_bound, offered_and_finished
+from emu.report.run_view import RunFacts
 from emu.runtime.virtual import run_virtual
 from emu.spec.model import Spec, spec_from_text
 from emu.units import format_size

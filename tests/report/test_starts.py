@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from emu.report.facts import RunFacts
 from emu.report.findings import findings
+from emu.report.run_view import RunFacts
 from emu.report.starts import how_each_starts
 from emu.spec.model import changed
 from tests.report.synthetic import four_fabrics

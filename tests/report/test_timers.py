@@ -12,7 +12,7 @@ import pytest
 from emu.measure.recording import FailedQueuePair
 from emu.report.diagnosis import diagnoses
 from emu.report.early_timers import sent_in_vain
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 from emu.report.timer_waits import timer_waits
 from emu.spec.model import spec_from_text
 from tests.report.synthetic import record, run

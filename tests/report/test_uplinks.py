@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from emu.report.facts import RunFacts
 from emu.report.findings import findings
+from emu.report.run_view import RunFacts
 from emu.report.uplinks import uneven_ports
 from tests.report.synthetic import FAULTS, INCONCLUSIVE, four_fabrics, spec
 

@@ -15,7 +15,7 @@ import pytest
 
 from emu.cli.record import refuse_unwritable
 from emu.errors import EmuError
-from emu.writing import (
+from emu.output_dir import (
     check_links,
     is_written_as_it_is,
     make_folder,
@@ -156,7 +156,7 @@ def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("through", ["pipe", "file"])
 def test_standard_output_can_be_named_as_a_file(through: str, tmp_path: Path) -> None:
     """By `/dev/stdout`, whatever is behind it."""
-    program = "import sys; from pathlib import Path; from emu.writing import write_text; "
+    program = "import sys; from pathlib import Path; from emu.output_dir import write_text; "
     program += "write_text(Path('/dev/stdout'), 'told')"
     command = [sys.executable, "-c", program]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -172,7 +172,7 @@ def test_standard_output_can_be_named_as_a_file(through: str, tmp_path: Path) ->
 _BETWEEN_LINES = """
 import sys
 from pathlib import Path
-from emu.writing import write_text
+from emu.output_dir import write_text
 print("before")
 write_text(Path(sys.argv[1]), "told\\n")
 print("after")
@@ -213,7 +213,7 @@ def test_standard_output_is_no_file_to_be_made(tmp_path: Path) -> None:
 # ---- at the prompt of an ordinary user's lab ------------------------------
 
 _SOMEBODY, _SOMEBODY_ELSE = 1000, 1001
-_WRITE = "import sys; from pathlib import Path; from emu.writing import write_text; "
+_WRITE = "import sys; from pathlib import Path; from emu.output_dir import write_text; "
 _WRITE += "write_text(Path(sys.argv[1]), 'told')"
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from emu.report.facts import RunFacts
 from emu.report.reruns import TIMES, occasions
+from emu.report.run_view import RunFacts
 from emu.runtime.virtual import run_virtual
 from emu.spec.model import Spec, load_spec
 from emu.subnet.sm_sweeps import manage

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from emu.errors import HostError
-from emu.lab.channel import Channel, channel_pair
-from emu.lab.messages import Failure, Ready
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Failure, Ready
 from emu.resources import allow_files, lacking
 
 ROOT = Path(__file__).parents[2]

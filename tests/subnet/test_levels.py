@@ -20,8 +20,8 @@ import pytest
 
 from emu.errors import FabricError
 from emu.lab import subnet as lab_subnet
-from emu.lab.channel import Channel
-from emu.lab.messages import LinksChanged, Tables
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import LinksChanged, Tables
 from emu.lab.subnet import LiveSubnet
 from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
 from emu.rdma.live import _borrow
@@ -34,7 +34,7 @@ from emu.subnet.opensm import OpenSm
 from emu.subnet.programs import text_of
 from emu.subnet.routing_check import KeptLevels, engine_note, kept_levels
 from emu.subnet.sm_sweeps import manage, policy_of
-from emu.subnet.subnet import Later, Levels
+from emu.subnet.subnet import PathSLs, Resweep
 from tests.subnet.waiting import eventually
 from tests.wire.judge import frames_of
 
@@ -54,11 +54,11 @@ def spec_of(*settings: str) -> Spec:
     return spec_from_text(RING.encode(), source="ring.emu.yml", settings=settings)
 
 
-def kinds(levels: Levels) -> set[int]:
+def kinds(levels: PathSLs) -> set[int]:
     return {level for own in levels.values() for level in own.values()}
 
 
-def paths(levels: Levels) -> set[tuple[str, str]]:
+def paths(levels: PathSLs) -> set[tuple[str, str]]:
     return {(src, dst) for src, own in levels.items() for dst in own}
 
 
@@ -124,7 +124,7 @@ def test_a_sweep_is_noted_when_its_tables_are_in_force(
     flow = "traffic=[{name: a, pattern: pair, from: h3, to: h4, op: write, size: 100KB}]"
     cut = "faults=[{at: 1us, link-down: {cable: ring1:ring2}}]"
     spec = spec_of(flow, cut, f"switches.routing.convergence={convergence}")
-    later = Later(1_000_000, subnet.later[0].lfts, subnet.later[0].levels, ("swept",))
+    later = Resweep(1_000_000, subnet.later[0].lfts, subnet.later[0].levels, ("swept",))
     told_beforehand = replace(subnet, later=(later,))
     run = run_virtual(spec, spec.topology.build(), subnet=told_beforehand, out=tmp_path)
     assert (run.notes, len(run.sweeps)) == ((("swept",), 1) if told else ((), 0))
@@ -167,7 +167,7 @@ def test_levels_of_several_sweeps_are_judged_together(subnet: Subnet) -> None:
     assert both.circle.startswith("ring")
 
 
-def judged(connected: list[Levels], now: Subnet, without: str = "") -> KeptLevels | None:
+def judged(connected: list[PathSLs], now: Subnet, without: str = "") -> KeptLevels | None:
     """`without`: a host that is cut off."""
     spec = spec_of()
     topology = spec.topology.build()
@@ -297,7 +297,7 @@ def test_in_a_lab_levels_are_judged_as_long_as_somebody_may_have_them(
     live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once each, until all NICs are new."""
-    asked: list[list[Levels]] = []
+    asked: list[list[PathSLs]] = []
     monkeypatch.setattr(lab_subnet, "kept_levels", lambda *told: asked.append(told[2]))
     shim = Shim(live)
     first = live.connect()["levels"]
@@ -343,7 +343,7 @@ def make_deaf(live: LiveSubnet, monkeypatch: pytest.MonkeyPatch, in_vain: int) -
     """OpenSM, to whom asks for paths so often."""
     answer, asked = live._managed.levels, []
 
-    def levels(pairs: Iterable[Pair]) -> Levels:
+    def levels(pairs: Iterable[Pair]) -> PathSLs:
         asked.append(pairs)
         if len(asked) <= in_vain:
             raise FabricError("OpenSM does not answer h3")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from emu.measure.observation import Observation
-from emu.report.facts import RunFacts
 from emu.report.findings import findings
 from emu.report.run_tables import totals_table
+from emu.report.run_view import RunFacts
 from emu.runtime.virtual import VirtualFabric, run_virtual
 from emu.spec.model import spec_from_text
 from emu.subnet.sm_sweeps import manage

@@ -14,7 +14,7 @@ import pytest
 from emu.errors import FabricError
 from emu.subnet import ManagedFabric, Policy, Subnet
 from emu.subnet.diagnostics import diagnose
-from emu.subnet.subnet import Later
+from emu.subnet.subnet import Resweep
 from tests.lab.fabrics import clos
 from tests.subnet.waiting import eventually
 from topologies.graph import Cable, Topology
@@ -37,7 +37,9 @@ def subnet(fabric: Topology, tmp_path_factory: pytest.TempPathFactory) -> Subnet
     workdir = tmp_path_factory.mktemp("subnet")
     with ManagedFabric(fabric, Policy(), workdir) as managed:
         whole = managed.subnet()
-        later = tuple(Later(moment, managed.without(down), {}) for moment, down in enumerate(downs))
+        later = tuple(
+            Resweep(moment, managed.without(down), {}) for moment, down in enumerate(downs)
+        )
     return replace(whole, later=later)
 
 

@@ -14,11 +14,11 @@ def played(graph: OperationGraph, job: Job, first: list[Floats]) -> dict[str, Fl
     buffers = dict(zip(job.ranks, (values.copy() for values in first), strict=True))
     for id in nx.topological_sort(graph.dependencies()):
         flow, count = graph.flows[graph.flow_of[id]], graph.size_bytes[id] // FLOAT_BYTES
-        carried = _part(buffers[flow.src], int(graph.taken_at[id]), count).copy()
-        if graph.put_at[id] != NOWHERE:
-            _part(buffers[flow.dst], int(graph.put_at[id]), count)[:] = carried
+        carried = _part(buffers[flow.src], int(graph.src_offset[id]), count).copy()
+        if graph.dst_offset[id] != NOWHERE:
+            _part(buffers[flow.dst], int(graph.dst_offset[id]), count)[:] = carried
         else:
-            _part(buffers[flow.dst], int(graph.added_at[id]), count)[:] += carried
+            _part(buffers[flow.dst], int(graph.reduce_offset[id]), count)[:] += carried
     return buffers
 
 

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from emu.rdma.context import Context
+from emu.rdma.external_nic import nic_on
 from emu.rdma.names import AccessFlag, QPType, WROpcode
-from emu.rdma.outside import nic_on
-from emu.rdma.pingpong import Game, Player, dial, meet
+from emu.rdma.pingpong import PingPongConfig, Player, dial, meet
 from emu.rdma.qp import QPAttr
 from emu.rdma.work import SendWR
 from tests.vm.games import GAMES, MEMORY_BYTES, ONE_SIDED, PORT, Pingpong, one_line
@@ -46,7 +46,7 @@ def tell(name: str, result: dict[str, Any]) -> None:
 
 async def play(wanted: Pingpong, interface: str, rxe: str) -> dict[str, Any]:
     """A game with `ibv_rc_pingpong` or `ibv_uc_pingpong`, which another starts."""
-    game = Game(
+    game = PingPongConfig(
         QPType[wanted.transport.upper()], wanted.size, wanted.iterations, wanted.mtu, _TIMEOUT
     )
     with meeting(rxe if wanted.we_call else None, interface, rxe) as (line, nic):

@@ -115,9 +115,9 @@ class Schedule:
             earlier=earlier[by_later],
             later=later[by_later],
             lasts_ns=lasts,
-            taken_at=taken,
-            put_at=put,
-            added_at=added,
+            src_offset=taken,
+            dst_offset=put,
+            reduce_offset=added,
             jobs=jobs,
             steps=steps,
         )

@@ -19,7 +19,7 @@ from emu.report.charts.queues import queues
 from emu.report.charts.racks import racks
 from emu.report.charts.rates import rates
 from emu.report.charts.waiting import waiting
-from emu.report.facts import RunFacts
+from emu.report.run_view import RunFacts
 
 __all__ = ["Chart", "chart_named", "charts"]
 

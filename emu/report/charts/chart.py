@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from emu.report.facts import RunFacts
 from emu.report.figure import Axis, Figure
 from emu.report.palette import Legend
+from emu.report.run_view import RunFacts
 from emu.report.scale import Unit, time_unit
 
 AFTER_THE_END = 1.02

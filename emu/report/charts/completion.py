@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from emu.report.charts.chart import INCH, Chart, time_axis, width_points
-from emu.report.facts import RunFacts
 from emu.report.figure import Axis, Figure, Plot
 from emu.report.palette import BAD, Colour, Legend, series_colour
+from emu.report.run_view import RunFacts
 from emu.report.scale import Unit
 
 MOST_BARS = 16

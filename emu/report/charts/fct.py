@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 
 from emu.measure.fct import FctSlowdown
 from emu.report.charts.chart import INCH, Chart, width_points
-from emu.report.facts import RunFacts
 from emu.report.figure import Axis, Figure, Plot, stacked
 from emu.report.palette import Colour, Legend, series_colour
+from emu.report.run_view import RunFacts
 from emu.units import format_size
 
 

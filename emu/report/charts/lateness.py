@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from emu.report.charts.chart import Chart, TimeAxis, side_by_side, time_axis
-from emu.report.facts import RunFacts
 from emu.report.figure import Axis, Plot
 from emu.report.palette import BAD, FAINT, Legend, series_colour
+from emu.report.run_view import RunFacts
 from emu.report.scale import Unit
 from emu.report.scale import time_unit as fitting_unit
 

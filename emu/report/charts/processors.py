@@ -9,10 +9,10 @@ import numpy as np
 
 from emu.measure.binning import Floats
 from emu.report.charts.chart import Chart, side_by_side, time_axis
-from emu.report.facts import RunFacts
 from emu.report.figure import Axis, Plot
 from emu.report.palette import Legend, series_colour
-from emu.report.words import user_of_processors
+from emu.report.phrases import user_of_processors
+from emu.report.run_view import RunFacts
 
 
 def processors(runs: Sequence[RunFacts]) -> Chart | None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from emu.measure.binning import Floats, bin_edges, peak_per_bin
 from emu.report.charts.chart import Chart, left_out, side_by_side, time_axis
-from emu.report.facts import RunFacts
 from emu.report.figure import Axis, Plot
 from emu.report.palette import Legend, series_colour
+from emu.report.run_view import RunFacts
 from emu.report.scale import size_unit
 
 MOST_PORTS = 6

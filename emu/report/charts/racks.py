@@ -18,9 +18,9 @@ from emu.measure.binning import Floats, bin_edges, rate_per_bin
 from emu.report.charts.chart import Chart, TimeAxis, side_by_side, time_axis
 from emu.report.charts.rates import MOST_FLOWS
 from emu.report.charts.strips import BINS
-from emu.report.facts import RunFacts
 from emu.report.figure import Axis, Plot
 from emu.report.palette import LOAD, Legend, load_colour
+from emu.report.run_view import RunFacts
 
 FEWEST_RACKS, MOST_ROWS = 4, 32
 _ROW_INCHES, _ASIDE_INCHES = 0.14, 0.75

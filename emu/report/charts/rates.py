@@ -15,8 +15,8 @@ import numpy as np
 from emu.measure.binning import Floats, bin_edges, rate_per_bin
 from emu.report.charts.chart import Chart, time_axis
 from emu.report.charts.strips import BINS, Strip, stack
-from emu.report.facts import RunFacts, last_finish_ns
 from emu.report.palette import BAD, GOOD, Colour, Legend, series_colour
+from emu.report.run_view import RunFacts, last_finish_ns
 from emu.units import format_rate
 
 MOST_FLOWS = 16

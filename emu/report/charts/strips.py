@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from emu.measure.binning import Floats, bin_edges
 from emu.report.charts.chart import TimeAxis, side_by_side
-from emu.report.facts import RunFacts
 from emu.report.figure import Axis, Figure, Plot
 from emu.report.palette import GRID, INK, Colour
+from emu.report.run_view import RunFacts
 
 BINS = 60
 """Along the time axis: few, because a rate needs several packets in each."""

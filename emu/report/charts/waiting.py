@@ -9,8 +9,8 @@ import numpy as np
 from emu.measure.binning import bin_edges, rate_per_bin
 from emu.report.charts.chart import Chart, TimeAxis, left_out, time_axis
 from emu.report.charts.strips import BINS, Strip, stack
-from emu.report.facts import RunFacts
 from emu.report.palette import HELD_BACK
+from emu.report.run_view import RunFacts
 
 MOST_PORTS = 12
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from emu.spec.finding import Finding
+from emu.spec.diagnostic import Diagnostic
 from emu.spec.rules import (
     checks,
     faults,
     hosts,
+    misconfiguration,
     operations,
     plane,
     routing,
@@ -26,18 +27,17 @@ from emu.spec.rules import (
     switches,
     topology,
     traffic,
-    tuning,
 )
 from emu.spec.scenario import Spec
 
-Rule = Callable[[Spec], Iterable[Finding]]
+Rule = Callable[[Spec], Iterable[Diagnostic]]
 _ON_THE_GRAPH = (
     *topology.RULES,
     *plane.RULES,
     *switches.RULES,
     *hosts.RULES,
     *faults.RULES,
-    *tuning.RULES,
+    *misconfiguration.RULES,
     *routing.ON_THE_GRAPH,
 )
 _ON_THE_FLOWS = (
@@ -49,7 +49,7 @@ _ON_THE_FLOWS = (
 )
 
 
-def contradictions(spec: Spec) -> list[Finding]:
+def contradictions(spec: Spec) -> list[Diagnostic]:
     """Everything in a spec that contradicts itself."""
     found = _ask(topology.SOUND, spec)
     if found:
@@ -59,5 +59,5 @@ def contradictions(spec: Spec) -> list[Finding]:
     return found if unknown_flows else found + _ask(_ON_THE_FLOWS, spec)
 
 
-def _ask(rules: Sequence[Rule], spec: Spec) -> list[Finding]:
+def _ask(rules: Sequence[Rule], spec: Spec) -> list[Diagnostic]:
     return [finding for rule in rules for finding in rule(spec)]

@@ -8,23 +8,23 @@ from collections.abc import Iterable, Iterator
 from emu.measure.counter_notes import NOTES, notes_of
 from emu.spec.checks.check import Check
 from emu.spec.checks.kind import Window
-from emu.spec.finding import Finding, did_you_mean, there_is_no
+from emu.spec.diagnostic import Diagnostic, did_you_mean, unknown_name
 from emu.spec.scenario import Spec
-from emu.spec.traffic.drawn import Background
+from emu.spec.traffic.random_traffic import Background
 from emu.spec.traffic.storage import StorageEntry
 from emu.units import write_rate, write_time
 
 
-def captured_ports_exist(spec: Spec) -> Iterator[Finding]:
+def captured_ports_exist(spec: Spec) -> Iterator[Diagnostic]:
     known = list(spec.topology.build().port_named)
     for index, name in enumerate(spec.capture):
         if name != "all" and name not in known:
             hint = did_you_mean(name, known) or f"; ports are called like {known[0]}, or all"
             text = f"there is no port {name!r}{hint}"
-            yield Finding(("capture", index), text, about=(("topology",),))
+            yield Diagnostic(("capture", index), text, about=(("topology",),))
 
 
-def checked_names_exist(spec: Spec) -> Iterator[Finding]:
+def checked_names_exist(spec: Spec) -> Iterator[Diagnostic]:
     topology = spec.topology.build()
     ports = list(topology.port_named)
     places = [*ports, *topology.host, *topology.switch, "all", "total"]
@@ -39,16 +39,16 @@ def checked_names_exist(spec: Spec) -> Iterator[Finding]:
         for key, name in _named(check, known):
             what, names = known[key]
             if name not in names:
-                text = there_is_no(what, name, names)
+                text = unknown_name(what, name, names)
                 about = ("topology",) if key in ("port", "at", "like_at") else ("traffic",)
-                yield Finding(("verify", index, check.kind, key), text, about=(about,))
+                yield Diagnostic(("verify", index, check.kind, key), text, about=(about,))
 
 
 _COUNTERS = {"counter": ("name",), "agreement": ("name", "like")}
 """Kinds of checks -> their keys that name a counter."""
 
 
-def checked_counters_exist(spec: Spec) -> Iterator[Finding]:
+def checked_counters_exist(spec: Spec) -> Iterator[Diagnostic]:
     """A check of a counter that nothing counts would fail at the end of a long run."""
     of_ports = "infiniband" if spec.fabric == "ib" else "ethernet"
     places = {of_ports, "port", "nic", *(("infiniband",) if spec.scale_up else ())}
@@ -62,7 +62,7 @@ def checked_counters_exist(spec: Spec) -> Iterator[Finding]:
                 hint = did_you_mean(re.sub("[0-9]+", "N", name), known)
                 text = f"nothing of this fabric counts {name!r}{hint or _ALL_COUNTERS}"
                 about = (("fabric",), ("verify", index, check.kind, "at"))
-                yield Finding(("verify", index, check.kind, key), text, about)
+                yield Diagnostic(("verify", index, check.kind, key), text, about)
 
 
 _ALL_COUNTERS = "; docs/reference/counters.md has all counters"
@@ -76,14 +76,14 @@ def _named(check: Check, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield from ((key, name) for name in names)
 
 
-def checked_goodput_can_be_reached(spec: Spec) -> Iterator[Finding]:
+def checked_goodput_can_be_reached(spec: Spec) -> Iterator[Diagnostic]:
     flows = _flows(spec)
     for index, check in enumerate(spec.verify):
         if check.goodput is None or check.goodput.at_least is None:
             continue
         rate_bps = _slowest_link(spec, flows.get(check.goodput.flow, ()))
         if rate_bps is not None and check.goodput.at_least > rate_bps:
-            yield Finding(
+            yield Diagnostic(
                 ("verify", index, "goodput", "at_least"),
                 f"the flow's link carries {write_rate(rate_bps)} at most; lower at_least",
                 about=(("traffic",), ("topology",)),
@@ -96,7 +96,7 @@ def _slowest_link(spec: Spec, hosts: Iterable[str]) -> int | None:
     return min((topology.cable[port].rate_bps for port in ports), default=None)
 
 
-def checked_priorities_carry_traffic(spec: Spec) -> Iterator[Finding]:
+def checked_priorities_carry_traffic(spec: Spec) -> Iterator[Diagnostic]:
     """On InfiniBand every lane is lossless, and whichever carries the traffic will do."""
     if spec.fabric != "roce":
         return
@@ -110,7 +110,7 @@ def checked_priorities_carry_traffic(spec: Spec) -> Iterator[Finding]:
     for index, check in enumerate(spec.verify):
         if check.lossless is not None and check.lossless.priority not in carried:
             there = " and ".join(map(str, sorted(carried))) or "none"
-            yield Finding(
+            yield Diagnostic(
                 ("verify", index, "lossless", "priority"),
                 f"no flow runs on priority {check.lossless.priority}, so the check could not "
                 f"fail; flows run on {there}",
@@ -118,10 +118,10 @@ def checked_priorities_carry_traffic(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def checked_times_are_in_the_run(spec: Spec) -> Iterator[Finding]:
+def checked_times_are_in_the_run(spec: Spec) -> Iterator[Diagnostic]:
     for index, check in enumerate(spec.verify):
         if check.finish is not None and check.finish.by_ps > spec.time_limit_ps:
-            yield Finding(
+            yield Diagnostic(
                 ("verify", index, "finish", "by"),
                 f"the run is over by then (time_limit is {write_time(spec.time_limit_ps)}); "
                 "check earlier, or raise time_limit",
@@ -129,35 +129,35 @@ def checked_times_are_in_the_run(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def checked_windows_are_in_the_run(spec: Spec) -> Iterator[Finding]:
+def checked_windows_are_in_the_run(spec: Spec) -> Iterator[Diagnostic]:
     for index, check in enumerate(spec.verify):
         window = check.what
         if not isinstance(window, Window):
             continue
         path = ("verify", index, check.kind)
         if window.after_ps >= spec.time_limit_ps:
-            yield Finding(
+            yield Diagnostic(
                 (*path, "after"),
                 f"the run is over by then (time_limit is {write_time(spec.time_limit_ps)}); "
                 "look earlier, or raise time_limit",
                 about=(("time_limit",),),
             )
         elif window.until_ps is not None and window.until_ps <= window.after_ps:
-            yield Finding(
+            yield Diagnostic(
                 (*path, "until"),
                 f"is not after {write_time(window.after_ps)}, where the window begins; "
                 "raise it, or lower after",
             )
 
 
-def checked_ports_are_captured(spec: Spec) -> Iterator[Finding]:
+def checked_ports_are_captured(spec: Spec) -> Iterator[Diagnostic]:
     captured = {*spec.topology.build().port_named} if "all" in spec.capture else {*spec.capture}
     known = captured | {"all"} if captured else captured
     for index, check in enumerate(spec.verify):
         for port, wanted in _looked_at(check):
             if port not in known:
                 what = "nothing is" if port == "all" else f"{port} is not"
-                yield Finding(
+                yield Diagnostic(
                     ("verify", index, check.kind),
                     f"{what} captured, so it has no {wanted} to look at; add it to capture",
                     about=(("capture",),),
@@ -172,7 +172,7 @@ def _looked_at(check: Check) -> Iterator[tuple[str, str]]:
         yield check.marks.at, "marks"
 
 
-def checked_ios_are_done(spec: Spec) -> Iterator[Finding]:
+def checked_ios_are_done(spec: Spec) -> Iterator[Diagnostic]:
     entries = {entry.name: entry for entry in spec.traffic}
     for index, check in enumerate(spec.verify):
         way = getattr(check.what, "way", None)
@@ -182,14 +182,14 @@ def checked_ios_are_done(spec: Spec) -> Iterator[Finding]:
         path, about = ("verify", index, check.kind), (("traffic",),)
         if not isinstance(entry, StorageEntry):
             text = f"{entry.name} is no storage, and has no {way}s; name an entry that is"
-            yield Finding((*path, "traffic"), text, about)
+            yield Diagnostic((*path, "traffic"), text, about)
         elif not (entry.ios.reads if way == "read" else entry.ios.writes):
             share = f"{100 * entry.reads:g} % of its {entry.count} I/Os read"
             text = f"{entry.name} has no {way}s, as {share}; change its reads, or check the others"
-            yield Finding((*path, "way"), text, about)
+            yield Diagnostic((*path, "way"), text, about)
 
 
-def checked_loads_have_slowdowns(spec: Spec) -> Iterator[Finding]:
+def checked_loads_have_slowdowns(spec: Spec) -> Iterator[Diagnostic]:
     loads = [entry.name for entry in spec.traffic if isinstance(entry, Background)]
     others = {entry.name for entry in spec.traffic} - {*loads}
     for index, check in enumerate(spec.verify):
@@ -198,7 +198,7 @@ def checked_loads_have_slowdowns(spec: Spec) -> Iterator[Finding]:
             here = f"; name {' or '.join(loads)}" if loads else "; check its latency"
             text = f"{name} is no background load, whose messages alone have a slowdown{here}"
             path = ("verify", index, "fct_slowdown", "traffic")
-            yield Finding(path, text, about=(("traffic",),))
+            yield Diagnostic(path, text, about=(("traffic",),))
 
 
 def _flows(spec: Spec) -> dict[str, tuple[str, str]]:

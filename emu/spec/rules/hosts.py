@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emu.spec.finding import Finding, there_is_no
-from emu.spec.rules.given import for_host
+from emu.spec.diagnostic import Diagnostic, unknown_name
+from emu.spec.rules.provenance import for_host
 from emu.spec.scenario import Spec
 from emu.units import write_rate
 
 
-def nodes_exist(spec: Spec) -> Iterator[Finding]:
+def nodes_exist(spec: Spec) -> Iterator[Diagnostic]:
     known = list(spec.topology.build().host)
     for name in spec.hosts.nodes:
         if name not in known:
-            text = there_is_no("host", name, known)
-            yield Finding(("hosts", "nodes", name), text, about=(("topology",),))
+            text = unknown_name("host", name, known)
+            yield Diagnostic(("hosts", "nodes", name), text, about=(("topology",),))
 
 
-def slowest_rate_is_below_the_link_s(spec: Spec) -> Iterator[Finding]:
+def slowest_rate_is_below_the_link_s(spec: Spec) -> Iterator[Diagnostic]:
     topology = spec.topology.build()
     for name in topology.host:
         nic = spec.host(name).nic
@@ -29,7 +29,7 @@ def slowest_rate_is_below_the_link_s(spec: Spec) -> Iterator[Finding]:
         slowest_bps = round(control.parameters()[control.slowest])
         if slowest_bps > rate_bps:
             section = "dcqcn" if nic.cc == "dcqcn" else "roce_cc_ecn"
-            yield Finding(
+            yield Diagnostic(
                 for_host(spec, name, "nic", section, control.slowest),
                 f"{write_rate(slowest_bps)} is more than hosts' links of "
                 f"{write_rate(rate_bps)} carry, so no flow could be slowed; lower "
@@ -38,11 +38,11 @@ def slowest_rate_is_below_the_link_s(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def who_tolerates_reordering_keeps_packets(spec: Spec) -> Iterator[Finding]:
+def who_tolerates_reordering_keeps_packets(spec: Spec) -> Iterator[Diagnostic]:
     for name in spec.topology.build().host:
         nic = spec.host(name).nic
         if nic.reordering and nic.recovery != "selective-repeat":
-            yield Finding(
+            yield Diagnostic(
                 for_host(spec, name, "nic", "reordering"),
                 f"recovery: {nic.recovery} keeps no packet that comes before its time, so none may "
                 "overtake another; use recovery: selective-repeat, or take this out",
@@ -57,7 +57,7 @@ _COPIES = {
 }
 
 
-def only_staged_paths_copy(spec: Spec) -> Iterator[Finding]:
+def only_staged_paths_copy(spec: Spec) -> Iterator[Diagnostic]:
     written = {"": spec.hosts, **spec.hosts.nodes}
     for name, host in written.items():
         if host.path is None or host.path.is_staged:
@@ -65,31 +65,31 @@ def only_staged_paths_copy(spec: Spec) -> Iterator[Finding]:
         for field, key in _COPIES.items():
             if field in host.path.model_fields_set:
                 path = ("hosts", *(("nodes", name) if name else ()), "path")
-                yield Finding(
+                yield Diagnostic(
                     (*path, key),
                     "gpudirect copies nothing; take this out, or use kind: host-staged",
                     about=((*path, "kind"),),
                 )
 
 
-def servers_are_whole(spec: Spec) -> Iterator[Finding]:
+def servers_are_whole(spec: Spec) -> Iterator[Diagnostic]:
     hosts, gpus = len(spec.topology.build().hosts), spec.hosts.gpus
     if gpus is None and "scale_up" in spec.hosts.model_fields_set:
         text = "joins the GPUs of a server, and each host stands alone; add gpus, e.g. gpus: 8"
-        yield Finding(("hosts", "scale_up"), text)
+        yield Diagnostic(("hosts", "scale_up"), text)
     if gpus is not None and hosts % gpus:
-        yield Finding(
+        yield Diagnostic(
             ("hosts", "gpus"),
             f"{hosts} hosts are no whole number of servers of {gpus} GPUs",
             about=(("topology",),),
         )
 
 
-def pcps_have_a_tag_to_be_told_in(spec: Spec) -> Iterator[Finding]:
+def pcps_have_a_tag_to_be_told_in(spec: Spec) -> Iterator[Diagnostic]:
     for name in spec.topology.build().host if spec.fabric == "roce" else ():
         nic = spec.host(name).nic
         if nic.roce_cc_ecn.cnp_802p_prio is not None and nic.vlan is None:
-            yield Finding(
+            yield Diagnostic(
                 for_host(spec, name, "nic", "roce_cc_ecn", "cnp_802p_prio"),
                 "frames without a VLAN tag tell no PCP; give the NIC one (vlan: 0 is a priority "
                 "tag), or take this out and use cnp_dscp",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emu.spec.finding import Finding
-from emu.spec.rules.given import for_host
+from emu.spec.diagnostic import Diagnostic
+from emu.spec.rules.provenance import for_host
 from emu.spec.scenario import Spec
 from emu.spec.traffic.entry import MessageEntry
 from emu.spec.traffic.patterns import PingPong
@@ -20,10 +20,10 @@ CARRIED = {
 """Operations of each transport; RC carries all."""
 
 
-def atomics_are_words(spec: Spec) -> Iterator[Finding]:
+def atomics_are_words(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in _entries(spec):
         if Verb(entry.op).is_atomic and entry.size_bytes != ATOMIC_BYTES:
-            yield Finding(
+            yield Diagnostic(
                 ("traffic", index, "size"),
                 f"{entry.op} works on a word of 8 bytes, not on {write_size(entry.size_bytes)}; "
                 "make it 8",
@@ -31,11 +31,11 @@ def atomics_are_words(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def transports_carry_the_operation(spec: Spec) -> Iterator[Finding]:
+def transports_carry_the_operation(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in _entries(spec):
         carried = CARRIED.get(entry.transport, (entry.op,))
         if entry.op not in carried:
-            yield Finding(
+            yield Diagnostic(
                 ("traffic", index, "op"),
                 f"{entry.transport} has no {entry.op}, only {', '.join(carried)}; "
                 "use transport: rc",
@@ -43,7 +43,7 @@ def transports_carry_the_operation(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def datagrams_fit_into_a_packet(spec: Spec) -> Iterator[Finding]:
+def datagrams_fit_into_a_packet(spec: Spec) -> Iterator[Diagnostic]:
     known = spec.topology.build().host
     for index, entry in _entries(spec):
         ends = sorted({host for hosts in entry.hosts.values() for host in hosts} & known.keys())
@@ -52,7 +52,7 @@ def datagrams_fit_into_a_packet(spec: Spec) -> Iterator[Finding]:
         narrowest = min(ends, key=lambda host: spec.host(host).nic.mtu)
         mtu = spec.host(narrowest).nic.mtu
         if entry.size_bytes > mtu:
-            yield Finding(
+            yield Diagnostic(
                 ("traffic", index, "size"),
                 f"a datagram is one packet, and {narrowest}'s hold {mtu} bytes; send less, or use "
                 "transport: uc",
@@ -60,10 +60,10 @@ def datagrams_fit_into_a_packet(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def pongs_know_of_pings(spec: Spec) -> Iterator[Finding]:
+def pongs_know_of_pings(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in _entries(spec):
         if isinstance(entry, PingPong) and Verb(entry.op).fetches:
-            yield Finding(
+            yield Diagnostic(
                 ("traffic", index, "op"),
                 f"whoever is asked by {entry.op} does not know, and could not answer; use pattern: "
                 "pair, whose messages wait for each other too",

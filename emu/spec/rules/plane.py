@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emu.spec.finding import Finding
-from emu.spec.rules.given import for_switch
+from emu.spec.diagnostic import Diagnostic
+from emu.spec.rules.provenance import for_switch
 from emu.spec.scenario import Spec
 
 
-def infiniband_is_not_forwarded_by_ovs(spec: Spec) -> Iterator[Finding]:
+def infiniband_is_not_forwarded_by_ovs(spec: Spec) -> Iterator[Diagnostic]:
     if spec.fabric == "ib" and spec.plane == "ovs":
-        yield Finding(
+        yield Diagnostic(
             ("plane",),
             "Open vSwitch cannot forward InfiniBand packets; use plane: auto, or fabric: roce",
             about=(("fabric",),),
@@ -21,7 +21,7 @@ def infiniband_is_not_forwarded_by_ovs(spec: Spec) -> Iterator[Finding]:
 _WHO = {"ebpf": "eBPF", "red": "the kernel's RED"}
 
 
-def the_kernel_has_ports_to_mark_on(spec: Spec) -> Iterator[Finding]:
+def the_kernel_has_ports_to_mark_on(spec: Spec) -> Iterator[Diagnostic]:
     if spec.fabric == "ib":
         why, remedy = "InfiniBand does without", "fabric: roce"
     elif spec.plane == "shim":
@@ -31,7 +31,7 @@ def the_kernel_has_ports_to_mark_on(spec: Spec) -> Iterator[Finding]:
     for name in spec.topology.build().switch:
         ecn = spec.switch(name).ecn
         if ecn is not None and ecn.marker in _WHO:
-            yield Finding(
+            yield Diagnostic(
                 for_switch(spec, name, "ecn", "marker"),
                 f"{_WHO[ecn.marker]} marks on Open vSwitch's ports, which {why}; use marker: auto, "
                 f"or {remedy}",
@@ -40,11 +40,11 @@ def the_kernel_has_ports_to_mark_on(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def the_kernel_marks_what_joins_a_queue(spec: Spec) -> Iterator[Finding]:
+def the_kernel_marks_what_joins_a_queue(spec: Spec) -> Iterator[Diagnostic]:
     for name in spec.topology.build().switch:
         ecn = spec.switch(name).ecn
         if ecn is not None and ecn.marker in _WHO and ecn.at == "dequeue":
-            yield Finding(
+            yield Diagnostic(
                 for_switch(spec, name, "ecn", "at"),
                 f"{_WHO[ecn.marker]} marks packets before they join a queue, and cannot know what "
                 "they will leave behind; use marker: shim, or at: enqueue",
@@ -52,11 +52,11 @@ def the_kernel_marks_what_joins_a_queue(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def red_has_one_queue_for_each_port(spec: Spec) -> Iterator[Finding]:
+def red_has_one_queue_for_each_port(spec: Spec) -> Iterator[Diagnostic]:
     for name in spec.topology.build().switch:
         ecn = spec.switch(name).ecn
         if ecn is not None and ecn.marker == "red" and ecn.queues:
-            yield Finding(
+            yield Diagnostic(
                 for_switch(spec, name, "ecn", "queues"),
                 "the kernel's RED is one queue for all priorities of a port, with one curve; use "
                 "marker: auto, or take the curves of single queues out",
@@ -64,11 +64,11 @@ def red_has_one_queue_for_each_port(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def red_marks_everywhere_or_nowhere(spec: Spec) -> Iterator[Finding]:
+def red_marks_everywhere_or_nowhere(spec: Spec) -> Iterator[Diagnostic]:
     ecns = {name: spec.switch(name).ecn for name in spec.topology.build().switch}
     others = [name for name, ecn in ecns.items() if ecn is not None and ecn.marker != "red"]
     if others and any(ecn is not None and ecn.marker == "red" for ecn in ecns.values()):
-        yield Finding(
+        yield Diagnostic(
             for_switch(spec, others[0], "ecn", "marker"),
             "other switches have marker: red, which puts their queues into the kernel; set it for "
             "all switches, or for none",

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emu.spec.finding import Finding, there_is_no
+from emu.spec.diagnostic import Diagnostic, unknown_name
 from emu.spec.outages import MAX_HINTED_PORTS, is_hinted, reroutings, times_down
 from emu.spec.pinning import lies_between
 from emu.spec.routing import PACKET_KINDS, Routing
-from emu.spec.rules.given import for_switch
+from emu.spec.rules.provenance import for_switch
 from emu.spec.scenario import Spec
 
 MAX_LOSSES = 1000
 """Of links in one run: each changes the routes of many switches."""
 
 
-def routing_keys_are_used(spec: Spec) -> Iterator[Finding]:
+def routing_keys_are_used(spec: Spec) -> Iterator[Diagnostic]:
     """What is said for all switches may be of use to some of them only."""
     routings = {name: spec.switch(name).routing for name in spec.topology.build().switch}
     kinds = {routing.kind for routing in routings.values()}
     for key, field, kind in (("gap", "gap_ps", "flowlet"), ("paths", "paths", "pinned")):
         for name, routing in routings.items():
             if kind not in kinds and field in routing.model_fields_set:
-                yield Finding(
+                yield Diagnostic(
                     for_switch(spec, name, "routing", key),
                     f"only kind: {kind} asks for it, and no switch has that; choose it, or take "
                     "this out",
@@ -30,7 +30,7 @@ def routing_keys_are_used(spec: Spec) -> Iterator[Finding]:
                 )
 
 
-def service_levels_are_infinibands(spec: Spec) -> Iterator[Finding]:
+def service_levels_are_infinibands(spec: Spec) -> Iterator[Diagnostic]:
     for name in spec.topology.build().switch:
         routing = spec.switch(name).routing
         if routing.sls is None:
@@ -38,30 +38,30 @@ def service_levels_are_infinibands(spec: Spec) -> Iterator[Finding]:
         path = for_switch(spec, name, "routing", "sls")
         if spec.fabric == "roce":
             text = "RoCE packets have no service level; take it out, or use fabric: ib"
-            yield Finding(path, text, about=(("fabric",),), idle_if_inherited=True)
+            yield Diagnostic(path, text, about=(("fabric",),), idle_if_inherited=True)
         elif routing.kind not in PACKET_KINDS:
             text = f"kind: {routing.kind} asks for no service levels; use spray or adaptive"
-            yield Finding(path, text, about=(for_switch(spec, name, "routing", "kind"),))
+            yield Diagnostic(path, text, about=(for_switch(spec, name, "routing", "kind"),))
 
 
-def pinned_switches_have_paths(spec: Spec) -> Iterator[Finding]:
+def pinned_switches_have_paths(spec: Spec) -> Iterator[Diagnostic]:
     for name in spec.topology.build().switch:
         routing = spec.switch(name).routing
         if routing.kind == "pinned" and not routing.paths:
-            yield Finding(
+            yield Diagnostic(
                 for_switch(spec, name, "routing", "kind"),
                 "no flow is pinned; name some in paths, or use kind: ecmp",
                 about=(for_switch(spec, name, "routing", "paths"),),
             )
 
 
-def infiniband_hashes_nothing(spec: Spec) -> Iterator[Finding]:
+def infiniband_hashes_nothing(spec: Spec) -> Iterator[Diagnostic]:
     if spec.fabric != "ib":
         return
     for name in spec.topology.build().switch:
         kind = spec.switch(name).routing.kind
         if kind not in ("ecmp", *PACKET_KINDS):
-            yield Finding(
+            yield Diagnostic(
                 for_switch(spec, name, "routing", "kind"),
                 f"InfiniBand's switches know destinations and no flows, so {kind} is not for "
                 "them; use spray or adaptive, or fabric: roce",
@@ -70,7 +70,7 @@ def infiniband_hashes_nothing(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def pinned_flows_have_that_path(spec: Spec) -> Iterator[Finding]:
+def pinned_flows_have_that_path(spec: Spec) -> Iterator[Diagnostic]:
     if spec.fabric == "ib":
         return
     topology = spec.topology.build()
@@ -82,14 +82,14 @@ def pinned_flows_have_that_path(spec: Spec) -> Iterator[Finding]:
             about = (("traffic",), ("topology",))
             if flow not in ends:
                 remedy = "" if ends else ", nor any other; use routing: {kind: ecmp}"
-                text = there_is_no("flow called", flow, list(ends)) + remedy
-                yield Finding(path, text, about)
+                text = unknown_name("flow called", flow, list(ends)) + remedy
+                yield Diagnostic(path, text, about)
             elif via not in topology.switch:
-                yield Finding(path, there_is_no("switch", via, list(topology.switch)), about)
+                yield Diagnostic(path, unknown_name("switch", via, list(topology.switch)), about)
             elif not all(end in topology.host for end in ends[flow]):
                 continue  # hosts_exist names them
             elif not lies_between(topology, ends[flow][0], via, ends[flow][1]):
-                yield Finding(
+                yield Diagnostic(
                     path,
                     f"no shortest path from {ends[flow][0]} to {ends[flow][1]} leads over {via}; "
                     "name a switch between them",
@@ -101,7 +101,7 @@ def _pinned(routing: Routing) -> dict[str, str]:
     return routing.paths if routing.kind == "pinned" else {}
 
 
-def hints_name_a_port(spec: Spec) -> Iterator[Finding]:
+def hints_name_a_port(spec: Spec) -> Iterator[Diagnostic]:
     """Where Open vSwitch forwards, the shim's choice goes with the packet."""
     topology = spec.topology.build()
     if spec.fabric == "ib" or spec.plane == "shim":
@@ -112,7 +112,7 @@ def hints_name_a_port(spec: Spec) -> Iterator[Finding]:
         ports = len(topology.ports[name])
         changes = [change for change in every_change if change.switch == name]
         if is_hinted(spec, name, changes):
-            yield Finding(
+            yield Diagnostic(
                 for_switch(spec, name, "routing", "kind"),
                 f"{name} has {ports} ports, and for this and for lost links Open vSwitch has to "
                 f"be told which of {MAX_HINTED_PORTS} at most; use plane: shim, or kind: ecmp "
@@ -121,13 +121,13 @@ def hints_name_a_port(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def links_are_not_lost_too_often(spec: Spec) -> Iterator[Finding]:
+def links_are_not_lost_too_often(spec: Spec) -> Iterator[Diagnostic]:
     for index, fault in enumerate(spec.faults):
         if fault.link_flap is None:
             continue
         times = sum(1 for _ in times_down(fault, spec.time_limit_ps))
         if times > MAX_LOSSES:
-            yield Finding(
+            yield Diagnostic(
                 ("faults", index, "link-flap", "period"),
                 f"the link would be lost {times} times; {MAX_LOSSES} is the most, so lengthen "
                 "period, or give for",

@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from emu.measure.bound import Stage, stages
-from emu.spec.finding import dotted
-from emu.spec.rules.given import for_host
+from emu.spec.diagnostic import dotted
+from emu.spec.rules.provenance import for_host
 from emu.spec.scenario import Spec
 from emu.spec.traffic.entry import MessageEntry
 from emu.units import PS_PER_NS, ack_timeout_ps, format_time_ns, write_time

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emu.spec.finding import dotted
-from emu.spec.rules.given import for_host, is_written
+from emu.spec.diagnostic import dotted
 from emu.spec.rules.idle_controls import unmarked
+from emu.spec.rules.provenance import for_host, is_written
 from emu.spec.scenario import Spec
 from emu.units import format_rate, write_rate
 

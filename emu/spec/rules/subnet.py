@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emu.spec.finding import Finding, KeyPath, there_is_no
-from emu.spec.rules.given import for_host, for_switch
+from emu.spec.diagnostic import Diagnostic, KeyPath, unknown_name
+from emu.spec.rules.provenance import for_host, for_switch
 from emu.spec.scenario import Spec
 from emu.spec.subnet import MANAGEMENT_VL, MANAGERS
 from emu.spec.switch import OPERATIONAL_VLS
@@ -27,12 +27,12 @@ def service_levels(spec: Spec) -> dict[int, KeyPath]:
     return found
 
 
-def service_levels_have_a_lane(spec: Spec) -> Iterator[Finding]:
+def service_levels_have_a_lane(spec: Spec) -> Iterator[Diagnostic]:
     if spec.fabric != "ib":
         return
     for sl, path in service_levels(spec).items():
         if spec.subnet.sl2vl[sl] == MANAGEMENT_VL:
-            yield Finding(
+            yield Diagnostic(
                 _SL2VL,
                 f"maps SL {sl} to VL15, which drops its packets, and the traffic uses SL {sl}; "
                 "give it a lane from 0 to 14",
@@ -40,14 +40,14 @@ def service_levels_have_a_lane(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def lanes_in_use_are_served(spec: Spec) -> Iterator[Finding]:
+def lanes_in_use_are_served(spec: Spec) -> Iterator[Diagnostic]:
     if spec.fabric != "ib":
         return
     served = spec.subnet.vl_arbitration.served
     links = {spec.switch(name).credits.vls for name in spec.topology.build().switch} - {1}
     used = {spec.subnet.vl_of_sl(vls)[sl] for vls in links for sl in service_levels(spec)}
     for vl in sorted(used - served - {MANAGEMENT_VL}):
-        yield Finding(
+        yield Diagnostic(
             _ARBITRATION,
             f"gives VL {vl} no weight in either table, so its packets would never leave; "
             "add it to high or low",
@@ -55,7 +55,7 @@ def lanes_in_use_are_served(spec: Spec) -> Iterator[Finding]:
         )
 
 
-def lanes_with_buffers_are_in_operation(spec: Spec) -> Iterator[Finding]:
+def lanes_with_buffers_are_in_operation(spec: Spec) -> Iterator[Diagnostic]:
     """At one switch at least of those that it is said for."""
     most: dict[tuple[KeyPath, int], tuple[int, str]] = {}
     for name in spec.topology.build().switch:
@@ -66,7 +66,7 @@ def lanes_with_buffers_are_in_operation(spec: Spec) -> Iterator[Finding]:
     for (path, vl), (vls, name) in most.items():
         if vl >= vls:
             enough = next(more for more in OPERATIONAL_VLS if more > vl)
-            yield Finding(
+            yield Diagnostic(
                 path,
                 f"there is no VL {vl} where vls is {vls}; take it out, or raise vls to {enough}",
                 about=(for_switch(spec, name, "credits", "vls"),),
@@ -74,13 +74,13 @@ def lanes_with_buffers_are_in_operation(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def ip_packets_fit_into_the_mtu(spec: Spec) -> Iterator[Finding]:
+def ip_packets_fit_into_the_mtu(spec: Spec) -> Iterator[Diagnostic]:
     """What was asked for; the default gives way."""
     subnet, hosts = spec.subnet, spec.topology.build().hosts
     small = min(hosts, key=lambda host: spec.host(host.name).nic.mtu)
     mtu = spec.host(small.name).nic.mtu
     if "ipoib_mtu" in subnet.model_fields_set and subnet.ipoib_mtu > mtu:
-        yield Finding(
+        yield Diagnostic(
             ("subnet", "ipoib_mtu"),
             f"is more than the NIC of {small.name} takes, {mtu}; lower it, or raise hosts.nic.mtu",
             about=(("hosts",),),
@@ -93,10 +93,10 @@ _ALL_ALIKE = ("ring", "torus")
 ENGINES_WITHOUT_LMC = ("ftree", "lash")
 
 
-def global_routes_are_infinibands(spec: Spec) -> Iterator[Finding]:
+def global_routes_are_infinibands(spec: Spec) -> Iterator[Diagnostic]:
     asked = [name for name in spec.topology.build().host if spec.host(name).nic.global_route]
     if asked and spec.fabric == "roce":
-        yield Finding(
+        yield Diagnostic(
             for_host(spec, asked[0], "nic", "global_route"),
             "RoCE packets have an IP header in place of a global route header; take it out, or "
             "use fabric: ib",
@@ -105,45 +105,45 @@ def global_routes_are_infinibands(spec: Spec) -> Iterator[Finding]:
         )
 
 
-def roots_suit_the_engine(spec: Spec) -> Iterator[Finding]:
+def roots_suit_the_engine(spec: Spec) -> Iterator[Diagnostic]:
     path: KeyPath = ("subnet", "roots")
     known = list(spec.topology.build().switch)
     for name in spec.subnet.roots:
         if name not in known:
-            yield Finding(path, there_is_no("switch", name, known), about=(("topology",),))
+            yield Diagnostic(path, unknown_name("switch", name, known), about=(("topology",),))
     if spec.subnet.roots and spec.subnet.engine not in ENGINES_WITH_ROOTS:
-        yield Finding(
+        yield Diagnostic(
             path,
             f"{spec.subnet.engine} asks for no roots; take them out, or use engine: updn",
             about=(_ENGINE,),
         )
 
 
-def managers_exist(spec: Spec) -> Iterator[Finding]:
+def managers_exist(spec: Spec) -> Iterator[Diagnostic]:
     known = list(spec.topology.build().host)
     for name in spec.subnet.managers:
         if name not in known:
-            text = there_is_no("host", name, known)
-            yield Finding(("subnet", "managers"), text, about=(("topology",),))
+            text = unknown_name("host", name, known)
+            yield Diagnostic(("subnet", "managers"), text, about=(("topology",),))
 
 
-def managers_are_served(spec: Spec) -> Iterator[Finding]:
+def managers_are_served(spec: Spec) -> Iterator[Diagnostic]:
     asked = len(spec.subnet.managers)
     if spec.fabric == "ib" and asked > MANAGERS:
-        yield Finding(
+        yield Diagnostic(
             ("subnet", "managers"),
             f"has {asked} hosts, and ibsim serves {MANAGERS} subnet managers beside the tools; "
             "take some out",
         )
 
 
-def updn_knows_roots_where_all_are_alike(spec: Spec) -> Iterator[Finding]:
+def updn_knows_roots_where_all_are_alike(spec: Spec) -> Iterator[Diagnostic]:
     """OpenSM finds roots by counting hops to hosts, which are the same from everywhere here."""
     subnet, kind = spec.subnet, spec.topology.kind
     if spec.fabric != "ib" or kind not in _ALL_ALIKE or subnet.roots:
         return
     if subnet.engine in ("updn", "dnup") and "engine" in subnet.model_fields_set:
-        yield Finding(
+        yield Diagnostic(
             _ENGINE,
             f"{subnet.engine} finds no roots in a {kind}, and OpenSM would use minhop instead; "
             f"name some, e.g. roots: [{next(iter(spec.topology.build().switch))}], or choose "
@@ -152,10 +152,10 @@ def updn_knows_roots_where_all_are_alike(spec: Spec) -> Iterator[Finding]:
         )
 
 
-def ftree_has_a_tree(spec: Spec) -> Iterator[Finding]:
+def ftree_has_a_tree(spec: Spec) -> Iterator[Diagnostic]:
     kind = spec.topology.kind
     if spec.fabric == "ib" and kind in _ALL_ALIKE and spec.subnet.engine == "ftree":
-        yield Finding(
+        yield Diagnostic(
             _ENGINE,
             f"ftree routes trees, and a {kind} is none: OpenSM would use minhop instead, whatever "
             "the roots; use engine: updn with roots, e.g. "
@@ -164,9 +164,9 @@ def ftree_has_a_tree(spec: Spec) -> Iterator[Finding]:
         )
 
 
-def engine_has_several_paths(spec: Spec) -> Iterator[Finding]:
+def engine_has_several_paths(spec: Spec) -> Iterator[Diagnostic]:
     if spec.subnet.lmc and spec.subnet.engine in ENGINES_WITHOUT_LMC:
-        yield Finding(
+        yield Diagnostic(
             ("subnet", "lmc"),
             f"{spec.subnet.engine} makes one path to a host, not {1 << spec.subnet.lmc}; "
             "use lmc: 0, or engine: updn, minhop or dfsssp",
@@ -174,42 +174,42 @@ def engine_has_several_paths(spec: Spec) -> Iterator[Finding]:
         )
 
 
-def partitions_are_sound(spec: Spec) -> Iterator[Finding]:
+def partitions_are_sound(spec: Spec) -> Iterator[Diagnostic]:
     known = list(spec.topology.build().host)
     owner: dict[int, str] = {}
     for name, partition in spec.subnet.partitions.items():
         path: KeyPath = ("subnet", "partitions", name)
         if not partition.members:
             text = "has no members, so nobody could use its P_Key; name some in full or limited"
-            yield Finding(path, text)
+            yield Diagnostic(path, text)
         first = owner.setdefault(partition.pkey, name)
         if first != name:
             text = f"{first} has P_Key {partition.pkey:#x} already; give each its own"
-            yield Finding((*path, "pkey"), text)
+            yield Diagnostic((*path, "pkey"), text)
         for kind, hosts in (("full", partition.full), ("limited", partition.limited)):
             for host in hosts:
                 if host not in known:
-                    text = there_is_no("host", host, known)
-                    yield Finding((*path, kind), text, about=(("topology",),))
+                    text = unknown_name("host", host, known)
+                    yield Diagnostic((*path, kind), text, about=(("topology",),))
         for host in sorted(set(partition.full) & set(partition.limited)):
             text = f"{host} is a full member, too; keep it in one of them"
-            yield Finding((*path, "limited"), text, about=((*path, "full"),))
+            yield Diagnostic((*path, "limited"), text, about=((*path, "full"),))
 
 
-def senders_are_in_their_partition(spec: Spec) -> Iterator[Finding]:
+def senders_are_in_their_partition(spec: Spec) -> Iterator[Diagnostic]:
     partitions = spec.subnet.partitions
     for index, entry in enumerate(spec.traffic):
         path: KeyPath = ("traffic", index, "partition")
         if entry.partition is None:
             continue
         if entry.partition not in partitions:
-            text = there_is_no("partition", entry.partition, list(partitions))
-            yield Finding(path, text, about=(("subnet", "partitions"),))
+            text = unknown_name("partition", entry.partition, list(partitions))
+            yield Diagnostic(path, text, about=(("subnet", "partitions"),))
             continue
         members = partitions[entry.partition].members
         for source in dict.fromkeys(source for source, _ in entry.pairs(spec.seed)):
             if source not in members:
-                yield Finding(
+                yield Diagnostic(
                     path,
                     f"{source} is no member of {entry.partition}, so it has no P_Key to send "
                     "with; make it one, or use another partition",

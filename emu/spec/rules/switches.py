@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from emu.spec.classes import PRIORITIES
-from emu.spec.finding import Finding, KeyPath, there_is_no
+from emu.spec.diagnostic import Diagnostic, KeyPath, unknown_name
 from emu.spec.headroom import headroom_of
-from emu.spec.rules.given import for_port, for_switch, is_written
+from emu.spec.rules.provenance import for_port, for_switch, is_written
 from emu.spec.scenario import Spec
 from emu.spec.switch import Curve, Pfc, SwitchSpec
 from emu.units import write_size, write_time
@@ -50,7 +50,7 @@ def _pfc_ports(spec: Spec) -> Iterator[tuple[Port, Pfc]]:
         yield from ((port, said.pfc) for port, said in told.values() if said.pfc is not None)
 
 
-def roles_and_nodes_exist(spec: Spec) -> Iterator[Finding]:
+def roles_and_nodes_exist(spec: Spec) -> Iterator[Diagnostic]:
     topology = spec.topology.build()
     roles = sorted({role for own in topology.roles.values() for role in own})
     for section, what, named, known in (
@@ -60,10 +60,10 @@ def roles_and_nodes_exist(spec: Spec) -> Iterator[Finding]:
         for name in named:
             if name not in known:
                 path = ("switches", section, name)
-                yield Finding(path, there_is_no(what, name, known), about=(_TOPOLOGY,))
+                yield Diagnostic(path, unknown_name(what, name, known), about=(_TOPOLOGY,))
 
 
-def ports_exist(spec: Spec) -> Iterator[Finding]:
+def ports_exist(spec: Spec) -> Iterator[Diagnostic]:
     """A name that all switches or a role have must be that of a neighbour of one of them."""
     topology = spec.topology.build()
     neighbours = {
@@ -74,8 +74,8 @@ def ports_exist(spec: Spec) -> Iterator[Finding]:
         known = sorted({port for name in names for port in neighbours.get(name, ())})
         for port in said.ports:
             if port not in known:
-                text = there_is_no("neighbour", port, known)
-                yield Finding((*path, "ports", port), text, about=(_TOPOLOGY,))
+                text = unknown_name("neighbour", port, known)
+                yield Diagnostic((*path, "ports", port), text, about=(_TOPOLOGY,))
 
 
 def _layers(spec: Spec) -> Iterator[tuple[KeyPath, SwitchSpec, list[str]]]:
@@ -88,10 +88,10 @@ def _layers(spec: Spec) -> Iterator[tuple[KeyPath, SwitchSpec, list[str]]]:
         yield ("switches", "nodes", name), said, [name]
 
 
-def xon_is_not_above_xoff(spec: Spec) -> Iterator[Finding]:
+def xon_is_not_above_xoff(spec: Spec) -> Iterator[Diagnostic]:
     for port, pfc in _pfc_ports(spec):
         if 0 < pfc.xoff.size_bytes < pfc.xon_bytes:
-            yield Finding(
+            yield Diagnostic(
                 for_port(spec, port, "pfc", "xon"),
                 f"xon ({write_size(pfc.xon_bytes)}) is above xoff ({pfc.xoff}): "
                 "the sender would be let go before it was stopped; lower xon or raise xoff",
@@ -99,17 +99,17 @@ def xon_is_not_above_xoff(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def xon_is_of_the_same_sort_as_xoff(spec: Spec) -> Iterator[Finding]:
+def xon_is_of_the_same_sort_as_xoff(spec: Spec) -> Iterator[Diagnostic]:
     """Where both are said in one place: one of them would never be asked for."""
     for port, pfc in _pfc_ports(spec):
         idle, used = ("xon_offset", "xon") if pfc.xoff.size_bytes else ("xon", "xon_offset")
         path, xoff = (for_port(spec, port, "pfc", key) for key in (idle, "xoff"))
         if path[:-1] == xoff[:-1] and is_written(spec, path) and is_written(spec, xoff):
             text = f"{idle} is not asked for where xoff is {pfc.xoff}; use {used}"
-            yield Finding(path, text, about=(xoff,), idle_if_inherited=True)
+            yield Diagnostic(path, text, about=(xoff,), idle_if_inherited=True)
 
 
-def xon_is_above_nothing(spec: Spec) -> Iterator[Finding]:
+def xon_is_above_nothing(spec: Spec) -> Iterator[Diagnostic]:
     """An alpha's largest threshold is that of an empty pool."""
     for port, pfc in _pfc_ports(spec):
         if pfc.xoff.size_bytes:
@@ -117,7 +117,7 @@ def xon_is_above_nothing(spec: Spec) -> Iterator[Finding]:
         most = round(pfc.xoff.alpha * max(0, spec.shared_pool(port.node)))
         if pfc.xon_offset >= most > 0:
             xoff = for_port(spec, port, "pfc", "xoff")
-            yield Finding(
+            yield Diagnostic(
                 for_port(spec, port, "pfc", "xon_offset"),
                 f"xoff ({pfc.xoff}) is {write_size(most)} at most, so a sender that was "
                 f"stopped would wait for less than nothing ({write_size(pfc.xon_offset)} "
@@ -126,9 +126,9 @@ def xon_is_above_nothing(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Finding]:
+def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Diagnostic]:
     """Every port may fill xoff and headroom of every lossless priority at the same time."""
-    too_small: dict[KeyPath, list[tuple[int, str, Finding]]] = {}
+    too_small: dict[KeyPath, list[tuple[int, str, Diagnostic]]] = {}
     for name, switch in _ethernet_switches(spec):
         reserved = switch.buffer_bytes - spec.shared_pool(name)
         needed = sum(_thresholds(spec, name)) + reserved
@@ -139,7 +139,7 @@ def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Finding]:
         yield _of_the_neediest(found)
 
 
-def _of_the_neediest(found: Sequence[tuple[int, str, Finding]]) -> Finding:
+def _of_the_neediest(found: Sequence[tuple[int, str, Diagnostic]]) -> Diagnostic:
     """One finding for all switches with too small a buffer that have the same key at fault."""
     _, name, finding = max(found, key=lambda one: one[0])
     others = len(found) - 1
@@ -155,13 +155,13 @@ def _thresholds(spec: Spec, switch: str) -> Iterator[int]:
         yield len(set(pfc.priorities)) * pfc.xoff.size_bytes if pfc else 0
 
 
-def _too_small_a_buffer(spec: Spec, name: str, reserved: int) -> Finding:
+def _too_small_a_buffer(spec: Spec, name: str, reserved: int) -> Diagnostic:
     """Told at the port that asks for most; the others' keys are the same, or ask for less."""
     ports = spec.topology.build().ports[name]
     port = max(ports, key=lambda port: (headroom_of(spec, port), spec.port(port).pfc is not None))
     pfc, buffer = spec.port(port).pfc, write_size(spec.switch(name).buffer_bytes)
     if pfc is None:
-        return Finding(
+        return Diagnostic(
             for_switch(spec, name, "reserved"),
             f"{write_size(reserved)} reserved by all ports together are more than the buffer of "
             f"{buffer}; lower reserved, or raise buffer",
@@ -183,7 +183,7 @@ def _too_small_a_buffer(spec: Spec, name: str, reserved: int) -> Finding:
         f"{len(ports)} {'port' if len(ports) == 1 else 'ports'} x "
         f"{priorities} {'priority' if priorities == 1 else 'priorities'}"
     )
-    return Finding(
+    return Diagnostic(
         key,
         f"{share} x xoff {pfc.xoff} and {words} of "
         f"{write_size(reserved - kept)}{beside} for all ports together are more than the buffer of "
@@ -197,11 +197,11 @@ def _too_small_a_buffer(spec: Spec, name: str, reserved: int) -> Finding:
     )
 
 
-def kmin_is_not_above_kmax(spec: Spec) -> Iterator[Finding]:
+def kmin_is_not_above_kmax(spec: Spec) -> Iterator[Diagnostic]:
     for port, keys, curve in _curves(spec):
         if curve.kmin_bytes > curve.kmax_bytes:
             kmin, kmax = (for_port(spec, port, *keys, key) for key in ("kmin", "kmax"))
-            yield Finding(
+            yield Diagnostic(
                 kmin if is_written(spec, kmin) or not is_written(spec, kmax) else kmax,
                 f"kmin ({write_size(curve.kmin_bytes)}) is above kmax "
                 f"({write_size(curve.kmax_bytes)}): marking would end before it began; "
@@ -210,11 +210,11 @@ def kmin_is_not_above_kmax(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def kmin_can_be_reached(spec: Spec) -> Iterator[Finding]:
+def kmin_can_be_reached(spec: Spec) -> Iterator[Diagnostic]:
     for port, keys, curve in _curves(spec):
         buffer = spec.switch(port.node).buffer_bytes
         if curve.kmin_bytes >= buffer:
-            yield Finding(
+            yield Diagnostic(
                 for_port(spec, port, *keys, "kmin"),
                 f"no queue gets as deep as kmin ({write_size(curve.kmin_bytes)}) in a buffer of "
                 f"{write_size(buffer)}; lower kmin, or raise buffer",
@@ -235,14 +235,14 @@ def _curves(spec: Spec) -> Iterator[tuple[Port, tuple[str, ...], Curve]]:
                 yield port, ("ecn", "queues", str(queue)), curve
 
 
-def curves_are_of_queues_that_are_used(spec: Spec) -> Iterator[Finding]:
+def curves_are_of_queues_that_are_used(spec: Spec) -> Iterator[Diagnostic]:
     for port, said in _ethernet_ports(spec):
         if said.ecn is None or not said.ecn.queues:
             continue
         used = {said.classes.queue_of(priority) for priority in range(PRIORITIES)}
         for queue in said.ecn.queues:
             if queue not in used:
-                yield Finding(
+                yield Diagnostic(
                     for_port(spec, port, "ecn", "queues", str(queue)),
                     f"no priority leads to queue {queue}, only to "
                     f"{', '.join(map(str, sorted(used)))}; take it out, or change classes.queue",
@@ -250,7 +250,7 @@ def curves_are_of_queues_that_are_used(spec: Spec) -> Iterator[Finding]:
                 )
 
 
-def weights_are_of_queues_that_are_used(spec: Spec) -> Iterator[Finding]:
+def weights_are_of_queues_that_are_used(spec: Spec) -> Iterator[Diagnostic]:
     for name, switch in _ethernet_switches(spec):
         if not switch.scheduling.weights:
             continue
@@ -261,7 +261,7 @@ def weights_are_of_queues_that_are_used(spec: Spec) -> Iterator[Finding]:
             for priority in range(PRIORITIES)
         }
         for queue in sorted(switch.scheduling.weights.keys() - used):
-            yield Finding(
+            yield Diagnostic(
                 for_switch(spec, name, "scheduling", "weights", str(queue)),
                 f"no priority leads to queue {queue}, only to "
                 f"{', '.join(map(str, sorted(used)))}; take it out, or change classes.queue",
@@ -269,11 +269,11 @@ def weights_are_of_queues_that_are_used(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def queue_limits_can_be_reached(spec: Spec) -> Iterator[Finding]:
+def queue_limits_can_be_reached(spec: Spec) -> Iterator[Diagnostic]:
     for name, switch in _ethernet_switches(spec):
         limit = switch.queue_limit_bytes
         if limit is not None and limit > switch.buffer_bytes:
-            yield Finding(
+            yield Diagnostic(
                 for_switch(spec, name, "queue_limit"),
                 f"no queue gets as long as {write_size(limit)} in a buffer of "
                 f"{write_size(switch.buffer_bytes)}; lower queue_limit, or raise buffer",
@@ -281,12 +281,12 @@ def queue_limits_can_be_reached(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def watchdogs_have_pfc_to_watch(spec: Spec) -> Iterator[Finding]:
+def watchdogs_have_pfc_to_watch(spec: Spec) -> Iterator[Diagnostic]:
     topology = spec.topology.build()
     for name, switch in _ethernet_switches(spec):
         without = all(spec.port(port).pfc is None for port in topology.ports[name])
         if switch.watchdog is not None and without:
-            yield Finding(
+            yield Diagnostic(
                 for_switch(spec, name, "watchdog"),
                 "no port has PFC, so there is nothing to watch; give it pfc, or take this out",
                 about=(for_switch(spec, name, "pfc"),),
@@ -294,7 +294,7 @@ def watchdogs_have_pfc_to_watch(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def buffers_hold_a_packet(spec: Spec) -> Iterator[Finding]:
+def buffers_hold_a_packet(spec: Spec) -> Iterator[Diagnostic]:
     mtu = spec.largest_mtu
     for name, switch in _switches(spec):
         sizes: list[tuple[int | None, tuple[str, ...]]] = [
@@ -306,7 +306,7 @@ def buffers_hold_a_packet(spec: Spec) -> Iterator[Finding]:
             sizes.append((switch.queue_limit_bytes, ("queue_limit",)))
         for size, keys in sizes:
             if size is not None and size < mtu + HEADERS:
-                yield Finding(
+                yield Diagnostic(
                     for_switch(spec, name, *keys),
                     f"{write_size(size)} cannot hold one packet of mtu {mtu} and its headers; "
                     "raise it, or lower hosts.nic.mtu",
@@ -314,11 +314,11 @@ def buffers_hold_a_packet(spec: Spec) -> Iterator[Finding]:
                 )
 
 
-def strict_priorities_have_no_weight(spec: Spec) -> Iterator[Finding]:
+def strict_priorities_have_no_weight(spec: Spec) -> Iterator[Diagnostic]:
     for name, switch in _switches(spec):
         scheduling = switch.scheduling
         for priority in sorted(scheduling.weights.keys() & set(scheduling.strict)):
-            yield Finding(
+            yield Diagnostic(
                 for_switch(spec, name, "scheduling", "weights", str(priority)),
                 f"priority {priority} is strict, so its weight is never asked for; "
                 "take it out of weights or out of strict",
@@ -326,20 +326,20 @@ def strict_priorities_have_no_weight(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def watchdogs_have_time_for_what_they_watch(spec: Spec) -> Iterator[Finding]:
+def watchdogs_have_time_for_what_they_watch(spec: Spec) -> Iterator[Diagnostic]:
     for name, switch in _ethernet_switches(spec):
         dog = switch.watchdog
         if dog is None:
             continue
         if dog.poll_ps > dog.detection_ps:
-            yield Finding(
+            yield Diagnostic(
                 for_switch(spec, name, "watchdog", "poll"),
                 f"it looks every {write_time(dog.poll_ps)}, so a storm of "
                 f"{write_time(dog.detection_ps)} (detection) would end unseen; lower poll",
                 about=(for_switch(spec, name, "watchdog", "detection"),),
             )
         elif dog.detection_ps + dog.poll_ps > spec.time_limit_ps:
-            yield Finding(
+            yield Diagnostic(
                 for_switch(spec, name, "watchdog", "detection"),
                 f"the run is over (time_limit is {write_time(spec.time_limit_ps)}) before a "
                 f"storm is detected ({write_time(dog.detection_ps + dog.poll_ps)}, detection and "

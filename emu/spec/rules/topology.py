@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from emu.spec.finding import Finding, KeyPath, did_you_mean, there_is_no
+from emu.spec.diagnostic import Diagnostic, KeyPath, did_you_mean, unknown_name
 from emu.spec.quantities import MAX_HOSTS
 from emu.spec.scenario import Spec
 from emu.spec.topology import Graph
@@ -20,15 +20,15 @@ _SWITCHES: KeyPath = ("topology", "switches")
 _LINKS: KeyPath = ("topology", "links")
 
 
-def hosts_are_not_too_many(spec: Spec) -> Iterator[Finding]:
+def hosts_are_not_too_many(spec: Spec) -> Iterator[Diagnostic]:
     if spec.topology.host_count > MAX_HOSTS:
-        yield Finding(
+        yield Diagnostic(
             _TOPOLOGY,
             f"makes {spec.topology.host_count} hosts; {MAX_HOSTS} is the most there can be",
         )
 
 
-def free_graphs_are_sound(spec: Spec) -> Iterator[Finding]:
+def free_graphs_are_sound(spec: Spec) -> Iterator[Diagnostic]:
     if isinstance(spec.topology, Graph):
         yield from _names_are_unique(spec.topology)
         yield from _cables_join_two_nodes(spec.topology)
@@ -36,38 +36,38 @@ def free_graphs_are_sound(spec: Spec) -> Iterator[Finding]:
         yield from _all_is_connected(spec.topology)
 
 
-def _names_are_unique(graph: Graph) -> Iterator[Finding]:
+def _names_are_unique(graph: Graph) -> Iterator[Diagnostic]:
     count = Counter((*graph.hosts, *graph.switches))
     for path, names in ((_HOSTS, graph.hosts), (_SWITCHES, graph.switches)):
         for index, name in enumerate(names):
             if count[name] > 1:
                 text = f"{name!r} names {count[name]} nodes; give each a name of its own"
-                yield Finding((*path, index), text)
+                yield Diagnostic((*path, index), text)
 
 
-def _cables_join_two_nodes(graph: Graph) -> Iterator[Finding]:
+def _cables_join_two_nodes(graph: Graph) -> Iterator[Diagnostic]:
     known = list(dict.fromkeys((*graph.hosts, *graph.switches)))
     for index, link in enumerate(graph.links):
         path = (*_LINKS, index, "between")
         for name in link.between:
             if name not in known:
-                yield Finding(path, there_is_no("node", name, known), (_HOSTS, _SWITCHES))
+                yield Diagnostic(path, unknown_name("node", name, known), (_HOSTS, _SWITCHES))
         if link.between[0] == link.between[1]:
-            yield Finding(path, f"joins {link.between[0]} to itself; a cable needs two nodes")
+            yield Diagnostic(path, f"joins {link.between[0]} to itself; a cable needs two nodes")
         elif set(graph.hosts).issuperset(link.between):
             text = "joins two hosts, and hosts never forward; put a switch between them"
-            yield Finding(path, text, (_HOSTS,))
+            yield Diagnostic(path, text, (_HOSTS,))
 
 
-def _hosts_have_one_cable(graph: Graph) -> Iterator[Finding]:
+def _hosts_have_one_cable(graph: Graph) -> Iterator[Diagnostic]:
     cables = Counter(name for link in graph.links for name in link.between)
     for index, name in enumerate(graph.hosts):
         if cables[name] != 1:
             text = f"{name} has {cables[name]} cables; a host has exactly one"
-            yield Finding((*_HOSTS, index), text, (_LINKS,))
+            yield Diagnostic((*_HOSTS, index), text, (_LINKS,))
 
 
-def _all_is_connected(graph: Graph) -> Iterator[Finding]:
+def _all_is_connected(graph: Graph) -> Iterator[Diagnostic]:
     neighbours: dict[str, list[str]] = {}
     for a, b in (link.between for link in graph.links):
         neighbours.setdefault(a, []).append(b)
@@ -79,16 +79,16 @@ def _all_is_connected(graph: Graph) -> Iterator[Finding]:
     if apart is not None:
         other = min(distances(neighbours, (apart,)))
         text = f"no path leads from {min(part)} to {other}; add a cable between their parts"
-        yield Finding(_LINKS, text, (_TOPOLOGY,))
+        yield Diagnostic(_LINKS, text, (_TOPOLOGY,))
 
 
-def interface_names_are_short_enough(spec: Spec) -> Iterator[Finding]:
+def interface_names_are_short_enough(spec: Spec) -> Iterator[Diagnostic]:
     """Asked when the graph is sound: it looks at every port."""
     topology = spec.topology
     for node, ports in topology.build().ports.items():
         longest = ports[-1].interface
         if len(longest) > LONGEST_INTERFACE:
-            yield Finding(
+            yield Diagnostic(
                 (*_SWITCHES, topology.switches.index(node))
                 if isinstance(topology, Graph)
                 else _TOPOLOGY,
@@ -99,7 +99,7 @@ def interface_names_are_short_enough(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def different_cables_exist(spec: Spec) -> Iterator[Finding]:
+def different_cables_exist(spec: Spec) -> Iterator[Diagnostic]:
     topology = spec.topology.build()
     known = list(topology.port_named)
     first: dict[object, int] = {}
@@ -107,17 +107,17 @@ def different_cables_exist(spec: Spec) -> Iterator[Finding]:
         path = ("topology", "cables", index, "cable")
         if one.cable not in known:
             hint = did_you_mean(one.cable, known) or f"; cables are called like {known[0]}"
-            yield Finding(path, f"there is no cable {one.cable!r}{hint}", (_TOPOLOGY,))
+            yield Diagnostic(path, f"there is no cable {one.cable!r}{hint}", (_TOPOLOGY,))
             continue
         port = topology.port_named[one.cable]
         earlier = first.setdefault(frozenset((port, topology.peer[port])), index)
         if earlier != index:
             other = spec.topology.cables[earlier].cable
             text = f"this cable is listed already, as {other}; put all about it in one entry"
-            yield Finding(path, text, (("topology", "cables", earlier),))
+            yield Diagnostic(path, text, (("topology", "cables", earlier),))
 
 
-def hosts_of_a_result_are_counted(spec: Spec) -> Iterator[Finding]:
+def hosts_of_a_result_are_counted(spec: Spec) -> Iterator[Diagnostic]:
     """`about.hosts` names the key that reruns change."""
     key = spec.about.hosts if spec.about else None
     counts = [name for name in type(spec.topology).model_fields if name.startswith("hosts_per")]
@@ -125,7 +125,7 @@ def hosts_of_a_result_are_counted(spec: Spec) -> Iterator[Finding]:
         kind = spec.topology.kind
         remedy = f"name topology.{counts[0]}" if counts else "say one_size instead"
         text = f"kind: {kind} has no {key}; {remedy}"
-        yield Finding(("about", "hosts"), text, (_TOPOLOGY,), idle_if_inherited=True)
+        yield Diagnostic(("about", "hosts"), text, (_TOPOLOGY,), idle_if_inherited=True)
 
 
 SOUND = (hosts_are_not_too_many, free_graphs_are_sound)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emu.spec.finding import Finding, KeyPath, there_is_no
-from emu.spec.rules.given import for_host
+from emu.spec.diagnostic import Diagnostic, KeyPath, unknown_name
+from emu.spec.rules.provenance import for_host
 from emu.spec.scenario import Spec
 from emu.spec.traffic.collectives import Collective
-from emu.spec.traffic.drawn import Background, HotSpot
 from emu.spec.traffic.entry import AmongEntry, MessageEntry, TrafficEntry
 from emu.spec.traffic.job import GraphEntry
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation, PingPong
+from emu.spec.traffic.random_traffic import Background, HotSpot
 from emu.spec.traffic.storage import StorageEntry
 from emu.spec.traffic.training import Experts, TrainingStep
 from emu.units import format_size, format_time_ns, write_rate, write_size, write_time
@@ -26,25 +26,25 @@ MAX_BYTES = 16_000_000_000
 """In one run whose payload is real, as all messages are kept in memory to be compared."""
 
 
-def flows_are_not_too_many(spec: Spec) -> Iterator[Finding]:
+def flows_are_not_too_many(spec: Spec) -> Iterator[Diagnostic]:
     flows = sum(entry.flow_count for entry in spec.traffic)
     if flows > MAX_FLOWS:
         text = f"makes {flows} flows; {MAX_FLOWS} is the most in one run, so name fewer hosts"
-        yield Finding(("traffic",), text)
+        yield Diagnostic(("traffic",), text)
 
 
-def nobody_is_alone(spec: Spec) -> Iterator[Finding]:
+def nobody_is_alone(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
         if isinstance(entry, AmongEntry) and len(entry.among) < 2:
             text = f"{entry.among[0]} has nobody to send to; name two hosts or more"
-            yield Finding(("traffic", index, "among"), text, about=(("topology",),))
+            yield Diagnostic(("traffic", index, "among"), text, about=(("topology",),))
 
 
-def names_are_unique(spec: Spec) -> Iterator[Finding]:
+def names_are_unique(spec: Spec) -> Iterator[Diagnostic]:
     first: dict[str, int] = {}
     for index, entry in enumerate(spec.traffic):
         if first.setdefault(entry.name, index) != index:
-            yield Finding(
+            yield Diagnostic(
                 ("traffic", index, "name"),
                 f"another entry is called {entry.name!r} too; rename one, or their results "
                 "could not be told apart",
@@ -52,31 +52,31 @@ def names_are_unique(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def hosts_exist(spec: Spec) -> Iterator[Finding]:
+def hosts_exist(spec: Spec) -> Iterator[Diagnostic]:
     known = spec.topology.build().host
     for index, entry in enumerate(spec.traffic):
         for key, names in entry.hosts.items():
             for name in names:
                 if name not in known:
-                    text = there_is_no("host", name, list(known))
-                    yield Finding(("traffic", index, key), text, about=(("topology",),))
+                    text = unknown_name("host", name, list(known))
+                    yield Diagnostic(("traffic", index, key), text, about=(("topology",),))
 
 
-def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Finding]:
+def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
         path: KeyPath = ("traffic", index, "to")
         about: tuple[KeyPath, ...] = (("traffic", index, "from"), ("traffic", index, "pattern"))
         if isinstance(entry, Incast) and len(entry.to) > 1:
             text = f"an incast has one receiver, not {len(entry.to)}; use pattern: pair"
-            yield Finding(path, text, about)
+            yield Diagnostic(path, text, about)
         elif isinstance(entry, Outcast) and len(entry.sources) > 1:
             text = f"an outcast has one sender, not {len(entry.sources)}; use pattern: pair"
-            yield Finding(("traffic", index, "from"), text, (path, about[1]))
+            yield Diagnostic(("traffic", index, "from"), text, (path, about[1]))
         elif isinstance(entry, HotSpot) and len(entry.hot) > 1:
             text = f"a hot spot is one host, not {len(entry.hot)}; name one, e.g. {entry.hot[0]}"
-            yield Finding(("traffic", index, "hot"), text)
+            yield Diagnostic(("traffic", index, "hot"), text)
         elif isinstance(entry, Pair | PingPong) and len(entry.to) != len(entry.sources):
-            yield Finding(
+            yield Diagnostic(
                 path,
                 f"{len(entry.sources)} in from and {len(entry.to)} in to make no pairs; "
                 "name as many receivers as senders",
@@ -84,7 +84,7 @@ def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def hot_spots_have_others_around(spec: Spec) -> Iterator[Finding]:
+def hot_spots_have_others_around(spec: Spec) -> Iterator[Diagnostic]:
     known = spec.topology.build().host
     for index, entry in enumerate(spec.traffic):
         if not isinstance(entry, HotSpot) or len(entry.hot) > 1 or entry.hot[0] not in known:
@@ -92,20 +92,20 @@ def hot_spots_have_others_around(spec: Spec) -> Iterator[Finding]:
         about: tuple[KeyPath, ...] = (("traffic", index, "among"),)
         if entry.hot[0] not in entry.among:
             text = f"{entry.hot[0]} is not among the hosts of this entry; take one of these"
-            yield Finding(("traffic", index, "hot"), text, about)
+            yield Diagnostic(("traffic", index, "hot"), text, about)
         elif len(entry.senders) < 2:
             text = f"{entry.senders[0]} could send to nobody but {entry.hot[0]}; name a third host"
-            yield Finding(about[0], text, (("traffic", index, "hot"),))
+            yield Diagnostic(about[0], text, (("traffic", index, "hot"),))
 
 
-def bursts_have_a_period(spec: Spec) -> Iterator[Finding]:
+def bursts_have_a_period(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
         if isinstance(entry, MessageEntry) and entry.burst > 1 and not entry.every_ps:
             text = "when the next burst begins is not given; add every, e.g. every: 50us"
-            yield Finding(("traffic", index, "burst"), text)
+            yield Diagnostic(("traffic", index, "burst"), text)
 
 
-def loads_are_below_the_line_rate(spec: Spec) -> Iterator[Finding]:
+def loads_are_below_the_line_rate(spec: Spec) -> Iterator[Diagnostic]:
     topology = spec.topology.build()
     for index, entry in enumerate(spec.traffic):
         if not isinstance(entry, Background):
@@ -115,7 +115,7 @@ def loads_are_below_the_line_rate(spec: Spec) -> Iterator[Finding]:
                 continue
             line_bps = sum(topology.cable[port].rate_bps for port in topology.ports[host])
             if entry.rate_bps > line_bps:
-                yield Finding(
+                yield Diagnostic(
                     ("traffic", index, "rate"),
                     f"{host} can send no more than {write_rate(line_bps)}; lower rate",
                     about=(("topology",),),
@@ -123,7 +123,7 @@ def loads_are_below_the_line_rate(spec: Spec) -> Iterator[Finding]:
                 break
 
 
-def asked_priorities_have_a_dscp(spec: Spec) -> Iterator[Finding]:
+def asked_priorities_have_a_dscp(spec: Spec) -> Iterator[Diagnostic]:
     """On Ethernet a priority is asked for by a DSCP that rides on it."""
     if spec.fabric != "roce":
         return
@@ -134,7 +134,7 @@ def asked_priorities_have_a_dscp(spec: Spec) -> Iterator[Finding]:
                 continue
             there = spec.classes_of(host).priorities
             if entry.priority not in there:
-                yield Finding(
+                yield Diagnostic(
                     ("traffic", index, "priority"),
                     f"at {host} no DSCP rides on priority {entry.priority}, only on "
                     f"{', '.join(map(str, sorted(there)))}; ask for one of these, or change "
@@ -144,24 +144,24 @@ def asked_priorities_have_a_dscp(spec: Spec) -> Iterator[Finding]:
                 break
 
 
-def nobody_sends_to_itself(spec: Spec) -> Iterator[Finding]:
+def nobody_sends_to_itself(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
         for source, destination in entry.pairs(spec.seed):
             if source == destination:
-                yield Finding(
+                yield Diagnostic(
                     ("traffic", index, "from"),
                     f"{source} would send to itself; take it out of from or out of to",
                     about=(("traffic", index, "to"), ("traffic", index, "pattern")),
                 )
 
 
-def who_lives_on_acks_gets_some(spec: Spec) -> Iterator[Finding]:
+def who_lives_on_acks_gets_some(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
         key, why, senders, remedy = _sent_without_ack(entry, spec.seed)
         for host in sorted(senders & spec.topology.build().host.keys()):
             nic = spec.host(host).nic
             if nic.control(nic.cc).hears_acks:
-                yield Finding(
+                yield Diagnostic(
                     ("traffic", index, key),
                     f"{why}, so {host} with cc: {nic.cc} would never slow down; {remedy}, or cc: "
                     "dcqcn",
@@ -187,7 +187,7 @@ def _sent_without_ack(entry: TrafficEntry, seed: int) -> tuple[str, str, set[str
     return "", "", set(), ""
 
 
-def every_rank_has_a_piece(spec: Spec) -> Iterator[Finding]:
+def every_rank_has_a_piece(spec: Spec) -> Iterator[Diagnostic]:
     """Of at least one float32."""
     for index, entry in enumerate(spec.traffic):
         if not isinstance(entry, Collective):
@@ -196,9 +196,9 @@ def every_rank_has_a_piece(spec: Spec) -> Iterator[Finding]:
         if entry.size_bytes % FLOAT_BYTES:
             more = write_size(-(-entry.size_bytes // FLOAT_BYTES) * FLOAT_BYTES)
             text = f"{write_size(entry.size_bytes)} are no whole number of float32s; take {more}"
-            yield Finding(path, text)
+            yield Diagnostic(path, text)
         elif entry.cuts_pieces and entry.size_bytes < FLOAT_BYTES * len(entry.among):
-            yield Finding(
+            yield Diagnostic(
                 path,
                 f"{write_size(entry.size_bytes)} cannot be cut into a float32 for each of "
                 f"{len(entry.among)} ranks; raise size",
@@ -206,23 +206,23 @@ def every_rank_has_a_piece(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def hosts_suit_what_they_do(spec: Spec) -> Iterator[Finding]:
+def hosts_suit_what_they_do(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
         if isinstance(entry, GraphEntry) and (misfit := entry.misfit()):
-            yield Finding(("traffic", index), misfit)
+            yield Diagnostic(("traffic", index), misfit)
 
 
-def messages_are_not_too_many(spec: Spec) -> Iterator[Finding]:
+def messages_are_not_too_many(spec: Spec) -> Iterator[Diagnostic]:
     messages = sum(entry.message_count for entry in spec.traffic)
     if messages > MAX_MESSAGES:
         text = f"makes {messages} messages; {MAX_MESSAGES} is the most in one run"
-        yield Finding(("traffic",), text)
+        yield Diagnostic(("traffic",), text)
 
 
-def tokens_have_as_many_experts_as_they_choose(spec: Spec) -> Iterator[Finding]:
+def tokens_have_as_many_experts_as_they_choose(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
         if isinstance(entry, Experts) and entry.top_k > entry.expert_count:
-            yield Finding(
+            yield Diagnostic(
                 ("traffic", index, "top_k"),
                 f"each token is sent to {entry.top_k} experts, and there are "
                 f"{entry.expert_count}; lower top_k, or raise experts",
@@ -230,7 +230,7 @@ def tokens_have_as_many_experts_as_they_choose(spec: Spec) -> Iterator[Finding]:
             )
 
 
-def messages_and_work_are_not_too_long(spec: Spec) -> Iterator[Finding]:
+def messages_and_work_are_not_too_long(spec: Spec) -> Iterator[Diagnostic]:
     """Where a model's sizes make them; elsewhere each key has its limit."""
     for index, entry in enumerate(spec.traffic):
         if not isinstance(entry, Experts | TrainingStep):
@@ -244,26 +244,26 @@ def messages_and_work_are_not_too_long(spec: Spec) -> Iterator[Finding]:
                 f"makes a message of {format_size(longest_bytes)}; one of RDMA has up to 2 GiB, so "
                 "describe a smaller model, or share it among more ranks"
             )
-            yield Finding(path, text)
+            yield Diagnostic(path, text)
         if longest_ns > LONGEST_WORK_NS:
             text = (
                 f"makes work of {format_time_ns(longest_ns)}; the longest that is emulated is "
                 f"{format_time_ns(LONGEST_WORK_NS)}, so describe a smaller model"
             )
-            yield Finding(path, text)
+            yield Diagnostic(path, text)
 
 
-def the_run_fits_into_memory(spec: Spec) -> Iterator[Finding]:
+def the_run_fits_into_memory(spec: Spec) -> Iterator[Diagnostic]:
     size = sum(entry.total_bytes for entry in spec.traffic)
     if size > MAX_BYTES and spec.payload == "real":
         text = (
             f"sends {format_size(size)}; {format_size(MAX_BYTES)} is the most in one run, "
             "unless payload: elided, on the virtual clock"
         )
-        yield Finding(("traffic",), text, about=(("payload",),))
+        yield Diagnostic(("traffic",), text, about=(("payload",),))
 
 
-def streams_are_of_plain_patterns(spec: Spec) -> Iterator[Finding]:
+def streams_are_of_plain_patterns(spec: Spec) -> Iterator[Diagnostic]:
     """A stream begins at its time and goes on to its end; what it carries waits for nothing."""
     for index, entry in enumerate(spec.traffic):
         if not spec.by_tcp(entry):
@@ -274,7 +274,7 @@ def streams_are_of_plain_patterns(spec: Spec) -> Iterator[Finding]:
             why = "bursts wait for their time"
         else:
             continue
-        yield Finding(
+        yield Diagnostic(
             ("traffic", index, "pattern"),
             f"{why}, and a TCP stream goes on from its start to its end; use stack: rdma, or "
             "another pattern",
@@ -282,13 +282,13 @@ def streams_are_of_plain_patterns(spec: Spec) -> Iterator[Finding]:
         )
 
 
-def streams_use_no_rdma_classes(spec: Spec) -> Iterator[Finding]:
+def streams_use_no_rdma_classes(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
         if not spec.by_tcp(entry) or spec.fabric != "ib":
             continue
         for key in ("priority", "partition"):
             if getattr(entry, key) is not None:
-                yield Finding(
+                yield Diagnostic(
                     ("traffic", index, key),
                     "is of RDMA messages, and TCP goes by ib0, in the default partition at its "
                     "NIC's service level; leave it out, or use stack: rdma",
@@ -296,10 +296,10 @@ def streams_use_no_rdma_classes(spec: Spec) -> Iterator[Finding]:
                 )
 
 
-def messages_start_before_the_end(spec: Spec) -> Iterator[Finding]:
+def messages_start_before_the_end(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
         if entry.start_ps >= spec.time_limit_ps:
-            yield Finding(
+            yield Diagnostic(
                 ("traffic", index, "start"),
                 f"the run is over by then (time_limit is {write_time(spec.time_limit_ps)}); "
                 "start earlier, or raise time_limit",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from emu.measure.bound import stages
 from emu.spec.derived import late_curves
-from emu.spec.finding import dotted
+from emu.spec.diagnostic import dotted
 from emu.spec.routing import PACKET_KINDS
 from emu.spec.rules.idle_controls import idle_controls
 from emu.spec.rules.slow_timers import slow_timers

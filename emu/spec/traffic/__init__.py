@@ -11,8 +11,8 @@ from emu.spec.traffic.collectives import (
     Broadcast,
     ReduceScatter,
 )
-from emu.spec.traffic.drawn import Background, HotSpot
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation, PingPong
+from emu.spec.traffic.random_traffic import Background, HotSpot
 from emu.spec.traffic.storage import StorageEntry
 from emu.spec.traffic.trace import TraceEntry
 from emu.spec.traffic.training import Experts, TrainingStep

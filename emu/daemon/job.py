@@ -1,0 +1,138 @@
+"""The job `stand`: a lab that emulates and answers until somebody asks it to end."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from emu.daemon.lab_server import LabServer
+from emu.errors import EmuError
+from emu.lab.command import run
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Failure, Message, Request
+from emu.lab.namespace import PRIVATE
+from emu.lab.session import JobResult, open_session, start
+from emu.lab.supervisor import Supervisor
+from emu.spec.scenario import Spec, spec_from_json
+
+_HOSTS = Path("/etc/hosts")
+_SECONDS_TO_FINISH_A_SENTENCE = 0.2
+_SECONDS_BETWEEN_CALLS = 0.1
+
+
+def run_standing(request: Request, supervisor: Supervisor) -> JobResult:
+    """Its socket is the one open file that the owner hands over."""
+    (listener,) = supervisor.handed
+    spec = spec_from_json(request.spec)
+    _name_hosts(spec)
+    session = open_session(request, supervisor, with_rnic=False)
+    at_ns = start(session)
+    desk = LabServer(request, session, supervisor, at_ns)
+    conversations = Sessions(desk, supervisor.wait_for_the_end)
+    supervisor.farewells.append(
+        lambda reason: conversations.end(f"the lab {spec.name} has ended: {reason}")
+    )
+    _in_background(_welcome, socket.socket(fileno=listener), conversations)
+    _wait_until(at_ns)
+    supervisor.up()
+    desk.over.wait()
+    return {}, []
+
+
+def _wait_until(at_ns: int) -> None:
+    """A packet that came before the emulated time 0 would wait for it."""
+    time.sleep(max(0.0, (at_ns - time.monotonic_ns()) / 1e9))
+
+
+def _name_hosts(spec: Spec) -> None:
+    """Makes `ping h5` work on every host: the lab has an /etc/hosts of its own."""
+    named = "".join(f"{host.ip} {host.name}\n" for host in spec.topology.build().hosts)
+    own = PRIVATE / "hosts"
+    own.write_text(_HOSTS.read_text() + named)
+    run(["mount", "--bind", str(own), str(_HOSTS)])
+
+
+def _welcome(listener: socket.socket, conversations: Sessions) -> None:
+    while True:
+        try:
+            line, _ = listener.accept()
+        except OSError:  # too many talk with the lab: the next one waits until one has ended
+            time.sleep(_SECONDS_BETWEEN_CALLS)
+            continue
+        channel = Channel(line)
+        try:
+            _in_background(conversations.hold, channel)
+        except RuntimeError as error:  # no thread can be started
+            with suppress(EOFError, OSError):
+                channel.send(Failure.of(error))
+            channel.close()
+
+
+class Sessions:
+    """Those that go on, so that all can be told why the lab ends."""
+
+    def __init__(self, desk: LabServer, wait_for_the_end: Callable[[], None]) -> None:
+        """`wait_for_the_end` is for whoever finds that a process of the lab is gone."""
+        self._desk = desk
+        self._wait_for_the_end = wait_for_the_end
+        self._speaking: dict[Channel, threading.Lock] = {}
+
+    def hold(self, channel: Channel) -> None:
+        """One, as long as the other end likes."""
+        speaking = self._speaking[channel] = threading.Lock()
+        try:
+            with suppress(EOFError, OSError):
+                while True:
+                    answer, files = self._answer_next(channel)
+                    try:
+                        with speaking:
+                            channel.send(answer, files)
+                    finally:
+                        _close(files)
+        finally:
+            del self._speaking[channel]
+            channel.close()
+
+    def _answer_next(self, channel: Channel) -> tuple[Message, list[int]]:
+        """What is no question has an answer, too. No file is asked for, and none is kept."""
+        try:
+            ask = channel.receive()
+        except EmuError as error:
+            return Failure.of(error), []
+        finally:
+            _close(channel.take_files())
+        return self._answer(ask)
+
+    def _answer(self, ask: Message) -> tuple[Message, list[int]]:
+        """An error is the answer to what was asked, and no more than that."""
+        try:
+            return self._desk.answer(ask)
+        except EOFError:
+            self._wait_for_the_end()
+            raise
+        except Exception as error:
+            return Failure.of(error), []
+
+    def end(self, reason: str) -> None:
+        """Sends the reason to every client, whatever answer it waits for.
+
+        A client that reads nothing misses the reason: it must not keep the lab from its end.
+        """
+        for channel, speaking in list(self._speaking.items()):
+            if speaking.acquire(timeout=_SECONDS_TO_FINISH_A_SENTENCE):
+                with suppress(EOFError, OSError):
+                    channel.send_at_once(Failure("fabric", reason))
+
+
+def _close(files: Sequence[int]) -> None:
+    for file in files:
+        os.close(file)
+
+
+def _in_background(work: Callable[..., None], *arguments: object) -> None:
+    threading.Thread(target=work, args=arguments, daemon=True).start()

@@ -1,0 +1,50 @@
+"""MPI programs across the hosts of a standing lab: Open MPI, started as on a cluster.
+
+    emu mpirun ─▶ h1: mpirun ── agent h2 orted ... ─▶ h2: orted ─▶ ranks
+                              └ agent h3 orted ... ─▶ h3: orted ─▶ ranks
+
+On a cluster mpirun reaches the other hosts by ssh. Here the agent in its place
+(`mpi_agent.py`) is in the lab already and enters the other host's namespaces. Every host has
+a name of its own there, or Open MPI would take them all for one, and its ranks
+would talk through shared memory: so all bytes between hosts cross the fabric, by TCP.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from emu.daemon.client import StandingLab
+from emu.daemon.exec import run_there
+from emu.daemon.mpi_agent import TASKS, named
+from emu.lab.command import is_installed, missing_program
+from emu.lab.namespace import PRIVATE
+from emu.spec.scenario import spec_from_json
+from topologies.graph import HOST_NETWORK_PREFIX
+
+_AGENT = f"{sys.executable} -m emu.daemon.mpi_agent"
+_OPTIONS = (
+    *("--allow-run-as-root", "--oversubscribe", "--map-by", "node", "--bind-to", "none"),
+    *("--mca", "plm_rsh_agent", _AGENT),
+    *("--mca", "plm_rsh_no_tree_spawn", "1"),
+    *("--mca", "orte_tmpdir_base", str(PRIVATE)),  # goes with the lab
+    *("--mca", "btl", "tcp,self"),
+    *("--mca", "btl_tcp_if_include", HOST_NETWORK_PREFIX),
+    *("--mca", "oob_tcp_if_include", HOST_NETWORK_PREFIX),
+)
+
+
+def mpirun(lab: StandingLab, ranks: int | None, program: Sequence[str]) -> int:
+    """Its exit code. By default there is a rank on every host; more go round.
+
+    Raises HostError when Open MPI is not installed.
+    """
+    if not is_installed("mpirun"):
+        raise missing_program("mpirun")
+    hosts = list(spec_from_json(lab.status()["spec"]).topology.build().host)
+    ranks = len(hosts) if ranks is None else ranks
+    tasks, _ = lab.ask("enter", node=None)
+    command = ["mpirun", *_OPTIONS, "-n", str(ranks), "--host", ",".join(hosts), *program]
+    settings = {TASKS: json.dumps(tasks["tasks"])}
+    return run_there(lab, hosts[0], named(hosts[0], command), settings)

@@ -1,0 +1,155 @@
+"""The hosts' NICs in a standing lab: one process after the other, and the faults in them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from emu.daemon.nic_faults import NicFaults
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Faults, Json, Setup, Start
+from emu.lab.nic_process import NicProcess, set_up_nics, waits_on
+from emu.lab.session import NS_UNTIL_START, Programs, Session
+from emu.lab.supervisor import Supervisor
+from emu.spec.fault import Fault
+from emu.units import PS_PER_NS
+
+
+def prepare(supervisor: Supervisor, setup: Setup, lab: str) -> NicProcess:
+    """NICs of this lab that are ready to start."""
+    channel = supervisor.spawn("the NIC process", Programs().rnic)
+    with supervisor.needed(channel):
+        return set_up_nics(channel, setup, lab)
+
+
+@contextmanager
+def needed(supervisor: Supervisor, process: NicProcess) -> Iterator[None]:
+    """NICs that are discarded where the body fails, with all that is open of them."""
+    with supervisor.needed(process.channel):
+        try:
+            yield
+        except Exception:
+            process.line.close()
+            process.close_boards()
+            raise
+
+
+class Nics:
+    """At most one process has the NICs at a time. Any thread may call it."""
+
+    def __init__(
+        self, session: Session, supervisor: Supervisor, slowdown: float, began_ns: int
+    ) -> None:
+        """`began_ns`: the lab's emulated time 0, on CLOCK_MONOTONIC."""
+        self._supervisor = supervisor
+        self._slowdown = slowdown
+        self._began_ns = began_ns
+        self._changing = threading.RLock()
+        self._process = session.nics  # InfiniBand's, for IP
+        self._works = self._process is not None
+        self._with_traffic = False
+        self._waited: Counter[str] = Counter()
+        self._epoch_ps = 0
+        self._faults = NicFaults(session.spec)
+
+    def begin(self, process: NicProcess, *others: Channel, with_traffic: bool) -> None:
+        """Takes the NICs away that are there, and starts these, and who goes with them."""
+        with self._changing:
+            self.dismiss()
+            at_ns = time.monotonic_ns() + NS_UNTIL_START
+            self._process, self._works, self._with_traffic = process, True, with_traffic
+            self._epoch_ps = self._lab_ps(at_ns)
+            faults = self._faults.begin(self._epoch_ps, with_traffic=with_traffic)
+            process.channel.send(Start(at_ns, faults))
+            for channel in others:
+                channel.send(Start(at_ns))
+
+    def have_done(self, process: NicProcess, records: Iterable[Json]) -> None:
+        """The workload of these is over. `records`: of the faults in them."""
+        with self._changing:
+            if self._works and process is self._process:
+                self._works = False
+                self._faults.end(records)
+
+    def dismiss(self) -> None:
+        """Takes the NICs away, where there are some.
+
+        Also where they do not answer: FabricError, and what faults did in them is not known.
+        """
+        with self._changing:
+            if self._process is None:
+                return
+            records: list[Json] = []
+            try:
+                records = self._ask(Faults("list"))
+            finally:
+                if self._works:
+                    self._faults.end(records)
+                self._take_away(self._process)
+
+    def _take_away(self, process: NicProcess) -> None:
+        self._supervisor.dismiss(process.pid)
+        self._waited.update(waits_on(process))
+        process.line.close()
+        if not self._with_traffic:
+            process.close_boards()  # what there is to look at is a workload's
+            process.channel.close()  # a workload's is closed by who follows it
+        self._process, self._works = None, False
+
+    def host_waits(self) -> dict[str, int]:
+        """PortXmitWait of each host, all NICs that it has had taken together."""
+        with self._changing:
+            return dict(self._waited + Counter(waits_on(self._process)))
+
+    # ---- faults ------------------------------------------------------------
+
+    def faults(self) -> list[Json]:
+        """All in NICs, that are there or will be."""
+        with self._changing:
+            records = self._ask(Faults("list"))
+            return self._faults.told(self._now_ps(), records)
+
+    def faults_as_known(self) -> list[Json]:
+        """The same without asking the NICs, and so without what the faults did in them."""
+        with self._changing:
+            return self._faults.told(self._now_ps(), ())
+
+    def has_fault(self, name: str) -> bool:
+        return name in self._faults
+
+    def fault_comes_again(self, name: str) -> bool:
+        """Whether it is the spec's, which begins with every workload anew."""
+        return self._faults.comes_again(name)
+
+    def set_fault(self, name: str, fault: Fault) -> None:
+        """Begins now, or when there are NICs."""
+        with self._changing:
+            records = self._ask(Faults("set", name, fault.to_mapping()))
+            begun_ns = [record["at_ns"] for record in records if record["name"] == name]
+            at_ps = self._epoch_ps + begun_ns[0] * PS_PER_NS if begun_ns else None
+            self._faults.set(name, fault, at_ps)
+
+    def clear_fault(self, name: str) -> None:
+        with self._changing:
+            self._ask(Faults("clear", name))
+            self._faults.clear(name)
+
+    def _ask(self, message: Faults) -> list[Json]:
+        """The faults of the NICs that work at this moment; none when there are none."""
+        if self._process is None or not self._works:
+            return []
+        try:
+            records: list[Json] = self._process.line.ask(message)["faults"]
+            return records
+        except EOFError:  # they have come to the end of their workload just now
+            return []
+
+    def _now_ps(self) -> int:
+        return self._lab_ps(time.monotonic_ns())
+
+    def _lab_ps(self, at_ns: int) -> int:
+        """The lab's emulated time at a time of CLOCK_MONOTONIC."""
+        return round((at_ns - self._began_ns) / self._slowdown * PS_PER_NS)

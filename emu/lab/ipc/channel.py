@@ -1,0 +1,141 @@
+"""One end of the conversation between two processes of a lab: messages over a Unix socket.
+
+Open files can come along with a message, as the eBPF marker's depth board does.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from emu.lab.ipc.messages import Failure, Message, from_line, to_line
+
+M = TypeVar("M")
+
+_CHUNK = 1 << 16
+_MAX_FDS = 8
+_CREDENTIALS = "iII"  # struct ucred: process, user, group
+
+
+class Channel:
+    """Sends and receives messages. Any thread may send; one may receive.
+
+    Both raise EOFError when the other end is gone.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._sending = threading.Lock()
+        self._received = bytearray()
+        self._files: list[int] = []
+
+    @staticmethod
+    def inherited(fd: int) -> Channel:
+        """The channel whose descriptor the parent process left open for this one."""
+        os.set_inheritable(fd, False)
+        return Channel(socket.socket(fileno=fd))
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """And open files that came, and that nobody has taken."""
+        self._socket.close()
+        for file in self.take_files():
+            os.close(file)
+
+    def send(self, message: Message, files: Sequence[int] = ()) -> None:
+        """Sends a message and copies of open files with it."""
+        line = to_line(message)
+        with self._sending, _gone_is_eof():
+            sent = socket.send_fds(self._socket, [line], files) if files else 0
+            if sent < len(line):
+                self._socket.sendall(line[sent:])
+
+    def send_at_once(self, message: Message) -> None:
+        """Sends a message to an end that takes it now; else raises BlockingIOError, and the
+        message may have come in part: it is the last one."""
+        line = to_line(message)
+        with self._sending, _gone_is_eof():
+            if self._socket.send(line, socket.MSG_DONTWAIT) < len(line):
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    def receive(self, within: float | None = None) -> Message:
+        """The next message. A `Failure` is raised as the error it tells of.
+
+        Raises TimeoutError when it does not come within so many seconds.
+        """
+        deadline = None if within is None else time.monotonic() + within
+        while b"\n" not in self._received:
+            self._wait_until(deadline)
+            self._read()
+        line, _, self._received = self._received.partition(b"\n")
+        message = from_line(bytes(line))
+        if isinstance(message, Failure):
+            raise message.error()
+        return message
+
+    def has_more(self, seconds: float = 0) -> bool:
+        """Whether there is a message, or the other end is gone; waits so long for it."""
+        return b"\n" in self._received or bool(select.select([self._socket], [], [], seconds)[0])
+
+    def expect(self, kind: type[M], within: float | None = None) -> M:
+        """The next message, which must be of this kind. Raises TimeoutError as `receive` does."""
+        message = self.receive(within)
+        if not isinstance(message, kind):
+            raise TypeError(f"expected {kind.__name__}, received {message}")
+        return message
+
+    def take_files(self) -> list[int]:
+        """Open files that came with messages so far; they are the caller's from now on."""
+        files, self._files = self._files, []
+        return files
+
+    def peer_pid(self) -> int:
+        """The process at the other end: the one that listened last, where there is a listener."""
+        size = struct.calcsize(_CREDENTIALS)
+        told = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        pid: int = struct.unpack(_CREDENTIALS, told)[0]
+        return pid
+
+    def _wait_until(self, deadline: float | None) -> None:
+        """Until there is something to read. The socket itself stays one that blocks: others may
+        share it."""
+        if deadline is None:
+            return
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise TimeoutError
+
+    def _read(self) -> None:
+        with _gone_is_eof():
+            data, files, flags, _ = socket.recv_fds(self._socket, _CHUNK, _MAX_FDS)
+        if not data:
+            raise EOFError
+        self._received += data
+        self._files += files
+        if flags & socket.MSG_CTRUNC:  # the kernel drops files that this process may not have
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+@contextmanager
+def _gone_is_eof() -> Iterator[None]:
+    try:
+        yield
+    except (BrokenPipeError, ConnectionResetError):
+        raise EOFError from None
+
+
+def channel_pair() -> tuple[Channel, socket.socket]:
+    """A channel, and the far end to hand to a child process."""
+    near, far = socket.socketpair()
+    return Channel(near), far

@@ -1,0 +1,36 @@
+"""Cables that go down, and come up again, because somebody at Mininet's prompt said so.
+
+A cable down is a fault of the shim's, by a name that tells which cable: what is on it is
+lost, and routes avoid it, as with `emu fault set "link-down: ..."`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emu.lab.ipc.messages import Faults, Json
+from emu.lab.net import OnCables
+from topologies.graph import Port, Topology
+
+
+def cables_by_faults(topology: Topology, tell: Callable[[Faults], Json]) -> OnCables:
+    """`tell` asks whoever knows the shim, and returns its answer."""
+
+    def set_cables(one: str, other: str, up: bool) -> bool:
+        between = [
+            cable.a for cable in topology.cables if {cable.a.node, cable.b.node} == {one, other}
+        ]
+        for port in between:
+            set_cable(port, up)
+        return bool(between)
+
+    def set_cable(port: Port, up: bool) -> None:
+        cable = topology.port_name[port]
+        name = f"link-{cable.replace(':', '-')}"
+        is_down = name in [fault["name"] for fault in tell(Faults("list"))["faults"]]
+        if up and is_down:
+            tell(Faults("clear", name))
+        elif not up and not is_down:
+            tell(Faults("set", name, {"name": name, "link-down": {"cable": cable}}))
+
+    return set_cables

@@ -1,0 +1,120 @@
+"""A look at a fabric that runs, for the prompt: `queues`, `pause`, `cnp`, `counters`.
+
+The shim says what it has (`look`); the rest makes lines of text of it, without the
+fabric: rows of what is not zero, one for each port and priority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from emu.bindings.fabric import Fabric
+from emu.lab.ipc.messages import Json
+from emu.measure.counters import PRIORITIES, ethernet_counters, infiniband_counters
+from emu.spec.diagnostic import unknown_name
+
+Row = Sequence[object]
+
+
+def look(fabric: Fabric) -> Json:
+    """Every switch port's counters, and what is in its queues and buffer at this moment."""
+    name = infiniband_counters if fabric.infiniband else ethernet_counters
+    ports = fabric.topology.switch_ports
+    counters = name(fabric.counter_table(ports))
+    seen = {
+        port_name: {
+            "counters": own,
+            "queued": [fabric.queued(port, klass) for klass in PRIORITIES],
+            "held": [fabric.held(port, klass) for klass in PRIORITIES],
+            "paused": [fabric.paused(port, klass) for klass in PRIORITIES],
+        }
+        for port, (port_name, own) in zip(ports, counters.items(), strict=True)
+    }
+    return {"now_ns": fabric.now_ns, "ports": seen}
+
+
+def queues(seen: Json) -> list[str]:
+    """Bytes that wait in each queue, and that each priority holds of the buffer."""
+    rows = [
+        (port, queue, own["queued"][queue], own["held"][queue])
+        for port, own in seen["ports"].items()
+        for queue in PRIORITIES
+        if own["queued"][queue] or own["held"][queue]
+    ]
+    return _table(("port", "queue", "queued", "held of the buffer"), rows)
+
+
+def pause(seen: Json) -> list[str]:
+    """Pause frames each way and how long they held (us), and what is paused now."""
+    return _table(
+        ("port", "priority", "rx pause", "tx pause", "paused us", "pausing us", "now"),
+        _pauses(seen),
+    )
+
+
+def _pauses(seen: Json) -> Iterator[Row]:
+    for port, own in seen["ports"].items():
+        counters, paused = own["counters"], own["paused"]
+        if _is_global(counters):
+            yield _pause(port, "all", "global", counters, any(paused))
+            continue
+        for priority in PRIORITIES:
+            row = _pause(port, priority, f"prio{priority}", counters, paused[priority])
+            if row[2] or row[3] or row[-1]:
+                yield row
+
+
+def _is_global(counters: Json) -> bool:
+    """Whether its pauses are those of 802.3x, which stop all priorities."""
+    return "rx_global_pause_duration" in counters or "tx_global_pause_duration" in counters
+
+
+def _pause(port: str, priority: object, whom: str, counters: Json, paused: bool) -> Row:
+    counts = (
+        counters.get(f"{way}_{whom}_{what}", 0)
+        for what in ("pause", "pause_duration")
+        for way in ("rx", "tx")
+    )
+    return port, priority, *counts, "paused" if paused else ""
+
+
+def cnp(seen: Json, priority: int) -> list[str]:
+    """Packets marked CE, and packets on the priority that CNPs ride on."""
+    rows = [
+        (port, marked, rx, tx)
+        for port, own in seen["ports"].items()
+        for marked, rx, tx in [_marks(own["counters"], priority)]
+        if marked or rx or tx
+    ]
+    columns = ("port", "marked CE", f"rx on priority {priority}", f"tx on priority {priority}")
+    return _table(columns, rows)
+
+
+def _marks(counters: Json, priority: int) -> tuple[int, int, int]:
+    marked = sum(counters.get(f"tx_prio{n}_ecn_marked", 0) for n in PRIORITIES)
+    rx, tx = (counters.get(f"{way}_prio{priority}_packets", 0) for way in ("rx", "tx"))
+    return marked, rx, tx
+
+
+def counters(seen: Json, wanted: str) -> list[str]:
+    """All that the ports have counted whose names begin with `wanted`; or that there are none."""
+    if not any(port.startswith(wanted) for port in seen["ports"]):
+        return [unknown_name("port", wanted, list(seen["ports"]))]
+    rows = [
+        (port, name, count)
+        for port, own in seen["ports"].items()
+        for name, count in own["counters"].items()
+        if count and port.startswith(wanted)
+    ]
+    return _table(("port", "counter", "count"), rows)
+
+
+def _table(columns: Sequence[str], rows: Iterable[Row]) -> list[str]:
+    lines = [columns, *([str(cell) for cell in row] for row in rows)]
+    if len(lines) == 1:
+        return ["nothing so far"]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]

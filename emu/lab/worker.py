@@ -1,0 +1,42 @@
+"""How a process of the lab, other than the first, begins and ends.
+
+    def main() -> None:
+        serve(job)                      # job(channel) does the work
+
+It is started with the descriptor of its channel as its last argument, and it
+ends with the lab. So it never returns: when its job is done or has failed, it
+says so and waits to be ended.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+from emu.errors import EmuError, ExitCode
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import Failure
+from emu.resources import lacking
+
+
+def serve(job: Callable[[Channel], None]) -> None:
+    """Runs the job with the channel to the lab; an exception becomes a `Failure` message."""
+    channel = Channel.inherited(int(sys.argv[-1]))
+    try:
+        _do(job, channel)
+        channel.receive()  # nothing comes any more, until the lab hangs up
+    except EOFError:
+        os._exit(ExitCode.OK)
+
+
+def _do(job: Callable[[Channel], None], channel: Channel) -> None:
+    try:
+        job(channel)
+    except EOFError:
+        raise
+    except Exception as error:
+        if not isinstance(error, EmuError) and not lacking(error):
+            traceback.print_exc()
+        channel.send(Failure.of(error))

@@ -1,0 +1,122 @@
+"""A NIC of ours on a network interface of this machine, with somebody else's at the other end.
+
+    program ── verbs ──▶ NIC ══ interface ═══════ whoever speaks RoCEv2 there
+                               kernel: ARP, TCP
+
+There is no fabric between: what is at the other end of the interface gets the frames as they
+are. The NIC has the interface's own IPv4 and MAC addresses, and answers beside the kernel,
+which is kept from refusing RoCEv2's UDP port. Its clock runs `slowdown` times slower than
+real, so that a timer of ours is that much more patient than a timer of theirs.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from typing import Literal
+
+from emu.bindings.af_packet_driver import packet_socket
+from emu.bindings.fabric import Fabric, NodeSubset
+from emu.errors import UsageError
+from emu.lab.command import run
+from emu.lab.plan import ROCE_UDP_PORT
+from emu.lab.udp_port_guard import hold_udp_port
+from emu.rdma.context import Context
+from emu.rdma.live import LiveClock, Wires
+from emu.spec.host import HostDefaults
+from emu.spec.scenario import Spec
+from emu.spec.topology import Kind
+from topologies.graph import HOST_NETWORK, Cable, Host, Port, Switch, Topology
+
+_HOST, _FAR = "here", "there"
+_RATE_BPS = 100_000_000_000
+_PATIENCE_PS = 10 * 10**12
+_MTUS = (256, 512, 1024, 2048, 4096)
+_LARGEST_HEADERS = 80
+"""Bytes beside the payload that a packet may need, as Linux' soft RoCE has it."""
+
+
+@dataclass(frozen=True)
+class _Interface:
+    name: str
+    mac: str
+    mtu: int
+    address: IPv4Address
+
+
+@contextmanager
+def nic_on(interface: str, far: str, *, slowdown: float) -> Iterator[Context]:
+    """A NIC that reaches the IPv4 address `far`, which the kernel must have spoken with by now.
+
+    Raises UsageError for an interface that is not there or has no address.
+    """
+    own = _look_up(interface)
+    spec = _spec(own, _neighbour(interface, far), slowdown)
+    topology = spec.topology.build()
+    with ExitStack() as stack:
+        stack.enter_context(hold_udp_port(ROCE_UDP_PORT))
+        after_fabric = stack.enter_context(ExitStack())
+        fabric = stack.enter_context(Fabric(spec, topology, NodeSubset.HOSTS, subnet=None))
+        wire = packet_socket(interface), socket.if_nametoindex(interface)
+        clock = LiveClock(fabric, slowdown, Wires({_HOST: wire}, None))
+        context = Context(clock, topology.hosts[0], None, leads_outside=True)
+        after_fabric.callback(context.close)
+        fabric.connect()
+        stack.callback(clock.close)
+        clock.start()
+        yield context
+
+
+def _look_up(interface: str) -> _Interface:
+    found = [
+        one for one in json.loads(run(["ip", "-json", "address"])) if one["ifname"] == interface
+    ]
+    addresses = [
+        one["local"] for link in found for one in link["addr_info"] if one["family"] == "inet"
+    ]
+    if not addresses:
+        what = "has no IPv4 address" if found else "is not there"
+        raise UsageError(f"the interface {interface} {what}; see `ip address`")
+    return _Interface(interface, found[0]["address"], found[0]["mtu"], IPv4Address(addresses[0]))
+
+
+def _neighbour(interface: str, far: str) -> str:
+    """The MAC address behind an IPv4 address."""
+    told = json.loads(run(["ip", "-json", "neighbour", "show", "to", far, "dev", interface]))
+    for entry in told:
+        if "lladdr" in entry:
+            return str(entry["lladdr"])
+    raise UsageError(f"{far} is no neighbour on {interface}; is it on the same network?")
+
+
+class _Cable(Kind):
+    """One host, and its cable. What stands for a switch is the other end."""
+
+    kind: Literal["outside"] = "outside"
+    own: _Interface
+    far_mac: str
+
+    @property
+    def host_count(self) -> int:
+        return 1
+
+    def lay_out(self) -> Topology:
+        host = Host(_HOST, int(self.own.address) - HOST_NETWORK)
+        ends = Port(_HOST, 0, self.own.mac), Port(_FAR, 1, self.far_mac)
+        return Topology((host,), (Switch(_FAR, 1, _FAR),), (Cable(*ends, _RATE_BPS, 0),))
+
+
+def _spec(own: _Interface, far_mac: str, slowdown: float) -> Spec:
+    """Not from a file: no file can have such a topology."""
+    mtu = max(mtu for mtu in _MTUS if mtu + _LARGEST_HEADERS <= own.mtu)
+    return Spec.model_construct(
+        name=own.name,
+        slowdown=slowdown,
+        time_limit_ps=_PATIENCE_PS,
+        topology=_Cable(own=own, far_mac=far_mac),
+        hosts=HostDefaults.model_validate({"nic": {"mtu": mtu, "cc": "none"}}),
+    )

@@ -1,0 +1,131 @@
+"""Sentences about one run that the terminal and the page share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from emu.measure.recording import Fidelity, FlowRecord
+from emu.report.run_view import RunFacts
+from emu.units import format_size, format_time_ns
+
+FABRIC_NAMES = {"roce": "RoCEv2", "ib": "InfiniBand"}
+_WORKERS = {
+    "nics": "NICs",
+    "ovs": "Open vSwitch",
+    "other": "other programs",
+    "stolen": "taken by the machine's host",
+}
+
+
+def conditions(run: RunFacts) -> str:
+    """What was emulated, and how."""
+    recording = run.recording
+    clock = (
+        "virtual clock"
+        if recording.clock == "virtual"
+        else f"real clock at slowdown {recording.slowdown:g}"
+    )
+    return (
+        f"{FABRIC_NAMES.get(recording.fabric, recording.fabric)}, {recording.plane} plane, {clock},"
+        f" marker {recording.marker}, seed {recording.seed}"
+    )
+
+
+def fidelity(run: RunFacts) -> str:
+    """How well the machine kept to the schedule."""
+    if run.recording.clock == "virtual" and run.conclusive:
+        return "Fidelity ok: on the virtual clock nothing is late."
+    measured = run.recording.fidelity
+    verdict = "ok" if run.conclusive else measured.verdict.upper()
+    on_the_wall = [
+        format_time_ns(late_ns * run.recording.slowdown)
+        for late_ns in (measured.late_p99_ns, measured.late_p50_ns, measured.late_max_ns)
+    ]
+    return (
+        f"Fidelity {verdict}: 99 % of frames were at most"
+        f" {format_time_ns(measured.late_p99_ns)} late ({on_the_wall[0]} by the clock on the wall),"
+        f" budget {format_time_ns(measured.budget_ns)}"
+        f" (median {format_time_ns(measured.late_p50_ns)}, {on_the_wall[1]} on the wall;"
+        f" latest {format_time_ns(measured.late_max_ns)}, {on_the_wall[2]})."
+        f"{_forwarding(measured)}"
+    )
+
+
+def _forwarding(measured: Fidelity) -> str:
+    if not measured.ovs_kept_max_ns:
+        return ""
+    return (
+        f" Open vSwitch had 99 % of them for at most {format_time_ns(measured.ovs_kept_p99_ns)}"
+        f" (longest {format_time_ns(measured.ovs_kept_max_ns)})."
+    )
+
+
+def user_of_processors(name: str) -> str:
+    """One of `Recording.cpu_seconds`, in words."""
+    return _WORKERS.get(name, name)
+
+
+def processors(run: RunFacts) -> str:
+    """Who used the machine's processors; empty on the virtual clock."""
+    spent = run.recording.cpu_seconds
+    if not spent:
+        return ""
+    parts = [f"{user_of_processors(name)} {seconds:.2f} s" for name, seconds in spent.items()]
+    return f"Processor time: {', '.join(parts)}."
+
+
+INCONCLUSIVE = (
+    "INCONCLUSIVE: the machine did not keep up, so what it measured is no result and is not shown."
+)
+REMEDY = "Give the run a larger slowdown, or the machine less else to do."
+
+
+def offered_and_finished(run: RunFacts) -> str:
+    """How much was to be delivered, and how much of it was."""
+    finished = [flow for flow in run.flows if flow.completed]
+    return f"Offered: {_amount(run.flows)}. Finished: {_amount(finished)}."
+
+
+def _amount(flows: Sequence[FlowRecord]) -> str:
+    noun = "flow" if len(flows) == 1 else "flows"
+    return f"{len(flows)} {noun}, {format_size(sum(flow.bytes for flow in flows))}"
+
+
+def not_run(variants: Sequence[str]) -> list[str]:
+    """A sentence about variants of a comparison that did not run to their end, if there are any."""
+    if not variants:
+        return []
+    return [f"Stopped before the end: there is no result of {', '.join(variants)}."]
+
+
+def against_the_bound(run: RunFacts) -> str:
+    """The last completion beside what the links allow; empty when there is none of them."""
+    if run.bound is None or run.last_finish_ns is None or run.over_bound is None:
+        return ""
+    said = (
+        f"Last completion {format_time_ns(run.last_finish_ns)}, {run.over_bound:+.1%} against the"
+        f" arithmetic bound of {format_time_ns(run.bound.last_finish_ns)} ({run.bound.link})."
+    )
+    return " ".join(filter(None, [said, without_work([run])]))
+
+
+def without_work(runs: Sequence[RunFacts]) -> str:
+    """What the bound leaves out of steps, so that nobody blames a fabric for it; else empty."""
+    if not any(run.recording.steps for run in runs):
+        return ""
+    return (
+        "The bound counts bytes on cables alone: not the work of a step, nor messages that wait "
+        "for it."
+    )
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 port`, `2 ports`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

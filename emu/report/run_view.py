@@ -1,0 +1,331 @@
+"""What a report says about one run, worked out once: text, page and plots read it from here.
+
+Nothing here is printed. `None` means that there is no such number: because a
+flow never finished, or because the fabric has no such thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu.measure.binning import growth
+from emu.measure.bound import Bound, Paths, batches_of, fabric_of
+from emu.measure.counters import PRIORITIES
+from emu.measure.fct import FctSlowdown, fct_slowdowns
+from emu.measure.ios import IoFigures, io_figures
+from emu.measure.recording import FlowRecord, Recording, Series
+from emu.measure.requests import Latency
+from emu.report.summary import Summary, summarise
+from emu.report.verdict import CheckResult, judge
+from emu.spec.model import Spec
+from emu.spec.traffic.entry import MessageEntry, TrafficEntry
+from emu.spec.traffic.job import JobEntry
+from emu.spec.traffic.patterns import PingPong
+from topologies.graph import Port, Topology
+
+XMIT_WAIT = "PortXmitWait"
+"""InfiniBand's counter of a port: ticks in which it had data to send, and no credit."""
+PKEY_VIOLATIONS = "rx_pkey_violations"
+"""A NIC's counter: packets with a P_Key that their queue pair does not have."""
+
+_DROPPED_BY_NICS = ("rx_crc_errors", "rx_icrc_encapsulated", "rx_memory_discards")
+_DROPPED_BY_PORTS = (
+    *(f"rx_prio{priority}_buf_discard" for priority in PRIORITIES),
+    *(f"tx_prio{priority}_discards" for priority in PRIORITIES),
+    *(
+        f"prio{priority}_PFC_WD_QUEUE_STATS_{way}_DROPPED_PACKETS"
+        for priority in PRIORITIES
+        for way in ("TX", "RX")
+    ),
+    *("no_route", "ttl_expired", "not_ip", "rx_crc_discards", "link_down_discard"),
+    *("PortXmitDiscards", "PortRcvSwitchRelayErrors", "VL15Dropped", "rx_credit_violations"),
+    *("PortRcvConstraintErrors", "PortXmitConstraintErrors"),
+    *("rx_undersize_pkts", "rx_oversize_pkts", "PortMalformedPacketErrors"),
+)
+"""Reasons, by the names of both fabrics' counters."""
+
+
+@dataclass(frozen=True)
+class PortLoad:
+    """One direction of a cable: what its sending port did, as shares of the time, 0 to 1."""
+
+    utilisation: float
+    waiting: float
+    """Held back by pause frames or for want of credit."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """One run, what it was to show, and what follows. `name` is its name in the report."""
+
+    name: str
+    recording: Recording
+    spec: Spec
+    topology: Topology
+
+    @cached_property
+    def summary(self) -> Summary:
+        return summarise(self.recording)
+
+    @cached_property
+    def checks(self) -> tuple[CheckResult, ...]:
+        return judge(self.spec.verify, self.recording)
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the machine kept up: only then are the numbers results."""
+        return self.recording.fidelity.verdict == "ok"
+
+    @cached_property
+    def kept(self) -> dict[str, Any]:
+        """What others worked out about the run and would work out again: name -> value."""
+        return {}
+
+    @cached_property
+    def bound(self) -> Bound | None:
+        workload = self.spec.workload()
+        certain = (
+            f for f in self.spec.fabric_flows(workload) if f.traffic not in workload.cut_short
+        )
+        return self.ways.last_finish_bound(batches_of(workload, certain))
+
+    @cached_property
+    def ways(self) -> Paths:
+        """Through its fabric."""
+        return Paths(self.topology, fabric_of(self.spec, self.topology))
+
+    @property
+    def flows(self) -> tuple[FlowRecord, ...]:
+        return self.recording.flows
+
+    @cached_property
+    def latencies(self) -> tuple[Latency, ...]:
+        """Of entries in which a flow has more than one request; of the others the flows tell,
+        and of storage its I/Os."""
+        every = (Latency(**row) for row in self.summary["latencies"])
+        return tuple(
+            latency
+            for latency in every
+            if latency.requests > len(self.traffic[latency.traffic])
+            and latency.traffic not in self.storage
+        )
+
+    @cached_property
+    def ios(self) -> tuple[IoFigures, ...]:
+        """Reads and writes of each entry of storage."""
+        return io_figures(self.recording.requests)
+
+    @cached_property
+    def storage(self) -> frozenset[str]:
+        """Entries of storage. Of their flows some carry data and others commands."""
+        return frozenset(figures.latency.traffic for figures in self.ios)
+
+    @cached_property
+    def fct_slowdowns(self) -> tuple[FctSlowdown, ...]:
+        """Of each background load."""
+        return fct_slowdowns(self.recording.requests)
+
+    @property
+    def unfinished(self) -> tuple[FlowRecord, ...]:
+        return tuple(flow for flow in self.flows if not flow.completed)
+
+    @cached_property
+    def senders(self) -> tuple[str, ...]:
+        """Hosts that payload leaves: those that congestion control slows down."""
+        return tuple(dict.fromkeys(flow.bytes_from for flow in self.flows))
+
+    @cached_property
+    def gave_up(self) -> frozenset[str]:
+        """Names of the flows whose queue pair went to the error state."""
+        return frozenset(qp.flow for qp in self.recording.failed_queue_pairs)
+
+    @cached_property
+    def last_finish_ns(self) -> int | None:
+        """When the last flow was over; None while one is not."""
+        return last_finish_ns(self.flows)
+
+    @property
+    def over_bound(self) -> float | None:
+        """How much later than the bound the last flow was over: 0.02 is two per cent."""
+        if self.last_finish_ns is None or self.bound is None or self.bound.last_finish_ns == 0:
+            return None
+        return self.last_finish_ns / self.bound.last_finish_ns - 1
+
+    @cached_property
+    def traffic(self) -> dict[str, tuple[FlowRecord, ...]]:
+        """Flows by the entry of the spec's `traffic:` they belong to."""
+        flows: dict[str, list[FlowRecord]] = {}
+        for flow in self.flows:
+            flows.setdefault(flow.traffic, []).append(flow)
+        return {name: tuple(own) for name, own in flows.items()}
+
+    @cached_property
+    def entries(self) -> dict[str, TrafficEntry]:
+        """The spec's `traffic:` by name."""
+        return {entry.name: entry for entry in self.spec.traffic}
+
+    def asked_priority(self, flow: FlowRecord) -> int | None:
+        """Priority or service level that the flow's entry asks for; None: the NIC's own."""
+        entry = self.entries.get(flow.traffic)
+        return entry.priority if entry else None
+
+    def sends_without_gaps(self, flow: FlowRecord) -> bool:
+        """Whether it always has something to send until it is over: neither paced, nor answers,
+        nor part of a job or of storage, which wait for others; and resends what is lost."""
+        entry = self.entries.get(flow.traffic)
+        return (
+            isinstance(entry, MessageEntry)
+            and not isinstance(entry, JobEntry | PingPong)
+            and not entry.every_ps
+            and entry.transport == "rc"
+            and flow.is_rdma
+        )
+
+    def priority_of(self, flow: FlowRecord) -> int:
+        """RoCE: the one that the flow's payload rides on, by the map of the host that sends it."""
+        return self.spec.priority(flow.bytes_from, self.asked_priority(flow))
+
+    @cached_property
+    def sampled(self) -> dict[str, int]:
+        """Each sampled port's column in the series."""
+        return {name: column for column, name in enumerate(self.recording.series.ports)}
+
+    @cached_property
+    def sampled_flows(self) -> dict[str, int]:
+        """Each sampled flow's column in the series."""
+        return {name: column for column, name in enumerate(self.recording.series.flows)}
+
+    def columns(self, ports: Iterable[Port]) -> list[int] | None:
+        """These ports' columns in the series; None where one was not sampled."""
+        names = [self.topology.port_name[port] for port in ports]
+        known = [self.sampled[name] for name in names if name in self.sampled]
+        return known if len(known) == len(names) else None
+
+    def waited_ns(self, columns: Sequence[int], start_ns: int, end_ns: int) -> NDArray[np.float64]:
+        """How long flow control held each of these ports back in a window."""
+        series = self.recording.series
+        paused = growth(series.time_ns, series.paused_ns, start_ns, end_ns, columns)
+        waited: NDArray[np.float64] = paused + growth(
+            series.time_ns, series.credit_wait_ns, start_ns, end_ns, columns
+        )
+        return waited
+
+    def median_goodput_bps(self, traffic: str) -> float:
+        """Of that entry's flows; of unfinished ones what came while they were observed."""
+        return median(flow.goodput_bps for flow in self.traffic[traffic])
+
+    def unfinished_of(self, traffic: str) -> int:
+        """How many of that entry's flows."""
+        return sum(not flow.completed for flow in self.traffic[traffic])
+
+    def total(self, counter: str) -> int:
+        return self.summary["totals"].get(counter, 0)
+
+    @property
+    def drops(self) -> int:
+        """Packets that switches dropped, for whatever reason but a fault that was asked for."""
+        return sum(self.total(f"drops_{why}") for why in ("lossless", "lossy", "watchdog", "other"))
+
+    @property
+    def dropped_by_faults(self) -> int:
+        """Packets that faults of the spec took, on cables and with links."""
+        return self.total("drops_fault")
+
+    @property
+    def dropped_by_hosts(self) -> int:
+        """Packets that came to a NIC damaged, or found no room there."""
+        hosts = self.recording.hosts.values()
+        return sum(own.get(name, 0) for own in hosts for name in _DROPPED_BY_NICS)
+
+    @cached_property
+    def port_drops(self) -> dict[str, int]:
+        """Packets that each port dropped, or a fault on its cable; ports with none are left out."""
+        drops = {
+            name: sum(own.get(counter, 0) for counter in _DROPPED_BY_PORTS)
+            for name, own in self.recording.ports.items()
+        }
+        for fault in self.recording.faults:
+            if fault.kind == "loss":
+                drops[fault.place] = drops.get(fault.place, 0) + fault.packets_dropped
+        return {name: count for name, count in drops.items() if count}
+
+    @cached_property
+    def refusals(self) -> dict[str, int]:
+        """Hosts that dropped packets for their P_Keys, and how many."""
+        counts = {
+            host: counters.get(PKEY_VIOLATIONS, 0)
+            for host, counters in self.recording.hosts.items()
+        }
+        return {host: count for host, count in counts.items() if count}
+
+    @property
+    def xmit_wait(self) -> int:
+        """PortXmitWait of all ports, those of the hosts included."""
+        everywhere = (*self.recording.ports.values(), *self.recording.hosts.values())
+        return sum(counters.get(XMIT_WAIT, 0) for counters in everywhere)
+
+    @cached_property
+    def port_waiting_ns(self) -> dict[str, int]:
+        """Of each sampled port: how long flow control held data back."""
+        series = self.recording.series
+        total = waiting_ns(series)[-1:].sum(axis=0)
+        return {name: int(ns) for name, ns in zip(series.ports, total, strict=True)}
+
+    @property
+    def uses_credits(self) -> bool:
+        return self.recording.fabric == "ib"
+
+    @cached_property
+    def window_ns(self) -> tuple[int, int]:
+        """From the first start to the last finish. If a flow is unfinished, to the last sample in
+        which anything moved or was held back: a timer that outlasts the run is no time of the
+        others, and a deadlock is."""
+        start = min((flow.start_ns for flow in self.flows), default=0)
+        end = self.last_finish_ns
+        if end is None:
+            end = max(self._last_change_ns, *(flow.end_ns or 0 for flow in self.flows), start)
+        return start, max(end, start + 1)
+
+    @property
+    def _last_change_ns(self) -> int:
+        """Of what flows delivered, and of how long ports were held back."""
+        series, last = self.recording.series, 0
+        for counts in (series.flow_bytes, series.paused_ns, series.credit_wait_ns):
+            changed = np.flatnonzero((counts[:-1] != counts[-1:]).any(axis=1))
+            last = max(last, int(changed[-1]) + 1 if len(changed) else 0)
+        return int(series.time_ns[last]) if len(series.time_ns) else 0
+
+    @cached_property
+    def port_load(self) -> dict[str, PortLoad]:
+        """Of each sampled port, over the window."""
+        series, (start, end) = self.recording.series, self.window_ns
+        sent_bytes = growth(series.time_ns, series.tx_bytes, start, end)
+        waited_ns = growth(series.time_ns, waiting_ns(series), start, end)
+        return {
+            name: PortLoad(
+                utilisation=min(1.0, float(sent) * 8e9 / self._rate_bps(name) / (end - start)),
+                waiting=min(1.0, float(waited) / (end - start)),
+            )
+            for name, sent, waited in zip(series.ports, sent_bytes, waited_ns, strict=True)
+        }
+
+    def _rate_bps(self, port_name: str) -> int:
+        return self.topology.cable[self.topology.port_named[port_name]].rate_bps
+
+
+def last_finish_ns(flows: Iterable[FlowRecord]) -> int | None:
+    """When all of them were over; None while one is not, or when there are none."""
+    ends = [flow.end_ns if flow.completed else None for flow in flows]
+    return max((end for end in ends if end is not None), default=None) if None not in ends else None
+
+
+def waiting_ns(series: Series) -> NDArray[np.int64]:
+    """(n, p): time so far in which flow control, by pause or for want of credit, held data back."""
+    return series.paused_ns + series.credit_wait_ns

@@ -1,0 +1,87 @@
+"""`cc: swift`: the window that keeps the round trip at a target; cc_swift.c has the rules."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from emu.spec import references
+from emu.spec.congestion_control.control import WindowControl
+from emu.spec.notes import note
+from emu.spec.quantities import Fraction, Time
+
+
+class Swift(WindowControl):
+    """Swift, named as in the paper (SIGCOMM'20).
+
+    The paper prints few of its numbers. The defaults are those that public simulators
+    use for fabrics of 100 Gbit (htsim).
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra=note(
+            why="the paper prints few of its numbers; these are the ones that the public simulator "
+            "htsim uses at 100 Gbit/s",
+            source=references.SWIFT,
+        )
+    )
+
+    base_target_ps: Time = Field(
+        default=20_000_000,
+        alias="base_target",
+        gt=0,
+        description="Round trip that a flow with a large window aims at.",
+    )
+    fs_range_ps: Time = Field(
+        default=100_000_000,
+        alias="fs_range",
+        description="Flow scaling: how much more a flow with a small window aims at, at most.",
+    )
+    fs_min_cwnd: float = Field(
+        default=0.1,
+        gt=0,
+        le=512,
+        strict=True,
+        description="Window, in packets, at which it is that most.",
+        json_schema_extra=note(unit="packets"),
+    )
+    fs_max_cwnd: float = Field(
+        default=100.0,
+        gt=0,
+        le=512,
+        strict=True,
+        description="Window, in packets, from which it is nothing.",
+        json_schema_extra=note(unit="packets"),
+    )
+    ai: float = Field(
+        default=1.0,
+        gt=0,
+        le=64,
+        strict=True,
+        description="Additive increase, packets each round trip.",
+        json_schema_extra=note(unit="packets"),
+    )
+    beta: Fraction = Field(
+        default=0.8, gt=0, description="Share of the delay above the target that is taken back."
+    )
+    max_mdf: Fraction = Field(
+        default=0.5, gt=0, lt=1, description="Share of the window that a decrease takes at most."
+    )
+    min_cwnd: float = Field(
+        default=0.01,
+        ge=0.001,
+        le=1,
+        strict=True,
+        description="Smallest window, in packets: below 1 they are paced.",
+        json_schema_extra=note(unit="packets"),
+    )
+
+    @model_validator(mode="after")
+    def _scaling(self) -> Self:
+        if self.fs_min_cwnd >= self.fs_max_cwnd:
+            raise ValueError(
+                f"fs_min_cwnd {self.fs_min_cwnd:g} is not below fs_max_cwnd {self.fs_max_cwnd:g}, "
+                "so no window lies between them; lower it"
+            )
+        return self

@@ -1,0 +1,96 @@
+"""What is wrong in a spec, and where: findings, the keys they are about, places in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+KeyPath = tuple[str | int, ...]
+"""A key in a spec: `("traffic", 0, "size")`, written `traffic.0.size`."""
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """Where something was written: line and column of a file, or a setting like `--set seed`."""
+
+    line: int
+    column: int
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One thing that is wrong with the key at `path`, and what to do about it.
+
+    `about` are other keys it rests on or casts doubt on. What rests on a doubtful
+    key is not reported: nobody needs to hear that a host is unknown when the
+    number of hosts could not be read.
+    """
+
+    path: KeyPath
+    text: str
+    about: tuple[KeyPath, ...] = ()
+    place: Place | None = None
+    """Where it is, when that is not simply where `path` was written."""
+    idle_if_inherited: bool = False
+    """Whether a variant that has the key only from its base may keep it, unused."""
+
+
+class Places:
+    """Where each key of a spec was written. A key that was not is placed at the one around it."""
+
+    def __init__(self, start: Place) -> None:
+        self._places: dict[KeyPath, Place] = {(): start}
+
+    def __getitem__(self, path: KeyPath) -> Place:
+        while path not in self._places:
+            path = path[:-1]
+        return self._places[path]
+
+    def add(self, path: KeyPath, place: Place) -> None:
+        """`path` was written here."""
+        self._places[path] = place
+
+    def replace(self, path: KeyPath, place: Place) -> None:
+        """`path` and all below it were written here, and no longer where they were."""
+        for below in [known for known in self._places if known[: len(path)] == path]:
+            del self._places[below]
+        self._places[path] = place
+
+
+def lines(findings: Iterable[Diagnostic], places: Places) -> list[str]:
+    """One line each, in the order of the text: `file:line:col: path: what is wrong`."""
+    placed = {(finding.place or places[finding.path], _line(finding)) for finding in findings}
+    return [f"{place}: {line}" for place, line in sorted(placed, key=lambda p: (p[0], p[1]))]
+
+
+def _line(finding: Diagnostic) -> str:
+    return f"{dotted(finding.path)}: {finding.text}" if finding.path else finding.text
+
+
+def dotted(path: KeyPath) -> str:
+    return ".".join(map(str, path))
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word most like this one, if any is."""
+    return next(iter(get_close_matches(word, list(known), n=1)), None)
+
+
+def unknown_name(what: str, name: str, known: list[str]) -> str:
+    """`there is no host 'h9'; there is h1 to h8`."""
+    hint = did_you_mean(name, known)
+    if not hint and known:
+        there = ", ".join(known) if len(known) <= 8 else f"{known[0]} to {known[-1]}"
+        hint = f"; there is {there}"
+    return f"there is no {what} {name!r}{hint}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` (did you mean 'spines'?)`, or nothing when no known word is like it."""
+    near = nearest(word, known)
+    return f" (did you mean {near!r}?)" if near else ""

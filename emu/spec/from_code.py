@@ -1,0 +1,45 @@
+"""Specs that programs put together: from keys alone, or another spec with some keys changed.
+
+They go through the same stages as a file. Nobody wrote them, so findings have no line or column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from emu.errors import SpecError
+from emu.spec import settings as command_line
+from emu.spec.diagnostic import Place, Places, lines
+from emu.spec.document import Document
+from emu.spec.scenario import Spec
+from emu.spec.validation import judged, name_files_in_full, spec_of
+
+
+def spec_from_mapping(data: dict[str, Any], *, source: str, folder: Path) -> Spec:
+    """A spec of these keys. Files that traffic entries name lie in `folder`. Raises SpecError."""
+    name_files_in_full(data, folder)
+    return spec_of(Document(data, Places(Place(0, 0, source))))
+
+
+def with_settings(spec: Spec, settings: Sequence[str]) -> Spec:
+    """A spec with settings as after `--set`; SpecError with all that they make wrong."""
+    document = Document(spec.to_mapping(), Places(Place(0, 0, spec.name)))
+    for setting in settings:
+        command_line.apply(document, setting)
+    return spec_of(document)
+
+
+def changed(spec: Spec, changes: Mapping[str, Any], *, source: str) -> Spec:
+    """The spec with other keys, which a program made up; `source` is the name they go by.
+
+    Raises SpecError. Findings about these keys do not name them, as nobody wrote them.
+    """
+    document = Document({**spec.to_mapping(), **changes}, Places(Place(0, 0, source)))
+    made, findings = judged(document)
+    if findings:
+        shown = [replace(f, path=()) if {*f.path[:1]} & changes.keys() else f for f in findings]
+        raise SpecError(lines(shown, document.places))
+    return made

@@ -1,0 +1,157 @@
+"""What pydantic finds, in an operator's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from emu.spec.diagnostic import Diagnostic, KeyPath, did_you_mean, nearest
+from emu.spec.schema import schema
+
+
+def _input(error: ErrorDetails) -> str:
+    """What was written there, short."""
+    value = error["input"]
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value!r:.60}"
+
+
+def _is_not(what: str) -> Callable[[ErrorDetails], str]:
+    return lambda error: f"must be {what}, not {_input(error)}"
+
+
+def _limit(words: str, key: str) -> Callable[[ErrorDetails], str]:
+    return lambda error: f"{_input(error)} is out of range; {words} {error['ctx'][key]}"
+
+
+def _choice(error: ErrorDetails) -> str:
+    expected = error["ctx"]["expected"]
+    known = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
+    hint = did_you_mean(str(error["input"]), known)
+    return f"{_input(error)} is not known here{hint or '; choose ' + ' or '.join(known)}"
+
+
+def _kind(error: ErrorDetails) -> str:
+    known = [tag.strip("' ") for tag in error["ctx"]["expected_tags"].split(",")]
+    hint = did_you_mean(error["ctx"]["tag"], known)
+    return f"{error['ctx']['tag']!r} is not known here{hint or '; choose ' + ' or '.join(known)}"
+
+
+_WORDS: dict[str, Callable[[ErrorDetails], str]] = {
+    "missing": lambda error: "is missing",
+    "literal_error": _choice,
+    "union_tag_invalid": _kind,
+    "union_tag_not_found": lambda error: "is missing",
+    "value_error": lambda error: str(error["ctx"]["error"]),
+    "greater_than": _limit("it must be more than", "gt"),
+    "greater_than_equal": _limit("the least is", "ge"),
+    "less_than": _limit("it must be less than", "lt"),
+    "less_than_equal": _limit("the most is", "le"),
+    "too_short": lambda error: f"needs at least {error['ctx']['min_length']}",
+    "too_long": lambda error: f"may have {error['ctx']['max_length']} at most",
+    "string_type": _is_not("text (in quotes if it looks like a number)"),
+    "string_unicode": _is_not("text"),
+    "int_type": _is_not("a whole number"),
+    "float_type": _is_not("a number"),
+    "bool_type": _is_not("true or false"),
+    "bool_parsing": _is_not("true or false"),
+    "finite_number": _is_not("a finite number"),
+    "tuple_type": _is_not("a list"),
+    "dict_type": _is_not("a mapping of keys to values"),
+    "model_type": _is_not("a mapping of keys to values"),
+    "model_attributes_type": _is_not("a mapping of keys to values"),
+}
+
+
+_TAGS = {"topology": 1, "traffic": 2}
+"""Where pydantic puts a union's tag: `topology.leaf-spine.spines`, `traffic.0.incast.size`."""
+
+
+_MOST_HINTS = 100
+"""Unknown keys that are told which key was meant, or which there are: looking for it takes time,
+and who has so many has given another file."""
+
+
+def reworded(error: ValidationError) -> Iterator[Diagnostic]:
+    """Each of pydantic's errors as a finding."""
+    unknown = 0
+    for details in error.errors(include_url=False):
+        unknown += details["type"] == "extra_forbidden"
+        if unknown > _MOST_HINTS and details["type"] == "extra_forbidden":
+            yield Diagnostic(_path(details), "unknown key")
+        elif not _only_follows(details):
+            yield _finding(details)
+
+
+def _only_follows(error: ErrorDetails) -> bool:
+    """A list also counts as too short when its entries were there but refused."""
+    return error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]
+
+
+def _finding(error: ErrorDetails) -> Diagnostic:
+    path = _path(error)
+    if error["type"] == "extra_forbidden":
+        return _unknown_key(path, error["loc"])
+    if error["input"] is None and error["type"] != "missing":
+        return Diagnostic(path, "has no value", about=(path,))
+    words = _WORDS.get(error["type"])
+    return Diagnostic(path, words(error) if words else error["msg"], about=(path,))
+
+
+def _unknown_key(path: KeyPath, loc: KeyPath) -> Diagnostic:
+    """Casts doubt on the key that was probably meant."""
+    known = known_keys(loc[:-1])
+    near = nearest(str(path[-1]), known)
+    if near:
+        return Diagnostic(
+            path, f"unknown key (did you mean {near!r}?)", about=((*path[:-1], near),)
+        )
+    return Diagnostic(path, f"unknown key; known here are {', '.join(known)}")
+
+
+def _path(error: ErrorDetails) -> KeyPath:
+    """The key an error is about, without what pydantic adds: a union's tag, `[key]`."""
+    path = tuple(step for step in error["loc"] if step != "[key]")
+    tag = _TAGS.get(str(path[0])) if path else None
+    if tag is not None:
+        path = path[:tag] + path[tag + 1 :]
+    if error["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        return (*path, error["ctx"]["discriminator"].strip("'"))
+    return path
+
+
+def known_keys(loc: KeyPath) -> list[str]:
+    """The keys of the mapping at a pydantic location, from the JSON schema."""
+    node = schema()
+    for step in loc:
+        node = _resolved(_inside(_resolved(node), step))
+    return list(node.get("properties", ()))
+
+
+def _inside(node: dict[str, Any], step: str | int) -> dict[str, Any]:
+    """One step into a schema: a union's tag, a list's entry, or a mapping's key."""
+    if "discriminator" in node:
+        return {"$ref": node["discriminator"]["mapping"][step]}
+    if isinstance(step, int):
+        found = node["items"]
+    else:
+        found = node.get("properties", {}).get(step) or node["additionalProperties"]
+    assert isinstance(found, dict)
+    return found
+
+
+def _resolved(node: dict[str, Any]) -> dict[str, Any]:
+    """The schema a reference stands for; of `a mapping or off`, the mapping."""
+    if "anyOf" in node:
+        node = node["anyOf"][0]
+    if "$ref" in node:
+        node = schema()["$defs"][node["$ref"].rsplit("/", 1)[-1]]
+    return node

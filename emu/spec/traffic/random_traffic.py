@@ -1,0 +1,120 @@
+"""Patterns whose messages are drawn by the spec's seed: a hot spot, and background load."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from emu.spec.notes import note
+from emu.spec.quantities import Fraction, Hosts, Integer, Rate
+from emu.spec.traffic.entry import MessageEntry, Op, random_of
+from emu.spec.traffic.job import JobEntry
+from traffic.distributions import distribution
+from traffic.graph import OperationGraph, Verb
+from traffic.random_traffic import background, hot_spot
+
+
+class HotSpot(JobEntry, MessageEntry):
+    """Every host sends a share of its messages to the same one, the others to anybody else."""
+
+    pattern: Literal["hot-spot"] = Field(description="Pattern of the traffic.")
+    hot: Hosts = Field(
+        description="The host that the share goes to, one of `among`, e.g. h1 or leaf1[0]."
+    )
+    share: Fraction = Field(
+        default=0.2,
+        description="Part of every host's messages that goes to the hot one.",
+        json_schema_extra=note(
+            why="one message in five: enough to overload one port of eight hosts or more"
+        ),
+    )
+
+    @property
+    def senders(self) -> tuple[str, ...]:
+        return tuple(host for host in self.among if host != self.hot[0])
+
+    @property
+    def hosts(self) -> dict[str, tuple[str, ...]]:
+        return {"among": self.among, "hot": self.hot}
+
+    @property
+    def flow_count(self) -> int:
+        """At most: a host need not send to each of the others."""
+        return len(self.senders) * (len(self.among) - 1)
+
+    @property
+    def message_count(self) -> int:
+        return len(self.senders) * self.count
+
+    def put_together(self, seed: int) -> OperationGraph:
+        """Empty where nobody could send to anybody but the hot one, which `rules` tells."""
+        if len(self.senders) < 2:
+            return OperationGraph()
+        random = random_of(self, seed)
+        return hot_spot(self.name, self.among, self.hot[0], self.share, self.messages, random)
+
+
+class Background(JobEntry):
+    """Every host sends to anybody, at random times, messages of measured sizes (open loop)."""
+
+    pattern: Literal["background"] = Field(description="Pattern of the traffic.")
+    op: Op = "write"
+    sizes: Literal["websearch", "hadoop", "storage"] = Field(
+        description="Distribution of the messages' sizes, as measured in data centres: a web "
+        "search service, a Hadoop cluster, a distributed storage system."
+    )
+    rate_bps: Rate = Field(
+        alias="rate",
+        description="What each host offers, in bits of message, on average over many messages: "
+        "30Gbit is a load of 30% on 100Gbit.",
+    )
+    count: Integer = Field(
+        default=100,
+        ge=1,
+        le=100_000,
+        description="Messages of each host.",
+        json_schema_extra=note(
+            unit="messages", why="enough for a median; percentiles of tails need thousands"
+        ),
+    )
+    connections: Integer = Field(
+        default=1,
+        ge=1,
+        le=100_000,
+        description="Of each pair of hosts; its messages take turns on them. With as many as there "
+        "are messages none waits behind another of its pair, as in papers that compare completion "
+        "times.",
+        json_schema_extra=note(
+            unit="queue pairs",
+            why="one queue pair for each pair of hosts, as most RDMA programs have",
+        ),
+    )
+
+    @property
+    def flow_count(self) -> int:
+        """At most: a host need not send to each of the others, or so much."""
+        return len(self.among) * min((len(self.among) - 1) * self.connections, self.count)
+
+    @property
+    def message_count(self) -> int:
+        return len(self.among) * self.count
+
+    @property
+    def total_bytes(self) -> int:
+        """As expected; what is drawn is larger or smaller."""
+        return round(self.message_count * distribution(self.sizes).mean_bytes)
+
+    def put_together(self, seed: int) -> OperationGraph:
+        return background(
+            self.name,
+            self.among,
+            distribution(self.sizes),
+            rate_bps=self.rate_bps,
+            count=self.count,
+            verb=Verb(self.op),
+            start_ns=self.start_ns,
+            priority=self.priority,
+            random=random_of(self, seed),
+            connections=self.connections,
+        )
