@@ -121,6 +121,7 @@ class LabServer:
             "plane": session.plane,
             "marker": session.marker,
             "notes": notes_of(session),
+            "ip": session.has_ip,
             "up_seconds": time.monotonic() - self._began,
             "traffic": self._traffic.state,
             "sweeps": session.subnet.sweeps if session.subnet else [],

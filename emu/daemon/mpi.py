@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from emu.daemon.client import StandingLab
 from emu.daemon.exec import run_there
 from emu.daemon.mpi_agent import TASKS, named
+from emu.errors import UsageError
 from emu.lab.command import is_installed, missing_program
 from emu.lab.namespace import PRIVATE
 from emu.spec.scenario import spec_from_json
@@ -38,11 +39,14 @@ _OPTIONS = (
 def mpirun(lab: StandingLab, ranks: int | None, program: Sequence[str]) -> int:
     """Its exit code. By default there is a rank on every host; more go round.
 
-    Raises HostError when Open MPI is not installed.
+    Raises HostError when Open MPI is not installed, UsageError when the hosts have no IP.
     """
     if not is_installed("mpirun"):
         raise missing_program("mpirun")
-    hosts = list(spec_from_json(lab.status()["spec"]).topology.build().host)
+    status = lab.status()
+    if not status["ip"]:
+        raise UsageError("MPI's ranks talk by TCP, and the hosts have no ib0; see `emu status`")
+    hosts = list(spec_from_json(status["spec"]).topology.build().host)
     ranks = len(hosts) if ranks is None else ranks
     tasks, _ = lab.ask("enter", node=None)
     command = ["mpirun", *_OPTIONS, "-n", str(ranks), "--host", ",".join(hosts), *program]

@@ -83,8 +83,7 @@ class Traffic:
             self._dismiss("stopped")
 
     def _refuse_tcp_without_ib0(self) -> None:
-        session = self._session
-        if session.spec.fabric == "ib" and self._has_tcp and not session.setup.options["ip"]:
+        if self._has_tcp and not self._session.has_ip:
             raise UsageError("its traffic is TCP, and its hosts have no ib0; see `emu status`")
 
     @property

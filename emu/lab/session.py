@@ -85,6 +85,11 @@ class Session:
     nics: NicProcess | None
     """Those that there are at first."""
 
+    @property
+    def has_ip(self) -> bool:
+        """Whether the kernels of hosts reach each other: on InfiniBand by ib0."""
+        return self.spec.fabric != "ib" or bool(self.setup.options["ip"])
+
 
 def open_session(
     request: Request,

@@ -17,6 +17,7 @@ from tests.lab.reaper import reaping
 from tests.lab.user import User, make_user, may_be_anybody
 
 NEEDED = ("namespaces", "veth", "mininet", "Open vSwitch", "OpenSM", "ibsim")
+TUN = Path("/dev/net/tun")
 
 
 @pytest.fixture(scope="session")
@@ -68,3 +69,10 @@ def myself(tmp_path: Path, _machine: None) -> User:
 def ordinary(tmp_path: Path, _machine: None) -> User:
     """An ordinary user."""
     return make_user(tmp_path, ordinary=True)
+
+
+@pytest.fixture
+def with_tun(tmp_path: Path, _machine: None) -> User:
+    """An ordinary user, where these may open /dev/net/tun, as udev lets them; root elsewhere."""
+    open_to_all = TUN.exists() and TUN.stat().st_mode & 0o006 == 0o006
+    return make_user(tmp_path, ordinary=open_to_all or not may_be_anybody())

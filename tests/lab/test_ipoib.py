@@ -46,9 +46,9 @@ def me(myself: User) -> User:
     return at_home(myself)
 
 
-def test_programs_reach_each_other(ordinary: User) -> None:
+def test_programs_reach_each_other(with_tun: User) -> None:
     """TCP, and ping, in fragments too; every captured packet has its checksums."""
-    person = at_home(ordinary)
+    person = at_home(with_tun)
     path = person.home.parent / "left.pcapng"
     with lab_up(person, SPEC):
         assert "mtu 2044" in person.run_emu("exec", "h1", "--", "ip", "link", "show", "ib0").out
@@ -104,6 +104,9 @@ def test_a_machine_without_tun_devices_has_labs_without_ib0(me: User) -> None:
         (lab,) = json.loads(me.run_emu("status", "--json").out)["labs"]
         assert "hosts have no ib0" in lab["notes"][0]
         assert me.run_emu(*PING).code == 2
+        refused = me.run_emu("mpirun", "--", "true")
+        assert refused.code == 2
+        assert "the hosts have no ib0; see `emu status`" in refused.err
         assert me.run_emu("traffic", "start").code == 0
 
 

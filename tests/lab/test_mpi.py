@@ -24,8 +24,8 @@ pytestmark = [
 ]
 
 
-def test_an_all_reduce_over_ipoib_is_numpys_sum(ordinary: User) -> None:
-    me = at_home(ordinary)
+def test_an_all_reduce_over_ipoib_is_numpys_sum(with_tun: User) -> None:
+    me = at_home(with_tun)
     with lab_up(me, INFINIBAND):
         _sum_up(me, "ib0")
 
