@@ -63,7 +63,7 @@ class Toy:
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Toy]:
     own = Toy()
-    monkeypatch.setattr(client.place, "dial", own.dial)
+    monkeypatch.setattr(client.registry, "dial", own.dial)
     yield own
     own.gone.set()
 
@@ -191,7 +191,7 @@ def _times_open(file: IO[bytes]) -> int:
 def test_a_lab_that_says_nothing_has_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """As when its owner was killed."""
     near, far = channel_pair()
-    monkeypatch.setattr(client.place, "dial", lambda name: ("toy", near))
+    monkeypatch.setattr(client.registry, "dial", lambda name: ("toy", near))
     far.close()
     with StandingLab(None) as lab, pytest.raises(FabricError, match=r"^the lab toy has ended$"):
         lab.ask("echo")

@@ -23,20 +23,20 @@ from emu.lab.version import version
 
 _STOPPED = """
 import signal, sys
-from emu.daemon import place
-listener = place.claim("toy")
+from emu.daemon import registry
+listener = registry.claim("toy")
 print("up", flush=True)
 signal.pause()
 """
 
 _ENDS_LATE = """
 import sys
-from emu.daemon import place
-listener = place.claim("toy")
+from emu.daemon import registry
+listener = registry.claim("toy")
 print("up", flush=True)
 listener.accept()[0].close()
 sys.stdin.read()
-place.release("toy")
+registry.release("toy")
 """
 
 OURS = Done({"version": version()})

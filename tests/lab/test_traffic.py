@@ -88,7 +88,9 @@ class Lab:
         near, far = channel_pair()
         self.shim, self.staff = Channel(far), Staff()
         setup = Setup(spec.to_json(), "shim", "none", "/", {}, {"ip": False})
-        session = cast(Session, SimpleNamespace(spec=spec, setup=setup, subnet=None, nics=None))
+        session = cast(
+            Session, SimpleNamespace(spec=spec, setup=setup, subnet=None, nics=None, has_ip=True)
+        )
         staff = cast(Supervisor, self.staff)
         line = Line(near, "the shim", "toy", seconds=0.05)
         self.traffic = Traffic(session, staff, line, Nics(session, staff, 1, 0), 1)
