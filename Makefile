@@ -9,7 +9,7 @@ C_FILES := $(wildcard emu/*/*.[ch] emu/*/*/*.[ch] tests/*/*.[ch])
 SCRIPTS := vagrant/provision.sh vagrant/welcome.sh tests/vm/inside.sh tests/vm/bare.sh .ci/run
 PROPERTIES := $(addprefix tests/model/test_,properties.py conservation.py credit_properties.py) \
 	tests/rnic/test_fire.py
-CORE_TESTS := $(wildcard tests/shim tests/rnic tests/model tests/traffic)
+CORE_TESTS := tests/rnic tests/model tests/traffic
 
 .PHONY: help setup demo test properties vm-test bare-test bench results reference lint sanitize format clean
 

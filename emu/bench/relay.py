@@ -133,24 +133,24 @@ def _cable() -> Iterator[Relay]:
     """A cable of 100 Gbit/s between two ends outside, on the real clock."""
     fabric = lib.fabric_new(1, 2, 4096, 4096, 4352)
     wake, other = os.pipe()
-    live = lib.driver_new(fabric, 1.0, wake)
+    driver = lib.driver_new(fabric, 1.0, wake)
     with packet_socket() as wire:
-        channel = lib.driver_add_channel(live, wire.fileno(), RING_FRAMES)
+        channel = lib.driver_add_channel(driver, wire.fileno(), RING_FRAMES)
         for index, interface in enumerate(("in", "out")):
             lib.fabric_add_socket(fabric, index, False)
-            lib.driver_attach_end(live, channel, socket.if_nametoindex(interface), index, False)
+            lib.driver_attach_end(driver, channel, socket.if_nametoindex(interface), index, False)
         lib.fabric_connect(fabric, 0, 1, 100_000_000_000, 0)
         lib.fabric_start(fabric)
         start_ns = time.monotonic_ns()
 
         def relay() -> int:
-            before = lib.driver_frames_sent(live)
-            while lib.driver_frames_sent(live) - before < _FRAMES:
-                lib.driver_run(live, start_ns, 0)
-            return int(lib.driver_frames_sent(live) - before)
+            before = lib.driver_frames_sent(driver)
+            while lib.driver_frames_sent(driver) - before < _FRAMES:
+                lib.driver_run(driver, start_ns, 0)
+            return int(lib.driver_frames_sent(driver) - before)
 
         yield relay
-        lib.driver_free(live)
+        lib.driver_free(driver)
     lib.fabric_free(fabric)
     os.close(wake)
     os.close(other)

@@ -221,7 +221,7 @@ class Fabric:
         """Ends the faults of this name."""
         for added in [fault for fault in self.faults if fault.name == name]:
             for part in added.parts:
-                lib.fabric_clear_fault(self.core, part)
+                lib.fault_clear(part)
             self.faults.remove(added)
 
     def _add_faults(self, spec: Spec) -> list[AddedFault]:

@@ -54,7 +54,7 @@ def _own(name: str, request: Request, user: Channel, listener: int) -> int:
     reason = ""
 
     def tell(message: Message) -> None:
-        """Whoever is not there any more to be told has changed their mind."""
+        """A client that has disconnected needs no answer."""
         try:
             user.send(message)
         except EOFError:

@@ -26,9 +26,9 @@ _HISTOGRAMS = ("late_sent", "late_taken_in", "late_returned", "plane_kept")
 _COUNTS = ("send_failures", "receive_drops", "overtaken")
 
 
-def share_of_shim(fabric: Fabric, live: AfPacketDriver) -> Json:
+def share_of_shim(fabric: Fabric, driver: AfPacketDriver) -> Json:
     """In the shim: its ledger up to now."""
-    ledger = live.ledger()
+    ledger = driver.ledger()
     return {
         **{name: getattr(ledger, name).tolist() for name in _HISTOGRAMS},
         **{name: getattr(ledger, name) for name in _COUNTS},

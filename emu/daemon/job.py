@@ -32,15 +32,15 @@ def run_standing(request: Request, supervisor: Supervisor) -> JobResult:
     _name_hosts(spec)
     session = open_session(request, supervisor, with_rnic=False)
     at_ns = start(session)
-    desk = LabServer(request, session, supervisor, at_ns)
-    conversations = Sessions(desk, supervisor.wait_for_the_end)
+    server = LabServer(request, session, supervisor, at_ns)
+    sessions = Sessions(server, supervisor.wait_for_the_end)
     supervisor.farewells.append(
-        lambda reason: conversations.end(f"the lab {spec.name} has ended: {reason}")
+        lambda reason: sessions.end(f"the lab {spec.name} has ended: {reason}")
     )
-    _in_background(_welcome, socket.socket(fileno=listener), conversations)
+    _in_background(_welcome, socket.socket(fileno=listener), sessions)
     _wait_until(at_ns)
     supervisor.up()
-    desk.over.wait()
+    server.over.wait()
     return {}, []
 
 
@@ -57,7 +57,7 @@ def _name_hosts(spec: Spec) -> None:
     run(["mount", "--bind", str(own), str(_HOSTS)])
 
 
-def _welcome(listener: socket.socket, conversations: Sessions) -> None:
+def _welcome(listener: socket.socket, sessions: Sessions) -> None:
     while True:
         try:
             line, _ = listener.accept()
@@ -66,7 +66,7 @@ def _welcome(listener: socket.socket, conversations: Sessions) -> None:
             continue
         channel = Channel(line)
         try:
-            _in_background(conversations.hold, channel)
+            _in_background(sessions.hold, channel)
         except RuntimeError as error:  # no thread can be started
             with suppress(EOFError, OSError):
                 channel.send(Failure.of(error))
@@ -74,11 +74,11 @@ def _welcome(listener: socket.socket, conversations: Sessions) -> None:
 
 
 class Sessions:
-    """Those that go on, so that all can be told why the lab ends."""
+    """The open sessions with clients. When the lab ends, each client gets the reason."""
 
-    def __init__(self, desk: LabServer, wait_for_the_end: Callable[[], None]) -> None:
+    def __init__(self, server: LabServer, wait_for_the_end: Callable[[], None]) -> None:
         """`wait_for_the_end` is for whoever finds that a process of the lab is gone."""
-        self._desk = desk
+        self._server = server
         self._wait_for_the_end = wait_for_the_end
         self._speaking: dict[Channel, threading.Lock] = {}
 
@@ -111,7 +111,7 @@ class Sessions:
     def _answer(self, ask: Message) -> tuple[Message, list[int]]:
         """An error is the answer to what was asked, and no more than that."""
         try:
-            return self._desk.answer(ask)
+            return self._server.answer(ask)
         except EOFError:
             self._wait_for_the_end()
             raise

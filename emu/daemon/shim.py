@@ -27,7 +27,7 @@ _SECONDS_TO_WAIT_FOR_PYTHON = 1e-4
 """How long a thread that deals out captures may keep Python's lock from the one that emulates."""
 
 
-def stand(channel: Channel, live: AfPacketDriver, fabric: Fabric, steering: Steering) -> None:
+def stand(channel: Channel, driver: AfPacketDriver, fabric: Fabric, steering: Steering) -> None:
     """From the end of `Setup` to `Stop`."""
     ports = fabric.topology.switch_ports
     board = Board.new([fabric.topology.port_name[port] for port in ports], COUNTERS)
@@ -37,24 +37,24 @@ def stand(channel: Channel, live: AfPacketDriver, fabric: Fabric, steering: Stee
     fabric.start()
     with Taps(fabric, captured_ports(fabric.spec, fabric.topology)) as taps:
         while True:
-            outcome = steering.run(live, fabric, start.at_ns, seconds=_SECONDS_BETWEEN_POSTS)
+            outcome = steering.run(driver, fabric, start.at_ns, seconds=_SECONDS_BETWEEN_POSTS)
             _post(board, fabric, ports)
             taps.take_unused_off()
             if outcome is Outcome.WOKEN:
                 message = channel.receive()
                 if isinstance(message, Stop):
                     return
-                channel.send(Done(_answer(message, channel, fabric, live, taps)))
+                channel.send(Done(_answer(message, channel, fabric, driver, taps)))
 
 
 def _answer(
-    message: Message, channel: Channel, fabric: Fabric, live: AfPacketDriver, taps: Taps
+    message: Message, channel: Channel, fabric: Fabric, driver: AfPacketDriver, taps: Taps
 ) -> Json:
     match message:
         case Look():
             return look(fabric)
         case Measure():
-            return share_of_shim(fabric, live)
+            return share_of_shim(fabric, driver)
         case Tap(port, since_start):
             (line,) = channel.take_files()
             taps.put_on(fabric.topology.port_named[port], line, since_start=since_start)

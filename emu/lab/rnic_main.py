@@ -57,9 +57,9 @@ def _work(channel: Channel, setup: Setup, line: Channel, far: socket.socket) -> 
         endpoints = HostNics(fabric, workload, subnet, ip=with_ip, starts=starts)
         with AfPacketDriver(
             fabric, slowdown=slowdown_of(setup.options), wake=wakers.fileno()
-        ) as live:
+        ) as driver:
             fabric.sample(endpoints.flow_bytes, len(endpoints.flows))
-            _attach(live, fabric, setup)
+            _attach(driver, fabric, setup)
             fabric.prefault()
             be_punctual()
             board = Board.new(list(topology.host), [*COUNTERS, (XMIT_WAIT, 1), *PORT_COLUMNS])
@@ -67,15 +67,15 @@ def _work(channel: Channel, setup: Setup, line: Channel, far: socket.socket) -> 
             legends = {"board": board.legend, "flows": flows.legend}
             channel.send(Done(legends), [board.file, flows.file, far.fileno()])
             start = channel.expect(Start)
-            nics = _Nics(channel, line, wakers, start, live, fabric, endpoints, board, flows)
-            _plug_in(live, endpoints, setup)
+            nics = _Nics(channel, line, wakers, start, driver, fabric, endpoints, board, flows)
+            _plug_in(driver, endpoints, setup)
             fabric.add_faults(tuple(map(Fault.model_validate, start.faults)))
             fabric.start()
             if idle:
                 nics.idle()
             with processors_awake():
                 nics.work()
-            seen = replace(fabric.observe(), ledger=live.ledger())
+            seen = replace(fabric.observe(), ledger=driver.ledger())
             send_observation(channel, endpoints.observe(seen), {})
         endpoints.close()
 
@@ -86,21 +86,21 @@ def _spec_of(setup: Setup) -> Spec:
     return spec.model_copy(update={"faults": ()}) if setup.options.get("standing") else spec
 
 
-def _attach(live: AfPacketDriver, fabric: Fabric, setup: Setup) -> None:
+def _attach(driver: AfPacketDriver, fabric: Fabric, setup: Setup) -> None:
     topology = fabric.topology
     for host in topology.hosts:
         port = topology.ports[host.name][0]
         with entered(setup.hosts[host.name]):
-            wire = live.add_socket(packet_socket(port.interface))
+            wire = driver.add_socket(packet_socket(port.interface))
             ifindex = socket.if_nametoindex(port.interface)
-        live.attach_end(wire, ifindex, topology.peer[port])
+        driver.attach_end(wire, ifindex, topology.peer[port])
 
 
-def _plug_in(live: AfPacketDriver, endpoints: HostNics, setup: Setup) -> None:
+def _plug_in(driver: AfPacketDriver, endpoints: HostNics, setup: Setup) -> None:
     """Serves the hosts' ib0, which by now no other NIC process does."""
     for host, interface in (endpoints.ip.of if endpoints.ip else {}).items():
         with entered(setup.hosts[host]):
-            live.add_tun(ib0.plug_in(), interface)
+            driver.add_tun(ib0.plug_in(), interface)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class _Nics:
     line: Channel
     wakers: Wakers
     start: Start
-    live: AfPacketDriver
+    driver: AfPacketDriver
     fabric: Fabric
     endpoints: HostNics
     board: Board
@@ -124,7 +124,7 @@ class _Nics:
             while self._go_on() is Outcome.PAUSED:
                 self._report()
             self.channel.expect(Stop)
-        self.live.finish_on(self.endpoints.finished_flag)
+        self.driver.finish_on(self.endpoints.finished_flag)
         while self._go_on() is Outcome.PAUSED and not self._is_late():
             self._report()
         self._post()
@@ -137,7 +137,7 @@ class _Nics:
 
     def _go_on(self) -> Outcome:
         while True:
-            outcome = self.live.run(self.start.at_ns, seconds=_SECONDS_BETWEEN_PROGRESS)
+            outcome = self.driver.run(self.start.at_ns, seconds=_SECONDS_BETWEEN_PROGRESS)
             if outcome is not Outcome.WOKEN or not self.wakers.is_spoken_to(self.line):
                 return outcome
             self.line.send(Done(change_faults(self.fabric, self.line.expect(Faults))))

@@ -38,43 +38,45 @@ def emulate(channel: Channel) -> None:
     )
     with (
         fabric,
-        AfPacketDriver(fabric, slowdown=slowdown_of(setup.options), wake=steering.fileno()) as live,
+        AfPacketDriver(
+            fabric, slowdown=slowdown_of(setup.options), wake=steering.fileno()
+        ) as driver,
     ):
         capture = CaptureFile(fabric, PRIVATE / "capture")
         fabric.connect()
         fabric.capture(captured_ports(spec, topology))
         fabric.sample()
-        _attach(live, fabric, setup)
+        _attach(driver, fabric, setup)
         if files:
-            live.share_marker(*files)
+            driver.share_marker(*files)
         fabric.prefault()
         be_punctual()
         if standing:
-            stand(channel, live, fabric, steering)
+            stand(channel, driver, fabric, steering)
             return
         channel.send(Done())
-        _run(channel, live, fabric, steering, capture)
-        observation = replace(fabric.observe(), ledger=live.ledger())
+        _run(channel, driver, fabric, steering, capture)
+        observation = replace(fabric.observe(), ledger=driver.ledger())
         captures = capture.convert(Path(setup.out))
         value = {"captures": {name: str(path) for name, path in captures.items()}}
         send_observation(channel, observation, value)
 
 
-def _attach(live: AfPacketDriver, fabric: Fabric, setup: Setup) -> None:
+def _attach(driver: AfPacketDriver, fabric: Fabric, setup: Setup) -> None:
     """One socket for all interfaces: the hosts' cables, and the ways to Open vSwitch."""
     if setup.marker == "red":
-        live.queue_outside()
-    wire = live.add_socket(packet_socket(), ring_frames=RING_FRAMES)
+        driver.queue_outside()
+    wire = driver.add_socket(packet_socket(), ring_frames=RING_FRAMES)
     topology = fabric.topology
     unpaced = _with_a_kernel_that_sends(fabric, setup)
     for host in topology.hosts:
         port = topology.ports[host.name][0]
         interface = socket.if_nametoindex(port.interface)
-        live.attach_end(wire, interface, port, paced=host.name not in unpaced)
+        driver.attach_end(wire, interface, port, paced=host.name not in unpaced)
     if setup.plane == "ovs":
         for switch in topology.switches:
             for port in topology.ports[switch.name]:
-                live.attach_datapath(wire, socket.if_nametoindex(port.interface), port)
+                driver.attach_datapath(wire, socket.if_nametoindex(port.interface), port)
 
 
 def _with_a_kernel_that_sends(fabric: Fabric, setup: Setup) -> Set[str]:
@@ -89,12 +91,16 @@ def _with_a_kernel_that_sends(fabric: Fabric, setup: Setup) -> Set[str]:
 
 
 def _run(
-    channel: Channel, live: AfPacketDriver, fabric: Fabric, steering: Steering, capture: CaptureFile
+    channel: Channel,
+    driver: AfPacketDriver,
+    fabric: Fabric,
+    steering: Steering,
+    capture: CaptureFile,
 ) -> None:
     """Emulates until the lab says `Stop`."""
     start = channel.expect(Start)
     fabric.start()
     with capture.draining(_SECONDS_BETWEEN_DRAINS):
-        while steering.run(live, fabric, start.at_ns, seconds=_SECONDS_A_TIME) is Outcome.PAUSED:
+        while steering.run(driver, fabric, start.at_ns, seconds=_SECONDS_A_TIME) is Outcome.PAUSED:
             pass
     channel.expect(Stop)

@@ -40,13 +40,13 @@ class Steering:
         return self._wakers.fileno()
 
     def run(
-        self, live: AfPacketDriver, fabric: Fabric, start_ns: int, *, seconds: float
+        self, driver: AfPacketDriver, fabric: Fabric, start_ns: int, *, seconds: float
     ) -> Outcome:
         """As `AfPacketDriver.run`, which it is where nobody routes anew."""
         if self._line is None:
-            return live.run(start_ns, seconds=seconds)
-        live.finish_on(fabric.links_changed_flag)
-        outcome = live.run(start_ns, seconds=seconds)
+            return driver.run(start_ns, seconds=seconds)
+        driver.finish_on(fabric.links_changed_flag)
+        outcome = driver.run(start_ns, seconds=seconds)
         self._tell(fabric, self._line)
         self._rely_on_tables(fabric)
         if outcome is Outcome.WOKEN and self._wakers.is_spoken_to(self._line):

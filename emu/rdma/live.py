@@ -138,8 +138,8 @@ class LiveClock(Clock):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gate, self._inside = threading.RLock(), threading.RLock()
         self._bell = os.eventfd(0, os.EFD_NONBLOCK)
-        self._live = AfPacketDriver(fabric, slowdown=slowdown, wake=self._bell)
-        self._live.finish_on(self.event)
+        self._driver = AfPacketDriver(fabric, slowdown=slowdown, wake=self._bell)
+        self._driver.finish_on(self.event)
         self._wires = wires
         self._thread = threading.Thread(target=self._work, name="NICs", daemon=True)
 
@@ -147,8 +147,8 @@ class LiveClock(Clock):
         """Links come up, and the NICs begin to work. Cables must be there."""
         topology = self.fabric.topology
         for host, (opened, ifindex) in self._wires.hosts.items():
-            wire = self._live.add_socket(opened)
-            self._live.attach_end(wire, ifindex, topology.peer[topology.ports[host][0]])
+            wire = self._driver.add_socket(opened)
+            self._driver.attach_end(wire, ifindex, topology.peer[topology.ports[host][0]])
         self.fabric.prefault()
         self.fabric.start()
         self._thread.start()
@@ -176,7 +176,7 @@ class LiveClock(Clock):
         with self.standing():
             pass
         self._thread.join()
-        self._live.__exit__(None, None, None)
+        self._driver.__exit__(None, None, None)
         os.close(self._bell)
 
     @property
@@ -204,7 +204,7 @@ class LiveClock(Clock):
     def _turn(self, start_ns: int) -> None:
         """The NICs run for a while, and who waits for them is told what is new."""
         with self._inside:
-            outcome = self._live.run(start_ns, seconds=_SECONDS_A_TURN)
+            outcome = self._driver.run(start_ns, seconds=_SECONDS_A_TURN)
             completed, self.event[0] = self.event[0], False
         if outcome is Outcome.WOKEN:
             os.eventfd_read(self._bell)

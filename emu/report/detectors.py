@@ -60,7 +60,7 @@ MANY_RESENT = 0.01
 
 @dataclass(frozen=True)
 class Finding:
-    """`evidence`: a clause with this run's numbers. `settings`: what cures it (cures.py)."""
+    """`evidence`: a clause with this run's numbers. `settings`: what cures it (fixes.py)."""
 
     evidence: str
     settings: fixes.Settings

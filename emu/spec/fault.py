@@ -9,7 +9,7 @@
 A cable is meant by either of its ports. `direction` is seen from the port that was
 named: `out` is what leaves by it, `in` what comes to it.
 
-Faults of tuning (tuning.py) are settings that are others while they last: of a switch's
+Faults of tuning (misconfiguration.py) are settings that are others while they last: of a switch's
 ports, all of them or one, or of a NIC.
 """
 

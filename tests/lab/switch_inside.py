@@ -48,15 +48,15 @@ def forward(request: Request, supervisor: Supervisor) -> JobResult:
     wake, _ = os.pipe()
     with (
         Fabric(spec, topology, NodeSubset.SWITCHES) as fabric,
-        AfPacketDriver(fabric, slowdown=1.0, wake=wake) as live,
+        AfPacketDriver(fabric, slowdown=1.0, wake=wake) as driver,
     ):
         fabric.connect()
         with _at_most(request.options["memory"]):
-            wire = live.add_socket(packet_socket(), ring_frames=request.options["ring_frames"])
+            wire = driver.add_socket(packet_socket(), ring_frames=request.options["ring_frames"])
         for host in topology.hosts:
             port = topology.ports[host.name][0]
             cable_end = topology.peer[port]
-            live.attach_end(wire, socket.if_nametoindex(cable_end.interface), port)
+            driver.attach_end(wire, socket.if_nametoindex(cable_end.interface), port)
         fabric.start()
         _stay_on_one_processor()
         start_ns = time.monotonic_ns()
@@ -65,9 +65,9 @@ def forward(request: Request, supervisor: Supervisor) -> JobResult:
         arrived: list[str] = []
         while len(arrived) < request.options["arrivals"]:
             assert time.monotonic_ns() - start_ns < _SECONDS * 1e9, f"{len(arrived)} arrived"
-            live.run(start_ns, seconds=0.01)
+            driver.run(start_ns, seconds=0.01)
             arrived += _waiting(sink)
-        ledger = live.ledger()
+        ledger = driver.ledger()
         entrance = topology.peer[topology.ports["h1"][0]]
         (slots,) = np.nonzero(ledger.timeline.lost[:, LOSSES.index("arriving")])
         return {

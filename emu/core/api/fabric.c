@@ -291,12 +291,6 @@ struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t f
     return fault_add(&fabric->faults, fabric->ports[index], fabric->ports[far_index], config);
 }
 
-void fabric_clear_fault(struct fabric *fabric, struct fault *fault)
-{
-    (void)fabric;
-    fault_clear(fault);
-}
-
 bool fabric_links_changed(struct fabric *fabric, int64_t *at_ps)
 {
     bool changed = fabric->faults.links_changed;

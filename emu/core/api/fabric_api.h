@@ -80,8 +80,8 @@ uint32_t fabric_samples(const struct fabric *fabric, const int64_t **values,
                         const uint32_t **places, uint32_t *columns);
 void fabric_sample_now(struct fabric *fabric);
 
-/* Touches the memory of samples, captures and of so many frames of either size, lest page
- * faults delay a live run. */
+/* Touches the memory of samples, captures and `frames` frames of either size, so that no page
+ * fault delays a live run. */
 void fabric_prefault(struct fabric *fabric, uint32_t frames);
 
 void fabric_start(struct fabric *fabric);
@@ -110,13 +110,11 @@ bool fabric_inject(struct fabric *fabric, uint32_t index, uint8_t kind, const ui
 struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t far_index,
                                const struct fault_config *config);
 /* True, with the time of the last change, when links went down or came back since the call before.
- * The pointer tells the same, for a driver to look at. */
+ * The flag is true from such a change until that call; a driver polls it. */
 bool fabric_links_changed(struct fabric *fabric, int64_t *at_ps);
 const bool *fabric_links_changed_flag(const struct fabric *fabric);
 /* Whether faults let the link at port `index` be. */
 bool fabric_link_is_up(const struct fabric *fabric, uint32_t index);
-/* Ends it now, or never lets it begin. */
-void fabric_clear_fault(struct fabric *fabric, struct fault *fault);
 
 /* All counters of a port (counters.h). */
 void fabric_counters(struct fabric *fabric, uint32_t index, int64_t *cells);

@@ -91,8 +91,6 @@ void fault_lose_held(struct fault *fault);
 /* A fault on the line out of `port`, or on its cable to `far`. NULL when there is no memory. */
 struct fault *fault_add(struct faults *faults, struct port *port, struct port *far,
                         const struct fault_config *config);
-/* Ends it now, or never lets it begin. */
-void fault_clear(struct fault *fault);
 void faults_free(struct faults *faults);
 
 #endif

@@ -50,10 +50,12 @@ struct fault_config {
 
 struct fault_counts {
     uint64_t packets_seen; /* that it might have hit */
-    uint64_t hits;         /* packets it did something to; times a link went down; pauses told */
+    uint64_t hits;         /* packets it did something to; times a link went down; pauses sent */
     uint64_t packets_dropped;
 };
 
+/* Ends it now, or never lets it begin. */
+void fault_clear(struct fault *fault);
 struct fault_counts fault_counted(struct fault *fault);
 
 #endif

@@ -1,5 +1,5 @@
-/* A host that takes packets in more slowly than it does otherwise: its NIC's intake
- * has another rate meanwhile (nic/rx_throttle.h). */
+/* A host that takes packets in more slowly than it does otherwise: its NIC is
+ * throttled (nic/rx_throttle.h). */
 #include "fault/fault.h"
 #include "nic/nic.h"
 

@@ -1,4 +1,4 @@
-/* InfiniBand packets cross an Ethernet device inside a 14-byte carrier header, whose
+/* An Ethernet device carries InfiniBand packets behind a 14-byte encapsulation header, whose
  * ethertype tells packets from link packets (flow control). */
 #ifndef EMU_HEADERS_IB_ENCAP_H
 #define EMU_HEADERS_IB_ENCAP_H
@@ -11,7 +11,7 @@ enum {
     ETHERTYPE_IB_LINK = 0x88B6,   /* and the second */
 };
 
-/* The carrier header for an InfiniBand frame. */
+/* The encapsulation header for an InfiniBand frame. */
 static inline const uint8_t *ib_encap_header(const struct frame *frame)
 {
     static const uint8_t headers[2][IB_ENCAP_BYTES] = {

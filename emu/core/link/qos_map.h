@@ -1,8 +1,8 @@
-/* Which priority a frame rides on: told by the port it comes in by, from its DSCP
- * or from the PCP of its VLAN tag (802.1Q), whichever the port trusts.
+/* The priority of a frame. The port that receives it takes the priority from the DSCP, or
+ * from the PCP of the VLAN tag (802.1Q), whichever it trusts.
  *
- * Frames that tell nothing (no IPv4 where DSCP is trusted, no tag where PCP is)
- * ride on `default_priority`. */
+ * Frames without that field (no IPv4 where DSCP is trusted, no tag where PCP is)
+ * get `default_priority`. */
 #ifndef EMU_LINK_QOS_MAP_H
 #define EMU_LINK_QOS_MAP_H
 

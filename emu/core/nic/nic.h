@@ -1,7 +1,7 @@
 /* An RDMA NIC: queue pairs and registered memory behind one port.
  *
- *     receive() ─▶ framing: CRCs, lengths ─▶ queue pair ─▶ answers │ responder
- *     pull()    ◀─ framing: headers, CRCs ◀─ requester │ responses ◀─ whose turn is it
+ *     receive() ─▶ framing: CRCs, lengths ─▶ queue pair ─▶ completer │ responder
+ *     pull()    ◀─ framing: headers, CRCs ◀─ requester │ response queue ◀─ whose turn is it
  *
  * Turns: CNPs go before acknowledgements, and these before data. Within one
  * kind the classes (priorities or VLs) take turns, within a class the queue

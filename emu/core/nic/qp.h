@@ -2,16 +2,16 @@
  *
  *                 requester                          responder
  *     messages ─▶ send queue ── SEND, WRITE, READ, atomics ─▶ admission ─▶ memory
- *        over  ◀─ answers    ◀─ ACK, NAK, READ responses ──── responses ◀─┘
+ *        over  ◀─ completer  ◀─ ACK, NAK, READ responses ──── responses ◀─┘
  *                 reaction   ◀──────────── CNP ────────────── notification
  *
  *  - send_queue.c      holds messages from posting to completion, in order
  *  - requester.c       says which packet goes next, and builds it
- *  - completer.c         takes what comes back: progress, retries, the timer
+ *  - completer.c       takes what comes back: progress, retries, the timer
  *  - recovery_*.c      what is sent again after a loss, and what the receiver keeps
  *  - responder.c       checks requests and executes them
  *  - receive_queue.c   hands receives to SENDs and immediates
- *  - response_queue.c       owes the other end ACKs, NAKs, READ and atomic responses
+ *  - response_queue.c  owes the other end ACKs, NAKs, READ and atomic responses
  *  - qp_state.c        what may be done in which state
  *
  * Requester and responder of one queue pair share nothing but the path, the

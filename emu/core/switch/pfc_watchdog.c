@@ -1,6 +1,10 @@
 #include "switch/pfc_watchdog.h"
 
+#include "switch/egress.h"
+
 enum { PAUSED_PERCENT = 99 };
+
+/* ---- one queue: is there a storm? ----------------------------------------------- */
 
 static bool is_stuck(const struct watchdog_sight *last, const struct watchdog_sight *now,
                      picoseconds poll)
@@ -41,4 +45,96 @@ enum watchdog_verdict watchdog_look(struct watchdog_queue *queue,
         queue->stormed ? restore(queue, config, now) : detect(queue, config, now);
     queue->last = *now;
     return verdict;
+}
+
+/* ---- a switch: what it does about storms ---------------------------------------- */
+
+static struct watchdog_sight sight(const struct switch_port *own, uint8_t priority)
+{
+    const struct port_counters *counters = &own->port.counters;
+    const struct class_counters *packets = &counters->of_class[priority];
+    return (struct watchdog_sight){
+        .waiting = own->queue[own->queue_of[priority]].count > 0,
+        .tx_packets = packets->tx_packets,
+        .rx_packets = packets->rx_packets,
+        .rx_pause = counters->rx_pause[priority] + counters->rx_global_pause,
+        .paused = counters->rx_pause_duration[priority],
+    };
+}
+
+static void count_storm(struct watchdog_counters *counters, uint8_t priority)
+{
+    counters->detected[priority]++;
+    counters->tx_packets_before[priority] = counters->tx_packets[priority];
+    counters->rx_packets_before[priority] = counters->rx_packets[priority];
+    counters->tx_dropped_before[priority] = counters->tx_dropped[priority];
+    counters->rx_dropped_before[priority] = counters->rx_dropped[priority];
+}
+
+static void storm(struct fabric_switch *sw, struct switch_port *own, uint8_t priority,
+                  picoseconds now)
+{
+    count_storm(&own->counters.watchdog, priority);
+    if (sw->pfc_watchdog.config.action == WATCHDOG_FORWARD)
+        port_ignore_pauses(&own->port, priority, true, now);
+    if (sw->pfc_watchdog.config.action == WATCHDOG_DROP) {
+        own->dropping |= (uint8_t)(1u << priority);
+        own->counters.watchdog.tx_dropped[priority] += egress_flush(own, priority, now);
+    }
+}
+
+static void restored(struct switch_port *own, uint8_t priority, picoseconds now)
+{
+    own->counters.watchdog.restored[priority]++;
+    own->dropping &= (uint8_t) ~(1u << priority);
+    port_ignore_pauses(&own->port, priority, false, now);
+}
+
+static void count(struct watchdog_counters *counters, uint8_t priority,
+                  const struct watchdog_sight *last, const struct watchdog_sight *now)
+{
+    counters->tx_packets[priority] += now->tx_packets - last->tx_packets;
+    counters->rx_packets[priority] += now->rx_packets - last->rx_packets;
+}
+
+static void look(struct fabric_switch *sw, struct switch_port *own, uint8_t priority,
+                 picoseconds now)
+{
+    struct watchdog_queue *queue = &own->watchdog[priority];
+    struct watchdog_sight seen = sight(own, priority);
+    if (queue->stormed)
+        count(&own->counters.watchdog, priority, &queue->last, &seen);
+    switch (watchdog_look(queue, &sw->pfc_watchdog.config, &seen)) {
+    case WATCHDOG_STORM:
+        storm(sw, own, priority, now);
+        break;
+    case WATCHDOG_RESTORED:
+        restored(own, priority, now);
+        break;
+    case WATCHDOG_AS_BEFORE:
+        break;
+    }
+}
+
+static void poll_due(struct timer *timer, picoseconds now)
+{
+    struct fabric_switch *sw = container_of(timer, struct fabric_switch, pfc_watchdog.poll);
+    for (uint32_t number = 1; number <= sw->config.ports; number++) {
+        struct switch_port *own = switch_port(sw, number);
+        port_settle(&own->port, now);
+        for (unsigned left = own->pfc.priorities; left; left &= left - 1)
+            look(sw, own, (uint8_t)__builtin_ctz(left), now);
+    }
+    timer_set(sw->clock, timer, now + sw->pfc_watchdog.config.poll);
+}
+
+void pfc_watchdog_init(struct fabric_switch *sw)
+{
+    timer_init(&sw->pfc_watchdog.poll, poll_due);
+}
+
+void pfc_watchdog_start(struct fabric_switch *sw, picoseconds now)
+{
+    if (sw->pfc_watchdog.config.action != WATCHDOG_OFF)
+        timer_set(sw->clock, &sw->pfc_watchdog.poll, now + sw->pfc_watchdog.config.poll);
 }

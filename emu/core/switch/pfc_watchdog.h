@@ -11,7 +11,10 @@
  *       alert       nothing is done but counting
  *     restoration   no pause of this priority came in for the restoration time
  *
- * So a storm is acted on within detection + poll. */
+ * So a storm is acted on within detection + poll.
+ *
+ * Every poll a switch looks at each of its lossless queues (watchdog_look), and the port does
+ * what the verdict asks for. */
 #ifndef EMU_SWITCH_PFC_WATCHDOG_H
 #define EMU_SWITCH_PFC_WATCHDOG_H
 
@@ -53,5 +56,15 @@ enum watchdog_verdict { WATCHDOG_AS_BEFORE, WATCHDOG_STORM, WATCHDOG_RESTORED };
 enum watchdog_verdict watchdog_look(struct watchdog_queue *queue,
                                     const struct watchdog_config *config,
                                     const struct watchdog_sight *now);
+
+struct fabric_switch;
+
+struct pfc_watchdog {
+    struct watchdog_config config;
+    struct timer poll;
+};
+
+void pfc_watchdog_init(struct fabric_switch *sw);
+void pfc_watchdog_start(struct fabric_switch *sw, picoseconds now);
 
 #endif

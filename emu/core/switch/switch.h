@@ -23,7 +23,7 @@
 #include "switch/fecn.h"
 #include "switch/hoq.h"
 #include "switch/load_balance.h"
-#include "switch/pfc_watchdog_poll.h"
+#include "switch/pfc_watchdog.h"
 #include "switch/pkey.h"
 #include "switch/route.h"
 #include "switch/wred.h"
@@ -40,7 +40,7 @@ struct switch_config {
     uint32_t ports;
     struct threshold lossy; /* of an egress queue of a lossy class */
     struct arbiter_config arbiter;
-    bool hints; /* external datapath: the tag tells which next hop is chosen here */
+    bool hints;                  /* external datapath: the transit tag names the next hop */
     picoseconds transit_timeout; /* external datapath: then a packet counts as lost */
 };
 

@@ -41,7 +41,7 @@ enum load_balance_kind {
     LOAD_BALANCE_SPRAY,
     LOAD_BALANCE_ADAPTIVE,
 };
-/* gap_ps: of flowlets. hints: whether the external datapath is told the choice in the transit tag.
+/* gap_ps: of flowlets. hints: whether the transit tag gives the choice to the external datapath.
  */
 bool switch_set_load_balance(struct fabric_switch *sw, int kind, uint64_t seed, int64_t gap_ps,
                              bool hints);

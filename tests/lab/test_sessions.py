@@ -45,18 +45,18 @@ class LabServer:
 
 
 class Toy:
-    """A lab of conversations alone."""
+    """A lab of sessions alone."""
 
     def __init__(self) -> None:
-        self.desk, self.gone = LabServer(), threading.Event()
-        self.conversations = Sessions(self.desk, self._wait)  # type: ignore[arg-type]
+        self.server, self.gone = LabServer(), threading.Event()
+        self.sessions = Sessions(self.server, self._wait)  # type: ignore[arg-type]
 
     def _wait(self) -> None:
         self.gone.wait()
 
     def dial(self, name: str | None) -> tuple[str, Channel]:
         near, far = channel_pair()
-        threading.Thread(target=self.conversations.hold, args=(Channel(far),), daemon=True).start()
+        threading.Thread(target=self.sessions.hold, args=(Channel(far),), daemon=True).start()
         return "toy", near
 
 
@@ -74,7 +74,7 @@ def test_who_asks_later_hears_why_the_lab_has_ended(toy: Toy) -> None:
         with pytest.raises(UsageError, match="what"):
             lab.ask("nonsense")
         assert lab.ask("echo")[0] == {"said": "echo"}
-        toy.conversations.end(REASON)
+        toy.sessions.end(REASON)
         with pytest.raises(FabricError, match=r"^the lab toy has ended: ibsim died \(signal 9\)$"):
             lab.ask("echo")
 
@@ -82,7 +82,7 @@ def test_who_asks_later_hears_why_the_lab_has_ended(toy: Toy) -> None:
 def test_a_capture_that_ends_with_the_lab_can_say_why(toy: Toy) -> None:
     with StandingLab(None) as lab:
         assert lab.ask("echo")[0] == {"said": "echo"}
-        toy.conversations.end(REASON)
+        toy.sessions.end(REASON)
         assert lab.parting() == REASON
 
 
@@ -96,8 +96,8 @@ def test_who_waits_for_an_answer_hears_why_the_lab_has_ended(toy: Toy) -> None:
     """What was asked has found that a process is gone, before anybody knew which."""
 
     def end() -> None:
-        toy.desk.asked.wait()
-        toy.conversations.end(REASON)
+        toy.server.asked.wait()
+        toy.sessions.end(REASON)
 
     threading.Thread(target=end, daemon=True).start()
     with (
@@ -114,7 +114,7 @@ def test_who_waits_for_an_answer_hears_why_the_lab_has_ended(toy: Toy) -> None:
 def test_what_is_no_message_is_answered(toy: Toy, line: bytes) -> None:
     """As an error, and the conversation goes on."""
     near, far = socket.socketpair()
-    holder = threading.Thread(target=toy.conversations.hold, args=(Channel(far),))
+    holder = threading.Thread(target=toy.sessions.hold, args=(Channel(far),))
     holder.start()
     with closing(Channel(near)) as channel:
         near.sendall(line)
@@ -126,7 +126,7 @@ def test_what_is_no_message_is_answered(toy: Toy, line: bytes) -> None:
         channel.send(Ask("echo"))
         assert channel.expect(Done).value == {"said": "echo"}
     holder.join()
-    assert toy.conversations._speaking == {}
+    assert toy.sessions._speaking == {}
 
 
 def test_files_that_come_with_a_question_are_closed(toy: Toy) -> None:
@@ -157,7 +157,7 @@ def test_who_finds_no_thread_to_talk_with_is_told(
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen()
-    threading.Thread(target=job._welcome, args=(listener, toy.conversations), daemon=True).start()
+    threading.Thread(target=job._welcome, args=(listener, toy.sessions), daemon=True).start()
 
     def call() -> Channel:
         line = socket.socket(socket.AF_UNIX)
@@ -201,14 +201,14 @@ def test_a_lab_ends_though_somebody_reads_nothing(toy: Toy) -> None:
     """Whose buffer is full; the others are told."""
     near, far = socket.socketpair()
     channel = Channel(far)
-    threading.Thread(target=toy.conversations.hold, args=(channel,), daemon=True).start()
+    threading.Thread(target=toy.sessions.hold, args=(channel,), daemon=True).start()
     with closing(Channel(near)) as deaf, StandingLab(None) as lab:
         deaf.send(Ask("echo"))
         assert deaf.expect(Done).value == {"said": "echo"}
         with suppress(BlockingIOError):
             while True:
                 far.send(bytes(1 << 16), socket.MSG_DONTWAIT)
-        ender = threading.Thread(target=toy.conversations.end, args=(REASON,), daemon=True)
+        ender = threading.Thread(target=toy.sessions.end, args=(REASON,), daemon=True)
         assert lab.ask("echo")[0] == {"said": "echo"}
         ender.start()
         ender.join(20)
