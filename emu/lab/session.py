@@ -34,6 +34,7 @@ from emu.lab.rerouting import LiveRouting
 from emu.lab.routes import route_tables
 from emu.lab.subnet import LiveSubnet
 from emu.lab.supervisor import Supervisor
+from emu.measure.recording import MarkedBy
 from emu.resources import allow_files
 from emu.spec.scenario import Spec, spec_from_json
 from topologies.graph import Topology
@@ -63,8 +64,7 @@ class Session:
 
     spec: Spec
     plane: str
-    marker: str
-    """`ebpf`, `shim` or `none`."""
+    marker: MarkedBy
     notes: tuple[str, ...]
     """Fallbacks taken when it was built."""
     lab: Lab
@@ -257,7 +257,7 @@ def _datapath(spec: Spec, topology: Topology) -> str:
 
 def _place_marker(
     spec: Spec, topology: Topology, plane: str, lab: Lab, slowdown: float
-) -> tuple[str, tuple[str, ...]]:
+) -> tuple[MarkedBy, tuple[str, ...]]:
     """Who marks, and a note where that is not who was asked for, or has its price."""
     if spec.fabric != "roce" or not spec.marks:
         return "none", ()

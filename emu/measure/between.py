@@ -99,7 +99,7 @@ def _recording(
         plane="",
         clock="virtual",  # its fidelity is judged elsewhere
         slowdown=1,
-        marker="",
+        marker="none",
         wall_seconds=0,
         captures={},
         streams=flows,

@@ -27,6 +27,7 @@ from emu.measure.recording import (
     FaultRecord,
     FlowRecord,
     MachineSeries,
+    MarkedBy,
     Recording,
     Series,
 )
@@ -48,7 +49,7 @@ def assemble(
     plane: str,
     clock: str,
     slowdown: float,
-    marker: str,
+    marker: MarkedBy,
     wall_seconds: float,
     captures: Mapping[str, Path],
     cpu: CpuSamples = NO_CPU_SAMPLES,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from traffic.graph import Verb
 
 Counters = dict[str, int]
 """Counters under the names operators know, e.g. `tx_prio3_pause`, `np_cnp_sent`, `PortXmitWait`."""
+
+MarkedBy = Literal["ebpf", "red", "shim", "none"]
+"""What sets CE: a program in the kernel, the kernel's RED, the switch model, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -285,8 +289,7 @@ class Recording:
     """`real` or `virtual`."""
     slowdown: float
     seed: int
-    marker: str
-    """Who marks CE: `ebpf`, `red`, `shim` or `none`."""
+    marker: MarkedBy
     flows: tuple[FlowRecord, ...]
     ports: dict[str, Counters]
     hosts: dict[str, Counters]

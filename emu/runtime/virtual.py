@@ -21,7 +21,7 @@ from emu.errors import UsageError
 from emu.measure.merge import assemble
 from emu.measure.observation import Observation
 from emu.measure.progress import Progress
-from emu.measure.recording import Recording
+from emu.measure.recording import MarkedBy, Recording
 from emu.spec.diagnostic import did_you_mean
 from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
@@ -234,7 +234,7 @@ def _stretches(run: VirtualFabric, limit_ps: int) -> Iterator[None]:
         steps = 2 * steps if seconds < _MOST_SECONDS / 2 else max(1, steps // 2)
 
 
-def marker_in_use(spec: Spec) -> str:
+def marker_in_use(spec: Spec) -> MarkedBy:
     """`shim` when any port marks, `none` otherwise."""
     return "shim" if spec.fabric == "roce" and spec.marks else "none"
 

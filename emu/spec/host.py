@@ -240,9 +240,13 @@ class Nic(Model):
         """The parameters of a congestion control, whether this NIC uses it or not."""
         if cc == "none":
             return Control()
-        key = "roce_cc_ecn" if cc == "dcqcn-nvidia" else cc
-        control: Control = getattr(self, key)
+        control: Control = getattr(self, key_of_control(cc))
         return control
+
+
+def key_of_control(cc: str) -> str:
+    """The key of `hosts.nic` that holds the parameters of a congestion control."""
+    return "roce_cc_ecn" if cc == "dcqcn-nvidia" else cc
 
 
 class HostSpec(Model):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
+from typing import get_args
 
 import pytest
 from scapy.layers.inet import IP, UDP
@@ -25,7 +26,9 @@ from emu.lab.marker.marking import plan_red
 from emu.lab.marker.red import WLOG, Red
 from emu.lab.namespace import unshare_command
 from emu.lab.probe import PROBES, require
+from emu.measure.recording import MarkedBy
 from emu.report.store import load_recording
+from emu.spec.switch import Ecn
 from tests.lab.fabrics import clos_of
 from tests.lab.needs import need
 from tests.lab.red_model import RedQueue
@@ -190,6 +193,11 @@ def test_the_kernel_marks_as_its_model_does(elsewhere: ThreadPoolExecutor) -> No
     assert not any(marks[:42])
     assert all(marks[410:])
     assert sum(marks[:400]) == pytest.approx(mean, abs=4 * spread)
+
+
+def test_recordings_know_every_marker_of_specs() -> None:
+    asked = set(get_args(Ecn.model_fields["marker"].annotation))
+    assert set(get_args(MarkedBy)) == asked - {"auto"} | {"none"}
 
 
 def test_a_lab_s_queues_stand_in_the_kernel(red: None, myself: User, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, get_args
 
 from emu.errors import EmuError, FabricError, HostError, RemoteProtocolError, UsageError
+from emu.measure.recording import MarkedBy
 from emu.resources import lacking
 
 Json = dict[str, Any]
@@ -55,9 +56,8 @@ class Setup:
     spec: str
     plane: str
     """`ovs` or `shim`."""
-    marker: str
-    """`ebpf`, `red`, `shim` or `none`. With `ebpf`, the descriptors of its
-    depth board and its curves come along."""
+    marker: MarkedBy
+    """With `ebpf`, the descriptors of its depth board and its curves come along."""
     out: str
     hosts: dict[str, int]
     """Host -> a process in its network namespace."""

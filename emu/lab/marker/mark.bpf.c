@@ -5,10 +5,10 @@
  * A packet that says it understands ECN (RFC 3168: ECT) gets its CE bits set
  * with the probability that the WRED curve gives for the queue it is about to
  * join. The shim keeps the depth of every queue on a board that it shares with
- * this program; the curve is the shim's own, from the same header. Which priority
- * the packet rides on is in the transit tag that the shim gave it (switch.h):
+ * this program; the curve is the shim's own, from the same header. The packet's
+ * priority is in the transit tag that the shim wrote into its source MAC (transit.h):
  *
- *     source MAC    06 : KP PP : SS SS SS       K: the priority
+ *     06 : KP PP : HH : SS SS    K: priority, P: ingress port, H: hint, S: sequence number
  *
  * IPv4 only, with at most one VLAN tag in the frame. */
 #include "switch/wred.h"
@@ -22,7 +22,7 @@
 #include <bpf/bpf_helpers.h>
 
 /* marker.py has the same numbers. */
-enum { PORTS = 1024, PRIORITIES = WRED_QUEUES, TAG_OFFSET = 7 };
+enum { PORTS = 1024, PRIORITIES = WRED_QUEUES, PRIORITY_OFFSET = 7, PRIORITY_SHIFT = 4 };
 
 enum { ECN_MASK = 3, ECN_NOT_ECT = 0, ECN_CE = 3 };
 
@@ -113,7 +113,7 @@ int mark(struct __sk_buff *skb)
     __u32 offset = ipv4_offset(skb);
 
     if (!offset || bpf_skb_load_bytes(skb, offset, &ip, sizeof ip) ||
-        bpf_skb_load_bytes(skb, TAG_OFFSET, &tag, sizeof tag))
+        bpf_skb_load_bytes(skb, PRIORITY_OFFSET, &tag, sizeof tag))
         return TC_ACT_OK;
     if ((ip.tos & ECN_MASK) == ECN_NOT_ECT || (ip.tos & ECN_MASK) == ECN_CE)
         return TC_ACT_OK;
@@ -127,7 +127,7 @@ int mark(struct __sk_buff *skb)
     if (!depth || !curve || !count)
         return TC_ACT_OK;
 
-    __u32 priority = tag >> 4 & (PRIORITIES - 1);
+    __u32 priority = tag >> PRIORITY_SHIFT & (PRIORITIES - 1);
     __u32 queue = curve->queue_of[priority] & (PRIORITIES - 1);
     const struct wred *wred = &curve->wred[queue];
     if (wred_marks(wred, depth->bytes[queue], draw(skb, offset, wred))) {

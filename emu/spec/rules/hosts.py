@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.spec.diagnostic import Diagnostic, unknown_name
+from emu.spec.host import key_of_control
 from emu.spec.rules.provenance import for_host
 from emu.spec.scenario import Spec
 from emu.units import write_rate
@@ -28,9 +29,8 @@ def slowest_rate_is_below_the_link_s(spec: Spec) -> Iterator[Diagnostic]:
             continue
         slowest_bps = round(control.parameters()[control.slowest])
         if slowest_bps > rate_bps:
-            section = "dcqcn" if nic.cc == "dcqcn" else "roce_cc_ecn"
             yield Diagnostic(
-                for_host(spec, name, "nic", section, control.slowest),
+                for_host(spec, name, "nic", key_of_control(nic.cc), control.slowest),
                 f"{write_rate(slowest_bps)} is more than hosts' links of "
                 f"{write_rate(rate_bps)} carry, so no flow could be slowed; lower "
                 f"{control.slowest}",
