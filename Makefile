@@ -5,13 +5,13 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
-C_FILES := $(wildcard emu/*/*.[ch] emu/*/*/*.[ch] tests/*/*.[ch])
+C_FILES := $(shell find emu tests -name '*.[ch]' -not -name _core.c)
 SCRIPTS := vagrant/provision.sh vagrant/welcome.sh tests/vm/inside.sh tests/vm/bare.sh .ci/run
 PROPERTIES := $(addprefix tests/model/test_,properties.py conservation.py credit_properties.py) \
 	tests/rnic/test_fire.py
 CORE_TESTS := tests/rnic tests/model tests/traffic
 
-.PHONY: help setup demo test properties vm-test bare-test bench results reference lint sanitize format clean
+.PHONY: help setup demo test properties vm-test bare-test bench results reference hooks lint sanitize format clean
 
 help:
 	@echo "make demo      one incast on five fabrics: table, page and captures in out/demo"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench     how fast it is here, beside baselines; QUICK=1: in less than a minute"
 	@echo "make results   what the fabrics must show, on both clocks: topologies/results/README.md"
 	@echo "make reference docs/reference and the JSON schema, from the texts beside the code"
+	@echo "make hooks     git commit checks layout, spelling and imports first"
 	@echo "make lint      layout, types, spelling, the C analyser, who may import whom"
 	@echo "make sanitize  the core's tests with the address and undefined-behaviour sanitizers"
 	@echo "make format    lay out Python and C"
@@ -58,6 +59,10 @@ results: setup
 
 reference: setup
 	$(PYTHON) -m emu.explain
+
+# What `git commit` then checks first: .pre-commit-config.yaml.
+hooks: setup
+	$(VENV)/bin/pre-commit install
 
 lint: setup
 	$(PYTHON) -m ruff check .

@@ -38,9 +38,11 @@ def main(out: Path) -> None:
 def _fingerprints(spec: Path, out: Path) -> Iterator[str]:
     folder = out / spec.relative_to(_TOPOLOGIES)
     command = "compare" if "compare" in YAML(typ="safe").load(spec) else "run"
-    emu = [sys.executable, "-m", "emu.cli.main", command, spec]
+    emu = [sys.executable, "-m", "emu.cli.main", command, str(spec)]
     run = subprocess.run(
-        [*emu, "--clock", "virtual", "--quiet", "--out", folder], capture_output=True, text=True
+        [*emu, "--clock", "virtual", "--quiet", "--out", str(folder)],
+        capture_output=True,
+        text=True,
     )
     # A check that failed, or an unfinished flow, ends with 1 and leaves its files.
     if run.returncode > 1:

@@ -4,11 +4,13 @@ A switch team can put its results beside ours. Where a real test stops a port's
 transmitter and counts packets into it, here the host behind the port pauses it.
 """
 
+from typing import Any
+
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.utils import rdpcap
 
-from emu.testing import expect, pair
+from emu.testing import Fabric, expect, pair
 
 PACKET, GAP = 1082, 24
 """Bytes in a buffer of a packet of 1024, and what it takes on a cable besides."""
@@ -18,7 +20,7 @@ CE = 3
 pytestmark = pytest.mark.fabric("qos-sai.emu.yml", clock="virtual")
 
 
-def sent(packets, source="h1", **more):
+def sent(packets: int, source: str = "h1", **more: Any) -> dict[str, Any]:
     """One message of so many packets into the port that is held."""
     flow = pair(source, "h4", size=str(1024 * packets), op="send", name=source)
     return {**flow, "start": "2us", **more}
@@ -30,14 +32,14 @@ THREE = [sent(1000, f"h{n}") for n in (1, 2, 3)]
 class TestQosSai:
     """Priority 3 is lossless, priority 0 is not."""
 
-    def testQosSaiPfcXoffLimit(self, fabric):
+    def testQosSaiPfcXoffLimit(self, fabric: Fabric) -> None:
         """The last packet below xoff pauses nobody; the next one does, and is not lost."""
         below, above = (fabric.run(traffic=[sent(XOFF // PACKET + more)]) for more in (0, 1))
         assert below.counter("leaf1:h1", "tx_prio3_pause") == 0
         assert above.counter("leaf1:h1", "tx_prio3_pause") > 0
         expect(above).completed().lossless(priority=3)
 
-    def testQosSaiPfcXonLimit(self, fabric):
+    def testQosSaiPfcXonLimit(self, fabric: Fabric) -> None:
         """A port that was let go is paused until its buffer has drained to xon."""
         run = fabric.run(traffic=[sent(XOFF // PACKET + 1)])
         held, filled = 100, 2 + (XOFF + PACKET) * 8 / 100e3
@@ -45,19 +47,19 @@ class TestQosSai:
         paused = run.counter("leaf1:h1", "tx_prio3_pause_duration")
         assert paused == pytest.approx(held - filled + drained, abs=2)
 
-    def testQosSaiHeadroomPoolSize(self, fabric):
+    def testQosSaiHeadroomPoolSize(self, fabric: Fabric) -> None:
         """Three ports that are paused at the same time, and what is on its way finds room."""
         run = fabric.run(traffic=THREE)
         assert all(run.counter(f"leaf1:h{n}", "tx_prio3_pause") > 0 for n in (1, 2, 3))
         expect(run).completed().lossless(priority=3)
 
-    def testQosSaiPGDrop(self, fabric):
+    def testQosSaiPGDrop(self, fabric: Fabric) -> None:
         """With less headroom than is on its way, packets are lost where they come in."""
         run = fabric.run(traffic=THREE, switches={"pfc": {"headroom": "2KB"}})
         lost = sum(run.counter(f"leaf1:h{n}", "rx_prio3_buf_discard") for n in (1, 2, 3))
         assert lost == run.counter("total", "drops_lossless") > 0
 
-    def testQosSaiLossyQueue(self, fabric):
+    def testQosSaiLossyQueue(self, fabric: Fabric) -> None:
         """A lossy queue takes packets up to its limit and drops the others, without a pause."""
         run = fabric.run(traffic=[{**flow, "priority": 0} for flow in THREE])
         peak = run.counter("leaf1:h4", "queue_peak_bytes")
@@ -66,24 +68,24 @@ class TestQosSai:
         assert run.counter("total", "pause_frames") == run.counter("leaf1:h4", "rx_prio3_pause")
 
     @pytest.mark.parametrize("packets", [1, 10, 88])
-    def testQosSaiQSharedWatermark(self, fabric, packets):
+    def testQosSaiQSharedWatermark(self, fabric: Fabric, packets: int) -> None:
         """The highest mark of a queue is what was put into it, to the byte."""
         run = fabric.run(traffic=[sent(packets)])
         assert run.counter("leaf1:h4", "queue_peak_bytes") == packets * PACKET
 
-    def testQosSaiPgHeadroomWatermark(self, fabric):
+    def testQosSaiPgHeadroomWatermark(self, fabric: Fabric) -> None:
         """The headroom of a port is used from the packet on that crosses xoff."""
         below, above = (fabric.run(traffic=[sent(88 + more)]) for more in (0, 10))
         assert below.counter("leaf1:h1", "rx_prio3_headroom_peak_bytes") == 0
         assert above.counter("leaf1:h1", "rx_prio3_headroom_peak_bytes") > 0
 
     @pytest.mark.parametrize("priority", [0, 3])
-    def testQosSaiDscpQueueMapping(self, fabric, priority):
+    def testQosSaiDscpQueueMapping(self, fabric: Fabric, priority: int) -> None:
         """A packet leaves by the queue of its DSCP."""
         run = fabric.run(traffic=[sent(10, priority=priority)])
         assert run.counter("leaf1:h4", f"tx_prio{priority}_packets") == 10
 
-    def testQosSaiDwrr(self, fabric):
+    def testQosSaiDwrr(self, fabric: Fabric) -> None:
         """Queues that are always full share the port by their weights."""
         switches = {"scheduling": {"weights": {0: 5, 3: 15}}, "buffer": "8MB", "queue_limit": "6MB"}
         traffic = [
@@ -92,7 +94,10 @@ class TestQosSai:
             for priority in (0, 3)
         ]
         run = fabric.run(traffic=traffic, switches=switches, faults=[])
-        ends_ns = [flow.end_ns for flow in run.recording.flows if flow.name.startswith("prio3")]
+        assert all(flow.end_ns for flow in run.recording.flows)
+        ends_ns = [
+            flow.end_ns or 0 for flow in run.recording.flows if flow.name.startswith("prio3")
+        ]
         wire_bits = 3 * 1000 * (PACKET + GAP) * 8
         assert max(ends_ns) == pytest.approx(wire_bits / 75, rel=0.02), "15 of 20 shares"
 
@@ -100,7 +105,7 @@ class TestQosSai:
 class TestEcn:
     """As the tests of marking that have a traffic generator are called."""
 
-    def test_red_accuracy(self, fabric):
+    def test_red_accuracy(self, fabric: Fabric) -> None:
         """A queue marks nothing up to kmin, along the line to kmax, and all beyond."""
         packets, traffic = 600, [sent(200, f"h{n}") for n in (1, 2, 3)]
         switches = {
@@ -113,7 +118,7 @@ class TestEcn:
         marked = run.counter("leaf1:h4", "tx_prio3_ecn_marked")
         assert marked == pytest.approx(on_the_line * 0.25 + beyond, rel=0.1)
 
-    def test_dequeue_ecn(self, fabric):
+    def test_dequeue_ecn(self, fabric: Fabric) -> None:
         """Marked by what is left behind it, the first packet out is marked and the last is not."""
         ecn = {"kmin": "50KB", "kmax": "50KB", "pmax": "100%", "at": "dequeue"}
         run = fabric.run(traffic=[sent(80)], switches={"ecn": ecn}, capture=["leaf1:h4"])

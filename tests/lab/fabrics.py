@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from emu.spec.scenario import Spec
 from topologies.graph import Topology, Wire
@@ -23,14 +24,14 @@ def clos(hosts_per_leaf: int) -> Topology:
     )
 
 
-def clos_of(hosts_per_leaf: int, **switches: object) -> Spec:
+def clos_of(hosts_per_leaf: int, **switches: Any) -> Spec:
     """The same as a spec, with seed 7."""
     text = clos_spec(**switches)
     topology = json.loads(text)["topology"] | {"hosts_per_leaf": hosts_per_leaf}
     return Spec.model_validate(json.loads(text) | {"topology": topology, "seed": 7})
 
 
-def clos_spec(fabric: str = "roce", **switches: object) -> str:
+def clos_spec(fabric: str = "roce", **switches: Any) -> str:
     """The spec of the same, with two hosts a leaf, as the lab gets it."""
     links = {
         "host": {"rate": "100Gbit", "length": "5m"},

@@ -9,7 +9,17 @@ import pytest
 
 from emu.errors import EmuError, FabricError, HostError
 from emu.lab.ipc.channel import Channel, channel_pair
-from emu.lab.ipc.messages import Done, Failure, Progress, Ready, Setup, Start, from_line, to_line
+from emu.lab.ipc.messages import (
+    Done,
+    Failure,
+    Message,
+    Progress,
+    Ready,
+    Setup,
+    Start,
+    from_line,
+    to_line,
+)
 
 
 def _pair() -> tuple[Channel, Channel]:
@@ -26,7 +36,7 @@ def test_a_message_is_one_line_of_json() -> None:
 def test_messages_arrive_whole_and_in_order() -> None:
     """However many are waiting, and whatever is in them."""
     near, far = _pair()
-    sent = [Progress("line\nbreak"), Start(7), Done({"rows": [1, 2]})]
+    sent: list[Message] = [Progress("line\nbreak"), Start(7), Done({"rows": [1, 2]})]
     for message in sent:
         near.send(message)
     assert [far.receive() for _ in sent] == sent

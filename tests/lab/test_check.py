@@ -105,7 +105,7 @@ def test_the_remedy_for_ebpf_is_the_users(
     """Nobody is told to install what is there, or to become what they are."""
     monkeypatch.setattr("os.geteuid", lambda: user)
     monkeypatch.setattr(probe, "is_installed", lambda program: has_clang)
-    monkeypatch.setattr(probe.Path, "exists", lambda path: True)
+    monkeypatch.setattr(Path, "exists", lambda path: True)
     (marker,) = (p for p in probe.PROBES if p.name == "eBPF marker")
     assert marker.remedy_here().startswith(says)
 

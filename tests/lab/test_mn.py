@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,7 +104,7 @@ def test_what_this_fabric_is_not_is_refused(myself: User, words: list[str], told
 
 def test_the_custom_file_is_mininets_own_for_any_other_link(tmp_path: Path) -> None:
     """Then it only names our topologies."""
-    custom: dict[str, object] = {}
+    custom: dict[str, Any] = {}
     path = ROOT / "emu" / "mn.py"
     exec(compile(path.read_text(), str(path), "exec"), custom)
     assert set(custom["topos"]) >= {"leaf_spine", "fat_tree", "rail"}

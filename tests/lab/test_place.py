@@ -20,6 +20,7 @@ from emu.cli.up import command as up
 from emu.daemon import folder, registry
 from emu.daemon.registry import SilentLab
 from emu.errors import FabricError, UsageError
+from emu.lab.ipc.messages import Json
 from tests.lab.user import NOBODY, may_be_anybody
 
 
@@ -346,8 +347,20 @@ def test_claim_that_is_interrupted_takes_no_name(
 
 
 def test_traffic_that_has_failed_is_told_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    traffic = {"state": "failed", "flows": [], "fidelity": None, "error": "the shim is silent"}
-    known = {"name": "b", "up_seconds": 1, "spec": {}, "slowdown": 5, "plane": "ovs", "notes": []}
+    traffic: Json = {
+        "state": "failed",
+        "flows": [],
+        "fidelity": None,
+        "error": "the shim is silent",
+    }
+    known: Json = {
+        "name": "b",
+        "up_seconds": 1,
+        "spec": {},
+        "slowdown": 5,
+        "plane": "ovs",
+        "notes": [],
+    }
     known |= {"marker": "none", "diagnosis": [], "sweeps": [], "traffic": traffic}
     monkeypatch.setattr("emu.cli.status._document", lambda name: known)
     told = CliRunner().invoke(status, ["b"]).stdout.splitlines()
@@ -416,7 +429,14 @@ def test_a_lab_that_ends_meanwhile_does_not_end_a_list(
     names: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others are still told of."""
-    known = {"name": "b", "up_seconds": 1, "spec": {}, "slowdown": 5, "plane": "ovs", "notes": []}
+    known: Json = {
+        "name": "b",
+        "up_seconds": 1,
+        "spec": {},
+        "slowdown": 5,
+        "plane": "ovs",
+        "notes": [],
+    }
     known |= {
         "marker": "none",
         "diagnosis": [],

@@ -13,7 +13,7 @@ from typing import IO
 
 import pytest
 
-from emu.daemon import client, job
+from emu.daemon import job, registry
 from emu.daemon.client import StandingLab
 from emu.daemon.job import Sessions
 from emu.errors import FabricError, HostError, UsageError
@@ -63,7 +63,7 @@ class Toy:
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Toy]:
     own = Toy()
-    monkeypatch.setattr(client.registry, "dial", own.dial)
+    monkeypatch.setattr(registry, "dial", own.dial)
     yield own
     own.gone.set()
 
@@ -191,7 +191,7 @@ def _times_open(file: IO[bytes]) -> int:
 def test_a_lab_that_says_nothing_has_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """As when its owner was killed."""
     near, far = channel_pair()
-    monkeypatch.setattr(client.registry, "dial", lambda name: ("toy", near))
+    monkeypatch.setattr(registry, "dial", lambda name: ("toy", near))
     far.close()
     with StandingLab(None) as lab, pytest.raises(FabricError, match=r"^the lab toy has ended$"):
         lab.ask("echo")

@@ -8,10 +8,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from mininet.cli import CLI
 
+from emu.lab.net import FabricNet
 from emu.lab.shell import FabricPrompt
 from emu.spec.model import Spec, spec_from_text
 from emu.wire.capture import Direction, LinkType
@@ -24,8 +26,9 @@ FRAMES = 20_000
 PAYLOAD = bytes(64)
 
 
-class NoNodes(dict[str, object]):
-    """Mininet's net, of which the prompt wants to know who is still busy."""
+def nodes(**named: object) -> FabricNet:
+    """Mininet's net, as far as the prompt asks it: which nodes are still busy."""
+    return cast(FabricNet, named)
 
 
 class Tap:
@@ -98,7 +101,7 @@ def prompt(folder: Path, tap: Tap, *lines: str, fabric: str = "roce") -> FabricP
     """A prompt that has been told these lines."""
     script = folder / "script"
     script.write_text("".join(f"{line}\n" for line in lines))
-    return FabricPrompt(NoNodes(), spec(fabric), dict, tap, script=str(script))
+    return FabricPrompt(nodes(), spec(fabric), dict, tap, script=str(script))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +157,7 @@ def test_every_line_of_a_script_is_a_command(folder: Path, monkeypatch: pytest.M
     with script.open() as lines, node.stdout:
         monkeypatch.setattr(CLI.__init__, "__defaults__", (lines, None))
         monkeypatch.setattr("sys.stdin", lines)
-        FabricPrompt(NoNodes(h1=node), spec(), dict, Tap(ctrl_c))
+        FabricPrompt(nodes(h1=node), spec(), dict, Tap(ctrl_c))
     assert node.commands == ["ping one", "ping two", "ping three"]
     assert node.keys == ""
 

@@ -52,7 +52,7 @@ def _events(user: User, until: str) -> list[dict[str, object]]:
     watching = watch_events(user)
     assert watching.stdout is not None
     assert user.run_emu("traffic", "start").code == 0
-    told = []
+    told: list[dict[str, object]] = []
     while not told or told[-1]["event"] != until:
         line = watching.stdout.readline()
         assert line, wait(watching).err

@@ -98,6 +98,7 @@ def test_a_fault_of_a_nic_waits_for_it_and_outlasts_its_traffic(stranger: User) 
 
 def _when_over(user: User) -> dict[str, Any]:
     """The traffic's state, as soon as it runs no more."""
+    traffic: dict[str, Any]
     while (traffic := status_of(user)[0]["traffic"])["state"] == "running":
         user.run_emu("watch", "--count", "2", "--interval", "0.5")
     return traffic

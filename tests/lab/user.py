@@ -97,7 +97,7 @@ def make_user(folder: Path, *, ordinary: bool) -> User:
     environment = {"PYTHONPATH": str(ROOT), "HOME": str(home)}
     if not may_be_anybody():
         return User((), os.getegid(), home, environment)
-    prefix = (_SETPRIV, f"--regid={_GROUP}", "--clear-groups")
+    prefix: tuple[str, ...] = (_SETPRIV, f"--regid={_GROUP}", "--clear-groups")
     if ordinary:
         shutil.chown(home, NOBODY, _GROUP)
         prefix = (*prefix, f"--reuid={NOBODY}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from emu.measure.bound import (
@@ -48,7 +50,7 @@ def write(src: str, dst: str, size_bytes: int, not_before_ns: int = 0) -> Batch:
     return Batch(src, dst, Verb.WRITE, size_bytes, not_before_ns)
 
 
-def bound_ns(topology: Topology, operations: list[Batch], **options: bool) -> int:
+def bound_ns(topology: Topology, operations: list[Batch], **options: Any) -> int:
     bound = last_finish_bound(topology, operations, fabric(topology, **options))
     assert bound is not None
     return bound.last_finish_ns

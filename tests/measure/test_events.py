@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,8 @@ def test_every_reason_for_a_drop_is_an_event() -> None:
     quiet = _look(1)
     widths = dict(COUNTERS)
     for name in DISCARDS:
-        (event,) = _told(quiet, _look(2, **{name: [1] + [0] * (widths[name] - 1)}))
+        counted: dict[str, Any] = {name: [1] + [0] * (widths[name] - 1)}
+        (event,) = _told(quiet, _look(2, **counted))
         assert (event["where"], event["count"]) == ("leaf1:h1", 1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,12 +34,15 @@ WAYS_TO_BE_LATE = ("late_sent", "late_taken_in", "late_returned")
 
 
 def observation(late: Histogram, way: str = "late_sent", **faults: int) -> Observation:
-    histograms = dict.fromkeys((*WAYS_TO_BE_LATE, "plane_kept"), histogram()) | {way: late}
+    ways = (*WAYS_TO_BE_LATE, "plane_kept")
+    histograms: dict[str, Any] = dict.fromkeys(ways, histogram()) | {way: late}
     empty = np.zeros((0, 0), np.int64)
     samples = Samples(np.zeros(0, np.int64), (), empty, empty, empty, empty, empty, empty)
     ledger = Ledger(
         **histograms,
-        **{name: faults.get(name, 0) for name in ("send_failures", "receive_drops", "overtaken")},
+        send_failures=faults.get("send_failures", 0),
+        receive_drops=faults.get("receive_drops", 0),
+        overtaken=faults.get("overtaken", 0),
         timeline=NOTHING_NOTED,
     )
     return Observation({}, samples, faults.get("exhausted", 0), 0, ledger=ledger)
@@ -95,7 +99,7 @@ def test_one_frame_too_late_in_fifty_makes_it_inconclusive_and_says_what_to_do(w
 @pytest.mark.parametrize("fault", ["send_failures", "receive_drops", "overtaken", "exhausted"])
 def test_a_frame_lost_or_overtaken_makes_a_run_inconclusive(fault: str) -> None:
     """Whatever lost it: the kernel, a socket's buffer, our own memory."""
-    faults = {fault: 3}
+    faults: dict[str, Any] = {fault: 3}
     found = verdict(observation(histogram(1), **faults))
     assert found.verdict == "inconclusive"
     assert "3" in found.reasons[0]

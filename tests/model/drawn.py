@@ -70,7 +70,7 @@ KINDS = st.one_of(
 @st.composite
 def topologies(draw: st.DrawFn) -> Yaml:
     """Two to sixteen hosts; up to three cables are not like the others."""
-    drawn = draw(KINDS)
+    drawn: Yaml = draw(KINDS)
     names = st.sampled_from(cables_of(drawn))
     odd = draw(st.dictionaries(names, LINK, max_size=3))
     return drawn | {"cables": [{"cable": cable, **link} for cable, link in odd.items()]}
@@ -114,11 +114,11 @@ def _entry(draw: st.DrawFn, hosts: list[str]) -> Yaml:
     pattern = draw(st.sampled_from(patterns))
     if pattern == "round":
         on = draw(st.integers(1, len(hosts) - 1))
-        told = {"pattern": "pair", "from": hosts, "to": hosts[on:] + hosts[:on], "op": "write"}
-        return told | {"size": draw(st.sampled_from([150_000, 400_000]))}
+        turned = {"pattern": "pair", "from": hosts, "to": hosts[on:] + hosts[:on], "op": "write"}
+        return turned | {"size": draw(st.sampled_from([150_000, 400_000]))}
     if pattern == "job":
         return draw(_COLLECTIVES) | {"among": hosts, "size": "60KB"} | draw(_CHUNK)
-    told = {"pattern": pattern, "op": draw(st.sampled_from(["write", "send", "read"]))}
+    told: Yaml = {"pattern": pattern, "op": draw(st.sampled_from(["write", "send", "read"]))}
     told["size"] = draw(st.sampled_from([150_000, 60_001, 20_000, 1]))
     if pattern == "permutation":
         return told | {"among": hosts}

@@ -82,14 +82,18 @@ class Outcome:
     """Raw counters by port name."""
     hosts: dict[str, dict[str, int]]
 
+    def end_ns(self, flow: str) -> int:
+        """When a flow that has finished did so."""
+        end_ns = self.flows[flow].end_ns
+        assert end_ns is not None, f"{flow} did not finish"
+        return end_ns
+
     def total(self, counter: str) -> int:
         return sum(sum(own[counter]) for own in self.ports.values())
 
     @property
     def last_end_ns(self) -> int:
-        ends = [flow.end_ns for flow in self.flows.values()]
-        assert None not in ends, "a flow did not finish"
-        return max(end for end in ends if end is not None)
+        return max(self.end_ns(flow) for flow in self.flows)
 
 
 def finish(run: VirtualFabric, *, within_ns: int = 20_000_000) -> Outcome:
@@ -102,7 +106,8 @@ def finish(run: VirtualFabric, *, within_ns: int = 20_000_000) -> Outcome:
 def look(run: VirtualFabric) -> Outcome:
     seen = run.observe()
     assert seen.frames_exhausted == 0
-    return Outcome({flow.name: flow for flow in seen.flows}, dict(seen.ports), seen.nics or {})
+    ports = {name: dict(counters) for name, counters in seen.ports.items()}
+    return Outcome({flow.name: flow for flow in seen.flows}, ports, seen.nics or {})
 
 
 def outcome_of(text: str, *settings: str) -> Outcome:
@@ -113,8 +118,9 @@ def outcome_of(text: str, *settings: str) -> Outcome:
 
 def shortest_paths(topology: Topology) -> Subnet:
     """LFTs of shortest paths, lowest port first: enough of a subnet manager for one-path tests."""
-    nodes = [*topology.hosts, *topology.switches]
-    lids = {node.name: lid for lid, node in enumerate(nodes, start=1)}
+    hosts = [host.name for host in topology.hosts]
+    switches = [switch.name for switch in topology.switches]
+    lids = {node: lid for lid, node in enumerate(hosts + switches, start=1)}
     lfts = {
         switch: {lids[host]: ports[0].number for host, ports in routes.items()}
         for switch, routes in topology.next_hops.items()

@@ -149,7 +149,7 @@ def missing(run: VirtualFabric) -> int:
     hosts = outcome.hosts.values()
     sent = sum(host["tx_packets"] for host in hosts)
     duplicated = sum(record.hits for record in records if record.kind == "duplication")
-    ends = [sum(outcome.ports[f"{name}"]["rx_packets"]) for name in host_ports(run)]
+    ends: list[int] = [sum(outcome.ports[name]["rx_packets"]) for name in host_ports(run)]
     dropped = sum(outcome.total(reason) for reason in DROPS)
     by_faults = sum(record.packets_dropped for record in records if record.kind == "loss")
     return sent + duplicated - sum(ends) - dropped - by_faults

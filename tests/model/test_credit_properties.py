@@ -258,9 +258,9 @@ def test_a_full_lane_delays_no_other_but_at_the_arbiter(
     }
     hosts = list(Spec.model_validate(fabric).topology.build().host)
     source, to = data.draw(st.permutations(hosts))[:2]
-    message = {"name": "message", "pattern": "pair", "from": source, "to": to, "op": "write"}
+    message: Yaml = {"name": "message", "pattern": "pair", "from": source, "to": to, "op": "write"}
     message |= {"size": 100_000, "priority": sl, "start": "10us"}
-    crowd = {"pattern": "incast", "from": [host for host in hosts if host != to], "to": to}
+    crowd: Yaml = {"pattern": "incast", "from": [host for host in hosts if host != to], "to": to}
     crowd |= {"name": "crowd", "op": "write", "size": "500KB", "priority": 0}
     ends = []
     for traffic in ([message], [message, crowd]):

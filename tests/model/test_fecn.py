@@ -6,8 +6,8 @@ import pytest
 
 from emu.spec.congestion_control.cct import encoded_delay
 from emu.wire.crc import icrc_ib, vcrc
-from tests.model.fabrics import PAIR, outcome_of, spec_of, star, started
-from tests.model.test_invariants import INCAST, frames_of
+from tests.model.fabrics import INCAST, PAIR, outcome_of, spec_of, star, started
+from tests.model.test_invariants import frames_of
 
 IB = ("fabric=ib", "hosts.nic.cc=cct")
 LRH_BYTES, VCRC_BYTES = 8, 2

@@ -84,6 +84,7 @@ def test_unreliable_transports_deliver_where_nothing_is_lost(transport: str, op:
     (flow,) = seen.flows
     assert flow.completed
     assert flow.end_ns is not None
+    assert seen.nics is not None
     assert seen.nics["h2"]["tx_packets"] == 0
 
 

@@ -22,7 +22,7 @@ QUANTUM_NS_AT_100G = 5.12
 
 def pfc_frame(priority: int, quanta: int) -> bytes:
     """A pause frame as another implementation writes it."""
-    enable = {f"c{priority}_enabled": 1, f"c{priority}_pause_time": quanta}
+    enable: dict[str, Any] = {f"c{priority}_enabled": 1, f"c{priority}_pause_time": quanta}
     frame = Ether(dst="01:80:c2:00:00:01", src="02:00:00:00:00:09")
     return bytes(frame / MACControlClassBasedFlowControl(**enable))
 
@@ -36,7 +36,8 @@ def inject(run: VirtualFabric, at: str, frame: bytes) -> None:
 
 
 def sent(run: VirtualFabric, at: str, priority: int) -> int:
-    return look(run).ports[at]["tx_packets"][priority]
+    packets: list[int] = look(run).ports[at]["tx_packets"]
+    return packets[priority]
 
 
 def test_a_pause_frame_from_a_host_stops_its_leaf_for_its_quanta_and_no_longer() -> None:

@@ -98,6 +98,8 @@ def test_deep_queues_fill_the_line_with_blocks(fabric: str) -> None:
     and as many are on their way as the queue is deep (Little's law)."""
     io = packet(fabric, BLOCK, RETH) + packet(fabric, 16) + ACK[fabric]
     _, (reads,) = took_ns(fabric, READS, "traffic.0.depth=64", "traffic.0.count=3000")
+    assert reads.iops is not None
+    assert reads.latency.mean_ns is not None
     assert reads.iops == pytest.approx(100e9 / 8 / io, rel=0.015)
     assert reads.bandwidth_bps == pytest.approx(reads.iops * BLOCK * 8, rel=1e-6)
     assert reads.iops * reads.latency.mean_ns * 1e-9 == pytest.approx(64, rel=0.02)
@@ -243,7 +245,7 @@ def test_tshark_sees_the_operations_between_two_queue_pairs(
     topology = spec.topology.build()
     captures = run_virtual(spec, topology, subnet=None, out=tmp_path).captures
     fields = ("infiniband.bth.opcode", "ip.dst", "infiniband.bth.destqp", "_ws.malformed")
-    command = ["tshark", "-r", captures["s1:h1"], "-T", "fields"]
+    command = ["tshark", "-r", str(captures["s1:h1"]), "-T", "fields"]
     command += [part for field in fields for part in ("-e", field)]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     rows = [line.split("\t") for line in lines]

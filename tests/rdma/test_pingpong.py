@@ -48,9 +48,10 @@ def test_every_new_message_comes_back(qp_type: QPType) -> None:
 
         async def both() -> tuple[int, int]:
             ours = client.play(Random(1), is_client=True)
-            return await asyncio.gather(ours, server.play(None, is_client=False))
+            played, waited = await asyncio.gather(ours, server.play(None, is_client=False))
+            return played, waited
 
-        assert lab.run(both()) == [20, 0]
+        assert lab.run(both()) == (20, 0)
 
 
 def test_packets_that_the_interface_has_no_room_for_are_refused() -> None:

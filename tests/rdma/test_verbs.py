@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -417,7 +418,7 @@ def test_inline_data_is_not_fetched_from_memory(tmp_path: Path, kind: str) -> No
     """It saves the time from asking memory to its first byte, and that of the copy."""
     with lab_of(tmp_path, "roce", f"hosts.path={{kind: {kind}}}") as lab:
         client, server = players(lab, max_inline_data=256)
-        there = {"remote_addr": server.mr.addr, "rkey": server.mr.rkey}
+        there: dict[str, Any] = {"remote_addr": server.mr.addr, "rkey": server.mr.rkey}
 
         async def lasts_ns(wr: SendWR) -> float:
             posted_ns = lab.now_ns
@@ -477,7 +478,7 @@ def test_the_same_program_leaves_the_same_capture(tmp_path: Path) -> None:
         out = tmp_path / folder
         with lab_of(tmp_path, "roce", "capture=[s1:h1]", out=out) as lab:
             client, server = players(lab)
-            target = {"remote_addr": server.mr.addr, "rkey": server.mr.rkey}
+            target: dict[str, Any] = {"remote_addr": server.mr.addr, "rkey": server.mr.rkey}
 
             async def program() -> None:
                 client.qp.post_send(SendWR(WROpcode.RDMA_READ, client.mr.sge(), **target))

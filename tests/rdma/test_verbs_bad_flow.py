@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -168,7 +169,7 @@ CONNECTED = {
 }
 
 
-def _with(name: str, value: int) -> SendWR:
+def _with(name: str, value: Any) -> SendWR:
     return replace(SendWR(), **{name: value})
 
 
@@ -355,7 +356,7 @@ def test_what_is_not_sent_inline_is_refused(lab: Lab, opcode: WROpcode, length: 
     client, server = players(lab, max_inline_data=64)
     with pytest.raises(LocalProtocolError, match=f"{opcode.name} with bytes inline: .* up to 64;"):
         client.qp.post_send(SendWR(opcode, inline=bytes(length)))
-    there = {"remote_addr": server.mr.addr, "rkey": server.mr.rkey}
+    there: dict[str, Any] = {"remote_addr": server.mr.addr, "rkey": server.mr.rkey}
     client.qp.post_send(SendWR(WROpcode.RDMA_WRITE, inline=bytes([7]) * 64, **there))
     lab.run(client.cq.wait()).succeeded()
     assert (server.memory[:65] == [7] * 64 + [0]).all()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -30,7 +31,7 @@ from topologies.graph import Topology
 
 Recorded = tuple[Recording, Spec, Topology]
 
-BUS_FACTOR = {
+BUS_FACTOR: dict[str, Callable[[int], float]] = {
     "all_reduce": lambda n: 2 * (n - 1) / n,
     "all_gather": lambda n: (n - 1) / n,
     "reduce_scatter": lambda n: (n - 1) / n,
@@ -159,8 +160,8 @@ def test_what_is_wrong_is_told_where_it_is_asked_for(
     """The real clock has all bytes, and compares them in any case."""
 
     def damaged(name: str, spec: Spec, clock: str, out: Path, **_: object) -> Recorded:
-        recording, *rest = record(name, spec, "virtual", out, quiet=True)
-        return replace(recording, jobs=(job(1000, 3),)), *rest
+        recording, spec, topology = record(name, spec, "virtual", out, quiet=True)
+        return replace(recording, jobs=(job(1000, 3),)), spec, topology
 
     monkeypatch.setattr("emu.cli.nccl.record", damaged)
     result = swept("all_reduce", *ONE, "-c", checks, "--clock", "real")

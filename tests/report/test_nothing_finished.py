@@ -65,8 +65,8 @@ def test_the_summary_has_null(run: RunFacts) -> None:
     (messages,), (disk,) = run.summary["latencies"][:1], run.summary["ios"]
     (load,) = run.summary["fct_slowdowns"]
     for name in ("mean_ns", "p50_ns", "p99_ns", "p999_ns", "max_ns"):
-        assert messages[name] is None  # type: ignore[literal-required]
-        assert disk[name] is None  # type: ignore[literal-required]
+        assert messages[name] is None
+        assert disk[name] is None
     assert (disk["iops"], disk["bandwidth_bps"]) == (None, None)
     assert (load["whole"]["mean"], load["whole"]["p50"], load["whole"]["p99"]) == (None,) * 3
 

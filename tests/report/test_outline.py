@@ -30,7 +30,7 @@ def test_corners_on_the_way_are_gone(corners: list[Corner], thinned: str) -> Non
 def test_a_curve_keeps_its_peaks_to_a_tenth_of_a_point() -> None:
     """Every height is there, and flat stretches are one piece each."""
     heights = np.random.default_rng(7).integers(0, 40, STEPS).repeat(2)
-    drawn = outline(stairs(range(2 * STEPS + 1), heights))
+    drawn = outline(stairs(range(2 * STEPS + 1), heights.tolist()))
     tall = {float(y) for y in re.findall(r"V([\d.]+)|M\S+ ([\d.]+)", drawn) for y in y if y}
     assert tall == set(heights.tolist())
     assert drawn.count("H") <= STEPS

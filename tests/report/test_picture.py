@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from emu.report.palette import LOAD, load_colour
-from emu.report.picture import DISC_RADIUS, picture
+from emu.report.picture import DISC_RADIUS, Picture, picture
+from emu.report.run_view import RunFacts
 from tests.report.synthetic import four_fabrics, record, run, spec
 
 PARALLEL = {
@@ -21,23 +22,30 @@ PARALLEL = {
 }
 
 
+def drawing(of: RunFacts) -> Picture:
+    """Of a fabric that is small enough to have one."""
+    drawn = picture(of)
+    assert drawn is not None
+    return drawn
+
+
 def test_hosts_are_below_their_switches() -> None:
     """Layers by distance from the hosts."""
-    drawn = picture(four_fabrics()[0])
+    drawn = drawing(four_fabrics()[0])
     height = {node.name: node.y for node in drawn.nodes}
     assert height["h1"] == height["h8"] > height["leaf1"] == height["leaf2"] > height["spine1"]
 
 
 def test_nodes_do_not_touch() -> None:
     """Neighbours in a layer keep a gap."""
-    hosts = [node for node in picture(four_fabrics()[0]).nodes if node.is_host]
+    hosts = [node for node in drawing(four_fabrics()[0]).nodes if node.is_host]
     for left, right in pairwise(hosts):
         assert left.x + left.width / 2 < right.x - right.width / 2
 
 
 def test_half_tells_what_its_own_port_did() -> None:
     """leaf1 sends to h1 all the time; h1 sends nothing."""
-    halves = {half.title.split(" ")[0]: half for half in picture(four_fabrics()[1]).halves}
+    halves = {half.title.split(" ")[0]: half for half in drawing(four_fabrics()[1]).halves}
     assert halves["leaf1:h1:"].title == "leaf1:h1: 92.6% busy, 0.0% of the time paused"
     assert halves["leaf1:h1:"].colour == LOAD[5].css
     assert halves["h1:leaf1:"].colour == LOAD[0].css
@@ -49,7 +57,7 @@ def test_parallel_cables_lie_beside_each_other() -> None:
     """Two cables between the same switches are two lines."""
     pair = {"name": "pair", "pattern": "pair", "from": "h1", "to": "h2", "size": "1MB"}
     scenario = spec(topology=PARALLEL, traffic=[pair], verify=[])
-    drawn = picture(run(record(scenario, ends_ns={"pair": 90_000}), scenario))
+    drawn = drawing(run(record(scenario, ends_ns={"pair": 90_000}), scenario))
     assert len({half.y1 for half in drawn.halves if half.title.startswith("left:right")}) == 2
 
 

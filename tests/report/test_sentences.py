@@ -98,10 +98,11 @@ def recordings(draw: st.DrawFn, name: str) -> RunFacts:
         failed_queue_pairs=tuple(failed),
         jobs=_jobs(draw, ends["pair"]),
         deadlocks=(Deadlock(100_000, 0, ("leaf1:spine1", "leaf2:spine1")),)
-        if unfinished and draw(st.booleans())
+        if bool(unfinished) and draw(st.booleans())
         else (),
-        **({"fidelity": INCONCLUSIVE} if draw(st.integers(0, 5)) == 0 else {}),
     )
+    if draw(st.integers(0, 5)) == 0:
+        made = replace(made, fidelity=INCONCLUSIVE)
     return Drawn(name, made, spec, spec.topology.build())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path, recording: Recording) -> None:
     recording = replace(recording, captures=captures, requests=requests, machine=machine)
     save_recording(recording, tmp_path / "run")
     loaded = load_recording(tmp_path / "run")
-    arrays = {"series": recording.series, "requests": requests, "machine": machine}
+    arrays: dict[str, Any] = {"series": recording.series, "requests": requests, "machine": machine}
     assert replace(loaded, **arrays) == recording
     for name, saved in arrays.items():
         again = getattr(loaded, name)

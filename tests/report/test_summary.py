@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_unfinished_flow_is_listed() -> None:
 
 def test_totals_are_complete_and_plain() -> None:
     """A fabric that counts little still has all totals, and numpy's integers become JSON's."""
-    recording = replace(four_fabrics()[3].recording, totals={"packets": np.int64(5)})
+    recording = replace(four_fabrics()[3].recording, totals={"packets": cast(int, np.int64(5))})
     totals = json.loads(to_json(summarise(recording)))["totals"]
     assert totals["packets"] == 5
     assert totals["drops_lossless"] == totals["pause_frames"] == totals["credit_updates"] == 0

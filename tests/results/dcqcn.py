@@ -13,6 +13,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from random import Random
 
@@ -49,7 +50,8 @@ def fixed_point(flows: int, line: Line, packet: int = 1000) -> float:
         a, alpha = at_least_one(INTERVAL * rate), at_least_one(ALPHA_TIMER * rate)
         by_bytes, by_time = events(b), events(TIMER * rate)
         late = by_bytes * (1 - p) ** (F * b) + by_time * (1 - p) ** (F * TIMER * rate)
-        return a * a * alpha / ((by_bytes + by_time) * late) - INTERVAL**2 * R_AI / packet * rate
+        rises: float = a * a * alpha / ((by_bytes + by_time) * late)
+        return rises - INTERVAL**2 * R_AI / packet * rate
 
     low, high = 1e-6, 0.5
     for _ in range(60):
@@ -95,7 +97,7 @@ class Incast:
         self.agenda: list[tuple[float, int, Callable[[], None]]] = []
         self.order = count()
         for sender in self.senders:
-            self.at(self.random.random(), lambda sender=sender: self.send(sender))
+            self.at(self.random.random(), partial(self.send, sender))
 
     def at(self, time: float, what: Callable[[], None]) -> None:
         heapq.heappush(self.agenda, (time, next(self.order), what))
@@ -127,8 +129,8 @@ class Incast:
 
     def cut(self, sender: Sender) -> None:
         sender.cut()
-        self.at(self.now + TIMER, lambda cuts=sender.cuts: self.tick(sender, cuts))
-        self.at(self.now + ALPHA_TIMER, lambda cuts=sender.cuts: self.fade(sender, cuts))
+        self.at(self.now + TIMER, partial(self.tick, sender, sender.cuts))
+        self.at(self.now + ALPHA_TIMER, partial(self.fade, sender, sender.cuts))
 
     def tick(self, sender: Sender, cuts: int) -> None:
         if sender.cuts == cuts:

@@ -40,7 +40,7 @@ class Sender:
     @property
     def target(self) -> float:
         low, high = self.p.fs_max_cwnd**-0.5, self.p.fs_min_cwnd**-0.5
-        share = (self.cwnd**-0.5 - low) / (high - low)
+        share: float = (self.cwnd**-0.5 - low) / (high - low)
         return self.p.base_target + self.p.fs_range * min(max(share, 0), 1)
 
     def ack(self, now: int, packets: int, in_flight: int, marked: bool, rtt: int) -> None:

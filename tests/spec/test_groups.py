@@ -6,6 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emu.spec.checks.counter import Counter
+from emu.spec.checks.fairness import Fairness
+from emu.spec.checks.rate import DeliveryRate
 from emu.spec.formula import expected_numbers, worked_out
 from emu.spec.groups import expanded
 from emu.spec.model import spec_from_json, spec_from_text
@@ -52,6 +55,9 @@ def test_traffic_and_checks_follow_the_number_of_hosts(count: int) -> None:
     """Of n flows, one has a port for itself and half of the link."""
     spec = spec_from_text(SPEC.replace("COUNT", str(count)).encode(), source="x.emu.yml")
     fairness, counter, rate = (check.what for check in spec.verify)
+    assert isinstance(fairness, Fairness)
+    assert isinstance(counter, Counter)
+    assert isinstance(rate, DeliveryRate)
     shares = [1 / 2] + [1 / (2 * count)] * count
     assert spec.traffic[0].flow_count == count + 1
     assert fairness.is_ == pytest.approx(1 / (len(shares) * sum(x * x for x in shares)))

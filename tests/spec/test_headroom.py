@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -89,16 +91,26 @@ def test_what_is_not_shared_is_headroom_and_what_is_reserved() -> None:
     assert reserved_of(told, "right") == 2 * 8 * 2_000
 
 
+R = TypeVar("R")
+
+
+def noting(calls: list[Graph], function: Callable[[Graph], R]) -> Callable[[Graph], R]:
+    """The function, which now also appends what it is called with."""
+
+    def noted(own: Graph) -> R:
+        calls.append(own)
+        return function(own)
+
+    return noted
+
+
 def test_rules_put_a_topology_together_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules ask for it at every port. Finding it in the cache hashes every cable, so that is
     counted too: once for each model that text was read into."""
     laid_out: list[Graph] = []
     looked_up: list[Graph] = []
-    lay_out, built = Graph.lay_out, topology_section._built
-    monkeypatch.setattr(Graph, "lay_out", lambda own: (laid_out.append(own), lay_out(own))[1])
-    monkeypatch.setattr(
-        topology_section, "_built", lambda own: (looked_up.append(own), built(own))[1]
-    )
+    monkeypatch.setattr(Graph, "lay_out", noting(laid_out, Graph.lay_out))
+    monkeypatch.setattr(topology_section, "_built", noting(looked_up, topology_section._built))
     hosts = [f"h{number}" for number in range(1, 41)]
     links = [{"between": [host, f"s{place % 4}"]} for place, host in enumerate(hosts)]
     links += [{"between": [f"s{leaf}", f"up{spine}"]} for leaf in range(4) for spine in range(4)]

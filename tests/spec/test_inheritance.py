@@ -34,6 +34,11 @@ hosts:
 """
 
 
+def pfc_of(**keys: str) -> Pfc:
+    """PFC as a spec's text has it."""
+    return Pfc.model_validate(keys)
+
+
 @pytest.fixture
 def layers() -> Spec:
     return spec_from_text(LAYERS.encode(), source="layers.emu.yml")
@@ -42,10 +47,10 @@ def layers() -> Spec:
 @pytest.mark.parametrize(
     ("name", "latency_ps", "pfc"),
     [
-        ("leaf1", 300_000, Pfc(xoff="90KB", xon="40KB")),
-        ("leaf2", 200_000, Pfc(xoff="80KB", xon="40KB")),
+        ("leaf1", 300_000, pfc_of(xoff="90KB", xon="40KB")),
+        ("leaf2", 200_000, pfc_of(xoff="80KB", xon="40KB")),
         ("leaf3", 300_000, None),
-        ("spine1", 500_000, Pfc(xoff="70KB")),
+        ("spine1", 500_000, pfc_of(xoff="70KB")),
     ],
 )
 def test_the_nearer_word_wins(layers: Spec, name: str, latency_ps: int, pfc: Pfc | None) -> None:
@@ -79,12 +84,12 @@ switches:
     spec = spec_from_text(text.encode(), source="ports.emu.yml")
     named = spec.topology.build().port_named
     port = spec.port(named["leaf1:spine1"])
-    assert port.pfc == Pfc(xoff="80KB", xon="40KB", headroom="30KB")
-    assert spec.port(named["leaf1:spine2"]).pfc == Pfc(xoff="90KB", xon="50KB")
+    assert port.pfc == pfc_of(xoff="80KB", xon="40KB", headroom="30KB")
+    assert spec.port(named["leaf1:spine2"]).pfc == pfc_of(xoff="90KB", xon="50KB")
     assert spec.port(named["leaf2:spine1"]).pfc is None
     assert port.ecn is not None
     assert port.ecn.pmax == 0.4
-    assert port.ecn.curve(3) == Curve(kmin="20KB", kmax="25KB", pmax=0.4)
+    assert port.ecn.curve(3) == Curve.model_validate({"kmin": "20KB", "kmax": "25KB", "pmax": 0.4})
     assert port.ecn.curve(0) is None
 
 

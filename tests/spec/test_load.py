@@ -9,6 +9,7 @@ import pytest
 
 from emu.errors import SpecError
 from emu.spec.model import Spec, load_spec, spec_from_json, spec_from_text
+from emu.spec.traffic.patterns import Incast, Pair
 
 ROOT = Path(__file__).parents[2]
 READY = sorted((ROOT / "topologies").glob("*.emu.yml"))
@@ -118,10 +119,12 @@ def test_off_means_none_of_it(word: str) -> None:
 )
 def test_hosts_are_named_singly_in_ranges_and_in_lists(text: str, names: tuple[str, ...]) -> None:
     """All the ways to say who sends."""
-    entry = f"traffic: [{{name: a, pattern: incast, from: {text}, to: h4, size: 1KB}}]"
+    text = f"traffic: [{{name: a, pattern: incast, from: {text}, to: h4, size: 1KB}}]"
     small = "topology: {kind: dumbbell, hosts_per_side: 2}\n"
-    loaded = spec_from_text((small + entry).encode(), source="a.yml")
-    assert loaded.traffic[0].sources == names
+    loaded = spec_from_text((small + text).encode(), source="a.yml")
+    (entry,) = loaded.traffic
+    assert isinstance(entry, Incast)
+    assert entry.sources == names
 
 
 def test_a_setting_changes_one_key() -> None:
@@ -141,8 +144,10 @@ def test_a_setting_changes_one_key() -> None:
     ecn = loaded.switch("leaf1").ecn
     assert ecn is not None
     assert (ecn.kmin_given, ecn.kmax_given) == (50_000, None)
-    assert [entry.size_bytes for entry in loaded.traffic] == [2_000_000, 1_000_000]
-    assert loaded.traffic[1].count == 3
+    incast, victim = loaded.traffic
+    assert isinstance(incast, Incast)
+    assert isinstance(victim, Pair)
+    assert (incast.size_bytes, victim.size_bytes, victim.count) == (2_000_000, 1_000_000, 3)
     assert (loaded.host("h1").nic.mtu, loaded.host("h2").nic.mtu) == (1024, 4096)
     assert loaded.capture == ("all",)
     assert loaded.slowdown == 1000

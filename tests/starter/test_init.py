@@ -16,6 +16,7 @@ from emu.spec.headroom import reserved_of
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.presets import PRESETS
 from emu.spec.rules.warnings import warnings_of
+from emu.spec.topology import LeafSpine
 from emu.starter.data import PATTERNS
 from emu.starter.shapes import SHAPES
 
@@ -56,6 +57,7 @@ def test_every_topology_has_as_many_hosts(topology: str, fabric: str) -> None:
 def test_leaves_follow_the_hosts(hosts: int) -> None:
     """No leaf has fewer uplinks than hosts, as far as there may be spines."""
     topology = spec_of(f"--hosts {hosts} --size 64KB").topology
+    assert isinstance(topology, LeafSpine)
     assert topology.leaves * topology.hosts_per_leaf == hosts
     assert topology.spines == min(topology.hosts_per_leaf, 64)
 

@@ -13,10 +13,11 @@ from emu.errors import FabricError
 from emu.ib_rates import parse_ib_rate
 from emu.subnet import ManagedFabric, Policy
 from emu.subnet.diagnostics import diagnose, tell_counters
-from emu.subnet.netfile import host_guid, net_file, port_number, switch_guid
+from emu.subnet.netfile import net_file
 from emu.subnet.opensm import OpenSm
 from tests.lab.fabrics import clos
 from topologies.graph import Builder, Port, Topology, Wire
+from topologies.guids import host_guid, port_number, switch_guid
 from topologies.text import ibnetdiscover
 
 TOOLS = ("smpquery nodeinfo 1", "smpquery nodeinfo 99")

@@ -98,7 +98,12 @@ def test_opensm_s_log_is_read_once_however_many_paths_are_asked_for(
     with ManagedFabric(topology, policy_of(spec), tmp_path) as managed:
         managed.subnet()
         reads: list[Path] = []
-        monkeypatch.setattr(opensm, "text_of", lambda log: (reads.append(log), text_of(log))[1])
+
+        def noted_text_of(log: Path) -> str:
+            reads.append(log)
+            return text_of(log)
+
+        monkeypatch.setattr(opensm, "text_of", noted_text_of)
         levels = managed.levels(permutations(topology.host, 2))
     assert len(paths(levels)) == 20
     assert reads == [tmp_path / "opensm.log"]

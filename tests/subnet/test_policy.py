@@ -17,9 +17,9 @@ from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
 from emu.subnet import ManagedFabric, Subnet, sweep
 from emu.subnet.diagnostics import diagnose
 from emu.subnet.dumps import parse_lfts
-from emu.subnet.netfile import switch_guid
 from emu.subnet.sm_sweeps import manage, policy_of
 from topologies.graph import Port, Switch, Topology
+from topologies.guids import switch_guid
 
 TREE = "fabric: ib\ntopology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}\n"
 RING = "fabric: ib\ntopology: {kind: ring, switches: 5, hosts_per_switch: 1}\n"
@@ -236,7 +236,7 @@ def ways_out(spec: Spec, subnet: Subnet, switch: Switch) -> dict[int, int]:
     """LID -> the port by which a running switch sends a packet for it, for all that it sends."""
     topology = spec.topology.build()
     own = topology.ports[switch.name]
-    ways = {}
+    ways: dict[int, int] = {}
     with VirtualFabric(spec, topology, subnet) as run:
         run.start()
         for lid in range(1, max(subnet.lids.values()) + 2):

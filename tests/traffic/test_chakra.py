@@ -8,6 +8,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -249,7 +250,7 @@ def pairs_of(graph: OperationGraph) -> set[tuple[str, str]]:
     return {(flow.src, flow.dst) for flow in graph.message_flows}
 
 
-TENSOR_AND_DATA = {"0": [0, 1], "1": [2, 3], "2": [0, 2], "3": {"ranks": [3, 1]}}
+TENSOR_AND_DATA: dict[str, Any] = {"0": [0, 1], "1": [2, 3], "2": [0, 2], "3": {"ranks": [3, 1]}}
 """Two groups of neighbours, two across."""
 
 

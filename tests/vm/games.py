@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 PORT = 18515
@@ -37,5 +38,5 @@ GAMES = (
 )
 
 
-def one_line(told: dict[str, object]) -> bytes:
+def one_line(told: Mapping[str, object]) -> bytes:
     return json.dumps(told).encode() + b"\n"

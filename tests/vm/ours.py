@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from emu.rdma.attributes import QPAttr
 from emu.rdma.context import Context
 from emu.rdma.external_nic import nic_on
 from emu.rdma.names import AccessFlag, QPType, WROpcode
 from emu.rdma.pingpong import PingPongConfig, Player, dial, meet
-from emu.rdma.qp import QPAttr
 from emu.rdma.work import SendWR
 from tests.vm.games import GAMES, MEMORY_BYTES, ONE_SIDED, PORT, Pingpong, one_line
 

@@ -6,6 +6,7 @@ Mirrors `write_and_read` of ours.py. It runs under Debian's Python, without the 
 import json
 import socket
 import sys
+from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address
 
 from pyverbs import enums as e
@@ -22,11 +23,11 @@ BYTE = 0xA7
 ACCESS = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ
 
 
-def say(line, told):
+def say(line: socket.socket, told: Mapping[str, object]) -> None:
     line.sendall(json.dumps(told).encode() + b"\n")
 
 
-def connect(qp, far, peer):
+def connect(qp: QP, far: Mapping[str, int], peer: str) -> None:
     """To RTS."""
     attr = QPAttr(port_num=1)
     attr.qp_access_flags = ACCESS
@@ -38,7 +39,7 @@ def connect(qp, far, peer):
     qp.to_rts(attr)
 
 
-def do(qp, cq, opcode, mr, size, far):
+def do(qp: QP, cq: CQ, opcode: int, mr: MR, size: int, far: Mapping[str, int]) -> None:
     """One operation to its end."""
     request = SendWR(opcode=opcode, num_sge=1, sg=[SGE(mr.buf, size, mr.lkey)])
     request.set_wr_rdma(far["rkey"], far["addr"])
@@ -50,7 +51,7 @@ def do(qp, cq, opcode, mr, size, far):
             return
 
 
-def main(size):
+def main(size: int) -> None:
     context = Context(name="rxe0")
     pd, cq = PD(context), CQ(context, 16)
     lent, out, back = (MR(pd, size, ACCESS) for _ in range(3))

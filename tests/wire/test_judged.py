@@ -48,7 +48,13 @@ def test_every_captured_byte_is_right(settings: tuple[str, ...], tmp_path: Path)
     assert {port: own.wrong[:3] for port, own in books.items() if own.wrong} == {}
     assert sum(own.seen["packets"] for own in books.values()) > 500
     for path in (captures["leaf1:h1"], captures["spine1:leaf2"]):
-        command = ["tshark", "-r", path, "-Y", "_ws.malformed || _ws.expert.severity >= 0x800000"]
+        command = [
+            "tshark",
+            "-r",
+            str(path),
+            "-Y",
+            "_ws.malformed || _ws.expert.severity >= 0x800000",
+        ]
         assert subprocess.run(command, capture_output=True, text=True).stdout == ""
 
 
