@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from emu.bench import clock, fat_tree, hop, lab, memory, relay, slowdown, whole
+from emu.bench import clock, fat_tree, history, hop, lab, memory, relay, slowdown, whole
 from emu.bench.machine import machine
 from emu.bench.row import Row
 from emu.bench.table import document, table
@@ -42,16 +42,27 @@ NOT_QUICK = ("slowdown", "fat-tree")
     show_default=True,
     help="Where the figures are written, with what they were made from.",
 )
+@click.option(
+    "--history",
+    "history_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Earlier runs, which this run is compared with and added to.  "
+    "[default: bench-history.jsonl in the user's cache folder]",
+)
 @click.argument("figures", nargs=-1, type=click.Choice(list(FIGURES)))
-def main(quick: bool, file: Path, figures: tuple[str, ...]) -> None:
+def main(quick: bool, file: Path, history_file: Path | None, figures: tuple[str, ...]) -> None:
     """Measure this machine's speed, side by side with baselines; all FIGURES unless named."""
     here = machine()
+    history_file = history_file or history.history_file()
     chosen = figures or [name for name in FIGURES if not (quick and name in NOT_QUICK)]
     rows = [row for name in chosen for row in _measure(name, quick)]
-    click.echo(table(rows))
+    record = history.entry(here, rows, quick=quick)
+    click.echo(table(history.compared(history_file, record, rows)))
     with writing_into(file.parent, "--json"):
         write_text(file, json.dumps(document(here, rows, quick=quick), indent=2) + "\n")
-    click.echo(f"written to {file}", err=True)
+    with writing_into(history_file.parent, "--history"):
+        history.append(history_file, record)
+    click.echo(f"written to {file}; history in {history_file}", err=True)
 
 
 def _measure(name: str, quick: bool) -> list[Row]:

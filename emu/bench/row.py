@@ -19,6 +19,10 @@ class Target:
         return value <= self.bound if self.at_most else value >= self.bound
 
 
+_BETTER_LOW = ("s", "MB", "times")
+"""Units of figures that are better low."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One figure. `measured` is None where it could not be; then `note` says why."""
@@ -40,12 +44,21 @@ class Row:
         return self.measured / self.baseline
 
     @property
+    def is_better_low(self) -> bool:
+        """Times and memory are better low, rates high."""
+        return self.target.at_most if self.target else self.unit in _BETTER_LOW
+
+    @property
+    def compared(self) -> float | None:
+        """What runs are compared by: the ratio to the baseline, or the figure without one."""
+        return self.measured if self.baseline is None else self.ratio
+
+    @property
     def reached(self) -> bool | None:
         """None without a target or a value."""
-        value = self.measured if self.baseline is None else self.ratio
-        if self.target is None or value is None:
+        if self.target is None or self.compared is None:
             return None
-        return self.target.met_by(value)
+        return self.target.met_by(self.compared)
 
 
 def side_by_side(

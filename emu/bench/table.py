@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from emu.bench.history import Compared
 from emu.bench.row import Row, Target
 
 SCHEMA = "emu.bench/1"
-_HEADER = ("figure", "measured", "baseline", "ratio", "to reach", "")
+_HEADER = ("figure", "measured", "baseline", "ratio", "last", "median", "to reach", "")
 
 
-def table(rows: Sequence[Row]) -> str:
-    """For the terminal, about 120 columns. A figure that could not be measured says why."""
+def table(rows: Sequence[Compared]) -> str:
+    """For the terminal, about 140 columns. A figure that could not be measured says why."""
     cells = [_HEADER, *map(_cells, rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join(_line(line, widths) for line in cells)
@@ -25,15 +26,30 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join((name.ljust(widths[0]), *right, note)).rstrip()
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(compared: Compared) -> tuple[str, ...]:
+    row = compared.row
     return (
         row.figure,
         _number(row.measured, row.unit),
         _number(row.baseline, row.unit),
         "" if row.ratio is None else f"{row.ratio:.2f}",
+        _earlier(row, compared.last),
+        _earlier(row, compared.median),
         _bound(row),
-        row.note or {True: "reached", False: "SHORT", None: ""}[row.reached],
+        row.note or _judgement(compared),
     )
+
+
+def _judgement(compared: Compared) -> str:
+    reached = {True: "reached", False: "SHORT", None: ""}[compared.row.reached]
+    return f"{reached} WORSE than before".strip() if compared.is_worse else reached
+
+
+def _earlier(row: Row, value: float | None) -> str:
+    """Of earlier runs: a ratio where there is a baseline, else the figure."""
+    if value is None:
+        return ""
+    return _number(value, row.unit) if row.baseline is None else f"{value:.2f}"
 
 
 def _bound(row: Row) -> str:

@@ -6,14 +6,14 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.measure.recording import FailedQueuePair, FlowRecord, Recording, Series
+from emu.measure.recording import FailedQueuePair, FlowRecord, MarkedBy, Recording, Series
 from emu.report.html import comparison_page, run_page
 from emu.report.run_view import RunFacts
 from emu.report.write import write_comparison, write_run
@@ -79,7 +79,7 @@ def test_names_are_escaped_everywhere() -> None:
     names = {flow.name: f"{NASTY}{n}" for n, flow in enumerate(good.flows)}
     recording = replace(
         good.recording,
-        marker=NASTY,
+        marker=cast(MarkedBy, NASTY),
         notes=(NASTY,),
         flows=tuple(replace(flow, name=names[flow.name], traffic=NASTY) for flow in good.flows),
         series=replace(good.recording.series, flows=tuple(names.values())),
