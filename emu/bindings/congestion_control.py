@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from itertools import count
 from typing import Any
 
 from emu._core import ffi, lib
+from emu.errors import FabricError
 from emu.spec.congestion_control import Control
 from emu.spec.host import Nic
 
@@ -36,11 +38,32 @@ def set_congestion_control(
     config.cnp.delay_ps = nic.cnp.delay_ps
 
 
+def core_controls() -> dict[str, frozenset[str]]:
+    """The core's congestion controls, and the names of the parameters of each."""
+    names = _names(lib.cc_name)
+    return {
+        name: frozenset(_names(partial(lib.cc_parameter, index)))
+        for index, name in enumerate(names)
+    }
+
+
+def core_recoveries() -> frozenset[str]:
+    """The core's loss recoveries."""
+    return frozenset(_names(lib.recovery_name))
+
+
+def _names(name_at: Callable[[int], Any]) -> list[str]:
+    """The names in a table of the core, in its order."""
+    pointers = iter(map(name_at, count()).__next__, ffi.NULL)
+    return [ffi.string(pointer).decode() for pointer in pointers]
+
+
 class _CoreConfig:
     """A `struct cc_config` and all it points at."""
 
     def __init__(self, cc: str, control: Control) -> None:
         given = control.parameters()
+        _check(cc, given)
         self._names = [_text(name) for name in (cc, *given)]
         self._parameters = ffi.new("struct cc_value[]", len(given))
         for slot, name, value in zip(
@@ -58,6 +81,21 @@ class _CoreConfig:
     @property
     def struct(self) -> Any:
         return self._config[0]
+
+
+def _check(cc: str, given: Mapping[str, float]) -> None:
+    """Raises FabricError unless the core has this control with these parameters."""
+    known = core_controls().get(cc)
+    if known is None:
+        raise FabricError(
+            f"the core has no congestion control {cc}; add emu/core/nic/cc_*.c and run make setup"
+        )
+    if different := known ^ given.keys():
+        raise FabricError(
+            f"cc: {cc}: {', '.join(sorted(different))} is a parameter in the spec or in the core, "
+            "but not in both; compare the model in emu/spec/congestion_control with the table in "
+            "emu/core/nic/cc_*.c"
+        )
 
 
 @cache

@@ -22,7 +22,7 @@ from emu.bindings.atomic_targets import AtomicTargets
 from emu.bindings.fabric import Fabric
 from emu.bindings.ipoib import IpInterfaces
 from emu.bindings.memory_regions import BUFFERS_VA, SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
-from emu.bindings.nic_config import RECOVERY, have, nic_config, qp_config
+from emu.bindings.nic_config import have, nic_config, qp_config, set_recovery
 from emu.bindings.scale_up import ScaleUpFabric
 from emu.bindings.snapshot import QueuePairView
 from emu.measure.observation import Observation
@@ -324,7 +324,12 @@ class HostNics:
         if flow.connection in self._fetching:
             config.max_rd_atomic = settings.max_rd_atomic
             config.max_dest_rd_atomic = peer.max_rd_atomic
-        self._set_recovery(config, flow, settings)
+        recovery = settings if self._is_inside(flow) else spec.host(flow.src).nic
+        set_recovery(
+            config,
+            recovery.recovery_scheme,
+            lambda: self._path_packets(flow.src, flow.dst, config.mtu),
+        )
         return have(lib.nic_add_qp(self._nic(flow, host), config), "a queue pair")
 
     def _set_subnet(self, config: Any, flow: Flow, host: str) -> None:
@@ -337,16 +342,6 @@ class HostNics:
         partition = self._partitions.get(flow.traffic)
         if partition is not None:
             config.pkey = policy.partitions[partition].key_of(host)
-
-    def _set_recovery(self, config: Any, flow: Flow, settings: Nic) -> None:
-        """Both ends recover as the host does that begins the flow's operations."""
-        if self._is_inside(flow):
-            return
-        recovery = self._fabric.spec.host(flow.src).nic.recovery
-        config.recovery = RECOVERY[recovery]
-        if recovery == "selective-repeat" and settings.window is None:
-            config.window = self._path_packets(flow.src, flow.dst, config.mtu)
-            config.ack_every = 1  # a window as tight as that stands and falls with its ACKs
 
     def _path_packets(self, src: str, dst: str, mtu_bytes: int) -> int:
         return bdp_packets(self._fabric.topology, self._fabric.spec, src, dst, mtu_bytes)

@@ -12,6 +12,7 @@ from emu.errors import FabricError
 from emu.spec.host import Nic
 from emu.spec.host_path import HostPath
 from emu.spec.lanes import lanes_of_link
+from emu.spec.recovery import RECOVERIES, Recovery
 from emu.subnet import Subnet
 from topologies.graph import Host
 from topologies.guids import host_port_guid
@@ -19,10 +20,7 @@ from topologies.guids import host_port_guid
 RNR_RETRY_FOR_EVER = 7
 MIN_RNR_TIMER = 1
 """Code of the shortest wait, 10 us."""
-RECOVERY = {
-    name: ffi.new("char[]", name.encode())
-    for name in ("go-back-n", "go-back-0", "selective-repeat")
-}
+_RECOVERY = {name: ffi.new("char[]", name.encode()) for name in RECOVERIES}
 """As C strings, which live as long as this module."""
 
 
@@ -99,11 +97,21 @@ def qp_config(
     config.retry_count = settings.retry_count
     config.rnr_retry = RNR_RETRY_FOR_EVER
     config.min_rnr_timer = MIN_RNR_TIMER
-    config.recovery = RECOVERY[settings.recovery]
     config.reordering = settings.reordering
     config.window = settings.window or 0
     set_congestion_control(config, settings, peer, priority, path_packets)
     return config
+
+
+def set_recovery(config: Any, recovery: Recovery, path_packets: Callable[[], int]) -> None:
+    """Fills in how a queue pair recovers from losses. Both of its ends need the same scheme.
+
+    `path_packets`: how many packets the path holds, for schemes that limit the window.
+    """
+    config.recovery = _RECOVERY[recovery.name]
+    if recovery.limits_window and not config.window:
+        config.window = path_packets()
+        config.ack_every = 1  # so tight a window cannot wait for an ACK of several packets
 
 
 def have(made: Any, what: str) -> Any:

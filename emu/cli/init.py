@@ -18,7 +18,6 @@ _PATTERNS = (
     "incast", "outcast", "pair", "permutation", "all-to-all", "hot-spot", "background",
     "all-reduce", "reduce-scatter", "all-gather", "broadcast", "alltoall", "storage",
 )  # fmt: skip
-_CONTROLS = ("none", "dcqcn", "dcqcn-nvidia", "cct", "dctcp", "swift")
 _PRESETS = ("nvidia", "sonic", "cisco", "dctcp")
 
 
@@ -27,6 +26,16 @@ def _dimensions(context: click.Context, parameter: click.Parameter, text: str) -
     if text and not all(part.isdecimal() for part in text.split("x")):
         raise click.BadParameter(f"{text!r} is no size of a grid; write it like 3x4")
     return tuple(map(int, text.split("x"))) if text else ()
+
+
+def _congestion_control(
+    context: click.Context, parameter: click.Parameter, name: str | None
+) -> str | None:
+    from emu.spec.congestion_control import CONTROLS  # slow to import; `emu --help` does not
+
+    if name is not None and name not in CONTROLS:
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(sorted(CONTROLS))}")
+    return name
 
 
 @click.command("init")
@@ -97,7 +106,11 @@ def _dimensions(context: click.Context, parameter: click.Parameter, text: str) -
     "--lossless/--lossy", default=None, help="RoCE: with PFC and ECN, or without.  [default: with]"
 )
 @click.option(
-    "--cc", type=click.Choice(_CONTROLS), help="Congestion control.  [default: by the fabric]"
+    "--cc",
+    default=None,
+    metavar="NAME",
+    callback=_congestion_control,
+    help="Congestion control, as hosts.nic.cc names it.  [default: by the fabric]",
 )
 @click.option(
     "--seed",

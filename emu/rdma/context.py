@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from emu._core import ffi, lib
-from emu.bindings.nic_config import address_of, nic_config, qp_config
+from emu.bindings.nic_config import address_of, nic_config, qp_config, set_recovery
 from emu.errors import LocalProtocolError
 from emu.rdma.clock import Clock
 from emu.rdma.completion import CQ
@@ -132,9 +132,7 @@ class Context:
         config.max_rd_atomic = config.max_dest_rd_atomic = settings.max_rd_atomic
         if srq is not None:
             config.srq = lib.verbs_srq_queue(srq)
-        if settings.recovery == "selective-repeat" and settings.window is None:
-            config.window = self._farthest_window
-            config.ack_every = 1
+        set_recovery(config, settings.recovery_scheme, lambda: self._farthest_window)
         return config
 
     def add_qp(self, config: Any) -> Any:

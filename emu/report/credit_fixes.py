@@ -28,7 +28,7 @@ from emu.measure.recording import FlowRecord
 from emu.report import fixes
 from emu.report.fixes import Settings
 from emu.report.run_view import RunFacts
-from emu.spec.congestion_control import Cct
+from emu.spec.congestion_control.cct import Cct
 from emu.spec.diagnostic import dotted
 from emu.spec.ecn_feedback import Fecn
 from emu.spec.rules.provenance import for_host, for_switch
@@ -125,7 +125,7 @@ def _held_by_a_table(run: RunFacts) -> Settings:
     packet_ns = run.spec.largest_frame_bytes * 8e9 / run.topology.cable[port].rate_bps
     between_marks_ns = (fecn.marking_rate + 1) * crowd.most * packet_ns
     if not all(
-        _settles(run.spec.host(flow.bytes_from).nic.cct, crowd, between_marks_ns)
+        _settles(run.spec.host(flow.bytes_from).nic.parameters_of(Cct), crowd, between_marks_ns)
         for flow in crowd.flows
     ):
         return ()

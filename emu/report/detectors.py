@@ -235,7 +235,7 @@ def reordering(run: RunFacts) -> Finding | None:
     resent, sent = run.total("retransmitted_packets"), run.total("packets")
     senders = {flow.bytes_from for flow in run.spec.fabric_flows()}
     going_back = {
-        host for host in senders if run.spec.host(host).nic.recovery != "selective-repeat"
+        host for host in senders if not run.spec.host(host).nic.recovery_scheme.keeps_early_packets
     }
     if not going_back or naks <= lost or resent < MANY_RESENT * sent:
         return None
@@ -256,8 +256,8 @@ def _by_routing(run: RunFacts) -> str:
 
 
 def _recoveries(run: RunFacts) -> str:
-    own = {run.spec.host(flow.bytes_from).nic.recovery for flow in run.spec.fabric_flows()}
-    return " and ".join(sorted(own - {"selective-repeat"}))
+    own = {run.spec.host(flow.bytes_from).nic.recovery_scheme for flow in run.spec.fabric_flows()}
+    return " and ".join(sorted(scheme.name for scheme in own if not scheme.keeps_early_packets))
 
 
 def wrong_map(run: RunFacts) -> Finding | None:

@@ -24,6 +24,8 @@ from emu.report import fixes
 from emu.report.detectors import STANDING, Finding
 from emu.report.run_view import RunFacts
 from emu.report.senders import there_and_back_ns
+from emu.spec.congestion_control.cct import Cct
+from emu.spec.congestion_control.dcqcn import Dcqcn
 from emu.spec.diagnostic import dotted
 from emu.spec.rules.provenance import for_host
 from emu.spec.traffic.entry import MessageEntry
@@ -72,9 +74,10 @@ def held_by_control(run: RunFacts) -> Finding | None:
 def _how_slow(run: RunFacts, sender: str) -> str:
     nic = run.spec.host(sender).nic
     if nic.cc == "cct":
-        timer = format_time_ns(nic.cct.ccti_timer * _CCTI_TIMER_NS)
+        timer = format_time_ns(nic.parameters_of(Cct).ccti_timer * _CCTI_TIMER_NS)
         return f"cc: cct leaves one entry of its table in {timer} (ccti_timer)"
-    rai, timer = write_rate(nic.dcqcn.rai_bps), write_time(nic.dcqcn.increase_timer_ps)
+    dcqcn = nic.parameters_of(Dcqcn)
+    rai, timer = write_rate(dcqcn.rai_bps), write_time(dcqcn.increase_timer_ps)
     return f"cc: dcqcn adds {rai} (rai) in {timer} (increase_timer)"
 
 
@@ -82,14 +85,17 @@ def _cure(run: RunFacts, senders: list[str], cc: str) -> fixes.Settings:
     """A quicker control, or a shorter timer; at all senders that have the slow one."""
     if cc == "cct":
         timers = {
-            dotted(for_host(run.spec, host, "nic", "cct", "ccti_timer")): (
-                min(_CCTI_TIMER_OF_NVIDIA, max(1, run.spec.host(host).nic.cct.ccti_timer // 10))
-            )
+            dotted(for_host(run.spec, host, "nic", "cct", "ccti_timer")): _shorter_timer(run, host)
             for host in senders
         }
         return tuple(f"{key}={timer}" for key, timer in timers.items())
     keys = (dotted(for_host(run.spec, host, "nic", "cc")) for host in senders)
     return tuple(dict.fromkeys(f"{key}=dcqcn-nvidia" for key in keys))
+
+
+def _shorter_timer(run: RunFacts, host: str) -> int:
+    timer = run.spec.host(host).nic.parameters_of(Cct).ccti_timer
+    return min(_CCTI_TIMER_OF_NVIDIA, max(1, timer // 10))
 
 
 def _held(run: RunFacts) -> Iterator[_Held]:

@@ -36,9 +36,5 @@ def _starts_in(run: RunFacts) -> list[tuple[str, str]]:
     those that have none are left out. One control may start in several ways."""
     nics = [run.spec.host(host.name).nic for host in run.topology.hosts]
     starts = ((nic.cc, nic.control(nic.cc).start) for nic in nics if nic.cc != "none")
-    windows = (
-        (nic.recovery, _KEEPS_A_WINDOW)
-        for nic in nics
-        if nic.recovery == "selective-repeat" and nic.window is None
-    )
+    windows = ((nic.recovery, _KEEPS_A_WINDOW) for nic in nics if nic.has_window_of_path)
     return list(dict.fromkeys((*starts, *windows)))

@@ -14,11 +14,12 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from emu.spec import references
 from emu.spec.base import Model
-from emu.spec.congestion_control import Cct, Control, Dcqcn, Dctcp, RoceCcEcn, Swift
+from emu.spec.cc_keys import CongestionControlKeys
 from emu.spec.ecn_feedback import Cnp
 from emu.spec.host_path import HostPath
 from emu.spec.notes import note
 from emu.spec.quantities import AUTO, AUTO_WRITTEN, Integer, Time
+from emu.spec.recovery import RECOVERIES, Recovery, RecoveryName
 from emu.spec.scale_up import ScaleUp
 
 MTUS = (256, 512, 1024, 2048, 4096)
@@ -39,7 +40,7 @@ def _switched(value: object) -> object:
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
 
 
-class Nic(Model):
+class Nic(CongestionControlKeys):
     """The RDMA NIC of a host."""
 
     mtu: Annotated[Integer, AfterValidator(_legal_mtu)] = Field(
@@ -51,26 +52,11 @@ class Nic(Model):
             source=references.IBTA,
         ),
     )
-    cc: Literal["none", "dcqcn", "dcqcn-nvidia", "cct", "dctcp", "swift"] = Field(
-        default="none",
-        description="Congestion control: none, DCQCN as in its paper or as NVIDIA's NICs have "
-        "it, InfiniBand's congestion control table, DCTCP (marked ACKs) or Swift (delay).",
-        json_schema_extra=note(
-            why="without congestion control you see what the fabric does by itself"
-        ),
-    )
-    dcqcn: Dcqcn = Field(default=Dcqcn(), description="Parameters of cc: dcqcn.")
-    roce_cc_ecn: RoceCcEcn = Field(
-        default=RoceCcEcn(), description="Parameters of cc: dcqcn-nvidia, as mlxconfig has them."
-    )
-    cct: Cct = Field(default=Cct(), description="Parameters of cc: cct.")
-    dctcp: Dctcp = Field(default=Dctcp(), description="Parameters of cc: dctcp.")
-    swift: Swift = Field(default=Swift(), description="Parameters of cc: swift.")
     cnp: Cnp = Field(default=Cnp(), description="Which CNPs are held back.")
-    recovery: Literal["go-back-n", "go-back-0", "selective-repeat"] = Field(
+    recovery: RecoveryName = Field(
         default="go-back-n",
-        description="What is sent again after a loss: all from the lost packet on, the whole "
-        "message (as early RoCE NICs did), or the lost packet alone (as IRN does).",
+        description="What is sent again after a loss. "
+        + " ".join(f"{name}: {scheme.resends}." for name, scheme in RECOVERIES.items()),
         json_schema_extra=note(
             why="reliable connections go back to the lost packet", source=references.IBTA
         ),
@@ -236,17 +222,15 @@ class Nic(Model):
         """Of its longest data packet, all but the payload: with a RETH, preamble, FCS and gap."""
         return _OVERHEAD + self.tag_bytes
 
-    def control(self, cc: str) -> Control:
-        """The parameters of a congestion control, whether this NIC uses it or not."""
-        if cc == "none":
-            return Control()
-        control: Control = getattr(self, key_of_control(cc))
-        return control
+    @property
+    def recovery_scheme(self) -> Recovery:
+        """What a sender does after a loss."""
+        return RECOVERIES[self.recovery]
 
-
-def key_of_control(cc: str) -> str:
-    """The key of `hosts.nic` that holds the parameters of a congestion control."""
-    return "roce_cc_ecn" if cc == "dcqcn-nvidia" else cc
+    @property
+    def has_window_of_path(self) -> bool:
+        """Whether its queue pairs have as many packets in flight as their path holds, no more."""
+        return self.recovery_scheme.limits_window and self.window is None
 
 
 class HostSpec(Model):

@@ -23,7 +23,6 @@ from emu.spec.checks.marks import Marks
 from emu.spec.checks.queue import QueueDepth
 from emu.spec.checks.rate import DeliveryRate
 from emu.spec.classes import Classes
-from emu.spec.congestion_control import Dcqcn, Dctcp, RoceCcEcn, Swift
 from emu.spec.from_code import changed, spec_from_mapping
 from emu.spec.host import HostDefaults, HostSpec, Nic
 from emu.spec.load import load_spec, spec_from_text
@@ -57,8 +56,6 @@ __all__ = [
     "Classes",
     "Counter",
     "Credits",
-    "Dcqcn",
-    "Dctcp",
     "DeliveryRate",
     "Dumbbell",
     "Ecn",
@@ -89,12 +86,10 @@ __all__ = [
     "QueueDepth",
     "Rail",
     "Ring",
-    "RoceCcEcn",
     "Scheduling",
     "Share",
     "Spec",
     "SubnetSpec",
-    "Swift",
     "SwitchDefaults",
     "SwitchSpec",
     "TrafficEntry",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 
 from emu.errors import SpecError
-from emu.spec.congestion_control import Swift
-from emu.spec.host import Nic, key_of_control
+from emu.spec.congestion_control import CONTROLS
+from emu.spec.congestion_control.registry import Entry
+from emu.spec.congestion_control.swift import Swift
+from emu.spec.host import Nic
 from emu.spec.model import spec_from_text
 
 SPEC = """
@@ -21,11 +21,11 @@ hosts: {nic: {cc: swift}}
 """
 
 
-def test_parameters_have_their_controls_key() -> None:
-    controls = set(get_args(Nic.model_fields["cc"].annotation)) - {"none"}
-    assert {key_of_control(cc) for cc in controls} <= set(Nic.model_fields)
-    for cc in controls:
-        assert Nic().control(cc) is getattr(Nic(), key_of_control(cc))
+@pytest.mark.parametrize("entry", [entry for entry in CONTROLS.values() if entry.key])
+def test_parameters_have_their_controls_key(entry: Entry) -> None:
+    parameters = Nic().parameters_of(entry.model)
+    assert type(parameters) is entry.model
+    assert parameters is getattr(Nic(), entry.key or "")
 
 
 def test_slowest_rate_is_blamed_on_its_own_control(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from emu.errors import SpecError
+from emu.spec.congestion_control.dcqcn import Dcqcn
 from emu.spec.merge import overlay
 from emu.spec.model import Pfc, Spec, load_spec, spec_from_json, spec_from_text
 from emu.spec.switch import Curve
@@ -95,9 +96,11 @@ switches:
 
 def test_hosts_inherit_as_switches_do(layers: Spec) -> None:
     """One NIC differs in one parameter."""
-    assert (layers.host("h2").nic.mtu, layers.host("h2").nic.dcqcn.rai_bps) == (2048, 5_000_000)
-    assert layers.host("h2").nic.dcqcn.rhai_bps == 50_000_000
-    assert layers.host("h1").nic.dcqcn.rhai_bps == 200_000_000
+    usual, other = (layers.host(name).nic for name in ("h1", "h2"))
+    assert other.mtu == 2048
+    assert other.parameters_of(Dcqcn).rai_bps == 5_000_000
+    assert other.parameters_of(Dcqcn).rhai_bps == 50_000_000
+    assert usual.parameters_of(Dcqcn).rhai_bps == 200_000_000
 
 
 def test_an_unknown_switch_is_a_mistake_of_the_caller(layers: Spec) -> None:

@@ -8,10 +8,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from emu.cli.compare import command as compare
-from emu.cli.init import _CONTROLS, _PATTERNS, _PRESETS, _TOPOLOGIES, command
+from emu.cli.init import _PATTERNS, _PRESETS, _TOPOLOGIES, command
 from emu.cli.run import command as run
 from emu.errors import EmuError, ExitCode
 from emu.explain import keys
+from emu.spec.congestion_control import CONTROLS
 from emu.spec.headroom import reserved_of
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.presets import PRESETS
@@ -94,7 +95,7 @@ def test_every_pattern_runs(pattern: str, base: str, tmp_path: Path) -> None:
     assert_runs(f"--hosts 4 --pattern {pattern} {base} {size}", tmp_path)
 
 
-@pytest.mark.parametrize("cc", _CONTROLS)
+@pytest.mark.parametrize("cc", CONTROLS)
 @pytest.mark.parametrize("base", BASES)
 def test_every_control_runs(cc: str, base: str, tmp_path: Path) -> None:
     """Where switches drop, too."""
@@ -266,4 +267,3 @@ def test_choices_are_those_of_specs() -> None:
     assert {*_TOPOLOGIES} == SHAPES.keys() == {kind.path[-1] for kind in kinds} - {"graph"}
     assert {*_PATTERNS} == PATTERNS.keys()
     assert {*_PRESETS} == PRESETS.keys()
-    assert {*_CONTROLS} == {*keys.matching(("hosts", "nic", "cc"))[0].node["enum"]}

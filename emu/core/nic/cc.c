@@ -2,23 +2,27 @@
 
 #include <string.h>
 
-/* The table. */
-#define ALGORITHMS(entry)                                                                          \
-    entry(cc_none), entry(cc_dcqcn), entry(cc_dcqcn_nvidia), entry(cc_cct), entry(cc_dctcp),       \
-        entry(cc_swift)
-
-#define DECLARED(algorithm) algorithm
-#define ADDRESS(algorithm) &algorithm
-
-extern const struct cc_algorithm ALGORITHMS(DECLARED);
-static const struct cc_algorithm *const algorithms[] = {ALGORITHMS(ADDRESS)};
+REGISTRY(struct cc_algorithm, cc_algorithms);
 
 static const struct cc_algorithm *named(const char *name)
 {
-    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
-        if (name && strcmp(algorithms[i]->name, name) == 0)
-            return algorithms[i];
+    for (size_t i = 0; name && i < REGISTRY_SIZE(cc_algorithms); i++)
+        if (strcmp(REGISTRY_AT(cc_algorithms, i)->name, name) == 0)
+            return REGISTRY_AT(cc_algorithms, i);
     return NULL;
+}
+
+const char *cc_name(uint32_t index)
+{
+    return index < REGISTRY_SIZE(cc_algorithms) ? REGISTRY_AT(cc_algorithms, index)->name : NULL;
+}
+
+const char *cc_parameter(uint32_t index, uint32_t place)
+{
+    const struct cc_field *field = REGISTRY_AT(cc_algorithms, index)->parameters;
+    while (place-- && field && field->name)
+        field++;
+    return field ? field->name : NULL;
 }
 
 /* The value given under that name; NULL when none is. */

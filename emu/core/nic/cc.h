@@ -14,17 +14,18 @@
  * its rate is by then. Who tells of congestion, and how, is another
  * matter: see notification_point.h.
  *
- * An algorithm is one file, entered into the table in cc.c. It fills a struct
- * cc_algorithm with the events it cares for, and keeps what it needs in a struct of
- * its own. Its parameters are doubles of that struct that are set by name: times in
- * picoseconds, rates in bits per second, shares of 1; so are the variables that it lets others
- * look at. */
+ * An algorithm is one file, which enters a struct cc_algorithm into the registry. That struct
+ * holds the events the algorithm cares for. What it remembers stands in a struct of its own. Its
+ * parameters are doubles of that struct and are set by name: times in picoseconds, rates in bits
+ * per second, shares of 1. Its variables, which tests read, are doubles too. The Python side has
+ * one file for each algorithm as well: emu/spec/congestion_control/. */
 #ifndef EMU_NIC_CC_H
 #define EMU_NIC_CC_H
 
 #include "nic/nic_api.h"
 #include "sim/arena.h"
 #include "sim/clock.h"
+#include "sim/registry.h"
 
 struct cc;
 

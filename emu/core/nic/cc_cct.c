@@ -85,7 +85,7 @@ static void stop(struct cc *cc)
     set_rate(cc);
 }
 
-const struct cc_algorithm cc_cct = {
+static const struct cc_algorithm cct = {
     .name = "cct",
     .priv_bytes = sizeof(struct cct),
     .parameters = parameters,
@@ -94,3 +94,5 @@ const struct cc_algorithm cc_cct = {
     .on_becn = on_becn,
     .stop = stop,
 };
+
+REGISTER(cc_algorithms, cct)

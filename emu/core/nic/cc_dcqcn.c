@@ -143,7 +143,7 @@ static void dcqcn_stop(struct cc *cc)
         release(cc);
 }
 
-const struct cc_algorithm cc_dcqcn = {
+static const struct cc_algorithm dcqcn = {
     .name = "dcqcn",
     .priv_bytes = sizeof(struct dcqcn),
     .parameters = parameters,
@@ -153,3 +153,5 @@ const struct cc_algorithm cc_dcqcn = {
     .sent = dcqcn_sent,
     .stop = dcqcn_stop,
 };
+
+REGISTER(cc_algorithms, dcqcn)

@@ -226,7 +226,7 @@ static void nvidia_stop(struct cc *cc)
         release(cc);
 }
 
-const struct cc_algorithm cc_dcqcn_nvidia = {
+static const struct cc_algorithm dcqcn_nvidia = {
     .name = "dcqcn-nvidia",
     .priv_bytes = sizeof(struct dcqcn_nvidia),
     .parameters = parameters,
@@ -236,3 +236,5 @@ const struct cc_algorithm cc_dcqcn_nvidia = {
     .sent = nvidia_sent,
     .stop = nvidia_stop,
 };
+
+REGISTER(cc_algorithms, dcqcn_nvidia)

@@ -105,7 +105,7 @@ static void dctcp_lost(struct cc *cc, picoseconds now)
     cut(cc, 0.5, cc->window);
 }
 
-const struct cc_algorithm cc_dctcp = {
+static const struct cc_algorithm dctcp = {
     .name = "dctcp",
     .priv_bytes = sizeof(struct dctcp),
     .parameters = parameters,
@@ -114,3 +114,5 @@ const struct cc_algorithm cc_dctcp = {
     .acknowledged = dctcp_acknowledged,
     .lost = dctcp_lost,
 };
+
+REGISTER(cc_algorithms, dctcp)

@@ -1,4 +1,6 @@
 /* No congestion control: BECNs are ignored, senders go at line rate. */
 #include "nic/cc.h"
 
-const struct cc_algorithm cc_none = {.name = "none"};
+static const struct cc_algorithm none = {.name = "none"};
+
+REGISTER(cc_algorithms, none)

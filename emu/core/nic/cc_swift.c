@@ -106,7 +106,7 @@ static void swift_lost(struct cc *cc, picoseconds now)
     cut(cc, 0, now);
 }
 
-const struct cc_algorithm cc_swift = {
+static const struct cc_algorithm swift = {
     .name = "swift",
     .priv_bytes = sizeof(struct swift),
     .parameters = parameters,
@@ -116,3 +116,5 @@ const struct cc_algorithm cc_swift = {
     .acknowledged = swift_acknowledged,
     .lost = swift_lost,
 };
+
+REGISTER(cc_algorithms, swift)

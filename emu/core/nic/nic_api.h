@@ -76,12 +76,19 @@ struct cc_value {
 /* Congestion control of a queue pair; see cc.h. All that is pointed at but the table is read
  * during the call only. */
 struct cc_config {
-    const char *algorithm; /* "none", "dcqcn", "dcqcn-nvidia", "cct", "dctcp" or "swift" */
+    const char *algorithm;             /* one of cc_name() */
     const struct cc_value *parameters; /* all that the algorithm has */
     uint32_t parameter_count;
     const uint16_t *table; /* of an algorithm that has one; must outlive the queue pair */
     uint32_t table_entries;
 };
+
+/* The congestion controls there are, and the parameters of each; NULL after the last. */
+const char *cc_name(uint32_t index);
+const char *cc_parameter(uint32_t index, uint32_t place);
+
+/* The loss recoveries there are; NULL after the last. */
+const char *recovery_name(uint32_t index);
 
 /* How a receiver answers packets that met congestion. */
 enum becn { BECN_NONE, BECN_IN_CNP, BECN_IN_ACK };
@@ -158,8 +165,7 @@ struct qp_config {
     uint32_t qkey;        /* datagrams must carry it */
     struct srq *srq;      /* where its receives come from; NULL: they are its own */
     uint32_t reordering;  /* selective repeat: packets that may come before a missing one */
-    const char *recovery; /* "go-back-n", "go-back-0" or "selective-repeat"; read during the
-                           * call only */
+    const char *recovery; /* one of recovery_name(); read during the call only */
     struct cc_config cc;
     struct cnp_config cnp;
 };

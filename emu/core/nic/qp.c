@@ -54,8 +54,8 @@ static void begin_at_first_psn(struct qp *qp)
 
 static void start_afresh(struct qp *qp)
 {
-    qp->responder =
-        (struct responder){.failing = qp->responder.failing, .selective = qp->responder.selective};
+    qp->responder = (struct responder){.failing = qp->responder.failing,
+                                       .recovery_priv = qp->responder.recovery_priv};
     response_queue_reset(qp);
     begin_at_first_psn(qp);
 }

@@ -26,8 +26,6 @@
 
 struct nic;
 struct recovery;
-struct selective_sender;
-struct selective_receiver;
 
 /* Sequence numbers count on beyond 24 bits here; only packets carry them cut. */
 struct requester {
@@ -53,8 +51,8 @@ struct requester {
     uint8_t retries, rnr_retries;    /* since the last progress */
     picoseconds not_before;          /* an RNR NAK said so */
     struct timer ack_timeout;
-    struct send_times send_times;       /* none are kept unless congestion control asks for them */
-    struct selective_sender *selective; /* selective repeat's own */
+    struct send_times send_times; /* none are kept unless congestion control asks for them */
+    void *recovery_priv;          /* the recovery's own */
 };
 
 /* First in, first out. */
@@ -75,17 +73,17 @@ struct responder {
     uint32_t msn;
     bool refused; /* the expected packet was asked for again and has not come yet */
     bool in_message;
-    uint8_t type;                         /* enum packet_type of the message that is coming in */
-    uint32_t first_psn;                   /* of that message */
-    uint8_t *into;                        /* where its next byte goes, ... */
-    uint32_t key;                         /* ... in the region of this key */
-    uint32_t remaining;                   /* bytes: WRITE still to come, SEND still room for */
-    uint32_t received;                    /* bytes of it so far */
-    struct receive *receive;              /* the one it takes */
-    struct receive_queue own;             /* receives, unless they are shared */
-    struct timer failing;                 /* set: it fails when the packet at hand has left */
-    struct selective_receiver *selective; /* selective repeat's own */
-    uint64_t datagrams;                   /* taken from the peer */
+    uint8_t type;             /* enum packet_type of the message that is coming in */
+    uint32_t first_psn;       /* of that message */
+    uint8_t *into;            /* where its next byte goes, ... */
+    uint32_t key;             /* ... in the region of this key */
+    uint32_t remaining;       /* bytes: WRITE still to come, SEND still room for */
+    uint32_t received;        /* bytes of it so far */
+    struct receive *receive;  /* the one it takes */
+    struct receive_queue own; /* receives, unless they are shared */
+    struct timer failing;     /* set: it fails when the packet at hand has left */
+    void *recovery_priv;      /* the recovery's own */
+    uint64_t datagrams;       /* taken from the peer */
 };
 
 /* Some of a resource's responses, counted from its first: next == end: all are sent. */

@@ -2,12 +2,17 @@
 
 #include <string.h>
 
+REGISTRY(struct recovery, recoveries);
+
+const char *recovery_name(uint32_t index)
+{
+    return index < REGISTRY_SIZE(recoveries) ? REGISTRY_AT(recoveries, index)->name : NULL;
+}
+
 const struct recovery *recovery_named(const char *name)
 {
-    static const struct recovery *const all[] = {&recovery_go_back_n, &recovery_go_back_0,
-                                                 &recovery_selective_repeat};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i]->name, name) == 0)
-            return all[i];
+    for (size_t i = 0; name && i < REGISTRY_SIZE(recoveries); i++)
+        if (strcmp(REGISTRY_AT(recoveries, i)->name, name) == 0)
+            return REGISTRY_AT(recoveries, i);
     return NULL;
 }

@@ -9,11 +9,13 @@
  *     go-back-0           the whole message again, as early RoCE NICs did
  *     selective-repeat    what is missing, and nothing else
  *
- * A new one is entered into the table in recovery.c. */
+ * A scheme enters itself into the registry. The Python side has one file for each scheme as well:
+ * emu/spec/recovery/. */
 #ifndef EMU_NIC_RECOVERY_H
 #define EMU_NIC_RECOVERY_H
 
 #include "nic/qp.h"
+#include "sim/registry.h"
 
 struct recovery {
     const char *name;
@@ -47,8 +49,6 @@ struct recovery {
     /* Responder: the expected request, if it was kept. The frame is the caller's. */
     struct frame *(*take_kept)(struct qp *qp, struct packet *packet);
 };
-
-extern const struct recovery recovery_go_back_n, recovery_go_back_0, recovery_selective_repeat;
 
 /* NULL when there is no scheme of that name. */
 const struct recovery *recovery_named(const char *name);

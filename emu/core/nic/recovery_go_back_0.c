@@ -44,8 +44,12 @@ static bool ahead(struct qp *qp, const struct packet *packet, struct frame *fram
     return false;
 }
 
-const struct recovery recovery_go_back_0 = {.name = "go-back-0",
-                                            .counts_retries = true,
-                                            .missed = missed,
-                                            .resend_all = begin_again,
-                                            .ahead = ahead};
+static const struct recovery go_back_0 = {
+    .name = "go-back-0",
+    .counts_retries = true,
+    .missed = missed,
+    .resend_all = begin_again,
+    .ahead = ahead,
+};
+
+REGISTER(recoveries, go_back_0)

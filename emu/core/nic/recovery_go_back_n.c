@@ -29,9 +29,13 @@ static bool ahead(struct qp *qp, const struct packet *packet, struct frame *fram
     return false;
 }
 
-const struct recovery recovery_go_back_n = {.name = "go-back-n",
-                                            .resumes = true,
-                                            .counts_retries = true,
-                                            .missed = missed,
-                                            .resend_all = go_back,
-                                            .ahead = ahead};
+static const struct recovery go_back_n = {
+    .name = "go-back-n",
+    .resumes = true,
+    .counts_retries = true,
+    .missed = missed,
+    .resend_all = go_back,
+    .ahead = ahead,
+};
+
+REGISTER(recoveries, go_back_n)

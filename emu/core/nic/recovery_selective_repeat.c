@@ -73,8 +73,8 @@ static bool init(struct qp *qp)
     struct selective_sender *sender = arena_take(qp->nic->arena, 1, sizeof *sender + marks / 8);
     struct selective_receiver *receiver =
         arena_take(qp->nic->arena, 1, sizeof *receiver + places * sizeof *receiver->kept);
-    qp->requester.selective = sender;
-    qp->responder.selective = receiver;
+    qp->requester.recovery_priv = sender;
+    qp->responder.recovery_priv = receiver;
     if (!sender || !receiver)
         return false;
     sender->places = marks;
@@ -114,8 +114,8 @@ static void forget(struct qp *qp, struct kept *place)
 
 static void reset(struct qp *qp)
 {
-    struct selective_sender *sender = qp->requester.selective;
-    struct selective_receiver *receiver = qp->responder.selective;
+    struct selective_sender *sender = qp->requester.recovery_priv;
+    struct selective_receiver *receiver = qp->responder.recovery_priv;
     memset(sender->marks, 0, sender->places / 8);
     for (uint32_t place = 0; place < receiver->places; place++)
         forget(qp, &receiver->kept[place]);
@@ -133,21 +133,21 @@ static void mark_requests(struct qp *qp, uint64_t first, uint64_t end)
     for (uint64_t psn = first; psn < end; psn++) {
         while (message_end(message) <= psn)
             message = message->next;
-        if (message_is_fetch(message) || is_marked(requester->selective, psn))
+        if (message_is_fetch(message) || is_marked(requester->recovery_priv, psn))
             continue;
-        mark(requester->selective, psn);
+        mark(requester->recovery_priv, psn);
         requester->arrived++;
     }
 }
 
 static bool has_response(const struct qp *qp, uint64_t psn)
 {
-    return is_marked(qp->requester.selective, psn);
+    return is_marked(qp->requester.recovery_priv, psn);
 }
 
 static bool keep_response(struct qp *qp, uint64_t psn)
 {
-    struct selective_sender *sender = qp->requester.selective;
+    struct selective_sender *sender = qp->requester.recovery_priv;
     if (psn - sender->marked_from >= sender->places)
         return false;
     mark(sender, psn);
@@ -167,7 +167,7 @@ static bool is_response(const struct requester *requester, uint64_t psn)
 static uint64_t slide(struct qp *qp, uint64_t psn)
 {
     struct requester *requester = &qp->requester;
-    struct selective_sender *sender = requester->selective;
+    struct selective_sender *sender = requester->recovery_priv;
     for (; sender->marked_from < psn; sender->marked_from++)
         requester->arrived -= unmark(sender, sender->marked_from);
     while (is_marked(sender, psn) && is_response(requester, psn)) {
@@ -183,7 +183,7 @@ static uint64_t slide(struct qp *qp, uint64_t psn)
 static void skip(struct qp *qp)
 {
     struct requester *requester = &qp->requester;
-    struct selective_sender *sender = requester->selective;
+    struct selective_sender *sender = requester->recovery_priv;
     uint64_t psn = requester->next;
     if (psn >= requester->sent_end)
         return;
@@ -211,7 +211,7 @@ static uint64_t in_flight(const struct requester *requester, uint64_t psn)
 static void missed(struct qp *qp, uint64_t first, uint64_t end)
 {
     struct requester *requester = &qp->requester;
-    struct selective_sender *sender = requester->selective;
+    struct selective_sender *sender = requester->recovery_priv;
     end = in_flight(requester, end);
     mark_requests(qp, in_flight(requester, first), end);
     if (sender->lost_end < end)
@@ -228,7 +228,7 @@ static void missed(struct qp *qp, uint64_t first, uint64_t end)
 static void resend_all(struct qp *qp)
 {
     struct requester *requester = &qp->requester;
-    struct selective_sender *sender = requester->selective;
+    struct selective_sender *sender = requester->recovery_priv;
     completer_resend_from(qp, requester->unacked);
     requester->awaited_end = requester->sent_end;
     sender->resent_end = requester->unacked;
@@ -240,7 +240,7 @@ static void resend_all(struct qp *qp)
 static uint64_t gap_end(const struct qp *qp, uint64_t psn, uint64_t end)
 {
     const struct requester *requester = &qp->requester;
-    const struct selective_sender *sender = requester->selective;
+    const struct selective_sender *sender = requester->recovery_priv;
     uint64_t limit = requester->unacked + sender->places;
     if (psn < requester->sent_end && limit > requester->sent_end)
         limit = requester->sent_end;
@@ -256,7 +256,7 @@ static uint64_t gap_end(const struct qp *qp, uint64_t psn, uint64_t end)
 
 static struct kept *place_of(const struct qp *qp, uint32_t psn)
 {
-    struct selective_receiver *receiver = qp->responder.selective;
+    struct selective_receiver *receiver = qp->responder.recovery_priv;
     return &receiver->kept[psn % receiver->places];
 }
 
@@ -285,7 +285,7 @@ static void owe_run(struct qp *qp, uint32_t psn)
 
 static bool ahead(struct qp *qp, const struct packet *packet, struct frame *frame)
 {
-    const struct selective_receiver *receiver = qp->responder.selective;
+    const struct selective_receiver *receiver = qp->responder.recovery_priv;
     uint32_t psn = packet->bth.psn;
     uint32_t places_ahead = (uint32_t)psn_ahead(psn, qp->responder.expected);
     if (qp->responder.refused || places_ahead >= receiver->places)
@@ -311,16 +311,20 @@ static struct frame *take_kept(struct qp *qp, struct packet *packet)
     return frame;
 }
 
-const struct recovery recovery_selective_repeat = {.name = "selective-repeat",
-                                                   .resumes = true,
-                                                   .init = init,
-                                                   .reset = reset,
-                                                   .missed = missed,
-                                                   .resend_all = resend_all,
-                                                   .has_response = has_response,
-                                                   .keep_response = keep_response,
-                                                   .slide = slide,
-                                                   .skip = skip,
-                                                   .gap_end = gap_end,
-                                                   .ahead = ahead,
-                                                   .take_kept = take_kept};
+static const struct recovery selective_repeat = {
+    .name = "selective-repeat",
+    .resumes = true,
+    .init = init,
+    .reset = reset,
+    .missed = missed,
+    .resend_all = resend_all,
+    .has_response = has_response,
+    .keep_response = keep_response,
+    .slide = slide,
+    .skip = skip,
+    .gap_end = gap_end,
+    .ahead = ahead,
+    .take_kept = take_kept,
+};
+
+REGISTER(recoveries, selective_repeat)

@@ -46,7 +46,7 @@ void requester_init(struct qp *qp)
     uint64_t psn = qp->config.psn;
     *requester = (struct requester){.ack_timeout = requester->ack_timeout,
                                     .send_times = requester->send_times,
-                                    .selective = requester->selective};
+                                    .recovery_priv = requester->recovery_priv};
     requester->limited = qp->config.credits; /* to one message, until an ACK says more */
     requester->unacked = requester->next = psn;
     requester->sent_end = requester->posted_end = requester->awaited_end = psn;

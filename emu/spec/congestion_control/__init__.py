@@ -1,14 +1,13 @@
 """Parameters of congestion controls, under the names that their makers gave them.
 
-A control is one file with one model. `Nic` in `emu/spec/host.py` has a key for
-each, and the core a file of the same rules: `emu/core/nic/cc_*.c`.
+A control is one file here with one model, which registers itself, and one in the core with the
+same rules: `emu/core/nic/cc_*.c`. `emu/spec/cc_keys.py` gives a NIC a key for each.
 """
 
-from emu.spec.congestion_control.cct import Cct
+from emu.registry import import_modules
 from emu.spec.congestion_control.control import Control
-from emu.spec.congestion_control.dcqcn import Dcqcn
-from emu.spec.congestion_control.dctcp import Dctcp
-from emu.spec.congestion_control.roce_cc_ecn import RoceCcEcn
-from emu.spec.congestion_control.swift import Swift
+from emu.spec.congestion_control.registry import CONTROLS
 
-__all__ = ["Cct", "Control", "Dcqcn", "Dctcp", "RoceCcEcn", "Swift"]
+__all__ = ["CONTROLS", "Control"]
+
+import_modules(__name__, __path__)

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 
 from emu.spec import references
 from emu.spec.congestion_control.control import Becn, Control, In
+from emu.spec.congestion_control.registry import register
 from emu.spec.notes import note
 from emu.spec.quantities import Integer
 
@@ -37,6 +38,7 @@ def encoded_delay(delay: float) -> int | None:
 Delay = Annotated[float, Field(ge=0), AfterValidator(_encodable)]
 
 
+@register("cct", "InfiniBand's congestion control table", key="cct")
 class Cct(Control):
     """A NIC's congestion control table, and how the index into it moves."""
 

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from emu.spec import references
 from emu.spec.base import Model
+from emu.spec.congestion_control.registry import register
 from emu.spec.notes import note
 from emu.spec.quantities import Integer
 
@@ -56,6 +57,7 @@ class Becn:
     """Whether marks in the interval make a CNP at its end."""
 
 
+@register("none", "nothing slows senders", key=None)
 class Control(Model):
     """A congestion control. This one, which has no parameters, does nothing."""
 

@@ -6,10 +6,12 @@ from pydantic import ConfigDict, Field
 
 from emu.spec import references
 from emu.spec.congestion_control.control import Becn, Control
+from emu.spec.congestion_control.registry import register
 from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Integer, Rate, Size, Time
 
 
+@register("dcqcn", "DCQCN as in its paper", key="dcqcn")
 class Dcqcn(Control):
     """DCQCN's reaction and notification points, named as in the paper (SIGCOMM'15)."""
 

@@ -6,10 +6,12 @@ from pydantic import Field
 
 from emu.spec import references
 from emu.spec.congestion_control.control import Becn, WindowControl
+from emu.spec.congestion_control.registry import register
 from emu.spec.notes import note
 from emu.spec.quantities import Fraction
 
 
+@register("dctcp", "DCTCP, which goes by marked ACKs", key="dctcp")
 class Dctcp(WindowControl):
     """DCTCP, named as in RFC 8257. Its marks want a step: ecn with kmin = kmax and pmax 100%.
 

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from emu.spec import references
 from emu.spec.congestion_control.control import Becn, Control, In
+from emu.spec.congestion_control.registry import register
 from emu.spec.notes import note
 from emu.spec.quantities import Integer, Priority
 from emu.units import BPS_PER_MBPS, PS_PER_US
@@ -19,6 +20,11 @@ Percent = Annotated[Integer, In(Fraction(1, 100))]
 Of1024 = Annotated[Integer, In(Fraction(1, 1024))]
 
 
+@register(
+    "dcqcn-nvidia",
+    "DCQCN as NVIDIA's NICs have it, with the parameters of mlxconfig",
+    key="roce_cc_ecn",
+)
 class RoceCcEcn(Control):
     """NVIDIA's DCQCN: the parameters of `mlxconfig`, class ROCE_CC_ECN, in its units.
 

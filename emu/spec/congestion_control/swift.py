@@ -8,10 +8,12 @@ from pydantic import ConfigDict, Field, model_validator
 
 from emu.spec import references
 from emu.spec.congestion_control.control import WindowControl
+from emu.spec.congestion_control.registry import register
 from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Time
 
 
+@register("swift", "Swift, which goes by delay", key="swift")
 class Swift(WindowControl):
     """Swift, named as in the paper (SIGCOMM'20).
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from emu.spec.congestion_control import CONTROLS
+from emu.spec.congestion_control.roce_cc_ecn import RoceCcEcn
 from emu.spec.diagnostic import Diagnostic, unknown_name
-from emu.spec.host import key_of_control
 from emu.spec.rules.provenance import for_host
 from emu.spec.scenario import Spec
 from emu.units import write_rate
@@ -29,8 +30,10 @@ def slowest_rate_is_below_the_link_s(spec: Spec) -> Iterator[Diagnostic]:
             continue
         slowest_bps = round(control.parameters()[control.slowest])
         if slowest_bps > rate_bps:
+            section = CONTROLS[nic.cc].key
+            assert section is not None, "a control with a slowest rate has a key for it"
             yield Diagnostic(
-                for_host(spec, name, "nic", key_of_control(nic.cc), control.slowest),
+                for_host(spec, name, "nic", section, control.slowest),
                 f"{write_rate(slowest_bps)} is more than hosts' links of "
                 f"{write_rate(rate_bps)} carry, so no flow could be slowed; lower "
                 f"{control.slowest}",
@@ -41,7 +44,7 @@ def slowest_rate_is_below_the_link_s(spec: Spec) -> Iterator[Diagnostic]:
 def who_tolerates_reordering_keeps_packets(spec: Spec) -> Iterator[Diagnostic]:
     for name in spec.topology.build().host:
         nic = spec.host(name).nic
-        if nic.reordering and nic.recovery != "selective-repeat":
+        if nic.reordering and not nic.recovery_scheme.keeps_early_packets:
             yield Diagnostic(
                 for_host(spec, name, "nic", "reordering"),
                 f"recovery: {nic.recovery} keeps no packet that comes before its time, so none may "
@@ -88,7 +91,7 @@ def servers_are_whole(spec: Spec) -> Iterator[Diagnostic]:
 def pcps_have_a_tag_to_be_told_in(spec: Spec) -> Iterator[Diagnostic]:
     for name in spec.topology.build().host if spec.fabric == "roce" else ():
         nic = spec.host(name).nic
-        if nic.roce_cc_ecn.cnp_802p_prio is not None and nic.vlan is None:
+        if nic.parameters_of(RoceCcEcn).cnp_802p_prio is not None and nic.vlan is None:
             yield Diagnostic(
                 for_host(spec, name, "nic", "roce_cc_ecn", "cnp_802p_prio"),
                 "frames without a VLAN tag tell no PCP; give the NIC one (vlan: 0 is a priority "

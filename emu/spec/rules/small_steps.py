@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from emu.spec.congestion_control.dcqcn import Dcqcn
 from emu.spec.diagnostic import dotted
 from emu.spec.rules.idle_controls import unmarked
 from emu.spec.rules.provenance import for_host, is_written
@@ -37,7 +38,10 @@ def small_steps(spec: Spec) -> Iterator[str]:
     for which the spec names neither step."""
     for host in _with_dcqcn(spec):
         if settings := steps_in_proportion(spec, host):
-            rate_bps, rai_bps = _link_bps(spec, host), spec.host(host).nic.dcqcn.rai_bps
+            rate_bps, rai_bps = (
+                _link_bps(spec, host),
+                spec.host(host).nic.parameters_of(Dcqcn).rai_bps,
+            )
             yield (
                 f"{host} uses cc: dcqcn, whose rai and rhai are by default those published for "
                 f"{format_rate(PAPER_BPS)}; on its {format_rate(rate_bps)} rates come back in "
@@ -51,10 +55,10 @@ def small_steps(spec: Spec) -> Iterator[str]:
 def steps_in_proportion(spec: Spec, host: str) -> tuple[str, ...]:
     """Settings of a host's DCQCN, as after `--set`; none where its link is not much faster than the
     paper's, or the spec names a step itself."""
-    nic, rate_bps = spec.host(host).nic, _link_bps(spec, host)
+    dcqcn, rate_bps = spec.host(host).nic.parameters_of(Dcqcn), _link_bps(spec, host)
     if rate_bps <= _FAR_ABOVE * PAPER_BPS or _are_given(spec, host):
         return ()
-    steps = zip(_STEPS, (nic.dcqcn.rai_bps, nic.dcqcn.rhai_bps), strict=True)
+    steps = zip(_STEPS, (dcqcn.rai_bps, dcqcn.rhai_bps), strict=True)
     return tuple(
         f"{dotted(for_host(spec, host, 'nic', 'dcqcn', key))}="
         f"{write_rate(step * rate_bps // PAPER_BPS)}"

@@ -64,8 +64,8 @@ def _reordered(spec: Spec) -> Iterator[str]:
     if not any(kind in PACKET_KINDS for kind in kinds.values()):
         return
     for flow in spec.fabric_flows():
-        recovery = spec.host(flow.bytes_from).nic.recovery
-        if recovery == "selective-repeat":
+        recovery = spec.host(flow.bytes_from).nic.recovery_scheme
+        if recovery.keeps_early_packets:
             continue
         for hop in stages(topology, flow.bytes_from, flow.bytes_to):
             chooses = [port.node for port in hop if kinds.get(port.node) in PACKET_KINDS]
@@ -73,7 +73,7 @@ def _reordered(spec: Spec) -> Iterator[str]:
                 yield (
                     f"{flow.traffic}: {several} sends the packets of a flow by several paths "
                     f"({kinds[several]} routing), so that they come out of order, and "
-                    f"{flow.bytes_from} takes that for loss (recovery: {recovery}); set "
+                    f"{flow.bytes_from} takes that for loss (recovery: {recovery.name}); set "
                     "hosts.nic.recovery to selective-repeat, with hosts.nic.reordering, or change "
                     "switches.routing.kind"
                 )

@@ -1,0 +1,29 @@
+/* Registries: tables whose entries stand in several files.
+ *
+ * Each file enters its own object, so that a new entry is a new file and no line elsewhere:
+ *
+ *     cc_swift.c    static const struct cc_algorithm swift = {...};
+ *                   REGISTER(cc_algorithms, swift)
+ *
+ *     cc.c          REGISTRY(struct cc_algorithm, cc_algorithms);
+ *                   for (size_t i = 0; i < REGISTRY_SIZE(cc_algorithms); i++)
+ *                       ... REGISTRY_AT(cc_algorithms, i) ...
+ *
+ * An entry is a pointer in a section that bears the registry's name. The linker joins all of them
+ * to one array, and marks its ends with the symbols __start_NAME and __stop_NAME. The order of
+ * the entries is the linker's. */
+#ifndef EMU_SIM_REGISTRY_H
+#define EMU_SIM_REGISTRY_H
+
+#include <stddef.h>
+
+#define REGISTER(registry, object)                                                                 \
+    static const void *const object##_entry __attribute__((section(#registry), used)) = &(object);
+
+#define REGISTRY(type, registry)                                                                   \
+    extern const type *const __start_##registry[], *const __stop_##registry[]
+
+#define REGISTRY_SIZE(registry) ((size_t)(__stop_##registry - __start_##registry))
+#define REGISTRY_AT(registry, index) (__start_##registry[index])
+
+#endif
