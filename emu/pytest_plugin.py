@@ -47,18 +47,18 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pytest
 from _pytest._code.code import ExceptionChainRepr, ExceptionRepr, ReprEntryNative
+
+from emu.clocks import CLOCKS, VIRTUAL, ClockName
 
 if TYPE_CHECKING:  # loading the emulator takes a while, and most test sessions need none
     from emu.rdma import Lab
     from emu.runtime.virtual import VirtualFabric
     from emu.testing import Fabric, Run
 
-_CLOCKS = ("virtual", "real")
-_NEEDED_FOR_LABS = ("namespaces", "veth", "mininet", "emu._core")
 _PROGRAMS = {
     "Open vSwitch": ("ovs-vsctl", "--version"),
     "iproute2": ("ip", "-V"),
@@ -70,7 +70,7 @@ _RUNS = pytest.StashKey[list["Run"]]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("emu", "emulated fabrics")
-    group.addoption("--emu-clock", choices=["virtual", "real", "both"], default="virtual")
+    group.addoption("--emu-clock", choices=[*CLOCKS, "both"], default=VIRTUAL.name)
     group.addoption("--emu-slowdown", type=_slowdown, metavar="N")
     group.addoption("--emu-seed", type=int, metavar="N")
     group.addoption("--emu-artifacts", type=Path, metavar="DIR")
@@ -119,7 +119,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     marker = metafunc.definition.get_closest_marker("fabric")
     only = marker.kwargs.get("clock") if marker else None
-    if only not in (None, *_CLOCKS):
+    if only not in (None, *CLOCKS):
         raise pytest.Collector.CollectError(
             f"{metafunc.definition.nodeid}: there is no clock {only!r}; write clock='virtual', "
             "clock='real', or leave it out for both"
@@ -129,7 +129,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _asked_for(config: pytest.Config) -> Sequence[str]:
     asked: str = config.getoption("--emu-clock")
-    return _CLOCKS if asked == "both" else (asked,)
+    return list(CLOCKS) if asked == "both" else (asked,)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -211,7 +211,7 @@ def fabric(
 def lab(
     request: pytest.FixtureRequest,
     emu_spec: Path,
-    emu_clock: Literal["virtual", "real"],
+    emu_clock: ClockName,
     emu_slowdown: float | None,
     emu_artifacts: Path,
 ) -> Iterator[Lab]:
@@ -268,9 +268,10 @@ def _fabric_of(
     marker = request.node.get_closest_marker("fabric")
     changes = dict(marker.kwargs) if marker else {}
     changes.pop("clock", None)
-    if clock == "real":
-        _need(*_NEEDED_FOR_LABS)
-        changes |= {} if slowdown is None else {"slowdown": slowdown}
+    if CLOCKS[clock].needs:
+        _need(*CLOCKS[clock].needs)
+    if slowdown is not None and not CLOCKS[clock].is_exact:
+        changes["slowdown"] = slowdown
     seed = request.config.getoption("--emu-seed")
     changes |= {} if seed is None else {"seed": seed}
     return Fabric(spec, clock=clock, out=out, changes=changes, on_run=on_run)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from emu.approx import Binomial, Within, binomial, within
 from emu.cli.record import record
+from emu.clocks import VIRTUAL
 from emu.errors import CheckFailed, UsageError
 from emu.measure.counters import counter_names
 from emu.measure.event_log import happened
@@ -37,8 +38,9 @@ from emu.report.run_view import RunFacts
 from emu.report.text import print_run
 from emu.report.verdict import judge
 from emu.report.write import write_run
+from emu.runtime import runner_on
+from emu.runtime.runner import ignore
 from emu.spec import settings
-from emu.spec.diagnostic import unknown_name
 from emu.spec.groups import expanded
 from emu.spec.merge import overlay
 from emu.spec.model import Check, Spec, SwitchSpec, load_spec, spec_from_mapping
@@ -51,7 +53,6 @@ T = TypeVar("T")
 Entry = dict[str, Any]
 """One entry of a spec's `traffic:`."""
 
-_CLOCKS = ("virtual", "real")
 _OTHERS = "all others"
 """Senders of an incast that are not named."""
 _OF_SWITCHES = {field.alias or name for name, field in SwitchSpec.model_fields.items()} - set(
@@ -76,8 +77,7 @@ class Fabric:
 
         Raises SpecError with all that is wrong, UsageError for a clock that does not exist.
         """
-        if clock not in _CLOCKS:
-            raise UsageError(unknown_name("clock", clock, list(_CLOCKS)))
+        self._runner = runner_on(clock)
         self._source = f"changes to {path.name}"
         self._folder = path.parent
         self.spec = self._with(load_spec(path), changes or {})
@@ -97,7 +97,7 @@ class Fabric:
         spec = self._with(self.spec, changes)
         self._runs += 1
         out = self._out / f"run{self._runs}"
-        run = Run(RunFacts(spec.name, *record(spec.name, spec, self.clock, out)), out)
+        run = Run(RunFacts(spec.name, *record(spec.name, spec, self._runner, out)), out)
         self._on_run(run)
         return run
 
@@ -107,10 +107,10 @@ class Fabric:
 
         Raises UsageError for what only the real clock can do.
         """
-        from emu.runtime.virtual import VirtualFabric, refuse_tcp
+        from emu.runtime.virtual import VirtualFabric
         from emu.subnet.sm_sweeps import swept
 
-        refuse_tcp(self.spec)
+        runner_on(VIRTUAL.name).refuse(self.spec)
         topology = self.spec.topology.build()
         with VirtualFabric(self.spec, topology, swept(self.spec, topology)) as fabric:
             fabric.start()
@@ -199,12 +199,11 @@ class Run:
         Raises HostError, FabricError, and UsageError when a lab has that name.
         """
         from emu.daemon.up import bring_up
-        from emu.lab.live import run_at
-        from emu.lab.slowdown import choose_slowdown
+        from emu.runtime.real import slowdown_for
 
         spec = self.facts.spec.model_copy(update={"name": name})
-        slowdown, _ = choose_slowdown(spec, spec.topology.build(), run_at, _nobody)
-        bring_up(spec, slowdown, _nobody)
+        slowdown, _ = slowdown_for(spec)
+        bring_up(spec, slowdown, ignore)
 
     def __str__(self) -> str:
         """The report, verdict first, as `emu run` prints it."""
@@ -274,10 +273,6 @@ def _no_such(what: str, name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, names)
     there = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(names)}"
     return f"{what} {name}; {there}"
-
-
-def _nobody(_: object) -> None:
-    """Nobody is told how the building goes."""
 
 
 def _changed(spec: Spec, changes: Mapping[str, Any], source: str, folder: Path = Path()) -> Spec:

@@ -15,8 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from emu.bench.row import Row, Target
-from emu.lab.live import run_at
 from emu.measure.recording import Recording
+from emu.runtime.real import run_at
 from emu.spec.scenario import Spec
 
 TARGETS = {"ovs": Target(1000, at_most=True), "shim": Target(400, at_most=True)}
@@ -53,7 +53,7 @@ def _row(plane: str) -> Row:
 
 def _run(spec: Spec, slowdown: int) -> Recording:
     with TemporaryDirectory(prefix="emu-bench-") as out:
-        return run_at(spec, spec.topology.build(), float(slowdown), Path(out))
+        return run_at(spec, float(slowdown), Path(out))
 
 
 def _spec(plane: str) -> Spec:

@@ -21,6 +21,7 @@ from emu.cli.options import (
 )
 from emu.cli.record import record
 from emu.cli.stopping import sigterm_interrupts
+from emu.clocks import REAL, VIRTUAL, Clock
 from emu.errors import EmuError, UsageError
 from emu.report.clocks import BothClocks, Seeds, clocks_document
 from emu.report.reruns import with_seeds
@@ -29,14 +30,14 @@ from emu.report.summary import compare, to_json
 from emu.report.text import print_clocks, print_comparison
 from emu.report.verdict import exit_code
 from emu.report.write import write_clocks, write_comparison, write_run
-from emu.runtime.virtual import refuse_tcp
+from emu.runtime import Runner, runner_on
 from emu.spec.model import Spec, load_spec
 
 
 @click.command("compare")
 @spec_argument
 @settings_option
-@clock_option
+@clock_option(default=REAL)
 @click.option("--clocks", is_flag=True, help="Put the two clocks side by side instead.")
 @seeds_option
 @out_option
@@ -75,10 +76,10 @@ def command(
         raise UsageError("--seeds: only together with --clocks")
     if not spec.compare:
         raise UsageError(f"{path}: has no `compare:` section; name the variants to run there")
-    if clock == "virtual":
-        _refuse_tcp([spec])
+    runner = runner_on(clock)
+    _refuse([spec], runner)
     variants = spec.variants()
-    runs, stop = _run_all(variants, clock, folder, quiet=quiet)
+    runs, stop = _run_all(variants, runner, folder, quiet=quiet)
     missing = list(variants)[len(runs) :]
     if stop is not None and not runs:
         raise stop
@@ -98,11 +99,12 @@ def _is_given(option: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
-def _refuse_tcp(specs: Sequence[Spec]) -> None:
-    """Before anything runs, whichever variant it is."""
+def _refuse(specs: Sequence[Spec], *runners: Runner) -> None:
+    """Raises UsageError, before anything runs, for a variant that one of the clocks cannot run."""
     for spec in specs:
         for variant in _variants(spec).values():
-            refuse_tcp(variant)
+            for runner in runners:
+                runner.refuse(variant)
 
 
 def _variants(spec: Spec) -> dict[str, Spec]:
@@ -113,7 +115,7 @@ def _compare_clocks(
     specs: Sequence[Spec], folder: Path, stream: TextIO, as_json: bool, *, quiet: bool
 ) -> NoReturn:
     """`specs`: the same one, with one seed after the other."""
-    _refuse_tcp(specs)
+    _refuse(specs, runner_on(REAL.name), runner_on(VIRTUAL.name))
     runs: dict[str, list[BothClocks]] = {}
     for spec in specs:
         for name, variant in _variants(spec).items():
@@ -130,17 +132,17 @@ def _compare_clocks(
 def _on_both(name: str, spec: Spec, folder: Path, place: Path, *, quiet: bool) -> BothClocks:
     """Each run is written as soon as it is over: a series that is interrupted has left some."""
 
-    def on(clock: str) -> RunFacts:
-        out = folder / clock / place
-        facts = RunFacts(name, *record(name, spec, clock, out, quiet=quiet))
+    def on(clock: Clock) -> RunFacts:
+        out = folder / clock.name / place
+        facts = RunFacts(name, *record(name, spec, runner_on(clock.name), out, quiet=quiet))
         write_run(facts, out)
         return facts
 
-    return BothClocks(on("real"), on("virtual"))
+    return BothClocks(on(REAL), on(VIRTUAL))
 
 
 def _run_all(
-    variants: Mapping[str, Spec], clock: str, folder: Path, *, quiet: bool
+    variants: Mapping[str, Spec], runner: Runner, folder: Path, *, quiet: bool
 ) -> tuple[list[RunFacts], EmuError | KeyboardInterrupt | None]:
     """Each run is written as soon as it is over; those before one that was stopped, or failed,
     and what that raised."""
@@ -149,7 +151,7 @@ def _run_all(
         with sigterm_interrupts():
             for name, variant in variants.items():
                 judged = variant.with_completion
-                facts = RunFacts(name, *record(name, judged, clock, folder / name, quiet=quiet))
+                facts = RunFacts(name, *record(name, judged, runner, folder / name, quiet=quiet))
                 write_run(facts, folder / name)
                 runs.append(facts)
     except (EmuError, KeyboardInterrupt) as stop:

@@ -16,8 +16,9 @@ from typing import Any
 import click
 
 from emu.cli.fabric import load_fabric
-from emu.cli.options import json_option, quiet_option, settings_option
-from emu.cli.record import record, refuse_unwritable, subnet_of
+from emu.cli.options import clock_option, json_option, quiet_option, settings_option
+from emu.cli.record import record, refuse_unwritable
+from emu.clocks import CLOCKS, VIRTUAL, Clock
 from emu.errors import ExitCode, UsageError
 from emu.measure.forecast import Forecast
 from emu.measure.recording import JobRecord
@@ -26,6 +27,7 @@ from emu.report.diagnosis import diagnoses
 from emu.report.nccl import Sweep, closing, heading, row, to_mapping
 from emu.report.nccl_channels import Channels, channel_lines
 from emu.report.run_view import RunFacts
+from emu.runtime import runner_on
 from emu.spec.model import Spec, changed
 from emu.units import write_rate
 from traffic.collectives.channels import MOST, Servers, in_a_row
@@ -85,7 +87,7 @@ class Wanted:
     channels: int | None
     """None: one for each NIC of a server."""
     root: int
-    clock: str
+    clock: Clock
     checks: bool
 
     @property
@@ -159,7 +161,7 @@ class Wanted:
 
     def payload(self, size_bytes: int) -> str:
         small = 2 * len(self.hosts) * size_bytes <= LARGEST_REAL
-        return "real" if self.clock == "real" or (self.checks and small) else "elided"
+        return "elided" if self.clock.elides_payload and not (self.checks and small) else "real"
 
     @property
     def unit_bytes(self) -> int:
@@ -217,13 +219,7 @@ class Wanted:
     "--fabric", type=click.Choice(["roce", "ib"]), help="Fabric to use instead of the spec's."
 )
 @settings_option
-@click.option(
-    "--clock",
-    type=click.Choice(["virtual", "real"]),
-    default="virtual",
-    show_default=True,
-    help="virtual: in this process, without waiting. real: a live lab of namespaces.",
-)
+@clock_option(default=VIRTUAL)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -277,7 +273,7 @@ def command(
         chunk,
         channels,
         _root(collective, root, len(hosts)),
-        clock,
+        CLOCKS[clock],
         checks,
     )
     if out:
@@ -288,7 +284,7 @@ def command(
     chosen = {size: wanted.algorithm_for(size, forecast) for size in sizes}
     specs = [wanted.spec(base, size, algorithm) for size, algorithm in chosen.items()]
     by_algorithm = dict(zip(chosen.values(), specs, strict=True))
-    subnet = subnet_of([*by_algorithm.values()]) if clock == "virtual" else None
+    runner = runner_on(clock).for_series([*by_algorithm.values()])
     step = f"{factor}(factor)" if factor else f"{increment}(bytes)"
     table = _Table(quiet=as_json)
     used = _channels(wanted, chosen)
@@ -301,7 +297,7 @@ def command(
     conclusive = True
     for spec in specs:
         with TemporaryDirectory(prefix="emu-nccl-") as folder:
-            recorded = record(spec.name, spec, clock, Path(folder), quiet=quiet, subnet=subnet)
+            recorded = record(spec.name, spec, runner, Path(folder), quiet=quiet)
             run = RunFacts(spec.name, *recorded)
         conclusive &= run.conclusive
         jobs += [job if checks else replace(job, wrong=None) for job in run.recording.jobs]

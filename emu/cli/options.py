@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
+
+from emu.clocks import CLOCKS, Clock
+
+C = TypeVar("C", bound=Callable[..., Any])
 
 spec_argument = click.argument("path", metavar="SPEC", type=click.Path(path_type=Path))
 
@@ -24,13 +30,17 @@ quiet_option = click.option(
     "-q", "--quiet", is_flag=True, help="Print no progress; only results and errors."
 )
 
-clock_option = click.option(
-    "--clock",
-    type=click.Choice(["real", "virtual"]),
-    default="real",
-    show_default=True,
-    help="real: a live lab of namespaces. virtual: in this process, without waiting.",
-)
+
+def clock_option(*, default: Clock) -> Callable[[C], C]:
+    """Which clock a command runs on."""
+    return click.option(
+        "--clock",
+        type=click.Choice(list(CLOCKS)),
+        default=default.name,
+        show_default=True,
+        help=" ".join(f"{clock.name}: {clock.how}." for clock in CLOCKS.values()),
+    )
+
 
 seeds_option = click.option(
     "--seeds",

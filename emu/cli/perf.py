@@ -14,9 +14,10 @@ from typing import Literal
 import click
 
 from emu.cli.fabric import load_fabric
-from emu.cli.options import json_option, settings_option
-from emu.cli.record import record, subnet_of
+from emu.cli.options import clock_option, json_option, settings_option
+from emu.cli.record import record
 from emu.cli.say import say
+from emu.clocks import CLOCKS, VIRTUAL
 from emu.errors import ExitCode, FabricError, UsageError
 from emu.measure.recording import Recording
 from emu.measure.requests import UNFINISHED
@@ -26,6 +27,7 @@ from emu.perf.figures import Bandwidth, Latency, bandwidth, latency
 from emu.perf.table import RULE, header, line, settings_lines
 from emu.report.diagnosis import diagnoses
 from emu.report.run_view import RunFacts
+from emu.runtime import Runner, runner_on
 from emu.spec.model import Spec
 
 
@@ -61,13 +63,7 @@ from emu.spec.model import Spec
     show_default=True,
 )
 @settings_option
-@click.option(
-    "--clock",
-    type=click.Choice(["real", "virtual"]),
-    default="virtual",
-    show_default=True,
-    help="real: a live lab of namespaces. virtual: in this process, without waiting.",
-)
+@clock_option(default=VIRTUAL)
 @json_option
 def command(
     test: str,
@@ -93,14 +89,14 @@ def command(
     fabric = load_fabric(path, DEFAULT, settings, verb="perf", faults=True)
     ends = ends_asked(fabric, src, dst)
     sizes = sizes_asked(benchmark, fabric, ends, size_bytes=size, every=every_size)
-    payload: Literal["real", "elided"] = "elided" if clock == "virtual" else "real"
+    payload: Literal["real", "elided"] = "elided" if CLOCKS[clock].elides_payload else "real"
     specs = [benchmark.spec(fabric, ends, size_bytes, payload) for size_bytes in sizes]
     if not as_json:
         for text in settings_lines(benchmark, fabric, ends):
             click.echo(text)
         click.echo(header(is_latency=benchmark.is_latency))
     lines = []
-    for figures in _measured(benchmark, sizes, specs, clock):
+    for figures in _measured(benchmark, sizes, specs, runner_on(clock)):
         lines.append(asdict(figures))
         if not as_json:
             click.echo(line(figures))
@@ -123,14 +119,12 @@ def _benchmark(test: str, iters: int, tx_depth: int | None, connection: str) -> 
 
 
 def _measured(
-    benchmark: Benchmark, sizes: Sequence[int], specs: Sequence[Spec], clock: str
+    benchmark: Benchmark, sizes: Sequence[int], specs: Sequence[Spec], runner: Runner
 ) -> Iterator[Bandwidth | Latency]:
-    subnet = subnet_of(specs[:1]) if clock == "virtual" else None
+    runner = runner.for_series(specs)
     for size_bytes, spec in zip(sizes, specs, strict=True):
         with TemporaryDirectory(prefix="emu-perf-") as folder:
-            recorded = record(
-                benchmark.name, spec, clock, Path(folder), progress=StringIO(), subnet=subnet
-            )
+            recorded = record(benchmark.name, spec, runner, Path(folder), progress=StringIO())
         run = RunFacts(benchmark.name, *recorded)
         if not run.conclusive:
             say(f"inconclusive: {run.recording.fidelity.reasons[0]}")

@@ -14,6 +14,7 @@ from emu.cli.options import quiet_option, seeds_option, settings_option
 from emu.cli.record import record, refuse_unwritable
 from emu.cli.say import say
 from emu.cli.stopping import sigterm_interrupts
+from emu.clocks import CLOCKS, VIRTUAL
 from emu.errors import EmuError, UsageError
 from emu.output_dir import write_text, writing_into
 from emu.report.reruns import TIMES, Variation, name_of, occasions
@@ -23,6 +24,7 @@ from emu.report.store import load_recording
 from emu.report.text import print_checks, print_reruns
 from emu.report.verdict import exit_code
 from emu.report.write import write_run
+from emu.runtime import runner_on
 from emu.spec.about import About
 from emu.spec.model import Spec, load_spec
 
@@ -34,11 +36,11 @@ _SPEC_FILE = "spec.json"
 @click.option(
     "--clock",
     "clocks",
-    type=click.Choice(["real", "virtual"]),
+    type=click.Choice(list(CLOCKS)),
     multiple=True,
-    default=("virtual",),
+    default=(VIRTUAL.name,),
     show_default=True,
-    help="Run on this clock; both may be given.",
+    help="Run on this clock; several may be given.",
 )
 @seeds_option
 @click.option(
@@ -153,7 +155,7 @@ class RunCache:
         kept = self._kept(name, spec, folder) if self.resume else None
         if kept is not None and kept.conclusive:
             return kept
-        facts = RunFacts(name, *record(name, spec, clock, folder, quiet=self.quiet))
+        facts = RunFacts(name, *record(name, spec, runner_on(clock), folder, quiet=self.quiet))
         write_run(facts, folder)
         with writing_into(folder):
             write_text(folder / _SPEC_FILE, spec.to_json())
@@ -190,7 +192,7 @@ class Experiment:
         return Result(self.spec.about, self.path, runs)
 
     def _run_one(self, name: str, spec: Spec, clock: str, keeper: RunCache) -> RunFacts:
-        if clock == "real":  # where packets have all their bytes
+        if not CLOCKS[clock].elides_payload:
             spec = spec.model_copy(update={"payload": "real"})
         called = self.occasion.call(name)
         return keeper.run(called, spec, clock, Path(self.spec.name, clock, called))

@@ -16,6 +16,7 @@ from emu.cli.options import (
     spec_argument,
 )
 from emu.cli.record import record, refuse_unwritable_file
+from emu.clocks import REAL
 from emu.output_dir import write_text, writing_into
 from emu.report.junit import junit_xml
 from emu.report.run_view import RunFacts
@@ -23,13 +24,14 @@ from emu.report.summary import to_json
 from emu.report.text import print_run
 from emu.report.verdict import exit_code
 from emu.report.write import write_run
+from emu.runtime import runner_on
 from emu.spec.model import load_spec
 
 
 @click.command("run")
 @spec_argument
 @settings_option
-@clock_option
+@clock_option(default=REAL)
 @out_option
 @click.option(
     "--junit",
@@ -56,7 +58,7 @@ def command(
     folder = out or Path("out") / spec.name
     if junit:
         refuse_unwritable_file(junit, "--junit")
-    facts = RunFacts(spec.name, *record(spec.name, spec, clock, folder, quiet=quiet))
+    facts = RunFacts(spec.name, *record(spec.name, spec, runner_on(clock), folder, quiet=quiet))
     artifacts = write_run(facts, folder)
     if junit:
         with writing_into(junit.parent, "--junit"):

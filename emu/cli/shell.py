@@ -48,12 +48,11 @@ def _shell_in_lab(lab: str | None) -> None:
 
 def _shell_of_its_own(path: Path, settings: tuple[str, ...]) -> None:
     from emu.lab.ipc.messages import Request
-    from emu.lab.live import run_at
     from emu.lab.namespace import run_in_lab
-    from emu.lab.slowdown import choose_slowdown
+    from emu.runtime.real import slowdown_for
 
     spec = load_spec(path, settings)
-    slowdown, why = choose_slowdown(spec, spec.topology.build(), run_at, say)
+    slowdown, why = slowdown_for(spec, say)
     for note in why:
         say(note)
     options = {"slowdown": slowdown, "standing": True}

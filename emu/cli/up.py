@@ -19,13 +19,12 @@ def command(path: Path, settings: tuple[str, ...], name: str | None) -> None:
     """Bring SPEC's fabric up and leave it running, without traffic, until `emu down`."""
     from emu.daemon.folder import why_elsewhere
     from emu.daemon.up import bring_up
-    from emu.lab.live import run_at
-    from emu.lab.slowdown import choose_slowdown
+    from emu.runtime.real import slowdown_for
 
     spec = load_spec(path, settings if name is None else (*settings, f"name={name}"))
     if elsewhere := why_elsewhere():
         say(elsewhere)
-    slowdown, why = choose_slowdown(spec, spec.topology.build(), run_at, say)
+    slowdown, why = slowdown_for(spec, say)
     for note in why:
         say(note)
     first = spec.topology.build().hosts[0].name

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from emu.clocks import VIRTUAL
 from emu.measure.look import FlowLook, Look
 from emu.measure.merge import assemble
 from emu.measure.observation import Observation, Samples
@@ -97,7 +98,7 @@ def _recording(
         topology,
         [seen],
         plane="",
-        clock="virtual",  # its fidelity is judged elsewhere
+        clock=VIRTUAL,  # its fidelity is judged elsewhere
         slowdown=1,
         marker="none",
         wall_seconds=0,

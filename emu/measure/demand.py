@@ -1,4 +1,4 @@
-"""What a fabric asks of the machine that emulates it, in emulated time."""
+"""The load that a fabric puts on the machine that emulates it, in emulated time."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from topologies.graph import Topology
 
 @dataclass(frozen=True)
 class Demand:
-    """A fabric's demand. Divided by the slowdown, the first is a rate in wall-clock time."""
+    """A fabric's demand on its machine."""
 
     packet_hops_per_second: float
-    """Packets through switches while every sender has its line full."""
+    """Packets through switches while every sender sends at line rate. Divided by the slowdown,
+    it is a rate in wall-clock time."""
     budget_ns: int
-    """By how much a frame may be late: one MTU on the fastest link."""
+    """How late a frame may be: one MTU's serialisation on the fastest link."""
 
 
-def demand_of(spec: Spec, topology: Topology) -> Demand:
-    """Each sender's line rate in packets, times the switches on the way of its flows."""
+def demand_of(spec: Spec) -> Demand:
+    """Each sender's line rate in packets, times the mean number of switches on its flows' paths."""
+    topology = spec.topology.build()
     switches: dict[str, list[int]] = defaultdict(list)
     for flow in (*spec.fabric_flows(), *spec.streams().flows):
         switches[flow.src].append(_switches_between(topology, flow.src, flow.dst))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from emu.clocks import Clock
 from emu.measure.counters import (
     PRIORITIES,
     ethernet_counters,
@@ -47,7 +48,7 @@ def assemble(
     observations: Sequence[Observation],
     *,
     plane: str,
-    clock: str,
+    clock: Clock,
     slowdown: float,
     marker: MarkedBy,
     wall_seconds: float,
@@ -71,7 +72,7 @@ def assemble(
         name=spec.name,
         fabric=spec.fabric,
         plane=plane,
-        clock=clock,
+        clock=clock.name,
         slowdown=slowdown,
         seed=spec.seed,
         marker=marker,
@@ -99,14 +100,14 @@ def assemble(
             observations,
             noted,
             slowdown=slowdown,
-            budget_ns=mtu_time_ns(spec, topology) if clock == "real" else 0,
-            headroom_ns=headroom_time_ns(spec, topology) if clock == "real" else 0,
+            budget_ns=0 if clock.is_exact else mtu_time_ns(spec, topology),
+            headroom_ns=0 if clock.is_exact else headroom_time_ns(spec, topology),
             transit_lost=lost_in_transit(raw),
             dropped_by_faults=sum(own.hits for own in faults if own.kind == "small-headroom"),
         ),
         wall_seconds=wall_seconds,
         cpu_seconds=cpu.last,
-        machine=_machine(noted, cpu, slowdown) if clock == "real" else NO_MACHINE,
+        machine=NO_MACHINE if clock.is_exact else _machine(noted, cpu, slowdown),
         faults=faults,
         captures=dict(captures),
         notes=(

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from emu.clocks import CLOCKS
 from emu.measure.requests import Requests
 from traffic.graph import Verb
 
@@ -315,3 +316,8 @@ class Recording:
     """Port name -> capture file."""
     notes: tuple[str, ...] = ()
     """What a reader should know: a fallback that was taken, why `auto` chose what it did."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether its clock keeps every event to its time, so that there is no lateness."""
+        return CLOCKS[self.clock].is_exact

@@ -8,10 +8,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from emu.bindings.capture import CaptureFile, capture_file, captured_ports
 from emu.bindings.fabric import Fabric, NodeSubset
+from emu.clocks import ClockName
 from emu.errors import UsageError
 from emu.rdma.clock import Clock, VirtualClock
 from emu.rdma.context import Context
@@ -47,7 +48,7 @@ class Lab:
         self,
         spec: Path | str | Spec,
         *changes: str,
-        clock: Literal["virtual", "real"] = "virtual",
+        clock: ClockName = "virtual",
         out: Path | None = None,
     ) -> None:
         """`changes` to a spec's file are KEY=VALUE, as for `emu run --set`.
@@ -55,14 +56,14 @@ class Lab:
         Raises SpecError, UsageError, HostError.
         """
         self.spec = spec if isinstance(spec, Spec) else load_spec(Path(spec), changes)
-        self._real = clock == "real"
+        self._start_clock = self._starter(clock)
         self._out = out
         self._stack = ExitStack()
         self._hosts: dict[str, LabHost] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            self._clock = self._on_real_clock(stack) if self._real else self._on_virtual(stack)
+            self._clock = self._start_clock(stack)
             self._stack = stack.pop_all()
         return self
 
@@ -99,7 +100,13 @@ class Lab:
 
     # ---- building --------------------------------------------------------------
 
-    def _on_virtual(self, stack: ExitStack) -> Clock:
+    def _starter(self, clock: str) -> Callable[[ExitStack], Clock]:
+        starters = {"virtual": self._on_virtual_clock, "real": self._on_real_clock}
+        if clock not in starters:
+            raise UsageError(unknown_name("clock", clock, list(starters)))
+        return starters[clock]
+
+    def _on_virtual_clock(self, stack: ExitStack) -> Clock:
         subnet = swept(self.spec, self.spec.topology.build(), everybody=True)
         fabric = self._fabric(stack, NodeSubset.ALL, subnet)
         fabric.capture(captured_ports(self.spec, fabric.topology))

@@ -28,11 +28,11 @@ from emu.daemon import registry
 from emu.daemon.client import StandingLab
 from emu.errors import FabricError, UsageError
 from emu.lab.ipc.messages import Request
-from emu.lab.live import run_at
 from emu.lab.namespace import run_in_lab
 from emu.lab.rt_sched import processors_awake, wake_in_time
-from emu.lab.slowdown import choose_slowdown
 from emu.rdma.clock import Clock
+from emu.runtime.real import slowdown_for
+from emu.runtime.runner import ignore
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from emu.subnet.subnet import PathSLs
@@ -62,7 +62,7 @@ def live_lab(spec: Spec) -> Iterator[tuple[Spec, float, Wires]]:
 
     Raises UsageError, HostError, FabricError.
     """
-    slowdown, _ = choose_slowdown(spec, spec.topology.build(), run_at, _nobody)
+    slowdown, _ = slowdown_for(spec)
     named = spec.model_copy(update={"name": f"{spec.name}-{os.getpid()}"})
     with _standing(named, slowdown), StandingLab(named.name) as lab:
         yield named, slowdown, _borrow(lab, named.topology.build())
@@ -78,7 +78,7 @@ def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
     def own() -> None:
         """Whoever calls a lab that has ended hears that at once: nobody listens any more."""
         try:
-            run_in_lab(request, on_progress=_nobody, on_up=up.set, files=[listener.fileno()])
+            run_in_lab(request, on_progress=ignore, on_up=up.set, files=[listener.fileno()])
         except KeyboardInterrupt:
             why = "its first process received SIGINT or SIGTERM"
             failures.append(FabricError(f"the lab {spec.name} has ended: {why}"))
@@ -228,7 +228,3 @@ class LiveClock(Clock):
 def _give_up(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def _nobody(_: object) -> None:
-    """Nobody is told how the building goes."""

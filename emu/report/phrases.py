@@ -21,9 +21,9 @@ def conditions(run: RunFacts) -> str:
     """What was emulated, and how."""
     recording = run.recording
     clock = (
-        "virtual clock"
-        if recording.clock == "virtual"
-        else f"real clock at slowdown {recording.slowdown:g}"
+        f"{recording.clock} clock"
+        if recording.is_exact
+        else f"{recording.clock} clock at slowdown {recording.slowdown:g}"
     )
     return (
         f"{FABRIC_NAMES.get(recording.fabric, recording.fabric)}, {recording.plane} plane, {clock},"
@@ -33,8 +33,8 @@ def conditions(run: RunFacts) -> str:
 
 def fidelity(run: RunFacts) -> str:
     """How well the machine kept to the schedule."""
-    if run.recording.clock == "virtual" and run.conclusive:
-        return "Fidelity ok: on the virtual clock nothing is late."
+    if run.recording.is_exact and run.conclusive:
+        return f"Fidelity ok: on the {run.recording.clock} clock nothing is late."
     measured = run.recording.fidelity
     verdict = "ok" if run.conclusive else measured.verdict.upper()
     on_the_wall = [

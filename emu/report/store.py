@@ -52,7 +52,7 @@ def save_recording(recording: Recording, folder: Path, summary: Summary | None =
     make_folder(folder)
     write_text(folder / SUMMARY_FILE, to_json(summary or summarise(recording)))
     arrays = _fields_of(recording.series) | _fields_of(recording.requests)
-    if recording.clock == "real":
+    if not recording.is_exact:
         arrays |= _fields_of(recording.machine)
     arrays |= {name: np.array(arrays[name], dtype=np.str_) for name in _NAMES if name in arrays}
     with new_file(folder / SERIES_FILE) as stream:
@@ -73,7 +73,7 @@ def load_recording(folder: Path) -> Recording:
     series = _read(folder / SERIES_FILE, lambda path: _load_arrays(path, Series))
     requests = _read(folder / SERIES_FILE, lambda path: _load_arrays(path, Requests))
     recording = _read(folder / SUMMARY_FILE, lambda path: _load_summary(path, series, requests))
-    if recording.clock == "virtual":
+    if recording.is_exact:
         return recording
     machine = _read(folder / SERIES_FILE, lambda path: _load_arrays(path, MachineSeries))
     return replace(recording, machine=machine)

@@ -412,7 +412,7 @@ def _fidelity(recording: Recording) -> FidelitySummary:
         budget_ns=int(fidelity.budget_ns),
         reasons=list(fidelity.reasons),
     )
-    if recording.clock == "real":
+    if not recording.is_exact:
         told["late_p50_wall_ns"] = round(fidelity.late_p50_ns * recording.slowdown)
         told["late_p99_wall_ns"] = round(fidelity.late_p99_ns * recording.slowdown)
         told["late_max_wall_ns"] = round(fidelity.late_max_ns * recording.slowdown)

@@ -1,13 +1,13 @@
-"""The virtual clock: a whole fabric in this process, as fast as the processor goes.
+"""The virtual clock: a whole fabric in this process, as fast as the processor runs.
 
-No namespaces, no sockets, no root, no waiting. The same core, built by the same
-code as for a live lab, with everything inside; the same seed gives the same run.
+It needs no namespaces, no sockets and no root, and never waits. The core is the same as in a
+live lab, and the same seed gives the same run.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,31 +17,34 @@ from emu.bindings.capture import capture_file, captured_ports
 from emu.bindings.fabric import FLOW_CONTROL_BYTES, Fabric, FrameKind, NodeSubset, gone
 from emu.bindings.host_nics import HostNics
 from emu.bindings.snapshot import PortView, QueuePairView
+from emu.clocks import VIRTUAL
 from emu.errors import UsageError
 from emu.measure.merge import assemble
 from emu.measure.observation import Observation
 from emu.measure.progress import Progress
 from emu.measure.recording import MarkedBy, Recording
+from emu.runtime.runner import Runner, ignore
 from emu.spec.diagnostic import did_you_mean
 from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
+from emu.subnet.sm_sweeps import swept
 from topologies.graph import Port, Topology
 from traffic.graph import OperationGraph
 
 STEP_NS = 20_000
-"""A run ends with the step in which its workload does."""
-_MOST_SECONDS = 0.05
-"""Of wall-clock time between two looks at progress, roughly."""
+"""A run ends with the step in which its workload ends."""
+_PROGRESS_SECONDS = 0.05
+"""Wall-clock time between two reports of progress, roughly."""
 ELIDED_NOTES = ("payload elided: packets carried their headers only, no message was compared",)
 
 
 class VirtualFabric:
     """A fabric with its workload on the virtual clock, which Python can step.
 
-    Use as a context manager. Times are emulated nanoseconds; ports and flows go by the
-    names they have in reports. Between two steps everything can be looked at, and frames
-    can be put on any cable as if the node there had sent them:
+    Use it as a context manager. Times are emulated nanoseconds; ports and flows have the
+    names that reports give them. Between two steps, Python can read the state of every port and
+    queue pair, and put frames on any cable as if the node there had sent them:
 
     >>> from pathlib import Path
     >>> from emu.spec.load import load_spec
@@ -70,9 +73,9 @@ class VirtualFabric:
         subnet: Subnet | None = None,
         workload: OperationGraph | None = None,
     ) -> None:
-        """`subnet`: what `emu.subnet.sm_sweeps.manage` makes, for InfiniBand alone; `workload`:
-        other operations than the spec's. Raises UsageError when these cannot run, or a subnet is
-        missing.
+        """`subnet`: the result of `emu.subnet.sm_sweeps.manage`, for InfiniBand alone; `workload`:
+        operations to use in place of the spec's. Raises UsageError when these cannot run, or when
+        InfiniBand has no subnet.
         """
         self.spec = spec
         self.topology = topology
@@ -101,7 +104,7 @@ class VirtualFabric:
 
     @property
     def endpoints(self) -> HostNics:
-        """The hosts. Raises UsageError when the fabric is gone, as all do that look at it."""
+        """The hosts. Raises UsageError when the fabric is closed."""
         if self._endpoints is None:
             raise gone()
         return self._endpoints
@@ -116,7 +119,7 @@ class VirtualFabric:
         return self.endpoints.finished
 
     def start(self) -> None:
-        """Brings all links up and begins the workload, now. Raises UsageError the second time."""
+        """Brings all links up and starts the workload. Raises UsageError the second time."""
         if self._started:
             raise UsageError("this fabric has started, and does so once; make another for more")
         self._started = True
@@ -129,8 +132,8 @@ class VirtualFabric:
         lib.fabric_run(self.fabric.core, now_ns * 1000)
 
     def run_steps(self, until_ns: int) -> None:
-        """Runs on in whole steps: until then, or until the workload is over or captures want to
-        be drained."""
+        """Runs in whole steps until `until_ns`, the workload's end, or captures that must be
+        drained, whichever comes first."""
         finished = self.endpoints.finished_flag
         lib.fabric_run_steps(self.fabric.core, until_ns * 1000, STEP_NS * 1000, finished)
 
@@ -165,65 +168,75 @@ class VirtualFabric:
         return known[port]
 
     def observe(self) -> Observation:
-        """All that was counted so far."""
+        """All counters and samples so far."""
         return self.endpoints.observe(self.fabric.observe())
 
     def progress(self) -> Progress:
         return self.endpoints.progress(self.now_ns)
 
 
-def refuse_tcp(spec: Spec) -> None:
-    """Raises UsageError where the spec's traffic is not RDMA alone."""
-    if spec.streams().flows:
-        raise UsageError(
-            "stack: tcp is the TCP of this machine's kernel, whose time is real; run it on the "
-            "real clock alone, or use stack: rdma"
+class VirtualRunner(Runner):
+    """Runs specs in this process."""
+
+    clock = VIRTUAL
+
+    def __init__(self, subnet: Subnet | None = None) -> None:
+        """`subnet`: the subnet manager's decisions for all specs that are run; worked out for each
+        one where it is not given."""
+        self._subnet = subnet
+
+    def refuse(self, spec: Spec) -> None:
+        if spec.streams().flows:
+            raise UsageError(
+                "stack: tcp is the TCP of this machine's kernel, whose time is real; run it on "
+                "the real clock alone, or use stack: rdma"
+            )
+
+    def for_series(self, specs: Sequence[Spec]) -> VirtualRunner:
+        first, *others = specs
+        return VirtualRunner(swept(first, first.topology.build(), *others))
+
+    def run(
+        self,
+        spec: Spec,
+        *,
+        out: Path,
+        on_progress: Callable[[Progress], None] = ignore,
+        say: Callable[[str], None] = ignore,
+    ) -> Recording:
+        self.refuse(spec)
+        topology = spec.topology.build()
+        subnet = self._subnet or swept(spec, topology)
+        began = time.monotonic()
+        with VirtualFabric(spec, topology, subnet) as run, capture_file(run.fabric) as capture:
+            run.start()
+            for _ in _stretches(run, spec.time_limit_ps):
+                capture.drain()
+                on_progress(run.progress())
+            observation, now_ps = run.observe(), run.now_ns * 1000
+            captures = capture.convert(out)
+        return assemble(
+            spec,
+            topology,
+            [observation],
+            plane="shim",
+            clock=VIRTUAL,
+            slowdown=1,
+            marker=marker_in_use(spec),
+            wall_seconds=time.monotonic() - began,
+            captures=captures,
+            notes=(
+                *(subnet.notes_up_to(now_ps - slowest_convergence_ps(spec)) if subnet else ()),
+                *(ELIDED_NOTES if spec.payload == "elided" else ()),
+            ),
         )
 
 
-def run_virtual(
-    spec: Spec,
-    topology: Topology,
-    *,
-    subnet: Subnet | None,
-    out: Path,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
-) -> Recording:
-    """Runs the spec until its workload is over or its time limit is reached.
-
-    Captures are written into the folder `out`. Raises UsageError for what only the
-    real clock can do.
-    """
-    began = time.monotonic()
-    with VirtualFabric(spec, topology, subnet) as run, capture_file(run.fabric) as capture:
-        run.start()
-        for _ in _stretches(run, spec.time_limit_ps):
-            capture.drain()
-            on_progress(run.progress())
-        observation, now_ps = run.observe(), run.now_ns * 1000
-        captures = capture.convert(out)
-    return assemble(
-        spec,
-        topology,
-        [observation],
-        plane="shim",
-        clock="virtual",
-        slowdown=1,
-        marker=marker_in_use(spec),
-        wall_seconds=time.monotonic() - began,
-        captures=captures,
-        notes=(
-            *(subnet.notes_up_to(now_ps - slowest_convergence_ps(spec)) if subnet else ()),
-            *(ELIDED_NOTES if spec.payload == "elided" else ()),
-        ),
-    )
-
-
 def _stretches(run: VirtualFabric, limit_ps: int) -> Iterator[None]:
-    """Runs a fabric to its end, with a pause after each stretch, in which it can be looked at.
+    """Runs a fabric to its end, with a pause after each stretch, for captures and progress.
 
-    Stretches grow until one takes about as long as people wait for a new line of progress. What
-    happens in the fabric does not depend on them.
+    Stretches grow until each takes about as long as people wait for a new line of progress. What
+    happens in the fabric does not depend on their length.
     """
     steps = 1
     while not run.finished and run.now_ns * 1000 < limit_ps:
@@ -231,7 +244,7 @@ def _stretches(run: VirtualFabric, limit_ps: int) -> Iterator[None]:
         run.run_steps(min(run.now_ns + steps * STEP_NS, -(-limit_ps // 1000)))
         seconds = time.monotonic() - began
         yield
-        steps = 2 * steps if seconds < _MOST_SECONDS / 2 else max(1, steps // 2)
+        steps = 2 * steps if seconds < _PROGRESS_SECONDS / 2 else max(1, steps // 2)
 
 
 def marker_in_use(spec: Spec) -> MarkedBy:
@@ -240,8 +253,8 @@ def marker_in_use(spec: Spec) -> MarkedBy:
 
 
 def _workload(spec: Spec) -> OperationGraph:
-    """The spec's own. Raises UsageError where that is not RDMA alone."""
-    refuse_tcp(spec)
+    """The spec's own. Raises UsageError where it is not RDMA alone."""
+    VirtualRunner().refuse(spec)
     return spec.workload()
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from emu.clocks import ClockName
 from emu.spec.base import Model
 from emu.spec.notes import note
 from emu.spec.quantities import named_like
@@ -22,7 +23,7 @@ class About(Model):
     title: str = Field(description="The result in a sentence.")
     expected: str = Field(description="What must come out, with its numbers.")
     source: str = Field(description="Who measured or derived it, and where.")
-    clocks: tuple[Literal["virtual", "real"], ...] = Field(
+    clocks: tuple[ClockName, ...] = Field(
         default=("virtual", "real"),
         min_length=1,
         description="The clocks on which `emu results` runs it: only [virtual] where it would "

@@ -9,7 +9,7 @@ import pytest
 from emu.report.comparison_tables import comparison_table
 from emu.report.ios_table import ios_table
 from emu.report.run_view import RunFacts
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import load_spec
 
 SPEC = Path(__file__).parents[2] / "topologies" / "storage.emu.yml"
@@ -19,7 +19,7 @@ SPEC = Path(__file__).parents[2] / "topologies" / "storage.emu.yml"
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFacts:
     spec, out = load_spec(SPEC), tmp_path_factory.mktemp("run")
     topology = spec.topology.build()
-    return RunFacts(spec.name, run_virtual(spec, topology, subnet=None, out=out), spec, topology)
+    return RunFacts(spec.name, VirtualRunner().run(spec, out=out), spec, topology)
 
 
 def test_its_checks_pass(run: RunFacts) -> None:

@@ -15,6 +15,7 @@ from emu.explain.pages import pages
 from emu.measure.counter_notes import NOTES, PLACES, note_of
 from emu.measure.counters import counter_names
 from emu.report.summary import Summary, summarise
+from emu.runtime.virtual import VirtualRunner
 from emu.spec import references
 from emu.spec.model import load_spec
 from emu.spec.notes import SOURCE, UNIT, WHY
@@ -72,7 +73,7 @@ def test_every_nic_counter_has_a_note() -> None:
 def test_every_counter_of_a_summary_has_a_note(fabric: str, tmp_path: Path) -> None:
     """In each of its sections."""
     spec = load_spec(ROOT / "topologies" / "pair.emu.yml", [f"fabric={fabric}"])
-    summary = summarise(record("pair", spec, "virtual", tmp_path)[0])
+    summary = summarise(record("pair", spec, VirtualRunner(), tmp_path)[0])
     ports = ("port", "ethernet" if fabric == "roce" else "infiniband")
     places = {"ports": ports, "hosts": ("nic", *ports), "scale_up": ("port", "infiniband")}
     sections = [(summary[name], where) for name, where in places.items()]  # type: ignore[literal-required]

@@ -275,7 +275,7 @@ def test_a_runtime_folder_that_cannot_be_written_is_told_where_a_lab_is_made(
     runtime = tmp_path / "runtime"
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("emu.lab.slowdown.choose_slowdown", lambda *_: (1.0, ()))
+    monkeypatch.setattr("emu.runtime.real.slowdown_for", lambda *_: (1.0, ()))
     monkeypatch.setattr("emu.daemon.up.bring_up", lambda *_: None)
     spec = tmp_path / "pair.emu.yml"
     spec.write_text("topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 1}\n")

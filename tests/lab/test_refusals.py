@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from emu.cli.main import cli
 from emu.errors import UsageError
-from emu.lab.live import run_live
+from emu.runtime.real import RealRunner
 from emu.spec.model import load_spec
 
 
@@ -17,7 +17,7 @@ def test_the_real_clock_does_not_elide_payload(tmp_path: Path) -> None:
     """Packets on interfaces have all their bytes; the remedy is in the error."""
     spec = load_spec(Path("topologies/pair.emu.yml"), ["payload=elided"])
     with pytest.raises(UsageError, match=r"--clock virtual, or --set payload=real"):
-        run_live(spec, spec.topology.build(), out=tmp_path)
+        RealRunner().run(spec, out=tmp_path)
 
 
 @pytest.mark.parametrize("clock", ["real", "virtual"])

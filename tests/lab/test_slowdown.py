@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from emu.lab import slowdown
-from emu.lab.slowdown import choose_slowdown
 from emu.measure.recording import Fidelity, Recording, Series
+from emu.runtime import slowdown
+from emu.runtime.slowdown import choose_slowdown
 from emu.spec.model import Spec, spec_from_text
-from topologies.graph import Topology
 
 SPEC = """
 topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: HOSTS}
@@ -35,14 +34,14 @@ class Machine:
         self.least = least
         self.tried: list[float] = []
 
-    def run(self, spec: Spec, topology: Topology, at: float, out: Path) -> Recording:
+    def run(self, spec: Spec, at: float, out: Path) -> Recording:
         self.tried.append(at)
         verdict = "ok" if at >= self.least else "inconclusive"
         return replace(RECORDING, fidelity=Fidelity(verdict=verdict))
 
     def choose(self, spec: Spec) -> tuple[float, tuple[str, ...]]:
         said: list[str] = []
-        return choose_slowdown(spec, spec.topology.build(), self.run, said.append)
+        return choose_slowdown(spec, self.run, said.append)
 
 
 _none: Any = np.zeros((0, 0), np.int64)

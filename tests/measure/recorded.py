@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from emu.clocks import REAL
 from emu.measure.cpu import NO_CPU_SAMPLES, CpuSamples
 from emu.measure.merge import assemble
 from emu.measure.observation import Observation
@@ -31,7 +32,7 @@ def recorded(*seen: Observation, cpu: CpuSamples = NO_CPU_SAMPLES) -> Recording:
         TOPOLOGY,
         seen,
         plane="ovs",
-        clock="real",
+        clock=REAL,
         slowdown=1000.0,
         marker="none",
         wall_seconds=1.0,

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from emu.measure.counters import ethernet_counters
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from tests.model.fabrics import ONE_SWITCH, Outcome, outcome_of, spec_of
 
 INCAST = """
@@ -48,7 +48,7 @@ def test_a_host_has_every_counter_used_or_not(tmp_path: Path) -> None:
         ONE_SWITCH + "traffic: [{name: one, pattern: pair, from: h2, to: h1, size: 4KB}]"
     )
     topology = spec.topology.build()
-    recording = run_virtual(spec, topology, subnet=None, out=tmp_path)
+    recording = VirtualRunner().run(spec, out=tmp_path)
     names = {tuple(own) for own in recording.hosts.values()}
     assert len(names) == 1
     expected = {f"{way}_prio{n}_pause" for way in ("rx", "tx") for n in range(8)}

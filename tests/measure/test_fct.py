@@ -14,7 +14,7 @@ from emu.measure import bound
 from emu.measure.bound import Batch, Bound, fabric_of, last_finish_bound
 from emu.measure.fct import alone_ns, fct_slowdowns
 from emu.measure.requests import UNFINISHED, UNKNOWN, Requests
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from tests.model.fabrics import shortest_paths, spec_of
 
 LOAD = """
@@ -109,7 +109,7 @@ def test_a_message_alone_has_no_slowdown(fabric: str, op: str, rate: str, tmp_pa
     spec = spec_of(text, f"fabric={fabric}", f"traffic.0.op={op}")
     topology = spec.topology.build()
     subnet = shortest_paths(topology) if fabric == "ib" else None
-    requests = run_virtual(spec, topology, subnet=subnet, out=tmp_path).requests
+    requests = VirtualRunner(subnet).run(spec, out=tmp_path).requests
     slowdown = (requests.end_ns - requests.start_ns) / requests.alone_ns
     assert slowdown.min() > 0.999
     assert np.median(slowdown) < 1.002

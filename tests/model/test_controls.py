@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from emu.report.run_view import RunFacts
-from emu.runtime.virtual import VirtualFabric, run_virtual
+from emu.runtime.virtual import VirtualFabric, VirtualRunner
 from emu.spec.model import load_spec
 from emu.wire.crc import icrc_ib
 from tests.model.fabrics import (
@@ -214,7 +214,7 @@ def test_the_comparison_of_controls_comes_out(control: str, tmp_path: Path) -> N
     spec = load_spec(CONTROLS, ["payload=elided"]).variants()[control]
     topology = spec.topology.build()
     subnet = shortest_paths(topology) if spec.fabric == "ib" else None
-    recording = run_virtual(spec, topology, subnet=subnet, out=tmp_path)
+    recording = VirtualRunner(subnet).run(spec, out=tmp_path)
     checks = RunFacts(control, recording, spec, topology).checks
     assert [check.detail for check in checks if not check.passed] == []
     assert len(checks) > 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from tests.model.fabrics import PAIR, Outcome, outcome_of, spec_of
 
 NS_PER_S = 10**9
@@ -135,7 +135,7 @@ def test_the_report_tells_what_the_path_costs(tmp_path: Path) -> None:
         "hosts.nodes={h2: {path: {kind: host-staged, copy: 50Gbit, buffer: 50KB}}}",
         "switches.pfc={xoff: 96KB}",
     )
-    recording = run_virtual(spec, spec.topology.build(), subnet=None, out=tmp_path)
+    recording = VirtualRunner().run(spec, out=tmp_path)
     assert recording.notes == (
         "h2: host-staged: a message leaves 1800ns after it was posted, is in memory 1300ns after "
         "it came, at 50Gbit at most",

@@ -9,7 +9,7 @@ import pytest
 
 from emu.bindings import fabric
 from emu.measure.observation import Samples
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from tests.model.fabrics import PAIR, spec_of, started
 
 
@@ -54,9 +54,9 @@ def test_samples_that_find_no_memory_are_noted(
 ) -> None:
     monkeypatch.setattr(fabric, "WANTED_CELLS", 0)
     spec = spec_of(PAIR, "sample_interval=20ns")
-    recording = run_virtual(spec, spec.topology.build(), subnet=None, out=tmp_path)
+    recording = VirtualRunner().run(spec, out=tmp_path)
     (note,) = (note for note in recording.notes if note.startswith("samples are "))
     assert note.endswith("not 20ns as sample_interval asks: there was no memory for more")
     roomy = spec_of(PAIR)
-    recording = run_virtual(roomy, roomy.topology.build(), subnet=None, out=tmp_path)
+    recording = VirtualRunner().run(roomy, out=tmp_path)
     assert not [note for note in recording.notes if note.startswith("samples are ")]

@@ -11,7 +11,7 @@ import pytest
 
 from emu.errors import UsageError
 from emu.runtime import virtual
-from emu.runtime.virtual import VirtualFabric
+from emu.runtime.virtual import VirtualFabric, VirtualRunner
 from tests.model.fabrics import INCAST, PAIR, finish, spec_of, started
 from tests.model.test_pause import pfc_frame
 
@@ -252,12 +252,10 @@ def test_a_run_does_not_depend_on_its_stretches(
     seen, looks = [], []
     looked: list[int] = []
     for name, seconds in (("often", 0.0), ("rarely", 1000.0)):
-        monkeypatch.setattr(virtual, "_MOST_SECONDS", seconds)
+        monkeypatch.setattr(virtual, "_PROGRESS_SECONDS", seconds)
         looked.clear()
-        recording = virtual.run_virtual(
+        recording = VirtualRunner().run(
             spec,
-            spec.topology.build(),
-            subnet=None,
             out=tmp_path / name,
             on_progress=lambda progress: looked.append(progress.emulated_ns),
         )
@@ -276,10 +274,8 @@ def test_a_run_ends_at_its_time_limit(limit: str, tmp_path: Path) -> None:
     """In the middle of a step, too."""
     spec = spec_of(INCAST, f"time_limit={limit}")
     seen: list[int] = []
-    virtual.run_virtual(
+    VirtualRunner().run(
         spec,
-        spec.topology.build(),
-        subnet=None,
         out=tmp_path,
         on_progress=lambda progress: seen.append(progress.emulated_ns),
     )

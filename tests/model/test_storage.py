@@ -14,7 +14,7 @@ import pytest
 
 from emu.measure.ios import IoFigures, io_figures
 from emu.report.progress import share_done
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from tests.model.fabrics import finish, spec_of, star, started
 
 MEDIA_NS = 10_000
@@ -242,8 +242,7 @@ def test_tshark_sees_the_operations_between_two_queue_pairs(
 ) -> None:
     """Requests by its own names for opcodes; a queue is two queue pairs, whatever goes on it."""
     spec = spec_of(STORAGE, "traffic.0.count=3", "capture=['s1:h1']", *settings)
-    topology = spec.topology.build()
-    captures = run_virtual(spec, topology, subnet=None, out=tmp_path).captures
+    captures = VirtualRunner().run(spec, out=tmp_path).captures
     fields = ("infiniband.bth.opcode", "ip.dst", "infiniband.bth.destqp", "_ws.malformed")
     command = ["tshark", "-r", str(captures["s1:h1"]), "-T", "fields"]
     command += [part for field in fields for part in ("-e", field)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from emu.spec.bdp import bdp_packets
 from emu.wire.inspect import inspect
 from emu.wire.reader import open_capture
@@ -29,7 +29,7 @@ CONGESTED = (
 def captured(folder: Path, text: str, *settings: str) -> Path:
     """What passes the port s1:h1, or left:h1, of a whole run."""
     spec = spec_of(text, *settings)
-    run = run_virtual(spec, spec.topology.build(), subnet=None, out=folder)
+    run = VirtualRunner().run(spec, out=folder)
     assert all(flow.completed for flow in run.flows)
     (path,) = run.captures.values()
     return folder / path

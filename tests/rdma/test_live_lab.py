@@ -69,7 +69,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     own = StandIn()
     monkeypatch.setattr(live, "run_in_lab", own.run)
-    monkeypatch.setattr(live, "choose_slowdown", lambda *_: (1.0, ()))
+    monkeypatch.setattr(live, "slowdown_for", lambda *_: (1.0, ()))
     return own
 
 

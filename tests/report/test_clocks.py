@@ -17,6 +17,7 @@ from emu.errors import UsageError
 from emu.report.clocks import BothClocks, Seeds, clocks_document, clocks_table
 from emu.report.run_view import RunFacts
 from emu.report.store import load_recording
+from emu.runtime.virtual import VirtualRunner
 from tests.report.synthetic import INCONCLUSIVE, record, run, spec
 
 VIRTUAL_NS = 600_000
@@ -27,7 +28,9 @@ def without_a_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     """The virtual clock stands in for the real one."""
     monkeypatch.setattr(
         "emu.cli.compare.record",
-        lambda name, spec, clock, out, **options: record_run(name, spec, "virtual", out, **options),
+        lambda name, spec, _, out, **options: record_run(
+            name, spec, VirtualRunner(), out, **options
+        ),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from emu.report.diagnosis import diagnoses
 from emu.report.run_view import RunFacts
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import spec_from_text
 from emu.subnet.sm_sweeps import manage
 
@@ -71,7 +71,7 @@ NONE = {
 def facts_of(text: str, folder: Path, settings: tuple[str, ...] = ()) -> RunFacts:
     spec = spec_from_text(text.encode(), source="sick.emu.yml", settings=settings)
     topology = spec.topology.build()
-    recording = run_virtual(spec, topology, subnet=manage(spec, topology, folder), out=folder)
+    recording = VirtualRunner(manage(spec, topology, folder)).run(spec, out=folder)
     return RunFacts(spec.name, recording, spec, topology)
 
 

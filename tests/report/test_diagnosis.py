@@ -14,7 +14,7 @@ from emu.measure.recording import TCP, FailedQueuePair
 from emu.report import fixes, held_rates
 from emu.report.diagnosis import PATHOLOGIES, diagnoses
 from emu.report.run_view import RunFacts
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import spec_from_text
 from emu.subnet.sm_sweeps import manage
 from topologies.graph import Port
@@ -258,7 +258,7 @@ def facts_of(text: str, folder: Path, settings: tuple[str, ...] = ()) -> RunFact
     spec = spec_from_text(text.encode(), source="sick.emu.yml", settings=settings)
     topology = spec.topology.build()
     subnet = manage(spec, topology, folder) if spec.fabric == "ib" else None
-    recording = run_virtual(spec, topology, subnet=subnet, out=folder)
+    recording = VirtualRunner(subnet).run(spec, out=folder)
     return RunFacts(spec.name, recording, spec, topology)
 
 

@@ -9,7 +9,7 @@ from emu.report.fct_table import fct_table
 from emu.report.html import comparison_page
 from emu.report.run_view import RunFacts
 from emu.report.store import load_recording, save_recording
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from tests.model.fabrics import spec_of, star
 from tests.report.synthetic import four_fabrics
 
@@ -23,7 +23,7 @@ LOAD = star(4) + (
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFacts:
     spec = spec_of(LOAD)
     topology, out = spec.topology.build(), tmp_path_factory.mktemp("run")
-    save_recording(run_virtual(spec, topology, subnet=None, out=out), out)
+    save_recording(VirtualRunner().run(spec, out=out), out)
     return RunFacts("one", load_recording(out), spec, topology)
 
 

@@ -24,6 +24,8 @@ from emu.cli.record import record
 from emu.errors import ExitCode, SpecError, UsageError
 from emu.measure.recording import JobRecord, Recording
 from emu.report.nccl import closing, row
+from emu.runtime import Runner
+from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import Spec
 from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import manage, pairs_of
@@ -159,8 +161,8 @@ def test_what_is_wrong_is_told_where_it_is_asked_for(
 ) -> None:
     """The real clock has all bytes, and compares them in any case."""
 
-    def damaged(name: str, spec: Spec, clock: str, out: Path, **_: object) -> Recorded:
-        recording, spec, topology = record(name, spec, "virtual", out, quiet=True)
+    def damaged(name: str, spec: Spec, _runner: Runner, out: Path, **_: object) -> Recorded:
+        recording, spec, topology = record(name, spec, VirtualRunner(), out, quiet=True)
         return replace(recording, jobs=(job(1000, 3),)), spec, topology
 
     monkeypatch.setattr("emu.cli.nccl.record", damaged)

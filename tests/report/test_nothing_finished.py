@@ -14,7 +14,7 @@ from emu.report.html import comparison_page, run_page
 from emu.report.ios_table import ios_table
 from emu.report.run_tables import latency_table
 from emu.report.run_view import RunFacts
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from tests.model.fabrics import spec_of, star
 
 NOTHING_ARRIVES = (
@@ -38,7 +38,7 @@ verify: [{iops: {traffic: disk, way: read, at_least: 1}}]
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFacts:
     spec = spec_of(NOTHING_ARRIVES)
     topology, out = spec.topology.build(), tmp_path_factory.mktemp("run")
-    return RunFacts("one", run_virtual(spec, topology, subnet=None, out=out), spec, topology)
+    return RunFacts("one", VirtualRunner().run(spec, out=out), spec, topology)
 
 
 def test_a_comparison_says_that_none_finished(run: RunFacts) -> None:

@@ -10,7 +10,7 @@ import pytest
 from emu.report.findings import findings
 from emu.report.run_view import RunFacts
 from emu.report.senders import limited_by_senders
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import spec_from_text
 
 FABRIC = """
@@ -24,7 +24,7 @@ def run_of(entry: str, folder: Path, *settings: str) -> RunFacts:
     text = FABRIC + f"traffic: [{{name: load, {entry}}}]\n"
     spec = spec_from_text(text.encode(), source="load.emu.yml", settings=settings)
     topology = spec.topology.build()
-    return RunFacts("load", run_virtual(spec, topology, subnet=None, out=folder), spec, topology)
+    return RunFacts("load", VirtualRunner().run(spec, out=folder), spec, topology)
 
 
 def goodput_bps(run: RunFacts) -> float:

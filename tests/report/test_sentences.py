@@ -26,7 +26,7 @@ from emu.report.findings import findings
 from emu.report.phrases import against_the_bound, offered_and_finished
 from emu.report.run_tables import flows_table, totals_table
 from emu.report.run_view import RunFacts
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import Spec, spec_from_text
 from emu.units import format_size
 from tests.limits import examples
@@ -446,7 +446,7 @@ time_limit: {draw(st.sampled_from(["100us", "1ms"]))}
 def facts_of(spec: Spec, name: str, folder: Path) -> RunFacts:
     topology = spec.topology.build()
     subnet = shortest_paths(topology) if spec.fabric == "ib" else None
-    return RunFacts(name, run_virtual(spec, topology, subnet=subnet, out=folder), spec, topology)
+    return RunFacts(name, VirtualRunner(subnet).run(spec, out=folder), spec, topology)
 
 
 @examples(15)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import load_spec
 from emu.spec.scenario import Spec
 from tests.results.dcqcn import Line, fixed_point, mean_queue
@@ -18,7 +18,7 @@ START_US, END_US = 30_000, 60_000
 
 def measured(spec: Spec, folder: Path) -> float:
     """Mean depth of the queue in that time."""
-    recording = run_virtual(spec, spec.topology.build(), subnet=None, out=folder)
+    recording = VirtualRunner().run(spec, out=folder)
     series = recording.series
     depths = series.queue_bytes[:, series.ports.index("leaf1:h1")]
     return float(depths[series.time_ns >= START_US * 1000].mean())

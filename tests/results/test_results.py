@@ -12,7 +12,7 @@ import pytest
 
 from emu.report.reruns import TIMES, occasions
 from emu.report.run_view import RunFacts
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import Spec, load_spec
 from emu.subnet.sm_sweeps import manage
 
@@ -23,7 +23,7 @@ def failures(spec: Spec, out: Path) -> list[str]:
     """What did not hold, with what was measured."""
     topology = spec.topology.build()
     subnet = manage(spec, topology, out / "subnet") if spec.fabric == "ib" else None
-    recording = run_virtual(spec, topology, subnet=subnet, out=out)
+    recording = VirtualRunner(subnet).run(spec, out=out)
     checks = RunFacts(spec.name, recording, spec, topology).checks
     assert checks, "a result without a check"
     return [f"{check.check}: {check.detail}" for check in checks if not check.passed]

@@ -16,6 +16,7 @@ from emu.cli.run import command as run
 from emu.cli.schema import command as schema
 from emu.cli.validate import command as validate
 from emu.errors import ExitCode, SpecError, UsageError
+from emu.runtime.virtual import VirtualRunner
 
 ROOT = Path(__file__).parents[2]
 INCAST = str(ROOT / "topologies" / "incast.emu.yml")
@@ -113,7 +114,7 @@ def test_both_clocks_leave_every_run_in_its_folder(
     """By clock, by name, and by seed where there are several."""
     monkeypatch.setattr(
         "emu.cli.compare.record",
-        lambda name, spec, clock, out, **options: record(name, spec, "virtual", out, **options),
+        lambda name, spec, _, out, **options: record(name, spec, VirtualRunner(), out, **options),
     )
     monkeypatch.setenv("EMU_COMPARE_CLOCK", "virtual")
     words = ["compare", PAIR, "--clocks", "--seeds", str(seeds), "--out", str(tmp_path)]

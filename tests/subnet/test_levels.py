@@ -25,7 +25,7 @@ from emu.lab.ipc.messages import LinksChanged, Tables
 from emu.lab.subnet import LiveSubnet
 from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
 from emu.rdma.live import _borrow
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
 from emu.subnet import ManagedFabric, Subnet, opensm
@@ -131,7 +131,7 @@ def test_a_sweep_is_noted_when_its_tables_are_in_force(
     spec = spec_of(flow, cut, f"switches.routing.convergence={convergence}")
     later = Resweep(1_000_000, subnet.later[0].lfts, subnet.later[0].levels, ("swept",))
     told_beforehand = replace(subnet, later=(later,))
-    run = run_virtual(spec, spec.topology.build(), subnet=told_beforehand, out=tmp_path)
+    run = VirtualRunner(told_beforehand).run(spec, out=tmp_path)
     assert (run.notes, len(run.sweeps)) == ((("swept",), 1) if told else ((), 0))
 
 

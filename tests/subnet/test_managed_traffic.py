@@ -10,7 +10,7 @@ from emu.measure.observation import Observation
 from emu.report.findings import findings
 from emu.report.run_tables import totals_table
 from emu.report.run_view import RunFacts
-from emu.runtime.virtual import VirtualFabric, run_virtual
+from emu.runtime.virtual import VirtualFabric, VirtualRunner
 from emu.spec.model import spec_from_text
 from emu.subnet.sm_sweeps import manage
 
@@ -143,7 +143,7 @@ def reported(workdir: Path, *settings: str, text: str = TREE) -> RunFacts:
     spec = spec_from_text(text.encode(), source="test.emu.yml", settings=settings)
     topology = spec.topology.build()
     subnet = manage(spec, topology, workdir)
-    recording = run_virtual(spec, topology, subnet=subnet, out=workdir)
+    recording = VirtualRunner(subnet).run(spec, out=workdir)
     return RunFacts(spec.name, recording, spec, topology)
 
 

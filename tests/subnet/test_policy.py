@@ -11,7 +11,7 @@ import networkx as nx
 import pytest
 
 from emu.errors import FabricError
-from emu.runtime.virtual import VirtualFabric, run_virtual
+from emu.runtime.virtual import VirtualFabric, VirtualRunner
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
 from emu.subnet import ManagedFabric, Subnet, sweep
@@ -127,7 +127,7 @@ def test_a_fallback_from_the_default_engine_is_noted_in_the_results(tmp_path: Pa
     topology = spec.topology.build()
     subnet = manage(spec, topology, tmp_path)
     assert subnet.engine == "minhop"
-    (note,) = run_virtual(spec, topology, subnet=subnet, out=tmp_path).notes
+    (note,) = VirtualRunner(subnet).run(spec, out=tmp_path).notes
     assert note.startswith("OpenSM cannot route this fabric by updn and went on by minhop")
     assert Subnet.from_json(json.loads(json.dumps(subnet.to_json()))) == subnet
 
@@ -158,7 +158,7 @@ def test_engines_with_lanes_are_refused_where_one_lane_closes_a_circle(
         manage(spec, topology, tmp_path / "one")
     enough = spec_of(RING, f"subnet.engine={engine}", ROUND, "switches.credits.vls=8", LOW)
     subnet = manage(enough, topology, tmp_path / "eight")
-    assert run_virtual(enough, topology, subnet=subnet, out=tmp_path).flows
+    assert VirtualRunner(subnet).run(enough, out=tmp_path).flows
     merged = spec_of(
         RING, f"subnet.engine={engine}", ROUND, "switches.credits.vls=8", f"subnet.sl2vl={[0] * 16}"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.runtime.virtual import run_virtual
+from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import spec_from_text
 from emu.subnet.sm_sweeps import manage
 from tests.wire.judge import IN, LINK, OUT, PACKET, crc16, frames_of, judge
@@ -35,7 +35,7 @@ def captured(folder: Path, *settings: str) -> dict[str, Path]:
     spec = spec_from_text(INCAST.encode(), source="judged.emu.yml", settings=settings)
     topology = spec.topology.build()
     subnet = manage(spec, topology, folder / "subnet")
-    recording = run_virtual(spec, topology, subnet=subnet, out=folder)
+    recording = VirtualRunner(subnet).run(spec, out=folder)
     assert all(flow.completed for flow in recording.flows)
     return recording.captures
 

@@ -7,6 +7,7 @@ from typing import Generic, Self, TypeVar
 
 from pydantic import Field, model_validator
 
+from emu.clocks import CLOCKS
 from emu.spec.base import Model
 from emu.spec.notes import note
 from emu.spec.quantities import Fraction
@@ -66,6 +67,6 @@ class Bounds(Model, Generic[Value]):
             yield f"at most {write(self.at_most)}"
 
     def _tolerance(self, clock: str) -> float:
-        if clock == "virtual" and self.within_virtual is not None:
+        if CLOCKS[clock].is_exact and self.within_virtual is not None:
             return self.within_virtual
         return self.within

@@ -1,11 +1,11 @@
 """Which slowdown a run gets when its spec leaves the choice to us.
 
-The machine is tried once with a reference load (reference.emu.yml): the least
-slowdown on a ladder at which live runs keep their schedule is what it can do,
-for each way of forwarding; where two runs disagree, because the machine was busy
-for a moment, a third decides. That is kept in the user's cache. A fabric
-that moves more packets, or whose frames are shorter in time, gets more; and
-every fabric gets some room for a worse moment than the one that was measured.
+The machine is tried once with a reference load (reference.emu.yml), for each way of
+forwarding. The result is the smallest slowdown on a ladder at which live runs keep
+their schedule. Two runs try each slowdown; if they disagree, because the machine was
+busy for a moment, a third decides. The user's cache keeps the result. A fabric that
+moves more packets, or whose frames are shorter in time, gets a larger slowdown, and
+every fabric gets some room for worse moments than those that were measured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from emu.output_dir import make_folder, write_text
 from emu.spec.model import load_spec
 from emu.spec.scenario import Spec
 from emu.units import round_up
-from topologies.graph import Topology
 
 _REFERENCE = Path(__file__).with_name("reference.emu.yml")
 _LADDER = (200, 250, 320, 400, 500, 640, 800, 1000, 1250, 1600, 2000, 2500, 3200, 4000, 6400, 12800)
@@ -36,17 +35,17 @@ _GUESS = 4000.0
 _ROOM = 1.4
 """The slowdown chosen, as a multiple of the least that was kept."""
 
-Run = Callable[[Spec, Topology, float, Path], Recording]
+Run = Callable[[Spec, float, Path], Recording]
 """A live run at a given slowdown, its captures in a folder."""
 
 
 def choose_slowdown(
-    spec: Spec, topology: Topology, run: Run, say: Callable[[str], None]
+    spec: Spec, run: Run, say: Callable[[str], None]
 ) -> tuple[float, tuple[str, ...]]:
     """The slowdown for a spec, and where it was our choice, a note that says why.
 
-    `run` is used to try the machine, a few seconds, when that has not been done
-    yet; then `say` tells the user why it takes so long.
+    If the machine has not been tried yet, `run` does so for a few seconds, and `say` tells the
+    user why it takes so long.
     """
     if spec.slowdown != "auto":
         return spec.slowdown, ()
@@ -55,7 +54,7 @@ def choose_slowdown(
     if least is None:
         return _GUESS, (f"slowdown {_GUESS:g} is a guess: the machine was too busy to be tried",)
     reference = _reference(plane)
-    times = _times(demand_of(spec, topology), demand_of(reference, reference.topology.build()))
+    times = _times(demand_of(spec), demand_of(reference))
     chosen = float(round_up(least * times * _ROOM))
     why = (
         f"slowdown {chosen:g} chosen: with the {plane} plane this machine kept up with the "
@@ -79,7 +78,7 @@ def _reference(plane: str) -> Spec:
 
 @cache
 def _least_slowdown(plane: str, run: Run, say: Callable[[str], None]) -> int | None:
-    """From the cache, or tried now and put there; None when it keeps up with nothing now."""
+    """From the cache; otherwise tried now and kept there. None: the machine is too busy now."""
     known = _read_cache()
     if plane not in known:
         say(f"finding out what this machine can do with the {plane} plane: once, some seconds")
@@ -93,19 +92,18 @@ def _least_slowdown(plane: str, run: Run, say: Callable[[str], None]) -> int | N
 
 def _try_machine(reference: Spec, run: Run) -> int | None:
     """The first rung of the ladder, by bisection, that the machine keeps; None: it keeps none."""
-    topology = reference.topology.build()
 
     def keeps_up(slowdown: int) -> bool:
-        first, second = (_conclusive(run, reference, topology, slowdown) for _ in range(2))
-        return first if first == second else _conclusive(run, reference, topology, slowdown)
+        first, second = (_conclusive(run, reference, slowdown) for _ in range(2))
+        return first if first == second else _conclusive(run, reference, slowdown)
 
     rung = bisect_left(_LADDER, True, key=keeps_up)
     return _LADDER[rung] if rung < len(_LADDER) else None
 
 
-def _conclusive(run: Run, reference: Spec, topology: Topology, slowdown: int) -> bool:
+def _conclusive(run: Run, reference: Spec, slowdown: int) -> bool:
     with TemporaryDirectory(prefix="emu-") as out:
-        recording = run(reference, topology, float(slowdown), Path(out))
+        recording = run(reference, float(slowdown), Path(out))
     return recording.fidelity.verdict == "ok"
 
 
@@ -114,7 +112,7 @@ def _cache_file() -> Path:
 
 
 def _machine() -> dict[str, object]:
-    """What the measurement depends on: tried again when any of it changes."""
+    """What the measurement depends on. When any of it changes, the machine is tried again."""
     return {
         "emu": emu.__version__,
         "kernel": platform.release(),
@@ -124,9 +122,9 @@ def _machine() -> dict[str, object]:
 
 
 def _read_cache() -> dict[str, int]:
-    """Plane -> least slowdown; empty when nothing is known of this machine as it is.
+    """Plane -> least slowdown; empty when this machine has not been tried as it is now.
 
-    What this module cannot have written is as if it were not there.
+    Content that this module cannot have written is ignored.
     """
     try:
         cached = json.loads(_cache_file().read_text())
@@ -139,7 +137,7 @@ def _read_cache() -> dict[str, int]:
 
 
 def _write_cache(known: dict[str, int]) -> None:
-    """A cache that cannot be written is done without."""
+    """Does nothing where the cache cannot be written."""
     try:
         make_folder(_cache_file().parent)
         text = json.dumps({"machine": _machine(), "least_slowdown": known}, indent=2) + "\n"

@@ -1,0 +1,108 @@
+"""The real clock: a lab is built, does the spec's workload, and is gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from emu.clocks import REAL
+from emu.errors import UsageError
+from emu.lab.ipc.messages import Progress as LabProgress
+from emu.lab.ipc.messages import Request
+from emu.lab.ipc.progress import told_progress
+from emu.lab.job import read_observation
+from emu.lab.namespace import run_in_lab
+from emu.measure.cpu import CpuSamples
+from emu.measure.merge import assemble
+from emu.measure.progress import Progress
+from emu.measure.recording import FlowRecord, Recording
+from emu.runtime.runner import Runner, ignore
+from emu.runtime.slowdown import choose_slowdown
+from emu.spec.scenario import Spec
+
+_REPEATS = (2, 4, 16)
+"""Times the chosen slowdown. A machine that is shared may do much less now than when it was
+tried."""
+
+
+class RealRunner(Runner):
+    """Runs each spec in a lab of its own.
+
+    Where the slowdown is ours to choose, a run that the machine did not keep up with is repeated
+    at a larger one, up to three times, and the recording says so.
+
+    Raises HostError when the machine lacks something, FabricError when the lab died, and
+    KeyboardInterrupt; the lab is gone by then.
+    """
+
+    clock = REAL
+
+    def refuse(self, spec: Spec) -> None:
+        if spec.payload == "elided":
+            raise UsageError(
+                "payload: elided leaves the bytes of messages out, and packets on interfaces have "
+                "theirs; add --clock virtual, or --set payload=real"
+            )
+
+    def run(
+        self,
+        spec: Spec,
+        *,
+        out: Path,
+        on_progress: Callable[[Progress], None] = ignore,
+        say: Callable[[str], None] = ignore,
+    ) -> Recording:
+        self.refuse(spec)
+        slowdown, notes = slowdown_for(spec, say)
+        recording = run_at(spec, slowdown, out, on_progress=on_progress, notes=notes)
+        for times in _REPEATS if spec.slowdown == "auto" else ():
+            if recording.fidelity.verdict == "ok":
+                break
+            slower = times * slowdown
+            notes = (*notes, f"repeated at {slower:g}: {recording.fidelity.reasons[0]}")
+            say(notes[-1])
+            recording = run_at(spec, slower, out, on_progress=on_progress, notes=notes)
+        return recording
+
+
+def slowdown_for(spec: Spec, say: Callable[[str], None] = ignore) -> tuple[float, tuple[str, ...]]:
+    """The slowdown at which a lab runs this spec, and why where the spec leaves it to us.
+
+    The machine is tried first where that has not been done; `say` tells the user so.
+    """
+    return choose_slowdown(spec, run_at, say)
+
+
+def run_at(
+    spec: Spec,
+    slowdown: float,
+    out: Path,
+    *,
+    on_progress: Callable[[Progress], None] = ignore,
+    notes: tuple[str, ...] = (),
+) -> Recording:
+    """One run at this slowdown, whatever the spec says; `notes` go into the recording."""
+    began = time.monotonic()
+    request = Request("run", spec.to_json(), str(out.resolve()), {"slowdown": slowdown})
+
+    def relay(message: LabProgress) -> None:
+        progress = told_progress(message)
+        if progress is not None:
+            on_progress(progress)
+
+    result, files = run_in_lab(request, on_progress=relay)
+    return assemble(
+        spec,
+        spec.topology.build(),
+        [read_observation(file) for file in files],
+        plane=result["plane"],
+        clock=REAL,
+        slowdown=slowdown,
+        marker=result["marker"],
+        wall_seconds=time.monotonic() - began,
+        cpu=CpuSamples(**result["cpu"]),
+        captures={name: out / Path(path).name for name, path in result["captures"].items()},
+        notes=(*result["notes"], *notes),
+        streams=[FlowRecord(**flow) for flow in result["streams"]],
+    )

@@ -1,0 +1,77 @@
+"""What runs a spec, whichever the clock.
+
+A new clock is a module with a `Runner` and a line in `_RUNNERS`. Modules of clocks are imported
+when they are needed: the real one needs Mininet.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from emu.clocks import Clock
+from emu.errors import UsageError
+from emu.measure.progress import Progress
+from emu.measure.recording import Recording
+from emu.spec.diagnostic import unknown_name
+from emu.spec.scenario import Spec
+
+
+def ignore(_: object) -> None:
+    """For progress and messages that nobody reads."""
+
+
+class Runner(ABC):
+    """Runs specs on one clock."""
+
+    clock: ClassVar[Clock]
+
+    @abstractmethod
+    def refuse(self, spec: Spec) -> None:
+        """Raises UsageError for a spec that this clock cannot run."""
+
+    @abstractmethod
+    def run(
+        self,
+        spec: Spec,
+        *,
+        out: Path,
+        on_progress: Callable[[Progress], None] = ignore,
+        say: Callable[[str], None] = ignore,
+    ) -> Recording:
+        """Runs the spec until its workload is over or its time limit is reached.
+
+        Captures are written into the folder `out`; `say` gets sentences for the user. Raises
+        UsageError as `refuse` does.
+        """
+
+    def for_series(self, specs: Sequence[Spec]) -> Runner:
+        """A runner for these specs, of one fabric, which differ in their traffic alone.
+
+        It works out once what they have in common.
+        """
+        return self
+
+
+def runner_on(clock: str) -> Runner:
+    """The runner of a clock, by its name. Raises UsageError: no such clock."""
+    if clock not in _RUNNERS:
+        raise UsageError(unknown_name("clock", clock, list(_RUNNERS)))
+    return _RUNNERS[clock]()
+
+
+def _virtual() -> Runner:
+    from emu.runtime.virtual import VirtualRunner
+
+    return VirtualRunner()
+
+
+def _real() -> Runner:
+    from emu.runtime.real import RealRunner
+
+    return RealRunner()
+
+
+_RUNNERS: dict[str, Callable[[], Runner]] = {"virtual": _virtual, "real": _real}
