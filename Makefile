@@ -11,22 +11,24 @@ PROPERTIES := $(addprefix tests/model/test_,properties.py conservation.py credit
 	tests/rnic/test_fire.py
 CORE_TESTS := tests/rnic tests/model tests/traffic
 
-.PHONY: help setup demo test properties vm-test bare-test bench results reference hooks lint sanitize format clean
+.PHONY: help setup demo test test-pythons properties vm-test bare-test coverage bench results reference hooks lint sanitize format clean
 
 help:
-	@echo "make demo      one incast on five fabrics: table, page and captures in out/demo"
-	@echo "make test      all tests"
-	@echo "make properties what must hold for any fabric, on 2000 random ones each; many minutes"
-	@echo "make vm-test   on Debian's own kernel, in QEMU: Linux' soft RoCE at the other end; many minutes"
-	@echo "make bare-test provision.sh on a bare Debian 12, made by debootstrap; then a set-up and labs there"
-	@echo "make bench     how fast it is here, beside baselines; QUICK=1: in less than a minute"
-	@echo "make results   what the fabrics must show, on both clocks: topologies/results/README.md"
-	@echo "make reference docs/reference and the JSON schema, from the texts beside the code"
-	@echo "make hooks     git commit checks layout, spelling and imports first"
-	@echo "make lint      layout, types, spelling, the C analyser, who may import whom"
-	@echo "make sanitize  the core's tests with the address and undefined-behaviour sanitizers"
-	@echo "make format    lay out Python and C"
-	@echo "make clean     remove what was built; the environment stays"
+	@echo "make demo          one incast on five fabrics: table, page and captures in out/demo"
+	@echo "make test          all tests"
+	@echo "make test-pythons  what needs no lab, on Python 3.12 and 3.13"
+	@echo "make coverage      what the tests run of Python and of the C core: build/coverage/index.html"
+	@echo "make properties    what must hold for any fabric, on 2000 random ones each; many minutes"
+	@echo "make vm-test       on Debian's own kernel, in QEMU: Linux' soft RoCE at the other end; many minutes"
+	@echo "make bare-test     provision.sh on a bare Debian 12, made by debootstrap; then a set-up and labs there"
+	@echo "make bench         how fast it is here, beside baselines; QUICK=1: in less than a minute"
+	@echo "make results       what the fabrics must show, on both clocks: topologies/results/README.md"
+	@echo "make reference     docs/reference and the JSON schema, from the texts beside the code"
+	@echo "make hooks         git commit checks layout, spelling and imports first"
+	@echo "make lint          layout, types, spelling, the C analyser, who may import whom"
+	@echo "make sanitize      the core's tests with the address and undefined-behaviour sanitizers"
+	@echo "make format        lay out Python and C"
+	@echo "make clean         remove what was built; the environment stays"
 
 demo: setup
 	$(VENV)/bin/emu compare topologies/incast.emu.yml --out out/demo
@@ -49,6 +51,25 @@ bare-test:
 	@vagrant/provision.sh --bare
 	rm -rf build/bare
 	tests/vm/bare.sh build/bare
+
+# The core that counts its lines is in the tests' own process; the commands that tests start use
+# the released one. COVERED=tests counts the labs, too.
+COVERED := --ignore tests/lab tests
+coverage: setup
+	$(PYTHON) -m emu._build coverage
+	find build/coverage \( -name '*.gcda' -o -name '.coverage*' \) -delete
+	$(PYTHON) -m pytest --numprocesses auto --dist worksteal --timeout 600 \
+		--core build/coverage --cov --cov-report= $(COVERED)
+	$(PYTHON) -m emu._build.coverage
+
+# What needs no lab, on the Pythons that Debian 12 does not have. Labs need Debian's own: Mininet is
+# packaged for it alone, and imports distutils, which Python 3.12 no longer has.
+PYTHONS := 3.12 3.13
+test-pythons: $(PYTHONS:%=test-python%)
+test-python%: setup
+	test -x build/python$*/bin/python || python$* -m venv build/python$*
+	build/python$*/bin/python -m pip install --quiet --editable '.[dev]'
+	build/python$*/bin/python -m pytest --numprocesses auto --dist worksteal --ignore tests/lab
 
 bench: setup
 	$(PYTHON) -m emu.bench $(if $(QUICK),--quick)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +43,8 @@ _INTERFACES = tuple(
         "driver/af_packet_driver.h",
     )
 )
-_GLUE = Path("build/_core.c")
+_GLUE = Path(f"build/_core_{sys.implementation.cache_tag.replace('-', '_')}.c")
+"""One for each version of Python: its object is made with that version's headers."""
 _THIS_FILE = Path(__file__).relative_to(ROOT)
 
 _COMPILER = os.environ.get("CC", "gcc")
@@ -94,7 +96,11 @@ UNDEFINED = Variant(
 )
 """clang finds undefined behaviour that gcc does not look for, such as arithmetic with NULL. It
 needs no library for that: the program stops with SIGILL."""
-VARIANTS = {variant.name: variant for variant in (RELEASE, ANALYZE, SANITIZE, UNDEFINED)}
+COVERAGE = Variant("coverage", ("-O1", "-g", "--coverage", "-fprofile-update=atomic"))
+"""Counts how often each line ran, in files beside the objects."""
+VARIANTS = {
+    variant.name: variant for variant in (RELEASE, ANALYZE, SANITIZE, UNDEFINED, COVERAGE)
+}
 
 
 def target(variant: Variant) -> Path:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from emu._build.core import COVERAGE, SANITIZE
 from tests.rnic.core import build
 
 
 @pytest.fixture(scope="session")
-def programs() -> Path:
-    """The folder of the compiled self-tests."""
-    return build()
+def programs(pytestconfig: pytest.Config) -> Path:
+    """The folder of the compiled self-tests: with sanitizers, unless lines are counted."""
+    is_counting = pytestconfig.getoption("--core") == COVERAGE.folder
+    return build(COVERAGE if is_counting else SANITIZE)
