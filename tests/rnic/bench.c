@@ -122,15 +122,13 @@ static void wire_receive(struct port *port, struct frame *frame, picoseconds now
     uint8_t from = port == &bench->wire[1];
     uint8_t tc = frame->tc;
     uint32_t length = frame->length;
-    bool takes_credit = frame->kind == FRAME_IB;
     struct sight sight = look(&bench->nic[from], frame, from, now);
     if (bench->spy)
         bench->spy(frame);
     if (bench->sight_count < SIGHTS)
         bench->sights[bench->sight_count++] = sight;
     cross(bench, frame, from, fate_of(bench, &sight));
-    if (takes_credit)
-        port_return_credit(port, tc, length, now);
+    port_released(port, tc, length, now);
     port_kick(&bench->wire[!from], now);
 }
 
@@ -161,11 +159,17 @@ static struct nic_config nic_config_of(int which, enum framing framing)
     return config;
 }
 
-static void give_credit(struct port *port)
+static void give_flow_control(struct port *port)
 {
-    port->width = 4;
-    port->vls = 1;
-    port->rx_credit[0].buffer_blocks = CREDIT_WINDOW;
+    if (port->framing == FRAMING_ETHERNET) {
+        port_set_flow_control(port, FLOW_CONTROL_PFC);
+        port->pause.obeyed = 0xFF;
+        return;
+    }
+    port_set_flow_control(port, FLOW_CONTROL_CREDITS);
+    port->vls = port->credit.classes = 1;
+    port->credit.width = 4;
+    port->credit.of_class[0].rx.buffer_blocks = CREDIT_WINDOW;
 }
 
 /* Bytes of a known pattern, other for each NIC; guards around the sink. */
@@ -211,8 +215,8 @@ void bench_init(struct bench *bench, enum framing framing, const struct qp_confi
         port_init(wire, &bench->clock, &bench->pool, &wire_handler, bench, framing);
         port_connect(port, wire, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
         port_connect(wire, port, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
-        give_credit(port);
-        give_credit(wire);
+        give_flow_control(port);
+        give_flow_control(wire);
         add_memory(bench, i);
     }
     bench->qp[0] = bench_add_pair(bench, config);

@@ -24,8 +24,9 @@ static void let_wait(struct setup *setup, uint32_t in, uint8_t came_on, uint32_t
     frame->tc = lane;
     frame->charge = (struct charge){.in_port = (uint16_t)in, .tc = came_on, .bytes = PACKET};
     queue_push(&waits->queue[lane], frame);
-    waits->port.waiting |= (uint16_t)(1u << lane);
-    switch_port(&setup->sw, in)->port.rx_credit[came_on].used_blocks += credit_blocks(PACKET);
+    waits->port.stopped |= (uint16_t)(1u << lane);
+    switch_port(&setup->sw, in)->port.credit.of_class[came_on].rx.used_blocks +=
+        credit_blocks(PACKET);
 }
 
 static void setup_init(struct setup *setup)
@@ -37,6 +38,7 @@ static void setup_init(struct setup *setup)
     EXPECT(switch_init(&setup->sw, &setup->arena, &setup->clock, &setup->pool, &config));
     for (uint32_t i = 0; i < PORTS; i++) {
         struct port *port = &switch_port(&setup->sw, i + 1)->port;
+        port_set_flow_control(port, FLOW_CONTROL_CREDITS);
         port_connect(port, port, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
         port->index = i;
         setup->ports[i] = port;

@@ -388,8 +388,8 @@ uint64_t fabric_held(const struct fabric *fabric, uint32_t index, uint8_t tc)
 {
     const struct port *port = fabric->ports[index];
     const struct switch_port *own = port_of_switch(port);
-    if (port->framing == FRAMING_INFINIBAND)
-        return (uint64_t)port->rx_credit[tc].used_blocks * CREDIT_BLOCK;
+    if (port_has_buffers(port))
+        return port_flow_control(port)->held(port, tc);
     return own ? priority_group_held(&own->priority_group[tc]) : 0;
 }
 
@@ -421,5 +421,5 @@ bool fabric_paused(const struct fabric *fabric, uint32_t index, uint8_t tc)
 
 uint64_t fabric_credit(const struct fabric *fabric, uint32_t index, uint8_t vl)
 {
-    return (uint64_t)credit_left(&fabric->ports[index]->tx_credit[vl]) * CREDIT_BLOCK;
+    return (uint64_t)credit_left(&fabric->ports[index]->credit.of_class[vl].tx) * CREDIT_BLOCK;
 }

@@ -8,16 +8,17 @@ void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t width, uint
                       uint32_t buffer_bytes)
 {
     struct port *port = fabric->ports[index];
-    port->width = width;
-    port->vls = vls;
+    port_set_flow_control(port, FLOW_CONTROL_CREDITS);
+    port->vls = port->credit.classes = vls;
+    port->credit.width = width;
     for (uint8_t vl = 0; vl < vls; vl++)
-        port->rx_credit[vl].buffer_blocks = buffer_bytes / CREDIT_BLOCK;
+        fabric_set_lane_buffer(fabric, index, vl, buffer_bytes);
 }
 
 void fabric_set_lane_buffer(struct fabric *fabric, uint32_t index, uint8_t vl,
                             uint32_t buffer_bytes)
 {
-    fabric->ports[index]->rx_credit[vl].buffer_blocks = buffer_bytes / CREDIT_BLOCK;
+    fabric->ports[index]->credit.of_class[vl].rx.buffer_blocks = buffer_bytes / CREDIT_BLOCK;
 }
 
 void fabric_set_sl2vl(struct fabric *fabric, uint32_t index, const uint8_t sl2vl[SLS])
@@ -52,7 +53,9 @@ void fabric_set_pause(struct fabric *fabric, uint32_t index, bool global, uint8_
                       int64_t response_ps)
 {
     struct port *port = fabric->ports[index];
-    port->sends_global = port->global_honoured = global;
-    port->pfc_honoured = global ? 0 : priorities;
-    port->pause_response = response_ps;
+    enum flow_control_kind kind = global ? FLOW_CONTROL_PAUSE : FLOW_CONTROL_PFC;
+    port_set_flow_control(port, priorities ? kind : FLOW_CONTROL_NONE);
+    if (!global)
+        port->pause.obeyed = priorities;
+    port->pause.response = response_ps;
 }

@@ -40,8 +40,8 @@ static void fetch_class(const struct port *port, uint8_t tc)
 {
     const struct switch_port *in = port_of_switch(port);
     fetch(&port->counters.of_class[tc]);
-    if (port->framing == FRAMING_INFINIBAND)
-        fetch(&port->rx_credit[tc]);
+    if (port_has_buffers(port))
+        fetch(&port->credit.of_class[tc]);
     else if (in)
         fetch(&in->priority_group[tc]);
 }

@@ -172,7 +172,7 @@ static void disturb(struct fault *fault, struct frame *frame, picoseconds now)
 static struct credit_receiver *lane_of(const struct fault *fault, const struct frame *frame)
 {
     bool has_lane = frame->kind == FRAME_IB && frame->tc < fault->far->vls;
-    return has_lane ? &fault->far->rx_credit[frame->tc] : NULL;
+    return has_lane ? &fault->far->credit.of_class[frame->tc].rx : NULL;
 }
 
 /* The receiver's count of blocks goes back by a packet that its sender has sent but once. */
@@ -209,9 +209,9 @@ static bool take_spare_room(struct credit_receiver *lane, uint32_t bytes)
 
 static bool take_credit(struct port *port, uint8_t vl, uint32_t bytes)
 {
-    if (!credit_may_send(&port->tx_credit[vl], bytes))
+    if (!credit_may_send(&port->credit.of_class[vl].tx, bytes))
         return false;
-    credit_sent(&port->tx_credit[vl], bytes);
+    credit_sent(&port->credit.of_class[vl].tx, bytes);
     return true;
 }
 
@@ -255,7 +255,7 @@ static void begin_copies(struct fault *fault, picoseconds now)
 static void end_copies(struct fault *fault, picoseconds now)
 {
     for (int vl = 0; vl < CLASSES; vl++)
-        fault->far->rx_credit[vl].spare_blocks = 0;
+        fault->far->credit.of_class[vl].rx.spare_blocks = 0;
     end(fault, now);
 }
 

@@ -1,7 +1,5 @@
 #include "link/port.h"
 
-#include "link/port_credit.h"
-#include "link/port_pause.h"
 #include "link/tap.h"
 
 /* Bytes of a frame that a cut-through switch must see before it can decide. */
@@ -18,12 +16,16 @@ void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
                           .handler = handler,
                           .owner = owner,
                           .framing = (uint8_t)framing,
-                          .pfc_honoured = 0xFF,
                           .gauges = &port->own_gauges};
     timer_init(&port->line.arrival, line_arrival);
     timer_init(&port->done, transmission_done);
-    pauses_init(port);
-    credits_init(port);
+    port_set_flow_control(port, FLOW_CONTROL_NONE);
+}
+
+void port_set_flow_control(struct port *port, enum flow_control_kind kind)
+{
+    port->flow_control = (uint8_t)kind;
+    port_flow_control(port)->init(port);
 }
 
 static picoseconds whole_byte_time(uint64_t rate_bps)
@@ -135,33 +137,16 @@ void port_count_oversize(struct port *port, struct frame *frame)
 }
 
 /* A frame that goes no further than the port. */
-static void refuse(struct port *port, struct frame *frame, uint64_t *reason)
+static void drop(struct port *port, struct frame *frame)
 {
-    ++*reason;
     port_count_drop(port, frame);
     frame_free(port->pool, frame);
 }
 
-SELDOM static void mac_control_arrived(struct port *port, const struct frame *frame,
-                                       picoseconds now)
+static void drop_malformed(struct port *port, struct frame *frame)
 {
-    struct pause pause;
-    if (!frame->corrupt && pause_parse(&pause, frame->bytes, frame->stored))
-        pauses_arrived(port, &pause, now);
-    else
-        port->counters.rx_mac_control_unknown++;
-}
-
-/* True when the frame ended here. */
-static bool port_consumes(struct port *port, const struct frame *frame, picoseconds now)
-{
-    if (is_packet(frame))
-        return false;
-    if (frame->kind == FRAME_IB_LINK)
-        credits_arrived(port, frame, now);
-    else
-        mac_control_arrived(port, frame, now);
-    return true;
+    port->counters.rx_malformed++;
+    drop(port, frame);
 }
 
 /* Whether such frames are of the port's link at all: whatever else is known of a frame of the other
@@ -190,15 +175,16 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now)
         return;
     }
     if (!fits_link(port, frame)) {
-        refuse(port, frame, &port->counters.rx_malformed);
+        drop_malformed(port, frame);
         return;
     }
-    if (port_consumes(port, frame, now)) {
+    if (!is_packet(frame)) {
+        port_flow_control(port)->arrived(port, frame, now);
         frame_free(port->pool, frame);
         return;
     }
     if (!is_well_formed(port, frame)) {
-        refuse(port, frame, &port->counters.rx_malformed);
+        drop_malformed(port, frame);
         return;
     }
     if (frame->corrupt)
@@ -207,8 +193,9 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now)
     struct class_counters *counters = &port->counters.of_class[frame->tc];
     counters->rx_packets++;
     counters->rx_bytes += frame->length;
-    if (frame->kind == FRAME_IB && frame->tc < port->vls && !credits_take(port, frame)) {
-        refuse(port, frame, &port->counters.rx_credit_violations);
+    const struct flow_control_ops *flow_control = port_flow_control(port);
+    if (flow_control->received && !flow_control->received(port, frame)) {
+        drop(port, frame);
         return;
     }
     port->handler->receive(port, frame, now);
@@ -216,27 +203,10 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now)
 
 /* ---- sending ------------------------------------------------------------ */
 
-bool port_may_send(struct port *port, uint8_t tc, uint32_t length, picoseconds now)
-{
-    if (port->framing == FRAMING_ETHERNET)
-        return !port_is_paused(port, tc);
-    if (tc >= port->vls || credit_may_send(&port->tx_credit[tc], length))
-        return true;
-    if (!(port->waiting & 1u << tc)) {
-        port->waiting_since[tc] = now;
-        port->waiting |= (uint16_t)(1u << tc);
-        port_stops(port);
-    }
-    return false;
-}
-
 static struct frame *next_frame(struct port *port, picoseconds now)
 {
-    struct frame *frame = NULL;
-    if (port->pause_to_send)
-        frame = pauses_next_frame(port);
-    else if (port->update_to_send)
-        frame = credits_next_frame(port);
+    const struct flow_control_ops *flow_control = port_flow_control(port);
+    struct frame *frame = port->control_to_send ? flow_control->next_frame(port) : NULL;
     if (frame)
         return frame;
     frame = port->handler->pull ? port->handler->pull(port, now) : NULL;
@@ -245,10 +215,8 @@ static struct frame *next_frame(struct port *port, picoseconds now)
     struct class_counters *counters = &port->counters.of_class[frame->tc];
     counters->tx_packets++;
     counters->tx_bytes += frame->length;
-    if (frame->kind == FRAME_IB && frame->tc < port->vls) {
-        credit_sent(&port->tx_credit[frame->tc], frame->length);
-        port_waits_no_more(port, frame->tc, now);
-    }
+    if (flow_control->sent)
+        flow_control->sent(port, frame, now);
     return frame;
 }
 
@@ -319,10 +287,9 @@ void port_inject(struct port *port, struct frame *frame, picoseconds now)
 void port_start(struct port *port, picoseconds now)
 {
     port->up = true;
-    if (port->framing == FRAMING_INFINIBAND && port->vls)
-        credits_start(port, now);
-    else
-        port_kick(port, now);
+    if (port_flow_control(port)->start)
+        port_flow_control(port)->start(port, now);
+    port_kick(port, now);
 }
 
 static void lose_frames(struct port *port)
@@ -340,8 +307,7 @@ void port_link_down(struct port *port, picoseconds now)
     port->up = false;
     port->counters.link_downed++;
     lose_frames(port);
-    pfc_reset(port, now);
-    credits_forget(port, now);
+    port_flow_control(port)->reset(port, now);
     if (port->handler->link_down)
         port->handler->link_down(port, now);
 }
@@ -356,39 +322,22 @@ void port_link_up(struct port *port, picoseconds now)
 
 void port_stops(struct port *port)
 {
-    if (port->is_on_stopped || !port->stopped)
+    if (port->is_on_stopped_ports || !port->stopped_ports)
         return;
-    port->next_stopped = port->stopped->first;
-    port->stopped->first = port;
-    port->is_on_stopped = true;
-}
-
-static void count_own_stops(struct port *port, picoseconds now)
-{
-    pauses_count_received(port, now);
-    credits_count_waits(port, now);
-}
-
-void port_count_stops(struct port *port, picoseconds now)
-{
-    count_own_stops(port, now);
-    pauses_count_sent(port, now);
-}
-
-static bool is_stopped(const struct port *port)
-{
-    return port->paused || port->waiting;
+    port->next_stopped = port->stopped_ports->first;
+    port->stopped_ports->first = port;
+    port->is_on_stopped_ports = true;
 }
 
 void stopped_ports_settle(struct stopped_ports *stopped, picoseconds now)
 {
     for (struct port **place = &stopped->first, *port; (port = *place);) {
-        count_own_stops(port, now);
-        if (is_stopped(port)) {
+        port_settle(port, now);
+        if (port->stopped) {
             place = &port->next_stopped;
         } else {
             *place = port->next_stopped;
-            port->is_on_stopped = false;
+            port->is_on_stopped_ports = false;
         }
     }
 }

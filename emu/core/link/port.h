@@ -1,5 +1,5 @@
-/* A port and the cable on it: serialisation, propagation, and the two rules of
- * who may send (PFC or credits). Switches and NICs have the same ports.
+/* A port and the cable on it: serialisation, propagation, and the flow control that
+ * says what may be sent. Switches and NICs have the same ports.
  *
  *      owner                 port                     line              peer port
  *     pull() ──▶ control frames first, then data ──▶ busy ──▶ delay ──▶ receive()
@@ -10,15 +10,16 @@
  * classes that `port_may_send` allows, and calls `port_kick` whenever there may
  * be something new to send; the port calls it when a pause ends or credit comes.
  *
- * The two rules are in port_pause.h and port_credit.h.
+ * Which flow control a port has is a setting of its own (flow_control.h).
  *
  * A line is one direction of a cable. Frames keep their order on it. */
 #ifndef EMU_LINK_PORT_H
 #define EMU_LINK_PORT_H
 
 #include "headers/lrh.h"
-#include "link/credit.h"
-#include "link/pause.h"
+#include "link/credit_state.h"
+#include "link/flow_control.h"
+#include "link/pause_state.h"
 #include "link/qos_map.h"
 #include "link/vlarb.h"
 #include "sim/cache_line.h"
@@ -130,19 +131,18 @@ struct port {
     struct tap *tap; /* NULL: this port is not captured */
     /* Ethernet: priorities of frames that come in; NULL: as sent. */
     const struct qos_map *qos_map;
-    struct gauges *gauges;   /* never NULL */
-    uint16_t number;         /* in its node */
-    uint16_t update_to_send; /* VLs with credit to advertise */
-    uint8_t framing;         /* enum framing */
-    uint8_t vls;             /* credits: data VLs in use, 0 .. vls-1 */
-    bool outside;            /* its node is not in this process: all that arrives is passed on */
+    struct gauges *gauges; /* never NULL */
+    uint16_t number;       /* in its node */
+    uint8_t framing;       /* enum framing */
+    uint8_t flow_control;  /* enum flow_control_kind */
+    uint8_t vls;           /* InfiniBand: data VLs in use, 0 .. vls-1 */
+    bool outside;          /* its node is not in this process: all that arrives is passed on */
 
     ON_A_LINE bool up;
     bool busy;             /* a frame is being sent */
-    uint8_t pause_to_send; /* priorities whose state must be told */
-    uint8_t paused;        /* PFC, towards us: priorities that we may not send */
-    uint8_t xoff;          /* PFC, from us: priorities we are pausing */
-    uint16_t waiting;      /* VLs with data that waits for credit */
+    bool control_to_send;  /* flow control has a frame of its own to send */
+    uint16_t stopped;      /* classes with data that flow control does not let go */
+    uint16_t stopping;     /* classes that we make the far end stop */
     struct charge sending; /* the charge of the frame that is being sent */
     struct timer done;     /* its last bit is out */
 
@@ -152,26 +152,9 @@ struct port {
     uint8_t mac[6];
     uint8_t cuts; /* how many faults keep the link down */
 
-    /* Pauses, towards us: from when, and how long we may not send. */
-    uint8_t pfc_honoured;       /* bit per priority */
-    bool global_honoured;       /* 802.3x */
-    bool sends_global;          /* 802.3x: what we pause we pause for all priorities */
-    uint8_t pause_ignored;      /* priorities that are sent whatever the far end says */
-    uint8_t pause_near;         /* priorities whose pause has arrived and is not obeyed yet */
-    picoseconds pause_response; /* from a pause frame's arrival until we obey */
-    picoseconds paused_until[PRIORITIES], paused_since[PRIORITIES];
-    struct timer pause_due; /* the next moment at which a pause begins or ends */
-    /* PFC, from us: a pause that lasts is told again. */
-    picoseconds pausing_since[PRIORITIES];
-    struct timer pause_refresh;
-
-    /* Credits, per VL. */
-    uint8_t width;         /* lanes that a byte stream is spread over: 4 of `4x NDR` */
-    bool link_initialised; /* false: updates carry Op init */
-    picoseconds waiting_since[CLASSES];
-    struct credit_sender tx_credit[CLASSES];
-    struct credit_receiver rx_credit[CLASSES];
-    struct timer credit_refresh;
+    /* Of its flow control. */
+    struct pause_state pause;
+    ON_A_LINE struct credit_state credit;
 
     /* Lanes of packets that leave by this port: which one a service level takes,
      * and which one is next. No tables where there is one data VL. */
@@ -179,10 +162,10 @@ struct port {
     struct vlarb_tables *vlarb_tables;
     struct vlarb vlarb;
 
-    struct gauges own_gauges;      /* while nobody samples them */
-    struct stopped_ports *stopped; /* the list it is to be put on; NULL: none */
+    struct gauges own_gauges;            /* while nobody samples them */
+    struct stopped_ports *stopped_ports; /* the list it is to be put on; NULL: none */
     struct port *next_stopped;
-    bool is_on_stopped;
+    bool is_on_stopped_ports;
 
     ON_A_LINE struct port_counters counters;
 };
@@ -227,12 +210,56 @@ void port_link_up(struct port *port, picoseconds now);
 /* There may be something new to send. Cheap when the line is busy. */
 void port_kick(struct port *port, picoseconds now);
 
+static inline const struct flow_control_ops *port_flow_control(const struct port *port)
+{
+    return flow_controls[port->flow_control];
+}
+
+/* Set-up only. */
+void port_set_flow_control(struct port *port, enum flow_control_kind kind);
+
+/* Whether port_may_send depends on the length. */
+static inline bool port_minds_length(const struct port *port)
+{
+    return port_flow_control(port)->may_send;
+}
+
 /* Whether flow control lets a data frame of `length` bytes go now. Where credit
  * is missing, the time until it comes is counted as xmit_wait. */
-bool port_may_send(struct port *port, uint8_t tc, uint32_t length, picoseconds now);
+static inline bool port_may_send(struct port *port, uint8_t tc, uint32_t length, picoseconds now)
+{
+    const struct flow_control_ops *ops = port_flow_control(port);
+    return ops->may_send ? ops->may_send(port, tc, length, now) : !(port->stopped & 1u << tc);
+}
 
-/* InfiniBand: nothing waits in the lane any more, though nothing was sent. */
-void port_waits_no_more(struct port *port, uint8_t vl, picoseconds now);
+/* Whether a class is stopped whatever a frame's length. Does not count. */
+static inline bool port_is_paused(const struct port *port, uint8_t tc)
+{
+    return !port_minds_length(port) && port->stopped & 1u << tc;
+}
+
+/* Nothing waits in the class any more, though nothing was sent. */
+static inline void port_emptied(struct port *port, uint8_t tc, picoseconds now)
+{
+    const struct flow_control_ops *ops = port_flow_control(port);
+    if (ops->emptied)
+        ops->emptied(port, tc, now);
+}
+
+/* The buffer space of a data frame that arrived here is free again. */
+static inline void port_released(struct port *port, uint8_t tc, uint32_t length, picoseconds now)
+{
+    const struct flow_control_ops *ops = port_flow_control(port);
+    if (ops->released)
+        ops->released(port, tc, length, now);
+}
+
+/* Whether flow control keeps count of the buffers that hold what arrives; otherwise the owner's
+ * buffers do. */
+static inline bool port_has_buffers(const struct port *port)
+{
+    return port_flow_control(port)->held;
+}
 
 /* InfiniBand with several data lanes: whether VL arbitration says which one is next. */
 static inline bool port_arbitrates_lanes(const struct port *port)
@@ -240,22 +267,10 @@ static inline bool port_arbitrates_lanes(const struct port *port)
     return port->vls > 1 && port->vlarb_tables;
 }
 
-/* Whether port_may_send looks at the length. */
-static inline bool port_minds_length(const struct port *port)
-{
-    return port->framing == FRAMING_INFINIBAND;
-}
-
-/* Like port_may_send for every frame, whatever its length and without counting. */
-static inline bool port_is_paused(const struct port *port, uint8_t tc)
-{
-    return port->paused & 1u << tc;
-}
-
 /* Whether a pause of this priority, of whichever kind was agreed on, stops the port. */
 static inline bool port_obeys(const struct port *port, uint8_t tc)
 {
-    return port->global_honoured || port->pfc_honoured & 1u << tc;
+    return port->pause.obeyed & 1u << tc;
 }
 
 /* From now on a priority is sent whatever the far end says; or no longer. */
@@ -263,9 +278,6 @@ void port_ignore_pauses(struct port *port, uint8_t priority, bool ignore, picose
 
 /* Tells the far end to stop or go on sending a priority. */
 void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds now);
-
-/* InfiniBand: a packet that arrived here has left the node; its credit goes back. */
-void port_return_credit(struct port *port, uint8_t vl, uint32_t length, picoseconds now);
 
 /* A frame arrives from outside the core (a driver's socket), at the port it
  * would have reached by its cable. Takes the frame. */
@@ -280,17 +292,13 @@ void port_inject(struct port *port, struct frame *frame, picoseconds now);
 /* A pause or a wait for credit begins: from now on its gauges grow with time. */
 void port_stops(struct port *port);
 
-/* Counts the pauses and waits that are not over yet, up to `now`. */
-void port_count_stops(struct port *port, picoseconds now);
-
 /* Brings all their gauges up to `now`; forgets those that go on again. */
 void stopped_ports_settle(struct stopped_ports *stopped, picoseconds now);
 
 /* Brings counters and gauges that grow with time up to `now`. */
 static inline void port_settle(struct port *port, picoseconds now)
 {
-    if (port->paused || port->waiting || port->xoff)
-        port_count_stops(port, now);
+    port_flow_control(port)->count_stops(port, now);
 }
 
 #endif

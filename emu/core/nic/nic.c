@@ -475,12 +475,10 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
     struct packet packet;
     uint8_t tc = frame->tc;
     uint32_t length = frame->length;
-    bool takes_credit = frame->kind == FRAME_IB;
     struct qp *qp = open_frame(nic, frame, &packet);
     if (!qp || !dispatch(qp, &packet, frame, now))
         frame_free(nic->pool, frame);
-    if (takes_credit)
-        port_return_credit(port, tc, length, now);
+    port_released(port, tc, length, now);
     port_kick(port, now);
 }
 

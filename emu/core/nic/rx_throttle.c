@@ -2,12 +2,12 @@
 
 static bool is_lossless(const struct port *port, uint8_t tc)
 {
-    return port->framing == FRAMING_ETHERNET && port_obeys(port, tc);
+    return port_has_buffers(port) || port_obeys(port, tc);
 }
 
 static bool is_dropped(const struct rx_throttle *throttle, const struct frame *frame)
 {
-    return throttle->port->framing == FRAMING_ETHERNET && !is_lossless(throttle->port, frame->tc) &&
+    return !is_lossless(throttle->port, frame->tc) &&
            throttle->held_bytes[frame->tc] + frame->length > throttle->buffer_bytes;
 }
 
@@ -15,8 +15,8 @@ static void pause_leaf(struct rx_throttle *throttle, uint8_t tc, picoseconds now
 {
     struct port *port = throttle->port;
     uint32_t held = throttle->held_bytes[tc], full = throttle->buffer_bytes;
-    bool paused = port->xoff & 1u << tc;
-    if (!is_lossless(port, tc))
+    bool paused = port->stopping & 1u << tc;
+    if (!port_obeys(port, tc))
         return;
     if (!paused && held >= full)
         port_pause_peer(port, tc, true, now);

@@ -14,9 +14,8 @@ static const struct switch_port *far_end(const struct switch_port *own)
 /* Of its port's buffer. */
 static uint64_t bytes_held(const struct port *in, const struct frame *frame)
 {
-    return in->framing == FRAMING_ETHERNET
-               ? frame->charge.bytes
-               : (uint64_t)credit_blocks(frame->charge.bytes) * CREDIT_BLOCK;
+    return port_has_buffers(in) ? port_flow_control(in)->space(frame->charge.bytes)
+                                : frame->charge.bytes;
 }
 
 /* What waits at a member counts as stuck where it came in; or no longer. */
@@ -46,45 +45,20 @@ static bool has_waiting_from(struct stuck out, struct stuck in)
 /* Bytes that a port's buffer holds of what came in on a class. */
 static uint64_t held_by(struct stuck in)
 {
-    if (in.port->port.framing == FRAMING_ETHERNET)
-        return priority_group_held(&in.port->priority_group[in.tc]);
-    return in.port->port.rx_credit[in.tc].used_blocks * CREDIT_BLOCK;
+    const struct port *port = &in.port->port;
+    return port_has_buffers(port) ? port_flow_control(port)->held(port, in.tc)
+                                  : priority_group_held(&in.port->priority_group[in.tc]);
 }
 
 /* ---- who waits ---------------------------------------------------------------------- */
 
-/* Classes that may not be sent now: paused priorities, lanes without credit. */
-static uint16_t stops(const struct port *port)
-{
-    return port->framing == FRAMING_ETHERNET ? port->paused : port->waiting;
-}
-
-static bool is_paused_by(const struct switch_port *own, const struct switch_port *far,
-                         uint8_t priority)
-{
-    return port_is_paused(&own->port, priority) && far->port.xoff & 1u << priority;
-}
-
-/* The far end has no room for the packet: an update that is on its way will not help either. */
-static bool lacks_credit(const struct switch_port *own, const struct switch_port *far, uint8_t vl)
-{
-    const struct frame *head = own->queue[own->queue_of[vl]].frames.first;
-    const struct credit_receiver *room = &far->port.rx_credit[vl];
-    return own->port.waiting & 1u << vl &&
-           room->used_blocks + room->spare_blocks + credit_blocks(head->length) >
-               room->buffer_blocks;
-}
-
 static bool is_candidate(const struct port *port, uint8_t tc)
 {
     const struct switch_port *own = port_of_switch(port);
-    if (!own || !own->queue[own->queue_of[tc]].count)
+    if (!own || !own->queue[own->queue_of[tc]].count || !far_end(own))
         return false;
-    const struct switch_port *far = far_end(own);
-    if (!far)
-        return false;
-    return port->framing == FRAMING_ETHERNET ? is_paused_by(own, far, tc)
-                                             : lacks_credit(own, far, tc);
+    const struct frame *head = own->queue[own->queue_of[tc]].frames.first;
+    return port_flow_control(port)->is_held_back(port, tc, head->length);
 }
 
 /* The next of the set for which `own`, a member, waits. */
@@ -207,7 +181,7 @@ static void look_at(struct deadlock_watch *watch, uint16_t classes, picoseconds 
     for (uint32_t index = 0; index < watch->port_count; index++) {
         const struct port *port = watch->ports[index];
         watch->in_set[index] = 0;
-        for (unsigned left = port ? stops(port) & classes : 0; left; left &= left - 1) {
+        for (unsigned left = port ? port->stopped & classes : 0; left; left &= left - 1) {
             uint8_t tc = (uint8_t)__builtin_ctz(left);
             if (is_candidate(port, tc))
                 watch->in_set[index] |= (uint16_t)(1u << tc);
@@ -231,9 +205,9 @@ static void look_due(struct timer *timer, picoseconds now)
     for (uint32_t index = 0; index < watch->port_count; index++) {
         const struct port *port = watch->ports[index];
         if (port && port->framing == FRAMING_ETHERNET)
-            paused |= stops(port);
+            paused |= port->stopped;
         else if (port)
-            waits |= stops(port) != 0;
+            waits |= port->stopped != 0;
     }
     for (unsigned left = paused; left; left &= left - 1)
         look_at(watch, (uint16_t)(left & -left), now);

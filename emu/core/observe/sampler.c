@@ -46,7 +46,7 @@ void sampler_watch(struct sampler *sampler, uint32_t place, struct port *port)
     struct gauges *gauges = &sampler->board[place];
     *gauges = *port->gauges;
     port->gauges = gauges;
-    port->stopped = &sampler->stopped;
+    port->stopped_ports = &sampler->stopped;
 }
 
 void sampler_start(struct sampler *sampler, picoseconds now)

@@ -34,7 +34,7 @@ enum {
 struct charge {
     uint16_t in_port; /* port number in that switch */
     uint8_t tc;       /* priority or VL it was charged to */
-    bool lossless;    /* Ethernet: that port pauses this priority rather than drop */
+    bool lossless;    /* that port makes its far end wait rather than drop */
     uint32_t bytes;   /* 0: nothing is charged */
 };
 

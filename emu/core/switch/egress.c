@@ -113,7 +113,7 @@ void egress_push(struct fabric_switch *sw, struct frame *frame, picoseconds now)
     struct switch_port *out = switch_port(sw, frame->out_port);
     uint8_t number = out->queue_of[frame->tc];
     struct frame_queue *queue = &out->queue[number];
-    bool lossy = sw->config.framing == FRAMING_ETHERNET && !frame->charge.lossless;
+    bool lossy = !frame->charge.lossless;
     if (!out->port.up) {
         out->port.counters.link_down_discard++;
         switch_discard(sw, frame, now);

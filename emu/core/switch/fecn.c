@@ -13,7 +13,7 @@ static bool is_victim(const struct fecn *fecn, const struct port *out, const str
 {
     uint32_t two_packets = 2 * frame->length, threshold = fecn->threshold[frame->tc];
     uint32_t plenty = threshold > two_packets ? threshold : two_packets;
-    return !credit_may_send(&out->tx_credit[frame->tc], plenty);
+    return !credit_may_send(&out->credit.of_class[frame->tc].tx, plenty);
 }
 
 static bool is_candidate(const struct fecn *fecn, const struct port *out, const struct frame *frame,

@@ -42,7 +42,7 @@ static void discard_head(struct switch_port *out, uint8_t vl, picoseconds now)
     struct frame *frame = egress_take_head(out, vl);
     out->counters.hoq_discard++;
     if (!out->queue[vl].count)
-        port_waits_no_more(&out->port, vl, now);
+        port_emptied(&out->port, vl, now);
     switch_discard(out->port.owner, frame, now);
 }
 

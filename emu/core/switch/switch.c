@@ -14,7 +14,7 @@ static void pfc_update(struct fabric_switch *sw, struct switch_port *in, uint8_t
                        picoseconds now)
 {
     const struct priority_group *ingress = &in->priority_group[tc];
-    bool xoff = in->port.xoff & 1u << tc;
+    bool xoff = in->port.stopping & 1u << tc;
     bool changes = xoff ? priority_group_wants_xon(ingress, &in->pfc, &sw->buffer)
                         : priority_group_wants_xoff(ingress);
     if (changes)
@@ -41,13 +41,13 @@ static bool charge(struct fabric_switch *sw, struct switch_port *in, const struc
     return fits;
 }
 
-/* InfiniBand's lanes have buffers of their own, which the port has charged already. */
+/* Where flow control keeps count of buffers, the port has charged the frame already. */
 static bool take_in(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
                     picoseconds now)
 {
-    bool ethernet = sw->config.framing == FRAMING_ETHERNET;
-    bool lossless = ethernet && in->pfc.priorities & 1u << frame->tc;
-    if (ethernet && !charge(sw, in, frame, lossless, now))
+    bool has_room = port_has_buffers(&in->port);
+    bool lossless = has_room || in->pfc.priorities & 1u << frame->tc;
+    if (!has_room && !charge(sw, in, frame, lossless, now))
         return false;
     frame->charge = (struct charge){in->port.number, frame->tc, lossless, frame->length};
     return true;
@@ -56,8 +56,8 @@ static bool take_in(struct fabric_switch *sw, struct switch_port *in, struct fra
 static void give_back(struct fabric_switch *sw, const struct charge *charge, picoseconds now)
 {
     struct switch_port *in = switch_port(sw, charge->in_port);
-    if (switch_is_infiniband(sw)) {
-        port_return_credit(&in->port, charge->tc, charge->bytes, now);
+    if (port_has_buffers(&in->port)) {
+        port_released(&in->port, charge->tc, charge->bytes, now);
         return;
     }
     buffer_release(&sw->buffer, &in->priority_group[charge->tc], charge->bytes);
@@ -108,14 +108,13 @@ static void forward_ipv4(struct fabric_switch *sw, struct switch_port *in, struc
 }
 
 /* A frame that ends at its ingress port never held any of the switch's buffer,
- * but an InfiniBand port has charged its lane. */
+ * but the port may have charged a buffer of its own. */
 static void refuse(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
                    uint64_t *reason, picoseconds now)
 {
     (*reason)++;
     port_count_drop(&in->port, frame);
-    if (switch_is_infiniband(sw))
-        port_return_credit(&in->port, frame->tc, frame->length, now);
+    port_released(&in->port, frame->tc, frame->length, now);
     frame_free(sw->pool, frame);
 }
 

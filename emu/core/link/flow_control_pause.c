@@ -1,0 +1,34 @@
+/* Pause of the whole link (IEEE 802.3 annex 31B, "802.3x"): all priorities stop and go together. A
+ * port that wants one priority to stop pauses the link, until it wants none to. */
+#include "link/port.h"
+
+static void init(struct port *port)
+{
+    pauses_init(port);
+    port->pause.of_link = true;
+    port->pause.obeyed = 0xFF;
+}
+
+static void arrived(struct port *port, const struct frame *frame, picoseconds now)
+{
+    struct pause pause;
+    if (pause_received(port, frame, &pause))
+        pauses_obey(port, &pause, pause.global ? port->pause.obeyed : 0, now);
+}
+
+SELDOM static struct frame *next_frame(struct port *port)
+{
+    struct pause pause = {.global = true};
+    if (port->stopping)
+        pause.time[0] = PAUSE_MAX_QUANTA;
+    return pause_frame(port, &pause);
+}
+
+const struct flow_control_ops flow_control_pause = {
+    .init = init,
+    .reset = pauses_reset,
+    .arrived = arrived,
+    .next_frame = next_frame,
+    .is_held_back = pauses_hold_back,
+    .count_stops = pauses_count,
+};
