@@ -1,28 +1,30 @@
-/* The rules of what comes back (retries as Linux' rdma_rxe has them):
+/* The rules for answers (retries are those of Linux' rdma_rxe):
  *
- *  - An ACK of a PSN acknowledges all before it too, and so does a response. NAKs
- *    acknowledge all before theirs.
- *  - But a READ or atomic is acknowledged by its responses alone. Whatever says
- *    that more has arrived while a response is missing means that it was lost,
- *    and it is asked for again: once, until it comes or the timer expires.
- *  - PSN sequence error: the recovery scheme says what is sent again.
- *  - RNR NAK: what is not acknowledged is sent again after the time it asks for; at most
- *    rnr_retry times (7: for ever).
- *  - The timer runs for 4.096 us * 2^timeout while an answer is awaited, and starts again with
- *    progress. When it expires, all that is not acknowledged is sent again.
- *  - What is to be sent again was sent before, so its answer is awaited even while it cannot
- *    leave, as flow control has stopped the port: the timer runs on, and starts again with each
- *    packet up to one that asks for an ACK. So it is with rdma_rxe, whose packets have left for
- *    its timer once the device has queued them, paused or not. Only the time that the queue pair
- *    itself waits, for its rate or as an RNR NAK said, does not count.
- *  - Sending again without progress is allowed retry_count times. Each time that the timer expires
- *    is one, whether anything left meanwhile or not: the other end is given up for dead
- *    (retry_count + 1) timeouts after it was last heard, however that came.
- *  - Other NAKs, and too many retries, end the queue pair. So does a message whose key was
- *    invalidated, when it is found out that it cannot be sent, or a response not be taken.
+ *  - An ACK acknowledges its PSN and all before it, and so does a response. A NAK acknowledges
+ *    all before its PSN.
+ *  - Only its own responses acknowledge a READ or atomic. When an answer to a later request
+ *    arrives and a response is missing, that response was lost. The requester asks for it again
+ *    once, until it comes or the ACK timeout expires.
+ *  - After a NAK for a PSN sequence error the recovery scheme decides what is sent again.
+ *  - After an RNR NAK the requester waits for the time that the NAK names and sends everything
+ *    again that is not acknowledged, at most rnr_retry times (7: without limit).
+ *  - Retries without progress are limited to retry_count. Each expiry of the ACK timeout is one,
+ *    whether or not a packet left meanwhile: the requester gives up (retry_count + 1) timeouts
+ *    after the last progress.
+ *  - Every other NAK, and one retry too many, ends the queue pair. So does a message whose key
+ *    was invalidated, once its turn comes to be sent or a response arrives for it.
  *
- * The timer has another use: it completes messages of unreliable transports, and those that
- * cannot be sent, which may not be done where a packet is handed out. */
+ * Two timers, one purpose each:
+ *
+ *  - `ack_timeout` runs for 4.096 us * 2^timeout while an answer is awaited, and starts again
+ *    with progress. When it expires, everything is sent again that is not acknowledged.
+ *    It also runs while flow control keeps a packet that is to be sent again from leaving, and
+ *    starts again with each such packet up to one that asks for an ACK; rdma_rxe does the same,
+ *    since for its timer a packet has left once the device has queued it, paused or not. The time
+ *    that the queue pair itself waits, for its rate or after an RNR NAK, does not count.
+ *  - `completion` fires at once. It completes messages of unreliable transports that have left,
+ *    and fails a message that cannot be sent. Both would happen in the middle of handing a packet
+ *    to the port, where queue pairs must not change. */
 #include "nic/completer.h"
 
 #include <string.h>
@@ -46,21 +48,23 @@ static const uint32_t rnr_timer[] = {
     2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 };
 
-static void expired(struct timer *timer, picoseconds now);
+static void ack_timeout_expired(struct timer *timer, picoseconds now);
+static void complete(struct timer *timer, picoseconds now);
 
 void completer_init(struct qp *qp)
 {
-    timer_init(&qp->requester.ack_timeout, expired);
+    timer_init(&qp->requester.ack_timeout, ack_timeout_expired);
+    timer_init(&qp->requester.completion, complete);
 }
 
-/* ---- the timer ------------------------------------------------------------------- */
+/* ---- the ACK timeout --------------------------------------------------------------- */
 
 static picoseconds later(picoseconds one, picoseconds other)
 {
     return one > other ? one : other;
 }
 
-static void start_timer(struct qp *qp, picoseconds now)
+static void start_ack_timeout(struct qp *qp, picoseconds now)
 {
     const struct requester *requester = &qp->requester;
     picoseconds from = later(now, requester->not_before);
@@ -75,28 +79,9 @@ void completer_sent(struct qp *qp, bool ack_req, picoseconds now)
 {
     struct requester *requester = &qp->requester;
     if (requester->again || (ack_req && !timer_is_set(&requester->ack_timeout)))
-        start_timer(qp, now);
+        start_ack_timeout(qp, now);
     if (ack_req)
         requester->again = false;
-}
-
-void completer_assume(struct qp *qp, picoseconds now)
-{
-    qp->requester.unacked = qp->requester.next;
-    timer_set(qp->nic->clock, &qp->requester.ack_timeout, now);
-}
-
-/* The message that cannot be sent is the oldest that is not over. */
-static bool is_stuck(const struct requester *requester)
-{
-    return requester->broken && requester->current->first_psn <= requester->unacked;
-}
-
-void completer_break(struct qp *qp, picoseconds now)
-{
-    qp->requester.broken = true;
-    struct timer *next = is_stuck(&qp->requester) ? &qp->requester.ack_timeout : &qp->wake;
-    timer_set(qp->nic->clock, next, now); /* others may have something to send */
 }
 
 /* False when there have been too many of them. */
@@ -122,6 +107,55 @@ static void timed_out(struct qp *qp, picoseconds now)
         qp_fail(qp, STATUS_RETRY_EXC_ERR, now);
 }
 
+/* A packet that left since the timer was set has made it wait for its own rate. */
+static bool waits_for_itself(const struct qp *qp, picoseconds now)
+{
+    return qp->requester.again && now < qp->not_before;
+}
+
+static void ack_timeout_expired(struct timer *timer, picoseconds now)
+{
+    struct qp *qp = container_of(timer, struct qp, requester.ack_timeout);
+    if (waits_for_itself(qp, now))
+        start_ack_timeout(qp, now);
+    else
+        timed_out(qp, now);
+    port_kick(&qp->nic->port, now);
+}
+
+void completer_resend_from(struct qp *qp, uint64_t psn)
+{
+    struct requester *requester = &qp->requester;
+    requester->awaited_end = psn;
+    requester->since_ack_req = 0;
+    requester->again = psn < requester->sent_end;
+    timer_cancel(&requester->ack_timeout);
+    if (requester->again)
+        start_ack_timeout(qp, qp->nic->clock->now);
+    requester_seek(requester, psn);
+}
+
+/* ---- completion ---------------------------------------------------------------------- */
+
+void completer_assume(struct qp *qp, picoseconds now)
+{
+    qp->requester.unacked = qp->requester.next;
+    timer_set(qp->nic->clock, &qp->requester.completion, now);
+}
+
+/* The message that cannot be sent is the oldest that is not over. */
+static bool is_stuck(const struct requester *requester)
+{
+    return requester->broken && requester->current->first_psn <= requester->unacked;
+}
+
+void completer_break(struct qp *qp, picoseconds now)
+{
+    qp->requester.broken = true;
+    struct timer *next = is_stuck(&qp->requester) ? &qp->requester.completion : &qp->wake;
+    timer_set(qp->nic->clock, next, now); /* other queue pairs may have something to send */
+}
+
 /* Ends the queue pair, after the messages that were acknowledged. */
 static void give_up(struct qp *qp, enum status status, picoseconds now)
 {
@@ -138,37 +172,14 @@ static void complete_unreliable(struct qp *qp, picoseconds now)
     send_queue_flush(qp, STATUS_LOC_PROT_ERR, now);
 }
 
-/* A packet that left since the timer was set has made it wait for its own rate. */
-static bool waits_for_itself(const struct qp *qp, picoseconds now)
+static void complete(struct timer *timer, picoseconds now)
 {
-    return qp->requester.again && now < qp->not_before;
-}
-
-static void expired(struct timer *timer, picoseconds now)
-{
-    struct requester *requester = container_of(timer, struct requester, ack_timeout);
-    struct qp *qp = container_of(requester, struct qp, requester);
+    struct qp *qp = container_of(timer, struct qp, requester.completion);
     if (qp->config.transport != TRANSPORT_RC)
         complete_unreliable(qp, now);
-    else if (is_stuck(requester))
+    else if (is_stuck(&qp->requester))
         give_up(qp, STATUS_LOC_PROT_ERR, now);
-    else if (waits_for_itself(qp, now))
-        start_timer(qp, now);
-    else
-        timed_out(qp, now);
     port_kick(&qp->nic->port, now);
-}
-
-void completer_resend_from(struct qp *qp, uint64_t psn)
-{
-    struct requester *requester = &qp->requester;
-    requester->awaited_end = psn;
-    requester->since_ack_req = 0;
-    requester->again = psn < requester->sent_end;
-    timer_cancel(&requester->ack_timeout);
-    if (requester->again)
-        start_timer(qp, qp->nic->clock->now);
-    requester_seek(requester, psn);
 }
 
 /* ---- progress ---------------------------------------------------------------------- */
@@ -203,7 +214,7 @@ static bool acknowledge_before(struct qp *qp, uint64_t psn, picoseconds now)
         qp->recovery->skip(qp);
     requester->again = requester->again && requester->unacked < requester->sent_end;
     if (requester->again || requester->unacked < requester->awaited_end)
-        start_timer(qp, now);
+        start_ack_timeout(qp, now);
     else
         timer_cancel(&requester->ack_timeout);
     return true;

@@ -50,7 +50,7 @@ struct requester {
     bool again;                      /* it sends again, and has not asked for an ACK since */
     uint8_t retries, rnr_retries;    /* since the last progress */
     picoseconds not_before;          /* an RNR NAK said so */
-    struct timer ack_timeout;
+    struct timer ack_timeout, completion; /* see completer.c */
     struct send_times send_times; /* none are kept unless congestion control asks for them */
     void *recovery_priv;          /* the recovery's own */
 };

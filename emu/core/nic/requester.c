@@ -45,6 +45,7 @@ void requester_init(struct qp *qp)
     struct requester *requester = &qp->requester;
     uint64_t psn = qp->config.psn;
     *requester = (struct requester){.ack_timeout = requester->ack_timeout,
+                                    .completion = requester->completion,
                                     .send_times = requester->send_times,
                                     .recovery_priv = requester->recovery_priv};
     requester->limited = qp->config.credits; /* to one message, until an ACK says more */

@@ -164,6 +164,7 @@ void send_queue_flush(struct qp *qp, enum status status, picoseconds now)
 {
     struct requester *requester = &qp->requester;
     timer_cancel(&requester->ack_timeout);
+    timer_cancel(&requester->completion);
     requester->current = requester->fetch = NULL;
     requester->broken = false;
     while (requester->oldest) {
