@@ -1,14 +1,14 @@
 """The shim's relay: frames through one cable between two veths.
 
-    source ═══ in   [ the cable, in this process ]   out ═══ sink
+    in ═══ in   [ the cable, in this process ]   out ═══ out
 
 Baseline: a bare loop of recvmmsg and sendmmsg between the same two interfaces,
 with no cable and no queue in it. To reach: 0.8 of its speed.
 
 Frames are sent to the cable first and relayed then, so that nothing else runs
-meanwhile; and what is told is frames for a second of processor time, so that
-other programs on the machine take nothing from it. Nobody listens at the sink:
-the kernel drops the frames there.
+meanwhile. The figure is frames per second of processor time, so that other programs
+on the machine do not change it. Nobody listens at the far end of `out`: the kernel
+drops the frames there.
 
 What a relay makes its sender do counts as its own: putting frames into a
 socket's buffer, or copying them to a ring. It is the time of sending less that
@@ -30,8 +30,9 @@ from emu.bench.in_lab import in_lab
 from emu.bench.native import compiled, loops
 from emu.bench.row import Row, Target, side_by_side
 from emu.bindings.af_packet_driver import packet_socket
-from emu.lab.command import run
 from emu.lab.ipc.messages import Json, Request
+from emu.lab.net_steps import AddVeth, SetUp
+from emu.lab.netlink import carry_out
 from emu.lab.netns import entered, write_sysctl
 from emu.lab.netns_holder import keep_host
 from emu.lab.shim import RING_FRAMES
@@ -39,6 +40,7 @@ from emu.lab.supervisor import Supervisor
 
 SIZES = (4200, 1100)
 TARGET = Target(0.8)
+_MTU = 4200
 _FRAMES = 800
 """In the buffer at a time: within the backlog of a cable end."""
 _ROUNDS = 10
@@ -66,18 +68,14 @@ def measure(*, quick: bool) -> list[Row]:
 
 def job(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
     """The rates of both, by frame size, in frames a second."""
-    ends = keep_host()
-    lines = (
-        f"link add in mtu 4200 type veth peer name source mtu 4200 netns {ends}\n"
-        f"link add out mtu 4200 type veth peer name sink mtu 4200 netns {ends}\n"
-    )
-    _no_ipv6()
-    with entered(ends):
-        _no_ipv6()
-    run(["ip", "-batch", "-"], stdin=lines + "link set in up\nlink set out up\n")
-    with entered(ends):
-        run(["ip", "-batch", "-"], stdin="link set source up\nlink set sink up\n")
-        source = packet_socket("source")
+    pids = {"relay": os.getpid(), "ends": keep_host()}
+    for pid in pids.values():
+        with entered(pid):  # keeps the kernel from sending frames of its own
+            write_sysctl("net.ipv6.conf.default.disable_ipv6", "1")
+    carry_out([AddVeth("relay", name, "ends", _MTU) for name in ("in", "out")], pids)
+    carry_out([SetUp(namespace, name) for namespace in pids for name in ("in", "out")], pids)
+    with entered(pids["ends"]):
+        source = packet_socket("in")
     bare = loops(Path(request.options["library"]))
     rates: Json = {"cable": {}, "bare loop": {}}
     for size in SIZES:
@@ -93,11 +91,6 @@ def job(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
                     rate = _rate(fill, relays, unheard_ns)
                 rates[name].setdefault(str(size), []).append(rate)
     return rates, []
-
-
-def _no_ipv6() -> None:
-    """Keeps the kernel from sending frames of its own on interfaces to come."""
-    write_sysctl("net.ipv6.conf.default.disable_ipv6", "1")
 
 
 def _rate(fill: Callable[[], None], relay: Relay, unheard_ns: int) -> float:

@@ -6,13 +6,16 @@ import os
 import socket
 from collections.abc import Iterable
 from functools import singledispatchmethod
+from itertools import groupby
+from typing import cast
 
-from emu.errors import FabricError, HostError
+from emu.errors import HostError
 from emu.lab import ovs
 from emu.lab.command import run
 from emu.lab.marker.marker import Marker, marker_program
 from emu.lab.namespace import PRIVATE
 from emu.lab.net import FabricNet
+from emu.lab.net_steps import NetStep
 from emu.lab.netns import entered, write_sysctl
 from emu.lab.netns_holder import keep_host
 from emu.lab.offload import turn_offloads_off
@@ -24,7 +27,6 @@ from emu.lab.plan import (
     AddSwitch,
     AttachMarker,
     HoldUdpPort,
-    IpBatch,
     LoadRoutes,
     NoIpv6,
     OffloadsOff,
@@ -32,7 +34,6 @@ from emu.lab.plan import (
     StartSwitches,
     Step,
 )
-from emu.lab.probe import require
 from emu.lab.supervisor import Supervisor
 from emu.lab.udp_port_guard import hold_udp_port
 
@@ -53,8 +54,17 @@ class Lab:
 
     def build(self, steps: Iterable[Step]) -> None:
         """Carries out steps, in order. Raises HostError or FabricError."""
-        for step in steps:
-            self._do(step)
+        for is_net_step, alike in groupby(steps, lambda step: isinstance(step, NetStep)):
+            if is_net_step:
+                self._configure_network(cast(Iterable[NetStep], alike))
+            else:
+                for step in alike:
+                    self._do(step)
+
+    def _configure_network(self, steps: Iterable[NetStep]) -> None:
+        from emu.lab.netlink import carry_out  # now: the lab's other processes load meanwhile
+
+        carry_out(steps, self.pids)
 
     @singledispatchmethod
     def _do(self, step: Step) -> None:
@@ -78,16 +88,6 @@ class Lab:
         with entered(self.pids[step.namespace]):
             for scope in ("all", "default"):
                 write_sysctl(f"net.ipv6.conf.{scope}.disable_ipv6", "1")
-
-    @_do.register
-    def _ip_batch(self, step: IpBatch) -> None:
-        lines = "".join(f"{line}\n" for line in step.lines)
-        try:
-            with entered(self.pids[step.namespace]):
-                run(["ip", "-batch", "-"], stdin=lines.format_map(self.pids))
-        except FabricError:
-            require("veth")  # the one kernel feature in these lines that may be missing
-            raise
 
     @_do.register
     def _offloads_off(self, step: OffloadsOff) -> None:

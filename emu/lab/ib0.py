@@ -13,52 +13,31 @@ it; packets that nobody serves are dropped, and counted by the kernel.
 from __future__ import annotations
 
 import os
-import struct
-from fcntl import ioctl
-from pathlib import Path
 
-from emu.errors import FabricError
-from emu.lab.command import run
+from emu.lab import tun
+from emu.lab.net_steps import AddAddress, AddTun, NetStep, SetQueue, SetUp
 from topologies.graph import Host
 
 NAME = "ib0"
-ADD = ("tuntap", "add", "dev", NAME, "mode", "tun")
-"""`ip` makes it with these words."""
-REMEDY = "sudo modprobe tun; sudo chmod 666 /dev/net/tun"
-"""What lets an ordinary user make one."""
 QUEUE_PACKETS = 1000
-"""That wait in the kernel for the NIC, as in front of a RoCE host's cable."""
-
-_DEVICE = Path("/dev/net/tun")
-_TUNSETIFF = 0x400454CA  # linux/if_tun.h
-_IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
-_REQUEST = struct.Struct("16sH22x")  # struct ifreq: name, flags
+"""The most packets that wait in the kernel for the NIC, as in front of a RoCE host's cable."""
+_NETWORK_BITS = 8
 
 
-def lines_of(host: Host, mtu: int) -> tuple[str, ...]:
-    """Lines for `ip -batch` that make the interface in the host's namespace."""
+def steps_of(host: Host, mtu: int) -> tuple[NetStep, ...]:
+    """The steps that make the interface in the host's namespace."""
     return (
-        " ".join(ADD),
-        f"link set {NAME} mtu {mtu} txqueuelen {QUEUE_PACKETS} up",
-        f"address add {host.ip}/8 dev {NAME}",
+        AddTun(host.name, NAME),
+        SetQueue(host.name, NAME, mtu, QUEUE_PACKETS),
+        SetUp(host.name, NAME),
+        AddAddress(host.name, NAME, str(host.ip), _NETWORK_BITS),
     )
 
 
 def why_missing() -> str:
-    """What keeps this lab from having the interface, by trying to make one; empty: nothing."""
+    """The reason why this lab cannot have the interface; empty if it can."""
     try:
-        run(["ip", *ADD])
-    except FabricError as error:
-        return str(error)
-    run(["ip", "tuntap", "del", "dev", NAME, "mode", "tun"])
+        os.close(tun.plug_in(NAME))
+    except OSError as error:
+        return f"{tun.DEVICE}: {error.strerror}"
     return ""
-
-
-def plug_in() -> int:
-    """Takes the interface in the calling thread's namespace; a descriptor that does not block.
-
-    Raises OSError.
-    """
-    device = os.open(_DEVICE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    ioctl(device, _TUNSETIFF, _REQUEST.pack(NAME.encode(), _IFF_TUN | _IFF_NO_PI))
-    return device

@@ -31,7 +31,7 @@ INSIDE = "emu.lab.init"
 PRIVATE = Path("/run")
 """Where a lab has a file system of its own; what is written there goes with the lab."""
 
-_PROGRAMS = ("setpriv", "unshare", "mount", "ip", "mnexec", "ifconfig", "bash")
+_PROGRAMS = ("setpriv", "unshare", "mount", "mnexec", "ifconfig", "bash")
 """What every lab starts. Without the last three Mininet would end or wait, without a reason."""
 _KEEPS_NAMESPACES = {
     # Ubuntu from 23.10 on. `unshare` works, but in the namespace nothing is allowed: it ends with

@@ -6,8 +6,8 @@ somebody is in them, and no longer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from emu.lab.libc import LIBC, checked
@@ -22,12 +22,29 @@ def entered(pid: int) -> Iterator[None]:
 
     Only the calling thread is moved. Sockets opened there stay there.
     """
-    with _namespace("thread-self").open() as home, _namespace(str(pid)).open() as there:
-        checked(LIBC.setns(there.fileno(), _CLONE_NEWNET))
+    with _namespace(str(pid)).open() as there, inside(there.fileno()):
+        yield
+
+
+@contextmanager
+def inside(namespace: int) -> Iterator[None]:
+    """Runs the body in the network namespace behind an open file."""
+    with _namespace("thread-self").open() as home:
+        checked(LIBC.setns(namespace, _CLONE_NEWNET))
         try:
             yield
         finally:
             checked(LIBC.setns(home.fileno(), _CLONE_NEWNET))
+
+
+@contextmanager
+def opened(pids: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Open files of the network namespaces that these processes and threads are in now."""
+    with ExitStack() as files:
+        yield {
+            name: files.enter_context(_namespace(str(pid)).open()).fileno()
+            for name, pid in pids.items()
+        }
 
 
 def enter(namespace: int) -> None:

@@ -9,8 +9,8 @@
 
     h1 [h1-eth0]═══[h1-eth0] shim, all cables inside [leaf1-eth1]═══[leaf1-eth1] bridge leaf1
 
-Namespaces are named by the process that lives in them; in lines for `ip`, a
-name in braces stands for its pid, known only when the lab is built.
+A namespace has the name of the process that lives in it. Links, addresses and routes
+are steps of `net_steps`.
 
 The bridge's end of a veth keeps a MAC address of its own: with the port's
 address the lab's kernel would take routed frames for its own and look at each.
@@ -24,6 +24,14 @@ from dataclasses import dataclass
 from emu.lab import ib0
 from emu.lab.marker.marker import MarkedPort
 from emu.lab.marker.red import Red
+from emu.lab.net_steps import (
+    AddAddress,
+    AddDefaultRoute,
+    AddNeighbour,
+    AddVeth,
+    NetStep,
+    SetUp,
+)
 from emu.lab.ovs import bridge_transaction
 from emu.lab.routes import RouteTable
 from topologies.graph import Host, Port, Topology
@@ -70,14 +78,6 @@ class NoIpv6:
     """Keeps the kernel from sending packets of its own."""
 
     namespace: str
-
-
-@dataclass(frozen=True)
-class IpBatch:
-    """Lines for one `ip -batch`, run in a namespace."""
-
-    namespace: str
-    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ Step = (
     | AddSwitch
     | AddCable
     | NoIpv6
-    | IpBatch
+    | NetStep
     | OffloadsOff
     | HoldUdpPort
     | StartSwitches
@@ -174,11 +174,13 @@ def plan_network(
     bridged = [] if datapath is None else list(port_indexes(topology))
     namespaces = (LAB, SHIM, *(host.name for host in topology.hosts))
     steps: list[Step] = [NoIpv6(namespace) for namespace in namespaces]
-    steps.append(IpBatch(LAB, tuple(_veth_lines(hosts, bridged))))
-    steps.append(_up(SHIM, hosts + bridged))
-    steps += [_host_network(topology, host, ip=ip) for host in topology.hosts]
-    if ib0_mtu is not None:
-        steps += [IpBatch(host.name, ib0.lines_of(host, ib0_mtu)) for host in topology.hosts]
+    steps.append(SetUp(LAB, "lo"))
+    steps += _bridges_network(bridged)
+    for host in topology.hosts:
+        steps += _host_network(topology, host, ip=ip)
+        if ib0_mtu is not None:
+            steps += ib0.steps_of(host, ib0_mtu)
+    steps += [SetUp(SHIM, port.interface) for port in hosts + bridged]
     steps.append(OffloadsOff(LAB, _interfaces(bridged)))
     steps.append(OffloadsOff(SHIM, _interfaces(hosts + bridged)))
     steps += [OffloadsOff(port.node, (port.interface,)) for port in hosts]
@@ -190,40 +192,24 @@ def plan_network(
     return steps
 
 
-def _veth_lines(hosts: list[Port], bridged: list[Port]) -> Iterator[str]:
-    for port in hosts:
-        yield (
-            f"link add dev {port.interface} address {port.mac} mtu {MTU} netns {{{port.node}}}"
-            f" type veth peer name {port.interface} mtu {MTU} netns {{{SHIM}}}"
-        )
+def _bridges_network(bridged: list[Port]) -> Iterator[NetStep]:
     for port in bridged:
-        name = port.interface
-        yield (
-            f"link add dev {name} mtu {MTU} type veth peer name {name} mtu {MTU} netns {{{SHIM}}}"
-        )
-        yield f"link set {name} up"
+        yield AddVeth(LAB, port.interface, SHIM, MTU)
+    for port in bridged:
+        yield SetUp(LAB, port.interface)
 
 
-def _up(namespace: str, ports: list[Port]) -> IpBatch:
-    return IpBatch(namespace, tuple(f"link set {port.interface} up" for port in ports))
-
-
-def _host_network(topology: Topology, host: Host, *, ip: bool) -> IpBatch:
-    """A routed host: its own address and nothing beside it, everything else by the leaf."""
+def _host_network(topology: Topology, host: Host, *, ip: bool) -> Iterator[NetStep]:
+    """A routed host has its own address, no neighbours in its network, and the leaf as gateway."""
     port = topology.ports[host.name][0]
-    up = ("link set lo up", f"link set {port.interface} up")
-    if not ip:
-        return IpBatch(host.name, up)
-    name, leaf_mac = port.interface, topology.peer[port].mac
-    return IpBatch(
-        host.name,
-        (
-            *up,
-            f"address add {host.ip}/32 dev {name}",
-            f"neighbour add {GATEWAY} lladdr {leaf_mac} dev {name} nud permanent",
-            f"route add default via {GATEWAY} dev {name} onlink",
-        ),
-    )
+    name, interface = host.name, port.interface
+    yield AddVeth(name, interface, SHIM, MTU, port.mac)
+    yield SetUp(name, "lo")
+    yield SetUp(name, interface)
+    if ip:
+        yield AddAddress(name, interface, str(host.ip), 32)
+        yield AddNeighbour(name, interface, GATEWAY, topology.peer[port].mac)
+        yield AddDefaultRoute(name, interface, GATEWAY)
 
 
 def _interfaces(ports: list[Port]) -> tuple[str, ...]:

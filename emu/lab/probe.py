@@ -17,7 +17,7 @@ from pathlib import Path
 
 from emu.daemon import emulated_time
 from emu.errors import HostError
-from emu.lab import ib0
+from emu.lab import tun
 from emu.lab.command import PACKAGES, environment, is_installed
 from emu.lab.marker.red import Red
 from emu.lab.namespace import namespaces_remedy, unshare_command
@@ -153,11 +153,10 @@ PROBES = (
         _in_scratch("true"),
         remedy=namespaces_remedy,
     ),
-    _packaged("iproute2", "every lab", "ip"),
     Probe(
         "veth",
         "every lab",
-        _in_scratch("ip", "link", "add", "name", "one", "type", "veth", "peer", "name", "two"),
+        _in_scratch(sys.executable, "-m", "emu.lab.trial", "veth"),
         remedy="sudo modprobe veth",
     ),
     Probe(
@@ -187,9 +186,9 @@ PROBES = (
     Probe(
         "TUN devices",
         "IP over InfiniBand",
-        _in_scratch("ip", *ib0.ADD),
+        _in_scratch(sys.executable, "-m", "emu.lab.trial", "ib0"),
         instead="hosts without ib0: RDMA alone",
-        remedy=ib0.REMEDY,
+        remedy=tun.REMEDY,
     ),
     Probe(
         "eBPF marker",
@@ -216,6 +215,7 @@ PROBES = (
     ),
     _packaged("OpenSM", "fabric: ib", "opensm"),
     _packaged("ibsim", "fabric: ib", "ibsim"),
+    _packaged("iproute2", "emu shell", "ip", "tc", instead="any other program on the hosts"),
     _packaged("ping", "emu shell", "ping", instead="any other program on the hosts"),
     _packaged("iperf3", "emu shell", "iperf3", instead="any other program on the hosts"),
     Probe(

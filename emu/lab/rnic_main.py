@@ -16,7 +16,7 @@ from emu.bindings.af_packet_driver import AfPacketDriver, Outcome, packet_socket
 from emu.bindings.fabric import Fabric, NodeSubset
 from emu.bindings.host_nics import COUNTERS, HostNics
 from emu.daemon.faults import change_faults
-from emu.lab import ib0
+from emu.lab import ib0, tun
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.messages import Done, Faults, Ready, Setup, Start, Stop
 from emu.lab.ipc.poller import Wakers
@@ -100,7 +100,7 @@ def _plug_in(driver: AfPacketDriver, endpoints: HostNics, setup: Setup) -> None:
     """Serves the hosts' ib0, which by now no other NIC process does."""
     for host, interface in (endpoints.ip.of if endpoints.ip else {}).items():
         with entered(setup.hosts[host]):
-            driver.add_tun(ib0.plug_in(), interface)
+            driver.add_tun(tun.plug_in(ib0.NAME), interface)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from emu.errors import HostError
-from emu.lab import ib0, ovs
+from emu.lab import ib0, ovs, tun
 from emu.lab.build import Lab
 from emu.lab.cpu import CpuMeter
 from emu.lab.ipc.channel import Channel
@@ -243,7 +243,7 @@ def _ask_for_ip(spec: Spec, *, wanted: bool, needed: bool) -> tuple[bool, tuple[
         return False, ()
     missing = ib0.why_missing()
     if missing and needed:
-        raise HostError(f"TCP on InfiniBand needs ib0: {missing}", remedy=ib0.REMEDY)
+        raise HostError(f"TCP on InfiniBand needs ib0: {missing}", remedy=tun.REMEDY)
     return not missing, (f"hosts have no ib0, so no IP: {missing}",) if missing else ()
 
 

@@ -106,17 +106,6 @@ def test_a_missing_program_is_named_with_its_package(myself: User, tmp_path: Pat
     assert Outside.now(somebody) == before
 
 
-def test_a_kernel_without_veth_is_told_so(myself: User, tmp_path: Path) -> None:
-    """Exit code 3, the feature's name, and how to have it."""
-    no_veth = "echo 'Error: Unknown device type.' >&2; exit 2"
-    script = f'case "$*" in *"set lo up") exec {shutil.which("ip")} "$@";; esac\n{no_veth}'
-    somebody = myself.with_path(_programs(tmp_path, ip=script))
-    ended = somebody.run_emu("run", _spec(tmp_path, GOOD))
-    assert ended == Ended(
-        3, "", f"veth: Error: Unknown device type.; {remedy_for_me('sudo modprobe veth')}\n"
-    )
-
-
 def test_an_ordinary_users_path_is_enough(user: User, tmp_path: Path) -> None:
     """Debian's has no sbin folder, where Open vSwitch's daemons are."""
     ended = user.with_path("/usr/local/bin:/usr/bin:/bin").run_emu("run", _spec(tmp_path, GOOD))

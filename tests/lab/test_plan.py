@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 
+from emu.lab.net_steps import AddAddress, AddTun, NetStep, SetQueue, SetUp
 from emu.lab.plan import (
     HoldUdpPort,
-    IpBatch,
     LoadRoutes,
     StartSwitches,
     Step,
@@ -19,19 +20,28 @@ from tests.lab.fabrics import clos, clos_of
 
 
 def _text(steps: Sequence[Step]) -> str:
-    """A line per step, and a line per line of a batch."""
-    lines = []
-    for step in steps:
-        if isinstance(step, IpBatch):
-            lines += [f"IpBatch {step.namespace}", *(f"    {line}" for line in step.lines)]
-        elif isinstance(step, StartSwitches):
-            words = " ".join(step.transaction).split(" -- ")
-            lines += ["StartSwitches", *(f"    {word}" for word in words)]
-        elif isinstance(step, LoadRoutes):
-            lines += ["LoadRoutes", *(f"    {table.switch}" for table in step.tables)]
-        else:
-            lines.append(repr(step))
+    """A line per step; parts of a step, and steps of a network, are indented."""
+    lines: list[str] = []
+    for title, alike in groupby(steps, _title):
+        lines.append(title)
+        lines += [f"    {part}" for step in alike for part in _parts(step)]
     return "\n".join(lines) + "\n"
+
+
+def _title(step: Step) -> str:
+    if isinstance(step, NetStep):
+        return f"network of {step.namespace}"
+    return type(step).__name__ if _parts(step) else repr(step)
+
+
+def _parts(step: Step) -> list[str]:
+    match step:
+        case StartSwitches():
+            return " ".join(step.transaction).split(" -- ")
+        case LoadRoutes():
+            return [table.switch for table in step.tables]
+        case _:
+            return [str(step)] if isinstance(step, NetStep) else []
 
 
 def test_the_plan_of_a_routed_fabric(golden: Callable[[str, str], None]) -> None:
@@ -57,24 +67,19 @@ def test_without_bridges_only_the_hosts_have_interfaces() -> None:
 def test_without_ip_a_host_is_a_bare_port() -> None:
     """InfiniBand hosts have no addresses and no RoCE port to hold."""
     steps = plan_network(clos(2), datapath=None, ip=False, routes=())
-    assert "address add" not in _text(steps)
+    assert not [step for step in steps if isinstance(step, AddAddress)]
     assert not [step for step in steps if isinstance(step, HoldUdpPort)]
 
 
 def test_infinibands_hosts_have_ib0_where_it_has_an_mtu() -> None:
     """Beside their bare port, with the address that a RoCE host would have."""
     steps = plan_network(clos(2), datapath=None, ip=False, routes=(), ib0_mtu=2044)
-    assert (
-        IpBatch(
-            "h2",
-            (
-                "tuntap add dev ib0 mode tun",
-                "link set ib0 mtu 2044 txqueuelen 1000 up",
-                "address add 10.0.0.2/8 dev ib0",
-            ),
-        )
-        in steps
-    )
+    assert [step for step in steps if getattr(step, "interface", "") == "ib0"][4:8] == [
+        AddTun("h2", "ib0"),
+        SetQueue("h2", "ib0", mtu=2044, packets=1000),
+        SetUp("h2", "ib0"),
+        AddAddress("h2", "ib0", "10.0.0.2", 8),
+    ]
 
 
 def test_port_indexes_count_all_switch_ports() -> None:

@@ -1,0 +1,58 @@
+"""`python -m tests.lab.netlink_inside`: a small network made by steps, as `ip -json` sees it.
+
+Runs in the namespaces of `unshare_command`. Prints JSON: namespace -> links, addresses,
+neighbours, routes; and the errors of steps that the kernel refuses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from emu.errors import EmuError
+from emu.lab.command import run
+from emu.lab.net_steps import AddAddress, AddDefaultRoute, AddNeighbour, AddVeth, NetStep, SetUp
+from emu.lab.netlink import carry_out
+from emu.lab.netns import entered
+from emu.lab.netns_holder import keep_host
+
+STEPS: tuple[NetStep, ...] = (
+    AddVeth("h1", "h1-eth0", "lab", mtu=4200, mac="02:00:0a:00:00:01"),
+    SetUp("h1", "h1-eth0"),
+    SetUp("lab", "h1-eth0"),
+    AddAddress("h1", "h1-eth0", "10.0.0.1", 32),
+    AddNeighbour("h1", "h1-eth0", "169.254.0.1", "02:01:00:00:00:01"),
+    AddDefaultRoute("h1", "h1-eth0", "169.254.0.1"),
+)
+REFUSED: tuple[NetStep, ...] = (
+    AddVeth("h1", "h1-eth0", "lab", mtu=4200),
+    SetUp("h1", "h2-eth0"),
+    AddAddress("h1", "h2-eth0", "10.0.0.2", 32),
+)
+
+
+def main() -> None:
+    pids = {"lab": os.getpid(), "h1": keep_host()}
+    carry_out(STEPS, pids)
+    shown = {}
+    for namespace, pid in pids.items():
+        with entered(pid):
+            shown[namespace] = {
+                kind: json.loads(run(["ip", "-json", kind]))
+                for kind in ("address", "neigh", "route")
+            }
+    print(json.dumps({"shown": shown, "errors": [_error(step, pids) for step in REFUSED]}))
+
+
+def _error(step: NetStep, pids: dict[str, int]) -> str:
+    """Of the step, though it stands between two that the kernel takes."""
+    veth = AddVeth("lab", f"spare{REFUSED.index(step)}", "h1", mtu=1500)
+    try:
+        carry_out([SetUp("h1", "lo"), step, SetUp("h1", "lo"), veth], pids)
+    except EmuError as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    main()
