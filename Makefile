@@ -7,9 +7,11 @@ INSTALLED := $(VENV)/.installed
 
 C_FILES := $(shell find emu tests -name '*.[ch]' -not -name _core.c)
 SCRIPTS := vagrant/provision.sh vagrant/welcome.sh tests/vm/inside.sh tests/vm/bare.sh .ci/run
-PROPERTIES := $(addprefix tests/model/test_,properties.py conservation.py credit_properties.py) \
-	tests/rnic/test_fire.py
-CORE_TESTS := tests/rnic tests/model tests/traffic
+PROPERTIES := tests/runtime/test_properties.py tests/runtime/test_conservation.py \
+	tests/core/link/test_credit_properties.py tests/core/nic/test_stress.py
+CORE_TESTS := tests/core tests/runtime tests/traffic
+# Labs run on the real clock: one at a time, with the machine for themselves.
+LAB_TESTS := tests/lab tests/daemon
 
 .PHONY: help setup demo test test-pythons properties vm-test bare-test coverage bench results reference hooks lint sanitize format clean
 
@@ -33,10 +35,9 @@ help:
 demo: setup
 	$(VENV)/bin/emu compare topologies/incast.emu.yml --out out/demo
 
-# Labs run on the real clock: one at a time, with the machine for themselves.
 test: setup
-	$(PYTHON) -m pytest --numprocesses auto --dist worksteal --ignore tests/lab
-	$(PYTHON) -m pytest tests/lab
+	$(PYTHON) -m pytest --numprocesses auto --dist worksteal $(addprefix --ignore ,$(LAB_TESTS))
+	$(PYTHON) -m pytest $(LAB_TESTS)
 
 properties: setup
 	$(PYTHON) -m pytest --numprocesses auto --hypothesis-profile long --timeout 0 $(PROPERTIES)
@@ -54,7 +55,7 @@ bare-test:
 
 # The core that counts its lines is in the tests' own process; the commands that tests start use
 # the released one. COVERED=tests counts the labs, too.
-COVERED := --ignore tests/lab tests
+COVERED := $(addprefix --ignore ,$(LAB_TESTS)) tests
 coverage: setup
 	$(PYTHON) -m emu._build coverage
 	find build/coverage \( -name '*.gcda' -o -name '.coverage*' \) -delete
@@ -69,7 +70,7 @@ test-pythons: $(PYTHONS:%=test-python%)
 test-python%: setup
 	test -x build/python$*/bin/python || python$* -m venv build/python$*
 	build/python$*/bin/python -m pip install --quiet --editable '.[dev]'
-	build/python$*/bin/python -m pytest --numprocesses auto --dist worksteal --ignore tests/lab
+	build/python$*/bin/python -m pytest --numprocesses auto --dist worksteal $(addprefix --ignore ,$(LAB_TESTS))
 
 bench: setup
 	$(PYTHON) -m emu.bench $(if $(QUICK),--quick)
@@ -105,7 +106,7 @@ sanitize: setup
 	ASAN_OPTIONS=detect_leaks=0 \
 	$(PYTHON) -m pytest --core build/sanitize $(CORE_TESTS)
 	$(PYTHON) -m emu._build undefined
-	$(PYTHON) -m pytest --core build/undefined tests/model
+	$(PYTHON) -m pytest --core build/undefined tests/core tests/runtime
 
 format: setup
 	$(PYTHON) -m ruff format .

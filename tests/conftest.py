@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest.register_assert_rewrite("tests.support")
+
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("long", deadline=None, max_examples=2000)  # --hypothesis-profile long
 settings.load_profile("repeatable")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from emu.wire.inspect import inspect
-from tests.lab.standing import at_home, lab_up
-from tests.lab.user import SECONDS, User, may_be_anybody, wait
+from tests.support.background_lab import at_home, lab_up
+from tests.support.user import SECONDS, User, may_be_anybody, wait
 
 SPEC = """
 name: ib
@@ -38,7 +38,7 @@ line, _ = listener.accept()
 print(hashlib.file_digest(line.makefile("rb"), "sha256").hexdigest())
 """
 
-pytestmark = pytest.mark.usefixtures("_machine")
+pytestmark = pytest.mark.usefixtures("lab_machine")
 
 
 @pytest.fixture

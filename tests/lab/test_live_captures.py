@@ -23,7 +23,7 @@ from emu.wire.capture import Direction, Record
 from emu.wire.inspect import inspect
 from emu.wire.psn import psn_difference
 from emu.wire.reader import open_capture
-from tests.lab.user import ROOT, make_user
+from tests.support.user import ROOT, make_user
 
 SPEC = ROOT / "topologies/incast.emu.yml"
 FABRICS = ("roce-lossy", "roce-pfc", "roce-dcqcn", "ib")
@@ -61,7 +61,7 @@ class Captured:
 
 
 @pytest.fixture(scope="module")
-def captures(_machine: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Captured]:
+def captures(lab_machine: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Captured]:
     """Fabric -> its captures."""
     folder = tmp_path_factory.mktemp("captures")
     user = make_user(folder, ordinary=False)

@@ -8,9 +8,9 @@ import pytest
 
 from emu.measure.recording import JobRecord
 from emu.report.store import load_recording
-from tests.lab.user import User
-from tests.model.fabrics import star
-from tests.model.idle_star import message_ns
+from tests.support.idle_star import message_ns
+from tests.support.small_fabrics import star
+from tests.support.user import User
 
 RANKS, PIECE = 8, 16_384
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.running import Command, RunningLab
-from tests.lab.user import EMU, Ended, User
+from tests.support.running_lab import Command, RunningLab
+from tests.support.user import EMU, Ended, User
 
 NAME = "long"
 SPEC = f"""

@@ -8,9 +8,9 @@ import pytest
 
 from emu.measure.recording import FaultRecord, Recording
 from emu.report.store import load_recording
-from tests.lab.lateness import late_packets
-from tests.lab.needs import need
-from tests.lab.user import User
+from tests.support.lateness import late_packets
+from tests.support.needs import need
+from tests.support.user import User
 
 SPEC = """
 name: faulty

@@ -10,7 +10,7 @@ import pytest
 from emu.wire.capture import Direction
 from emu.wire.layers import pfc
 from emu.wire.reader import open_capture
-from tests.lab.driven import Driven, run_driven
+from tests.support.driven_lab import Driven, run_driven
 
 QUANTA = 10_000
 PAUSE_NS = 51_200
@@ -32,7 +32,7 @@ capture: [s1:h2, s1:h4]
 
 
 @pytest.fixture(scope="module")
-def run(_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Driven:
+def run(lab_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Driven:
     """A run in which h2 once tells the switch to stop."""
     frame = bytes(pfc({3: QUANTA}))
     folder = tmp_path_factory.mktemp("pause")

@@ -13,8 +13,8 @@ from emu.errors import HostError
 from emu.lab.ipc.messages import Request
 from emu.lab.namespace import run_in_lab
 from emu.privilege import remedy_for_me
-from tests.lab.traces import Outside
-from tests.lab.user import EMU, Ended, User, wait
+from tests.support.traces import Outside
+from tests.support.user import EMU, Ended, User, wait
 
 GOOD = """
 name: good

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from emu.measure.recording import Recording
 from emu.report.store import load_recording
-from tests.lab.lateness import late_packets
-from tests.lab.user import User
+from tests.support.lateness import late_packets
+from tests.support.user import User
 
 SPEC = """
 name: ways

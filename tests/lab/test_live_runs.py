@@ -21,9 +21,9 @@ from emu.wire.inspect import inspect
 from emu.wire.layers import BTH
 from emu.wire.opcodes import Opcode
 from emu.wire.reader import open_capture
-from tests.lab.driven import run_driven
-from tests.lab.typed_json import misfits
-from tests.lab.user import User, wait
+from tests.support.driven_lab import run_driven
+from tests.support.typed_json import misfits
+from tests.support.user import User, wait
 
 MTU = 4096
 
@@ -215,7 +215,7 @@ def test_drives_answer_as_fast_on_both_clocks(
             }
 
 
-@pytest.mark.usefixtures("_machine")
+@pytest.mark.usefixtures("lab_machine")
 def test_ping_and_tcp_cross_the_racks_while_rdma_runs(tmp_path: Path) -> None:
     """By the same cables and switches: the capture has them among the RDMA packets."""
     run = run_driven(
@@ -224,7 +224,7 @@ def test_ping_and_tcp_cross_the_racks_while_rdma_runs(tmp_path: Path) -> None:
         slowdown=2000,
         commands=[
             ("h1", "ping", "-c", "1", "-W", "5", "10.0.0.3"),
-            ("h3", sys.executable, "-m", "tests.lab.iperf3_server"),
+            ("h3", sys.executable, "-m", "tests.support.iperf3_server"),
             ("h1", "iperf3", "--client", "10.0.0.3", "--bytes", "100K", "--json"),
         ],
     )
@@ -237,7 +237,7 @@ def test_ping_and_tcp_cross_the_racks_while_rdma_runs(tmp_path: Path) -> None:
     assert {"rdma", "icmp", "tcp"} == set(kinds[first:last])
 
 
-@pytest.mark.usefixtures("_machine")
+@pytest.mark.usefixtures("lab_machine")
 def test_a_vlan_tag_crosses_the_fabric(tmp_path: Path) -> None:
     """The kernel takes tags off what it hands to us; the fabric has them, and the far end."""
     text = _text("vlan", size=1_000_000, more="capture: [leaf1:h1, leaf1:h2]\n")

@@ -30,7 +30,7 @@ SPEC = json.dumps(
 )
 TOPOLOGY = spec_from_json(SPEC).topology.build()
 
-pytestmark = pytest.mark.usefixtures("_machine")
+pytestmark = pytest.mark.usefixtures("lab_machine")
 
 
 @pytest.mark.parametrize("ring_frames", [MESSAGES, RING])
@@ -101,7 +101,9 @@ def _forward(
         "memory": memory,
     }
     request = Request("forward", spec, str(out), options)
-    came, _ = run_in_lab(request, on_progress=lambda told: None, module="tests.lab.switch_inside")
+    came, _ = run_in_lab(
+        request, on_progress=lambda told: None, module="tests.support.switch_inside"
+    )
     return came
 
 

@@ -15,10 +15,10 @@ from emu.daemon.client import StandingLab
 from emu.lab.ipc.messages import Json
 from emu.measure.recording import Recording
 from emu.report.store import load_recording
-from tests.lab.lateness import late_packets
-from tests.lab.running import RunningLab
-from tests.lab.standing import at_home, lab_up
-from tests.lab.user import EMU, SECONDS, User, wait
+from tests.support.background_lab import at_home, lab_up
+from tests.support.lateness import late_packets
+from tests.support.running_lab import RunningLab
+from tests.support.user import EMU, SECONDS, User, wait
 from topologies.text import ibnetdiscover
 
 TREE = """

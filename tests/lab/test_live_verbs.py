@@ -6,9 +6,9 @@ import sys
 
 from emu.rdma import Lab
 from examples.rdma_ping import ping
-from tests.lab.standing import at_home
-from tests.lab.traces import Outside
-from tests.lab.user import ROOT, User, wait
+from tests.support.background_lab import at_home
+from tests.support.traces import Outside
+from tests.support.user import ROOT, User, wait
 
 EXAMPLE = str(ROOT / "examples" / "rdma_ping.py")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.lab.traces import Outside
-from tests.lab.user import ROOT, Ended, User, wait
+from tests.support.traces import Outside
+from tests.support.user import ROOT, Ended, User, wait
 
 WORDS = """\
 h1 ping -c 1 -W 5 h4

@@ -16,7 +16,7 @@ from emu.lab.plan import (
     port_indexes,
 )
 from emu.lab.routes import route_tables
-from tests.lab.fabrics import clos, clos_of
+from tests.support.lab_fabrics import clos, clos_of
 
 
 def _text(steps: Sequence[Step]) -> str:

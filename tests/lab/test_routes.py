@@ -15,7 +15,7 @@ from emu.lab.routes import (
 )
 from emu.spec.outages import degraded
 from emu.spec.scenario import Spec
-from tests.lab.fabrics import clos_of
+from tests.support.lab_fabrics import clos_of
 
 
 def test_every_switch_has_one_flow_per_host_and_drops_the_rest(

@@ -17,7 +17,7 @@ from emu.measure.bound import (
     last_finish_bound,
     packets_of,
 )
-from tests.report.synthetic import spec
+from tests.support.synthetic import spec
 from topologies.graph import Builder, Topology, Wire
 from topologies.leaf_spine import leaf_spine
 from traffic.graph import Verb

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from emu.measure.counters import ethernet_counters
 from emu.runtime.virtual import VirtualRunner
-from tests.model.fabrics import ONE_SWITCH, Outcome, outcome_of, spec_of
+from tests.support.small_fabrics import ONE_SWITCH, Outcome, outcome_of, spec_of
 
 INCAST = """
 traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 400KB}]

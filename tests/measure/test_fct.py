@@ -15,7 +15,7 @@ from emu.measure.bound import Batch, Bound, fabric_of, last_finish_bound
 from emu.measure.fct import alone_ns, fct_slowdowns
 from emu.measure.requests import UNFINISHED, UNKNOWN, Requests
 from emu.runtime.virtual import VirtualRunner
-from tests.model.fabrics import shortest_paths, spec_of
+from tests.support.small_fabrics import shortest_paths, spec_of
 
 LOAD = """
 topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 2, links: {fabric: {rate: RATE}}}

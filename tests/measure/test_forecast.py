@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from emu.measure.forecast import Forecast
-from tests.model.fabrics import spec_of
-from tests.model.test_rails import observed, rails
+from tests.support.rails import observed, rails
+from tests.support.small_fabrics import spec_of
 from traffic.collectives.channels import in_a_row
 from traffic.collectives.collective import Cut, channels_for
 from traffic.job import Job, Kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emu.measure.counters import infiniband_counters
-from tests.model.fabrics import ONE_SWITCH, outcome_of
+from tests.support.small_fabrics import ONE_SWITCH, outcome_of
 
 INCAST = """
 traffic:

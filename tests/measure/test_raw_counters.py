@@ -10,7 +10,7 @@ import pytest
 
 from emu.measure.counters import ethernet_counters, infiniband_counters
 from emu.measure.raw_counters import CounterTable
-from tests.model.fabrics import ONE_SWITCH, finish, spec_of, started
+from tests.support.small_fabrics import ONE_SWITCH, finish, spec_of, started
 
 INCAST = """
 traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 400KB}]

@@ -13,8 +13,8 @@ import pytest
 from emu.measure.cpu import CpuSamples
 from emu.measure.recording import Recording
 from emu.measure.timeline import LOSSES, NOTHING_NOTED, Timeline
-from tests.measure.recorded import at_the_start, recorded
-from tests.measure.test_fidelity import histogram, observation
+from tests.support.lab_recording import at_the_start, recorded
+from tests.support.observations import histogram, observation
 
 HERE = Path(__file__).parent
 CORE = HERE.parents[1] / "emu/core"

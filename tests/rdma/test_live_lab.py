@@ -18,7 +18,7 @@ from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.messages import Ask, Done, Failure, Request
 from emu.lab.version import version
 from emu.rdma import live
-from tests.lab.fabrics import clos_of
+from tests.support.lab_fabrics import clos_of
 
 DIED = "the shim died (signal 9)"
 

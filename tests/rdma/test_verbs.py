@@ -24,7 +24,7 @@ from emu.rdma import (
     WCStatus,
     WROpcode,
 )
-from tests.rdma.pairs import ALL, BYTES, QKEY, Player, lab_of, players
+from tests.support.qp_pairs import ALL, BYTES, QKEY, Player, lab_of, players
 
 LENGTH = 10_001
 GRH_BYTES = 40

@@ -24,7 +24,7 @@ from emu.rdma import (
     SendWR,
     WROpcode,
 )
-from tests.rdma.pairs import BYTES, Player, lab_of, players
+from tests.support.qp_pairs import BYTES, Player, lab_of, players
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from emu.report.figure import Axis, Figure
 from emu.report.palette import SERIES
 from emu.report.run_view import RunFacts
 from emu.spec.model import Spec
-from tests.report.synthetic import record, run
+from tests.support.synthetic import record, run
 
 HOSTS = 128
 

@@ -18,7 +18,7 @@ from emu.report.clocks import BothClocks, Seeds, clocks_document, clocks_table
 from emu.report.run_view import RunFacts
 from emu.report.store import load_recording
 from emu.runtime.virtual import VirtualRunner
-from tests.report.synthetic import INCONCLUSIVE, record, run, spec
+from tests.support.synthetic import INCONCLUSIVE, record, run, spec
 
 VIRTUAL_NS = 600_000
 

@@ -10,8 +10,8 @@ import pytest
 from emu.report.credit_victims import credit_victims
 from emu.report.run_view import RunFacts
 from emu.spec.model import spec_from_text
-from tests.report.synthetic import record, run
-from tests.report.test_diagnosis import SICK, facts_of
+from tests.support.sick_fabrics import SICK, facts_of
+from tests.support.synthetic import record, run
 
 WRITES = SICK["victims of congestion that spreads by credits"]
 READS = WRITES.replace(

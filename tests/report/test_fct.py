@@ -10,8 +10,8 @@ from emu.report.html import comparison_page
 from emu.report.run_view import RunFacts
 from emu.report.store import load_recording, save_recording
 from emu.runtime.virtual import VirtualRunner
-from tests.model.fabrics import spec_of, star
-from tests.report.synthetic import four_fabrics
+from tests.support.small_fabrics import spec_of, star
+from tests.support.synthetic import four_fabrics
 
 LOAD = star(4) + (
     "payload: elided\n"

@@ -13,7 +13,7 @@ from emu.report.comparison_tables import comparison_table
 from emu.report.findings import findings
 from emu.report.phrases import against_the_bound
 from emu.report.run_view import RunFacts
-from tests.report.synthetic import INCONCLUSIVE, four_fabrics, record, run, spec
+from tests.support.synthetic import INCONCLUSIVE, four_fabrics, record, run, spec
 
 
 def inconclusive(run: RunFacts) -> RunFacts:

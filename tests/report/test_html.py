@@ -17,7 +17,7 @@ from emu.measure.recording import FailedQueuePair, FlowRecord, MarkedBy, Recordi
 from emu.report.html import comparison_page, run_page
 from emu.report.run_view import RunFacts
 from emu.report.write import write_comparison, write_run
-from tests.report.synthetic import INCONCLUSIVE, four_fabrics, machine_series, record, run, spec
+from tests.support.synthetic import INCONCLUSIVE, four_fabrics, machine_series, record, run, spec
 
 NASTY = "<script>alert('x')</script>&\"${$}"
 EMPTY_ELEMENTS = {"meta", "br"}

@@ -14,8 +14,8 @@ from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, TrafficState
 from emu.report.live import needs_two_looks, sentences
 from emu.runtime.virtual import VirtualFabric
 from emu.spec.fault import fault_names
-from tests.model.fabrics import spec_of, started
-from tests.report.test_diagnosis import SICK
+from tests.support.sick_fabrics import SICK
+from tests.support.small_fabrics import spec_of, started
 
 WINDOW_NS = 100_000
 RUNNING = TrafficState(1, "running", None, ())

@@ -15,7 +15,7 @@ from emu.report.ios_table import ios_table
 from emu.report.run_tables import latency_table
 from emu.report.run_view import RunFacts
 from emu.runtime.virtual import VirtualRunner
-from tests.model.fabrics import spec_of, star
+from tests.support.small_fabrics import spec_of, star
 
 NOTHING_ARRIVES = (
     star(4)

@@ -9,7 +9,7 @@ import pytest
 from emu.report.palette import LOAD, load_colour
 from emu.report.picture import DISC_RADIUS, Picture, picture
 from emu.report.run_view import RunFacts
-from tests.report.synthetic import four_fabrics, record, run, spec
+from tests.support.synthetic import four_fabrics, record, run, spec
 
 PARALLEL = {
     "kind": "graph",

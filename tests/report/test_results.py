@@ -16,7 +16,7 @@ from emu.errors import UsageError
 from emu.report import results
 from emu.report.results import results_page
 from emu.report.run_view import RunFacts
-from tests.report import synthetic
+from tests.support import synthetic
 
 SPEC = """
 about:

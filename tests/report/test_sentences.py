@@ -29,9 +29,9 @@ from emu.report.run_view import RunFacts
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import Spec, spec_from_text
 from emu.units import format_size
-from tests.limits import examples
-from tests.model.fabrics import shortest_paths
-from tests.report.synthetic import INCONCLUSIVE, record
+from tests.support.limits import examples
+from tests.support.small_fabrics import shortest_paths
+from tests.support.synthetic import INCONCLUSIVE, record
 
 NAMES = ("alpha", "beta", "gamma")
 BASE: dict[str, Any] = {

@@ -8,7 +8,7 @@ from emu.report.findings import findings
 from emu.report.run_view import RunFacts
 from emu.report.starts import how_each_starts
 from emu.spec.model import changed
-from tests.report.synthetic import four_fabrics
+from tests.support.synthetic import four_fabrics
 
 
 def run_with(run: RunFacts, name: str, **nic: object) -> RunFacts:

@@ -14,7 +14,7 @@ from emu.measure.recording import NO_MACHINE, Deadlock, MachineSeries, Recording
 from emu.measure.requests import Requests
 from emu.report.store import SERIES_FILE, SUMMARY_FILE, load_recording, save_recording
 from emu.report.summary import SUMMARY_SCHEMA, summarise
-from tests.report.synthetic import FAULTS, INCONCLUSIVE, four_fabrics, machine_series
+from tests.support.synthetic import FAULTS, INCONCLUSIVE, four_fabrics, machine_series
 
 
 @pytest.fixture

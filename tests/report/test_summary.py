@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from emu.report.summary import Comparison, compare, summarise, to_json
-from tests.report.synthetic import four_fabrics
+from tests.support.synthetic import four_fabrics
 
 
 def assert_is(kind: Any, value: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from emu.report.html import comparison_page
 from emu.report.text import print_comparison, print_run
-from tests.report.synthetic import FAULTS, INCONCLUSIVE, four_fabrics, record, run, spec
+from tests.support.synthetic import FAULTS, INCONCLUSIVE, four_fabrics, record, run, spec
 
 ARTIFACTS = {"page": Path("out/report.html"), "summary": Path("out/summary.json")}
 Golden = Callable[[str, str], None]

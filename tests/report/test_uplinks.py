@@ -10,7 +10,7 @@ import numpy as np
 from emu.report.findings import findings
 from emu.report.run_view import RunFacts
 from emu.report.uplinks import uneven_ports
-from tests.report.synthetic import FAULTS, INCONCLUSIVE, four_fabrics, spec
+from tests.support.synthetic import FAULTS, INCONCLUSIVE, four_fabrics, spec
 
 FULL_BPS = 100e9
 QUEUE = 1_000_000

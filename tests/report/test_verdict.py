@@ -14,7 +14,7 @@ from emu.measure.requests import UNFINISHED, UNKNOWN, Requests
 from emu.report.summary import summarise
 from emu.report.verdict import CheckResult, exit_code, judge
 from emu.spec.model import Check
-from tests.report.synthetic import INCAST, INCONCLUSIVE, record, spec
+from tests.support.synthetic import INCAST, INCONCLUSIVE, record, spec
 from traffic.graph import Asks
 
 ENDS: dict[str, int | None] = {f"incast.h{n}-h1": 600_000 for n in range(2, 9)}

@@ -15,7 +15,7 @@ from emu.subnet import ManagedFabric, Policy
 from emu.subnet.diagnostics import diagnose, tell_counters
 from emu.subnet.netfile import net_file
 from emu.subnet.opensm import OpenSm
-from tests.lab.fabrics import clos
+from tests.support.lab_fabrics import clos
 from topologies.graph import Builder, Port, Topology, Wire
 from topologies.guids import host_guid, port_number, switch_guid
 from topologies.text import ibnetdiscover

@@ -15,8 +15,8 @@ from emu.errors import FabricError
 from emu.subnet import ManagedFabric, Policy, Subnet
 from emu.subnet.diagnostics import diagnose
 from emu.subnet.subnet import Resweep
-from tests.lab.fabrics import clos
-from tests.subnet.waiting import eventually
+from tests.support.lab_fabrics import clos
+from tests.support.waiting import eventually
 from topologies.graph import Cable, Topology
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.traffic.playing import played, random_values
+from tests.support.play_graph import played, random_values
 from traffic.collectives.channels import in_a_row
 from traffic.collectives.collective import ALGORITHMS, Cut, amount_of, collective
 from traffic.collectives.exchange import all_to_all

@@ -19,7 +19,7 @@ def test_debians_kernel_has_the_module(machine: Machine, module: str) -> None:
 
 def test_the_kernels_red_marks_as_its_model_does(machine: Machine) -> None:
     """The test of the lab that other kernels skip."""
-    test = "tests/lab/test_red.py::test_the_kernel_marks_as_its_model_does"
+    test = "tests/lab/marker/test_red.py::test_the_kernel_marks_as_its_model_does"
     ended = machine.run(
         f"/run/modprobe sch_red; /run/modprobe sch_tbf; /run/modprobe openvswitch;"
         f"{sys.executable} -m pytest -q -p no:cacheprovider --timeout 1200 {test}"

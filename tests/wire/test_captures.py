@@ -13,8 +13,7 @@ from emu.wire.inspect import inspect
 from emu.wire.layers import AETH, BTH, DETH, GRH, LRH
 from emu.wire.layers.dissect import dissect
 from emu.wire.reader import open_capture
-
-from .test_tshark import BTH_FIELDS, TSHARK_FIELDS, tshark
+from tests.support.tshark import BTH_FIELDS, TSHARK_FIELDS, tshark
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from emu.wire.capture import Direction, Kind, Record
 from emu.wire.convert import convert, convert_together
 from emu.wire.raw import RawKind
 from emu.wire.reader import open_capture
-
-from . import files, vectors
+from tests.support import capture_files as files
+from tests.support import known_packets as vectors
 
 FRAME = vectors.REAL_ROCE_ACK.frame
 PACKET = vectors.REAL_IB_ACK.frame

@@ -12,8 +12,7 @@ from scapy.layers.l2 import Ether
 from emu.errors import LocalProtocolError
 from emu.wire import crc
 from emu.wire.layers import BTH, GRH
-
-from . import vectors
+from tests.support import known_packets as vectors
 
 
 @pytest.mark.parametrize("vector", vectors.NATIVE, ids=lambda v: v.name)

@@ -16,8 +16,8 @@ from emu.wire.capture import Kind, LinkType, Record
 from emu.wire.inspect import inspect
 from emu.wire.layers.dissect import dissect
 from emu.wire.reader import CaptureError
-
-from . import files, vectors
+from tests.support import capture_files as files
+from tests.support import known_packets as vectors
 
 LINKTYPES = sorted(LinkType)
 NATIVE = [erf.packet_record(v.frame, time_ns=7) for v in vectors.NATIVE]

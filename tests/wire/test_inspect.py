@@ -30,8 +30,7 @@ from emu.wire.layers import (
     cnp,
     pfc,
 )
-
-from . import files
+from tests.support import capture_files as files
 
 SEND = BTH(opcode=Opcode.RC_SEND_ONLY, dest_qp=3) / b"data"
 HOSTS = IP(src="10.0.0.1", dst="10.0.0.2")

@@ -10,7 +10,7 @@ import pytest
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import spec_from_text
 from emu.subnet.sm_sweeps import manage
-from tests.wire.judge import IN, LINK, OUT, PACKET, crc16, frames_of, judge
+from tests.support.capture_judge import IN, LINK, OUT, PACKET, crc16, frames_of, judge
 
 INCAST = """
 fabric: ib

@@ -18,8 +18,7 @@ from emu.wire.layers import AETH, BTH, GRH, LRH, RETH, FlowControl, ImmDt, cnp, 
 from emu.wire.layers.dissect import dissect
 from emu.wire.layers.transport import LAYER_OF
 from emu.wire.opcodes import EXTENSION_BYTES, EXTENSIONS, Opcode
-
-from . import vectors
+from tests.support import known_packets as vectors
 
 CAPTURED_AS = {
     Ether: (Kind.ETHERNET, LinkType.ETHERNET),

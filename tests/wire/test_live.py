@@ -8,8 +8,7 @@ import struct
 from emu.wire.capture import Direction, Interface, LinkType
 from emu.wire.live import LiveWriter
 from emu.wire.raw import RawKind, lost_record
-
-from . import files
+from tests.support import capture_files as files
 
 FRAME = bytes(range(60))
 INTERFACE = Interface("leaf1:h1", LinkType.ETHERNET)

@@ -10,8 +10,8 @@ import pytest
 from emu.wire import erf
 from emu.wire.capture import Direction, Kind, LinkType, Record
 from emu.wire.reader import CaptureError, open_capture
-
-from . import files, vectors
+from tests.support import capture_files as files
+from tests.support import known_packets as vectors
 
 FRAME = vectors.REAL_ROCE_ACK.frame
 PACKET = vectors.REAL_IB_ACK.frame

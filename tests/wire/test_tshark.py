@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from emu.wire import erf
-from emu.wire.capture import Direction, Interface, LinkType
+from emu.wire.capture import Direction, LinkType
 from emu.wire.convert import convert
 from emu.wire.layers import (
     AETH,
@@ -34,10 +32,9 @@ from emu.wire.layers import (
 )
 from emu.wire.layers.transport import LAYER_OF
 from emu.wire.opcodes import EXTENSIONS, Opcode, Transport
-from emu.wire.pcapng import PcapngWriter
 from emu.wire.raw import RawKind
-
-from . import files
+from tests.support import capture_files as files
+from tests.support.tshark import BTH_FIELDS, MALFORMED, TSHARK_FIELDS, number, tshark, write
 
 pytestmark = pytest.mark.skipif(
     shutil.which("tshark") is None, reason="needs tshark: apt-get install tshark"
@@ -66,47 +63,8 @@ VALUES: dict[type[Packet], dict[str, int]] = {
     IETH: {"r_key": 0xFEED},
     DETH: {"q_key": 0x80010000, "src_qp": 0x1234},
 }
-TSHARK_FIELDS: dict[type[Packet], dict[str, str]] = {
-    RETH: {
-        "va": "infiniband.reth.va",
-        "r_key": "infiniband.reth.r_key",
-        "dma_len": "infiniband.reth.dmalen",
-    },
-    AETH: {"syndrome": "infiniband.aeth.syndrome", "msn": "infiniband.aeth.msn"},
-    AtomicETH: {
-        "va": "infiniband.reth.va",
-        "r_key": "infiniband.reth.r_key",
-        "swap_add": "infiniband.atomiceth.swapdt",
-        "compare": "infiniband.atomiceth.cmpdt",
-    },
-    AtomicAckETH: {"original": "infiniband.atomicacketh.origremdt"},
-    DETH: {"q_key": "infiniband.deth.q_key", "src_qp": "infiniband.deth.srcqp"},
-}
-BTH_FIELDS = {
-    "opcode": "infiniband.bth.opcode",
-    "pad_count": "infiniband.bth.padcnt",
-    "p_key": "infiniband.bth.p_key",
-    "dest_qp": "infiniband.bth.destqp",
-    "ack_req": "infiniband.bth.a",
-    "psn": "infiniband.bth.psn",
-}
-MALFORMED = "_ws.malformed"
 PAYLOAD = b"twenty-one bytes, odd"
 """A SEND's last bytes, when they are twelve or fewer, it takes for a malformed RPC over RDMA."""
-
-
-def tshark(path: Path, fields: Sequence[str]) -> list[dict[str, str]]:
-    """One row of field values for each frame; with `_ws.malformed`, which must be empty."""
-    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "separator=|"]
-    for name in (*fields, MALFORMED):
-        command += ["-e", name]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    rows = (line.split("|") for line in output.splitlines())
-    return [dict(zip((*fields, MALFORMED), row, strict=True)) for row in rows]
-
-
-def number(text: str) -> int:
-    return int(text, 0)
 
 
 def packet_with(opcode: Opcode) -> Packet:
@@ -118,17 +76,6 @@ def packet_with(opcode: Opcode) -> Packet:
             header.setfieldval(name, value)
         packet = packet / header
     return packet if opcode in (Opcode.RC_ACKNOWLEDGE, Opcode.CNP) else packet / PAYLOAD
-
-
-def write(path: Path, packets: Sequence[Packet]) -> None:
-    """A pcapng file, as ERF records where the packets are native."""
-    native = LRH in packets[0]
-    linktype = LinkType.ERF if native else LinkType.ETHERNET
-    with path.open("wb") as stream:
-        writer = PcapngWriter(stream, [Interface("leaf1:h1", linktype)])
-        for n, packet in enumerate(packets):
-            data = bytes(packet)
-            writer.write(erf.packet_record(data, time_ns=n) if native else data, time_ns=n)
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)

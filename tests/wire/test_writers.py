@@ -14,8 +14,7 @@ from emu.wire import erf
 from emu.wire.capture import Direction, Interface, Kind, LinkType, Record
 from emu.wire.pcapng import PcapngWriter
 from emu.wire.reader import open_capture
-
-from . import vectors
+from tests.support import known_packets as vectors
 
 PACKET = vectors.REAL_IB_ACK.frame
 

@@ -1,0 +1,318 @@
+"""Priority flow control, frame by frame, with frames built by scapy."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from emu._core import lib
+from emu.measure.counters import ethernet_counters
+from emu.runtime.virtual import VirtualFabric
+from emu.spec.headroom import headroom_of, reserved_of
+from emu.spec.model import Spec
+from tests.support.pause_frames import global_pause_frame, pfc_frame
+from tests.support.small_fabrics import (
+    ONE_SWITCH,
+    PAIR,
+    finish,
+    look,
+    outcome_of,
+    port,
+    spec_of,
+    started,
+)
+from topologies.graph import Port
+
+QUANTUM_NS_AT_100G = 5.12
+
+
+def inject(run: VirtualFabric, at: str, frame: bytes) -> None:
+    assert lib.fabric_inject(run.fabric.core, run.fabric.index[port(run, at)], 0, frame, len(frame))
+
+
+def sent(run: VirtualFabric, at: str, priority: int) -> int:
+    packets: list[int] = look(run).ports[at]["tx_packets"]
+    return packets[priority]
+
+
+def test_a_pause_frame_from_a_host_stops_its_leaf_for_its_quanta_and_no_longer() -> None:
+    """1000 quanta at 100 Gb/s are 5.12 us: nothing leaves in them, the next packet right after."""
+    spec = spec_of(PAIR, "switches.pfc={xoff: 96KB}")
+    with started(spec) as run:
+        run.run_until(20_000)
+        inject(run, "h2:right", pfc_frame(3, 1000))
+        run.run_until(21_000)  # the frame has crossed the cable, what was begun is finished
+        before = sent(run, "right:h2", 3)
+        run.run_until(20_500 + 5_120)
+        assert sent(run, "right:h2", 3) == before
+        run.run_until(20_500 + 5_120 + 100)
+        assert sent(run, "right:h2", 3) == before + 1
+        outcome = finish(run)
+    counters = outcome.ports["right:h2"]
+    assert counters["rx_pause"][3] == 1
+    assert counters["rx_pause_duration"][3] == 5_120_000
+    assert outcome.flows["flow"].completed
+
+
+def test_quanta_of_zero_resume_at_once() -> None:
+    """XON ends a pause long before its quanta have run out."""
+    with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}")) as run:
+        run.run_until(20_000)
+        inject(run, "h2:right", pfc_frame(3, 0xFFFF))
+        run.run_until(22_000)
+        paused = sent(run, "right:h2", 3)
+        inject(run, "h2:right", pfc_frame(3, 0))
+        run.run_until(24_000)
+        assert sent(run, "right:h2", 3) > paused
+
+
+def test_a_pause_of_another_priority_stops_nothing() -> None:
+    with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}")) as run:
+        run.run_until(20_000)
+        inject(run, "h2:right", pfc_frame(5, 0xFFFF))
+        outcome = finish(run)
+    assert outcome.flows["flow"].completed
+    assert outcome.ports["right:h2"]["rx_pause"][5] == 1
+
+
+def test_a_switch_without_pfc_ignores_pause_frames() -> None:
+    """The frame is counted, and nothing is paused."""
+    with started(spec_of(PAIR)) as run:
+        run.run_until(20_000)
+        inject(run, "h2:right", pfc_frame(3, 0xFFFF))
+        outcome = finish(run)
+    assert outcome.ports["right:h2"]["rx_pause_duration"][3] == 0
+    assert outcome.flows["flow"].completed
+
+
+def test_a_pause_is_obeyed_after_the_response_time_and_counts_from_its_arrival() -> None:
+    """1000 quanta are 5.12 us, of which the port sends on for the first 2 us."""
+    with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}", "switches.pause_response=2us")) as run:
+        run.run_until(20_000)
+        inject(run, "h2:right", pfc_frame(3, 1000))
+        run.run_until(20_500 + 1_700)
+        assert sent(run, "right:h2", 3) > 0
+        run.run_until(20_507 + 2_000)  # the last packet has begun
+        before = sent(run, "right:h2", 3)
+        run.run_until(20_500 + 5_100)
+        assert sent(run, "right:h2", 3) == before
+        outcome = finish(run)
+    assert outcome.ports["right:h2"]["rx_pause_duration"][3] == 5_120_000 - 2_000_000
+
+
+GLOBAL = "switches.pfc={frames: pause, xoff: 96KB}"
+
+
+def test_a_global_pause_stops_every_priority_where_it_is_agreed_on() -> None:
+    """802.3x is obeyed where the port has it, and counted but not obeyed where it has PFC."""
+    for setting, stopped in ((GLOBAL, True), ("switches.pfc={xoff: 96KB}", False)):
+        with started(spec_of(PAIR, setting, "hosts.nic.dscp=10")) as run:
+            run.run_until(20_000)
+            inject(run, "h2:right", global_pause_frame(1000))
+            run.run_until(21_000)
+            before = sent(run, "right:h2", 1)
+            run.run_until(25_000)
+            assert (sent(run, "right:h2", 1) == before) == stopped
+            assert look(run).ports["right:h2"]["rx_global_pause"] == [1]
+
+
+@pytest.mark.parametrize("response", ["0ns", "2us"])
+def test_a_global_pause_is_time_of_the_link_in_the_series_as_in_the_counters(response: str) -> None:
+    """1000 quanta at 100 Gb/s, less the time until they are obeyed: once, whatever happens between;
+    a second pause while the first lasts goes on from there."""
+    with started(spec_of(PAIR, GLOBAL, f"switches.pause_response={response}")) as run:
+        run.run_until(20_000)
+        inject(run, "h2:right", global_pause_frame(1000))
+        run.run_until(23_000)
+        inject(run, "h2:right", global_pause_frame(1000))
+        finish(run)
+        seen = run.observe()
+    paused_ns = 3_000 + 5_120 - (2_000 if response == "2us" else 0)
+    place = seen.samples.ports.index("right:h2")
+    assert seen.samples.paused_ns[-1, place] == paused_ns
+    raw = seen.ports["right:h2"]
+    assert raw["paused"] == [1000 * paused_ns]  # what `emu watch` tells
+    told = ethernet_counters(seen.ports)["right:h2"]
+    assert told["rx_global_pause_duration"] == paused_ns // 1000
+
+
+@pytest.mark.parametrize(("setting", "priorities"), [("{priorities: [3, 4]}", 2), ("{}", 1)])
+def test_pauses_by_priority_add_up_in_the_series(setting: str, priorities: int) -> None:
+    """PFC pauses priorities, so two of them for 5.12 us each are 10.24 us. An 802.3x pause between,
+    which is not obeyed, changes neither that nor the counters."""
+    with started(spec_of(PAIR, f"switches.pfc={setting}")) as run:
+        run.run_until(20_000)
+        for priority in (3, 4):
+            inject(run, "h2:right", pfc_frame(priority, 1000))
+        inject(run, "h2:right", global_pause_frame(1000))
+        finish(run)
+        seen = run.observe()
+    place = seen.samples.ports.index("right:h2")
+    assert seen.samples.paused_ns[-1, place] == 5_120 * priorities
+    told = ethernet_counters(seen.ports)["right:h2"]
+    assert told["rx_prio3_pause_duration"] == 5
+    assert told["rx_global_pause"] == 1
+    assert "rx_global_pause_duration" not in told
+
+
+INCAST = (
+    ONE_SWITCH
+    + "traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 400KB}]\n"
+)
+
+
+def test_headroom_as_computed_is_enough_and_a_frame_less_than_needed_is_not() -> None:
+    """Lossless means lossless; a headroom that cannot hold what is on its way drops."""
+    roomy = outcome_of(INCAST, "switches.pfc={xoff: 96KB}")
+    assert roomy.total("tx_pause") > 0
+    assert roomy.total("rx_buf_discard") == 0
+    # On its way when XOFF is decided: three frames in 1 us of cable, there and back.
+    tight = outcome_of(INCAST, "switches.pfc={xoff: 96KB, headroom: 12KB}")
+    assert tight.total("rx_buf_discard") > 0
+
+
+def test_global_pauses_keep_an_incast_lossless_without_a_single_pfc_frame() -> None:
+    """The same thresholds, told by 802.3x."""
+    outcome = outcome_of(INCAST, GLOBAL)
+    assert outcome.total("tx_global_pause") == outcome.total("tx_pause_frames") > 0
+    assert outcome.total("tx_pause") == outcome.total("rx_buf_discard") == 0
+    assert all(flow.completed for flow in outcome.flows.values())
+
+
+BOTTLENECK = """
+topology:
+  kind: graph
+  switches: [left, right]
+  hosts: [h1, h2, h3, h4, h5, h6, h7]
+  links:
+    - {between: [left, right], rate: 100Gbit, delay: 700ns}
+    - {between: [left, h1], rate: 100Gbit}
+    - {between: [left, h2], rate: 100Gbit}
+    - {between: [left, h3], rate: 100Gbit}
+    - {between: [left, h4], rate: 100Gbit}
+    - {between: [right, h5], rate: 1Gbit}
+    - {between: [right, h6], rate: 100Gbit}
+    - {between: [right, h7], rate: 100Gbit}
+traffic:
+  - {name: there, pattern: incast, from: h1-h2, to: h5, op: write, size: 2MB}
+  - {name: back, pattern: pair, from: h6-h7, to: h3-h4, op: write, size: 40MB, priority: 4}
+switches:
+  buffer: 4MB
+  classes: {dscp: {26: 3, 34: 4}}
+  pfc: {priorities: [3, 4], xoff: 96KB, xon: 90KB}
+  nodes: {left: {ports: {right: {pause_response: 1us}}}}
+time_limit: 8ms
+unfinished: allow
+"""
+"""The right switch pauses the left one again and again while it sends large packets to it, whose
+ACKs no pause stops; nearly nothing leaves to the slow receiver meanwhile."""
+
+PACKET_WIRE, PACKET_HELD = 4096 + 82, 4096 + 58
+"""Bytes of a middle packet: on a cable, and in a switch's buffer."""
+
+
+def bottleneck(*settings: str) -> tuple[int, dict[str, Any], int]:
+    """The bound of right's headroom, what the port counted with it, and how many packets it
+    drops with a payload less."""
+    bound = headroom_of(spec := spec_of(BOTTLENECK, *settings), port_named(spec, "right:left"))
+    enough = outcome_of(BOTTLENECK, *settings)
+    assert enough.total("rx_buf_discard") == 0
+    less = f"switches.nodes.right.ports.left.pfc.headroom={bound - 4096}"
+    short = outcome_of(BOTTLENECK, less, *settings)
+    return bound, enough.ports["right:left"], short.ports["right:left"]["rx_buf_discard"][3]
+
+
+def port_named(spec: Spec, name: str) -> Port:
+    return spec.topology.build().port_named[name]
+
+
+def test_headroom_at_its_computed_bound_never_drops_and_one_mtu_less_does() -> None:
+    """Between two switches, of some twenty pauses; what headroom held at most is within a packet
+    of the bound."""
+    bound, port, dropped = bottleneck()
+    assert bound == 3 * (4096 + 74 + 24) + 84 + (2 * 700 + 1000) * 100 // 8
+    assert bound - 4096 < port["headroom_peak_bytes"][3] <= bound
+    assert port["tx_pause"][3] > 40
+    assert dropped >= 3
+
+
+@pytest.mark.parametrize("delay_ns", [660, 680, 740, 800, 820, 840])
+def test_headroom_holds_as_many_whole_packets_as_the_bound_lets_come(delay_ns: int) -> None:
+    """The one that would have crossed xoff, and each that begins before the pause is obeyed: the
+    bound counts their bytes on the cable, the last one's as a whole, so that it is above what
+    they fill by less than a packet and 24 bytes for each."""
+    bound, port, dropped = bottleneck(f"topology.links.0.delay={delay_ns}ns")
+    until_obeyed = (4096 + 98) + 84 + (2 * delay_ns + 1000) * 100 // 8
+    packets = 1 + -(-until_obeyed // PACKET_WIRE)
+    held, acks = port["headroom_peak_bytes"][3], 16 + 3 * 62
+    assert packets * PACKET_HELD <= held <= packets * PACKET_HELD + acks
+    assert bound - held < PACKET_WIRE + 24 * packets
+    assert (dropped > 0) == (held > bound - 4096)
+
+
+def test_a_cut_through_switch_needs_nearly_a_packet_less() -> None:
+    """It decides on a packet when its header is there; headroom does not count on that."""
+    _, stored, _ = bottleneck("topology.links.0.delay=760ns")
+    _, cut, dropped = bottleneck("topology.links.0.delay=760ns", "switches.switching=cut-through")
+    more = stored["headroom_peak_bytes"][3] - cut["headroom_peak_bytes"][3]
+    assert more == pytest.approx(PACKET_HELD, abs=100)
+    assert dropped == 0
+
+
+def test_a_dynamic_threshold_gives_a_lone_port_much_and_each_of_many_little() -> None:
+    """With alpha a, n ports that fill the pool hold a / (1 + n a) of it each."""
+    for senders, alpha in ((2, "1"), (4, "1"), (4, "1/8")):
+        fabric = ONE_SWITCH + "traffic: [{name: incast, pattern: incast, op: write, size: 6MB}]"
+        hosts = (f"traffic.0.from=h2-h{senders + 1}", "traffic.0.to=h1")
+        buffer = ("switches.buffer=4MB", f"switches.pfc={{xoff: alpha {alpha}}}")
+        spec = spec_of(fabric, *hosts, *buffer)
+        pool = 4_000_000 - reserved_of(spec, "s1")
+        a = float(Fraction(alpha))
+        expected = pool * a / (1 + senders * a)
+        with started(spec) as run:
+            held = 0
+            while not run.finished:
+                run.run_until(run.now_ns + 1_000)
+                index = run.fabric.index[port(run, "s1:h2")]
+                held = max(held, lib.fabric_held(run.fabric.core, index, 3))
+            assert look(run).total("rx_buf_discard") == 0
+        headroom = headroom_of(spec, spec.topology.build().port_named["s1:h2"])
+        assert expected - 4_200 <= held <= expected + headroom
+
+
+def test_reserved_bytes_are_there_when_others_have_filled_the_pool() -> None:
+    """Lossy traffic holds all of the pool; packets of another port still get in."""
+    fabric = (
+        ONE_SWITCH
+        + """
+traffic:
+  - {name: flood, pattern: incast, from: h2-h4, to: h1, op: write, size: 4MB, priority: 0}
+  - {name: lone, pattern: pair, from: h5, to: h2, op: write, size: 400KB, priority: 1, start: 100us}
+switches: {buffer: 1200KB, queue_limit: 1200KB}
+"""
+    )
+    without = outcome_of(fabric)
+    reserved = outcome_of(fabric, "switches.reserved=20KB")
+    assert without.ports["s1:h5"]["rx_buf_discard"][1] > 0
+    assert reserved.ports["s1:h5"]["rx_buf_discard"][1] == 0
+
+
+def test_a_lossy_queue_stops_at_its_limit() -> None:
+    """Never a byte above it, and the rest is dropped at the tail."""
+    outcome = outcome_of(INCAST, "switches.queue_limit=100KB")
+    assert 100_000 - 4_200 < outcome.ports["s1:h1"]["queue_peak_bytes"][0] <= 100_000
+    assert outcome.total("tx_queue_discard") > 0
+
+
+def test_a_long_pause_is_told_again_before_it_runs_out() -> None:
+    """A receiver that stays congested never lets its pause expire."""
+    slow_receiver = "topology.links.0.rate=1Gbit"
+    outcome = outcome_of(INCAST, "switches.pfc={xoff: 20KB, xon: 10KB}", slow_receiver)
+    paused = outcome.ports["s1:h2"]
+    assert paused["tx_pause"][3] > 2
+    told, obeyed = paused["tx_pause_duration"][3], outcome.ports["h2:s1"]["rx_pause_duration"][3]
+    assert told > 0
+    assert abs(told - obeyed) < 0.01 * told  # but for the frames' way along the cable
+    assert outcome.total("rx_buf_discard") == 0

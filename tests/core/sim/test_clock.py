@@ -1,0 +1,106 @@
+"""The clock's wheels against a plain list of timers that is searched for the earliest."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CORE = HERE.parents[2] / "emu/core"
+NEVER = 2**63 - 1
+TIMERS = 64
+REACHES = [0, 1, 1_000, 50_000, 3_000_000, 10**10, 10**13, 10**17]
+"""How far ahead timers are set, in ps: within a tick, within each wheel's turn, beyond."""
+
+
+@dataclass
+class Model:
+    """What the C clock should print."""
+
+    now: int = 0
+    set_at: int = 0
+    alarms: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """Timer -> when it is due, when it was set, its period."""
+    said: list[str] = field(default_factory=list)
+
+    def set(self, timer: int, at: int, period: int) -> None:
+        self.set_at += 1
+        self.alarms[timer] = (at, self.set_at, period)
+
+    def cancel(self, timer: int) -> None:
+        self.alarms.pop(timer, None)
+
+    def run(self, until: int) -> None:
+        while self.alarms:
+            timer = min(self.alarms, key=lambda n: self.alarms[n][:2])
+            at, _, period = self.alarms[timer]
+            if at > until:
+                break
+            del self.alarms[timer]
+            self.said.append(f"{timer} {at}")
+            if period:
+                self.set(timer, at + period, period)
+        self.now = until
+
+    def deadline(self) -> None:
+        self.said.append(f"next {min((at for at, _, _ in self.alarms.values()), default=NEVER)}")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("clock") / "clock_trace"
+    flags = ["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
+    sources = [str(HERE / "clock_trace.c"), str(CORE / "sim/clock.c")]
+    subprocess.run(["cc", *flags, f"-I{CORE}", *sources, "-o", str(built)], check=True)
+    return built
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_timers_fire_when_and_in_the_order_that_a_plain_list_says(program: Path, seed: int) -> None:
+    """Set, moved to earlier and to later, cancelled, repeated; near, far, and all at once."""
+    rng = random.Random(seed)
+    model, script = Model(), []
+    for _ in range(5_000):
+        command = _command(rng, model)
+        script.append(command)
+        verb, *numbers = command.split()
+        getattr(model, verb)(*map(int, numbers))
+    done = subprocess.run([program], input="\n".join(script), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == model.said
+    assert len(model.said) > 2_000
+
+
+def test_the_next_three_timers_of_a_tick_are_foreseen(program: Path) -> None:
+    """Each is told one event nearer every time; what lies in the next tick is not looked at."""
+    script = ["prefetch", *(f"set {timer} {10 + timer} 0" for timer in range(5)), "set 9 1024 0"]
+    done = subprocess.run(
+        [program], input="\n".join([*script, "run 2048"]), capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == [
+        *("soon 1 1", "soon 2 2", "soon 3 3", "0 10"),
+        *("soon 2 1", "soon 3 2", "soon 4 3", "1 11"),
+        *("soon 3 1", "soon 4 2", "2 12"),
+        *("soon 4 1", "3 13"),
+        *("4 14", "9 1024"),
+    ]
+
+
+def _command(rng: random.Random, model: Model) -> str:
+    timer, reach = rng.randrange(TIMERS), rng.choice(REACHES)
+    at = model.now + rng.randint(0, reach)
+    match rng.choices(["set", "cancel", "run", "deadline"], [70, 10, 15, 5])[0]:
+        case "set":
+            period = 0 if rng.random() < 0.9 else max(1, reach // 3)
+            return f"set {timer} {at} {period}"
+        case "cancel":
+            return f"cancel {timer}"
+        case "run":
+            # Not so far that what repeats quickly fires millions of times.
+            busy = min((period for _, _, period in model.alarms.values() if period), default=NEVER)
+            return f"run {min(at, model.now + 20 * busy)}"
+    return "deadline"

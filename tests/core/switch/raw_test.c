@@ -1,0 +1,46 @@
+/* Raw packets (LNH 0 and 1) in an InfiniBand switch: they have no transport header, so what it
+ * would hold is neither read nor written. */
+#include <string.h>
+
+#include "switch/fecn.h"
+#include "switch/pkey.h"
+#include "testbench.h"
+
+enum { PACKET = 60, KEY = 0x1234 };
+
+static const uint8_t raw_lnhs[] = {0, 1};
+
+static struct frame packet(uint8_t bytes[PACKET], uint8_t lnh)
+{
+    memset(bytes, 0, PACKET);
+    bytes[1] = lnh;
+    return (struct frame){.kind = FRAME_IB, .bytes = bytes, .length = PACKET, .stored = PACKET};
+}
+
+TEST(raw_packets_are_never_marked)
+{
+    const struct port out = {.framing = FRAMING_INFINIBAND};
+    for (size_t i = 0; i < sizeof raw_lnhs; i++) {
+        uint8_t bytes[PACKET], before[PACKET];
+        struct fecn fecn = {.marks_as_victim = true};
+        struct frame frame = packet(bytes, raw_lnhs[i]);
+        memcpy(before, bytes, PACKET);
+        fecn_see(&fecn, &out, &frame, 0);
+        EXPECT_EQUAL(0, fecn.marked[0]);
+        EXPECT_EQUAL(0, memcmp(before, bytes, PACKET));
+    }
+}
+
+TEST(raw_packets_have_no_key_that_could_be_wrong)
+{
+    const struct pkey_filter filter = {.inbound = true, .count = 1, .keys = {KEY}};
+    uint8_t bytes[PACKET];
+    for (size_t i = 0; i < sizeof raw_lnhs; i++) {
+        struct frame raw = packet(bytes, raw_lnhs[i]);
+        EXPECT(pkey_passes(&filter, &raw));
+    }
+    struct frame local = packet(bytes, LNH_IBA_LOCAL);
+    EXPECT(!pkey_passes(&filter, &local));
+}
+
+MAIN(RUN(raw_packets_are_never_marked), RUN(raw_packets_have_no_key_that_could_be_wrong))

@@ -1,0 +1,131 @@
+"""InfiniBand's congestion control: who is marked, who hears of it, and how fast it goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from emu.spec.congestion_control.cct import encoded_delay
+from emu.wire.crc import icrc_ib, vcrc
+from tests.support.frames import frames_of
+from tests.support.small_fabrics import INCAST, PAIR, outcome_of, spec_of, star, started
+
+IB = ("fabric=ib", "hosts.nic.cc=cct")
+LRH_BYTES, VCRC_BYTES = 8, 2
+FECN = 0x80
+
+
+def test_the_root_of_congestion_marks_and_each_mark_comes_back_as_one_becn() -> None:
+    """All marks are of the port to the receiver; so many BECNs reach the senders."""
+    outcome = outcome_of(INCAST, *IB, "switches.fecn={marking_rate: 0}")
+    marked = {name: sum(own["fecn_marked"]) for name, own in outcome.ports.items()}
+    assert marked["s1:h1"] > 50
+    assert sum(marked.values()) == marked["s1:h1"]
+    assert outcome.hosts["h1"]["np_cnp_sent"] == marked["s1:h1"]
+    handled = sum(outcome.hosts[f"h{n}"]["rp_cnp_handled"] for n in range(2, 6))
+    assert handled == marked["s1:h1"]
+
+
+def test_a_port_that_waits_for_credit_itself_is_a_victim_and_does_not_mark() -> None:
+    """left's queue is deep because right's is; unless told to, it leaves the packets alone."""
+    text = """
+topology:
+  kind: dumbbell
+  hosts_per_side: 4
+  links: {host: {rate: 100Gbit, delay: 50ns}, fabric: {rate: 400Gbit, delay: 50ns}}
+traffic: [{name: hot, pattern: incast, from: h1-h4, to: h5, op: write, size: 1MB}]
+"""
+    for mask, marks in (("hosts", False), ("all", True)):
+        fecn = f"switches.fecn={{threshold: 8, marking_rate: 0, victim_mask: {mask}}}"
+        outcome = outcome_of(text, "fabric=ib", fecn)
+        assert sum(outcome.ports["right:h5"]["fecn_marked"]) > 100
+        assert (sum(outcome.ports["left:right"]["fecn_marked"]) > 10) is marks
+
+
+def test_a_lane_with_a_buffer_of_its_own_marks_by_that() -> None:
+    """Half of 16 KiB: its queue, which its credit keeps below half of the others' 128 KiB."""
+    settings = (
+        "fabric=ib",
+        "switches.credits={vls: 2, buffer: 128KiB, lanes: {1: 16KiB}}",
+        "subnet.vl_arbitration={high: {}, low: {0: 64, 1: 64}}",
+        "switches.fecn={threshold: 8, marking_rate: 0}",
+    )
+    text = star(3) + "traffic: [{name: hot, pattern: incast, from: h2-h3, to: h1, op: write, "
+    for sl, marks in ((1, True), (0, False)):
+        outcome = outcome_of(f"{text}size: 60KB, priority: {sl}}}]\n", *settings)
+        assert sum(outcome.ports["s1:h1"]["queue_peak_bytes"]) < 64 * 1024
+        assert (sum(outcome.ports["s1:h1"]["fecn_marked"]) > 2) is marks
+
+
+@pytest.mark.parametrize("rate", [0, 1, 9])
+def test_so_many_packets_pass_unmarked_between_two_marks(rate: int) -> None:
+    """Senders that do not slow down keep the queue over the threshold almost from the start."""
+    fecn = f"switches.fecn={{marking_rate: {rate}}}"
+    outcome = outcome_of(INCAST, "fabric=ib", fecn)
+    marked = sum(outcome.ports["s1:h1"]["fecn_marked"])
+    packets = sum(outcome.ports["s1:h1"]["tx_packets"])
+    assert marked == pytest.approx(packets / (rate + 1), rel=0.1)
+
+
+def test_small_packets_are_never_marked() -> None:
+    """Packets of 4122 bytes are larger than 64 units of 64 bytes, and smaller than 65."""
+    for size, marks in ((64, True), (65, False)):
+        outcome = outcome_of(
+            INCAST, "fabric=ib", f"switches.fecn={{marking_rate: 0, packet_size: {size}}}"
+        )
+        assert (sum(outcome.ports["s1:h1"]["fecn_marked"]) > 2) is marks
+
+
+def test_a_mark_leaves_both_check_sequences_right() -> None:
+    """FECN is outside of the ICRC, and the VCRC is made anew."""
+    spec = spec_of(INCAST + "capture: [s1:h1]\n", *IB, "switches.fecn={marking_rate: 0}")
+    with started(spec) as run:
+        run.run_until(60_000)
+        frames = [frame for kind, frame in frames_of(run.fabric.captured()) if kind == 1]
+    marked = [frame for frame in frames if frame[LRH_BYTES + 4] & FECN]
+    assert marked
+    for frame in marked:
+        assert vcrc(frame[:-VCRC_BYTES]) == frame[-VCRC_BYTES:]
+        assert icrc_ib(frame[: -VCRC_BYTES - 4]) == frame[-VCRC_BYTES - 4 : -VCRC_BYTES]
+
+
+@pytest.mark.parametrize("delay", [7, 15, 31])
+def test_a_queue_pair_waits_as_long_as_its_table_says(delay: int) -> None:
+    """One BECN is enough for the last index here, and it lasts: 1 / (1 + delay) of the line."""
+    table = f"hosts.nic.cct={{cct: [0, {delay}], ccti_timer: 60000}}"
+    outcome = outcome_of(INCAST, *IB, table, "switches.fecn={marking_rate: 0}")
+    goodputs = [flow.goodput_bps for flow in outcome.flows.values()]
+    assert goodputs == pytest.approx([100e9 * 4096 / 4122 / (1 + delay)] * 4, rel=0.2)
+
+
+@pytest.mark.parametrize("entry", [0, 1, 2])
+def test_a_queue_pair_begins_at_the_least_index(entry: int) -> None:
+    """Nobody is congested: 1 / (1 + delay) of the line from the first packet to the last."""
+    delays = [0, 1, 3]
+    table = f"hosts.nic.cct={{cct: {delays}, ccti_min: {entry}}}"
+    outcome = outcome_of(PAIR, *IB, table, "traffic.0.size=10MB")
+    expected = 100e9 * 4096 / 4122 / (1 + delays[entry])
+    assert outcome.flows["flow"].goodput_bps == pytest.approx(expected, rel=0.01)
+
+
+def test_the_index_falls_by_one_in_a_timer() -> None:
+    """A long timer keeps senders slow for longer than the congestion lasts."""
+    outcome = outcome_of(
+        INCAST, *IB, "switches.fecn={marking_rate: 0}", "hosts.nic.cct.ccti_timer=5"
+    )
+    slow = outcome_of(
+        INCAST, *IB, "switches.fecn={marking_rate: 0}", "hosts.nic.cct.ccti_timer=500"
+    )
+    assert outcome.last_end_ns < 0.7 * slow.last_end_ns
+
+
+def test_table_entries_are_written_as_the_standard_has_them() -> None:
+    """A multiplier of 14 bits, and above it how far it is shifted right."""
+    assert [encoded_delay(delay) for delay in (0, 3, 0.5, 0.125, 16383)] == [
+        0,
+        3,
+        1 << 14 | 1,
+        3 << 14 | 1,
+        16383,
+    ]
+    assert encoded_delay(0.1) is None
+    assert encoded_delay(16384) is None

@@ -1,0 +1,220 @@
+"""The PFC watchdog, and the deadlocks that only it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from emu.measure.counters import ethernet_counters
+from emu.runtime.virtual import VirtualFabric
+from tests.support.small_fabrics import finish, look, outcome_of, spec_of, started
+
+TWO_TO_ONE_LEAF = """
+topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 2}
+switches:
+  buffer: 2MB
+  pfc: {xoff: 96KB}
+  watchdog: {detection: 200us, restoration: 300us, poll: 50us}
+traffic:
+  - {name: mad, pattern: pair, from: h3, to: h1, op: write, size: 8MB}
+  - {name: other, pattern: pair, from: h4, to: h2, op: write, size: 8MB}
+"""
+
+
+def storm(*settings: str, until_ns: int = 700_000) -> VirtualFabric:
+    """The fabric at `until_ns`, paused by h1 from 100 us to 600 us; the caller closes it."""
+    mad = "faults=[{at: 100us, for: 500us, pause-storm: {host: h1, priority: 3}}]"
+    spec = spec_of(TWO_TO_ONE_LEAF, mad, *settings)
+    run = VirtualFabric(spec, spec.topology.build())
+    run.start()
+    run.run_until(until_ns)
+    return run
+
+
+def other_progress(run: VirtualFabric, for_ns: int) -> int:
+    """Packets that leaf1 sends to h2, whom nobody paused, in so many ns."""
+    before = look(run).ports["leaf1:h2"]["tx_packets"][3]
+    run.run_until(run.now_ns + for_ns)
+    return int(look(run).ports["leaf1:h2"]["tx_packets"][3] - before)
+
+
+def test_without_a_watchdog_a_pause_storm_stops_those_who_have_no_part_in_it() -> None:
+    """Its leaf fills, pauses the spine, and the spine everyone who sends to that leaf."""
+    with storm("switches.watchdog=off", until_ns=500_000) as run:
+        assert other_progress(run, 50_000) == 0
+
+
+@pytest.mark.parametrize("action", ["drop", "forward"])
+def test_everyone_else_is_free_within_detection_and_poll(action: str) -> None:
+    """Told at 100 us: stormed at 350 us at the latest, and full speed from then on."""
+    with storm(f"switches.watchdog.action={action}", until_ns=360_000) as run:
+        counters = look(run).ports["leaf1:h1"]
+        assert counters["watchdog_detected"][3] == 1
+        run.run_until(400_000)
+        bytes_sent = other_progress(run, 100_000) * 4178
+        assert bytes_sent > 0.4 * 100_000 * 100 / 8  # half of the spine's link is h1's
+
+
+def test_it_does_nothing_before_the_detection_time_is_over() -> None:
+    """A pause of 500 us is none of its business when it waits for longer."""
+    with storm("switches.watchdog.detection=510us") as run:
+        outcome = finish(run)
+    assert outcome.total("watchdog_detected") == 0
+    assert all(flow.completed for flow in outcome.flows.values())
+
+
+def test_drop_drops_what_waits_and_what_comes_and_forward_sends_it() -> None:
+    """What is lost is counted, by the watchdog and nobody else; forward loses nothing."""
+    with storm() as run:
+        dropped = look(run)
+    assert dropped.ports["leaf1:h1"]["watchdog_tx_dropped"][3] > 0
+    assert dropped.total("rx_buf_discard") + dropped.total("tx_queue_discard") == 0
+    with storm("switches.watchdog.action=forward") as run:
+        forwarded = look(run)
+    assert forwarded.ports["leaf1:h1"]["watchdog_tx_packets"][3] > 100
+    assert forwarded.total("watchdog_tx_dropped") + forwarded.total("watchdog_rx_dropped") == 0
+
+
+def test_what_a_stormed_port_takes_in_is_dropped_too() -> None:
+    """Both directions of the priority are out of order: h1's own packets get nowhere."""
+    own = "traffic.1={name: own, pattern: pair, from: h1, to: h4, op: write, size: 8MB}"
+    with storm(own) as run:
+        assert look(run).ports["leaf1:h1"]["watchdog_rx_dropped"][3] > 0
+
+
+def test_alert_only_counts() -> None:
+    """The storm goes on to stop everyone."""
+    with storm("switches.watchdog.action=alert", until_ns=500_000) as run:
+        assert look(run).ports["leaf1:h1"]["watchdog_detected"][3] == 1
+        assert other_progress(run, 50_000) == 0
+
+
+def test_it_restores_the_queue_when_no_pause_has_come_for_the_restoration_time() -> None:
+    """Not while they come; then all is as before, and all arrives in the end."""
+    with storm() as run:
+        run.run_until(600_000 + 295_000)
+        assert look(run).total("watchdog_restored") == 0
+        run.run_until(600_000 + 300_000 + 2 * 50_000)
+        assert look(run).ports["leaf1:h1"]["watchdog_restored"][3] == 1
+        outcome = finish(run)
+    assert all(flow.completed for flow in outcome.flows.values())
+
+
+def ring(switches: int, hops: int) -> str:
+    """Every host sends to the one so many hops clockwise."""
+    hosts = [f"h{n + 1}" for n in range(switches)]
+    to = hosts[hops:] + hosts[:hops]
+    return f"""
+topology: {{kind: ring, switches: {switches}, hosts_per_switch: 1}}
+switches: {{buffer: 2MB, pfc: {{xoff: 96KB}}}}
+traffic: [{{name: round, pattern: pair, from: {hosts}, to: {to}, op: write, size: 2MB}}]
+"""
+
+
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+@pytest.mark.parametrize(("switches", "hops"), [(5, 2), (7, 3)])
+def test_a_deadlock_is_named_port_by_port_and_nothing_moves_in_it(
+    switches: int, hops: int, fabric: str
+) -> None:
+    """Each port of the circle leads to the switch of the next one; none sends ever again. By
+    pauses and for want of credit alike."""
+    level = 3 if fabric == "roce" else 0
+    with started(spec_of(ring(switches, hops), f"fabric={fabric}")) as run:
+        run.run_until(1_000_000)
+        (deadlock,) = run.observe().deadlocks
+        run.run_until(deadlock.found_ns + 1_000_000)
+        before = look(run).ports
+        run.run_until(run.now_ns + 5_000_000)
+        after = look(run).ports
+        (again,) = run.observe().deadlocks
+    assert again == deadlock
+    assert deadlock.priority == level
+    circle = [name.split(":") for name in deadlock.ports]
+    assert sorted(own for own, _ in circle) == sorted(f"ring{n + 1}" for n in range(switches))
+    following = circle[1:] + circle[:1]
+    assert all(far == own for (_, far), (own, _) in zip(circle, following, strict=True))
+    for name in deadlock.ports:
+        assert after[name]["tx_packets"][level] == before[name]["tx_packets"][level]
+
+
+def test_only_the_watchdog_ends_a_deadlock() -> None:
+    """With it everything arrives in the end, dropped packets a second time."""
+    stuck = outcome_of(ring(5, 2), "hosts.nic.timeout=6")
+    assert not any(flow.completed for flow in stuck.flows.values())
+    dog = "switches.watchdog={detection: 100us, restoration: 100us, poll: 50us}"
+    freed = outcome_of(ring(5, 2), dog, "hosts.nic.timeout=6")
+    assert all(flow.completed for flow in freed.flows.values())
+    assert freed.total("watchdog_tx_dropped") > 0
+
+
+def test_a_congested_fabric_that_moves_is_no_deadlock() -> None:
+    """Nor is a pause that a host keeps up."""
+    with storm("switches.watchdog=off", until_ns=500_000) as run:
+        assert run.observe().deadlocks == ()
+    lossy_ring = "switches.pfc=off"
+    with started(spec_of(ring(5, 2), lossy_ring)) as run:
+        run.run_until(1_000_000)
+        assert run.observe().deadlocks == ()
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_credit_waits_that_end_are_no_deadlock(lanes: int) -> None:
+    """A crowd of senders, buffers of a few packets, and all arrives in the end."""
+    text = """
+fabric: ib
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 4}
+hosts: {nic: {mtu: 1024}}
+traffic: [{name: all, pattern: all-to-all, among: all, op: write, size: 100KB}]
+"""
+    with started(spec_of(text, f"switches.credits={{vls: {lanes}, buffer: 8KiB}}")) as run:
+        finish(run)
+        assert run.finished
+        assert run.observe().deadlocks == ()
+
+
+def test_a_deadlock_of_one_lane_leaves_the_other_alone() -> None:
+    """It is named by its lane."""
+    lanes = "switches.credits={vls: 2}"
+    other = "{name: other, pattern: pair, from: h1, to: h2, priority: 1, size: 1MB, count: 9}"
+    text = ring(5, 2).replace("traffic: [", f"traffic: [{other}, ")
+    with started(spec_of(text, "fabric=ib", lanes)) as run:
+        run.run_until(5_000_000)
+        (deadlock,) = run.observe().deadlocks
+        assert deadlock.priority == 0
+        assert look(run).flows["other"].completed
+
+
+def test_counters_of_the_last_storm_begin_anew_with_each() -> None:
+    """Under SONiC's names: two storms with all of both, and _LAST of the second alone; one that
+    lasts is `stormed`, one that is over `operational`."""
+    two = (
+        "faults=[{at: 100us, for: 300us, pause-storm: {host: h1, priority: 3}}, "
+        "{at: 1200us, for: 1ms, pause-storm: {host: h1, priority: 3}}]"
+    )
+    ways = [f"{way}_DROPPED_PACKETS" for way in ("TX", "RX")]
+    ways += [f"{way}_PACKETS" for way in ("TX", "RX")]
+    with storm(two, until_ns=350_000) as run:
+        first = watchdog_counters(run)
+        assert first["PFC_WD_STATUS"] == 1
+        run.run_until(1_150_000)
+        between = watchdog_counters(run)
+        run.run_until(2_000_000)
+        second = watchdog_counters(run)
+    detected = [at["PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED"] for at in (first, between, second)]
+    assert detected == [1, 1, 2]
+    assert [between["PFC_WD_STATUS"], second["PFC_WD_STATUS"]] == [0, 1]
+    for way in ways:
+        name = f"PFC_WD_QUEUE_STATS_{way}"
+        assert between[f"{name}_LAST"] == between[name]
+        assert second[f"{name}_LAST"] == second[name] - between[name]
+    assert between["PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS"] > 0
+    assert second["PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS_LAST"] > 0
+
+
+def watchdog_counters(run: VirtualFabric) -> dict[str, int]:
+    """Of leaf1's port to h1, on the priority that is paused."""
+    counters = ethernet_counters(look(run).ports)["leaf1:h1"]
+    return {
+        name.removeprefix("prio3_"): count
+        for name, count in counters.items()
+        if name.startswith("prio3_PFC_WD_")
+    }

@@ -1,0 +1,143 @@
+"""Routes when links come and go, for every way to choose among several: known beforehand from the
+spec's faults, and told while the fabric runs, as in a lab that anybody may break."""
+
+from __future__ import annotations
+
+import pytest
+
+from emu._core import lib
+from emu.runtime.virtual import VirtualFabric
+from emu.spec.fault import Fault
+from emu.spec.outages import changed_hops, degraded
+from tests.support.small_fabrics import Outcome, finish, look, spec_of, started
+
+CLOS = """
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 4}
+switches: {pfc: {}}
+hosts: {nic: {recovery: selective-repeat, timeout: 4}}
+traffic: [{name: pairs, pattern: pair, from: h1-h4, to: h5-h8, op: write, size: 4MB}]
+"""
+ALL_ON_SPINE1 = ", ".join(f"pairs.h{n}-h{n + 4}: spine1" for n in range(1, 5))
+KINDS = {
+    "ecmp": "",
+    "ecmp-qp": "",
+    "pinned": f", paths: {{{ALL_ON_SPINE1}}}",
+    "flowlet": ", gap: 1ns",
+    "spray": "",
+    "adaptive": "",
+}
+OUTAGES = {
+    "near": "link-down: {cable: 'leaf1:spine1'}",
+    "far": "link-down: {cable: 'leaf2:spine1'}",
+    "switch": "switch-down: {switch: spine1}",
+}
+BEGINS, CONVERGENCE, ENDS = 30_000, 20_000, 330_000
+"""In ns."""
+
+
+def routing(kind: str) -> str:
+    return f"switches.routing={{kind: {kind}, convergence: 20us{KINDS[kind]}}}"
+
+
+def fault_at(outage: str) -> str:
+    return f"{{name: cut, at: {BEGINS}ns, for: {ENDS - BEGINS}ns, {OUTAGES[outage]}}}"
+
+
+def at(run: VirtualFabric, now_ns: int) -> Outcome:
+    run.run_until(now_ns)
+    return look(run)
+
+
+def over_spine1(outcome: Outcome) -> int:
+    """Bytes that leaf1 has sent there."""
+    return sum(outcome.ports["leaf1:spine1"]["tx_bytes"])
+
+
+def lost(outcome: Outcome) -> int:
+    return outcome.total("link_down_discard")
+
+
+@pytest.mark.parametrize("outage", OUTAGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_choice_avoids_what_is_down_and_returns(kind: str, outage: str) -> None:
+    """Packets are lost up to `convergence` after the loss, none later; spine1 is used again up to
+    `convergence` after the return, and every flow is over."""
+    with started(spec_of(CLOS, routing(kind), f"faults=[{fault_at(outage)}]")) as run:
+        before = at(run, BEGINS - 1)
+        converged = at(run, BEGINS + CONVERGENCE + 5_000)
+        late = at(run, ENDS - 1)
+        back = at(run, ENDS + CONVERGENCE - 1_000)
+        outcome = finish(run, within_ns=40_000_000)
+    assert over_spine1(before) > 0
+    assert lost(before) == 0 < lost(converged) == lost(late) == lost(outcome)
+    assert over_spine1(converged) == over_spine1(late) == over_spine1(back) < over_spine1(outcome)
+    assert all(flow.completed for flow in outcome.flows.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_flapping_link_is_left_and_taken_each_time(kind: str) -> None:
+    """Three losses, and each time it carries nothing from `convergence` on until it is back."""
+    flap = "link-flap: {cable: 'leaf1:spine1', period: 300us, down: 150us}"
+    faults = f"faults=[{{at: 30us, for: 900us, {flap}}}]"
+    with started(spec_of(CLOS, routing(kind), faults, "traffic.pairs.size=40MB")) as run:
+        for begin in (30_000, 330_000, 630_000):
+            away = at(run, begin + CONVERGENCE + 2_000)
+            still = at(run, begin + 150_000 + CONVERGENCE - 2_000)
+            again = at(run, begin + 300_000 - 1)
+            assert over_spine1(away) == over_spine1(still) < over_spine1(again)
+
+
+def tell(run: VirtualFabric, until_ns: int) -> None:
+    """Runs on, and answers links that change by routes around them, as a lab does."""
+    flag = run.fabric.links_changed_flag
+    whole = now = run.topology
+    while run.now_ns < until_ns:
+        lib.fabric_run_to_event(run.fabric.core, until_ns * 1000, flag)
+        changes = run.fabric.take_link_changes()
+        if changes is None:
+            continue
+        at_ps, down = changes
+        before, now = now, degraded(whole, down)
+        routes = {
+            switch: {host: [port.number for port in ports] for host, ports in changed.items()}
+            for switch, hops in now.next_hops.items()
+            if (changed := changed_hops(before.next_hops[switch], hops))
+        }
+        in_force_ps = run.fabric.reroute(routes, at_ps)
+        assert in_force_ps == at_ps + CONVERGENCE * 1000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_routes_that_are_told_are_those_foreseen(kind: str) -> None:
+    """A fault that somebody sets and clears while the fabric runs does what the spec's does."""
+    spec = spec_of(CLOS, routing(kind), f"faults=[{fault_at('near')}]")
+    with started(spec) as run:
+        run.run_until(ENDS + CONVERGENCE + 50_000)
+        foreseen = look(run)
+    (fault,) = spec.faults
+    with started(spec_of(CLOS, routing(kind))) as run:
+        run.fabric.add_faults((Fault.model_validate(fault.to_mapping()),))
+        tell(run, ENDS + CONVERGENCE + 50_000)
+        told = look(run)
+    assert told.ports == foreseen.ports
+
+
+def test_a_link_that_flaps_for_long_takes_no_more_memory() -> None:
+    """The same lists of next hops come again and again, and are kept once."""
+    with started(spec_of(CLOS, "traffic=[]", "switches.routing.convergence=0ns")) as run:
+        for _ in range(20_000):
+            run.fabric.reroute({"leaf1": {"h5": [6]}}, 0)
+            run.fabric.reroute({"leaf1": {"h5": [5, 6]}}, 0)
+        kept = lib.switch_routes_kept(run.fabric.switches["leaf1"])
+    assert kept < 50
+
+
+def test_a_link_that_flaps_faster_than_routes_converge_takes_no_more_memory() -> None:
+    """There are always changes that have not been made; those that were are forgotten."""
+    with started(spec_of(CLOS, "traffic=[]", "switches.routing.convergence=10us")) as run:
+        for _ in range(2_000):
+            for hops in ([6], [5, 6]):
+                run.fabric.reroute({"leaf1": {"h5": hops}}, run.now_ns * 1000)
+                run.run_until(run.now_ns + 1_000)
+        kept = lib.switch_routes_kept(run.fabric.switches["leaf1"])
+    assert kept < 100

@@ -1,0 +1,395 @@
+"""Labs in the background: they answer until they are told to end, and leave nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import sys
+from dataclasses import replace
+from math import ceil
+from pathlib import Path
+
+import pytest
+
+from tests.support.background_lab import (
+    OWNER,
+    assert_gone,
+    at_home,
+    faults_of,
+    lab_up,
+    owner_of_lab,
+    status_of,
+    watch_events,
+)
+from tests.support.lab_fabrics import INFINIBAND, ROCE
+from tests.support.traces import Inside
+from tests.support.user import SECONDS, User, may_be_anybody, wait
+
+
+@pytest.fixture
+def person(user: User) -> User:
+    """Root, then an ordinary user, each with a runtime folder."""
+    return at_home(user)
+
+
+@pytest.fixture
+def me(myself: User) -> User:
+    return at_home(myself)
+
+
+def _events(user: User, until: str) -> list[dict[str, object]]:
+    """What `emu events` prints while traffic runs, up to the event of this name."""
+    watching = watch_events(user)
+    assert watching.stdout is not None
+    assert user.run_emu("traffic", "start").code == 0
+    told: list[dict[str, object]] = []
+    while not told or told[-1]["event"] != until:
+        line = watching.stdout.readline()
+        assert line, wait(watching).err
+        told.append(json.loads(line))
+    watching.send_signal(signal.SIGINT)
+    assert wait(watching).code == 130
+    return told
+
+
+def test_a_lab_answers_until_it_is_told_to_end(person: User) -> None:
+    """Up, a look, programs on hosts, traffic twice, down; nothing is left."""
+    with lab_up(person, ROCE) as lab:
+        (told,) = status_of(person)
+        assert (told["name"], told["slowdown"], told["traffic"]["state"]) == ("pair", 500, "none")
+
+        ping = person.run_emu("exec", "h1", "--", "ping", "-c", "1", "-W", "5", "h2")
+        assert "1 received" in ping.out, ping
+        assert person.run_emu("exec", "h1", "sh", "-c", "exit 7").code == 7
+
+        for number in (1, 2):
+            events = _events(person, "flow-completed")
+            assert {"event": "traffic-started", "number": number}.items() <= events[0].items()
+            assert events[-1]["where"] == "flow"
+        (told,) = status_of(person)
+        assert [flow["completed"] for flow in told["traffic"]["flows"]] == [True]
+        assert told["traffic"]["fidelity"]["verdict"] in ("ok", "inconclusive")
+        assert told["traffic"]["fidelity"]["late_max_ns"] > 0
+        assert person.run_emu("down", "pair").code == 0
+        assert_gone(lab)
+        assert status_of(person) == []
+
+
+def test_an_infiniband_lab_runs_its_traffic_again_after_it_was_stopped(me: User) -> None:
+    """New NICs get along with credits that old ones have left behind."""
+    with lab_up(me, INFINIBAND, "--set", "slowdown=10000", "--set", "traffic.flow.size=4MB"):
+        assert me.run_emu("traffic", "start").code == 0
+        assert me.run_emu("traffic", "stop").code == 0
+        (lab,) = status_of(me)
+        assert lab["traffic"]["state"] == "stopped"
+        assert _events(me, "flow-completed")
+
+
+def test_a_receiver_that_is_slow_stays_slow_when_infinibands_nics_begin_anew(me: User) -> None:
+    """Between workloads other NICs carry IP: every packet is seen, those of both."""
+    with lab_up(me, INFINIBAND, "--set", "traffic.flow.size=1MB"):
+        slow = "{name: slow, slow-receiver: {host: h2, rate: 20Gbit}}"
+        assert me.run_emu("fault", "set", slow).code == 0
+        (fault,) = faults_of(me)
+        assert (fault["state"], fault["packets_seen"]) == ("active", 0)
+        assert me.run_emu("exec", "h1", "ping", "-c", "3", "-i", "0.2", "h2").code == 0
+        assert _events(me, "flow-completed")
+        (later,) = faults_of(me)
+        assert later["at_ns"] == fault["at_ns"] > 0
+        assert later["packets_seen"] == 3 + ceil(1e6 / 4096)
+        (flow,) = status_of(me)[0]["traffic"]["flows"]
+        assert flow["end_ns"] > 1e6 * 8 / 20
+
+
+def test_a_fault_of_the_spec_keeps_its_name_when_it_is_over(me: User) -> None:
+    """It comes again with the next workload, unless it is cleared, and is told of then."""
+    anew = "{name: brief, pause-storm: {host: h2}}"
+    spec = ROCE + "faults: [{name: brief, for: 1us, pause-storm: {host: h1}}]\n"
+    with lab_up(me, spec, "--set", "slowdown=10000", "--set", "traffic.flow.size=40MB"):
+        assert me.run_emu("traffic", "start").code == 0
+        (fault,) = faults_of(me)
+        assert (fault["place"], fault["state"]) == ("h1", "over")
+        assert me.run_emu("fault", "set", anew).code == 2
+        assert me.run_emu("fault", "clear", "brief").code == 0
+        assert me.run_emu("fault", "set", anew).code == 0
+        (fault,) = faults_of(me)
+        assert (fault["place"], fault["state"]) == ("h2", "active")
+
+
+def test_events_tell_of_the_faults_that_come_with_traffic(me: User) -> None:
+    """With the times that the lab has for them."""
+    spec = ROCE + "faults: [{name: brief, for: 1us, pause-storm: {host: h1}}]\n"
+    with lab_up(me, spec, "--set", "slowdown=10000", "--set", "traffic.flow.size=2MB"):
+        told = [event for event in _events(me, "flow-completed") if event["where"] == "brief"]
+        assert [event["event"] for event in told] == ["fault-began", "fault-over"]
+        began, over = (event["time_ns"] for event in told)
+        assert isinstance(began, int)
+        assert over == began + 1000
+        assert told[0].items() >= {"kind": "pause-storm", "place": "h1"}.items()
+
+
+def test_watch_shows_rates_and_counts(me: User) -> None:
+    """Without a terminal, a table after the other; each names every port."""
+    with lab_up(me, ROCE):
+        assert me.run_emu("traffic", "start").code == 0
+        shown = me.run_emu("watch", "--count", "2", "--interval", "0.2")
+        assert shown.code == 0, shown.err
+        for port in ("left:h1", "left:right", "right:left", "right:h2"):
+            assert shown.out.count(f"\n{port} ") == 2
+
+
+def test_counters_are_printed_once(me: User) -> None:
+    """Of a port and of a NIC; their packets are those of the flow that is over."""
+    with lab_up(me, ROCE):
+        _events(me, "flow-completed")
+        told = me.run_emu("counters", "right:h2", "h1", "--json")
+        assert told.code == 0, told.err
+        document = json.loads(told.out)
+        sent = document["hosts"]["h1"]["tx_packets"]
+        assert document["ports"]["right:h2"]["tx_prio3_packets"] == sent > 0
+        assert me.run_emu("counters", "h7").code == 2
+
+
+def test_a_terminal_that_is_closed_ends_watch_and_not_the_lab(me: User) -> None:
+    """As when a window is closed, or a connection breaks."""
+    with lab_up(me, ROCE):
+        keyboard, terminal = pty.openpty()
+        watching = me.start_on(terminal, "watch")
+        os.close(terminal)
+        assert os.read(keyboard, 1)
+        os.close(keyboard)
+        watching.wait(SECONDS)
+        assert len(status_of(me)) == 1
+
+
+def test_mininets_prompt_in_a_lab_that_is_up(me: User) -> None:
+    """It can be left without ending the lab."""
+    with lab_up(me, ROCE):
+        process = me.emu("shell")
+        out, err = process.communicate(
+            b"net\nh1 ping -c 1 h2\ncounters left:h1\nexit\n", timeout=SECONDS
+        )
+        assert process.returncode == 0
+        assert b"h1 h1-eth0:left-eth" in err
+        assert b"1 received" in err, out
+        assert b"tx_prio0_packets" in out + err
+        assert len(status_of(me)) == 1
+
+
+TCP = ROCE.replace("op: write, size: 200KB", "stack: tcp, size: 2GB")
+LONG_INFINIBAND = INFINIBAND.replace("200KB", "2GB")
+
+VICTIMS: dict[str, tuple[str, tuple[str, str], str]] = {
+    "owner": (ROCE, (sys.executable, OWNER), "its owner process was killed, or the machine was"),
+    "unshare": (ROCE, ("unshare", "emu.lab.init"), "the lab's first process died"),
+    "first": (ROCE, (sys.executable, "emu.lab.init"), "the lab's first process died"),
+    "shim": (ROCE, (sys.executable, "emu.lab.shim_main"), "the shim died (signal 9)"),
+    "ovs-vswitchd": (ROCE, ("ovs-vswitchd", "--detach"), "ovs-vswitchd died (signal 9)"),
+    "ovsdb-server": (ROCE, ("ovsdb-server", "--detach"), "ovsdb-server died (signal 9)"),
+    "NICs": (TCP, (sys.executable, "emu.lab.rnic_main"), "the NIC process died (signal 9)"),
+    "TCP": (TCP, (sys.executable, "emu.lab.tcp.tcp_main"), "the TCP process died (signal 9)"),
+    "ibsim": (LONG_INFINIBAND, ("/usr/bin/ibsim", "fabric.net"), "ibsim died (signal 9)"),
+    "IB-NICs": (
+        LONG_INFINIBAND,
+        (sys.executable, "emu.lab.rnic_main"),
+        "the NIC process died (signal 9)",
+    ),
+}
+"""A spec, a process of its lab while traffic runs, and the reason that `emu status` has then."""
+
+
+@pytest.mark.parametrize("victim", list(VICTIMS))
+def test_a_lab_that_is_killed_says_why_and_is_gone(me: User, victim: str) -> None:
+    """Whatever of it was killed: who comes later hears that there is no lab, and the next
+    `emu status` why, once."""
+    spec, process, reason = VICTIMS[victim]
+    with lab_up(me, spec):
+        assert me.run_emu("traffic", "start").code == 0
+        lab = Inside(owner_of_lab(me))
+        os.kill(lab.process(*process), signal.SIGKILL)
+        assert_gone(lab)
+        late = me.run_emu("exec", "h1", "true")
+        assert (late.code, late.err) == (2, "no lab is up; start one with `emu up SPEC`\n")
+        ended = me.run_emu("status", "--json")
+        assert (ended.code, json.loads(ended.out)["labs"]) == (0, [])
+        (told,) = json.loads(ended.out)["ended"]
+        assert told["name"] == "pair"
+        assert told["reason"].startswith(reason)
+        assert json.loads(me.run_emu("status", "--json").out)["ended"] == []
+
+
+@pytest.mark.parametrize("victim", ["owner", "first"])
+def test_a_lab_that_gets_sigterm_ends_and_says_so(person: User, victim: str) -> None:
+    """As by `kill` without an option. Its name is free afterwards, and was not in between."""
+    with lab_up(person, ROCE) as lab:
+        os.kill(lab.process(*VICTIMS[victim][1]), signal.SIGTERM)
+        assert_gone(lab)
+        told = person.run_emu("status", "pair")
+        reason = "its owner or its first process received SIGINT or SIGTERM"
+        assert (told.code, told.err) == (
+            2,
+            f"the lab pair has ended: {reason}; start it again with `emu up SPEC`\n",
+        )
+        assert "there is no lab" in person.run_emu("status", "pair").err
+
+
+def _descriptors(process: int) -> int:
+    return sum(1 for _ in Path(f"/proc/{process}/fd").iterdir())
+
+
+@pytest.mark.parametrize("fabric", [ROCE, INFINIBAND, ROCE.replace("op: write", "stack: tcp")])
+def test_traffic_leaves_nothing_open_in_the_lab(me: User, fabric: str) -> None:
+    """However often it was started, and whether it came to its end or was stopped."""
+    with lab_up(me, fabric, "--set", "slowdown=2000") as lab:
+        first = lab.process(sys.executable, "emu.lab.init")
+        shim = lab.process(sys.executable, "emu.lab.shim_main")
+
+        def after_traffic() -> tuple[int, int]:
+            _events(me, "flow-completed")
+            while status_of(me)[0]["traffic"]["state"] == "running":
+                pass
+            assert me.run_emu("traffic", "start").code == 0
+            me.run_emu("traffic", "stop")
+            return _descriptors(first), _descriptors(shim)
+
+        assert after_traffic() == after_traffic()
+
+
+def test_a_name_is_taken_as_long_as_its_lab_is_up(me: User) -> None:
+    """A second lab needs another name; with two of them a command must say which. One that is down
+    has given its name back."""
+    with lab_up(me, ROCE):
+        path = me.home.parent / "standing.emu.yml"
+        again = me.run_emu("up", path)
+        assert again.code == 2
+        assert again.err.startswith("a lab named pair is up already; end it with `emu down pair`")
+        assert me.run_emu("up", path, "--name", "other").code == 0
+        vague = me.run_emu("exec", "h1", "true")
+        assert (vague.code, vague.err) == (2, "several labs are up, say which one: other, pair\n")
+        assert me.run_emu("exec", "--lab", "other", "h1", "true").code == 0
+        near = me.run_emu("down", "other2")
+        assert (near.code, near.err) == (2, "there is no lab 'other2' (did you mean 'other'?)\n")
+        assert me.run_emu("down", "other").code == 0
+        assert me.run_emu("up", path, "--name", "other").code == 0
+        assert me.run_emu("down", "other").code == 0
+
+
+def test_wrong_uses_are_told_and_break_nothing(me: User) -> None:
+    """Each with exit code 2 and what to do, and the lab goes on."""
+    with lab_up(me, ROCE.replace("traffic", "capture: []\nverify: []\n#")):
+        for words, says in {
+            ("exec", "h9", "true"): "there is no host or switch 'h9'; there is h1, h2, left, right",
+            ("exec", "h1", "--"): "no command; write it like: emu exec h1 -- ping -c 3 h5",
+            ("traffic", "start"): "the lab's spec has no `traffic:`; nothing to start",
+            ("traffic", "stop"): "no traffic runs; `emu traffic start` starts it",
+        }.items():
+            ended = me.run_emu(*words)
+            assert (ended.code, ended.err) == (2, f"{says}\n")
+        assert me.run_emu("exec", "h1", "no-such-program").code == 127
+        assert len(status_of(me)) == 1
+
+
+def test_a_cable_that_is_cut_in_a_lab_that_is_up(me: User) -> None:
+    """Nothing passes until the fault is cleared; what it did before the network has converged can
+    be told meanwhile."""
+    ping = ("exec", "h1", "ping", "-c", "1", "-W", "1", "h2")
+    with lab_up(me, ROCE, "--set", "switches.routing.convergence=10s"):
+        assert me.run_emu(*ping).code == 0
+        assert me.run_emu("fault", "set", "link-down: {cable: 'left:right'}").code == 0
+        assert me.run_emu(*ping).code == 1
+        (fault,) = faults_of(me)
+        assert (fault["name"], fault["place"]) == ("link-down-1", "left:right")
+        assert fault["packets_dropped"] > 0
+        assert fault["state"] == "active"
+        for words, says in {
+            ("set", "loss: {cable: 'left:rihgt', every: 2}"): "did you mean 'left:right'?",
+            ("set", "link-down: {cable: 'left:h1'}"): "there is a fault 'link-down-1' already",
+            ("set", "pause-storm: {host: h3}"): "'pause-storm: {host: h3}': pause-storm.host: "
+            "there is no host 'h3'",
+            ("set", "{at: 1ms, delay: {cable: 'left:h1', by: 1us}}"): "at: is for a spec",
+            ("set", "{"): "'{' is no fault; write it like: loss: {cable: leaf1:h1, every: 256}",
+            ("clear", "cut"): "there is no fault 'cut'; there is link-down-1",
+        }.items():
+            wrong = me.run_emu("fault", *words)
+            assert (wrong.code, says in wrong.err) == (2, True), wrong
+        assert me.run_emu("fault", "clear", "link-down-1").code == 0
+        assert me.run_emu(*ping).code == 0
+        assert faults_of(me) == []
+
+
+def test_a_fault_is_told_at_the_time_when_it_was_set_and_its_name_is_free_once_it_is_over(
+    me: User,
+) -> None:
+    """Emulated time since the lab came up, as the lab's own `up_seconds` has it."""
+    with lab_up(me, ROCE):
+        told = []
+        for _ in range(2):
+            (earlier,) = status_of(me)
+            assert me.run_emu("fault", "set", "{for: 1us, link-down: {cable: 'left:h1'}}").code == 0
+            (later,) = status_of(me)
+            (fault,) = faults_of(me)
+            assert (fault["name"], fault["state"]) == ("link-down-1", "over")
+            assert fault["end_ns"] - fault["at_ns"] == 1_000
+            real_seconds = fault["at_ns"] * 500 / 1e9
+            assert earlier["up_seconds"] - 1 < real_seconds < later["up_seconds"] + 1
+            told.append(fault["at_ns"])
+        assert told[0] < told[1]
+
+
+MARKING = """
+name: marking
+slowdown: 500
+topology: {kind: dumbbell, hosts_per_side: 1, links: {fabric: {rate: 40Gbit}}}
+switches: {pfc: {}, ecn: {kmin: 5KB, kmax: 5KB}}
+hosts: {nic: {cc: dcqcn}}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 200KB}]
+"""
+
+
+def _marked(user: User, port: str) -> int:
+    """How many packets the port has marked since the lab came up, as `emu watch` shows it."""
+    shown = user.run_emu("watch", "--count", "1").out.splitlines()
+    heads = next(line for line in shown if line.startswith("port ")).split()
+    row = next(line for line in shown if line.startswith(f"{port} ")).split()
+    count = row[heads.index("CE")]
+    return 0 if count == "-" else int(count.replace(",", ""))
+
+
+def test_a_setting_that_is_wrong_in_a_lab_that_is_up_is_right_again_when_it_is_cleared(
+    me: User,
+) -> None:
+    """Of a switch, whoever marks there, and of a NIC, which comes with the traffic."""
+    with lab_up(me, MARKING):
+        late = "wrong-ecn: {switch: left, kmin: 1MB, kmax: 1500KB}"
+        assert me.run_emu("fault", "set", late).code == 0
+        assert me.run_emu("fault", "set", "ignored-cnps: {host: h1}").code == 0
+        assert _events(me, "flow-completed")
+        by_name = {fault["name"]: fault for fault in faults_of(me)}
+        assert by_name["wrong-ecn-1"]["packets_seen"] > ceil(2e5 / 4096)
+        assert (by_name["wrong-ecn-1"]["hits"], _marked(me, "left:right")) == (0, 0)
+
+        again = "{name: more, wrong-ecn: {port: 'left:right', pmax: 1%}}"
+        wrong = me.run_emu("fault", "set", again)
+        says = "left has wrong ECN thresholds already; `emu fault clear wrong-ecn-1` first\n"
+        assert (wrong.code, wrong.err) == (2, says)
+
+        assert me.run_emu("fault", "clear", "wrong-ecn-1").code == 0
+        assert _events(me, "flow-completed")
+        assert _marked(me, "left:right") > 0
+        (ignored,) = faults_of(me)
+        assert (ignored["state"], ignored["hits"] > 0) == ("active", True)
+        assert me.run_emu("fault", "clear", "ignored-cnps-1").code == 0
+        assert faults_of(me) == []
+
+
+def test_a_lab_that_cannot_be_built_leaves_nothing(me: User) -> None:
+    """What went wrong reaches the user, and the name is free again."""
+    path = me.home / "ebpf.emu.yml"
+    path.write_text(ROCE.replace("pfc: {}", "pfc: {}, ecn: {marker: ebpf}"))
+    forbid = ("unshare", "--user", "--map-root-user") if may_be_anybody() else ()
+    poor = replace(me, prefix=(*me.prefix, *forbid))
+    ended = poor.run_emu("up", path)
+    assert (ended.code, "run as root, or set switches.ecn.marker" in ended.err) == (3, True), ended
+    assert status_of(me) == []

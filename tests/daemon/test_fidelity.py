@@ -1,0 +1,56 @@
+"""What the emulator itself loses, between its own parts, makes a run inconclusive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from emu.daemon.fidelity import judged, share_of_shim
+from emu.lab.ipc.messages import Json
+from emu.measure.raw_counters import CounterTable, RawCounters
+from emu.measure.recording import Fidelity
+from tests.support.lab_recording import SPEC, TOPOLOGY, at_the_start, recorded
+from tests.support.observations import histogram, observation
+from topologies.graph import Port
+
+NOTHING = {"transit_lost": [0], "transit_overflow": [0]}
+
+
+def of_a_run(counted: RawCounters) -> Fidelity:
+    seen = at_the_start()
+    ports = {**seen.ports, "left:right": {**seen.ports["left:right"], **counted}}
+    ledger = observation(histogram(1)).ledger
+    return recorded(replace(seen, ports=ports, ledger=ledger)).fidelity
+
+
+def share_of(now: Mapping[str, RawCounters]) -> Json:
+    """Of a shim whose ports have counted so much, and the others nothing."""
+
+    def counter_table(ports: Iterable[Port]) -> CounterTable:
+        names = [TOPOLOGY.port_name[port] for port in ports]
+        return CounterTable.of({name: {**NOTHING, **now.get(name, {})} for name in names})
+
+    fabric: Any = SimpleNamespace(topology=TOPOLOGY, counter_table=counter_table)
+    live: Any = SimpleNamespace(ledger=lambda: observation(histogram(1)).ledger)
+    return share_of_shim(fabric, live)
+
+
+def of_a_standing_lab(counted: RawCounters) -> Fidelity:
+    before, after = share_of({}), share_of({"left:right": counted})
+    return judged(SPEC, 1000.0, before, after, observation(histogram(1)))
+
+
+@pytest.mark.parametrize("verdict", [of_a_run, of_a_standing_lab])
+@pytest.mark.parametrize("counter", NOTHING)
+def test_packets_that_open_vswitch_lost_or_could_not_be_given_are_counted(
+    verdict: Callable[[RawCounters], Fidelity], counter: str
+) -> None:
+    """Three of them, in the reasons of the verdict."""
+    assert verdict({}).verdict == "ok"
+    found = verdict({counter: [3]})
+    assert found.verdict == "inconclusive"
+    assert [reason for reason in found.reasons if " lost 3 packets" in reason]

@@ -1,0 +1,47 @@
+"""MPI programs across a lab that is up: every byte between hosts crosses the fabric."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from tests.support.background_lab import at_home, lab_up
+from tests.support.lab_fabrics import INFINIBAND, ROCE
+from tests.support.user import ROOT, User
+
+EXAMPLE = ROOT / "examples" / "mpi_all_reduce.py"
+
+pytestmark = [
+    pytest.mark.usefixtures("lab_machine"),
+    pytest.mark.skipif(
+        shutil.which("mpirun") is None or find_spec("mpi4py") is None,
+        reason="needs Open MPI: apt-get install openmpi-bin python3-mpi4py",
+    ),
+]
+
+
+def test_an_all_reduce_over_ipoib_is_numpys_sum(with_tun: User) -> None:
+    me = at_home(with_tun)
+    with lab_up(me, INFINIBAND):
+        _sum_up(me, "ib0")
+
+
+def test_an_all_reduce_over_ethernet_is_numpys_sum(myself: User) -> None:
+    """And a program that fails is told by its exit code."""
+    me = at_home(myself)
+    with lab_up(me, ROCE):
+        _sum_up(me, "h1-eth0")
+        assert me.run_emu("mpirun", "-n", "1", "--", "sh", "-c", "exit 3").code == 3
+
+
+def _sum_up(me: User, interface: str) -> None:
+    """Two ranks on each of two hosts, which have half of 400 KB to send twice at least."""
+    done = me.run_emu("mpirun", "-n", "4", "--", sys.executable, EXAMPLE)
+    assert re.match("4 ranks on h1, h2: right, in [0-9]+ ms of real time\n", done.out), done
+    sent = f"/sys/class/net/{interface}/statistics/tx_bytes"
+    counted = me.run_emu("exec", "h1", "--", "cat", sent)
+    assert int(counted.out) > 400_000

@@ -1,0 +1,461 @@
+"""The folder of labs' names: what is in it, what may go from it, and what is left alone."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from emu.cli.status import command as status
+from emu.cli.up import command as up
+from emu.daemon import folder, registry
+from emu.daemon.registry import SilentLab
+from emu.errors import FabricError, UsageError
+from emu.lab.ipc.messages import Json
+from tests.support.user import NOBODY, may_be_anybody
+
+
+@pytest.fixture
+def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the folder is, in a runtime folder of its own; there is none yet."""
+    runtime = tmp_path / "runtime"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    return runtime / "emu"
+
+
+def _socket(path: Path, mode: int = 0o600) -> None:
+    """One that nobody has open any more."""
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(path))
+    path.chmod(mode)
+
+
+def _foreign_socket(path: Path) -> None:
+    if not may_be_anybody():
+        pytest.skip("needs root, to make a file of somebody else's")
+    _socket(path)
+    os.chown(path, NOBODY, NOBODY)
+
+
+def _second_name(path: Path) -> None:
+    _socket(path.parent.parent / "elsewhere")
+    os.link(path.parent.parent / "elsewhere", path)
+
+
+FOREIGN: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "file": ("README.md", lambda path: path.write_text("mine"), "it is a file"),
+    "folder": ("sub", lambda path: path.mkdir(), "it is a folder"),
+    "FIFO": ("pipe", lambda path: os.mkfifo(path, 0o600), "it is a FIFO"),
+    "symlink": ("link", lambda path: path.symlink_to("/etc/hosts"), "it is a symbolic link"),
+    "dangling-symlink": ("link", lambda path: path.symlink_to("gone"), "it is a symbolic link"),
+    "foreign-socket": ("pair", _foreign_socket, f"it belongs to the user {NOBODY}"),
+    "open-socket": ("pair", lambda path: _socket(path, 0o777), "its mode is 777"),
+    "second-name": ("pair", _second_name, "it has more than one name"),
+    "odd-name": ("-rf", _socket, "no lab has such a name"),
+    "hidden": (".bashrc", lambda path: path.write_text("mine"), "no lab has such a name"),
+    "record-link": (".a.ended", lambda path: path.symlink_to("/etc/hosts"), "it is a symbolic"),
+    "record-folder": (".a.ended", lambda path: path.mkdir(), "it is a folder"),
+    "record-mode": (".a.ended", lambda path: path.touch(0o644), "its mode is 644"),
+}
+"""What no `emu` has made: its name, what makes it, and what is said of it."""
+
+
+def _tree(path: Path) -> dict[str, os.stat_result]:
+    return {str(one): os.lstat(one) for one in (path, *path.rglob("*"))}
+
+
+@pytest.mark.parametrize("kind", list(FOREIGN))
+@pytest.mark.parametrize(
+    "act",
+    [
+        registry.names,
+        registry.ended,
+        lambda: registry.claim("new"),
+        lambda: registry.dial(None),
+        lambda: registry.dial("pair"),
+        lambda: registry.forget([registry.Ended("pair", "why", None)]),
+    ],
+    ids=["names", "ended", "claim", "dial", "dial-by-name", "forget"],
+)
+def test_a_foreign_entry_is_named_and_left_alone(
+    kind: str, act: Callable[[], object], names: Path
+) -> None:
+    """Whatever it is, and whatever `emu` was asked to do."""
+    name, make, says = FOREIGN[kind]
+    names.mkdir(mode=0o700)
+    make(names / name)
+    before = {path: (found.st_ino, found.st_size) for path, found in _tree(names).items()}
+    with pytest.raises(UsageError) as told:
+        act()
+    assert f"{names / name}: {says}" in str(told.value)
+    assert "nothing was removed" in str(told.value)
+    assert before == {path: (found.st_ino, found.st_size) for path, found in _tree(names).items()}
+
+
+def test_all_foreign_entries_are_named_at_once(names: Path) -> None:
+    """A user moves them away in one go."""
+    names.mkdir(mode=0o700)
+    (names / "one").mkdir()
+    (names / "two").write_text("mine")
+    result = CliRunner().invoke(status, [])
+    assert isinstance(result.exception, UsageError)
+    first, second, *_ = str(result.exception).splitlines()
+    assert (first, second) == (
+        f"{names / 'one'}: it is a folder, and not made by `emu`",
+        f"{names / 'two'}: it is a file, and not made by `emu`",
+    )
+
+
+@pytest.mark.parametrize("name", ["pair", "README.md"])
+def test_release_removes_only_a_socket_of_ours(name: str, names: Path) -> None:
+    """Not a file that has taken the lab's name."""
+    names.mkdir(mode=0o700)
+    (names / name).write_text("mine")
+    registry.release(name)
+    assert (names / name).read_text() == "mine"
+
+
+def test_a_folder_that_is_a_symlink_is_refused(names: Path, tmp_path: Path) -> None:
+    """What it leads to is not looked at, and keeps all it has."""
+    target = tmp_path / "documents"
+    target.mkdir(mode=0o700)
+    _socket(target / "pair")
+    names.symlink_to(target)
+    for act in (registry.names, lambda: registry.claim("pair"), lambda: registry.release("pair")):
+        with pytest.raises(UsageError, match="it is a symbolic link, not a folder"):
+            act()
+    assert [path.name for path in target.iterdir()] == ["pair"]
+    assert names.is_symlink()
+
+
+def test_a_file_in_place_of_the_folder_is_refused(names: Path) -> None:
+    names.write_text("mine")
+    for act in (registry.names, lambda: registry.claim("pair")):
+        with pytest.raises(UsageError, match="it is a file, not a folder"):
+            act()
+    assert names.read_text() == "mine"
+
+
+def test_a_folder_that_others_may_enter_is_refused(names: Path) -> None:
+    """Others could put something into it, or answer in a lab's place."""
+    names.mkdir()
+    names.chmod(0o755)
+    _socket(names / "pair")
+    with pytest.raises(UsageError, match=f"mode is 755.*`chmod 700 {names}`"):
+        registry.names()
+    assert (names / "pair").exists()
+
+
+@pytest.mark.skipif(not may_be_anybody(), reason="needs root, to make a folder of somebody else's")
+def test_a_folder_of_somebody_else_is_refused(names: Path) -> None:
+    names.mkdir(mode=0o700)
+    os.chown(names, NOBODY, NOBODY)
+    with pytest.raises(UsageError, match=f"the folder belongs to the user {NOBODY}, not to you"):
+        registry.claim("pair")
+
+
+def test_an_empty_folder_of_the_user_stays(names: Path) -> None:
+    """Only when the last lab's name goes, so does the folder."""
+    names.mkdir(mode=0o700)
+    assert registry.names() == []
+    assert names.is_dir()
+    registry.claim("pair").close()
+    registry.release("pair")
+    assert not names.exists()
+
+
+@contextmanager
+def _claimed(name: str) -> Iterator[socket.socket]:
+    with closing(registry.claim(name)) as listener:
+        yield listener
+    registry.release(name)
+
+
+def test_a_name_and_its_folder_are_closed_to_others(names: Path) -> None:
+    """Whatever the umask says."""
+    before = os.umask(0)
+    try:
+        with _claimed("pair"):
+            assert stat.S_IMODE(names.stat().st_mode) == 0o700
+            assert stat.S_IMODE((names / "pair").stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
+
+
+def test_asking_for_names_does_not_disturb_labs(names: Path) -> None:
+    """Nobody calls a lab only to know that it is there."""
+    with _claimed("pair") as listener:
+        assert registry.names() == ["pair"]
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+def test_a_lab_that_takes_no_calls_does_not_block(
+    names: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was stopped, and others have called before. The other labs are there for everybody."""
+    monkeypatch.setattr(registry, "_BACKLOG", 0)
+    with _claimed("stopped"), _claimed("working") as working:
+        calls = [registry.dial("stopped")[1]]  # as many as may wait: one more than the backlog
+        with pytest.raises(SilentLab, match=r"takes no more calls.*`emu down stopped`"):
+            registry.dial("stopped")
+        assert registry.names() == ["stopped", "working"]
+        name, channel = registry.dial("working")
+        assert name == "working"
+        assert working.accept()
+        for each in (*calls, channel):
+            each.close()
+
+
+def test_a_lock_that_is_not_released_is_an_error(
+    names: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by an `emu` that was stopped at the wrong moment."""
+    monkeypatch.setattr(folder, "_SECONDS_TO_GET_THE_LOCK", 0.0)
+    parent = os.open(names.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(parent, fcntl.LOCK_EX)
+        with pytest.raises(FabricError, match="another process has kept this folder locked"):
+            registry.names()
+    finally:
+        os.close(parent)
+    assert registry.names() == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_folder_that_cannot_be_locked_is_an_error(
+    number: int, names: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on NFS without a lock manager, and on file systems without locks."""
+
+    def flock(file: int, operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with pytest.raises(UsageError) as told:
+        registry.names()
+    assert str(told.value) == (
+        f"{names.parent}: this folder cannot be locked ({os.strerror(number)}), so that labs "
+        "cannot keep their names there; set XDG_RUNTIME_DIR to a folder of your own on a local disk"
+    )
+
+
+def test_a_folder_that_takes_no_socket_is_an_error(
+    names: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on file systems without them. Nothing is left there."""
+
+    class Refused(socket.socket):
+        def bind(self, address: object) -> None:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("socket.socket", Refused)
+        with pytest.raises(UsageError, match=f"{names}: no socket can be made there "):
+            registry.claim("pair")
+    assert (registry.names(), registry.ended()) == ([], [])
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_runtime_folder_that_cannot_be_written_is_told_where_a_lab_is_made(
+    exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the folder that is used instead; where it can be written there is nothing to say."""
+    runtime = tmp_path / "runtime"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("emu.runtime.real.slowdown_for", lambda *_: (1.0, ()))
+    monkeypatch.setattr("emu.daemon.up.bring_up", lambda *_: None)
+    spec = tmp_path / "pair.emu.yml"
+    spec.write_text("topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 1}\n")
+    said = f"XDG_RUNTIME_DIR is {runtime}, where you cannot write: "
+    if exists:
+        runtime.mkdir(mode=0o700)
+    told = CliRunner().invoke(up, [str(spec)]).stderr
+    assert told == (
+        "" if exists else f"{said}labs keep their names in {tmp_path / 'cache' / 'emu-labs'}\n"
+    )
+
+
+def test_labs_are_asked_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answers only when all have been asked."""
+    all_asked = threading.Barrier(3)
+
+    def document(name: str) -> dict[str, object]:
+        all_asked.wait(20)
+        raise SilentLab(name, "has not answered for 10 s")
+
+    monkeypatch.setattr("emu.cli.status._document", document)
+    monkeypatch.setattr(registry, "names", lambda: ["a", "b", "c"])
+    monkeypatch.setattr(registry, "ended", list)
+    result = CliRunner().invoke(status, [])
+    assert [line[:9] for line in result.stderr.splitlines()] == [
+        "the lab a",
+        "the lab b",
+        "the lab c",
+    ]
+
+
+def test_who_has_no_home_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither HOME nor an entry in the machine's list of users, as in containers."""
+
+    def nobody(uid: int) -> None:
+        raise KeyError(uid)
+
+    for variable in ("XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    result = CliRunner().invoke(status, [])
+    assert isinstance(result.exception, UsageError)
+    assert str(result.exception) == (
+        f"you have no home folder: HOME is not set, and this machine knows no user {os.geteuid()};"
+        " set HOME, or XDG_CACHE_HOME"
+    )
+
+
+def test_who_claims_is_named_to_callers(names: Path) -> None:
+    """By the kernel: it is the process that listens."""
+    with _claimed("pair"), closing(registry.dial("pair")[1]) as channel:
+        assert channel.peer_pid() == os.getpid()
+
+
+def test_claim_that_is_interrupted_takes_no_name(
+    names: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here after the name is bound, before anybody listens."""
+
+    class Interrupted(socket.socket):
+        def listen(self, *backlog: int) -> None:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("socket.socket", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            registry.claim("pair")
+    assert (registry.names(), registry.ended()) == ([], [])
+
+
+def test_traffic_that_has_failed_is_told_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    traffic: Json = {
+        "state": "failed",
+        "flows": [],
+        "fidelity": None,
+        "error": "the shim is silent",
+    }
+    known: Json = {
+        "name": "b",
+        "up_seconds": 1,
+        "spec": {},
+        "slowdown": 5,
+        "plane": "ovs",
+        "notes": [],
+    }
+    known |= {"marker": "none", "diagnosis": [], "sweeps": [], "traffic": traffic}
+    monkeypatch.setattr("emu.cli.status._document", lambda name: known)
+    told = CliRunner().invoke(status, ["b"]).stdout.splitlines()
+    assert told[0].endswith("traffic: failed")
+    assert told[1] == "  its traffic has failed: the shim is silent"
+
+
+# ---- labs that have died -------------------------------------------------
+
+
+def test_a_reason_is_shown_once_and_then_gone(names: Path) -> None:
+    """As text and as JSON; nothing is left of the lab afterwards."""
+    registry.claim("pair").close()
+    registry.release("pair", "the shim died (signal 9)")
+    with pytest.raises(UsageError, match="pair has ended: the shim died"):
+        registry.dial("pair")
+    told = CliRunner().invoke(status, []).output
+    assert "pair  has ended at 2" in told
+    assert told.endswith(": the shim died (signal 9)\n")
+    assert not names.exists()
+    assert "has ended" not in CliRunner().invoke(status, []).output
+
+
+def test_a_killed_owner_is_the_reason(names: Path) -> None:
+    """Its socket is left, which says so until it was shown."""
+    registry.claim("pair").close()
+    assert registry.names() == []
+    (dead,) = registry.ended()
+    assert (dead.name, dead.at) == ("pair", None)
+    assert "its owner process was killed" in dead.reason
+    registry.forget([dead])
+    assert not names.exists()
+
+
+def test_a_name_is_free_again_after_death(names: Path) -> None:
+    """A new lab of that name takes the place of what is left of the old one."""
+    registry.claim("pair").close()
+    registry.release("pair", "the shim died (signal 9)")
+    with _claimed("pair"):
+        assert (registry.names(), registry.ended()) == (["pair"], [])
+    assert not names.exists()
+
+
+def test_a_living_lab_is_not_forgotten(names: Path) -> None:
+    """One that came up while the death of its predecessor was shown."""
+    registry.claim("pair").close()
+    dead = registry.ended()
+    with _claimed("pair"):
+        registry.forget(dead)
+        assert registry.names() == ["pair"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"reason": "why"}', '{"at": "x", "reason": 1}'])
+def test_a_record_that_is_not_whole_is_no_trouble(text: str, names: Path) -> None:
+    """Its writer was killed."""
+    names.mkdir(mode=0o700)
+    (names / ".pair.ended").touch(0o600)
+    (names / ".pair.ended").write_text(text)
+    (dead,) = registry.ended()
+    assert dead.reason == "its owner process was killed while it noted the reason"
+    registry.forget([dead])
+    assert not names.exists()
+
+
+def test_a_lab_that_ends_meanwhile_does_not_end_a_list(
+    names: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are still told of."""
+    known: Json = {
+        "name": "b",
+        "up_seconds": 1,
+        "spec": {},
+        "slowdown": 5,
+        "plane": "ovs",
+        "notes": [],
+    }
+    known |= {
+        "marker": "none",
+        "diagnosis": [],
+        "sweeps": [],
+        "traffic": {"state": "none", "flows": [], "fidelity": None, "error": None},
+    }
+
+    def document(name: str) -> dict[str, object]:
+        if name == "a":
+            raise FabricError("the lab a has ended")
+        if name == "c":
+            raise SilentLab("c", "has not answered for 10 s")
+        return known
+
+    monkeypatch.setattr("emu.cli.status._document", document)
+    monkeypatch.setattr(registry, "names", lambda: ["a", "b", "c"])
+    result = CliRunner().invoke(status, [])
+    assert result.exit_code == 4
+    assert result.stdout.startswith("b  up 1 s")
+    assert "its traffic has failed" not in result.stdout
+    assert result.stderr.splitlines()[0] == "the lab a has ended"
+    assert "the lab c has not answered for 10 s: " in result.stderr

@@ -1,0 +1,250 @@
+"""The traffic of a standing lab where something fails: nobody is left, and its state says so."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from emu.daemon import traffic as module
+from emu.daemon.nics import Nics
+from emu.daemon.traffic import Traffic
+from emu.errors import FabricError
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Done, Failure, Progress, Ready, Setup, Start
+from emu.lab.ipc.rpc import Line
+from emu.lab.session import Session
+from emu.lab.supervisor import Supervisor
+from emu.measure.counters import XMIT_WAIT
+from emu.measure.seqlock import Board
+from emu.spec.load import spec_from_text
+from emu.spec.scenario import Spec
+from tests.support.user import SECONDS
+
+SPEC = """
+topology: {kind: dumbbell, hosts_per_side: 1}
+traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 200KB}]
+"""
+TCP = SPEC.replace("op: write", "stack: tcp")
+_BOARD = "/memfd:board "
+SILENT = (
+    "the shim of the lab toy has not answered for 0.05 s: it was stopped, or the machine is "
+    "overloaded; "
+)
+
+
+class Staff:
+    """Starts processes that are no more than the far end of their channel, which says at once that
+    all is well, or what `says` has."""
+
+    def __init__(self) -> None:
+        self.there: dict[int, Channel] = {}
+        """The far ends of those that have not been dismissed."""
+        self.ever: list[Channel] = []
+        self.says: dict[str, Failure] = {}
+        self._channels: dict[int, Channel] = {}
+
+    discard, needed = Supervisor.discard, Supervisor.needed
+
+    def spawn(self, name: str, command: Sequence[str]) -> Channel:
+        near, far = channel_pair()
+        channel, pid = Channel(far), len(self.ever)
+        self.ever.append(channel)
+        self.there[pid], self._channels[pid] = channel, near
+        channel.send(Ready(pid))
+        if name in self.says:
+            channel.send(self.says[name])
+        elif name == "the NIC process":
+            _is_set_up(channel)
+        else:
+            channel.send(Done())
+        return near
+
+    def dismiss(self, pid: int) -> None:
+        """What it was told before can still be read."""
+        self.there.pop(pid)._socket.shutdown(socket.SHUT_WR)
+        del self._channels[pid]
+
+
+def _is_set_up(channel: Channel) -> None:
+    """As NICs are. Nobody answers on their line."""
+    board, flows = Board.new(["h1"], [(XMIT_WAIT, 1)]), Board.new(["flow"], [("bytes", 1)])
+    near, far = socket.socketpair()
+    with closing(board), closing(flows), near, far:
+        legends = {"board": board.legend, "flows": flows.legend}
+        channel.send(Done(legends), [board.file, flows.file, near.fileno()])
+
+
+class Lab:
+    """Traffic, and who is beside it."""
+
+    def __init__(self, spec: Spec) -> None:
+        near, far = channel_pair()
+        self.shim, self.staff = Channel(far), Staff()
+        setup = Setup(spec.to_json(), "shim", "none", "/", {}, {"ip": False})
+        session = cast(
+            Session, SimpleNamespace(spec=spec, setup=setup, subnet=None, nics=None, has_ip=True)
+        )
+        staff = cast(Supervisor, self.staff)
+        line = Line(near, "the shim", "toy", seconds=0.05)
+        self.traffic = Traffic(session, staff, line, Nics(session, staff, 1, 0), 1)
+
+    @property
+    def state(self) -> str:
+        told: str = self.traffic.state["state"]
+        return told
+
+    def start(self) -> Channel:
+        """With a shim that answers once; the far end of the NICs' channel."""
+        self.shim.send(Done())
+        begun = len(self.staff.ever)
+        self.traffic.start()
+        return self.staff.ever[begun]
+
+
+@pytest.fixture
+def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """Of `SPEC`, unless told otherwise."""
+    text = getattr(request, "param", SPEC)
+    made = Lab(spec_from_text(text.encode(), source="test"))
+    yield made
+    for far in made.staff.ever:
+        far.close()
+
+
+def _wait_for_hangup(nics: Channel) -> None:
+    """Who follows the workload closes the channel at its end."""
+    with suppress(EOFError):
+        while True:
+            nics.receive(within=SECONDS)
+
+
+def _open_boards() -> set[int]:
+    """Their inodes. Threads of an earlier test may still close theirs."""
+    there = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if str(descriptor.readlink()).startswith(_BOARD):
+                there.add(descriptor.stat().st_ino)
+    return there
+
+
+@pytest.mark.parametrize("lab", [SPEC, TCP], indirect=True, ids=["RDMA", "TCP"])
+def test_traffic_that_cannot_begin_leaves_nobody(lab: Lab) -> None:
+    """The shim does not answer; nothing is open afterwards, and it can be started again."""
+    before = _open_boards()
+    with pytest.raises(FabricError, match=f"^{SILENT}"):
+        lab.traffic.start()
+    assert (lab.staff.there, lab.state) == ({}, "none")
+    for far in lab.staff.ever:
+        _wait_for_hangup(far)
+    assert _open_boards() <= before
+    lab.shim.send(Done())  # the answer that came too late
+    lab.start()
+    assert lab.state == "running"
+    lab.traffic.stop()
+
+
+@pytest.mark.parametrize("lab", [TCP], indirect=True)
+@pytest.mark.parametrize("name", ["the NIC process", "the TCP process"])
+def test_processes_that_cannot_be_set_up_leave_nobody(lab: Lab, name: str) -> None:
+    """Neither they nor who was started before."""
+    lab.staff.says[name] = Failure("host", "no more memory", "take less")
+    with pytest.raises(Exception, match="no more memory; take less"):
+        lab.traffic.start()
+    assert (lab.staff.there, lab.state) == ({}, "none")
+
+
+def test_traffic_that_nobody_could_follow_does_not_begin(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No thread can be started."""
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        lab.start()
+    assert (lab.staff.ever, lab.state) == ([], "none")
+
+
+def test_traffic_ends_when_the_shim_is_silent(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workload is over, and how punctual the shim was cannot be asked: it has failed."""
+    monkeypatch.setattr(module, "read_observation", lambda: SimpleNamespace(faults=(), flows=()))
+    nics = lab.start()
+    assert lab.state == "running"
+    nics.send(Done())
+    _wait_for_hangup(nics)
+    assert lab.state == "failed"
+    assert lab.traffic.state["error"].startswith(SILENT)
+    assert lab.staff.there == {}
+    lab.shim.send(Done())  # the answer that came too late
+    lab.start()
+    assert (lab.state, lab.traffic.state["error"], lab.traffic.state["number"]) == (
+        "running",
+        None,
+        2,
+    )
+    lab.traffic.stop()
+
+
+def test_traffic_whose_nics_fail_has_failed(lab: Lab) -> None:
+    """With their reason."""
+    nics = lab.start()
+    nics.send(Failure("fabric", "internal error: ZeroDivisionError: division by zero"))
+    _wait_for_hangup(nics)
+    assert (lab.state, lab.staff.there) == ("failed", {})
+    assert lab.traffic.state["error"] == "internal error: ZeroDivisionError: division by zero"
+
+
+def test_nics_that_do_not_answer_go_when_traffic_is_stopped(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were asked what faults did in them: who stops the traffic hears of it."""
+
+    def ask(line: Line, message: object) -> None:
+        raise FabricError("the NIC process has not answered for 20 s")
+
+    nics = lab.start()
+    with monkeypatch.context() as patched:
+        patched.setattr(Line, "ask", ask)
+        with pytest.raises(FabricError, match="the NIC process has not answered"):
+            lab.traffic.stop()
+    _wait_for_hangup(nics)
+    assert (lab.state, lab.staff.there) == ("failed", {})
+    assert lab.traffic.state["error"] == "the NIC process has not answered for 20 s"
+
+
+def test_a_workload_that_was_stopped_tells_no_progress(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was on its way is not told of as the next one's, and does not bring it back."""
+    tell: list[Callable[[Progress], None]] = []
+    following = threading.Event()
+
+    def carry_out(nics: Channel, tcp: object, on_progress: Callable[[Progress], None]) -> Any:
+        tell.append(on_progress)
+        following.set()
+        nics.receive()
+
+    monkeypatch.setattr(module, "carry_out", carry_out)
+    nics = lab.start()
+    assert nics.expect(Setup)
+    assert nics.expect(Start)
+    assert following.wait(SECONDS)
+    tell[0](Progress("running", {"bytes_done": 1}))
+    assert lab.traffic.state["progress"] == {"bytes_done": 1}
+    lab.traffic.stop()
+    tell[0](Progress("running", {"bytes_done": 2}))
+    assert (lab.state, lab.traffic.state["progress"]) == ("stopped", {"bytes_done": 1})
+    lab.start()
+    tell[0](Progress("running", {"bytes_done": 3}))
+    assert (lab.state, lab.traffic.state["progress"]) == ("running", None)
+    lab.traffic.stop()

@@ -1,0 +1,189 @@
+"""`emu up` that is interrupted, at every stage: it leaves no lab, no process and no name."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from emu.daemon import daemon_main, registry, up
+from emu.daemon.up import bring_up
+from emu.errors import ExitCode, HostError
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Progress, Request, Up
+from emu.spec.load import spec_from_text
+from tests.support.background_lab import OWNER, assert_gone, at_home, owner_of_lab
+from tests.support.traces import Inside
+from tests.support.user import SECONDS, User, wait
+
+SPEC = """
+name: pair
+slowdown: 500
+topology: {kind: dumbbell, hosts_per_side: 1}
+switches: {pfc: {}}
+"""
+
+
+@pytest.fixture
+def me(myself: User) -> User:
+    return at_home(myself)
+
+
+def _request() -> Request:
+    spec = spec_from_text(SPEC.encode(), source="pair.emu.yml")
+    return Request("stand", spec.to_json(), "/", {"slowdown": 500.0, "standing": True})
+
+
+@contextmanager
+def _owner(user: User) -> Iterator[tuple[subprocess.Popen[bytes], Channel]]:
+    """A process as `emu up` starts it, and what `emu up` has of it. It is gone afterwards."""
+    channel, far = channel_pair()
+    with far:
+        process = subprocess.Popen(
+            [*user.prefix, sys.executable, "-m", OWNER, str(far.fileno())],
+            cwd=user.home,
+            env=os.environ | user.environment,
+            pass_fds=[far.fileno()],
+            start_new_session=True,
+        )
+    with closing(channel), process:
+        try:
+            yield process, channel
+        finally:
+            process.kill()
+
+
+def _assert_no_trace(user: User) -> None:
+    """Neither a lab nor a word on one that died."""
+    told = json.loads(user.run_emu("status", "--json").out)
+    assert (told["labs"], told["ended"]) == ([], [])
+    assert not (user.home / "runtime" / "emu").exists()
+
+
+def _until(channel: Channel, kind: type[Progress | Up]) -> None:
+    while not isinstance(channel.receive(within=SECONDS), kind):
+        pass
+
+
+def test_an_owner_that_hears_nothing_ends(me: User) -> None:
+    """`emu up` was interrupted before it asked for a lab."""
+    with _owner(me) as (process, channel):
+        channel.close()
+        assert process.wait(SECONDS) == 130
+    _assert_no_trace(me)
+
+
+def test_a_lab_that_is_up_ends_with_up_that_has_not_taken_it(me: User) -> None:
+    """`emu up` was interrupted at the moment at which the lab came up."""
+    with _owner(me) as (process, channel):
+        channel.send(_request())
+        _until(channel, Up)
+        lab = Inside(process.pid)
+        channel.close()
+        assert process.wait(SECONDS) == 130
+    assert_gone(lab)
+    _assert_no_trace(me)
+
+
+def test_a_building_that_is_stuck_ends_with_up(me: User) -> None:
+    """The owner notices that `emu up` has gone, though its lab says nothing."""
+    with _owner(me) as (process, channel):
+        channel.send(_request())
+        _until(channel, Progress)
+        lab = Inside(process.pid)
+        for pid, command in lab.commands.items():
+            if "emu.lab.init" in command:  # what it forks has its command, too, for a moment
+                os.kill(pid, signal.SIGSTOP)
+        channel.close()
+        assert process.wait(SECONDS) == 130
+    assert_gone(lab)
+    _assert_no_trace(me)
+
+
+def test_an_owner_that_is_ended_gives_its_name_back(me: User) -> None:
+    """By SIGTERM, while the lab is built, and again while it ends."""
+    with _owner(me) as (process, channel):
+        channel.send(_request())
+        _until(channel, Progress)
+        lab = Inside(process.pid)
+        process.terminate()
+        process.terminate()
+        assert process.wait(SECONDS) == 130
+    assert_gone(lab)
+    _assert_no_trace(me)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_up_that_is_interrupted_leaves_nothing(me: User, number: signal.Signals) -> None:
+    """By Ctrl-C, and by `kill`, while the lab is built."""
+    path = me.home / "pair.emu.yml"
+    path.write_text(SPEC)
+    process = me.emu("up", path)
+    assert process.stderr is not None
+    assert process.stderr.readline() == b"building the lab\n"
+    own = os.pidfd_open(owner_of_lab(me))
+    try:
+        os.killpg(process.pid, number)
+        assert wait(process).code in (130, -signal.SIGTERM)
+        assert select.select([own], [], [], SECONDS)[0], "the owner goes on"
+    except BaseException:
+        signal.pidfd_send_signal(own, signal.SIGKILL)
+        raise
+    finally:
+        os.close(own)
+    _assert_no_trace(me)
+
+
+def test_an_owner_that_can_start_no_thread_gives_its_name_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And says what is lacking."""
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    near, far = channel_pair()
+    masked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with closing(near), closing(Channel(far)) as user, registry.claim("toy") as listener:
+        monkeypatch.setattr(threading.Thread, "start", start)
+        assert daemon_main._own("toy", _request(), user, listener.fileno()) == ExitCode.FAILED
+        signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+        with pytest.raises(HostError, match="no more processes or threads can be started"):
+            near.receive()
+    assert (registry.names(), registry.ended()) == ([], [])
+
+
+def test_an_interrupt_after_the_lab_is_up_is_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`emu up` says that the lab is up, and not that it was interrupted."""
+    told: list[object] = []
+
+    def own(line: socket.socket) -> None:
+        with closing(Channel(line)) as user:
+            user.expect(Request)
+            user.send(Up())
+            told.append(user.receive(within=SECONDS))
+
+    def start(far: int) -> None:
+        threading.Thread(target=own, args=[socket.socket(fileno=os.dup(far))]).start()
+
+    def on_up() -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+        told.append("on_up")
+
+    monkeypatch.setattr(up, "_start_owner", start)
+    before = signal.getsignal(signal.SIGINT)
+    bring_up(spec_from_text(SPEC.encode(), source="pair.emu.yml"), 500, lambda _: None, on_up)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert "on_up" in told

@@ -1,0 +1,85 @@
+"""What the prompt tells of a fabric that runs: here of one on the virtual clock, in an incast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from emu.lab import show
+from emu.lab.ipc.messages import Json
+from tests.support.small_fabrics import ONE_SWITCH, port, spec_of, started
+
+INCAST = (
+    ONE_SWITCH
+    + """
+traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 1MB}]
+switches: {pfc: {xoff: 60KB, xon: 40KB}, ecn: {kmin: 20KB, kmax: 100KB}}
+hosts: {nic: {cc: dcqcn}}
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def seen() -> Iterator[Json]:
+    with started(spec_of(INCAST)) as run:
+        run.run_until(12_000)
+        yield show.look(run.fabric)
+
+
+def rows(lines: list[str]) -> dict[str, list[str]]:
+    """Port -> the other columns of its last row."""
+    return {line.split()[0]: line.split()[1:] for line in lines[1:]}
+
+
+def test_queues_are_those_of_this_moment(seen: Json) -> None:
+    """All waits at the receiver's port, and is held by the senders'."""
+    told = rows(show.queues(seen))
+    queued = int(told["s1:h1"][1])
+    held = sum(int(told[f"s1:h{n}"][2]) for n in range(2, 6))
+    assert told["s1:h1"][0] == "3"
+    assert queued <= held <= queued + 4_200  # and the packet that is just being sent
+
+
+def test_pause_tells_both_ways_and_for_how_long(seen: Json) -> None:
+    """Every sender's port has told pauses and obeyed none."""
+    told = rows(show.pause(seen))
+    assert set(told) == {"s1:h2", "s1:h3", "s1:h4", "s1:h5"}
+    assert all(int(rx) == 0 < int(tx) for _, rx, tx, *_ in told.values())
+
+
+def test_a_global_pause_is_one_row_for_all_priorities() -> None:
+    """802.3x: told and counted once, and what it has paused now is everything."""
+    with started(spec_of(INCAST, "switches.pfc.frames=pause")) as run:
+        run.run_until(12_000)
+        own = run.fabric.counters(port(run, "s1:h2"))
+        lines = show.pause(show.look(run.fabric))
+    frames, us = own["tx_global_pause"][0], max(own["tx_pause_duration"]) // 1_000_000
+    assert frames > 0
+    assert rows(lines)["s1:h2"] == ["all", "0", str(frames), "0", str(us)]
+    assert len(lines) == 1 + 4
+
+
+def test_cnps_and_marks_are_told_by_port(seen: Json) -> None:
+    """The receiver's port marked, and takes the CNPs in."""
+    told = rows(show.cnp(seen, 6))
+    marked, rx, tx = map(int, told["s1:h1"])
+    assert marked > 0
+    assert rx > 0
+    assert tx == 0
+
+
+def test_counters_are_those_of_the_ports_asked_for(seen: Json) -> None:
+    """A prefix of the port's name will do."""
+    assert set(rows(show.counters(seen, "s1:h2"))) == {"s1:h2"}
+    assert len(set(rows(show.counters(seen, "")))) == 5
+
+
+def test_counters_of_an_unknown_port_are_an_error_that_names_the_nearest(seen: Json) -> None:
+    """And that is not the same as a port that has counted nothing."""
+    assert show.counters(seen, "s1:h22") == ["there is no port 's1:h22' (did you mean 's1:h2'?)"]
+    assert show.counters(seen, "typo") == [
+        "there is no port 'typo'; there is s1:h1, s1:h2, s1:h3, s1:h4, s1:h5"
+    ]
+    idle = {"ports": {"s1:h6": {"counters": {"rx_pause_frames": 0}}}}
+    assert show.counters(idle, "s1:h6") == ["nothing so far"]

@@ -1,0 +1,222 @@
+"""Real labs, with stubs for shim and NICs: they work, and nothing outlives them.
+
+Every test runs the lab's owner as a process of its own, as root and as an ordinary user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.lab_fabrics import clos_spec
+from tests.support.running_lab import RunningLab
+from tests.support.user import SECONDS, Ended, User, wait
+
+
+def _command(user: User, job: str, *words: str, spec: str, out: Path, options: Any) -> list[str]:
+    """The command of a lab's owner."""
+    options = {"slowdown": 1000, **options}
+    request = {"job": job, "spec": spec or clos_spec(), "out": str(out), "options": options}
+    return [sys.executable, "-m", "tests.support.lab_owner", json.dumps(request), *words]
+
+
+def _run(user: User, job: str, spec: str = "", out: Path | None = None, **options: Any) -> Ended:
+    """A lab that ends by itself."""
+    command = _command(user, job, spec=spec, out=out or user.home, options=options)
+    return wait(user.start(*command))
+
+
+def _idle(user: User, *words: str) -> RunningLab:
+    """A lab that waits to be ended."""
+    command = _command(user, "idle", *words, spec="", out=user.home, options={})
+    return RunningLab(user, *command, says="idle")
+
+
+def test_a_run_asks_shim_and_nics_and_returns_what_they_measured(user: User) -> None:
+    """The whole conversation, with progress on the way."""
+    code, out, err = _run(user, "run")
+    assert (code, err) == (0, "")
+    *progress, result = out.splitlines()
+    assert progress == ["building the lab", "hosts: h1 h2 h3 h4"]
+    measured = json.loads(result)
+    cpu = measured.pop("cpu")
+    assert set(cpu["seconds"]) == {"nics", "other", "ovs", "shim", "stolen"}
+    for seconds in cpu["seconds"].values():
+        assert len(seconds) == len(cpu["time_ns"]) > 0
+        assert min(seconds) >= 0
+    assert measured == {
+        "plane": "ovs",
+        "marker": "none",
+        "notes": [],
+        "streams": [],
+        "captures": {"subnet": False, "shared": 0},
+    }
+
+
+def test_an_infiniband_lab_has_a_subnet_manager_and_no_bridges(user: User) -> None:
+    """Its shim forwards, by the tables of the subnet manager."""
+    code, out, err = _run(user, "run", clos_spec("ib"))
+    assert (code, err) == (0, "")
+    result = json.loads(out.splitlines()[-1])
+    assert result["plane"] == "shim"
+    assert result["captures"]["subnet"]
+
+
+def test_the_marker_is_ebpf_where_it_may_be_loaded(user: User) -> None:
+    """It shares depths and curves with the shim, which marks where it may not, and says so."""
+    code, out, err = _run(user, "run", clos_spec(ecn={"kmin": "50KB"}))
+    assert code == 0, err
+    result = json.loads(out.splitlines()[-1])
+    if result["marker"] == "ebpf":
+        assert (result["notes"], result["captures"]["shared"]) == ([], 2)
+    else:
+        assert (result["marker"], result["captures"]["shared"]) == ("shim", 0)
+        assert result["notes"][0].startswith("the shim marks: eBPF may not be loaded here")
+
+
+def test_a_spec_that_insists_on_ebpf_needs_it(user: User) -> None:
+    """Exit code 3 for those who may not load it, with both remedies."""
+    code, _, err = _run(user, "run", clos_spec(ecn={"marker": "ebpf"}))
+    if code != 0:
+        assert code == 3
+        assert err.endswith("run as root, or set switches.ecn.marker to auto or shim\n")
+
+
+@pytest.mark.parametrize("job", ["commands", "whole"])
+def test_ping_and_tcp_cross_the_racks(user: User, job: str) -> None:
+    """Three routers on the way take three from the TTL; jumbo frames pass; TCP has checksums.
+
+    First with bridges for cables, then with the shim.
+    """
+    output = _outputs(
+        user,
+        ["h1", "ping", "-c", "1", "-W", "2", "10.0.0.4"],
+        ["h1", "ping", "-c", "1", "-W", "2", "-M", "do", "-s", "4172", "10.0.0.4"],
+        ["h4", sys.executable, "-m", "tests.support.iperf3_server"],
+        ["h1", "iperf3", "--client", "10.0.0.4", "--bytes", "1M", "--json"],
+        job=job,
+    )
+    assert "ttl=61" in output[0]
+    assert "1 received" in output[1]
+    assert json.loads(output[3])["end"]["sum_received"]["bytes"] > 0
+
+
+def test_the_kernel_says_nothing_about_roce_packets(user: User) -> None:
+    """A datagram to UDP 4791 is swallowed; to another port it is refused."""
+    send = (
+        "import socket, sys\n"
+        "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "s.settimeout(0.3)\n"
+        "s.connect(('10.0.0.4', int(sys.argv[1])))\n"
+        "s.send(b'x')\n"
+        "try:\n"
+        "    s.recv(1)\n"
+        "except OSError as error:\n"
+        "    print(type(error).__name__)\n"
+    )
+    output = _outputs(
+        user,
+        ["h1", sys.executable, "-c", send, "4791"],
+        ["h1", sys.executable, "-c", send, "4792"],
+    )
+    assert output == ["TimeoutError\n", "ConnectionRefusedError\n"]
+
+
+def test_flows_spread_over_the_spines_and_the_transit_tag_does_not_matter(user: User) -> None:
+    """The UDP source port picks the bucket; the source MAC never does."""
+    ports = range(0xC000, 0xC010)
+    tags = ("06:00:01:00:00:01", "06:00:02:ab:cd:ef")
+    traces = [_trace(port, tag) for tag in tags for port in ports]
+    actions = [text.splitlines()[-1] for text in _outputs(user, *traces)]
+    assert actions[: len(ports)] == actions[len(ports) :]
+    ways = {action.removeprefix("Datapath actions: ").rsplit(",", 1)[0] for action in actions}
+    assert ways == {
+        "set(eth(dst=02:01:00:01:00:01)),set(ipv4(ttl=63))",
+        "set(eth(dst=02:01:00:02:00:01)),set(ipv4(ttl=63))",
+    }
+
+
+def test_a_failure_in_a_process_of_the_lab_reaches_the_user(user: User) -> None:
+    """In its own words, with the exit code of a failed run."""
+    code, _, err = _run(user, "run", rnic_fails="h1: the NIC is on fire")
+    assert (code, err) == (4, "h1: the NIC is on fire\n")
+
+
+def test_a_bug_in_the_lab_is_an_error_too(user: User) -> None:
+    code, _, err = _run(user, "crash")
+    assert code == 4
+    assert "internal error: ZeroDivisionError: on purpose" in err
+
+
+def test_when_a_hosts_shell_is_killed_all_end(user: User) -> None:
+    """Exit code 4, one clear line, and nothing left."""
+    lab = _idle(user)
+    lab.kill(("bash", "mininet:h3"))
+    assert lab.end()[::2] == (4, "the shell of h3 died (signal 9)\n")
+
+
+def test_ctrl_c_in_a_lab_that_has_the_terminal_is_for_the_lab(user: User) -> None:
+    """Everybody on the terminal gets the signal; the lab's job ends by it, and then the rest."""
+    lab = _idle(user, "terminal")
+    os.killpg(lab.owner.pid, signal.SIGINT)
+    assert lab.end() == (130, "", "")
+
+
+def test_one_of_two_labs_ends_and_the_other_goes_on(user: User) -> None:
+    """Same names, same addresses, no collision."""
+    one, two = _idle(user), _idle(user)
+    one.owner.send_signal(signal.SIGINT)
+    assert wait(one.owner) == (130, "", "")
+    assert two.owner.poll() is None
+    two.owner.send_signal(signal.SIGINT)
+    assert two.end() == (130, "", "")
+
+
+def test_a_machine_without_namespaces_is_told_so(user: User) -> None:
+    """With exit code 3 and what to do; `unshare`'s own words are not for the user."""
+    forbid = 'echo 0 > /proc/sys/user/max_net_namespaces; exec "$@"'
+    inside = ("unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh")
+    code, _, err = _run(replace(user, prefix=(*user.prefix, *inside)), "run")
+    assert code == 3
+    remedy = "sysctl -w user.max_net_namespaces=15000"
+    assert err == f"this machine does not let you make namespaces; {remedy}\n"
+
+
+def test_results_in_the_private_folder_are_refused(user: User) -> None:
+    """A lab's /run is not the user's: what it writes there would be lost."""
+    code, _, err = _run(user, "run", out=Path("/run/results"))
+    assert code == 2
+    assert "choose another folder" in err
+
+
+def test_mininets_prompt(user: User) -> None:
+    """Names of hosts stand for their addresses; leaving the prompt ends the lab."""
+    command = _command(user, "prompt", "terminal", spec="", out=user.home, options={})
+    process = user.start(*command)
+    _, said = process.communicate(b"net\nh1 ping -c 1 h4\nexit\n", timeout=SECONDS)
+    assert process.returncode == 0
+    assert b"h1 h1-eth0:leaf1-eth1" in said
+    assert b"1 received" in said
+    assert not list(user.home.iterdir())
+
+
+def _outputs(user: User, *commands: list[str], job: str = "commands") -> list[str]:
+    code, out, err = _run(user, job, commands=commands, slowdown=100)
+    assert code == 0, err
+    output: list[str] = json.loads(out.splitlines()[-1])["output"]
+    return output
+
+
+def _trace(udp_src: int, eth_src: str) -> list[str]:
+    packet = (
+        f"in_port=1,udp,nw_src=10.0.0.1,nw_dst=10.0.0.4,nw_ttl=64,udp_src={udp_src},"
+        f"udp_dst=4791,eth_src={eth_src},eth_dst=02:01:00:03:00:01"
+    )
+    return ["lab", "ovs-appctl", "ofproto/trace", "leaf1", packet]

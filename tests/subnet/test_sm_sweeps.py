@@ -1,0 +1,374 @@
+"""Service levels that engines give to paths, after sweeps in the course of a run.
+
+In a ring of five lash needs two layers (LASH: Skeie, Lysne, Theiss, IPDPS 2002: a path joins a
+layer unless it would close a circle there). Of a ring that is cut, a line, no paths can close a
+circle, so that one layer does: which levels there are before and after is known beforehand.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from emu.errors import FabricError
+from emu.lab import subnet as lab_subnet
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.messages import LinksChanged, Tables
+from emu.lab.subnet import LiveSubnet
+from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
+from emu.rdma.live import _borrow
+from emu.runtime.virtual import VirtualRunner
+from emu.spec.model import spec_from_text
+from emu.spec.scenario import Spec
+from emu.subnet import ManagedFabric, Subnet, opensm
+from emu.subnet.manager import Pair
+from emu.subnet.opensm import OpenSm
+from emu.subnet.programs import text_of
+from emu.subnet.routing_check import KeptLevels, engine_note, kept_levels
+from emu.subnet.sm_sweeps import manage, policy_of
+from emu.subnet.subnet import PathSLs, Resweep
+from tests.support.capture_judge import frames_of
+from tests.support.waiting import eventually
+
+RING = """
+name: ring
+fabric: ib
+topology: {kind: ring, switches: 5, hosts_per_switch: 1}
+traffic: [{name: t, pattern: all-to-all, among: all, op: write, size: 10KB}]
+switches: {credits: {vls: 2}, routing: {convergence: 20us}}
+subnet: {engine: lash, vl_arbitration: {high: {}, low: {0: 64, 1: 64}}}
+"""
+CUT = "faults=[{at: 100us, for: 1ms, link-down: {cable: ring1:ring2}}]"
+ALONE = "faults=[{at: 100us, link-down: {cable: ring2:h2}}]"
+
+
+def spec_of(*settings: str) -> Spec:
+    return spec_from_text(RING.encode(), source="ring.emu.yml", settings=settings)
+
+
+def kinds(levels: PathSLs) -> set[int]:
+    return {level for own in levels.values() for level in own.values()}
+
+
+def paths(levels: PathSLs) -> set[tuple[str, str]]:
+    return {(src, dst) for src, own in levels.items() for dst in own}
+
+
+@pytest.fixture(scope="module")
+def subnet(tmp_path_factory: pytest.TempPathFactory) -> Subnet:
+    spec = spec_of(CUT)
+    return manage(spec, spec.topology.build(), tmp_path_factory.mktemp("subnet"))
+
+
+def test_path_records_are_asked_for_after_each_sweep(subnet: Subnet) -> None:
+    """Two layers in the ring, one in the line, two again."""
+    cut, again = subnet.later
+    assert kinds(subnet.levels) == {0, 1}
+    assert kinds(cut.levels) == {0}
+    assert paths(cut.levels) == paths(subnet.levels)
+    assert again.levels == subnet.levels
+
+
+def test_levels_of_later_sweeps_survive_json(subnet: Subnet) -> None:
+    assert Subnet.from_json(json.loads(json.dumps(subnet.to_json()))) == subnet
+
+
+def test_a_host_that_is_cut_off_has_no_paths(tmp_path: Path) -> None:
+    """Nobody waits for an answer about it; all others have theirs."""
+    spec = spec_of(ALONE)
+    subnet = manage(spec, spec.topology.build(), tmp_path)
+    alone, _ = subnet.later  # the run ends with all links
+    assert paths(alone.levels) == {pair for pair in paths(subnet.levels) if "h2" not in pair}
+
+
+def test_opensm_s_log_is_read_once_however_many_paths_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is long, and a fabric of 64 hosts has 4032 paths."""
+    spec = spec_of()
+    topology = spec.topology.build()
+    with ManagedFabric(topology, policy_of(spec), tmp_path) as managed:
+        managed.subnet()
+        reads: list[Path] = []
+
+        def noted_text_of(log: Path) -> str:
+            reads.append(log)
+            return text_of(log)
+
+        monkeypatch.setattr(opensm, "text_of", noted_text_of)
+        levels = managed.levels(permutations(topology.host, 2))
+    assert len(paths(levels)) == 20
+    assert reads == [tmp_path / "opensm.log"]
+
+
+def test_that_connected_queue_pairs_keep_their_levels_is_noted(subnet: Subnet) -> None:
+    """As many as had the other level. In a line they close no circle either."""
+    others = sum(level for own in subnet.levels.values() for level in own.values())
+    note = (
+        f"after a sweep {others} of 20 paths have another service level; queue pairs that are "
+        "connected keep theirs, and by the new tables their paths close no circle of credit"
+    )
+    assert [later.notes for later in subnet.later] == [(note,), ()]
+    assert subnet.notes_up_to(99_999_999) == ()
+    assert subnet.notes_up_to(100_000_000) == (note,)
+
+
+@pytest.mark.parametrize(("convergence", "told"), [("5us", True), ("1ms", False)])
+def test_a_sweep_is_noted_when_its_tables_are_in_force(
+    subnet: Subnet, convergence: str, told: bool, tmp_path: Path
+) -> None:
+    """As the results list it. The run is over long before a millisecond is."""
+    flow = "traffic=[{name: a, pattern: pair, from: h3, to: h4, op: write, size: 100KB}]"
+    cut = "faults=[{at: 1us, link-down: {cable: ring1:ring2}}]"
+    spec = spec_of(flow, cut, f"switches.routing.convergence={convergence}")
+    later = Resweep(1_000_000, subnet.later[0].lfts, subnet.later[0].levels, ("swept",))
+    told_beforehand = replace(subnet, later=(later,))
+    run = VirtualRunner(told_beforehand).run(spec, out=tmp_path)
+    assert (run.notes, len(run.sweeps)) == ((("swept",), 1) if told else ((), 0))
+
+
+def test_a_circle_that_kept_levels_close_is_noted(subnet: Subnet) -> None:
+    """Had all connected on the line's one level, the ring's paths would close a circle."""
+    kept = judged([subnet.later[0].levels], subnet)
+    assert kept
+    assert "close a circle of credit: ring" in kept.note
+
+
+def test_levels_that_path_records_still_say_are_not_worth_a_note(subnet: Subnet) -> None:
+    assert judged([subnet.levels], subnet) is None
+
+
+def test_a_circle_is_noted_after_a_sweep_by_an_engine_without_levels(subnet: Subnet) -> None:
+    """Its path records have none, and queue pairs keep those that they have; as far as they go on:
+    without the paths to and from one host of five no circle of the ring is left."""
+    tables = replace(subnet, levels={})
+    kept = judged([subnet.later[0].levels], tables)
+    assert kept
+    assert (kept.changed, kept.paths) == (0, 20)
+    assert "close a circle of credit: ring" in kept.note
+    assert judged([subnet.levels], tables) is None
+    assert judged([subnet.later[0].levels], tables, without="h2") is None
+
+
+def test_levels_of_several_sweeps_are_judged_together(subnet: Subnet) -> None:
+    """With both levels swapped they keep the same paths apart; half of the queue pairs connected
+    by these and half by those do not."""
+    swapped = {
+        src: {dst: 1 - level for dst, level in own.items()} for src, own in subnet.levels.items()
+    }
+    alone, both = (judged(tables, subnet) for tables in ([swapped], [subnet.levels, swapped]))
+    assert alone
+    assert both
+    assert (alone.changed, alone.paths, alone.circle) == (20, 20, "")
+    assert (both.changed, both.paths) == (20, 20)
+    assert both.circle.startswith("ring")
+
+
+def judged(connected: list[PathSLs], now: Subnet, without: str = "") -> KeptLevels | None:
+    """`without`: a host that is cut off."""
+    spec = spec_of()
+    topology = spec.topology.build()
+    left = [pair for pair in permutations(topology.host, 2) if without not in pair]
+    return kept_levels(spec, topology, connected, now, left)
+
+
+def test_a_queue_pair_that_connects_after_a_sweep_has_the_new_level() -> None:
+    """Verbs on the virtual clock, before, while the tables are not in force yet, and after."""
+    with Lab(spec_of(CUT)) as lab:
+        contexts = [lab.host(f"h{index}").rdma for index in range(1, 6)]
+
+        def now() -> set[int]:
+            return {a.service_level(b.address) for a in contexts for b in contexts if a is not b}
+
+        seen = [now()]
+        for until_ns in (110_000, 125_000, 1_110_000, 1_125_000):
+            lab.run(lab.sleep(until_ns - lab.now_ns))
+            seen.append(now())
+    assert seen == [{0, 1}, {0, 1}, {0}, {0}, {0, 1}]
+
+
+def test_datagrams_have_the_level_of_the_path_they_take(tmp_path: Path) -> None:
+    """As captured on the host's cable: SL in the upper half of the LRH's second byte."""
+    with Lab(spec_of("capture=[ring1:h1]"), out=tmp_path) as lab:
+        h1, *others = (lab.host(f"h{index}").rdma for index in range(1, 6))
+        qp = h1.alloc_pd().create_qp(QPType.UD, h1.create_cq(8), max_inline_data=1)
+        qp.to_init(QPAttr(qkey=1))
+        qp.to_rtr(QPAttr())
+        qp.to_rts()
+        for far in others:
+            qp.post_send(SendWR(inline=b"x", ah=AH(far.address), remote_qpn=1, remote_qkey=1))
+        lab.run(lab.sleep(10_000))
+        expected = {far.address: h1.service_level(far.address) for far in others}
+    (capture,) = tmp_path.iterdir()
+    seen = (frame.data for frame in frames_of(capture.read_bytes()))
+    packets = [packet for packet in seen if len(packet) > 6]
+    assert {int.from_bytes(packet[2:4]): packet[1] >> 4 for packet in packets} == expected
+    assert set(expected.values()) == {0, 1}
+
+
+class Shim:
+    """The shim's end of the line to a lab's subnet manager."""
+
+    def __init__(self, subnet: LiveSubnet) -> None:
+        self._line = Channel(subnet.far)
+
+    def lose(self, *cables: str) -> None:
+        """Until new tables are there."""
+        self._line.send(LinksChanged(0, list(cables)))
+        self._line.expect(Tables)
+
+
+@pytest.fixture
+def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveSubnet]:
+    """A lab's subnet manager, without the lab."""
+    monkeypatch.setattr(lab_subnet, "PRIVATE", tmp_path)
+    nobody: Any = SimpleNamespace(adopt=lambda name, pid: None)
+    spec = spec_of()
+    subnet = LiveSubnet(spec, spec.topology.build(), nobody, everybody=False)
+    yield subnet
+    subnet.far.close()  # its thread ends
+    subnet._managed.__exit__(None, None, None)
+
+
+def test_in_a_lab_nics_that_come_later_have_the_new_levels(live: LiveSubnet) -> None:
+    """Who was there at first keeps two, and a note says so."""
+    shim = Shim(live)
+    first = live.connect()
+    shim.lose("ring1:ring2")
+    eventually(lambda: kinds(live.now.levels) == {0})
+    assert kinds(first["levels"]) == {0, 1}
+    eventually(lambda: "of 20 paths have another service level" in str(live.notes))
+    assert kinds(live.connect()["levels"]) == {0}
+    assert live.notes == []  # they have what path records say
+
+
+def test_in_a_lab_the_last_note_on_levels_counts(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often links come and go; but a circle of credit that there was is not forgotten."""
+    one, two, circle, four = (
+        KeptLevels(paths, 20, closed) for paths, closed in ((1, ""), (2, ""), (3, "a"), (4, ""))
+    )
+    now = [one]  # of one change or the other, however many sweeps it takes
+    monkeypatch.setattr(lab_subnet, "kept_levels", lambda *_: now[0])
+    shim = Shim(live)
+    for now[0], cable, told in (
+        (one, "ring1:ring2", [one]),
+        (two, "ring2:ring3", [two]),
+        (circle, "ring3:ring4", [circle]),
+        (four, "ring4:ring5", [circle, four]),
+    ):
+        shim.lose(cable)
+        notes = [kept.note for kept in told]
+        eventually(lambda notes=notes: live.notes == notes)  # type: ignore[misc]
+
+
+def test_in_a_lab_a_sweep_by_an_engine_without_levels_is_judged(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was noted before is no longer so: by the whole ring's tables those who were
+    there at first close no circle."""
+    shim = Shim(live)
+    shim.lose("ring1:ring2")
+    eventually(lambda: "of 20 paths have another service level" in str(live.notes))
+    monkeypatch.setattr(OpenSm, "engine_used", lambda self: "minhop")
+    shim.lose()
+    eventually(lambda: live.now.levels == {})
+    eventually(lambda: live.notes == [engine_note("lash", "minhop")])
+
+
+def test_in_a_lab_who_connected_between_two_sweeps_is_judged_too(live: LiveSubnet) -> None:
+    """Beside those who were there at first: on the line's one level, which closes a circle in the
+    ring."""
+    shim = Shim(live)
+    live.connect()
+    shim.lose("ring1:ring2")
+    eventually(lambda: kinds(live.now.levels) == {0})
+    assert kinds(live.join().levels) == {0}
+    eventually(lambda: "of 20 paths have another service level" in str(live.notes))
+    shim.lose()
+    eventually(lambda: "close a circle of credit: ring" in str(live.notes))
+
+
+def test_in_a_lab_levels_are_judged_as_long_as_somebody_may_have_them(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once each, until all NICs are new."""
+    asked: list[list[PathSLs]] = []
+    monkeypatch.setattr(lab_subnet, "kept_levels", lambda *told: asked.append(told[2]))
+    shim = Shim(live)
+    first = live.connect()["levels"]
+    shim.lose("ring1:ring2")
+    eventually(lambda: kinds(live.now.levels) == {0})
+    line = live.join().levels
+    assert live.join().levels == line
+    shim.lose("ring2:ring3")
+    eventually(lambda: [first, line] in asked)
+    later = live.connect()["levels"]
+    shim.lose("ring3:ring4")
+    eventually(lambda: asked[-1] == [later])
+
+
+@pytest.mark.parametrize("in_vain", [1, 2])
+def test_in_a_lab_path_records_that_do_not_come_are_asked_for_again(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch, in_vain: int
+) -> None:
+    """As a cable may go while they are asked for."""
+    make_deaf(live, monkeypatch, in_vain)
+    Shim(live).lose("ring1:ring2")
+    eventually(lambda: kinds(live.now.levels) == {0})
+    assert paths(live.now.levels) == set(live._pairs)
+    eventually(lambda: "of 20 paths have another service level" in str(live.notes))
+    assert "does not answer" not in str(live.notes)
+
+
+def test_in_a_lab_paths_without_an_answer_have_no_levels_of_other_tables(
+    live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody connects by those that were made for the tables before; a note says so."""
+    make_deaf(live, monkeypatch, 1000)
+    Shim(live).lose("ring1:ring2")
+    note = (
+        "after a sweep 20 of 20 paths have no service level, and who connects then uses "
+        "hosts.nic.sl: OpenSM does not answer h3"
+    )
+    eventually(lambda: note in live.notes)
+    eventually(lambda: live.now.levels == {})
+
+
+def make_deaf(live: LiveSubnet, monkeypatch: pytest.MonkeyPatch, in_vain: int) -> None:
+    """OpenSM, to whom asks for paths so often."""
+    answer, asked = live._managed.levels, []
+
+    def levels(pairs: Iterable[Pair]) -> PathSLs:
+        asked.append(pairs)
+        if len(asked) <= in_vain:
+            raise FabricError("OpenSM does not answer h3")
+        return answer(pairs)
+
+    monkeypatch.setattr(live._managed, "levels", levels)
+
+
+def test_verbs_in_a_lab_ask_for_levels_though_there_were_none_at_first(subnet: Subnet) -> None:
+    """A lab that was borrowed while OpenSM had fallen back to an engine without levels."""
+    topology = spec_of().topology.build()
+    fallen_back = replace(subnet, engine="minhop", levels={}, later=())
+
+    def answer(what: str, **_: str) -> tuple[dict[str, Any], list[int]]:
+        if what == "paths":
+            return {"levels": subnet.levels}, []
+        return {"ifindex": 1, "subnet": fallen_back.to_json()}, [socket.socket().detach()]
+
+    lab: Any = SimpleNamespace(ask=answer)
+    wires = _borrow(lab, topology)
+    for opened, _ in wires.hosts.values():
+        opened.close()
+    assert wires.levels() == subnet.levels

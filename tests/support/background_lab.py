@@ -1,0 +1,92 @@
+"""A lab in the background, for tests: who owns it, and what is left when it is over."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.support.traces import Inside, Outside
+from tests.support.user import NOBODY, User, may_be_anybody, wait
+
+OWNER = "emu.daemon.daemon_main"
+
+
+def at_home(user: User) -> User:
+    """The same person with a runtime folder in the home folder."""
+    runtime = user.home / "runtime"
+    runtime.mkdir()
+    if may_be_anybody():
+        is_root = not any(word.startswith("--reuid") for word in user.prefix)
+        os.chown(runtime, 0 if is_root else NOBODY, user.group)
+    return replace(user, environment=user.environment | {"XDG_RUNTIME_DIR": str(runtime)})
+
+
+@contextmanager
+def lab_up(user: User, spec: str, *words: str) -> Iterator[Inside]:
+    """A lab of this spec. Afterwards it is ended, if the body has not, and nothing of it left."""
+    before = Outside.now(user)
+    path = user.home.parent / "standing.emu.yml"
+    path.write_text(spec)
+    up = user.run_emu("up", path, *words)
+    assert up.code == 0, up.err
+    inside = Inside(owner_of_lab(user))
+    try:
+        yield inside
+    finally:
+        down = user.run_emu("down")
+    if down.code == 0:
+        assert_gone(inside)
+    left = Outside.now(user)
+    assert left == before, f"left: {left}, before: {before}"
+
+
+def assert_gone(inside: Inside) -> None:
+    """The lab has ended, and nobody is left in it."""
+    inside.wait_for_end()
+    left = inside.left()
+    assert left == [], f"left: {left}"
+
+
+def owner_of_lab(user: User) -> int:
+    """The process that owns the one lab of this user."""
+    (pid,) = (int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and _owns(p, user))
+    return pid
+
+
+def _owns(process: Path, user: User) -> bool:
+    try:
+        command = (process / "cmdline").read_text().split("\0")
+        runtime = f"XDG_RUNTIME_DIR={user.environment['XDG_RUNTIME_DIR']}"
+        return OWNER in command and runtime in (process / "environ").read_text().split("\0")
+    except OSError:
+        return False
+
+
+def status_of(user: User) -> list[dict[str, Any]]:
+    """Of all labs of the user."""
+    ended = user.run_emu("status", "--json")
+    assert ended.code == 0, ended.err
+    labs: list[dict[str, Any]] = json.loads(ended.out)["labs"]
+    return labs
+
+
+def watch_events(user: User) -> subprocess.Popen[bytes]:
+    """`emu events` of the user's one lab, which prints whatever happens from now on."""
+    watching = user.emu("events")
+    assert watching.stderr is not None
+    said = watching.stderr.readline()
+    assert said.startswith(b"printing the events of "), said + wait(watching).err.encode()
+    return watching
+
+
+def faults_of(user: User) -> list[dict[str, Any]]:
+    """Of the user's one lab."""
+    ended = user.run_emu("fault", "list")
+    assert ended.code == 0, ended.err
+    return list(map(json.loads, ended.out.splitlines()))

@@ -1,0 +1,61 @@
+"""The first process of a real lab in which a test has something done while traffic runs.
+
+`python -m tests.support.driven_inside FD`
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+
+from emu.lab.init import main
+from emu.lab.ipc.messages import Progress, Request
+from emu.lab.netns import entered
+from emu.lab.processes import wait_done
+from emu.lab.session import JobResult, Session, open_session, start, stop
+from emu.lab.supervisor import Supervisor
+
+
+def driven(request: Request, supervisor: Supervisor) -> JobResult:
+    """A run. Once its traffic flows, frames are sent and commands run on hosts, in this order.
+
+    Options: `frames`, [[host, bytes as hex], ...], and `commands`, [[host, word, ...], ...],
+    whose output is in the result.
+    """
+    session = open_session(request, supervisor, with_rnic=True)
+    assert session.rnic is not None
+    output: list[str] = []
+
+    def act(progress: Progress) -> None:
+        if output or not progress.moment or not progress.moment["bytes_done"]:
+            return
+        for host, frame in request.options["frames"]:
+            _send(session, host, bytes.fromhex(frame))
+        output.extend(_run(session, *command) for command in request.options["commands"])
+        output.append("done")
+
+    start(session)
+    wait_done(session.rnic, act)
+    shim = stop(session.shim)
+    result = {"captures": shim["captures"], "output": output}
+    return result, [*session.shim.take_files(), *session.rnic.take_files()]
+
+
+def _send(session: Session, host: str, frame: bytes) -> None:
+    """Sends a frame by the host's NIC."""
+    with entered(session.lab.pids[host]):
+        by = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        by.bind((f"{host}-eth0", 0))
+    with by:
+        by.send(frame)
+
+
+def _run(session: Session, host: str, *command: str) -> str:
+    """What a command on a host prints."""
+    with entered(session.lab.pids[host]):
+        done = subprocess.run(command, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    main({"driven": driven})

@@ -1,0 +1,59 @@
+"""Runs a spec in a real lab and has something done in it while its traffic runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from emu.lab.ipc.messages import Request
+from emu.lab.job import read_observation
+from emu.lab.namespace import run_in_lab
+from emu.measure.raw_counters import RawCounters
+from emu.measure.recording import FlowRecord
+from emu.spec.model import spec_from_text
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What came of it."""
+
+    ports: Mapping[str, RawCounters]
+    """Of the switches."""
+    flows: Mapping[str, FlowRecord]
+    captures: Mapping[str, Path]
+    output: Sequence[str]
+    """Of the commands."""
+
+
+def run_driven(
+    text: str,
+    out: Path,
+    *,
+    slowdown: float,
+    frames: Sequence[tuple[str, bytes]] = (),
+    commands: Sequence[Sequence[str]] = (),
+) -> Driven:
+    """Runs the spec; once its traffic flows, hosts send frames and run commands.
+
+    A frame goes with its host's name, a command begins with it.
+    """
+    spec = spec_from_text(text.encode(), source="driven.emu.yml", settings=())
+    options = {
+        "slowdown": slowdown,
+        "frames": [[host, frame.hex()] for host, frame in frames],
+        "commands": [list(command) for command in commands],
+    }
+    request = Request("driven", spec.to_json(), str(out), options)
+    result, files = run_in_lab(
+        request, on_progress=lambda told: None, module="tests.support.driven_inside"
+    )
+    shim, nics = map(read_observation, files)
+    *output, done = result["output"] or [""]
+    assert done == "done", "the traffic was over before anything could be done"
+    return Driven(
+        ports=shim.ports,
+        flows={flow.name: flow for flow in nics.flows},
+        captures={name: Path(path) for name, path in result["captures"].items()},
+        output=output,
+    )

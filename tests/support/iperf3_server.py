@@ -1,0 +1,31 @@
+"""`python -m tests.support.iperf3_server`: iperf3's server for one client, in the background.
+
+Returns when the server listens. What it says later it keeps to itself: it has both ends of the
+pipe that it writes to.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+
+def main() -> None:
+    listens, said = os.pipe()
+    server = subprocess.Popen(
+        ["iperf3", "--server", "--one-off", "--forceflush"],
+        stdin=subprocess.DEVNULL,
+        stdout=said,
+        stderr=said,
+        pass_fds=[listens],
+        start_new_session=True,
+    )
+    os.close(said)
+    text = b""
+    while b"listening" not in text:
+        assert server.poll() is None, text
+        text += os.read(listens, 4096)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""The first process of a lab that is nothing but a switch on the real clock.
+
+`python -m tests.support.switch_inside FD`
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from emu.bindings.af_packet_driver import AfPacketDriver, packet_socket
+from emu.bindings.fabric import Fabric, NodeSubset
+from emu.lab.command import run
+from emu.lab.init import main
+from emu.lab.ipc.messages import Request
+from emu.lab.netns import entered, write_sysctl
+from emu.lab.netns_holder import keep_host
+from emu.lab.session import JobResult
+from emu.lab.supervisor import Supervisor
+from emu.measure.timeline import LOSSES
+from emu.spec.scenario import spec_from_json
+from topologies.graph import Topology
+
+_SECONDS = 10.0
+"""More than any frame takes."""
+_SOL_PACKET = 263
+_VLAN_VALID = 1 << 4  # linux/if_packet.h
+_AUXDATA = struct.Struct("=IIIHHHH")  # linux/if_packet.h: struct tpacket_auxdata
+
+
+def forward(request: Request, supervisor: Supervisor) -> JobResult:
+    """What comes to h2 of frames that h1 sends before the switch looks, and the ledger's losses.
+
+    Options: `frames` as hex, `arrivals` to wait for, `ring_frames`, and `memory` that
+    the process may take for its ring, in bytes; None: as much as there is.
+    """
+    spec = spec_from_json(request.spec)
+    topology = spec.topology.build()
+    source, sink = _cables(topology)
+    wake, _ = os.pipe()
+    with (
+        Fabric(spec, topology, NodeSubset.SWITCHES) as fabric,
+        AfPacketDriver(fabric, slowdown=1.0, wake=wake) as driver,
+    ):
+        fabric.connect()
+        with _at_most(request.options["memory"]):
+            wire = driver.add_socket(packet_socket(), ring_frames=request.options["ring_frames"])
+        for host in topology.hosts:
+            port = topology.ports[host.name][0]
+            cable_end = topology.peer[port]
+            driver.attach_end(wire, socket.if_nametoindex(cable_end.interface), port)
+        fabric.start()
+        _stay_on_one_processor()
+        start_ns = time.monotonic_ns()
+        for frame in request.options["frames"]:
+            source.send(bytes.fromhex(frame))
+        arrived: list[str] = []
+        while len(arrived) < request.options["arrivals"]:
+            assert time.monotonic_ns() - start_ns < _SECONDS * 1e9, f"{len(arrived)} arrived"
+            driver.run(start_ns, seconds=0.01)
+            arrived += _waiting(sink)
+        ledger = driver.ledger()
+        entrance = topology.peer[topology.ports["h1"][0]]
+        (slots,) = np.nonzero(ledger.timeline.lost[:, LOSSES.index("arriving")])
+        return {
+            "arrived": arrived,
+            "drops": ledger.receive_drops,
+            "drops_over_time": int(ledger.timeline.lost.sum()),
+            "dropped": sum(fabric.counters(entrance)["rx_buf_discard"]),
+            "too_long": fabric.counters(entrance)["rx_oversize"][0],
+            "dropped_over_time": int(ledger.timeline.dropped.sum()),
+            "seen_after_ns": [int(slot + 1) * ledger.timeline.interval_ns for slot in slots],
+            "lasted_ns": time.monotonic_ns() - start_ns,
+        }, []
+
+
+def _cables(topology: Topology) -> tuple[socket.socket, socket.socket]:
+    """Lays veths to hosts that are one namespace; h1's and h2's sockets there."""
+    hosts = keep_host()
+    for namespace in (os.getpid(), hosts):
+        with entered(namespace):
+            write_sysctl("net.ipv6.conf.default.disable_ipv6", "1")
+    ports = [topology.ports[host.name][0] for host in topology.hosts]
+    for port in ports:
+        end = topology.peer[port].interface
+        run(["ip", "link", "add", end, "mtu", "9000", "type", "veth", "peer", port.interface])
+        run(["ip", "link", "set", port.interface, "mtu", "9000", "netns", str(hosts)])
+        run(["ip", "link", "set", end, "up"])
+    with entered(hosts):
+        for port in ports:
+            run(["ip", "link", "set", port.interface, "up"])
+        source, sink = (packet_socket(port.interface) for port in ports)
+    return source, sink
+
+
+def _stay_on_one_processor() -> None:
+    """The kernel keeps frames' order only on the processor that sends them.
+
+    Each has a queue of its own for what comes out of veths, and a sender that is moved
+    to another overtakes what the first has not got round to.
+    """
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+@contextmanager
+def _at_most(memory: int | None) -> Iterator[None]:
+    """Gives the process only so much more address space for a while."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    if memory is not None:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + memory, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+def _waiting(sink: socket.socket) -> Iterator[str]:
+    """Frames that wait at a socket, as hex."""
+    while True:
+        try:
+            frame, controls, _, _ = sink.recvmsg(9000, 256, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        yield (frame[:12] + _vlan_tag(controls) + frame[12:]).hex()
+
+
+def _vlan_tag(controls: list[tuple[int, int, bytes]]) -> bytes:
+    """The tag that the kernel took out of a frame; nothing where it had none."""
+    (auxiliary,) = (data for level, _, data in controls if level == _SOL_PACKET)
+    status, _, _, _, _, tci, tpid = _AUXDATA.unpack(auxiliary)
+    return struct.pack("!HH", tpid, tci) if status & _VLAN_VALID else b""
+
+
+if __name__ == "__main__":
+    main({"forward": forward})

@@ -1,0 +1,51 @@
+"""What tests have started goes with them, also when they are killed."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.reaper import reaping
+from tests.support.user import ROOT, SECONDS
+
+_SESSION = """
+import os, signal, subprocess, sys
+from pathlib import Path
+from tests.support.reaper import reaping
+folder = Path(sys.argv[1])
+with reaping(folder):
+    home = os.environ | {"HOME": str(folder / "test" / "home")}
+    left = subprocess.Popen(["sleep", "600"], env=home, stdout=2, start_new_session=True)
+    print(left.pid, flush=True)
+    signal.pause()
+"""
+
+
+def test_what_a_killed_session_has_started_ends(tmp_path: Path) -> None:
+    """However far it has gone from it; nobody else."""
+    elsewhere = os.environ | {"HOME": f"{tmp_path}-2/home"}
+    command = [sys.executable, "-c", _SESSION, str(tmp_path)]
+    with (
+        subprocess.Popen(["sleep", "600"], env=elsewhere) as other,
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as session,
+    ):
+        assert session.stdout is not None
+        left = os.pidfd_open(int(session.stdout.readline()))
+        session.send_signal(signal.SIGKILL)
+        try:
+            assert select.select([left], [], [], SECONDS)[0], "it goes on"
+        finally:
+            os.close(left)
+        assert other.poll() is None
+        other.kill()
+
+
+def test_what_is_left_at_the_end_ends(tmp_path: Path) -> None:
+    home = os.environ | {"HOME": str(tmp_path / "home")}
+    with reaping(tmp_path):
+        left = subprocess.Popen(["sleep", "600"], env=home)
+    assert left.wait(SECONDS) == -signal.SIGKILL

@@ -1,0 +1,385 @@
+#include "testbench.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "headers/crc16.h"
+#include "headers/ipv4.h"
+
+enum { ETHERNET_BYTES = 14, IPV4_BYTES = 20, SMALL_FRAMES = 4096, LARGE_FRAMES = 2048 };
+
+static const struct cc_value dcqcn_values[] = {
+    {"g", 1.0 / 256},       {"rai", 40e6},        {"rhai", 200e6},       {"min_rate", 100e6},
+    {"byte_counter", 10e6}, {"fast_recovery", 5}, {"alpha_timer", 55e6}, {"increase_timer", 55e6},
+};
+
+const struct cc_config bench_dcqcn = {
+    .algorithm = "dcqcn", .parameters = dcqcn_values, .parameter_count = 8};
+
+const struct qp_config bench_qp_config = {
+    .psn = 1000,
+    .mtu = 1024,
+    .dscp = 26,
+    .ack_dscp = 26,
+    .cnp_dscp = 48,
+    .ack_every = 16,
+    .timeout = 8,
+    .retry_count = 7,
+    .rnr_retry = 7,
+    .min_rnr_timer = 1,
+    .max_rd_atomic = 4,
+    .max_dest_rd_atomic = 4,
+    .recovery = "go-back-n",
+    .cc = {.algorithm = "none"},
+    .cnp = {.keeps_marks = true, .interval_ps = 50 * PS_PER_US},
+};
+
+const enum framing bench_framings[2] = {FRAMING_ETHERNET, FRAMING_INFINIBAND};
+
+/* ---- the wire ------------------------------------------------------------------ */
+
+static struct sight look(const struct nic *nic, const struct frame *frame, uint8_t from,
+                         picoseconds now)
+{
+    const uint8_t *body = frame->bytes + nic->framing->header_bytes;
+    struct sight sight = {.at = now, .from = from, .tc = frame->tc};
+    sight.bth = bth_read(body);
+    sight.body_bytes = frame->length - nic->framing->header_bytes - nic->framing->trailer_bytes;
+    if (sight.body_bytes >= BTH_BYTES + RETH_BYTES)
+        sight.reth = reth_read(body + BTH_BYTES);
+    if (sight.body_bytes >= BTH_BYTES + AETH_BYTES) {
+        sight.aeth = aeth_read(body + BTH_BYTES);
+        sight.immediate = read_be32(body + BTH_BYTES);
+    }
+    if (frame->kind == FRAME_ETHERNET)
+        sight.tos = frame->bytes[ETHERNET_BYTES + 1];
+    return sight;
+}
+
+static void renew_vcrc(struct frame *frame)
+{
+    uint16_t vcrc = crc16(frame->bytes, frame->length - VCRC_BYTES);
+    frame->bytes[frame->length - 2] = (uint8_t)vcrc;
+    frame->bytes[frame->length - 1] = (uint8_t)(vcrc >> 8);
+}
+
+static void damage(struct bench *bench, struct frame *frame)
+{
+    uint32_t begin = bench->nic[0].framing->header_bytes + BTH_BYTES;
+    uint32_t end = frame->length - (frame->kind == FRAME_IB ? VCRC_BYTES : 0);
+    uint32_t at = begin + rng_u32(&bench->rng) % (end - begin);
+    frame->bytes[at] ^= (uint8_t)(1u << rng_u32(&bench->rng) % 8);
+    if (frame->kind == FRAME_IB)
+        renew_vcrc(frame);
+}
+
+static struct frame *copy_of(struct bench *bench, const struct frame *frame)
+{
+    struct frame *copy = frame_new(&bench->pool, frame->kind, frame->length);
+    assert(copy);
+    memcpy(copy->bytes, frame->bytes, frame->length);
+    copy->tc = frame->tc;
+    return copy;
+}
+
+static enum fate fate_of(struct bench *bench, const struct sight *sight)
+{
+    uint32_t nth = bench->passed[sight->from]++;
+    if (bench->fate)
+        return bench->fate(bench, sight);
+    return nth < PLAN ? (enum fate)bench->plan[sight->from][nth] : PASS;
+}
+
+static void cross(struct bench *bench, struct frame *frame, int from, enum fate fate)
+{
+    struct frame_list *queue = &bench->crossing[!from];
+    if (fate == DROP) {
+        frame_free(&bench->pool, frame);
+        return;
+    }
+    if (fate == HOLD && !bench->held[from]) {
+        bench->held[from] = frame;
+        return;
+    }
+    if (fate == DAMAGE)
+        damage(bench, frame);
+    if (fate == MARK)
+        ipv4_set_ce(frame->bytes + ETHERNET_BYTES);
+    if (fate == CORRUPT)
+        frame->corrupt = true;
+    if (fate == TWICE)
+        list_push(queue, copy_of(bench, frame));
+    list_push(queue, frame);
+    if (bench->held[from]) {
+        list_push(queue, bench->held[from]);
+        bench->held[from] = NULL;
+    }
+}
+
+static void wire_receive(struct port *port, struct frame *frame, picoseconds now)
+{
+    struct bench *bench = port->owner;
+    uint8_t from = port == &bench->wire[1];
+    uint8_t tc = frame->tc;
+    uint32_t length = frame->length;
+    struct sight sight = look(&bench->nic[from], frame, from, now);
+    if (bench->spy)
+        bench->spy(frame);
+    if (bench->sight_count < SIGHTS)
+        bench->sights[bench->sight_count++] = sight;
+    cross(bench, frame, from, fate_of(bench, &sight));
+    port_released(port, tc, length, now);
+    port_kick(&bench->wire[!from], now);
+}
+
+static struct frame *wire_pull(struct port *port, picoseconds now)
+{
+    struct bench *bench = port->owner;
+    struct frame_list *queue = &bench->crossing[port == &bench->wire[1]];
+    if (!queue->first || !port_may_send(port, queue->first->tc, queue->first->length, now))
+        return NULL;
+    return list_pop(queue);
+}
+
+static const struct port_handler wire_handler = {.receive = wire_receive, .pull = wire_pull};
+
+/* ---- setting up ------------------------------------------------------------------ */
+
+static struct nic_config nic_config_of(int which, enum framing framing)
+{
+    struct nic_config config = {.framing = framing,
+                                .mac = {2, 0, 10, 0, 0, (uint8_t)(which + 1)},
+                                .gateway_mac = {2, 0, 10, 0, 0, (uint8_t)(2 - which)},
+                                .max_qps = 8,
+                                .max_regions = 4 + 64};
+    config.address =
+        framing == FRAMING_ETHERNET ? 0x0A000001u + (uint32_t)which : 4u + (uint32_t)which;
+    for (uint8_t dscp = 0; dscp < 64; dscp++)
+        config.priority_of_dscp[dscp] = dscp >> 3;
+    return config;
+}
+
+static void give_flow_control(struct port *port)
+{
+    if (port->framing == FRAMING_ETHERNET) {
+        port_set_flow_control(port, FLOW_CONTROL_PFC);
+        port->pause.obeyed = 0xFF;
+        return;
+    }
+    port_set_flow_control(port, FLOW_CONTROL_CREDITS);
+    port->vls = port->credit.classes = 1;
+    port->credit.width = 4;
+    port->credit.of_class[0].rx.buffer_blocks = CREDIT_WINDOW;
+}
+
+/* Bytes of a known pattern, other for each NIC; guards around the sink. */
+static void add_memory(struct bench *bench, int which)
+{
+    struct nic *nic = &bench->nic[which];
+    uint8_t *source = malloc(MEMORY), *sink = malloc(MEMORY + 2 * GUARD);
+    assert(source && sink);
+    struct rng pattern = {.state = (uint64_t)which};
+    for (uint32_t i = 0; i < MEMORY; i++)
+        source[i] = (uint8_t)rng_u32(&pattern);
+    memset(sink, GUARD_BYTE, MEMORY + 2 * GUARD);
+    bench->source[which] = source;
+    bench->sink[which] = sink + GUARD;
+    bench->source_key[which] = nic_add_region(nic, 0, FIRST_VA, MEMORY, ACCESS_REMOTE_READ, source);
+    bench->sink_key[which] = nic_add_region(
+        nic, 0, FIRST_VA, MEMORY, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC,
+        bench->sink[which]);
+}
+
+struct qp *bench_add_pair(struct bench *bench, const struct qp_config *config)
+{
+    struct qp *one = nic_add_qp(&bench->nic[0], config);
+    struct qp *other = nic_add_qp(&bench->nic[1], config);
+    assert(one && other);
+    qp_connect_pair(one, other);
+    return one;
+}
+
+void bench_init(struct bench *bench, enum framing framing, const struct qp_config *config)
+{
+    *bench = (struct bench){.rng = {.state = 7}};
+    bench->sights = malloc(SIGHTS * sizeof *bench->sights);
+    clock_init(&bench->clock);
+    bool made = frame_pool_init(&bench->pool, &bench->arena, SMALL_FRAMES, LARGE_FRAMES, FRAME_MAX);
+    assert(made && bench->sights);
+    for (int i = 0; i < 2; i++) {
+        struct nic_config own = nic_config_of(i, framing);
+        made =
+            nic_init(&bench->nic[i], &bench->arena, &bench->clock, &bench->pool, &bench->rng, &own);
+        assert(made);
+        struct port *port = &bench->nic[i].port, *wire = &bench->wire[i];
+        port_init(wire, &bench->clock, &bench->pool, &wire_handler, bench, framing);
+        port_connect(port, wire, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
+        port_connect(wire, port, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
+        give_flow_control(port);
+        give_flow_control(wire);
+        add_memory(bench, i);
+    }
+    bench->qp[0] = bench_add_pair(bench, config);
+    bench->qp[1] = bench->qp[0]->peer;
+    for (int i = 0; i < 2; i++) {
+        port_start(&bench->nic[i].port, 0);
+        port_start(&bench->wire[i], 0);
+    }
+}
+
+void bench_free(struct bench *bench)
+{
+    for (int i = 0; i < 2; i++) {
+        free(bench->source[i]);
+        free(bench->sink[i] - GUARD);
+    }
+    arena_free(&bench->arena);
+    free(bench->sights);
+}
+
+void bench_run(struct bench *bench, picoseconds duration)
+{
+    clock_run_until(&bench->clock, bench->clock.now + duration);
+}
+
+/* ---- posting --------------------------------------------------------------------- */
+
+static int side_of(const struct bench *bench, const struct qp *qp)
+{
+    return qp->nic == &bench->nic[1];
+}
+
+static void post(struct bench *bench, struct qp *qp, struct letter *letter,
+                 const struct message *message)
+{
+    letter->message = *message;
+    letter->message.record = &letter->record;
+    send_queue_post(qp, &letter->message, bench->clock.now);
+}
+
+void bench_write(struct bench *bench, struct qp *qp, struct letter *letter, uint32_t from,
+                 uint32_t to, uint32_t length)
+{
+    int side = side_of(bench, qp);
+    post(bench, qp, letter,
+         &(struct message){.verb = VERB_WRITE,
+                           .lkey = bench->source_key[side],
+                           .local_va = FIRST_VA + from,
+                           .rkey = bench->sink_key[!side],
+                           .remote_va = FIRST_VA + to,
+                           .length = length});
+}
+
+void bench_send(struct bench *bench, struct qp *qp, struct letter *letter, uint32_t from,
+                uint32_t length)
+{
+    int side = side_of(bench, qp);
+    post(bench, qp, letter,
+         &(struct message){.verb = VERB_SEND,
+                           .lkey = bench->source_key[side],
+                           .local_va = FIRST_VA + from,
+                           .length = length});
+}
+
+void bench_post(struct bench *bench, struct qp *qp, struct letter *letter, enum verb verb,
+                uint32_t from, uint32_t to, uint32_t length)
+{
+    int side = side_of(bench, qp);
+    bool reads = verb == VERB_READ, atomic = verb > VERB_READ;
+    struct message message = letter->message;
+    message.verb = (uint8_t)verb;
+    message.length = length;
+    message.local_va = FIRST_VA + (reads || atomic ? to : from);
+    message.lkey = reads || atomic ? bench->sink_key[side] : bench->source_key[side];
+    message.remote_va = FIRST_VA + (reads || atomic ? from : to);
+    message.rkey = reads ? bench->source_key[!side] : bench->sink_key[!side];
+    post(bench, qp, letter, &message);
+}
+
+void bench_receive(struct bench *bench, struct qp *qp, struct receive *receive, uint32_t to,
+                   uint32_t length)
+{
+    *receive = (struct receive){
+        .lkey = bench->sink_key[side_of(bench, qp)], .va = FIRST_VA + to, .length = length};
+    receive_queue_post(qp, receive, bench->clock.now);
+}
+
+/* ---- looking --------------------------------------------------------------------- */
+
+bool bench_arrived(const struct bench *bench, int receiver, uint32_t from, uint32_t to,
+                   uint32_t length)
+{
+    return memcmp(bench->sink[receiver] + to, bench->source[!receiver] + from, length) == 0;
+}
+
+static bool all_guard(const uint8_t *bytes, const uint8_t *end)
+{
+    for (; bytes < end; bytes++)
+        if (*bytes != GUARD_BYTE)
+            return false;
+    return true;
+}
+
+static bool source_is_as_made(const struct bench *bench, int which)
+{
+    struct rng pattern = {.state = (uint64_t)which};
+    for (uint32_t i = 0; i < MEMORY; i++)
+        if (bench->source[which][i] != (uint8_t)rng_u32(&pattern))
+            return false;
+    return true;
+}
+
+bool bench_untouched(const struct bench *bench, int receiver, uint32_t to, uint32_t length)
+{
+    const uint8_t *sink = bench->sink[receiver];
+    return all_guard(sink - GUARD, sink + to) &&
+           all_guard(sink + to + length, sink + MEMORY + GUARD) &&
+           source_is_as_made(bench, receiver);
+}
+
+const struct sight *bench_find(const struct bench *bench, int nic, int opcode, uint32_t nth)
+{
+    for (uint32_t i = 0; i < bench->sight_count; i++) {
+        const struct sight *sight = &bench->sights[i];
+        if (sight->from == nic && (opcode < 0 || sight->bth.opcode == opcode) && nth-- == 0)
+            return sight;
+    }
+    return NULL;
+}
+
+uint32_t bench_count(const struct bench *bench, int nic, int opcode)
+{
+    uint32_t count = 0;
+    while (bench_find(bench, nic, opcode, count))
+        count++;
+    return count;
+}
+
+void bench_inject(struct bench *bench, int receiver, const uint8_t *body, uint32_t body_bytes)
+{
+    struct nic *sender = &bench->nic[!receiver];
+    struct frame *frame = nic_frame(sender, body_bytes, 0);
+    assert(frame);
+    memcpy(nic_frame_body(sender, frame), body, body_bytes);
+    sender->framing->seal(&bench->qp[!receiver]->path, TRAFFIC_DATA, frame);
+    port_deliver(&bench->nic[receiver].port, frame, bench->clock.now);
+}
+
+uint64_t bench_dropped(const struct nic *nic)
+{
+    const struct nic_counters *counters = nic_counters(nic);
+    return counters->rx_crc_errors + counters->rx_icrc_encapsulated + counters->rx_malformed +
+           counters->rx_other + counters->rx_unknown_qp + counters->rx_pkey_violations +
+           counters->rx_qp_error;
+}
+
+int run_test(const struct test *tests, size_t count, int argc, char **argv)
+{
+    for (size_t i = 0; i < count; i++)
+        if (argc == 2 && strcmp(tests[i].name, argv[1]) == 0) {
+            tests[i].run();
+            return 0;
+        }
+    fprintf(stderr, "usage: %s TEST\n", argv[0]);
+    return 2;
+}

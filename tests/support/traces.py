@@ -1,0 +1,151 @@
+"""What a lab could leave behind, and whether it has.
+
+before = Outside.now(user)
+process = user.emu("run", spec)
+lab = Inside(process.pid)
+...
+lab.wait_for_end()
+assert lab.left() == []
+assert Outside.now(user) == before
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tests.support.user import SECONDS, User
+
+_PROC = Path("/proc")
+_NAMESPACES = ("net", "pid", "mnt", "user")
+_ANYBODYS_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock")
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What is there outside any lab."""
+
+    interfaces: frozenset[str]
+    mounts: frozenset[str]
+    files: frozenset[Path]
+    """The user's: in the home folder, and where anybody may write."""
+
+    @classmethod
+    def now(cls, user: User) -> Self:
+        return cls(
+            interfaces=frozenset(entry.name for entry in Path("/sys/class/net").iterdir()),
+            mounts=frozenset((_PROC / "self/mounts").read_text().splitlines()),
+            files=frozenset(user.home.rglob("*")) | frozenset(_files_of(user.group)),
+        )
+
+
+class Inside:
+    """The processes and namespaces of a running lab."""
+
+    def __init__(self, root: int) -> None:
+        """`root` is the process that all others descend from, the user's."""
+        self.commands: dict[int, tuple[str, ...]] = {}
+        self._ends: dict[int, int] = {}
+        for pid in (root, *descendants(root)):
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+                command, end = command_of(pid), os.pidfd_open(pid)
+                self.commands[pid], self._ends[pid] = command, end
+        self._namespaces = _opened(_PROC / str(pid) for pid in self.commands)
+
+    def process(self, program: str, word: str) -> int:
+        """The one process of this program whose command has this word."""
+        (pid,) = (
+            pid
+            for pid, command in self.commands.items()
+            if command[0] == program and word in command
+        )
+        return pid
+
+    def wait_for_end(self) -> None:
+        """Waits until every process is gone. Fails when one stays."""
+        for pid, end in self._ends.items():
+            assert select.select([end], [], [], SECONDS)[0], f"left: {self.commands[pid]}"
+            os.close(end)
+
+    def left(self) -> list[str]:
+        """Who but this process is still in one of the namespaces, or holds one open. Call once."""
+        left = [
+            f"process {process.name}"
+            for process in _PROC.iterdir()
+            if process.name.isdigit()
+            and int(process.name) != os.getpid()
+            and self._namespaces.keys() & _held(process)
+        ]
+        for namespace in self._namespaces.values():
+            os.close(namespace)
+        return left
+
+
+def command_of(pid: int) -> tuple[str, ...]:
+    return tuple((_PROC / str(pid) / "cmdline").read_text().rstrip("\0").split("\0"))
+
+
+def descendants(pid: int) -> Iterator[int]:
+    children: list[int] = []
+    with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+        for task in (_PROC / str(pid) / "task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):  # or one of its threads
+                children += map(int, (task / "children").read_text().split())
+    for child in children:
+        yield child
+        yield from descendants(child)
+
+
+def _opened(processes: Iterable[Path]) -> dict[str, int]:
+    """Namespaces of these processes that are not our own, open: the kernel gives the number of one
+    that has ended to the next."""
+    own = _namespaces(_PROC / "self")
+    opened: dict[str, int] = {}
+    for process in processes:
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            for link in _namespace_links(process):
+                name = _target(link)
+                if name and name not in own and name not in opened:
+                    opened[name] = os.open(link, os.O_RDONLY)
+    return opened
+
+
+def _namespace_links(process: Path) -> Iterator[Path]:
+    """Of a process and its threads."""
+    for task in (process / "task").iterdir():
+        yield from (task / "ns" / kind for kind in _NAMESPACES)
+
+
+def _namespaces(process: Path) -> frozenset[str]:
+    """The namespaces that a process and its threads are in: `net:[4026531840]`."""
+    return frozenset(filter(None, map(_target, _namespace_links(process))))
+
+
+def _held(process: Path) -> frozenset[str]:
+    """The same and those it has open; nothing of a process that has ended or is not ours to see."""
+    try:
+        if (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return frozenset()
+        return _namespaces(process) | frozenset(map(_target, (process / "fd").iterdir()))
+    except OSError:
+        return frozenset()
+
+
+def _target(link: Path) -> str:
+    with suppress(OSError):
+        return str(link.readlink())
+    return ""
+
+
+def _files_of(group: int) -> Iterator[Path]:
+    """A group's files in the folders where anybody may write."""
+    for folder in filter(Path.is_dir, map(Path, _ANYBODYS_FOLDERS)):
+        for path in folder.iterdir():
+            with suppress(OSError):
+                if path.lstat().st_gid == group:
+                    yield path

@@ -1,0 +1,271 @@
+"""Output files: what others have put in their place is neither followed nor written into."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from emu.cli.record import refuse_unwritable
+from emu.errors import EmuError
+from emu.output_dir import (
+    check_links,
+    is_written_as_it_is,
+    make_folder,
+    new_file,
+    write_text,
+    writing_into,
+)
+from tests.support.user import NOBODY, ROOT, may_be_anybody
+
+needs_root = pytest.mark.skipif(
+    not may_be_anybody(), reason="needs root, to make what belongs to somebody else"
+)
+
+
+def _foreign_link(path: Path, target: Path) -> None:
+    path.symlink_to(target)
+    os.lchown(path, NOBODY, NOBODY)
+
+
+def test_a_file_is_written_anew_beside_its_place(tmp_path: Path) -> None:
+    """Another name of the old file keeps what it had."""
+    path, other = tmp_path / "summary.json", tmp_path / "other"
+    other.write_text("kept")
+    os.link(other, path)
+    write_text(path, "new\n")
+    assert (path.read_text(), other.read_text()) == ("new\n", "kept")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["other", "summary.json"]
+
+
+def test_a_file_that_failed_leaves_what_was_there(tmp_path: Path) -> None:
+    """And nothing beside it."""
+    path = tmp_path / "summary.json"
+    path.write_text("kept")
+    with suppress(KeyboardInterrupt), new_file(path) as stream:
+        stream.write(b"half")
+        raise KeyboardInterrupt
+    assert [one.name for one in tmp_path.iterdir()] == ["summary.json"]
+    assert path.read_text() == "kept"
+
+
+def test_a_capture_can_be_read_while_it_is_written(tmp_path: Path) -> None:
+    """It has its place from the start, and keeps what it has when its writer fails."""
+    path = tmp_path / "h1.pcapng"
+    with suppress(KeyboardInterrupt), new_file(path, at_once=True) as stream:
+        stream.write(b"frames")
+        stream.flush()
+        assert path.read_bytes() == b"frames"
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"frames"
+
+
+def test_the_mode_of_a_new_file_follows_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_text(tmp_path / "one", "")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "one").stat().st_mode & 0o777 == 0o640
+
+
+@needs_root
+@pytest.mark.parametrize("write", [write_text, lambda path, _: make_folder(path)])
+def test_a_link_of_somebody_else_is_not_followed(
+    write: Callable[[Path, str], None], tmp_path: Path
+) -> None:
+    """In the place of the file, of its folder, or of a folder above; where it leads stays."""
+    victim = tmp_path / "home"
+    victim.mkdir()
+    (victim / "file").write_text("kept")
+    _foreign_link(tmp_path / "file", victim / "file")
+    _foreign_link(tmp_path / "folder", victim)
+    for path in ("file", "folder/file", "folder/deeper/file", "folder/../folder/file"):
+        with pytest.raises(EmuError, match=f"is a symbolic link of the user {NOBODY}"):
+            write(tmp_path / path, "mine")
+    assert [one.name for one in victim.iterdir()] == ["file"]
+    assert (victim / "file").read_text() == "kept"
+
+
+@needs_root
+def test_a_foreign_link_is_refused_before_a_run(tmp_path: Path) -> None:
+    """Nobody waits for results that cannot be written."""
+    _foreign_link(tmp_path / "out", tmp_path)
+    for act in (check_links, refuse_unwritable):
+        with pytest.raises(EmuError, match="out is a symbolic link of the user"):
+            act(tmp_path / "out" / "incast")
+
+
+def test_links_of_ones_own_are_followed(tmp_path: Path) -> None:
+    """`out` may be on a larger disk, and a file elsewhere, too."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").symlink_to("disk")
+    (tmp_path / "disk" / "latest").symlink_to("../file")
+    with writing_into(tmp_path / "out" / "new"):
+        write_text(tmp_path / "out" / "new" / "one", "1")
+        write_text(tmp_path / "out" / "latest", "2")
+    assert (tmp_path / "disk" / "new" / "one").read_text() == "1"
+    assert (tmp_path / "file").read_text() == "2"
+    assert (tmp_path / "disk" / "latest").is_symlink()
+
+
+def test_links_that_lead_in_a_circle_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    for path in (tmp_path / "a", tmp_path / "a" / "file"):
+        with pytest.raises(OSError, match="symbolic links"):
+            write_text(path, "x")
+
+
+def test_devices_and_pipes_are_written_to_as_they_are(tmp_path: Path) -> None:
+    """They are still there afterwards."""
+    write_text(Path("/dev/null"), "nothing")
+    assert Path("/dev/null").is_char_device()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_text(pipe, "through")
+    assert os.read(reader, 99) == b"through"
+    os.close(reader)
+    assert pipe.is_fifo()
+    with pytest.raises(OSError, match="No space left"):
+        write_text(Path("/dev/full"), "x")
+
+
+@needs_root
+def test_a_pipe_of_somebody_else_gets_nothing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    os.chown(tmp_path / "pipe", NOBODY, NOBODY)
+    with pytest.raises(EmuError, match=f"it belongs to the user {NOBODY}"):
+        write_text(tmp_path / "pipe", "x")
+
+
+def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "page").mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_text(tmp_path / "page", "x")
+
+
+@pytest.mark.parametrize("through", ["pipe", "file"])
+def test_standard_output_can_be_named_as_a_file(through: str, tmp_path: Path) -> None:
+    """By `/dev/stdout`, whatever is behind it."""
+    program = "import sys; from pathlib import Path; from emu.output_dir import write_text; "
+    program += "write_text(Path('/dev/stdout'), 'told')"
+    command = [sys.executable, "-c", program]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    if through == "pipe":
+        assert subprocess.run(command, env=environment, capture_output=True).stdout == b"told"
+    else:
+        with (tmp_path / "out").open("wb") as out:
+            subprocess.run(command, env=environment, stdout=out, check=True)
+        assert (tmp_path / "out").read_bytes() == b"told"
+    assert Path("/dev/stdout").is_symlink()
+
+
+_BETWEEN_LINES = """
+import sys
+from pathlib import Path
+from emu.output_dir import write_text
+print("before")
+write_text(Path(sys.argv[1]), "told\\n")
+print("after")
+"""
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize(("mode", "kept"), [("ab", "log\n"), ("wb", "")])
+def test_what_standard_output_has_is_kept(name: str, mode: str, kept: str, tmp_path: Path) -> None:
+    """`--junit /dev/stdout >> log`, and `> log`: all is there, in the order of what was said."""
+    log = tmp_path / "log"
+    log.write_text("log\n")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", _BETWEEN_LINES, name]
+    with log.open(mode) as out:
+        subprocess.run(command, env=environment, stdout=out, check=True)
+    assert log.read_text() == f"{kept}before\ntold\nafter\n"
+
+
+def test_an_open_file_of_another_process_is_not_overwritten(tmp_path: Path) -> None:
+    """What it has stays, and what is written comes after it."""
+    log = tmp_path / "log"
+    log.write_text("log\n")
+    with log.open("rb") as file, subprocess.Popen(["sleep", "60"], stdin=file) as holder:
+        write_text(Path(f"/proc/{holder.pid}/fd/0"), "told\n")
+        holder.kill()
+    assert log.read_text() == "log\ntold\n"
+
+
+def test_standard_output_is_no_file_to_be_made(tmp_path: Path) -> None:
+    """A user who may make nothing in /dev may write to what is there."""
+    assert is_written_as_it_is(Path("/dev/stdout"))
+    assert is_written_as_it_is(Path("/dev/null"))
+    for path in (tmp_path / "new", tmp_path / "no" / "new", Path(__file__)):
+        assert not is_written_as_it_is(path)
+
+
+# ---- at the prompt of an ordinary user's lab ------------------------------
+
+_SOMEBODY, _SOMEBODY_ELSE = 1000, 1001
+_WRITE = "import sys; from pathlib import Path; from emu.output_dir import write_text; "
+_WRITE += "write_text(Path(sys.argv[1]), 'told')"
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Where everybody may go, as in /tmp."""
+    folder = Path(mkdtemp())
+    folder.chmod(0o1777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def _write_in_a_lab(path: Path | str) -> subprocess.CompletedProcess[str]:
+    """As an ordinary user who is root in a user namespace of their own."""
+    user = ("setpriv", f"--reuid={_SOMEBODY}", f"--regid={_SOMEBODY}", "--clear-groups")
+    return subprocess.run(
+        [*user, "unshare", "--user", "--map-root-user", sys.executable, "-c", _WRITE, str(path)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+
+@needs_root
+def test_what_is_roots_is_roots_in_an_ordinary_users_lab(open_folder: Path) -> None:
+    """There nobody's number says so: devices, links of the system, and folders behind them."""
+    assert _write_in_a_lab("/dev/stdout").stdout == "told"
+    assert _write_in_a_lab("/dev/null").returncode == 0
+    own = open_folder / "own"
+    own.mkdir(mode=0o755)
+    os.chown(own, _SOMEBODY, _SOMEBODY)
+    (own / "link").symlink_to("file")
+    os.lchown(own / "link", 0, 0)
+    assert _write_in_a_lab(own / "link").returncode == 0
+    assert (own / "file").read_text() == "told"
+
+
+@needs_root
+@pytest.mark.parametrize("owner", [0, _SOMEBODY_ELSE])
+@pytest.mark.parametrize("place", ["", "folder"])
+def test_what_may_be_somebody_elses_stays_foreign_there(
+    owner: int, place: str, open_folder: Path
+) -> None:
+    """Where others may write, and in a folder of theirs there, it cannot be told from root's."""
+    folder = open_folder / place
+    folder.mkdir(exist_ok=True)
+    if place:
+        os.chown(folder, owner, owner)
+    (open_folder / "file").write_text("kept")
+    (open_folder / "file").chmod(0o666)
+    (folder / "link").symlink_to(open_folder / "file")
+    os.lchown(folder / "link", owner, owner)
+    done = _write_in_a_lab(folder / "link")
+    assert "link is a symbolic link of the user " in done.stderr
+    assert (open_folder / "file").read_text() == "kept"
