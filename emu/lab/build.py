@@ -9,7 +9,7 @@ from functools import singledispatchmethod
 from itertools import groupby
 from typing import cast
 
-from emu.errors import HostError
+from emu.errors import FabricError, HostError
 from emu.lab import ovs
 from emu.lab.command import run
 from emu.lab.marker.marker import Marker, marker_program
@@ -112,13 +112,17 @@ class Lab:
 
     @_do.register
     def _attach_marker(self, step: AttachMarker) -> None:
-        """Does without the marker where it cannot be compiled or may not be loaded."""
+        """Leaves the marker out if it cannot be compiled, loaded or attached."""
         try:
-            self.marker = Marker(marker_program(PRIVATE), step.ports)
+            marker = Marker(marker_program(PRIVATE), step.ports)
+            self._configure_network(marker.attach_steps(LAB))
+            self.marker = marker
         except OSError as error:
             self.no_marker = f"eBPF may not be loaded here ({error.strerror or error})"
         except HostError as error:
             self.no_marker = error.what
+        except FabricError as error:
+            self.no_marker = str(error)
 
     @_do.register
     def _place_red(self, step: PlaceRed) -> None:

@@ -26,6 +26,7 @@ from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.messages import Json, Progress, Ready, Request, Setup, Start, Stop
 from emu.lab.job import is_managed, slowdown_of
 from emu.lab.marker import marking
+from emu.lab.netns import entered
 from emu.lab.nic_process import NicProcess, set_up_nics
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.probe import require
@@ -226,12 +227,21 @@ def run_session(
     result = {
         "plane": session.plane,
         "marker": session.marker,
-        "notes": [*notes_of(session), *streams["notes"]],
+        "notes": [*notes_of(session), *streams["notes"], *_kernel_drops(session.lab)],
         "streams": streams["flows"],
         "captures": shim["captures"],
         "cpu": looks.to_json(),
     }
     return result, [*session.shim.take_files(), *session.rnic.take_files()]
+
+
+def _kernel_drops(lab: Lab) -> list[str]:
+    """A note on packets that the kernel dropped at the ends of the lab's cables."""
+    from emu.lab.net_reading import drops_note, interfaces  # as late as `build` imports pyroute2
+
+    with entered(lab.pids[SHIM]):
+        note = drops_note(interfaces().values())
+    return [note] if note else []
 
 
 def _ask_for_ip(spec: Spec, *, wanted: bool, needed: bool) -> tuple[bool, tuple[str, ...]]:

@@ -11,8 +11,6 @@ real, so that a timer of ours is that much more patient than a timer of theirs.
 
 from __future__ import annotations
 
-import json
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ from typing import Literal
 from emu.bindings.af_packet_driver import packet_socket
 from emu.bindings.fabric import Fabric, NodeSubset
 from emu.errors import UsageError
-from emu.lab.command import run
+from emu.lab.net_reading import Interface, addresses, interfaces, neighbour_mac
 from emu.lab.plan import ROCE_UDP_PORT
 from emu.lab.udp_port_guard import hold_udp_port
 from emu.rdma.context import Context
@@ -42,9 +40,7 @@ _LARGEST_HEADERS = 80
 
 @dataclass(frozen=True)
 class _Interface:
-    name: str
-    mac: str
-    mtu: int
+    kernel: Interface
     address: IPv4Address
 
 
@@ -55,13 +51,13 @@ def nic_on(interface: str, far: str, *, slowdown: float) -> Iterator[Context]:
     Raises UsageError for an interface that is not there or has no address.
     """
     own = _look_up(interface)
-    spec = _spec(own, _neighbour(interface, far), slowdown)
+    spec = _spec(own, _far_mac(own.kernel, far), slowdown)
     topology = spec.topology.build()
     with ExitStack() as stack:
         stack.enter_context(hold_udp_port(ROCE_UDP_PORT))
         after_fabric = stack.enter_context(ExitStack())
         fabric = stack.enter_context(Fabric(spec, topology, NodeSubset.HOSTS, subnet=None))
-        wire = packet_socket(interface), socket.if_nametoindex(interface)
+        wire = packet_socket(interface), own.kernel.index
         clock = LiveClock(fabric, slowdown, Wires({_HOST: wire}, None))
         context = Context(clock, topology.hosts[0], None, leads_outside=True)
         after_fabric.callback(context.close)
@@ -71,26 +67,23 @@ def nic_on(interface: str, far: str, *, slowdown: float) -> Iterator[Context]:
         yield context
 
 
-def _look_up(interface: str) -> _Interface:
-    found = [
-        one for one in json.loads(run(["ip", "-json", "address"])) if one["ifname"] == interface
-    ]
-    addresses = [
-        one["local"] for link in found for one in link["addr_info"] if one["family"] == "inet"
-    ]
-    if not addresses:
-        what = "has no IPv4 address" if found else "is not there"
-        raise UsageError(f"the interface {interface} {what}; see `ip address`")
-    return _Interface(interface, found[0]["address"], found[0]["mtu"], IPv4Address(addresses[0]))
+def _look_up(name: str) -> _Interface:
+    found = interfaces().get(name)
+    of_interface = addresses(found) if found else []
+    if not found or not of_interface:
+        what = "has no IPv4 address" if found else "does not exist"
+        raise UsageError(f"the interface {name} {what}; see `ip address`")
+    return _Interface(found, of_interface[0])
 
 
-def _neighbour(interface: str, far: str) -> str:
-    """The MAC address behind an IPv4 address."""
-    told = json.loads(run(["ip", "-json", "neighbour", "show", "to", far, "dev", interface]))
-    for entry in told:
-        if "lladdr" in entry:
-            return str(entry["lladdr"])
-    raise UsageError(f"{far} is no neighbour on {interface}; is it on the same network?")
+def _far_mac(interface: Interface, far: str) -> str:
+    mac = neighbour_mac(interface, IPv4Address(far))
+    if mac is None:
+        raise UsageError(
+            f"{far} is no neighbour on {interface.name}: ping it first; it must be in the same "
+            "network"
+        )
+    return mac
 
 
 class _Cable(Kind):
@@ -106,15 +99,15 @@ class _Cable(Kind):
 
     def lay_out(self) -> Topology:
         host = Host(_HOST, int(self.own.address) - HOST_NETWORK)
-        ends = Port(_HOST, 0, self.own.mac), Port(_FAR, 1, self.far_mac)
+        ends = Port(_HOST, 0, self.own.kernel.mac), Port(_FAR, 1, self.far_mac)
         return Topology((host,), (Switch(_FAR, 1, _FAR),), (Cable(*ends, _RATE_BPS, 0),))
 
 
 def _spec(own: _Interface, far_mac: str, slowdown: float) -> Spec:
     """Not from a file: no file can have such a topology."""
-    mtu = max(mtu for mtu in _MTUS if mtu + _LARGEST_HEADERS <= own.mtu)
+    mtu = max(mtu for mtu in _MTUS if mtu + _LARGEST_HEADERS <= own.kernel.mtu)
     return Spec.model_construct(
-        name=own.name,
+        name=own.kernel.name,
         slowdown=slowdown,
         time_limit_ps=_PATIENCE_PS,
         topology=_Cable(own=own, far_mac=far_mac),

@@ -1,4 +1,4 @@
-"""Network steps: the kernel has what they say, and its refusals are clear."""
+"""Network steps: the kernel has what they say, is read rightly, and its refusals are clear."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from emu.errors import EmuError, FabricError, HostError
 from emu.lab.command import environment
 from emu.lab.namespace import unshare_command
+from emu.lab.net_reading import Interface, drops_note
 from emu.lab.net_steps import AddTun, AddVeth, AttachClsact, NetStep, SetUp
 from emu.lab.netlink import failure
 from emu.lab.tun import REMEDY
@@ -25,7 +27,7 @@ def test_the_kernel_has_what_the_steps_say() -> None:
     """As iproute2 sees it, without root; and each refused step is named in its error."""
     scratch = unshare_command(root=os.geteuid() == 0)
     done = subprocess.run(
-        [*scratch, sys.executable, "-m", "tests.lab.netlink_inside"],
+        [*scratch, sys.executable, "-m", "tests.support.netlink_inside"],
         capture_output=True,
         text=True,
         env=environment(),
@@ -45,6 +47,13 @@ def test_the_kernel_has_what_the_steps_say() -> None:
         "169.254.0.1",
         ["onlink"],
     )
+    read = told["read"]
+    assert (read["mac"], read["mtu"], read["up"], read["carrier"]) == (
+        *(link["address"], link["mtu"]),
+        *(True, True),
+    )
+    assert (read["index"], read["addresses"]) == (link["ifindex"], ["10.0.0.1"])
+    assert read["neighbour"] == neighbour["lladdr"]
     assert told["errors"] == [
         "namespace h1: the kernel did not add veth h1-eth0 mtu 4200 peer in lab: File exists; "
         "two nodes must not have the same name in the spec's topology",
@@ -75,3 +84,11 @@ def test_a_refused_step_has_its_remedy(
     said = str(error)
     assert said.startswith(f"namespace {step.namespace}: the kernel did not {step}: the kernel's")
     assert remedy_for_me(remedy) in said
+
+
+def test_a_note_names_the_interfaces_that_dropped_packets() -> None:
+    """Either way; without drops there is no note."""
+    quiet = Interface("h1-eth0", 2, "", 4200, up=True, carrier=True, rx_dropped=0, tx_dropped=0)
+    lossy = replace(quiet, name="h2-eth0", rx_dropped=1200, tx_dropped=34)
+    assert drops_note([quiet]) == ""
+    assert drops_note([quiet, lossy]) == ("the kernel dropped packets in the lab: 1,234 at h2-eth0")

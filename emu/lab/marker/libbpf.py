@@ -1,8 +1,8 @@
 """The few functions of libbpf that the marker needs, by ctypes.
 
-Each returns what libbpf returns or raises OSError with libbpf's errno. Programs
-and maps live as long as this process (or a copy of a map's descriptor) does;
-nothing is pinned.
+Each returns what libbpf returns or raises OSError with libbpf's errno. A program lives as
+long as this process or a filter that runs it, a map as long as a descriptor of it; nothing
+is pinned.
 """
 
 from __future__ import annotations
@@ -11,32 +11,7 @@ import ctypes
 import os
 from pathlib import Path
 
-_EGRESS = 1 << 1  # BPF_TC_EGRESS
 _ANY = 0  # BPF_ANY
-
-
-class _Hook(ctypes.Structure):
-    """struct bpf_tc_hook"""
-
-    _fields_ = [
-        ("sz", ctypes.c_size_t),
-        ("ifindex", ctypes.c_int),
-        ("attach_point", ctypes.c_int),
-        ("parent", ctypes.c_uint32),
-    ]
-
-
-class _Options(ctypes.Structure):
-    """struct bpf_tc_opts"""
-
-    _fields_ = [
-        ("sz", ctypes.c_size_t),
-        ("prog_fd", ctypes.c_int),
-        ("flags", ctypes.c_uint32),
-        ("prog_id", ctypes.c_uint32),
-        ("handle", ctypes.c_uint32),
-        ("priority", ctypes.c_uint32),
-    ]
 
 
 class BpfObject:
@@ -66,15 +41,10 @@ class BpfObject:
         _result(self._lib.bpf_map_lookup_elem(map_fd, ctypes.byref(index), value))
         return value.raw
 
-    def attach_to_egress(self, program: str, ifindex: int) -> None:
-        """Runs a program, as a direct-action tc filter, on all that leaves an interface."""
-        found = ctypes.c_void_p(
-            _pointer(self._lib.bpf_object__find_program_by_name(self._object, program.encode()))
-        )
-        hook = _Hook(ctypes.sizeof(_Hook), ifindex, _EGRESS)
-        options = _Options(ctypes.sizeof(_Options), self._lib.bpf_program__fd(found))
-        _result(self._lib.bpf_tc_hook_create(ctypes.byref(hook)))
-        _result(self._lib.bpf_tc_attach(ctypes.byref(hook), ctypes.byref(options)))
+    def program_fd(self, name: str) -> int:
+        """The open file of a program; it stays this object's."""
+        found = _pointer(self._lib.bpf_object__find_program_by_name(self._object, name.encode()))
+        return _result(self._lib.bpf_program__fd(ctypes.c_void_p(found)))
 
 
 def _result(result: int) -> int:

@@ -1,10 +1,9 @@
-"""The eBPF marker, from C file to running program; `mark.bpf.c` tells what it does.
+"""The eBPF marker, from C file to running program; `mark.bpf.c` says what it does.
 
-    compile_marker ─▶ mark.bpf.o ─▶ Marker(ports)
+    compile_marker ─▶ mark.bpf.o ─▶ Marker(ports) ─▶ attach_steps
 
-The marker's `board` is for the shim, which maps it and writes every queue's depth
-there, and so are its `curves`, for faults of the shim's to change; `marks` tells how
-many packets were marked.
+The shim maps the marker's `board` and writes every queue's depth there. It also maps its
+`curves`, which its faults change. `marks` counts the packets that were marked.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from pathlib import Path
 from emu.errors import HostError
 from emu.lab.command import run
 from emu.lab.marker.libbpf import BpfObject
+from emu.lab.net_steps import AttachClsact, AttachEgressFilter, NetStep
 
 # mark.bpf.c has the same numbers.
 PORTS = 1024
@@ -31,6 +31,7 @@ SOURCES = (_SOURCE, _CURVE)
 OBJECT = _SOURCE.with_suffix(".o")
 """The package's own, when it could be compiled as the package was built."""
 
+_PROGRAM = "mark"
 _WRED = struct.Struct("=IIIII")
 _QUEUES = struct.Struct(f"={PRIORITIES}B")
 _MARKS = struct.Struct(f"={PRIORITIES}Q")
@@ -63,12 +64,12 @@ class MarkedPort:
 
 
 class Marker:
-    """The marker, loaded and on its ports."""
+    """The marker, loaded and ready to be attached to its ports."""
 
     def __init__(self, program: Path, ports: Sequence[MarkedPort]) -> None:
         """The calling thread is in the ports' namespace.
 
-        Raises OSError where eBPF may not be loaded.
+        Raises OSError if eBPF may not be loaded.
         """
         self._bpf = BpfObject(program)
         self._marks = self._bpf.map_fd("marks")
@@ -77,17 +78,25 @@ class Marker:
         self.curves = self._bpf.map_fd("curves")
         """The same with a `struct wred_curves` (wred.h) for each port index."""
         for port in ports:
-            self._attach(port)
+            self._configure(port)
+        self._interfaces = [port.interface for port in ports]
+
+    def attach_steps(self, namespace: str) -> list[NetStep]:
+        """The steps that run the marker on all that leaves its ports."""
+        program = self._bpf.program_fd(_PROGRAM)
+        return [
+            *(AttachClsact(namespace, one) for one in self._interfaces),
+            *(AttachEgressFilter(namespace, one, _PROGRAM, program) for one in self._interfaces),
+        ]
 
     def marks(self, index: int) -> tuple[int, ...]:
         """Packets marked at a port so far, for each priority."""
         return _MARKS.unpack(self._bpf.look_up(self._marks, index, _MARKS.size))
 
-    def _attach(self, port: MarkedPort) -> None:
+    def _configure(self, port: MarkedPort) -> None:
         ifindex = socket.if_nametoindex(port.interface)
         self._bpf.update(self._bpf.map_fd("port_of"), ifindex, struct.pack("=I", port.index))
         self._bpf.update(self.curves, port.index, _curves(port))
-        self._bpf.attach_to_egress("mark", ifindex)
 
 
 def marker_program(scratch: Path) -> Path:

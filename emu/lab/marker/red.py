@@ -19,6 +19,10 @@ pauses        a port that is paused queues in the shim, whose queue RED does not
 priorities    one queue for all of a port.
 
 Packets that do not understand ECN are queued, never dropped (`nodrop`).
+
+These qdiscs are lines for `tc -batch` and not network steps: pyroute2 has no RED, and gives its
+token bucket no overhead.
+
 Source: iproute2, tc/q_red.c and tc/tc_red.c; Linux, include/net/red.h, net/sched/sch_red.c.
 """
 

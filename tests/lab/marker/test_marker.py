@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import shutil
 import struct
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +21,7 @@ from emu._core import lib
 from emu.lab import netns
 from emu.lab.command import run
 from emu.lab.marker.marker import PORTS, PRIORITIES, MarkedPort, Marker, Wred, compile_marker
+from emu.lab.netlink import carry_out
 from tests.support.needs import need
 from tests.support.packet_socket import packet_socket
 
@@ -45,6 +47,7 @@ class Wire:
         curve = Wred(KMIN, KMAX, PMAX_2_32, SEED)
         port = MarkedPort("near", INDEX, (curve,) * PRIORITIES, QUEUE_OF)
         self.marker = Marker(program, [port])
+        carry_out(self.marker.attach_steps("here"), {"here": threading.get_native_id()})
         self._board = mmap.mmap(self.marker.board, PORTS * PRIORITIES * 4)
         self._near, self._far = packet_socket("near"), packet_socket("far")
 

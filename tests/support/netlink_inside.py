@@ -1,16 +1,20 @@
-"""`python -m tests.lab.netlink_inside`: a small network made by steps, as `ip -json` sees it.
+"""`python -m tests.support.netlink_inside`: a small network made by steps, as `ip -json` sees it.
 
 Runs in the namespaces of `unshare_command`. Prints JSON: namespace -> links, addresses,
-neighbours, routes; and the errors of steps that the kernel refuses.
+neighbours, routes; what `net_reading` reads of h1's interface; and the errors of steps that
+the kernel refuses.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
+from ipaddress import IPv4Address
 
 from emu.errors import EmuError
 from emu.lab.command import run
+from emu.lab.net_reading import addresses, interfaces, neighbour_mac
 from emu.lab.net_steps import AddAddress, AddDefaultRoute, AddNeighbour, AddVeth, NetStep, SetUp
 from emu.lab.netlink import carry_out
 from emu.lab.netns import entered
@@ -35,13 +39,24 @@ def main() -> None:
     pids = {"lab": os.getpid(), "h1": keep_host()}
     carry_out(STEPS, pids)
     shown = {}
+    with entered(pids["h1"]):
+        found = interfaces()["h1-eth0"]
+        read = {
+            **asdict(found),
+            "addresses": [str(one) for one in addresses(found)],
+            "neighbour": neighbour_mac(found, IPv4Address("169.254.0.1")),
+        }
     for namespace, pid in pids.items():
         with entered(pid):
             shown[namespace] = {
                 kind: json.loads(run(["ip", "-json", kind]))
                 for kind in ("address", "neigh", "route")
             }
-    print(json.dumps({"shown": shown, "errors": [_error(step, pids) for step in REFUSED]}))
+    print(
+        json.dumps(
+            {"shown": shown, "read": read, "errors": [_error(step, pids) for step in REFUSED]}
+        )
+    )
 
 
 def _error(step: NetStep, pids: dict[str, int]) -> str:
