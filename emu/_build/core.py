@@ -37,6 +37,7 @@ _INTERFACES = tuple(
         "nic/verbs.h",
         "nic/ipoib.h",
         "fault/fault_api.h",
+        "counters/counter.h",
         "observe/counters.h",
         "api/fabric_api.h",
         "api/primitives.h",
@@ -116,7 +117,7 @@ def sources() -> list[Path]:
 
 def inputs() -> list[Path]:
     """Every file the core is made from, relative to the root."""
-    return sources() + _files("*.h")
+    return sources() + _files("*.h") + _files("*.def")
 
 
 def _files(pattern: str) -> list[Path]:

@@ -10,6 +10,7 @@ and of the layers below its own:
     link                   ports, lines, flow control, captures
     headers                the formats of packets
     sim                    clock, frames, memory, random numbers
+    counters               tables of all counters; they make the structs of the layers above
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from emu._build.core import CORE, ROOT, inputs
 
 LAYERS = (
+    ("counters",),
     ("sim",),
     ("headers",),
     ("link",),

@@ -33,6 +33,7 @@ from emu.bindings.routing import IpRoutes, LidRoutes, set_choice
 from emu.bindings.scale_up import ScaleUpFabric, ports_of
 from emu.bindings.snapshot import PortView
 from emu.errors import FabricError, UsageError
+from emu.measure.counter_table import PORT
 from emu.measure.observation import Observation, Samples
 from emu.measure.raw_counters import CounterTable, RawCounters
 from emu.measure.recording import Deadlock, SweepRecord
@@ -318,9 +319,9 @@ class Fabric:
 
     def _counters_at(self, indices: Mapping[str, int]) -> CounterTable:
         """Of ports that are given by name, with their indices."""
-        cells = np.empty((len(indices), lib.counter_cells()), np.int64)
+        cells = np.empty((len(indices), sum(PORT.cells.values())), np.int64)
         self._read_counters(cells, indices.values())
-        return CounterTable(tuple(indices), dict(COUNTERS), cells)
+        return CounterTable(tuple(indices), PORT.cells, cells)
 
     def _read_counters(self, cells: NDArray[np.int64], indices: Iterable[int]) -> None:
         """Into the first cells of each row."""
@@ -370,7 +371,7 @@ class Fabric:
 
     def post_counters(self, cells: Any, ports: Iterable[Port]) -> None:
         """Copies the counters of ports into a table, a row each, of which every row has at least
-        as many cells as `COUNTERS`; the first ones are filled."""
+        as many cells as a port's counters; the first ones are filled."""
         self._read_counters(cells, map(self.index.__getitem__, ports))
 
     def _deadlock(self, which: int) -> Deadlock:
@@ -612,10 +613,3 @@ def _have(pointer: Any) -> Any:
 def _have_memory(done: bool) -> None:
     if not done:
         raise FabricError("the fabric does not fit into this machine's memory; make it smaller")
-
-
-COUNTERS = [
-    (ffi.string(lib.counter_name(i)).decode(), lib.counter_width(i))
-    for i in range(lib.counter_count())
-]
-"""Each counter's name, and its cells."""

@@ -25,6 +25,7 @@ from emu.bindings.memory_regions import BUFFERS_VA, SINK_VA, SOURCE_VA, Bytes, C
 from emu.bindings.nic_config import have, nic_config, qp_config, set_recovery
 from emu.bindings.scale_up import ScaleUpFabric
 from emu.bindings.snapshot import QueuePairView
+from emu.measure.counter_table import NIC
 from emu.measure.observation import Observation
 from emu.measure.progress import Progress
 from emu.measure.recording import (
@@ -193,9 +194,9 @@ class HostNics:
         return {flow.name: qp for flow, qp in zip(self.flows, self._qps, strict=True)}
 
     def post_counters(self, cells: NDArray[np.int64]) -> None:
-        """Copies all NICs' counters into a table, (hosts, `COUNTERS`)."""
+        """Copies all NICs' counters into a table, (hosts, counters)."""
         for row, nic in zip(cells, self._nics.values(), strict=True):
-            ffi.memmove(ffi.from_buffer(row), lib.nic_counters(nic), row.nbytes)
+            lib.nic_counter_cells(nic, ffi.from_buffer("int64_t[]", row))
 
     def post_flows(self, cells: NDArray[np.int64]) -> None:
         """How far all flows are, into a table: bytes, how many are delivered, and of one whose
@@ -223,10 +224,10 @@ class HostNics:
         return np.frombuffer(counts, np.int64, len(self.flows))
 
     def _counters(self) -> dict[str, Counters]:
-        cells, names = np.empty((len(self._nics), len(COUNTERS)), np.int64), dict(COUNTERS)
+        cells = np.empty((len(self._nics), len(NIC.cells)), np.int64)
         self.post_counters(cells)
         return {
-            host: dict(zip(names, own, strict=True))
+            host: dict(zip(NIC.cells, own, strict=True))
             for host, own in zip(self._nics, cells.tolist(), strict=True)
         }
 
@@ -563,6 +564,3 @@ def _column_type(ctype: Any) -> str:
 
 _OPERATION = _row_type("struct operation")
 _RECORD = _row_type("struct message_record")
-
-COUNTERS = [(name, 1) for name, _ in ffi.typeof("struct nic_counters").fields]
-"""Each counter of a NIC, and its cells."""

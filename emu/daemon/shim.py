@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from emu.bindings.af_packet_driver import AfPacketDriver, Outcome
 from emu.bindings.capture import captured_ports
-from emu.bindings.fabric import COUNTERS, Fabric
+from emu.bindings.fabric import Fabric
 from emu.daemon.faults import change_faults
 from emu.daemon.fidelity import share_of_shim
 from emu.daemon.taps import Taps
@@ -19,6 +19,7 @@ from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.messages import Done, Faults, Json, Look, Measure, Message, Start, Stop, Tap
 from emu.lab.show import look
 from emu.lab.sm_link import Steering
+from emu.measure.counter_table import PORT
 from emu.measure.seqlock import Board
 from topologies.graph import Port
 
@@ -30,7 +31,7 @@ _SECONDS_TO_WAIT_FOR_PYTHON = 1e-4
 def stand(channel: Channel, driver: AfPacketDriver, fabric: Fabric, steering: Steering) -> None:
     """From the end of `Setup` to `Stop`."""
     ports = fabric.topology.switch_ports
-    board = Board.new([fabric.topology.port_name[port] for port in ports], COUNTERS)
+    board = Board.new([fabric.topology.port_name[port] for port in ports], [*PORT.cells.items()])
     channel.send(Done({"board": board.legend}), [board.file])
     sys.setswitchinterval(_SECONDS_TO_WAIT_FOR_PYTHON)
     start = channel.expect(Start)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from emu.bindings.fabric import COUNTERS
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.messages import Ready, Setup
 from emu.lab.ipc.rpc import Line
 from emu.lab.processes import wait_done
+from emu.measure.counter_table import PORT
 from emu.measure.counters import XMIT_WAIT
 from emu.measure.seqlock import Board
 
 _OF_PORT = "port "
-PORT_COLUMNS = [(_OF_PORT + name, width) for name, width in COUNTERS]
+PORT_COLUMNS = [(_OF_PORT + name, width) for name, width in PORT.cells.items()]
 """Beside a NIC's counters, those of its port."""
 FLOW_COLUMNS = [("bytes", 1), ("delivered", 1), ("status", 1), ("failed_ns", 1)]
 

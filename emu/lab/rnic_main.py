@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from emu.bindings.af_packet_driver import AfPacketDriver, Outcome, packet_socket
 from emu.bindings.fabric import Fabric, NodeSubset
-from emu.bindings.host_nics import COUNTERS, HostNics
+from emu.bindings.host_nics import HostNics
 from emu.daemon.faults import change_faults
 from emu.lab import ib0, tun
 from emu.lab.ipc.channel import Channel, channel_pair
@@ -26,6 +26,7 @@ from emu.lab.netns import entered
 from emu.lab.nic_process import FLOW_COLUMNS, PORT_COLUMNS
 from emu.lab.rt_sched import be_punctual, processors_awake
 from emu.lab.worker import serve
+from emu.measure.counter_table import NIC
 from emu.measure.counters import XMIT_WAIT
 from emu.measure.seqlock import Board
 from emu.spec.fault import Fault
@@ -62,7 +63,9 @@ def _work(channel: Channel, setup: Setup, line: Channel, far: socket.socket) -> 
             _attach(driver, fabric, setup)
             fabric.prefault()
             be_punctual()
-            board = Board.new(list(topology.host), [*COUNTERS, (XMIT_WAIT, 1), *PORT_COLUMNS])
+            board = Board.new(
+                list(topology.host), [*NIC.cells.items(), (XMIT_WAIT, 1), *PORT_COLUMNS]
+            )
             flows = Board.new([flow.name for flow in endpoints.flows], FLOW_COLUMNS)
             legends = {"board": board.legend, "flows": flows.legend}
             channel.send(Done(legends), [board.file, flows.file, far.fileno()])
@@ -152,10 +155,10 @@ class _Nics:
     def _post(self) -> None:
         now_ps = self.fabric.now_ns * 1000
         cells = self.board.begin(now_ps)
-        self.endpoints.post_counters(cells[:, : len(COUNTERS)])
+        self.endpoints.post_counters(cells[:, : len(NIC.cells)])
         ports = [self.fabric.topology.ports[name][0] for name in self.fabric.topology.host]
-        cells[:, len(COUNTERS)] = self.fabric.waited_ns(ports)
-        self.fabric.post_counters(cells[:, len(COUNTERS) + 1 :], ports)
+        cells[:, len(NIC.cells)] = self.fabric.waited_ns(ports)
+        self.fabric.post_counters(cells[:, len(NIC.cells) + 1 :], ports)
         self.board.publish()
         self.endpoints.post_flows(self.flows.begin(now_ps))
         self.flows.publish()

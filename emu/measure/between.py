@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.clocks import VIRTUAL
+from emu.measure.counter_table import PORT
 from emu.measure.look import FlowLook, Look
 from emu.measure.merge import assemble
 from emu.measure.observation import Observation, Samples
@@ -31,8 +32,6 @@ from emu.spec.scenario import Spec
 from topologies.graph import Topology
 from traffic.graph import Flow
 
-_LEVELS = ("queued_bytes", "held_bytes", "headroom_peak_bytes", "queue_peak_bytes")
-"""Counters that do not only grow."""
 _OF_STORMS = "watchdog_detected"
 
 
@@ -130,7 +129,7 @@ def _grown(before: RawCounters | None, after: RawCounters) -> dict[str, list[int
         return dict(after)
     grown = {
         name: cells
-        if name in _LEVELS
+        if name in PORT.levels
         else [now - was for was, now in zip(before[name], cells, strict=True)]
         for name, cells in after.items()
     }

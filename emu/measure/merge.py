@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.clocks import Clock
+from emu.measure.counter_table import CONGESTION, LOSSLESS, OTHER, PORT, WATCHDOG
 from emu.measure.counters import (
     PRIORITIES,
     ethernet_counters,
@@ -174,31 +175,20 @@ def _totals(
 ) -> Counters:
     ports = topology.switch_ports
     of_switches = raw.only(map(topology.port_name.__getitem__, ports))
-    discards = of_switches.counter("rx_buf_discard") + of_switches.counter("tx_queue_discard")
-    drops = discards[:, PRIORITIES]
+    congestion = [of_switches.counter(row.name) for row in PORT.drops(CONGESTION)]
+    drops = np.sum(congestion, axis=0)[:, PRIORITIES]
     lossless = np.array([_lossless(spec, port) for port in ports], np.bool_)
+
+    def dropped(kind: int) -> int:
+        return sum(raw.total(row.name) for row in PORT.drops(kind, injected=False))
+
     return {
         "packets": sum(nic["tx_packets"] for nic in nics.values()),
         "packet_hops": of_switches.total("tx_packets"),
-        "drops_lossless": int(drops[lossless].sum()) + raw.total("rx_credit_violations"),
+        "drops_lossless": int(drops[lossless].sum()) + dropped(LOSSLESS),
         "drops_lossy": int(drops[~lossless].sum()),
-        "drops_watchdog": sum(raw.total(f"watchdog_{way}_dropped") for way in ("tx", "rx")),
-        "drops_other": sum(
-            raw.total(name)
-            for name in (
-                "no_route",
-                "ttl_expired",
-                "not_ip",
-                "rx_malformed",
-                "rx_oversize",
-                "corrupt",
-                "no_lane",
-                "rcv_constraint_errors",
-                "xmit_constraint_errors",
-                "hoq_discard",
-                "vl15_dropped",
-            )
-        ),
+        "drops_watchdog": dropped(WATCHDOG),
+        "drops_other": dropped(OTHER),
         "ce_marked": raw.total("ecn_marked"),
         "cnp": sum(nic["np_cnp_sent"] for nic in nics.values()),
         "pause_frames": raw.total("tx_pause_frames"),

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from emu.measure.counter_table import NIC, PORT
 from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, cause_of
 from emu.measure.raw_counters import RawCounters
 from emu.units import format_time_ns
@@ -36,45 +37,6 @@ class Event:
     def to_json(self) -> dict[str, Any]:
         return {"time_ns": self.time_ns, "event": self.event, "where": self.where, **self.values}
 
-
-_PER_CLASS = {
-    "pause-sent": ("tx_pause", "priority"),
-    "paused": ("rx_pause", "priority"),
-    "marked": ("ecn_marked", "priority"),
-    "dropped-at-ingress": ("rx_buf_discard", "priority"),
-    "dropped-at-egress": ("tx_queue_discard", "priority"),
-    "fecn-marked": ("fecn_marked", "vl"),
-    "watchdog-detected-storm": ("watchdog_detected", "priority"),
-    "watchdog-restored": ("watchdog_restored", "priority"),
-    "dropped-by-watchdog-at-ingress": ("watchdog_rx_dropped", "priority"),
-    "dropped-by-watchdog-at-egress": ("watchdog_tx_dropped", "priority"),
-}
-"""Event -> a port's counter with one cell for each class, and what a class is called."""
-
-_WHOLE = {
-    "dropped-with-the-link": "link_down_discard",
-    "dropped-at-head-of-queue": "hoq_discard",
-    "dropped-on-vl15": "vl15_dropped",
-    "refused-at-ingress": "rcv_constraint_errors",
-    "refused-at-egress": "xmit_constraint_errors",
-    "no-route": "no_route",
-    "no-lane": "no_lane",
-    "ttl-expired": "ttl_expired",
-    "not-ip": "not_ip",
-    "malformed": "rx_malformed",
-    "oversize": "rx_oversize",
-    "damaged": "rx_crc_errors",
-    "dropped-as-damaged": "corrupt",
-    "credit-violation": "rx_credit_violations",
-    "lost-in-open-vswitch": "transit_lost",
-}
-_OF_HOST = {
-    "cnp-sent": "np_cnp_sent",
-    "cnp-received": "rp_cnp_handled",
-    "out-of-sequence": "out_of_sequence",
-    "retransmitted": "retransmitted_packets",
-    "timeout": "local_ack_timeout_err",
-}
 
 _ALL = 0.95
 """Part of the time between two looks: a port that is paused for more was not let go."""
@@ -102,21 +64,20 @@ def _events(before: Look, after: Look) -> Iterator[Event]:
     yield from _flow_events({} if anew else before.flows, after)
     for host, own in after.hosts.items():
         earlier = {} if anew else before.hosts.get(host, {})
-        for event, counter in _OF_HOST.items():
-            if count := own[counter] - earlier.get(counter, 0):
-                yield Event(after.time_ns, event, host, {"count": count})
+        for row in NIC.events:
+            if count := own[row.name] - earlier.get(row.name, 0):
+                yield Event(after.time_ns, row.event, host, {"count": count})
 
 
 def _port_events(
     name: str, before: RawCounters, after: RawCounters, time_ns: int
 ) -> Iterator[Event]:
-    for event, (counter, noun) in _PER_CLASS.items():
-        for number, (was, now) in enumerate(zip(before[counter], after[counter], strict=True)):
+    for row in PORT.events:
+        noun = "priority" if row.roce else "vl"
+        for number, (was, now) in enumerate(zip(before[row.name], after[row.name], strict=True)):
             if now > was:
-                yield Event(time_ns, event, name, {noun: number, "count": now - was})
-    for event, counter in _WHOLE.items():
-        if count := after[counter][0] - before[counter][0]:
-            yield Event(time_ns, event, name, {"count": count})
+                where = {noun: number} if row.cells > 1 else {}
+                yield Event(time_ns, row.event, name, {**where, "count": now - was})
     if waited_ps := sum(after["xmit_wait"]) - sum(before["xmit_wait"]):
         yield Event(time_ns, "waited-for-credit", name, {"ns": waited_ps // 1000})
 

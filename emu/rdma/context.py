@@ -10,6 +10,7 @@ from typing import Any
 from emu._core import ffi, lib
 from emu.bindings.nic_config import address_of, nic_config, qp_config, set_recovery
 from emu.errors import LocalProtocolError
+from emu.measure.counter_table import NIC
 from emu.rdma.clock import Clock
 from emu.rdma.completion import CQ
 from emu.rdma.memory import PD
@@ -78,8 +79,9 @@ class Context:
     @property
     def counters(self) -> dict[str, int]:
         """The NIC's counters, by the names of Linux' hw_counters where there are such."""
-        seen = lib.nic_counters(self.core)
-        return {name: getattr(seen, name) for name, _ in ffi.typeof("struct nic_counters").fields}
+        cells = ffi.new("int64_t[]", len(NIC.cells))
+        lib.nic_counter_cells(self.core, cells)
+        return dict(zip(NIC.cells, cells, strict=True))
 
     def alloc_pd(self) -> PD:
         """A protection domain."""

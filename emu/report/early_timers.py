@@ -10,6 +10,7 @@ nothing else can have taken them.
 
 from __future__ import annotations
 
+from emu.measure.counter_table import CONGESTION, PORT, with_number
 from emu.measure.counters import PRIORITIES
 from emu.measure.recording import FlowRecord
 from emu.report.run_view import RunFacts
@@ -32,11 +33,9 @@ def _has_fired(run: RunFacts, flow: FlowRecord) -> bool:
 def _lossy_priorities(run: RunFacts) -> set[int] | None:
     """Those of which switches dropped packets. None: what was lost may have been anyone's."""
     ports = run.recording.ports.values()
+    names = PORT.public_drops("roce", PORT.drops(CONGESTION))
     lost = {
-        priority: sum(
-            own.get(f"tx_prio{priority}_discards", 0) + own.get(f"rx_prio{priority}_buf_discard", 0)
-            for own in ports
-        )
+        priority: sum(own.get(with_number(name, priority), 0) for own in ports for name in names)
         for priority in PRIORITIES
     }
     unknown = run.drops - sum(lost.values()) + run.dropped_by_faults + run.dropped_by_hosts

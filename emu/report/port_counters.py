@@ -8,12 +8,12 @@ h1                                   a host's NIC
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from emu.errors import UsageError
 from emu.measure.counter_notes import note_of
+from emu.measure.counter_table import PORT
 from emu.measure.counters import ethernet_counters, infiniband_counters
 from emu.measure.look import Look
 from emu.measure.recording import Counters
@@ -22,9 +22,6 @@ from topologies.graph import Topology
 
 Places = dict[str, Counters]
 """Port or host -> its counters."""
-
-_NO_SUM = re.compile(r"queue_peak_bytes|rx_prio\d_headroom_peak_bytes|prio\d_PFC_WD_STATUS")
-"""What does not add up over time; its change says nothing."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +46,12 @@ def counters_of(look: Look, topology: Topology, fabric: str, chosen: Chosen) -> 
 
 def changes(before: Look, earlier: Places, after: Look, later: Places) -> Places:
     """What was counted between two looks. NICs begin anew when traffic does."""
+    levels = PORT.public_levels
     anew = before.traffic.number != after.traffic.number
     return {
         place: {
             name: count
-            if _NO_SUM.fullmatch(name)
+            if name in levels
             else count - (0 if anew and place in after.hosts else _count(earlier, place, name))
             for name, count in own.items()
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from emu.measure.counter_table import OTHER, PORT
 from emu.measure.percentile import DEFINITION
 from emu.measure.recording import FaultRecord, FlowRecord, JobRecord, SweepRecord
 from emu.report.palette import HELD_BACK
@@ -167,7 +168,8 @@ def totals_table(run: RunFacts) -> Table:
 def _other_drops(run: RunFacts) -> str:
     """By the names under which the ports count them."""
     places = [*run.recording.ports.values(), *run.recording.hosts.values()]
-    counts = {name: sum(own.get(name, 0) for own in places) for name in _OTHER_DROPS}
+    names = PORT.public_drops(run.recording.fabric, PORT.drops(OTHER, injected=False))
+    counts = {name: sum(own.get(name, 0) for own in places) for name in names}
     named = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
     return f"Other drops, as ports count them: {named}."
 
@@ -181,14 +183,6 @@ _TOTALS = {
 }
 _ROCE_TOTALS = {"pause frames": "pause_frames", "packets marked CE": "ce_marked", "CNPs": "cnp"}
 _IB_TOTALS = {"credit updates": "credit_updates"}
-_OTHER_DROPS = (
-    *("PortXmitDiscards", "PortRcvSwitchRelayErrors", "VL15Dropped"),
-    *("PortRcvConstraintErrors", "PortXmitConstraintErrors"),
-    *("PortMalformedPacketErrors", "rx_undersize_pkts", "rx_oversize_pkts"),
-    *("no_route", "ttl_expired", "not_ip", "rx_crc_discards"),
-)
-"""Counters of InfiniBand's ports, and of RoCE's; PortXmitDiscards also has what a lost link took.
-"""
 
 
 def faults_table(run: RunFacts) -> Table:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from emu.measure.binning import growth
 from emu.measure.bound import Bound, Paths, batches_of, fabric_of
-from emu.measure.counters import PRIORITIES
+from emu.measure.counter_table import NIC, PORT, numbered
 from emu.measure.fct import FctSlowdown, fct_slowdowns
 from emu.measure.ios import IoFigures, io_figures
 from emu.measure.recording import FlowRecord, Recording, Series
@@ -34,22 +34,6 @@ XMIT_WAIT = "PortXmitWait"
 """InfiniBand's counter of a port: ticks in which it had data to send, and no credit."""
 PKEY_VIOLATIONS = "rx_pkey_violations"
 """A NIC's counter: packets with a P_Key that their queue pair does not have."""
-
-_DROPPED_BY_NICS = ("rx_crc_errors", "rx_icrc_encapsulated", "rx_memory_discards")
-_DROPPED_BY_PORTS = (
-    *(f"rx_prio{priority}_buf_discard" for priority in PRIORITIES),
-    *(f"tx_prio{priority}_discards" for priority in PRIORITIES),
-    *(
-        f"prio{priority}_PFC_WD_QUEUE_STATS_{way}_DROPPED_PACKETS"
-        for priority in PRIORITIES
-        for way in ("TX", "RX")
-    ),
-    *("no_route", "ttl_expired", "not_ip", "rx_crc_discards", "link_down_discard"),
-    *("PortXmitDiscards", "PortRcvSwitchRelayErrors", "VL15Dropped", "rx_credit_violations"),
-    *("PortRcvConstraintErrors", "PortXmitConstraintErrors"),
-    *("rx_undersize_pkts", "rx_oversize_pkts", "PortMalformedPacketErrors"),
-)
-"""Reasons, by the names of both fabrics' counters."""
 
 
 @dataclass(frozen=True)
@@ -242,13 +226,15 @@ class RunFacts:
     def dropped_by_hosts(self) -> int:
         """Packets that came to a NIC damaged, or found no room there."""
         hosts = self.recording.hosts.values()
-        return sum(own.get(name, 0) for own in hosts for name in _DROPPED_BY_NICS)
+        return sum(own.get(row.name, 0) for own in hosts for row in NIC.drops())
 
     @cached_property
     def port_drops(self) -> dict[str, int]:
         """Packets that each port dropped, or a fault on its cable; ports with none are left out."""
+        fabric = self.recording.fabric
+        counters = numbered(PORT.public_drops(fabric, PORT.drops()), fabric)
         drops = {
-            name: sum(own.get(counter, 0) for counter in _DROPPED_BY_PORTS)
+            name: sum(own.get(counter, 0) for counter in counters)
             for name, own in self.recording.ports.items()
         }
         for fault in self.recording.faults:

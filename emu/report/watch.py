@@ -18,7 +18,7 @@ from itertools import pairwise
 from rich.table import Table
 from rich.text import Text
 
-from emu.measure.counters import DISCARDS
+from emu.measure.counter_table import PORT
 from emu.measure.look import Look, TrafficState
 from emu.report.progress import share_done
 from emu.report.short import short_count
@@ -113,7 +113,7 @@ class Watch:
         yield self._change(port, "tx_flow_control" if self._infiniband else "tx_pause_frames")
         yield self._change(port, "fecn_marked" if self._infiniband else "ecn_marked")
         yield self._cnps(port)
-        yield self._change(port, *DISCARDS)
+        yield self._change(port, *(row.name for row in PORT.drops()))
 
     def _cnps(self, port: Port) -> tuple[int, int]:
         """Those that the host at the other end has sent."""

@@ -50,7 +50,7 @@ def refusal(*words: str) -> str:
         ("traffic.0.share", "traffic.0.hot-spot.share"),
         ("kmin", "switches.ecn.kmin Depth up to which nothing is marked."),
         ("pause_response", "pause frame's arrival"),
-        ("rx_prio3_pause_duration", "How long priority 3 of this port was paused"),
+        ("rx_prio3_pause_duration", "How long pauses kept priority 3 of this port from sending"),
         ("counter PortXmitWait_VL2", "PortXmitWait of lane 2 alone"),
         ("counter tx_packets", "RDMA packets that the NIC sent"),
         ("totals.drops_lossless", "A healthy lossless fabric has 0"),

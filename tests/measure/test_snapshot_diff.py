@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from emu.bindings.fabric import COUNTERS
-from emu.bindings.host_nics import COUNTERS as NIC_COUNTERS
-from emu.measure.counters import DISCARDS
+from emu.measure.counter_table import NIC, PORT
 from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, TrafficState
 from emu.measure.recording import Deadlock
 from emu.measure.snapshot_diff import Pauses, events_between
@@ -27,8 +25,8 @@ def _look(
     **port: list[int],
 ) -> Look:
     """`port`: its counters, as far as they are not 0; `host`: likewise, of its NIC."""
-    zeros = {name: [0] * width for name, width in COUNTERS}
-    nic = {name: 0 for name, _ in NIC_COUNTERS}
+    zeros = {name: [0] * width for name, width in PORT.cells.items()}
+    nic = {name: 0 for name, _ in NIC.cells.items()}
     hosts = {"h1": {**nic, **host}} if host is not None else {}
     return Look(time_ns, {"leaf1:h1": {**zeros, **port}}, hosts, traffic)
 
@@ -55,9 +53,8 @@ def test_what_grew_is_an_event_with_its_class_and_count() -> None:
 def test_every_reason_for_a_drop_is_an_event() -> None:
     """And nothing that a fabric drops is silent."""
     quiet = _look(1)
-    widths = dict(COUNTERS)
-    for name in DISCARDS:
-        counted: dict[str, Any] = {name: [1] + [0] * (widths[name] - 1)}
+    for row in PORT.drops():
+        counted: dict[str, Any] = {row.name: [1] + [0] * (row.cells - 1)}
         (event,) = _told(quiet, _look(2, **counted))
         assert (event["where"], event["count"]) == ("leaf1:h1", 1)
 

@@ -7,9 +7,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from emu.bindings.fabric import COUNTERS
 from emu.cli.counters import command
 from emu.errors import ExitCode, UsageError
+from emu.measure.counter_table import PORT
 from emu.measure.look import Look, TrafficState
 from emu.report.port_counters import Chosen, changes, counters_of, lines_of, shown
 from emu.spec.model import Spec, spec_from_text
@@ -23,7 +23,7 @@ ALL = Chosen(())
 
 def look(time_ns: int, *, sent: int = 0, cnps: int = 0, number: int = 1) -> Look:
     """All ports have sent so many packets of priority 3, and every host so many CNPs."""
-    raw = {name: [0] * width for name, width in COUNTERS}
+    raw = {name: [0] * width for name, width in PORT.cells.items()}
     raw |= {"tx_packets": [0, 0, 0, sent] + [0] * 12, "queue_peak_bytes": [5000]}
     hosts = {host: {"np_cnp_sent": cnps} for host in TOPOLOGY.host}
     traffic = TrafficState(number, "running", None, ())

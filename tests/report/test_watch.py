@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from emu.bindings.fabric import COUNTERS
+from emu.measure.counter_table import PORT
 from emu.measure.look import Look, TrafficState
 from emu.report.watch import Watch, sparkline
 from emu.spec.model import spec_from_text
@@ -22,7 +22,7 @@ PORTS = [TOPOLOGY.port_name[port] for s in TOPOLOGY.switches for port in TOPOLOG
 
 def _look(time_ns: int, **counters: list[int]) -> Look:
     """All ports have the same counters, 0 unless given."""
-    own = {name: [0] * width for name, width in COUNTERS} | counters
+    own = {name: [0] * width for name, width in PORT.cells.items()} | counters
     return Look(time_ns, dict.fromkeys(PORTS, own), {}, TrafficState(1, "running", None, ()))
 
 
@@ -53,7 +53,7 @@ def test_rates_and_counts_are_those_of_the_fabric(fabric: str, count: str) -> No
 def test_nothing_is_cut_off(width: int, fabric: str) -> None:
     """Neither on a narrow terminal, nor with large numbers; the rate is drawn over time on both."""
     watch = Watch("pair", TOPOLOGY, fabric)
-    many = {name: [98_765_432] * cells for name, cells in COUNTERS}
+    many = {name: [98_765_432] * cells for name, cells in PORT.cells.items()}
     watch.add(_look(0))
     watch.add(_look(1_000_000, **many))
     drawn = _drawn(watch, width)

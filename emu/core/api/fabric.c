@@ -375,7 +375,7 @@ void fabric_sample_now(struct fabric *fabric)
 
 void fabric_counters(struct fabric *fabric, uint32_t index, int64_t *cells)
 {
-    port_counters(fabric->ports[index], fabric->clock.now, cells);
+    port_counter_cells(fabric->ports[index], fabric->clock.now, cells);
 }
 
 uint64_t fabric_queued(const struct fabric *fabric, uint32_t index, uint8_t tc)

@@ -76,33 +76,18 @@ static inline picoseconds line_backlog(const struct line *line, picoseconds now)
     return line->paced && line->free_at > now ? line->free_at - now : 0;
 }
 
-/* What has passed of one class. */
+/* What a port counts. The rows of ports.def say what each counter is. */
 struct class_counters {
-    uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+#define PORT_TRAFFIC(name, ...) uint64_t name;
+#include "counters/ports.def"
 };
 
 struct port_counters {
     struct class_counters of_class[CLASSES];
-    /* Packets that ended at this port, whatever the reason. A NIC drops what it has no room for and
-     * what does not come as it was sent; a right packet that its transport has no use for has been
-     * delivered. What the machine loses, and no emulated port, is none of them. */
-    uint64_t dropped[CLASSES];
-    uint64_t rx_pause[PRIORITIES], tx_pause[PRIORITIES]; /* classes enabled in PFC frames */
-    uint64_t rx_pause_frames, tx_pause_frames;           /* of both kinds */
-    uint64_t rx_global_pause, tx_global_pause;           /* 802.3x */
-    uint64_t rx_pause_transition[PRIORITIES];            /* XOFF -> XON */
-    picoseconds rx_pause_duration[PRIORITIES];           /* time this port was told not to send */
-    picoseconds tx_pause_duration[PRIORITIES];           /* time it told its far end not to send */
-    uint64_t rx_mac_control_unknown;
-    uint64_t rx_flow_control, tx_flow_control; /* InfiniBand flow-control packets */
-    uint64_t rx_flow_control_errors;           /* LPCRC or Op wrong */
-    uint64_t rx_malformed;                     /* too short, no such lane, or the other fabric's */
-    uint64_t rx_oversize;                      /* longer than any frame may be */
-    uint64_t rx_crc_errors;                    /* damaged on the cable */
-    uint64_t rx_credit_violations;             /* packets that came without credit */
-    uint64_t link_downed;                      /* times the link was lost */
-    uint64_t link_down_discard;                /* packets lost with it */
-    picoseconds xmit_wait[CLASSES];            /* data was waiting, credit was not there */
+#define PORT(name, ...) uint64_t name;
+#define PORT_PER_PRIORITY(name, ...) uint64_t name[PRIORITIES];
+#define PORT_PER_CLASS(name, ...) uint64_t name[CLASSES];
+#include "counters/ports.def"
 };
 
 /* What a port shows over time: a sample is a copy of this. Those of ports that are sampled

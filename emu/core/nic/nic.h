@@ -17,6 +17,7 @@
 #include "nic/framing.h"
 #include "nic/mr.h"
 #include "nic/nic_api.h"
+#include "nic/nic_counters.h"
 #include "nic/qp.h"
 #include "nic/rx_throttle.h"
 #include "sim/arena.h"

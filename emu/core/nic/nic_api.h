@@ -178,51 +178,6 @@ struct qp_remote {
     uint64_t guid;    /* InfiniBand: of its port */
 };
 
-/* Names as in the RDMA hw_counters of Linux, where there is such a counter. */
-struct nic_counters {
-    uint64_t tx_packets, rx_packets; /* rx: those that reached a queue pair */
-    uint64_t retransmitted_packets;
-
-    /* Requester. */
-    uint64_t packet_seq_err;        /* NAK 0x60 received */
-    uint64_t local_ack_timeout_err; /* retransmission timer expired */
-    uint64_t rnr_nak_retry_err;     /* RNR NAK received */
-    uint64_t implied_nak_seq_err;   /* a response was missing before the one that came */
-    uint64_t req_remote_invalid_request, req_remote_access_errors, req_remote_operation_errors;
-    uint64_t req_cqe_error, req_cqe_flush_error; /* messages that failed, or were flushed */
-
-    /* Responder. */
-    uint64_t out_of_sequence;   /* PSN ahead of the expected one */
-    uint64_t duplicate_request; /* PSN behind it */
-    uint64_t out_of_buffer;     /* SEND found no receive posted */
-    uint64_t resp_invalid_request, resp_remote_access_errors, resp_remote_operation_errors;
-    uint64_t resp_local_length_error;              /* SEND longer than its receive */
-    uint64_t resp_cqe_error, resp_cqe_flush_error; /* receives that failed, or were flushed */
-
-    /* Congestion: notification point and reaction point. */
-    uint64_t np_ecn_marked_roce_packets, np_cnp_sent;
-    uint64_t rp_cnp_handled, rp_cnp_ignored;
-    uint64_t np_becn_sent, rp_becn_received; /* in other packets than CNPs */
-
-    /* Packets that reached no queue pair, each counted once. The port counts the first three as
-     * dropped, as their bytes are wrong; the others have been delivered, and are refused. */
-    uint64_t rx_crc_errors;        /* damaged on the cable, or VCRC wrong */
-    uint64_t rx_icrc_encapsulated; /* ICRC wrong */
-    uint64_t rx_malformed;         /* a length or a fixed field is wrong */
-    uint64_t rx_other;             /* neither RoCEv2 nor IBA transport, or not for this NIC */
-    uint64_t rx_unknown_qp;        /* no such queue pair, not connected, or another sender's */
-    uint64_t rx_pkey_violations, rx_qkey_violations;
-    uint64_t rx_qp_error; /* its queue pair has failed */
-
-    /* IP over InfiniBand; ipoib.h. */
-    uint64_t ipoib_tx_packets, ipoib_rx_packets;
-    uint64_t ipoib_tx_dropped; /* not IPv4, too long, or for nobody on the fabric */
-    uint64_t ipoib_rx_dropped; /* no IP packet, or the host's interface was down */
-
-    /* The host's path: packets that had to wait for memory, and those that found no room to. */
-    uint64_t rx_memory_waits, rx_memory_discards;
-};
-
 /* ---- a NIC -------------------------------------------------------------- */
 
 /* Registers `length` bytes at `bytes` under the addresses from `va` on, for queue
@@ -238,7 +193,6 @@ bool nic_invalidate(struct nic *nic, uint32_t pd, uint32_t key);
 
 /* NULL when max_qps are there, memory is short, or the config is wrong. */
 struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config);
-const struct nic_counters *nic_counters(const struct nic *nic);
 
 uint32_t qp_number(const struct qp *qp);
 

@@ -1,17 +1,21 @@
-/* The counters of a port, as Python sees them: plain prototypes, read by the binding as they stand
- * here. There are `counter_count` of them, each with `counter_width` cells (one per class, or 1),
- * `counter_cells` cells in all. */
+/* The tables of counters and their values. Plain prototypes: Python reads them as they stand here.
+ *
+ * A port's values are cells in the order of the table, `counter->cells` of each counter. */
 #ifndef EMU_OBSERVE_COUNTERS_H
 #define EMU_OBSERVE_COUNTERS_H
 
-#include <stdint.h>
+#include "counters/counter.h"
 
+struct nic;
 struct port;
 
-uint32_t counter_count(void);
-const char *counter_name(uint32_t counter);
-uint32_t counter_width(uint32_t counter);
-uint32_t counter_cells(void);
-void port_counters(struct port *port, int64_t now_ps, int64_t *cells);
+/* The rows of ports.def and nics.def, `count` of them. */
+const struct counter *port_counter_table(uint32_t *count);
+const struct counter *nic_counter_table(uint32_t *count);
+
+/* Copies all values, as they are at `now_ps`. A port that is no switch's has 0 in a switch's
+ * counters. */
+void port_counter_cells(struct port *port, int64_t now_ps, int64_t *cells);
+void nic_counter_cells(const struct nic *nic, int64_t *cells);
 
 #endif

@@ -42,12 +42,8 @@ struct watchdog_queue {
 };
 
 struct watchdog_counters {
-    uint64_t detected[PRIORITIES], restored[PRIORITIES];
-    uint64_t tx_packets[PRIORITIES], rx_packets[PRIORITIES]; /* while stormed */
-    uint64_t tx_dropped[PRIORITIES], rx_dropped[PRIORITIES];
-    /* The same when the last storm was detected: what has come since is the last storm's. */
-    uint64_t tx_packets_before[PRIORITIES], rx_packets_before[PRIORITIES];
-    uint64_t tx_dropped_before[PRIORITIES], rx_dropped_before[PRIORITIES];
+#define WATCHDOG(name, ...) uint64_t name[PRIORITIES];
+#include "counters/ports.def"
 };
 
 enum watchdog_verdict { WATCHDOG_AS_BEFORE, WATCHDOG_STORM, WATCHDOG_RESTORED };

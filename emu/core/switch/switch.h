@@ -44,22 +44,12 @@ struct switch_config {
     picoseconds transit_timeout; /* external datapath: then a packet counts as lost */
 };
 
+/* What a switch's port counts beside every port. The rows of ports.def say what each counter is. */
 struct switch_port_counters {
-    uint64_t rx_buf_discard[CLASSES];   /* no room in the ingress buffer */
-    uint64_t tx_queue_discard[CLASSES]; /* lossy: egress queue over its threshold */
-    uint64_t ecn_marked[CLASSES];
-    uint64_t no_route, ttl_expired, not_ip, corrupt;
-    /* InfiniBand. */
-    uint64_t no_lane;                /* its service level may not leave by that port */
-    uint64_t rcv_constraint_errors;  /* its P_Key may not come in here */
-    uint64_t xmit_constraint_errors; /* its P_Key may not leave here */
-    uint64_t hoq_discard;            /* waited for credit too long, or its lane was stalled */
-    uint64_t vl15_dropped;           /* management packets that found no room */
-    uint64_t transit_lost;           /* handed to the external datapath, never came back whole */
-    uint64_t transit_overflow;       /* too many packets in transit */
-    uint64_t transit_unknown;        /* came back, but is none of ours */
-    uint64_t headroom_peak_bytes[CLASSES];
     struct watchdog_counters watchdog;
+#define SWITCH(name, ...) uint64_t name;
+#define SWITCH_PER_CLASS(name, ...) uint64_t name[CLASSES];
+#include "counters/ports.def"
 };
 
 /* What a router writes in front of a packet that leaves by a port. */

@@ -7,22 +7,20 @@ agreement  one counter against another
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from emu.measure.counters import DROPPED
+from emu.measure.counter_table import PORT, WATCHDOG, with_number
 from emu.measure.recording import Counters, Recording
 from emu.report.verdict.outcome import Outcome
 from emu.spec.model import Agreement, Counter, Lossless
-
-_DROPPED = {"roce": "prio{}_dropped_packets", "ib": DROPPED}
-_BY_WATCHDOG = tuple(f"prio{{}}_PFC_WD_QUEUE_STATS_{way}_DROPPED_PACKETS" for way in ("TX", "RX"))
 
 
 def lossless(check: Lossless, run: Recording) -> Outcome:
     """Whoever drops: a switch, its watchdog, a lost link, a fault on a cable, a NIC that finds a
     packet damaged. InfiniBand has no priorities: there every packet counts."""
-    drops = _sum(run, _DROPPED[run.fabric].format(check.priority))
-    by_watchdog = sum(_sum(run, name.format(check.priority)) for name in _BY_WATCHDOG)
+    drops = _sum(run, PORT.by_name["dropped"].public_names(run.fabric), check.priority)
+    watchdog = PORT.public_drops(run.fabric, PORT.drops(WATCHDOG))
+    by_watchdog = _sum(run, watchdog, check.priority)
     if check.excused == "watchdog":
         return Outcome(drops == by_watchdog, _dropped(drops - by_watchdog, by_watchdog, "beside"))
     return Outcome(drops == 0, _dropped(drops, by_watchdog, "of which"))
@@ -33,8 +31,11 @@ def _dropped(packets: int, by_watchdog: int, how: str) -> str:
     return f"{told}, {how} {by_watchdog:,} by the PFC watchdog" if by_watchdog else told
 
 
-def _sum(run: Recording, counter: str) -> int:
-    return sum(own.get(counter, 0) for own in (*run.ports.values(), *run.hosts.values()))
+def _sum(run: Recording, counters: Iterable[str], priority: int) -> int:
+    """Of all ports and hosts. `counters`: public names; N is the priority."""
+    names = [with_number(name, priority) for name in counters]
+    places = (*run.ports.values(), *run.hosts.values())
+    return sum(own.get(name, 0) for own in places for name in names)
 
 
 def counter(check: Counter, run: Recording) -> Outcome:
