@@ -7,75 +7,17 @@ link is noticed at both of its ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from emu._core import ffi, lib
 from emu.errors import FabricError
 from emu.measure.recording import FaultRecord
-from emu.spec.classes import DSCPS, PRIORITIES
-from emu.spec.fault import (
-    Choosing,
-    Delay,
-    Fault,
-    FlowControl,
-    IgnoredCnps,
-    LinkDown,
-    LinkFlap,
-    OnHost,
-    OnLine,
-    OnPorts,
-    PauseStorm,
-    Reordering,
-    SlowReceiver,
-    SmallHeadroom,
-    SwitchDown,
-    WrongEcn,
-    WrongMap,
-    fault_names,
-)
-from emu.spec.misconfiguration import (
-    OF_ROCE,
-    curve_with,
-    headroom_with,
-    hears_cnps,
-    map_with,
-    ports_changed,
-)
-from emu.spec.outages import lost_links
+from emu.spec.fault import Fault, fault_names
+from emu.spec.fault.kind import LostLinks, OnHost, Parameters
 from emu.spec.scenario import Spec
-from emu.spec.switch import Ecn
 from topologies.graph import Port, Topology
 from topologies.seeds import fault_seed
-
-_KINDS = {
-    "link-down": lib.FAULT_LINK_DOWN,
-    "link-flap": lib.FAULT_LINK_FLAP,
-    "switch-down": lib.FAULT_LINK_DOWN,
-    "loss": lib.FAULT_LOSS,
-    "corruption": lib.FAULT_CORRUPTION,
-    "duplication": lib.FAULT_DUPLICATION,
-    "reordering": lib.FAULT_REORDERING,
-    "delay": lib.FAULT_DELAY,
-    "flow-control": lib.FAULT_FLOW_CONTROL,
-    "pause-storm": lib.FAULT_PAUSE_STORM,
-    "slow-receiver": lib.FAULT_SLOW_RECEIVER,
-    "wrong-map": lib.FAULT_WRONG_MAP,
-    "small-headroom": lib.FAULT_SMALL_HEADROOM,
-    "wrong-ecn": lib.FAULT_WRONG_ECN,
-    "ignored-cnps": lib.FAULT_IGNORED_CNPS,
-}
-
-
-_STRANGE = {"ib": (PauseStorm, *OF_ROCE), "roce": (FlowControl,)}
-
-
-def is_strange(fault: Fault, spec: Spec) -> bool:
-    """Whether it is one of what the fabric, or the NIC, does not have, inherited by a variant."""
-    what = fault.what
-    deaf = isinstance(what, IgnoredCnps) and not hears_cnps(spec, what.host)
-    return deaf or isinstance(what, _STRANGE[spec.fabric])
 
 
 @dataclass(frozen=True)
@@ -104,18 +46,25 @@ class AddedFault:
 def add_faults(
     core: Any, spec: Spec, topology: Topology, index: dict[Port, int], places: Places
 ) -> list[AddedFault]:
-    """Gives a fabric, whose cables are laid, the spec's faults; they begin in their time."""
+    """Adds the spec's faults to a fabric that is connected. Each begins at its time."""
     added = []
     for number, (name, fault) in enumerate(zip(fault_names(spec.faults), spec.faults, strict=True)):
-        if is_strange(fault, spec):
+        if not fault.what.applies(spec):
             continue
         parts = []
         for port in places.of(fault, spec, topology):
-            config = _config(fault, spec, port)
-            config.seed = fault_seed(spec.seed, number, index[port])
-            part = lib.fabric_add_fault(core, index[port], index[topology.peer[port]], config)
+            config = _CoreConfig(
+                fault, fault.what.parameters(spec, port), fault_seed(spec.seed, number, index[port])
+            )
+            part = lib.fabric_add_fault(
+                core, index[port], index[topology.peer[port]], config.struct
+            )
             if part == ffi.NULL:
-                raise FabricError("there is no memory for a fault; make the fabric smaller")
+                raise FabricError(
+                    f"the core has no memory for the fault {name}, or does not know its kind "
+                    f"{fault.kind} or one of its parameters; make the fabric smaller, or run `make "
+                    "setup` if the source has changed"
+                )
             parts.append(part)
         if parts:
             added.append(AddedFault(name, fault, tuple(parts)))
@@ -127,93 +76,40 @@ class Places:
     """Where faults can be in this process."""
 
     ports: frozenset[Port]
-    """Ports with a cable that is here, whoever owns them."""
+    """Ports whose cable is emulated here, at one end at least."""
     has_lines: bool
     """Whether cables, and the switches at them, are emulated here."""
     has_nics: bool
 
-    def of(self, fault: Fault, spec: Spec, topology: Topology) -> Iterator[Port]:
-        """The ports at which a fault is, as far as they are here."""
-        what = fault.what
-        if isinstance(what, OnHost):
-            yield from topology.ports[what.host] if self.has_nics else ()
-            return
-        if isinstance(what, OnLine):
-            port = topology.port_named[what.cable]
-            yield from _lines(what, port, topology.peer[port]) if self.has_lines else ()
-        elif isinstance(what, OnPorts):
-            yield from ports_changed(what, spec, topology) if self.has_lines else ()
-        else:
-            yield from (port for port in lost_links(fault, topology) if port in self.ports)
+    def of(self, fault: Fault, spec: Spec, topology: Topology) -> list[Port]:
+        """The ports at which this process has the fault."""
+        ports = fault.what.ports(spec, topology)
+        if isinstance(fault.what, LostLinks):
+            return [port for port in ports if port in self.ports]
+        is_here = self.has_nics if isinstance(fault.what, OnHost) else self.has_lines
+        return list(ports) if is_here else []
 
 
-def _lines(what: OnLine, out: Port, into: Port) -> Iterable[Port]:
-    """The ports out of whose lines the fault is."""
-    return {"out": (out,), "in": (into,), "both": (out, into)}[what.direction]
+class _CoreConfig:
+    """A `struct fault_config` and all it points at."""
+
+    def __init__(self, fault: Fault, parameters: Parameters, seed: int) -> None:
+        self._texts = [_text(name) for name in (fault.what.core or fault.kind, *parameters)]
+        self._arrays = [
+            ffi.new("uint64_t[]", [value] if isinstance(value, int) else list(value))
+            for value in parameters.values()
+        ]
+        self._values = ffi.new("struct fault_value[]", len(parameters))
+        for slot, name, array in zip(self._values, self._texts[1:], self._arrays, strict=True):
+            slot.name, slot.values, slot.count = name, array, len(array)
+        self.struct = ffi.new("struct fault_config *")
+        self.struct.kind = self._texts[0]
+        self.struct.at_ps = fault.at_ps
+        self.struct.for_ps = fault.for_ps or 0
+        self.struct.seed = seed
+        self.struct.parameters = self._values
+        self.struct.parameter_count = len(parameters)
 
 
-def _config(fault: Fault, spec: Spec, port: Port) -> Any:
-    """The fault as a `struct fault_config *`, for one of its ports."""
-    config = ffi.new("struct fault_config *")
-    config.kind = _KINDS[fault.kind]
-    config.at_ps = fault.at_ps
-    config.for_ps = fault.for_ps or 0
-    match fault.what:
-        case LinkDown() | SwitchDown() | IgnoredCnps():
-            pass
-        case LinkFlap() as flap:
-            config.period_ps, config.down_ps = flap.period_ps, flap.down_ps
-        case Delay() as delay:
-            config.by_ps = delay.by_ps
-        case PauseStorm() as storm:
-            config.priority = storm.priority
-        case SlowReceiver() as slow:
-            config.rate_bps, config.buffer_bytes = slow.rate_bps, slow.buffer_bytes
-        case FlowControl() as updates:
-            config.damages = updates.effect == "damaged"
-            config.every = updates.every or 0
-            config.probability_2_32 = round((updates.probability or 0) * 2**32)
-        case Choosing() as choosing:
-            _choose(config, choosing)
-        case OnPorts() as tuning:
-            _tune(config, tuning, spec, port)
-    return config
-
-
-def _tune(config: Any, what: OnPorts, spec: Spec, port: Port) -> None:
-    """What the port has meanwhile."""
-    match what:
-        case WrongMap():
-            classes = map_with(what, spec.port(port).classes)
-            config.of_dscp = list(map(classes.priority_of_dscp, range(DSCPS)))
-            config.of_pcp = list(map(classes.priority_of_pcp, range(PRIORITIES)))
-        case SmallHeadroom():
-            config.headroom_bytes = headroom_with(what, spec, port)
-        case WrongEcn():
-            _set_curves(config, what, spec.port(port).ecn)
-
-
-def _set_curves(config: Any, wrong: WrongEcn, ecn: Ecn | None) -> None:
-    """Of all queues: one that does not mark has none."""
-    assert ecn is not None, "a fault of ECN is at ports that mark"
-    for queue in range(PRIORITIES):
-        curve = ecn.curve(queue)
-        if curve is not None:
-            curve = curve_with(wrong, curve)
-            config.kmin_bytes[queue] = curve.kmin_bytes
-            config.kmax_bytes[queue] = curve.kmax_bytes
-            config.pmax_2_32[queue] = curve.pmax_2_32
-
-
-def _choose(config: Any, choosing: Choosing) -> None:
-    """Which packets are hit, and how much later they arrive."""
-    if choosing.every is not None:
-        config.every = choosing.every
-    elif choosing.psn is not None:
-        config.by_psn = True
-        config.psn_count = len(choosing.psn)
-        config.psns[0 : len(choosing.psn)] = list(choosing.psn)
-    else:
-        config.probability_2_32 = round((choosing.probability or 0) * 2**32)
-    if isinstance(choosing, Reordering):
-        config.by_ps = choosing.by_ps
+def _text(word: str) -> Any:
+    return ffi.new("char[]", word.encode())

@@ -10,8 +10,7 @@ from emu.bindings.fabric import Fabric
 from emu.errors import UsageError
 from emu.lab.ipc.messages import Faults, Json
 from emu.measure.look import fault_state
-from emu.spec.fault import Fault
-from emu.spec.misconfiguration import ALREADY, share_a_setting
+from emu.spec.fault import Fault, share_a_setting
 
 
 def change_faults(fabric: Fabric, asked: Faults) -> Json:
@@ -33,7 +32,7 @@ def check_settings(fault: Fault, lasting: Iterable[Json]) -> None:
     place = fault.what.place
     for one in lasting:
         if share_a_setting(fault.kind, place, one["kind"], one["place"]):
-            already = f"{one['place']} {ALREADY[fault.kind]}"
+            already = f"{one['place']} {fault.what.already}"
             raise UsageError(f"{already}; `emu fault clear {one['name']}` first")
 
 

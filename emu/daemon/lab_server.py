@@ -40,7 +40,8 @@ from emu.lab.session import Session, notes_of
 from emu.lab.supervisor import Supervisor
 from emu.lab.version import version
 from emu.spec.diagnostic import unknown_name
-from emu.spec.fault import Fault, OnHost, fault_names
+from emu.spec.fault import Fault, fault_names
+from emu.spec.fault.kind import OnHost
 from emu.spec.outages import lost_links
 
 Answer = tuple[Json, list[int]]
@@ -148,8 +149,9 @@ class LabServer:
         seen: Json = {key: record[key] for key in _TOLD_OF_FAULTS}
         if fault is None:
             return seen
-        topology = self._session.spec.topology.build()
-        lost = {topology.cable[port] for port in lost_links(fault, topology)}
+        spec = self._session.spec
+        topology = spec.topology.build()
+        lost = {topology.cable[port] for port in lost_links(fault, spec, topology)}
         cables = sorted(topology.port_name[cable.a] for cable in lost)
         return {**seen, "cables": cables, "spec": fault.to_mapping()}
 

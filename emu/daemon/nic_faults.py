@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from emu.bindings.faults import is_strange
 from emu.daemon.faults import told
 from emu.lab.ipc.messages import Json
-from emu.spec.fault import Fault, OnHost, fault_names
+from emu.spec.fault import Fault, fault_names
+from emu.spec.fault.kind import OnHost
 from emu.spec.scenario import Spec
 
 _COUNTS = ("packets_seen", "hits", "packets_dropped")
@@ -73,7 +73,7 @@ class NicFaults:
         self._kept = {
             name: _Kept(name, fault, of_traffic=True)
             for name, fault in zip(fault_names(spec.faults), spec.faults, strict=True)
-            if isinstance(fault.what, OnHost) and not is_strange(fault, spec)
+            if isinstance(fault.what, OnHost) and fault.what.applies(spec)
         }
 
     def __contains__(self, name: str) -> bool:

@@ -35,7 +35,7 @@ from emu.measure.recording import (
 )
 from emu.measure.requests import Requests
 from emu.measure.timeline import LOSSES, Timeline, together
-from emu.spec.fault import fault_names
+from emu.spec.fault import KINDS, fault_names
 from emu.spec.headroom import headroom_of
 from emu.spec.rules.warnings import warnings_of
 from emu.spec.scenario import Spec
@@ -104,7 +104,7 @@ def assemble(
             budget_ns=0 if clock.is_exact else mtu_time_ns(spec, topology),
             headroom_ns=0 if clock.is_exact else headroom_time_ns(spec, topology),
             transit_lost=lost_in_transit(raw),
-            dropped_by_faults=sum(own.hits for own in faults if own.kind == "small-headroom"),
+            dropped_by_faults=_dropped_lossless(faults),
         ),
         wall_seconds=wall_seconds,
         cpu_seconds=cpu.last,
@@ -136,6 +136,11 @@ def _requests(spec: Spec, topology: Topology, observations: Sequence[Observation
     if seen is None:
         return Requests()
     return replace(seen, alone_ns=alone_ns(spec, topology)).asked_for()
+
+
+def _dropped_lossless(faults: Sequence[FaultRecord]) -> int:
+    """Lossless packets that the spec wants dropped."""
+    return sum(fault.hits for fault in faults if KINDS[fault.kind].drops_lossless)
 
 
 def _faults(spec: Spec, observations: Sequence[Observation]) -> tuple[FaultRecord, ...]:

@@ -24,8 +24,13 @@ from emu.report.timer_waits import timer_waits
 from emu.spec.classes import PRIORITIES
 from emu.spec.derived import late_curves
 from emu.spec.diagnostic import dotted
-from emu.spec.fault import WrongEcn, fault_names
-from emu.spec.misconfiguration import curve_with, ports_changed
+from emu.spec.fault import fault_names
+from emu.spec.fault.kind import FaultKind
+from emu.spec.fault.kinds.ignored_cnps import IgnoredCnps
+from emu.spec.fault.kinds.pause_storm import PauseStorm
+from emu.spec.fault.kinds.small_headroom import SmallHeadroom
+from emu.spec.fault.kinds.wrong_ecn import WrongEcn
+from emu.spec.fault.kinds.wrong_map import WrongMap
 from emu.spec.routing import PACKET_KINDS
 from emu.spec.rules.provenance import for_host
 from emu.spec.scenario import Spec
@@ -261,7 +266,7 @@ def _recoveries(run: RunFacts) -> str:
 
 
 def wrong_map(run: RunFacts) -> Finding | None:
-    fault = _hitting(run, "wrong-map")
+    fault = _hitting(run, WrongMap)
     if fault is not None:
         did = f"{counted(fault.hits, 'packet')} came in on the priorities of its map"
         return _by_fault(run, fault, did)
@@ -330,7 +335,7 @@ def unseen_priority(run: RunFacts) -> Finding | None:
 
 
 def small_headroom(run: RunFacts) -> Finding | None:
-    fault = _hitting(run, "small-headroom")
+    fault = _hitting(run, SmallHeadroom)
     if fault is not None:
         did = f"{counted(fault.hits, 'packet')} of lossless priorities found no room"
         return _by_fault(run, fault, did)
@@ -419,7 +424,7 @@ def late_marks(run: RunFacts) -> Finding | None:
     if not run.total("pause_frames") or not _controlled(run):
         return None
     for fault in run.recording.faults:
-        tuned = fault.kind == "wrong-ecn" and fault.packets_seen
+        tuned = fault.kind == WrongEcn.key and fault.packets_seen
         if tuned and (did := _late_by_fault(run, fault.name)):
             return _by_fault(run, fault, did)
     if marked_where_paused(run):
@@ -449,7 +454,7 @@ def unheeded_marks(run: RunFacts) -> Finding | None:
 
 
 def ignored_cnps(run: RunFacts) -> Finding | None:
-    fault = _hitting(run, "ignored-cnps")
+    fault = _hitting(run, IgnoredCnps)
     return (
         None
         if fault is None
@@ -531,9 +536,9 @@ def _met_pauses(run: RunFacts, flow: FlowRecord) -> bool:
 # --- faults of tuning ---
 
 
-def _hitting(run: RunFacts, kind: str) -> FaultRecord | None:
+def _hitting(run: RunFacts, kind: type[FaultKind]) -> FaultRecord | None:
     """The first of its kind that did something."""
-    return next((own for own in run.recording.faults if own.kind == kind and own.hits), None)
+    return next((own for own in run.recording.faults if own.kind == kind.key and own.hits), None)
 
 
 def _by_fault(run: RunFacts, fault: FaultRecord, did: str) -> Finding:
@@ -547,9 +552,9 @@ def _late_by_fault(run: RunFacts, name: str) -> str | None:
     told = zip(fault_names(spec.faults), spec.faults, strict=True)
     what = next(fault.what for own, fault in told if own == name)
     assert isinstance(what, WrongEcn)
-    for port in ports_changed(what, spec, run.topology):
+    for port in what.ports(spec, run.topology):
         said, xoff = spec.port(port), fixes.xoff_bytes(spec, port)
-        kmin = curve_with(what, said.ecn).kmin_bytes if said.ecn else 0
+        kmin = what.curve(said.ecn).kmin_bytes if said.ecn else 0
         if said.pfc and kmin > xoff:
             where = run.topology.port_name[port]
             return f"Kmin is {format_size(kmin)} at {where} then, XOFF {said.pfc.xoff}"
@@ -638,7 +643,7 @@ def _delays(run: RunFacts, host: str) -> bool:
 def _storms(run: RunFacts, host: str) -> list[FaultRecord]:
     """Those that the spec asks of a host."""
     faults = run.recording.faults
-    return [own for own in faults if own.kind == "pause-storm" and own.place == host]
+    return [own for own in faults if own.kind == PauseStorm.key and own.place == host]
 
 
 def _spreads_from(run: RunFacts, host: str) -> bool:

@@ -14,12 +14,10 @@ from collections.abc import Iterator
 from emu.measure.bound import Stage
 from emu.measure.recording import FailedQueuePair, FaultRecord
 from emu.report.run_view import RunFacts
+from emu.spec.fault import KINDS
+from emu.spec.fault.kind import LostLinks
 from emu.units import PS_PER_NS, ack_timeout_ps, format_time_ns
 from topologies.graph import Port
-
-_ROUTED_AROUND = ("link-down", "switch-down")
-"""Switches know of them, and take another way where there is one."""
-_COMES_BACK = ("link-flap",)
 
 
 def lossy_faults(run: RunFacts) -> list[FaultRecord]:
@@ -41,10 +39,12 @@ def blamed(run: RunFacts, failed: FailedQueuePair) -> FaultRecord | None:
 
 def is_for_good(run: RunFacts, failed: FailedQueuePair, fault: FaultRecord) -> bool:
     """Whether no patience helps: it lasts to the end, and nothing goes round it."""
-    if fault.end_ns is not None or fault.kind in _COMES_BACK:
+    if fault.end_ns is not None:
         return False
-    others = all(len(stage) > 1 for stage in _met(run, failed, fault))
-    return not (fault.kind in _ROUTED_AROUND and others)
+    kind = KINDS[fault.kind]
+    if not issubclass(kind, LostLinks):
+        return True
+    return kind.routed_around and any(len(stage) == 1 for stage in _met(run, failed, fault))
 
 
 def lasts(fault: FaultRecord) -> str:

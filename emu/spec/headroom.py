@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 PAUSE_FRAME = 64 + 20
 
+HEADERS = 82
+"""The most bytes that a packet has beside its payload. On InfiniBand: LRH, GRH, BTH, RETH and two
+CRCs. On Ethernet: the headers up to RETH with a VLAN tag, ICRC and FCS, which are as many."""
+
 _RESPONSE_QUANTA = {
     1_000_000_000: 2,
     10_000_000_000: 67,

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from emu.spec.fault import Fault, LinkDown, LinkFlap, SwitchDown
+from emu.spec.fault import Fault
+from emu.spec.fault.kind import LostLinks
 from emu.spec.routing import OPENFLOW_KINDS
 from emu.spec.scenario import Spec
 from topologies.graph import Cable, Port, Topology
@@ -65,31 +66,23 @@ def outages(spec: Spec) -> list[tuple[int, frozenset[Cable]]]:
     topology = spec.topology.build()
     edges: list[tuple[int, int, Cable]] = []
     for fault in spec.faults:
-        for port in lost_links(fault, topology):
+        for port in lost_links(fault, spec, topology):
             cable = topology.cable[port]
             for begin_ps, end_ps in times_down(fault, spec.time_limit_ps):
                 edges += [(begin_ps, 1, cable), (end_ps, -1, cable)]
     return list(_states(sorted(edges, key=lambda edge: edge[0])))
 
 
-def lost_links(fault: Fault, topology: Topology) -> Sequence[Port]:
-    """The links that a fault takes away, each by one of its ports; none that is not there."""
-    what = fault.what
-    if isinstance(what, SwitchDown):
-        return topology.ports.get(what.switch, [])
-    is_cut = isinstance(what, LinkDown | LinkFlap) and what.cable in topology.port_named
-    return [topology.port_named[what.place]] if is_cut else []
+def lost_links(fault: Fault, spec: Spec, topology: Topology) -> Sequence[Port]:
+    """The links that a fault takes away, each named by one of its ports."""
+    return fault.what.ports(spec, topology) if isinstance(fault.what, LostLinks) else []
 
 
 def times_down(fault: Fault, time_limit_ps: int) -> Iterator[tuple[int, int]]:
-    """From when to when the fault keeps its link down, as far as the run goes."""
+    """From when to when the fault keeps its links down, until the end of the run."""
     end_ps = time_limit_ps if fault.end_ps is None else min(fault.end_ps, time_limit_ps)
-    flap = fault.link_flap
-    if flap is None:
-        yield fault.at_ps, end_ps
-        return
-    for begin_ps in range(fault.at_ps, end_ps, flap.period_ps):
-        yield begin_ps, min(begin_ps + flap.down_ps, end_ps)
+    if isinstance(fault.what, LostLinks):
+        yield from fault.what.times_down(fault.at_ps, end_ps)
 
 
 def _states(edges: list[tuple[int, int, Cable]]) -> Iterator[tuple[int, frozenset[Cable]]]:

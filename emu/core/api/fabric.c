@@ -197,7 +197,6 @@ void fabric_free(struct fabric *fabric)
 {
     for (uint32_t i = 0; i < fabric->switch_count; i++)
         switch_free(fabric->switches[i]);
-    faults_free(&fabric->faults);
     deadlock_watch_free(&fabric->deadlocks);
     tap_free(&fabric->tap);
     arena_free(&fabric->arena);
@@ -288,7 +287,8 @@ uint32_t fabric_frames_in_use(const struct fabric *fabric)
 struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t far_index,
                                const struct fault_config *config)
 {
-    return fault_add(&fabric->faults, fabric->ports[index], fabric->ports[far_index], config);
+    return fault_add(&fabric->faults, &fabric->arena, fabric->ports[index],
+                     fabric->ports[far_index], config);
 }
 
 bool fabric_links_changed(struct fabric *fabric, int64_t *at_ps)

@@ -105,8 +105,8 @@ bool fabric_inject(struct fabric *fabric, uint32_t index, uint8_t kind, const ui
 
 /* ---- faults (fault_api.h) ---- */
 
-/* A fault at port `index`, on the line out of it, or on its cable to `far_index`.
- * The fabric frees it. */
+/* A fault at port `index`, on the line out of it, or on its cable to `far_index`. It lives as long
+ * as the fabric. NULL when there is no memory, or when no such kind or parameter exists. */
 struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t far_index,
                                const struct fault_config *config);
 /* True, with the time of the last change, when links went down or came back since the call before.

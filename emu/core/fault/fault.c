@@ -1,84 +1,120 @@
-/* A fault's life: it is added, begins, ends, or is cleared before its time. */
+/* The registry of kinds, and a fault's life: it is added, injected, and cleared. */
 #include "fault/fault.h"
 
-#include <stdlib.h>
+#include <string.h>
 
-static const struct fault_ops *const kinds[] = {
-    [FAULT_LINK_DOWN] = &fault_link_down,
-    [FAULT_LINK_FLAP] = &fault_link_flap,
-    [FAULT_LOSS] = &fault_loss,
-    [FAULT_CORRUPTION] = &fault_corruption,
-    [FAULT_DUPLICATION] = &fault_duplication,
-    [FAULT_REORDERING] = &fault_reordering,
-    [FAULT_DELAY] = &fault_delay,
-    [FAULT_FLOW_CONTROL] = &fault_flow_control,
-    [FAULT_PAUSE_STORM] = &fault_pause_storm,
-    [FAULT_SLOW_RECEIVER] = &fault_slow_receiver,
-    [FAULT_WRONG_MAP] = &fault_wrong_map,
-    [FAULT_SMALL_HEADROOM] = &fault_small_headroom,
-    [FAULT_WRONG_ECN] = &fault_wrong_ecn,
-    [FAULT_IGNORED_CNPS] = &fault_ignored_cnps,
-};
+/* The linker's names for the first and the last entry of FAULT_KIND. */
+extern const struct fault_ops *const __start_fault_kinds[];
+extern const struct fault_ops *const __stop_fault_kinds[];
 
-static void end(struct fault *fault, picoseconds now)
+static const struct fault_ops *kind_named(const char *name)
+{
+    for (const struct fault_ops *const *kind = __start_fault_kinds; kind < __stop_fault_kinds;
+         kind++)
+        if (!strcmp((*kind)->name, name))
+            return *kind;
+    return NULL;
+}
+
+/* ---- parameters ------------------------------------------------------------------- */
+
+static const struct fault_field *field_named(const struct fault_ops *ops, const char *name)
+{
+    for (const struct fault_field *field = ops->parameters; field && field->name; field++)
+        if (!strcmp(field->name, name))
+            return field;
+    return NULL;
+}
+
+static void store(void *to, size_t bytes, uint64_t value)
+{
+    switch (bytes) {
+    case sizeof(uint8_t):
+        *(uint8_t *)to = (uint8_t)value;
+        break;
+    case sizeof(uint32_t):
+        *(uint32_t *)to = (uint32_t)value;
+        break;
+    case sizeof(uint64_t):
+        *(uint64_t *)to = value;
+        break;
+    default:
+        __builtin_unreachable();
+    }
+}
+
+static bool set_parameter(struct fault *fault, const struct fault_value *value)
+{
+    const struct fault_field *field = field_named(fault->ops, value->name);
+    if (!field || value->count > field->elements)
+        return false;
+    for (uint32_t i = 0; i < value->count; i++)
+        store((char *)fault + field->offset + i * field->bytes, field->bytes, value->values[i]);
+    return true;
+}
+
+static bool set_parameters(struct fault *fault, const struct fault_config *config)
+{
+    for (uint32_t i = 0; i < config->parameter_count; i++)
+        if (!set_parameter(fault, &config->parameters[i]))
+            return false;
+    return true;
+}
+
+/* ---- life ------------------------------------------------------------------------- */
+
+static void clear(struct fault *fault, picoseconds now)
 {
     if (fault->ops->count)
         fault->ops->count(fault);
     fault->active = false;
-    fault->ops->end(fault, now);
+    fault->ops->clear(fault, now);
 }
 
-/* Each puts back what it found, so what it finds must be nobody else's. */
-static void end_others(struct fault *fault, picoseconds now)
+/* Each fault restores the setting that it found, so it must not find another fault's. */
+static void clear_others(struct fault *fault, picoseconds now)
 {
     for (struct fault *other = fault->all->first; other; other = other->next)
         if (other->active && other->ops == fault->ops && other->port == fault->port) {
             timer_cancel(&other->window);
-            end(other, now);
+            clear(other, now);
         }
 }
 
-static void begin(struct fault *fault, picoseconds now)
+static void inject(struct fault *fault, picoseconds now)
 {
-    if (fault->ops->sets)
-        end_others(fault, now);
+    if (fault->ops->exclusive)
+        clear_others(fault, now);
     fault->active = true;
-    if (fault->config.for_ps)
-        timer_set(fault->port->clock, &fault->window, now + fault->config.for_ps);
-    fault->ops->begin(fault, now);
+    if (fault->duration)
+        timer_set(fault->port->clock, &fault->window, now + fault->duration);
+    fault->ops->inject(fault, now);
 }
 
 static void window(struct timer *timer, picoseconds now)
 {
     struct fault *fault = container_of(timer, struct fault, window);
     if (fault->active)
-        end(fault, now);
+        clear(fault, now);
     else
-        begin(fault, now);
+        inject(fault, now);
 }
 
-static void next_step(struct timer *timer, picoseconds now)
+struct fault *fault_add(struct faults *faults, struct arena *arena, struct port *port,
+                        struct port *far, const struct fault_config *config)
 {
-    struct fault *fault = container_of(timer, struct fault, next_step);
-    fault->ops->due(fault, now);
-}
-
-struct fault *fault_add(struct faults *faults, struct port *port, struct port *far,
-                        const struct fault_config *config)
-{
-    /* calloc does not align it as the port within it must be. */
-    struct fault *fault = aligned_alloc(_Alignof(struct fault), sizeof *fault);
+    const struct fault_ops *ops = kind_named(config->kind);
+    struct fault *fault = ops ? arena_take(arena, 1, ops->bytes) : NULL;
     if (!fault)
         return NULL;
-    *fault = (struct fault){.config = *config, .ops = kinds[config->kind]};
-    fault->all = faults;
-    fault->port = port;
-    fault->far = far;
+    *fault = (struct fault){.ops = ops, .all = faults, .port = port, .far = far};
+    if (!set_parameters(fault, config))
+        return NULL;
+    fault->duration = config->for_ps;
     fault->rng.state = config->seed;
-    timer_init(&fault->window, window);
-    timer_init(&fault->next_step, next_step);
     fault->next = faults->first;
     faults->first = fault;
+    timer_init(&fault->window, window);
     picoseconds now = port->clock->now;
     timer_set(port->clock, &fault->window, config->at_ps > now ? config->at_ps : now);
     return fault;
@@ -88,7 +124,7 @@ void fault_clear(struct fault *fault)
 {
     timer_cancel(&fault->window);
     if (fault->active)
-        end(fault, fault->port->clock->now);
+        clear(fault, fault->port->clock->now);
 }
 
 struct fault_counts fault_counted(struct fault *fault)
@@ -96,13 +132,4 @@ struct fault_counts fault_counted(struct fault *fault)
     if (fault->active && fault->ops->count)
         fault->ops->count(fault);
     return fault->counts;
-}
-
-void faults_free(struct faults *faults)
-{
-    while (faults->first) {
-        struct fault *fault = faults->first;
-        faults->first = fault->next;
-        free(fault);
-    }
 }

@@ -38,7 +38,7 @@ struct credit_receiver {
     uint16_t abr;
     uint32_t buffer_blocks; /* size of this lane's buffer */
     uint32_t used_blocks;   /* held by packets that have not left yet */
-    uint32_t spare_blocks;  /* kept from the sender: room for copies (fault_line.c) */
+    uint32_t spare_blocks;  /* kept from the sender: room for copies (fault_duplication.c) */
     uint16_t promised;      /* the highest limit that was told */
 };
 

@@ -51,7 +51,7 @@ struct {
     __type(value, __u32);
 } port_of SEC(".maps");
 
-/* Written by the lab; by the shim, too, while a fault gives a port other curves (fault_ecn.c). */
+/* Written by the lab, and by the shim while a fault changes a port's curves (fault_wrong_ecn.c). */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);

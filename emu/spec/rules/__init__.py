@@ -19,7 +19,6 @@ from emu.spec.rules import (
     checks,
     faults,
     hosts,
-    misconfiguration,
     operations,
     plane,
     routing,
@@ -37,7 +36,6 @@ _ON_THE_GRAPH = (
     *switches.RULES,
     *hosts.RULES,
     *faults.RULES,
-    *misconfiguration.RULES,
     *routing.ON_THE_GRAPH,
 )
 _ON_THE_FLOWS = (

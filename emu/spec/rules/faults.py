@@ -1,17 +1,14 @@
-"""What must hold for faults: they are where something is, and do something there."""
+"""What must hold for faults of every kind; each kind adds its own (`FaultKind.contradictions`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
 
-from emu.spec.diagnostic import Diagnostic, KeyPath, did_you_mean, unknown_name
-from emu.spec.fault import Fault, OnHost, OnPorts, SwitchDown, fault_names
-from emu.spec.misconfiguration import ALREADY, share_a_setting
-from emu.spec.rules.switches import HEADERS
+from emu.spec.diagnostic import Diagnostic, did_you_mean, unknown_name
+from emu.spec.fault import Fault, fault_names, share_a_setting
 from emu.spec.scenario import Spec
-from emu.units import write_rate, write_size, write_time
-from topologies.graph import Topology
+from emu.units import write_time
 
 
 def fault_names_are_unique(spec: Spec) -> Iterator[Diagnostic]:
@@ -29,7 +26,7 @@ def fault_names_are_unique(spec: Spec) -> Iterator[Diagnostic]:
 def fault_places_exist(spec: Spec) -> Iterator[Diagnostic]:
     topology = spec.topology.build()
     for index, fault in enumerate(spec.faults):
-        key, what, known = _named(fault, topology)
+        key, what, known = fault.what.named(topology)
         place = fault.what.place
         if place in known:
             continue
@@ -38,21 +35,7 @@ def fault_places_exist(spec: Spec) -> Iterator[Diagnostic]:
             text = f"there is no cable {place!r}{hint}"
         else:
             text = unknown_name(what, place, known)
-        yield Diagnostic(_key(index, fault, key), text, about=(("topology",),))
-
-
-def _named(fault: Fault, topology: Topology) -> tuple[str, str, list[str]]:
-    """The key that names where it is, what that is, and how these are called."""
-    what = fault.what
-    if isinstance(what, OnHost):
-        return "host", "host", list(topology.host)
-    if isinstance(what, SwitchDown) or (isinstance(what, OnPorts) and what.switch is not None):
-        return "switch", "switch", list(topology.switch)
-    if isinstance(what, OnPorts):
-        ports = topology.port_named.items()
-        names = [name for name, port in ports if port.node in topology.switch]
-        return "port", "port of a switch", names
-    return "cable", "cable", list(topology.port_named)
+        yield Diagnostic(("faults", index, fault.kind, key), text, about=(("topology",),))
 
 
 def faults_begin_in_the_run(spec: Spec) -> Iterator[Diagnostic]:
@@ -66,95 +49,31 @@ def faults_begin_in_the_run(spec: Spec) -> Iterator[Diagnostic]:
             )
 
 
-def a_flapping_link_goes_down_more_than_once(spec: Spec) -> Iterator[Diagnostic]:
+def faults_are_available_in_the_fabric(spec: Spec) -> Iterator[Diagnostic]:
     for index, fault in enumerate(spec.faults):
-        flap = fault.link_flap
-        if flap is not None and fault.for_ps is not None and fault.for_ps <= flap.period_ps:
+        reason = fault.what.unavailable.get(spec.fabric)
+        if reason is not None:
             yield Diagnostic(
-                _key(index, fault, "period"),
-                f"the fault is over (for: {write_time(fault.for_ps)}) before the period of "
-                f"{write_time(flap.period_ps)} comes round; shorten period, or use link-down",
-                about=(("faults", index, "for"),),
-            )
-
-
-def pause_storms_are_on_ethernet(spec: Spec) -> Iterator[Diagnostic]:
-    for index, fault in enumerate(spec.faults):
-        if fault.pause_storm is not None and spec.fabric == "ib":
-            yield Diagnostic(
-                ("faults", index, "pause-storm"),
-                "InfiniBand has no pause frames; use slow-receiver, which withholds credit, or "
-                "fabric: roce",
+                ("faults", index, fault.kind),
+                reason,
                 about=(("fabric",),),
                 idle_if_inherited=True,
             )
 
 
-def credit_updates_are_infinibands(spec: Spec) -> Iterator[Diagnostic]:
+def faults_suit_the_spec(spec: Spec) -> Iterator[Diagnostic]:
+    """Each by the rules of its kind."""
     for index, fault in enumerate(spec.faults):
-        if fault.flow_control is not None and spec.fabric == "roce":
-            yield Diagnostic(
-                ("faults", index, "flow-control"),
-                "RoCE has no credit updates; use loss, pause-storm or slow-receiver, or fabric: ib",
-                about=(("fabric",),),
-                idle_if_inherited=True,
-            )
-
-
-def paused_priorities_are_lossless(spec: Spec) -> Iterator[Diagnostic]:
-    """A switch obeys pause frames of the priorities that its PFC has."""
-    topology = spec.topology.build()
-    for index, fault in enumerate(spec.faults):
-        storm = fault.pause_storm
-        if spec.fabric == "ib" or storm is None or storm.host not in topology.host:
-            continue
-        leaf = topology.peer[topology.ports[storm.host][0]].node
-        pfc = spec.switch(leaf).pfc
-        if pfc is None or storm.priority not in pfc.priorities:
-            yield Diagnostic(
-                _key(index, fault, "priority"),
-                f"{leaf} does not obey pause frames of priority {storm.priority}; name it in "
-                "switches.pfc.priorities",
-                about=(("switches",), ("topology",)),
-                idle_if_inherited=True,
-            )
-
-
-def slow_receivers_are_slower_than_their_link(spec: Spec) -> Iterator[Diagnostic]:
-    topology = spec.topology.build()
-    for index, fault in enumerate(spec.faults):
-        slow = fault.slow_receiver
-        if slow is None or slow.host not in topology.host:
-            continue
-        link_bps = topology.cable[topology.ports[slow.host][0]].rate_bps
-        if slow.rate_bps >= link_bps:
-            yield Diagnostic(
-                _key(index, fault, "rate"),
-                f"the link of {slow.host} is no faster ({write_rate(link_bps)}), so nothing would "
-                "wait; lower rate",
-                about=(("topology",),),
-            )
-
-
-def slow_receivers_have_room_for_a_packet(spec: Spec) -> Iterator[Diagnostic]:
-    for index, fault in enumerate(spec.faults):
-        slow = fault.slow_receiver
-        if slow is not None and slow.buffer_bytes < spec.largest_mtu + HEADERS:
-            yield Diagnostic(
-                _key(index, fault, "buffer"),
-                f"{write_size(slow.buffer_bytes)} cannot hold one packet of mtu "
-                f"{spec.largest_mtu} and its headers; raise it, or lower hosts.nic.mtu",
-                about=(("hosts",),),
-            )
+        if spec.fabric not in fault.what.unavailable:
+            yield from fault.what.contradictions(fault, ("faults", index), spec)
 
 
 def a_setting_is_changed_once_at_a_time(spec: Spec) -> Iterator[Diagnostic]:
-    told = [(index, fault) for index, fault in enumerate(spec.faults) if fault.kind in ALREADY]
-    for (_, a), (index, b) in combinations(told, 2):
+    for (_, a), (index, b) in combinations(enumerate(spec.faults), 2):
         if share_a_setting(a.kind, a.what.place, b.kind, b.what.place) and _overlap(a, b):
             yield Diagnostic(
                 ("faults", index),
-                f"{b.what.place} {ALREADY[b.kind]} at that time; let one end before the other "
+                f"{b.what.place} {b.what.already} at that time; let one end before the other "
                 "begins",
                 about=(("faults",),),
             )
@@ -165,19 +84,11 @@ def _overlap(a: Fault, b: Fault) -> bool:
     return first.end_ps is None or first.end_ps > second.at_ps
 
 
-def _key(index: int, fault: Fault, key: str) -> KeyPath:
-    return ("faults", index, fault.kind, key)
-
-
 RULES = (
     fault_names_are_unique,
     fault_places_exist,
     faults_begin_in_the_run,
-    a_flapping_link_goes_down_more_than_once,
-    pause_storms_are_on_ethernet,
-    credit_updates_are_infinibands,
-    paused_priorities_are_lossless,
-    slow_receivers_are_slower_than_their_link,
-    slow_receivers_have_room_for_a_packet,
+    faults_are_available_in_the_fabric,
+    faults_suit_the_spec,
     a_setting_is_changed_once_at_a_time,
 )

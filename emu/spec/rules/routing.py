@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.spec.diagnostic import Diagnostic, unknown_name
+from emu.spec.fault.kinds.link_flap import LinkFlap
 from emu.spec.outages import MAX_HINTED_PORTS, is_hinted, reroutings, times_down
 from emu.spec.pinning import lies_between
 from emu.spec.routing import PACKET_KINDS, Routing
@@ -123,12 +124,12 @@ def hints_name_a_port(spec: Spec) -> Iterator[Diagnostic]:
 
 def links_are_not_lost_too_often(spec: Spec) -> Iterator[Diagnostic]:
     for index, fault in enumerate(spec.faults):
-        if fault.link_flap is None:
+        if not isinstance(fault.what, LinkFlap):
             continue
         times = sum(1 for _ in times_down(fault, spec.time_limit_ps))
         if times > MAX_LOSSES:
             yield Diagnostic(
-                ("faults", index, "link-flap", "period"),
+                ("faults", index, fault.kind, "period"),
                 f"the link would be lost {times} times; {MAX_LOSSES} is the most, so lengthen "
                 "period, or give for",
                 about=(("faults", index), ("time_limit",)),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from emu.spec.classes import PRIORITIES
 from emu.spec.diagnostic import Diagnostic, KeyPath, unknown_name
-from emu.spec.headroom import headroom_of
+from emu.spec.headroom import HEADERS, headroom_of
 from emu.spec.rules.provenance import for_port, for_switch, is_written
 from emu.spec.scenario import Spec
 from emu.spec.switch import Curve, Pfc, SwitchSpec
@@ -15,10 +15,6 @@ from emu.units import write_size, write_time
 from topologies.graph import Port
 
 _TOPOLOGY: KeyPath = ("topology",)
-
-HEADERS = 82
-"""At most this many bytes come with a payload: InfiniBand's LRH to RETH, a GRH among them, and
-two CRCs. Ethernet's to RETH, a VLAN tag among them, ICRC and FCS are as many."""
 
 
 def _switches(spec: Spec) -> Iterator[tuple[str, SwitchSpec]]:

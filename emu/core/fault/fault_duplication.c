@@ -1,0 +1,112 @@
+/* Duplication: the chosen packets arrive twice. On InfiniBand a copy takes credit as if its sender
+ * had sent it; without credit there is no copy. */
+#include <string.h>
+
+#include "fault/line_fault.h"
+#include "fault/packet_choice.h"
+
+struct duplication {
+    struct line_fault line;
+    struct packet_choice choice;
+};
+
+static struct credit_receiver *vl_of(const struct fault *fault, const struct frame *frame)
+{
+    bool has_vl = frame->kind == FRAME_IB && frame->tc < fault->far->vls;
+    return has_vl ? &fault->far->credit.of_class[frame->tc].rx : NULL;
+}
+
+/* Takes one packet off the receiver's count of blocks: its sender has sent it only once. */
+static void uncount(struct credit_receiver *vl, uint32_t bytes)
+{
+    credit_synchronised(vl, (uint16_t)((vl->abr - credit_blocks(bytes)) % CREDIT_MODULUS));
+}
+
+static struct frame *copy_of(struct fault *fault, const struct frame *frame)
+{
+    struct frame *copy =
+        frame_new_stored(fault->port->pool, frame->kind, frame->length, frame->stored);
+    if (copy) {
+        memcpy(copy->bytes, frame->bytes, frame->stored);
+        copy->tail_at = frame->tail_at;
+        copy->tc = frame->tc;
+        copy->corrupt = frame->corrupt;
+    }
+    return copy;
+}
+
+/* The first packet to copy asks the receiver to keep room for one packet from the sender. Copies
+ * arrive as soon as the sender has used up the credit that it had before. */
+static bool take_spare_room(struct credit_receiver *vl, uint32_t bytes)
+{
+    uint32_t blocks = credit_blocks(bytes);
+    if (vl->spare_blocks < blocks && 2 * blocks <= vl->buffer_blocks)
+        vl->spare_blocks = blocks;
+    if (!credit_has_spare_room(vl, bytes))
+        return false;
+    uncount(vl, bytes);
+    return true;
+}
+
+static bool take_credit(struct port *port, uint8_t vl, uint32_t bytes)
+{
+    if (!credit_may_send(&port->credit.of_class[vl].tx, bytes))
+        return false;
+    credit_sent(&port->credit.of_class[vl].tx, bytes);
+    return true;
+}
+
+/* A sender in another process keeps its credit there; the copy then takes room that the receiver
+ * has given to nobody. */
+static bool copy_has_credit(struct fault *fault, const struct frame *frame)
+{
+    if (frame->kind != FRAME_IB)
+        return true;
+    if (!fault->port->outside)
+        return frame->tc >= fault->port->vls || take_credit(fault->port, frame->tc, frame->length);
+    struct credit_receiver *vl = vl_of(fault, frame);
+    return !vl || take_spare_room(vl, frame->length);
+}
+
+static void packet(struct fault *fault, struct frame *frame, picoseconds now)
+{
+    struct duplication *own = container_of(fault, struct duplication, line.fault);
+    bool chosen = choice_takes_packet(&own->choice, fault, frame);
+    struct frame *copy = chosen ? copy_of(fault, frame) : NULL;
+    if (copy && !copy_has_credit(fault, frame)) {
+        frame_free(fault->port->pool, copy);
+        copy = NULL;
+    }
+    line_fault_pass(fault, frame, now);
+    if (!copy)
+        return;
+    fault->counts.hits++;
+    line_fault_pass(fault, copy, now);
+}
+
+/* Copies that take the receiver's room are made in the last box, so that no other box delays them:
+ * a credit update that overtook a copy would give that room away. */
+static void inject(struct fault *fault, picoseconds now)
+{
+    (void)now;
+    line_fault_inject_last(fault);
+}
+
+static void clear(struct fault *fault, picoseconds now)
+{
+    for (int vl = 0; vl < CLASSES; vl++)
+        fault->far->credit.of_class[vl].rx.spare_blocks = 0;
+    line_fault_clear(fault, now);
+}
+
+static const struct fault_field parameters[] = {CHOICE_FIELDS(duplication), {0}};
+
+static const struct fault_ops duplication = {
+    .name = "duplication",
+    .bytes = sizeof(struct duplication),
+    .parameters = parameters,
+    .inject = inject,
+    .clear = clear,
+    .packet = packet,
+};
+FAULT_KIND(duplication);

@@ -1,0 +1,17 @@
+"""Corruption: packets are damaged on a cable."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from emu.spec.fault.packet_choice import OnPackets
+
+
+class Corruption(OnPackets):
+    """The packets arrive with a wrong check sequence."""
+
+    key: ClassVar[str] = "corruption"
+    meaning: ClassVar[str] = "Packets are damaged on a cable."
+
+
+KIND = Corruption

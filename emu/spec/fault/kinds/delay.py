@@ -1,0 +1,29 @@
+"""Delay: a cable that has become longer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from emu.spec.fault.kind import OnLine, Parameters
+from emu.spec.quantities import Time
+from topologies.graph import Port
+
+if TYPE_CHECKING:
+    from emu.spec.scenario import Spec
+
+
+class Delay(OnLine):
+    """All packets arrive later, in their order, as if the cable were longer."""
+
+    key: ClassVar[str] = "delay"
+    meaning: ClassVar[str] = "A cable that has become longer."
+
+    by_ps: Time = Field(alias="by", gt=0, description="How much later, in each direction.")
+
+    def parameters(self, spec: Spec, port: Port) -> Parameters:
+        return {"by_ps": self.by_ps}
+
+
+KIND = Delay

@@ -1,0 +1,42 @@
+"""Ignored CNPs: a NIC whose reaction point is off. ECN without DCQCN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from emu.spec.diagnostic import Diagnostic, KeyPath
+from emu.spec.fault.kind import OnHost
+
+if TYPE_CHECKING:
+    from emu.spec.fault import Fault
+    from emu.spec.scenario import Spec
+
+
+class IgnoredCnps(OnHost):
+    """The host's NIC ignores CNPs, and sends at line rate: ECN without DCQCN."""
+
+    key: ClassVar[str] = "ignored-cnps"
+    meaning: ClassVar[str] = "A NIC that does not slow down at CNPs. RoCE only."
+    unavailable: ClassVar = {"ib": "this is for RoCE's CNPs; leave it out, or use fabric: roce"}
+    already: ClassVar[str] = "ignores CNPs already"
+
+    def applies(self, spec: Spec) -> bool:
+        return super().applies(spec) and self._reacts_to_cnps(spec)
+
+    def _reacts_to_cnps(self, spec: Spec) -> bool:
+        nic = spec.host(self.host).nic
+        return nic.control(nic.cc).becn.by == "cnp"
+
+    def contradictions(self, fault: Fault, at: KeyPath, spec: Spec) -> Iterator[Diagnostic]:
+        if self.host in spec.topology.build().host and not self._reacts_to_cnps(spec):
+            yield Diagnostic(
+                (*at, self.key, "host"),
+                f"{self.host} (cc: {spec.host(self.host).nic.cc}) does not react to CNPs anyhow; "
+                "use cc: dcqcn, dcqcn-nvidia or cct in hosts.nic",
+                about=(("hosts",), ("topology",)),
+                idle_if_inherited=True,
+            )
+
+
+KIND = IgnoredCnps

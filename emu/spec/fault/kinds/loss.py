@@ -1,0 +1,17 @@
+"""Loss: packets vanish on a cable."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from emu.spec.fault.packet_choice import OnPackets
+
+
+class Loss(OnPackets):
+    """The packets vanish."""
+
+    key: ClassVar[str] = "loss"
+    meaning: ClassVar[str] = "Packets vanish on a cable."
+
+
+KIND = Loss
