@@ -12,14 +12,16 @@ from emu.cli.say import say
 
 @click.group("fault")
 def command() -> None:
-    """Make things go wrong in a lab that is up."""
+    """Inject faults into a lab that is up, and clear them."""
 
 
 @command.command("set")
 @lab_option
 @click.argument("text", metavar="FAULT")
 def set_(lab: str | None, text: str) -> None:
-    """Begin FAULT, written as in a spec's `faults:`, now.
+    """Inject FAULT now. It is written as in a spec's `faults:`.
+
+    `emu explain fault` lists the kinds of faults.
 
     emu fault set "loss: {cable: leaf1:h1, every: 256}"
 
@@ -27,8 +29,8 @@ def set_(lab: str | None, text: str) -> None:
 
     emu fault set "small-headroom: {switch: leaf1, fraction: 20%}"
 
-    Pause storms, slow receivers and ignored CNPs are in NICs, which are there while traffic
-    runs: they last from one workload to the next, and wait for NICs where there are none.
+    A fault of a host's NIC (a kind with the key `host`) acts while traffic runs. It waits for
+    the next workload if there is none, and lasts through later ones.
     """
     from emu.daemon.client import StandingLab
     from emu.spec.fault import fault_names
@@ -62,7 +64,7 @@ def clear(lab: str | None, name: str) -> None:
 def list_(lab: str | None) -> None:
     """Print the faults of LAB and what they did so far, one JSON object a line.
 
-    Times are those of `emu capture`: since the lab came up, as it has them. `state` is
+    Times count from when the lab came up, in emulated time, as in `emu capture`. `state` is
     waiting, active or over.
     """
     from emu.daemon.client import StandingLab

@@ -30,7 +30,7 @@ VERBS = {
     "events": "Print what happens in a lab from now on.",
     "exec": "Run a command on a host or switch of a lab.",
     "explain": "Tell what a key, counter, preset or check means.",
-    "fault": "Make things go wrong in a lab that is up.",
+    "fault": "Inject faults into a lab that is up, and clear them.",
     "init": "Write a commented spec for a fabric asked for by options.",
     "inspect": "Count what a capture holds and check its ICRCs and VCRCs.",
     "mn": "",

@@ -22,6 +22,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from emu._core import lib
+from emu.spec.fault.kinds.delay import Delay
 from emu.spec.headroom import headroom_of
 from emu.spec.model import Spec, load_spec
 from emu.spec.rules import contradictions
@@ -140,7 +141,7 @@ def headroom_for_delays(spec: Spec) -> Yaml:
     """What a cable holds while it is longer is more than its length says."""
     topology = spec.topology.build()
     nodes: Yaml = {}
-    for delay in (fault.delay for fault in spec.faults if fault.delay):
+    for delay in (fault.what for fault in spec.faults if isinstance(fault.what, Delay)):
         port = topology.port_named[delay.cable]
         longer = -(-2 * delay.by_ps * topology.cable[port].rate_bps // (8 * PS_PER_S))
         for end in (port, topology.peer[port]):

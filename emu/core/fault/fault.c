@@ -3,16 +3,13 @@
 
 #include <string.h>
 
-/* The linker's names for the first and the last entry of FAULT_KIND. */
-extern const struct fault_ops *const __start_fault_kinds[];
-extern const struct fault_ops *const __stop_fault_kinds[];
+REGISTRY(struct fault_ops, fault_kinds);
 
 static const struct fault_ops *kind_named(const char *name)
 {
-    for (const struct fault_ops *const *kind = __start_fault_kinds; kind < __stop_fault_kinds;
-         kind++)
-        if (!strcmp((*kind)->name, name))
-            return *kind;
+    for (size_t i = 0; i < REGISTRY_SIZE(fault_kinds); i++)
+        if (strcmp(REGISTRY_AT(fault_kinds, i)->name, name) == 0)
+            return REGISTRY_AT(fault_kinds, i);
     return NULL;
 }
 
@@ -21,7 +18,7 @@ static const struct fault_ops *kind_named(const char *name)
 static const struct fault_field *field_named(const struct fault_ops *ops, const char *name)
 {
     for (const struct fault_field *field = ops->parameters; field && field->name; field++)
-        if (!strcmp(field->name, name))
+        if (strcmp(field->name, name) == 0)
             return field;
     return NULL;
 }

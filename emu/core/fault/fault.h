@@ -1,9 +1,9 @@
 /* Faults: what goes wrong in a fabric, on purpose, from one moment to another.
  *
- * A kind of fault is one file, fault_<kind>.c. It registers a struct fault_ops with FAULT_KIND,
- * and keeps its parameters and its state in a struct of its own, whose first member is the struct
- * fault that all kinds share. Python looks a kind up by its name, which is its key in a spec, and
- * sets its parameters by name.
+ * A kind of fault is one file, fault_<kind>.c. It enters a struct fault_ops into the registry
+ * fault_kinds, and keeps its parameters and its state in a struct of its own, whose first member is
+ * the struct fault that all kinds share. Python looks a kind up by its name, which is its key in a
+ * spec, and sets its parameters by name.
  *
  *     target   what is changed                         shared code
  *     cable    both ports of a cable lose the link     link_cut.h
@@ -26,6 +26,7 @@
 #include "fault/fault_api.h"
 #include "link/port.h"
 #include "sim/arena.h"
+#include "sim/registry.h"
 #include "sim/rng.h"
 
 struct fault;
@@ -80,11 +81,6 @@ struct fault {
     struct rng rng;
     struct fault *next; /* in the list of all */
 };
-
-/* Registers a kind. The linker gathers the entries of all files; their order has no meaning. */
-#define FAULT_KIND(ops)                                                                            \
-    static const struct fault_ops *const entry_of_##ops                                            \
-        __attribute__((used, section("fault_kinds"))) = &(ops)
 
 /* NULL when there is no memory, or when no such kind or parameter exists. */
 struct fault *fault_add(struct faults *faults, struct arena *arena, struct port *port,

@@ -28,4 +28,5 @@ static const struct fault_ops corruption = {
     .clear = line_fault_clear,
     .packet = packet,
 };
-FAULT_KIND(corruption);
+
+REGISTER(fault_kinds, corruption)

@@ -34,4 +34,5 @@ static const struct fault_ops delay = {
     .packet = packet,
     .link_lost = holding_fault_lose,
 };
-FAULT_KIND(delay);
+
+REGISTER(fault_kinds, delay)

@@ -109,4 +109,5 @@ static const struct fault_ops duplication = {
     .clear = clear,
     .packet = packet,
 };
-FAULT_KIND(duplication);
+
+REGISTER(fault_kinds, duplication)

@@ -34,4 +34,5 @@ static const struct fault_ops flow_control = {
     .clear = line_fault_clear,
     .packet = packet,
 };
-FAULT_KIND(flow_control);
+
+REGISTER(fault_kinds, flow_control)

@@ -54,4 +54,5 @@ static const struct fault_ops ignored_cnps = {
     .clear = clear,
     .count = count,
 };
-FAULT_KIND(ignored_cnps);
+
+REGISTER(fault_kinds, ignored_cnps)

@@ -15,4 +15,5 @@ static const struct fault_ops link_down = {
     .clear = link_cut_up,
     .count = link_cut_count,
 };
-FAULT_KIND(link_down);
+
+REGISTER(fault_kinds, link_down)

@@ -65,4 +65,5 @@ static const struct fault_ops link_flap = {
     .clear = clear,
     .count = link_cut_count,
 };
-FAULT_KIND(link_flap);
+
+REGISTER(fault_kinds, link_flap)

@@ -28,4 +28,5 @@ static const struct fault_ops loss = {
     .clear = line_fault_clear,
     .packet = packet,
 };
-FAULT_KIND(loss);
+
+REGISTER(fault_kinds, loss)

@@ -48,4 +48,5 @@ static const struct fault_ops pause_storm = {
     .clear = clear,
     .count = count,
 };
-FAULT_KIND(pause_storm);
+
+REGISTER(fault_kinds, pause_storm)

@@ -54,4 +54,5 @@ static const struct fault_ops reordering = {
     .packet = packet,
     .link_lost = holding_fault_lose,
 };
-FAULT_KIND(reordering);
+
+REGISTER(fault_kinds, reordering)

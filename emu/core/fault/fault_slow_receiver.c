@@ -57,4 +57,5 @@ static const struct fault_ops slow_receiver = {
     .clear = clear,
     .count = count,
 };
-FAULT_KIND(slow_receiver);
+
+REGISTER(fault_kinds, slow_receiver)

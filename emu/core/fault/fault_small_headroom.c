@@ -71,4 +71,5 @@ static const struct fault_ops small_headroom = {
     .clear = clear,
     .count = count,
 };
-FAULT_KIND(small_headroom);
+
+REGISTER(fault_kinds, small_headroom)

@@ -84,4 +84,5 @@ static const struct fault_ops wrong_ecn = {
     .clear = clear,
     .count = count,
 };
-FAULT_KIND(wrong_ecn);
+
+REGISTER(fault_kinds, wrong_ecn)

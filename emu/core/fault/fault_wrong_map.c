@@ -85,4 +85,5 @@ static const struct fault_ops wrong_map = {
     .clear = clear,
     .count = count,
 };
-FAULT_KIND(wrong_map);
+
+REGISTER(fault_kinds, wrong_map)

@@ -6,32 +6,28 @@
       - {name: mad, at: 1ms, pause-storm: {host: h1, priority: 3}}
       - {at: 1ms, for: 1ms, wrong-map: {switch: leaf1, dscp: {26: 0}}}
 
-A kind of fault is one file of `kinds`, and one of `emu/core/fault` with the same name. The file
-holds everything that Python knows of the kind: a model of its parameters, whose name in a spec is
-its `key`; what a spec may not ask of it; and the parameters' values for the core. Nothing else
-lists the kinds.
+A kind of fault is one file of `kinds`, which registers itself, and one of the core with the same
+name: `emu/core/fault/fault_*.c`. The file here holds all that Python knows of the kind: a model of
+its parameters, what a spec may not ask of it, and the values of its parameters in the core. A fault
+has a key for each kind; nothing else lists the kinds.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, create_model, model_validator
 
+from emu.registry import import_modules
 from emu.spec.base import Model
 from emu.spec.fault import kinds
-from emu.spec.fault.kind import FaultKind
+from emu.spec.fault.kind import KINDS, FaultKind
 from emu.spec.notes import note
 from emu.spec.quantities import Time
 
-KINDS: dict[str, type[FaultKind]] = {
-    kind.key: kind
-    for module in iter_modules(kinds.__path__, f"{kinds.__name__}.")
-    for kind in (import_module(module.name).KIND,)
-}
-"""Every kind, by its key in a spec. Each module of `kinds` has one, as KIND."""
+__all__ = ["KINDS", "Fault", "fault_names", "share_a_setting"]
+
+import_modules(kinds.__name__, kinds.__path__)
 
 
 class _Fault(Model):
@@ -94,7 +90,7 @@ def _key_of(kind: type[FaultKind]) -> Any:
 
 
 if TYPE_CHECKING:
-    Fault = _Fault
+    Fault = _Fault  # the type checker cannot know the kinds
 else:
     Fault = create_model(
         "Fault",

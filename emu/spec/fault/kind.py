@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -70,6 +70,18 @@ class FaultKind(Model, ABC):
         """What is wrong with it in this spec. `at`: the path of the fault. The kind is available in
         the spec's fabric."""
         return iter(())
+
+
+KINDS: dict[str, type[FaultKind]] = {}
+"""Every kind, by its key in a spec."""
+
+K = TypeVar("K", bound=type[FaultKind])
+
+
+def register(kind: K) -> K:
+    """Enters a kind into the registry."""
+    KINDS[kind.key] = kind
+    return kind
 
 
 class LostLinks(FaultKind):

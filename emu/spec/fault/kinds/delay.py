@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from emu.spec.fault.kind import OnLine, Parameters
+from emu.spec.fault.kind import OnLine, Parameters, register
 from emu.spec.quantities import Time
 from topologies.graph import Port
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from emu.spec.scenario import Spec
 
 
+@register
 class Delay(OnLine):
     """All packets arrive later, in their order, as if the cable were longer."""
 
@@ -24,6 +25,3 @@ class Delay(OnLine):
 
     def parameters(self, spec: Spec, port: Port) -> Parameters:
         return {"by_ps": self.by_ps}
-
-
-KIND = Delay

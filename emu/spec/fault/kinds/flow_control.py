@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from emu.spec.fault.kind import OnLine, Parameters, exactly_one
+from emu.spec.fault.kind import OnLine, Parameters, exactly_one, register
 from emu.spec.fault.packet_choice import choice_parameters
 from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Integer
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from emu.spec.scenario import Spec
 
 
+@register
 class FlowControl(OnLine):
     """InfiniBand's credit updates are hit, and nothing else. Each direction counts its own."""
 
@@ -49,6 +50,3 @@ class FlowControl(OnLine):
     def _one_choice(self) -> Self:
         exactly_one(probability=self.probability, every=self.every)
         return self
-
-
-KIND = FlowControl

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import OnHost
+from emu.spec.fault.kind import OnHost, register
 
 if TYPE_CHECKING:
     from emu.spec.fault import Fault
     from emu.spec.scenario import Spec
 
 
+@register
 class IgnoredCnps(OnHost):
     """The host's NIC ignores CNPs, and sends at line rate: ECN without DCQCN."""
 
@@ -37,6 +38,3 @@ class IgnoredCnps(OnHost):
                 about=(("hosts",), ("topology",)),
                 idle_if_inherited=True,
             )
-
-
-KIND = IgnoredCnps

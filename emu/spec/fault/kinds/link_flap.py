@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from pydantic import Field, model_validator
 
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import LostLink, Parameters
+from emu.spec.fault.kind import LostLink, Parameters, register
 from emu.spec.quantities import Time
 from emu.units import write_time
 from topologies.graph import Port
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from emu.spec.scenario import Spec
 
 
+@register
 class LinkFlap(LostLink):
     """A loose plug: the link is down for a while at the start of every period."""
 
@@ -57,6 +58,3 @@ class LinkFlap(LostLink):
                 "down, or use link-down"
             )
         return self
-
-
-KIND = LinkFlap

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from emu.spec.fault.kind import register
 from emu.spec.fault.packet_choice import OnPackets
 
 
+@register
 class Loss(OnPackets):
     """The packets vanish."""
 
     key: ClassVar[str] = "loss"
     meaning: ClassVar[str] = "Packets vanish on a cable."
-
-
-KIND = Loss

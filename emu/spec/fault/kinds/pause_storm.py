@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import OnHost, Parameters
+from emu.spec.fault.kind import OnHost, Parameters, register
 from emu.spec.notes import note
 from emu.spec.quantities import Priority
 from topologies.graph import Port
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from emu.spec.scenario import Spec
 
 
+@register
 class PauseStorm(OnHost):
     """The host's NIC pauses its switch without end."""
 
@@ -51,6 +52,3 @@ class PauseStorm(OnHost):
                     about=(("switches",), ("topology",)),
                     idle_if_inherited=True,
                 )
-
-
-KIND = PauseStorm

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from emu.spec.fault.kind import Parameters
+from emu.spec.fault.kind import Parameters, register
 from emu.spec.fault.packet_choice import OnPackets
 from emu.spec.notes import note
 from emu.spec.quantities import Time
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from emu.spec.scenario import Spec
 
 
+@register
 class Reordering(OnPackets):
     """The packets arrive late, behind those that follow them."""
 
@@ -35,6 +36,3 @@ class Reordering(OnPackets):
 
     def parameters(self, spec: Spec, port: Port) -> Parameters:
         return {**super().parameters(spec, port), "by_ps": self.by_ps}
-
-
-KIND = Reordering

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import OnHost, Parameters
+from emu.spec.fault.kind import OnHost, Parameters, register
 from emu.spec.headroom import HEADERS
 from emu.spec.notes import note
 from emu.spec.quantities import Rate, Size
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from emu.spec.scenario import Spec
 
 
+@register
 class SlowReceiver(OnHost):
     """The host receives at a lower rate than its link has."""
 
@@ -60,6 +61,3 @@ class SlowReceiver(OnHost):
                 f"{spec.largest_mtu} and its headers; raise it, or lower hosts.nic.mtu",
                 about=(("hosts",),),
             )
-
-
-KIND = SlowReceiver

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from pydantic import Field, model_validator
 
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import OnPorts, Parameters, exactly_one
+from emu.spec.fault.kind import OnPorts, Parameters, exactly_one, register
 from emu.spec.headroom import HEADERS, headroom_of
 from emu.spec.quantities import Fraction, Size
 from emu.units import write_size
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from emu.spec.scenario import Spec
 
 
+@register
 class SmallHeadroom(OnPorts):
     """Packets that arrive after a pause was sent find too little room, and are dropped."""
 
@@ -81,6 +82,3 @@ class SmallHeadroom(OnPorts):
     def _one_size(self) -> Self:
         exactly_one(headroom=self.headroom_bytes, fraction=self.fraction)
         return self
-
-
-KIND = SmallHeadroom

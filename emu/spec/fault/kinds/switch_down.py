@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from emu.spec.fault.kind import LostLinks
+from emu.spec.fault.kind import LostLinks, register
 from topologies.graph import Port, Topology
 
 if TYPE_CHECKING:
     from emu.spec.scenario import Spec
 
 
+@register
 class SwitchDown(LostLinks):
     """A switch without power: all of its links are lost at once."""
 
@@ -32,6 +33,3 @@ class SwitchDown(LostLinks):
 
     def ports(self, spec: Spec, topology: Topology) -> Sequence[Port]:
         return topology.ports.get(self.switch, [])
-
-
-KIND = SwitchDown

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from emu.spec.classes import PRIORITIES
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import OnPorts, Parameters
+from emu.spec.fault.kind import OnPorts, Parameters, register
 from emu.spec.quantities import Fraction, Size
 from emu.spec.switch import Curve
 from emu.units import write_size
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from emu.spec.scenario import Spec
 
 
+@register
 class WrongEcn(OnPorts):
     """Queues of the ports that mark do so by another curve; keys that are not given stay."""
 
@@ -127,6 +128,3 @@ def _wrong_curve(spec: Spec, port: Port, curve: Curve) -> str | None:
             "lower kmin"
         )
     return None
-
-
-KIND = WrongEcn

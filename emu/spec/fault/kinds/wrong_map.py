@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from emu.spec.classes import DSCPS, PRIORITIES, Classes, DscpKey
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import OnPorts, Parameters, exactly_one
+from emu.spec.fault.kind import OnPorts, Parameters, exactly_one, register
 from emu.spec.quantities import Priority, PriorityKey
 from topologies.graph import Port
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from emu.spec.scenario import Spec
 
 
+@register
 class WrongMap(OnPorts):
     """Packets that the ports receive are put on other priorities, and counted there."""
 
@@ -86,6 +87,3 @@ class WrongMap(OnPorts):
     def _one_map(self) -> Self:
         exactly_one(dscp=self.dscp, pcp=self.pcp)
         return self
-
-
-KIND = WrongMap
