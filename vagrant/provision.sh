@@ -18,7 +18,6 @@ packages=(
     mininet=2.3.0
     openvswitch-switch=3.1.0
     iproute2
-    ethtool
     iputils-ping
     iperf3
     libfaketime
@@ -39,7 +38,6 @@ packages=(
     make
     clang
     libbpf-dev
-    bpftool
     libdeflate-dev
     python3
     python3-dev

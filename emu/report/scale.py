@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Unit:
-    """`size` of the base unit (ns, bytes, bits/s) make one of these."""
+    """`size` of the base unit (ns, bytes) make one of these."""
 
     name: str
     size: float
@@ -15,7 +15,6 @@ class Unit:
 
 _TIMES = (Unit("s", 1e9), Unit("ms", 1e6), Unit("us", 1e3), Unit("ns", 1))
 _SIZES = (Unit("GB", 1e9), Unit("MB", 1e6), Unit("KB", 1e3), Unit("B", 1))
-_RATES = (Unit("Tb/s", 1e12), Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3))
 
 
 def time_unit(longest_ns: float) -> Unit:
@@ -24,10 +23,6 @@ def time_unit(longest_ns: float) -> Unit:
 
 def size_unit(largest_bytes: float) -> Unit:
     return _fitting(_SIZES, largest_bytes)
-
-
-def rate_unit(highest_bps: float) -> Unit:
-    return _fitting(_RATES, highest_bps)
 
 
 def _fitting(units: tuple[Unit, ...], largest: float) -> Unit:

@@ -41,20 +41,6 @@ def convert(
     return files
 
 
-def convert_together(
-    raw: Path, out_file: Path, ports: Mapping[int, str], rates: Mapping[str, int]
-) -> None:
-    """Writes one file, an interface for each port in the order of `ports`. Raises FabricError."""
-    linktype = _linktype(raw)
-    interface = {name: number for number, name in enumerate(ports.values())}
-    with new_file(out_file) as stream:
-        writer = PcapngWriter(
-            stream, [capture_interface(name, linktype, rates.get(name, 0)) for name in interface]
-        )
-        for name, record in _records_of(raw, ports, linktype):
-            write_frame(writer, record, interface=interface[name])
-
-
 def capture_interface(name: str, linktype: LinkType, rate_bps: int) -> Interface:
     """How a port is described in a capture. `rate_bps` 0: unknown."""
     description = f"{name}, {format_rate(rate_bps)}, emulated time" if rate_bps else name

@@ -82,7 +82,7 @@ def lost_record(count: int) -> bytes:
     return RAW_RECORD.pack(0, 0, 0, count, 0, RawKind.LOST, Direction.UNKNOWN.value, 0)
 
 
-def write_frame(writer: PcapngWriter, record: RawRecord, *, interface: int = 0) -> None:
+def write_frame(writer: PcapngWriter, record: RawRecord) -> None:
     """Adds the frame to a pcapng file, in the form that its link type has there."""
     time_ns = record.time_ps // PS_PER_NS
     data, length = record.data, record.length
@@ -95,7 +95,6 @@ def write_frame(writer: PcapngWriter, record: RawRecord, *, interface: int = 0) 
     writer.write(
         data,
         time_ns=time_ns,
-        interface=interface,
         original_length=length,
         direction=record.direction,
         packet_id=record.packet_id,

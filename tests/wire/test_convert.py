@@ -8,7 +8,7 @@ import pytest
 
 from emu.errors import FabricError
 from emu.wire.capture import Direction, Kind, Record
-from emu.wire.convert import convert, convert_together
+from emu.wire.convert import convert
 from emu.wire.raw import RawKind
 from emu.wire.reader import open_capture
 from tests.support import capture_files as files
@@ -76,14 +76,6 @@ def test_an_idle_port_gets_an_empty_file(tmp_path: Path, run: list[files.Raw], n
     captures = convert(raw, tmp_path, {0: "a:b", 9: "b:c"}, {})
     assert captures["b:c"].name == name
     assert records(captures["b:c"]) == []
-
-
-def test_all_ports_in_one_file(tmp_path: Path) -> None:
-    """An interface for each."""
-    raw = raw_file(tmp_path, files.raw_capture(ETHERNET_RUN))
-    convert_together(raw, tmp_path / "all.pcapng", PORTS, RATES)
-    seen_at = [record.interface for record in records(tmp_path / "all.pcapng")]
-    assert seen_at == ["leaf1:h1", "leaf1:spine1#2", "leaf1:h1"]
 
 
 def test_a_last_record_cut_short_is_left_out(tmp_path: Path) -> None:
