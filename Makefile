@@ -13,7 +13,7 @@ CORE_TESTS := tests/core tests/runtime tests/traffic
 # Labs run on the real clock: one at a time, with the machine for themselves.
 LAB_TESTS := tests/lab tests/daemon
 
-.PHONY: help setup demo test test-pythons properties vm-test bare-test coverage bench results reference hooks lint sanitize format clean
+.PHONY: help setup demo test test-pythons properties vm-test bare-test coverage bench results reference docs hooks lint sanitize format clean
 
 help:
 	@echo "make demo          one incast on five fabrics: table, page and captures in out/demo"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench         how fast it is here, beside baselines; QUICK=1: in less than a minute"
 	@echo "make results       what the fabrics must show, on both clocks: topologies/results/README.md"
 	@echo "make reference     docs/reference and the JSON schema, from the texts beside the code"
+	@echo "make docs          the pages of docs/ as a site in build/site"
 	@echo "make hooks         git commit checks layout, spelling and imports first"
 	@echo "make lint          layout, types, spelling, the C analyser, who may import whom"
 	@echo "make sanitize      the core's tests with the address and undefined-behaviour sanitizers"
@@ -80,11 +81,16 @@ results: setup
 		--page topologies/results/README.md
 
 reference: setup
-	$(PYTHON) -m emu.explain
+	$(PYTHON) -m emu.reference
 
 # What `git commit` then checks first: .pre-commit-config.yaml.
 hooks: setup
 	$(VENV)/bin/pre-commit install
+
+# The site in build/site, which needs nothing from the network. A dead link is an error.
+docs: reference
+	$(VENV)/bin/mkdocs build --strict --quiet
+	@echo "see it: python3 -m http.server --directory build/site"
 
 lint: setup
 	$(PYTHON) -m ruff check .

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 pytest.register_assert_rewrite("tests.support")
+
+collect_ignore = [] if find_spec("mininet") else ["topologies/test_mininet_command.py"]
+"""Only Debian's own Python has Mininet."""
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("long", deadline=None, max_examples=2000)  # --hypothesis-profile long

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -39,9 +38,9 @@ def _run(tests: pytest.Pytester, body: str, *options: str) -> pytest.RunResult:
     return tests.runpytest_subprocess("-p", "no:cacheprovider", *options)
 
 
-def test_the_example_is_in_the_readme_and_passes() -> None:
+def test_the_example_is_in_the_documentation() -> None:
     """Word for word."""
-    assert EXAMPLE.read_text().strip() in _unindented((ROOT / "README.md").read_text())
+    assert EXAMPLE.read_text().strip() in (ROOT / "docs/guide/tests.md").read_text()
 
 
 @pytest.mark.parametrize("clock", ["virtual", "both"])
@@ -299,7 +298,3 @@ def _need_labs() -> None:
         require("namespaces", "veth", "mininet", "Open vSwitch")
     except HostError as error:
         pytest.skip(f"needs {error}")
-
-
-def _unindented(text: str) -> str:
-    return re.sub(r"^    ", "", text, flags=re.MULTILINE)

@@ -22,6 +22,24 @@ class Field:
     type: str
     meaning: str
 
+    @property
+    def unit(self) -> str:
+        """By the end of its name, as everywhere in this project; nothing for other fields."""
+        last = self.name.rsplit(".", 1)[-1].removesuffix("[]")
+        return next((unit for end, unit in _UNITS.items() if last.endswith(end)), "")
+
+
+_UNITS = {
+    "_wall_ns": "ns on the wall clock",
+    "_ns": "ns of emulated time",
+    "_bps": "bit/s of emulated time",
+    "bytes": "bytes",
+    "bytes_for": "bytes",
+    "_seconds": "s",
+    "_packets": "packets",
+    "iops": "1/s of emulated time",
+}
+
 
 @cache
 def fields() -> tuple[Field, ...]:

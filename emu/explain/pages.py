@@ -1,6 +1,6 @@
 """docs/reference: the same texts as pages, a table for each section of a spec.
 
-`make reference` writes them anew; a test holds them up to date.
+`emu.reference` puts them beside its own pages and writes them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def pages() -> dict[str, str]:
 
 
 def _spec() -> Iterator[str]:
-    yield from _head(
+    yield from head(
         "Keys of a spec file",
         "Every key of a `*.emu.yml`, as `emu explain KEY` prints it. NAME stands for a name or a "
         "number that you choose. `switches` and `hosts` have the same keys for one role, switch, "
@@ -60,16 +60,16 @@ def _section(section: Key) -> Iterator[str]:
     if not choices:
         rows = [_row(child) for child in section.children if child.path[-1] != keys.NAME]
         if rows:
-            yield from _table(("key", "meaning", "unit", "values", "default", "source"), rows)
+            yield from table(("key", "meaning", "unit", "values", "default", "source"), rows)
         return
-    yield from _table(("keys for", "meaning"), [(f"`{c.path[-1]}`", c.meaning) for c in choices])
+    yield from table(("keys for", "meaning"), [(f"`{c.path[-1]}`", c.meaning) for c in choices])
     users: dict[tuple[str, ...], list[str]] = {}
     for choice in choices:
         for child in choice.children:
             users.setdefault(_row(child), []).append(choice.path[-1])
     rows = [(row[0], _whose(names, len(choices)), *row[1:]) for row, names in users.items()]
     header = ("key", "of", "meaning", "unit", "values", "default", "source")
-    yield from _table(header, sorted(rows, key=lambda row: row[0]))
+    yield from table(header, sorted(rows, key=lambda row: row[0]))
 
 
 def _whose(names: Sequence[str], all_of_them: int) -> str:
@@ -92,7 +92,7 @@ def _row(key: Key) -> tuple[str, ...]:
 
 
 def _counters() -> Iterator[str]:
-    yield from _head(
+    yield from head(
         "Counters",
         "Every counter of `summary.json`, `emu counters` and `verify: [{counter: ...}]`, as `emu "
         "explain counter NAME` prints it. N is a priority or a virtual lane. Counters of a "
@@ -106,11 +106,11 @@ def _counters() -> Iterator[str]:
             if note.where == where
         ]
         yield from ("", f"## {where}: {who}")
-        yield from _table(("counter", "meaning", "unit", "source of the name"), rows)
+        yield from table(("counter", "meaning", "unit", "source of the name"), rows)
 
 
 def _presets() -> Iterator[str]:
-    yield from _head(
+    yield from head(
         "Presets of switches",
         "What `switches: {preset: NAME}` sets, as `emu explain preset NAME` prints it. A key "
         "beside `preset` changes one of these values.",
@@ -118,31 +118,31 @@ def _presets() -> Iterator[str]:
     for name, (meaning, source) in PRESET_NOTES.items():
         yield from ("", f"## {name}", "", meaning, "", f"Source: {source}.")
         rows = [(f"`switches.{key}`", f"`{value}`") for key, value in settings_of(name)]
-        yield from _table(("key", "value"), rows)
+        yield from table(("key", "value"), rows)
 
 
 def _results() -> Iterator[str]:
-    yield from _head(
+    yield from head(
         "Results: summary.json and diagnoses",
         "The fields of `summary.json`, as `emu explain field NAME` prints them, and what a report "
         "may find wrong with a run (`emu explain diagnosis NAME`).",
     )
     yield from ("", "## summary.json")
-    rows = [(f"`{field.name}`", field.meaning, f"`{field.type}`") for field in fields()]
-    yield from _table(("field", "meaning", "type"), rows)
+    rows = [(f"`{field.name}`", field.meaning, f"`{field.type}`", field.unit) for field in fields()]
+    yield from table(("field", "meaning", "type", "unit"), rows)
     yield from ("", "## Diagnoses")
     found = [(one.name, one.looks, one.cure) for one in PATHOLOGIES]
-    yield from _table(("name", "how it looks", "cure"), found)
+    yield from table(("name", "how it looks", "cure"), found)
 
 
 # --- Markdown ---
 
 
-def _head(title: str, about: str) -> Iterator[str]:
+def head(title: str, about: str) -> Iterator[str]:
     yield from (f"# {title}", "", _GENERATED, "", about)
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield from ("", _line(header), _line(["---"] * len(header)), *map(_line, rows))
 
 

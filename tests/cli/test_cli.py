@@ -125,9 +125,9 @@ def test_both_clocks_leave_every_run_in_its_folder(
     }
 
 
-def test_the_readme_names_every_verb() -> None:
+def test_the_page_of_commands_names_every_verb() -> None:
     """And no verb that there is not; a cell may name several: `emu up SPEC`, `down`, ..."""
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "docs/guide/commands.md").read_text()
     told = {verb for verb in VERBS if re.search(rf"`emu {verb}\b|, `{verb}`", text)}
     assert told == {*VERBS} - {"mn"}
     assert {*re.findall(r"`emu ([a-z]+)", text)} <= {*VERBS}

@@ -10,10 +10,10 @@ import pytest
 from emu.cli.record import record
 from emu.explain import keys
 from emu.explain.fields import fields
-from emu.explain.pages import pages
 from emu.measure.counter_notes import NOTES, PLACES, note_of
 from emu.measure.counter_table import NIC
 from emu.measure.counters import counter_names
+from emu.reference import pages
 from emu.report.summary import Summary, summarise
 from emu.runtime.virtual import VirtualRunner
 from emu.spec import references

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mininet.topo import Topo
 
 from emu.errors import UsageError
 from emu.lab.mininet_command import EmulatedLink, load_command, refuse_the_impossible, spec_of
@@ -72,7 +73,7 @@ def test_what_it_is_anyway_may_be_asked_for(
 
 def test_a_link_that_loses_packets_is_refused() -> None:
     """Mininet's own would; a cable from the command line has a rate and a delay."""
-    topo = pytest.importorskip("mininet.topo").Topo()
+    topo = Topo()
     host, switch = topo.addHost("h1"), topo.addSwitch("s1")
     topo.addLink(host, switch, bw=100, delay="1ms", loss=10)
     with pytest.raises(UsageError, match=r"link of h1 and s1 has loss=10"):

@@ -1,11 +1,11 @@
-"""Writes docs/reference and the schema anew: `python -m emu.explain`, in the project's folder."""
+"""Writes docs/reference and the schema anew: `python -m emu.reference`, in the project's folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from emu.explain.pages import pages
 from emu.output_dir import make_folder, write_text
+from emu.reference import pages
 from emu.spec.schema import schema_text
 
 
