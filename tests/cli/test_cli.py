@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 INCAST = str(ROOT / "topologies" / "incast.emu.yml")
 PAIR = str(ROOT / "topologies" / "pair.emu.yml")
 TCP = str(ROOT / "topologies" / "tcp-baseline.emu.yml")
-BROKEN = str(Path(__file__).parent / "errors" / "kinds.emu.yml")
+BROKEN = str(Path(__file__).parents[1] / "spec" / "errors" / "kinds.emu.yml")
 
 
 def test_a_valid_spec_is_told_by_what_it_makes() -> None:
