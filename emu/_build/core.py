@@ -5,7 +5,7 @@
 
 The headers are plain C declarations: the compiler reads them as they are,
 and cffi the same text without its preprocessor lines, so Python and C cannot
-disagree about them.
+disagree about them. Constants come from the enums of further headers.
 
 Only what changed is compiled again: the compiler writes down which headers each
 object was made from (`-MMD`), and every object also depends on this file.
@@ -16,6 +16,7 @@ tree may have any name.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -44,6 +45,21 @@ _INTERFACES = tuple(
         "driver/af_packet_driver.h",
     )
 )
+_CONSTANTS = tuple(
+    CORE / name
+    for name in (
+        "sim/frame.h",
+        "headers/lrh.h",
+        "link/credit.h",
+        "link/pause.h",
+        "link/port.h",
+        "link/qos_map.h",
+        "switch/pfc_watchdog.h",
+        "observe/latency_histogram.h",
+        "observe/sampler.h",
+    )
+)
+"""Headers of which Python reads the enums alone."""
 _GLUE = Path(f"build/_core_{sys.implementation.cache_tag.replace('-', '_')}.c")
 """One for each version of Python: its object is made with that version's headers."""
 _THIS_FILE = Path(__file__).relative_to(ROOT)
@@ -129,7 +145,7 @@ def build(variant: Variant, module: Path) -> bool:
 
     False when it was. Raises BuildError.
     """
-    if is_stale(_GLUE, (*_INTERFACES, _THIS_FILE)):
+    if is_stale(_GLUE, (*_CONSTANTS, *_INTERFACES, _THIS_FILE)):
         _write_glue()
     objects = compile_all(variant, [_GLUE, *sources()])
     # A folder is younger than the module when a source file came or went.
@@ -161,7 +177,10 @@ def _write_glue() -> None:
     ffi = FFI()
     for path in _INTERFACES:
         ffi.cdef(declarations((ROOT / path).read_text()))
-    ffi.set_source(MODULE, "".join(f'#include "{path.relative_to(CORE)}"\n' for path in _INTERFACES))
+    for path in _CONSTANTS:
+        ffi.cdef(enums((ROOT / path).read_text()))
+    headers = (path.relative_to(CORE) for path in (*_CONSTANTS, *_INTERFACES))
+    ffi.set_source(MODULE, "".join(f'#include "{header}"\n' for header in headers))
     (ROOT / _GLUE).parent.mkdir(parents=True, exist_ok=True)
     ffi.emit_c_code(str(ROOT / _GLUE))
     (ROOT / _GLUE).touch()
@@ -170,6 +189,19 @@ def _write_glue() -> None:
 def declarations(header: str) -> str:
     """A plain header's text without its preprocessor lines."""
     return "\n".join(line for line in header.splitlines() if not line.lstrip().startswith("#"))
+
+
+def enums(header: str) -> str:
+    """A header's enums. Their values are left to the compiler."""
+    text = _COMMENT.sub("", declarations(header))
+    return "".join(
+        f"{name} {{ {_VALUE.sub(r'= ...', members)} }};\n" for name, members in _ENUM.findall(text)
+    )
+
+
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_ENUM = re.compile(r"^(enum(?: \w+)?) \{([^}]*)\}", re.MULTILINE)
+_VALUE = re.compile(r"=[^,]*")
 
 
 def _compile(variant: Variant, source: Path) -> Path:

@@ -32,8 +32,6 @@ _SO_SNDBUFFORCE = 32
 _SO_RCVBUFFORCE = 33
 _SO_TIMESTAMPNS = 35
 _SOCKET_BUFFER_BYTES = 1 << 27
-_HISTOGRAM_BUCKETS = 1024
-_TIMELINE_SLOTS = 1024
 
 
 class Outcome(IntEnum):
@@ -184,7 +182,7 @@ class AfPacketDriver:
         return dict(zip(LOSSES, frames.tolist(), strict=True))
 
     def _timeline(self) -> Timeline:
-        rows = np.zeros((_TIMELINE_SLOTS, 2 + len(LOSSES) + 1), np.int64)
+        rows = np.zeros((lib.TIMELINE_SLOTS, 2 + len(LOSSES) + 1), np.int64)
         interval_ns = lib.driver_timeline(self._core, ffi.from_buffer("int64_t[]", rows))
         return Timeline(
             interval_ns,
@@ -195,7 +193,7 @@ class AfPacketDriver:
         )
 
     def _histogram(self, which: int) -> Histogram:
-        buckets = np.zeros(_HISTOGRAM_BUCKETS, np.uint64)
+        buckets = np.zeros(lib.HISTOGRAM_BUCKETS, np.uint64)
         lib.driver_histogram(self._core, which, ffi.from_buffer("uint64_t[]", buckets))
         return buckets
 

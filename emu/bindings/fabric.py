@@ -62,11 +62,6 @@ SAMPLE_INTERVAL_PS = 500_000
 SAMPLE_CELLS = 1 << 22
 WANTED_CELLS = 1 << 24
 """Where the spec says how often to sample."""
-PORT_SAMPLES = 5
-"""Columns of a port in a row of samples: queue, held, tx, paused, waited."""
-VIRTUAL_LANES = 16
-FLOW_CONTROL_BYTES = 6
-"""Length of an InfiniBand flow-control packet."""
 
 DEADLOCK_INTERVAL_PS = 100_000_000
 """How often the fabric looks for deadlocks, which do not go away by themselves."""
@@ -74,15 +69,19 @@ DEADLOCK_INTERVAL_PS = 100_000_000
 _FRAMES_AT_HAND = 32
 """A port's share of the frames that have memory before a live run begins: a queue of 128 KB."""
 
-_WATCHDOG_ACTIONS = {"drop": 1, "forward": 2, "alert": 3}
+_WATCHDOG_ACTIONS = {
+    "drop": lib.WATCHDOG_DROP,
+    "forward": lib.WATCHDOG_FORWARD,
+    "alert": lib.WATCHDOG_ALERT,
+}
 
 
 class FrameKind(IntEnum):
     """What a frame's bytes are; see frame.h."""
 
-    ETHERNET = 0
-    IB = 1
-    IB_LINK = 2
+    ETHERNET = lib.FRAME_ETHERNET
+    IB = lib.FRAME_IB
+    IB_LINK = lib.FRAME_IB_LINK
 
 
 class NodeSubset(Enum):
@@ -285,7 +284,7 @@ class Fabric:
     def sample(self, flow_bytes: Any = ffi.NULL, flows: int = 0) -> None:
         """Samples own ports, and `flows` counters at `flow_bytes`, from the start on."""
         ports = [self.index[port] for port in self._own_ports()]
-        columns = 1 + len(ports) * PORT_SAMPLES + flows
+        columns = 1 + len(ports) * lib.GAUGES + flows
         interval_ps, rows = SAMPLE_INTERVAL_PS, max(256, min(4096, SAMPLE_CELLS // columns))
         if self.spec.sample_interval_ps is not None:
             interval_ps, rows = self.spec.sample_interval_ps, max(256, WANTED_CELLS // columns)
@@ -385,10 +384,10 @@ class Fabric:
     def _samples(self) -> Samples:
         """All samples so far, and one more of this moment."""
         ports = self._own_ports()
-        width = len(ports) * PORT_SAMPLES
+        width = len(ports) * lib.GAUGES
         table, order = self._sampled(1 + width)
-        by_port = table[:, 1 : 1 + width].reshape(len(table), len(ports), PORT_SAMPLES)
-        quantities = np.empty((PORT_SAMPLES, len(order), len(ports)), np.int64)
+        by_port = table[:, 1 : 1 + width].reshape(len(table), len(ports), lib.GAUGES)
+        quantities = np.empty((lib.GAUGES, len(order), len(ports)), np.int64)
         for row, place in enumerate(order):  # row by row, which stay in the processor's cache
             quantities[:, row] = by_port[place].T
         queue, held, tx, paused, wait = quantities
@@ -442,7 +441,7 @@ class Fabric:
 
     def view(self, port: Port) -> PortView:
         """A port as it is now."""
-        classes = range(VIRTUAL_LANES if self.infiniband else PRIORITIES)
+        classes = range(lib.CLASSES if self.infiniband else lib.PRIORITIES)
 
         def per_class(look: Any) -> tuple[Any, ...]:
             return tuple(look(self.core, self.index[port], klass) for klass in classes)

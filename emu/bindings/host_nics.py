@@ -58,7 +58,6 @@ _VERBS = {
 }
 _TRANSPORTS = {"rc": lib.TRANSPORT_RC, "uc": lib.TRANSPORT_UC, "ud": lib.TRANSPORT_UD}
 _PSNS = 1 << 24
-_GRH_BYTES = 40
 FAILURES = {
     getattr(lib, f"STATUS_{name}"): f"IBV_WC_{name}"
     for name in (
@@ -263,7 +262,7 @@ class HostNics:
         """Bytes that each message finds before it in the sink."""
         transports = [self._transports.get(flow.traffic) for flow in self._graph.flows]
         is_datagram = [transport == lib.TRANSPORT_UD for transport in transports]
-        return np.where(is_datagram, _GRH_BYTES, 0)[self._graph.flow_of]
+        return np.where(is_datagram, lib.GRH_BYTES, 0)[self._graph.flow_of]
 
     def _register(self, host: str, nic: Any) -> list[int]:
         """The keys of a host's source, sink and buffers at one of its NICs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from emu._core import ffi
+from emu._core import ffi, lib
 from emu.bindings.congestion_control import set_congestion_control
 from emu.bindings.fabric import Fabric
 from emu.errors import FabricError
@@ -39,7 +39,7 @@ def nic_config(
     port = topology.ports[host.name][0]
     gateway = topology.peer[port]
     config = ffi.new("struct nic_config *")
-    config.framing = int(fabric.infiniband)
+    config.framing = lib.FRAMING_INFINIBAND if fabric.infiniband else lib.FRAMING_ETHERNET
     config.address = address_of(fabric, subnet, host.name)
     config.mac = bytes.fromhex(port.mac.replace(":", ""))
     config.gateway_mac = bytes.fromhex(gateway.mac.replace(":", ""))

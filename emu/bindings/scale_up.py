@@ -13,10 +13,8 @@ from emu.errors import FabricError
 from emu.spec.scale_up import ScaleUp
 from topologies.graph import Host, Port, Topology
 
-FRAMING_INFINIBAND = 1
-"""See `enum framing`."""
 LANES = 1
-_SL2VL = bytes(16)
+_SL2VL = bytes(lib.SLS)
 """All service levels ride on the one lane."""
 
 
@@ -34,7 +32,7 @@ class ScaleUpFabric:
 
     def add_nic(self, host: Host, config: Any) -> Any:
         """The GPU's own links (a `struct nic *`), from a `struct nic_config *`."""
-        config.framing = FRAMING_INFINIBAND
+        config.framing = lib.FRAMING_INFINIBAND
         config.address = host.index
         config.lmc = 0
         config.vl_of_sl = _SL2VL

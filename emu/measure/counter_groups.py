@@ -33,7 +33,7 @@ Group = dict[str, tuple[Cells, Shown]]
 which of them are shown."""
 
 _WORD = 4
-_VCRC_BYTES = 2
+_VCRC_BYTES: int = lib.VCRC_BYTES
 _OF_PAUSES = ("rx_pause_transition", "rx_pause_duration", "tx_pause_duration")
 """The core counts these by priority, for PFC and 802.3x."""
 _STORMS = "prioN_PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED"

@@ -15,7 +15,7 @@ from typing import Any
 from emu._core import ffi, lib
 
 FABRICS = ("roce", "ib")
-CLASSES = {"roce": 8, "ib": 16}
+CLASSES = {"roce": lib.PRIORITIES, "ib": lib.CLASSES}
 """Priorities, and virtual lanes."""
 CONGESTION, LOSSLESS, WATCHDOG, OTHER = (
     lib.DROP_CONGESTION,

@@ -17,12 +17,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from emu._core import lib
 from emu.measure.observation import Histogram, Ledger, Observation
 from emu.measure.recording import Fidelity
 from emu.measure.timeline import Timeline
 from emu.units import round_up
 
-_FINE = 16
+_FINE: int = lib.HISTOGRAM_FINE
 _SHARES = (0.5, 0.99, 1.0)
 _FURTHEST = 4.0
 """Times the slowdown that a hint suggests at most: a hiccup of the machine is no measure."""

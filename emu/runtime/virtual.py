@@ -14,7 +14,7 @@ from typing import Self
 
 from emu._core import lib
 from emu.bindings.capture import capture_file, captured_ports
-from emu.bindings.fabric import FLOW_CONTROL_BYTES, Fabric, FrameKind, NodeSubset, gone
+from emu.bindings.fabric import Fabric, FrameKind, NodeSubset, gone
 from emu.bindings.host_nics import HostNics
 from emu.bindings.snapshot import PortView, QueuePairView
 from emu.clocks import VIRTUAL
@@ -157,7 +157,7 @@ class VirtualFabric:
         """
         kind = FrameKind.ETHERNET
         if self.fabric.infiniband:
-            kind = FrameKind.IB_LINK if len(frame) == FLOW_CONTROL_BYTES else FrameKind.IB
+            kind = FrameKind.IB_LINK if len(frame) == lib.FLOW_CONTROL_BYTES else FrameKind.IB
         if not self.fabric.inject(self._named(at), kind, frame):
             raise UsageError(f"{at} carries no frame of {len(frame)} bytes")
 
