@@ -1,4 +1,4 @@
-"""The spec's `verify:` after one run or several, each check with what was measured."""
+"""The checks of the spec's `verify:` after one run or several, each with the measured value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from emu.report.verdict import CheckResult
 
 
 def checks_table(runs: Sequence[RunFacts]) -> Table:
-    """One row for each check; of several runs, with the name of each."""
+    """One row for each check. With several runs, each row names its run."""
     named = len(runs) > 1
     columns = ("verdict", *(("fabric",) if named else ()), "check", "measured")
     return Table(

@@ -1,13 +1,12 @@
 """The emulator's own error: the same spec on the real and on the virtual clock, figure by figure.
 
-The virtual clock is never late, so what differs is what the machine, the kernel
-and Open vSwitch added to the real one.
+The virtual clock is never late. Differences are therefore what the machine, the kernel
+and Open vSwitch added on the real clock.
 
-Some fabrics are chaotic: under DCQCN, which packet is marked decides who slows down
-for a millisecond, and a nanosecond decides which packet that is. Then a single pair
-of runs tells little. With several seeds, each seed's two runs are compared, and the
-median of what they differ by is the error; the seeds in the middle half tell how
-far to trust it.
+Some fabrics are chaotic. Under DCQCN, a nanosecond decides which packet is marked, and
+the mark decides which sender slows down for a millisecond. A single pair of runs then
+says little. With several seeds, the two runs of each seed are compared. The median
+difference is the error, and the middle half of the seeds shows how reliable it is.
 """
 
 from __future__ import annotations
@@ -37,28 +36,28 @@ _TOTALS = (
 
 @dataclass(frozen=True)
 class Difference:
-    """One figure on both clocks, by seed. None: no such number, or a flow never finished."""
+    """One figure on both clocks, by seed. None when a run lacks it, or a flow did not finish."""
 
     figure: str
     unit: str
-    """`ns` or empty for a count."""
+    """`ns`, or empty for a count."""
     real: tuple[int | None, ...]
     virtual: tuple[int | None, ...]
 
     @property
     def relatives(self) -> tuple[float, ...]:
-        """How far the real clock is off: 0.02 is two per cent more than on the virtual one."""
+        """The relative error of the real clock, by seed: 0.02 is 2 % more than virtual."""
         pairs = zip(self.real, self.virtual, strict=True)
         return tuple(real / virtual - 1 for real, virtual in pairs if real is not None and virtual)
 
     @property
     def relative(self) -> float | None:
-        """Half of the seeds are off by more than that, half by less."""
+        """The median error of the seeds."""
         return median(self.relatives) if self.relatives else None
 
     @property
     def middle_half(self) -> tuple[float, float] | None:
-        """The quartiles of the same; None for less than two seeds."""
+        """The quartiles of the error; None with fewer than two seeds."""
         if len(self.relatives) < 2:
             return None
         lower, _, upper = quantiles(self.relatives, n=4, method="inclusive")
@@ -67,7 +66,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class BothClocks:
-    """One spec, run on both with the same seed."""
+    """One spec, run on both clocks with the same seed."""
 
     real: RunFacts
     virtual: RunFacts
@@ -82,12 +81,12 @@ class Seeds:
 
     @property
     def conclusive(self) -> Sequence[BothClocks]:
-        """Those for which the machine kept up."""
+        """Seeds for which the machine kept up."""
         return [both for both in self.runs if both.real.conclusive]
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """All figures that are not zero in every run; nothing where no run is a result."""
+        """All figures but those that are zero in every run. Empty where no run is a result."""
         everything = (*self._completions(), *self._totals()) if self.conclusive else ()
         return tuple(found for found in everything if any((*found.real, *found.virtual)))
 
@@ -109,7 +108,7 @@ class Seeds:
 
 
 def clocks_table(seeds: Seeds) -> Table:
-    """Real and virtual side by side, and how far they are apart: medians of all seeds."""
+    """Both clocks side by side with the error: medians over all seeds."""
     several = len(seeds.runs) > 1
     names = ("figure", "real", "virtual", "difference", *(["middle half"] if several else []))
     return Table(
@@ -121,7 +120,7 @@ def clocks_table(seeds: Seeds) -> Table:
 
 
 def clocks_document(specs: Sequence[Seeds]) -> Mapping[str, Any]:
-    """The same for programs, and seed by seed."""
+    """The same for programs, seed by seed."""
     return {
         "schema": CLOCKS_SCHEMA,
         "runs": {

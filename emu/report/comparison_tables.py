@@ -26,14 +26,14 @@ from emu.report.workloads import alike
 from emu.units import format_rate, format_time_ns
 
 CellOf = Callable[[RunFacts], Cell]
-"""What a row says of a run."""
+"""The cell of a run in a row."""
 Count = Callable[[RunFacts], int]
 Fabrics = tuple[str, ...]
 _NO_RESULT = f"{NOT_A_RESULT.text} the machine did not keep up: not a result"
 
 
 def comparison_table(runs: Sequence[RunFacts]) -> Table:
-    """What the fabrics did with their workload, one column each."""
+    """How each fabric handled its workload, one column each."""
     traffic = dict.fromkeys(name for run in runs for name in run.traffic)
     requested = dict.fromkeys(latency.traffic for run in runs for latency in run.latencies)
     drives = dict.fromkeys((own.latency.traffic, own.way) for run in runs for own in run.ios)
@@ -119,7 +119,7 @@ def _all_complete(run: RunFacts) -> Cell:
 
 
 def _count_row(count: Count, *, only: Fabrics = ("roce", "ib"), bad: bool = False) -> CellOf:
-    """A count; a dash on fabrics that have no such thing."""
+    """A count; a dash on fabrics that do not have it."""
 
     def cell(run: RunFacts) -> Cell:
         if run.recording.fabric not in only:
@@ -131,7 +131,7 @@ def _count_row(count: Count, *, only: Fabrics = ("roce", "ib"), bad: bool = Fals
 
 
 def _answer_rows(runs: Sequence[RunFacts]) -> Iterator[tuple[str, CellOf]]:
-    """Marks of InfiniBand, where any has them, and what came back to the senders for marks."""
+    """InfiniBand's marks (FECN), where any run has them, and the ACKs that returned them (BECN)."""
     if any(map(_fecn_marked, runs)):
         yield "packets marked FECN", _count_row(_fecn_marked, only=("ib",))
     told = any(run.uses_credits and run.total("cnp") for run in runs)
@@ -171,8 +171,8 @@ def _over_bound(run: RunFacts) -> Cell:
 
 
 def _traffic_rows(name: str, *, mixed: bool) -> Iterator[tuple[str, CellOf]]:
-    """Goodput says nothing of flows of which some carry data and others commands, or of those
-    that wait for work, some of them inside of servers, or for the next message of a load."""
+    """Rows of completion and goodput. Goodput is left out where it means nothing: for flows that
+    carry commands beside data, that wait for computation, or that wait for their next message."""
     yield f"{name}: last flow over", lambda run: _traffic_finish(run, name)
     if not mixed:
         yield f"{name}: median goodput", lambda run: _traffic_goodput(run, name)
@@ -247,7 +247,7 @@ def _drive_rows(name: str, way: str) -> tuple[tuple[str, CellOf], ...]:
 
 
 def _time(run: RunFacts, own: Latency, took_ns: int | None) -> Cell:
-    """Of the finished requests; unfinished ones are told beside, as the slowest are among them."""
+    """A latency of the finished requests. The cell names the unfinished, often the slowest."""
     if took_ns is None:
         return _none_finished(run, own.requests)
     text = format_time_ns(took_ns)

@@ -1,8 +1,8 @@
 """Counters of many ports or hosts, as a page shows them.
 
-A few stand side by side, each with all counters that anything in the run moved, also where
-they are 0: what one port lacks is seen beside the others. Of many there is one table, with
-the sum of each counter and who has most of it.
+A few ports stand side by side. Each shows every counter that any port of the run moved, even
+where its own is 0, so that differences between ports are visible. For many ports there is one
+table with the sum of each counter and the port that has the most.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_SIDE_BY_SIDE = 64
 
 @dataclass(frozen=True)
 class CountersView:
-    """Either `by_name` or `summed` has what there is to see."""
+    """Either `by_name` or `summed` is filled."""
 
     title: str
     by_name: Mapping[str, Counters]

@@ -1,18 +1,19 @@
-"""Settings for victims of congestion that spreads by credits: a lane of their own, or a table.
+"""Settings for victims of congestion that credits spread: a lane of their own, or a CCT.
 
-    senders ══▶ a port that is full       all wait for credit behind one lane
-    victims ──▶ elsewhere
-                  a service level with a lane of its own     the victims do not wait there
-                  a table that holds the senders to 1/N      nobody waits there
+    senders ══▶ a port that is full       all wait for credit of one lane
+    victims ──▶ other ports
+                  a service level with a lane of its own    victims no longer wait
+                  a CCT that holds each sender to 1/N       nobody waits
 
-The table is printed only where runs on the virtual clock have shown that it cures:
+A congestion control table (CCT) is printed only where runs on the virtual clock have shown that
+it cures the problem:
 
-    Of N senders each gets a mark once in `(marking_rate + 1) * N` packets of the full cable, and
-    must come to wait N - 1 packets after each of its own. With CCTI_Timer twice the time between
-    two marks, the index rises by half a step a mark until it is there. So it was with 2 to 24
-    senders at 100 and 400 Gbit/s: victims go where they go from when the index has got there, and
-    the senders use up to a seventh less of their cable. Where the congestion was shorter than about
-    twice that time, or the table ended near the delay that is needed, nothing was cured; nor where
+    With N senders, each gets one mark in `(marking_rate + 1) * N` packets of the full cable. Each
+    must then wait N - 1 packet times after each of its packets. If CCTI_Timer is twice the time
+    between two marks, each mark raises the index by half a step until it is there. Runs with 2 to
+    24 senders at 100 and 400 Gbit/s confirm it: once the index is there, the victims flow, and the
+    senders use up to a seventh less of their cable. It cured nothing where the congestion lasted
+    less than about twice that time, where the table ended near the delay that is needed, and where
     the timer was 10 us, the default, and marks were farther apart (4 senders at 100 Gbit/s).
 """
 
@@ -39,20 +40,23 @@ from emu.spec.switch import OPERATIONAL_VLS
 from emu.spec.traffic.entry import MessageEntry
 
 _MOST_MOVED = 8
-"""Hosts whose service level a cure names."""
+"""The most hosts whose service level a cure changes."""
 _TIMER_TO_MARKS = 2
-"""CCTI_Timer, in times between two marks of a sender."""
+"""CCTI_Timer, in multiples of the time between two marks of a sender."""
 _CCTI_TIMER_NS = 1024
 _SETTLED = 3
-"""How much longer than the index needs a congestion must last."""
+"""Congestion must last so many times as long as the index takes to rise."""
 _OF_THE_TABLE = 0.75
-"""Part of the table in which the delay must be that is needed."""
+"""The delay that is needed must be in this first part of the table."""
 
 
 def own_lane(run: RunFacts, hosts: Collection[str]) -> Settings:
-    """A service level with a virtual lane that nobody uses, for what these hosts send: their NICs',
-    or that of an entry, which goes before it and is no one else's. Where there is none, or these
-    are none or too many to name, InfiniBand's congestion control."""
+    """Moves the traffic of these hosts to a service level with a virtual lane that nobody uses.
+
+    The level is set at their NICs, or at an entry of `traffic:` that sets its own and that no other
+    host sends. Where no level is free, or the hosts are none or too many, the answer is
+    InfiniBand's congestion control.
+    """
     level = _unused_level(run.spec)
     if level is None or not 0 < len(hosts) <= _MOST_MOVED:
         return _held_by_a_table(run)
@@ -78,8 +82,10 @@ def _senders(run: RunFacts, traffic: str) -> set[str]:
 
 
 def _unused_level(spec: Spec) -> tuple[int, int] | None:
-    """A service level, and the fewest lanes with which it has one of its own everywhere; None:
-    there is none, or the engine says itself in path records which level a path has."""
+    """A service level, and the fewest lanes that give it a lane of its own on every link.
+
+    None when there is no such level, or when the routing engine chooses the levels of paths.
+    """
     if spec.subnet.engine in ENGINES_WITH_LEVELS:
         return None
     used = frozenset(service_levels(spec))
@@ -95,7 +101,7 @@ def _unused_level(spec: Spec) -> tuple[int, int] | None:
 
 
 def _is_apart(subnet: SubnetSpec, sl: int, used: frozenset[int], widths: Iterable[int]) -> bool:
-    """Whether its lane is served, and no level in use has it, on links so wide."""
+    """Whether, for these VL counts, the lane is served and no used level has it."""
     for vls in widths:
         lanes = subnet.vl_of_sl(vls)
         if lanes[sl] not in subnet.vl_arbitration.served - {lanes[level] for level in used}:
@@ -105,18 +111,18 @@ def _is_apart(subnet: SubnetSpec, sl: int, used: frozenset[int], widths: Iterabl
 
 @dataclass(frozen=True)
 class _Crowd:
-    """Flows to one host at the same time."""
+    """Flows that send to one host at the same time."""
 
     host: str
     flows: tuple[FlowRecord, ...]
     most: int
     lasts_ns: int
-    """While at least half of the most were on their way."""
+    """How long at least half as many flows as `most` were active."""
 
 
 def _held_by_a_table(run: RunFacts) -> Settings:
-    """Switches that mark, and NICs that slow down at marks by as much as is needed; nothing where
-    that has not been seen to cure."""
+    """FECN at switches, and a CCT at NICs that slows senders down far enough. No settings where
+    runs have not shown that this cures."""
     crowd = _largest_crowd(run)
     if crowd is None:
         return ()
@@ -142,13 +148,13 @@ def _held_by_a_table(run: RunFacts) -> Settings:
 
 
 def _at(run: RunFacts, hosts: Iterable[str], key: tuple[str, ...], value: str) -> Settings:
-    """One key of these hosts' NICs."""
+    """Sets one key of the NICs of these hosts."""
     keys = (dotted(for_host(run.spec, host, "nic", *key)) for host in hosts)
     return tuple(f"{own}={value}" for own in dict.fromkeys(keys))
 
 
 def _settles(cct: Cct, crowd: _Crowd, between_marks_ns: float) -> bool:
-    """Whether the index gets to where the senders share the cable, long before it is over."""
+    """Whether the index reaches the fair share of the cable long before the congestion ends."""
     needed = next((at for at, delay in enumerate(cct.cct) if delay >= crowd.most - 1), None)
     if needed is None or needed > _OF_THE_TABLE * len(cct.cct):
         return False
@@ -157,7 +163,7 @@ def _settles(cct: Cct, crowd: _Crowd, between_marks_ns: float) -> bool:
 
 
 def _largest_crowd(run: RunFacts) -> _Crowd | None:
-    """Of flows that have something to send from their start to their end; None: of others, too."""
+    """The largest crowd; None when some of its flows pause between messages."""
     flows_to: dict[str, list[FlowRecord]] = {}
     for flow in run.flows:
         flows_to.setdefault(flow.bytes_to, []).append(flow)

@@ -1,12 +1,12 @@
-"""Flows that wait for credit behind what goes to a full cable, and go elsewhere themselves.
+"""Victim flows: they wait for credit behind flows to a full cable, but go elsewhere themselves.
 
     h5 ──▶ leaf2 ══ no credit on the lane ══▶ spine1 ══▶ leaf1 ──▶ h1    full: the root
            ▲                                             └───────▶ h2    has room: a victim's
            └ both flows wait here
 
-Credits are given for a virtual lane, so that who is on another lane is neither held back by the
-root nor guilty of it. Lanes follow from service levels and the number of lanes in operation on a
-link (IBTA vol 1, 7.6.6), as a spec has them.
+Credits belong to a virtual lane. A flow on another lane is therefore neither held back by the
+root nor a cause of it. A flow's lane follows from its service level and the number of operational
+lanes of a link (IBTA vol 1, 7.6.6), both as the spec gives them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _named(lane: int | None) -> str:
 
 
 def _waits_for_others(run: RunFacts, flow: FlowRecord) -> bool:
-    """Whether want of credit on its lane took a good part of its time, and nothing on its way
+    """Whether the flow waited for credit for a good part of its time, and nothing on its own path
     explains that."""
     sender = run.topology.ports[flow.bytes_from][0]
     start, end = life_ns(run, flow)
@@ -77,8 +77,8 @@ def _waits_for_others(run: RunFacts, flow: FlowRecord) -> bool:
 
 
 def _roots(run: RunFacts, waiting: list[FlowRecord]) -> dict[str, tuple[Port, int | None]]:
-    """Of each flow that waits: the fullest port to a host while it ran, if one was full, and the
-    lane there that both are on."""
+    """For each waiting flow: the port to a host that was fullest while the flow ran, and the lane
+    that both share there. Flows during which no such port was full are left out."""
     lanes = _lanes_into_hosts(run) if waiting else {}
     on_level: dict[int, list[Port]] = {}
     found: dict[str, tuple[Port, int | None]] = {}
@@ -96,7 +96,7 @@ def _roots(run: RunFacts, waiting: list[FlowRecord]) -> dict[str, tuple[Port, in
 
 
 def _lanes_into_hosts(run: RunFacts) -> dict[Port, set[int | None]]:
-    """Each port that sends to a host -> lanes of the flows that go there."""
+    """Each port to a host -> the lanes of the flows to that host."""
     lanes: dict[Port, set[int | None]] = defaultdict(set)
     for flow in run.flows:
         port = fixes.leaf_port(run, flow.bytes_to)
@@ -105,7 +105,7 @@ def _lanes_into_hosts(run: RunFacts) -> dict[Port, set[int | None]]:
 
 
 def _is_told_levels(run: RunFacts) -> bool:
-    """Whether path records have levels that keep routes free of deadlocks."""
+    """Whether the routing engine chooses service levels to keep routes free of deadlocks."""
     return run.spec.subnet.engine in ENGINES_WITH_LEVELS
 
 
@@ -115,8 +115,8 @@ def _service_level(run: RunFacts, flow: FlowRecord) -> int:
 
 
 def _lane(run: RunFacts, flow: FlowRecord, port: Port) -> int | None:
-    """The one that a flow's packets ride on over a port's cable: a link has as many in operation
-    as both of its ends. None: its path record says which, and a spec does not."""
+    """The lane of the flow's packets on a port's cable. Both ends of a link use the smaller of
+    their numbers of lanes. None when only the path record tells the lane, not the spec."""
     ends = (port.node, run.topology.peer[port].node)
     vls = min(run.spec.switch(end).credits.vls for end in ends if end in run.topology.switch)
     if vls > 1 and _is_told_levels(run):
@@ -125,7 +125,7 @@ def _lane(run: RunFacts, flow: FlowRecord, port: Port) -> int | None:
 
 
 def _shared(run: RunFacts, victims: list[FlowRecord], guilty: list[FlowRecord]) -> str:
-    """A clause where service levels that were to be apart are on one lane."""
+    """A clause about different service levels that share one lane; empty where there are none."""
     levels = {_service_level(run, flow) for flow in (*victims, *guilty)}
     if len(levels) < 2 or _is_told_levels(run):
         return ""
@@ -133,8 +133,8 @@ def _shared(run: RunFacts, victims: list[FlowRecord], guilty: list[FlowRecord]) 
 
 
 def _lanes_apart(run: RunFacts, victims: list[FlowRecord], guilty: list[FlowRecord]) -> Settings:
-    """As many lanes as keep the level of most victims from that of most who send to the root; none
-    where that is one level, or no number of lanes would."""
+    """The number of lanes that separates the level of most victims from the level of most flows to
+    the root. No settings where both have one level, or no number of lanes separates them."""
     (one, _), (other, _) = (
         Counter(_service_level(run, flow) for flow in flows).most_common(1)[0]
         for flows in (victims, guilty)
@@ -152,13 +152,13 @@ def _lanes_apart(run: RunFacts, victims: list[FlowRecord], guilty: list[FlowReco
 
 
 def _behind(run: RunFacts, flow: FlowRecord) -> int:
-    """Ports that waited for a good part of the time in which the flow ran."""
+    """How many ports waited for a good part of the time in which the flow ran."""
     start, end = life_ns(run, flow)
     waited_ns = run.waited_ns(range(len(run.sampled)), start, end)
     return int(np.count_nonzero(waited_ns >= STANDING * (end - start)))
 
 
 def _movable(victims: list[FlowRecord], guilty: list[FlowRecord]) -> set[str]:
-    """Hosts that another service level would help; none where that would move the guilty, too."""
+    """Hosts whose service level may change; none where that would move flows to the root, too."""
     hosts = {flow.bytes_from for flow in victims}
     return set() if hosts & {flow.bytes_from for flow in guilty} else hosts

@@ -1,7 +1,7 @@
-"""By what a pathology is known in a run's numbers.
+"""Detects pathologies in the figures of a run.
 
-Each signature is a function from a run to the evidence, or None. Thresholds are
-parts of the run's time: what happens for a moment is no pathology.
+Each detector is a function from a run to a finding, or None. Thresholds are parts of
+the run's time, because what lasts for a moment is no pathology.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from topologies.graph import Port
 STANDING = 0.2
 """Part of the run for which a port must be paused to count as held back."""
 SHORT_TURNS = 2
-"""More transitions from XOFF to XON than this are turns, and no storm."""
+"""More transitions from XOFF to XON than this are ordinary pauses, not one storm."""
 
 RETRY_EXCEEDED = "IBV_WC_RETRY_EXC_ERR"
 STATUSES = {
@@ -56,25 +56,25 @@ STATUSES = {
     "IBV_WC_REM_ACCESS_ERR": "remote access error",
     "IBV_WC_REM_OP_ERR": "remote operation error",
 }
-"""A completion's status as ibv_wc_status_str prints it."""
+"""The status of a completion, as ibv_wc_status_str prints it."""
 _MOST_NAMED = 4
 
 MANY_RESENT = 0.01
-"""Part of the packets that must be sent again for it to count."""
+"""The least part of the packets that must be sent again for a finding."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """`evidence`: a clause with this run's numbers. `settings`: what cures it (fixes.py)."""
+    """`evidence` is a clause with this run's figures. `settings` cure the problem (fixes.py)."""
 
     evidence: str
     settings: fixes.Settings
     by_fault: bool = False
-    """Whether a fault of tuning does it; what else is found may be its consequence."""
+    """Whether an injected misconfiguration causes it. Other findings may be consequences of it."""
     is_local: bool = False
-    """Whether it is too short or too small to explain what else is found."""
+    """Whether it is too short or too small to explain the other findings."""
     ports: tuple[str, ...] = ()
-    """Those that the watchdog has taken out of PFC, where the evidence is that it has."""
+    """Ports that the watchdog took out of PFC, where that is the evidence."""
 
 
 Signature = Callable[[RunFacts], Finding | None]
@@ -125,13 +125,13 @@ def gave_up(run: RunFacts) -> Finding | None:
 
 
 def _is_cut_off(run: RunFacts, failed: FailedQueuePair) -> bool:
-    """Whether a fault keeps it from its peer however long it waits."""
+    """Whether a fault separates the queue pair from its peer, however long it waits."""
     fault = blamed(run, failed)
     return fault is not None and is_for_good(run, failed, fault)
 
 
 def _after(run: RunFacts, first: FailedQueuePair) -> str:
-    """After which wait, and what the fabric did to its packets meanwhile."""
+    """How long the queue pair waited, and what the fabric did to its packets meanwhile."""
     if first.status != RETRY_EXCEEDED:
         return ""
     nic = run.spec.host(first.src).nic
@@ -159,7 +159,7 @@ def _meanwhile(run: RunFacts, first: FailedQueuePair) -> str:
 
 
 def _without_route(run: RunFacts) -> str:
-    """A clause of what switches dropped that had no way left."""
+    """A clause about packets that switches dropped because they had no route."""
     count = _no_route(run)
     return f"; switches dropped {count:,} more for want of a route" if count else ""
 
@@ -169,8 +169,8 @@ def _no_route(run: RunFacts) -> int:
 
 
 def _lost_beside(run: RunFacts, first: FailedQueuePair) -> tuple[int, str]:
-    """How many packets were lost that may have been the flow's: of its priority, where switches
-    count by it. And whose they were."""
+    """How many lost packets may have been the flow's, and a clause that says which packets were
+    counted: those of the flow's priority where switches count by priority, else all."""
     in_all = run.drops + run.dropped_by_faults + run.dropped_by_hosts
     flow = next((own for own in run.flows if own.name == first.flow), None)
     if not in_all or run.uses_credits or flow is None:
@@ -182,7 +182,7 @@ def _lost_beside(run: RunFacts, first: FailedQueuePair) -> tuple[int, str]:
 
 
 def pause_storm(run: RunFacts) -> Finding | None:
-    """However long the run is: who sends to that host, or all behind it, stood still meanwhile."""
+    """A host that pauses its leaf for long: flows to it, or all flows behind it, stand still."""
     for host, paused, turns in _pausing_hosts(run):
         spreads = paused >= STANDING and (_spreads_from(run, host) or _waits_for(run, host))
         hurts = spreads or _delays(run, host)
@@ -200,7 +200,7 @@ def pause_storm(run: RunFacts) -> Finding | None:
 
 
 def guarded_storm(run: RunFacts) -> Finding | None:
-    """The watchdog does what it is for; the host is still mad."""
+    """The watchdog works, but the host still sends pauses."""
     guarded = [own for own in _pausing_hosts(run) if _is_guarded(run, own[0])]
     if not guarded:
         return None
@@ -234,7 +234,7 @@ def livelock(run: RunFacts) -> Finding | None:
 
 
 def reordering(run: RunFacts) -> Finding | None:
-    """NAKs without losses: packets that came by another path are taken for the next after a gap."""
+    """NAKs without losses: the receiver takes packets that came by another path for a gap."""
     naks = sum(own.get("packet_seq_err", 0) for own in run.recording.hosts.values())
     lost = run.drops + run.dropped_by_faults + run.dropped_by_hosts
     resent, sent = run.total("retransmitted_packets"), run.total("packets")
@@ -293,7 +293,7 @@ def wrong_map(run: RunFacts) -> Finding | None:
 
 
 def _paused_in_vain(run: RunFacts) -> str:
-    """A clause of what found no room, because pauses for its priority stop nothing."""
+    """A clause about packets that found no room because pauses for their priority stop nothing."""
     lost = {
         port: drops
         for port in run.topology.switch_ports
@@ -311,8 +311,8 @@ def _paused_in_vain(run: RunFacts) -> str:
 
 
 def unseen_priority(run: RunFacts) -> Finding | None:
-    """By tags that are missing, or maps of which host and switch have different ones. Where
-    nothing came at all, nobody knows."""
+    """A host and its leaf map packets to different priorities, or VLAN tags are missing. Where no
+    packet arrived at all, there is no finding."""
     for host in run.topology.host:
         leaf = fixes.leaf_port(run, host)
         if not any(
@@ -353,14 +353,14 @@ def small_headroom(run: RunFacts) -> Finding | None:
 
 
 def _pauses_in_vain(run: RunFacts, port: Port, priority: int) -> bool:
-    """Whether the switch at a port's far end sends nothing by a priority, as its map has it, so
-    that what comes in by that priority does not heed the pauses."""
+    """Whether the switch at the far end sends nothing on this priority by its own map. Packets that
+    arrive on this priority then do not obey its pauses."""
     far = run.topology.peer[port]
     return far.node in run.topology.switch and not _count(run, far, f"tx_prio{priority}_packets")
 
 
 def early_timers(run: RunFacts) -> Finding | None:
-    """Duplicates that the retransmission timer sent: answers were late, and nothing was lost."""
+    """Retransmission timers that fired too early: answers were late, and nothing was lost."""
     early = sent_in_vain(run)
     if not early or reordering(run):
         return None
@@ -380,7 +380,7 @@ def early_timers(run: RunFacts) -> Finding | None:
 
 
 def lost_by_fault(run: RunFacts) -> Finding | None:
-    """By the faults themselves: no setting gives back what they take."""
+    """Packets that injected faults lost. No setting brings them back."""
     faults = lossy_faults(run)
     if not faults:
         return None
@@ -398,8 +398,8 @@ def lost_by_fault(run: RunFacts) -> Finding | None:
 
 
 def loss(run: RunFacts) -> Finding | None:
-    """By the port and priority that lost most; what was dropped beside more that faults took is
-    told with them."""
+    """Drops of a lossy priority, at the port and priority with most. Where faults lost more,
+    `lost_by_fault` reports the drops."""
     drops = {
         (port, priority): count
         for port in run.topology.switch_ports
@@ -443,7 +443,7 @@ def late_marks(run: RunFacts) -> Finding | None:
 
 
 def unheeded_marks(run: RunFacts) -> Finding | None:
-    """Marks alone hurt nobody: without a pause or a loss, and all over, nothing needs a cure."""
+    """Marks without a reaction. Without pauses, losses or unfinished flows, they need no cure."""
     marked = run.total("ce_marked")
     if not (run.total("pause_frames") or run.drops or run.unfinished):
         return None
@@ -486,14 +486,14 @@ def victim(run: RunFacts) -> Finding | None:
 
 
 def _wants_less(run: RunFacts, flow: FlowRecord) -> bool:
-    """Whether it is no faster by itself: commands of storage, and what is paced or answered."""
+    """Whether the traffic limits the flow: storage commands, paced messages, and ping-pong."""
     entry = run.entries.get(flow.traffic)
     is_spaced = isinstance(entry, MessageEntry) and bool(entry.every_ps)
     return flow.traffic in run.storage or is_spaced or isinstance(entry, PingPong)
 
 
 def _is_held_back(run: RunFacts, flow: FlowRecord) -> bool:
-    """Whether pauses of its priority took a good part of its time at the host that sends."""
+    """Whether pauses of the flow's priority stopped its sender for a good part of its time."""
     start, end = life_ns(run, flow)
     counters = run.recording.hosts.get(flow.bytes_from, {})
     whom = ("global", f"prio{run.priority_of(flow)}")
@@ -504,7 +504,7 @@ def _is_held_back(run: RunFacts, flow: FlowRecord) -> bool:
 
 
 def unfairness(run: RunFacts) -> Finding | None:
-    """Of flows to one host that were paused while they ran, be it in the fabric."""
+    """Unequal rates of flows to one host, where pauses met them at the hosts or in the fabric."""
     if hears_of_queues_that_pause(run) or not run.total("pause_frames"):
         return None
     drawn = {entry.name for entry in run.spec.traffic if isinstance(entry, Background)}
@@ -525,7 +525,7 @@ def unfairness(run: RunFacts) -> Finding | None:
 
 
 def _met_pauses(run: RunFacts, flow: FlowRecord) -> bool:
-    """Whether any port on its way was paused for a good part of its time."""
+    """Whether any port on the flow's path was paused for a good part of its time."""
     path = run.columns(chain(*run.ways.stages(flow.bytes_from, flow.bytes_to)))
     start, end = life_ns(run, flow)
     if not path:
@@ -533,11 +533,11 @@ def _met_pauses(run: RunFacts, flow: FlowRecord) -> bool:
     return float(run.waited_ns(path, start, end).max()) >= STANDING * (end - start)
 
 
-# --- faults of tuning ---
+# --- injected misconfigurations ---
 
 
 def _hitting(run: RunFacts, kind: type[FaultKind]) -> FaultRecord | None:
-    """The first of its kind that did something."""
+    """The first fault of this kind that hit anything."""
     return next((own for own in run.recording.faults if own.kind == kind.key and own.hits), None)
 
 
@@ -547,7 +547,7 @@ def _by_fault(run: RunFacts, fault: FaultRecord, did: str) -> Finding:
 
 
 def _late_by_fault(run: RunFacts, name: str) -> str | None:
-    """Where the fault has put Kmin above XOFF; None: nowhere."""
+    """Where the fault raised Kmin above XOFF, as a clause; None when it did not."""
     spec = run.spec
     told = zip(fault_names(spec.faults), spec.faults, strict=True)
     what = next(fault.what for own, fault in told if own == name)
@@ -561,7 +561,7 @@ def _late_by_fault(run: RunFacts, name: str) -> str | None:
     return None
 
 
-# --- what runs say ---
+# --- figures of a run ---
 
 
 def _counters(run: RunFacts, port: Port) -> Counters:
@@ -573,29 +573,29 @@ def _count(run: RunFacts, port: Port, counter: str) -> int:
 
 
 def _lasted_ns(run: RunFacts) -> int:
-    """The run, without a tail in which nothing moves and nothing waits but a timer."""
+    """The length of the run, without a tail in which only a timer runs."""
     return end_ns(run) if run.last_finish_ns is not None else run.window_ns[1]
 
 
 def _paused(run: RunFacts, port: Port) -> float:
-    """Part of the run for which the far end kept it paused."""
+    """The part of the run for which the far end paused this port."""
     return _most(_counters(run, port), "pause_duration") * 1000 / _lasted_ns(run)
 
 
 def _most(counters: Counters, name: str) -> int:
-    """What pauses did to the priority that they held most, or to all at once."""
+    """A pause counter of the priority that has the most, or of global pauses if that is more."""
     whom = ("global", *(f"prio{priority}" for priority in range(PRIORITIES)))
     return max(counters.get(f"rx_{one}_{name}", 0) for one in whom)
 
 
 def _ways_in(run: RunFacts, switch: str, priority: int) -> list[Port]:
-    """Ports by which packets of a priority came in."""
+    """Ports of a switch that received packets of a priority."""
     counter = f"rx_prio{priority}_packets"
     return [port for port in run.topology.ports[switch] if _count(run, port, counter)]
 
 
 def _pausing_hosts(run: RunFacts) -> Iterator[tuple[str, float, int]]:
-    """Hosts that pause their leaf: for what part of the run, in how many turns."""
+    """Hosts that pause their leaf: the host, the part of the run, and the number of pauses."""
     for host in run.topology.host:
         port = fixes.leaf_port(run, host)
         if (paused := _paused(run, port)) > 0:
@@ -603,13 +603,13 @@ def _pausing_hosts(run: RunFacts) -> Iterator[tuple[str, float, int]]:
 
 
 def watchdog_acts(spec: Spec, switch: str) -> bool:
-    """Whether a switch has one that takes queues out of PFC, and does not only tell of storms."""
+    """Whether the switch has a watchdog that acts, rather than one that only reports storms."""
     own = spec.switch(switch).watchdog
     return own is not None and own.action != "alert"
 
 
 def _is_guarded(run: RunFacts, host: str) -> bool:
-    """Whether a watchdog has taken its port out of PFC."""
+    """Whether a watchdog took the host's port out of PFC."""
     leaf = fixes.leaf_port(run, host)
     name = "prio{}_PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED"
     acts = watchdog_acts(run.spec, leaf.node)
@@ -617,19 +617,19 @@ def _is_guarded(run: RunFacts, host: str) -> bool:
 
 
 def _waits_for(run: RunFacts, host: str) -> bool:
-    """Whether somebody who sends to it, or fetches from it, has not finished."""
+    """Whether a flow to or from the host is unfinished."""
     return any(host in (flow.src, flow.dst) for flow in run.unfinished)
 
 
 def _as_asked_for(run: RunFacts, host: str) -> str:
-    """By the spec's faults, where they do it."""
+    """A clause that names the faults of the spec that cause the pauses; empty where none does."""
     told = [f"{own.name}, {lasts(own)}" for own in _storms(run, host)]
     return f", as the fault asks for ({'; '.join(told)})" if told else ""
 
 
 def _delays(run: RunFacts, host: str) -> bool:
-    """Whether these pauses took a good part of the time of a flow with that host. A storm that the
-    spec asks for needs no more than a flow that met it."""
+    """Whether the host's pauses took a good part of the time of one of its flows. For a pause storm
+    of the spec, it is enough that a flow met it."""
     leaf = fixes.leaf_port(run, host)
     least = 0 if _storms(run, host) else STANDING
     for flow in (flow for flow in run.flows if host in (flow.src, flow.dst)):
@@ -641,13 +641,13 @@ def _delays(run: RunFacts, host: str) -> bool:
 
 
 def _storms(run: RunFacts, host: str) -> list[FaultRecord]:
-    """Those that the spec asks of a host."""
+    """Pause storms that the spec injects at a host."""
     faults = run.recording.faults
     return [own for own in faults if own.kind == PauseStorm.key and own.place == host]
 
 
 def _spreads_from(run: RunFacts, host: str) -> bool:
-    """Whether others stand still too."""
+    """Whether other ports or senders stand still as well."""
     own = fixes.leaf_port(run, host)
     others = (_paused(run, port) for port in run.topology.switch_ports if port != own)
     senders = (_host_paused(run, flow.bytes_from) for flow in run.flows)

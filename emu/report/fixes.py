@@ -1,7 +1,7 @@
-"""Settings that cure a pathology in this run's spec, each as after `--set KEY=VALUE`.
+"""Settings that cure a pathology in this run's spec, each as `--set KEY=VALUE` takes it.
 
-A key is written where it was given: for a port, for a switch, for its role or for all. A
-nearer word would win over one that is told to all, and the setting would change nothing.
+Each key is set at the level where the spec gave it: port, switch, role or all. A value at a
+wider level would change nothing, because the value at the narrower level overrides it.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from topologies.graph import Port
 Settings = tuple[str, ...]
 
 _TIMEOUT_OF_REAL_NICS, _LONGEST_TIMEOUT = 14, 31
-"""67 ms, which mlx5's RDMA programs take; and the largest code there is."""
+"""67 ms, which RDMA programs on mlx5 use; and the largest code of the field."""
 _TOLERATED_PACKETS = 256
-"""More than overtake one another on paths of a fabric that are alike."""
+"""More packets than overtake each other on equal paths of a fabric."""
 _MAPS = ("trust", "dscp", "other_dscp", "pcp", "untagged")
-"""Keys of `classes` that tell a packet's priority."""
+"""Keys of `classes` that decide a packet's priority."""
 
 
 def effective(spec: Spec, settings: Settings) -> Settings:
-    """The same, or none when the spec with them is in error, or as it was."""
+    """`settings`, or none when they make the spec invalid or change nothing."""
     with_them = _changed(spec, settings) if settings else None
     return () if with_them is None or with_them == spec else settings
 
 
 def watchdog(run: RunFacts, switch: str, *, looks: int, storm_ns: float | None = None) -> Settings:
-    """SONiC's, fast enough to find so many storms one after another in the run, or in the time of
-    one storm."""
+    """A PFC watchdog like SONiC's, with times so short that it can look `looks` times during the
+    run, or during one storm of `storm_ns`."""
     own = run.spec.switch(switch).watchdog
     if own is not None and own.action == "alert":
         return (f"{dotted(for_switch(run.spec, switch, 'watchdog', 'action'))}=drop",)
@@ -55,13 +55,13 @@ def watchdog(run: RunFacts, switch: str, *, looks: int, storm_ns: float | None =
 
 
 def nics(run: RunFacts, hosts: Iterable[str], key: str, value: str) -> Settings:
-    """One key of these hosts' NICs."""
+    """Sets one key of the NICs of these hosts."""
     keys = (dotted(for_host(run.spec, host, "nic", key)) for host in hosts)
     return tuple(dict.fromkeys(f"{own}={value}" for own in keys))
 
 
 def any_order(run: RunFacts, hosts: Iterable[str]) -> Settings:
-    """Recovery that takes packets as they come, and waits before it calls one lost."""
+    """Loss recovery that accepts packets in any order and waits before it reports one as lost."""
     wanted = (("recovery", "selective-repeat"), ("reordering", str(_TOLERATED_PACKETS)))
     keys = (
         f"{dotted(for_host(run.spec, host, 'nic', key))}={value}"
@@ -72,13 +72,13 @@ def any_order(run: RunFacts, hosts: Iterable[str]) -> Settings:
 
 
 def headroom(run: RunFacts, port: Port) -> Settings:
-    """What the standard allows for."""
+    """The headroom that the standard's worst case needs."""
     return (f"{_key(run.spec, port, 'pfc', 'headroom')}=auto",)
 
 
 def longer_timeout(run: RunFacts, flows: Iterable[FlowRecord]) -> Settings:
-    """Time-outs of real NICs, or more where retries must last for the whole run; at those that
-    asked, for theirs is the timer."""
+    """ACK timeouts as real NICs have them, or longer ones where retries must last for the whole
+    run. They are set at the requesters, which run the timer."""
     return tuple(dict.fromkeys(setting for flow in flows for setting in _longer_timeout(run, flow)))
 
 
@@ -92,7 +92,7 @@ def _longer_timeout(run: RunFacts, flow: FlowRecord) -> Settings:
 
 
 def loop_free_routes(run: RunFacts, switch: str) -> Settings:
-    """Up and down a tree: by itself where OpenSM finds its roots, else from this switch on."""
+    """Up/down routing. Where OpenSM finds no roots by itself, `switch` is the root."""
     engine = "subnet.engine=updn"
     for settings in ((engine,), (engine, f"subnet.roots=[{switch}]")):
         if effective(run.spec, settings):
@@ -101,15 +101,15 @@ def loop_free_routes(run: RunFacts, switch: str) -> Settings:
 
 
 def without_fault(run: RunFacts, name: str) -> Settings:
-    """All of the spec's faults but this, each under the name it has had. Those that draw numbers
-    may draw others, as they do by their place in the list."""
+    """All faults of the spec but this one, each under its old name. Random faults may draw other
+    numbers, because the seed of a fault depends on its place in the list."""
     told = zip(fault_names(run.spec.faults), run.spec.faults, strict=True)
     others = [{"name": own, **fault.to_mapping()} for own, fault in told if own != name]
     return (f"faults={json.dumps(others)}",)
 
 
 def lossless(run: RunFacts, priority: int) -> Settings:
-    """PFC for a priority at every port, and buffers that hold what it asks for."""
+    """PFC for a priority at every port, and buffers with room for the headroom."""
     wanted: dict[str, list[int]] = {}
     for port in run.topology.switch_ports:
         pfc = run.spec.port(port).pfc
@@ -121,7 +121,7 @@ def lossless(run: RunFacts, priority: int) -> Settings:
 
 
 def congestion_control(run: RunFacts) -> Settings:
-    """What is missing of it: NICs that slow down at marks, and marks that come before pauses."""
+    """The missing parts of congestion control: reaction in NICs, and marks before pauses."""
     deaf = [host for host in run.senders if not _hears_marks(run.spec, host)]
     deaf_ports = [port for port in run.topology.switch_ports if run.spec.port(port).ecn is None]
     on = () if run.spec.marks else _marking(run, deaf_ports)
@@ -129,24 +129,24 @@ def congestion_control(run: RunFacts) -> Settings:
 
 
 def dcqcn(run: RunFacts, hosts: Sequence[str]) -> Settings:
-    """Of these hosts' NICs, with steps that fit their links."""
+    """DCQCN in the NICs of these hosts, with increase steps in proportion to their link rates."""
     steps = [setting for host in hosts for setting in steps_in_proportion(run.spec, host)]
     return (*nics(run, hosts, "cc", "dcqcn"), *dict.fromkeys(steps))
 
 
 def _marking(run: RunFacts, ports: Iterable[Port]) -> Settings:
-    """ECN where it is off, with thresholds that follow from rate and buffer."""
+    """ECN at ports where it is off, with thresholds derived from rate and buffer."""
     keys = (dotted(for_port(run.spec, port, "ecn")) for port in ports)
     return tuple(f"{key}=on" for key in dict.fromkeys(keys))
 
 
 def late_ports(run: RunFacts) -> list[Port]:
-    """Those that pause before they mark: Kmin of a lossless queue is above XOFF."""
+    """Ports that pause before they mark: Kmin of a lossless queue is above XOFF."""
     return [port for port in run.topology.switch_ports if late_curves(run.spec, port)]
 
 
 def early_marks(run: RunFacts, ports: Iterable[Port]) -> Settings:
-    """Kmin and Kmax that follow from rate and buffer, which queues reach before they pause."""
+    """Kmin and Kmax derived from rate and buffer, below the threshold at which queues pause."""
     paths = (
         dotted(for_port(run.spec, port, *section, key))
         for port in ports
@@ -157,12 +157,12 @@ def early_marks(run: RunFacts, ports: Iterable[Port]) -> Settings:
 
 
 def xoff_bytes(spec: Spec, port: Port) -> int:
-    """What one port may hold when it alone is full."""
+    """The most that one port may buffer while all others are empty."""
     return spec.port_scale(port).limit.size_bytes
 
 
 def same_map(run: RunFacts, port: Port, right: Classes) -> Settings:
-    """The priorities of what comes in by a port, as `right` has them."""
+    """Maps packets that arrive at a port to the priorities that `right` gives them."""
     settings: Settings = ()
     own = run.spec.port(port).classes
     for key in _MAPS:
@@ -173,13 +173,13 @@ def same_map(run: RunFacts, port: Port, right: Classes) -> Settings:
 
 
 def wants_tags(run: RunFacts, host: str) -> bool:
-    """Whether a host's switch goes by VLAN tags that its frames do not have."""
+    """Whether the leaf trusts PCP while the host sends frames without a VLAN tag."""
     is_tagged = run.spec.host(host).nic.vlan is not None
     return run.spec.port(leaf_port(run, host)).classes.trust == "pcp" and not is_tagged
 
 
 def same_priorities(run: RunFacts, host: str) -> Settings:
-    """A switch has a host's packets on the priorities that its NIC has them on."""
+    """Makes the leaf map the host's packets to the priorities that the NIC uses."""
     bare = [name for name in run.topology.host if wants_tags(run, name)]
     if host in bare:
         keys = (dotted(for_host(run.spec, name, "nic", "vlan")) for name in bare)
@@ -192,7 +192,7 @@ def same_priorities(run: RunFacts, host: str) -> Settings:
 
 
 def leaf_port(run: RunFacts, host: str) -> Port:
-    """The switch's, which a host is plugged into."""
+    """The port of the leaf switch that the host is connected to."""
     return run.topology.peer[run.topology.ports[host][0]]
 
 
@@ -200,20 +200,20 @@ def leaf_port(run: RunFacts, host: str) -> Port:
 
 
 def _round_down(count: int) -> int:
-    """To one digit that halves evenly, as people choose times: 99 to 80, 105 to 100, 3 to 2."""
+    """Rounds down to one even digit, or a power of ten: 99 to 80, 105 to 100, 3 to 2."""
     step: int = 10 ** (len(str(count)) - 1)
     return max(digit * step for digit in (1, 2, 4, 6, 8) if digit * step <= count)
 
 
 def _key(spec: Spec, port: Port, section: str, key: str) -> str:
-    """Where a key of a port's section was given; where the section was turned off, there."""
+    """The path at which the spec gives a key of a port's section, or turns the section off."""
     if getattr(spec.port(port), section) is None:
         return dotted((*for_port(spec, port, section), key))
     return dotted(for_port(spec, port, section, key))
 
 
 def _changed(spec: Spec, settings: Settings) -> Spec | None:
-    """None: it would be in error."""
+    """The spec with these settings; None when that is invalid."""
     try:
         return with_settings(spec, settings)
     except SpecError:
@@ -221,7 +221,7 @@ def _changed(spec: Spec, settings: Settings) -> Spec | None:
 
 
 def _room_for(spec: Spec, settings: Settings) -> Settings:
-    """Buffers doubled as often as these settings want them larger."""
+    """Buffers doubled until the spec with these settings is valid."""
     for times in (2**doubled for doubled in range(10)):
         buffers = {
             dotted(for_switch(spec, switch, "buffer")): spec.switch(switch).buffer_bytes
@@ -235,13 +235,13 @@ def _room_for(spec: Spec, settings: Settings) -> Settings:
 
 
 def _hears_marks(spec: Spec, host: str) -> bool:
-    """Whether its congestion control is told of marked packets."""
+    """Whether the host's congestion control gets feedback about marked packets."""
     nic = spec.host(host).nic
     return nic.control(nic.cc).becn.by != "none"
 
 
 def _as_in(own: Classes, right: Classes, key: str) -> Any:
-    """What to write for `own` to be as `right`: keys of a mapping stay unless they are told."""
+    """The value that makes `own` equal to `right`. A key of a mapping stays unless it is set."""
     if key == "dscp":
         return {dscp: right.priority_of_dscp(dscp) for dscp in sorted({*own.dscp, *right.dscp})}
     if key == "pcp":
@@ -250,7 +250,7 @@ def _as_in(own: Classes, right: Classes, key: str) -> Any:
 
 
 def _mapped(run: RunFacts, port: Port, before: Settings, key: str, value: Any) -> Settings:
-    """One key of a port's map, at the first place where nothing nearer contradicts it."""
+    """Sets one key of a port's map at the widest level that no narrower level overrides."""
     neighbour = run.topology.port_name[port].partition(":")[2]
     node: KeyPath = ("switches", "nodes", port.node)
     for path in (
