@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterable
 from functools import singledispatchmethod
 from itertools import groupby
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from emu.errors import FabricError, HostError
 from emu.lab import ovs
@@ -33,9 +33,13 @@ from emu.lab.plan import (
     PlaceRed,
     StartSwitches,
     Step,
+    WatchLinks,
 )
 from emu.lab.supervisor import Supervisor
 from emu.lab.udp_port_guard import hold_udp_port
+
+if TYPE_CHECKING:
+    from emu.lab.link_watch import LinkWatch
 
 
 class Lab:
@@ -49,6 +53,8 @@ class Lab:
         self.marker: Marker | None = None
         self.no_marker = ""
         """Why there is no eBPF marker though the plan has one."""
+        self.links: LinkWatch | None = None
+        """Of the cables' ends in the shim's namespace, once they are there."""
         self._supervisor = supervisor
         self._held: list[socket.socket] = []
 
@@ -99,6 +105,12 @@ class Lab:
     def _hold_udp_port(self, step: HoldUdpPort) -> None:
         with entered(self.pids[step.namespace]):
             self._held.append(hold_udp_port(step.port))
+
+    @_do.register
+    def _watch_links(self, step: WatchLinks) -> None:
+        from emu.lab.link_watch import LinkWatch  # it, too, imports pyroute2
+
+        self.links = LinkWatch(self.pids[step.namespace])
 
     @_do.register
     def _start_switches(self, step: StartSwitches) -> None:

@@ -44,7 +44,7 @@ class Interface:
 
 def interfaces() -> dict[str, Interface]:
     """All of them by name. Raises OSError."""
-    found = map(_interface, _dump(ifinfmsg, rtnl.RTM_GETLINK))
+    found = map(read_interface, _dump(ifinfmsg, rtnl.RTM_GETLINK))
     return {interface.name: interface for interface in found}
 
 
@@ -73,7 +73,8 @@ def drops_note(found: Iterable[Interface]) -> str:
     return f"the kernel dropped packets in the lab: {', '.join(named)}" if named else ""
 
 
-def _interface(told: Any) -> Interface:
+def read_interface(told: Any) -> Interface:
+    """The interface that a message of the kernel describes."""
     counted = told.get_attr("IFLA_STATS64") or {}
     return Interface(
         name=told.get_attr("IFLA_IFNAME"),
@@ -96,13 +97,13 @@ def _dump(message_class: type[nlmsg], kind: int, **fields: int) -> Iterator[Any]
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         kernel.send(bytes(request.data))
         while True:
-            for message in _messages(kernel.recv(_ANSWER_BYTES), message_class):
+            for message in messages(kernel.recv(_ANSWER_BYTES), message_class):
                 if message is None:
                     return
                 yield message
 
 
-def _messages(data: bytes, message_class: type[nlmsg]) -> Iterator[Any]:
+def messages(data: bytes, message_class: type[nlmsg]) -> Iterator[Any]:
     """Those in one answer; None is the end of the dump. Raises OSError."""
     offset = 0
     while offset < len(data):

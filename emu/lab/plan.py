@@ -97,6 +97,13 @@ class HoldUdpPort:
 
 
 @dataclass(frozen=True)
+class WatchLinks:
+    """Notes the links that go down in a namespace from now on."""
+
+    namespace: str
+
+
+@dataclass(frozen=True)
 class StartSwitches:
     """Open vSwitch, with the bridges and ports of this transaction."""
 
@@ -132,6 +139,7 @@ Step = (
     | NetStep
     | OffloadsOff
     | HoldUdpPort
+    | WatchLinks
     | StartSwitches
     | LoadRoutes
     | AttachMarker
@@ -186,6 +194,7 @@ def plan_network(
     steps += [OffloadsOff(port.node, (port.interface,)) for port in hosts]
     if ip:
         steps += [HoldUdpPort(host.name, ROCE_UDP_PORT) for host in topology.hosts]
+    steps.append(WatchLinks(SHIM))
     if datapath is not None:
         steps.append(StartSwitches(tuple(bridge_transaction(topology, datapath))))
         steps.append(LoadRoutes(tuple(routes)))

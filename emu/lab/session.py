@@ -207,8 +207,8 @@ def stop(channel: Channel) -> Json:
 
 def notes_of(session: Session) -> list[str]:
     """For the reader of the results, up to now."""
-    managers = [manager for manager in (session.subnet, session.routing) if manager]
-    return [*session.notes, *(note for manager in managers for note in manager.notes)]
+    watchers = (session.subnet, session.routing, session.lab.links)
+    return [*session.notes, *(note for one in watchers if one for note in one.notes)]
 
 
 def run_session(

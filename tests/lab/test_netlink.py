@@ -54,6 +54,10 @@ def test_the_kernel_has_what_the_steps_say() -> None:
     )
     assert (read["index"], read["addresses"]) == (link["ifindex"], ["10.0.0.1"])
     assert read["neighbour"] == neighbour["lladdr"]
+    assert [note[:37] for note in told["notes"]] == [
+        "the kernel's link of h1-eth0 is down:",
+        "the kernel's link of h1-eth0 was down",
+    ]
     assert told["errors"] == [
         "namespace h1: the kernel did not add veth h1-eth0 mtu 4200 peer in lab: File exists; "
         "two nodes must not have the same name in the spec's topology",

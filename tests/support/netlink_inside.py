@@ -1,8 +1,8 @@
 """`python -m tests.support.netlink_inside`: a small network made by steps, as `ip -json` sees it.
 
 Runs in the namespaces of `unshare_command`. Prints JSON: namespace -> links, addresses,
-neighbours, routes; what `net_reading` reads of h1's interface; and the errors of steps that
-the kernel refuses.
+neighbours, routes; what `net_reading` reads of h1's interface; the notes of a link that went
+down and came back; and the errors of steps that the kernel refuses.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from ipaddress import IPv4Address
 
 from emu.errors import EmuError
 from emu.lab.command import run
+from emu.lab.link_watch import LinkWatch
 from emu.lab.net_reading import addresses, interfaces, neighbour_mac
 from emu.lab.net_steps import AddAddress, AddDefaultRoute, AddNeighbour, AddVeth, NetStep, SetUp
 from emu.lab.netlink import carry_out
 from emu.lab.netns import entered
 from emu.lab.netns_holder import keep_host
+from tests.support.waiting import eventually
 
 STEPS: tuple[NetStep, ...] = (
     AddVeth("h1", "h1-eth0", "lab", mtu=4200, mac="02:00:0a:00:00:01"),
@@ -52,11 +54,21 @@ def main() -> None:
                 kind: json.loads(run(["ip", "-json", kind]))
                 for kind in ("address", "neigh", "route")
             }
-    print(
-        json.dumps(
-            {"shown": shown, "read": read, "errors": [_error(step, pids) for step in REFUSED]}
-        )
-    )
+    notes = _link_notes(pids)
+    errors = [_error(step, pids) for step in REFUSED]
+    print(json.dumps({"shown": shown, "read": read, "notes": notes, "errors": errors}))
+
+
+def _link_notes(pids: dict[str, int]) -> list[str]:
+    """Of the lab's end of a link, while its other end is down and when it is up again."""
+    watch = LinkWatch(pids["lab"])
+    with entered(pids["h1"]):
+        run(["ip", "link", "set", "h1-eth0", "down"])
+    eventually(lambda: bool(watch.notes))
+    down = watch.notes
+    carry_out([SetUp("h1", "h1-eth0")], pids)
+    eventually(lambda: watch.notes != down)
+    return down + watch.notes
 
 
 def _error(step: NetStep, pids: dict[str, int]) -> str:
