@@ -29,7 +29,7 @@ def page() -> str:
 
 def _lines() -> Iterator[str]:
     yield from head(
-        "Commands",
+        "Commands and their options",
         "Every command of `emu`, as `emu COMMAND --help` prints it. An option can also be set by "
         "an environment variable: `EMU_RUN_CLOCK` is that of `emu run --clock`.",
     )
