@@ -122,7 +122,7 @@ class Fabric:
         self.spec = spec
         self.topology = topology
         self.members = members
-        self.infiniband = spec.fabric == "ib"
+        self.infiniband = not spec.fabric_kind.is_ethernet
         self._subnet = subnet
         self._marks = marks
         self._foresees = foresees

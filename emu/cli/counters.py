@@ -53,11 +53,11 @@ def command(
         spec = spec_from_json(standing.status()["spec"])
         topology = spec.topology.build()
         first = now = look_at(standing)
-        counted = counters_of(first, topology, spec.fabric, chosen)
+        counted = counters_of(first, topology, spec.fabric_kind.framing, chosen)
         if seconds is not None:
             time.sleep(seconds)
             now = look_at(standing)
-            later = counters_of(now, topology, spec.fabric, chosen)
+            later = counters_of(now, topology, spec.fabric_kind.framing, chosen)
             counted = changes(first, counted, now, later)
     over_ns = None if seconds is None else now.time_ns - first.time_ns
     if as_json:
@@ -66,7 +66,7 @@ def command(
         head = {"schema": SCHEMA, "lab": standing.name, "time_ns": now.time_ns, "over_ns": over_ns}
         click.echo(json.dumps({**head, "ports": ports, "hosts": hosts}, indent=2))
         return
-    for line in lines_of(shown(counted, chosen), spec.fabric, explained=explained):
+    for line in lines_of(shown(counted, chosen), spec.fabric_kind.framing, explained=explained):
         click.echo(line)
     say(_when(standing.name, now.time_ns, over_ns))
     if not now.hosts:

@@ -11,6 +11,7 @@ import click
 
 from emu.cli.say import say
 from emu.errors import UsageError
+from emu.fabric_kind import FABRIC_KINDS, ROCE
 from emu.output_dir import write_text
 
 _TOPOLOGIES = ("leaf-spine", "fat-tree", "rail", "dumbbell", "ring", "parking-lot", "torus")
@@ -50,8 +51,8 @@ def _congestion_control(
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @click.option(
     "--fabric",
-    type=click.Choice(["roce", "ib"]),
-    default="roce",
+    type=click.Choice(list(FABRIC_KINDS)),
+    default=ROCE.name,
     show_default=True,
     help="RoCEv2 over Ethernet, or InfiniBand.",
 )
@@ -174,7 +175,9 @@ def _refuse_unread(option: str, text: str, kind: Any) -> None:
 
 
 def _refuse_contradictions(wishes: dict[str, Any]) -> None:
-    if wishes["fabric"] == "ib" and (wishes["preset"] or wishes["lossless"] is not None):
+    if FABRIC_KINDS[wishes["fabric"]].uses_credits and (
+        wishes["preset"] or wishes["lossless"] is not None
+    ):
         option = "--preset" if wishes["preset"] else "--lossless and --lossy"
         raise UsageError(f"{option}: for RoCE alone; InfiniBand has credits. Leave it out")
     if wishes["preset"] and wishes["lossless"] is not None:

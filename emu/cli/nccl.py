@@ -20,6 +20,7 @@ from emu.cli.options import clock_option, json_option, quiet_option, settings_op
 from emu.cli.record import record, refuse_unwritable
 from emu.clocks import CLOCKS, VIRTUAL, Clock
 from emu.errors import ExitCode, UsageError
+from emu.fabric_kind import FABRIC_KINDS
 from emu.measure.forecast import Forecast
 from emu.measure.recording import JobRecord
 from emu.output_dir import write_text, writing_into
@@ -216,7 +217,7 @@ class Wanted:
 )
 @click.option("--spec", "path", type=click.Path(path_type=Path), help="The fabric, from a spec.")
 @click.option(
-    "--fabric", type=click.Choice(["roce", "ib"]), help="Fabric to use instead of the spec's."
+    "--fabric", type=click.Choice(list(FABRIC_KINDS)), help="Fabric to use instead of the spec's."
 )
 @settings_option
 @clock_option(default=VIRTUAL)
@@ -424,8 +425,7 @@ def _root(collective: str, root: int | None, ranks: int) -> int:
 def _device(spec: Spec) -> str:
     topology = spec.topology.build()
     port = topology.ports[topology.hosts[0].name][0]
-    fabric = "InfiniBand" if spec.fabric == "ib" else "RoCEv2"
-    return f"emulated {fabric} {write_rate(topology.cable[port].rate_bps)}"
+    return f"emulated {spec.fabric_kind.title} {write_rate(topology.cable[port].rate_bps)}"
 
 
 def _exit_code(jobs: list[JobRecord], conclusive: bool) -> ExitCode:

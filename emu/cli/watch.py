@@ -48,7 +48,7 @@ def command(lab: str | None, interval: float, count: int | None) -> None:
     console = Console(markup=False, emoji=False, highlight=False)
     with StandingLab(lab) as standing, Live(console=console, auto_refresh=False) as live:
         spec = spec_from_json(standing.status()["spec"])
-        watch = Watch(standing.name, spec.topology.build(), spec.fabric)
+        watch = Watch(standing.name, spec.topology.build(), spec.fabric_kind)
         looks = deque([look_at(standing)], maxlen=1 + math.ceil(_SECONDS_JUDGED / interval))
         watch.add(looks[-1])
         shown = 0

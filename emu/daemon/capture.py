@@ -13,9 +13,13 @@ from typing import BinaryIO
 
 from emu.daemon.client import StandingLab
 from emu.errors import ExitCode, FabricError
+from emu.fabric_kind import FABRIC_KINDS, Framing
 from emu.wire.capture import LinkType
 from emu.wire.convert import capture_interface
 from emu.wire.live import LiveCapture, LiveWriter
+
+LINK_TYPES = {Framing.ETHERNET: LinkType.ETHERNET, Framing.INFINIBAND: LinkType.ERF}
+"""The link type of a capture (emu.wire.erf says why InfiniBand has ERF's)."""
 
 _CHUNK = 1 << 18
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
@@ -74,7 +78,7 @@ def capture_from_prompt(
 def _writer(
     port: str, fabric: str, rate_bps: int, stream: BinaryIO, limit: int | None
 ) -> LiveWriter:
-    linktype = LinkType.ETHERNET if fabric == "roce" else LinkType.ERF
+    linktype = LINK_TYPES[FABRIC_KINDS[fabric].framing]
     return LiveWriter(stream, capture_interface(port, linktype, rate_bps), limit=limit)
 
 

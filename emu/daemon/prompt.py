@@ -18,7 +18,6 @@ from emu.lab.ipc.messages import Ask, Done, Json
 from emu.lab.link_control import cables_by_faults
 from emu.lab.net import FabricNet
 from emu.lab.plan import LAB, AddCable, AddHost, AddSwitch, plan_nodes
-from emu.lab.session import plane_of
 from emu.lab.shell import FabricPrompt
 from emu.spec.scenario import spec_from_json
 
@@ -27,7 +26,7 @@ def main() -> None:
     spec, tasks = spec_from_json(sys.argv[1]), json.loads(sys.argv[2])
     net = FabricNet(lambda node, pid: None)
     topology = spec.topology.build()
-    bridges, infiniband = plane_of(spec) == "ovs", spec.fabric == "ib"
+    bridges, infiniband = spec.plane_in_use == "ovs", not spec.fabric_kind.is_ethernet
     for step in plan_nodes(topology, bridges=bridges, infiniband=infiniband):
         match step:
             case AddHost(name, ip, interface):
@@ -52,7 +51,13 @@ def main() -> None:
         return line
 
     net.on_cables = cables_by_faults(topology, lambda change: ask("faults", **asdict(change)))
-    FabricPrompt(net, spec, lambda: ask("see"), tap, diagnose if spec.fabric == "ib" else None)
+    FabricPrompt(
+        net,
+        spec,
+        lambda: ask("see"),
+        tap,
+        diagnose if spec.fabric_kind.has_subnet_manager else None,
+    )
 
 
 if __name__ == "__main__":

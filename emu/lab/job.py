@@ -18,16 +18,16 @@ def subnet_of(setup: Setup) -> Subnet | None:
     return None if told is None else Subnet.from_json(told)
 
 
-def is_managed(fabric: str, options: Json) -> bool:
+def is_managed(spec: Spec, options: Json) -> bool:
     """Whether somebody routes anew when links change: InfiniBand's subnet manager, and on Ethernet
     the lab (`emu.lab.rerouting`), where anybody may break them."""
-    return fabric == "ib" or bool(options.get("standing"))
+    return spec.fabric_kind.has_subnet_manager or bool(options.get("standing"))
 
 
 def line_of(setup: Setup, files: list[int]) -> Channel | None:
     """The shim's line to whoever routes anew, where there is one: the first of the open files that
     came along with the `Setup`, which is taken out of them."""
-    if not is_managed(spec_of(setup).fabric, setup.options):
+    if not is_managed(spec_of(setup), setup.options):
         return None
     return Channel.inherited(files.pop(0))
 

@@ -89,7 +89,7 @@ class Session:
     @property
     def has_ip(self) -> bool:
         """Whether the kernels of hosts reach each other: on InfiniBand by ib0."""
-        return self.spec.fabric != "ib" or bool(self.setup.options["ip"])
+        return self.spec.fabric_kind.is_ethernet or bool(self.setup.options["ip"])
 
 
 def open_session(
@@ -106,7 +106,7 @@ def open_session(
     spec = spec_from_json(request.spec)
     topology = spec.topology.build()
     allow_files(_FILES_OF_A_LAB + _FILES_OF_A_PORT * len(topology.peer))
-    plane = plane_of(spec)
+    plane = spec.plane_in_use
     supervisor.progress(Progress("building the lab"))
     with_tcp = with_rnic and bool(spec.streams().flows)
     wants_ip = not with_rnic and bool(request.options.get("ip", True))
@@ -115,12 +115,12 @@ def open_session(
     rnic = supervisor.spawn("the NIC process", programs.rnic) if with_rnic or with_ip else None
     tcp = supervisor.spawn("the TCP process", programs.tcp) if with_tcp else None
     lab = Lab(supervisor)
-    infiniband = spec.fabric == "ib"
+    infiniband = not spec.fabric_kind.is_ethernet
     lab.build(plan_nodes(topology, bridges=plane == "ovs", infiniband=infiniband))
     lab.pids[SHIM] = shim.expect(Ready).pid
     datapath = _datapath(spec, topology) if plane == "ovs" else None
-    routed = spec.fabric == "roce"
-    live = is_managed(spec.fabric, request.options)
+    routed = not spec.fabric_kind.has_subnet_manager
+    live = is_managed(spec, request.options)
     routes = route_tables(spec, live=live) if routed else ()
     mtu = spec.ip_mtu if with_ip else None
     lab.build(plan_network(topology, datapath=datapath, ip=routed, routes=routes, ib0_mtu=mtu))
@@ -178,13 +178,6 @@ def setup_now(session: Session) -> Setup:
         return session.setup
     options = {**session.setup.options, "subnet": session.subnet.connect()}
     return replace(session.setup, options=options)
-
-
-def plane_of(spec: Spec) -> str:
-    """Who forwards. InfiniBand's switches always do so themselves."""
-    if spec.plane == "auto":
-        return "ovs" if spec.fabric == "roce" else "shim"
-    return spec.plane
 
 
 def start(session: Session) -> int:
@@ -249,7 +242,7 @@ def _ask_for_ip(spec: Spec, *, wanted: bool, needed: bool) -> tuple[bool, tuple[
 
     Raises HostError where it is needed.
     """
-    if spec.fabric != "ib" or not (wanted or needed):
+    if spec.fabric_kind.is_ethernet or not (wanted or needed):
         return False, ()
     missing = ib0.why_missing()
     if missing and needed:
@@ -269,7 +262,7 @@ def _place_marker(
     spec: Spec, topology: Topology, plane: str, lab: Lab, slowdown: float
 ) -> tuple[MarkedBy, tuple[str, ...]]:
     """Who marks, and a note where that is not who was asked for, or has its price."""
-    if spec.fabric != "roce" or not spec.marks:
+    if not spec.marks_ce:
         return "none", ()
     red = marking.plan_red(spec, topology, slowdown)
     if red is not None:

@@ -84,7 +84,7 @@ def _with_a_kernel_that_sends(fabric: Fabric, setup: Setup) -> Set[str]:
     rates, and so does IP over InfiniBand, which goes by the NIC."""
     if setup.options.get("standing"):
         return fabric.topology.host.keys()
-    if fabric.spec.fabric == "ib":
+    if not fabric.spec.fabric_kind.is_ethernet:
         return set()
     streams = fabric.spec.streams().message_flows
     return {host for flow in streams for host in (flow.src, flow.dst)}

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from emu.bindings.fabric import Fabric
 from emu.lab.ipc.messages import Json
-from emu.measure.counters import PRIORITIES, ethernet_counters, infiniband_counters
+from emu.measure.counters import PORT_COUNTERS, PRIORITIES
 from emu.spec.diagnostic import unknown_name
 
 Row = Sequence[object]
@@ -18,7 +18,7 @@ Row = Sequence[object]
 
 def look(fabric: Fabric) -> Json:
     """Every switch port's counters, and what is in its queues and buffer at this moment."""
-    name = infiniband_counters if fabric.infiniband else ethernet_counters
+    name = PORT_COUNTERS[fabric.spec.fabric_kind.framing]
     ports = fabric.topology.switch_ports
     counters = name(fabric.counter_table(ports))
     seen = {

@@ -152,7 +152,7 @@ def fabric_of(spec: Spec, topology: Topology) -> Fabric:
 def framing_of(spec: Spec, topology: Topology) -> Framing:
     """The least that any host's packets have."""
     nics = [spec.host(host.name).nic for host in topology.hosts]
-    if spec.fabric == "roce":
+    if spec.fabric_kind.is_ethernet:
         return ROCE_V2_TAGGED if all(nic.tag_bytes for nic in nics) else ROCE_V2
     is_global = all(nic.global_route for nic in nics)
     return INFINIBAND_GLOBAL if is_global else INFINIBAND

@@ -18,6 +18,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
+from emu.fabric_kind import Framing
 from emu.measure.counter_groups import (
     Cells,
     Group,
@@ -53,6 +54,13 @@ def lost_in_transit(ports: CounterTable) -> int:
     """Packets of ports that the emulator lost: Open vSwitch did not return them, or had no room
     for them."""
     return sum(ports.total(row.name) for row in PORT.machine_losses)
+
+
+PORT_COUNTERS: dict[Framing, Callable[[Mapping[str, RawCounters]], dict[str, Counters]]] = {
+    Framing.ETHERNET: ethernet_counters,
+    Framing.INFINIBAND: infiniband_counters,
+}
+"""A framing's counters by port, from the core's."""
 
 
 def counter_names(fabric: str) -> frozenset[str]:

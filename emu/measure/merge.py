@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.clocks import Clock
+from emu.fabric_kind import SCALE_UP
 from emu.measure.counter_table import CONGESTION, LOSSLESS, OTHER, PORT, WATCHDOG
 from emu.measure.counters import (
+    PORT_COUNTERS,
     PRIORITIES,
     ethernet_counters,
     infiniband_counters,
@@ -63,7 +65,7 @@ def assemble(
     nics = {host: nic for seen in observations for host, nic in (seen.nics or {}).items()}
     flows = tuple(flow for seen in observations for flow in seen.flows)
     faults = _faults(spec, observations)
-    name_ports = infiniband_counters if spec.fabric == "ib" else ethernet_counters
+    name_ports = PORT_COUNTERS[spec.fabric_kind.framing]
     edge = {topology.port_name[topology.ports[host][0]]: host for host in topology.host}
     at_hosts = _host_ports(spec, topology, raw.only(edge))
     noted = together([seen.ledger.timeline for seen in observations if seen.ledger])
@@ -84,7 +86,7 @@ def assemble(
         scale_up={
             name: own
             for seen in observations
-            for name, own in infiniband_counters(seen.scale_up).items()
+            for name, own in PORT_COUNTERS[SCALE_UP.framing](seen.scale_up).items()
         },
         deadlocks=tuple(found for seen in observations for found in seen.deadlocks),
         failed_queue_pairs=tuple(qp for seen in observations for qp in seen.failed_queue_pairs),
@@ -124,7 +126,7 @@ def assemble(
 def _host_ports(spec: Spec, topology: Topology, raw: CounterTable) -> dict[str, Counters]:
     """A host has the same counters in every run, used or not. On InfiniBand it has the data lanes
     of its switch."""
-    if spec.fabric == "ib":
+    if not spec.fabric_kind.is_ethernet:
         leaves = (topology.peer[topology.port_named[port]].node for port in raw)
         return infiniband_counters(raw, vls=[spec.switch(leaf).credits.vls for leaf in leaves])
     return ethernet_counters(raw, whole=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.clocks import CLOCKS
+from emu.fabric_kind import FABRIC_KINDS, FabricKind
 from emu.measure.requests import Requests
 from traffic.graph import Verb
 
@@ -316,6 +317,10 @@ class Recording:
     """Port name -> capture file."""
     notes: tuple[str, ...] = ()
     """What a reader should know: a fallback that was taken, why `auto` chose what it did."""
+
+    @property
+    def fabric_kind(self) -> FabricKind:
+        return FABRIC_KINDS[self.fabric]
 
     @property
     def is_exact(self) -> bool:

@@ -41,7 +41,7 @@ def settings_lines(benchmark: Benchmark, fabric: Spec, ends: Ends) -> Iterator[s
     if not benchmark.is_latency:
         yield f" TX depth        : {benchmark.depth}"
     yield f" Mtu             : {min(nic.mtu for nic in nics)}[B]"
-    yield f" Link type       : {'IB' if fabric.fabric == 'ib' else 'Ethernet'}"
+    yield f" Link type       : {'Ethernet' if fabric.fabric_kind.is_ethernet else 'IB'}"
     if benchmark.verb.fetches:
         yield f" Outstand reads  : {min(nic.max_rd_atomic for nic in nics)}"
     yield RULE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from emu.fabric_kind import FabricKind, FlowControl, Framing
 from emu.measure.fct import Bucket
 from emu.measure.ios import IoFigures
 from emu.measure.recording import StepRecord
@@ -28,7 +29,8 @@ from emu.units import format_rate, format_time_ns
 CellOf = Callable[[RunFacts], Cell]
 """The cell of a run in a row."""
 Count = Callable[[RunFacts], int]
-Fabrics = tuple[str, ...]
+Fabrics = Callable[[FabricKind], bool]
+"""Whether a kind of fabric has such a thing."""
 _NO_RESULT = f"{NOT_A_RESULT.text} the machine did not keep up: not a result"
 
 
@@ -51,10 +53,10 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
             if any(map(count, runs))
         ),
         ("retransmitted packets", _total_row("retransmitted_packets", bad=True)),
-        ("pause frames", _total_row("pause_frames", only=("roce",))),
-        ("packets marked CE", _total_row("ce_marked", only=("roce",))),
+        ("pause frames", _total_row("pause_frames", only=_has_pauses)),
+        ("packets marked CE", _total_row("ce_marked", only=_is_ethernet)),
         *_answer_rows(runs),
-        (f"credit waits ({XMIT_WAIT})", _count_row(lambda run: run.xmit_wait, only=("ib",))),
+        (f"credit waits ({XMIT_WAIT})", _count_row(lambda run: run.xmit_wait, only=_uses_credits)),
         ("last completion", _last_completion),
         ("  arithmetic bound", _bound),
         ("  above the bound", _over_bound),
@@ -118,11 +120,31 @@ def _all_complete(run: RunFacts) -> Cell:
     return Cell("yes", Tone.GOOD)
 
 
-def _count_row(count: Count, *, only: Fabrics = ("roce", "ib"), bad: bool = False) -> CellOf:
+def _any_fabric(_kind: FabricKind) -> bool:
+    return True
+
+
+def _is_ethernet(kind: FabricKind) -> bool:
+    return kind.is_ethernet
+
+
+def _has_fecn(kind: FabricKind) -> bool:
+    return kind.framing is Framing.INFINIBAND
+
+
+def _has_pauses(kind: FabricKind) -> bool:
+    return kind.flow_control is FlowControl.PAUSES
+
+
+def _uses_credits(kind: FabricKind) -> bool:
+    return kind.uses_credits
+
+
+def _count_row(count: Count, *, only: Fabrics = _any_fabric, bad: bool = False) -> CellOf:
     """A count; a dash on fabrics that do not have it."""
 
     def cell(run: RunFacts) -> Cell:
-        if run.recording.fabric not in only:
+        if not only(run.recording.fabric_kind):
             return NOT_APPLICABLE
         value = count(run)
         return result(run, f"{value:,}", Tone.BAD if bad and value else Tone.PLAIN)
@@ -133,9 +155,9 @@ def _count_row(count: Count, *, only: Fabrics = ("roce", "ib"), bad: bool = Fals
 def _answer_rows(runs: Sequence[RunFacts]) -> Iterator[tuple[str, CellOf]]:
     """InfiniBand's marks (FECN), where any run has them, and the ACKs that returned them (BECN)."""
     if any(map(_fecn_marked, runs)):
-        yield "packets marked FECN", _count_row(_fecn_marked, only=("ib",))
-    told = any(run.uses_credits and run.total("cnp") for run in runs)
-    yield "CNPs", _total_row("cnp", only=("roce", "ib") if told else ("roce",))
+        yield "packets marked FECN", _count_row(_fecn_marked, only=_has_fecn)
+    has_fecn = any(_has_fecn(run.recording.fabric_kind) and run.total("cnp") for run in runs)
+    yield "CNPs", _total_row("cnp", only=_any_fabric if has_fecn else _is_ethernet)
     if any(map(_becns, runs)):
         yield "ACKs with BECN", _count_row(_becns)
 
@@ -148,7 +170,7 @@ def _becns(run: RunFacts) -> int:
     return sum(own.get("rp_becn_received", 0) for own in run.recording.hosts.values())
 
 
-def _total_row(counter: str, *, only: Fabrics = ("roce", "ib"), bad: bool = False) -> CellOf:
+def _total_row(counter: str, *, only: Fabrics = _any_fabric, bad: bool = False) -> CellOf:
     return _count_row(lambda run: run.total(counter), only=only, bad=bad)
 
 

@@ -15,12 +15,23 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from emu.fabric_kind import FabricKind
 from emu.report import detectors, fixes, held_rates
 from emu.report.credit_victims import credit_victims
 from emu.report.detectors import Finding, Signature
 from emu.report.run_view import RunFacts
 
-BOTH = ("roce", "ib")
+
+def any_fabric(_kind: FabricKind) -> bool:
+    return True
+
+
+def ethernet(kind: FabricKind) -> bool:
+    return kind.is_ethernet
+
+
+def credits(kind: FabricKind) -> bool:
+    return kind.uses_credits
 
 
 @dataclass(frozen=True)
@@ -33,7 +44,7 @@ class Pathology:
     cure: str
     stops_everything: bool = False
     """Whether what comes after it in the table would only be its consequence."""
-    fabrics: tuple[str, ...] = ("roce",)
+    fabrics: Callable[[FabricKind], bool] = ethernet
     """The kinds of fabric that may have it."""
 
 
@@ -46,7 +57,7 @@ PATHOLOGIES = (
         "PSNs again, one time-out apart",
         "A failed queue pair does not come back by itself: its program must make another. A longer "
         "time-out outlives queues, pauses and outages; 14 (67 ms) is usual",
-        fabrics=BOTH,
+        fabrics=any_fabric,
     ),
     Pathology(
         "deadlock",
@@ -57,7 +68,7 @@ PATHOLOGIES = (
         "Routes without a circle of credit do not close one: up and down a tree (updn), or on "
         "several lanes (dfsssp, lash)",
         stops_everything=True,
-        fabrics=("ib",),
+        fabrics=credits,
     ),
     Pathology(
         "deadlock",
@@ -112,7 +123,7 @@ PATHOLOGIES = (
         "A NIC that keeps what comes out of order, and waits before it asks for what is missing, "
         "sends nothing twice; or routing that keeps a flow on one path",
         stops_everything=True,
-        fabrics=BOTH,
+        fabrics=any_fabric,
     ),
     Pathology(
         "priority map differs at a hop",
@@ -145,7 +156,7 @@ PATHOLOGIES = (
         "behind the fault has a gap in the PSNs, and the same PSNs again one time-out later",
         "The cable, plug or switch must be mended; a second way and a timer that fits the outage "
         "keep short what it costs",
-        fabrics=BOTH,
+        fabrics=any_fabric,
     ),
     Pathology(
         "loss",
@@ -161,7 +172,7 @@ PATHOLOGIES = (
         "receivers, though no port drops what they send; a capture has the same PSNs again, and no "
         "NAK before them",
         "A timer must outlast queues and pauses; 14 (67 ms) is usual",
-        fabrics=BOTH,
+        fabrics=any_fabric,
     ),
     Pathology(
         "Kmin above XOFF",
@@ -193,7 +204,7 @@ PATHOLOGIES = (
         "between packets",
         "Rates must come back as fast as the links are: the steps of DCQCN's paper are small, for "
         "links of 40 Gbit/s and less, and a long CCTI timer is for slow links",
-        fabrics=BOTH,
+        fabrics=any_fabric,
     ),
     Pathology(
         "victim of head-of-line blocking",
@@ -210,7 +221,7 @@ PATHOLOGIES = (
         "On a service level with a virtual lane of its own, other traffic does not wait behind "
         "what goes to that port; a congestion control table slows down those that fill it, if "
         "they are marked more often than its index falls, and for long enough",
-        fabrics=("ib",),
+        fabrics=credits,
     ),
     Pathology(
         "unfair shares",
@@ -280,7 +291,7 @@ def pathologies(
     by_fault = False
     for pathology in PATHOLOGIES:
         run = facts_for(pathology)
-        if run is None or run.recording.fabric not in pathology.fabrics:
+        if run is None or not pathology.fabrics(run.recording.fabric_kind):
             continue
         found = pathology.signature(run)
         if found is not None and (found.by_fault or not by_fault):

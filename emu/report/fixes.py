@@ -124,7 +124,7 @@ def congestion_control(run: RunFacts) -> Settings:
     """The missing parts of congestion control: reaction in NICs, and marks before pauses."""
     deaf = [host for host in run.senders if not _hears_marks(run.spec, host)]
     deaf_ports = [port for port in run.topology.switch_ports if run.spec.port(port).ecn is None]
-    on = () if run.spec.marks else _marking(run, deaf_ports)
+    on = () if run.spec.marks_ce else _marking(run, deaf_ports)
     return dcqcn(run, deaf) + on + early_marks(run, late_ports(run))
 
 

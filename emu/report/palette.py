@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from emu.fabric_kind import FlowControl
+
 
 @dataclass(frozen=True)
 class Colour:
@@ -66,8 +68,11 @@ class Legend:
     colour: Colour
 
 
-HELD_BACK = {"roce": Legend("paused", PAUSE), "ib": Legend("waiting for credit", CREDIT)}
-"""How flow control holds a port back, by the kind of fabric."""
+HELD_BACK = {
+    FlowControl.PAUSES: Legend("paused", PAUSE),
+    FlowControl.CREDITS: Legend("waiting for credit", CREDIT),
+}
+"""How flow control holds a port back."""
 
 
 def series_colour(place: int) -> Colour:

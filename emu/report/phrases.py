@@ -8,7 +8,6 @@ from emu.measure.recording import Fidelity, FlowRecord
 from emu.report.run_view import RunFacts
 from emu.units import format_size, format_time_ns
 
-FABRIC_NAMES = {"roce": "RoCEv2", "ib": "InfiniBand"}
 _WORKERS = {
     "nics": "NICs",
     "ovs": "Open vSwitch",
@@ -26,7 +25,7 @@ def conditions(run: RunFacts) -> str:
         else f"{recording.clock} clock at slowdown {recording.slowdown:g}"
     )
     return (
-        f"{FABRIC_NAMES.get(recording.fabric, recording.fabric)}, {recording.plane} plane, {clock},"
+        f"{recording.fabric_kind.title}, {recording.plane} plane, {clock},"
         f" marker {recording.marker}, seed {recording.seed}"
     )
 

@@ -113,7 +113,7 @@ def picture(run: RunFacts) -> Picture | None:
             for cable in run.topology.cables
             for port in (cable.a, cable.b)
         ),
-        discs=HELD_BACK[run.recording.fabric],
+        discs=HELD_BACK[run.recording.fabric_kind.flow_control],
     )
 
 
@@ -187,7 +187,7 @@ def _title(run: RunFacts, port: Port, load: PortLoad | None) -> str:
     name = run.topology.port_name[port]
     if load is None:
         return f"{name}: not sampled"
-    held_back = HELD_BACK[run.recording.fabric].name
+    held_back = HELD_BACK[run.recording.fabric_kind.flow_control].name
     drops = run.port_drops.get(name, 0)
     lost = f", {drops:,} packets dropped" if drops else ""
     return f"{name}: {load.utilisation:.1%} busy, {load.waiting:.1%} of the time {held_back}{lost}"

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from emu.errors import UsageError
+from emu.fabric_kind import Framing
 from emu.measure.counter_notes import note_of
 from emu.measure.counter_table import PORT
-from emu.measure.counters import ethernet_counters, infiniband_counters
+from emu.measure.counters import PORT_COUNTERS
 from emu.measure.look import Look
 from emu.measure.recording import Counters
 from emu.spec.diagnostic import did_you_mean
@@ -34,9 +35,9 @@ class Chosen:
     """Whether counters that are 0 are shown, too."""
 
 
-def counters_of(look: Look, topology: Topology, fabric: str, chosen: Chosen) -> Places:
+def counters_of(look: Look, topology: Topology, framing: Framing, chosen: Chosen) -> Places:
     """Of the chosen places, in the fabric's order. Raises UsageError for one that is not there."""
-    named = infiniband_counters if fabric == "ib" else ethernet_counters
+    named = PORT_COUNTERS[framing]
     wanted = _wanted(topology, chosen.places)
     ports = {name: raw for name, raw in look.ports.items() if name in wanted}
     return named(ports) | {
@@ -66,7 +67,7 @@ def shown(places: Places, chosen: Chosen) -> Places:
     return {place: {name: n for name, n in own.items() if n} for place, own in places.items()}
 
 
-def lines_of(places: Places, fabric: str, *, explained: bool) -> Iterator[str]:
+def lines_of(places: Places, framing: Framing, *, explained: bool) -> Iterator[str]:
     """A block for each place. `explained`: with the meaning of each counter."""
     rows = [(name, f"{n:,}") for own in places.values() for name, n in own.items()]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
@@ -74,13 +75,13 @@ def lines_of(places: Places, fabric: str, *, explained: bool) -> Iterator[str]:
         yield place
         for name, n in own.items():
             line = f"  {name:<{widths[0]}}  {n:>{widths[1]},}"
-            yield f"{line}  {_meaning(name, place, fabric)}" if explained else line
+            yield f"{line}  {_meaning(name, place, framing)}" if explained else line
         if not own:
             yield "  nothing but zeros"
 
 
-def _meaning(name: str, place: str, fabric: str) -> str:
-    ports = ("port", "infiniband" if fabric == "ib" else "ethernet")
+def _meaning(name: str, place: str, framing: Framing) -> str:
+    ports = ("port", framing.value)
     note = note_of(name, ports if ":" in place else ("nic",))
     return note.meaning_of(name) if note else ""
 

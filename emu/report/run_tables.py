@@ -277,7 +277,7 @@ def ports_table(run: RunFacts, limit: int) -> Table:
         columns=(
             Column("port", numeric=False),
             Column("busy"),
-            Column(HELD_BACK[run.recording.fabric].name),
+            Column(HELD_BACK[run.recording.fabric_kind.flow_control].name),
             Column("deepest queue"),
         ),
         rows=tuple(

@@ -266,7 +266,7 @@ class RunFacts:
 
     @property
     def uses_credits(self) -> bool:
-        return self.recording.fabric == "ib"
+        return self.recording.fabric_kind.uses_credits
 
     @cached_property
     def window_ns(self) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from itertools import pairwise
 from rich.table import Table
 from rich.text import Text
 
+from emu.fabric_kind import FabricKind, FlowControl, Framing
 from emu.measure.counter_table import PORT
 from emu.measure.look import Look, TrafficState
 from emu.report.progress import share_done
@@ -35,15 +36,22 @@ _COUNT_WIDTH = 6
 _SPARKS = "over time"
 _MOST_SPARKS = 60
 _TEXTS = ("port", _SPARKS)
+_FLOW_CONTROL = {
+    FlowControl.PAUSES: ("pauses", "tx_pause_frames", "paused"),
+    FlowControl.CREDITS: ("updates", "tx_flow_control", "xmit_wait"),
+}
+"""What its messages are called, the counter of those sent, and that of the time held back."""
+_MARKS = {Framing.ETHERNET: ("CE", "ecn_marked"), Framing.INFINIBAND: ("FECN", "fecn_marked")}
+"""What a mark is called, and the counter of marked packets."""
 
 
 class Watch:
     """Remembers the latest looks at a lab and draws them."""
 
-    def __init__(self, name: str, topology: Topology, fabric: str) -> None:
-        """`fabric`: `roce` or `ib`."""
+    def __init__(self, name: str, topology: Topology, kind: FabricKind) -> None:
         self._name = name
-        self._infiniband = fabric == "ib"
+        self._messages, self._messages_sent, self._held_ps = _FLOW_CONTROL[kind.flow_control]
+        self._mark, self._marked = _MARKS[kind.framing]
         self._topology = topology
         self._looks: deque[Look] = deque(maxlen=_MOST_SPARKS + 1)
 
@@ -79,8 +87,8 @@ class Watch:
         return f"{self._name}  emulated {format_time_ns(now.time_ns)}  {_traffic(now.traffic)}"
 
     def _columns(self) -> Sequence[str]:
-        marks = ("updates", "FECN") if self._infiniband else ("pauses", "CE")
-        return ("port", "rate", "load", "queue", "buffer", "held", *marks, "CNPs", "drops")
+        counts = (self._messages, self._mark, "CNPs", "drops")
+        return ("port", "rate", "load", "queue", "buffer", "held", *counts)
 
     def _busiest(self, room: int) -> list[Port]:
         """As many ports as there is room for, in the fabric's order."""
@@ -110,8 +118,8 @@ class Watch:
 
     def _counts(self, port: Port) -> Iterable[tuple[int, int]]:
         """Before the latest interval, and now."""
-        yield self._change(port, "tx_flow_control" if self._infiniband else "tx_pause_frames")
-        yield self._change(port, "fecn_marked" if self._infiniband else "ecn_marked")
+        yield self._change(port, self._messages_sent)
+        yield self._change(port, self._marked)
         yield self._cnps(port)
         yield self._change(port, *(row.name for row in PORT.drops()))
 
@@ -123,7 +131,7 @@ class Watch:
 
     def _held(self, port: Port) -> float:
         """The share of the latest interval that it could not send for pauses or want of credit."""
-        before, now = self._change(port, "xmit_wait" if self._infiniband else "paused")
+        before, now = self._change(port, self._held_ps)
         elapsed_ps = (self._looks[-1].time_ns - self._looks[-2].time_ns) * 1000
         return min(1.0, (now - before) / elapsed_ps) if elapsed_ps else 0.0
 

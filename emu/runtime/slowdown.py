@@ -49,7 +49,7 @@ def choose_slowdown(
     """
     if spec.slowdown != "auto":
         return spec.slowdown, ()
-    plane = "shim" if spec.fabric == "ib" or spec.plane == "shim" else "ovs"
+    plane = spec.plane_in_use
     least = _least_slowdown(plane, run, say)
     if least is None:
         return _GUESS, (f"slowdown {_GUESS:g} is a guess: the machine was too busy to be tried",)

@@ -80,7 +80,7 @@ class VirtualFabric:
         self.spec = spec
         self.topology = topology
         self._graph = _workload(spec) if workload is None else _checked(workload, topology)
-        if spec.fabric == "ib" and subnet is None:
+        if spec.fabric_kind.has_subnet_manager and subnet is None:
             raise UsageError(
                 "subnet: none is given, and InfiniBand's switches forward by the tables of their "
                 "subnet manager; emu.subnet.sm_sweeps.manage makes them"
@@ -249,7 +249,7 @@ def _stretches(run: VirtualFabric, limit_ps: int) -> Iterator[None]:
 
 def marker_in_use(spec: Spec) -> MarkedBy:
     """`shim` when any port marks, `none` otherwise."""
-    return "shim" if spec.fabric == "roce" and spec.marks else "none"
+    return "shim" if spec.marks_ce else "none"
 
 
 def _workload(spec: Spec) -> OperationGraph:

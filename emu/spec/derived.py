@@ -65,7 +65,7 @@ def _of_switch(spec: Spec, switch: str) -> Iterator[Derived]:
     said = spec.given_switch(switch)
     if said.latency_given is None:
         latency_ps, why = spec.switch_latency(switch)
-        inputs = "fabric and rate" if spec.fabric == "ib" else "fabric"
+        inputs = "fabric" if spec.fabric_kind.is_ethernet else "fabric and rate"
         yield Derived("switches.latency", write_time(latency_ps), why, inputs)
     if said.switching == "auto":
         way = "cut-through" if spec.cuts_through(switch) else "store-and-forward"
@@ -74,7 +74,7 @@ def _of_switch(spec: Spec, switch: str) -> Iterator[Derived]:
 
 
 def _of_port(spec: Spec, port: Port) -> Iterator[Derived]:
-    if spec.fabric == "ib":
+    if spec.fabric_kind.uses_credits:
         return
     said = spec.given_port(port)
     if said.pause_response_ps is None:
@@ -127,7 +127,7 @@ def _of_curve(spec: Spec, port: Port, queue: int | None, given: Curve) -> Iterat
 
 
 def _of_host(spec: Spec, host: str) -> Iterator[Derived]:
-    if spec.fabric == "ib":
+    if not spec.fabric_kind.is_ethernet:
         return
     nic = spec.host(host).nic
     if nic.pause_response_ps is None:

@@ -15,6 +15,8 @@ well known, but were not compared with a copy of the data sheets.
 
 from __future__ import annotations
 
+from emu.fabric_kind import Framing
+
 _GBIT = 1_000_000_000
 _INFINIBAND = (
     (60 * _GBIT, 170_000, "FDR: 170 ns, advertised for the SX6036"),
@@ -28,9 +30,9 @@ _ETHERNET = (
 )
 
 
-def latency_of(fabric: str, rate_bps: int) -> tuple[int, str]:
+def latency_of(framing: Framing, rate_bps: int) -> tuple[int, str]:
     """Picoseconds through a switch whose fastest port has this rate, and why."""
-    if fabric != "ib":
+    if framing is Framing.ETHERNET:
         return _ETHERNET
     for most_bps, latency_ps, reason in _INFINIBAND:
         if rate_bps <= most_bps:

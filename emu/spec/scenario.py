@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 
+from emu.fabric_kind import FABRIC_KINDS, FabricKind, FabricName, Plane
 from emu.spec.about import About
 from emu.spec.base import Model
 from emu.spec.checks.check import Check
@@ -59,7 +60,7 @@ class Spec(Model):
     about: About | None = Field(
         default=None, description="What the spec is there to show, for pages that list results."
     )
-    fabric: Literal["roce", "ib"] = Field(
+    fabric: FabricName = Field(
         default="roce",
         description="roce: RoCEv2 over Ethernet. ib: InfiniBand.",
         json_schema_extra=note(why="RoCEv2 is the fabric whose settings need most care"),
@@ -190,6 +191,16 @@ class Spec(Model):
     def _switches(self) -> dict[str, SwitchSpec]:
         return {}
 
+    @property
+    def fabric_kind(self) -> FabricKind:
+        return FABRIC_KINDS[self.fabric]
+
+    @property
+    def plane_in_use(self) -> Plane:
+        """What forwards packets: Open vSwitch or the emulator's own switches."""
+        planes = self.fabric_kind.planes
+        return self.plane if self.plane in planes else planes[0]
+
     def switch_latency(self, name: str) -> tuple[int, str]:
         """Picoseconds, and why."""
         given_ps = self.given_switch(name).latency_given
@@ -197,12 +208,14 @@ class Spec(Model):
             return given_ps, "given"
         topology = self.topology.build()
         rates = (topology.cable[port].rate_bps for port in topology.ports[name])
-        return latency_of(self.fabric, max(rates, default=0))
+        return latency_of(self.fabric_kind.framing, max(rates, default=0))
 
     def cuts_through(self, name: str) -> bool:
-        """Whether a switch sends on what it has not got all of yet."""
+        """Whether a switch begins to send a packet before all of it has arrived."""
         switching = self.switch(name).switching
-        return switching == "cut-through" or (switching == "auto" and self.fabric == "ib")
+        if switching == "auto":
+            return self.fabric_kind.cuts_through
+        return switching == "cut-through"
 
     @cached_property
     def _merged_switches(self) -> dict[str, SwitchSpec]:
@@ -283,9 +296,11 @@ class Spec(Model):
         return merged
 
     @property
-    def marks(self) -> bool:
-        """Whether any Ethernet port marks CE."""
-        return any(port.ecn is not None for port in self._merged_ports.values())
+    def marks_ce(self) -> bool:
+        """Whether any port marks CE."""
+        return self.fabric_kind.is_ethernet and any(
+            port.ecn is not None for port in self._merged_ports.values()
+        )
 
     def classes_of(self, host: str) -> Classes:
         """The classes of the switch that a host is plugged into, which its NIC takes over."""

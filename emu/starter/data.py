@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from emu.errors import SpecError, UsageError
+from emu.fabric_kind import FABRIC_KINDS, INFINIBAND, ROCE
 from emu.measure.bound import batches_of, fabric_of, last_finish_bound
 from emu.spec.from_code import spec_from_mapping
 from emu.spec.headroom import reserved_of
@@ -111,12 +112,12 @@ def _asked_for(wishes: Wishes) -> dict[str, Any]:
 
 def _subnet(wishes: Wishes) -> dict[str, Any]:
     """Up and down from one switch, where none is nearer to the hosts than others."""
-    has_ib = wishes.fabric == "ib" or wishes.compare
-    return {"roots": ["ring1"]} if has_ib and wishes.topology == "ring" else {}
+    is_managed = wishes.kind.has_subnet_manager or wishes.compare
+    return {"roots": ["ring1"]} if is_managed and wishes.topology == "ring" else {}
 
 
 def _switches(wishes: Wishes) -> dict[str, Any]:
-    if wishes.fabric == "ib":
+    if wishes.kind.uses_credits:
         return {}
     if wishes.preset:
         return {"preset": wishes.preset}
@@ -132,7 +133,7 @@ def _control(wishes: Wishes) -> str:
 
 
 def _usual_control(wishes: Wishes) -> str:
-    if wishes.fabric == "ib":
+    if wishes.kind.uses_credits:
         return "none"
     if wishes.preset == "dctcp":
         return "dctcp"
@@ -142,7 +143,7 @@ def _usual_control(wishes: Wishes) -> str:
 def _dscp(wishes: Wishes) -> dict[str, Any]:
     """One that a preset calls lossless, where that of all NICs is not."""
     preset = PRESETS.get(wishes.preset or "")
-    if preset is None or preset.pfc is None or wishes.fabric == "ib":
+    if preset is None or preset.pfc is None or not wishes.kind.is_ethernet:
         return {}
     lossless = preset.pfc.priorities
     if preset.classes.priority_of_dscp(26) in lossless:
@@ -218,14 +219,14 @@ PATTERNS: dict[str, Callable[[Wishes], dict[str, Any]]] = {
 
 def _enough_buffer(data: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
     """Of an Ethernet switch, with PFC if a variant has it; most presets have their own."""
-    if data["fabric"] == "ib" or _of_preset(wishes, "buffer_bytes"):
+    if FABRIC_KINDS[data["fabric"]].uses_credits or _of_preset(wishes, "buffer_bytes"):
         return {}
     return _buffer_with_pfc(data) if wishes.compare else _doubled_buffer(data)
 
 
 def _buffer_with_pfc(data: dict[str, Any]) -> dict[str, Any]:
     """Whatever the fabric has itself."""
-    return _doubled_buffer({**data, "fabric": "roce", "switches": {"pfc": "on"}})
+    return _doubled_buffer({**data, "fabric": ROCE.name, "switches": {"pfc": "on"}})
 
 
 def _of_preset(wishes: Wishes, field: str) -> bool:
@@ -269,7 +270,7 @@ def _port_to_first_host(spec: Spec) -> str:
 def _checks(spec: Spec, wishes: Wishes) -> list[dict[str, Any]]:
     """Everything arrives; on a lossless priority nothing is lost."""
     checks: list[dict[str, Any]] = [{"completed": "all"}]
-    if spec.fabric == "roce" and not _drops(spec):
+    if not spec.fabric_kind.uses_credits and not _drops(spec):
         checks.append({"lossless": {"priority": spec.priority(_sender(spec), None)}})
     return checks
 
@@ -280,7 +281,7 @@ def _sender(spec: Spec) -> str:
 
 def _drops(spec: Spec) -> bool:
     """Whether a switch may drop what the hosts send."""
-    if spec.fabric == "ib":
+    if spec.fabric_kind.uses_credits:
         return False
     host, topology = _sender(spec), spec.topology.build()
     pfc = spec.port(topology.peer[topology.ports[host][0]]).pfc
@@ -310,7 +311,7 @@ def _set_timers(variants: dict[str, Any], specs: Mapping[str, Spec]) -> None:
 def _variants(data: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
     """The four fabrics of the shipped comparisons; of a preset that marks for DCTCP, with that."""
     completed = [{"completed": "all"}]
-    buffer = _buffer_with_pfc(data) if wishes.fabric == "ib" else {}
+    buffer = _buffer_with_pfc(data) if wishes.kind.uses_credits else {}
     lossless = {"preset": wishes.preset} if _of_preset(wishes, "pfc") else {"pfc": "on", **buffer}
     marking = ("roce-dcqcn", {**lossless, "ecn": "on"}, _DCQCN)
     if wishes.preset == "dctcp":
@@ -321,9 +322,10 @@ def _variants(data: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
         marking,
     )
     variants: dict[str, Any] = {
-        name: _variant("roce", cc, completed, {"switches": switches}) for name, switches, cc in roce
+        name: _variant(ROCE.name, cc, completed, {"switches": switches})
+        for name, switches, cc in roce
     }
-    return {**variants, "ib": _variant("ib", "none", completed, {})}
+    return {**variants, "ib": _variant(INFINIBAND.name, "none", completed, {})}
 
 
 def _variant(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from emu.fabric_kind import FABRIC_KINDS, ROCE, FabricKind
+
 
 @dataclass(frozen=True)
 class Wishes:
     """Sizes are text as in a spec; None is for us to choose."""
 
     name: str
-    fabric: str = "roce"
+    fabric: str = ROCE.name
     topology: str = "leaf-spine"
     hosts: int = 8
     switches: int | None = None
@@ -27,3 +29,7 @@ class Wishes:
     cc: str | None = None
     seed: int = 1
     compare: bool = False
+
+    @property
+    def kind(self) -> FabricKind:
+        return FABRIC_KINDS[self.fabric]

@@ -84,7 +84,7 @@ def pairs_of(spec: Spec, *, everybody: bool = False) -> set[tuple[str, str]]:
 
 def swept(spec: Spec, topology: Topology, *others: Spec, everybody: bool = False) -> Subnet | None:
     """What OpenSM makes of an InfiniBand fabric; of any other, nothing. See `manage`."""
-    if spec.fabric != "ib":
+    if not spec.fabric_kind.has_subnet_manager:
         return None
     with TemporaryDirectory(prefix="emu-subnet-") as workdir:
         return manage(spec, topology, Path(workdir), *others, everybody=everybody)

@@ -22,12 +22,17 @@ from emu.daemon import registry
 from emu.daemon.capture import capture_port
 from emu.daemon.client import StandingLab
 from emu.errors import EmuError, ExitCode, FabricError, UsageError
+from emu.fabric_kind import FABRIC_KINDS, Framing
 from emu.output_dir import new_file
 from emu.units import format_rate
 from emu.wire.capture import LinkType
 
-_ETHERNET = f"dlt {{number={LinkType.ETHERNET}}}{{name=EN10MB}}{{display=Ethernet}}"
-_INFINIBAND = f"dlt {{number={LinkType.ERF}}}{{name=ERF}}{{display=InfiniBand in ERF records}}"
+_LINK_TYPES = {
+    Framing.ETHERNET: f"dlt {{number={LinkType.ETHERNET}}}{{name=EN10MB}}{{display=Ethernet}}",
+    Framing.INFINIBAND: (
+        f"dlt {{number={LinkType.ERF}}}{{name=ERF}}{{display=InfiniBand in ERF records}}"
+    ),
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -54,7 +59,7 @@ def _answers(asked: argparse.Namespace) -> Iterator[str]:
     elif asked.extcap_dlts:
         with StandingLab(asked.extcap_interface.partition("@")[2]) as standing:
             fabric, _ = standing.ports()
-        yield _INFINIBAND if fabric == "ib" else _ETHERNET
+        yield _LINK_TYPES[FABRIC_KINDS[fabric].framing]
 
 
 def _interfaces(lab: str) -> Iterator[str]:

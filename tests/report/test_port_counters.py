@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from emu.cli.counters import command
 from emu.errors import ExitCode, UsageError
+from emu.fabric_kind import FABRIC_KINDS, Framing
 from emu.measure.counter_table import PORT
 from emu.measure.look import Look, TrafficState
 from emu.report.port_counters import Chosen, changes, counters_of, lines_of, shown
@@ -41,7 +42,7 @@ def look(time_ns: int, *, sent: int = 0, cnps: int = 0, number: int = 1) -> Look
 )
 def test_places_are_ports_switches_and_hosts(places: tuple[str, ...], expected: list[str]) -> None:
     """All of them unless some are named, in the fabric's order."""
-    counted = counters_of(look(0), TOPOLOGY, "roce", Chosen(places))
+    counted = counters_of(look(0), TOPOLOGY, Framing.ETHERNET, Chosen(places))
     assert sorted(counted) == sorted(expected)
 
 
@@ -49,19 +50,19 @@ def test_places_are_ports_switches_and_hosts(places: tuple[str, ...], expected: 
 def test_an_unknown_place_is_refused(place: str) -> None:
     """With one that is there, or how they are called."""
     with pytest.raises(UsageError, match="there is no port, switch or host"):
-        counters_of(look(0), TOPOLOGY, "roce", Chosen((place,)))
+        counters_of(look(0), TOPOLOGY, Framing.ETHERNET, Chosen((place,)))
 
 
 @pytest.mark.parametrize(("fabric", "name"), [("roce", "tx_prio3_packets"), ("ib", "PortXmitPkts")])
 def test_names_are_those_of_the_fabric(fabric: str, name: str) -> None:
     """ethtool's, or the PMA's."""
-    counted = counters_of(look(0, sent=7), TOPOLOGY, fabric, ALL)
+    counted = counters_of(look(0, sent=7), TOPOLOGY, FABRIC_KINDS[fabric].framing, ALL)
     assert counted["left:h1"][name] == 7
 
 
 def test_zeros_are_left_out_unless_wanted() -> None:
     """A place without any count is still there."""
-    counted = counters_of(look(0), TOPOLOGY, "roce", ALL)
+    counted = counters_of(look(0), TOPOLOGY, Framing.ETHERNET, ALL)
     assert shown(counted, ALL)["left:h1"] == {"queue_peak_bytes": 5000}
     assert shown(counted, ALL)["h1"] == {}
     assert shown(counted, Chosen((), zeros=True))["h1"] == {"np_cnp_sent": 0}
@@ -70,7 +71,7 @@ def test_zeros_are_left_out_unless_wanted() -> None:
 def test_changes_are_counted_between_looks() -> None:
     """A peak does not add up: it is shown as it is."""
     before, after = look(0, sent=5, cnps=2), look(1000, sent=12, cnps=3)
-    earlier, later = (counters_of(one, TOPOLOGY, "roce", ALL) for one in (before, after))
+    earlier, later = (counters_of(one, TOPOLOGY, Framing.ETHERNET, ALL) for one in (before, after))
     changed = changes(before, earlier, after, later)
     assert changed["left:h1"]["tx_prio3_packets"] == 7
     assert changed["left:h1"]["queue_peak_bytes"] == 5000
@@ -80,7 +81,7 @@ def test_changes_are_counted_between_looks() -> None:
 def test_new_traffic_counts_from_its_start() -> None:
     """Its NICs begin at 0, and nothing has gone backwards."""
     before, after = look(0, sent=5, cnps=9), look(1000, sent=12, cnps=4, number=2)
-    earlier, later = (counters_of(one, TOPOLOGY, "roce", ALL) for one in (before, after))
+    earlier, later = (counters_of(one, TOPOLOGY, Framing.ETHERNET, ALL) for one in (before, after))
     changed = changes(before, earlier, after, later)
     assert changed["h1"]["np_cnp_sent"] == 4
     assert changed["left:h1"]["tx_prio3_packets"] == 7
@@ -88,13 +89,15 @@ def test_new_traffic_counts_from_its_start() -> None:
 
 def test_each_counter_is_a_line() -> None:
     """In columns; with its meaning when that is wanted."""
-    counted = shown(counters_of(look(0, sent=1234), TOPOLOGY, "roce", Chosen(("left:h1",))), ALL)
-    assert list(lines_of(counted, "roce", explained=False)) == [
+    counted = shown(
+        counters_of(look(0, sent=1234), TOPOLOGY, Framing.ETHERNET, Chosen(("left:h1",))), ALL
+    )
+    assert list(lines_of(counted, Framing.ETHERNET, explained=False)) == [
         "left:h1",
         "  tx_prio3_packets  1,234",
         "  queue_peak_bytes  5,000",
     ]
-    explained = list(lines_of(counted, "roce", explained=True))
+    explained = list(lines_of(counted, Framing.ETHERNET, explained=True))
     assert explained[1].endswith("1,234  Packets of priority 3 that were sent.")
 
 

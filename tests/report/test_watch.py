@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from emu.fabric_kind import FABRIC_KINDS, ROCE
 from emu.measure.counter_table import PORT
 from emu.measure.look import Look, TrafficState
 from emu.report.watch import Watch, sparkline
@@ -35,7 +36,7 @@ def _drawn(watch: Watch, width: int) -> list[str]:
 @pytest.mark.parametrize(("fabric", "count"), [("roce", "pauses"), ("ib", "updates")])
 def test_rates_and_counts_are_those_of_the_fabric(fabric: str, count: str) -> None:
     """12,500 bytes in a microsecond are all of a 100 Gb/s cable."""
-    watch = Watch("pair", TOPOLOGY, fabric)
+    watch = Watch("pair", TOPOLOGY, FABRIC_KINDS[fabric])
     watch.add(_look(0))
     held = {"paused": [500_000], "xmit_wait": [500_000] + [0] * 7}
     watch.add(_look(1000, tx_wire_bytes=[12_500], queued_bytes=[96_000], **held))
@@ -52,7 +53,7 @@ def test_rates_and_counts_are_those_of_the_fabric(fabric: str, count: str) -> No
 @pytest.mark.parametrize("width", [80, 160])
 def test_nothing_is_cut_off(width: int, fabric: str) -> None:
     """Neither on a narrow terminal, nor with large numbers; the rate is drawn over time on both."""
-    watch = Watch("pair", TOPOLOGY, fabric)
+    watch = Watch("pair", TOPOLOGY, FABRIC_KINDS[fabric])
     many = {name: [98_765_432] * cells for name, cells in PORT.cells.items()}
     watch.add(_look(0))
     watch.add(_look(1_000_000, **many))
@@ -65,7 +66,7 @@ def test_nothing_is_cut_off(width: int, fabric: str) -> None:
 @pytest.mark.parametrize(("fabric", "mark"), [("roce", "CE"), ("ib", "FECN")])
 def test_marks_notifications_and_every_drop_are_counted(fabric: str, mark: str) -> None:
     """Also a packet that was lost with its link, or whose time was over."""
-    watch = Watch("pair", TOPOLOGY, fabric)
+    watch = Watch("pair", TOPOLOGY, FABRIC_KINDS[fabric])
     marks = {"roce": "ecn_marked", "ib": "fecn_marked"}[fabric]
     watch.add(_look(0))
     counts = {marks: [0, 0, 0, 7, 0, 0, 0, 0], "link_down_discard": [3], "hoq_discard": [2]}
@@ -77,7 +78,7 @@ def test_marks_notifications_and_every_drop_are_counted(fabric: str, mark: str) 
 
 def test_a_small_terminal_shows_the_busiest_ports() -> None:
     """In the fabric's order."""
-    watch = Watch("pair", TOPOLOGY, "roce")
+    watch = Watch("pair", TOPOLOGY, ROCE)
     watch.add(_look(0))
     watch.add(_look(1000))
     assert watch.table(80, height=5).row_count == 2

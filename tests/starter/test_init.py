@@ -171,8 +171,8 @@ def test_a_comparison_has_four_fabrics(words: str) -> None:
     assert list(variants) == ["roce-lossy", "roce-pfc", "roce-dcqcn", "ib"]
     pfc, dcqcn, ib = (variants[name] for name in ("roce-pfc", "roce-dcqcn", "ib"))
     assert pfc.switch("leaf1").pfc
-    assert not pfc.marks
-    assert dcqcn.marks
+    assert not pfc.marks_ce
+    assert dcqcn.marks_ce
     assert dcqcn.host("h1").nic.cc == "dcqcn-nvidia"
     assert ib.fabric == "ib"
 

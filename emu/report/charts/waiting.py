@@ -27,7 +27,9 @@ def waiting(runs: Sequence[RunFacts]) -> Chart | None:
     return Chart(
         title="Held back by flow control",
         svg=stack(runs, rows, time, top=1.0).svg("Share of time each port had to wait"),
-        legend=tuple(dict.fromkeys(HELD_BACK[run.recording.fabric] for run in runs)),
+        legend=tuple(
+            dict.fromkeys(HELD_BACK[run.recording.fabric_kind.flow_control] for run in runs)
+        ),
         caption="Share of the time in which a port was not allowed to send; a full strip is 100 %. "
         + left_out("ports that were held back", len(shown), len(longest), "the longest"),
     )
@@ -50,7 +52,7 @@ def _strips(run: RunFacts, ports: Sequence[str], time: TimeAxis) -> dict[str, St
     places = [series.ports.index(port) for port in own]
     waited = series.paused_ns[:, places] + series.credit_wait_ns[:, places]
     shares = rate_per_bin(series.time_ns, waited, bin_edges(0, time.end_ns, BINS))
-    colour = HELD_BACK[run.recording.fabric].colour
+    colour = HELD_BACK[run.recording.fabric_kind.flow_control].colour
     return {
         port: Strip(middle=share, low=np.zeros(BINS), high=share, colour=colour)
         for port, share in zip(own, np.minimum(shares, 1.0).T, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from emu.fabric_kind import SCALE_UP
 from emu.measure.counter_notes import NOTES, notes_of
 from emu.spec.checks.check import Check
 from emu.spec.checks.kind import Window
@@ -50,8 +51,9 @@ _COUNTERS = {"counter": ("name",), "agreement": ("name", "like")}
 
 def checked_counters_exist(spec: Spec) -> Iterator[Diagnostic]:
     """A check of a counter that nothing counts would fail at the end of a long run."""
-    of_ports = "infiniband" if spec.fabric == "ib" else "ethernet"
-    places = {of_ports, "port", "nic", *(("infiniband",) if spec.scale_up else ())}
+    of_ports = spec.fabric_kind.framing.value
+    inside = {SCALE_UP.framing.value} if spec.scale_up else set()
+    places = {of_ports, "port", "nic", *inside}
     for index, check in enumerate(spec.verify):
         for key in _COUNTERS.get(check.kind, ()):
             at = getattr(check.what, "like_at" if key == "like" else "at")
@@ -98,7 +100,7 @@ def _slowest_link(spec: Spec, hosts: Iterable[str]) -> int | None:
 
 def checked_priorities_carry_traffic(spec: Spec) -> Iterator[Diagnostic]:
     """On InfiniBand every lane is lossless, and whichever carries the traffic will do."""
-    if spec.fabric != "roce":
+    if spec.fabric_kind.uses_credits:
         return
     known = spec.topology.build().host
     carried = {

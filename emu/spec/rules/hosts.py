@@ -89,7 +89,7 @@ def servers_are_whole(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def pcps_have_a_tag_to_be_told_in(spec: Spec) -> Iterator[Diagnostic]:
-    for name in spec.topology.build().host if spec.fabric == "roce" else ():
+    for name in spec.topology.build().host if spec.fabric_kind.is_ethernet else ():
         nic = spec.host(name).nic
         if nic.parameters_of(RoceCcEcn).cnp_802p_prio is not None and nic.vlan is None:
             yield Diagnostic(

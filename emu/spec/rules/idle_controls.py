@@ -49,16 +49,16 @@ def _why_unmarked(spec: Spec, flow: Flow) -> str | None:
     nic, priority = spec.host(host).nic, spec.priority(host, flow.priority)
     control = nic.control(nic.cc)
     without = "use hosts.nic.cc=swift, which acts on delay, or none"
-    if spec.fabric == "roce" and not control.is_on(priority):
+    if spec.fabric_kind.is_ethernet and not control.is_on(priority):
         return (
             f"roce_cc_prio_mask leaves out priority {priority}, on which it sends; set its bit in "
             "hosts.nic.roce_cc_ecn.roce_cc_prio_mask"
         )
-    if spec.fabric == "roce" and not nic.ecn:
+    if spec.fabric_kind.is_ethernet and not nic.ecn:
         return "its packets say that they do not understand ECN; set hosts.nic.ecn=on"
     if any(marks(spec, port, priority) for port in on_the_way(spec, flow)):
         return None
-    if spec.fabric == "ib":
+    if not spec.fabric_kind.is_ethernet:
         return f"no switch on the way marks packets; set switches.fecn=on, or {without}"
     return (
         f"no switch on the way marks packets of priority {priority}; set switches.ecn=on, or "
@@ -69,7 +69,7 @@ def _why_unmarked(spec: Spec, flow: Flow) -> str | None:
 def marks(spec: Spec, port: Port, priority: int) -> bool:
     """Whether a switch's port may mark packets of a priority."""
     own = spec.given_port(port)
-    if spec.fabric == "ib":
+    if not spec.fabric_kind.is_ethernet:
         return own.fecn is not None
     return own.ecn is not None and own.ecn.curve(own.classes.queue_of(priority)) is not None
 

@@ -9,11 +9,12 @@ from emu.spec.rules.provenance import for_switch
 from emu.spec.scenario import Spec
 
 
-def infiniband_is_not_forwarded_by_ovs(spec: Spec) -> Iterator[Diagnostic]:
-    if spec.fabric == "ib" and spec.plane == "ovs":
+def the_plane_can_forward_the_fabric(spec: Spec) -> Iterator[Diagnostic]:
+    if spec.plane not in ("auto", *spec.fabric_kind.planes):
         yield Diagnostic(
             ("plane",),
-            "Open vSwitch cannot forward InfiniBand packets; use plane: auto, or fabric: roce",
+            f"Open vSwitch cannot forward {spec.fabric_kind.title} packets; use plane: auto, or "
+            "fabric: roce",
             about=(("fabric",),),
         )
 
@@ -22,8 +23,8 @@ _WHO = {"ebpf": "eBPF", "red": "the kernel's RED"}
 
 
 def the_kernel_has_ports_to_mark_on(spec: Spec) -> Iterator[Diagnostic]:
-    if spec.fabric == "ib":
-        why, remedy = "InfiniBand does without", "fabric: roce"
+    if "ovs" not in spec.fabric_kind.planes:
+        why, remedy = f"{spec.fabric_kind.title} does without", "fabric: roce"
     elif spec.plane == "shim":
         why, remedy = "plane: shim does without", "plane: ovs"
     else:
@@ -36,7 +37,7 @@ def the_kernel_has_ports_to_mark_on(spec: Spec) -> Iterator[Diagnostic]:
                 f"{_WHO[ecn.marker]} marks on Open vSwitch's ports, which {why}; use marker: auto, "
                 f"or {remedy}",
                 about=(("plane",), ("fabric",)),
-                idle_if_inherited=spec.fabric == "ib",
+                idle_if_inherited="ovs" not in spec.fabric_kind.planes,
             )
 
 
@@ -77,7 +78,7 @@ def red_marks_everywhere_or_nowhere(spec: Spec) -> Iterator[Diagnostic]:
 
 
 RULES = (
-    infiniband_is_not_forwarded_by_ovs,
+    the_plane_can_forward_the_fabric,
     the_kernel_has_ports_to_mark_on,
     the_kernel_marks_what_joins_a_queue,
     red_has_one_queue_for_each_port,

@@ -37,7 +37,7 @@ def service_levels_are_infinibands(spec: Spec) -> Iterator[Diagnostic]:
         if routing.sls is None:
             continue
         path = for_switch(spec, name, "routing", "sls")
-        if spec.fabric == "roce":
+        if spec.fabric_kind.is_ethernet:
             text = "RoCE packets have no service level; take it out, or use fabric: ib"
             yield Diagnostic(path, text, about=(("fabric",),), idle_if_inherited=True)
         elif routing.kind not in PACKET_KINDS:
@@ -57,7 +57,7 @@ def pinned_switches_have_paths(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def infiniband_hashes_nothing(spec: Spec) -> Iterator[Diagnostic]:
-    if spec.fabric != "ib":
+    if not spec.fabric_kind.has_subnet_manager:
         return
     for name in spec.topology.build().switch:
         kind = spec.switch(name).routing.kind
@@ -72,7 +72,7 @@ def infiniband_hashes_nothing(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def pinned_flows_have_that_path(spec: Spec) -> Iterator[Diagnostic]:
-    if spec.fabric == "ib":
+    if spec.fabric_kind.has_subnet_manager:
         return
     topology = spec.topology.build()
     ends = {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
@@ -105,7 +105,7 @@ def _pinned(routing: Routing) -> dict[str, str]:
 def hints_name_a_port(spec: Spec) -> Iterator[Diagnostic]:
     """Where Open vSwitch forwards, the shim's choice goes with the packet."""
     topology = spec.topology.build()
-    if spec.fabric == "ib" or spec.plane == "shim":
+    if spec.plane_in_use == "shim":
         return
     large = [name for name in topology.switch if len(topology.ports[name]) > MAX_HINTED_PORTS]
     every_change = reroutings(spec) if large else []

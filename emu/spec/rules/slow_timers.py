@@ -27,7 +27,7 @@ _Ends = tuple[str, str]
 
 def slow_timers(spec: Spec) -> Iterator[str]:
     """A sentence for the first flow of which a loss may last to the end of the run."""
-    if spec.fabric != "roce" or not _is_slow_anywhere(spec) or not _is_lossy_anywhere(spec):
+    if spec.fabric_kind.uses_credits or not _is_slow_anywhere(spec) or not _is_lossy_anywhere(spec):
         return
     flows, topology = spec.fabric_flows(), spec.topology.build()
     hops = _hops(topology, flows)

@@ -28,7 +28,7 @@ def service_levels(spec: Spec) -> dict[int, KeyPath]:
 
 
 def service_levels_have_a_lane(spec: Spec) -> Iterator[Diagnostic]:
-    if spec.fabric != "ib":
+    if not spec.fabric_kind.has_subnet_manager:
         return
     for sl, path in service_levels(spec).items():
         if spec.subnet.sl2vl[sl] == MANAGEMENT_VL:
@@ -41,7 +41,7 @@ def service_levels_have_a_lane(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def lanes_in_use_are_served(spec: Spec) -> Iterator[Diagnostic]:
-    if spec.fabric != "ib":
+    if not spec.fabric_kind.has_subnet_manager:
         return
     served = spec.subnet.vl_arbitration.served
     links = {spec.switch(name).credits.vls for name in spec.topology.build().switch} - {1}
@@ -95,7 +95,7 @@ ENGINES_WITHOUT_LMC = ("ftree", "lash")
 
 def global_routes_are_infinibands(spec: Spec) -> Iterator[Diagnostic]:
     asked = [name for name in spec.topology.build().host if spec.host(name).nic.global_route]
-    if asked and spec.fabric == "roce":
+    if asked and spec.fabric_kind.is_ethernet:
         yield Diagnostic(
             for_host(spec, asked[0], "nic", "global_route"),
             "RoCE packets have an IP header in place of a global route header; take it out, or "
@@ -129,7 +129,7 @@ def managers_exist(spec: Spec) -> Iterator[Diagnostic]:
 
 def managers_are_served(spec: Spec) -> Iterator[Diagnostic]:
     asked = len(spec.subnet.managers)
-    if spec.fabric == "ib" and asked > MANAGERS:
+    if spec.fabric_kind.has_subnet_manager and asked > MANAGERS:
         yield Diagnostic(
             ("subnet", "managers"),
             f"has {asked} hosts, and ibsim serves {MANAGERS} subnet managers beside the tools; "
@@ -140,7 +140,7 @@ def managers_are_served(spec: Spec) -> Iterator[Diagnostic]:
 def updn_knows_roots_where_all_are_alike(spec: Spec) -> Iterator[Diagnostic]:
     """OpenSM finds roots by counting hops to hosts, which are the same from everywhere here."""
     subnet, kind = spec.subnet, spec.topology.kind
-    if spec.fabric != "ib" or kind not in _ALL_ALIKE or subnet.roots:
+    if not spec.fabric_kind.has_subnet_manager or kind not in _ALL_ALIKE or subnet.roots:
         return
     if subnet.engine in ("updn", "dnup") and "engine" in subnet.model_fields_set:
         yield Diagnostic(
@@ -154,7 +154,7 @@ def updn_knows_roots_where_all_are_alike(spec: Spec) -> Iterator[Diagnostic]:
 
 def ftree_has_a_tree(spec: Spec) -> Iterator[Diagnostic]:
     kind = spec.topology.kind
-    if spec.fabric == "ib" and kind in _ALL_ALIKE and spec.subnet.engine == "ftree":
+    if spec.fabric_kind.has_subnet_manager and kind in _ALL_ALIKE and spec.subnet.engine == "ftree":
         yield Diagnostic(
             _ENGINE,
             f"ftree routes trees, and a {kind} is none: OpenSM would use minhop instead, whatever "

@@ -24,7 +24,7 @@ def _switches(spec: Spec) -> Iterator[tuple[str, SwitchSpec]]:
 
 def _ethernet_switches(spec: Spec) -> Iterator[tuple[str, SwitchSpec]]:
     """Those whose PFC and ECN count; on InfiniBand these keys are not used."""
-    if spec.fabric == "roce":
+    if spec.fabric_kind.is_ethernet:
         yield from _switches(spec)
 
 
@@ -298,7 +298,7 @@ def buffers_hold_a_packet(spec: Spec) -> Iterator[Diagnostic]:
             (switch.credits.buffer_bytes, ("credits", "buffer")),
             *((size, ("credits", "lanes", str(vl))) for vl, size in switch.credits.lanes.items()),
         ]
-        if spec.fabric == "roce":
+        if not spec.fabric_kind.uses_credits:
             sizes.append((switch.queue_limit_bytes, ("queue_limit",)))
         for size, keys in sizes:
             if size is not None and size < mtu + HEADERS:

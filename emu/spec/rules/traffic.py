@@ -125,7 +125,7 @@ def loads_are_below_the_line_rate(spec: Spec) -> Iterator[Diagnostic]:
 
 def asked_priorities_have_a_dscp(spec: Spec) -> Iterator[Diagnostic]:
     """On Ethernet a priority is asked for by a DSCP that rides on it."""
-    if spec.fabric != "roce":
+    if not spec.fabric_kind.is_ethernet:
         return
     known = spec.topology.build().host
     for index, entry in enumerate(spec.traffic):
@@ -284,7 +284,7 @@ def streams_are_of_plain_patterns(spec: Spec) -> Iterator[Diagnostic]:
 
 def streams_use_no_rdma_classes(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
-        if not spec.by_tcp(entry) or spec.fabric != "ib":
+        if not spec.by_tcp(entry) or spec.fabric_kind.is_ethernet:
             continue
         for key in ("priority", "partition"):
             if getattr(entry, key) is not None:

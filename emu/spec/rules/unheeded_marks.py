@@ -28,8 +28,8 @@ def unheeded_marks(spec: Spec) -> Iterator[str]:
     for flow in flows:
         if not _heeds(spec, flow) and (port := _marked_at(spec, flow)):
             where, priority = spec.topology.build().port_name[port], _priority(spec, flow)
-            lane = f" of priority {priority}" if spec.fabric == "roce" else ""
-            key, cc = ("ecn", "dcqcn-nvidia") if spec.fabric == "roce" else ("fecn", "cct")
+            lane = f" of priority {priority}" if spec.fabric_kind.is_ethernet else ""
+            key, cc = ("ecn", "dcqcn-nvidia") if spec.fabric_kind.is_ethernet else ("fecn", "cct")
             yield (
                 f"{flow.traffic}: {where} marks packets{lane} (switches.{key}), and no sender "
                 f"slows down for it ({flow.bytes_from} has cc: none, as all have whose packets "
@@ -54,7 +54,7 @@ def _heeds(spec: Spec, flow: Flow) -> bool:
 
 def _marked_at(spec: Spec, flow: Flow) -> Port | None:
     """The first port of a switch that may mark a flow's packets."""
-    if spec.fabric == "roce" and not spec.host(flow.bytes_from).nic.ecn:
+    if spec.fabric_kind.is_ethernet and not spec.host(flow.bytes_from).nic.ecn:
         return None
     priority = _priority(spec, flow)
     return next((port for port in on_the_way(spec, flow) if marks(spec, port, priority)), None)

@@ -19,7 +19,7 @@ from topologies.graph import Port
 
 def warnings_of(spec: Spec) -> tuple[str, ...]:
     """A sentence each, for a spec that contradicts itself nowhere."""
-    of_roce = (*_lossy_rdma(spec), *_late_marks(spec)) if spec.fabric == "roce" else ()
+    of_roce = (*_lossy_rdma(spec), *_late_marks(spec)) if not spec.fabric_kind.uses_credits else ()
     of_controls = (*idle_controls(spec), *unheeded_marks(spec), *small_steps(spec))
     return tuple(dict.fromkeys((*of_roce, *of_controls, *slow_timers(spec), *_reordered(spec))))
 
