@@ -1,4 +1,4 @@
-"""Numbers that need not be exact: within so much of what is expected, or likely by chance."""
+"""Comparisons of numbers that need not be exact: within a tolerance, or likely by chance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Within:
-    """`assert run.counter("h1", "np_cnp_sent") == within(40, rel=0.1)`; tells what is allowed."""
+    """`assert run.counter("h1", "np_cnp_sent") == within(40, rel=0.1)`; prints the range."""
 
     expected: float
     allowed: float
@@ -28,9 +28,9 @@ class Within:
 
 
 def within(expected: float, *, rel: float = 0.0, by: float = 0.0) -> Within:
-    """Equal to what is at most `rel` times the expected number, or `by`, away from it.
+    """Equal to any number that differs from the expected one by at most `rel` times it, or `by`.
 
-    The larger of the two counts. ValueError when nothing, or everything, would be equal.
+    The larger of the two applies. Raises ValueError if no number, or every number, were equal.
     """
     allowed = max(rel * abs(expected), by)
     if not (math.isfinite(expected) and math.isfinite(allowed)) or min(rel, by) < 0:
@@ -40,14 +40,14 @@ def within(expected: float, *, rel: float = 0.0, by: float = 0.0) -> Within:
 
 @dataclass(frozen=True)
 class Binomial:
-    """`assert binomial(marked, sent, 0.2)`: true where chance gives such a number."""
+    """`assert binomial(marked, sent, 0.2)`: true if chance makes such a number likely."""
 
     hits: int
     trials: int
     p: float
     alpha: float
     chance: float
-    """Of a number as far out as this one, or further."""
+    """The probability of a number at least as far from the mean as this one."""
 
     def __bool__(self) -> bool:
         return self.chance >= self.alpha
@@ -61,11 +61,11 @@ class Binomial:
 
 
 def binomial(hits: int, trials: int, p: float, *, alpha: float = 1e-3) -> Binomial:
-    """Whether so many of the trials may have hit if each does with probability p: packets that
-    were marked, of those sent.
+    """Whether this number of hits is likely if each trial hits with probability p: for example
+    packets marked, of those sent.
 
-    The exact two-sided test: twice the smaller tail. A right emulator fails it about once in
-    1 / alpha seeds. ValueError for numbers that cannot be.
+    The exact two-sided test: twice the smaller tail. A correct emulator fails it about once in
+    1 / alpha seeds. Raises ValueError for impossible numbers.
     """
     if not (0 <= hits <= trials and 0 <= p <= 1 and 0 < alpha < 1):
         raise ValueError(
@@ -76,7 +76,7 @@ def binomial(hits: int, trials: int, p: float, *, alpha: float = 1e-3) -> Binomi
 
 
 def _tail(hits: int, trials: int, p: float) -> float:
-    """Probability of so many hits or fewer."""
+    """The probability of this number of hits or fewer."""
     if p in (0.0, 1.0):
         return float(p == 0.0 or hits == trials)
     logs = np.fromiter((_log_probability(k, trials, p) for k in range(hits + 1)), np.float64)

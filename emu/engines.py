@@ -1,6 +1,6 @@
-"""What is known of OpenSM's routing engines, for specs, subnets and reports alike."""
+"""Facts about OpenSM's routing engines that specs, subnets and reports use."""
 
 from __future__ import annotations
 
 ENGINES_WITH_LEVELS = ("lash", "dfsssp", "nue")
-"""Those that say in path records which service level a path has; a NIC's own is not asked for."""
+"""Engines that set a path's service level in path records, in place of the NIC's own."""

@@ -1,4 +1,4 @@
-"""The folders of a user's own files, as the XDG Base Directory Specification has them."""
+"""The folders of a user's own files, by the XDG Base Directory Specification."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from emu.errors import UsageError
 
 
 def user_folder(variable: str, in_home: str) -> Path:
-    """The folder that an environment variable names, or without it one in the home folder.
+    """The folder that an environment variable names; if it is not set, one in the home folder.
 
-    Raises UsageError where there is no home folder.
+    Raises UsageError if there is no home folder.
     """
     named = os.environ.get(variable)
     if named:

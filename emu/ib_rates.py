@@ -3,9 +3,9 @@
 A generation's name stands for what a lane carries after line coding: SDR, DDR and
 QDR send 10 bits for 8, FDR and EDR 66 for 64; from HDR on the rates are nominal.
 
-How many lanes a rate is spread over decides how long a symbol takes on each of them.
-A plain number of bits/s is that of four lanes if that will do: 100 Gbit/s are 4x EDR
-rather than 2x HDR or 1x NDR, 25 Gbit/s can but be 1x EDR.
+The number of lanes decides how long a symbol takes on each of them. A plain number of
+bits/s means four lanes if a 4x link has that rate: 100 Gbit/s is 4x EDR rather than 2x HDR
+or 1x NDR, while 25 Gbit/s can only be 1x EDR.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _WIDTH = {
     for width in (12, 8, 2, 1, _USUAL_WIDTH)
     for lane_bps in LANE_BPS.values()
 }
-"""Bits/s -> lanes, where only the rate is known."""
+"""Bits/s -> lanes, for links of which only the rate is known."""
 _NAME = re.compile(r"\s*([0-9]+)\s*x\s*([A-Za-z0-9]+)\s*")
 
 
 class IbRate(int):
-    """Bits/s of a link with its width in lanes; other than the same bits/s of other lanes."""
+    """The bits/s of a link and its width in lanes; rates of different widths are not equal."""
 
     width: int
 
@@ -63,14 +63,14 @@ class IbRate(int):
 
 
 def width_of(bps: int) -> int:
-    """Lanes of a link of this rate; 4 where no link has it."""
+    """The lanes of a link of this rate; 4 if no link has it."""
     if isinstance(bps, IbRate):
         return bps.width
     return _WIDTH.get(bps, _USUAL_WIDTH)
 
 
 def parse_ib_rate(text: str) -> IbRate | None:
-    """`4x NDR`; None when it is not written like that. Raises ValueError."""
+    """Parses `4x NDR`; None if the text has another form. Raises ValueError."""
     match = _NAME.fullmatch(text)
     if match is None:
         return None
@@ -83,7 +83,7 @@ def parse_ib_rate(text: str) -> IbRate | None:
 
 
 def write_ib_rate(bps: int) -> str | None:
-    """`4x NDR` of 400 Gbit/s; None when no link has the rate."""
+    """The name of a rate: `4x NDR` for 400 Gbit/s; None if no link has the rate."""
     width = width_of(bps)
     generations = (name for name, lane_bps in LANE_BPS.items() if width * lane_bps == int(bps))
     return next((f"{width}x {generation}" for generation in generations), None)

@@ -1,10 +1,10 @@
-"""Whose a file is, where other users may have put one in wait.
+"""Who owns a file, in folders where other users may have placed one as a trap.
 
-In the user namespace of an ordinary user's lab the files of all who are not mapped there, root's
-too, look as if one and the same user had them (user_namespaces(7)). What nobody but root can have
-put in its place is taken for root's there: from `/` down to its folder every folder belongs to
-such a user, and neither a group nor others may write into it. A folder that root has given to
-somebody cannot be told from root's own.
+In the user namespace of an ordinary user's lab, all users that are not mapped there, root among
+them, appear as one owner (user_namespaces(7)). There a file counts as root's if only root can
+have put it in its place: every folder from `/` down to it belongs to that owner, and neither
+group nor others may write to any of them. A folder that root has given to another user cannot be
+distinguished from root's own.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def may_be_foreign(uid: int, folder: int) -> bool:
-    """Whether what `uid` has in an open folder may be neither the user's own nor root's."""
+    """Whether a file of `uid` in an open folder may belong to neither this user nor root."""
     if uid in (_ROOT, os.geteuid()):
         return False
     return uid != _uid_of_roots_files() or not _only_root_or_we_write(folder, uid)
 
 
 def _uid_of_roots_files() -> int:
-    """As they look here: whose `/` is, if nobody in this user namespace has that number."""
+    """The owner that root's files appear to have: that of `/`, if it is no user mapped here."""
     uid = Path("/").stat().st_uid
     is_unmapped = uid == int(_OVERFLOW_UID.read_text()) and not _is_mapped(uid)
     return uid if is_unmapped else _ROOT
@@ -39,7 +39,7 @@ def _is_mapped(uid: int) -> bool:
 
 
 def _only_root_or_we_write(folder: int, uid_of_root: int) -> bool:
-    """Goes up until a folder is ours, which nobody else can have put something into."""
+    """Goes up to the first folder that is ours: no other user can have placed anything in it."""
     here = os.dup(folder)
     try:
         while True:

@@ -1,4 +1,4 @@
-"""Whether who runs `emu` is root, and what that changes in a remedy."""
+"""Whether the user is root, and how that changes a remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UID_MAP = Path("/proc/self/uid_map")
 
 
 def is_root() -> bool:
-    """Of the machine or a container, and not only of a lab, in which every user is root."""
+    """Whether this user is root of the machine or a container; in a lab every user is root."""
     if os.geteuid() != 0:
         return False
     with suppress(OSError):  # no more open files
@@ -20,5 +20,5 @@ def is_root() -> bool:
 
 
 def remedy_for_me(remedy: str) -> str:
-    """Root needs no sudo, which small systems do not have."""
+    """The remedy without sudo if the user is root: small systems do not have sudo."""
     return remedy.replace("sudo ", "") if "sudo " in remedy and is_root() else remedy

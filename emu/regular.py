@@ -1,8 +1,7 @@
-"""Reads files that a user names: regular ones alone, and no more of one than a limit.
+"""Reads files that a user names: only regular files, and only up to a size limit.
 
-A device has no end, and opening a FIFO waits for somebody who writes: both would hang
-whoever reads them, or fill the memory. What is refused is an OSError, whose `strerror`
-says why, like the system's own refusals.
+A device has no end, and opening a FIFO waits for a writer: reading them would hang or fill the
+memory. A refusal is an OSError whose `strerror` gives the reason, like those of the system.
 """
 
 from __future__ import annotations
@@ -22,8 +21,10 @@ _KINDS = {
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Opens a file to read its bytes. Never waits. Raises OSError, or ValueError for a name with
-    a NUL byte."""
+    """Opens a file to read its bytes, without waiting.
+
+    Raises OSError, or ValueError for a name with a NUL byte.
+    """
     opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         kind = stat.S_IFMT(os.fstat(opened).st_mode)
@@ -39,7 +40,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_regular(path: Path, limit: int) -> bytes:
-    """All of a file that has at most `limit` bytes. Raises what `open_regular` raises."""
+    """The content of a file of at most `limit` bytes. Raises what `open_regular` raises."""
     with open_regular(path) as file:
         content = file.read(limit + 1)
     if len(content) > limit:

@@ -1,7 +1,7 @@
-"""What a limit of this machine, or of this shell, keeps from us: told as what it is.
+"""Clear errors for exhausted resources: limits of this machine or of this shell.
 
-Files, memory, processes and disk space can run out at any line. Such an error is no fault of
-ours, and where it came up says nothing to a user.
+Files, memory, processes and disk space can run out at any line. Such an error is no bug, and the
+place where it occurred does not help the user.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _OF_LOADERS = {
     "Cannot allocate memory": _MEMORY,
     "failed to map segment": _MEMORY,
 }
-"""What the dynamic loader says: Python has no number for it."""
+"""The dynamic loader's message, for which Python has no error number."""
 
 _NO_TEMPORARY_FOLDER = "No usable temporary directory found"
-"""What Python's `tempfile` says."""
+"""The message of Python's `tempfile`."""
 
 _LEAST_BYTES = 256 << 20
 """Of address space. A run of two hosts was seen to need 200 MiB, all imports 132 MiB; the rest is
@@ -38,9 +38,9 @@ _MORE_MEMORY = (
 
 
 def allow_files(count: int) -> None:
-    """Sees to it that this process, and those that it starts, may open so many files.
+    """Lets this process and its children open this number of files.
 
-    Without it programs of others wait for ever. Raises HostError.
+    Without enough of them other projects' programs wait for ever. Raises HostError.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= count:
@@ -55,9 +55,9 @@ def allow_files(count: int) -> None:
 
 
 def need_memory() -> None:
-    """Raises HostError where a limit leaves less than Python and numpy need by themselves.
+    """Raises HostError if a limit leaves less memory than Python and numpy need to start.
 
-    numpy's OpenBLAS would end the process without a word to Python.
+    numpy's OpenBLAS would end the process without an exception.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY and soft < _LEAST_BYTES:
@@ -68,10 +68,10 @@ def need_memory() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Large blocks of memory that are given back stay with this process, for the next ones.
+    """Keeps large freed blocks of memory in this process, for later allocations.
 
-    Otherwise glibc maps each anew, and the kernel fills it with zeros page by page: on a fabric of
-    1,024 hosts that took 0.25 s around 2.3 s of emulation. Other C libraries do as they do.
+    Otherwise glibc maps each block anew, and the kernel clears it page by page: on a fabric of
+    1,024 hosts that took 0.25 s beside 2.3 s of emulation. Other C libraries are left as they are.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -80,7 +80,7 @@ def keep_freed_memory() -> None:
 
 
 def lacking(error: BaseException) -> HostError | None:
-    """The resource that an error, or what led to it, says there is too little of; None: none."""
+    """The exhausted resource that an error, or its cause, reports; None if it reports none."""
     seen: BaseException | None = error
     while seen is not None:
         found = _lack(seen)
@@ -128,7 +128,7 @@ def _lack(error: BaseException) -> HostError | None:
 
 
 def _numbers(error: BaseException) -> set[int]:
-    """The error's number in `errno`, as far as it has one, or means one."""
+    """The error numbers that the error has, or that its message means."""
     if isinstance(error, MemoryError):
         return _MEMORY
     if isinstance(error, BlockingIOError):
@@ -147,7 +147,7 @@ def _is_limited(kind: int) -> bool:
 
 
 def _is_of_fork(error: BlockingIOError) -> bool:
-    """EAGAIN is that of a process that cannot be started, and of a socket that is not ready."""
+    """Whether EAGAIN means that a process cannot be started, and not that a socket is not ready."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,7 +1,7 @@
 """Standard output and standard error that may be closed, full, or no longer read.
 
-What cannot be printed ends a verb with a clear line and an exit code, in whatever library it is
-printed. What cannot be said on standard error is lost: there is nobody left to tell.
+A failed write to standard output ends the command with a clear line and an exit code, whichever
+library wrote. A failed write to standard error is ignored, because no reader is left.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _IN, _OUT, _ERR = 0, 1, 2
 
 
 class OutputError(EmuError):
-    """Standard output takes no more."""
+    """Standard output cannot be written to."""
 
 
 class ReaderGone(OutputError):
-    """Whoever read it, as in `emu ... | head -1`."""
+    """The reader has ended, as in `emu ... | head -1`."""
 
 
 class PatientFile(io.FileIO):
-    """An open file to write to. Where somebody has set it not to block, as programs do that share a
-    terminal or a pipe, a write waits until it takes more."""
+    """An open file to write to. If another program that shares the terminal or pipe has made it
+    non-blocking, a write waits until there is room."""
 
     def __init__(self, descriptor: int, *, closefd: bool = True) -> None:
         super().__init__(descriptor, "w", closefd=closefd)
@@ -45,7 +45,7 @@ class PatientFile(io.FileIO):
 
 
 class _Stream(PatientFile):
-    """A descriptor that fails once at most, and swallows everything afterwards."""
+    """A descriptor that fails at most once, and discards everything afterwards."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, closefd=False)
