@@ -5,11 +5,11 @@
                                      mad_layer   ▲
     Policy ──────────── configuration ───────────┘          all of it: manager
 
-ibsim answers subnet management packets as the fabric's switches and NICs
-would; it carries no data. OpenSM, the subnet manager that real clusters run,
-discovers that fabric, gives every port its LIDs and computes each switch's
-linear forwarding table (LFT). The emulator's switches follow those tables.
-What the kernel would do for OpenSM on the way, waiting for answers, mad_layer does.
+ibsim answers subnet management packets like the fabric's switches and NICs;
+it carries no data. OpenSM, the subnet manager of real clusters, discovers that
+fabric, gives every port its LIDs and computes each switch's linear forwarding
+table (LFT). The emulator's switches follow those tables. In a real host the
+kernel waits for answers on OpenSM's behalf; here mad_layer does.
 
 Left out: multicast.
 """

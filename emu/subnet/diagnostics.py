@@ -1,8 +1,8 @@
-"""infiniband-diags in a simulated fabric: the tools that operators know, with counters that move.
+"""infiniband-diags in a simulated fabric: the operators' tools, with the emulator's counters.
 
-The tools ask ibsim, which carries no data and counts none but the tools' own packets, at hosts.
-Whoever emulates the data tells it its own counters first; they have the PMA's names in both
-places. PortCounters end at 32 bits, PortCountersExtended have 64 (`perfquery -x`).
+The tools ask ibsim, which carries no data and counts only the tools' own packets. So the
+emulator first writes its counters into ibsim; both use the PMA's names. PortCounters have
+32 bits, PortCountersExtended 64 (`perfquery -x`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DIAGNOSTICS = (
 )
 _SECONDS_TO_ANSWER = 20.0
 _STICKS_AT = 2**32 - 1
-"""Counters of the PMA stay at their largest value."""
+"""The PMA's counters stop at their largest value."""
 _COUNTERS = (
     *("PortXmitData", "PortRcvData", "PortXmitPkts", "PortRcvPkts", "PortXmitWait"),
     *("PortXmitDiscards", "PortRcvErrors", "PortRcvSwitchRelayErrors"),
@@ -43,7 +43,7 @@ _ACROSS = {
     "PortXmitPkts": "PortRcvPkts",
     "PortRcvPkts": "PortXmitPkts",
 }
-"""A host's counter -> the same at the other end of its cable."""
+"""A host's counter -> the counter of the same packets at the other end of its cable."""
 
 
 def tell_counters(
@@ -90,7 +90,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(simulator: Ibsim, node: str, command: Sequence[str]) -> Diagnosis:
-    """A tool that runs on this host or switch. Raises HostError when it is not installed."""
+    """Runs a tool on this host or switch. Raises HostError if it is not installed."""
     tool = program(command[0], package="infiniband-diags")
     try:
         done = subprocess.run(

@@ -7,8 +7,8 @@
 
     guid2lid              0x0000000000200003 0x0001 0x0001        port GUID, its first and last LID
 
-A LID that cannot be reached has no row. OpenSM writes the file anew with every sweep; one that
-it has not come to the end of is an error, too.
+An unreachable LID has no row. OpenSM rewrites the file in every sweep; a file that it has not
+finished is an error, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ASSIGNMENT = re.compile(r"(0x[0-9a-f]{16}) (0x[0-9a-f]{4}) 0x[0-9a-f]{4}", re.I
 
 
 def parse_lfts(text: str) -> dict[int, dict[int, int]]:
-    """Switch GUID -> LID -> port it leaves by. Port 0 is the switch itself. Raises FabricError."""
+    """Switch GUID -> LID -> output port. Port 0 is the switch itself. Raises FabricError."""
     lfts: dict[int, dict[int, int]] = {}
     lft: dict[int, int] | None = None
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,8 +1,8 @@
 """ibsim: answers subnet management packets as a fabric's switches and NICs would.
 
-It lives in its starter's network namespace, where its sockets have a name of this
-simulator's own (abstract, so nothing is left of them). Cables are pulled and
-plugged in by its console; it sends the traps that switches would send then.
+It runs in the network namespace of the process that starts it. Its sockets are abstract and have
+a name of their own, so they leave nothing behind. Its console pulls and plugs in cables; it then
+sends the traps that switches would send.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _SECONDS_BETWEEN_LOOKS = 0.002
 class Ibsim:
     """A running simulator. Use as a context manager.
 
-    Its files lie in `workdir`, and its clients must run there or in a folder like it: what makes
-    them believe that they have InfiniBand writes folders where they are.
+    Its files are in `workdir`. Its clients must run there or in a folder of their own: the library
+    that simulates their InfiniBand devices writes to the working folder.
     """
 
     def __init__(self, topology: Topology, workdir: Path) -> None:
-        """Raises HostError when it is not installed, FabricError when it refuses the fabric."""
+        """Raises HostError if it is not installed, FabricError if it refuses the fabric."""
         self.workdir = workdir
         self._topology = topology
         self._socket_name = f"emu-{secrets.token_hex(8)}"
@@ -74,7 +74,7 @@ class Ibsim:
         return self._process.pid
 
     def environment(self, node: str, folder: Path) -> Mapping[str, str]:
-        """What makes a program that starts in `folder` believe that it runs on this host or switch.
+        """The environment of a program that starts in `folder` and runs on this host or switch.
 
         Raises HostError.
         """
@@ -93,17 +93,17 @@ class Ibsim:
         self.tell(f'ReLink "{port.node}"[{port_number(self._topology, port)}]')
 
     def remember_manager(self, host: Host) -> None:
-        """That the host has a subnet manager, which relinking its cable has made it forget."""
+        """Sets the host's IsSM bit again, which plugging in its cable cleared."""
         remind(self._socket_name, host)
 
     def tell(self, *commands: str) -> None:
-        """Gives commands to its console."""
+        """Sends commands to its console."""
         assert self._process.stdin is not None
         self._process.stdin.write("".join(f"{command}\n" for command in commands).encode())
         self._process.stdin.flush()
 
     def tell_and_wait(self, *commands: str) -> None:
-        """The same, until it has carried them out. Raises FabricError when it does not."""
+        """Sends commands and waits for their end. Raises FabricError if it does not come."""
         told = self._log.stat().st_size
         done = f"# done {secrets.token_hex(8)}"  # it repeats comments
         self.tell(*commands, done)
@@ -116,7 +116,7 @@ class Ibsim:
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def _wait_for_sockets(self) -> None:
-        """It says nothing when its sockets are there, so we look for the last of them."""
+        """Waits for its last socket: it does not report that it is ready."""
         deadline = time.monotonic() + _SECONDS_TO_START
         while f"@{self._socket_name}:out9" not in Path("/proc/net/unix").read_text():
             if self._process.poll() is not None:
@@ -135,7 +135,7 @@ class Ibsim:
 
 
 def _limits(topology: Topology) -> list[str]:
-    """Room for exactly this fabric; a switch also has a port 0."""
+    """Limits that fit exactly this fabric; a switch also has a port 0."""
     nodes = len(topology.hosts) + len(topology.switches)
     ports = sum(port.number + 1 for own in topology.ports.values() for port in own[-1:])
     return ["-N", str(nodes), "-S", str(len(topology.switches)), "-P", str(ports)]

@@ -1,14 +1,14 @@
-"""Reminds ibsim of who runs a subnet manager.
+"""Sets a port's IsSM bit in ibsim again after its cable was plugged in.
 
-A port's CapabilityMask tells whether a subnet manager is behind it (IsSM); OpenSM sets that
-bit once, when it starts. On a real NIC it outlives the link. ibsim forgets it when a cable is
-plugged in again, so that two managers that a cut had kept apart would never hear of each other.
+IsSM in a port's CapabilityMask says that a subnet manager runs there; OpenSM sets the bit once,
+when it starts. On a real NIC it outlives the link. ibsim clears it when a cable is plugged in
+again, so two managers that a cut had separated would never find each other.
 
-    ours ── PortInfo? ──▶ ibsim     until it has plugged the cable in, and forgotten
+    ours ── PortInfo? ──▶ ibsim     until the cable is plugged in and the bit cleared
     ours ── IsSM! ──────▶ ibsim ── trap 144 ──▶ master, which sweeps and asks for SMInfo
 
-What is spoken is the protocol between ibsim and the programs it deceives: datagrams of
-a magic number, the client's number, what is asked, a length and 64 bytes.
+This uses the protocol between ibsim and its clients: datagrams of a magic number, the client's
+number, the kind of request, a length and 64 bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SECONDS_TO_ANSWER, _SECONDS_TO_FORGET, _SECONDS_BETWEEN_LOOKS = 1.0, 1.0, 0.005
 
 
 def remind(socket_name: str, host: Host) -> None:
-    """After the cable of a host with a subnet manager was plugged in."""
+    """Sets the bit of a host whose cable was plugged in."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
         line.bind("")
         line.settimeout(_SECONDS_TO_ANSWER)

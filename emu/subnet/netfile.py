@@ -4,8 +4,8 @@
     Switch 4 "leaf1"                the next GUID; a switch, its number of ports, its name
     [1] "h1"[1] s=7 e=2             port 1 leads to port 1 of h1, at 4 x 25.78 Gb/s (EDR)
 
-A blank line ends a node. A cable is listed at both its ends. GUIDs are written
-out, so that a node is recognised in what OpenSM says about it.
+A blank line ends a node. A cable is listed at both its ends. The GUIDs are given,
+so that OpenSM's files can be matched to nodes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _SPEEDS = {
 }
 """Generation -> LinkSpeedEnabled, LinkSpeedExtEnabled."""
 _INSTEAD = {"FDR10": "QDR", "NDR": "HDR", "XDR": "HDR"}
-"""What ibsim does not know -> the fastest that it does know."""
+"""Rates that ibsim does not know -> the fastest rate that it knows."""
 _WIDTHS = {"1": "w=1 ", "2": "w=16 ", "4": "", "8": "w=4 ", "12": "w=8 "}
-"""Lanes of a link -> LinkWidthEnabled, where it is not what ibsim takes anyway."""
+"""Lanes of a link -> LinkWidthEnabled, if it differs from ibsim's default."""
 _AT_LEAST = (
     (200 * _GBIT, "HDR"),
     (100 * _GBIT, "EDR"),
@@ -36,7 +36,7 @@ _AT_LEAST = (
     (16 * _GBIT, "DDR"),
     (0, "SDR"),
 )
-"""Data rate in bits/s -> generation of a 4x link that carries no more."""
+"""Data rate in bits/s -> the generation of the 4x link with that rate or the next lower."""
 
 
 def net_file(topology: Topology) -> str:
@@ -80,7 +80,7 @@ def _told(rate_bps: int) -> tuple[str, str]:
 
 
 def approximated(topology: Topology) -> dict[int, str]:
-    """Rates in bits/s that a net file cannot tell, and what it has instead: `4x EDR`."""
+    """Rates in bits/s that a net file cannot express, and the rate it has instead: `4x EDR`."""
     told = {cable.rate_bps: _told(cable.rate_bps) for cable in topology.cables}
     return {
         rate_bps: f"{width}x {generation}"

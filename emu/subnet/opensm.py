@@ -1,8 +1,8 @@
 """OpenSM, the subnet manager that real clusters run, against a simulated fabric.
 
-It sweeps when it starts and whenever a trap tells it that a link has changed, and
-leaves dump files of every sweep. It runs without root; all its files lie in
-`workdir`, and it does not read the machine's configuration.
+It sweeps when it starts and whenever a trap reports a changed link, and writes
+dump files in every sweep. It runs without root; all its files are in `workdir`,
+and it does not read the machine's configuration.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class OpenSm:
         *,
         priority: int = 15,
     ) -> None:
-        """`environment` leads it to the simulator; of several, the highest priority is master."""
+        """`environment` connects it to the simulator. The highest priority is master."""
         self.workdir = workdir
         self._engine = policy.engine
         self._sweeps_seen = 0
@@ -78,7 +78,7 @@ class OpenSm:
         self.kill()
 
     def kill(self) -> None:
-        """As a crash would end it: nobody hears of it."""
+        """Ends it as a crash would: it tells no other manager."""
         self._process.kill()
         self._process.wait()
 
@@ -92,20 +92,20 @@ class OpenSm:
 
     @property
     def sweeps(self) -> int:
-        """Sweeps that it has finished."""
+        """The number of finished sweeps."""
         return text_of(self.workdir / _LOG).count(_UP)
 
     def sweep_now(self) -> None:
-        """Has it look at the whole fabric again."""
+        """Starts a sweep of the whole fabric."""
         self._process.send_signal(signal.SIGHUP)
 
     def wait_for_next_sweep(self) -> None:
-        """Until it has swept since it was last waited for. Raises FabricError, as below."""
+        """Waits for a sweep after the one last waited for. Raises FabricError."""
         self.wait_for_sweep(self._sweeps_seen + 1)
         self._sweeps_seen = self.sweeps
 
     def has_swept(self) -> bool:
-        """Whether it has swept since it was last asked, or waited for. Cheap while it is idle."""
+        """Whether it has swept since the last call, or wait. Cheap while it is idle."""
         log = self.workdir / _LOG
         size = log.stat().st_size if log.exists() else 0
         if size == self._log_bytes_seen:
@@ -115,7 +115,7 @@ class OpenSm:
         return self._sweeps_seen > before
 
     def wait_for_sweep(self, number: int) -> None:
-        """Until so many sweeps are over. Raises FabricError when it fails or takes too long."""
+        """Waits for this number of sweeps. Raises FabricError if OpenSM fails or takes too long."""
         deadline = time.monotonic() + _SECONDS_TO_SWEEP
         while self.sweeps < number:
             log = text_of(self.workdir / _LOG)
@@ -131,12 +131,12 @@ class OpenSm:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def engine_used(self) -> str:
-        """The engine that made the tables last: OpenSM falls back where one cannot."""
+        """The engine that made the last tables: OpenSM falls back if an engine fails."""
         made_tables: list[str] = _ENGINE.findall(text_of(self.workdir / _LOG))
         return made_tables[-1]
 
     def dump(self, name: str) -> str:
-        """A file that it left behind."""
+        """The text of a file that it has written."""
         return text_of(self.workdir / name)
 
     def _failed(self, what: str) -> FabricError:

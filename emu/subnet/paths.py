@@ -1,13 +1,13 @@
 """Path records: the service level that a path must be used with.
 
-Some engines keep paths that would close a credit loop apart by service levels,
-and tell them in path records only: we ask OpenSM for those that are needed, as
-any host would, one at a time (ibsim garbles answers of several packets).
+Some engines avoid credit loops by giving paths different service levels, which only
+path records contain. We ask OpenSM for the records that are needed, as a host would,
+one at a time (ibsim garbles answers of several packets).
 
-After a sweep path records may say otherwise. Nobody tells hosts so: a queue pair has
-its level from when it connected, and keeps it. torus-2QoS(8), which comes with
-OpenSM, says under OPERATIONAL CONSIDERATIONS that applications would need to ask
-again, or their paths may close a loop after all; few do before a connection fails.
+After a sweep path records may change. Hosts are not told: a queue pair keeps the
+level it had when it connected. torus-2QoS(8) of OpenSM says under OPERATIONAL
+CONSIDERATIONS that applications would have to query again, or their paths may form
+a credit loop; few applications do so before a connection fails.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from emu.subnet.programs import program
 from emu.subnet.subnet import PathSLs
 
 _CLIENTS = 3
-"""ibsim serves ten at once: up to six managers, and in a lab an operator's tool."""
+"""ibsim serves ten clients at once: up to six managers, and in a lab an operator's tool."""
 _SECONDS_TO_ANSWER = 10.0
 _LEVEL = re.compile(r"^\s*sl\.+0x([0-9A-Fa-f]+)$", re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""What a subnet manager is told, as OpenSM's configuration files.
+"""The configuration of a subnet manager, as OpenSM's files.
 
 opensm.conf        engine, LMC, lanes, lifetimes
 partitions.conf    Default=0x7fff: ALL=full;
@@ -22,7 +22,7 @@ _OPERATIONAL_VLS = (1, 2, 4, 8, 15)
 
 @dataclass(frozen=True)
 class Membership:
-    """A partition: its key without the membership bit, and who is in it how."""
+    """A partition: its key without the membership bit, and its members with their kind."""
 
     pkey: int
     full: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Policy:
     roots: tuple[str, ...] = ()
     lmc: int = 0
     vls: int = 1
-    """Data lanes that the widest link has."""
+    """Data lanes of the link that has most of them."""
     sl2vl: tuple[int, ...] = (*range(15), 7)
     vlarb_high: Mapping[int, int] = field(default_factory=lambda: {0: 4})
     vlarb_low: Mapping[int, int] = field(default_factory=dict)

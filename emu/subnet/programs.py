@@ -1,4 +1,4 @@
-"""Debian's InfiniBand programs, run so that the kernel ends them with whoever started them."""
+"""Runs Debian's InfiniBand programs so that the kernel ends them with their starter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LAST_LINES = 8
 
 
 def program(name: str, *, package: str) -> Sequence[str]:
-    """The beginning of a command that runs it. Raises HostError when it is not there."""
+    """The beginning of a command that runs it. Raises HostError if it is not installed."""
     path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:{_SYSTEM_PATH}")
     if path is None:
         raise _not_installed(name, package)
@@ -23,7 +23,7 @@ def program(name: str, *, package: str) -> Sequence[str]:
 
 
 MAD_LAYER = Path(__file__).with_name("mad_layer.so")
-"""Gives programs the time-outs that they would have with real NICs; see mad_layer.c."""
+"""The preload library that gives ibsim's clients MAD timeouts; see mad_layer.c."""
 
 
 def mad_layer_in(folder: Path) -> str:
@@ -43,7 +43,7 @@ def mad_layer_in(folder: Path) -> str:
 
 
 def umad_to_ibsim() -> Path:
-    """The library that leads a program's management packets to ibsim. Raises HostError."""
+    """The library that redirects a program's management packets to ibsim. Raises HostError."""
     for path in Path("/usr/lib").glob("*/umad2sim/libumad2sim.so"):
         return path
     raise _not_installed("libumad2sim.so", "libumad2sim0")
@@ -57,11 +57,11 @@ def _not_installed(what: str, package: str) -> HostError:
 
 
 def text_of(path: Path) -> str:
-    """A log so far; empty when there is none yet."""
+    """The text of a log so far; empty if it does not exist yet."""
     return path.read_text(errors="replace") if path.exists() else ""
 
 
 def last_words(*logs: Path) -> str:
-    """The end of the first log that has something."""
+    """The end of the first log that is not empty."""
     said = next(filter(None, map(text_of, logs)), "")
     return "\n".join(said.splitlines()[-_LAST_LINES:])

@@ -1,12 +1,11 @@
-"""Whether the subnet manager has done what a spec asked it for.
+"""Checks that the subnet manager has done what a spec asks for.
 
-OpenSM goes on by minhop where an engine cannot route a fabric, and says so in its log alone.
-Who named the engine hears of it before anything runs; who left it to the default
-finds a note in the results.
+If an engine cannot route a fabric, OpenSM continues with minhop and only logs it. If the spec
+names the engine, this is an error before the run; if not, the results have a note.
 
-lash and dfsssp keep paths that would close a circle of credit apart by service levels. That
-helps as far as the links have lanes for them: levels that share a lane are one again. A
-circle is closed when ports wait for each other, each for room behind the next one of a path:
+lash and dfsssp give paths that would form a credit loop different service levels. This works
+only if the links have enough lanes: levels that share a lane do not separate paths. In a credit
+loop each port waits for room behind the next port of a path:
 
     (ring1:ring2, VL 0) ─▶ (ring2:ring3, VL 0) ─▶ ... ─▶ (ring1:ring2, VL 0)
 
@@ -30,10 +29,10 @@ from emu.subnet.subnet import PathSLs
 from topologies.graph import Port, Topology
 
 _SHOWN = 4
-"""Ports of a circle that an error names."""
+"""The most ports of a credit loop that an error names."""
 
 Lane = tuple[Port, int]
-"""A port, and the lane by which a packet leaves there."""
+"""An output port and its lane."""
 
 
 def approved(
