@@ -25,6 +25,7 @@ import json
 import socket
 import struct
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,16 @@ from emu.bench.native import compiled, loops
 from emu.bench.row import Row, Target, side_by_side
 from emu.bindings.af_packet_driver import packet_socket
 from emu.lab.build import Lab
-from emu.lab.ipc.messages import Json, Request
+from emu.lab.ipc.codec import message
+from emu.lab.ipc.jobs import Job
+from emu.lab.lab_plan import LabRequest
 from emu.lab.netns import entered
 from emu.lab.netns_holder import keep_host
 from emu.lab.ovs import datapath_type
 from emu.lab.plan import OVS, SHIM, plan_network, plan_nodes
 from emu.lab.routes import route_tables
 from emu.lab.rt_sched import be_punctual
-from emu.lab.session import open_session, start
+from emu.lab.session import JobResult, open_session, start
 from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import spec_from_json
 from topologies.graph import Topology
@@ -68,44 +71,72 @@ _SPEC = json.dumps(
 )
 
 
+@message
+class HopRate:
+    frames_per_second: float
+    lost: int
+    processor_ns_per_frame: dict[str, float]
+    """Of each process that the frames pass."""
+
+
+@message
+class HopRates:
+    by_size: dict[int, HopRate]
+    """Of the frames, in bytes."""
+
+
+@message
+class MeasureHop(Job[HopRates]):
+    spec: str
+    library: str
+    """The compiled sender."""
+    frames: int
+    out: str = "/"
+
+
+@message
+class MeasureOpenVswitch(Job[HopRates]):
+    spec: str
+    library: str
+    frames: int
+    out: str = "/"
+
+
 def measure(*, quick: bool) -> list[Row]:
     turns = 2 if quick else 5
     with compiled() as library:
-        options = {
-            "library": str(library),
-            "frames": 20_000 if quick else 50_000,
-            "slowdown": SLOWDOWN,
-        }
+        frames = 20_000 if quick else 50_000
         alone, through = [], []
         for _ in range(turns):
-            alone.append(in_lab("open_vswitch_alone", _SPEC, **options))
-            through.append(in_lab("hop", _SPEC, **options))
+            alone.append(in_lab(MeasureOpenVswitch(_SPEC, str(library), frames)).by_size)
+            through.append(in_lab(MeasureHop(_SPEC, str(library), frames)).by_size)
     return [
         side_by_side(
             f"hop by shim, Open vSwitch, shim, {size} bytes",
             "frames/s",
-            [rates[str(size)]["frames_per_second"] for rates in through],
-            [rates[str(size)]["frames_per_second"] for rates in alone],
+            [rates[size].frames_per_second for rates in through],
+            [rates[size].frames_per_second for rates in alone],
             TARGET,
-            through=[rates[str(size)] for rates in through],
-            alone=[rates[str(size)] for rates in alone],
+            through=[asdict(rates[size]) for rates in through],
+            alone=[asdict(rates[size]) for rates in alone],
         )
         for size in WINDOWS
     ]
 
 
-def hop(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
+def hop(job: MeasureHop, supervisor: Supervisor) -> JobResult:
     """Frames a second from h1 to h2, by frame size, in a whole lab."""
-    session = open_session(request, supervisor, with_rnic=False)
+    request = LabRequest(spec_from_json(job.spec), job.out, SLOWDOWN, workload=False)
+    session = open_session(request, supervisor)
     start(session)
     pids = session.lab.pids
     ends = (_socket(pids["h1"], "h1-eth0"), _socket(pids["h2"], "h2-eth0"))
-    return _rates(request, ends, session.workers), []
+    return _rates(job, ends, session.workers), []
 
 
-def open_vswitch_alone(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
+def open_vswitch_alone(job: MeasureOpenVswitch, supervisor: Supervisor) -> JobResult:
     """The same between the far ends of the bridge's ports, where nobody is."""
-    spec = spec_from_json(request.spec)
+    spec = spec_from_json(job.spec)
     topology = spec.topology.build()
     lab = Lab(supervisor)
     lab.build(plan_nodes(topology, bridges=True))
@@ -113,7 +144,7 @@ def open_vswitch_alone(request: Request, supervisor: Supervisor) -> tuple[Json, 
     routes = route_tables(spec)
     lab.build(plan_network(topology, datapath=datapath_type(), ip=True, routes=routes))
     ends = (_socket(lab.pids[SHIM], "leaf1-eth1"), _socket(lab.pids[SHIM], "leaf1-eth2"))
-    return _rates(request, ends, {OVS: lab.pids[OVS]}), []
+    return _rates(job, ends, {OVS: lab.pids[OVS]}), []
 
 
 def _socket(namespace: int, interface: str) -> socket.socket:
@@ -121,26 +152,28 @@ def _socket(namespace: int, interface: str) -> socket.socket:
         return packet_socket(interface)
 
 
-def _rates(request: Request, ends: Ends, workers: Mapping[str, int]) -> Json:
+def _rates(
+    job: MeasureHop | MeasureOpenVswitch, ends: Ends, workers: Mapping[str, int]
+) -> HopRates:
     """By frame size: the rate, the frames lost, and each worker's time for a frame."""
-    flood = loops(Path(request.options["library"])).flood
+    flood = loops(Path(job.library)).flood
     be_punctual()
-    topology = spec_from_json(request.spec).topology.build()
-    count = request.options["frames"]
-    rates: Json = {}
+    topology = spec_from_json(job.spec).topology.build()
+    count = job.frames
+    rates = {}
     for size in WINDOWS:
         frame = _frame(topology, size)
         _flood(flood, ends, frame, count // 10)  # to warm up
         before = {name: _processor_ns(pid) for name, pid in workers.items()}
         spent_ns, lost = _flood(flood, ends, frame, count)
-        rates[str(size)] = {
-            "frames_per_second": count / spent_ns * 1e9,
-            "lost": lost,
-            "processor_ns_per_frame": {
+        rates[size] = HopRate(
+            frames_per_second=count / spent_ns * 1e9,
+            lost=lost,
+            processor_ns_per_frame={
                 name: (_processor_ns(pid) - before[name]) / count for name, pid in workers.items()
             },
-        }
-    return rates
+        )
+    return HopRates(rates)
 
 
 def _flood(flood: Any, ends: Ends, frame: bytes, count: int) -> tuple[int, int]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TypeVar
 
-from emu.lab.ipc.messages import Json, Request
+from emu.lab.ipc.jobs import Job
 from emu.lab.namespace import run_in_lab
+
+A = TypeVar("A")
 
 _INSIDE = "emu.bench.inside"
 
 
-def in_lab(job: str, spec: str = "", **options: Any) -> Json:
-    """The value of a job of inside.py. Raises HostError, FabricError."""
-    with TemporaryDirectory(prefix="emu-bench-") as out:
-        request = Request(job, spec, out, options)
-        value, _ = run_in_lab(request, on_progress=lambda told: None, module=_INSIDE)
-    return value
+def in_lab(job: Job[A]) -> A:
+    """The result of a job of inside.py. Raises HostError, FabricError."""
+    result, _ = run_in_lab(job, on_progress=lambda progress: None, module=_INSIDE)
+    return result

@@ -8,10 +8,10 @@ from emu.lab.init import main
 if __name__ == "__main__":
     main(
         {
-            "relay": relay.job,
-            "hop": hop.hop,
-            "open_vswitch_alone": hop.open_vswitch_alone,
-            "lab": lab.lab,
-            "mininet": lab.mininet,
+            relay.MeasureRelay: relay.job,
+            hop.MeasureHop: hop.hop,
+            hop.MeasureOpenVswitch: hop.open_vswitch_alone,
+            lab.BuildLab: lab.lab,
+            lab.BuildMininet: lab.mininet,
         }
     )

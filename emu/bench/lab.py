@@ -18,8 +18,11 @@ from emu.bench.in_lab import in_lab
 from emu.bench.row import Row, Target, side_by_side
 from emu.lab import ovs
 from emu.lab.command import run
-from emu.lab.ipc.messages import Json, Request
-from emu.lab.session import open_session, start
+from emu.lab.ipc.codec import message
+from emu.lab.ipc.jobs import Job
+from emu.lab.ipc.messages import Done
+from emu.lab.lab_plan import LabRequest
+from emu.lab.session import JobResult, open_session, start
 from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import spec_from_json
 from topologies.mininet_topo import as_mininet
@@ -28,6 +31,25 @@ TARGETS = {16: None, 128: Target(0.25, at_most=True)}
 _TURNS = 3
 _LEAF_SPINE = {16: (2, 2, 8), 128: (4, 8, 16)}
 """Hosts -> spines, leaves, hosts on each leaf."""
+
+_SLOWDOWN = 1000.0
+
+
+@message
+class BuildLab(Job[Done]):
+    spec: str
+    out: str = "/"
+
+
+@message
+class BuildTime:
+    seconds: float
+
+
+@message
+class BuildMininet(Job[BuildTime]):
+    spec: str
+    out: str = "/"
 
 
 def measure(*, quick: bool) -> list[Row]:
@@ -38,9 +60,9 @@ def _row(hosts: int) -> Row:
     spec = lab_spec(hosts)
     ours, theirs = [], []
     for _ in range(_TURNS):
-        theirs.append(in_lab("mininet", spec)["seconds"])
+        theirs.append(in_lab(BuildMininet(spec)).seconds)
         began = time.monotonic()
-        in_lab("lab", spec, slowdown=1000.0)
+        in_lab(BuildLab(spec))
         ours.append(time.monotonic() - began)
     return side_by_side(f"lab up and down, {hosts} hosts", "s", ours, theirs, TARGETS[hosts])
 
@@ -58,13 +80,14 @@ def lab_spec(hosts: int) -> str:
     return json.dumps({"name": "bench", "plane": "ovs", "topology": topology, "traffic": [traffic]})
 
 
-def lab(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
+def lab(job: BuildLab, supervisor: Supervisor) -> JobResult:
     """A whole lab, ready to start."""
-    start(open_session(request, supervisor, with_rnic=True))
-    return {}, []
+    request = LabRequest(spec_from_json(job.spec), job.out, _SLOWDOWN, workload=True)
+    start(open_session(request, supervisor))
+    return Done(), []
 
 
-def mininet(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
+def mininet(job: BuildMininet, supervisor: Supervisor) -> JobResult:
     """The seconds that Mininet needs."""
     from mininet.log import setLogLevel
     from mininet.net import Mininet
@@ -74,10 +97,10 @@ def mininet(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
     ovs.start_database(supervisor)
     run(["ovs-vsctl", "--no-wait", "init"])
     ovs.start_switches(supervisor)
-    topology = spec_from_json(request.spec).topology.build()
+    topology = spec_from_json(job.spec).topology.build()
     switch = partial(OVSSwitch, datapath="user", failMode="standalone")
     net = Mininet(topo=as_mininet(topology), controller=None, switch=switch, build=False)
     began = time.monotonic()
     net.start()
     net.stop()
-    return {"seconds": time.monotonic() - began}, []
+    return BuildTime(time.monotonic() - began), []

@@ -30,11 +30,13 @@ from emu.bench.in_lab import in_lab
 from emu.bench.native import compiled, loops
 from emu.bench.row import Row, Target, side_by_side
 from emu.bindings.af_packet_driver import packet_socket
-from emu.lab.ipc.messages import Json, Request
+from emu.lab.ipc.codec import message
+from emu.lab.ipc.jobs import Job
 from emu.lab.net_steps import AddVeth, SetUp
 from emu.lab.netlink import carry_out
 from emu.lab.netns import entered, write_sysctl
 from emu.lab.netns_holder import keep_host
+from emu.lab.session import JobResult
 from emu.lab.shim import RING_FRAMES
 from emu.lab.supervisor import Supervisor
 
@@ -51,22 +53,40 @@ Relay = Callable[[], int]
 """Relays all frames that wait; how many those were."""
 
 
+Rates = dict[int, tuple[float, ...]]
+"""Frame size -> frames a second, once a turn."""
+
+
+@message
+class RelayRates:
+    cable: Rates
+    bare_loop: Rates
+
+
+@message
+class MeasureRelay(Job[RelayRates]):
+    library: str
+    """The compiled bare loop."""
+    turns: int
+    out: str = "/"
+
+
 def measure(*, quick: bool) -> list[Row]:
     with compiled() as library:
-        rates = in_lab("relay", library=str(library), turns=5 if quick else 15)
+        rates = in_lab(MeasureRelay(str(library), turns=5 if quick else 15))
     return [
         side_by_side(
             f"relay, one cable, {size} bytes",
             "frames/s",
-            rates["cable"][str(size)],
-            rates["bare loop"][str(size)],
+            rates.cable[size],
+            rates.bare_loop[size],
             TARGET,
         )
         for size in SIZES
     ]
 
 
-def job(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
+def job(job: MeasureRelay, supervisor: Supervisor) -> JobResult:
     """The rates of both, by frame size, in frames a second."""
     pids = {"relay": os.getpid(), "ends": keep_host()}
     for pid in pids.values():
@@ -76,21 +96,21 @@ def job(request: Request, supervisor: Supervisor) -> tuple[Json, list[int]]:
     carry_out([SetUp(namespace, name) for namespace in pids for name in ("in", "out")], pids)
     with entered(pids["ends"]):
         source = packet_socket("in")
-    bare = loops(Path(request.options["library"]))
-    rates: Json = {"cable": {}, "bare loop": {}}
+    bare = loops(Path(job.library))
+    cable: Rates = dict.fromkeys(SIZES, ())
+    bare_loop: Rates = dict.fromkeys(SIZES, ())
     for size in SIZES:
         frame = bytes(12) + _ETHERTYPE + bytes(size - 14)
 
         def fill(frame: bytes = frame) -> None:
             bare.fill(source.fileno(), frame, len(frame), _FRAMES)
 
-        for _ in range(request.options["turns"]):
+        for _ in range(job.turns):
             unheard_ns = _spent_ns(fill)
-            for name, relay in (("bare loop", _bare_loop(bare)), ("cable", _cable())):
+            for rates, relay in ((bare_loop, _bare_loop(bare)), (cable, _cable())):
                 with relay as relays:
-                    rate = _rate(fill, relays, unheard_ns)
-                rates[name].setdefault(str(size), []).append(rate)
-    return rates, []
+                    rates[size] = (*rates[size], _rate(fill, relays, unheard_ns))
+    return RelayRates(cable, bare_loop), []
 
 
 def _rate(fill: Callable[[], None], relay: Relay, unheard_ns: int) -> float:

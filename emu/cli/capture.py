@@ -42,14 +42,14 @@ def command(
         emu capture leaf1:h1 | wireshark -k -i -
     """
     from emu.daemon.capture import capture_port
-    from emu.daemon.client import StandingLab
+    from emu.daemon.client import LabClient
 
     if path is None and sys.stdout.isatty():
         raise UsageError("a terminal cannot show packets; add -w FILE, or | wireshark -k -i -")
     try:
-        with StandingLab(lab) as standing:
+        with LabClient(lab) as client:
             done = capture_port(
-                standing, port, _opened(path or "-"), limit=count, since_start=since_start
+                client, port, _opened(path or "-"), limit=count, since_start=since_start
             )
     except (BrokenPipeError, ReaderGone):
         say("whoever read the capture has gone")

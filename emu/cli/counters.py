@@ -41,7 +41,7 @@ def command(
     Those of all places, or of a port (leaf1:h1), of a switch's ports (leaf1), or of a host's
     NIC (h1). Ports count from the lab's start on, NICs from the start of its traffic.
     """
-    from emu.daemon.client import StandingLab
+    from emu.daemon.client import LabClient
     from emu.daemon.client_snapshot import look_at
     from emu.report.port_counters import Chosen, changes, counters_of, lines_of, shown
     from emu.spec.model import spec_from_json
@@ -49,26 +49,26 @@ def command(
     if seconds is not None and math.isnan(seconds):
         raise UsageError("--delta is no number of seconds; write for example 0.5")
     chosen = Chosen(places, zeros or as_json)
-    with StandingLab(lab) as standing:
-        spec = spec_from_json(standing.status()["spec"])
+    with LabClient(lab) as client:
+        spec = spec_from_json(client.status().spec)
         topology = spec.topology.build()
-        first = now = look_at(standing)
+        first = now = look_at(client)
         counted = counters_of(first, topology, spec.fabric_kind.framing, chosen)
         if seconds is not None:
             time.sleep(seconds)
-            now = look_at(standing)
+            now = look_at(client)
             later = counters_of(now, topology, spec.fabric_kind.framing, chosen)
             counted = changes(first, counted, now, later)
     over_ns = None if seconds is None else now.time_ns - first.time_ns
     if as_json:
         hosts = {place: own for place, own in counted.items() if place in topology.host}
         ports = {place: own for place, own in counted.items() if place not in hosts}
-        head = {"schema": SCHEMA, "lab": standing.name, "time_ns": now.time_ns, "over_ns": over_ns}
+        head = {"schema": SCHEMA, "lab": client.name, "time_ns": now.time_ns, "over_ns": over_ns}
         click.echo(json.dumps({**head, "ports": ports, "hosts": hosts}, indent=2))
         return
     for line in lines_of(shown(counted, chosen), spec.fabric_kind.framing, explained=explained):
         click.echo(line)
-    say(_when(standing.name, now.time_ns, over_ns))
+    say(_when(client.name, now.time_ns, over_ns))
     if not now.hosts:
         say("NICs have counted nothing: they count from `emu traffic start` on")
 

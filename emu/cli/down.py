@@ -12,8 +12,8 @@ from emu.cli.say import say
 @lab_argument
 def command(lab: str | None) -> None:
     """End LAB; returns when nothing of it is left."""
-    from emu.daemon.client import StandingLab
+    from emu.daemon.client import LabClient
 
-    with StandingLab(lab) as standing:
-        standing.end()
-    say(f"{standing.name} is down")
+    with LabClient(lab) as client:
+        client.end()
+    say(f"{client.name} is down")

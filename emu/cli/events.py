@@ -26,20 +26,20 @@ def command(lab: str | None) -> None:
     One JSON object a line. Goes on until Ctrl-C or the lab's end. A line on stderr says from when
     on events are printed: a script that starts traffic waits for it first.
     """
-    from emu.daemon.client import StandingLab
+    from emu.daemon.client import LabClient
     from emu.daemon.client_snapshot import look_at
     from emu.measure.snapshot_diff import Pauses, events_between, in_order
     from emu.spec.scenario import spec_from_json
 
-    with StandingLab(lab) as standing:
-        before = look_at(standing)
-        topology = spec_from_json(standing.status()["spec"]).topology.build()
+    with LabClient(lab) as client:
+        before = look_at(client)
+        topology = spec_from_json(client.status().spec).topology.build()
         peers = {topology.port_name[port]: peer.node for port, peer in topology.peer.items()}
         pauses = Pauses(peers, topology.host)
-        say(f"printing the events of {standing.name} from now on")
+        say(f"printing the events of {client.name} from now on")
         while True:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
-            now = look_at(standing)
+            now = look_at(client)
             happened = (*events_between(before, now), *pauses.events(before, now))
             for event in in_order(happened):
                 click.echo(json.dumps(event.to_json()))

@@ -42,24 +42,25 @@ def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) 
     not reach (static ones, those in Go, those with more rights than you) are refused. The time
     of day differs between programs; only durations compare.
     """
-    from emu.daemon.client import StandingLab
+    from emu.daemon.client import LabClient
     from emu.daemon.exec import run_there
+    from emu.daemon.messages import RunTool
     from emu.subnet.diagnostics import DIAGNOSTICS
 
     program = words[1:] if words[0] == "--" else words
     if not program:
         raise UsageError("no command; write it like: emu exec h1 -- ping -c 3 h5")
-    with StandingLab(lab) as standing:
+    with LabClient(lab) as client:
         settings: Mapping[str, str] = {}
         if emulated:
-            settings = _emulated(program, standing.status()["slowdown"])
+            settings = _emulated(program, client.status().slowdown)
         elif sys.stderr.isatty():
-            say(time_of_programs(standing.status()["slowdown"]))
+            say(time_of_programs(client.status().slowdown))
         if program[0] in DIAGNOSTICS:
-            told, _ = standing.ask("diagnose", node=node, command=list(program))
-            click.echo(told["said"], nl=False)
-            sys.exit(told["code"])
-        sys.exit(run_there(standing, node, program, settings))
+            output, _ = client.ask(RunTool(node, tuple(program)))
+            click.echo(output.said, nl=False)
+            sys.exit(output.code)
+        sys.exit(run_there(client, node, program, settings))
 
 
 def _emulated(program: Sequence[str], slowdown: float) -> Mapping[str, str]:

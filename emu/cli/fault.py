@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import click
 
@@ -32,19 +33,20 @@ def set_(lab: str | None, text: str) -> None:
     A fault of a host's NIC (a kind with the key `host`) acts while traffic runs. It waits for
     the next workload if there is none, and lasts through later ones.
     """
-    from emu.daemon.client import StandingLab
+    from emu.daemon.client import LabClient
+    from emu.lab.ipc.queries import SetFault
     from emu.spec.fault import fault_names
     from emu.spec.fault_text import fault_from_text
     from emu.spec.scenario import spec_from_json
 
-    with StandingLab(lab) as standing:
-        fault = fault_from_text(text, spec_from_json(standing.status()["spec"]))
+    with LabClient(lab) as client:
+        fault = fault_from_text(text, spec_from_json(client.status().spec))
         (name,) = fault_names((fault,))
         told = fault.to_mapping() | {"name": name}
-        there = standing.ask("faults", do="set", name=name, fault=told)[0]["faults"]
-    waits = any(one["name"] == name and one["state"] == "waiting" for one in there)
+        there, _ = client.ask(SetFault(name, told))
+    waits = any(one.name == name and one.state == "waiting" for one in there.faults)
     how = "begins with the traffic" if waits else "has begun"
-    say(f"{standing.name}: {name} {how}; `emu fault clear {name}` ends it")
+    say(f"{client.name}: {name} {how}; `emu fault clear {name}` ends it")
 
 
 @command.command("clear")
@@ -52,11 +54,12 @@ def set_(lab: str | None, text: str) -> None:
 @click.argument("name")
 def clear(lab: str | None, name: str) -> None:
     """End the fault NAME."""
-    from emu.daemon.client import StandingLab
+    from emu.daemon.client import LabClient
+    from emu.lab.ipc.queries import ClearFault
 
-    with StandingLab(lab) as standing:
-        standing.ask("faults", do="clear", name=name)
-    say(f"{standing.name}: {name} is over")
+    with LabClient(lab) as client:
+        client.ask(ClearFault(name))
+    say(f"{client.name}: {name} is over")
 
 
 @command.command("list")
@@ -67,8 +70,10 @@ def list_(lab: str | None) -> None:
     Times count from when the lab came up, in emulated time, as in `emu capture`. `state` is
     waiting, active or over.
     """
-    from emu.daemon.client import StandingLab
+    from emu.daemon.client import LabClient
+    from emu.lab.ipc.queries import ListFaults
 
-    with StandingLab(lab) as standing:
-        for fault in standing.ask("faults", do="list")[0]["faults"]:
-            click.echo(json.dumps(fault))
+    with LabClient(lab) as client:
+        there, _ = client.ask(ListFaults())
+    for fault in there.faults:
+        click.echo(json.dumps(asdict(fault)))

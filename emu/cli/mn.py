@@ -14,9 +14,9 @@ _AS_TYPED = {"ignore_unknown_options": True, "help_option_names": []}
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def command(words: tuple[str, ...]) -> None:
     """Run Mininet's own command, its path first, on an emulated fabric."""
-    from emu.lab.ipc.messages import Request
+    from emu.lab.ipc.jobs import RunMininet
     from emu.lab.namespace import run_in_lab
 
     mn = shutil.which(words[0]) or words[0]
-    request = Request("mn", "", str(Path.cwd()), {"words": [mn, *words[1:]]})
-    run_in_lab(request, on_progress=lambda told: click.echo(told.text, err=True), terminal=True)
+    job = RunMininet((mn, *words[1:]), str(Path.cwd()))
+    run_in_lab(job, on_progress=lambda one: click.echo(one.text, err=True), terminal=True)

@@ -25,8 +25,8 @@ def command(lab: str | None, ranks: int | None, program: tuple[str, ...]) -> Non
     Its ranks are assigned to the hosts in turn, and talk by TCP across the fabric: by Ethernet's
     lossy class, or on InfiniBand by IPoIB. Exits as the program does.
     """
-    from emu.daemon.client import StandingLab
+    from emu.daemon.client import LabClient
     from emu.daemon.mpi import mpirun
 
-    with StandingLab(lab) as standing:
-        sys.exit(mpirun(standing, ranks, program))
+    with LabClient(lab) as client:
+        sys.exit(mpirun(client, ranks, program))

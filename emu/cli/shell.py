@@ -29,25 +29,25 @@ def command(where: str | None, settings: tuple[str, ...]) -> None:
 
 
 def _shell_in_lab(lab: str | None) -> None:
-    from emu.daemon.client import StandingLab
-    from emu.daemon.exec import run_there
+    from emu.daemon.client import LabClient
+    from emu.daemon.exec import run_there, tasks_of
 
-    with StandingLab(lab) as standing:
-        spec = standing.status()["spec"]
-        tasks = json.dumps(standing.ask("enter", node=None)[0]["tasks"])
+    with LabClient(lab) as client:
+        spec = client.status().spec
+        tasks = json.dumps(tasks_of(client))
         prompt = [
             sys.executable,
             "-m",
             "emu.daemon.prompt",
             spec,
             tasks,
-            str(standing.lend()),
+            str(client.lend()),
         ]
-        sys.exit(run_there(standing, None, prompt))
+        sys.exit(run_there(client, None, prompt))
 
 
 def _shell_of_its_own(path: Path, settings: tuple[str, ...]) -> None:
-    from emu.lab.ipc.messages import Request
+    from emu.lab.ipc.jobs import OpenShell
     from emu.lab.namespace import run_in_lab
     from emu.runtime.real import slowdown_for
 
@@ -55,6 +55,5 @@ def _shell_of_its_own(path: Path, settings: tuple[str, ...]) -> None:
     slowdown, why = slowdown_for(spec, say)
     for note in why:
         say(note)
-    options = {"slowdown": slowdown, "standing": True}
-    request = Request("shell", spec.to_json(), str(Path.cwd()), options)
-    run_in_lab(request, on_progress=lambda told: click.echo(told.text, err=True), terminal=True)
+    job = OpenShell(spec.to_json(), str(Path.cwd()), slowdown)
+    run_in_lab(job, on_progress=lambda one: click.echo(one.text, err=True), terminal=True)

@@ -19,7 +19,7 @@ from emu.errors import ExitCode, FabricError, UsageError
 from emu.units import format_rate, format_time_ns
 
 if TYPE_CHECKING:
-    from emu.daemon.client import StandingLab
+    from emu.daemon.client import LabClient
     from emu.daemon.registry import Ended
 
 SCHEMA = "emu.status/1"
@@ -106,24 +106,24 @@ def _documents(names: Sequence[str]) -> dict[str, dict[str, Any] | Exception]:
 
 def _document(name: str) -> dict[str, Any]:
     """A lab's status, with its spec as JSON instead of a text of it."""
-    from emu.daemon.client import StandingLab
+    from emu.daemon.client import LabClient
 
-    with StandingLab(name) as standing:
-        status = standing.status()
-        found = _what_goes_on(standing, status["spec"])
-    return status | {"spec": json.loads(status["spec"]), "diagnosis": found}
+    with LabClient(name) as client:
+        status = client.status()
+        found = _what_goes_on(client, status.spec)
+    return asdict(status) | {"spec": json.loads(status.spec), "diagnosis": found}
 
 
-def _what_goes_on(standing: StandingLab, spec: str) -> list[str]:
+def _what_goes_on(client: LabClient, spec: str) -> list[str]:
     """Of the lab at this moment, in sentences."""
     from emu.daemon.client_snapshot import look_at
     from emu.report.live import needs_two_looks, sentences
     from emu.spec.scenario import spec_from_json
 
-    before = after = look_at(standing)
+    before = after = look_at(client)
     if needs_two_looks(before):
         time.sleep(_SECONDS_BETWEEN_LOOKS)
-        after = look_at(standing)
+        after = look_at(client)
     return sentences(spec_from_json(spec), before, after)
 
 

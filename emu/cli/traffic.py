@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from emu.cli.options import lab_argument
 from emu.cli.say import say
+
+if TYPE_CHECKING:
+    from emu.daemon.messages import StartTraffic, StopTraffic
 
 
 @click.group("traffic")
@@ -17,19 +22,25 @@ def command() -> None:
 @lab_argument
 def start(lab: str | None) -> None:
     """Start the spec's traffic from its beginning, as often as you like."""
-    _change(lab, "start", "traffic started; `emu watch` shows it, `emu status` what came of it")
+    from emu.daemon.messages import StartTraffic
+
+    _change(
+        lab, StartTraffic(), "traffic started; `emu watch` shows it, `emu status` what came of it"
+    )
 
 
 @command.command("stop")
 @lab_argument
 def stop(lab: str | None) -> None:
     """Stop the traffic; what is on its way is lost."""
-    _change(lab, "stop", "traffic stopped")
+    from emu.daemon.messages import StopTraffic
+
+    _change(lab, StopTraffic(), "traffic stopped")
 
 
-def _change(lab: str | None, do: str, done: str) -> None:
-    from emu.daemon.client import StandingLab
+def _change(lab: str | None, query: StartTraffic | StopTraffic, done: str) -> None:
+    from emu.daemon.client import LabClient
 
-    with StandingLab(lab) as standing:
-        standing.ask("traffic", do=do)
-    say(f"{standing.name}: {done}")
+    with LabClient(lab) as client:
+        client.ask(query)
+    say(f"{client.name}: {done}")

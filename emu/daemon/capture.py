@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
 from typing import BinaryIO
 
-from emu.daemon.client import StandingLab
+from emu.daemon.client import LabClient
+from emu.daemon.messages import Capture
 from emu.errors import ExitCode, FabricError
 from emu.fabric_kind import FABRIC_KINDS, Framing
 from emu.wire.capture import LinkType
@@ -26,7 +27,7 @@ _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 def capture_port(
-    lab: StandingLab,
+    lab: LabClient,
     port: str,
     target: AbstractContextManager[BinaryIO],
     *,
@@ -41,15 +42,15 @@ def capture_port(
     no such port, OSError when the stream takes no more, FabricError when the lab has
     ended: what there was is in the stream by then.
     """
-    _, (line,) = lab.ask("tap", port=port, since_start=since_start)
-    fabric, rates = lab.ports()
+    _, (line,) = lab.ask(Capture(port, since_start))
+    ports = lab.ports()
     with socket.socket(fileno=line) as frames, target as stream:
-        writer = _writer(port, fabric, rates[port], stream, limit)
+        writer = _writer(port, ports.fabric, ports.rates_bps[port], stream, limit)
         with _ended_by_signals(frames) as asked:
             _write_all(frames, writer)
         done = writer.finish()
     if not asked.is_set() and not writer.full:
-        ended = lab.parting() or f"the lab {lab.name} has ended"
+        ended = lab.why_ended() or f"the lab {lab.name} has ended"
         raise FabricError(f"{ended}; {done.frames} frames are in the capture")
     return done
 

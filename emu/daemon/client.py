@@ -1,4 +1,4 @@
-"""A standing lab as its user's commands see it."""
+"""A lab in the background as its user's commands see it."""
 
 from __future__ import annotations
 
@@ -9,38 +9,44 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, TypeVar
 
 from emu.daemon import registry
-from emu.errors import FabricError, UsageError
+from emu.daemon.messages import EndLab, GetStatus, GetVersion, LabEnded, ListPorts, Ports, Status
+from emu.errors import EmuError, FabricError, RemoteProtocolError
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Ask, Done, Json
+from emu.lab.ipc.codec import Query
 from emu.lab.version import version
 
-_AT_ONCE = ("version", "status")
+A = TypeVar("A")
+
+_AT_ONCE = (GetVersion, GetStatus)
 _SECONDS_TO_ANSWER = 10.0
-"""For what a lab answers by itself, `_AT_ONCE`."""
+"""For queries that a lab answers without its processes, `_AT_ONCE`."""
 _SECONDS_BETWEEN_SIGNS = 10.0
 """Of life, while a lab works on an answer."""
 _SECONDS_TO_END = 30.0
 _OWNER = b"emu.daemon.daemon_main"
 
 
-class StandingLab:
-    """A conversation with a lab. Use as a context manager.
+class LabIsGone(FabricError):
+    """The lab has ended; the text says why, if that is known."""
 
-    Every question raises FabricError when the lab has ended, and UsageError for what
-    the lab cannot do.
+
+class LabClient:
+    """A session with a lab. Use as a context manager.
+
+    Every query raises LabIsGone when the lab has ended, and UsageError when the lab refuses it.
     """
 
     def __init__(self, name: str | None) -> None:
-        """None: the only one there is.
+        """None: the only lab that is up.
 
         Raises UsageError when there is no such lab, SilentLab when it takes no calls.
         """
         self.name, self._channel = registry.dial(name)
         self._is_ours = False
-        """Whether the lab is known to be of our version."""
+        """Whether the lab is known to run our version."""
 
     def __enter__(self) -> Self:
         return self
@@ -53,22 +59,24 @@ class StandingLab:
     ) -> None:
         self._channel.close()
 
-    def ask(self, what: str, **options: Any) -> tuple[Json, list[int]]:
-        """The answer, and the open files that came with it, which are the caller's.
+    def ask(self, query: Query[A]) -> tuple[A, list[int]]:
+        """The answer, and the open files that came with it, which the caller must close.
 
-        An answer may take long; a lab that shows no sign of life meanwhile is a SilentLab.
-        One that another version of `emu` has brought up is not asked: FabricError.
+        An answer may take long. Raises SilentLab if the lab shows no sign of life meanwhile, and
+        FabricError if another version of emu has brought it up: the query is not sent then.
         """
         if not self._is_ours:
             self._need_our_version()
             self._is_ours = True
-        return self._ask(what, **options)
+        return self._ask(query)
 
     def _need_our_version(self) -> None:
         try:
-            theirs = f"emu {self._ask('version')[0]['version']}"
-        except UsageError:  # it does not know the question
-            theirs = "an older emu, which does not tell its version"
+            theirs = f"emu {self._ask(GetVersion())[0].version}"
+        except (LabIsGone, registry.SilentLab):
+            raise
+        except EmuError:  # it does not know the query, or its answer differs from ours
+            theirs = "an older emu, which does not report its version"
         if theirs != f"emu {version()}":
             raise FabricError(
                 f"the lab {self.name} was brought up by {theirs}; this is emu {version()}, which "
@@ -76,34 +84,34 @@ class StandingLab:
                 "with `emu up SPEC`"
             )
 
-    def _ask(self, what: str, **options: Any) -> tuple[Json, list[int]]:
-        with suppress(EOFError):  # it may have said why, before it went
-            self._channel.send(Ask(what, options))
+    def _ask(self, query: Query[A]) -> tuple[A, list[int]]:
+        with suppress(EOFError):  # it may have sent the reason of its end before
+            self._channel.send(query)
         try:
-            answer = self._expect_answer(alive=what not in _AT_ONCE)
+            answer = self._answer(query)
         except EOFError:
-            raise FabricError(f"the lab {self.name} has ended") from None
-        return answer.value, self._channel.take_files()
+            raise LabIsGone(f"the lab {self.name} has ended") from None
+        return answer, self._channel.take_files()
 
-    def _expect_answer(self, *, alive: bool) -> Done:
-        """`alive`: whether a lab that takes long is asked for a sign of life."""
-        patience = _SECONDS_BETWEEN_SIGNS if alive else _SECONDS_TO_ANSWER
+    def _answer(self, query: Query[A]) -> A:
+        """A lab that works on an answer for long is asked for a sign of life meanwhile."""
+        at_once = isinstance(query, _AT_ONCE)
         while True:
             try:
-                return self._channel.expect(Done, within=patience)
+                patience = _SECONDS_TO_ANSWER if at_once else _SECONDS_BETWEEN_SIGNS
+                return receive_answer(self._channel, query, patience)
             except TimeoutError:
-                if alive:
-                    with StandingLab(self.name) as other:
-                        other._need_our_version()
-                    continue
-                said_nothing = f"has not answered for {_SECONDS_TO_ANSWER:g} s"
-                raise registry.SilentLab(self.name, said_nothing) from None
+                if at_once:
+                    silent = f"has not answered for {_SECONDS_TO_ANSWER:g} s"
+                    raise registry.SilentLab(self.name, silent) from None
+            with LabClient(self.name) as other:
+                other._need_our_version()
 
-    def status(self) -> Json:
-        return self.ask("status")[0]
+    def status(self) -> Status:
+        return self.ask(GetStatus())[0]
 
-    def parting(self) -> str | None:
-        """What there is to say of a lab that has ended, and why if it has told; None: it is up."""
+    def why_ended(self) -> str | None:
+        """That the lab has ended, and why if that is known; None: it is up."""
         try:
             self.status()
         except registry.SilentLab:
@@ -112,26 +120,24 @@ class StandingLab:
             return str(error)
         return None
 
-    def ports(self) -> tuple[str, dict[str, int]]:
-        """`roce` or `ib`, and every switch port's rate in bits/s."""
-        value, _ = self.ask("ports")
-        return value["fabric"], value["ports"]
+    def ports(self) -> Ports:
+        return self.ask(ListPorts())[0]
 
     def lend(self) -> int:
-        """The conversation's descriptor, which a program that we start may go on with."""
+        """The session's descriptor, for a program that we start and that continues the session."""
         os.set_inheritable(self._channel.fileno(), True)
         return self._channel.fileno()
 
     def end(self) -> None:
-        """Returns when the lab is gone, and its name is free. One that does not answer is ended by
-        force, and so is an owner that does not give the name of its ended lab back, as one that was
-        stopped. A lab of somebody's own program has its name until the program gives it back.
+        """Returns when the lab is gone and its name is free. Raises FabricError.
 
-        Raises FabricError.
+        A lab that does not answer is ended by force. So is an owner that does not give back the
+        name of its ended lab, because it was stopped. A lab that belongs to another program keeps
+        its name until that program gives it back.
         """
         with _owner_of(self._channel) as owner:
             try:
-                self._channel.send(Ask("down"))
+                self._channel.send(EndLab())
                 while True:
                     self._channel.receive(within=_SECONDS_TO_ANSWER)
             except EOFError:
@@ -160,6 +166,16 @@ class StandingLab:
             ) from None
         except EOFError:
             _wait_for_owner(self.name, owner)
+
+
+def receive_answer(channel: Channel, query: Query[A], within: float | None = None) -> A:
+    """The answer to a query that was sent. Raises TimeoutError, LabIsGone."""
+    answer = channel.receive(within)
+    if isinstance(answer, LabEnded):
+        raise LabIsGone(answer.reason)
+    if not isinstance(answer, query.answer_type()):
+        raise RemoteProtocolError(f"the lab answered {answer} to {query}")
+    return answer
 
 
 @contextmanager

@@ -1,26 +1,27 @@
-"""Looks at a standing lab: what it has counted up to now, read from its boards."""
+"""Takes a snapshot of a lab in the background: what it has counted up to now."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
+
 from emu.bindings.host_nics import FAILURES
-from emu.daemon.client import StandingLab
-from emu.lab.ipc.messages import Json
+from emu.daemon.client import LabClient
+from emu.daemon.messages import FaultSnapshot, GetSnapshot, Snapshot, TrafficStatus
 from emu.lab.nic_process import FLOW_COLUMNS, is_of_port, port_counters
-from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, TrafficState
-from emu.measure.progress import Progress
-from emu.measure.recording import Deadlock
-from emu.measure.seqlock import Board, Rows
+from emu.measure.look import FlowLook, Look, SeenFault, TrafficState
+from emu.measure.recording import Fidelity
+from emu.measure.seqlock import Layout, Rows, SharedCounters
 from emu.spec.fault import Fault
 from emu.spec.scenario import spec_from_json
 
 
-def look_at(lab: StandingLab) -> Look:
+def look_at(lab: LabClient) -> Look:
     """Raises FabricError when the lab has ended."""
-    value, files = lab.ask("look")
-    legends = [value[name] for name in ("ports", "hosts", "flows") if value[name] is not None]
-    (time_ps, ports), *nics = map(_read, files, legends)
-    hosts, flows = (rows for _, rows in nics) if nics else ({}, {})
-    topology = spec_from_json(value["spec"]).topology.build()
+    seen, files = lab.ask(GetSnapshot())
+    time_ps, ports = _read(files[0], seen.ports)
+    hosts, flows = _nic_counters(seen, files[1:])
+    topology = spec_from_json(seen.status.spec).topology.build()
     return Look(
         time_ns=time_ps // 1000,
         ports=ports,
@@ -33,17 +34,27 @@ def look_at(lab: StandingLab) -> Look:
             for host, own in hosts.items()
         },
         flows={name: _flow(own) for name, own in flows.items()},
-        traffic=_traffic(value["traffic"]),
-        faults=tuple(map(_fault, value["faults"])),
-        links=tuple(
-            LinkChange(one["at_ns"], tuple(one["down"]), one["in_force_ns"])
-            for one in value["links"]
-        ),
-        deadlocks=tuple(
-            Deadlock(one["found_ns"], one["priority"], tuple(one["ports"]))
-            for one in value["deadlocks"]
-        ),
+        traffic=_traffic(seen.status.traffic),
+        faults=tuple(map(_fault, seen.faults)),
+        links=seen.status.links,
+        deadlocks=seen.deadlocks,
     )
+
+
+def _nic_counters(seen: Snapshot, files: Sequence[int]) -> tuple[Rows, Rows]:
+    """Of hosts and of flows; none before the first workload."""
+    if seen.hosts is None or seen.flows is None:
+        return {}, {}
+    hosts, flows = files
+    return _read(hosts, seen.hosts)[1], _read(flows, seen.flows)[1]
+
+
+def _read(file: int, layout: Layout) -> tuple[int, Rows]:
+    counters = SharedCounters(file, layout)
+    try:
+        return counters.read()
+    finally:
+        counters.close()
 
 
 def _flow(cells: dict[str, list[int]]) -> FlowLook:
@@ -51,28 +62,31 @@ def _flow(cells: dict[str, list[int]]) -> FlowLook:
     return FlowLook(of_all, delivered, FAILURES.get(status), failed_ns)
 
 
-def _fault(told: Json) -> SeenFault:
-    spec = told.get("spec")
-    cables = tuple(told.get("cables", ()))
-    known = None if spec is None else Fault.model_validate({**spec, "name": told["name"]})
-    return SeenFault(**{**told, "cables": cables, "spec": known})
+def _fault(seen: FaultSnapshot) -> SeenFault:
+    one = seen.status
+    spec = None
+    if seen.spec is not None:
+        spec = Fault.model_validate({**seen.spec, "name": one.name})
+    return SeenFault(
+        one.name,
+        one.kind,
+        one.place,
+        one.at_ns,
+        one.end_ns,
+        one.packets_seen,
+        one.hits,
+        one.packets_dropped,
+        seen.cables,
+        spec,
+    )
 
 
-def _read(file: int, legend: Json) -> tuple[int, Rows]:
-    board = Board(file, **legend)
-    try:
-        return board.read()
-    finally:
-        board.close()
-
-
-def _traffic(state: Json) -> TrafficState:
-    progress = state["progress"]
+def _traffic(status: TrafficStatus) -> TrafficState:
     return TrafficState(
-        state["number"],
-        state["state"],
-        None if progress is None else Progress(**progress),
-        tuple(state["flows"]),
-        (state["fidelity"] or {"verdict": "ok"})["verdict"],
-        state["error"] or "",
+        status.number,
+        status.state,
+        status.progress,
+        tuple(map(asdict, status.flows)),
+        (status.fidelity or Fidelity()).verdict,
+        status.error or "",
     )

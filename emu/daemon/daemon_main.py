@@ -1,6 +1,6 @@
 """`python -m emu.daemon.daemon_main FD`: owns a lab in the background until it ends.
 
-    emu up ──────── Request ───────▶ owner       takes the lab's name, builds the lab
+    emu up ─────── ServeLab ──────▶ owner       takes the lab's name, builds the lab
            ◀── Progress, Failure ──
            ◀────────── Up ─────────               the lab answers
            ─────────── Up ────────▶               it is to stay: `emu up` may end now
@@ -23,7 +23,9 @@ from types import FrameType
 from emu.daemon import registry
 from emu.errors import ExitCode
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Failure, Message, Request, Up
+from emu.lab.ipc.codec import Message
+from emu.lab.ipc.jobs import ServeLab
+from emu.lab.ipc.messages import Failure, Up
 from emu.lab.namespace import run_in_lab
 from emu.spec.scenario import spec_from_json
 
@@ -36,45 +38,45 @@ def main() -> int:
         signal.signal(number, _interrupt_once)
     user = Channel.inherited(int(sys.argv[-1]))
     try:
-        request = user.expect(Request)
-        name = spec_from_json(request.spec).name
+        job = user.expect(ServeLab)
+        name = spec_from_json(job.spec).name
         listener = registry.claim(name)
     except EOFError:
         return ExitCode.INTERRUPTED
     except Exception as error:
-        _tell(user, Failure.of(error))
+        _try_to_send(user, Failure.of(error))
         return ExitCode.FAILED
     with listener:
-        return _own(name, request, user, listener.fileno())
+        return _own(name, job, user, listener.fileno())
 
 
-def _own(name: str, request: Request, user: Channel, listener: int) -> int:
+def _own(name: str, job: ServeLab, user: Channel, listener: int) -> int:
     """Has the name, and gives it back when the lab is gone."""
     is_to_stay = threading.Event()
     reason = ""
 
-    def tell(message: Message) -> None:
+    def send(message: Message) -> None:
         """A client that has disconnected needs no answer."""
         try:
             user.send(message)
         except EOFError:
             raise KeyboardInterrupt from None
 
-    def tell_up() -> None:
-        tell(Up())
+    def say_up() -> None:
+        send(Up())
         is_to_stay.wait()
 
     try:
         threading.Thread(target=_wait_for_the_user, args=(user, is_to_stay), daemon=True).start()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
-        run_in_lab(request, on_progress=tell, on_up=tell_up, files=[listener])
+        run_in_lab(job, on_progress=send, on_up=say_up, files=[listener])
     except KeyboardInterrupt:
         reason = "its owner or its first process received SIGINT or SIGTERM"
         return ExitCode.INTERRUPTED
     except Exception as error:
         failure = Failure.of(error)
         reason = failure.text
-        _tell(user, failure)
+        _try_to_send(user, failure)
         return ExitCode.FAILED
     finally:
         signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
@@ -94,8 +96,8 @@ def _wait_for_the_user(user: Channel, is_to_stay: threading.Event) -> None:
         is_to_stay.set()
 
 
-def _tell(user: Channel, message: Message) -> None:
-    """Nothing where nobody is there any more."""
+def _try_to_send(user: Channel, message: Message) -> None:
+    """The user may be gone already."""
     with suppress(EOFError, OSError):
         user.send(message)
 

@@ -16,7 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
-from emu.daemon.client import StandingLab
+from emu.daemon.client import LabClient
+from emu.daemon.messages import GetNamespaces
 from emu.errors import ExitCode
 from emu.lab.netns import enter
 
@@ -25,7 +26,7 @@ _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 
 
 def run_there(
-    lab: StandingLab,
+    lab: LabClient,
     node: str | None,
     command: Sequence[str],
     settings: Mapping[str, str] = MappingProxyType({}),
@@ -35,12 +36,20 @@ def run_there(
     `settings` are added to its environment. Raises UsageError when there is no such node.
     When the lab has ended and taken it along, stderr is told.
     """
-    value, namespaces = lab.ask("enter", node=node)
-    environment = os.environ | value["environment"] | settings
+    there, namespaces = lab.ask(GetNamespaces(node))
+    environment = {**os.environ, **there.environment, **settings}
     code = _in_a_child(lambda: _run(namespaces, command, environment))
-    if code == 128 + signal.SIGKILL and (parting := lab.parting()):
-        print(parting, file=sys.stderr)
+    if code == 128 + signal.SIGKILL and (ended := lab.why_ended()):
+        print(ended, file=sys.stderr)
     return code
+
+
+def tasks_of(lab: LabClient) -> dict[str, int]:
+    """Every node -> a process in its namespaces."""
+    there, namespaces = lab.ask(GetNamespaces())
+    for namespace in namespaces:
+        os.close(namespace)
+    return there.tasks
 
 
 def _run(namespaces: Sequence[int], command: Sequence[str], environment: Mapping[str, str]) -> int:

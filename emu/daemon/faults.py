@@ -1,5 +1,5 @@
-"""Faults that come and go while a standing lab is up, in the process that has them: the shim or
-the NICs. Between one packet and the next."""
+"""Faults that are set and cleared while a lab is up, in the process that has them: the shim or the
+NICs. It happens between one packet and the next."""
 
 from __future__ import annotations
 
@@ -8,34 +8,36 @@ from dataclasses import asdict
 
 from emu.bindings.fabric import Fabric
 from emu.errors import UsageError
-from emu.lab.ipc.messages import Faults, Json
+from emu.lab.ipc.codec import Message
+from emu.lab.ipc.queries import ClearFault, FaultList, FaultStatus, SetFault
 from emu.measure.look import fault_state
+from emu.measure.recording import FaultRecord
 from emu.spec.fault import Fault, share_a_setting
 
 
-def change_faults(fabric: Fabric, asked: Faults) -> Json:
-    """The answer to what was asked: the faults that there are then, as `told` has them, and the
-    deadlocks that were found so far."""
-    match asked:
-        case Faults("set", _, fault):
+def change_faults(fabric: Fabric, query: Message) -> FaultList:
+    """Sets or clears a fault, if the query asks for that. The answer is all faults that there are
+    then, and the deadlocks that were found so far."""
+    match query:
+        case SetFault(_, fault):
             fabric.set_fault(Fault.model_validate(fault))
-        case Faults("clear", name):
+        case ClearFault(name):
             fabric.clear_fault(name)
-    return {
-        "faults": [told(asdict(fault.record()), fabric.now_ns) for fault in fabric.faults],
-        "deadlocks": [asdict(found) for found in fabric.deadlocks()],
-    }
+    now_ns = fabric.now_ns
+    faults = (status_of(fault.record(), now_ns) for fault in fabric.faults)
+    return FaultList(tuple(faults), tuple(fabric.deadlocks()))
 
 
-def check_settings(fault: Fault, lasting: Iterable[Json]) -> None:
-    """Raises UsageError when it would change a setting that one of these changes, as `told`."""
+def check_settings(fault: Fault, lasting: Iterable[FaultStatus]) -> None:
+    """Raises UsageError if another fault changes the same setting already."""
     place = fault.what.place
     for one in lasting:
-        if share_a_setting(fault.kind, place, one["kind"], one["place"]):
-            already = f"{one['place']} {fault.what.already}"
-            raise UsageError(f"{already}; `emu fault clear {one['name']}` first")
+        if share_a_setting(fault.kind, place, one.kind, one.place):
+            already = f"{one.place} {fault.what.already}"
+            raise UsageError(f"{already}; `emu fault clear {one.name}` first")
 
 
-def told(record: Json, now_ns: int) -> Json:
-    """A fault's record (the fields of a `FaultRecord`), and whether it is over."""
-    return {**record, "state": fault_state(record["at_ns"], record["end_ns"], now_ns)}
+def status_of(record: FaultRecord, now_ns: int) -> FaultStatus:
+    """A fault's record, and how far the fault is."""
+    state = fault_state(record.at_ns, record.end_ns, now_ns)
+    return FaultStatus(**asdict(record), state=state)

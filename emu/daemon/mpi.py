@@ -15,8 +15,8 @@ import json
 import sys
 from collections.abc import Sequence
 
-from emu.daemon.client import StandingLab
-from emu.daemon.exec import run_there
+from emu.daemon.client import LabClient
+from emu.daemon.exec import run_there, tasks_of
 from emu.daemon.mpi_agent import TASKS, named
 from emu.errors import UsageError
 from emu.lab.command import is_installed, missing_program
@@ -36,7 +36,7 @@ _OPTIONS = (
 )
 
 
-def mpirun(lab: StandingLab, ranks: int | None, program: Sequence[str]) -> int:
+def mpirun(lab: LabClient, ranks: int | None, program: Sequence[str]) -> int:
     """Its exit code. By default there is a rank on every host; more go round.
 
     Raises HostError when Open MPI is not installed, UsageError when the hosts have no IP.
@@ -44,11 +44,10 @@ def mpirun(lab: StandingLab, ranks: int | None, program: Sequence[str]) -> int:
     if not is_installed("mpirun"):
         raise missing_program("mpirun")
     status = lab.status()
-    if not status["ip"]:
+    if not status.ip:
         raise UsageError("MPI's ranks talk by TCP, and the hosts have no ib0; see `emu status`")
-    hosts = list(spec_from_json(status["spec"]).topology.build().host)
+    hosts = list(spec_from_json(status.spec).topology.build().host)
     ranks = len(hosts) if ranks is None else ranks
-    tasks, _ = lab.ask("enter", node=None)
     command = ["mpirun", *_OPTIONS, "-n", str(ranks), "--host", ",".join(hosts), *program]
-    settings = {TASKS: json.dumps(tasks["tasks"])}
+    settings = {TASKS: json.dumps(tasks_of(lab))}
     return run_there(lab, hosts[0], named(hosts[0], command), settings)

@@ -11,11 +11,13 @@ process of NICs counts from its own beginning, its epoch.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from emu.daemon.faults import told
-from emu.lab.ipc.messages import Json
+from emu.lab.ipc.codec import Json
+from emu.lab.ipc.queries import FaultStatus
+from emu.measure.look import fault_state
+from emu.measure.recording import FaultRecord
 from emu.spec.fault import Fault, fault_names
 from emu.spec.fault.kind import OnHost
 from emu.spec.scenario import Spec
@@ -53,17 +55,19 @@ class _Kept:
         own = {"name": self.name, "at_ps": at_ps - epoch_ps, "for_ps": left_ps}
         return self.fault.model_copy(update=own).to_mapping()
 
-    def told(self, now_ps: int, counts: Json) -> Json:
+    def status(self, now_ps: int, counts: Mapping[str, int]) -> FaultStatus:
         so_far = self.before + Counter(counts)
-        record = {
-            "name": self.name,
-            "kind": self.fault.kind,
-            "place": self.fault.what.place,
-            "at_ns": None if self.at_ps is None else self.at_ps // 1000,
-            "end_ns": None if self.end_ps is None else self.end_ps // 1000,
+        at_ns = None if self.at_ps is None else self.at_ps // 1000
+        end_ns = None if self.end_ps is None else self.end_ps // 1000
+        return FaultStatus(
+            name=self.name,
+            kind=self.fault.kind,
+            place=self.fault.what.place,
+            at_ns=at_ns,
+            end_ns=end_ns,
             **{count: so_far[count] for count in _COUNTS},
-        }
-        return told(record, now_ps // 1000)
+            state=fault_state(at_ns, end_ns, now_ps // 1000),
+        )
 
 
 class NicFaults:
@@ -103,20 +107,20 @@ class NicFaults:
             if kept.at_ps is not None and not kept.is_over(epoch_ps)
         ]
 
-    def end(self, records: Iterable[Json]) -> None:
+    def end(self, records: Iterable[FaultStatus | FaultRecord]) -> None:
         """NICs end. `records`: what the faults did in them."""
         for record in records:
-            if record["name"] in self._kept:
-                self._kept[record["name"]].before.update(_counts(record))
+            if record.name in self._kept:
+                self._kept[record.name].before.update(_counts(record))
         for kept in self._kept.values():
             if kept.of_traffic:
                 kept.at_ps = None
 
-    def told(self, now_ps: int, records: Sequence[Json]) -> list[Json]:
-        """Each fault as `emu.daemon.faults.told` has it; `records`: those of the NICs."""
-        counts = {record["name"]: _counts(record) for record in records}
-        return [kept.told(now_ps, counts.get(name, {})) for name, kept in self._kept.items()]
+    def status(self, now_ps: int, records: Iterable[FaultStatus]) -> list[FaultStatus]:
+        """Of each fault; `records`: as the NICs have them now."""
+        counts = {record.name: _counts(record) for record in records}
+        return [kept.status(now_ps, counts.get(name, {})) for name, kept in self._kept.items()]
 
 
-def _counts(record: Json) -> Json:
-    return {count: record[count] for count in _COUNTS}
+def _counts(record: FaultStatus | FaultRecord) -> dict[str, int]:
+    return {count: getattr(record, count) for count in _COUNTS}

@@ -1,4 +1,4 @@
-"""The hosts' NICs in a standing lab: one process after the other, and the faults in them."""
+"""The hosts' NICs in an interactive lab: one process after the other, and the faults in them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from contextlib import contextmanager
 
 from emu.daemon.nic_faults import NicFaults
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Faults, Json, Setup, Start
+from emu.lab.ipc.codec import Query
+from emu.lab.ipc.messages import Start
+from emu.lab.ipc.queries import ClearFault, FaultList, FaultStatus, ListFaults, SetFault
+from emu.lab.ipc.setup import SetUpNics
 from emu.lab.nic_process import NicProcess, set_up_nics, waits_on
 from emu.lab.session import NS_UNTIL_START, Programs, Session
 from emu.lab.supervisor import Supervisor
+from emu.measure.recording import FaultRecord
 from emu.spec.fault import Fault
 from emu.units import PS_PER_NS
 
 
-def prepare(supervisor: Supervisor, setup: Setup, lab: str) -> NicProcess:
+def prepare(supervisor: Supervisor, setup: SetUpNics, lab: str) -> NicProcess:
     """NICs of this lab that are ready to start."""
     channel = supervisor.spawn("the NIC process", Programs().rnic)
     with supervisor.needed(channel):
@@ -32,8 +36,8 @@ def needed(supervisor: Supervisor, process: NicProcess) -> Iterator[None]:
         try:
             yield
         except Exception:
-            process.line.close()
-            process.close_boards()
+            process.rpc.close()
+            process.close_counters()
             raise
 
 
@@ -63,11 +67,11 @@ class Nics:
             self._process, self._works, self._with_traffic = process, True, with_traffic
             self._epoch_ps = self._lab_ps(at_ns)
             faults = self._faults.begin(self._epoch_ps, with_traffic=with_traffic)
-            process.channel.send(Start(at_ns, faults))
+            process.channel.send(Start(at_ns, tuple(faults)))
             for channel in others:
                 channel.send(Start(at_ns))
 
-    def have_done(self, process: NicProcess, records: Iterable[Json]) -> None:
+    def have_done(self, process: NicProcess, records: Iterable[FaultRecord]) -> None:
         """The workload of these is over. `records`: of the faults in them."""
         with self._changing:
             if self._works and process is self._process:
@@ -82,9 +86,9 @@ class Nics:
         with self._changing:
             if self._process is None:
                 return
-            records: list[Json] = []
+            records: tuple[FaultStatus, ...] = ()
             try:
-                records = self._ask(Faults("list"))
+                records = self._ask(ListFaults())
             finally:
                 if self._works:
                     self._faults.end(records)
@@ -93,10 +97,10 @@ class Nics:
     def _take_away(self, process: NicProcess) -> None:
         self._supervisor.dismiss(process.pid)
         self._waited.update(waits_on(process))
-        process.line.close()
+        process.rpc.close()
         if not self._with_traffic:
-            process.close_boards()  # what there is to look at is a workload's
-            process.channel.close()  # a workload's is closed by who follows it
+            process.close_counters()  # those of a workload stay, for snapshots
+            process.channel.close()  # that of a workload is closed by the thread that reads it
         self._process, self._works = None, False
 
     def host_waits(self) -> dict[str, int]:
@@ -106,16 +110,11 @@ class Nics:
 
     # ---- faults ------------------------------------------------------------
 
-    def faults(self) -> list[Json]:
+    def faults(self) -> list[FaultStatus]:
         """All in NICs, that are there or will be."""
         with self._changing:
-            records = self._ask(Faults("list"))
-            return self._faults.told(self._now_ps(), records)
-
-    def faults_as_known(self) -> list[Json]:
-        """The same without asking the NICs, and so without what the faults did in them."""
-        with self._changing:
-            return self._faults.told(self._now_ps(), ())
+            records = self._ask(ListFaults())
+            return self._faults.status(self._now_ps(), records)
 
     def has_fault(self, name: str) -> bool:
         return name in self._faults
@@ -127,25 +126,24 @@ class Nics:
     def set_fault(self, name: str, fault: Fault) -> None:
         """Begins now, or when there are NICs."""
         with self._changing:
-            records = self._ask(Faults("set", name, fault.to_mapping()))
-            begun_ns = [record["at_ns"] for record in records if record["name"] == name]
+            records = self._ask(SetFault(name, fault.to_mapping()))
+            begun_ns = [one.at_ns for one in records if one.name == name and one.at_ns is not None]
             at_ps = self._epoch_ps + begun_ns[0] * PS_PER_NS if begun_ns else None
             self._faults.set(name, fault, at_ps)
 
     def clear_fault(self, name: str) -> None:
         with self._changing:
-            self._ask(Faults("clear", name))
+            self._ask(ClearFault(name))
             self._faults.clear(name)
 
-    def _ask(self, message: Faults) -> list[Json]:
+    def _ask(self, query: Query[FaultList]) -> tuple[FaultStatus, ...]:
         """The faults of the NICs that work at this moment; none when there are none."""
         if self._process is None or not self._works:
-            return []
+            return ()
         try:
-            records: list[Json] = self._process.line.ask(message)["faults"]
-            return records
+            return self._process.rpc.ask(query).faults
         except EOFError:  # they have come to the end of their workload just now
-            return []
+            return ()
 
     def _now_ps(self) -> int:
         return self._lab_ps(time.monotonic_ns())

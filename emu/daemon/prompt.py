@@ -1,8 +1,7 @@
-"""`python -m emu.daemon.prompt SPEC TASKS FD`: Mininet's prompt in a lab that stands.
+"""`python -m emu.daemon.prompt SPEC TASKS FD`: Mininet's prompt in a lab in the background.
 
-It runs inside the lab. Mininet knows the nodes anew, in namespaces that are there
-already: TASKS is a JSON object that names a process or thread in each. FD is a conversation
-with the lab.
+It runs inside the lab. Mininet gets objects for nodes whose namespaces exist already: TASKS is a
+JSON object that names a process or thread in each. FD is a session with the lab.
 """
 
 from __future__ import annotations
@@ -10,16 +9,20 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from typing import TypeVar
 
+from emu.daemon.client import receive_answer
+from emu.daemon.messages import Capture, RunTool
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Ask, Done, Json
+from emu.lab.ipc.codec import Query
+from emu.lab.ipc.queries import GetPorts
 from emu.lab.link_control import cables_by_faults
 from emu.lab.net import FabricNet
 from emu.lab.plan import LAB, AddCable, AddHost, AddSwitch, plan_nodes
 from emu.lab.shell import FabricPrompt
 from emu.spec.scenario import spec_from_json
+
+A = TypeVar("A")
 
 
 def main() -> None:
@@ -37,27 +40,21 @@ def main() -> None:
                 net.add_cable(a, b)
     lab = Channel.inherited(int(sys.argv[3]))
 
-    def ask(what: str, **options: Any) -> Json:
-        lab.send(Ask(what, options))
-        return lab.expect(Done).value
+    def ask(query: Query[A]) -> A:
+        lab.send(query)
+        return receive_answer(lab, query)
 
     def diagnose(node: str, command: Sequence[str]) -> str:
-        said: str = ask("diagnose", node=node, command=list(command))["said"]
-        return said
+        return ask(RunTool(node, tuple(command))).said
 
     def tap(port: str) -> int:
-        ask("tap", port=port)
+        ask(Capture(port))
         (line,) = lab.take_files()
         return line
 
-    net.on_cables = cables_by_faults(topology, lambda change: ask("faults", **asdict(change)))
-    FabricPrompt(
-        net,
-        spec,
-        lambda: ask("see"),
-        tap,
-        diagnose if spec.fabric_kind.has_subnet_manager else None,
-    )
+    net.on_cables = cables_by_faults(topology, ask)
+    tool = diagnose if spec.fabric_kind.has_subnet_manager else None
+    FabricPrompt(net, spec, lambda: ask(GetPorts()), tap, tool)
 
 
 if __name__ == "__main__":

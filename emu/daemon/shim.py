@@ -1,7 +1,7 @@
-"""The shim of a standing lab: it emulates until it is told to stop, and lets itself be looked at.
+"""The shim of an interactive lab: it emulates until `Stop`, and answers queries meanwhile.
 
-Five times a second it copies its counters to a board and does what it is asked to,
-between one packet and the next: some microseconds each.
+Five times a second it copies its counters to shared memory, between one packet and the next. Each
+copy and each answer takes some microseconds.
 """
 
 from __future__ import annotations
@@ -13,58 +13,63 @@ from emu.bindings.af_packet_driver import AfPacketDriver, Outcome
 from emu.bindings.capture import captured_ports
 from emu.bindings.fabric import Fabric
 from emu.daemon.faults import change_faults
-from emu.daemon.fidelity import share_of_shim
+from emu.daemon.fidelity import timing_of_shim
 from emu.daemon.taps import Taps
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Done, Faults, Json, Look, Measure, Message, Start, Stop, Tap
+from emu.lab.ipc.codec import Message
+from emu.lab.ipc.messages import Done, Start, Stop
+from emu.lab.ipc.queries import ClearFault, GetPorts, GetTiming, ListFaults, SetFault, Tap
+from emu.lab.ipc.setup import ShimReady
 from emu.lab.show import look
 from emu.lab.sm_link import Steering
 from emu.measure.counter_table import PORT
-from emu.measure.seqlock import Board
+from emu.measure.seqlock import SharedCounters
 from topologies.graph import Port
 
-_SECONDS_BETWEEN_POSTS = 0.2
+_SECONDS_BETWEEN_COPIES = 0.2
 _SECONDS_TO_WAIT_FOR_PYTHON = 1e-4
 """How long a thread that deals out captures may keep Python's lock from the one that emulates."""
 
 
-def stand(channel: Channel, driver: AfPacketDriver, fabric: Fabric, steering: Steering) -> None:
-    """From the end of `Setup` to `Stop`."""
+def serve_shim(
+    channel: Channel, driver: AfPacketDriver, fabric: Fabric, steering: Steering
+) -> None:
+    """From the end of the set-up to `Stop`."""
     ports = fabric.topology.switch_ports
-    board = Board.new([fabric.topology.port_name[port] for port in ports], [*PORT.cells.items()])
-    channel.send(Done({"board": board.legend}), [board.file])
+    names = [fabric.topology.port_name[port] for port in ports]
+    counters = SharedCounters.new(names, [*PORT.cells.items()])
+    channel.send(ShimReady(counters.layout), [counters.file])
     sys.setswitchinterval(_SECONDS_TO_WAIT_FOR_PYTHON)
     start = channel.expect(Start)
     fabric.start()
     with Taps(fabric, captured_ports(fabric.spec, fabric.topology)) as taps:
         while True:
-            outcome = steering.run(driver, fabric, start.at_ns, seconds=_SECONDS_BETWEEN_POSTS)
-            _post(board, fabric, ports)
+            outcome = steering.run(driver, fabric, start.at_ns, seconds=_SECONDS_BETWEEN_COPIES)
+            _publish(counters, fabric, ports)
             taps.take_unused_off()
             if outcome is Outcome.WOKEN:
                 message = channel.receive()
                 if isinstance(message, Stop):
                     return
-                channel.send(Done(_answer(message, channel, fabric, driver, taps)))
+                channel.send(_answer(message, channel, fabric, driver, taps))
 
 
 def _answer(
     message: Message, channel: Channel, fabric: Fabric, driver: AfPacketDriver, taps: Taps
-) -> Json:
+) -> Message:
     match message:
-        case Look():
+        case GetPorts():
             return look(fabric)
-        case Measure():
-            return share_of_shim(fabric, driver)
+        case GetTiming():
+            return timing_of_shim(fabric, driver)
         case Tap(port, since_start):
             (line,) = channel.take_files()
             taps.put_on(fabric.topology.port_named[port], line, since_start=since_start)
-        case Faults():
+        case ListFaults() | SetFault() | ClearFault():
             return change_faults(fabric, message)
-    return {}
+    return Done()
 
 
-def _post(board: Board, fabric: Fabric, ports: Sequence[Port]) -> None:
-    """Writes all counters to the board."""
-    fabric.post_counters(board.begin(fabric.now_ns * 1000), ports)
-    board.publish()
+def _publish(counters: SharedCounters, fabric: Fabric, ports: Sequence[Port]) -> None:
+    fabric.post_counters(counters.begin(fabric.now_ns * 1000), ports)
+    counters.publish()

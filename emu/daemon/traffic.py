@@ -1,12 +1,12 @@
-"""The traffic of a standing lab: one workload at a time, each with a NIC process of its own.
+"""The traffic of an interactive lab: one workload at a time, each with a NIC process of its own.
 
-Starting it anew is thus the same as starting it: fresh queue pairs, fresh memory,
-counters from zero, and its times begin with it. Only PSNs go on, so that a capture over
-several starts does not show packets twice. Stopping it is taking the NICs
-away; what is on its way to them is lost, as when servers lose their power.
+So every start is like the first: new queue pairs, new memory, counters and times from zero. Only
+packet sequence numbers continue, so that a capture over several starts shows no packet twice. To
+stop a workload is to end its NICs: packets on their way to them are lost, as when servers lose
+power.
 
-InfiniBand's hosts need their NICs for IP too: between two workloads idle NICs are there,
-and IP stands still for the moment, some 60 ms, in which one process takes over from the other.
+InfiniBand's hosts need NICs for IP, too. Between two workloads there are idle NICs; IP stops for
+some 60 ms while one process takes over from the other.
 """
 
 from __future__ import annotations
@@ -14,25 +14,23 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from emu.daemon.fidelity import judged
+from emu.daemon.latest_counters import LatestCounters
+from emu.daemon.messages import TrafficStatus
 from emu.daemon.nics import Nics, needed, prepare
-from emu.daemon.shown import ShownBoards
 from emu.errors import UsageError
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Failure, Json, Measure, Progress
-from emu.lab.ipc.rpc import Line
+from emu.lab.ipc.messages import Failure, Progress
+from emu.lab.ipc.queries import GetTiming, ShimTiming
+from emu.lab.ipc.rpc import RpcClient
 from emu.lab.job import read_observation
 from emu.lab.nic_process import NicProcess
-from emu.lab.processes import carry_out, set_up
-from emu.lab.session import Programs, Session, idle, setup_now
+from emu.lab.processes import carry_out, set_up_tcp
+from emu.lab.session import Programs, Session
 from emu.lab.supervisor import Supervisor
-
-_FRESH: Json = {"progress": None, "flows": [], "fidelity": None, "error": None}
-"""What there is to tell of a workload that has not come to its end."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +39,15 @@ class _Workload:
 
     nics: NicProcess
     tcp: Channel | None
-    before: Json
-    """How punctual the shim has been until then."""
+    before: ShimTiming
+    """Of the shim until then."""
 
 
 class Traffic:
     """Starts and stops workloads. Any thread may call it."""
 
     def __init__(
-        self, session: Session, supervisor: Supervisor, shim: Line, nics: Nics, slowdown: float
+        self, session: Session, supervisor: Supervisor, shim: RpcClient, nics: Nics, slowdown: float
     ) -> None:
         self._session = session
         self._supervisor = supervisor
@@ -59,28 +57,26 @@ class Traffic:
         self._changing = threading.RLock()
         self._process: NicProcess | None = None
         self._tcp_pid: int | None = None
-        self.shown = ShownBoards()
-        self.state: Json = {**_FRESH, "number": 0, "state": "none"}
-        """What `emu status` shows. `state`: none, running, over, stopped, failed (see `error`)."""
+        self.latest = LatestCounters()
+        self.status = TrafficStatus()
 
     def start(self) -> None:
         """Starts the spec's workload. Raises UsageError when it has none, or one runs."""
         with self._changing:
             if not self._session.spec.traffic:
                 raise UsageError("the lab's spec has no `traffic:`; nothing to start")
-            if self.state["state"] == "running":
+            if self.status.state == "running":
                 raise UsageError("its traffic runs; `emu traffic stop` ends it")
             self._refuse_tcp_without_ib0()
             self._launch()
-            number = self.state["number"] + 1
-            self.state = {**_FRESH, "number": number, "state": "running"}
+            self.status = TrafficStatus(number=self.status.number + 1, state="running")
 
     def stop(self) -> None:
         """Stops it. Raises UsageError when none runs."""
         with self._changing:
-            if self.state["state"] != "running":
+            if self.status.state != "running":
                 raise UsageError("no traffic runs; `emu traffic start` starts it")
-            self._dismiss("stopped")
+            self._dismiss(replace(self.status, state="stopped"))
 
     def _refuse_tcp_without_ib0(self) -> None:
         if self._has_tcp and not self._session.has_ip:
@@ -102,8 +98,7 @@ class Traffic:
 
     def _begin(self) -> _Workload:
         """Ends the processes that it started, should it fail."""
-        setup = setup_now(self._session)
-        setup = replace(setup, options={**setup.options, "starts": self.state["number"]})
+        setup = self._session.nic_setup(starts=self.status.number)
         with ExitStack() as started:
             process = prepare(self._supervisor, setup, self._session.spec.name)
             started.enter_context(needed(self._supervisor, process))
@@ -111,10 +106,10 @@ class Traffic:
             if self._has_tcp:
                 tcp = self._supervisor.spawn("the TCP process", Programs().tcp)
                 started.enter_context(self._supervisor.needed(tcp))
-                tcp_pid = set_up(tcp, self._session.setup)
-            before = self._shim.ask(Measure())
+                tcp_pid = set_up_tcp(tcp, self._session.tcp_setup())
+            before = self._shim.ask(GetTiming())
             self._nics.begin(process, *([tcp] if tcp else []), with_traffic=True)
-        self.shown.show(process)
+        self.latest.replace(process)
         self._process, self._tcp_pid = process, tcp_pid
         return _Workload(process, tcp, before)
 
@@ -140,43 +135,46 @@ class Traffic:
         nics = workload.nics
         streams = carry_out(nics.channel, workload.tcp, partial(self._progress, workload))
         seen = read_observation(*nics.channel.take_files())
-        self._nics.have_done(nics, map(asdict, seen.faults))
-        after = self._shim.ask(Measure())
+        self._nics.have_done(nics, seen.faults)
+        after = self._shim.ask(GetTiming())
         fidelity = judged(self._session.spec, self._slowdown, workload.before, after, seen)
         with self._changing:
             if nics is self._process:
-                flows = [*(asdict(flow) for flow in seen.flows), *streams["flows"]]
-                self._dismiss("over", flows=flows, fidelity=asdict(fidelity))
+                over = replace(self.status, state="over", fidelity=fidelity)
+                self._dismiss(replace(over, flows=(*seen.flows, *streams.flows)))
 
     def _fail(self, workload: _Workload, error: Exception) -> None:
         """Notes the error in the state: the client that started the traffic waits no more."""
         with self._changing:
             if workload.nics is self._process:
                 with suppress(Exception):  # the reason stays the first error
-                    self._dismiss("failed", error=Failure.of(error).text)
+                    text = Failure.of(error).text
+                    self._dismiss(replace(self.status, state="failed", error=text))
 
-    def _progress(self, workload: _Workload, told: Progress) -> None:
+    def _progress(self, workload: _Workload, message: Progress) -> None:
         with self._changing:
             if workload.nics is self._process:
-                self.state = {**self.state, "progress": told.moment}
+                self.status = replace(self.status, progress=message.moment)
 
-    def _dismiss(self, state: str, **told: Any) -> None:
-        """Takes the workload away, and says what became of it: `failed` where that fails."""
+    def _dismiss(self, status: TrafficStatus) -> None:
+        """Ends the workload's processes. It has this status then, or has failed if they cannot be
+        ended."""
         self._process = None
         try:
             self._send_away()
         except Exception as error:
-            state, told = "failed", {"error": Failure.of(error).text, **told}
+            text = status.error or Failure.of(error).text
+            status = replace(status, state="failed", error=text)
             raise
         finally:
-            self.state = {**self.state, "state": state, **told}
+            self.status = status
 
     def _send_away(self) -> None:
         if self._tcp_pid is not None:
             self._supervisor.dismiss(self._tcp_pid)
             self._tcp_pid = None
-        if self._session.setup.options["ip"]:
-            setup = idle(setup_now(self._session))
+        if self._session.plan.ib0:
+            setup = self._session.nic_setup(idle=True)
             process = prepare(self._supervisor, setup, self._session.spec.name)
             with needed(self._supervisor, process):
                 self._nics.begin(process, with_traffic=False)

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 
 from emu.errors import FabricError
 from emu.lab.ipc.channel import Channel, channel_pair
-from emu.lab.ipc.messages import Progress, Request, Up
+from emu.lab.ipc.jobs import ServeLab
+from emu.lab.ipc.messages import Progress, Up
 from emu.spec.scenario import Spec
 
 
@@ -27,13 +28,11 @@ def bring_up(
     Raises UsageError when the name is taken, HostError, FabricError, KeyboardInterrupt;
     there is no lab then, or it ends at this moment.
     """
-    options = {"slowdown": slowdown, "standing": True}
-    request = Request("stand", spec.to_json(), "/", options)
     channel, far = channel_pair()
     try:
         with far:
             _start_owner(far.fileno())
-        channel.send(request)
+        channel.send(ServeLab(spec.to_json(), slowdown))
         _follow(channel, say)
         with _no_interrupts():
             channel.send(Up())  # the lab is to stay

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from os import sysconf
 from pathlib import Path
 
-from emu.lab.ipc.messages import Json
+from emu.measure.cpu import CpuSamples
 
 _CPUCLOCK_SCHED = 2  # linux/posix-timers.h
 _BUSY, _STOLEN = "busy", "stolen"
@@ -39,12 +39,11 @@ class Looks:
             self._seen = self._seen[::2]
             self.interval_seconds *= 2
 
-    def to_json(self) -> Json:
-        """The fields of CpuSamples."""
-        return {
-            "time_ns": [time_ns for time_ns, _ in self._seen],
-            "seconds": {name: [own[name] for _, own in self._seen] for name in self._seen[-1][1]},
-        }
+    def samples(self) -> CpuSamples:
+        return CpuSamples(
+            tuple(time_ns for time_ns, _ in self._seen),
+            {name: tuple(own[name] for _, own in self._seen) for name in self._seen[-1][1]},
+        )
 
 
 class CpuMeter:

@@ -10,12 +10,14 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from emu.daemon.job import run_standing
+from emu.daemon.serve import serve_lab
 from emu.errors import EmuError, ExitCode
 from emu.lab.command import run
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Failure, Request, Result, Started
+from emu.lab.ipc.jobs import Job, OpenShell, RunMininet, RunTraffic, ServeLab
+from emu.lab.ipc.messages import Failure, Started
 from emu.lab.mininet_command import run_mininet
 from emu.lab.namespace import PRIVATE
 from emu.lab.session import JobResult, run_session
@@ -24,20 +26,21 @@ from emu.lab.supervisor import Supervisor
 from emu.resources import lacking
 from emu.streams import guard_streams
 
-Job = Callable[[Request, Supervisor], JobResult]
+Handler = Callable[[Any, Supervisor], JobResult]
+"""Does a job. The result is a message, with open files."""
 
 
-def main(jobs: Mapping[str, Job]) -> None:
+def main(handlers: Mapping[type[Job[Any]], Handler]) -> None:
     """Does the job that the lab's owner asks for, and ends the lab."""
     for number in (signal.SIGINT, signal.SIGTERM):  # pid 1 ignores what it has no handler for
         signal.signal(number, signal.default_int_handler)
     owner = Channel.inherited(int(sys.argv[-1]))
-    request, handed = _accept(owner)
+    job, handed = _accept(owner)
     guard_streams()
     supervisor = Supervisor(owner, handed)
     try:
         make_private()
-        value, files = jobs[request.job](request, supervisor)
+        result, files = handlers[type(job)](job, supervisor)
     except EOFError:
         supervisor.wait_for_the_end()
     except KeyboardInterrupt:
@@ -47,22 +50,22 @@ def main(jobs: Mapping[str, Job]) -> None:
             traceback.print_exc()
         owner.send(Failure.of(error))
         os._exit(ExitCode.FAILED)
-    owner.send(Result(value), files)
+    owner.send(result, files)
     sys.stdout.flush()
     supervisor.end_all()
     os._exit(ExitCode.OK)
 
 
-def _accept(owner: Channel) -> tuple[Request, list[int]]:
-    """The owner's request and files for it. Ends the lab when the owner is gone by now."""
+def _accept(owner: Channel) -> tuple[Job[Any], list[int]]:
+    """The owner's job and the files for it. Ends the lab if the owner is gone already."""
     try:
-        request = owner.expect(Request)
+        job: Job[Any] = owner.expect(Job)
         stderr, *handed = owner.take_files()
         os.dup2(stderr, sys.stderr.fileno())
         owner.send(Started())
     except EOFError:
         os._exit(ExitCode.INTERRUPTED)
-    return request, handed
+    return job, handed
 
 
 def make_private() -> None:
@@ -71,4 +74,11 @@ def make_private() -> None:
 
 
 if __name__ == "__main__":
-    main({"run": run_session, "shell": run_shell, "stand": run_standing, "mn": run_mininet})
+    main(
+        {
+            RunTraffic: run_session,
+            OpenShell: run_shell,
+            ServeLab: serve_lab,
+            RunMininet: run_mininet,
+        }
+    )

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.lab.ipc.messages import Faults, Json
+from emu.lab.ipc.codec import Query
+from emu.lab.ipc.queries import ClearFault, FaultList, ListFaults, SetFault
 from emu.lab.net import OnCables
 from topologies.graph import Port, Topology
 
 
-def cables_by_faults(topology: Topology, tell: Callable[[Faults], Json]) -> OnCables:
-    """`tell` asks whoever knows the shim, and returns its answer."""
+def cables_by_faults(topology: Topology, ask: Callable[[Query[FaultList]], FaultList]) -> OnCables:
+    """`ask` sends the shim, or the lab, a query and returns the answer."""
 
     def set_cables(one: str, other: str, up: bool) -> bool:
         between = [
@@ -27,10 +28,10 @@ def cables_by_faults(topology: Topology, tell: Callable[[Faults], Json]) -> OnCa
     def set_cable(port: Port, up: bool) -> None:
         cable = topology.port_name[port]
         name = f"link-{cable.replace(':', '-')}"
-        is_down = name in [fault["name"] for fault in tell(Faults("list"))["faults"]]
+        is_down = name in [fault.name for fault in ask(ListFaults()).faults]
         if up and is_down:
-            tell(Faults("clear", name))
+            ask(ClearFault(name))
         elif not up and not is_down:
-            tell(Faults("set", name, {"name": name, "link-down": {"cable": cable}}))
+            ask(SetFault(name, {"name": name, "link-down": {"cable": cable}}))
 
     return set_cables

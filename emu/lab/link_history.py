@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from emu.lab.ipc.messages import Converging, Json, LinksChanged
+from dataclasses import replace
+
+from emu.lab.ipc.routing import Converging, LinksChanged
+from emu.measure.look import LinkChange
 from emu.units import PS_PER_NS
 
 _KEPT = 1000
-"""The latest: a link that flaps for days makes no more."""
+"""The latest changes: a link that flaps for days adds no more."""
 
 
 class LinkHistory:
     """One thread writes, any may read."""
 
     def __init__(self) -> None:
-        self.entries: list[Json] = []
-        """The fields of an `emu.measure.look.LinkChange`, of each. Never changed in place."""
+        self.entries: tuple[LinkChange, ...] = ()
 
-    def changed(self, told: LinksChanged) -> None:
-        entry = {"at_ns": told.at_ps // PS_PER_NS, "down": told.down, "in_force_ns": None}
-        self.entries = [*self.entries, entry][-_KEPT:]
+    def changed(self, change: LinksChanged) -> None:
+        entry = LinkChange(change.at_ps // PS_PER_NS, change.down, None)
+        self.entries = (*self.entries, entry)[-_KEPT:]
 
-    def converging(self, told: Converging) -> None:
-        at_ns, in_force_ns = told.at_ps // PS_PER_NS, told.in_force_ps // PS_PER_NS
-        self.entries = [
-            {**entry, "in_force_ns": in_force_ns} if entry["at_ns"] == at_ns else entry
+    def converging(self, answer: Converging) -> None:
+        at_ns, in_force_ns = answer.at_ps // PS_PER_NS, answer.in_force_ps // PS_PER_NS
+        self.entries = tuple(
+            replace(entry, in_force_ns=in_force_ns) if entry.at_ns == at_ns else entry
             for entry in self.entries
-        ]
+        )

@@ -26,7 +26,10 @@ from typing import Any
 from mininet.topo import Topo
 
 from emu.errors import EmuError, FabricError, SpecError, UsageError
-from emu.lab.ipc.messages import Json, Request
+from emu.lab.ipc.codec import Json
+from emu.lab.ipc.jobs import RunMininet
+from emu.lab.ipc.messages import Done
+from emu.lab.lab_plan import LabRequest
 from emu.lab.net import FabricNet
 from emu.lab.session import JobResult, Session, open_session, start
 from emu.lab.shell import own_prompt
@@ -56,10 +59,10 @@ _lab: list[_MininetLab] = []
 """The lab that this process, pid 1 of it, is in."""
 
 
-def run_mininet(request: Request, supervisor: Supervisor) -> JobResult:
+def run_mininet(job: RunMininet, supervisor: Supervisor) -> JobResult:
     """The job `mn`: the words of the command line as they were typed, to their end."""
-    _lab.append(_MininetLab(request, supervisor))
-    sys.argv = list(request.options["words"])
+    _lab.append(_MininetLab(job.out, supervisor))
+    sys.argv = list(job.words)
     try:
         load_command(Path(sys.argv[0])).MininetRunner()
     except SpecError as error:
@@ -71,7 +74,7 @@ def run_mininet(request: Request, supervisor: Supervisor) -> JobResult:
             raise FabricError(f"mn ended with {end.code}") from None
     except Exception as error:  # all that Mininet itself raises
         raise UsageError(f"mn: {error}") from error
-    return {}, []
+    return Done(), []
 
 
 def load_command(command: Path) -> Any:
@@ -165,8 +168,8 @@ def _slowdown(given: object) -> float:
 class _MininetLab:
     """The lab of one command, empty at first."""
 
-    def __init__(self, request: Request, supervisor: Supervisor) -> None:
-        self._request = request
+    def __init__(self, out: str, supervisor: Supervisor) -> None:
+        self._out = out
         self._supervisor = supervisor
         self._session: Session | None = None
 
@@ -176,9 +179,9 @@ class _MininetLab:
         Of the other options `refuse_the_impossible` has seen those that are not so here.
         """
         spec = spec_of(topo, link())
-        options = {"slowdown": spec.slowdown, "standing": True}
-        request = Request("mn", spec.to_json(), self._request.out, options)
-        self._session = open_session(request, self._supervisor, with_rnic=False)
+        assert spec.slowdown != "auto"
+        request = LabRequest.interactive_lab(spec, self._out, spec.slowdown)
+        self._session = open_session(request, self._supervisor)
         start(self._session)
         return self._session.lab.net
 

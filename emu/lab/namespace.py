@@ -20,12 +20,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
 from emu.errors import ExitCode, FabricError, HostError, UsageError
 from emu.lab.command import environment, is_installed, missing_program
 from emu.lab.ipc.channel import Channel, channel_pair
-from emu.lab.ipc.messages import Json, Progress, Request, Result, Started, Up
+from emu.lab.ipc.jobs import Job
+from emu.lab.ipc.messages import Progress, Started, Up
 from emu.resources import allow_files
+
+A = TypeVar("A")
 
 INSIDE = "emu.lab.init"
 PRIVATE = Path("/run")
@@ -48,33 +52,34 @@ _SECONDS_TO_END = 5.0
 
 
 def run_in_lab(
-    request: Request,
+    job: Job[A],
     *,
     on_progress: Callable[[Progress], None],
     on_up: Callable[[], None] = lambda: None,
     files: Sequence[int] = (),
     terminal: bool = False,
     module: str = INSIDE,
-) -> tuple[Json, list[int]]:
+) -> tuple[A, list[int]]:
     """Runs one job in a new lab. Returns its result, and the open files that came with it.
 
     With `terminal` the job has the terminal, Ctrl-C included; without, it has no
     input and its output goes to stderr. It is handed copies of the open `files`.
-    `on_up` is told when the job answers questions. `module` is what pid 1 runs.
+    `on_up` is called when the lab answers queries. `module` is what pid 1 runs.
     Raises HostError, FabricError, and KeyboardInterrupt; the lab is gone by then.
     """
-    _refuse_private(Path(request.out))
+    _refuse_private(Path(job.out))
     allow_files(_FILES_TO_START)
     _need_programs()
     _need_mininet()
     with _lab(module, terminal) as (process, channel):
         try:
-            channel.send(request, [_STDERR, *files])
+            channel.send(job, [_STDERR, *files])
             channel.expect(Started)
         except EOFError:
             raise _did_not_start(process) from None
         try:
-            return _relay(channel, on_progress, on_up)
+            result = _relay(channel, job.answer_type(), on_progress, on_up)
+            return result, channel.take_files()
         except EOFError:
             raise _ended(process) from None
 
@@ -116,12 +121,15 @@ def _start(module: str, far: socket.socket, terminal: bool) -> subprocess.Popen[
 
 
 def _relay(
-    channel: Channel, on_progress: Callable[[Progress], None], on_up: Callable[[], None]
-) -> tuple[Json, list[int]]:
+    channel: Channel,
+    result: type[A],
+    on_progress: Callable[[Progress], None],
+    on_up: Callable[[], None],
+) -> A:
     while True:
         message = channel.receive()
-        if isinstance(message, Result):
-            return message.value, channel.take_files()
+        if isinstance(message, result):
+            return message
         if isinstance(message, Progress):
             on_progress(message)
         if isinstance(message, Up):

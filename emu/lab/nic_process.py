@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Ready, Setup
-from emu.lab.ipc.rpc import Line
-from emu.lab.processes import wait_done
+from emu.lab.ipc.messages import Ready
+from emu.lab.ipc.rpc import RpcClient
+from emu.lab.ipc.setup import NicsReady, SetUpNics
+from emu.lab.processes import wait_for
 from emu.measure.counter_table import PORT
 from emu.measure.counters import XMIT_WAIT
-from emu.measure.seqlock import Board
+from emu.measure.seqlock import SharedCounters
 
 _OF_PORT = "port "
 PORT_COLUMNS = [(_OF_PORT + name, width) for name, width in PORT.cells.items()]
@@ -35,34 +36,34 @@ class NicProcess:
 
     pid: int
     channel: Channel
-    line: Line
-    """Answers while they work."""
-    board: Board
-    """What they count on: a row for each host."""
-    flows: Board
-    """How far the workload's flows are."""
+    rpc: RpcClient
+    """Answers queries while the NICs work."""
+    hosts: SharedCounters
+    """The NICs' counters: a row for each host."""
+    flows: SharedCounters
+    """The progress of the workload's flows."""
 
-    def close_boards(self) -> None:
-        self.board.close()
+    def close_counters(self) -> None:
+        self.hosts.close()
         self.flows.close()
 
 
-def set_up_nics(channel: Channel, setup: Setup, lab: str) -> NicProcess:
-    """Sets the NICs of this lab up, in a process that has just begun."""
+def set_up_nics(channel: Channel, setup: SetUpNics, lab: str) -> NicProcess:
+    """Sets up the NICs of this lab, in a process that has just started."""
     pid = channel.expect(Ready).pid
     channel.send(setup)
-    legends = wait_done(channel)
-    board, flows, line = channel.take_files()
+    ready = wait_for(channel, NicsReady)
+    hosts, flows, queries = channel.take_files()
     return NicProcess(
         pid,
         channel,
-        Line(Channel.inherited(line), "the NIC process", lab),
-        Board(board, **legends["board"]),
-        Board(flows, **legends["flows"]),
+        RpcClient(Channel.inherited(queries), "the NIC process", lab),
+        SharedCounters(hosts, ready.hosts),
+        SharedCounters(flows, ready.flows),
     )
 
 
 def waits_on(nics: NicProcess | None) -> dict[str, int]:
     """PortXmitWait of each host, as its NIC has counted it so far."""
-    rows = nics.board.read()[1] if nics else {}
+    rows = nics.hosts.read()[1] if nics else {}
     return {host: counters[XMIT_WAIT][0] for host, counters in rows.items()}

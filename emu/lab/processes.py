@@ -1,6 +1,6 @@
 """Talks a lab's processes through a workload: set up, start, done.
 
-    lab ── Setup ─▶ NICs, TCP ── Done ─▶ lab ── Start ─▶ ... ── Progress, Done ─▶ lab
+    lab ── set-up ─▶ NICs, TCP ── ready ─▶ lab ── Start ─▶ ... ── Progress, Done ─▶ lab
 
 Where there is TCP, the NICs wait for it: on InfiniBand its packets go through them.
 """
@@ -9,73 +9,83 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from emu.errors import FabricError
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Done, Json, Message, Progress, Ready, Setup, Stop
-from emu.lab.ipc.progress import progress_message, told_progress
+from emu.lab.ipc.codec import Message
+from emu.lab.ipc.messages import Done, Progress, Ready, Stop
+from emu.lab.ipc.setup import SetUpTcp, StreamsDone
 from emu.measure.progress import Progress as Moment
 from emu.measure.progress import summed
 
+M = TypeVar("M")
 OnProgress = Callable[[Progress], None]
 
 
-def set_up(process: Channel, setup: Setup) -> int:
-    """Tells a process what it needs; its pid when it is ready to start."""
+def running(moment: Moment) -> Progress:
+    """The progress of a workload, as a message."""
+    return Progress("running", moment)
+
+
+def set_up_tcp(process: Channel, setup: SetUpTcp) -> int:
+    """Sets the TCP process up; its pid when it is ready to start."""
     pid = process.expect(Ready).pid
     process.send(setup)
-    wait_done(process)
+    wait_for(process, Done)
     return pid
 
 
-def wait_done(
-    channel: Channel, on_progress: OnProgress | None = None, within: float | None = None
-) -> Json:
-    """The value of a process's next `Done`.
+def wait_for(
+    channel: Channel,
+    kind: type[M],
+    on_progress: OnProgress | None = None,
+    within: float | None = None,
+) -> M:
+    """A process's next message of this kind, after its progress.
 
-    Raises TimeoutError when it says nothing for so many seconds.
+    Raises TimeoutError when no message comes for so many seconds.
     """
     while True:
         message: Message = channel.receive(within)
-        if isinstance(message, Done):
-            return message.value
+        if isinstance(message, kind):
+            return message
         if not isinstance(message, Progress):
-            raise FabricError(f"a process of the lab said {message} where it should be done")
+            raise FabricError(f"a process of the lab sent {message} instead of {kind.__name__}")
         if on_progress is not None:
             on_progress(message)
 
 
-def carry_out(rnic: Channel, tcp: Channel | None, on_progress: OnProgress) -> Json:
+def carry_out(rnic: Channel, tcp: Channel | None, on_progress: OnProgress) -> StreamsDone:
     """Waits until the spec's traffic is over; what became of its TCP flows."""
     if tcp is None:
-        wait_done(rnic, on_progress)
-        return {"flows": [], "notes": []}
+        wait_for(rnic, Done, on_progress)
+        return StreamsDone()
     parts = _Parts(on_progress)
     with ThreadPoolExecutor(1) as pool:
-        streams = pool.submit(_let_go_after, tcp, rnic, parts.of("tcp"))
-        wait_done(rnic, parts.of("rdma"))
+        streams = pool.submit(_release_nics_after, tcp, rnic, parts.of("tcp"))
+        wait_for(rnic, Done, parts.of("rdma"))
         return streams.result()
 
 
-def _let_go_after(tcp: Channel, rnic: Channel, on_progress: OnProgress) -> Json:
+def _release_nics_after(tcp: Channel, rnic: Channel, on_progress: OnProgress) -> StreamsDone:
     try:
-        return wait_done(tcp, on_progress)
+        return wait_for(tcp, StreamsDone, on_progress)
     finally:
         rnic.send(Stop())
 
 
 class _Parts:
-    """The progress of several processes, told as that of one."""
+    """Sums up the progress of several processes."""
 
     def __init__(self, on_progress: OnProgress) -> None:
         self._on_progress = on_progress
         self._moments: dict[str, Moment] = {}
 
     def of(self, part: str) -> OnProgress:
-        def tell(message: Progress) -> None:
-            moment = told_progress(message)
-            if moment is not None:
-                self._moments[part] = moment
-                self._on_progress(progress_message(summed([*self._moments.values()])))
+        def report(message: Progress) -> None:
+            if message.moment is not None:
+                self._moments[part] = message.moment
+                self._on_progress(running(summed([*self._moments.values()])))
 
-        return tell
+        return report

@@ -23,7 +23,8 @@ from contextlib import suppress
 from emu.errors import EmuError
 from emu.lab import ovs
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Converging, LinksChanged, Message, Routes, RoutesLoaded
+from emu.lab.ipc.codec import Message
+from emu.lab.ipc.routing import Converging, LinksChanged, Routes, RoutesLoaded
 from emu.lab.link_history import LinkHistory
 from emu.lab.routes import GroupIds, RouteTable, change_lines, route_table
 from emu.spec.outages import changed_hops, degraded
@@ -108,11 +109,13 @@ class LiveRouting:
         return route_table(self._spec, left, switch, self._ids[switch], hinted=True)
 
 
-def _changes(before: Topology, after: Topology) -> dict[str, dict[str, list[int]]]:
+def _changes(before: Topology, after: Topology) -> dict[str, dict[str, tuple[int, ...]]]:
     """Switch -> host -> port numbers, as far as they differ."""
     found = {}
     for switch, hops in after.next_hops.items():
         changed = changed_hops(before.next_hops[switch], hops)
         if changed:
-            found[switch] = {host: [p.number for p in ports] for host, ports in changed.items()}
+            found[switch] = {
+                host: tuple(p.number for p in ports) for host, ports in changed.items()
+            }
     return found

@@ -18,78 +18,76 @@ from emu.bindings.host_nics import HostNics
 from emu.daemon.faults import change_faults
 from emu.lab import ib0, tun
 from emu.lab.ipc.channel import Channel, channel_pair
-from emu.lab.ipc.messages import Done, Faults, Ready, Setup, Start, Stop
+from emu.lab.ipc.messages import Done, Ready, Start, Stop
 from emu.lab.ipc.poller import Wakers
-from emu.lab.ipc.progress import progress_message
-from emu.lab.job import send_observation, slowdown_of, spec_of, subnet_of
+from emu.lab.ipc.setup import NicsReady, SetUpNics
+from emu.lab.job import send_observation
 from emu.lab.netns import entered
 from emu.lab.nic_process import FLOW_COLUMNS, PORT_COLUMNS
+from emu.lab.processes import running
 from emu.lab.rt_sched import be_punctual, processors_awake
 from emu.lab.worker import serve
 from emu.measure.counter_table import NIC
 from emu.measure.counters import XMIT_WAIT
-from emu.measure.seqlock import Board
+from emu.measure.seqlock import SharedCounters
 from emu.spec.fault import Fault
-from emu.spec.scenario import Spec
+from emu.spec.scenario import Spec, spec_from_json
 from traffic.graph import OperationGraph
 
 _SECONDS_BETWEEN_PROGRESS = 0.1
 
 
 def job(channel: Channel) -> None:
-    """From `Setup` to the answer to `Start`: the workload from beginning to end.
+    """From the set-up to the end of the workload.
 
-    Beside the board the lab gets the other end of a line, by which it can ask for `Faults`
-    meanwhile. It is closed when the job is done.
+    The lab also gets the far end of a second channel, for queries of faults while the NICs work. It
+    is closed when they are done.
     """
     channel.send(Ready(os.getpid()))
-    line, far = channel_pair()
-    with closing(line), far:
-        _work(channel, channel.expect(Setup), line, far)
+    queries, far = channel_pair()
+    with closing(queries), far:
+        _work(channel, channel.expect(SetUpNics), queries, far)
 
 
-def _work(channel: Channel, setup: Setup, line: Channel, far: socket.socket) -> None:
-    spec, idle = _spec_of(setup), bool(setup.options.get("idle"))
-    topology, subnet = spec.topology.build(), subnet_of(setup)
-    workload = OperationGraph() if idle else spec.workload()
-    wakers = Wakers(channel, line)
+def _work(channel: Channel, setup: SetUpNics, queries: Channel, far: socket.socket) -> None:
+    spec, subnet = _spec_of(setup), setup.subnet
+    topology = spec.topology.build()
+    workload = OperationGraph() if setup.idle else spec.workload()
+    wakers = Wakers(channel, queries)
     with Fabric(spec, topology, NodeSubset.HOSTS, subnet=subnet) as fabric:
-        with_ip, starts = bool(setup.options["ip"]), setup.options.get("starts", 0)
-        endpoints = HostNics(fabric, workload, subnet, ip=with_ip, starts=starts)
-        with AfPacketDriver(
-            fabric, slowdown=slowdown_of(setup.options), wake=wakers.fileno()
-        ) as driver:
+        endpoints = HostNics(fabric, workload, subnet, ip=setup.ip, starts=setup.starts)
+        with AfPacketDriver(fabric, slowdown=setup.slowdown, wake=wakers.fileno()) as driver:
             fabric.sample(endpoints.flow_bytes, len(endpoints.flows))
             _attach(driver, fabric, setup)
             fabric.prefault()
             be_punctual()
-            board = Board.new(
+            hosts = SharedCounters.new(
                 list(topology.host), [*NIC.cells.items(), (XMIT_WAIT, 1), *PORT_COLUMNS]
             )
-            flows = Board.new([flow.name for flow in endpoints.flows], FLOW_COLUMNS)
-            legends = {"board": board.legend, "flows": flows.legend}
-            channel.send(Done(legends), [board.file, flows.file, far.fileno()])
+            flows = SharedCounters.new([flow.name for flow in endpoints.flows], FLOW_COLUMNS)
+            files = [hosts.file, flows.file, far.fileno()]
+            channel.send(NicsReady(hosts.layout, flows.layout), files)
             start = channel.expect(Start)
-            nics = _Nics(channel, line, wakers, start, driver, fabric, endpoints, board, flows)
+            nics = _Nics(channel, queries, wakers, start, driver, fabric, endpoints, hosts, flows)
             _plug_in(driver, endpoints, setup)
             fabric.add_faults(tuple(map(Fault.model_validate, start.faults)))
             fabric.start()
-            if idle:
+            if setup.idle:
                 nics.idle()
             with processors_awake():
                 nics.work()
             seen = replace(fabric.observe(), ledger=driver.ledger())
-            send_observation(channel, endpoints.observe(seen), {})
+            send_observation(channel, endpoints.observe(seen), Done())
         endpoints.close()
 
 
-def _spec_of(setup: Setup) -> Spec:
-    """In a standing lab without faults: those of NICs come with `Start`."""
-    spec = spec_of(setup)
-    return spec.model_copy(update={"faults": ()}) if setup.options.get("standing") else spec
+def _spec_of(setup: SetUpNics) -> Spec:
+    """Without faults in an interactive lab: those of NICs come with `Start`."""
+    spec = spec_from_json(setup.spec)
+    return spec.model_copy(update={"faults": ()}) if setup.interactive else spec
 
 
-def _attach(driver: AfPacketDriver, fabric: Fabric, setup: Setup) -> None:
+def _attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpNics) -> None:
     topology = fabric.topology
     for host in topology.hosts:
         port = topology.ports[host.name][0]
@@ -99,7 +97,7 @@ def _attach(driver: AfPacketDriver, fabric: Fabric, setup: Setup) -> None:
         driver.attach_end(wire, ifindex, topology.peer[port])
 
 
-def _plug_in(driver: AfPacketDriver, endpoints: HostNics, setup: Setup) -> None:
+def _plug_in(driver: AfPacketDriver, endpoints: HostNics, setup: SetUpNics) -> None:
     """Serves the hosts' ib0, which by now no other NIC process does."""
     for host, interface in (endpoints.ip.of if endpoints.ip else {}).items():
         with entered(setup.hosts[host]):
@@ -111,14 +109,14 @@ class _Nics:
     """The NICs at work."""
 
     channel: Channel
-    line: Channel
+    queries: Channel
     wakers: Wakers
     start: Start
     driver: AfPacketDriver
     fabric: Fabric
     endpoints: HostNics
-    board: Board
-    flows: Board
+    hosts: SharedCounters
+    flows: SharedCounters
 
     def work(self) -> None:
         """Until the workload is over, or the spec's time limit; not before its TCP is."""
@@ -141,25 +139,25 @@ class _Nics:
     def _go_on(self) -> Outcome:
         while True:
             outcome = self.driver.run(self.start.at_ns, seconds=_SECONDS_BETWEEN_PROGRESS)
-            if outcome is not Outcome.WOKEN or not self.wakers.is_spoken_to(self.line):
+            if outcome is not Outcome.WOKEN or not self.wakers.is_spoken_to(self.queries):
                 return outcome
-            self.line.send(Done(change_faults(self.fabric, self.line.expect(Faults))))
+            self.queries.send(change_faults(self.fabric, self.queries.receive()))
 
     def _is_late(self) -> bool:
         return self.fabric.now_ns * 1000 >= self.fabric.spec.time_limit_ps
 
     def _report(self) -> None:
         self._post()
-        self.channel.send(progress_message(self.endpoints.progress(self.fabric.now_ns)))
+        self.channel.send(running(self.endpoints.progress(self.fabric.now_ns)))
 
     def _post(self) -> None:
         now_ps = self.fabric.now_ns * 1000
-        cells = self.board.begin(now_ps)
+        cells = self.hosts.begin(now_ps)
         self.endpoints.post_counters(cells[:, : len(NIC.cells)])
         ports = [self.fabric.topology.ports[name][0] for name in self.fabric.topology.host]
         cells[:, len(NIC.cells)] = self.fabric.waited_ns(ports)
         self.fabric.post_counters(cells[:, len(NIC.cells) + 1 :], ports)
-        self.board.publish()
+        self.hosts.publish()
         self.endpoints.post_flows(self.flows.begin(now_ps))
         self.flows.publish()
 

@@ -18,8 +18,11 @@ from mininet.node import Node
 from emu.daemon.capture import capture_from_prompt
 from emu.errors import EmuError
 from emu.lab import show
-from emu.lab.ipc.messages import Json, Look, Request
-from emu.lab.ipc.rpc import Line
+from emu.lab.ipc.jobs import OpenShell
+from emu.lab.ipc.messages import Done
+from emu.lab.ipc.queries import GetPorts, PortsSnapshot
+from emu.lab.ipc.rpc import RpcClient
+from emu.lab.lab_plan import LabRequest
 from emu.lab.link_control import cables_by_faults
 from emu.lab.net import FabricNet
 from emu.lab.nic_process import waits_on
@@ -27,7 +30,7 @@ from emu.lab.session import JobResult, Session, open_session, start
 from emu.lab.supervisor import Supervisor
 from emu.output_dir import new_file
 from emu.spec.diagnostic import unknown_name
-from emu.spec.scenario import Spec
+from emu.spec.scenario import Spec, spec_from_json
 from emu.subnet.diagnostics import DIAGNOSTICS
 
 Diagnosis = Callable[[str, Sequence[str]], str]
@@ -43,7 +46,7 @@ class FabricPrompt(CLI):
         self,
         net: FabricNet,
         spec: Spec,
-        see: Callable[[], Json],
+        see: Callable[[], PortsSnapshot],
         tap: Callable[[str], int],
         diagnose: Diagnosis | None = None,
         script: str | None = None,
@@ -152,12 +155,14 @@ class FabricPrompt(CLI):
         import readline  # noqa: F401, importing it gives input() line editing
 
 
-def run_shell(request: Request, supervisor: Supervisor) -> JobResult:
+def run_shell(job: OpenShell, supervisor: Supervisor) -> JobResult:
     """The job `shell`: a lab without traffic of its own, until the user leaves it."""
-    session = open_session(request, supervisor, with_rnic=False)
+    session = open_session(
+        LabRequest.interactive_lab(spec_from_json(job.spec), job.out, job.slowdown), supervisor
+    )
     start(session)
     own_prompt(session)
-    return {}, []
+    return Done(), []
 
 
 def own_prompt(session: Session, script: str | None = None) -> None:
@@ -165,15 +170,15 @@ def own_prompt(session: Session, script: str | None = None) -> None:
     net, subnet, shim = (
         session.lab.net,
         session.subnet,
-        Line(session.shim, "the shim", session.spec.name),
+        RpcClient(session.shim, "the shim", session.spec.name),
     )
     net.on_cables = cables_by_faults(session.spec.topology.build(), shim.ask)
 
-    def see() -> Json:
-        return shim.ask(Look())
+    def see() -> PortsSnapshot:
+        return shim.ask(GetPorts())
 
     def diagnose(node: str, command: Sequence[str]) -> str:
         assert subnet is not None
-        return subnet.diagnose(node, command, see()["ports"], waits_on(session.nics)).said
+        return subnet.diagnose(node, command, see().ports, waits_on(session.nics)).said
 
     FabricPrompt(net, session.spec, see, shim.tap, diagnose if subnet else None, script)

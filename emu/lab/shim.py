@@ -1,4 +1,4 @@
-"""The shim: all switches and cables of a lab, from `Setup` to the answer to `Stop`."""
+"""The shim: all switches and cables of a lab, from its set-up to the answer to `Stop`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from pathlib import Path
 from emu.bindings.af_packet_driver import AfPacketDriver, Outcome, packet_socket
 from emu.bindings.capture import CaptureFile, captured_ports
 from emu.bindings.fabric import Fabric, NodeSubset
-from emu.daemon.shim import stand
+from emu.daemon.shim import serve_shim
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Done, Setup, Start, Stop
-from emu.lab.job import line_of, send_observation, slowdown_of, spec_of, subnet_of
+from emu.lab.ipc.messages import Start, Stop
+from emu.lab.ipc.setup import SetUpShim, ShimReady, ShimStopped
+from emu.lab.job import is_rerouted, send_observation
 from emu.lab.namespace import PRIVATE
 from emu.lab.rt_sched import be_punctual
 from emu.lab.sm_link import Steering
+from emu.spec.scenario import Spec, spec_from_json
 
 _SECONDS_A_TIME = 60.0
 _SECONDS_BETWEEN_DRAINS = 0.05
@@ -26,21 +28,22 @@ RING_FRAMES = 2048
 
 def emulate(channel: Channel) -> None:
     """The whole of its work, in the network namespace it is to have."""
-    setup = channel.expect(Setup)
-    spec = spec_of(setup)
+    setup = channel.expect(SetUpShim)
+    spec = spec_from_json(setup.spec)
     topology = spec.topology.build()
-    marks, subnet = setup.marker == "shim", subnet_of(setup)
     files = channel.take_files()
-    standing = bool(setup.options.get("standing"))
-    steering = Steering(channel, line_of(setup, files))
+    steering = Steering(channel, _take_routing_line(spec, setup, files))
     fabric = Fabric(
-        spec, topology, NodeSubset.SWITCHES, subnet=subnet, marks=marks, foresees=not standing
+        spec,
+        topology,
+        NodeSubset.SWITCHES,
+        subnet=setup.subnet,
+        marks=setup.marker == "shim",
+        foresees=not setup.interactive,
     )
     with (
         fabric,
-        AfPacketDriver(
-            fabric, slowdown=slowdown_of(setup.options), wake=steering.fileno()
-        ) as driver,
+        AfPacketDriver(fabric, slowdown=setup.slowdown, wake=steering.fileno()) as driver,
     ):
         capture = CaptureFile(fabric, PRIVATE / "capture")
         fabric.connect()
@@ -51,18 +54,26 @@ def emulate(channel: Channel) -> None:
             driver.share_marker(*files)
         fabric.prefault()
         be_punctual()
-        if standing:
-            stand(channel, driver, fabric, steering)
+        if setup.interactive:
+            serve_shim(channel, driver, fabric, steering)
             return
-        channel.send(Done())
+        channel.send(ShimReady())
         _run(channel, driver, fabric, steering, capture)
         observation = replace(fabric.observe(), ledger=driver.ledger())
         captures = capture.convert(Path(setup.out))
-        value = {"captures": {name: str(path) for name, path in captures.items()}}
-        send_observation(channel, observation, value)
+        stopped = ShimStopped({name: str(path) for name, path in captures.items()})
+        send_observation(channel, observation, stopped)
 
 
-def _attach(driver: AfPacketDriver, fabric: Fabric, setup: Setup) -> None:
+def _take_routing_line(spec: Spec, setup: SetUpShim, files: list[int]) -> Channel | None:
+    """The channel to the process that routes again, if there is one: the first of the open files,
+    which is taken out of them."""
+    if not is_rerouted(spec, interactive=setup.interactive):
+        return None
+    return Channel.inherited(files.pop(0))
+
+
+def _attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpShim) -> None:
     """One socket for all interfaces: the hosts' cables, and the ways to Open vSwitch."""
     if setup.marker == "red":
         driver.queue_outside()
@@ -79,10 +90,10 @@ def _attach(driver: AfPacketDriver, fabric: Fabric, setup: Setup) -> None:
                 driver.attach_datapath(wire, socket.if_nametoindex(port.interface), port)
 
 
-def _with_a_kernel_that_sends(fabric: Fabric, setup: Setup) -> Set[str]:
+def _with_a_kernel_that_sends(fabric: Fabric, setup: SetUpShim) -> Set[str]:
     """Hosts whose kernel sends over Ethernet, as fast as it can. Others' NICs keep to their cables'
     rates, and so does IP over InfiniBand, which goes by the NIC."""
-    if setup.options.get("standing"):
+    if setup.interactive:
         return fabric.topology.host.keys()
     if not fabric.spec.fabric_kind.is_ethernet:
         return set()

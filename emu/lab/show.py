@@ -6,45 +6,45 @@ fabric: rows of what is not zero, one for each port and priority.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from emu.bindings.fabric import Fabric
-from emu.lab.ipc.messages import Json
+from emu.lab.ipc.queries import PortSnapshot, PortsSnapshot
 from emu.measure.counters import PORT_COUNTERS, PRIORITIES
 from emu.spec.diagnostic import unknown_name
 
 Row = Sequence[object]
 
 
-def look(fabric: Fabric) -> Json:
+def look(fabric: Fabric) -> PortsSnapshot:
     """Every switch port's counters, and what is in its queues and buffer at this moment."""
     name = PORT_COUNTERS[fabric.spec.fabric_kind.framing]
     ports = fabric.topology.switch_ports
     counters = name(fabric.counter_table(ports))
     seen = {
-        port_name: {
-            "counters": own,
-            "queued": [fabric.queued(port, klass) for klass in PRIORITIES],
-            "held": [fabric.held(port, klass) for klass in PRIORITIES],
-            "paused": [fabric.paused(port, klass) for klass in PRIORITIES],
-        }
+        port_name: PortSnapshot(
+            own,
+            queued=tuple(fabric.queued(port, tc) for tc in PRIORITIES),
+            held=tuple(fabric.held(port, tc) for tc in PRIORITIES),
+            paused=tuple(fabric.paused(port, tc) for tc in PRIORITIES),
+        )
         for port, (port_name, own) in zip(ports, counters.items(), strict=True)
     }
-    return {"now_ns": fabric.now_ns, "ports": seen}
+    return PortsSnapshot(fabric.now_ns, seen)
 
 
-def queues(seen: Json) -> list[str]:
+def queues(seen: PortsSnapshot) -> list[str]:
     """Bytes that wait in each queue, and that each priority holds of the buffer."""
     rows = [
-        (port, queue, own["queued"][queue], own["held"][queue])
-        for port, own in seen["ports"].items()
+        (port, queue, own.queued[queue], own.held[queue])
+        for port, own in seen.ports.items()
         for queue in PRIORITIES
-        if own["queued"][queue] or own["held"][queue]
+        if own.queued[queue] or own.held[queue]
     ]
     return _table(("port", "queue", "queued", "held of the buffer"), rows)
 
 
-def pause(seen: Json) -> list[str]:
+def pause(seen: PortsSnapshot) -> list[str]:
     """Pause frames each way and how long they held (us), and what is paused now."""
     return _table(
         ("port", "priority", "rx pause", "tx pause", "paused us", "pausing us", "now"),
@@ -52,9 +52,9 @@ def pause(seen: Json) -> list[str]:
     )
 
 
-def _pauses(seen: Json) -> Iterator[Row]:
-    for port, own in seen["ports"].items():
-        counters, paused = own["counters"], own["paused"]
+def _pauses(seen: PortsSnapshot) -> Iterator[Row]:
+    for port, own in seen.ports.items():
+        counters, paused = own.counters, own.paused
         if _is_global(counters):
             yield _pause(port, "all", "global", counters, any(paused))
             continue
@@ -64,12 +64,14 @@ def _pauses(seen: Json) -> Iterator[Row]:
                 yield row
 
 
-def _is_global(counters: Json) -> bool:
+def _is_global(counters: Mapping[str, int]) -> bool:
     """Whether its pauses are those of 802.3x, which stop all priorities."""
     return "rx_global_pause_duration" in counters or "tx_global_pause_duration" in counters
 
 
-def _pause(port: str, priority: object, whom: str, counters: Json, paused: bool) -> Row:
+def _pause(
+    port: str, priority: object, whom: str, counters: Mapping[str, int], paused: bool
+) -> Row:
     counts = (
         counters.get(f"{way}_{whom}_{what}", 0)
         for what in ("pause", "pause_duration")
@@ -78,32 +80,32 @@ def _pause(port: str, priority: object, whom: str, counters: Json, paused: bool)
     return port, priority, *counts, "paused" if paused else ""
 
 
-def cnp(seen: Json, priority: int) -> list[str]:
+def cnp(seen: PortsSnapshot, priority: int) -> list[str]:
     """Packets marked CE, and packets on the priority that CNPs ride on."""
     rows = [
         (port, marked, rx, tx)
-        for port, own in seen["ports"].items()
-        for marked, rx, tx in [_marks(own["counters"], priority)]
+        for port, own in seen.ports.items()
+        for marked, rx, tx in [_marks(own.counters, priority)]
         if marked or rx or tx
     ]
     columns = ("port", "marked CE", f"rx on priority {priority}", f"tx on priority {priority}")
     return _table(columns, rows)
 
 
-def _marks(counters: Json, priority: int) -> tuple[int, int, int]:
+def _marks(counters: Mapping[str, int], priority: int) -> tuple[int, int, int]:
     marked = sum(counters.get(f"tx_prio{n}_ecn_marked", 0) for n in PRIORITIES)
     rx, tx = (counters.get(f"{way}_prio{priority}_packets", 0) for way in ("rx", "tx"))
     return marked, rx, tx
 
 
-def counters(seen: Json, wanted: str) -> list[str]:
+def counters(seen: PortsSnapshot, wanted: str) -> list[str]:
     """All that the ports have counted whose names begin with `wanted`; or that there are none."""
-    if not any(port.startswith(wanted) for port in seen["ports"]):
-        return [unknown_name("port", wanted, list(seen["ports"]))]
+    if not any(port.startswith(wanted) for port in seen.ports):
+        return [unknown_name("port", wanted, list(seen.ports))]
     rows = [
         (port, name, count)
-        for port, own in seen["ports"].items()
-        for name, count in own["counters"].items()
+        for port, own in seen.ports.items()
+        for name, count in own.counters.items()
         if count and port.startswith(wanted)
     ]
     return _table(("port", "counter", "count"), rows)

@@ -14,9 +14,9 @@ from __future__ import annotations
 from emu.bindings.af_packet_driver import AfPacketDriver, Outcome
 from emu.bindings.fabric import Fabric
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Converging, LinksChanged, Message, Routes, RoutesLoaded, Tables
+from emu.lab.ipc.codec import Message
 from emu.lab.ipc.poller import Wakers
-from emu.subnet.subnet import lfts_from_json
+from emu.lab.ipc.routing import Converging, LinksChanged, Routes, RoutesLoaded, Tables
 from emu.units import PS_PER_NS
 
 
@@ -63,7 +63,7 @@ class Steering:
         if not fabric.infiniband:
             fabric.hint(always=True)
             self._hints, self._loaded, self._changed_ps = True, False, at_ps
-        names = sorted(fabric.topology.port_name[cable.a] for cable in down)
+        names = tuple(sorted(fabric.topology.port_name[cable.a] for cable in down))
         line.send(LinksChanged(at_ps, names))
 
     def _obey(self, fabric: Fabric, line: Channel, message: Message) -> None:
@@ -71,7 +71,7 @@ class Steering:
             case Tables(lfts, at_ps, down, seconds):
                 ports = fabric.topology.port_named
                 cables = frozenset(fabric.topology.cable[ports[name]] for name in down)
-                in_force_ps = fabric.follow(lfts_from_json(lfts), cables, at_ps, seconds)
+                in_force_ps = fabric.follow(lfts, cables, at_ps, seconds)
                 line.send(Converging(at_ps, in_force_ps))
             case Routes(at_ps, changes):
                 self._in_force_ps = fabric.reroute(changes, at_ps)

@@ -26,10 +26,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from emu.daemon.messages import Sweep
 from emu.engines import ENGINES_WITH_LEVELS
 from emu.errors import FabricError
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Converging, Json, LinksChanged, Tables
+from emu.lab.ipc.queries import PortSnapshot
+from emu.lab.ipc.routing import Converging, LinksChanged, Tables
 from emu.lab.link_history import LinkHistory
 from emu.lab.namespace import PRIVATE
 from emu.lab.supervisor import Supervisor
@@ -40,6 +42,7 @@ from emu.subnet.manager import Pair
 from emu.subnet.routing_check import approved, engine_note, kept_levels
 from emu.subnet.sm_sweeps import manager_hosts, pairs_of, policy_of
 from emu.subnet.subnet import PathSLs
+from emu.units import PS_PER_NS
 from topologies.graph import Topology
 
 _SECONDS_BETWEEN_LOOKS = 0.25
@@ -51,10 +54,10 @@ class LiveSubnet:
     """The management of a lab's fabric, from before the fabric runs on."""
 
     def __init__(
-        self, spec: Spec, topology: Topology, supervisor: Supervisor, *, everybody: bool
+        self, spec: Spec, topology: Topology, supervisor: Supervisor, *, all_hosts: bool
     ) -> None:
-        """Returns after the first sweep. With `everybody` any host may talk to any other, else
-        those of the spec's traffic.
+        """Returns after the first sweep. With `all_hosts` any host may talk to any other, else
+        only those of the spec's traffic.
 
         Raises HostError, FabricError; also where OpenSM does not do what the spec asks for.
         """
@@ -63,7 +66,7 @@ class LiveSubnet:
         fabric = ManagedFabric(topology, policy_of(spec), PRIVATE / "subnet", hosts=hosts)
         self._managed = fabric.__enter__()  # it ends with the lab
         supervisor.adopt("ibsim", self._managed.simulator.pid)
-        self._pairs = sorted(pairs_of(spec, everybody=everybody))
+        self._pairs = sorted(pairs_of(spec, everybody=all_hosts))
         self.now = approved(spec, topology, self._managed.subnet(self._pairs), self._pairs)
         """What it has decided, up to the last sweep."""
         self._first_engine = self.now.engine
@@ -76,10 +79,10 @@ class LiveSubnet:
         self._passing_note = ""
         self.notes = list(self.now.notes)
         """What its user should know."""
-        self.sweeps: list[Json] = []
+        self.sweeps: list[Sweep] = []
         """Those that links have caused: when they changed, and what tables took then."""
         self.links = LinkHistory()
-        self._change = LinksChanged(0, [])
+        self._change = LinksChanged(0, ())
         self._changed_at = time.monotonic()
         self._running = set(hosts)
         near, self.far = socket.socketpair()
@@ -87,11 +90,11 @@ class LiveSubnet:
         self._line = Channel(near)
         threading.Thread(target=self._attend, name="subnet", daemon=True).start()
 
-    def connect(self) -> Json:
+    def connect(self) -> Subnet:
         """The subnet for NICs that come in place of all there were, and keep its levels."""
         self._in_use = []
         self._forget_passing_note()
-        return self.join().to_json()
+        return self.join()
 
     def join(self) -> Subnet:
         """For one more NIC or queue pair, which comes beside the others and keeps its levels."""
@@ -101,11 +104,15 @@ class LiveSubnet:
         return now
 
     def diagnose(
-        self, node: str, command: Sequence[str], ports: Json, host_waits: Mapping[str, int]
+        self,
+        node: str,
+        command: Sequence[str],
+        ports: Mapping[str, PortSnapshot],
+        host_waits: Mapping[str, int],
     ) -> Diagnosis:
         """One of infiniband-diags on this host or switch; `ports`: as the shim sees them now,
         `host_waits`: PortXmitWait of hosts."""
-        counters = {name: own["counters"] for name, own in ports.items()}
+        counters = {name: own.counters for name, own in ports.items()}
         tell_counters(self._managed.simulator, self._topology, counters, host_waits)
         return diagnose(self._managed.simulator, node, command)
 
@@ -162,7 +169,7 @@ class LiveSubnet:
         seconds = time.monotonic() - self._changed_at
         self._line.send(Tables(lfts, self._change.at_ps, self._change.down, seconds))
         self.now = replace(self.now, lfts=lfts)
-        self.sweeps.append({"at_ns": self._change.at_ps // 1000, "seconds": round(seconds, 3)})
+        self.sweeps.append(Sweep(self._change.at_ps // PS_PER_NS, round(seconds, 3)))
         self._note_engine()
 
     def _note_engine(self) -> None:

@@ -94,12 +94,12 @@ class Supervisor:
         self._channels[process.pid] = channel
         return channel
 
-    def progress(self, told: Progress) -> None:
-        """Tells the lab's owner how far it is."""
-        self._owner.send(told)
+    def progress(self, progress: Progress) -> None:
+        """Reports to the lab's owner what the lab is doing."""
+        self._owner.send(progress)
 
     def up(self) -> None:
-        """Tells the lab's owner that the lab answers questions."""
+        """Reports to the lab's owner that the lab answers queries."""
         self._owner.send(Up())
 
     def wait_for_the_end(self) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import emu
 
-_PACKAGES = ("bindings", "lab", "measure", "spec")
-"""Of `emu`: what labs answer, and what the answers are read with."""
+_PACKAGES = ("bindings", "daemon", "lab", "measure", "spec")
+"""Of `emu`: the code of the answers, and of their readers."""
 
 
 @cache

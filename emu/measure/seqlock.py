@@ -1,11 +1,11 @@
-"""Counters in memory that others can read while the one who counts goes on.
+"""Counters in shared memory: one process writes them, others read them, and nobody waits.
 
 A table of 64-bit numbers, a row for each port or host, behind two cells of its own:
 
-    edition | time_ps | row 0 ... | row 1 ... | ...
+    sequence | time_ps | row 0 ... | row 1 ... | ...
 
-The writer makes the edition odd, writes, and makes it even; a reader takes its
-copy again when the edition has changed meanwhile. Nobody waits for anybody.
+This is a sequence lock. The writer makes the sequence number odd, writes, and makes it even. A
+reader repeats its copy if the number was odd or has changed meanwhile.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 _CELL = 8
-_EDITION, _TIME, _HEAD = 0, 1, 2
+_SEQUENCE, _TIME, _HEAD = 0, 1, 2
 
 Columns = Sequence[tuple[str, int]]
 """The name of each counter, and how many cells it has."""
@@ -27,29 +28,39 @@ Rows = dict[str, dict[str, list[int]]]
 """Row -> counter -> its cells."""
 
 
-class Board:
-    """A board, for its one writer or for a reader."""
+@dataclass(frozen=True)
+class Layout:
+    """What a reader must know of the table."""
 
-    def __init__(self, file: int, rows: Sequence[str], columns: Columns) -> None:
-        """`file` is open and becomes the board's."""
+    rows: tuple[str, ...]
+    columns: tuple[tuple[str, int], ...]
+
+    @property
+    def width(self) -> int:
+        """The cells of a row."""
+        return sum(width for _, width in self.columns)
+
+    @property
+    def size_bytes(self) -> int:
+        return (_HEAD + len(self.rows) * self.width) * _CELL
+
+
+class SharedCounters:
+    """A table of counters, for its one writer or for a reader."""
+
+    def __init__(self, file: int, layout: Layout) -> None:
+        """`file` is open; `close` closes it."""
         self.file = file
-        self._rows = tuple(rows)
-        self._columns = [(name, width) for name, width in columns]
-        self._width = sum(width for _, width in columns)
-        self._memory = mmap.mmap(file, self._size())
+        self.layout = layout
+        self._memory = mmap.mmap(file, layout.size_bytes)
         self._cells: NDArray[np.int64] = np.frombuffer(self._memory, np.int64)
 
     @classmethod
     def new(cls, rows: Sequence[str], columns: Columns) -> Self:
-        file = os.memfd_create("board")
-        cells = _HEAD + len(rows) * sum(width for _, width in columns)
-        os.truncate(file, cells * _CELL)
-        return cls(file, rows, columns)
-
-    @property
-    def legend(self) -> dict[str, Any]:
-        """What a reader must know, as JSON: `Board(file, **legend)`."""
-        return {"rows": self._rows, "columns": self._columns}
+        layout = Layout(tuple(rows), tuple(columns))
+        file = os.memfd_create("counters")
+        os.truncate(file, layout.size_bytes)
+        return cls(file, layout)
 
     def close(self) -> None:
         del self._cells
@@ -59,14 +70,14 @@ class Board:
     # ---- writing -----------------------------------------------------------
 
     def begin(self, time_ps: int) -> NDArray[np.int64]:
-        """Begins an edition; returns the cells to write, (rows, cells of a row)."""
-        self._cells[_EDITION] += 1
+        """Begins to write; returns the cells, (rows, cells of a row)."""
+        self._cells[_SEQUENCE] += 1
         self._cells[_TIME] = time_ps
-        return self._cells[_HEAD:].reshape(len(self._rows), self._width)
+        return self._cells[_HEAD:].reshape(len(self.layout.rows), self.layout.width)
 
     def publish(self) -> None:
-        """Ends the edition that was begun."""
-        self._cells[_EDITION] += 1
+        """Ends the writing: readers see the new numbers from now on."""
+        self._cells[_SEQUENCE] += 1
 
     # ---- reading -----------------------------------------------------------
 
@@ -74,15 +85,12 @@ class Board:
         """The time, in ps, and everything that was counted by then."""
         while True:
             copy = self._cells.copy()
-            if copy[_EDITION] % 2 == 0 and copy[_EDITION] == self._cells[_EDITION]:
+            if copy[_SEQUENCE] % 2 == 0 and copy[_SEQUENCE] == self._cells[_SEQUENCE]:
                 break
-        table = copy[_HEAD:].reshape(len(self._rows), self._width)
-        rows = zip(self._rows, table.tolist(), strict=True)
+        table = copy[_HEAD:].reshape(len(self.layout.rows), self.layout.width)
+        rows = zip(self.layout.rows, table.tolist(), strict=True)
         return int(copy[_TIME]), {name: self._named(cells) for name, cells in rows}
 
     def _named(self, cells: list[int]) -> dict[str, list[int]]:
         left = iter(cells)
-        return {name: [next(left) for _ in range(width)] for name, width in self._columns}
-
-    def _size(self) -> int:
-        return (_HEAD + len(self._rows) * self._width) * _CELL
+        return {name: [next(left) for _ in range(width)] for name, width in self.layout.columns}

@@ -25,9 +25,10 @@ from typing import TypeVar
 from emu.bindings.af_packet_driver import AfPacketDriver, Outcome
 from emu.bindings.fabric import Fabric
 from emu.daemon import registry
-from emu.daemon.client import StandingLab
+from emu.daemon.client import LabClient
+from emu.daemon.messages import BorrowNic, GetPathLevels
 from emu.errors import FabricError, UsageError
-from emu.lab.ipc.messages import Request
+from emu.lab.ipc.jobs import ServeLab
 from emu.lab.namespace import run_in_lab
 from emu.lab.rt_sched import processors_awake, wake_in_time
 from emu.rdma.clock import Clock
@@ -64,21 +65,20 @@ def live_lab(spec: Spec) -> Iterator[tuple[Spec, float, Wires]]:
     """
     slowdown, _ = slowdown_for(spec)
     named = spec.model_copy(update={"name": f"{spec.name}-{os.getpid()}"})
-    with _standing(named, slowdown), StandingLab(named.name) as lab:
+    with _standing(named, slowdown), LabClient(named.name) as lab:
         yield named, slowdown, _borrow(lab, named.topology.build())
 
 
 @contextmanager
 def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
     """The lab, owned by a thread of this process: it goes with it, however that ends."""
-    options = {"slowdown": slowdown, "standing": True, "ip": False}  # the NICs are ours
-    request = Request("stand", spec.to_json(), "/", options)
+    job = ServeLab(spec.to_json(), slowdown, ip=False)  # the NICs are ours
     up, failures = threading.Event(), list[Exception]()
 
     def own() -> None:
         """Whoever calls a lab that has ended hears that at once: nobody listens any more."""
         try:
-            run_in_lab(request, on_progress=ignore, on_up=up.set, files=[listener.fileno()])
+            run_in_lab(job, on_progress=ignore, on_up=up.set, files=[listener.fileno()])
         except KeyboardInterrupt:
             why = "its first process received SIGINT or SIGTERM"
             failures.append(FabricError(f"the lab {spec.name} has ended: {why}"))
@@ -109,23 +109,23 @@ def _end(name: str, owner: threading.Thread) -> None:
     """Ends the lab, unless it has died; returns when its owner is done."""
     with suppress(UsageError):  # it has died at this moment
         if owner.is_alive():
-            with StandingLab(name) as lab:
+            with LabClient(name) as lab:
                 lab.end()
     owner.join()
 
 
-def _borrow(lab: StandingLab, topology: Topology) -> Wires:
+def _borrow(lab: LabClient, topology: Topology) -> Wires:
     hosts, subnet = {}, None
     with ExitStack() as unless_all:
         for host in topology.host:
-            told, (file,) = lab.ask("nic", host=host)
+            nic, (file,) = lab.ask(BorrowNic(host))
             opened = unless_all.enter_context(socket.socket(fileno=file))
-            hosts[host] = opened, told["ifindex"]
-            subnet = told["subnet"]
+            hosts[host] = opened, nic.ifindex
+            subnet = nic.subnet
         unless_all.pop_all()
     if subnet is None:
         return Wires(hosts, None)
-    return Wires(hosts, Subnet.from_json(subnet), lambda: lab.ask("paths")[0]["levels"])
+    return Wires(hosts, subnet, lambda: lab.ask(GetPathLevels())[0].levels)
 
 
 class LiveClock(Clock):

@@ -8,15 +8,13 @@ from pathlib import Path
 
 from emu.clocks import REAL
 from emu.errors import UsageError
+from emu.lab.ipc.jobs import RunTraffic
 from emu.lab.ipc.messages import Progress as LabProgress
-from emu.lab.ipc.messages import Request
-from emu.lab.ipc.progress import told_progress
 from emu.lab.job import read_observation
 from emu.lab.namespace import run_in_lab
-from emu.measure.cpu import CpuSamples
 from emu.measure.merge import assemble
 from emu.measure.progress import Progress
-from emu.measure.recording import FlowRecord, Recording
+from emu.measure.recording import Recording
 from emu.runtime.runner import Runner, ignore
 from emu.runtime.slowdown import choose_slowdown
 from emu.spec.scenario import Spec
@@ -84,25 +82,24 @@ def run_at(
 ) -> Recording:
     """One run at this slowdown, whatever the spec says; `notes` go into the recording."""
     began = time.monotonic()
-    request = Request("run", spec.to_json(), str(out.resolve()), {"slowdown": slowdown})
+    job = RunTraffic(spec.to_json(), str(out.resolve()), slowdown)
 
     def relay(message: LabProgress) -> None:
-        progress = told_progress(message)
-        if progress is not None:
-            on_progress(progress)
+        if message.moment is not None:
+            on_progress(message.moment)
 
-    result, files = run_in_lab(request, on_progress=relay)
+    result, files = run_in_lab(job, on_progress=relay)
     return assemble(
         spec,
         spec.topology.build(),
         [read_observation(file) for file in files],
-        plane=result["plane"],
+        plane=result.plane,
         clock=REAL,
         slowdown=slowdown,
-        marker=result["marker"],
+        marker=result.marker,
         wall_seconds=time.monotonic() - began,
-        cpu=CpuSamples(**result["cpu"]),
-        captures={name: out / Path(path).name for name, path in result["captures"].items()},
-        notes=(*result["notes"], *notes),
-        streams=[FlowRecord(**flow) for flow in result["streams"]],
+        cpu=result.cpu,
+        captures={name: out / Path(path).name for name, path in result.captures.items()},
+        notes=(*result.notes, *notes),
+        streams=result.streams,
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from emu.errors import FabricError
 from topologies.graph import Port, Topology
@@ -46,20 +46,6 @@ class Subnet:
     notes: tuple[str, ...] = ()
     """What its user should know."""
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values; `from_json` reads them back."""
-        return asdict(self)
-
-    @staticmethod
-    def from_json(told: dict[str, Any]) -> Subnet:
-        """What `to_json` wrote."""
-        later = tuple(
-            Resweep(at_ps, lfts_from_json(lfts), levels, tuple(notes))
-            for at_ps, lfts, levels, notes in told["later"]
-        )
-        lfts, notes = lfts_from_json(told["lfts"]), tuple(told["notes"])
-        return Subnet(**{**told, "lfts": lfts, "later": later, "notes": notes})
-
     def notes_up_to(self, at_ps: int) -> tuple[str, ...]:
         """Also of sweeps that were caused up to then; each once."""
         later = (note for later in self.later if later.at_ps <= at_ps for note in later.notes)
@@ -98,8 +84,3 @@ class Subnet:
             if port.number == number:
                 return port
         raise FabricError(f"the subnet manager found no route from {node} to {dst}")
-
-
-def lfts_from_json(told: dict[str, dict[str, int]]) -> Lfts:
-    """JSON's keys are text, an LFT's are LIDs."""
-    return {switch: {int(lid): port for lid, port in lft.items()} for switch, lft in told.items()}

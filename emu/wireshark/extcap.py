@@ -20,7 +20,7 @@ from pathlib import Path
 import emu
 from emu.daemon import registry
 from emu.daemon.capture import capture_port
-from emu.daemon.client import StandingLab
+from emu.daemon.client import LabClient
 from emu.errors import EmuError, ExitCode, FabricError, UsageError
 from emu.fabric_kind import FABRIC_KINDS, Framing
 from emu.output_dir import new_file
@@ -57,14 +57,14 @@ def _answers(asked: argparse.Namespace) -> Iterator[str]:
             except (FabricError, UsageError) as error:  # it has just ended, or does not answer
                 print(error, file=sys.stderr)
     elif asked.extcap_dlts:
-        with StandingLab(asked.extcap_interface.partition("@")[2]) as standing:
-            fabric, _ = standing.ports()
+        with LabClient(asked.extcap_interface.partition("@")[2]) as client:
+            fabric = client.ports().fabric
         yield _LINK_TYPES[FABRIC_KINDS[fabric].framing]
 
 
 def _interfaces(lab: str) -> Iterator[str]:
-    with StandingLab(lab) as standing:
-        _, rates = standing.ports()
+    with LabClient(lab) as client:
+        rates = client.ports().rates_bps
     for port, rate_bps in rates.items():
         yield f"interface {{value={port}@{lab}}}{{display=emulated, {format_rate(rate_bps)}}}"
 
@@ -73,8 +73,8 @@ def _capture(interface: str, fifo: str) -> int:
     """Until Wireshark has had enough: then it closes the pipe, or sends SIGTERM."""
     port, _, lab = interface.partition("@")
     try:
-        with StandingLab(lab) as standing, new_file(Path(fifo), at_once=True) as stream:
-            done = capture_port(standing, port, stream)
+        with LabClient(lab) as client, new_file(Path(fifo), at_once=True) as stream:
+            done = capture_port(client, port, stream)
     except BrokenPipeError:
         return ExitCode.OK
     if done.missed:

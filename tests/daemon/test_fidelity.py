@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from emu.daemon.fidelity import judged, share_of_shim
-from emu.lab.ipc.messages import Json
+from emu.daemon.fidelity import judged, timing_of_shim
+from emu.lab.ipc.queries import ShimTiming
 from emu.measure.raw_counters import CounterTable, RawCounters
 from emu.measure.recording import Fidelity
 from tests.support.lab_recording import SPEC, TOPOLOGY, at_the_start, recorded
@@ -27,7 +27,7 @@ def of_a_run(counted: RawCounters) -> Fidelity:
     return recorded(replace(seen, ports=ports, ledger=ledger)).fidelity
 
 
-def share_of(now: Mapping[str, RawCounters]) -> Json:
+def share_of(now: Mapping[str, RawCounters]) -> ShimTiming:
     """Of a shim whose ports have counted so much, and the others nothing."""
 
     def counter_table(ports: Iterable[Port]) -> CounterTable:
@@ -36,15 +36,15 @@ def share_of(now: Mapping[str, RawCounters]) -> Json:
 
     fabric: Any = SimpleNamespace(topology=TOPOLOGY, counter_table=counter_table)
     live: Any = SimpleNamespace(ledger=lambda: observation(histogram(1)).ledger)
-    return share_of_shim(fabric, live)
+    return timing_of_shim(fabric, live)
 
 
-def of_a_standing_lab(counted: RawCounters) -> Fidelity:
+def of_an_interactive_lab(counted: RawCounters) -> Fidelity:
     before, after = share_of({}), share_of({"left:right": counted})
     return judged(SPEC, 1000.0, before, after, observation(histogram(1)))
 
 
-@pytest.mark.parametrize("verdict", [of_a_run, of_a_standing_lab])
+@pytest.mark.parametrize("verdict", [of_a_run, of_an_interactive_lab])
 @pytest.mark.parametrize("counter", NOTHING)
 def test_packets_that_open_vswitch_lost_or_could_not_be_given_are_counted(
     verdict: Callable[[RawCounters], Fidelity], counter: str

@@ -1,4 +1,4 @@
-"""Faults of NICs in a standing lab: what each process of NICs is told, and what is told of them."""
+"""Faults of NICs in an interactive lab: those that each NIC process gets, and their status."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 from emu.daemon.faults import check_settings
 from emu.daemon.nic_faults import NicFaults
 from emu.errors import UsageError
-from emu.lab.ipc.messages import Json
+from emu.lab.ipc.codec import Json
+from emu.lab.ipc.queries import FaultStatus
 from emu.spec.fault import Fault
 from emu.spec.load import spec_from_text
 
@@ -37,7 +38,7 @@ def times(told: list[Json]) -> list[Json]:
 
 
 def states(faults: NicFaults, now_us: int) -> dict[str, str]:
-    return {fault["name"]: fault["state"] for fault in faults.told(now_us * US, [])}
+    return {fault.name: fault.state for fault in faults.status(now_us * US, [])}
 
 
 def test_the_specs_faults_begin_with_every_workload_anew_and_not_with_idle_nics() -> None:
@@ -60,7 +61,7 @@ def test_a_fault_that_is_cleared_does_not_come_with_the_next_workload() -> None:
     faults.clear("pause-storm-1")
     faults.end([])
     assert faults.begin(500 * US, with_traffic=True) == []
-    assert faults.told(600 * US, []) == []
+    assert faults.status(600 * US, []) == []
 
 
 def test_a_fault_that_waited_for_nics_lasts_as_long_from_then_on() -> None:
@@ -83,16 +84,16 @@ def test_a_fault_that_waited_for_nics_lasts_as_long_from_then_on() -> None:
 def test_what_a_fault_did_in_nics_that_are_gone_is_not_forgotten() -> None:
     faults = spec_faults("topology: {kind: dumbbell, hosts_per_side: 2}")
     faults.set("slow", slow("h1"), 30 * US)
-    seen = [{"name": "slow", "packets_seen": 7, "hits": 5, "packets_dropped": 0}]
+    seen = [FaultStatus("slow", "slow-receiver", "h1", 30_000, None, 7, 5, 0, "active")]
     faults.end(seen)
     faults.begin(50 * US, with_traffic=True)
-    (told,) = faults.told(60 * US, seen)
-    assert (told["packets_seen"], told["hits"], told["packets_dropped"]) == (14, 10, 0)
-    assert (told["at_ns"], told["end_ns"]) == (30_000, None), "when it was set"
+    (status,) = faults.status(60 * US, seen)
+    assert (status.packets_seen, status.hits, status.packets_dropped) == (14, 10, 0)
+    assert (status.at_ns, status.end_ns) == (30_000, None), "when it was set"
 
 
-def lasting(kind: str, place: str) -> list[Json]:
-    return [{"name": "first", "kind": kind, "place": place}]
+def lasting(kind: str, place: str) -> list[FaultStatus]:
+    return [FaultStatus("first", kind, place, 0, None, 0, 0, 0, "active")]
 
 
 def test_a_host_is_slow_for_one_reason_at_a_time() -> None:
@@ -134,5 +135,5 @@ def test_a_storm_that_infiniband_does_not_have_is_not_told() -> None:
     """A variant has it from its base."""
     compare = "\ncompare: {roce: {}, ib: {fabric: ib}}"
     variants = spec_from_text((SPEC + compare).encode(), source="test").variants()
-    assert NicFaults(variants["ib"]).told(0, []) == []
-    assert len(NicFaults(variants["roce"]).told(0, [])) == 1
+    assert NicFaults(variants["ib"]).status(0, []) == []
+    assert len(NicFaults(variants["roce"]).status(0, [])) == 1

@@ -20,7 +20,7 @@ from emu.cli.up import command as up
 from emu.daemon import folder, registry
 from emu.daemon.registry import SilentLab
 from emu.errors import FabricError, UsageError
-from emu.lab.ipc.messages import Json
+from emu.lab.ipc.codec import Json
 from tests.support.user import NOBODY, may_be_anybody
 
 

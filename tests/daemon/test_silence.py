@@ -13,12 +13,22 @@ from pathlib import Path
 import pytest
 
 from emu.daemon import client, registry
-from emu.daemon.client import StandingLab
+from emu.daemon.client import LabClient
+from emu.daemon.messages import (
+    GetSnapshot,
+    GetStatus,
+    GetVersion,
+    StartTraffic,
+    TrafficStatus,
+    Version,
+)
 from emu.daemon.registry import SilentLab
 from emu.errors import FabricError
 from emu.lab.ipc.channel import Channel, channel_pair
-from emu.lab.ipc.messages import Ask, Done, Failure, Look, Message
-from emu.lab.ipc.rpc import Line
+from emu.lab.ipc.codec import Message, Query
+from emu.lab.ipc.messages import Failure
+from emu.lab.ipc.queries import GetPorts, PortsSnapshot
+from emu.lab.ipc.rpc import RpcClient
 from emu.lab.version import version
 
 _STOPPED = """
@@ -39,7 +49,7 @@ sys.stdin.read()
 registry.release("toy")
 """
 
-OURS = Done({"version": version()})
+OURS = Version(version())
 
 
 @pytest.fixture(autouse=True)
@@ -64,14 +74,14 @@ def _stopped_lab(*words: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-@pytest.mark.parametrize("question", ["status", "look", "traffic"])
+@pytest.mark.parametrize("query", [GetStatus(), GetSnapshot(), StartTraffic()])
 def test_a_lab_that_does_not_answer_is_an_error(
-    question: str, monkeypatch: pytest.MonkeyPatch
+    query: Query[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the lab's name and what to do."""
     monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
-    with _stopped_lab(), StandingLab(None) as lab, pytest.raises(SilentLab) as told:
-        lab.ask(question)
+    with _stopped_lab(), LabClient(None) as lab, pytest.raises(SilentLab) as told:
+        lab.ask(query)
     assert str(told.value).startswith("the lab toy has not answered for 0.05 s: ")
     assert str(told.value).endswith("end the lab with `emu down toy`")
 
@@ -84,19 +94,19 @@ def test_a_lab_that_takes_long_but_lives_is_waited_for() -> None:
     def work() -> None:
         first, _ = listener.accept()
         busy = Channel(first)
-        assert busy.expect(Ask).what == "version"
+        assert busy.expect(GetVersion)
         busy.send(OURS)
         second, _ = listener.accept()
         free = Channel(second)
-        assert free.expect(Ask).what == "version"
+        assert free.expect(GetVersion)
         free.send(OURS)
         asked_for_life.set()
-        busy.send(Done({"late": True}))
+        busy.send(TrafficStatus(number=7))
 
     worker = threading.Thread(target=work)
     worker.start()
-    with StandingLab("toy") as lab:
-        assert lab.ask("traffic")[0] == {"late": True}
+    with LabClient("toy") as lab:
+        assert lab.ask(StartTraffic())[0].number == 7
     worker.join()
     assert asked_for_life.is_set()
     listener.close()
@@ -106,10 +116,11 @@ def test_a_lab_that_takes_long_but_lives_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("answer", "theirs"),
     [
-        (Done({"version": "0.0.9 (code 01234567)"}), "emu 0.0.9 (code 01234567); "),
-        (Failure("usage", "it does not know version"), "an older emu, which does not tell its "),
+        (Version("0.0.9 (code 01234567)"), "emu 0.0.9 (code 01234567); "),
+        (Failure("usage", "it does not know version"), "an older emu, which does not report "),
+        (Failure("fabric", "b'{}' is no message of a lab"), "an older emu, which does not "),
     ],
-    ids=["another", "older than the question"],
+    ids=["another", "older than the query", "older than its type"],
 )
 def test_a_lab_of_another_version_is_told(answer: Message, theirs: str) -> None:
     """Both versions and the remedy; nothing else is asked, and what it says is not read."""
@@ -118,13 +129,13 @@ def test_a_lab_of_another_version_is_told(answer: Message, theirs: str) -> None:
     def work() -> None:
         line, _ = listener.accept()
         lab = Channel(line)
-        assert lab.expect(Ask).what == "version"
+        assert lab.expect(GetVersion)
         lab.send(answer)
 
     worker = threading.Thread(target=work)
     worker.start()
-    with StandingLab("toy") as lab, pytest.raises(FabricError) as told:
-        lab.ask("look")
+    with LabClient("toy") as lab, pytest.raises(FabricError) as told:
+        lab.ask(GetSnapshot())
     worker.join()
     assert str(told.value).startswith(f"the lab toy was brought up by {theirs}")
     assert f"this is emu {version()}, which cannot talk with it" in str(told.value)
@@ -137,7 +148,7 @@ def test_a_lab_that_does_not_answer_can_be_ended(monkeypatch: pytest.MonkeyPatch
     """By its owner, with which every lab ends; nothing of it is left, and nothing to tell."""
     monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
     with _stopped_lab(client._OWNER.decode()) as owner:
-        with StandingLab("toy") as lab:
+        with LabClient("toy") as lab:
             lab.end()
         assert owner.wait(60) < 0
     assert (registry.names(), registry.ended()) == ([], [])
@@ -157,7 +168,7 @@ def test_a_lab_is_down_when_its_name_is_free(monkeypatch: pytest.MonkeyPatch) ->
             return ends(process, within)
 
         monkeypatch.setattr(client, "_ends", end_after_all)
-        with StandingLab("toy") as lab:
+        with LabClient("toy") as lab:
             lab.end()
         registry.claim("toy").close()
         registry.release("toy")
@@ -173,7 +184,7 @@ def test_an_owner_that_keeps_the_name_of_its_ended_lab_is_ended(
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"up\n"
-        with StandingLab("toy") as lab:
+        with LabClient("toy") as lab:
             assert lab._channel.has_more(10)  # the lab has hung up
             if is_stopped:
                 owner.send_signal(signal.SIGSTOP)
@@ -191,7 +202,7 @@ def test_an_owner_that_cannot_be_ended_is_an_error(monkeypatch: pytest.MonkeyPat
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"up\n"
-        with StandingLab("toy") as lab, pytest.raises(FabricError, match=r"after 0\.05 s$"):
+        with LabClient("toy") as lab, pytest.raises(FabricError, match=r"after 0\.05 s$"):
             lab.end()
         owner.kill()
     registry.forget(registry.ended())
@@ -202,7 +213,7 @@ def test_a_program_that_owns_a_lab_is_not_killed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
     with _stopped_lab() as owner:
         with (
-            StandingLab("toy") as lab,
+            LabClient("toy") as lab,
             pytest.raises(FabricError, match=rf"process number {owner.pid}; end that program"),
         ):
             lab.end()
@@ -212,19 +223,19 @@ def test_a_program_that_owns_a_lab_is_not_killed(monkeypatch: pytest.MonkeyPatch
 def test_a_process_that_is_silent_is_named() -> None:
     """Who asks next gets its own answer, and not the one that came too late."""
     near, far = channel_pair()
-    process, line = Channel(far), Line(near, "the shim", "toy", seconds=0.05)
+    process, line = Channel(far), RpcClient(near, "the shim", "toy", seconds=0.05)
     with pytest.raises(
         FabricError,
         match=r"^the shim of the lab toy has not answered for 0\.05 s: .*`emu down toy`$",
     ):
-        line.ask(Look())
-    process.send(Done({"answer": 1}))
-    process.send(Done({"answer": 2}))
-    assert line.ask(Look()) == {"answer": 2}
+        line.ask(GetPorts())
+    process.send(PortsSnapshot(1, {}))
+    process.send(PortsSnapshot(2, {}))
+    assert line.ask(GetPorts()) == PortsSnapshot(2, {})
     with pytest.raises(FabricError, match="has not answered"):
-        line.ask(Look())
+        line.ask(GetPorts())
     process.send(Failure("fabric", "too late"))
-    process.send(Done({"answer": 4}))
-    assert line.ask(Look()) == {"answer": 4}
+    process.send(PortsSnapshot(4, {}))
+    assert line.ask(GetPorts()) == PortsSnapshot(4, {})
     process.close()
     line.close()

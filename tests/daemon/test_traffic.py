@@ -1,4 +1,4 @@
-"""The traffic of a standing lab where something fails: nobody is left, and its state says so."""
+"""Traffic of an interactive lab where something fails: its status says so, no process is left."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from typing import Any, cast
 import pytest
 
 from emu.daemon import traffic as module
+from emu.daemon.messages import TrafficStatus
 from emu.daemon.nics import Nics
 from emu.daemon.traffic import Traffic
 from emu.errors import FabricError
 from emu.lab.ipc.channel import Channel, channel_pair
-from emu.lab.ipc.messages import Done, Failure, Progress, Ready, Setup, Start
-from emu.lab.ipc.rpc import Line
+from emu.lab.ipc.messages import Done, Failure, Progress, Ready, Start
+from emu.lab.ipc.queries import ShimTiming
+from emu.lab.ipc.rpc import RpcClient
+from emu.lab.ipc.setup import NicsReady, SetUpNics, SetUpTcp
 from emu.lab.session import Session
 from emu.lab.supervisor import Supervisor
 from emu.measure.counters import XMIT_WAIT
-from emu.measure.seqlock import Board
+from emu.measure.progress import Progress as RunProgress
+from emu.measure.seqlock import SharedCounters
 from emu.spec.load import spec_from_text
 from emu.spec.scenario import Spec
 from tests.support.user import SECONDS
@@ -32,7 +36,8 @@ topology: {kind: dumbbell, hosts_per_side: 1}
 traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 200KB}]
 """
 TCP = SPEC.replace("op: write", "stack: tcp")
-_BOARD = "/memfd:board "
+_COUNTERS = "/memfd:counters "
+TIMING = ShimTiming((), (), (), (), 0, 0, 0, 0)
 SILENT = (
     "the shim of the lab toy has not answered for 0.05 s: it was stopped, or the machine is "
     "overloaded; "
@@ -74,11 +79,12 @@ class Staff:
 
 def _is_set_up(channel: Channel) -> None:
     """As NICs are. Nobody answers on their line."""
-    board, flows = Board.new(["h1"], [(XMIT_WAIT, 1)]), Board.new(["flow"], [("bytes", 1)])
+    hosts = SharedCounters.new(["h1"], [(XMIT_WAIT, 1)])
+    flows = SharedCounters.new(["flow"], [("bytes", 1)])
     near, far = socket.socketpair()
-    with closing(board), closing(flows), near, far:
-        legends = {"board": board.legend, "flows": flows.legend}
-        channel.send(Done(legends), [board.file, flows.file, near.fileno()])
+    with closing(hosts), closing(flows), near, far:
+        files = [hosts.file, flows.file, near.fileno()]
+        channel.send(NicsReady(hosts.layout, flows.layout), files)
 
 
 class Lab:
@@ -87,22 +93,28 @@ class Lab:
     def __init__(self, spec: Spec) -> None:
         near, far = channel_pair()
         self.shim, self.staff = Channel(far), Staff()
-        setup = Setup(spec.to_json(), "shim", "none", "/", {}, {"ip": False})
-        session = cast(
-            Session, SimpleNamespace(spec=spec, setup=setup, subnet=None, nics=None, has_ip=True)
+        text = spec.to_json()
+        nic_setup = SetUpNics(text, 1, interactive=True, hosts={}, subnet=None, ip=False)
+        parts = SimpleNamespace(
+            spec=spec,
+            plan=SimpleNamespace(ib0=False),
+            nic_setup=lambda **_: nic_setup,
+            tcp_setup=lambda: SetUpTcp(text, 1, {}),
+            nics=None,
+            has_ip=True,
         )
+        session = cast(Session, parts)
         staff = cast(Supervisor, self.staff)
-        line = Line(near, "the shim", "toy", seconds=0.05)
+        line = RpcClient(near, "the shim", "toy", seconds=0.05)
         self.traffic = Traffic(session, staff, line, Nics(session, staff, 1, 0), 1)
 
     @property
     def state(self) -> str:
-        told: str = self.traffic.state["state"]
-        return told
+        return self.traffic.status.state
 
     def start(self) -> Channel:
         """With a shim that answers once; the far end of the NICs' channel."""
-        self.shim.send(Done())
+        self.shim.send(TIMING)
         begun = len(self.staff.ever)
         self.traffic.start()
         return self.staff.ever[begun]
@@ -130,7 +142,7 @@ def _open_boards() -> set[int]:
     there = set()
     for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):
-            if str(descriptor.readlink()).startswith(_BOARD):
+            if str(descriptor.readlink()).startswith(_COUNTERS):
                 there.add(descriptor.stat().st_ino)
     return there
 
@@ -145,7 +157,7 @@ def test_traffic_that_cannot_begin_leaves_nobody(lab: Lab) -> None:
     for far in lab.staff.ever:
         _wait_for_hangup(far)
     assert _open_boards() <= before
-    lab.shim.send(Done())  # the answer that came too late
+    lab.shim.send(TIMING)  # the answer that came too late
     lab.start()
     assert lab.state == "running"
     lab.traffic.stop()
@@ -183,15 +195,12 @@ def test_traffic_ends_when_the_shim_is_silent(lab: Lab, monkeypatch: pytest.Monk
     nics.send(Done())
     _wait_for_hangup(nics)
     assert lab.state == "failed"
-    assert lab.traffic.state["error"].startswith(SILENT)
+    assert (lab.traffic.status.error or "").startswith(SILENT)
     assert lab.staff.there == {}
-    lab.shim.send(Done())  # the answer that came too late
+    lab.shim.send(TIMING)  # the answer that came too late
     lab.start()
-    assert (lab.state, lab.traffic.state["error"], lab.traffic.state["number"]) == (
-        "running",
-        None,
-        2,
-    )
+    status = lab.traffic.status
+    assert (status.state, status.error, status.number) == ("running", None, 2)
     lab.traffic.stop()
 
 
@@ -201,7 +210,7 @@ def test_traffic_whose_nics_fail_has_failed(lab: Lab) -> None:
     nics.send(Failure("fabric", "internal error: ZeroDivisionError: division by zero"))
     _wait_for_hangup(nics)
     assert (lab.state, lab.staff.there) == ("failed", {})
-    assert lab.traffic.state["error"] == "internal error: ZeroDivisionError: division by zero"
+    assert lab.traffic.status.error == "internal error: ZeroDivisionError: division by zero"
 
 
 def test_nics_that_do_not_answer_go_when_traffic_is_stopped(
@@ -209,17 +218,21 @@ def test_nics_that_do_not_answer_go_when_traffic_is_stopped(
 ) -> None:
     """They were asked what faults did in them: who stops the traffic hears of it."""
 
-    def ask(line: Line, message: object) -> None:
+    def ask(rpc: RpcClient, message: object) -> None:
         raise FabricError("the NIC process has not answered for 20 s")
 
     nics = lab.start()
     with monkeypatch.context() as patched:
-        patched.setattr(Line, "ask", ask)
+        patched.setattr(RpcClient, "ask", ask)
         with pytest.raises(FabricError, match="the NIC process has not answered"):
             lab.traffic.stop()
     _wait_for_hangup(nics)
     assert (lab.state, lab.staff.there) == ("failed", {})
-    assert lab.traffic.state["error"] == "the NIC process has not answered for 20 s"
+    assert lab.traffic.status.error == "the NIC process has not answered for 20 s"
+
+
+def moment(bytes_done: int) -> RunProgress:
+    return RunProgress(0, bytes_done, 9, 0, 1)
 
 
 def test_a_workload_that_was_stopped_tells_no_progress(
@@ -236,15 +249,15 @@ def test_a_workload_that_was_stopped_tells_no_progress(
 
     monkeypatch.setattr(module, "carry_out", carry_out)
     nics = lab.start()
-    assert nics.expect(Setup)
+    assert nics.expect(SetUpNics)
     assert nics.expect(Start)
     assert following.wait(SECONDS)
-    tell[0](Progress("running", {"bytes_done": 1}))
-    assert lab.traffic.state["progress"] == {"bytes_done": 1}
+    tell[0](Progress("running", moment(1)))
+    assert lab.traffic.status.progress == moment(1)
     lab.traffic.stop()
-    tell[0](Progress("running", {"bytes_done": 2}))
-    assert (lab.state, lab.traffic.state["progress"]) == ("stopped", {"bytes_done": 1})
+    tell[0](Progress("running", moment(2)))
+    assert (lab.state, lab.traffic.status.progress) == ("stopped", moment(1))
     lab.start()
-    tell[0](Progress("running", {"bytes_done": 3}))
-    assert (lab.state, lab.traffic.state["progress"]) == ("running", None)
+    tell[0](Progress("running", moment(3)))
+    assert lab.traffic.status == TrafficStatus(number=2, state="running")
     lab.traffic.stop()

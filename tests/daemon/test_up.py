@@ -20,7 +20,8 @@ from emu.daemon import daemon_main, registry, up
 from emu.daemon.up import bring_up
 from emu.errors import ExitCode, HostError
 from emu.lab.ipc.channel import Channel, channel_pair
-from emu.lab.ipc.messages import Progress, Request, Up
+from emu.lab.ipc.jobs import ServeLab
+from emu.lab.ipc.messages import Progress, Up
 from emu.spec.load import spec_from_text
 from tests.support.background_lab import OWNER, assert_gone, at_home, owner_of_lab
 from tests.support.traces import Inside
@@ -39,9 +40,9 @@ def me(myself: User) -> User:
     return at_home(myself)
 
 
-def _request() -> Request:
+def _job() -> ServeLab:
     spec = spec_from_text(SPEC.encode(), source="pair.emu.yml")
-    return Request("stand", spec.to_json(), "/", {"slowdown": 500.0, "standing": True})
+    return ServeLab(spec.to_json(), 500.0)
 
 
 @contextmanager
@@ -86,7 +87,7 @@ def test_an_owner_that_hears_nothing_ends(me: User) -> None:
 def test_a_lab_that_is_up_ends_with_up_that_has_not_taken_it(me: User) -> None:
     """`emu up` was interrupted at the moment at which the lab came up."""
     with _owner(me) as (process, channel):
-        channel.send(_request())
+        channel.send(_job())
         _until(channel, Up)
         lab = Inside(process.pid)
         channel.close()
@@ -98,7 +99,7 @@ def test_a_lab_that_is_up_ends_with_up_that_has_not_taken_it(me: User) -> None:
 def test_a_building_that_is_stuck_ends_with_up(me: User) -> None:
     """The owner notices that `emu up` has gone, though its lab says nothing."""
     with _owner(me) as (process, channel):
-        channel.send(_request())
+        channel.send(_job())
         _until(channel, Progress)
         lab = Inside(process.pid)
         for pid, command in lab.commands.items():
@@ -113,7 +114,7 @@ def test_a_building_that_is_stuck_ends_with_up(me: User) -> None:
 def test_an_owner_that_is_ended_gives_its_name_back(me: User) -> None:
     """By SIGTERM, while the lab is built, and again while it ends."""
     with _owner(me) as (process, channel):
-        channel.send(_request())
+        channel.send(_job())
         _until(channel, Progress)
         lab = Inside(process.pid)
         process.terminate()
@@ -157,7 +158,7 @@ def test_an_owner_that_can_start_no_thread_gives_its_name_back(
     masked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     with closing(near), closing(Channel(far)) as user, registry.claim("toy") as listener:
         monkeypatch.setattr(threading.Thread, "start", start)
-        assert daemon_main._own("toy", _request(), user, listener.fileno()) == ExitCode.FAILED
+        assert daemon_main._own("toy", _job(), user, listener.fileno()) == ExitCode.FAILED
         signal.pthread_sigmask(signal.SIG_SETMASK, masked)
         with pytest.raises(HostError, match="no more processes or threads can be started"):
             near.receive()
@@ -170,7 +171,7 @@ def test_an_interrupt_after_the_lab_is_up_is_too_late(monkeypatch: pytest.Monkey
 
     def own(line: socket.socket) -> None:
         with closing(Channel(line)) as user:
-            user.expect(Request)
+            user.expect(ServeLab)
             user.send(Up())
             told.append(user.receive(within=SECONDS))
 

@@ -8,7 +8,6 @@ import time
 import numpy as np
 
 from emu.lab.cpu import CpuMeter, Looks
-from emu.measure.cpu import CpuSamples
 
 
 def test_looks_of_a_long_run_become_fewer_and_cover_all_of_it() -> None:
@@ -17,14 +16,14 @@ def test_looks_of_a_long_run_become_fewer_and_cover_all_of_it() -> None:
     for _ in range(3_000):
         looks.add(now_ns, {"shim": now_ns / 1e9})
         now_ns += round(looks.interval_seconds * 1e9)
-    samples = CpuSamples(**looks.to_json())
+    samples = looks.samples()
     assert samples.time_ns[0] == 0
     assert 250 <= len(samples.time_ns) < 512
     gaps = np.diff(samples.time_ns) / 1e9 / looks.interval_seconds
     assert gaps.min() == 1
     assert gaps.max() <= 1.5
     assert samples.time_ns[-1] == now_ns - looks.interval_seconds * 1e9
-    assert samples.seconds["shim"] == [own / 1e9 for own in samples.time_ns]
+    assert samples.seconds["shim"] == tuple(own / 1e9 for own in samples.time_ns)
 
 
 def test_work_shows_between_the_looks_in_which_it_was_done() -> None:
@@ -35,7 +34,7 @@ def test_work_shows_between_the_looks_in_which_it_was_done() -> None:
         began = time.process_time()
         while time.process_time() - began < 0.5:
             pass
-    samples = CpuSamples(**looks.to_json())
+    samples = looks.samples()
     assert len(samples.time_ns) > 2
     assert list(samples.time_ns) == sorted(samples.time_ns)
     assert 0.5 <= samples.last["own"] <= (samples.time_ns[-1] / 1e9) * 1.1
@@ -48,4 +47,4 @@ def test_a_look_right_behind_another_takes_its_place() -> None:
     looks = Looks()
     for time_ns in (0, 10**6, 50_000_000, 51_000_000):
         looks.add(time_ns, {"shim": 0.0})
-    assert looks.to_json()["time_ns"] == [0, 10**6, 51_000_000]
+    assert looks.samples().time_ns == (0, 10**6, 51_000_000)

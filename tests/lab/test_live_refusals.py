@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from emu.errors import HostError
-from emu.lab.ipc.messages import Request
+from emu.lab.ipc.jobs import RunTraffic
 from emu.lab.namespace import run_in_lab
 from emu.privilege import remedy_for_me
 from tests.support.traces import Outside
@@ -93,7 +93,7 @@ def test_what_every_lab_needs_is_looked_for_first(
     """Without it there would be no lab, or one that waits."""
     monkeypatch.setenv("PATH", _programs(tmp_path, without=program))
     with pytest.raises(HostError) as raised:
-        run_in_lab(Request("run", GOOD, str(tmp_path)), on_progress=print)
+        run_in_lab(RunTraffic(GOOD, str(tmp_path), 1000), on_progress=print)
     assert str(raised.value) == _missing(program, package)
 
 

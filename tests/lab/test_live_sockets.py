@@ -11,9 +11,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from emu.lab.ipc.messages import Json, Request
 from emu.lab.namespace import run_in_lab
 from emu.spec.scenario import spec_from_json
+from tests.support.switch_job import Forward, Forwarded
 
 MESSAGES, RING = 0, 64
 SPEC = json.dumps(
@@ -38,19 +38,19 @@ def test_frames_arrive_whole_and_in_their_order(tmp_path: Path, ring_frames: int
     """Small and large ones, with and without a VLAN tag."""
     frames = [_frame(n, size=(64, 4000)[n % 2], tagged=n % 3 == 0) for n in range(50)]
     came = _forward(tmp_path, frames, ring_frames=ring_frames)
-    assert came["arrived"] == [bytes(_forwarded(frame)).hex() for frame in frames]
-    assert came["drops"] == 0
+    assert list(came.arrived) == [bytes(_forwarded(frame)).hex() for frame in frames]
+    assert came.drops == 0
 
 
 def test_frames_that_find_the_ring_full_are_counted(tmp_path: Path) -> None:
     frames = [_frame(n) for n in range(500)]
     came = _forward(tmp_path, frames, ring_frames=RING, arrivals=RING)
-    first = [bytes(_forwarded(frame)).hex() for frame in frames[: len(came["arrived"])]]
-    assert came["arrived"] == first
-    assert len(first) + came["drops"] == len(frames)
-    assert came["drops"] > 0
-    assert came["drops_over_time"] == came["drops"]
-    assert all(0 < at_ns <= came["lasted_ns"] + 1_000_000 for at_ns in came["seen_after_ns"])
+    first = [bytes(_forwarded(frame)).hex() for frame in frames[: len(came.arrived)]]
+    assert list(came.arrived) == first
+    assert len(first) + came.drops == len(frames)
+    assert came.drops > 0
+    assert came.drops_over_time == came.drops
+    assert all(0 < at_ns <= came.lasted_ns + 1_000_000 for at_ns in came.seen_after_ns)
 
 
 def test_lossless_packets_that_a_switch_drops_are_noted_over_time(tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def test_lossless_packets_that_a_switch_drops_are_noted_over_time(tmp_path: Path
     spec["switches"] = {"pfc": pfc, "classes": {"dscp": {0: 3}}}
     frames = [_frame(n, size=4000) for n in range(100)]
     came = _forward(tmp_path, frames, ring_frames=MESSAGES, arrivals=2, spec=json.dumps(spec))
-    assert came["dropped"] > 50
-    assert came["dropped_over_time"] == came["dropped"]
+    assert came.dropped > 50
+    assert came.dropped_over_time == came.dropped
 
 
 @pytest.mark.parametrize("ring_frames", [MESSAGES, RING])
@@ -72,16 +72,16 @@ def test_a_frame_longer_than_any_is_left_out_and_counted(
 ) -> None:
     frames = [_frame(0), _frame(1, size=8000, tagged=tagged), _frame(2)]
     came = _forward(tmp_path, frames, ring_frames=ring_frames, arrivals=2)
-    assert came["arrived"] == [bytes(_forwarded(frames[n])).hex() for n in (0, 2)]
-    assert came["too_long"] == 1
+    assert list(came.arrived) == [bytes(_forwarded(frames[n])).hex() for n in (0, 2)]
+    assert came.too_long == 1
 
 
 def test_without_memory_for_a_ring_frames_come_by_messages(tmp_path: Path) -> None:
     """All of them, and not only as many as the ring would have had room for."""
     frames = [_frame(n) for n in range(200)]
     came = _forward(tmp_path, frames, ring_frames=RING, memory=0)
-    assert len(came["arrived"]) == len(frames)
-    assert came["drops"] == 0
+    assert len(came.arrived) == len(frames)
+    assert came.drops == 0
 
 
 def _forward(
@@ -92,18 +92,17 @@ def _forward(
     arrivals: int | None = None,
     memory: int | None = None,
     spec: str = SPEC,
-) -> Json:
+) -> Forwarded:
     """What a switch does with frames that waited for it; by default all arrive."""
-    options = {
-        "frames": [bytes(frame).hex() for frame in frames],
-        "arrivals": len(frames) if arrivals is None else arrivals,
-        "ring_frames": ring_frames,
-        "memory": memory,
-    }
-    request = Request("forward", spec, str(out), options)
-    came, _ = run_in_lab(
-        request, on_progress=lambda told: None, module="tests.support.switch_inside"
+    job = Forward(
+        spec,
+        str(out),
+        frames=tuple(bytes(frame).hex() for frame in frames),
+        arrivals=len(frames) if arrivals is None else arrivals,
+        ring_frames=ring_frames,
+        memory=memory,
     )
+    came, _ = run_in_lab(job, on_progress=lambda _: None, module="tests.support.switch_inside")
     return came
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from emu.daemon.client import StandingLab
-from emu.lab.ipc.messages import Json
+from emu.daemon.client import LabClient
+from emu.daemon.messages import BorrowNic, GetPathLevels, RunTool, StartTraffic, Status
+from emu.lab.ipc.queries import ClearFault, SetFault
 from emu.measure.recording import Recording
 from emu.report.store import load_recording
+from emu.subnet.subnet import PathSLs
 from tests.support.background_lab import at_home, lab_up
 from tests.support.lateness import late_packets
 from tests.support.running_lab import RunningLab
@@ -102,23 +104,23 @@ def test_a_standby_takes_over_under_load(myself: User, monkeypatch: pytest.Monke
         lab_up(
             user, standby, *("--set", "traffic.pairs.size=20MB", "--set", "slowdown=10000")
         ) as lab,
-        StandingLab(None) as standing,
+        LabClient(None) as standing,
     ):
-        standing.ask("traffic", do="start")
-        standing.ask("faults", do="set", **PULLED)
-        eventually(standing, lambda status: len(status["sweeps"]) == 1)
-        found = standing.ask("diagnose", node="h2", command=["ibnetdiscover"])[0]["said"]
+        standing.ask(StartTraffic())
+        standing.ask(PULLED)
+        eventually(standing, lambda status: len(status.sweeps) == 1)
+        found = standing.ask(RunTool("h2", ("ibnetdiscover",)))[0].said
         assert len(re.findall(r"^\[\d+\]", found, re.MULTILINE)) == 2 * (CABLES - 1)
         os.kill(lab.process(OPENSM, MASTER), signal.SIGKILL)
-        standing.ask("faults", do="clear", name="pulled")
-        eventually(standing, lambda status: len(status["sweeps"]) > 1)
-        status = eventually(standing, lambda status: bool(status["notes"]))
-        assert status["notes"] == ["OpenSM on h1 died; h4 takes over"]
+        standing.ask(ClearFault("pulled"))
+        eventually(standing, lambda status: len(status.sweeps) > 1)
+        status = eventually(standing, lambda status: bool(status.notes))
+        assert status.notes == ("OpenSM on h1 died; h4 takes over",)
         os.kill(lab.process(OPENSM, STANDBY), signal.SIGKILL)
-        status = eventually(standing, lambda status: len(status["notes"]) == 2)
-        standing.ask("faults", do="set", **PULLED)
-        assert standing.status()["traffic"]["state"] in ("running", "over")
-        assert standing.status()["sweeps"] == status["sweeps"]
+        status = eventually(standing, lambda status: len(status.notes) == 2)
+        standing.ask(PULLED)
+        assert standing.status().traffic.state in ("running", "over")
+        assert standing.status().sweeps == status.sweeps
 
 
 def test_operators_tools_run_on_any_node(myself: User) -> None:
@@ -150,23 +152,30 @@ def test_nics_that_come_after_a_sweep_have_its_service_levels(
     """lash needs two in a ring, and one in the line that is left of it."""
     user = at_home(myself)
     monkeypatch.setenv("XDG_RUNTIME_DIR", user.environment["XDG_RUNTIME_DIR"])
-    with lab_up(user, RING), StandingLab(None) as standing:
-        cut = {"name": "cut", "fault": {"link-down": {"cable": "ring1:ring2"}}}
-        before = _levels(standing, "paths")
-        standing.ask("faults", do="set", **cut)
-        eventually(standing, lambda status: _levels(standing, "paths") == {0})
+    with lab_up(user, RING), LabClient(None) as standing:
+        cut = SetFault("cut", {"link-down": {"cable": "ring1:ring2"}})
+        before = _levels_of_paths(standing)
+        standing.ask(cut)
+        eventually(standing, lambda status: _levels_of_paths(standing) == {0})
         kept = "queue pairs that are connected keep theirs"
-        eventually(standing, lambda status: kept in str(status["notes"]))
+        eventually(standing, lambda status: kept in str(status.notes))
         assert before == {0, 1}
-        assert _levels(standing, "nic", host="h1") == {0}
-        assert kept in str(standing.status()["notes"])  # all other NICs have those of the ring
+        assert _levels_of_a_nic(standing) == {0}
+        assert kept in str(standing.status().notes)  # all other NICs have those of the ring
 
 
-def _levels(standing: StandingLab, what: str, **options: str) -> set[int]:
-    told, files = standing.ask(what, **options)
-    for file in files:
-        os.close(file)
-    levels = (told["subnet"] if what == "nic" else told)["levels"]
+def _levels_of_paths(standing: LabClient) -> set[int]:
+    return _levels(standing.ask(GetPathLevels())[0].levels)
+
+
+def _levels_of_a_nic(standing: LabClient) -> set[int]:
+    nic, (file,) = standing.ask(BorrowNic("h1"))
+    os.close(file)
+    assert nic.subnet is not None
+    return _levels(nic.subnet.levels)
+
+
+def _levels(levels: PathSLs) -> set[int]:
     return {level for own in levels.values() for level in own.values()}
 
 
@@ -178,35 +187,35 @@ def test_a_master_that_is_cut_off_is_master_again_when_it_is_back(
     monkeypatch.setenv("XDG_RUNTIME_DIR", user.environment["XDG_RUNTIME_DIR"])
     spec = TREE.replace("h1-h2, to: h3-h4", "h2, to: h3") + "subnet: {managers: [h1, h4]}\n"
     settings = ("--set", "traffic.pairs.size=20MB", "--set", "slowdown=10000")
-    with lab_up(user, spec, *settings), StandingLab(None) as standing:
-        standing.ask("traffic", do="start")
-        standing.ask("faults", do="set", **CUT)
-        eventually(standing, lambda status: len(status["sweeps"]) == 1)
-        standing.ask("faults", do="set", **PULLED)
-        eventually(standing, lambda status: len(status["sweeps"]) == 2)
+    with lab_up(user, spec, *settings), LabClient(None) as standing:
+        standing.ask(StartTraffic())
+        standing.ask(CUT)
+        eventually(standing, lambda status: len(status.sweeps) == 1)
+        standing.ask(PULLED)
+        eventually(standing, lambda status: len(status.sweeps) == 2)
         eventually(standing, lambda _: "priority 14 state 3" in manager_of(standing, "h2"))
-        standing.ask("faults", do="clear", name="cut")
+        standing.ask(ClearFault("cut"))
         eventually(standing, lambda _: "priority 15 state 3" in manager_of(standing, "h2"))
-        status = eventually(standing, lambda status: len(status["sweeps"]) >= 3)
-        assert status["notes"] == [
+        status = eventually(standing, lambda status: len(status.sweeps) >= 3)
+        assert status.notes == (
             "OpenSM on h1 is cut off; h4 takes over",
             "OpenSM on h1 is back; h4 stands by",
-        ]
-        assert status["traffic"]["state"] in ("running", "over")
+        )
+        assert status.traffic.state in ("running", "over")
 
 
-def manager_of(standing: StandingLab, host: str) -> str:
+def manager_of(standing: LabClient, host: str) -> str:
     """What the subnet manager says to a host that asks for it."""
-    return str(standing.ask("diagnose", node=host, command=["sminfo"])[0]["said"])
+    return standing.ask(RunTool(host, ("sminfo",)))[0].said
 
 
-CUT = {"name": "cut", "fault": {"name": "cut", "link-down": {"cable": "leaf1:h1"}}}
-PULLED = {"name": "pulled", "fault": {"name": "pulled", "link-down": {"cable": "leaf1:spine1"}}}
+CUT = SetFault("cut", {"name": "cut", "link-down": {"cable": "leaf1:h1"}})
+PULLED = SetFault("pulled", {"name": "pulled", "link-down": {"cable": "leaf1:spine1"}})
 
 
-def eventually(standing: StandingLab, holds: Callable[[Json], bool]) -> Json:
+def eventually(standing: LabClient, holds: Callable[[Status], bool]) -> Status:
     """The lab's status as soon as this holds of it."""
     end = time.monotonic() + SECONDS
     while not holds(status := standing.status()):
-        assert time.monotonic() < end, (status["notes"], status["sweeps"], status["traffic"])
+        assert time.monotonic() < end, (status.notes, status.sweeps, status.traffic)
     return status

@@ -13,6 +13,7 @@ from typing import cast
 import pytest
 from mininet.cli import CLI
 
+from emu.lab.ipc.queries import PortsSnapshot
 from emu.lab.net import FabricNet
 from emu.lab.shell import FabricPrompt
 from emu.spec.model import Spec, spec_from_text
@@ -97,11 +98,15 @@ def spec(fabric: str = "roce") -> Spec:
     return spec_from_text(f"fabric: {fabric}\n{TREE}".encode(), source="t.emu.yml")
 
 
+def no_ports() -> PortsSnapshot:
+    return PortsSnapshot(0, {})
+
+
 def prompt(folder: Path, tap: Tap, *lines: str, fabric: str = "roce") -> FabricPrompt:
     """A prompt that has been told these lines."""
     script = folder / "script"
     script.write_text("".join(f"{line}\n" for line in lines))
-    return FabricPrompt(nodes(), spec(fabric), dict, tap, script=str(script))
+    return FabricPrompt(nodes(), spec(fabric), no_ports, tap, script=str(script))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +162,7 @@ def test_every_line_of_a_script_is_a_command(folder: Path, monkeypatch: pytest.M
     with script.open() as lines, node.stdout:
         monkeypatch.setattr(CLI.__init__, "__defaults__", (lines, None))
         monkeypatch.setattr("sys.stdin", lines)
-        FabricPrompt(nodes(h1=node), spec(), dict, Tap(ctrl_c))
+        FabricPrompt(nodes(h1=node), spec(), no_ports, Tap(ctrl_c))
     assert node.commands == ["ping one", "ping two", "ping three"]
     assert node.keys == ""
 

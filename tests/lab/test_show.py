@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from emu.lab import show
-from emu.lab.ipc.messages import Json
+from emu.lab.ipc.queries import PortSnapshot, PortsSnapshot
 from tests.support.small_fabrics import ONE_SWITCH, port, spec_of, started
 
 INCAST = (
@@ -21,7 +21,7 @@ hosts: {nic: {cc: dcqcn}}
 
 
 @pytest.fixture(scope="module")
-def seen() -> Iterator[Json]:
+def seen() -> Iterator[PortsSnapshot]:
     with started(spec_of(INCAST)) as run:
         run.run_until(12_000)
         yield show.look(run.fabric)
@@ -32,7 +32,7 @@ def rows(lines: list[str]) -> dict[str, list[str]]:
     return {line.split()[0]: line.split()[1:] for line in lines[1:]}
 
 
-def test_queues_are_those_of_this_moment(seen: Json) -> None:
+def test_queues_are_those_of_this_moment(seen: PortsSnapshot) -> None:
     """All waits at the receiver's port, and is held by the senders'."""
     told = rows(show.queues(seen))
     queued = int(told["s1:h1"][1])
@@ -41,7 +41,7 @@ def test_queues_are_those_of_this_moment(seen: Json) -> None:
     assert queued <= held <= queued + 4_200  # and the packet that is just being sent
 
 
-def test_pause_tells_both_ways_and_for_how_long(seen: Json) -> None:
+def test_pause_tells_both_ways_and_for_how_long(seen: PortsSnapshot) -> None:
     """Every sender's port has told pauses and obeyed none."""
     told = rows(show.pause(seen))
     assert set(told) == {"s1:h2", "s1:h3", "s1:h4", "s1:h5"}
@@ -60,7 +60,7 @@ def test_a_global_pause_is_one_row_for_all_priorities() -> None:
     assert len(lines) == 1 + 4
 
 
-def test_cnps_and_marks_are_told_by_port(seen: Json) -> None:
+def test_cnps_and_marks_are_told_by_port(seen: PortsSnapshot) -> None:
     """The receiver's port marked, and takes the CNPs in."""
     told = rows(show.cnp(seen, 6))
     marked, rx, tx = map(int, told["s1:h1"])
@@ -69,17 +69,19 @@ def test_cnps_and_marks_are_told_by_port(seen: Json) -> None:
     assert tx == 0
 
 
-def test_counters_are_those_of_the_ports_asked_for(seen: Json) -> None:
+def test_counters_are_those_of_the_ports_asked_for(seen: PortsSnapshot) -> None:
     """A prefix of the port's name will do."""
     assert set(rows(show.counters(seen, "s1:h2"))) == {"s1:h2"}
     assert len(set(rows(show.counters(seen, "")))) == 5
 
 
-def test_counters_of_an_unknown_port_are_an_error_that_names_the_nearest(seen: Json) -> None:
+def test_an_unknown_port_is_an_error_that_names_the_nearest(
+    seen: PortsSnapshot,
+) -> None:
     """And that is not the same as a port that has counted nothing."""
     assert show.counters(seen, "s1:h22") == ["there is no port 's1:h22' (did you mean 's1:h2'?)"]
     assert show.counters(seen, "typo") == [
         "there is no port 'typo'; there is s1:h1, s1:h2, s1:h3, s1:h4, s1:h5"
     ]
-    idle = {"ports": {"s1:h6": {"counters": {"rx_pause_frames": 0}}}}
+    idle = PortsSnapshot(0, {"s1:h6": PortSnapshot({"rx_pause_frames": 0}, (), (), ())})
     assert show.counters(idle, "s1:h6") == ["nothing so far"]

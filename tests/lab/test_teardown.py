@@ -15,33 +15,34 @@ from typing import Any
 
 import pytest
 
+from emu.lab.ipc.codec import to_line
+from emu.lab.ipc.jobs import Job
 from tests.support.lab_fabrics import clos_spec
 from tests.support.running_lab import RunningLab
+from tests.support.stub_jobs import Crash, Idle, Prompt, RunCommands, RunStubs
 from tests.support.user import SECONDS, Ended, User, wait
 
 
-def _command(user: User, job: str, *words: str, spec: str, out: Path, options: Any) -> list[str]:
+def _command(job: Job[Any], *words: str) -> list[str]:
     """The command of a lab's owner."""
-    options = {"slowdown": 1000, **options}
-    request = {"job": job, "spec": spec or clos_spec(), "out": str(out), "options": options}
-    return [sys.executable, "-m", "tests.support.lab_owner", json.dumps(request), *words]
+    return [sys.executable, "-m", "tests.support.lab_owner", to_line(job).decode(), *words]
 
 
-def _run(user: User, job: str, spec: str = "", out: Path | None = None, **options: Any) -> Ended:
-    """A lab that ends by itself."""
-    command = _command(user, job, spec=spec, out=out or user.home, options=options)
-    return wait(user.start(*command))
+def _run(user: User, spec: str = "", out: Path | None = None, rnic_fails: str = "") -> Ended:
+    """A run, which ends by itself."""
+    job = RunStubs(spec or clos_spec(), str(out or user.home), rnic_fails=rnic_fails)
+    return wait(user.start(*_command(job)))
 
 
 def _idle(user: User, *words: str) -> RunningLab:
     """A lab that waits to be ended."""
-    command = _command(user, "idle", *words, spec="", out=user.home, options={})
+    command = _command(Idle(clos_spec(), str(user.home)), *words)
     return RunningLab(user, *command, says="idle")
 
 
 def test_a_run_asks_shim_and_nics_and_returns_what_they_measured(user: User) -> None:
     """The whole conversation, with progress on the way."""
-    code, out, err = _run(user, "run")
+    code, out, err = _run(user)
     assert (code, err) == (0, "")
     *progress, result = out.splitlines()
     assert progress == ["building the lab", "hosts: h1 h2 h3 h4"]
@@ -56,41 +57,41 @@ def test_a_run_asks_shim_and_nics_and_returns_what_they_measured(user: User) -> 
         "marker": "none",
         "notes": [],
         "streams": [],
-        "captures": {"subnet": False, "shared": 0},
+        "captures": {"subnet": "False", "shared": "0"},
     }
 
 
 def test_an_infiniband_lab_has_a_subnet_manager_and_no_bridges(user: User) -> None:
     """Its shim forwards, by the tables of the subnet manager."""
-    code, out, err = _run(user, "run", clos_spec("ib"))
+    code, out, err = _run(user, clos_spec("ib"))
     assert (code, err) == (0, "")
     result = json.loads(out.splitlines()[-1])
     assert result["plane"] == "shim"
-    assert result["captures"]["subnet"]
+    assert result["captures"]["subnet"] == "True"
 
 
 def test_the_marker_is_ebpf_where_it_may_be_loaded(user: User) -> None:
     """It shares depths and curves with the shim, which marks where it may not, and says so."""
-    code, out, err = _run(user, "run", clos_spec(ecn={"kmin": "50KB"}))
+    code, out, err = _run(user, clos_spec(ecn={"kmin": "50KB"}))
     assert code == 0, err
     result = json.loads(out.splitlines()[-1])
     if result["marker"] == "ebpf":
-        assert (result["notes"], result["captures"]["shared"]) == ([], 2)
+        assert (result["notes"], result["captures"]["shared"]) == ([], "2")
     else:
-        assert (result["marker"], result["captures"]["shared"]) == ("shim", 0)
+        assert (result["marker"], result["captures"]["shared"]) == ("shim", "0")
         assert result["notes"][0].startswith("the shim marks: eBPF may not be loaded here")
 
 
 def test_a_spec_that_insists_on_ebpf_needs_it(user: User) -> None:
     """Exit code 3 for those who may not load it, with both remedies."""
-    code, _, err = _run(user, "run", clos_spec(ecn={"marker": "ebpf"}))
+    code, _, err = _run(user, clos_spec(ecn={"marker": "ebpf"}))
     if code != 0:
         assert code == 3
         assert err.endswith("run as root, or set switches.ecn.marker to auto or shim\n")
 
 
-@pytest.mark.parametrize("job", ["commands", "whole"])
-def test_ping_and_tcp_cross_the_racks(user: User, job: str) -> None:
+@pytest.mark.parametrize("real_shim", [False, True])
+def test_ping_and_tcp_cross_the_racks(user: User, real_shim: bool) -> None:
     """Three routers on the way take three from the TTL; jumbo frames pass; TCP has checksums.
 
     First with bridges for cables, then with the shim.
@@ -101,7 +102,7 @@ def test_ping_and_tcp_cross_the_racks(user: User, job: str) -> None:
         ["h1", "ping", "-c", "1", "-W", "2", "-M", "do", "-s", "4172", "10.0.0.4"],
         ["h4", sys.executable, "-m", "tests.support.iperf3_server"],
         ["h1", "iperf3", "--client", "10.0.0.4", "--bytes", "1M", "--json"],
-        job=job,
+        real_shim=real_shim,
     )
     assert "ttl=61" in output[0]
     assert "1 received" in output[1]
@@ -145,12 +146,12 @@ def test_flows_spread_over_the_spines_and_the_transit_tag_does_not_matter(user: 
 
 def test_a_failure_in_a_process_of_the_lab_reaches_the_user(user: User) -> None:
     """In its own words, with the exit code of a failed run."""
-    code, _, err = _run(user, "run", rnic_fails="h1: the NIC is on fire")
+    code, _, err = _run(user, rnic_fails="h1: the NIC is on fire")
     assert (code, err) == (4, "h1: the NIC is on fire\n")
 
 
 def test_a_bug_in_the_lab_is_an_error_too(user: User) -> None:
-    code, _, err = _run(user, "crash")
+    code, _, err = wait(user.start(*_command(Crash(str(user.home)))))
     assert code == 4
     assert "internal error: ZeroDivisionError: on purpose" in err
 
@@ -183,7 +184,7 @@ def test_a_machine_without_namespaces_is_told_so(user: User) -> None:
     """With exit code 3 and what to do; `unshare`'s own words are not for the user."""
     forbid = 'echo 0 > /proc/sys/user/max_net_namespaces; exec "$@"'
     inside = ("unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh")
-    code, _, err = _run(replace(user, prefix=(*user.prefix, *inside)), "run")
+    code, _, err = _run(replace(user, prefix=(*user.prefix, *inside)))
     assert code == 3
     remedy = "sysctl -w user.max_net_namespaces=15000"
     assert err == f"this machine does not let you make namespaces; {remedy}\n"
@@ -191,14 +192,14 @@ def test_a_machine_without_namespaces_is_told_so(user: User) -> None:
 
 def test_results_in_the_private_folder_are_refused(user: User) -> None:
     """A lab's /run is not the user's: what it writes there would be lost."""
-    code, _, err = _run(user, "run", out=Path("/run/results"))
+    code, _, err = _run(user, out=Path("/run/results"))
     assert code == 2
     assert "choose another folder" in err
 
 
 def test_mininets_prompt(user: User) -> None:
     """Names of hosts stand for their addresses; leaving the prompt ends the lab."""
-    command = _command(user, "prompt", "terminal", spec="", out=user.home, options={})
+    command = _command(Prompt(clos_spec(), str(user.home)), "terminal")
     process = user.start(*command)
     _, said = process.communicate(b"net\nh1 ping -c 1 h4\nexit\n", timeout=SECONDS)
     assert process.returncode == 0
@@ -207,8 +208,10 @@ def test_mininets_prompt(user: User) -> None:
     assert not list(user.home.iterdir())
 
 
-def _outputs(user: User, *commands: list[str], job: str = "commands") -> list[str]:
-    code, out, err = _run(user, job, commands=commands, slowdown=100)
+def _outputs(user: User, *commands: list[str], real_shim: bool = False) -> list[str]:
+    words = tuple(map(tuple, commands))
+    job = RunCommands(clos_spec(), str(user.home), words, real_shim=real_shim)
+    code, out, err = wait(user.start(*_command(job)))
     assert code == 0, err
     output: list[str] = json.loads(out.splitlines()[-1])["output"]
     return output

@@ -1,4 +1,4 @@
-"""Boards: what one process counts, another reads."""
+"""Shared counters: what one process counts, another reads."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import os
 
 import numpy as np
 
-from emu.measure.seqlock import Board
+from emu.measure.seqlock import SharedCounters
 
 COLUMNS = [("packets", 2), ("drops", 1)]
 
 
 def test_a_reader_sees_what_was_published() -> None:
-    """By the names in the legend, through a copy of the open file."""
-    writer = Board.new(["leaf1:h1", "leaf1:h2"], COLUMNS)
+    """By the names in the layout, through a copy of the open file."""
+    writer = SharedCounters.new(["leaf1:h1", "leaf1:h2"], COLUMNS)
     writer.begin(time_ps=5_000)[:] = np.array([[1, 2, 3], [4, 5, 6]])
     writer.publish()
-    reader = Board(os.dup(writer.file), **writer.legend)
+    reader = SharedCounters(os.dup(writer.file), writer.layout)
     assert reader.read() == (
         5_000,
         {

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from emu.daemon import registry
+from emu.daemon.messages import EndLab, GetVersion, Version
 from emu.errors import FabricError, UsageError
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Ask, Done, Failure, Request
+from emu.lab.ipc.jobs import ServeLab
+from emu.lab.ipc.messages import Done, Failure
 from emu.lab.version import version
 from emu.rdma import live
 from tests.support.lab_fabrics import clos_of
@@ -31,15 +33,15 @@ class StandIn:
         self.is_over = threading.Event()
 
     def run(
-        self, request: Request, *, on_progress: Any, on_up: Any, files: Sequence[int]
-    ) -> tuple[dict[str, object], list[int]]:
+        self, job: ServeLab, *, on_progress: Any, on_up: Any, files: Sequence[int]
+    ) -> tuple[Done, list[int]]:
         with socket.socket(fileno=os.dup(files[0])) as listener:
             on_up()
             threading.Thread(target=self._serve, args=(listener,), daemon=True).start()
             self.is_over.wait()
         if self.is_to_die.is_set():
             raise FabricError(DIED)
-        return {}, []
+        return Done(), []
 
     def die(self) -> None:
         self.is_to_die.set()
@@ -55,9 +57,9 @@ class StandIn:
             channel = Channel(line)
             while True:
                 match channel.receive():
-                    case Ask("version"):
-                        channel.send(Done({"version": version()}))
-                    case Ask("down"):
+                    case GetVersion():
+                        channel.send(Version(version()))
+                    case EndLab():
                         self.is_over.set()
                         return
                     case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -115,8 +116,8 @@ class _Lab:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def status(self) -> dict[str, str]:
-        return {"spec": SPEC.to_json()}
+    def status(self) -> SimpleNamespace:
+        return SimpleNamespace(spec=SPEC.to_json())
 
 
 def _look_at(lab: _Lab) -> Look:
@@ -126,7 +127,7 @@ def _look_at(lab: _Lab) -> Look:
 
 @pytest.fixture
 def _lab(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("emu.daemon.client.StandingLab", _Lab)
+    monkeypatch.setattr("emu.daemon.client.LabClient", _Lab)
     monkeypatch.setattr("emu.daemon.client_snapshot.look_at", _look_at)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import pairwise, permutations, product
 from pathlib import Path
@@ -10,7 +9,9 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from emu.daemon.messages import BorrowedNic
 from emu.errors import FabricError
+from emu.lab.ipc.codec import from_line, to_line
 from emu.runtime.virtual import VirtualFabric, VirtualRunner
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
@@ -129,7 +130,7 @@ def test_a_fallback_from_the_default_engine_is_noted_in_the_results(tmp_path: Pa
     assert subnet.engine == "minhop"
     (note,) = VirtualRunner(subnet).run(spec, out=tmp_path).notes
     assert note.startswith("OpenSM cannot route this fabric by updn and went on by minhop")
-    assert Subnet.from_json(json.loads(json.dumps(subnet.to_json()))) == subnet
+    assert from_line(to_line(BorrowedNic(1, subnet))) == BorrowedNic(1, subnet)
 
 
 def test_another_engine_after_a_lost_link_is_noted(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ circle, so that one layer does: which levels there are before and after is known
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -18,10 +17,12 @@ from typing import Any
 
 import pytest
 
+from emu.daemon.messages import BorrowedNic, GetPathLevels, PathLevels
 from emu.errors import FabricError
 from emu.lab import subnet as lab_subnet
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import LinksChanged, Tables
+from emu.lab.ipc.codec import from_line, to_line
+from emu.lab.ipc.routing import LinksChanged, Tables
 from emu.lab.subnet import LiveSubnet
 from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
 from emu.rdma.live import _borrow
@@ -78,7 +79,7 @@ def test_path_records_are_asked_for_after_each_sweep(subnet: Subnet) -> None:
 
 
 def test_levels_of_later_sweeps_survive_json(subnet: Subnet) -> None:
-    assert Subnet.from_json(json.loads(json.dumps(subnet.to_json()))) == subnet
+    assert from_line(to_line(BorrowedNic(1, subnet))) == BorrowedNic(1, subnet)
 
 
 def test_a_host_that_is_cut_off_has_no_paths(tmp_path: Path) -> None:
@@ -222,7 +223,7 @@ class Shim:
 
     def lose(self, *cables: str) -> None:
         """Until new tables are there."""
-        self._line.send(LinksChanged(0, list(cables)))
+        self._line.send(LinksChanged(0, cables))
         self._line.expect(Tables)
 
 
@@ -232,7 +233,7 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveSubnet
     monkeypatch.setattr(lab_subnet, "PRIVATE", tmp_path)
     nobody: Any = SimpleNamespace(adopt=lambda name, pid: None)
     spec = spec_of()
-    subnet = LiveSubnet(spec, spec.topology.build(), nobody, everybody=False)
+    subnet = LiveSubnet(spec, spec.topology.build(), nobody, all_hosts=False)
     yield subnet
     subnet.far.close()  # its thread ends
     subnet._managed.__exit__(None, None, None)
@@ -244,9 +245,9 @@ def test_in_a_lab_nics_that_come_later_have_the_new_levels(live: LiveSubnet) -> 
     first = live.connect()
     shim.lose("ring1:ring2")
     eventually(lambda: kinds(live.now.levels) == {0})
-    assert kinds(first["levels"]) == {0, 1}
+    assert kinds(first.levels) == {0, 1}
     eventually(lambda: "of 20 paths have another service level" in str(live.notes))
-    assert kinds(live.connect()["levels"]) == {0}
+    assert kinds(live.connect().levels) == {0}
     assert live.notes == []  # they have what path records say
 
 
@@ -305,14 +306,14 @@ def test_in_a_lab_levels_are_judged_as_long_as_somebody_may_have_them(
     asked: list[list[PathSLs]] = []
     monkeypatch.setattr(lab_subnet, "kept_levels", lambda *told: asked.append(told[2]))
     shim = Shim(live)
-    first = live.connect()["levels"]
+    first = live.connect().levels
     shim.lose("ring1:ring2")
     eventually(lambda: kinds(live.now.levels) == {0})
     line = live.join().levels
     assert live.join().levels == line
     shim.lose("ring2:ring3")
     eventually(lambda: [first, line] in asked)
-    later = live.connect()["levels"]
+    later = live.connect().levels
     shim.lose("ring3:ring4")
     eventually(lambda: asked[-1] == [later])
 
@@ -362,10 +363,10 @@ def test_verbs_in_a_lab_ask_for_levels_though_there_were_none_at_first(subnet: S
     topology = spec_of().topology.build()
     fallen_back = replace(subnet, engine="minhop", levels={}, later=())
 
-    def answer(what: str, **_: str) -> tuple[dict[str, Any], list[int]]:
-        if what == "paths":
-            return {"levels": subnet.levels}, []
-        return {"ifindex": 1, "subnet": fallen_back.to_json()}, [socket.socket().detach()]
+    def answer(query: object) -> tuple[object, list[int]]:
+        if isinstance(query, GetPathLevels):
+            return PathLevels(subnet.levels), []
+        return BorrowedNic(1, fallen_back), [socket.socket().detach()]
 
     lab: Any = SimpleNamespace(ask=answer)
     wires = _borrow(lab, topology)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
+from emu.daemon.messages import BorrowedNic
 from emu.errors import FabricError
+from emu.lab.ipc.codec import from_line, to_line
 from emu.subnet import Subnet
 from topologies.graph import Builder, Topology, Wire
 
@@ -48,4 +48,4 @@ def test_circle_is_an_error() -> None:
 
 def test_json_round_trip() -> None:
     """LIDs are integers again after JSON made text of them."""
-    assert Subnet.from_json(json.loads(json.dumps(GOOD.to_json()))) == GOOD
+    assert from_line(to_line(BorrowedNic(1, GOOD))) == BorrowedNic(1, GOOD)

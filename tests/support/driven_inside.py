@@ -9,35 +9,33 @@ import socket
 import subprocess
 
 from emu.lab.init import main
-from emu.lab.ipc.messages import Progress, Request
+from emu.lab.ipc.messages import Done, Progress
+from emu.lab.lab_plan import LabRequest
 from emu.lab.netns import entered
-from emu.lab.processes import wait_done
+from emu.lab.processes import wait_for
 from emu.lab.session import JobResult, Session, open_session, start, stop
 from emu.lab.supervisor import Supervisor
+from emu.spec.scenario import spec_from_json
+from tests.support.driven_job import Drive, DrivenResult
 
 
-def driven(request: Request, supervisor: Supervisor) -> JobResult:
-    """A run. Once its traffic flows, frames are sent and commands run on hosts, in this order.
-
-    Options: `frames`, [[host, bytes as hex], ...], and `commands`, [[host, word, ...], ...],
-    whose output is in the result.
-    """
-    session = open_session(request, supervisor, with_rnic=True)
+def drive(job: Drive, supervisor: Supervisor) -> JobResult:
+    request = LabRequest(spec_from_json(job.spec), job.out, job.slowdown, workload=True)
+    session = open_session(request, supervisor)
     assert session.rnic is not None
     output: list[str] = []
 
     def act(progress: Progress) -> None:
-        if output or not progress.moment or not progress.moment["bytes_done"]:
+        if output or not progress.moment or not progress.moment.bytes_done:
             return
-        for host, frame in request.options["frames"]:
+        for host, frame in job.frames:
             _send(session, host, bytes.fromhex(frame))
-        output.extend(_run(session, *command) for command in request.options["commands"])
+        output.extend(_run(session, *command) for command in job.commands)
         output.append("done")
 
     start(session)
-    wait_done(session.rnic, act)
-    shim = stop(session.shim)
-    result = {"captures": shim["captures"], "output": output}
+    wait_for(session.rnic, Done, act)
+    result = DrivenResult(stop(session.shim).captures, tuple(output))
     return result, [*session.shim.take_files(), *session.rnic.take_files()]
 
 
@@ -58,4 +56,4 @@ def _run(session: Session, host: str, *command: str) -> str:
 
 
 if __name__ == "__main__":
-    main({"driven": driven})
+    main({Drive: drive})

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from emu.lab.ipc.messages import Request
 from emu.lab.job import read_observation
 from emu.lab.namespace import run_in_lab
 from emu.measure.raw_counters import RawCounters
 from emu.measure.recording import FlowRecord
 from emu.spec.model import spec_from_text
+from tests.support.driven_job import Drive
 
 
 @dataclass(frozen=True)
@@ -39,21 +39,22 @@ def run_driven(
     A frame goes with its host's name, a command begins with it.
     """
     spec = spec_from_text(text.encode(), source="driven.emu.yml", settings=())
-    options = {
-        "slowdown": slowdown,
-        "frames": [[host, frame.hex()] for host, frame in frames],
-        "commands": [list(command) for command in commands],
-    }
-    request = Request("driven", spec.to_json(), str(out), options)
+    job = Drive(
+        spec.to_json(),
+        str(out),
+        slowdown,
+        frames=tuple((host, frame.hex()) for host, frame in frames),
+        commands=tuple(map(tuple, commands)),
+    )
     result, files = run_in_lab(
-        request, on_progress=lambda told: None, module="tests.support.driven_inside"
+        job, on_progress=lambda _: None, module="tests.support.driven_inside"
     )
     shim, nics = map(read_observation, files)
-    *output, done = result["output"] or [""]
+    *output, done = result.output or [""]
     assert done == "done", "the traffic was over before anything could be done"
     return Driven(
         ports=shim.ports,
         flows={flow.name: flow for flow in nics.flows},
-        captures={name: Path(path) for name, path in result["captures"].items()},
+        captures={name: Path(path) for name, path in result.captures.items()},
         output=output,
     )

@@ -1,25 +1,29 @@
-"""The `emu` process of a lab under test: `python -m tests.support.lab_owner REQUEST [terminal]`.
+"""The `emu` process of a lab under test: `python -m tests.support.lab_owner JOB [terminal]`.
 
-REQUEST is a JSON object. Prints every progress text and the result as lines; an
-error goes to stderr and into the exit code, as with `emu`.
+JOB is a message of `stub_jobs.py`, as a line. Prints every progress text and the result as lines;
+an error goes to stderr and into the exit code, as with `emu`.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 
 from emu.errors import EmuError, ExitCode
-from emu.lab.ipc.messages import Request
+from emu.lab.ipc.codec import from_line
+from emu.lab.ipc.jobs import Job
 from emu.lab.namespace import run_in_lab
+from tests.support import stub_jobs
 
 
 def main() -> int:
-    request = Request(**json.loads(sys.argv[1]))
+    job = from_line(sys.argv[1].encode())
+    assert isinstance(job, Job), stub_jobs
     try:
         result, _ = run_in_lab(
-            request,
-            on_progress=lambda told: print(told.text, flush=True),
+            job,
+            on_progress=lambda progress: print(progress.text, flush=True),
             terminal="terminal" in sys.argv[2:],
             module="tests.support.stub_inside",
         )
@@ -28,7 +32,7 @@ def main() -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    print(json.dumps(result))
+    print(json.dumps(asdict(result)))
     return ExitCode.OK
 
 

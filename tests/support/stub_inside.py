@@ -11,67 +11,74 @@ import sys
 
 from emu.errors import FabricError
 from emu.lab.init import main
-from emu.lab.ipc.messages import Progress, Request
+from emu.lab.ipc.jobs import RunTraffic
+from emu.lab.ipc.messages import Done, Progress
+from emu.lab.ipc.queries import PortsSnapshot
+from emu.lab.lab_plan import LabRequest
 from emu.lab.netns import entered
 from emu.lab.session import JobResult, Programs, Session, open_session, run_session, start
 from emu.lab.shell import FabricPrompt
 from emu.lab.supervisor import Supervisor
-
-PROGRAMS = Programs(
-    shim=(sys.executable, "-m", "tests.support.stub_shim"),
-    rnic=(sys.executable, "-m", "tests.support.stub_nics"),
-)
+from emu.spec.scenario import spec_from_json
+from tests.support.stub_jobs import Crash, Idle, Outputs, Prompt, RunCommands, RunStubs
 
 
-def run(request: Request, supervisor: Supervisor) -> JobResult:
-    """The job of a real run, with stubs."""
-    return run_session(request, supervisor, PROGRAMS)
+def programs(rnic_fails: str = "") -> Programs:
+    return Programs(
+        shim=(sys.executable, "-m", "tests.support.stub_shim"),
+        rnic=(sys.executable, "-m", "tests.support.stub_nics", rnic_fails),
+    )
 
 
-def idle(request: Request, supervisor: Supervisor) -> JobResult:
-    """Builds the lab, says so, and waits until it is ended. One host's shell has started."""
-    _open(request, supervisor).lab.net["h3"].cmd("true")
+def run(job: RunStubs, supervisor: Supervisor) -> JobResult:
+    real = RunTraffic(job.spec, job.out, job.slowdown)
+    return run_session(real, supervisor, programs(job.rnic_fails))
+
+
+def idle(job: Idle, supervisor: Supervisor) -> JobResult:
+    """One host's shell has started."""
+    _open(job, supervisor).lab.net["h3"].cmd("true")
     supervisor.progress(Progress("idle"))
     supervisor.wait_for_the_end()
-    return {}, []
+    return Done(), []
 
 
-def whole(request: Request, supervisor: Supervisor) -> JobResult:
-    """The same commands in a lab with the real shim."""
-    session = open_session(request, supervisor, with_rnic=False)
-    start(session)
-    return _outputs(session, request)
-
-
-def commands(request: Request, supervisor: Supervisor) -> JobResult:
-    """Builds the lab and runs commands: [namespace, word, ...] each; what they print."""
-    return _outputs(_open(request, supervisor), request)
+def commands(job: RunCommands, supervisor: Supervisor) -> JobResult:
+    session = _open_real(job, supervisor) if job.real_shim else _open(job, supervisor)
+    output = tuple(_output(session, *command) for command in job.commands)
+    return Outputs(session.marker, session.notes, output), []
 
 
 def _no_tap(port: str) -> int:
     raise FabricError("the stand-in of a shim has no taps")
 
 
-def prompt(request: Request, supervisor: Supervisor) -> JobResult:
-    """Mininet's prompt."""
-    session = _open(request, supervisor)
-    FabricPrompt(session.lab.net, session.spec, dict, _no_tap)
-    return {}, []
+def _no_ports() -> PortsSnapshot:
+    return PortsSnapshot(0, {})
 
 
-def crash(request: Request, supervisor: Supervisor) -> JobResult:
+def prompt(job: Prompt, supervisor: Supervisor) -> JobResult:
+    session = _open(job, supervisor)
+    FabricPrompt(session.lab.net, session.spec, _no_ports, _no_tap)
+    return Done(), []
+
+
+def crash(job: Crash, supervisor: Supervisor) -> JobResult:
     raise ZeroDivisionError("on purpose")
 
 
-def _open(request: Request, supervisor: Supervisor) -> Session:
-    session = open_session(request, supervisor, with_rnic=True, programs=PROGRAMS)
+def _open(job: Idle | RunCommands | Prompt, supervisor: Supervisor) -> Session:
+    request = LabRequest(spec_from_json(job.spec), job.out, job.slowdown, workload=True)
+    session = open_session(request, supervisor, programs())
     start(session)
     return session
 
 
-def _outputs(session: Session, request: Request) -> JobResult:
-    output = [_output(session, *command) for command in request.options["commands"]]
-    return {"marker": session.marker, "notes": session.notes, "output": output}, []
+def _open_real(job: RunCommands, supervisor: Supervisor) -> Session:
+    request = LabRequest(spec_from_json(job.spec), job.out, job.slowdown, workload=False)
+    session = open_session(request, supervisor)
+    start(session)
+    return session
 
 
 def _output(session: Session, namespace: str, *command: str) -> str:
@@ -81,5 +88,4 @@ def _output(session: Session, namespace: str, *command: str) -> str:
 
 
 if __name__ == "__main__":
-    jobs = (run, idle, whole, commands, prompt, crash)
-    main({job.__name__: job for job in jobs})
+    main({RunStubs: run, Idle: idle, RunCommands: commands, Prompt: prompt, Crash: crash})

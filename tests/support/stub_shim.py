@@ -10,7 +10,8 @@ import os
 from emu.lab import netns
 from emu.lab.command import run
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Done, Ready, Setup, Start, Stop
+from emu.lab.ipc.messages import Ready, Start, Stop
+from emu.lab.ipc.setup import SetUpShim, ShimReady, ShimStopped
 from emu.lab.worker import serve
 from emu.spec.scenario import spec_from_json
 from topologies.graph import Cable
@@ -19,17 +20,17 @@ from topologies.graph import Cable
 def job(channel: Channel) -> None:
     netns.unshare()
     channel.send(Ready(os.getpid()))
-    setup = channel.expect(Setup)
+    setup = channel.expect(SetUpShim)
     if setup.plane == "ovs":
         topology = spec_from_json(setup.spec).topology.build()
         for number, cable in enumerate(topology.cables):
             run(["ip", "-batch", "-"], stdin=_bridge(f"cable{number}", cable))
     shared = len(channel.take_files())
-    channel.send(Done())
+    channel.send(ShimReady())
     channel.expect(Start)
     channel.expect(Stop)
-    told = {"subnet": setup.options["subnet"] is not None, "shared": shared}
-    channel.send(Done({"captures": told}))
+    received = {"subnet": str(setup.subnet is not None), "shared": str(shared)}
+    channel.send(ShimStopped(captures=received))
 
 
 def _bridge(name: str, cable: Cable) -> str:

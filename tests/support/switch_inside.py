@@ -20,13 +20,13 @@ from emu.bindings.af_packet_driver import AfPacketDriver, packet_socket
 from emu.bindings.fabric import Fabric, NodeSubset
 from emu.lab.command import run
 from emu.lab.init import main
-from emu.lab.ipc.messages import Request
 from emu.lab.netns import entered, write_sysctl
 from emu.lab.netns_holder import keep_host
 from emu.lab.session import JobResult
 from emu.lab.supervisor import Supervisor
 from emu.measure.timeline import LOSSES
 from emu.spec.scenario import spec_from_json
+from tests.support.switch_job import Forward, Forwarded
 from topologies.graph import Topology
 
 _SECONDS = 10.0
@@ -36,13 +36,8 @@ _VLAN_VALID = 1 << 4  # linux/if_packet.h
 _AUXDATA = struct.Struct("=IIIHHHH")  # linux/if_packet.h: struct tpacket_auxdata
 
 
-def forward(request: Request, supervisor: Supervisor) -> JobResult:
-    """What comes to h2 of frames that h1 sends before the switch looks, and the ledger's losses.
-
-    Options: `frames` as hex, `arrivals` to wait for, `ring_frames`, and `memory` that
-    the process may take for its ring, in bytes; None: as much as there is.
-    """
-    spec = spec_from_json(request.spec)
+def forward(job: Forward, supervisor: Supervisor) -> JobResult:
+    spec = spec_from_json(job.spec)
     topology = spec.topology.build()
     source, sink = _cables(topology)
     wake, _ = os.pipe()
@@ -51,8 +46,8 @@ def forward(request: Request, supervisor: Supervisor) -> JobResult:
         AfPacketDriver(fabric, slowdown=1.0, wake=wake) as driver,
     ):
         fabric.connect()
-        with _at_most(request.options["memory"]):
-            wire = driver.add_socket(packet_socket(), ring_frames=request.options["ring_frames"])
+        with _at_most(job.memory):
+            wire = driver.add_socket(packet_socket(), ring_frames=job.ring_frames)
         for host in topology.hosts:
             port = topology.ports[host.name][0]
             cable_end = topology.peer[port]
@@ -60,26 +55,27 @@ def forward(request: Request, supervisor: Supervisor) -> JobResult:
         fabric.start()
         _stay_on_one_processor()
         start_ns = time.monotonic_ns()
-        for frame in request.options["frames"]:
+        for frame in job.frames:
             source.send(bytes.fromhex(frame))
         arrived: list[str] = []
-        while len(arrived) < request.options["arrivals"]:
+        while len(arrived) < job.arrivals:
             assert time.monotonic_ns() - start_ns < _SECONDS * 1e9, f"{len(arrived)} arrived"
             driver.run(start_ns, seconds=0.01)
             arrived += _waiting(sink)
         ledger = driver.ledger()
         entrance = topology.peer[topology.ports["h1"][0]]
         (slots,) = np.nonzero(ledger.timeline.lost[:, LOSSES.index("arriving")])
-        return {
-            "arrived": arrived,
-            "drops": ledger.receive_drops,
-            "drops_over_time": int(ledger.timeline.lost.sum()),
-            "dropped": sum(fabric.counters(entrance)["rx_buf_discard"]),
-            "too_long": fabric.counters(entrance)["rx_oversize"][0],
-            "dropped_over_time": int(ledger.timeline.dropped.sum()),
-            "seen_after_ns": [int(slot + 1) * ledger.timeline.interval_ns for slot in slots],
-            "lasted_ns": time.monotonic_ns() - start_ns,
-        }, []
+        forwarded = Forwarded(
+            arrived=tuple(arrived),
+            drops=ledger.receive_drops,
+            drops_over_time=int(ledger.timeline.lost.sum()),
+            dropped=sum(fabric.counters(entrance)["rx_buf_discard"]),
+            too_long=fabric.counters(entrance)["rx_oversize"][0],
+            dropped_over_time=int(ledger.timeline.dropped.sum()),
+            seen_after_ns=tuple(int(slot + 1) * ledger.timeline.interval_ns for slot in slots),
+            lasted_ns=time.monotonic_ns() - start_ns,
+        )
+        return forwarded, []
 
 
 def _cables(topology: Topology) -> tuple[socket.socket, socket.socket]:
@@ -139,4 +135,4 @@ def _vlan_tag(controls: list[tuple[int, int, bytes]]) -> bytes:
 
 
 if __name__ == "__main__":
-    main({"forward": forward})
+    main({Forward: forward})

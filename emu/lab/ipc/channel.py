@@ -1,6 +1,6 @@
-"""One end of the conversation between two processes of a lab: messages over a Unix socket.
+"""One end of a connection between two processes of a lab: messages over a Unix socket.
 
-Open files can come along with a message, as the eBPF marker's depth board does.
+Open files can come along with a message, as the counters that another process reads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from emu.lab.ipc.messages import Failure, Message, from_line, to_line
+from emu.errors import RemoteProtocolError
+from emu.lab.ipc.codec import Message, from_line, to_line
+from emu.lab.ipc.messages import Failure
 
 M = TypeVar("M")
 
@@ -47,7 +49,7 @@ class Channel:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """And open files that came, and that nobody has taken."""
+        """Also closes the open files that came and were not taken."""
         self._socket.close()
         for file in self.take_files():
             os.close(file)
@@ -61,17 +63,19 @@ class Channel:
                 self._socket.sendall(line[sent:])
 
     def send_at_once(self, message: Message) -> None:
-        """Sends a message to an end that takes it now; else raises BlockingIOError, and the
-        message may have come in part: it is the last one."""
+        """Sends the last message, if the other end takes it now; else raises BlockingIOError.
+
+        A part of the message may have been sent then.
+        """
         line = to_line(message)
         with self._sending, _gone_is_eof():
             if self._socket.send(line, socket.MSG_DONTWAIT) < len(line):
                 raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     def receive(self, within: float | None = None) -> Message:
-        """The next message. A `Failure` is raised as the error it tells of.
+        """The next message. A `Failure` is raised as the error that it carries.
 
-        Raises TimeoutError when it does not come within so many seconds.
+        Raises TimeoutError when none comes within so many seconds.
         """
         deadline = None if within is None else time.monotonic() + within
         while b"\n" not in self._received:
@@ -84,30 +88,33 @@ class Channel:
         return message
 
     def has_more(self, seconds: float = 0) -> bool:
-        """Whether there is a message, or the other end is gone; waits so long for it."""
+        """Whether there is a message, or the other end is gone; waits up to `seconds` for it."""
         return b"\n" in self._received or bool(select.select([self._socket], [], [], seconds)[0])
 
     def expect(self, kind: type[M], within: float | None = None) -> M:
-        """The next message, which must be of this kind. Raises TimeoutError as `receive` does."""
+        """The next message, which must be of this kind, else RemoteProtocolError.
+
+        Raises TimeoutError as `receive` does.
+        """
         message = self.receive(within)
         if not isinstance(message, kind):
-            raise TypeError(f"expected {kind.__name__}, received {message}")
+            raise RemoteProtocolError(f"expected {kind.__name__}, received {message}")
         return message
 
     def take_files(self) -> list[int]:
-        """Open files that came with messages so far; they are the caller's from now on."""
+        """The open files that came with messages so far. The caller must close them."""
         files, self._files = self._files, []
         return files
 
     def peer_pid(self) -> int:
-        """The process at the other end: the one that listened last, where there is a listener."""
+        """The process at the other end; of a listening socket, the process that listened last."""
         size = struct.calcsize(_CREDENTIALS)
-        told = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-        pid: int = struct.unpack(_CREDENTIALS, told)[0]
+        credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        pid: int = struct.unpack(_CREDENTIALS, credentials)[0]
         return pid
 
     def _wait_until(self, deadline: float | None) -> None:
-        """Until there is something to read. The socket itself stays one that blocks: others may
+        """Waits until there is something to read. The socket keeps blocking: other processes may
         share it."""
         if deadline is None:
             return

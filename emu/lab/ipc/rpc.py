@@ -1,68 +1,77 @@
-"""The lab's end of a conversation with its shim or its NICs, where several threads have something
-to ask."""
+"""The lab's end of the channel to its shim or its NICs, for several threads."""
 
 from __future__ import annotations
 
 import os
 import socket
 import threading
+from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import TypeVar, cast
 
 from emu.errors import EmuError, FabricError
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Json, Message, Tap
-from emu.lab.processes import wait_done
+from emu.lab.ipc.codec import Query
+from emu.lab.ipc.queries import Tap
+from emu.lab.processes import wait_for
+
+A = TypeVar("A")
 
 _SECONDS_TO_ANSWER = 20.0
-"""More than a process of a lab takes that works at all."""
+"""More than a working process of a lab takes."""
 
 
-class Line:
-    """Asks one thing after the other."""
+class RpcClient:
+    """Sends one query at a time and waits for its answer."""
 
     def __init__(
         self, channel: Channel, name: str, lab: str, seconds: float = _SECONDS_TO_ANSWER
     ) -> None:
-        """`name`: the process's, and `lab` its lab's, for errors. `seconds`: how long an answer
+        """`name`: of the process, and `lab`: of its lab, for errors. `seconds`: how long an answer
         may take."""
         self._channel = channel
         self._name = name
         self._lab = lab
         self._seconds = seconds
         self._busy = threading.Lock()
-        self._owed = 0
-        """Answers that nobody has waited for, and that come before the next one."""
+        self._expected: deque[type[object]] = deque()
+        """The type of each answer that will come. All but the last belong to queries that timed
+        out."""
 
-    def ask(self, message: Message, files: Sequence[int] = ()) -> Json:
-        """The value of the process's `Done`.
+    def ask(self, query: Query[A], files: Sequence[int] = ()) -> A:
+        """The process's answer.
 
         Raises EOFError when the process is gone, FabricError when it does not answer.
         """
         if not self._busy.acquire(timeout=2 * self._seconds):
             raise self._is_silent()
         try:
-            self._channel.send(message, files)
-            self._owed += 1
-            return self._last_answer()
+            self._channel.send(query, files)
+            self._expected.append(query.answer_type())
+            while len(self._expected) > 1:
+                self._skip_late_answer()
+            return cast(A, self._next_answer())
         except TimeoutError:
             raise self._is_silent() from None
         finally:
             self._busy.release()
 
-    def _last_answer(self) -> Json:
-        while True:
-            try:
-                answer = wait_done(self._channel, within=self._seconds)
-            except EmuError:
-                self._owed -= 1
-                if not self._owed:
-                    raise
-                continue
-            self._owed -= 1
-            if not self._owed:
-                return answer
-            for late in self._channel.take_files():
-                os.close(late)
+    def _skip_late_answer(self) -> None:
+        with suppress(EmuError):
+            self._next_answer()
+        for file in self._channel.take_files():
+            os.close(file)
+
+    def _next_answer(self) -> object:
+        """Raises TimeoutError if it does not come; it is expected further on then."""
+        try:
+            answer = wait_for(self._channel, self._expected[0], within=self._seconds)
+        except EmuError:
+            self._expected.popleft()
+            raise
+        self._expected.popleft()
+        return answer
 
     def _is_silent(self) -> FabricError:
         return FabricError(
@@ -72,8 +81,10 @@ class Line:
         )
 
     def tap(self, port: str, *, since_start: bool = False) -> int:
-        """A socket with raw records of what passes the port, which is the caller's; `since_start`
-        the kept ones, too."""
+        """A socket with raw records of the frames at a port, which the caller must close.
+
+        `since_start`: also those frames before that were kept.
+        """
         near, far = socket.socketpair()
         with near, far:
             self.ask(Tap(port, since_start), [near.fileno()])

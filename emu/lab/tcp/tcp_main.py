@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Done, Ready, Setup, Start
-from emu.lab.ipc.progress import progress_message
-from emu.lab.job import slowdown_of, spec_of
+from emu.lab.ipc.messages import Done, Ready, Start
+from emu.lab.ipc.setup import SetUpTcp, StreamsDone
+from emu.lab.processes import running
 from emu.lab.tcp.streams import EmulatedClock, Streams
 from emu.lab.worker import serve
+from emu.spec.scenario import spec_from_json
 
 
 def job(channel: Channel) -> None:
-    """From `Setup` to the answer to `Start`: every stream from beginning to end."""
+    """From the set-up to the end of the last stream."""
     channel.send(Ready(os.getpid()))
-    setup = channel.expect(Setup)
-    slowdown = slowdown_of(setup.options)
-    streams = Streams(spec_of(setup), setup.hosts)
+    setup = channel.expect(SetUpTcp)
+    streams = Streams(spec_from_json(setup.spec), setup.hosts)
     channel.send(Done())
     start = channel.expect(Start)
-    clock = EmulatedClock(start.at_ns, slowdown)
-    records = streams.run(clock, lambda moment: channel.send(progress_message(moment)))
-    flows = [asdict(record) for record in records]
-    channel.send(Done({"flows": flows, "notes": [streams.note(slowdown)]}))
+    clock = EmulatedClock(start.at_ns, setup.slowdown)
+    records = streams.run(clock, lambda moment: channel.send(running(moment)))
+    channel.send(StreamsDone(tuple(records), (streams.note(setup.slowdown),)))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 from emu._core import lib
 from emu.bindings.fabric import Fabric, FrameKind, NodeSubset
 from emu.daemon.faults import change_faults
-from emu.lab.ipc.messages import Faults
+from emu.lab.ipc.queries import ClearFault, ListFaults, SetFault
 from emu.runtime.virtual import VirtualFabric
 from emu.spec.fault import Fault
 from emu.subnet import Subnet
@@ -376,20 +376,20 @@ def test_a_fault_that_is_set_begins_now_and_is_told_with_its_state() -> None:
         spec_of(PAIR, *on("roce", f"at: 60us, delay: {{cable: {MIDDLE}, by: 1us}}"))
     ) as run:
 
-        def told() -> list[tuple[str, str, int, int | None]]:
-            faults = change_faults(run.fabric, Faults("list"))["faults"]
-            return [(one["name"], one["state"], one["at_ns"], one["end_ns"]) for one in faults]
+        def told() -> list[tuple[str, str, int | None, int | None]]:
+            faults = change_faults(run.fabric, ListFaults()).faults
+            return [(one.name, one.state, one.at_ns, one.end_ns) for one in faults]
 
         later = "delay-1", "waiting", 60_000, None
         run.run_until(50_000)
-        change_faults(run.fabric, Faults("set", "cut", cut.to_mapping()))
+        change_faults(run.fabric, SetFault("cut", cut.to_mapping()))
         assert told() == [later, ("cut", "active", 50_000, 51_000)]
         run.run_until(50_999)
         assert told() == [later, ("cut", "active", 50_000, 51_000)]
         run.run_until(51_000)
         assert told() == [later, ("cut", "over", 50_000, 51_000)]
         assert records(run)["cut"].hits == 1
-        change_faults(run.fabric, Faults("clear", "cut"))
+        change_faults(run.fabric, ClearFault("cut"))
         assert told() == [later]
 
 

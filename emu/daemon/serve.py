@@ -1,4 +1,4 @@
-"""The job `stand`: a lab that emulates and answers until somebody asks it to end."""
+"""The job `ServeLab`: a lab that emulates and answers its clients until one of them ends it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from emu.daemon.lab_server import LabServer
-from emu.errors import EmuError
+from emu.daemon.handlers import HANDLERS
+from emu.daemon.messages import LabEnded
+from emu.daemon.served_lab import Answer, ServedLab
+from emu.errors import EmuError, FabricError, RemoteProtocolError
 from emu.lab.command import run
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.messages import Failure, Message, Request
+from emu.lab.ipc.codec import Message
+from emu.lab.ipc.jobs import ServeLab
+from emu.lab.ipc.messages import Done, Failure
+from emu.lab.lab_plan import LabRequest
 from emu.lab.namespace import PRIVATE
 from emu.lab.session import JobResult, open_session, start
 from emu.lab.supervisor import Supervisor
+from emu.lab.version import version
 from emu.spec.scenario import Spec, spec_from_json
 
 _HOSTS = Path("/etc/hosts")
@@ -25,23 +32,32 @@ _SECONDS_TO_FINISH_A_SENTENCE = 0.2
 _SECONDS_BETWEEN_CALLS = 0.1
 
 
-def run_standing(request: Request, supervisor: Supervisor) -> JobResult:
-    """Its socket is the one open file that the owner hands over."""
+def serve_lab(job: ServeLab, supervisor: Supervisor) -> JobResult:
+    """The lab's socket is the one open file that the owner hands over."""
     (listener,) = supervisor.handed
-    spec = spec_from_json(request.spec)
+    spec = spec_from_json(job.spec)
     _name_hosts(spec)
-    session = open_session(request, supervisor, with_rnic=False)
+    request = LabRequest.interactive_lab(spec, job.out, job.slowdown, ip=job.ip)
+    session = open_session(request, supervisor)
     at_ns = start(session)
-    server = LabServer(request, session, supervisor, at_ns)
-    sessions = Sessions(server, supervisor.wait_for_the_end)
+    lab = ServedLab(session, supervisor, job.slowdown, at_ns)
+    sessions = Sessions(partial(answer_from, lab), supervisor.wait_for_the_end)
     supervisor.farewells.append(
         lambda reason: sessions.end(f"the lab {spec.name} has ended: {reason}")
     )
     _in_background(_welcome, socket.socket(fileno=listener), sessions)
     _wait_until(at_ns)
     supervisor.up()
-    server.over.wait()
-    return {}, []
+    lab.over.wait()
+    return Done(), []
+
+
+def answer_from(lab: ServedLab, query: Message) -> Answer:
+    """Raises UsageError for what the lab cannot do."""
+    handler = HANDLERS.get(type(query))
+    if handler is None:
+        raise RemoteProtocolError(f"{type(query).__name__} is not a query to a lab")
+    return handler(lab, query)
 
 
 def _wait_until(at_ns: int) -> None:
@@ -76,14 +92,16 @@ def _welcome(listener: socket.socket, sessions: Sessions) -> None:
 class Sessions:
     """The open sessions with clients. When the lab ends, each client gets the reason."""
 
-    def __init__(self, server: LabServer, wait_for_the_end: Callable[[], None]) -> None:
-        """`wait_for_the_end` is for whoever finds that a process of the lab is gone."""
-        self._server = server
+    def __init__(
+        self, answer: Callable[[Message], Answer], wait_for_the_end: Callable[[], None]
+    ) -> None:
+        """`wait_for_the_end` is called by a thread that finds a process of the lab gone."""
+        self._handle = answer
         self._wait_for_the_end = wait_for_the_end
         self._speaking: dict[Channel, threading.Lock] = {}
 
     def hold(self, channel: Channel) -> None:
-        """One, as long as the other end likes."""
+        """One session, until the client closes it."""
         speaking = self._speaking[channel] = threading.Lock()
         try:
             with suppress(EOFError, OSError):
@@ -99,19 +117,22 @@ class Sessions:
             channel.close()
 
     def _answer_next(self, channel: Channel) -> tuple[Message, list[int]]:
-        """What is no question has an answer, too. No file is asked for, and none is kept."""
+        """Malformed messages get an answer, too. Queries come without files; those that come
+        nevertheless are closed."""
         try:
-            ask = channel.receive()
+            query = channel.receive()
+        except RemoteProtocolError as error:
+            return Failure.of(FabricError(f"this lab runs emu {version()}: {error}")), []
         except EmuError as error:
             return Failure.of(error), []
         finally:
             _close(channel.take_files())
-        return self._answer(ask)
+        return self._answer(query)
 
-    def _answer(self, ask: Message) -> tuple[Message, list[int]]:
-        """An error is the answer to what was asked, and no more than that."""
+    def _answer(self, query: Message) -> tuple[Message, list[int]]:
+        """An error is an answer: the session goes on."""
         try:
-            return self._server.answer(ask)
+            return self._handle(query)
         except EOFError:
             self._wait_for_the_end()
             raise
@@ -126,7 +147,7 @@ class Sessions:
         for channel, speaking in list(self._speaking.items()):
             if speaking.acquire(timeout=_SECONDS_TO_FINISH_A_SENTENCE):
                 with suppress(EOFError, OSError):
-                    channel.send_at_once(Failure("fabric", reason))
+                    channel.send_at_once(LabEnded(reason))
 
 
 def _close(files: Sequence[int]) -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from emu.daemon.shown import ShownBoards
+from emu.daemon.latest_counters import Copies, LatestCounters
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.rpc import Line
+from emu.lab.ipc.rpc import RpcClient
 from emu.lab.nic_process import NicProcess
-from emu.measure.seqlock import Board
+from emu.measure.seqlock import SharedCounters
 
 
 @pytest.fixture
@@ -27,49 +27,50 @@ def channel() -> Iterator[Channel]:
 
 
 def _nics(channel: Channel) -> NicProcess:
-    boards = [Board.new(["h1"], [("bytes", 1)]) for _ in range(2)]
-    return NicProcess(1, channel, Line(channel, "the NIC process", "toy"), *boards)
+    counters = [SharedCounters.new(["h1"], [("bytes", 1)]) for _ in range(2)]
+    return NicProcess(1, channel, RpcClient(channel, "the NIC process", "toy"), *counters)
 
 
 def test_before_any_workload_there_is_nothing_to_look_at() -> None:
-    assert ShownBoards().look() == ({"hosts": None, "flows": None}, [])
+    assert LatestCounters().copy() == Copies([])
 
 
 def test_who_looks_may_go_on_when_a_workload_begins(channel: Channel) -> None:
-    """The files are copies: a workload that begins closes the boards of the one before."""
-    shown = ShownBoards()
-    shown.show(_nics(channel))
-    legends, files = shown.look()
+    """The files are copies: a workload that begins closes the counters of the one before."""
+    shown = LatestCounters()
+    shown.replace(_nics(channel))
+    copies = shown.copy()
     again = _nics(channel)
-    shown.show(again)
-    for file, name in zip(files, ("hosts", "flows"), strict=True):
-        with closing(Board(file, **legends[name])) as board:
-            assert board.read()[1] == {"h1": {"bytes": [0]}}
-    again.close_boards()
+    shown.replace(again)
+    for file, layout in zip(copies.files, (copies.hosts, copies.flows), strict=True):
+        assert layout is not None
+        with closing(SharedCounters(file, layout)) as counters:
+            assert counters.read()[1] == {"h1": {"bytes": [0]}}
+    again.close_counters()
 
 
 def test_a_workload_that_begins_leaves_no_file_open(channel: Channel) -> None:
     """However many there were."""
-    shown = ShownBoards()
+    shown = LatestCounters()
 
     def opened_after(nics: NicProcess) -> int:
-        shown.show(nics)
-        for file in shown.look()[1]:
+        shown.replace(nics)
+        for file in shown.copy().files:
             os.close(file)
         return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
     first = opened_after(_nics(channel))
     last = _nics(channel)
     assert opened_after(last) == first
-    last.close_boards()
+    last.close_counters()
 
 
 def test_a_look_that_finds_no_more_descriptors_leaves_none_open(
     channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first copy is made, the second is not."""
-    shown, nics, copies = ShownBoards(), _nics(channel), list[int]()
-    shown.show(nics)
+    shown, nics, copies = LatestCounters(), _nics(channel), list[int]()
+    shown.replace(nics)
 
     def dup_once(file: int, dup: Callable[[int], int] = os.dup) -> int:
         if copies:
@@ -79,7 +80,7 @@ def test_a_look_that_finds_no_more_descriptors_leaves_none_open(
 
     monkeypatch.setattr(os, "dup", dup_once)
     with pytest.raises(OSError, match="Too many open files"):
-        shown.look()
+        shown.copy()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(copies[0])
-    nics.close_boards()
+    nics.close_counters()

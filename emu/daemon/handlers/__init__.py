@@ -1,0 +1,60 @@
+"""What a lab in the background answers: one handler for each kind of query, one file each.
+
+A handler takes the lab and the query, and returns the answer and open files for the client, which
+are closed once they are sent. It raises UsageError for what cannot be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from emu.daemon.handlers import (
+    borrow_nic,
+    capture,
+    end_lab,
+    faults,
+    namespaces,
+    path_levels,
+    ports,
+    snapshot,
+    status,
+    tools,
+    traffic,
+    version,
+)
+from emu.daemon.messages import (
+    BorrowNic,
+    Capture,
+    EndLab,
+    GetNamespaces,
+    GetPathLevels,
+    GetSnapshot,
+    GetStatus,
+    GetVersion,
+    ListPorts,
+    RunTool,
+    StartTraffic,
+    StopTraffic,
+)
+from emu.daemon.served_lab import Answer, ServedLab
+from emu.lab.ipc.queries import ClearFault, GetPorts, ListFaults, SetFault
+
+HANDLERS: dict[type, Callable[[ServedLab, Any], Answer]] = {
+    BorrowNic: borrow_nic.answer,
+    Capture: capture.answer,
+    ClearFault: faults.clear,
+    EndLab: end_lab.answer,
+    GetNamespaces: namespaces.answer,
+    GetPathLevels: path_levels.answer,
+    GetPorts: ports.see,
+    GetSnapshot: snapshot.answer,
+    GetStatus: status.answer,
+    GetVersion: version.answer,
+    ListFaults: faults.list_all,
+    ListPorts: ports.list_all,
+    RunTool: tools.answer,
+    SetFault: faults.set_one,
+    StartTraffic: traffic.start,
+    StopTraffic: traffic.stop,
+}

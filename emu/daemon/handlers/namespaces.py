@@ -1,0 +1,37 @@
+"""Where is a node? The client enters its namespaces to start programs there."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+
+from emu.daemon.messages import GetNamespaces, Namespaces
+from emu.daemon.served_lab import Answer, ServedLab
+from emu.lab.command import environment
+from emu.lab.plan import LAB
+
+_NAMESPACES = ("user", "pid", "net", "mnt")
+"""In this order they must be entered: the first gives the right to enter the others."""
+_ENVIRONMENT = ("PATH", "OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR")
+"""What programs in the lab need to find its Open vSwitch, and Debian's programs."""
+
+
+def answer(lab: ServedLab, query: GetNamespaces) -> Answer:
+    pids, hosts = lab.session.lab.pids, lab.topology.host
+    if query.node is not None:
+        lab.check_node(query.node)
+    task = pids[query.node] if query.node in hosts else pids[LAB]
+    own = {key: value for key, value in environment().items() if key in _ENVIRONMENT}
+    tasks = {name: pids[name] for name in (LAB, *hosts)}
+    return Namespaces(own, tasks), _opened(task)
+
+
+def _opened(task: int) -> list[int]:
+    """All, or none if one cannot be opened: OSError."""
+    files: list[int] = []
+    with ExitStack() as on_error:
+        for kind in _NAMESPACES:
+            files.append(os.open(f"/proc/{task}/ns/{kind}", os.O_RDONLY))
+            on_error.callback(os.close, files[-1])
+        on_error.pop_all()
+    return files

@@ -1,0 +1,32 @@
+"""What is there to see at this moment? The counters themselves are open files."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+
+from emu.daemon.handlers.status import status_of
+from emu.daemon.messages import GetSnapshot, Snapshot
+from emu.daemon.served_lab import Answer, ServedLab
+
+
+def answer(lab: ServedLab, query: GetSnapshot) -> Answer:
+    status = status_of(lab)
+    latest = lab.traffic.latest.copy()
+    with ExitStack() as on_error:
+        for file in latest.files:
+            on_error.callback(os.close, file)
+        there = lab.faults.listed()
+        ports = os.dup(lab.counters_file)
+        on_error.pop_all()
+    layout = lab.session.shim_ready.counters
+    assert layout is not None
+    snapshot = Snapshot(
+        status,
+        ports=layout,
+        hosts=latest.hosts,
+        flows=latest.flows,
+        faults=tuple(map(lab.faults.snapshot, there.faults)),
+        deadlocks=there.deadlocks,
+    )
+    return snapshot, [ports, *latest.files]

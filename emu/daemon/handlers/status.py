@@ -1,0 +1,31 @@
+"""How is the lab?"""
+
+from __future__ import annotations
+
+import time
+
+from emu.daemon.messages import GetStatus, Status
+from emu.daemon.served_lab import Answer, ServedLab
+from emu.lab.session import notes_of
+
+
+def answer(lab: ServedLab, query: GetStatus) -> Answer:
+    return status_of(lab), []
+
+
+def status_of(lab: ServedLab) -> Status:
+    session = lab.session
+    routing = session.subnet or session.routing
+    return Status(
+        name=session.spec.name,
+        spec=session.spec.to_json(),
+        slowdown=lab.slowdown,
+        plane=session.plane,
+        marker=session.marker,
+        notes=notes_of(session),
+        ip=session.has_ip,
+        up_seconds=time.monotonic() - lab.began,
+        traffic=lab.traffic.status,
+        sweeps=tuple(session.subnet.sweeps) if session.subnet else (),
+        links=routing.links.entries if routing else (),
+    )

@@ -1,0 +1,19 @@
+"""Run one of InfiniBand's tools: it asks ibsim, which has the fabric's counters of now."""
+
+from __future__ import annotations
+
+from emu.daemon.messages import RunTool, ToolOutput
+from emu.daemon.served_lab import Answer, ServedLab
+from emu.errors import UsageError
+from emu.lab.ipc.queries import GetPorts
+
+
+def answer(lab: ServedLab, query: RunTool) -> Answer:
+    subnet = lab.session.subnet
+    if subnet is None:
+        raise UsageError(f"{query.command[0]} is for InfiniBand, and this fabric is RoCE")
+    lab.check_node(query.node)
+    waits = lab.nics.host_waits()
+    ports = lab.shim.ask(GetPorts()).ports
+    output = subnet.diagnose(query.node, query.command, ports, waits)
+    return ToolOutput(output.said, output.code), []

@@ -1,0 +1,85 @@
+"""All faults of a lab in the background: those of cables and switches are in the shim, those of
+hosts in their NICs."""
+
+from __future__ import annotations
+
+import threading
+
+from emu.daemon.faults import check_settings
+from emu.daemon.messages import FaultSnapshot
+from emu.daemon.nics import Nics
+from emu.errors import UsageError
+from emu.lab.ipc.queries import ClearFault, FaultList, FaultStatus, ListFaults, SetFault
+from emu.lab.ipc.rpc import RpcClient
+from emu.spec.diagnostic import unknown_name
+from emu.spec.fault import Fault, fault_names
+from emu.spec.fault.kind import OnHost
+from emu.spec.outages import lost_links
+from emu.spec.scenario import Spec
+
+
+class LabFaults:
+    """Several threads may call it."""
+
+    def __init__(self, spec: Spec, shim: RpcClient, nics: Nics) -> None:
+        self._spec, self._topology = spec, spec.topology.build()
+        self._shim = shim
+        self._nics = nics
+        self._changing = threading.Lock()
+        self._defined = dict(zip(fault_names(spec.faults), spec.faults, strict=True))
+        """Every fault that there is or was, by name."""
+
+    def listed(self) -> FaultList:
+        """First those of cables and switches, then those of NICs."""
+        in_shim = self._shim.ask(ListFaults())
+        return FaultList((*in_shim.faults, *self._nics.faults()), in_shim.deadlocks)
+
+    def set(self, query: SetFault) -> FaultList:
+        """Raises UsageError where another fault is in its way."""
+        with self._changing:
+            there = {one.name: one for one in self.listed().faults}
+            self._set(query, Fault.model_validate(query.fault), there)
+            return self.listed()
+
+    def clear(self, query: ClearFault) -> FaultList:
+        """Raises UsageError when there is no such fault."""
+        with self._changing:
+            known = [one.name for one in self.listed().faults]
+            if query.name not in known:
+                raise UsageError(unknown_name("fault", query.name, known))
+            self._clear(query.name)
+            return self.listed()
+
+    def snapshot(self, status: FaultStatus) -> FaultSnapshot:
+        """The fault with the cables that it takes away."""
+        fault = self._defined.get(status.name)
+        if fault is None:
+            return FaultSnapshot(status)
+        lost = {
+            self._topology.cable[port] for port in lost_links(fault, self._spec, self._topology)
+        }
+        cables = sorted(self._topology.port_name[cable.a] for cable in lost)
+        return FaultSnapshot(status, tuple(cables), fault.to_mapping())
+
+    def _set(self, query: SetFault, fault: Fault, there: dict[str, FaultStatus]) -> None:
+        lasting = {
+            name: one
+            for name, one in there.items()
+            if one.state != "over" or self._nics.fault_comes_again(name)
+        }
+        if query.name in lasting:
+            raise UsageError(f"there is a fault {query.name!r} already; clear it, or name this one")
+        check_settings(fault, lasting.values())
+        if query.name in there:
+            self._clear(query.name)
+        self._defined[query.name] = fault
+        if isinstance(fault.what, OnHost):
+            self._nics.set_fault(query.name, fault)
+        else:
+            self._shim.ask(SetFault(query.name, fault.to_mapping()))
+
+    def _clear(self, name: str) -> None:
+        if self._nics.has_fault(name):
+            self._nics.clear_fault(name)
+        else:
+            self._shim.ask(ClearFault(name))

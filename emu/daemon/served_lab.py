@@ -1,0 +1,48 @@
+"""A lab in the background as its handlers see it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from emu.daemon.lab_faults import LabFaults
+from emu.daemon.nics import Nics
+from emu.daemon.traffic import Traffic
+from emu.errors import UsageError
+from emu.lab.ipc.codec import Message
+from emu.lab.ipc.rpc import RpcClient
+from emu.lab.session import Session
+from emu.lab.supervisor import Supervisor
+from emu.lab.version import version
+from emu.spec.diagnostic import unknown_name
+
+Answer = tuple[Message, list[int]]
+"""Open files are for the client, and closed here once they are sent."""
+
+
+class ServedLab:
+    """Its parts. Several threads may use them at the same time."""
+
+    def __init__(
+        self, session: Session, supervisor: Supervisor, slowdown: float, began_ns: int
+    ) -> None:
+        """`began_ns`: the lab's emulated time 0, on CLOCK_MONOTONIC."""
+        self.over = threading.Event()
+        """Set when a client has asked for the lab's end."""
+        self.session = session
+        self.slowdown = slowdown
+        self.topology = session.spec.topology.build()
+        self.began = time.monotonic()
+        self.shim = RpcClient(session.shim, "the shim", session.spec.name)
+        self.nics = Nics(session, supervisor, slowdown, began_ns)
+        self.traffic = Traffic(session, supervisor, self.shim, self.nics, slowdown)
+        self.faults = LabFaults(session.spec, self.shim, self.nics)
+        (self.counters_file,) = session.shim.take_files()
+        """The counters of all switch ports."""
+        version()  # computed now: the source files may have changed when a client asks
+
+    def check_node(self, node: str) -> None:
+        """Raises UsageError when there is no such host or switch."""
+        known = [*self.topology.host, *self.topology.switch]
+        if node not in known:
+            raise UsageError(unknown_name("host or switch", node, known))

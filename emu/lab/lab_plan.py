@@ -1,0 +1,183 @@
+"""What a lab will be: every decision, taken before anything is started.
+
+    request, machine ── plan_lab ──▶ LabPlan ── open_session (session.py) ──▶ Session
+
+A plan is a value: it can be printed and compared, and making one needs no root. One question
+stays open until the lab is built: only the kernel can say whether it loads the eBPF marker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from emu.errors import HostError
+from emu.lab import tun
+from emu.lab.job import is_rerouted
+from emu.lab.marker import marking
+from emu.lab.plan import AttachMarker, PlaceRed, Step, plan_network, plan_nodes
+from emu.lab.routes import RouteTable, route_tables
+from emu.measure.recording import MarkedBy
+from emu.spec.scenario import Spec
+from topologies.graph import Topology
+
+_FILES_OF_A_LAB, _FILES_OF_A_PORT = 128, 2
+"""Open files of the process with the most: ovs-vswitchd, 55 for 4 ports and 73 for 16."""
+
+_RED_NOTE = (
+    "the kernel's RED holds the queues: whether Open vSwitch kept packets too long is not judged"
+)
+
+
+@dataclass(frozen=True)
+class LabRequest:
+    """What the caller wants."""
+
+    spec: Spec
+    out: str
+    """The folder for captures, absolute."""
+    slowdown: float
+    workload: bool
+    """The spec's traffic starts with the lab."""
+    interactive: bool = False
+    """Users may look at the fabric and set faults at any time."""
+    ip: bool = True
+    """InfiniBand's hosts get an ib0 if the machine allows it. With a workload only for its TCP."""
+
+    @staticmethod
+    def interactive_lab(spec: Spec, out: str, slowdown: float, *, ip: bool = True) -> LabRequest:
+        """A lab for a user, without traffic of its own."""
+        return LabRequest(spec, out, slowdown, workload=False, interactive=True, ip=ip)
+
+
+class Machine(Protocol):
+    """What a plan asks of this machine."""
+
+    def why_no_ib0(self) -> str:
+        """Why hosts cannot have an ib0; empty if they can."""
+
+    def datapath(self, *, kernel: bool) -> str:
+        """Open vSwitch's datapath. Raises HostError if only the kernel's will do and it lacks."""
+
+
+@dataclass(frozen=True)
+class LabPlan:
+    """All decisions about one lab."""
+
+    request: LabRequest
+    plane: Literal["ovs", "shim"]
+    """Who forwards."""
+    routing: Literal["subnet manager", "lab"] | None
+    """Who routes again when links change; None: nobody, all changes are in the spec."""
+    nics: Literal["workload", "idle"] | None
+    """The first NIC process. Idle NICs serve ib0."""
+    tcp: bool
+    """Whether there is a process for TCP flows."""
+    ib0: bool
+    """Whether InfiniBand's hosts have an ib0."""
+    nodes: tuple[Step, ...]
+    """Built while the shim starts."""
+    network: tuple[Step, ...]
+    """Built when the shim is in its namespace."""
+    marker: MarkedBy
+    marker_step: AttachMarker | PlaceRed | None
+    ebpf_is_required: bool
+    """The spec names eBPF as a marker, so that the shim must not take its place."""
+    open_files: int
+    """How many a process of the lab may need."""
+    notes: tuple[str, ...]
+    """For the reader of the results."""
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"forwarded by {self.plane}, marked by {self.marker}, routed again by {self.routing}"
+        yield f"NICs: {self.nics}, TCP: {self.tcp}, ib0: {self.ib0}"
+        yield from self.notes
+        yield from map(repr, self.nodes)
+        yield from map(repr, self.network)
+        if self.marker_step is not None:
+            yield repr(self.marker_step)
+
+
+def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
+    """Raises HostError where the machine lacks something that the spec needs."""
+    spec, plane = request.spec, request.spec.plane_in_use
+    topology = spec.topology.build()
+    tcp = request.workload and bool(spec.streams().flows)
+    with_ib0, ib0_notes = _decide_ib0(request, machine, needed=tcp)
+    marker, step, marker_notes = _plan_marker(request, topology, plane)
+    nodes = plan_nodes(
+        topology, bridges=plane == "ovs", infiniband=not spec.fabric_kind.is_ethernet
+    )
+    return LabPlan(
+        request,
+        plane=plane,
+        routing=_routing(request),
+        nics="workload" if request.workload else "idle" if with_ib0 else None,
+        tcp=tcp,
+        ib0=with_ib0,
+        nodes=tuple(nodes),
+        network=_network(request, topology, plane, machine, ib0=with_ib0, red=marker == "red"),
+        marker=marker,
+        marker_step=step,
+        ebpf_is_required=marking.insists_on_ebpf(spec, topology),
+        open_files=_FILES_OF_A_LAB + _FILES_OF_A_PORT * len(topology.peer),
+        notes=(*marker_notes, *ib0_notes),
+    )
+
+
+def _routing(request: LabRequest) -> Literal["subnet manager", "lab"] | None:
+    if not is_rerouted(request.spec, interactive=request.interactive):
+        return None
+    return "subnet manager" if request.spec.fabric_kind.has_subnet_manager else "lab"
+
+
+def _network(
+    request: LabRequest, topology: Topology, plane: str, machine: Machine, *, ib0: bool, red: bool
+) -> tuple[Step, ...]:
+    spec = request.spec
+    routed = not spec.fabric_kind.has_subnet_manager
+    routes: tuple[RouteTable, ...] = ()
+    if routed:
+        routes = tuple(route_tables(spec, live=request.interactive))
+    steps = plan_network(
+        topology,
+        datapath=machine.datapath(kernel=red) if plane == "ovs" else None,
+        ip=routed,
+        routes=routes,
+        ib0_mtu=spec.ip_mtu if ib0 else None,
+    )
+    return tuple(steps)
+
+
+def _decide_ib0(
+    request: LabRequest, machine: Machine, *, needed: bool
+) -> tuple[bool, tuple[str, ...]]:
+    """Whether InfiniBand's hosts get an ib0, and a note if the machine does not allow it.
+
+    Raises HostError where it is needed.
+    """
+    wanted = needed or (request.ip and not request.workload)
+    if request.spec.fabric_kind.is_ethernet or not wanted:
+        return False, ()
+    missing = machine.why_no_ib0()
+    if missing and needed:
+        raise HostError(f"TCP on InfiniBand needs ib0: {missing}", remedy=tun.REMEDY)
+    return not missing, (f"hosts have no ib0, so no IP: {missing}",) if missing else ()
+
+
+def _plan_marker(
+    request: LabRequest, topology: Topology, plane: str
+) -> tuple[MarkedBy, AttachMarker | PlaceRed | None, tuple[str, ...]]:
+    """Who marks, the step for it, and notes."""
+    spec = request.spec
+    if not spec.marks_ce:
+        return "none", None, ()
+    red = marking.plan_red(spec, topology, request.slowdown)
+    if red is not None:
+        return "red", red, (_RED_NOTE,)
+    ebpf = marking.plan_marker(spec, topology) if plane == "ovs" else None
+    return ("ebpf", ebpf, ()) if ebpf is not None else ("shim", None, ())
