@@ -1,20 +1,17 @@
-"""InfiniBand's subnet manager beside a fabric that runs: it hears of lost links and routes anew.
+"""InfiniBand's subnet manager beside a running fabric: it learns of lost links and routes again.
 
     shim                      lab (this file)               ibsim            OpenSM
      a link goes down
      LinksChanged ───────────▶ pulls the cable ────────────▶ sends a trap ──▶ sweeps
      switches follow ◀─ Tables reads OpenSM's dump ◀──────────────────────────┘
 
-A thread does it as long as the lab lives. Whatever else makes OpenSM sweep, a standby
-that takes over among it, has its tables followed as well. Then path records are asked
-for anew, some at a time, as a link may change meanwhile: NICs and queue pairs that come
-later have their service levels, those that are there keep theirs (`emu.subnet.paths`),
-`ib0` among them, and a note says what comes of it, of all levels that somebody has been told
-since the NICs were all new the last time. Paths for which OpenSM has no answer, asked
-three times, have no level any more, rather than one that was made for other tables.
+A thread does this as long as the lab lives. Other sweeps are followed as well, for example of a
+standby that takes over. After each sweep the thread asks for path records again (`level_query.py`).
+NICs and queue pairs that come later get the new service levels; those that exist, ib0 among them,
+keep theirs, and a note reports what the mix means (`levels_in_use.py`).
 
-OpenSM is not a part of the data plane: when it dies packets go on by the tables there are,
-and a note says so. ibsim is what stands for the fabric in management, so the lab ends with it.
+OpenSM is not part of the data plane: when it dies, packets follow the existing tables, and a note
+says so. ibsim stands for the fabric in management, so the lab ends with it.
 """
 
 from __future__ import annotations
@@ -32,26 +29,25 @@ from emu.errors import FabricError
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.queries import PortSnapshot
 from emu.lab.ipc.routing import Converging, LinksChanged, Tables
+from emu.lab.level_query import LevelQuery, State
+from emu.lab.levels_in_use import LevelsInUse
 from emu.lab.link_history import LinkHistory
 from emu.lab.namespace import PRIVATE
 from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import Spec
 from emu.subnet import ManagedFabric, Subnet
 from emu.subnet.diagnostics import Diagnosis, diagnose, tell_counters
-from emu.subnet.manager import Pair
-from emu.subnet.routing_check import approved, engine_note, kept_levels
+from emu.subnet.routing_check import KeptLevels, approved, engine_note, kept_levels
 from emu.subnet.sm_sweeps import manager_hosts, pairs_of, policy_of
 from emu.subnet.subnet import PathSLs
 from emu.units import PS_PER_NS
-from topologies.graph import Topology
+from topologies.graph import Cable, Topology
 
 _SECONDS_BETWEEN_LOOKS = 0.25
-_PATHS_AT_A_TIME = 16
-_TIMES_ASKED = 3
 
 
 class LiveSubnet:
-    """The management of a lab's fabric, from before the fabric runs on."""
+    """The management of a lab's fabric. It exists before the fabric starts."""
 
     def __init__(
         self, spec: Spec, topology: Topology, supervisor: Supervisor, *, all_hosts: bool
@@ -68,39 +64,33 @@ class LiveSubnet:
         supervisor.adopt("ibsim", self._managed.simulator.pid)
         self._pairs = sorted(pairs_of(spec, everybody=all_hosts))
         self.now = approved(spec, topology, self._managed.subnet(self._pairs), self._pairs)
-        """What it has decided, up to the last sweep."""
+        """The outcome of the latest sweep."""
         self._first_engine = self.now.engine
-        self._in_use = [self.now.levels]
-        """All service levels that somebody may have."""
-        self._unasked: list[Pair] = []
-        self._asked: PathSLs = {}
-        self._unanswered = 0
-        """How often in succession path records were asked for in vain."""
-        self._passing_note = ""
+        self._running = set(hosts)
+        """Hosts whose OpenSM is alive."""
         self.notes = list(self.now.notes)
-        """What its user should know."""
+        """For the lab's user."""
+        self._query = LevelQuery(self._pairs)
+        self._in_use = LevelsInUse(self.now.levels, self.notes)
         self.sweeps: list[Sweep] = []
-        """Those that links have caused: when they changed, and what tables took then."""
+        """Those that changed links have caused."""
         self.links = LinkHistory()
         self._change = LinksChanged(0, ())
         self._changed_at = time.monotonic()
-        self._running = set(hosts)
         near, self.far = socket.socketpair()
-        """The shim's end of the line."""
-        self._line = Channel(near)
+        """The shim's end of the channel."""
+        self._shim = Channel(near)
         threading.Thread(target=self._attend, name="subnet", daemon=True).start()
 
     def connect(self) -> Subnet:
-        """The subnet for NICs that come in place of all there were, and keep its levels."""
-        self._in_use = []
-        self._forget_passing_note()
+        """For NICs that replace all others; they keep its service levels."""
+        self._in_use.replace_all()
         return self.join()
 
     def join(self) -> Subnet:
-        """For one more NIC or queue pair, which comes beside the others and keeps its levels."""
+        """For one more NIC or queue pair beside the others; it keeps its service levels."""
         now = self.now
-        if now.levels not in self._in_use:
-            self._in_use.append(now.levels)
+        self._in_use.add(now.levels)
         return now
 
     def diagnose(
@@ -110,11 +100,15 @@ class LiveSubnet:
         ports: Mapping[str, PortSnapshot],
         host_waits: Mapping[str, int],
     ) -> Diagnosis:
-        """One of infiniband-diags on this host or switch; `ports`: as the shim sees them now,
-        `host_waits`: PortXmitWait of hosts."""
+        """Runs one of infiniband-diags on this host or switch.
+
+        `ports`: the switch ports at this moment. `host_waits`: PortXmitWait of hosts.
+        """
         counters = {name: own.counters for name, own in ports.items()}
         tell_counters(self._managed.simulator, self._topology, counters, host_waits)
         return diagnose(self._managed.simulator, node, command)
+
+    # ---- the thread --------------------------------------------------------
 
     def _attend(self) -> None:
         with suppress(EOFError):
@@ -125,36 +119,38 @@ class LiveSubnet:
                     self._look_after_managers()
                     self._ask_for_levels()
                 except FabricError as error:
-                    if master.is_running:  # else that is the reason, and told
-                        self.notes.append(str(error).partition("\n")[0])
+                    if master.is_running:  # else its death is the reason, which has a note
+                        self.notes.append(_first_line(error))
 
     def _wait_and_answer(self) -> None:
-        patience = 0 if self._unasked and not self._unanswered else _SECONDS_BETWEEN_LOOKS
-        if self._line.has_more(patience):
-            message = self._line.receive()
-            if isinstance(message, Converging):
-                self.links.converging(message)
-            elif isinstance(message, LinksChanged):
-                self._change = message
+        patience = 0 if self._query.state is State.ASKING else _SECONDS_BETWEEN_LOOKS
+        if not self._shim.has_more(patience):
+            return
+        match self._shim.receive():
+            case Converging() as answer:
+                self.links.converging(answer)
+            case LinksChanged() as change:
+                self._change = change
                 self._changed_at = time.monotonic()
-                self.links.changed(message)
+                self.links.changed(change)
                 self._answer()
 
     def _answer(self) -> None:
-        """By the sweep that the trap causes, and one more."""
-        ports = self._topology.port_named
-        down = frozenset(self._topology.cable[ports[name]] for name in self._change.down)
+        """By the sweep that the trap causes, and by one more."""
         before = self._managed.master
-        changed = self._managed.pull(down)
+        changed = self._managed.pull(frozenset(map(self._cable, self._change.down)))
         self._note_master(before)
         if changed and self._managed.opensm.is_running:
             self._managed.opensm.wait_for_next_sweep()
-            self._tell()
+            self._send_tables()
             self._managed.sweep_once_more()
-            self._tell_news()
+            self._follow_sweep()
+
+    def _cable(self, port: str) -> Cable:
+        return self._topology.cable[self._topology.port_named[port]]
 
     def _note_master(self, before: str) -> None:
-        """Where a cable has made another of them the master."""
+        """If a cable has changed which OpenSM is the master."""
         master = self._managed.master
         if master == before:
             return
@@ -163,94 +159,84 @@ class LiveSubnet:
         else:
             self.notes.append(f"OpenSM on {before} is cut off; {master} takes over")
 
-    def _tell(self) -> None:
-        """The tables are the answer to the last change there was."""
+    # ---- tables ------------------------------------------------------------
+
+    def _send_tables(self) -> None:
+        """The tables are the answer to the latest change."""
         lfts = self._managed.tables()
         seconds = time.monotonic() - self._changed_at
-        self._line.send(Tables(lfts, self._change.at_ps, self._change.down, seconds))
+        self._shim.send(Tables(lfts, self._change.at_ps, self._change.down, seconds))
         self.now = replace(self.now, lfts=lfts)
         self.sweeps.append(Sweep(self._change.at_ps // PS_PER_NS, round(seconds, 3)))
         self._note_engine()
 
     def _note_engine(self) -> None:
-        """Where it is no longer the one there was at first."""
+        """If another routing engine than the first made the tables."""
         before, engine = self.now.engine, self._managed.opensm.engine_used()
         self.now = replace(self.now, engine=engine)
         if engine not in (before, self._first_engine):
             self.notes.append(engine_note(self._first_engine, engine))
 
-    def _tell_news(self) -> None:
-        """Tables at once; path records may have changed though no table has."""
+    def _follow_sweep(self) -> None:
+        """Sends tables if they are new. Path records may have changed in any case."""
         if self._managed.tables() != self.now.lfts:
-            self._tell()
+            self._send_tables()
         has_levels = self.now.engine in ENGINES_WITH_LEVELS
-        self._unasked, self._asked = self._pairs if has_levels else [], {}
-        self._unanswered = 0
+        self._query.swept(has_levels=has_levels)
         if not has_levels:
-            self.now = replace(self.now, levels={})
-            self._note_kept_levels()
+            self._use_levels({})
+
+    # ---- service levels ----------------------------------------------------
 
     def _ask_for_levels(self) -> None:
-        """Of some paths; once more with the next look where OpenSM does not answer."""
-        if not self._unasked:
+        batch = self._query.next_batch()
+        if not batch:
             return
-        some = self._unasked[:_PATHS_AT_A_TIME]
         try:
-            answer = self._managed.levels(some)
+            answer = self._managed.levels(batch)
         except FabricError as error:
-            self._unanswered += 1
-            if not self._managed.opensm.is_running:
-                self._have_levels()  # and another note says that it died
-            elif self._unanswered == _TIMES_ASKED:
-                self.notes.append(self._missing_levels(error))
-                self._have_levels()
-            return
-        self._unanswered = 0
-        for src, levels in answer.items():
-            self._asked.setdefault(src, {}).update(levels)
-        self._unasked = self._unasked[_PATHS_AT_A_TIME:]
-        if not self._unasked:
-            self._have_levels()
+            self._note_unanswered(error)
+        else:
+            self._query.answered(answer)
+        if self._query.is_settled:
+            self._use_levels(self._query.levels)
 
-    def _missing_levels(self, error: FabricError) -> str:
-        said, _, _ = str(error).partition("\n")
-        return (
-            f"after a sweep {len(self._unasked)} of {len(self._pairs)} paths have no service "
-            f"level, and who connects then uses hosts.nic.sl: {said}"
-        )
+    def _note_unanswered(self, error: FabricError) -> None:
+        """Another note says so if the last OpenSM died."""
+        runs = self._managed.opensm.is_running
+        self._query.unanswered(may_ask_again=runs)
+        if self._query.is_settled and runs:
+            self.notes.append(
+                f"after a sweep {self._query.left} of {len(self._pairs)} paths have no service "
+                "level; queue pairs that connect now use hosts.nic.sl there: "
+                f"{_first_line(error)}"
+            )
 
-    def _have_levels(self) -> None:
-        """Those that were answered; none that was made for the tables before."""
-        self._unasked = []
-        self.now = replace(self.now, levels=self._asked)
-        self._note_kept_levels()
+    def _use_levels(self, levels: PathSLs) -> None:
+        """From now on; those in use are judged beside them."""
+        self.now = replace(self.now, levels=levels)
+        self._in_use.note(self._judge)
 
-    def _note_kept_levels(self) -> None:
-        """In place of the note before, but where that told of a circle of credit."""
-        self._forget_passing_note()
-        in_use = [levels for levels in self._in_use if levels]
-        if not in_use:
-            return
+    def _judge(self, in_use: Sequence[PathSLs]) -> KeptLevels | None:
         left = self._managed.paths_left(self._pairs)
-        kept = kept_levels(self._spec, self._topology, in_use, self.now, left)
-        if kept and kept.note not in self.notes:
-            self.notes.append(kept.note)
-            self._passing_note = "" if kept.circle else kept.note
+        return kept_levels(self._spec, self._topology, in_use, self.now, left)
 
-    def _forget_passing_note(self) -> None:
-        with suppress(ValueError):  # there is none
-            self.notes.remove(self._passing_note)
+    # ---- the managers ------------------------------------------------------
 
     def _look_after_managers(self) -> None:
-        """Those that have died, and sweeps that no link has caused."""
+        """Notes those that died, and follows sweeps that no link has caused."""
         for host, manager in self._managed.managers.items():
             if host in self._running and not manager.is_running:
                 self._running.remove(host)
                 self.notes.append(f"OpenSM on {host} died; {self._what_now()}")
             if manager.has_swept():
-                self._tell_news()
+                self._follow_sweep()
 
     def _what_now(self) -> str:
         if self._managed.opensm.is_running:
             return f"{self._managed.master} takes over"
         return "routes stay as they are from now on"
+
+
+def _first_line(error: FabricError) -> str:
+    return str(error).partition("\n")[0]

@@ -338,8 +338,8 @@ def test_in_a_lab_paths_without_an_answer_have_no_levels_of_other_tables(
     make_deaf(live, monkeypatch, 1000)
     Shim(live).lose("ring1:ring2")
     note = (
-        "after a sweep 20 of 20 paths have no service level, and who connects then uses "
-        "hosts.nic.sl: OpenSM does not answer h3"
+        "after a sweep 20 of 20 paths have no service level; queue pairs that connect now use "
+        "hosts.nic.sl there: OpenSM does not answer h3"
     )
     eventually(lambda: note in live.notes)
     eventually(lambda: live.now.levels == {})
