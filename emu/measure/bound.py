@@ -1,19 +1,19 @@
-"""The earliest a workload can possibly be over: arithmetic, no emulation.
+"""The earliest time at which a workload can end: arithmetic, no emulation.
 
 A link of rate C that n messages of S bytes must cross is busy for
-n * wire_bytes(S) / C; nothing crosses it before the first sender's first packet
-got there, and the last packet still has the rest of its path before it:
+n * wire_bytes(S) / C. It cannot start before the first sender's first packet has
+arrived, and the last packet must still travel the rest of its path:
 
     ├─ head ─┼────────── bytes that must cross / C ──────────┼─ tail ─┤
     start    first packet reaches the link      last bit leaves it    in memory
 
 The bound is the latest such end over all links of the fabric. Where a flow may
-take any of several equal ports (ECMP), their rates count together, as if its
-bytes could be spread perfectly; so the bound holds for every choice of paths.
-Acknowledgements, retransmissions and waiting come on top: a run is never
-faster, and a good one is a few per cent slower.
+take any of several equal ports (ECMP), their rates are added, as if its bytes
+were spread perfectly, so the bound holds for every choice of paths. A real run
+also has acknowledgements, retransmissions and waiting: it is never faster than
+the bound, and a good one is a few per cent slower.
 
-Everything is in picoseconds; the bound is rounded down to a nanosecond.
+All times are in picoseconds; the bound is rounded down to a nanosecond.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ from traffic.graph import Flow, OperationGraph, Verb
 
 
 @dataclass(frozen=True)
-class Framing:
-    """What a packet occupies on a link beside its payload, in bytes."""
+class PacketOverhead:
+    """What a packet occupies on a link besides its payload, in bytes."""
 
-    overhead: int
-    """Every data packet: headers, padding aside, and on Ethernet preamble, FCS and gap."""
-    address_overhead: int
-    """The first packet of a WRITE as well: its RETH."""
+    each: int
+    """Of every data packet: headers without padding, and on Ethernet preamble, FCS and gap."""
+    reth: int
+    """Of the first packet of a WRITE, in addition."""
     header: int
-    """As much as a cut-through switch waits for before it passes a packet on."""
+    """The bytes that a cut-through switch receives before it sends a packet on."""
 
 
-ROCE_V2 = Framing(overhead=82, address_overhead=16, header=64)
+ROCE_V2 = PacketOverhead(each=82, reth=16, header=64)
 """Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 + ICRC 4, and 24 of preamble, FCS and gap."""
-ROCE_V2_TAGGED = Framing(overhead=86, address_overhead=16, header=64)
+ROCE_V2_TAGGED = PacketOverhead(each=86, reth=16, header=64)
 """With a VLAN tag, 4."""
-INFINIBAND = Framing(overhead=26, address_overhead=16, header=20)
+INFINIBAND = PacketOverhead(each=26, reth=16, header=20)
 """LRH 8 + BTH 12 + ICRC 4 + VCRC 2."""
-INFINIBAND_GLOBAL = Framing(overhead=66, address_overhead=16, header=20)
+INFINIBAND_GLOBAL = PacketOverhead(each=66, reth=16, header=20)
 """With a GRH, 40."""
 
 
 @dataclass(frozen=True)
 class Fabric:
-    """All the bound needs to know of a fabric's configuration. Switches by name, hosts by name."""
+    """The configuration that the bound depends on: MTUs by host, the rest by switch."""
 
-    framing: Framing
+    overhead: PacketOverhead
     mtu_bytes: Mapping[str, int]
     latency_ps: Mapping[str, int]
     cut_through: frozenset[str]
@@ -64,7 +64,7 @@ class Fabric:
 
 @dataclass(frozen=True)
 class Bound:
-    """No run is over before `last_finish_ns`, because `link` cannot carry its bytes faster."""
+    """No run ends before `last_finish_ns`, because `link` cannot carry its bytes faster."""
 
     last_finish_ns: int
     link: str
@@ -73,7 +73,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Batch:
-    """So many equal messages of one pair. A collective has millions, but few that differ."""
+    """Equal messages of one pair of hosts. A collective has millions, few of which differ."""
 
     src: str
     dst: str
@@ -82,11 +82,11 @@ class Batch:
     not_before_ns: int = 0
     count: int = 1
     then_ns: int = 0
-    """What must still happen when the last of them has come."""
+    """The time that what follows the last message takes at least."""
 
 
 class Packets(NamedTuple):
-    """What those of a message occupy on a link, in bytes."""
+    """What the packets of a message occupy on a link, in bytes."""
 
     first: int
     last: int
@@ -97,7 +97,7 @@ class _Crossing(NamedTuple):
     """A batch as one link sees it."""
 
     head_ps: int
-    """When its first bit can be there at the earliest."""
+    """The earliest time of its first bit on the link."""
     wire_bytes: int
     tail_ps: int
     """From its last bit leaving the link to the receiver's memory."""
@@ -108,17 +108,17 @@ Stage = tuple[Port, ...]
 
 
 class _Hop(NamedTuple):
-    """A sending port's cable, and what happens at its far end."""
+    """A sending port's cable, and the switch at its far end."""
 
     rate_bps: int
     delay_ps: int
     latency_ps: int
     onward_bps: int | None
-    """The slowest link that a switch there may go on by, if it cuts through."""
+    """The slowest link that the switch may send on, if it cuts through."""
 
 
 @dataclass(frozen=True)
-class _Leg:
+class _Segment:
     """A stage as a packet sees it: the same for many pairs of hosts."""
 
     hops: frozenset[_Hop]
@@ -130,27 +130,27 @@ class _Leg:
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
-    """From the host of a switch to the host of another; without legs there is none."""
+class _Path:
+    """From the host of a switch to the host of another; without segments there is none."""
 
     between: tuple[Stage, ...]
     """The stages from switch to switch, which all those hosts share."""
-    legs: tuple[_Leg, ...]
+    segments: tuple[_Segment, ...]
 
 
 def fabric_of(spec: Spec, topology: Topology) -> Fabric:
     """The part of a spec that the bound depends on."""
     switches = {switch.name: spec.switch(switch.name) for switch in topology.switches}
     return Fabric(
-        framing=framing_of(spec, topology),
+        overhead=overhead_of(spec, topology),
         mtu_bytes={host.name: spec.host(host.name).nic.mtu for host in topology.hosts},
         latency_ps={name: switch.latency_ps for name, switch in switches.items()},
         cut_through=frozenset(filter(spec.cuts_through, switches)),
     )
 
 
-def framing_of(spec: Spec, topology: Topology) -> Framing:
-    """The least that any host's packets have."""
+def overhead_of(spec: Spec, topology: Topology) -> PacketOverhead:
+    """The smallest of any host's packets."""
     nics = [spec.host(host.name).nic for host in topology.hosts]
     if spec.fabric_kind.is_ethernet:
         return ROCE_V2_TAGGED if all(nic.tag_bytes for nic in nics) else ROCE_V2
@@ -173,21 +173,21 @@ def last_finish_bound(topology: Topology, batches: Iterable[Batch], fabric: Fabr
 
 
 class Paths:
-    """The ways through a fabric. They look alike between the hosts of the same two switches, so
-    that each is looked at once."""
+    """The paths through a fabric. Hosts of the same two switches share them, so each is computed
+    once."""
 
     def __init__(self, topology: Topology, fabric: Fabric) -> None:
         self._topology = topology
         self._fabric = fabric
-        self._known: dict[_Ends, _Way] = {}
+        self._known: dict[_Ends, _Path] = {}
 
     def last_finish_bound(self, batches: Iterable[Batch]) -> Bound | None:
         """As above."""
         crossings: dict[Stage, list[_Crossing]] = defaultdict(list)
         for batch in batches:
-            start_ps, way = batch.not_before_ns * PS_PER_NS, self._way(batch.src, batch.dst)
-            alone = self._crossings(way, batch)
-            for stage, one in zip(self._stages(way, batch.src, batch.dst), alone, strict=True):
+            start_ps, path = batch.not_before_ns * PS_PER_NS, self._path(batch.src, batch.dst)
+            alone = self._crossings(path, batch)
+            for stage, one in zip(self._stages(path, batch.src, batch.dst), alone, strict=True):
                 bytes_ = one.wire_bytes * batch.count
                 tail_ps = one.tail_ps + batch.then_ns * PS_PER_NS
                 crossings[stage].append(_Crossing(start_ps + one.head_ps, bytes_, tail_ps))
@@ -200,31 +200,32 @@ class Paths:
         return Bound(finish_ps[slowest] // PS_PER_NS, _stage_name(self._topology, slowest))
 
     def alone_ns(self, batch: Batch) -> int:
-        """When a batch of one message that starts at 0 is over, if there is no other."""
-        way = self._way(batch.src, batch.dst)
-        crossings = self._crossings(way, batch)
+        """When a batch of one message ends that starts at 0, if there is no other traffic."""
+        path = self._path(batch.src, batch.dst)
+        crossings = self._crossings(path, batch)
         ends_ps = (
-            _finish_ps([one], leg.rate_bps) for leg, one in zip(way.legs, crossings, strict=True)
+            _finish_ps([one], segment.rate_bps)
+            for segment, one in zip(path.segments, crossings, strict=True)
         )
         return max(ends_ps, default=0) // PS_PER_NS
 
-    def _crossings(self, way: _Way, batch: Batch) -> tuple[_Crossing, ...]:
+    def _crossings(self, path: _Path, batch: Batch) -> tuple[_Crossing, ...]:
         """Of one message, from its start on."""
-        framing, mtu_bytes = self._fabric.framing, self._fabric.mtu_bytes[batch.src]
-        packets = packets_of(batch.size_bytes, mtu_bytes, batch.verb, framing)
-        return _crossings(way, packets, framing.header)
+        overhead, mtu_bytes = self._fabric.overhead, self._fabric.mtu_bytes[batch.src]
+        packets = packets_of(batch.size_bytes, mtu_bytes, batch.verb, overhead)
+        return _crossings(path, packets, overhead.header)
 
     def stages(self, src: str, dst: str) -> list[Stage]:
-        """The hops from one host to another; none when there is no way."""
-        return self._stages(self._way(src, dst), src, dst)
+        """The hops from one host to another; none when there is no path."""
+        return self._stages(self._path(src, dst), src, dst)
 
-    def _stages(self, way: _Way, src: str, dst: str) -> list[Stage]:
+    def _stages(self, path: _Path, src: str, dst: str) -> list[Stage]:
         (out,), (into,) = self._topology.ports[src], self._topology.ports[dst]
-        return [(out,), *way.between, (self._topology.peer[into],)][: len(way.legs)]
+        return [(out,), *path.between, (self._topology.peer[into],)][: len(path.segments)]
 
-    def _way(self, src: str, dst: str) -> _Way:
+    def _path(self, src: str, dst: str) -> _Path:
         if src == dst:
-            return _Way((), ())
+            return _Path((), ())
         topology = self._topology
         (out,), (into,) = topology.ports[src], topology.ports[dst]
         ends = tuple(
@@ -235,16 +236,16 @@ class Paths:
             self._known[ends] = self._look_at(src, dst)
         return self._known[ends]
 
-    def _look_at(self, src: str, dst: str) -> _Way:
+    def _look_at(self, src: str, dst: str) -> _Path:
         hops = stages(self._topology, src, dst)
         onward = [*hops[1:], ()]
-        return _Way(tuple(hops[1:-1]), tuple(map(self._leg, hops, onward)))
+        return _Path(tuple(hops[1:-1]), tuple(map(self._segment, hops, onward)))
 
     def _rate_bps(self, stage: Stage) -> int:
         """Of all its ports together."""
         return sum(self._topology.cable[port].rate_bps for port in stage)
 
-    def _leg(self, stage: Stage, onward: Stage) -> _Leg:
+    def _segment(self, stage: Stage, onward: Stage) -> _Segment:
         cables = [self._topology.cable[port] for port in stage]
         slowest_bps = min((self._topology.cable[port].rate_bps for port in onward), default=0)
         hops = (
@@ -258,19 +259,19 @@ class Paths:
             for far in [self._topology.peer[port].node]
         )
         fastest_bps = max(cable.rate_bps for cable in cables)
-        return _Leg(frozenset(hops), self._rate_bps(stage), fastest_bps)
+        return _Segment(frozenset(hops), self._rate_bps(stage), fastest_bps)
 
 
 _Ends = tuple[tuple[str, int, int], ...]
-"""Of a way: the switch, and rate and delay (ps) of the host's cable to it."""
+"""A path's ends: the switch, and rate and delay (ps) of the host's cable to it."""
 
 
-def packets_of(size_bytes: int, mtu_bytes: int, verb: Verb, framing: Framing) -> Packets:
-    """Those of one message: all but the last are full."""
+def packets_of(size_bytes: int, mtu_bytes: int, verb: Verb, overhead: PacketOverhead) -> Packets:
+    """The packets of one message; all but the last carry a full MTU."""
     full = max(1, -(-size_bytes // mtu_bytes)) - 1
-    address = framing.address_overhead if verb in (Verb.WRITE, Verb.WRITE_IMM) else 0
-    whole = _padded(mtu_bytes) + framing.overhead
-    last = _padded(size_bytes - full * mtu_bytes) + framing.overhead
+    address = overhead.reth if verb in (Verb.WRITE, Verb.WRITE_IMM) else 0
+    whole = _padded(mtu_bytes) + overhead.each
+    last = _padded(size_bytes - full * mtu_bytes) + overhead.each
     if not full:
         return Packets(last + address, last + address, last + address)
     return Packets(whole + address, last, full * whole + last + address)
@@ -297,7 +298,7 @@ def _finish_ps(crossings: list[_Crossing], rate_bps: int) -> int:
 
 
 def stages(topology: Topology, src: str, dst: str) -> list[Stage]:
-    """The hops from `src` to `dst`; none when there is no way."""
+    """The hops from `src` to `dst`; none when there is no path."""
     hops: list[Stage] = []
     nodes = [src]
     while nodes and dst not in nodes:
@@ -314,27 +315,30 @@ def _ports_towards(topology: Topology, node: str, dst: str) -> Iterable[Port]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _crossings(way: _Way, packets: Packets, header_bytes: int) -> tuple[_Crossing, ...]:
-    """Everything that a message must cross, and when at the earliest."""
-    first_hops = _hops_ps(way, packets.first, header_bytes)
-    last_hops = _hops_ps(way, packets.last, header_bytes)
+def _crossings(path: _Path, packets: Packets, header_bytes: int) -> tuple[_Crossing, ...]:
+    """All stages that a message must cross, and the earliest time for each."""
+    first_hops = _hops_ps(path, packets.first, header_bytes)
+    last_hops = _hops_ps(path, packets.last, header_bytes)
     return tuple(
         _Crossing(
             head_ps=sum(first_hops[:place]),
             wire_bytes=packets.total,
-            tail_ps=sum(last_hops[place:]) - _serialisation_ps(packets.last, leg.fastest_bps),
+            tail_ps=sum(last_hops[place:]) - _serialisation_ps(packets.last, segment.fastest_bps),
         )
-        for place, leg in enumerate(way.legs)
+        for place, segment in enumerate(path.segments)
     )
 
 
 @lru_cache(maxsize=1 << 16)
-def _hops_ps(way: _Way, packet_bytes: int, header_bytes: int) -> list[int]:
+def _hops_ps(path: _Path, packet_bytes: int, header_bytes: int) -> list[int]:
     """For each hop: from a packet's first bit leaving it to its first bit leaving the next.
 
     For the last one: to its last bit being in memory.
     """
-    return [min(_hop_ps(hop, packet_bytes, header_bytes) for hop in leg.hops) for leg in way.legs]
+    return [
+        min(_hop_ps(hop, packet_bytes, header_bytes) for hop in segment.hops)
+        for segment in path.segments
+    ]
 
 
 def _hop_ps(hop: _Hop, packet_bytes: int, header_bytes: int) -> int:

@@ -1,14 +1,14 @@
-"""How long a collective takes at least on an idle fabric: arithmetic, no emulation.
+"""The least time that a collective takes on an idle fabric: arithmetic, no emulation.
 
-A collective in k rounds of chunks is k times the same graph, one round behind the other. In an
-idle fabric, each message of the first round starts when all it waits for has come:
+A collective in k rounds of chunks is the same graph k times, one round after another. In an
+idle fabric, a message of the first round starts when all messages that it waits for have arrived:
 
-    first round    ├── head ──┤ message ├── tail ──┤      the longest ways to it and from it
+    first round    ├── head ──┤ message ├── tail ──┤      the longest chains before and after it
     a link         ├── head ──┼──────── k times its bytes / its rate ────────┼── tail ──┤
 
-No link can be done earlier than that; the latest of all links, inside of servers and between
-them, is the forecast. For a ring it is 2(n - 1)/n·S/B, or 2(n - 1) messages one after another if
-that is longer; for a tree 3·S/B and the way of the first chunk. A run is a few per cent slower.
+No link can finish earlier. The forecast is the latest end over all links, inside servers and
+between them. For a ring it is 2(n - 1)/n·S/B, or 2(n - 1) messages one after another if that is
+longer; for a tree 3·S/B plus the path of the first chunk. A run is a few per cent slower.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SCALE_UP_MTU = 4096
 
 
 class Forecast:
-    """Of collectives on one fabric."""
+    """Forecasts for collectives on one fabric."""
 
     def __init__(self, spec: Spec, topology: Topology) -> None:
         self._spec = spec
@@ -37,7 +37,7 @@ class Forecast:
         self._inside = _inside(spec)
 
     def took_ns(self, job: Job, cut: Cut, servers: Servers) -> int:
-        """A job's time, from the start of its first message on."""
+        """The time of a job, from the start of its first message."""
         rounds = chunks_of(job, cut, servers) // cut.channels
         graph = collective(_one_round(job, rounds), cut=Cut(None, cut.channels), servers=servers)
         between: list[Batch] = []
@@ -53,10 +53,10 @@ class Forecast:
         return self._spec.in_one_server(src, dst)
 
     def _batches(self, graph: OperationGraph, rounds: int) -> Iterator[Batch]:
-        """Of each flow the message that starts last, and all others together."""
+        """Two batches for each flow: the message that starts last, and all others."""
         lasts = self._alone_ns(graph)
-        starts = _longest_ways(graph.dependents(), graph.later, lasts)
-        tails = _longest_ways(_precedents(graph), graph.earlier, lasts)
+        starts = _longest_chains(graph.dependents(), graph.later, lasts)
+        tails = _longest_chains(_precedents(graph), graph.earlier, lasts)
         for flow in graph.flows:
             ids = np.arange(flow.operations.start, flow.operations.stop)
             last = ids[[starts[ids].argmax()]]
@@ -73,40 +73,41 @@ class Forecast:
                     )
 
     def _alone_ns(self, graph: OperationGraph) -> Column:
-        """What each message takes by itself."""
+        """The time of each message when it is alone."""
         lasts = np.zeros(len(graph.size_bytes), np.int64)
         for flow in graph.flows:
-            ways = self._inside if self._is_inside(flow.src, flow.dst) else self._between
-            assert ways is not None
+            paths = self._inside if self._is_inside(flow.src, flow.dst) else self._between
+            assert paths is not None
             own = slice(flow.operations.start, flow.operations.stop)
             sizes, which = np.unique(graph.size_bytes[own], return_inverse=True)
             alone = [
-                ways.alone_ns(Batch(flow.src, flow.dst, flow.verb, size)) for size in sizes.tolist()
+                paths.alone_ns(Batch(flow.src, flow.dst, flow.verb, size))
+                for size in sizes.tolist()
             ]
             lasts[own] = np.array(alone)[which]
         return lasts
 
 
 def _one_round(job: Job, rounds: int) -> Job:
-    """The same with a buffer of one chunk on each channel."""
+    """The job with a buffer of one chunk on each channel."""
     floats = max(1, job.size_bytes // FLOAT_BYTES // rounds)
     return Job(job.name, job.kind, job.algorithm, job.ranks, FLOAT_BYTES * floats, job.root)
 
 
 def _precedents(graph: OperationGraph) -> tuple[Column, Column]:
-    """Whom each message waits for, as `OperationGraph.dependents` has it the other way round."""
+    """The messages that each one waits for: the reverse of `OperationGraph.dependents`."""
     awaited = np.bincount(graph.later, minlength=len(graph.size_bytes))
     return np.concatenate([[0], np.cumsum(awaited)]), graph.earlier
 
 
-def _longest_ways(following: tuple[Column, Column], waiting: Column, lasts: Column) -> Column:
-    """For each message, how long all that it waits for takes at least, one after another.
+def _longest_chains(following: tuple[Column, Column], waiting: Column, lasts: Column) -> Column:
+    """For each message, the least time of the longest chain of messages that it waits for.
 
-    `following`: for message i those that wait for it are `ids[first[i]:first[i + 1]]`.
+    `following`: the messages that wait for message i are `ids[first[i]:first[i + 1]]`.
     """
     first, ids = following
     waits = np.bincount(waiting, minlength=len(lasts))
-    way = np.zeros(len(lasts), np.int64)
+    chain = np.zeros(len(lasts), np.int64)
     wave = np.flatnonzero(waits == 0)
     while len(wave):
         counts = first[wave + 1] - first[wave]
@@ -114,21 +115,21 @@ def _longest_ways(following: tuple[Column, Column], waiting: Column, lasts: Colu
             counts.sum()
         )
         after = ids[edges]
-        np.maximum.at(way, after, np.repeat(way[wave] + lasts[wave], counts))
+        np.maximum.at(chain, after, np.repeat(chain[wave] + lasts[wave], counts))
         np.subtract.at(waits, after, 1)
         after = np.unique(after)
         wave = after[waits[after] == 0]
-    return way
+    return chain
 
 
 def _inside(spec: Spec) -> Paths | None:
-    """The ways inside of servers: InfiniBand's framing, and switches that cut through."""
+    """The paths inside servers: InfiniBand's packets, and switches that cut through."""
     topology, links = spec.scale_up, spec.hosts.scale_up
     if topology is None:
         return None
     switches = [switch.name for switch in topology.switches]
     fabric = Fabric(
-        framing=INFINIBAND,
+        overhead=INFINIBAND,
         mtu_bytes={host.name: _SCALE_UP_MTU for host in topology.hosts},
         latency_ps=dict.fromkeys(switches, links.latency_ps),
         cut_through=frozenset(switches),

@@ -72,7 +72,7 @@ def _shares(run: RunFacts, entry: MessageEntry) -> dict[tuple[str, bool], float]
     shares: dict[tuple[str, bool], float] = defaultdict(float)
     for flow in _flows_of(run, entry):
         mtu_bytes = fabric.mtu_bytes[flow.bytes_from]
-        packets = packets_of(entry.size_bytes, mtu_bytes, flow.verb, fabric.framing)
+        packets = packets_of(entry.size_bytes, mtu_bytes, flow.verb, fabric.overhead)
         ends = flow.src, flow.dst, flow.verb
         each_ns = there_and_back_ns(run.ways, *ends, entry.size_bytes) / entry.outstanding
         for host in (flow.bytes_from, flow.bytes_to):

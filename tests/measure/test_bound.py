@@ -12,7 +12,7 @@ from emu.measure.bound import (
     ROCE_V2_TAGGED,
     Batch,
     Fabric,
-    Framing,
+    PacketOverhead,
     fabric_of,
     last_finish_bound,
     packets_of,
@@ -37,9 +37,11 @@ def clos(fabric_rate_bps: int = 100_000_000_000) -> Topology:
     )
 
 
-def fabric(topology: Topology, framing: Framing = ROCE_V2, *, cut_through: bool = False) -> Fabric:
+def fabric(
+    topology: Topology, overhead: PacketOverhead = ROCE_V2, *, cut_through: bool = False
+) -> Fabric:
     return Fabric(
-        framing=framing,
+        overhead=overhead,
         mtu_bytes=dict.fromkeys(topology.host, MTU),
         latency_ps=dict.fromkeys(topology.switch, LATENCY_NS * 1000),
         cut_through=frozenset(topology.switch if cut_through else ()),
@@ -57,7 +59,7 @@ def bound_ns(topology: Topology, operations: list[Batch], **options: Any) -> int
 
 
 @pytest.mark.parametrize(
-    ("framing", "verb", "sizes"),
+    ("overhead", "verb", "sizes"),
     [
         (ROCE_V2, Verb.WRITE, [4096 + 98, 4096 + 82, 1808 + 82]),
         (ROCE_V2, Verb.SEND, [4096 + 82, 4096 + 82, 1808 + 82]),
@@ -67,10 +69,10 @@ def bound_ns(topology: Topology, operations: list[Batch], **options: Any) -> int
     ],
 )
 def test_packets_occupy_what_the_wire_formats_say(
-    framing: Framing, verb: Verb, sizes: list[int]
+    overhead: PacketOverhead, verb: Verb, sizes: list[int]
 ) -> None:
     """A first WRITE packet carries its RETH, all carry the rest."""
-    packets = packets_of(10_000, MTU, verb, framing)
+    packets = packets_of(10_000, MTU, verb, overhead)
     assert (packets.first, packets.last, packets.total) == (sizes[0], sizes[-1], sum(sizes))
 
 
@@ -153,18 +155,18 @@ def test_spec_gives_framing_latency_and_mtu() -> None:
         hosts={"nic": {"mtu": 1024}},
     )
     fabric = fabric_of(changed, changed.topology.build())
-    assert fabric.framing is INFINIBAND
+    assert fabric.overhead is INFINIBAND
     assert fabric.latency_ps["leaf1"] == 100_000
     assert fabric.mtu_bytes["h8"] == 1024
     assert fabric.cut_through == {"leaf1", "leaf2", "spine1", "spine2"}
 
 
-@pytest.mark.parametrize(("tagged", "framing"), [(8, ROCE_V2_TAGGED), (7, ROCE_V2)])
-def test_tags_count_where_every_host_has_one(tagged: int, framing: Framing) -> None:
+@pytest.mark.parametrize(("tagged", "overhead"), [(8, ROCE_V2_TAGGED), (7, ROCE_V2)])
+def test_tags_count_where_every_host_has_one(tagged: int, overhead: PacketOverhead) -> None:
     """A bound is for the host that is quickest."""
     nodes = {f"h{n}": {"nic": {"vlan": 0}} for n in range(1, tagged + 1)}
     changed = spec(hosts={"nodes": nodes})
-    assert fabric_of(changed, changed.topology.build()).framing is framing
+    assert fabric_of(changed, changed.topology.build()).overhead is overhead
 
 
 def test_switches_cut_through_on_infiniband_unless_told() -> None:

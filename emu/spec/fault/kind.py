@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
+from emu.fabric_kind import FabricKind, FlowControl, Framing
 from emu.spec.base import Model
 from emu.spec.diagnostic import Diagnostic, KeyPath
 from emu.spec.notes import note
@@ -37,8 +38,8 @@ class FaultKind(Model, ABC):
     """What it is, in a sentence for the list of kinds."""
     core: ClassVar[str] = ""
     """The kind of the core that does it; empty: the one of the same name."""
-    unavailable: ClassVar[Mapping[str, str]] = {}
-    """Fabric -> why it cannot have this fault, and what to use instead."""
+    unavailable: ClassVar[Mapping[Framing | FlowControl, str]] = {}
+    """A choice of fabrics that cannot have this fault -> why, and what to use instead."""
     already: ClassVar[str] = ""
     """What a place that has the fault does, for kinds of which a place has one at a time."""
     drops_lossless: ClassVar[bool] = False
@@ -64,7 +65,12 @@ class FaultKind(Model, ABC):
     def applies(self, spec: Spec) -> bool:
         """Whether the fabric has what it changes. A variant may inherit a fault that does not
         apply to it; that fault does nothing."""
-        return spec.fabric not in self.unavailable
+        return self.why_unavailable(spec.fabric_kind) is None
+
+    def why_unavailable(self, fabric: FabricKind) -> str | None:
+        """Why the fabric cannot have it, and what to use instead; None: it can."""
+        choices = (fabric.framing, fabric.flow_control)
+        return next((why for choice, why in self.unavailable.items() if choice in choices), None)
 
     def contradictions(self, fault: Fault, at: KeyPath, spec: Spec) -> Iterator[Diagnostic]:
         """What is wrong with it in this spec. `at`: the path of the fault. The kind is available in

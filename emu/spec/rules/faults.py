@@ -51,7 +51,7 @@ def faults_begin_in_the_run(spec: Spec) -> Iterator[Diagnostic]:
 
 def faults_are_available_in_the_fabric(spec: Spec) -> Iterator[Diagnostic]:
     for index, fault in enumerate(spec.faults):
-        reason = fault.what.unavailable.get(spec.fabric)
+        reason = fault.what.why_unavailable(spec.fabric_kind)
         if reason is not None:
             yield Diagnostic(
                 ("faults", index, fault.kind),
@@ -64,7 +64,7 @@ def faults_are_available_in_the_fabric(spec: Spec) -> Iterator[Diagnostic]:
 def faults_suit_the_spec(spec: Spec) -> Iterator[Diagnostic]:
     """Each by the rules of its kind."""
     for index, fault in enumerate(spec.faults):
-        if spec.fabric not in fault.what.unavailable:
+        if fault.what.why_unavailable(spec.fabric_kind) is None:
             yield from fault.what.contradictions(fault, ("faults", index), spec)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from emu import fabric_kind
 from emu.spec.fault.kind import OnLine, Parameters, exactly_one, register
 from emu.spec.fault.packet_choice import choice_parameters
 from emu.spec.notes import note
@@ -23,7 +24,8 @@ class FlowControl(OnLine):
     key: ClassVar[str] = "flow-control"
     meaning: ClassVar[str] = "Credit updates vanish on a cable, or are damaged. InfiniBand only."
     unavailable: ClassVar = {
-        "roce": "RoCE has no credit updates; use loss, pause-storm or slow-receiver, or fabric: ib"
+        fabric_kind.FlowControl.PAUSES: "RoCE has no credit updates; use loss, pause-storm or "
+        "slow-receiver, or fabric: ib"
     }
 
     probability: Fraction | None = Field(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from emu.fabric_kind import Framing
 from emu.spec.diagnostic import Diagnostic, KeyPath
 from emu.spec.fault.kind import OnHost, register
 
@@ -19,7 +20,9 @@ class IgnoredCnps(OnHost):
 
     key: ClassVar[str] = "ignored-cnps"
     meaning: ClassVar[str] = "A NIC that does not slow down at CNPs. RoCE only."
-    unavailable: ClassVar = {"ib": "this is for RoCE's CNPs; leave it out, or use fabric: roce"}
+    unavailable: ClassVar = {
+        Framing.INFINIBAND: "this is for RoCE's CNPs; leave it out, or use fabric: roce"
+    }
     already: ClassVar[str] = "ignores CNPs already"
 
     def applies(self, spec: Spec) -> bool:

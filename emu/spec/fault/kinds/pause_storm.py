@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
+from emu.fabric_kind import FlowControl
 from emu.spec.diagnostic import Diagnostic, KeyPath
 from emu.spec.fault.kind import OnHost, Parameters, register
 from emu.spec.notes import note
@@ -25,8 +26,8 @@ class PauseStorm(OnHost):
     key: ClassVar[str] = "pause-storm"
     meaning: ClassVar[str] = "A NIC that pauses its switch without end."
     unavailable: ClassVar = {
-        "ib": "InfiniBand has no pause frames; use slow-receiver, which withholds credit, or "
-        "fabric: roce"
+        FlowControl.CREDITS: "InfiniBand has no pause frames; use slow-receiver, which "
+        "withholds credit, or fabric: roce"
     }
 
     priority: Priority = Field(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from emu.fabric_kind import FlowControl
 from emu.spec.diagnostic import Diagnostic, KeyPath
 from emu.spec.fault.kind import OnPorts, Parameters, exactly_one, register
 from emu.spec.headroom import HEADERS, headroom_of
@@ -25,7 +26,8 @@ class SmallHeadroom(OnPorts):
     key: ClassVar[str] = "small-headroom"
     meaning: ClassVar[str] = "A switch with too little headroom for PFC. RoCE only."
     unavailable: ClassVar = {
-        "ib": "InfiniBand's credits need no headroom; leave it out, or use fabric: roce"
+        FlowControl.CREDITS: "InfiniBand's credits need no headroom; leave it out, or "
+        "use fabric: roce"
     }
     already: ClassVar[str] = "has too small a headroom already"
     drops_lossless: ClassVar[bool] = True

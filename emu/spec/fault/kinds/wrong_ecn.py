@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from emu.fabric_kind import Framing
 from emu.spec.classes import PRIORITIES
 from emu.spec.diagnostic import Diagnostic, KeyPath
 from emu.spec.fault.kind import OnPorts, Parameters, register
@@ -26,8 +27,8 @@ class WrongEcn(OnPorts):
     key: ClassVar[str] = "wrong-ecn"
     meaning: ClassVar[str] = "A switch that marks too late, say: with Kmin above XOFF. RoCE only."
     unavailable: ClassVar = {
-        "ib": "InfiniBand's switches mark by fecn, and have no kmin or kmax; leave it out, or use "
-        "fabric: roce"
+        Framing.INFINIBAND: "InfiniBand's switches mark by fecn, and have no kmin or kmax; "
+        "leave it out, or use fabric: roce"
     }
     already: ClassVar[str] = "has wrong ECN thresholds already"
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from emu.fabric_kind import Framing
 from emu.spec.classes import DSCPS, PRIORITIES, Classes, DscpKey
 from emu.spec.diagnostic import Diagnostic, KeyPath
 from emu.spec.fault.kind import OnPorts, Parameters, exactly_one, register
@@ -24,7 +25,8 @@ class WrongMap(OnPorts):
     key: ClassVar[str] = "wrong-map"
     meaning: ClassVar[str] = "A switch that maps DSCPs or PCPs to the wrong priorities. RoCE only."
     unavailable: ClassVar = {
-        "ib": "InfiniBand's packets have no DSCP or PCP; leave it out, or use fabric: roce"
+        Framing.INFINIBAND: "InfiniBand's packets have no DSCP or PCP; leave it out, or "
+        "use fabric: roce"
     }
     already: ClassVar[str] = "has a wrong map already"
 
