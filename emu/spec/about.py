@@ -21,7 +21,7 @@ class About(Model):
 
     id: ResultId = Field(description="Short name of the result, e.g. R1.")
     title: str = Field(description="The result in a sentence.")
-    expected: str = Field(description="What must come out, with its numbers.")
+    expected: str = Field(description="The expected outcome, with its numbers.")
     source: str = Field(description="Who measured or derived it, and where.")
     clocks: tuple[ClockName, ...] = Field(
         default=("virtual", "real"),
@@ -40,15 +40,15 @@ class About(Model):
         | None
     ) = Field(
         default=None,
-        description="The key whose number may be half or twice as large, with the same result: "
-        "`emu results --hosts` runs with these.",
+        description="The key whose number may be halved or doubled without changing the result; "
+        "`emu results --hosts` runs those variants.",
     )
     one_size: str | None = Field(
         default=None,
-        description="Instead of `hosts`: why the result is one for this number of hosts alone.",
+        description="Instead of `hosts`: why the result holds for this number of hosts only.",
     )
     cure: str | None = Field(
-        default=None, description="What makes a bad effect go away: the setting, and why."
+        default=None, description="The setting that removes a bad effect, and why it does."
     )
 
     @model_validator(mode="after")

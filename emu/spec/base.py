@@ -1,4 +1,4 @@
-"""What all models of a spec have in common: frozen, and no key that is not known."""
+"""The base of all models of a spec: frozen, and unknown keys are errors."""
 
 from __future__ import annotations
 

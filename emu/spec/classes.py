@@ -33,8 +33,8 @@ class Classes(Model):
 
     trust: Literal["dscp", "pcp"] = Field(
         default="dscp",
-        description="Which field of a packet tells its priority: DSCP of its IP header, or PCP of "
-        "its VLAN tag, which NICs with `hosts.nic.vlan` give it.",
+        description="The field of a packet that determines its priority: DSCP of the IP header, "
+        "or PCP of the VLAN tag, which NICs with `hosts.nic.vlan` add.",
         json_schema_extra=note(
             why="routed RoCEv2 keeps its DSCP across subnets; a VLAN tag may be lost at a router",
             source=references.ROCE_DSCP,
@@ -42,7 +42,7 @@ class Classes(Model):
     )
     dscp: dict[DscpKey, Priority] = Field(
         default={},
-        description="Priority by DSCP, e.g. {26: 3, 48: 6}; of others see other_dscp.",
+        description="Priority by DSCP, e.g. {26: 3, 48: 6}; other DSCPs follow other_dscp.",
     )
     other_dscp: Priority | None = Field(
         default=None,
@@ -54,7 +54,8 @@ class Classes(Model):
         ),
     )
     pcp: dict[PriorityKey, Priority] = Field(
-        default={}, description="Priority by PCP where it is trusted; PCP itself unless given."
+        default={},
+        description="Priority by PCP, for ports that trust it; the same number unless given.",
     )
     untagged: Priority = Field(
         default=0,
@@ -66,7 +67,7 @@ class Classes(Model):
         ),
     )
     queue: dict[PriorityKey, Priority] = Field(
-        default={}, description="Egress queue by priority; of the same number unless given."
+        default={}, description="Egress queue by priority; the same number unless given."
     )
 
     def priority_of_dscp(self, dscp: int) -> int:

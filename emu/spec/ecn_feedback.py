@@ -1,4 +1,4 @@
-"""Who tells of congestion, and how: a receiver's CNPs, an InfiniBand switch's marks."""
+"""How senders learn of congestion: a receiver's CNPs, an InfiniBand switch's marks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from emu.spec.quantities import Integer, Time
 
 
 class Cnp(Model):
-    """Which CNPs a receiver holds back; the interval is a parameter of `cc`."""
+    """How a receiver limits its CNPs; the interval is a parameter of `cc`."""
 
     per: Literal["qp", "ip-pair", "port"] = Field(
         default="qp",
-        description="One CNP in an interval for each queue pair, for all queue pairs with the same "
-        "sender, or for all of the port.",
+        description="What the limit of one CNP in an interval applies to: each queue pair, all "
+        "queue pairs with the same sender, or the whole port.",
         json_schema_extra=note(
             why="DCQCN limits CNPs per flow, and a flow is a queue pair", source=references.DCQCN
         ),
@@ -26,7 +26,7 @@ class Cnp(Model):
     delay_ps: Time = Field(
         default=0,
         alias="delay",
-        description="From a marked packet's arrival to its CNP.",
+        description="Time from a marked packet's arrival to its CNP.",
         json_schema_extra=note(
             why="NICs send CNPs in hardware, at once; raise it to model a slower one"
         ),
@@ -40,8 +40,8 @@ class Fecn(Model):
         default=15,
         ge=1,
         le=15,
-        description="When a lane's queue counts as congested: 15 from a sixteenth of a lane's "
-        "buffer on, 1 from fifteen sixteenths.",
+        description="The depth at which a virtual lane's queue is congested: 15 means one "
+        "sixteenth of the lane's buffer, 1 means fifteen sixteenths.",
         json_schema_extra=note(
             unit="sixteenths",
             why="the most sensitive setting, and the default of NVIDIA's congestion control "
@@ -53,7 +53,7 @@ class Fecn(Model):
         default=10,
         ge=0,
         le=0xFFFF,
-        description="Packets that pass unmarked between two marks.",
+        description="Packets left unmarked between two marks.",
         json_schema_extra=note(
             unit="packets",
             why="the default of NVIDIA's congestion control manager; a mark on every packet slows "
@@ -65,7 +65,7 @@ class Fecn(Model):
         default=8,
         ge=0,
         le=255,
-        description="Smaller packets are not marked; in 64 bytes.",
+        description="Smaller packets are not marked; in units of 64 bytes.",
         json_schema_extra=note(
             unit="64 bytes",
             why="512 bytes, the default of NVIDIA's congestion control manager: ACKs and small "
@@ -75,8 +75,8 @@ class Fecn(Model):
     )
     victim_mask: Literal["hosts", "all", "none"] = Field(
         default="hosts",
-        description="Ports that mark though it is they who wait for credit: those to hosts, all "
-        "or none.",
+        description="Ports that mark even while they wait for credit themselves: ports to hosts, "
+        "all or none.",
         json_schema_extra=note(
             why="a port to a host that waits for credit is the root of the congestion, a port to a "
             "switch may be its victim",

@@ -1,4 +1,4 @@
-"""A fault that is set in a lab that is up: text -> a Fault, judged as one of the lab's spec."""
+"""The text of a fault for a running lab -> a Fault, validated like one of the lab's spec."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Nic(CongestionControlKeys):
             source=references.IBTA,
         ),
     )
-    cnp: Cnp = Field(default=Cnp(), description="Which CNPs are held back.")
+    cnp: Cnp = Field(default=Cnp(), description="How a receiver limits its CNPs.")
     recovery: RecoveryName = Field(
         default="go-back-n",
         description="What is sent again after a loss. "
@@ -134,8 +134,8 @@ class Nic(CongestionControlKeys):
     pause_response_ps: Annotated[Time | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,
         alias="pause_response",
-        description="Time from a pause frame's arrival until no new packet is begun. auto: none, "
-        "while automatic headroom allows for as much as 802.3 does.",
+        description="Time from a pause frame's arrival until the port starts no new packet. auto: "
+        "none; automatic headroom still allows for the time that 802.3 allows.",
         json_schema_extra=note(
             why="a pause takes effect at once, so that results follow from the cable alone; real "
             "ports take up to the quanta that 802.3 allows",
@@ -147,7 +147,7 @@ class Nic(CongestionControlKeys):
         ge=1,
         le=1024,
         description="Packets of a message between acknowledgements; 1 with cc: dctcp or swift, "
-        "which live on them.",
+        "which need every ACK.",
         json_schema_extra=note(
             unit="packets",
             why="NICs acknowledge several packets at once; one ACK for 16 packets of 4096 bytes is "
@@ -170,9 +170,9 @@ class Nic(CongestionControlKeys):
         default=7,
         ge=0,
         le=7,
-        description="Retries without progress before a flow gives up. Each time that the "
-        "retransmission timer expires is one, also where flow control has stopped the port, so "
-        "that nothing can be sent again.",
+        description="Retries without progress before a flow gives up. Each expiry of the "
+        "retransmission timer is a retry, even if flow control has stopped the port so that "
+        "nothing can be retransmitted.",
         json_schema_extra=note(
             unit="retries",
             why="7 is the most that 3 bits can say, and what NCCL asks for",
@@ -239,19 +239,19 @@ class HostSpec(Model):
     nic: Nic = Field(default=Nic(), description="The RDMA NIC.")
     path: HostPath | None = Field(
         default=None,
-        description="What lies between the NIC and memory; nothing that takes time unless given.",
+        description="The path between the NIC and memory; takes no time unless given.",
     )
 
 
 class HostDefaults(HostSpec):
-    """All hosts, with what is different for a single one."""
+    """Settings of all hosts, and settings that differ for single hosts."""
 
     gpus: Integer | None = Field(
         default=None,
         ge=2,
         le=64,
-        description="Hosts in a row that are the GPUs of a server, each with a NIC of its own, "
-        "and joined by `scale_up` besides. Unless given, each host stands alone.",
+        description="The number of consecutive hosts that are the GPUs of one server. Each has "
+        "its own NIC; `scale_up` connects them as well. Unless given, each host is a server.",
         json_schema_extra=note(unit="hosts"),
     )
     scale_up: ScaleUp = Field(
@@ -260,12 +260,12 @@ class HostDefaults(HostSpec):
 
     stack: Literal["rdma", "tcp"] = Field(
         default="rdma",
-        description="What carries the traffic: RDMA, or as a baseline TCP, a connection of the "
-        "hosts' kernels for each flow, over the RoCE fabric's lossy class or over IPoIB; on the "
-        "real clock alone.",
+        description="The transport of the traffic: RDMA, or TCP as a baseline: one connection "
+        "between the hosts' kernels for each flow, over the RoCE fabric's lossy class or over "
+        "IPoIB. TCP needs the real clock.",
         json_schema_extra=note(why="RDMA is what the fabric is for"),
     )
     nodes: dict[str, HostSpec] = Field(
         default={},
-        description="By name, e.g. {h1: {nic: {mtu: 1024}}}: what differs from the keys beside.",
+        description="Settings that differ for a host, by name, e.g. {h1: {nic: {mtu: 1024}}}.",
     )

@@ -20,7 +20,7 @@ _NS = 1000
 
 
 class HostPath(Model):
-    """What lies between NIC and memory. Without it messages are where they belong at once."""
+    """The path between NIC and memory. Without it, messages reach memory at once."""
 
     model_config = ConfigDict(
         json_schema_extra=note(
@@ -35,36 +35,42 @@ class HostPath(Model):
     pcie_bps: Rate = Field(
         default=504_000_000_000,
         alias="pcie",
-        description="What the NIC's slot carries either way.",
+        description="Rate of the NIC's slot in each direction.",
         json_schema_extra=note(why="63 GB/s: a PCIe 5.0 slot of 16 lanes", source=references.PCIE),
     )
     doorbell_ps: Time = Field(
-        default=200 * _NS, alias="doorbell", description="From posting a message to the NIC."
+        default=200 * _NS,
+        alias="doorbell",
+        description="Time from posting a message until the NIC has it.",
     )
     read_ps: Time = Field(
         default=600 * _NS,
         alias="read",
-        description="From the NIC's asking memory to its first byte; READ responses wait for it "
-        "too.",
+        description="Time from the NIC's request to memory until the first byte arrives; READ "
+        "responses wait for it too.",
     )
     write_ps: Time = Field(
-        default=300 * _NS, alias="write", description="From a packet in the NIC to memory."
+        default=300 * _NS,
+        alias="write",
+        description="Time from a packet's arrival in the NIC until it is in memory.",
     )
     completion_ps: Time = Field(
-        default=200 * _NS, alias="completion", description="From the NIC to the waiting program."
+        default=200 * _NS,
+        alias="completion",
+        description="Time from the NIC to the waiting program.",
     )
     buffer_bytes: Size = Field(
         default=1_000_000,
         alias="buffer",
         gt=0,
-        description="What may wait in the NIC for its memory. Then a lossless priority is paused, "
-        "and a lossy one drops.",
+        description="Buffer of the NIC for data that waits for memory. When it is full, the NIC "
+        "pauses a lossless priority and drops packets of a lossy one.",
     )
     copy_rate_bps: Rate = Field(
-        default=200_000_000_000, alias="copy", description="host-staged: what the copies carry."
+        default=200_000_000_000, alias="copy", description="host-staged: rate of the copies."
     )
     copy_latency_ps: Time = Field(
-        default=1000 * _NS, alias="copy_latency", description="host-staged: before each copy."
+        default=1000 * _NS, alias="copy_latency", description="host-staged: delay before each copy."
     )
     copy_piece_bytes: Size = Field(
         default=512 * 1024,

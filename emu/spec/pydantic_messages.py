@@ -1,4 +1,4 @@
-"""What pydantic finds, in an operator's words."""
+"""Pydantic's errors, reworded for operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from emu.spec.schema import schema
 
 
 def _input(error: ErrorDetails) -> str:
-    """What was written there, short."""
+    """The value in the spec, shortened."""
     value = error["input"]
     if isinstance(value, dict):
         return "a mapping"

@@ -18,7 +18,7 @@ OPENFLOW_KINDS = ("ecmp", "pinned")
 
 
 class Routing(Model):
-    """How a switch chooses among equal next hops, and how soon it hears of lost links."""
+    """How a switch chooses among equal next hops, and how soon it reacts to lost links."""
 
     kind: Literal["ecmp", "ecmp-qp", "pinned", "flowlet", "spray", "adaptive"] = Field(
         default="ecmp",
@@ -67,7 +67,7 @@ class Routing(Model):
     convergence_ps: Time = Field(
         default=100_000_000,
         alias="convergence",
-        description="Time from a link's loss or return until the switch forwards accordingly.",
+        description="Time from a link's loss or return until the switch changes its routes.",
         json_schema_extra=note(
             why="hardware that detects a lost link and takes it out of its groups by itself; a "
             "routing protocol takes far longer"

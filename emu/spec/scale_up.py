@@ -22,7 +22,7 @@ class ScaleUp(Model):
         default=3_600_000_000_000,
         alias="rate",
         gt=0,
-        description="Rate of a GPU's links together, each way, e.g. 3600Gbit.",
+        description="Rate of all links of a GPU together, in each direction, e.g. 3600Gbit.",
         json_schema_extra=note(
             why="450 GB/s each way: fourth-generation NVLink", source=references.NVLINK
         ),
@@ -30,7 +30,7 @@ class ScaleUp(Model):
     latency_ps: Time = Field(
         default=200_000,
         alias="latency",
-        description="From a switch's port to another one.",
+        description="Latency from one port of the switch to another.",
         json_schema_extra=note(
             why="a round figure for a switch inside of a server; no vendor publishes one"
         ),
@@ -38,7 +38,7 @@ class ScaleUp(Model):
     delay_ps: Time = Field(
         default=5_000,
         alias="delay",
-        description="Of the way between a GPU and the switch.",
+        description="One-way delay between a GPU and the switch.",
         json_schema_extra=note(why="about a metre of cable or board"),
     )
     buffer_bytes: Size = Field(
@@ -46,8 +46,8 @@ class ScaleUp(Model):
         alias="buffer",
         ge=8192,
         le=131_072,
-        description="What a port may have received and not passed on; the credit of the far end. "
-        "No more than this leaves a GPU in the time of a round trip.",
+        description="Receive buffer of a port, which is the credit of the other end. A GPU sends "
+        "at most this much in a round trip.",
         json_schema_extra=note(
             why="the most that InfiniBand's credits can tell, 2048 blocks of 64 bytes",
             source=references.IBTA,

@@ -67,7 +67,7 @@ class Spec(Model):
     )
     plane: Literal["auto", "ovs", "shim"] = Field(
         default="auto",
-        description="Who forwards: Open vSwitch or the emulator's own switches (always on "
+        description="What forwards: Open vSwitch or the emulator's own switches (always on "
         "InfiniBand). auto takes ovs for roce and shim for ib.",
         json_schema_extra=note(
             why="Open vSwitch forwards where it can, as it is what a real Linux switch would use"
@@ -93,7 +93,7 @@ class Spec(Model):
     payload: Literal["real", "elided"] = Field(
         default="real",
         description="real: every byte of a message is carried and compared. elided: packets have "
-        "their lengths and headers only, for large fabrics; on the virtual clock alone.",
+        "only headers and a length, for large fabrics on the virtual clock.",
         json_schema_extra=note(why="data that really moves can be compared at the receiver"),
     )
     time_limit_ps: Time = Field(
@@ -110,8 +110,8 @@ class Spec(Model):
         alias="sample_interval",
         ge=10_000,
         description="Time between two samples of queues, rates and waiting, e.g. 100ns. auto "
-        "begins with 500 ns and doubles it whenever 4096 samples are full; one that is given "
-        "is kept as long as 128 MB hold all samples.",
+        "begins with 500 ns and doubles it whenever 4096 samples are full. A given interval is "
+        "kept as long as all samples fit in 128 MB.",
         json_schema_extra=note(
             why="a packet of 4 KB takes 330 ns at 100 Gbit/s, and charts show fewer points"
         ),
@@ -131,11 +131,12 @@ class Spec(Model):
         description="Ports whose link is captured, e.g. leaf1:h1 (leaf1's port to h1), or all; "
         "none unless given.",
     )
-    verify: tuple[Check, ...] = Field(default=(), description="What must hold after a run.")
+    verify: tuple[Check, ...] = Field(default=(), description="Checks that a run must pass.")
     unfinished: Literal["fail", "allow"] = Field(
         default="fail",
-        description="What `emu compare` makes of a variant with unfinished flows. fail: it exits "
-        "with 1, as if every variant had the check `completed: all`. allow: other checks decide.",
+        description="How `emu compare` treats a variant with unfinished flows. fail: it exits "
+        "with 1, as if every variant had the check `completed: all`. allow: only other checks "
+        "decide.",
         json_schema_extra=note(
             why="a fabric on which a workload does not end cannot be compared with one on which it "
             "does"

@@ -45,7 +45,7 @@ def _one_per_sl(sl2vl: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class VlArbitration(Model):
-    """Who sends next at a port with several lanes. VL15 goes before them all."""
+    """Which virtual lane a port serves next. VL15 precedes all others."""
 
     model_config = ConfigDict(
         json_schema_extra=note(
@@ -114,7 +114,7 @@ class Partition(Model):
 
 
 class SubnetSpec(Model):
-    """The subnet manager's policy. RoCE fabrics do without."""
+    """The subnet manager's policy. No effect on RoCE."""
 
     engine: Engine = Field(
         default="updn",
@@ -154,8 +154,8 @@ class SubnetSpec(Model):
     )
     part_enforce: Literal["off", "in", "out", "both"] = Field(
         default="off",
-        description="Whether switches look at P_Keys, too, at the ports to hosts: of what comes "
-        "in, goes out, or both. Without, the hosts alone do.",
+        description="Whether switches also check P_Keys at ports to hosts: on packets in, out, or "
+        "both. Otherwise only the hosts check them.",
         json_schema_extra=note(
             why="hosts check P_Keys anyway; OpenSM's own default is both", source=references.OPENSM
         ),
@@ -187,8 +187,8 @@ class SubnetSpec(Model):
     )
     ipoib_mtu: Literal[2048, 4096] = Field(
         default=2048,
-        description="MTU of the broadcast group of IP over InfiniBand; ib0 of every host has 4 "
-        "bytes less, and no more than hosts.nic.mtu leaves it.",
+        description="MTU of the broadcast group of IP over InfiniBand. The MTU of ib0 on every "
+        "host is 4 bytes less, limited by hosts.nic.mtu.",
         json_schema_extra=note(
             unit="bytes",
             why="what OpenSM creates the broadcast group with",
@@ -199,8 +199,8 @@ class SubnetSpec(Model):
         default=18,
         ge=0,
         le=31,
-        description="How long a packet may be first in its lane without credit before a switch "
-        "drops it, 4.096 us times 2 to this power; above 19 for ever.",
+        description="How long a packet may wait at the head of its lane without credit before a "
+        "switch drops it: 4.096 us times 2 to this power; above 19: for ever.",
         json_schema_extra=note(
             unit="4.096 us times 2 to this power",
             why="OpenSM's default, 0x12: about 1.07 s",
@@ -222,8 +222,8 @@ class SubnetSpec(Model):
         default=7,
         ge=0,
         le=7,
-        description="Packets in a row that are dropped so before the lane is emptied for 8 "
-        "lifetimes; 0: never.",
+        description="Consecutive packets dropped in this way before the switch discards all "
+        "packets of the lane for 8 lifetimes; 0: never.",
         json_schema_extra=note(unit="packets", why="OpenSM's default", source=references.OPENSM),
     )
 

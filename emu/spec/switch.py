@@ -47,7 +47,8 @@ LaneBuffer = Annotated[Size, Field(ge=CREDIT_BLOCK, le=CREDIT_LIMIT)]
 
 
 class Watchdog(Model):
-    """The PFC watchdog: takes a queue out of PFC that a neighbour pauses without end (SONiC)."""
+    """The PFC watchdog (SONiC): it removes a queue from PFC when a neighbour pauses the queue
+    without end."""
 
     model_config = ConfigDict(
         json_schema_extra=note(
@@ -59,21 +60,22 @@ class Watchdog(Model):
         default=200_000_000_000,
         alias="detection",
         gt=0,
-        description="How long a queue must be paused, with packets and sending none: a storm.",
+        description="How long a queue with packets must be paused without sending any before the "
+        "watchdog detects a storm.",
     )
     restoration_ps: Time = Field(
         default=200_000_000_000,
         alias="restoration",
         gt=0,
-        description="How long no pause must come in until it is as before.",
+        description="How long the port must receive no pause before the queue is restored.",
     )
     poll_ps: Time = Field(
-        default=200_000_000_000, alias="poll", gt=0, description="Time between two looks."
+        default=200_000_000_000, alias="poll", gt=0, description="Polling interval."
     )
     action: Literal["drop", "forward", "alert"] = Field(
         default="drop",
-        description="What becomes of a stormed queue's packets: dropped, sent in spite of the "
-        "pause, or nothing (it is only counted).",
+        description="Packets of a stormed queue: drop: they are dropped; forward: they are sent "
+        "in spite of the pause; alert: nothing, the storm is only counted.",
     )
 
 
@@ -82,7 +84,8 @@ class Pfc(Model):
 
     frames: Literal["pfc", "pause"] = Field(
         default="pfc",
-        description="pfc: a pause frame stops single priorities. pause: 802.3x, it stops all.",
+        description="pfc: a pause frame stops single priorities. pause: a pause frame stops all "
+        "traffic (802.3x).",
         json_schema_extra=note(
             why="priority flow control, so that other priorities go on", source=references.DOT1QBB
         ),
@@ -97,8 +100,8 @@ class Pfc(Model):
     )
     xoff: Threshold = Field(
         default=SizeOrAlpha(alpha_1024=1024),
-        description="What one port and priority may hold of the shared pool before its sender is "
-        "paused: bytes, or e.g. alpha 1/8 for an eighth of what is free of it.",
+        description="How much of the shared pool one port and priority may use before its sender "
+        "is paused: bytes, or e.g. alpha 1/8 for an eighth of the free part.",
         json_schema_extra=note(
             why="a threshold that follows the buffer: one busy port may fill half of the pool, "
             "seven may fill an eighth each; switches ship with alpha 1",
@@ -108,8 +111,8 @@ class Pfc(Model):
     xon_given: Annotated[Size | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,
         alias="xon",
-        description="Bytes at which it may go on, where xoff is in bytes; below xoff. auto: two "
-        "thirds of xoff.",
+        description="Bytes at which the sender may resume, if xoff is in bytes; below xoff. auto: "
+        "two thirds of xoff.",
         json_schema_extra=note(
             why="far enough below xoff that pauses do not flutter, and enough to send until the "
             "sender is back"
@@ -118,7 +121,7 @@ class Pfc(Model):
     xon_offset: Size = Field(
         default=4608,
         lt=2**32,
-        description="Bytes below xoff at which it may go on, where xoff is an alpha.",
+        description="Bytes below xoff at which the sender may resume, if xoff is an alpha.",
         json_schema_extra=note(
             why="what SONiC ships for a switch with a Trident 3 (Arista 7050CX3)",
             source=references.SONIC_PG,
@@ -127,8 +130,8 @@ class Pfc(Model):
     headroom_bytes: Annotated[Size | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,
         alias="headroom",
-        description="Buffer kept per port and priority for what arrives after the pause was sent; "
-        "auto works it out from rate, cable, MTU and the neighbour's response time.",
+        description="Buffer reserved per port and priority for packets that arrive after the "
+        "pause was sent; auto computes it from rate, cable, MTU and the neighbour's response time.",
         json_schema_extra=note(
             why="the least with which nothing is lost: three frames, a pause frame, and what "
             "arrives in two cable delays and the response time",
@@ -152,12 +155,12 @@ class Pfc(Model):
 
 
 class Curve(Model):
-    """The WRED line: how likely a mark is at which depth of a queue."""
+    """The WRED curve: the probability of a mark by depth of a queue."""
 
     kmin_given: Annotated[Size | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,
         alias="kmin",
-        description="Depth up to which nothing is marked. auto works it out from rate, cable, MTU "
+        description="Depth up to which nothing is marked. auto computes it from rate, cable, MTU "
         "and buffer.",
         json_schema_extra=note(
             why="100 KB for each 25 Gbit/s, but at least two packets and the cable's round trip, "
@@ -169,7 +172,7 @@ class Curve(Model):
     kmax_given: Annotated[Annotated[Size, Field(lt=2**32)] | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,
         alias="kmax",
-        description="Depth from which every packet is marked. auto works it out from kmin and "
+        description="Depth from which every packet is marked. auto computes it from kmin and "
         "buffer.",
         json_schema_extra=note(
             why="four times kmin, but at most what a port may hold before it pauses or drops",
@@ -178,7 +181,7 @@ class Curve(Model):
     )
     pmax: Fraction = Field(
         default=0.2,
-        description="Probability of a mark just below kmax; 0 at kmin, a line in between.",
+        description="Probability of a mark just below kmax; it is 0 at kmin and rises linearly.",
         json_schema_extra=note(
             why="what HPCC's simulations take for DCQCN", source=references.HPCC_NS3
         ),
@@ -202,12 +205,12 @@ class Curve(Model):
 
 
 class Ecn(Curve):
-    """WRED marking on the depth, at this moment, of the egress queue that a packet is in."""
+    """WRED marking on the instantaneous depth of a packet's egress queue."""
 
     at: Literal["enqueue", "dequeue"] = Field(
         default="enqueue",
-        description="Whether the depth counts that a packet finds when it joins the queue, or that "
-        "it leaves behind.",
+        description="Which depth counts: the one that a packet finds when it joins the queue, or "
+        "the one that it leaves behind.",
         json_schema_extra=note(
             why="how the markers of most switches are described; it needs no look at a packet that "
             "leaves"
@@ -215,13 +218,13 @@ class Ecn(Curve):
     )
     queues: dict[PriorityKey, Annotated[Curve | None, OFF, OFF_WRITTEN, OFF_SCHEMA]] = Field(
         default={},
-        description="Queues with a curve of their own, e.g. {3: {kmin: 50KB}, 0: off}.",
+        description="Queues with their own curve, e.g. {3: {kmin: 50KB}, 0: off}.",
     )
     marker: Literal["auto", "ebpf", "red", "shim"] = Field(
         default="auto",
-        description="Who marks: a tc eBPF program on the switch ports, the kernel's RED qdisc as "
-        "near as it comes to the curve, or the emulator's own switches. auto takes eBPF where it "
-        "may be loaded.",
+        description="What marks: a tc eBPF program on the switch ports, the kernel's RED qdisc "
+        "with the nearest curve that it can express, or the emulator's own switches. auto takes "
+        "eBPF where it may be loaded.",
         json_schema_extra=note(why="eBPF runs in the kernel, where a real Linux switch would mark"),
     )
 
@@ -249,7 +252,7 @@ def _operational(vls: int) -> int:
 
 
 class Credits(Model):
-    """InfiniBand's flow control: credits per virtual lane. RoCE fabrics do without."""
+    """InfiniBand's flow control: credits per virtual lane. No effect on RoCE."""
 
     vls: Annotated[Integer, AfterValidator(_operational)] = Field(
         default=1,
@@ -262,8 +265,8 @@ class Credits(Model):
     buffer_bytes: LaneBuffer = Field(
         default=65_536,
         alias="buffer",
-        description="Receive buffer of each virtual lane at each port; 128KiB is the most that "
-        "credits can tell.",
+        description="Receive buffer of each virtual lane at each port; credits can express 128KiB "
+        "at most.",
         json_schema_extra=note(
             why="more than a packet of 4096 bytes and what is on its way over some hundred metres "
             "at 100 Gbit/s; half of what credits can tell",
@@ -271,7 +274,7 @@ class Credits(Model):
         ),
     )
     lanes: dict[Vl, LaneBuffer] = Field(
-        default={}, description="Lanes whose buffer differs, e.g. {1: 16KiB}."
+        default={}, description="Virtual lanes whose buffer differs, e.g. {1: 16KiB}."
     )
 
     def buffer_of(self, vl: int) -> int:
@@ -293,7 +296,7 @@ class Scheduling(Model):
     )
     weights: dict[PriorityKey, Annotated[Integer, Field(ge=1, le=100)]] = Field(
         default={},
-        description="Shares of the other queues, e.g. {3: 50, 0: 50}; 1 unless told.",
+        description="Weights of the other queues, e.g. {3: 50, 0: 50}; 1 unless given.",
     )
 
     def quantum(self, queue: int, largest: int) -> int:
@@ -303,11 +306,12 @@ class Scheduling(Model):
 
 
 class PortSpec(Model):
-    """What may differ from port to port."""
+    """Settings that may differ from port to port."""
 
     classes: Classes = Field(
         default=Classes(),
-        description="Priorities of packets that come in by a port, queues of those that leave.",
+        description="Priorities of packets that a port receives, and queues of packets that it "
+        "sends.",
     )
     pfc: Annotated[Pfc | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
         default=None,
@@ -330,8 +334,8 @@ class PortSpec(Model):
     pause_response_ps: Annotated[Time | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,
         alias="pause_response",
-        description="Time from a pause frame's arrival until no new packet is begun. auto: none, "
-        "while automatic headroom allows for as much as 802.3 does.",
+        description="Time from a pause frame's arrival until the port starts no new packet. auto: "
+        "none; automatic headroom still allows for the time that 802.3 allows.",
         json_schema_extra=note(
             why="a pause takes effect at once, so that results follow from the cable alone; real "
             "ports take up to the quanta that 802.3 allows",
@@ -357,8 +361,9 @@ class SwitchSpec(PortSpec):
 
     preset: Literal["none", "nvidia", "sonic", "cisco", "dctcp"] = Field(
         default="none",
-        description="Classes, PFC, ECN, scheduling, buffer and alpha as operators have them; keys "
-        "beside it change single ones. A role's or a switch's own stands in place of that of all.",
+        description="Classes, PFC, ECN, scheduling, buffer and alpha as operators configure them; "
+        "keys beside it override single values. A preset of a role or a switch replaces that of "
+        "all switches.",
         json_schema_extra=note(why="you see every setting in your own spec"),
     )
     latency_given: Annotated[Time | None, AUTO, AUTO_WRITTEN] = Field(
@@ -377,8 +382,8 @@ class SwitchSpec(PortSpec):
     )
     switching: Literal["auto", "store-and-forward", "cut-through"] = Field(
         default="auto",
-        description="Whether a packet is sent on when all of it is there, or when its header is; "
-        "auto is cut-through on InfiniBand and store-and-forward on Ethernet.",
+        description="Whether a switch forwards a packet once all of it has arrived, or once its "
+        "header has; auto is cut-through on InfiniBand and store-and-forward on Ethernet.",
         json_schema_extra=note(
             why="InfiniBand switches cut through; Ethernet switches at full features store and "
             "forward"
@@ -398,8 +403,8 @@ class SwitchSpec(PortSpec):
     reserved_bytes: Size = Field(
         default=0,
         alias="reserved",
-        description="Of it, bytes kept for each port and priority; the rest, less all headroom, "
-        "is the shared pool.",
+        description="Bytes of the buffer reserved for each port and priority; the rest, less all "
+        "headroom, is the shared pool.",
         json_schema_extra=note(
             why="0: everything but headroom is shared, which is the simplest to reason about"
         ),
@@ -420,8 +425,8 @@ class SwitchSpec(PortSpec):
         default=None,
         alias="queue_limit",
         gt=0,
-        description="A lossy queue may grow to so many bytes, whatever alpha is; no such limit "
-        "unless given.",
+        description="The most bytes of a lossy queue, whatever alpha is; no such limit unless "
+        "given.",
     )
     credits: Credits = Field(
         default=Credits(),
@@ -442,8 +447,8 @@ class SwitchSpec(PortSpec):
     )
     ports: dict[str, PortSpec] = Field(
         default={},
-        description="By the neighbour's name, e.g. {spine1: {pfc: off}} for leaf1:spine1: what "
-        "differs on that port.",
+        description="Settings that differ on a port, by the neighbour's name, e.g. {spine1: {pfc: "
+        "off}} for leaf1:spine1.",
     )
 
     @property
@@ -454,7 +459,7 @@ class SwitchSpec(PortSpec):
 
 
 class SwitchDefaults(SwitchSpec):
-    """All switches, with what is different for a role or for a single one."""
+    """Settings of all switches, and settings that differ for a role or a single switch."""
 
     roles: dict[str, SwitchSpec] = Field(
         default={},
@@ -463,5 +468,7 @@ class SwitchDefaults(SwitchSpec):
         "a cable farther from hosts, and so on; a role's keys stand in place of a tier's.",
     )
     nodes: dict[str, SwitchSpec] = Field(
-        default={}, description="By name, e.g. {leaf1: {pfc: off}}: what differs from its role."
+        default={},
+        description="Settings of a switch that differ from its role, by name, e.g. "
+        "{leaf1: {pfc: off}}.",
     )

@@ -38,7 +38,7 @@ class Link(Model):
     rate_bps: Rate = Field(
         default=100_000_000_000,
         alias="rate",
-        description="Rate of the link, each way, e.g. 100Gbit.",
+        description="Rate of the link in each direction, e.g. 100Gbit.",
         json_schema_extra=note(
             why="a common rate of RoCE fabrics, and one at which times are easy to check: 4096 "
             "bytes take 334 ns"
@@ -75,7 +75,7 @@ class Link(Model):
 
 
 class Links(Model):
-    """The two sorts of cable in a fabric with switches in tiers."""
+    """The two kinds of cable in a fabric with switches in tiers."""
 
     host: Link = Field(default=Link(), description="Cables between a host and its switch.")
     fabric: Link = Field(default=Link(), description="Cables between switches.")
@@ -87,9 +87,9 @@ class Links(Model):
 
 
 class OneCable(Link):
-    """What is different about one cable; what is not given stays as it is."""
+    """Settings that differ for one cable; keys that are not given stay."""
 
-    cable: str = Field(description="The cable, by one of its ports, e.g. leaf1:spine2.")
+    cable: str = Field(description="The cable, named by one of its ports, e.g. leaf1:spine2.")
 
     def changed(self, cable: Cable) -> Cable:
         given = self.model_fields_set
@@ -132,7 +132,7 @@ class Kind(Model, ABC):
 
 
 class LeafSpine(Kind):
-    """Two tiers: every leaf has one cable to every spine, every host one to its leaf."""
+    """Two tiers: every leaf has one cable to every spine, every host has one cable to its leaf."""
 
     kind: Literal["leaf-spine"] = Field(description="Kind of topology.")
     spines: Integer = Field(
@@ -192,7 +192,7 @@ class Dumbbell(Kind):
 
 
 class FatTreeLinks(Model):
-    """The three sorts of cable in a fat tree. They are all alike unless told."""
+    """The three kinds of cable in a fat tree. All are alike unless given."""
 
     host: Link = Field(default=Link(), description="Cables between a host and its switch.")
     given_edge: Link | None = Field(
@@ -376,7 +376,7 @@ class Rail(Kind):
 
 
 class GraphLink(Link):
-    """A cable of a free graph: the two nodes it joins, and what any cable has."""
+    """A cable of a graph: the two nodes it joins, and its rate and delay."""
 
     between: tuple[NodeName, NodeName] = Field(
         description="The two nodes that the cable joins, e.g. [leaf1, h1]."

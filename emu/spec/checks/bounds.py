@@ -21,13 +21,13 @@ class Bounds(Model, Generic[Value]):
     is_: Value | None = Field(default=None, alias="is", description="The value that is expected.")
     within: Fraction = Field(
         default=0.0,
-        description="How far from it the measured one may be, as a part of it.",
+        description="How far the measured value may be from it, as a fraction of it.",
         json_schema_extra=note(
             why="an exact value; give the tolerance that the source of the value has"
         ),
     )
     within_virtual: Fraction | None = Field(
-        default=None, description="The same on the virtual clock; as `within` unless given."
+        default=None, description="The same for the virtual clock; `within` unless given."
     )
     at_least: Value | None = Field(default=None, description="The least that passes.")
     at_most: Value | None = Field(default=None, description="The most that passes.")

@@ -18,7 +18,7 @@ from emu.spec.checks.fct import FctSlowdownBounds
 from emu.spec.checks.finish import Finish
 from emu.spec.checks.goodput import Goodput
 from emu.spec.checks.ios import Bandwidth, Iops
-from emu.spec.checks.kind import Kind
+from emu.spec.checks.kind import CheckKind
 from emu.spec.checks.latency import LatencyBounds
 from emu.spec.checks.lossless import Lossless
 from emu.spec.checks.marks import Marks
@@ -33,19 +33,21 @@ class Check(Model):
         default=None, description="Nothing of a priority was dropped."
     )
     completed: Literal["all"] | None = Field(
-        default=None, description="`all`: every message arrived, and every byte as it was sent."
+        default=None, description="`all`: every message arrived, with every byte as it was sent."
     )
     goodput: Goodput | None = Field(default=None, description="Bounds for the goodput of a flow.")
     rate: DeliveryRate | None = Field(
-        default=None, description="Bounds for what was delivered in a part of the run."
+        default=None, description="Bounds for the rate of delivery in a part of the run."
     )
-    finish: Finish | None = Field(default=None, description="A time by which flows must be over.")
+    finish: Finish | None = Field(
+        default=None, description="A time by which flows must have finished."
+    )
     latency: LatencyBounds | None = Field(
         default=None, description="Bounds for how long the requests of a traffic entry took."
     )
     fct_slowdown: FctSlowdownBounds | None = Field(
         default=None,
-        description="Bounds for how many times longer messages took than they would have alone.",
+        description="Bounds for how many times longer messages took than in an empty fabric.",
     )
     iops: Iops | None = Field(
         default=None, description="Bounds for the I/Os that storage did in a second."
@@ -57,20 +59,21 @@ class Check(Model):
         default=None, description="Bounds for Jain's index of the rates of flows."
     )
     share: Share | None = Field(
-        default=None, description="Bounds for a flow's part of what flows delivered together."
+        default=None, description="Bounds for a flow's share of the bytes that all flows delivered."
     )
     queue: QueueDepth | None = Field(
         default=None, description="Bounds for the depth of an egress queue."
     )
     counter: Counter | None = Field(default=None, description="Bounds for a counter.")
     agreement: Agreement | None = Field(
-        default=None, description="Two counters that must say the same, nearly."
+        default=None, description="Two counters that must agree within a tolerance."
     )
     checksums: Checksums | None = Field(
-        default=None, description="Checksums in captures, none of them wrong."
+        default=None, description="Checksums in captures: none may be wrong."
     )
     marks: Marks | None = Field(
-        default=None, description="CE marks on captured packets, as many as chance has it."
+        default=None,
+        description="CE marks on captured packets: as many as their probability predicts.",
     )
     fail: str | None = Field(default=None, description="What to say when the check fails.")
 
@@ -80,10 +83,10 @@ class Check(Model):
         return next(kind for kind in KINDS if getattr(self, kind) is not None)
 
     @property
-    def what(self) -> Kind | None:
+    def what(self) -> CheckKind | None:
         """What is checked; None where the kind says it all."""
         what = getattr(self, self.kind)
-        return what if isinstance(what, Kind) else None
+        return what if isinstance(what, CheckKind) else None
 
     def in_words(self, clock: str) -> str:
         """What must hold for a run on that clock, `real` or `virtual`."""

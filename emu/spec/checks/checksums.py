@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from emu.spec.checks.kind import Kind
+from emu.spec.checks.kind import CheckKind
 from emu.spec.notes import note
 from emu.spec.quantities import Integer, PortNames
 
 
-class Checksums(Kind):
-    """ICRC, VCRC and LPCRC of captured packets are worked out again, and none is wrong."""
+class Checksums(CheckKind):
+    """ICRC, VCRC and LPCRC of captured packets are computed again; none may be wrong."""
 
     at: PortNames = Field(
         default=("all",),
-        description="Ports with a capture; all that have one unless given.",
+        description="Ports with a capture; all captured ports unless given.",
         json_schema_extra=note(why="every capture that the run makes"),
     )
     at_least: Integer = Field(
         default=1,
         ge=1,
-        description="So many there must be.",
+        description="The least number of packets there must be.",
         json_schema_extra=note(unit="checksums", why="a capture without any packet proves nothing"),
     )
 

@@ -7,13 +7,13 @@ from typing import Annotated
 from pydantic import Field, WithJsonSchema
 
 from emu.spec.checks.bounds import Bounds
-from emu.spec.checks.kind import Kind
+from emu.spec.checks.kind import CheckKind
 from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Integer, PortNames
 
 _AT = (
-    "Ports and hosts whose counts are added up, a switch for all its ports, or `total`; all "
-    "ports and hosts unless given."
+    "Ports and hosts whose counts are summed; a switch stands for all its ports, `total` for the "
+    "fabric. All ports and hosts unless given."
 )
 
 
@@ -23,7 +23,7 @@ Count = Annotated[
 """A whole number, or a formula of one (see `emu.spec.formula`)."""
 
 
-class Counter(Bounds[Count], Kind):
+class Counter(Bounds[Count], CheckKind):
     """A counter, added up over ports and hosts."""
 
     name: str = Field(description="The counter, e.g. tx_prio3_pause, np_cnp_sent, PortXmitWait.")
@@ -40,20 +40,20 @@ class Counter(Bounds[Count], Kind):
         return f"{self.name}{_where(self.at)} {bounds}"
 
 
-class Agreement(Kind):
+class Agreement(CheckKind):
     """A counter held against another."""
 
-    name: str = Field(description="The one.")
+    name: str = Field(description="The first counter.")
     at: PortNames = Field(
         default=("all",), description=_AT, json_schema_extra=note(why="the whole fabric")
     )
-    like: str = Field(description="The other.")
+    like: str = Field(description="The second counter.")
     like_at: PortNames = Field(
         default=("all",), description=_AT, json_schema_extra=note(why="the whole fabric")
     )
     within: Fraction = Field(
         default=0.0,
-        description="How far the one may be from the other.",
+        description="How far the first may differ from the second.",
         json_schema_extra=note(
             why="two counters of one thing are equal unless you allow a difference"
         ),

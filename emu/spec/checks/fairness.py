@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from emu.spec.checks.bounds import Bounds
-from emu.spec.checks.kind import Kind, Window
+from emu.spec.checks.kind import CheckKind, Window
 from emu.spec.quantities import Fraction
 
 
@@ -17,7 +17,7 @@ def _per_cent(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
-class Fairness(Bounds[Fraction], Window, Kind):
+class Fairness(Bounds[Fraction], Window, CheckKind):
     """Jain's index of the rates of a traffic entry's flows: 1 all the same, 1/n one has it all.
 
     Source: Jain, Chiu and Hawe, DEC-TR-301, 1984: (sum x)^2 / (n sum x^2).
@@ -29,8 +29,8 @@ class Fairness(Bounds[Fraction], Window, Kind):
         return f"Jain's index of {self.traffic}{self.when} {self.bounds_in_words(clock, _write)}"
 
 
-class Share(Bounds[Fraction], Window, Kind):
-    """A flow's part of what its traffic entry delivered."""
+class Share(Bounds[Fraction], Window, CheckKind):
+    """A flow's share of the bytes that its traffic entry delivered."""
 
     flow: str = Field(description="Name of the flow.")
     traffic: str = Field(description="Name of the traffic entry.")

@@ -8,7 +8,7 @@ from pydantic import Field, WithJsonSchema, model_validator
 
 from emu.spec import references
 from emu.spec.checks.bounds import Bounds
-from emu.spec.checks.kind import Kind
+from emu.spec.checks.kind import CheckKind
 from emu.spec.notes import note
 from emu.spec.quantities import Size
 from emu.units import format_size
@@ -18,24 +18,24 @@ Times = Annotated[
 ]
 
 
-class FctSlowdownBounds(Bounds[Times], Kind):
+class FctSlowdownBounds(Bounds[Times], CheckKind):
     """Bounds for the FCT slowdown of a background load's messages, or of those of some sizes."""
 
     traffic: str = Field(description="Name of the traffic entry, of pattern background.")
     above_bytes: Size = Field(
         default=0,
         alias="above",
-        description="Of messages longer than this alone.",
+        description="Only messages longer than this.",
         json_schema_extra=note(why="0: messages of every size"),
     )
     up_to_bytes: Size | None = Field(
-        default=None, alias="up_to", description="Of messages of this length or shorter alone."
+        default=None, alias="up_to", description="Only messages of this length or shorter."
     )
     percent: float = Field(
         default=99.0,
         gt=0,
         le=100,
-        description="Of this many per cent of the messages; 100: of the one with the largest.",
+        description="The percentile of the messages that the bounds apply to; 100: the largest.",
         json_schema_extra=note(
             unit="per cent",
             why="papers on congestion control report the 99th percentile",

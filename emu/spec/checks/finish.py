@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from emu.spec.checks.kind import Kind, Subject
+from emu.spec.checks.kind import CheckKind, Subject
 from emu.spec.quantities import Time
 from emu.units import PS_PER_NS, format_time_ns
 
 
-class Finish(Subject, Kind):
-    """A time by which a flow, or every flow of a traffic entry, must be over."""
+class Finish(Subject, CheckKind):
+    """A time by which a flow, or every flow of a traffic entry, must have finished."""
 
     by_ps: Time = Field(alias="by", gt=0, description="Emulated time since the start of the run.")
 

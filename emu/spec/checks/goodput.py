@@ -5,12 +5,12 @@ from __future__ import annotations
 from pydantic import Field
 
 from emu.spec.checks.bounds import Bounds
-from emu.spec.checks.kind import Kind
+from emu.spec.checks.kind import CheckKind
 from emu.spec.quantities import Rate
 from emu.units import format_rate
 
 
-class Goodput(Bounds[Rate], Kind):
+class Goodput(Bounds[Rate], CheckKind):
     """Bounds for the goodput of one flow, from its start to its end."""
 
     flow: str = Field(description="Name of the flow.")

@@ -8,18 +8,18 @@ from pydantic import Field
 
 from emu.spec.checks.bounds import Bounds
 from emu.spec.checks.counter import Count
-from emu.spec.checks.kind import Kind
+from emu.spec.checks.kind import CheckKind
 from emu.spec.quantities import Rate
 from emu.units import format_rate
 
 Way = Literal["read", "write"]
 
 
-class OfIos(Kind):
+class OfIos(CheckKind):
     """I/Os of one way of a traffic entry."""
 
     traffic: str = Field(description="Name of the traffic entry, of pattern storage.")
-    way: Way = Field(description="Of its reads, or its writes.")
+    way: Way = Field(description="Its reads, or its writes.")
 
 
 class Iops(Bounds[Count], OfIos):

@@ -13,7 +13,7 @@ from emu.spec.quantities import Time
 from emu.units import PS_PER_NS, format_time_ns
 
 
-class Kind(Model):
+class CheckKind(Model):
     """One kind of check. Names of flows, traffic entries, ports and hosts are under those keys."""
 
     @abstractmethod
@@ -47,11 +47,13 @@ class Window(Model):
     after_ps: Time = Field(
         default=0,
         alias="after",
-        description="Emulated time from which on it is looked at.",
+        description="Emulated time at which measuring starts.",
         json_schema_extra=note(why="the run from its start"),
     )
     until_ps: Time | None = Field(
-        default=None, alias="until", description="And to when; the end of the run unless given."
+        default=None,
+        alias="until",
+        description="Emulated time at which measuring ends; the end of the run unless given.",
     )
 
     @property

@@ -6,13 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from emu.spec.checks.kind import Kind
+from emu.spec.checks.kind import CheckKind
 from emu.spec.notes import note
 from emu.spec.quantities import Priority
 
 
-class Lossless(Kind):
-    """No packet of a priority was dropped anywhere, whoever drops it."""
+class Lossless(CheckKind):
+    """No packet of a priority was dropped by any switch, cable or NIC."""
 
     priority: Priority = Field(
         description="The priority, 0 to 7.", json_schema_extra=note(unit="priority")
@@ -21,7 +21,7 @@ class Lossless(Kind):
     excused: Literal["watchdog"] | None = Field(
         default=None,
         alias="except",
-        description="`watchdog`: what the PFC watchdog drops is allowed.",
+        description="`watchdog`: packets that the PFC watchdog drops are allowed.",
         json_schema_extra=note(why="a packet is lost, whoever drops it"),
     )
 

@@ -8,12 +8,12 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from emu.spec import references
-from emu.spec.checks.kind import Kind
+from emu.spec.checks.kind import CheckKind
 from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Integer
 
 
-class Marks(Kind):
+class Marks(CheckKind):
     """Of some ECN-capable packets in a capture, as many are marked CE as chance has it.
 
     Packets that each are marked with one probability are as many as a binomial

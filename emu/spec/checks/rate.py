@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from emu.spec.checks.bounds import Bounds
-from emu.spec.checks.kind import Kind, Subject, Window
+from emu.spec.checks.kind import CheckKind, Subject, Window
 from emu.spec.quantities import Rate
 from emu.units import format_rate
 
 
-class DeliveryRate(Bounds[Rate], Window, Subject, Kind):
+class DeliveryRate(Bounds[Rate], Window, Subject, CheckKind):
     """Bounds for the bits of message per second that a flow, or a traffic entry, delivered."""
 
     def in_words(self, clock: str) -> str:

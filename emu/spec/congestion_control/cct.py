@@ -47,7 +47,7 @@ class Cct(Control):
     answer: Literal["cnp", "ack"] = Field(
         default="cnp",
         alias="becn",
-        description="What a BECN comes in: a CNP of its own for each mark, or the next ACK.",
+        description="The packet that carries a BECN: a CNP for each mark, or the next ACK.",
         json_schema_extra=note(
             why="a CNP comes back at once, an ACK only when there is one to send",
             source=references.IBTA_CC,
@@ -58,7 +58,7 @@ class Cct(Control):
         default=1,
         ge=1,
         le=255,
-        description="Added to the index by each BECN.",
+        description="Each BECN adds this to the index.",
         json_schema_extra=note(
             unit="entries",
             why="the smallest step, and the default of NVIDIA's congestion control manager",
@@ -69,7 +69,7 @@ class Cct(Control):
         default=10,
         ge=1,
         le=0xFFFF,
-        description="Until the index falls by 1; in 1.024 us.",
+        description="Time until the index falls by 1, in units of 1.024 us.",
         json_schema_extra=note(
             unit="1.024 us",
             why="our choice: 10 us, so that senders are back at full speed soon after the "
@@ -82,7 +82,7 @@ class Cct(Control):
         default=0,
         ge=0,
         le=255,
-        description="Where the index begins, and stops falling.",
+        description="Initial and lowest value of the index.",
         json_schema_extra=note(
             unit="entry",
             why="0: a sender without BECNs is not slowed at all",

@@ -27,9 +27,9 @@ class In:
 InitialWindow = Annotated[
     Annotated[Integer, Field(ge=1, le=512)] | None,
     Field(
-        description="Packets in flight at first, before any ACK. Unless given, as many as the "
-        "path holds (its BDP), up to max_cwnd, so that a flow that is alone fills its path at "
-        "once, as those do that start at line rate; TCP starts with 10.",
+        description="Initial window: packets in flight before the first ACK. Unless given, the "
+        "BDP of the path, up to max_cwnd, so that a flow that is alone fills its path at once, "
+        "like controls that start at line rate; TCP starts with 10.",
         json_schema_extra=note(unit="packets", source=references.HPCC),
     ),
 ]
@@ -38,7 +38,7 @@ MaxWindow = Annotated[
     Field(
         ge=1,
         le=512,
-        description="Packets that may be in flight at most.",
+        description="The most packets in flight.",
         json_schema_extra=note(
             unit="packets", why="2 MB in packets of 4096 bytes, several times any path's BDP here"
         ),

@@ -56,8 +56,8 @@ class Dcqcn(Control):
     cnp_interval_ps: Time = Field(
         default=50_000_000,
         alias="cnp_interval",
-        description="A receiver sends one CNP in this time; marks that come meanwhile make one "
-        "more at its end.",
+        description="A receiver sends at most one CNP in this time; marks that arrive meanwhile "
+        "cause one more at its end.",
     )
     alpha_timer_ps: Time = Field(
         default=55_000_000,

@@ -54,8 +54,8 @@ class RoceCcEcn(Control):
     )
     clamp_tgt_rate_after_time_inc: bool = Field(
         default=True,
-        description="The same for a reduction after an increase by time; after one by bytes it "
-        "is always done.",
+        description="The same for a reduction after an increase by time; a reduction after an "
+        "increase by bytes always does so.",
     )
     rpg_time_reset: Microseconds = Field(
         default=300,
@@ -110,7 +110,7 @@ class RoceCcEcn(Control):
         default=50,
         ge=1,
         le=100,
-        description="Per cent of its rate that a reduction leaves, least.",
+        description="The least percentage of its rate that a reduction leaves.",
         json_schema_extra=note(unit="per cent"),
     )
     rpg_min_rate: Megabits = Field(
@@ -159,8 +159,8 @@ class RoceCcEcn(Control):
         default=4,
         ge=0,
         lt=2**17,
-        description="A receiver sends no second CNP in this time, in us, and forgets marks "
-        "meanwhile.",
+        description="A receiver sends at most one CNP in this time, in us; marks that arrive "
+        "meanwhile are ignored.",
         json_schema_extra=note(unit="us"),
     )
 
@@ -179,14 +179,14 @@ class RoceCcEcn(Control):
     )
     cnp_res_prio_mode: bool = Field(
         default=False,
-        description="CNPs have DSCP and priority of the packets that they answer.",
+        description="Whether CNPs take DSCP and priority from the packets that they answer.",
     )
     roce_cc_prio_mask: Integer = Field(
         default=255,
         ge=0,
         le=255,
-        description="Priorities under control, a bit each: packets of others are not slowed, and "
-        "make no CNPs.",
+        description="Priorities under control, one bit each: packets of other priorities are not "
+        "slowed and cause no CNPs.",
         json_schema_extra=note(unit="a bit for each priority"),
     )
 

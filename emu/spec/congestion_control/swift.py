@@ -38,14 +38,15 @@ class Swift(WindowControl):
     fs_range_ps: Time = Field(
         default=100_000_000,
         alias="fs_range",
-        description="Flow scaling: how much more a flow with a small window aims at, at most.",
+        description="Flow scaling: the most that is added to the target delay of a flow with a "
+        "small window.",
     )
     fs_min_cwnd: float = Field(
         default=0.1,
         gt=0,
         le=512,
         strict=True,
-        description="Window, in packets, at which it is that most.",
+        description="Window, in packets, at which flow scaling adds the most.",
         json_schema_extra=note(unit="packets"),
     )
     fs_max_cwnd: float = Field(
@@ -53,7 +54,7 @@ class Swift(WindowControl):
         gt=0,
         le=512,
         strict=True,
-        description="Window, in packets, from which it is nothing.",
+        description="Window, in packets, from which flow scaling adds nothing.",
         json_schema_extra=note(unit="packets"),
     )
     ai: float = Field(
@@ -65,17 +66,23 @@ class Swift(WindowControl):
         json_schema_extra=note(unit="packets"),
     )
     beta: Fraction = Field(
-        default=0.8, gt=0, description="Share of the delay above the target that is taken back."
+        default=0.8,
+        gt=0,
+        description="Multiplicative decrease: how strongly the window shrinks "
+        "for delay above the target.",
     )
     max_mdf: Fraction = Field(
-        default=0.5, gt=0, lt=1, description="Share of the window that a decrease takes at most."
+        default=0.5,
+        gt=0,
+        lt=1,
+        description="The largest share of the window that one decrease removes.",
     )
     min_cwnd: float = Field(
         default=0.01,
         ge=0.001,
         le=1,
         strict=True,
-        description="Smallest window, in packets: below 1 they are paced.",
+        description="Smallest window, in packets; below 1, packets are paced.",
         json_schema_extra=note(unit="packets"),
     )
 

@@ -36,7 +36,7 @@ class _Fault(Model):
     name: str | None = Field(
         default=None,
         min_length=1,
-        description="Name in results; its kind and its number unless given.",
+        description="Name in results; kind and number unless given.",
     )
     at_ps: Time = Field(
         default=0,

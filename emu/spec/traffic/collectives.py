@@ -35,8 +35,8 @@ class Collective(JobEntry):
         alias="size",
         gt=0,
         le=2**31,
-        description="Bytes of a rank's buffer, of float32s; as nccl-tests counts them: of "
-        "all-gather the gathered buffer, of reduce-scatter the one that is scattered.",
+        description="Bytes of a rank's buffer of float32s, counted as nccl-tests does: for "
+        "all-gather the gathered buffer, for reduce-scatter the buffer before it is scattered.",
     )
     chunk_bytes: Size | None = Field(
         default=None,
@@ -100,7 +100,7 @@ class Collective(JobEntry):
 
 
 class AllReduce(Collective):
-    """All ranks sum up a buffer that each of them has."""
+    """Every rank has a buffer; all ranks get the sum of the buffers."""
 
     pattern: Literal["all-reduce"] = Field(description="Pattern of the traffic.")
     algorithm: AllReduceAlgorithm = Field(
@@ -117,7 +117,7 @@ class AllReduce(Collective):
         default=None,
         ge=1,
         le=64,
-        description="hierarchical: ranks in a row that are a server.",
+        description="hierarchical: consecutive ranks that form a server.",
         json_schema_extra=note(unit="ranks"),
     )
 
@@ -140,7 +140,7 @@ class AllReduce(Collective):
 
 
 class ReduceScatter(Collective):
-    """All ranks sum up a buffer, and each gets its piece of the sum, around a ring."""
+    """Every rank has a buffer; each gets its piece of the sum of all buffers, around a ring."""
 
     pattern: Literal["reduce-scatter"] = Field(description="Pattern of the traffic.")
 
@@ -150,7 +150,7 @@ class ReduceScatter(Collective):
 
 
 class AllGather(Collective):
-    """Every rank has a piece of a buffer, and all get all of it, around a ring."""
+    """Every rank has a piece of a buffer; a ring gathers all pieces at every rank."""
 
     pattern: Literal["all-gather"] = Field(description="Pattern of the traffic.")
 
@@ -160,11 +160,11 @@ class AllGather(Collective):
 
 
 class Broadcast(Collective):
-    """All ranks get the buffer of one, along a chain."""
+    """All ranks get the buffer of one rank, along a chain."""
 
     pattern: Literal["broadcast"] = Field(description="Pattern of the traffic.")
     root: str | None = Field(
-        default=None, description="The rank that has it; the first unless given."
+        default=None, description="The rank that has the buffer; the first unless given."
     )
 
     @property
@@ -182,7 +182,7 @@ class Broadcast(Collective):
 
 
 class AllToAllPieces(Collective):
-    """Every rank has a piece of its buffer for every other: NCCL's alltoall."""
+    """Every rank sends a different piece of its buffer to every other rank: NCCL's alltoall."""
 
     pattern: Literal["alltoall"] = Field(description="Pattern of the traffic.")
 

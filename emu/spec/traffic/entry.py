@@ -34,8 +34,8 @@ _WHY_WRITE = note(
 Op = Annotated[
     Literal["write", "write-imm", "send", "send-imm", "read"],
     Field(
-        description="RDMA operation of each message. write and send, with -imm: with immediate "
-        "data; read: the bytes go the other way, from the host that is asked to the one that asks.",
+        description="RDMA operation of each message. write and send; -imm adds immediate data. "
+        "read: the bytes go the other way, from the responder to the requester.",
         json_schema_extra=_WHY_WRITE,
     ),
 ]
@@ -44,10 +44,10 @@ Op = Annotated[
 AnyOp = Annotated[
     Literal["write", "write-imm", "send", "send-imm", "send-inv", "read", "cmp-swap", "fetch-add"],
     Field(
-        description="RDMA operation of each message. write and send, with -imm: with immediate "
-        "data, with -inv: ending the use of a key; read: the bytes go the other way, from the host "
-        "that is asked to the one that asks; cmp-swap and fetch-add: atomics on a word of 8 bytes "
-        "there, whose value before comes back.",
+        description="RDMA operation of each message. write and send; -imm adds immediate data, "
+        "-inv invalidates a key at the receiver. read: the bytes go the other way, from the "
+        "responder to the requester. cmp-swap and fetch-add: atomics on a word of 8 bytes, which "
+        "return its previous value.",
         json_schema_extra=_WHY_WRITE,
     ),
 ]
@@ -77,7 +77,7 @@ class TrafficEntry(Model, ABC):
     )
 
     stack: Stack | None = Field(
-        default=None, description="What carries it; hosts.stack unless given."
+        default=None, description="The transport that carries it; hosts.stack unless given."
     )
 
     @property
@@ -177,7 +177,7 @@ class MessageEntry(TrafficEntry):
         default=1,
         ge=1,
         le=100_000,
-        description="Messages of a flow that are on their way at the same time, at most.",
+        description="The most messages of a flow in flight at the same time.",
         json_schema_extra=note(unit="messages", why="each message waits for the one before it"),
     )
 
@@ -191,8 +191,8 @@ class MessageEntry(TrafficEntry):
     every_ps: Time = Field(
         default=0,
         alias="every",
-        description="From the begin of one burst of a flow to that of the next; no bursts if not "
-        "given.",
+        description="Time from the start of one burst of a flow to the start of the next; no "
+        "bursts unless given.",
         json_schema_extra=note(why="0: no bursts"),
     )
 
@@ -225,7 +225,7 @@ class FromTo(TrafficEntry):
         alias="from", description="Sending hosts, e.g. h2-h8, [h1, h5], or all[1:]."
     )
     to: Hosts = Field(
-        description="Receiving hosts: of an incast one, of a pair as many as in `from`."
+        description="Receiving hosts: one for an incast, as many as in `from` for pairs."
     )
 
     @property

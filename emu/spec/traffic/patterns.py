@@ -62,7 +62,7 @@ class Pair(FromToEntry):
 
 
 class PingPong(FromToEntry):
-    """As pair, and each message is answered by one like it before the next."""
+    """Like pair, but each message is answered by one of the same size before the next is sent."""
 
     pattern: Literal["ping-pong"] = Field(description="Pattern of the traffic.")
 

@@ -16,15 +16,13 @@ from traffic.random_traffic import background, hot_spot
 
 
 class HotSpot(JobEntry, MessageEntry):
-    """Every host sends a share of its messages to the same one, the others to anybody else."""
+    """Every host sends a share of its messages to one hot host, the rest to random other hosts."""
 
     pattern: Literal["hot-spot"] = Field(description="Pattern of the traffic.")
-    hot: Hosts = Field(
-        description="The host that the share goes to, one of `among`, e.g. h1 or leaf1[0]."
-    )
+    hot: Hosts = Field(description="The hot host, one of `among`, e.g. h1 or leaf1[0].")
     share: Fraction = Field(
         default=0.2,
-        description="Part of every host's messages that goes to the hot one.",
+        description="Share of every host's messages that goes to the hot host.",
         json_schema_extra=note(
             why="one message in five: enough to overload one port of eight hosts or more"
         ),
@@ -56,7 +54,7 @@ class HotSpot(JobEntry, MessageEntry):
 
 
 class Background(JobEntry):
-    """Every host sends to anybody, at random times, messages of measured sizes (open loop)."""
+    """Every host sends messages of measured sizes to random hosts at random times (open loop)."""
 
     pattern: Literal["background"] = Field(description="Pattern of the traffic.")
     op: Op = "write"
@@ -66,8 +64,8 @@ class Background(JobEntry):
     )
     rate_bps: Rate = Field(
         alias="rate",
-        description="What each host offers, in bits of message, on average over many messages: "
-        "30Gbit is a load of 30% on 100Gbit.",
+        description="Average offered load of each host, in bits of message per second: 30Gbit is "
+        "a load of 30% on 100Gbit.",
     )
     count: Integer = Field(
         default=100,
@@ -82,9 +80,9 @@ class Background(JobEntry):
         default=1,
         ge=1,
         le=100_000,
-        description="Of each pair of hosts; its messages take turns on them. With as many as there "
-        "are messages none waits behind another of its pair, as in papers that compare completion "
-        "times.",
+        description="Queue pairs between each pair of hosts; messages take turns on them. With as "
+        "many queue pairs as messages, no message waits behind another of its pair, as in papers "
+        "that compare completion times.",
         json_schema_extra=note(
             unit="queue pairs",
             why="one queue pair for each pair of hosts, as most RDMA programs have",

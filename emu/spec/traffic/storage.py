@@ -40,33 +40,34 @@ class StorageEntry(GraphEntry, FromTo):
         default=1,
         ge=1,
         le=1_000_000,
-        description="I/Os of each queue; with a duration the most there may be.",
+        description="I/Os of each queue; with a duration, the most I/Os.",
         json_schema_extra=note(unit="I/Os", why="one I/O shows its way on the wire"),
     )
     duration_ps: Time | None = Field(
         default=None,
         alias="duration",
         gt=0,
-        description="From the start on; no I/O starts later, like fio's runtime. Unless given, all "
-        "I/Os of `count` are done.",
+        description="Time after which no I/O starts, like fio's runtime. Unless given, all I/Os "
+        "of `count` are done.",
     )
     depth: Integer = Field(
         default=1,
         ge=1,
         le=65_536,
-        description="I/Os of a queue that are on their way at a time.",
+        description="I/Os of a queue in flight at the same time.",
         json_schema_extra=note(unit="I/Os", why="as fio's iodepth", source=references.FIO),
     )
     queues: Integer = Field(
         default=1,
         ge=1,
         le=1024,
-        description="Of each initiator at each target; a queue is a connection of two queue pairs.",
+        description="Queues of each initiator at each target; a queue is a connection of two "
+        "queue pairs.",
         json_schema_extra=note(unit="queues", why="as fio's numjobs", source=references.FIO),
     )
     reads: Fraction = Field(
         default=1.0,
-        description="Part of the I/Os that reads; the seed draws which. Others write.",
+        description="Share of the I/Os that are reads, drawn by the seed. The others write.",
         json_schema_extra=note(why="fio's default is reading, too", source=references.FIO),
     )
     in_capsule_bytes: Size = Field(
@@ -87,22 +88,22 @@ class StorageEntry(GraphEntry, FromTo):
         json_schema_extra=note(why="0: the drive costs nothing, and you see the network alone"),
     )
     media_write_ps: Time | None = Field(
-        default=None, alias="media_write", description="For a write, where that differs."
+        default=None, alias="media_write", description="The same for a write, if it differs."
     )
     media_rate_bps: Rate | None = Field(
         default=None,
         alias="media_rate",
-        description="What all I/Os together read from a drive at most, e.g. 56Gbit; no limit "
-        "unless given.",
+        description="The highest rate at which all I/Os together read from a drive, e.g. 56Gbit; "
+        "no limit unless given.",
     )
     media_write_rate_bps: Rate | None = Field(
         default=None,
         alias="media_write_rate",
-        description="What they write to it at most, where that differs.",
+        description="The highest rate of writes, if it differs.",
     )
     invalidate: bool = Field(
         default=False,
-        description="Whether responses end the use of the initiator's key.",
+        description="Whether responses invalidate the initiator's key.",
         json_schema_extra=note(
             why="the simpler of the two ways that NVMe over RDMA allows", source=references.NVME
         ),

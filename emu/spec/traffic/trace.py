@@ -32,7 +32,7 @@ Version = frozenset[tuple[str, int, int]]
 
 
 class TraceEntry(JobEntry):
-    """The ranks of a trace do what it says, the first of `among` being rank 0."""
+    """The ranks replay a trace; the first host of `among` is rank 0."""
 
     pattern: Literal["trace"] = Field(description="Pattern of the traffic.")
     format: Literal["goal", "chakra"] = Field(

@@ -49,7 +49,7 @@ class TrainingStep(JobEntry):
         default=1,
         ge=1,
         le=1024,
-        description="Sequences of one.",
+        description="Sequences of a micro-batch.",
         json_schema_extra=note(
             unit="sequences", why="the smallest, so that activations stay small"
         ),
@@ -67,7 +67,7 @@ class TrainingStep(JobEntry):
         default=1,
         ge=1,
         le=64,
-        description="GPUs that share a layer; ranks in a row.",
+        description="GPUs that share a layer; consecutive ranks.",
         json_schema_extra=note(unit="GPUs", why="no tensor parallelism"),
     )
     pipeline: Integer = Field(
@@ -96,7 +96,7 @@ class TrainingStep(JobEntry):
         default=400,
         ge=1,
         le=100_000,
-        description="What a GPU computes: 10^12 floating-point operations a second.",
+        description="Speed of a GPU, in 10^12 floating-point operations per second.",
         json_schema_extra=note(
             unit="TFLOP/s",
             why="40 % of what an H100 is specified with in bfloat16 without sparsity, 989 TFLOP/s; "
@@ -164,14 +164,14 @@ class TrainingStep(JobEntry):
 
 
 class Experts(JobEntry):
-    """A layer of experts: tokens are sent to them, computed on, and sent back."""
+    """A layer of experts: tokens are sent to experts, processed, and sent back."""
 
     pattern: Literal["moe"] = Field(description="Pattern of the traffic.")
     experts: Integer | None = Field(
         default=None,
         ge=1,
         le=65_536,
-        description="How many; one for each rank unless given.",
+        description="Number of experts; one for each rank unless given.",
         json_schema_extra=note(unit="experts"),
     )
     tokens: Integer = Field(
@@ -184,7 +184,7 @@ class Experts(JobEntry):
         default=1,
         ge=1,
         le=64,
-        description="Different experts that each is sent to.",
+        description="Different experts that each token is sent to.",
         json_schema_extra=note(
             unit="experts", why="as a switch transformer", source=references.SWITCH_TRANSFORMER
         ),
@@ -195,14 +195,14 @@ class Experts(JobEntry):
     token_time_ps: Time = Field(
         default=0,
         alias="token_time",
-        description="Work of an expert on a token, e.g. 50ns.",
+        description="Time that an expert computes on a token, e.g. 50ns.",
         json_schema_extra=note(why="0: computing costs nothing, and you see the network alone"),
     )
     skew: Annotated[float, Strict(False)] = Field(
         default=0.0,
         ge=0,
         le=4,
-        description="How uneven experts are chosen: the i-th most popular one in proportion to "
+        description="How unevenly experts are chosen: the i-th most popular one in proportion to "
         "1/i^skew. 0: all alike.",
         json_schema_extra=note(unit="a power", why="experts that are chosen alike"),
     )
