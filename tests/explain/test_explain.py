@@ -43,7 +43,7 @@ def refusal(*words: str) -> str:
         ("switches.pfc.xon_offset", "Unit: bytes. Values: e.g. 96KB"),
         ("switches.pfc.xon_offset", "Default: 4608B: what SONiC ships for"),
         ("switches.watchdog.poll", "Source: SONiC, sonic-utilities"),
-        ("switches.pfc", "headroom Buffer kept per port and priority"),
+        ("switches.pfc", "headroom Buffer reserved per port and priority"),
         ("switches.nodes.leaf1.pfc.priorities", "Lossless priorities"),
         ("topology.spines", "topology.leaf-spine.spines, topology.rail.spines"),
         ("traffic.incast.op", "Default: write"),
