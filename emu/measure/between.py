@@ -1,9 +1,10 @@
-"""What two looks at a lab that is up say of the time between them, as the recording of a run.
+"""Two snapshots of a running lab -> a recording of the time between them.
 
-So whatever judges the recording of a run judges a lab, too. Counters are what they grew by;
-there are two samples, at 0 and at the end. Flows are those that were under way all the time: of
-one that began or ended meanwhile nobody knows for how long it wanted to send. What can only be
-said of a whole run ("never marked") is judged since the traffic began, with all its flows.
+Code that judges the recording of a run can therefore judge a lab, too. A counter's value is its
+growth between the snapshots; there are two samples, at 0 and at the end. The flows are those that
+were active all the time: for a flow that began or ended in between, the time during which it wanted
+to send is unknown. A statement about a whole run ("never marked") is judged from the start of the
+traffic, with all its flows.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _OF_STORMS = "watchdog_detected"
 
 
 def recording_between(spec: Spec, before: Look, after: Look) -> Recording:
-    """`spec`: the lab's, with the faults that there are. The second look is the later one."""
+    """`spec`: the lab's, with its present faults. `after` is the later snapshot."""
     if before.traffic.number != after.traffic.number:
         before = replace(before, hosts={}, host_ports={}, flows={})
     topology = spec.topology.build()
@@ -67,7 +68,7 @@ def recording_between(spec: Spec, before: Look, after: Look) -> Recording:
 
 
 def recording_so_far(spec: Spec, before: Look, after: Look) -> Recording:
-    """Since the traffic began, as far as the second look tells; the first one tells which deadlocks
+    """From the start of the traffic to the second snapshot. The first one shows which deadlocks
     last."""
     nothing = replace(
         after,
@@ -114,7 +115,7 @@ def _recording(
 
 
 def _host_ports(topology: Topology, look: Look) -> Mapping[str, RawCounters]:
-    """Of NICs; where there are none, ports that have counted nothing."""
+    """Counters of the NICs' ports; zeros where there are no NICs."""
     nothing = {name: [0] * len(cells) for name, cells in next(iter(look.ports.values())).items()}
     names = (topology.port_name[topology.ports[host][0]] for host in topology.host)
     return {name: look.host_ports.get(name, nothing) for name in names}
@@ -177,7 +178,7 @@ def _failed(flows: tuple[FlowRecord, ...], look: Look) -> Iterator[FailedQueuePa
 
 
 def _faults(look: Look) -> Iterator[FaultRecord]:
-    """Those that act, with all that they did so far; times are the lab's."""
+    """The active faults, with their counts so far. Times are the lab's."""
     for fault in look.faults:
         if fault.state(look.time_ns) == "active":
             assert fault.at_ns is not None
@@ -194,7 +195,7 @@ def _faults(look: Look) -> Iterator[FaultRecord]:
 
 
 def _lasting(before: Look, after: Look) -> Iterator[Deadlock]:
-    """Deadlocks that were found, and in which nothing has moved since the look before."""
+    """Deadlocks in which no port has sent a packet since the first snapshot."""
     for deadlock in after.deadlocks:
         sent = (_sent(before, port) != _sent(after, port) for port in deadlock.ports)
         if not any(sent):

@@ -1,4 +1,4 @@
-"""Samples made small enough to look at, without hiding what matters.
+"""Reduces samples to the columns of a plot, and keeps peaks and totals.
 
 A run may have a hundred thousand samples, a plot a few hundred columns. Levels
 (queues) keep the highest value of each bin, because the peak is what fills a
@@ -56,8 +56,8 @@ def growth(
     end_ns: int,
     columns: Sequence[int] | None = None,
 ) -> Floats:
-    """(n,) and (n, p) -> (k,): how much each count grew in the window; of these k columns, or of
-    all. It looks at the rows that it needs, so that many short windows cost little."""
+    """(n,) and (n, p) -> (k,): how much each count grew in the window, for these columns or for
+    all. It reads only the rows of the window, so many short windows cost little."""
     if len(time_ns) == 0:
         return np.zeros(count.shape[1] if columns is None else len(columns))
     before, after = _at(bin_edges(start_ns, end_ns, 1), time_ns, count, columns)
@@ -66,7 +66,7 @@ def growth(
 
 
 def _at(edges: Floats, time_ns: Ints, count: Ints, columns: Sequence[int] | None = None) -> Floats:
-    """What `np.interp` says of each column, of all columns at once."""
+    """Like `np.interp` of each column, for all columns at once."""
     before = np.clip(np.searchsorted(time_ns, edges, side="right") - 1, 0, max(0, len(time_ns) - 2))
     after = np.minimum(before + 1, len(time_ns) - 1)
     gap = np.maximum(time_ns[after] - time_ns[before], 1)

@@ -1,4 +1,4 @@
-"""Processor time, looked at every now and then: who had the processors, and when."""
+"""Processor time over time, sampled now and then: which programs used the processors."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class CpuSamples:
-    """n looks."""
+    """n samples."""
 
     time_ns: Sequence[int]
-    """n of them, wall-clock time since the emulated time 0; the first look is before that."""
+    """Wall-clock time since the emulated time 0. The first sample is before that."""
     seconds: Mapping[str, Sequence[float]]
-    """For each user of the processors n values: what it has used so far."""
+    """User of the processors -> n values: the time it has used so far."""
 
     @property
     def last(self) -> dict[str, float]:
-        """What each has used in all."""
+        """The total of each user."""
         return {name: own[-1] for name, own in self.seconds.items()}
 
 

@@ -1,8 +1,8 @@
 """What happened in a recorded run, in order: flows, faults, sweeps, deadlocks, ports held back.
 
-A port's samples say how long it was held back so far. From the first sample at which
-that grows to the last it is one event, with the time that was lost in between; so the
-time of such an event is that of a sample.
+A port's samples hold the total time that pauses or missing credit have held it back. One event
+covers all successive samples in which that total grows. Its time is that of the first of them; its
+duration is the growth.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from emu.measure.snapshot_diff import Event
 
 
 def happened(run: Recording) -> list[Event]:
-    """All of it; of events at the same time in the order of the recording."""
+    """All events by time. Events of the same time keep the order of the recording."""
     events = (*_flows(run), *_faults(run), *_of_the_fabric(run), *_held_back(run))
     return sorted(events, key=lambda event: event.time_ns)
 
@@ -58,7 +58,7 @@ def _held_back(run: Recording) -> Iterator[Event]:
 
 
 def _spells(times: NDArray[np.int64], held_ns: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """When the time began to grow, and by how much it did until it no longer grew."""
+    """Each start of a growth, and how much the value grew until it stopped."""
     grows = np.diff(held_ns, prepend=0) > 0
     turns = np.flatnonzero(np.diff(grows, prepend=False, append=False))
     total = np.concatenate(([0], held_ns))

@@ -28,12 +28,13 @@ BUCKETS = 10
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.bool_]
-"""Which of the requests: True for those that are meant."""
+"""A mask of the requests: True selects one."""
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """Messages of about one size. Mean and percentiles are of the finished; None if none is."""
+    """Messages of about one size. Mean and percentiles cover finished messages; None: no message
+    finished."""
 
     up_to_bytes: int
     """The largest message here; those of the bucket before are smaller."""
@@ -46,7 +47,7 @@ class Bucket:
 
     @property
     def finished(self) -> int:
-        """Of how many mean and percentiles are."""
+        """How many messages the mean and the percentiles cover."""
         return self.messages - self.unfinished
 
 
@@ -62,7 +63,7 @@ class FctSlowdown:
 
 
 def fct_slowdowns(requests: Requests) -> tuple[FctSlowdown, ...]:
-    """Of each entry of whose messages it is known how long they take alone."""
+    """The slowdown of each traffic entry with known times on an idle path."""
     return tuple(
         _of_entry(requests, requests.traffic[place])
         for place in np.unique(requests.of[requests.alone_ns != UNKNOWN]).tolist()
@@ -70,12 +71,12 @@ def fct_slowdowns(requests: Requests) -> tuple[FctSlowdown, ...]:
 
 
 def slowdowns(requests: Requests, traffic: str, among: Rows) -> Floats:
-    """Of those messages of an entry that are `among` these rows; NaN for the unfinished."""
+    """The slowdown of an entry's messages that are `among` these rows; NaN: not finished."""
     return _slowdowns(requests, _rows(requests, traffic) & among)
 
 
 def _rows(requests: Requests, traffic: str) -> Rows:
-    """Messages of an entry of which it is known how long they take alone."""
+    """Messages of an entry with a known time on an idle path."""
     place = requests.traffic.index(traffic) if traffic in requests.traffic else -1
     own: Rows = (requests.of == place) & (requests.alone_ns != UNKNOWN)
     return own
@@ -98,7 +99,8 @@ def _of_entry(requests: Requests, name: str) -> FctSlowdown:
 
 
 def _by_size(sizes: Column) -> Iterator[Rows]:
-    """The messages of each bucket: one size is in one bucket, so that there may be fewer."""
+    """The messages of each bucket. Messages of one size share a bucket, so there may be fewer
+    buckets."""
     shares = np.arange(1, BUCKETS + 1) / BUCKETS
     edges = np.unique(np.quantile(sizes, shares, method="inverted_cdf"))
     bucket_of = np.searchsorted(edges, sizes)
@@ -141,7 +143,7 @@ def alone_ns(spec: Spec, topology: Topology) -> Column:
 
 
 def _message_alone_ns(ways: Paths, flow: Flow, size_bytes: int) -> int:
-    """What is fetched is asked for first, by a packet like that of an empty WRITE."""
+    """A READ sends its request first, a packet as long as an empty WRITE."""
     batches = [Batch(flow.bytes_from, flow.bytes_to, flow.verb, size_bytes)]
     if flow.verb.fetches:
         batches.append(Batch(flow.src, flow.dst, Verb.WRITE, 0))

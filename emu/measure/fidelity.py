@@ -1,14 +1,14 @@
-"""The verdict on a run's own honesty: did the machine keep to the schedule?
+"""The verdict on a run's fidelity: did the machine keep to the schedule?
 
-A frame may leave, or be taken in, late by the time its link needs for one MTU; if more
-than one in a hundred is later than that, or a frame was lost or overtaken where the
-emulated fabric does neither, the run is inconclusive and its numbers are not results.
+A frame may be sent or received late by at most the time its link needs for one MTU. If more than
+one frame in a hundred is later, or if the machine lost or reordered a frame, the run is
+inconclusive and its numbers are not results.
 
-Headroom is sized for what arrives until a pause takes effect. The emulated switch that
-drops a lossless packet may have too little of it, or the pause was late by the machine's
-fault, and what was held up came at once. A fabric that drops by itself does so at all
-times, or for a fault of its spec's that takes headroom away; else, where every drop comes
-soon after a frame that was later than it may be, they count as the machine's.
+Drops of lossless packets need a closer look. Either the modelled fabric drops them, because its
+headroom is too small, or the machine does: a pause took effect late, and the frames it delayed
+arrived all at once. If the modelled fabric drops lossless packets, drops occur throughout the run,
+or while a fault of the spec reduces the headroom. If every drop follows a frame that was later than
+allowed, the drops count as the machine's.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from emu.units import round_up
 _FINE: int = lib.HISTOGRAM_FINE
 _SHARES = (0.5, 0.99, 1.0)
 _FURTHEST = 4.0
-"""Times the slowdown that a hint suggests at most: a hiccup of the machine is no measure."""
+"""A hint suggests at most so many times the present slowdown: one hiccup of the machine is no
+basis for more."""
 
 
 def bucket_value(bucket: int) -> int:
-    """The least value a bucket of emu/core/observe/latency_histogram.h stands for, in ns."""
+    """The lower bound of a bucket of emu/core/observe/latency_histogram.h, in ns."""
     if bucket < _FINE:
         return bucket
     exponent, fraction = divmod(bucket, _FINE)
@@ -56,10 +57,10 @@ def judge(
     transit_lost: int,
     dropped_by_faults: int = 0,
 ) -> Fidelity:
-    """`noted`: by all of them together. `budget_ns`: one MTU's serialisation on the fastest link;
-    `headroom_ns`: the longest that a port's headroom takes to fill at the rate of its link; both
-    emulated. `transit_lost`: packets that did not come back from Open vSwitch, or found too many
-    others there; `dropped_by_faults`: lossless ones that the spec wants dropped."""
+    """`noted`: the timeline of all observations together. `budget_ns`: one MTU's serialisation on
+    the fastest link. `headroom_ns`: the longest time in which any port's headroom fills at its
+    link's rate. Both are emulated times. `transit_lost`: packets that Open vSwitch lost or had no
+    room for. `dropped_by_faults`: lossless packets that faults of the spec dropped."""
     ledgers = [seen.ledger for seen in observations if seen.ledger is not None]
     late = [histogram for ledger in ledgers for histogram in ledger.late]
     kept = [ledger.plane_kept for ledger in ledgers]
@@ -85,7 +86,7 @@ def judge(
 
 
 def _worst(histograms: Iterable[Histogram], share: float, slowdown: float) -> int:
-    """The worst of several places, emulated."""
+    """The worst of several histograms, in emulated time."""
     return round(max((percentile(h, share) for h in histograms), default=0) / slowdown)
 
 
@@ -122,8 +123,9 @@ def _lost(ledgers: Iterable[Ledger], transit_lost: int) -> list[str]:
 def _dropped(
     noted: Timeline, by_faults: int, budget_ns: int, headroom_ns: int, slowdown: float
 ) -> list[str]:
-    """A frame that is late by some time arrives so much later, and those that it has held up
-    take up to that time to arrive after it, whatever a pause says; then they are in the headroom.
+    """Whether lossless drops happened in undisturbed times, too. A late frame arrives later by its
+    lateness, and the frames behind it follow within the same time, even during a pause. They then
+    occupy the headroom.
     """
     late_ns = np.rint(noted.late_ns / slowdown)
     disturbed = np.zeros(len(late_ns), np.bool_)

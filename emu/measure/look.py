@@ -1,4 +1,4 @@
-"""What there is to see of a running lab at one moment."""
+"""A snapshot of a running lab: counters, faults, links and traffic at one moment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TrafficState:
 
 @dataclass(frozen=True)
 class SeenFault:
-    """A fault that there is in the lab, whoever set it."""
+    """A fault that is set in the lab, by its spec or by a command."""
 
     name: str
     kind: str
@@ -44,9 +44,9 @@ class SeenFault:
     hits: int = 0
     packets_dropped: int = 0
     cables: tuple[str, ...] = ()
-    """Those that it takes away, each as a `LinkChange` names it."""
+    """Cables that it takes down, named as in `LinkChange`."""
     spec: Fault | None = None
-    """What it is, where that is known."""
+    """Its entry in a spec, where that is known."""
 
     def state(self, now_ns: int) -> str:
         return fault_state(self.at_ns, self.end_ns, now_ns)
@@ -58,7 +58,7 @@ class LinkChange:
 
     at_ns: int
     down: tuple[str, ...]
-    """Every cable that is lost from then on, by one of its ports."""
+    """Every cable that is down from then on, named by one of its ports."""
     in_force_ns: int | None
     """When the last switch followed the routes that avoid them; None: not known yet."""
 
@@ -71,14 +71,14 @@ class FlowLook:
     """Of all its messages."""
     delivered: int
     status: str | None = None
-    """Of the message that has ended its queue pair, as a `FailedQueuePair` has it."""
+    """The status of the message that ended its queue pair, as in `FailedQueuePair`."""
     failed_ns: int = 0
     """When, in the traffic's time."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """All counters since the lab, and of hosts since the traffic, was started."""
+    """Switches count since the lab started, hosts since the traffic started."""
 
     time_ns: int
     """Emulated, of the switches."""
@@ -97,7 +97,7 @@ class Look:
 
 
 def fault_state(at_ns: int | None, end_ns: int | None, now_ns: int) -> str:
-    """`waiting`, `active` or `over`: of a fault that begins at `at_ns`; None: nobody knows when."""
+    """`waiting`, `active` or `over`. `at_ns`: when the fault begins; None: not known yet."""
     if at_ns is None or now_ns < at_ns:
         return "waiting"
     return "active" if end_ns is None or now_ns < end_ns else "over"

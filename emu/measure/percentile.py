@@ -5,7 +5,7 @@
 
 It is number 7 of Hyndman and Fan, Sample Quantiles in Statistical Packages (The American
 Statistician, 1996). With few values a high percentile is close to the largest of them, so
-whoever prints one prints n beside it.
+print n beside it.
 """
 
 from __future__ import annotations

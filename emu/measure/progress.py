@@ -1,4 +1,4 @@
-"""How far a run is, for whoever waits for it."""
+"""The progress of a run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Progress:
     """A moment of a run. `bytes_*` count message bytes in their receivers' memory.
 
-    What is done for a duration has no total beforehand: until the run is over, it is what will
-    have been done if it goes on as it did.
+    Traffic that runs for a fixed time has no total in advance. Until the run is over, the total is
+    an extrapolation of the progress so far.
     """
 
     emulated_ns: int
@@ -26,7 +26,8 @@ class Progress:
 
 
 def summed(parts: Sequence[Progress]) -> Progress:
-    """Of workloads side by side, as one. Events are told by the first that counts them."""
+    """The progress of concurrent workloads together. The first that counts events counts them for
+    all."""
     return Progress(
         emulated_ns=max(part.emulated_ns for part in parts),
         bytes_done=sum(part.bytes_done for part in parts),

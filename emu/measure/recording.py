@@ -65,18 +65,18 @@ class FlowRecord:
     completed: bool
     """Delivered, acknowledged, and every byte compared equal at the receiver."""
     delivered_bytes: int | None = None
-    """In the receiver's memory; None: all if it has an end, else nobody knows."""
+    """Bytes in the receiver's memory; None: all of them if `end_ns` is known, else unknown."""
     observed_until_ns: int | None = None
-    """When it was last looked at; None: nobody knows."""
+    """When the flow was last observed; None: unknown."""
 
     @property
     def bytes_from(self) -> str:
-        """The host that its payload leaves: of a READ the one that is asked."""
+        """The host that sends the payload: the responder of a READ, else `src`."""
         return self.dst if self._fetches else self.src
 
     @property
     def bytes_to(self) -> str:
-        """The host that its payload comes to."""
+        """The host that receives the payload."""
         return self.src if self._fetches else self.dst
 
     @property
@@ -89,8 +89,8 @@ class FlowRecord:
 
     @property
     def goodput_bps(self) -> int:
-        """Bits of message per second, from start to end; of a flow without an end what was
-        delivered, over the time that it was observed."""
+        """Message bits per second from start to end. For an unfinished flow: delivered bits, over
+        the time that it was observed."""
         until_ns = self.observed_until_ns if self.end_ns is None else self.end_ns
         delivered = self.delivered_bytes if self.end_ns is None else self.bytes
         if until_ns is None or delivered is None or until_ns <= self.start_ns:
@@ -100,7 +100,7 @@ class FlowRecord:
 
 @dataclass(frozen=True)
 class FailedQueuePair:
-    """A queue pair that went to the error state: all that it had to do failed, then and later."""
+    """A queue pair that entered the error state. All its work failed from then on."""
 
     flow: str
     """Whose message failed first."""
@@ -130,8 +130,8 @@ class JobRecord:
     end_ns: int | None
     """None: it did not finish."""
     wrong: int | None
-    """Values of all ranks together that are not what they must be; None: nobody could look,
-    because it did not finish or payloads are elided."""
+    """Wrong values in the buffers of all ranks; None: not checked, because the job did not finish
+    or payloads are elided."""
 
     @property
     def took_ns(self) -> int | None:
@@ -150,7 +150,7 @@ class JobRecord:
 
 @dataclass(frozen=True)
 class StepRecord:
-    """Work of many ranks, and what they sent each other for it: a training step, for one."""
+    """Work of many ranks and the messages between them, such as a training step."""
 
     name: str
     """Of its traffic entry."""
@@ -168,13 +168,13 @@ class StepRecord:
 
     @property
     def exposed_ns(self) -> int | None:
-        """Time that communication costs: what is not hidden behind work."""
+        """Time that communication adds to the work: the part that does not overlap with it."""
         return None if self.took_ns is None else self.took_ns - self.work_alone_ns
 
 
 @dataclass(frozen=True)
 class FaultRecord:
-    """One fault of the spec, and what it did."""
+    """One fault of the spec, and its effects."""
 
     name: str
     kind: str
@@ -185,12 +185,12 @@ class FaultRecord:
     end_ns: int | None
     """None: it lasted to the end of the run."""
     packets_seen: int
-    """Packets that it might have hit; 0 where packets are not what it hits."""
+    """Packets that it might have hit; 0 for faults that do not act on packets."""
     hits: int
-    """Packets that it did something to (of a wrong map: that came in on its priorities; of wrong
-    ECN: that were marked); times that a link went down; pauses that were told."""
+    """Packets that it changed or dropped (a wrong map: packets that came in on its priorities;
+    wrong ECN: packets that were marked), link failures, or pauses that were sent."""
     packets_dropped: int
-    """By nothing else, which would have counted them."""
+    """Packets that this fault dropped, and that no port counted for another reason."""
 
 
 @dataclass(frozen=True)
@@ -219,17 +219,17 @@ class Series:
     late_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """(m,): the most that a frame was late in each."""
     late_up_to_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """(k,): the ledger's histogram, without its empty buckets: so late at most..."""
+    """(k,): upper bounds of the lateness histogram's buckets, without empty ones."""
     late_frames: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """(k,): ...and later than the bucket before, were so many frames."""
+    """(k,): frames in each of these buckets."""
 
 
 @dataclass(frozen=True)
 class MachineSeries:
-    """What the machine did over the run: hiccups are seen where they happened. Times are emulated.
+    """The load and the hiccups of the machine over the run. Times are emulated.
 
-    m intervals, k ways to lose a frame; s looks at the processors, w who use them. All empty on
-    the virtual clock.
+    m intervals, k ways to lose a frame, s samples of the processors, w users of them. All are empty
+    on the virtual clock.
     """
 
     ledger_time_ns: NDArray[np.int64]
@@ -255,20 +255,20 @@ NO_MACHINE = MachineSeries(_NONE, _NONE, (), _NO_ROWS, _NONE, (), _NO_ROWS)
 
 @dataclass(frozen=True)
 class Deadlock:
-    """Switch ports that wait for each other in a circle, and would for ever: each is paused, or has
-    no credit."""
+    """Switch ports that wait for each other in a loop, for ever: each is paused, or has no
+    credit."""
 
     found_ns: int
     """When it was found, in emulated time."""
     priority: int
     """InfiniBand: the virtual lane at the first port."""
     ports: tuple[str, ...]
-    """Each waits for a switch whose packets wait at the next."""
+    """Each port waits for a switch whose packets wait at the next port."""
 
 
 @dataclass(frozen=True)
 class SweepRecord:
-    """The subnet manager has looked at a fabric that had changed, and routed it anew."""
+    """A sweep of the subnet manager that routed a changed fabric anew."""
 
     at_ns: int
     """When links were lost or came back."""

@@ -1,7 +1,6 @@
-"""What applications waited for: one row for each message, or for each I/O of several messages.
+"""Requests of applications: a row for each message, or for each I/O of several messages.
 
-A flow's record says when its last byte was there; how long the single requests
-took, and how long the slowest of them, is told by these.
+A flow's record holds the arrival of its last byte. These rows hold the duration of each request.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from traffic.graph import Asks
 Column = NDArray[np.int64]
 
 UNFINISHED = -1
-"""As a time: never."""
+"""As a time: the request did not finish."""
 UNKNOWN = -1
-"""As a duration: nobody has worked it out."""
+"""As a duration: not computed."""
 _SHARES = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
 
@@ -37,15 +36,15 @@ class Requests:
     of: Column = field(default_factory=_no_rows)
     """(n,): place of a request's entry in `traffic`."""
     start_ns: Column = field(default_factory=_no_rows)
-    """(n,): when it was asked for; UNFINISHED: it was not."""
+    """(n,): when it was posted; UNFINISHED: it was not."""
     end_ns: Column = field(default_factory=_no_rows)
     """(n,): when the last of its bytes was in memory; UNFINISHED: never."""
     asks: Column = field(default_factory=_no_rows)
-    """(n,): what for, as in `traffic.graph.Asks`; left out: messages."""
+    """(n,): its kind, as in `traffic.graph.Asks`; default: messages."""
     carries: Column = field(default_factory=_no_rows)
-    """(n,): bytes that it is about; left out: 0."""
+    """(n,): its payload in bytes; default: 0."""
     alone_ns: Column = field(default_factory=_no_rows)
-    """(n,): how long it would take on idle cables and switches, or UNKNOWN, as if left out."""
+    """(n,): its duration on an idle path; default: UNKNOWN."""
 
     def __post_init__(self) -> None:
         for name, value in (("asks", 0), ("carries", 0), ("alone_ns", UNKNOWN)):
@@ -53,7 +52,7 @@ class Requests:
                 object.__setattr__(self, name, np.full(len(self.of), value))
 
     def asked_for(self) -> Requests:
-        """Without those that were skipped."""
+        """Without skipped requests."""
         rows = self.asks != Asks.NOTHING
         columns = ("of", "start_ns", "end_ns", "asks", "carries", "alone_ns")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
@@ -61,7 +60,7 @@ class Requests:
 
 @dataclass(frozen=True)
 class Latency:
-    """How long the requests of one entry took. Times are of the finished; None if none is."""
+    """Durations of one entry's requests. Times cover finished requests; None: none finished."""
 
     traffic: str
     requests: int
@@ -76,7 +75,7 @@ class Latency:
 
     @property
     def finished(self) -> int:
-        """Of how many all the times are."""
+        """How many requests the times cover."""
         return self.requests - self.unfinished
 
 

@@ -1,11 +1,11 @@
-"""What has happened in a running lab between two looks at it.
+"""Two snapshots of a running lab -> the events between them.
 
-Counters say how often, not when: an event's time is that of the second look, and
-what happened several times in between is one event with a `count`. Of faults it is known when
-they begin and end, and of those that are both set and cleared in between, nothing.
+A counter gives the number of increments and not their times. Its event has the time of the second
+snapshot and a `count`. Faults have their own times; a fault that is both set and cleared between
+the snapshots leaves no event.
 
-Events come in the order of their times, and a cause before its effect: what is known only by
-the second look has happened no later than what it has caused.
+Events are ordered by time, and a cause comes before its effect. A cause that only the second
+snapshot shows gets a time no later than its effect.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ class Event:
 
 
 _ALL = 0.95
-"""Part of the time between two looks: a port that is paused for more was not let go."""
+"""A port that is paused for more than this share of the time between two snapshots counts as paused
+throughout."""
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
-    """By time; those of the same time stay as they are."""
+    """By time. Events of the same time keep their order."""
     return sorted(events, key=lambda event: event.time_ns)
 
 
 def events_between(before: Look, after: Look) -> list[Event]:
-    """By time. At the same time: of the traffic, of faults, links and deadlocks, of ports, of
-    hosts."""
+    """By time. At the same time the order is: traffic, faults, links, deadlocks, ports, hosts."""
     return in_order(_events(before, after))
 
 
@@ -101,7 +101,7 @@ def _traffic_events(earlier: Look, later: Look) -> Iterator[Event]:
 
 
 def _begun_with_traffic(before: Look, after: Look) -> Iterator[int]:
-    """When faults in NICs have begun, which do so when there is traffic."""
+    """When NIC faults began. They begin with the traffic."""
     for fault in after.faults:
         at_ns = -1 if fault.at_ns is None else fault.at_ns
         if at_ns > _moment_ns(before) and fault.place in after.hosts:
@@ -109,14 +109,14 @@ def _begun_with_traffic(before: Look, after: Look) -> Iterator[int]:
 
 
 def _moment_ns(look: Look) -> int:
-    """The latest that a look knows of: links and faults are asked for after counters are posted."""
+    """The latest time in a snapshot: links and faults are read after the counters."""
     return max(look.time_ns, *(change.at_ns for change in look.links[-1:]), 0)
 
 
 def _fault_events(before: Look, after: Look) -> Iterator[Event]:
-    """A fault that begins anew, as the spec's of NICs do with every workload, is another one.
+    """A fault that begins anew, as NIC faults of the spec do with each workload, is a new fault.
 
-    One that waits for NICs is told of when it is set, others when they begin.
+    A fault that waits for NICs has an event when it is set; others have one when they begin.
     """
     then, now = (
         {(fault.name, fault.at_ns): fault for fault in look.faults} for look in (before, after)
@@ -141,7 +141,7 @@ def _fault_events(before: Look, after: Look) -> Iterator[Event]:
 
 
 def _cleared_ns(fault: SeenFault, before: Look, after: Look) -> int:
-    """No later than its links came back."""
+    """The time a fault was cleared: no later than the return of its links."""
     back_ns = [
         change.at_ns
         for earlier, change in pairwise((*before.links[-1:], *_new_links(before, after)))
@@ -156,9 +156,9 @@ def _new_links(before: Look, after: Look) -> Iterator[LinkChange]:
 
 
 def _link_events(before: Look, after: Look) -> Iterator[Event]:
-    """What was lost or came back, by which fault, and when routes followed.
+    """Links that went down or came up, by which fault, and when the routes converged.
 
-    A fault of a link that was down already changes nothing, and no routes follow.
+    A fault on a link that is already down changes no routes.
     """
     new = {change.at_ns for change in _new_links(before, after)}
     followed = {change.at_ns for change in before.links if _follows(change, before.time_ns)}
@@ -197,9 +197,9 @@ def _flow_events(before: Mapping[str, FlowLook], after: Look) -> Iterator[Event]
 
 
 class Pauses:
-    """Which ports are paused without a break, from one look to the next.
+    """Ports that are paused throughout the time between two snapshots.
 
-    A host that does it is a pause storm; of a switch it may be congestion that spreads.
+    If a host pauses the port, that is a pause storm. If a switch does, congestion may be spreading.
     """
 
     def __init__(self, peers: Mapping[str, str], hosts: Collection[str]) -> None:
@@ -209,7 +209,7 @@ class Pauses:
         self._since_ns: dict[tuple[str, int], int] = {}
 
     def events(self, before: Look, after: Look) -> Iterator[Event]:
-        """Begins and ends, at the time of the look that shows them."""
+        """Starts and ends of such pauses, at the time of the second snapshot."""
         elapsed_ps = (after.time_ns - before.time_ns) * 1000
         if elapsed_ps <= 0:
             return

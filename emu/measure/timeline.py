@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 LOSSES = ("ovs", "arriving", "leaving", "place")
-"""How frames are lost where the emulated fabric loses none: Open vSwitch did not give them back,
-or had too many others; they found a socket's buffer or ring full; the kernel refused them; and they
-lost their place, to later ones of the same sender. In the order of
+"""Ways to lose a frame that the emulated fabric would not lose: Open vSwitch did not return it or
+had no room; a socket's buffer or ring was full; the kernel refused it; or a later frame of the same
+sender overtook it. In the order of
 emu/core/observe/latency_histogram.h."""
 
 
