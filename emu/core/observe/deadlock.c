@@ -9,16 +9,16 @@ static const struct switch_port *far_end(const struct switch_port *own)
     return own->port.line.far ? port_of_switch(own->port.line.far) : NULL;
 }
 
-/* ---- what the far end holds, and where it waits ------------------------------------ */
+/* ---- packets that the far end holds, and where they wait ------------------------------------ */
 
-/* Of its port's buffer. */
+/* Bytes that a frame occupies in the buffer of its ingress port. */
 static uint64_t bytes_held(const struct port *in, const struct frame *frame)
 {
     return port_has_buffers(in) ? port_flow_control(in)->space(frame->charge.bytes)
                                 : frame->charge.bytes;
 }
 
-/* What waits at a member counts as stuck where it came in; or no longer. */
+/* Counts the packets that wait at a member as stuck at their ingress ports, or as free again. */
 static void count_waiting(struct deadlock_watch *watch, struct stuck member, bool joins)
 {
     struct fabric_switch *sw = member.port->port.owner;
@@ -32,7 +32,7 @@ static void count_waiting(struct deadlock_watch *watch, struct stuck member, boo
     }
 }
 
-/* Whether some of what came in by `in` on a class of it waits at `out`. */
+/* Whether a packet that came in by `in`, on its class, waits at `out`. */
 static bool has_waiting_from(struct stuck out, struct stuck in)
 {
     const struct frame *frame = out.port->queue[out.port->queue_of[out.tc]].frames.first;
@@ -42,7 +42,7 @@ static bool has_waiting_from(struct stuck out, struct stuck in)
     return frame;
 }
 
-/* Bytes that a port's buffer holds of what came in on a class. */
+/* Bytes in a port's buffer that came in on a class. */
 static uint64_t held_by(struct stuck in)
 {
     const struct port *port = &in.port->port;
@@ -50,7 +50,7 @@ static uint64_t held_by(struct stuck in)
                                   : priority_group_held(&in.port->priority_group[in.tc]);
 }
 
-/* ---- who waits ---------------------------------------------------------------------- */
+/* ---- ports that wait ---------------------------------------------------------------------- */
 
 static bool is_candidate(const struct port *port, uint8_t tc)
 {
@@ -61,7 +61,7 @@ static bool is_candidate(const struct port *port, uint8_t tc)
     return port_flow_control(port)->is_held_back(port, tc, head->length);
 }
 
-/* The next of the set for which `own`, a member, waits. */
+/* The member of the set for which the member `own` waits. */
 static struct stuck waits_for(const struct deadlock_watch *watch, struct stuck own)
 {
     struct stuck in = {far_end(own.port), own.tc};
@@ -98,7 +98,7 @@ static void count_all_waiting(struct deadlock_watch *watch)
             count_waiting(watch, member_of(watch, index, left), true);
 }
 
-/* Strikes out what could still move; returns one that is left, or none. */
+/* Strikes out members that can still send; returns one of the others, or none. */
 static struct stuck settle_set(struct deadlock_watch *watch)
 {
     struct stuck any_left = {0};
@@ -139,14 +139,15 @@ static bool is_same(struct stuck one, struct stuck other)
     return one.port == other.port && one.tc == other.tc;
 }
 
-/* A circle may pass a port on several lanes: which of its members it is told from. */
+/* The order that decides where the report of a loop begins. A loop may pass a port on several
+ * lanes. */
 static bool comes_before(struct stuck one, struct stuck other)
 {
     uint32_t index = one.port->port.index, other_index = other.port->port.index;
     return index < other_index || (index == other_index && one.tc < other.tc);
 }
 
-/* The circle that `from` is on, beginning with its lowest index, and there with the lowest lane. */
+/* The loop that `from` is on, beginning with the lowest port index, and there the lowest lane. */
 static void walk_round(const struct deadlock_watch *watch, struct stuck from,
                        struct deadlock *deadlock)
 {
@@ -163,7 +164,7 @@ static void walk_round(const struct deadlock_watch *watch, struct stuck from,
     } while (!is_same(own, lowest) && deadlock->length < DEADLOCK_PORTS);
 }
 
-/* Following the set leads onto the circle after at most as many steps as it has members. */
+/* Following the set leads onto a loop after at most as many steps as it has members. */
 static struct stuck on_circle(const struct deadlock_watch *watch, struct stuck from)
 {
     uint32_t members = 0;
@@ -174,7 +175,7 @@ static struct stuck on_circle(const struct deadlock_watch *watch, struct stuck f
     return from;
 }
 
-/* Looks at those of the classes together: a packet may change its lane from hop to hop. */
+/* Searches these classes together: a packet may change its lane from hop to hop. */
 static void look_at(struct deadlock_watch *watch, uint16_t classes, picoseconds now)
 {
     bool any = false;

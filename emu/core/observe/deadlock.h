@@ -1,23 +1,24 @@
-/* Finds deadlocks: switch ports that wait for each other in a circle and will do so for ever.
- * By PFC a port waits because it is paused, by InfiniBand's credits because it has none.
+/* Finds deadlocks: loops of switch ports that wait for each other for ever. With PFC a port waits
+ * because it is paused; with InfiniBand's credits, because it has none.
  *
  *     port e, stopped ──▶ its far end q, which holds packets and lets e send when they
  *     leave ──▶ the ports f by which they leave, stopped themselves ──▶ ...
  *
- * A set of ports, each with a priority or a lane, is deadlocked when each has packets waiting and
- * may not send, and all that the far end holds for it waits at members of the set. The largest
- * such set is found by striking out members until every one left fulfils it; if any is left,
- * each waits for another in it, so following them leads round a circle. That is reported, once.
+ * A set of ports, each with a priority or a lane, is deadlocked if each member has packets waiting
+ * and may not send, and if all packets that its far end holds for it wait at members of the set.
+ * The search starts with all stopped ports and strikes out members until every one left fulfils
+ * this. If any is left, each waits for another member, so following them leads round a loop. Each
+ * loop is reported once.
  *
- * A priority is the same at every hop, and each is looked at by itself. A packet may change its
- * lane from hop to hop, so lanes are looked at together.
+ * PFC: a priority is the same at every hop, so each priority is searched separately. InfiniBand: a
+ * packet may change its lane from hop to hop, so all lanes are searched together.
  *
- * It is a property of the moment, not a guess from time that has passed; a pause that
- * a NIC keeps up is none, however long. Only a watchdog, a lifetime at the head of the queue, or
- * a link that goes down ends it.
+ * A deadlock is a property of the present state, not a guess from elapsed time. A pause that a NIC
+ * keeps up is no deadlock, however long it lasts. Only a watchdog, a head-of-queue lifetime or a
+ * link failure ends a deadlock.
  *
- * A look walks through the queue of each member once, to note where what waits there came in, and
- * once more when it is struck out: a congested fabric is looked at all the time. */
+ * A search walks the queue of each member once, to note the ports at which its packets came in, and
+ * once more when the member is struck out. In a congested fabric, searches are frequent. */
 #ifndef EMU_OBSERVE_DEADLOCK_H
 #define EMU_OBSERVE_DEADLOCK_H
 
@@ -25,7 +26,7 @@
 
 enum { DEADLOCKS = 16, DEADLOCK_PORTS = 64 };
 
-/* A port of a switch, and the priority or lane by which it may not send. */
+/* A port of a switch, and the priority or lane on which it may not send. */
 struct stuck {
     const struct switch_port *port;
     uint8_t tc;
@@ -34,7 +35,7 @@ struct stuck {
 struct deadlock {
     picoseconds found_at;
     uint8_t priority;               /* or lane, of the first port */
-    uint32_t length;                /* ports in the circle */
+    uint32_t length;                /* ports in the loop */
     uint32_t ports[DEADLOCK_PORTS]; /* their indices, each waiting for the next */
 };
 
@@ -42,10 +43,10 @@ struct deadlock_watch {
     struct clock *clock;
     struct port *const *ports; /* of a fabric, by index; NULL where there is none */
     uint32_t port_count;
-    picoseconds interval; /* between two looks */
+    picoseconds interval; /* between two searches */
     struct timer look;
     uint16_t *in_set; /* by index of port: a bit for each priority or lane */
-    /* Bytes that wait at members, by index of the port that they came in by, and class there. */
+    /* Bytes that wait at members, by the index of their ingress port and their class there. */
     uint64_t (*waiting)[CLASSES];
     uint32_t count;
     struct deadlock found[DEADLOCKS];

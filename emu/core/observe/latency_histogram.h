@@ -29,21 +29,21 @@ static inline void histogram_add(struct histogram *histogram, int64_t value)
     histogram->count[histogram_bucket(value > 0 ? (uint64_t)value : 0)]++;
 }
 
-/* How a frame is lost where the emulated fabric loses none, or loses its place. */
+/* Ways in which the machine loses a frame, or reorders it. */
 enum loss {
-    LOST_IN_DATAPATH, /* the external datapath did not give it back, or had too many others */
+    LOST_IN_DATAPATH, /* the external datapath did not return it, or had no room */
     LOST_ON_ARRIVAL,  /* a socket's buffer or ring was full */
     LOST_ON_LEAVING,  /* the kernel refused it */
-    LOST_ITS_PLACE,   /* a later one of the same sender came before it */
+    LOST_ITS_PLACE,   /* a later frame of the same sender overtook it */
     LOSSES,
 };
 
-/* What happened in an interval. Read as a row of numbers outside (live.py). */
+/* The events of an interval. The binding reads it as a row of numbers. */
 struct interval {
-    int64_t late; /* the most that a frame was */
-    int64_t kept; /* the longest that the external datapath had one */
+    int64_t late; /* the largest lateness of a frame */
+    int64_t kept; /* the longest time that the external datapath kept a frame */
     int64_t lost[LOSSES];
-    int64_t dropped; /* lossless packets that a switch's headroom did not hold */
+    int64_t dropped; /* lossless packets that found a switch's headroom full */
 };
 
 enum { TIMELINE_SLOTS = 1024 };
@@ -78,7 +78,7 @@ static inline void timeline_halve(struct timeline *timeline)
     timeline->slot_ns *= 2;
 }
 
-/* Where to note what happened `since` ns after the start; earlier counts as the start. */
+/* The interval of an event `since` ns after the start; earlier events count as at the start. */
 static inline struct interval *timeline_at(struct timeline *timeline, int64_t since)
 {
     if (!timeline->slot_ns)

@@ -1,4 +1,4 @@
-/* Samples over time: what the plots are drawn from.
+/* Samples over time, the data of the plots.
  *
  * One row every `interval`, into memory that is reserved beforehand. When it
  * is full, every second row is dropped and the interval doubled, so that a run
@@ -9,7 +9,7 @@
  * Rows stay where they were written; a new one takes the place of one that was dropped.
  *
  * The ports keep their gauges on the sampler's board, in the order of the columns, so
- * that a row is a copy of it; only ports that are stopped are looked at one by one. */
+ * a row is a copy of it. Only stopped ports must be brought up to date one by one. */
 #ifndef EMU_OBSERVE_SAMPLER_H
 #define EMU_OBSERVE_SAMPLER_H
 
@@ -37,11 +37,11 @@ bool sampler_init(struct sampler *sampler, struct arena *arena, struct clock *cl
                   picoseconds interval, uint32_t capacity, uint32_t port_count,
                   const uint64_t *flows, uint32_t flow_count);
 void sampler_watch(struct sampler *sampler, uint32_t place, struct port *port);
-/* Touches all rows, before the first is taken. */
+/* Touches the memory of all rows before the first sample. */
 void sampler_prefault(struct sampler *sampler);
 void sampler_start(struct sampler *sampler, picoseconds now);
 
-/* One more row, outside the rhythm: the run's last state. */
+/* Takes one more row now: the last state of a run. */
 void sampler_take(struct sampler *sampler, picoseconds now);
 
 #endif
