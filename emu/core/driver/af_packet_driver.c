@@ -29,7 +29,7 @@ enum {
 #define TRANSIT_TIMEOUT_NS INT64_C(200000000)
 #define QUEUED_TIMEOUT_NS INT64_C(100000000000) /* where queues stand in the external datapath */
 #define LONGEST_WAIT_NS (NS_PER_S / 10)
-#define ROUND_NS (NS_PER_S / 50) /* in which every channel is asked once what it lost */
+#define ROUND_NS (NS_PER_S / 50) /* within it, each channel's lost frames are read once */
 
 enum { LATE_SENT, LATE_TAKEN_IN, LATE_RETURNED, KEPT_BY_DATAPATH, HISTOGRAMS };
 
@@ -39,7 +39,7 @@ struct attachment {
     struct fabric_switch *sw; /* a switch port's way to the external datapath */
     uint32_t number;
     struct sockaddr_ll address;
-    int64_t last_stamp_ns; /* of what has come in by it */
+    int64_t last_stamp_ns; /* of the last frame received */
 };
 
 struct driver {
@@ -57,7 +57,7 @@ struct driver {
     struct histogram histograms[HISTOGRAMS];
     struct timeline timeline;
     uint64_t sent, received, lost[LOSSES], dropped;
-    int64_t next_count_ns; /* when the next channel is asked what it lost */
+    int64_t next_count_ns; /* when the next channel's lost frames are read */
     int next_counted;
     struct rx_frame inbox[RECEIVE_BATCH];
     uint32_t inbox_count;
@@ -90,7 +90,7 @@ static void note_lost(struct driver *driver, enum loss how, uint32_t frames, int
     timeline_at(&driver->timeline, now_ns - driver->t0_ns)->lost[how] += frames;
 }
 
-/* What the switches dropped since they were last asked. */
+/* Packets that the switches dropped since the last call. */
 static void note_dropped(struct driver *driver, int64_t now_ns)
 {
     uint64_t dropped = driver->fabric->lossless_dropped;
@@ -198,7 +198,7 @@ static void deliver_to_switch(struct driver *driver, const struct attachment *to
     note_worst(&timeline_at(&driver->timeline, rx->stamp_ns - driver->t0_ns)->kept, kept_ns);
 }
 
-/* The kernel stamps a frame before it hands it over, and the clock goes on meanwhile. */
+/* The kernel stamps a frame some time before it hands the frame over. */
 static void note_rx_frame(struct driver *driver, struct attachment *to, const struct rx_frame *rx)
 {
     driver->received++;
@@ -255,7 +255,7 @@ static void read_tuns(struct driver *driver)
         tun_read(&driver->tuns[i], driver->fabric->clock.now);
 }
 
-/* ---- what was lost on arrival --------------------------------------------------------- */
+/* ---- frames lost on arrival --------------------------------------------------------- */
 
 static void count_drops(struct driver *driver, struct channel *channel, int64_t now_ns)
 {
@@ -387,7 +387,7 @@ int driver_add_channel(struct driver *driver, int fd, uint32_t ring_frames)
 
 bool driver_add_tun(struct driver *driver, int fd, struct ipoib *ipoib)
 {
-    /* Told once that packets have come: they may have to wait for room, and nobody spins. */
+    /* Edge-triggered: packets may have to wait for room, and the loop must not spin. */
     struct epoll_event readable = {.events = EPOLLIN | EPOLLET,
                                    .data.u32 = TUNS + driver->tun_count};
     if (driver->tun_count == CHANNELS ||

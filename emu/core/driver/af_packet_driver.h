@@ -28,7 +28,7 @@ void driver_free(struct driver *driver);
 /* A socket to receive from and send by; returns its channel, or -1. With `ring_frames`
  * it receives by a ring of so many frames, if the kernel has memory for that. */
 int driver_add_channel(struct driver *driver, int fd, uint32_t ring_frames);
-/* The cable end `index` is network interface `ifindex` on that channel. `paced`: who sends there
+/* The cable end `index` is network interface `ifindex` on that channel. `paced`: the sender
  * keeps to the cable's rate. */
 bool driver_attach_end(struct driver *driver, int channel, int ifindex, uint32_t index, bool paced);
 /* Port `number` of the switch is `ifindex`: its packets are forwarded there. */

@@ -81,7 +81,7 @@ static uint32_t receive_messages(struct channel *channel, struct rx_frame *rx_fr
                                  int64_t now_ns)
 {
     struct receive_room *room = channel->room;
-    /* MSG_TRUNC: told how long a frame was, whatever there is room for. */
+    /* MSG_TRUNC: the result is the frame's length, even if it was cut short. */
     int count = recvmmsg(channel->fd, room->messages + used, RECEIVE_BATCH - used,
                          MSG_DONTWAIT | MSG_TRUNC, NULL);
     for (int i = 0; i < count; i++, used++)
@@ -145,14 +145,14 @@ uint32_t channel_flush(struct channel *channel)
     return refused;
 }
 
-/* ---- what was lost ------------------------------------------------------------------ */
+/* ---- lost frames ------------------------------------------------------------------ */
 
 uint32_t channel_drops(struct channel *channel)
 {
-    struct tpacket_stats told = {0}; /* the kernel counts from 0 again once it has told */
-    socklen_t size = sizeof told;
-    getsockopt(channel->fd, SOL_PACKET, PACKET_STATISTICS, &told, &size);
-    return told.tp_drops;
+    struct tpacket_stats stats = {0}; /* reading resets the kernel's counts */
+    socklen_t size = sizeof stats;
+    getsockopt(channel->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size);
+    return stats.tp_drops;
 }
 
 /* ---- set-up ------------------------------------------------------------------------ */

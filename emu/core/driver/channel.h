@@ -1,10 +1,10 @@
-/* A channel: an AF_PACKET socket by which frames leave the process and come in,
- * several in a system call. It knows network interfaces, not cables; whoever
- * attaches an interface gets its frames with what he attached.
+/* A channel: an AF_PACKET socket that sends and receives frames, several in a system call. It knows
+ * network interfaces, not cables: a received frame carries the pointer that was attached to its
+ * interface.
  *
- * Frames come in by a ring (ring.h), or by messages where that would take too
- * much memory: a ring is a channel's own, room for messages is shared by all.
- * Either way their bytes stay where they are until the channel is released. */
+ * Frames are received by a ring (ring.h), or by recvmmsg where rings would take too much memory:
+ * each ring belongs to one channel, while all channels share the room for messages. Either way the
+ * bytes stay in place until the channel is released. */
 #ifndef EMU_DRIVER_CHANNEL_H
 #define EMU_DRIVER_CHANNEL_H
 
@@ -21,7 +21,7 @@ enum {
     CONTROL_BYTES = 128, /* a time stamp and a tpacket_auxdata */
 };
 
-/* Where messages are received: RECEIVE_BATCH of them at most. */
+/* Memory for up to RECEIVE_BATCH received messages. */
 struct receive_room {
     struct mmsghdr messages[RECEIVE_BATCH];
     struct iovec vectors[RECEIVE_BATCH];
@@ -35,7 +35,7 @@ bool receive_room_init(struct receive_room *room, uint32_t frame_bytes);
 void receive_room_free(struct receive_room *room);
 
 struct outgoing {
-    struct frame *owned; /* freed once it is sent; NULL: somebody else's */
+    struct frame *owned; /* freed once it is sent; NULL: the frame belongs to the caller */
     picoseconds due;
 };
 

@@ -1,12 +1,12 @@
-/* Frames from outside without a system call: the kernel writes them to memory that
- * it shares with us, a slot for each (packet_mmap, TPACKET_V2).
+/* Receives frames without a system call: the kernel writes each into a slot of shared memory
+ * (packet_mmap, TPACKET_V2).
  *
- * A slot belongs to the kernel or to us, as its status says. We take slots in
- * their order and give them back in the same; a frame that finds the next slot
- * not given back is dropped and counted in PACKET_STATISTICS.
+ * The status of a slot says whether the kernel or this process owns it. Slots are taken and given
+ * back in their order. If the next slot has not been given back, the kernel drops the frame and
+ * counts it in PACKET_STATISTICS.
  *
- * TPACKET_V3, which packs frames tighter, tells of a frame only when its block is
- * full or a timer of at least a millisecond runs out: too late for us. */
+ * TPACKET_V3 packs frames tighter, but hands them over only when a block is full or a timer of at
+ * least a millisecond expires. That is too late here. */
 #ifndef EMU_DRIVER_RING_H
 #define EMU_DRIVER_RING_H
 

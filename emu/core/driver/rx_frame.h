@@ -1,4 +1,4 @@
-/* A frame that came in from outside, where the kernel put it. */
+/* A received frame, in the memory where the kernel put it. */
 #ifndef EMU_DRIVER_RX_FRAME_H
 #define EMU_DRIVER_RX_FRAME_H
 
@@ -7,19 +7,19 @@
 #include "headers/vlan.h"
 
 struct rx_frame {
-    void *to;       /* what was attached to the interface */
-    uint8_t *bytes; /* NULL: not to be looked at */
+    void *to;       /* the pointer attached to the interface */
+    uint8_t *bytes; /* NULL: the frame is to be ignored */
     int64_t stamp_ns;
-    uint32_t length; /* as it was sent; of what is longer than any frame, only the head is there */
+    uint32_t length; /* as sent; only the head of an oversize frame is there */
     uint32_t ifindex;
 };
 
-/* The kernel takes a VLAN tag out of the frame and tells it beside; here it goes
- * back, over the virtio_net_hdr before the frame. */
+/* Puts a VLAN tag back into the frame, over the virtio_net_hdr before it: the kernel removes the
+ * tag and reports it separately. */
 static inline void rx_frame_restore_vlan_tag(struct rx_frame *rx, uint16_t tpid, uint16_t tci)
 {
     if (rx->length < VLAN_TAG_OFFSET)
-        return; /* it has no place for a tag; the port refuses it */
+        return; /* too short for a tag; the port refuses it */
     const uint8_t tag[VLAN_TAG_BYTES] = {(uint8_t)(tpid >> 8), (uint8_t)tpid, (uint8_t)(tci >> 8),
                                          (uint8_t)tci};
     rx->bytes -= VLAN_TAG_BYTES;

@@ -14,7 +14,7 @@ struct tun {
 
 /* Hands the kernel's packets to the NIC, as many as there are and it has room for. */
 void tun_read(struct tun *tun, picoseconds now);
-/* Hands what has come to the kernel. */
+/* Hands the packets that have arrived to the kernel. */
 void tun_write(struct tun *tun, picoseconds now);
 
 #endif
