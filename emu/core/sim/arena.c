@@ -20,7 +20,7 @@ struct arena_chunk {
 };
 
 #ifdef __SANITIZE_ADDRESS__
-enum { FENCE = CACHE_LINE }; /* between pieces, so that who reaches beyond one is caught */
+enum { FENCE = CACHE_LINE }; /* between pieces, so that an access beyond one is found */
 #else
 enum { FENCE = 0 };
 #endif

@@ -19,7 +19,7 @@ struct arena_chunk;
 struct arena {
     bool huge_pages;            /* set before anything is taken */
     struct arena_chunk *chunks; /* the newest, and by it the older ones */
-    uint8_t *fresh, *end;       /* of the newest: what is not taken */
+    uint8_t *fresh, *end;       /* the unused part of the newest block */
 };
 
 /* NULL when there is no memory. */

@@ -89,7 +89,7 @@ static uint32_t slot_of(uint64_t tick, int wheel)
     return tick >> (wheel * SLOT_BITS) & (SLOTS - 1);
 }
 
-/* The lowest wheel on whose present turn the tick lies. */
+/* The lowest wheel whose present turn contains the tick. */
 static int wheel_of(const struct clock *clock, uint64_t tick)
 {
     uint64_t differs = (tick ^ clock->tick) >> SLOT_BITS;
@@ -204,7 +204,7 @@ static bool next_turn(struct clock *clock, uint64_t until)
     return false;
 }
 
-/* Tells of the next timers of a slot; the one after those is fetched, to be told of next time. */
+/* Announces the next timers of a slot, and fetches the one behind them for the next call. */
 static void prefetch(const struct clock *clock, const struct timer *last)
 {
     const struct timer *timer = last;
@@ -219,7 +219,7 @@ static void prefetch(const struct clock *clock, const struct timer *last)
     } while (timer != last);
 }
 
-/* Takes out the next timer that is due by `until`; NULL when there is none. */
+/* Removes and returns the next timer that is due by `until`; NULL: none. */
 static struct timer *take_next(struct clock *clock, picoseconds until)
 {
     struct wheel *wheel = &clock->wheels[0];
@@ -257,7 +257,7 @@ uint64_t clock_run_until(struct clock *clock, picoseconds until)
     return fired;
 }
 
-/* When the first timer of a slot is due, as far as they are still set. */
+/* When the first timer of a slot that is still set is due. */
 static picoseconds earliest_of(const struct timer *last)
 {
     picoseconds earliest = NEVER;

@@ -25,7 +25,7 @@ typedef int64_t picoseconds;
 
 #define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
-/* Kept apart from the callers, whose common way would otherwise pay for its registers and stack. */
+/* Not inlined: the callers' common path should not pay for its registers and stack. */
 #define SELDOM __attribute__((noinline))
 
 /* How long `bytes` occupy a link of `rate_bps`. */

@@ -1,12 +1,12 @@
 /* A frame on its way through the fabric, and the pool it is taken from.
  *
- * A frame belongs to exactly one holder at a time: whoever receives it passes
- * it on or frees it. Its bytes are written once by the sender and travel by
+ * A frame belongs to exactly one holder at a time, which passes it on or frees
+ * it. Its bytes are written once by the sender and travel by
  * pointer; switches change only header fields in place.
  *
  * A NIC may leave a payload out (nic_api.h): then the frame holds its headers
- * only, `stored` bytes of `length`. All that counts or measures goes by the
- * length; all that reads bytes goes by what is stored.
+ * only, `stored` bytes of `length`. Counts and times follow the length; code
+ * that reads bytes must stay within `stored`.
  *
  *     kind                 bytes[] holds                     on the wire
  *     FRAME_ETHERNET       destination MAC .. payload        + preamble, FCS, gap
@@ -30,7 +30,7 @@ enum {
     CLASSES = 16,           /* 8 Ethernet priorities, or 16 virtual lanes */
 };
 
-/* Whose ingress buffer a frame occupies, in the switch it is in. */
+/* The ingress buffer that a frame occupies in its present switch. */
 struct charge {
     uint16_t in_port; /* port number in that switch */
     uint8_t tc;       /* priority or VL it was charged to */
@@ -42,7 +42,7 @@ struct frame {
     struct frame *next;
     uint8_t *bytes;
     picoseconds tail_at; /* when its last bit reached, or will reach, this node */
-    picoseconds due_at;  /* the holder's own appointment with it */
+    picoseconds due_at;  /* when the holder acts on it next */
     uint64_t id;         /* unique in a run: the same packet at several points */
     uint32_t length;     /* bytes on the wire, as a capture shows them */
     uint16_t stored;     /* of these, bytes that are there: all, or the headers */
@@ -71,7 +71,7 @@ static inline uint32_t wire_bytes(uint8_t kind, uint32_t length)
     return (length < ETHERNET_MIN ? ETHERNET_MIN : length) + ETHERNET_OVERHEAD;
 }
 
-/* Slots of one size: those given back, and those that were never used. */
+/* Slots of one size: a list of free ones, and a range of unused ones. */
 struct frame_slots {
     struct frame *free;
     uint8_t *fresh, *end;
@@ -90,7 +90,7 @@ struct frame_pool {
 bool frame_pool_init(struct frame_pool *pool, struct arena *arena, uint32_t small, uint32_t large,
                      uint32_t large_size);
 
-/* Gives the next `frames` of either class their memory, as far as they were never used. */
+/* Touches the memory of the next `frames` unused slots of each class. */
 void frame_pool_prefault(struct frame_pool *pool, uint32_t frames);
 
 /* A frame of `length` bytes that holds the first `stored` of them. NULL when
