@@ -2,7 +2,7 @@
  *
  *     destination MAC 6 | source MAC 6 | 8100 | PCP 3, DEI 1, VID 12 | ethertype 2 ...
  *
- * PCP tells a priority. With VID 0 the tag tells nothing else (a priority tag). */
+ * PCP is a priority. With VID 0 the tag carries nothing else (a priority tag). */
 #ifndef EMU_HEADERS_VLAN_H
 #define EMU_HEADERS_VLAN_H
 
@@ -19,7 +19,7 @@ enum {
     VLAN_PCP_SHIFT = 5,
 };
 
-/* Of a frame whose first 14 bytes are there, as for all here. */
+/* For a frame with at least 14 bytes, as all functions here. */
 static inline bool vlan_is_tagged(const uint8_t *frame)
 {
     const uint8_t *tag = frame + VLAN_TAG_OFFSET;
@@ -32,7 +32,7 @@ static inline uint32_t vlan_header_bytes(const uint8_t *frame)
     return VLAN_TAG_OFFSET + 2 + (vlan_is_tagged(frame) ? VLAN_TAG_BYTES : 0);
 }
 
-/* Whether the addresses, the ethertype and a VLAN tag, if there is one, are all there. */
+/* Whether the frame is long enough for addresses, ethertype and a VLAN tag, if it has one. */
 static inline bool ethernet_header_is_whole(const uint8_t *frame, uint32_t length)
 {
     return length >= VLAN_TAG_OFFSET + 2 && length >= vlan_header_bytes(frame);
