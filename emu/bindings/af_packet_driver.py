@@ -62,7 +62,7 @@ def packet_socket(interface: str | None = None) -> socket.socket:
 
 
 def _enlarge(opened: socket.socket, by_force: int, within_limits: int) -> None:
-    """A buffer as large as root may have it, or as the machine allows everybody."""
+    """Enlarges a buffer beyond the machine's limit as root, or up to the limit."""
     try:
         opened.setsockopt(socket.SOL_SOCKET, by_force, _SOCKET_BUFFER_BYTES)
     except PermissionError:
@@ -109,8 +109,8 @@ class AfPacketDriver:
         return channel
 
     def attach_end(self, channel: int, ifindex: int, port: Port, *, paced: bool = False) -> None:
-        """The cable end that stands for `port` is this interface. `paced`: who sends there keeps
-        to the cable's rate, so that what comes too close together was held up by the machine."""
+        """Makes this interface the cable end of `port`. `paced`: the sender keeps to the cable's
+        rate, so frames that arrive too close together were delayed by the machine."""
         index = self._fabric.index[port]
         _check(lib.driver_attach_end(self._core, channel, ifindex, index, paced))
 

@@ -1,4 +1,4 @@
-"""Which ports a spec wants captured, and the way from the core's records to files."""
+"""The captured ports of a spec, and the conversion of the core's records to capture files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CaptureFile:
         self._file = path.open("wb")
 
     def drain(self) -> None:
-        """Moves what the core has captured since the last time into the file."""
+        """Moves the records since the last call from the core to the file."""
         self._file.write(self._fabric.captured())
 
     @contextmanager
@@ -67,6 +67,6 @@ class CaptureFile:
 
 @contextmanager
 def capture_file(fabric: Fabric) -> Iterator[CaptureFile]:
-    """A capture whose raw records are gone afterwards."""
+    """A capture. Its raw records are deleted at the end."""
     with TemporaryDirectory(prefix="emu-") as folder:
         yield CaptureFile(fabric, Path(folder) / "raw")

@@ -1,4 +1,4 @@
-"""A spec's congestion control -> what the C core is configured with."""
+"""A spec's congestion control -> the configuration of the C core."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class ClassMaps(NamedTuple):
 
 
 class Fabric:
-    """The core's fabric. Use as a context manager: it holds memory outside Python's heap."""
+    """The core's fabric. Use it as a context manager: its memory is outside Python's heap."""
 
     def __init__(
         self,
@@ -116,9 +116,9 @@ class Fabric:
         marks: bool = True,
         foresees: bool = True,
     ) -> None:
-        """`subnet` is needed on InfiniBand; without `marks` eBPF marks, where it can. A fabric that
-        `foresees` knows beforehand when the spec's faults change its routes; any other is told
-        (`reroute`), as it must be where faults come and go while it runs."""
+        """InfiniBand needs `subnet`. Without `marks`, eBPF sets CE where it can. With `foresees`,
+        the fabric schedules in advance the route changes that the spec's faults cause. Without it,
+        `reroute` changes routes; a lab needs this, as its faults come and go."""
         self.spec = spec
         self.topology = topology
         self.members = members
@@ -210,11 +210,11 @@ class Fabric:
         self.faults = self._add_faults(self.spec)
 
     def set_fault(self, fault: Fault) -> None:
-        """Begins a fault now, as far as it happens here. The fabric is connected."""
+        """Begins a fault now, if its place is in this process. The fabric must be connected."""
         self.add_faults((fault.model_copy(update={"at_ps": lib.fabric_now(self.core)}),))
 
     def add_faults(self, faults: tuple[Fault, ...]) -> None:
-        """Adds faults beside those of the spec, each in its time. The fabric is connected."""
+        """Adds faults to those of the spec, each at its time. The fabric must be connected."""
         self.faults += self._add_faults(self.spec.model_copy(update={"faults": faults}))
 
     def clear_fault(self, name: str) -> None:
@@ -233,7 +233,8 @@ class Fabric:
         return lib.fabric_links_changed_flag(self.core)
 
     def take_link_changes(self) -> tuple[int, frozenset[Cable]] | None:
-        """When links changed last, in picoseconds, and what is down; None: nothing new."""
+        """The time of the last link change in picoseconds, and the cables that are down; None: no
+        change since the last call."""
         at_ps = ffi.new("int64_t *")
         if not lib.fabric_links_changed(self.core, at_ps):
             return None
@@ -245,10 +246,10 @@ class Fabric:
         return at_ps[0], frozenset(down)
 
     def follow(self, lfts: Lfts, down: frozenset[Cable], cause_ps: int, seconds: float) -> int:
-        """The switches follow new tables, the answer to the links that are `down` since then. When
-        the last of them does, in picoseconds.
+        """Gives the switches new tables for the cables that are `down` since `cause_ps`. Returns
+        when the last switch uses them, in picoseconds.
 
-        `seconds`: what the subnet manager took for them, of wall-clock time.
+        `seconds`: wall-clock time that the subnet manager needed for the tables.
         """
         now_ps = lib.fabric_now(self.core)
         at_ps = max(routes.follow(lfts, down, cause_ps, now_ps) for routes in self._lid_routes)
@@ -256,8 +257,8 @@ class Fabric:
         return at_ps
 
     def reroute(self, changes: Mapping[str, Mapping[str, Sequence[int]]], cause_ps: int) -> int:
-        """The switches follow new routes (switch -> host -> port numbers), the answer to links that
-        changed at `cause_ps`. When the last of them does, in picoseconds."""
+        """Gives the switches new routes (switch -> host -> port numbers) after links changed at
+        `cause_ps`. Returns when the last switch uses them, in picoseconds."""
         now_ps = lib.fabric_now(self.core)
         times = [
             self._ip_routes[name].follow(own, cause_ps, now_ps) for name, own in changes.items()
@@ -265,9 +266,9 @@ class Fabric:
         return max(times, default=now_ps)
 
     def hint(self, *, always: bool) -> None:
-        """Whether Open vSwitch is told each packet's next hop, because its tables lag behind; those
-        switches whose choice it cannot make are hinted in any case, those with more ports than a
-        hint can name never."""
+        """Whether packets carry their next hop to Open vSwitch, because its tables lag behind.
+        Switches with a load balancing that it cannot do give hints in any case. Switches with more
+        ports than a hint can name never do."""
         for name, core in self.switches.items():
             may = len(self.topology.ports[name]) <= MAX_HINTED_PORTS
             lib.switch_set_hints(core, (always and may) or is_hinted(self.spec, name, ()))
@@ -278,11 +279,11 @@ class Fabric:
             _have_memory(done)
 
     def end_capture(self, index: int) -> None:
-        """Ends the capture of the port with this index; what was captured is still there."""
+        """Ends the capture of the port with this index. Frames captured so far remain."""
         lib.fabric_capture_end(self.core, index)
 
     def sample(self, flow_bytes: Any = ffi.NULL, flows: int = 0) -> None:
-        """Samples own ports, and `flows` counters at `flow_bytes`, from the start on."""
+        """Samples own ports, and `flows` counters at `flow_bytes`, from the start of the run."""
         ports = [self.index[port] for port in self._own_ports()]
         columns = 1 + len(ports) * lib.GAUGES + flows
         interval_ps, rows = SAMPLE_INTERVAL_PS, max(256, min(4096, SAMPLE_CELLS // columns))
@@ -293,7 +294,7 @@ class Fabric:
         )
 
     def prefault(self) -> None:
-        """Touches what a live run is likely to need: a page fault takes time that it has not."""
+        """Touches memory that a live run is likely to need: a page fault would make frames late."""
         lib.fabric_prefault(self.core, _FRAMES_AT_HAND * len(self._own_ports()))
 
     def start(self) -> None:
@@ -337,7 +338,7 @@ class Fabric:
         return int(lib.fabric_queued(self.core, self.index[port], queue))
 
     def held(self, port: Port, priority: int) -> int:
-        """Bytes of the buffer that came in by a port on a priority, or lane, now."""
+        """Bytes in the buffer that came in by a port on a priority or lane, now."""
         return int(lib.fabric_held(self.core, self.index[port], priority))
 
     def paused(self, port: Port, priority: int) -> bool:
@@ -345,7 +346,7 @@ class Fabric:
         return bool(lib.fabric_paused(self.core, self.index[port], priority))
 
     def observe(self) -> Observation:
-        """Everything that the members have counted and sampled so far."""
+        """All counters and samples of this process so far."""
         return Observation(
             ports=self.counter_table(self._own_ports()),
             scale_up=self._counters_at(self.inside.ports) if self.inside else {},
@@ -358,19 +359,18 @@ class Fabric:
         )
 
     def _swept_before(self) -> Iterator[SweepRecord]:
-        """Sweeps that were known before the run began, as far as it has come."""
+        """Sweeps that were scheduled before the run and have happened by now."""
         for later in self._subnet.later if self._subnet else ():
             in_force_ns = (later.at_ps + slowest_convergence_ps(self.spec)) // 1000
             if in_force_ns <= self.now_ns:
                 yield SweepRecord(later.at_ps // 1000, in_force_ns, None)
 
     def deadlocks(self) -> tuple[Deadlock, ...]:
-        """Those that were found so far."""
+        """The deadlocks found so far."""
         return tuple(map(self._deadlock, range(lib.fabric_deadlocks(self.core))))
 
     def post_counters(self, cells: Any, ports: Iterable[Port]) -> None:
-        """Copies the counters of ports into a table, a row each, of which every row has at least
-        as many cells as a port's counters; the first ones are filled."""
+        """Copies the counters of ports into a table, a row each, from the row's first cell on."""
         self._read_counters(cells, map(self.index.__getitem__, ports))
 
     def _deadlock(self, which: int) -> Deadlock:
@@ -382,7 +382,7 @@ class Fabric:
         return Deadlock(found_at[0] // 1000, priority[0], ports)
 
     def _samples(self) -> Samples:
-        """All samples so far, and one more of this moment."""
+        """All samples so far, and one taken now."""
         ports = self._own_ports()
         width = len(ports) * lib.GAUGES
         table, order = self._sampled(1 + width)

@@ -287,7 +287,7 @@ class HostNics:
         return int(have(key, "a memory region"))
 
     def _connect(self, flow: Flow, psns: Random) -> dict[str, Any]:
-        """A connection, as its first flow asks for it: the queue pair at each of its hosts."""
+        """The queue pairs of a connection, one at each host. The first flow has the settings."""
         ends = {}
         for host in (flow.src, flow.dst):
             first = psns.getrandbits(24) + self._psns_before.get((flow.connection, host), 0)
@@ -296,7 +296,7 @@ class HostNics:
         return ends
 
     def _psns_taken(self) -> Counter[tuple[str, str]]:
-        """Of the queue pair at each connection's end that asks: how many PSNs its requests take."""
+        """How many PSNs the requests of each requesting queue pair take."""
         taken: Counter[tuple[str, str]] = Counter()
         for flow in self.flows:
             mtu = min(self._fabric.spec.host(host).nic.mtu for host in (flow.src, flow.dst))
@@ -442,7 +442,7 @@ class HostNics:
         )
 
     def _failed_queue_pairs(self) -> Iterator[FailedQueuePair]:
-        """Those with a message that failed; what a queue pair had to do after it was flushed."""
+        """Queue pairs with a failed message. Their later messages were flushed."""
         records, graph = self._records(), self._graph
         for id in self._failed_messages():
             flow = graph.flows[int(graph.flow_of[id])]
@@ -525,7 +525,7 @@ class HostNics:
         return np.frombuffer(ffi.buffer(records, size), _RECORD)
 
     def _arrived(self, flow: Flow, ids: Column) -> bool:
-        """Whether all its bytes are as they were sent, as far as there are any."""
+        """Whether all its bytes equal those sent. A flow without bytes is correct."""
         contents, sizes = self._contents, self._graph.size_bytes
         if contents is not None and flow.verb.is_atomic:
             return self._extras.counted(flow, contents.fetched(flow.operations, flow.src))

@@ -165,7 +165,7 @@ class Contents:
         return self.buffers[rank][at : at + job.buffer_bytes].view(np.float32)
 
     def wrong(self, job: Job) -> int:
-        """Values, in the buffers of all ranks together, that are not what they must be."""
+        """How many values in the buffers of all ranks are wrong."""
         wrong = 0
         for rank, expected in zip(job.ranks, results(job, self._first[job.name]), strict=True):
             buffer = self.buffer(job, rank)
@@ -183,7 +183,7 @@ class Contents:
     def arrived(self, operation: int, size: int, src: str, dst: str) -> bool:
         """Whether every byte of the operation's message is in the receiver's memory as sent.
 
-        Of a message from or to a job's buffer that can no longer be told: true.
+        True for messages from or to a job's buffer, whose bytes later messages overwrite.
         """
         source, sink = int(self._layout.source_va[operation]), int(self._layout.sink_va[operation])
         if max(source, sink) >= BUFFERS_VA:

@@ -127,7 +127,7 @@ class LidRoutes:
         return at_ps
 
     def _change(self, at_ps: int, down: frozenset[Cable], lfts: Lfts) -> bool:
-        """Adds what is different from `at_ps` on; False when nothing is."""
+        """Adds the routes that differ from `at_ps` on; False: none differ."""
         before, self._now = self._now, self._routes(degraded(self._topology, down), lfts)
         changes = {
             lid: self._now.get(lid, [])

@@ -1,4 +1,4 @@
-"""What a fabric looks like at one instant: values to read, print and compare, nothing live."""
+"""The state of a fabric at one instant, as plain values."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ class PortView:
     queued_bytes: tuple[int, ...]
     """In its egress queues. A host's NIC has none: it makes a packet when it may send it."""
     held_bytes: tuple[int, ...]
-    """Of its node's buffer, by packets that came in here and have not left."""
+    """In its node's buffer, by packets that came in here and have not left."""
     paused: tuple[bool, ...]
     """Whether the far end has paused it (PFC)."""
     credit_bytes: tuple[int, ...]
-    """What it may send without another credit update (InfiniBand)."""
+    """Bytes that it may send before it needs another credit update (InfiniBand)."""
 
 
 @dataclass(frozen=True)
 class QueuePairView:
     """The sending queue pair of a flow. Packets count from 0, the flow's first one.
 
-    Where packets are acknowledged (`transport: rc`), acknowledged <= received <= next. On `uc` and
-    `ud` nobody acknowledges, so a packet need not be sent again as soon as it is sent, and
-    received <= acknowledged == next.
+    With acknowledgements (`transport: rc`), acknowledged <= received <= next. `uc` and `ud` have
+    none: a packet counts as acknowledged as soon as it is sent, and received <= acknowledged ==
+    next.
     """
 
     failed: bool
     posted: int
-    """Packets of all messages that it was given so far."""
+    """Packets of all messages posted so far."""
     sent: int
     """Packets that have left at least once."""
     next: int
-    """The packet that it sends next: less than `sent` while it sends again."""
+    """The packet to send next: less than `sent` during a retransmission."""
     acknowledged: int
     """Packets that need not be sent again."""
     received: int
-    """Packets that the far end has taken: in order on `rc`; on `uc` it has got so far, lost ones
-    included; on `ud` datagrams, in whatever order they came."""
+    """Packets that the far end has received: in order on `rc`; on `uc` up to the latest one, lost
+    ones included; on `ud` datagrams in any order."""
     window: int
-    """Packets in flight that congestion control allows; 0: as many as it likes."""
+    """Packets in flight that congestion control allows; 0: no limit."""
     rate_bps: int
-    """What congestion control allows it; the line's rate where that sets no limit."""
+    """The rate that congestion control allows; without a limit, the line rate."""
 
     @property
     def in_flight(self) -> int:
