@@ -23,10 +23,13 @@ from emu.output_dir import (
     write_text,
     writing_into,
 )
-from tests.support.user import NOBODY, ROOT, may_be_anybody
+from tests.support.user import NOBODY, ROOT, may_be_anybody, python_is_for_all
 
 needs_root = pytest.mark.skipif(
     not may_be_anybody(), reason="needs root, to make what belongs to somebody else"
+)
+needs_python_for_all = pytest.mark.skipif(
+    not python_is_for_all(), reason="needs a Python that any user may run"
 )
 
 
@@ -238,6 +241,7 @@ def _write_in_a_lab(path: Path | str) -> subprocess.CompletedProcess[str]:
 
 
 @needs_root
+@needs_python_for_all
 def test_what_is_roots_is_roots_in_an_ordinary_users_lab(open_folder: Path) -> None:
     """There nobody's number says so: devices, links of the system, and folders behind them."""
     assert _write_in_a_lab("/dev/stdout").stdout == "told"
@@ -252,6 +256,7 @@ def test_what_is_roots_is_roots_in_an_ordinary_users_lab(open_folder: Path) -> N
 
 
 @needs_root
+@needs_python_for_all
 @pytest.mark.parametrize("owner", [0, _SOMEBODY_ELSE])
 @pytest.mark.parametrize("place", ["", "folder"])
 def test_what_may_be_somebody_elses_stays_foreign_there(

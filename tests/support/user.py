@@ -90,6 +90,12 @@ def may_be_anybody() -> bool:
     return os.geteuid() == 0
 
 
+def python_is_for_all() -> bool:
+    """Whether any user may run this Python. One in root's home folder is root's alone."""
+    python = Path(sys.executable).resolve()
+    return all(path.stat().st_mode & 0o001 for path in (python, *python.parents))
+
+
 def make_user(folder: Path, *, ordinary: bool) -> User:
     """Root or an ordinary user, with a home in `folder`, which an ordinary one may enter."""
     home = folder / "home"
