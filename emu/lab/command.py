@@ -1,10 +1,10 @@
 """Runs the programs of other projects: the one place that starts and checks them.
 
-A program that is not installed is a HostError with the Debian package to
-install; one that fails is a FabricError with what it said.
+If a program is not installed, the HostError names its Debian package. If it
+fails, the FabricError contains its output.
 
-Programs are looked for in PATH and then in the administrators' folders: Debian
-keeps Open vSwitch's daemons there, and an ordinary user's PATH lacks them.
+Programs are searched in PATH and then in the administrators' folders, where Debian
+has Open vSwitch's daemons; an ordinary user's PATH lacks these folders.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ PACKAGES = {
     "tshark": "tshark",
     "unshare": "util-linux",
 }
-"""Program -> the Debian package it is in."""
+"""Program -> its Debian package."""
 
 _ADMINISTRATORS_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def environment() -> dict[str, str]:
-    """Ours, with a PATH that has all of Debian's programs, and without threads for linear algebra.
+    """Our environment, with a PATH to all of Debian's programs and one thread for linear algebra.
 
-    For each of those numpy's OpenBLAS takes 32 MB and a stack, which a lab's
-    processes would keep in memory for nothing.
+    numpy's OpenBLAS takes 32 MB and a stack for each further thread, which a lab's
+    processes never use.
     """
     path = os.environ.get("PATH", os.defpath)
     return os.environ | {
@@ -86,6 +86,6 @@ def run(command: Sequence[str], *, stdin: str = "") -> str:
 
 
 def _short(command: Sequence[str]) -> str:
-    """A command fit for an error line."""
+    """A command, shortened for an error line."""
     line = " ".join(command)
     return line if len(line) <= 100 else f"{line[:100]}..."

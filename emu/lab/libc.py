@@ -1,4 +1,4 @@
-"""System calls that Python has no function for, by the C library."""
+"""System calls that Python lacks, through the C library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def checked(result: int) -> int:
-    """What a call has returned. Raises OSError where that is less than 0."""
+    """The result of a call. Raises OSError if it is negative."""
     if result < 0:
         errno = ctypes.get_errno()
         raise OSError(errno, os.strerror(errno))

@@ -1,7 +1,7 @@
 """Network namespaces, named by a process or thread that lives in them.
 
-A lab's namespaces have no names in the file system: they exist as long as
-somebody is in them, and no longer.
+A lab's namespaces have no names in the file system: they exist as long as a
+process or thread is in them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def unshare_host() -> None:
 
 
 def write_sysctl(key: str, value: str) -> None:
-    """Sets `net.…` of the namespace the calling thread is in; no such key, nothing to set."""
+    """Sets `net.…` in the calling thread's namespace. Ignores keys that the kernel lacks."""
     path = Path("/proc/sys", *key.split("."))
     if path.exists():
         path.write_text(value)

@@ -1,8 +1,8 @@
-"""A host's namespaces, kept by a thread of the lab's first process instead of a process.
+"""A host's namespaces, held by a thread of the lab's first process.
 
-A namespace lives as long as somebody is in it. A host of a run needs nothing but
-that, and a thread costs half a millisecond where a shell costs eight. For the
-kernel a thread is as good as a process: its id names the namespaces in `/proc`,
+A namespace lives as long as a process or thread is in it. A host of a run needs no
+more than that, and a thread costs half a millisecond where a shell costs eight. For
+the kernel a thread is as good as a process: its id names the namespaces in `/proc`,
 for `ip link ... netns`, and for `mnexec -a`.
 """
 
@@ -15,9 +15,9 @@ from emu.lab.netns import unshare_host
 
 
 def keep_host() -> int:
-    """Makes the namespaces of a host, which last as long as this process; a thread's id in them.
+    """Makes the namespaces of a host, which last as long as this process.
 
-    Raises OSError.
+    Returns the id of a thread in them. Raises OSError.
     """
     inside: Future[int] = Future()
     threading.Thread(target=_keep, args=(inside,), name="a host", daemon=True).start()

@@ -1,8 +1,8 @@
-"""Turns off what a network interface does to packets on the kernel's behalf.
+"""Turns off the offloads of a network interface.
 
-A veth passes packets on with unfinished checksums, and several as one, trusting
-the other end to know. A program that reads frames there must not get such ones.
-Uses the ioctl that `ethtool -K` uses, without a process for each interface.
+A veth forwards packets without their checksums, and several packets as one, because it
+expects the kernel at the other end. A program that reads frames there needs whole ones.
+This is the ioctl of `ethtool -K`, without a process for each interface.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Set(IntEnum):
     TSO = 0x1F
     GSO = 0x24
     FLAGS = 0x26
-    """VLAN tags beside the frame instead of in it, among others."""
+    """Among others, VLAN tags that are stored beside the frame."""
     GRO = 0x2C
 
 

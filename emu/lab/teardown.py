@@ -1,13 +1,11 @@
-"""Ends the processes of a lab, faster than the kernel would.
+"""Ends the processes of a lab faster than the kernel does.
 
-A packet socket is gone only when no processor can still be looking at it, and
-the kernel waits for that once for each socket of a dying process: 13 ms a port,
-seconds for a large fabric. Sockets that are closed at the same time wait
-together. So we take copies of the sockets, end the processes, and close each
-copy in a thread of its own.
+The kernel frees a packet socket only when no processor uses it any more, and a
+dying process waits for that socket by socket: 13 ms a port, seconds for a large
+fabric. Sockets that are closed at the same time wait together. So we duplicate
+the sockets, end the processes, and close each duplicate in a thread of its own.
 
-This only saves time: what is not done here the kernel does when the lab's first
-process ends.
+This only saves time: the kernel does the rest when the lab's first process ends.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ _SYS_PIDFD_GETFD = 438  # asm-generic/unistd.h
 
 
 def end_processes(pids: Sequence[int]) -> None:
-    """Kills child processes; returns when they and their packet sockets are gone."""
+    """Kills child processes, and waits until they and their packet sockets are gone."""
     sockets = [copy for pid in pids for copy in _packet_sockets(pid)]
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
@@ -37,7 +35,7 @@ def end_processes(pids: Sequence[int]) -> None:
 
 
 def _packet_sockets(pid: int) -> Iterator[socket.socket]:
-    """Copies of a process's packet sockets, as far as the kernel hands them out."""
+    """Duplicates of a process's packet sockets, as far as the kernel permits."""
     pidfd = os.pidfd_open(pid)
     try:
         for entry in Path("/proc", str(pid), "fd").iterdir():

@@ -3,9 +3,8 @@
     def main() -> None:
         serve(job)                      # job(channel) does the work
 
-It is started with the descriptor of its channel as its last argument, and it
-ends with the lab. So it never returns: when its job is done or has failed, it
-says so and waits to be ended.
+Its last argument is the descriptor of its channel, and it ends with the lab. So it
+never returns: when its job is done or has failed, it reports that and waits for its end.
 """
 
 from __future__ import annotations
