@@ -33,6 +33,7 @@ CORE = Path("emu/core")
 _INTERFACES = tuple(
     CORE / name
     for name in (
+        "headers/roce.h",
         "switch/switch_api.h",
         "nic/nic_api.h",
         "nic/verbs.h",

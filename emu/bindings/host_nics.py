@@ -318,11 +318,11 @@ class HostNics:
             priority=priority,
             path_packets=lambda: self._path_packets(host, far, min(settings.mtu, peer.mtu)),
         )
-        config.sl = settings.sl if flow.priority is None else flow.priority
+        if flow.priority is not None:
+            config.sl = flow.priority
         config.transport, config.qkey = self._transports.get(flow.traffic, lib.TRANSPORT_RC), _QKEY
         self._set_subnet(config, flow, host)
         if flow.connection in self._fetching:
-            config.max_rd_atomic = settings.max_rd_atomic
             config.max_dest_rd_atomic = peer.max_rd_atomic
         recovery = settings if self._is_inside(flow) else spec.host(flow.src).nic
         set_recovery(

@@ -8,6 +8,7 @@ from typing import Any
 from emu._core import ffi, lib
 from emu.bindings.congestion_control import set_congestion_control
 from emu.bindings.fabric import Fabric
+from emu.bindings.settings import copy_settings
 from emu.errors import FabricError
 from emu.spec.host import Nic
 from emu.spec.host_path import HostPath
@@ -17,7 +18,6 @@ from emu.subnet import Subnet
 from topologies.graph import Host
 from topologies.guids import host_port_guid
 
-RNR_RETRY_FOR_EVER = 7
 MIN_RNR_TIMER = 1
 """Code of the shortest wait, 10 us."""
 _RECOVERY = {name: ffi.new("char[]", name.encode()) for name in RECOVERIES}
@@ -39,6 +39,7 @@ def nic_config(
     port = topology.ports[host.name][0]
     gateway = topology.peer[port]
     config = ffi.new("struct nic_config *")
+    copy_settings(config, spec.host(host.name).nic)
     config.framing = lib.FRAMING_INFINIBAND if fabric.infiniband else lib.FRAMING_ETHERNET
     config.address = address_of(fabric, subnet, host.name)
     config.mac = bytes.fromhex(port.mac.replace(":", ""))
@@ -49,7 +50,6 @@ def nic_config(
     vid = spec.host(host.name).nic.vlan
     config.tagged, config.vid = vid is not None, vid or 0
     config.guid = host_port_guid(host)
-    config.global_route = spec.host(host.name).nic.global_route
     config.lmc = subnet.lmc if subnet else 0
     config.vl_of_sl = spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port))
     _set_path(config.path, spec.host(host.name).path)
@@ -61,11 +61,10 @@ def nic_config(
 def _set_path(config: Any, path: HostPath | None) -> None:
     if path is None:
         return
-    for name in ("rate_bps", "buffer_bytes", "doorbell_ps", "read_ps", "write_ps", "completion_ps"):
-        setattr(config, name, getattr(path, name))
-    if path.is_staged:
-        config.copy_rate_bps, config.copy_ps = path.copy_rate_bps, path.copy_latency_ps
-        config.copy_piece_bytes = path.copy_piece_bytes
+    copy_settings(config, path)
+    config.rate_bps = path.rate_bps
+    if not path.is_staged:
+        config.copy_rate_bps = 0
 
 
 def qp_config(
@@ -83,6 +82,7 @@ def qp_config(
     `path_packets`: how many packets its path holds.
     """
     config = ffi.new("struct qp_config *")
+    copy_settings(config, settings)
     config.psn = psn
     config.dscp = dscp
     config.ack_dscp = dscp if settings.ack_dscp is None else settings.ack_dscp
@@ -92,13 +92,8 @@ def qp_config(
     config.cnp_prioritised, config.cnp_priority = cnp_priority is not None, cnp_priority or 0
     config.mtu = min(settings.mtu, peer.mtu)
     config.not_ect = not settings.ecn
-    config.ack_every = settings.ack_every
-    config.timeout = settings.timeout
-    config.retry_count = settings.retry_count
-    config.rnr_retry = RNR_RETRY_FOR_EVER
+    config.rnr_retry = lib.RNR_RETRY_FOR_EVER
     config.min_rnr_timer = MIN_RNR_TIMER
-    config.reordering = settings.reordering
-    config.window = settings.window or 0
     set_congestion_control(config, settings, peer, priority, path_packets)
     return config
 

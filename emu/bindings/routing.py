@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emu._core import lib
+from emu.bindings.source_ports import source_ports
 from emu.errors import FabricError
 from emu.spec.outages import Rerouting, degraded, is_hinted, outages
 from emu.spec.pinning import pins_of
@@ -57,7 +58,7 @@ class IpRoutes:
         for change in changes:
             later = {host: _numbers(hops) for host, hops in change.changes.items()}
             self._change(change.at_ps, later)
-        for pin in pins_of(spec, switch.name):
+        for pin in pins_of(spec, switch.name, source_ports):
             ends = self._address(pin.src), self._address(pin.dst)
             _have_memory(lib.switch_pin_flow(core, *ends, pin.udp_source, pin.port.number))
 

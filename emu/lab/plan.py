@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from emu._core import lib
 from emu.lab import ib0
 from emu.lab.marker.marker import MarkedPort
 from emu.lab.marker.red import Red
@@ -38,7 +39,6 @@ from topologies.graph import Host, Port, Topology
 
 MTU = 4200
 """Bytes; holds a 4096-byte RDMA payload with every header."""
-ROCE_UDP_PORT = 4791
 GATEWAY = "169.254.0.1"
 """Every host's next hop: a name for "the leaf", whose MAC address is set by hand."""
 
@@ -193,7 +193,7 @@ def plan_network(
     steps.append(OffloadsOff(SHIM, _interfaces(hosts + bridged)))
     steps += [OffloadsOff(port.node, (port.interface,)) for port in hosts]
     if ip:
-        steps += [HoldUdpPort(host.name, ROCE_UDP_PORT) for host in topology.hosts]
+        steps += [HoldUdpPort(host.name, lib.ROCE_UDP_PORT) for host in topology.hosts]
     steps.append(WatchLinks(SHIM))
     if datapath is not None:
         steps.append(StartSwitches(tuple(bridge_transaction(topology, datapath))))

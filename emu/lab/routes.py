@@ -30,6 +30,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
+from emu.bindings.source_ports import source_ports
 from emu.spec.outages import MAX_HINTED_PORTS, is_hinted, reroutings
 from emu.spec.pinning import pins_of
 from emu.spec.scenario import Spec
@@ -174,7 +175,7 @@ def change_lines(before: RouteTable, after: RouteTable) -> Iterator[str]:
 
 def _pinned(spec: Spec, topology: Topology, switch: str) -> Iterator[Chosen]:
     """Flows with a path of their own, while it is a shortest one."""
-    for pin in pins_of(spec, switch):
+    for pin in pins_of(spec, switch, source_ports):
         if pin.port not in topology.hops(switch, pin.dst):
             continue
         src, dst = topology.host[pin.src].ip, topology.host[pin.dst].ip

@@ -130,8 +130,7 @@ class Context:
             path_packets=lambda: self._farthest_window,
         )
         config.transport, config.pd = qp_type, pd
-        config.sl = settings.sl
-        config.max_rd_atomic = config.max_dest_rd_atomic = settings.max_rd_atomic
+        config.max_dest_rd_atomic = settings.max_rd_atomic
         if srq is not None:
             config.srq = lib.verbs_srq_queue(srq)
         set_recovery(config, settings.recovery_scheme, lambda: self._farthest_window)

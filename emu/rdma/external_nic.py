@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Literal
 
+from emu._core import lib
 from emu.bindings.af_packet_driver import packet_socket
 from emu.bindings.fabric import Fabric, NodeSubset
 from emu.errors import UsageError
 from emu.lab.net_reading import Interface, addresses, interfaces, neighbour_mac
-from emu.lab.plan import ROCE_UDP_PORT
 from emu.lab.udp_port_guard import hold_udp_port
 from emu.rdma.context import Context
 from emu.rdma.live import LiveClock, Wires
@@ -54,7 +54,7 @@ def nic_on(interface: str, far: str, *, slowdown: float) -> Iterator[Context]:
     spec = _spec(own, _far_mac(own.kernel, far), slowdown)
     topology = spec.topology.build()
     with ExitStack() as stack:
-        stack.enter_context(hold_udp_port(ROCE_UDP_PORT))
+        stack.enter_context(hold_udp_port(lib.ROCE_UDP_PORT))
         after_fabric = stack.enter_context(ExitStack())
         fabric = stack.enter_context(Fabric(spec, topology, NodeSubset.HOSTS, subnet=None))
         wire = packet_socket(interface), own.kernel.index

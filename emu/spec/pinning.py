@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from emu.spec.scenario import Spec
 from topologies.graph import Port, Topology
-from traffic.source_ports import source_ports
+from traffic.graph import Flow
+
+SourcePorts = Callable[[Iterable[Flow]], Mapping[str, int]]
+"""The UDP source ports of all flows, which NICs choose; see `emu/bindings/source_ports.py`."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +23,7 @@ class Pin:
     port: Port
 
 
-def pins_of(spec: Spec, switch: str) -> list[Pin]:
+def pins_of(spec: Spec, switch: str, source_ports: SourcePorts) -> list[Pin]:
     """The flows that are pinned at a switch where they could take several ways."""
     routing = spec.switch(switch).routing
     if routing.kind != "pinned":

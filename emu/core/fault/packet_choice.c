@@ -2,11 +2,11 @@
 
 #include "headers/ipv4.h"
 #include "headers/lrh.h"
+#include "headers/roce.h"
 
 enum {
     UDP_BYTES = 8,
     PROTOCOL_UDP = 17,
-    ROCE_UDP_PORT = 4791,
     BTH_BYTES = 12,
     BTH_PSN = 9, /* 3 bytes */
     NO_PSN = 1 << 24,

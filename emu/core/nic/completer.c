@@ -36,8 +36,6 @@
 #include "nic/requester.h"
 #include "nic/send_queue.h"
 
-enum { RNR_RETRY_FOR_EVER = 7 };
-
 #define ACK_TIMEOUT_UNIT (INT64_C(4096) * PS_PER_NS)
 #define RNR_TIMER_UNIT (INT64_C(10) * PS_PER_US)
 

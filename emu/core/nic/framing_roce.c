@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "headers/ipv4.h"
+#include "headers/roce.h"
 #include "headers/vlan.h"
 #include "nic/framing.h"
 #include "nic/icrc.h"
@@ -31,21 +32,8 @@ enum {
     IPV4_FRAGMENT = 0x3FFF, /* more fragments, fragment offset */
     TIME_TO_LIVE = 64,
     PROTOCOL_UDP = 17,
-    ROCE_PORT = 4791,
-    FLOW_LABEL_MASK = 0xFFFFF,
     DSCPS = 64,
 };
-
-/* As Linux derives it for connected queue pairs: rdma_calc_flow_label, then
- * rdma_flow_label_to_udp_sport (include/rdma/ib_verbs.h). */
-static uint16_t source_port(uint32_t qpn, uint32_t remote_qpn)
-{
-    uint64_t v = (uint64_t)qpn * remote_qpn;
-    v ^= v >> 20;
-    v ^= v >> 40;
-    uint32_t label = (uint32_t)v & FLOW_LABEL_MASK;
-    return (uint16_t)(((label & 0x3FFF) ^ label >> 14) | 0xC000);
-}
 
 /* Over a whole header it is 0 when the checksum in it is right. */
 static uint16_t internet_checksum(const uint8_t *header, uint32_t bytes)
@@ -94,8 +82,8 @@ static void roce_prepare(struct path *path, const struct nic_config *own,
     write_be32(ip + 16, remote->address);
 
     uint8_t *udp = ip + IPV4_BYTES;
-    write_be16(udp, source_port(qpn, remote->qpn));
-    write_be16(udp + 2, ROCE_PORT);
+    write_be16(udp, roce_source_port(qpn, remote->qpn));
+    write_be16(udp + 2, ROCE_UDP_PORT);
 
     const uint8_t *priority_of = own->priority_of_dscp;
     set_class(path, TRAFFIC_DATA, config->dscp, config->not_ect ? ECN_NOT_ECT : ECN_ECT0,
@@ -132,7 +120,7 @@ static bool is_ours(const struct nic_config *own, const uint8_t *ip, uint32_t ip
 {
     return ip[9] == PROTOCOL_UDP && (read_be16(ip + 6) & IPV4_FRAGMENT) == 0 &&
            ipv4_destination(ip) == own->address && here >= ip_bytes + UDP_BYTES &&
-           read_be16(ip + ip_bytes + 2) == ROCE_PORT;
+           read_be16(ip + ip_bytes + 2) == ROCE_UDP_PORT;
 }
 
 static enum verdict roce_open(const struct nic_config *own, const struct frame *frame,

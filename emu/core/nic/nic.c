@@ -9,9 +9,6 @@
 #include "nic/responder.h"
 #include "nic/response_queue.h"
 
-/* The first queue pair number given out; 0 and 1 are the management ones. */
-enum { FIRST_QPN = 0x11 };
-
 static void receive(struct port *port, struct frame *frame, picoseconds now);
 static struct frame *pull(struct port *port, picoseconds now);
 

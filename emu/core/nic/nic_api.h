@@ -18,6 +18,12 @@ struct srq;
 struct qp;
 struct workload;
 
+/* A NIC numbers its queue pairs from here on. 0 and 1 are for management. */
+enum { FIRST_QPN = 0x11 };
+
+/* As rnr_retry: no limit. */
+enum { RNR_RETRY_FOR_EVER = 7 };
+
 /* IBTA's transport services: what a queue pair promises. */
 enum transport {
     TRANSPORT_RC, /* reliable connection: everything, once, in order */
@@ -106,14 +112,14 @@ struct cnp_config {
 
 /* Between a NIC and the memory of its messages; see host_path.h. All 0: no time at all. */
 struct host_path {
-    uint64_t rate_bps;      /* either way; 0: as fast as data comes and goes */
-    uint32_t buffer_bytes;  /* for what came and is not in memory; with a rate */
-    int64_t doorbell_ps;    /* from a program's post to the NIC */
-    int64_t read_ps;        /* from asking memory to its first byte */
-    int64_t write_ps;       /* from the last byte in the NIC to memory */
-    int64_t completion_ps;  /* from the NIC to the program */
-    uint64_t copy_rate_bps; /* of the copy engine; 0: there is none */
-    int64_t copy_ps;        /* before it begins */
+    uint64_t rate_bps;       /* either way; 0: as fast as data comes and goes */
+    uint32_t buffer_bytes;   /* for what came and is not in memory; with a rate */
+    int64_t doorbell_ps;     /* from a program's post to the NIC */
+    int64_t read_ps;         /* from asking memory to its first byte */
+    int64_t write_ps;        /* from the last byte in the NIC to memory */
+    int64_t completion_ps;   /* from the NIC to the program */
+    uint64_t copy_rate_bps;  /* of the copy engine; 0: there is none */
+    int64_t copy_latency_ps; /* before it begins */
     uint32_t copy_piece_bytes;
 };
 

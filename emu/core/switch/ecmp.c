@@ -3,10 +3,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "headers/roce.h"
+
 enum {
     PROTOCOL_UDP = 17,
     FRAGMENT_OFFSET = 0x1FFF,
-    ROCE_UDP_PORT = 4791,
     DEST_QP = 8 + 5, /* from the UDP header on; 3 bytes */
 };
 

@@ -9,11 +9,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from emu._core import lib
+from emu.bindings.source_ports import source_ports
 from emu.runtime.virtual import VirtualFabric
 from emu.wire.layers import BTH
 from tests.support.frames import frames_of
 from tests.support.small_fabrics import Outcome, finish, look, outcome_of, port, spec_of, started
-from traffic.source_ports import source_ports
 
 CLOS = """
 topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 4}

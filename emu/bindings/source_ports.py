@@ -1,0 +1,26 @@
+"""The UDP source port of each flow of a fabric, before its queue pairs exist.
+
+It follows from the two queue pair numbers, which NICs give out in the order of the flows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from emu._core import lib
+from traffic.graph import Flow
+
+
+def source_ports(flows: Iterable[Flow]) -> dict[str, int]:
+    """Flow -> the UDP source port of its data and of what is sent back.
+
+    `flows` are all flows of the fabric, in order.
+    """
+    used: Counter[str] = Counter()
+    ports = {}
+    for flow in flows:
+        own, remote = (lib.FIRST_QPN + used[host] for host in (flow.src, flow.dst))
+        used.update((flow.src, flow.dst))
+        ports[flow.name] = int(lib.roce_source_port(own, remote))
+    return ports
