@@ -36,7 +36,7 @@ _INTERFACES = tuple(
         "headers/roce.h",
         "switch/switch_api.h",
         "nic/nic_api.h",
-        "nic/verbs.h",
+        "nic/verbs_api.h",
         "nic/ipoib.h",
         "fault/fault_api.h",
         "counters/counter.h",
@@ -116,9 +116,7 @@ UNDEFINED = Variant(
 needs no library for that: the program stops with SIGILL."""
 COVERAGE = Variant("coverage", ("-O1", "-g", "--coverage", "-fprofile-update=atomic"))
 """Counts how often each line ran, in files beside the objects."""
-VARIANTS = {
-    variant.name: variant for variant in (RELEASE, ANALYZE, SANITIZE, UNDEFINED, COVERAGE)
-}
+VARIANTS = {variant.name: variant for variant in (RELEASE, ANALYZE, SANITIZE, UNDEFINED, COVERAGE)}
 
 
 def target(variant: Variant) -> Path:

@@ -11,6 +11,9 @@ and of the layers below its own:
     headers                the formats of packets
     sim                    clock, frames, memory, random numbers
     counters               tables of all counters; they make the structs of the layers above
+
+Within the folders of FREE_OF_CIRCLES no file needs itself by way of others, where x.c and x.h
+count as one file.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from emu._build.core import CORE, ROOT, inputs
@@ -32,12 +36,14 @@ LAYERS = (
     ("api",),
     ("driver",),
 )
+FREE_OF_CIRCLES = ("nic",)
 _LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
 
 def main() -> int:
     wrong = [line for path in inputs() for line in _wrong_includes(path)]
+    wrong += [line for folder in FREE_OF_CIRCLES for line in _circle(folder)]
     print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
     return 1 if wrong else 0
 
@@ -56,6 +62,20 @@ def _wrong_includes(path: Path) -> Iterator[str]:
             yield f"{path}:{line}: there is no {CORE / match[1]}; paths start at {CORE}"
         elif other != folder and _LEVEL.get(other, len(LAYERS)) >= _LEVEL[folder]:
             yield f"{path}:{line}: {folder} may not include {match[1]}: {other} is not below it"
+
+
+def _circle(folder: str) -> Iterator[str]:
+    """The first circle of includes among the files of a folder, if there is one."""
+    included: dict[str, set[str]] = {}
+    for path in inputs():
+        if path.parent == CORE / folder:
+            names = map(Path, _INCLUDE.findall((ROOT / path).read_text()))
+            others = {name.stem for name in names if name.parts[0] == folder}
+            included.setdefault(path.stem, set()).update(others - {path.stem})
+    try:
+        TopologicalSorter(included).prepare()
+    except CycleError as error:
+        yield f"{CORE / folder}: a circle of includes: {' includes '.join(reversed(error.args[1]))}"
 
 
 if __name__ == "__main__":

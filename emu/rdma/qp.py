@@ -174,7 +174,7 @@ class QP:
         if level is not None:
             wanted.sl = level
         done = lib.qp_set_attributes(self._core, wanted)
-        assert done, f"{self}: {attr} is right here and wrong in qp.c"
+        assert done, f"{self}: {attr} is right here and wrong in qp_lifecycle.c"
         self._config = wanted
 
     # ---- work ------------------------------------------------------------------

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "headers/lrh.h"
-#include "nic/nic.h"
+#include "nic/nic_port.h"
 #include "nic/receive_queue.h"
 #include "nic/response_queue.h"
 #include "nic/send_queue.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/prefetch.h"
-#include "nic/nic.h"
+#include "nic/nic_port.h"
 #include "observe/counters.h"
 
 enum {

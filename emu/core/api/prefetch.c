@@ -1,6 +1,6 @@
 #include "api/prefetch.h"
 
-#include "nic/nic.h"
+#include "nic/nic_port.h"
 #include "switch/pipeline.h"
 
 static void fetch(const void *memory)

@@ -3,6 +3,7 @@
  * counts as ignored (rp_cnp_ignored). */
 #include "fault/fault.h"
 #include "nic/nic.h"
+#include "nic/pacing.h"
 
 struct ignored_cnps {
     struct fault fault;

@@ -30,13 +30,16 @@
 #include <string.h>
 
 #include "nic/credits.h"
+#include "nic/message.h"
 #include "nic/nic.h"
+#include "nic/notification_point.h"
+#include "nic/pacing.h"
 #include "nic/psn.h"
+#include "nic/qp_error.h"
 #include "nic/recovery.h"
 #include "nic/requester.h"
 #include "nic/send_queue.h"
 
-#define ACK_TIMEOUT_UNIT (INT64_C(4096) * PS_PER_NS)
 #define RNR_TIMER_UNIT (INT64_C(10) * PS_PER_US)
 
 /* What an RNR NAK's timer code asks for, in units of 10 us. */
@@ -56,31 +59,6 @@ void completer_init(struct qp *qp)
 }
 
 /* ---- the ACK timeout --------------------------------------------------------------- */
-
-static picoseconds later(picoseconds one, picoseconds other)
-{
-    return one > other ? one : other;
-}
-
-static void start_ack_timeout(struct qp *qp, picoseconds now)
-{
-    const struct requester *requester = &qp->requester;
-    picoseconds from = later(now, requester->not_before);
-    if (requester->again)
-        from = later(from, qp->not_before);
-    if (qp->config.timeout)
-        timer_set(qp->nic->clock, &qp->requester.ack_timeout,
-                  from + (ACK_TIMEOUT_UNIT << qp->config.timeout));
-}
-
-void completer_sent(struct qp *qp, bool ack_req, picoseconds now)
-{
-    struct requester *requester = &qp->requester;
-    if (requester->again || (ack_req && !timer_is_set(&requester->ack_timeout)))
-        start_ack_timeout(qp, now);
-    if (ack_req)
-        requester->again = false;
-}
 
 /* False when there have been too many of them. */
 static bool may_retry(struct qp *qp)
@@ -115,7 +93,7 @@ static void ack_timeout_expired(struct timer *timer, picoseconds now)
 {
     struct qp *qp = container_of(timer, struct qp, requester.ack_timeout);
     if (waits_for_itself(qp, now))
-        start_ack_timeout(qp, now);
+        requester_start_ack_timeout(qp, now);
     else
         timed_out(qp, now);
     port_kick(&qp->nic->port, now);
@@ -129,30 +107,11 @@ void completer_resend_from(struct qp *qp, uint64_t psn)
     requester->again = psn < requester->sent_end;
     timer_cancel(&requester->ack_timeout);
     if (requester->again)
-        start_ack_timeout(qp, qp->nic->clock->now);
+        requester_start_ack_timeout(qp, qp->nic->clock->now);
     requester_seek(requester, psn);
 }
 
 /* ---- completion ---------------------------------------------------------------------- */
-
-void completer_assume(struct qp *qp, picoseconds now)
-{
-    qp->requester.unacked = qp->requester.next;
-    timer_set(qp->nic->clock, &qp->requester.completion, now);
-}
-
-/* The message that cannot be sent is the oldest that is not over. */
-static bool is_stuck(const struct requester *requester)
-{
-    return requester->broken && requester->current->first_psn <= requester->unacked;
-}
-
-void completer_break(struct qp *qp, picoseconds now)
-{
-    qp->requester.broken = true;
-    struct timer *next = is_stuck(&qp->requester) ? &qp->requester.completion : &qp->wake;
-    timer_set(qp->nic->clock, next, now); /* other queue pairs may have something to send */
-}
 
 /* Ends the queue pair, after the messages that were acknowledged. */
 static void give_up(struct qp *qp, enum status status, picoseconds now)
@@ -175,7 +134,7 @@ static void complete(struct timer *timer, picoseconds now)
     struct qp *qp = container_of(timer, struct qp, requester.completion);
     if (qp->config.transport != TRANSPORT_RC)
         complete_unreliable(qp, now);
-    else if (is_stuck(&qp->requester))
+    else if (requester_is_stuck(&qp->requester))
         give_up(qp, STATUS_LOC_PROT_ERR, now);
     port_kick(&qp->nic->port, now);
 }
@@ -212,7 +171,7 @@ static bool acknowledge_before(struct qp *qp, uint64_t psn, picoseconds now)
         qp->recovery->skip(qp);
     requester->again = requester->again && requester->unacked < requester->sent_end;
     if (requester->again || requester->unacked < requester->awaited_end)
-        start_ack_timeout(qp, now);
+        requester_start_ack_timeout(qp, now);
     else
         timer_cancel(&requester->ack_timeout);
     return true;
@@ -269,7 +228,7 @@ static void settle(struct qp *qp, picoseconds now)
 {
     if (qp->state == QP_ERR)
         return;
-    if (is_stuck(&qp->requester)) {
+    if (requester_is_stuck(&qp->requester)) {
         give_up(qp, STATUS_LOC_PROT_ERR, now);
         return;
     }

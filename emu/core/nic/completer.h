@@ -13,15 +13,6 @@ void completer_acknowledged(struct qp *qp, const struct packet *packet, picoseco
 /* A READ response has arrived. */
 void completer_response(struct qp *qp, const struct packet *packet, picoseconds now);
 
-/* A request is on its way, and may ask for an ACK. */
-void completer_sent(struct qp *qp, bool ack_req, picoseconds now);
-
-/* Nobody will answer what was sent: takes it as acknowledged. */
-void completer_assume(struct qp *qp, picoseconds now);
-
-/* The current message cannot be sent: it fails, after those before it. */
-void completer_break(struct qp *qp, picoseconds now);
-
 /* Sends again from `psn` on. What was awaited is awaited anew, from now on. */
 void completer_resend_from(struct qp *qp, uint64_t psn);
 

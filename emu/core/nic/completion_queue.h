@@ -2,7 +2,7 @@
 #ifndef EMU_NIC_COMPLETION_QUEUE_H
 #define EMU_NIC_COMPLETION_QUEUE_H
 
-#include "nic/verbs.h"
+#include "nic/verbs_api.h"
 
 /* Adds a completion, which can be polled from its time on. Where there is no room for it, it is
  * lost, and the queue says so. */

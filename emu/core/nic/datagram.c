@@ -15,6 +15,8 @@
 
 #include "headers/lrh.h"
 #include "nic/nic.h"
+#include "nic/notification_point.h"
+#include "nic/qp_error.h"
 #include "nic/receive_queue.h"
 #include "nic/send_queue.h"
 

@@ -1,15 +1,4 @@
-/* An RDMA NIC: queue pairs and registered memory behind one port.
- *
- *     receive() ─▶ framing: CRCs, lengths ─▶ queue pair ─▶ completer │ responder
- *     pull()    ◀─ framing: headers, CRCs ◀─ requester │ response queue ◀─ whose turn is it
- *
- * Turns: CNPs go before acknowledgements, and these before data. Within one
- * kind the classes (priorities or VLs) take turns, within a class the queue
- * pairs, a packet at a time, and within a queue pair requests and READ responses. A class that flow
- * control stops keeps its turns.
- *
- * Where the fabric sets a NIC up: nic_init, then port_connect both ways, then
- * regions, queue pairs and their connections, then port_start. */
+/* An RDMA NIC: what its files share. nic_port.h has the whole. */
 #ifndef EMU_NIC_NIC_H
 #define EMU_NIC_NIC_H
 
@@ -49,23 +38,15 @@ struct nic {
     struct nic_counters counters;
 };
 
-/* Set-up only. False when memory is short, or a class or VID in the config does not exist. */
-bool nic_init(struct nic *nic, struct arena *arena, struct clock *clock, struct frame_pool *pool,
-              struct rng *rng, const struct nic_config *config);
-
-/* For the NIC's own files: the queue pair wants to send such a packet. The
- * caller kicks the port once its own state is in order. */
-void nic_queue(struct qp *qp, enum traffic traffic);
-
 /* A frame with room for `headers` from the BTH on and for `payload` with its pad,
  * unless the NIC elides that, and where they go; NULL when the pool is empty. */
-struct frame *nic_frame(struct nic *nic, uint32_t headers, uint32_t payload);
-
-/* The NIC a port is part of; NULL when it is another's. */
-const struct nic *port_of_nic(const struct port *port);
-
-/* The queue pair that a frame seems to be for; nothing of it has been checked. May be NULL. */
-const struct qp *nic_addressee(const struct nic *nic, const struct frame *frame);
+static inline struct frame *nic_frame(struct nic *nic, uint32_t headers, uint32_t payload)
+{
+    const struct framing_ops *framing = nic->framing;
+    uint32_t length = framing_length(framing, headers + payload);
+    uint32_t stored = nic->config.elides_payload ? framing->header_bytes + headers : length;
+    return frame_new_stored(nic->pool, framing->kind, length, stored);
+}
 
 static inline uint8_t *nic_frame_body(const struct nic *nic, struct frame *frame)
 {

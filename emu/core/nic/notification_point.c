@@ -1,7 +1,7 @@
 #include "nic/notification_point.h"
 
 #include "nic/nic.h"
-#include "nic/qp.h"
+#include "nic/turns.h"
 
 static void due(struct timer *timer, picoseconds now)
 {
@@ -10,7 +10,7 @@ static void due(struct timer *timer, picoseconds now)
     point->noted = NULL;
     if (qp->state == QP_ERR)
         return;
-    nic_queue(qp, TRAFFIC_CNP);
+    turns_join(qp, TRAFFIC_CNP);
     port_kick(&qp->nic->port, now);
 }
 
@@ -48,7 +48,7 @@ static void make_cnp(struct qp *qp, picoseconds now)
         at = point->next_at;
     point->next_at = at + config->interval_ps;
     if (at == now) {
-        nic_queue(qp, TRAFFIC_CNP);
+        turns_join(qp, TRAFFIC_CNP);
     } else {
         point->noted = qp;
         timer_set(qp->nic->clock, &point->due, at);

@@ -22,16 +22,7 @@
 #ifndef EMU_NIC_NOTIFICATION_POINT_H
 #define EMU_NIC_NOTIFICATION_POINT_H
 
-#include "sim/clock.h"
-
-struct packet;
-struct qp;
-
-struct notification_point {
-    picoseconds next_at; /* no CNP before */
-    struct qp *noted;    /* gets a CNP when `due` fires; NULL: nobody does */
-    struct timer due;
-};
+#include "nic/qp.h"
 
 /* Set-up only. */
 void notification_point_init(struct qp *qp);

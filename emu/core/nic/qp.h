@@ -6,13 +6,20 @@
  *                 reaction   ◀──────────── CNP ────────────── notification
  *
  *  - send_queue.c      holds messages from posting to completion, in order
- *  - requester.c       says which packet goes next, and builds it
- *  - completer.c       takes what comes back: progress, retries, the timer
- *  - recovery_*.c      what is sent again after a loss, and what the receiver keeps
+ *  - requester.c       decides which packet goes next, and builds it
+ *  - completer.c       handles what comes back: progress, retries, timeouts
+ *  - recovery_*.c      decide what is sent again after a loss, and what the receiver keeps
  *  - responder.c       checks requests and executes them
  *  - receive_queue.c   hands receives to SENDs and immediates
- *  - response_queue.c  owes the other end ACKs, NAKs, READ and atomic responses
- *  - qp_state.c        what may be done in which state
+ *  - response_queue.c  holds the ACKs, NAKs, READ and atomic responses that are due
+ *  - pacing.c          decides when data may leave, by the rate of congestion control
+ *  - turns.c           lets the queue pairs of a NIC take turns
+ *  - qp_state.c        what each state allows
+ *  - qp_error.c        how a queue pair fails
+ *  - qp_lifecycle.c    set-up, connection and states
+ *
+ * This header holds the data that all of them share. Each of them includes it; it includes none
+ * of them.
  *
  * Requester and responder of one queue pair share nothing but the path, the
  * pacing and the state. */
@@ -20,7 +27,6 @@
 #define EMU_NIC_QP_H
 
 #include "nic/cc.h"
-#include "nic/notification_point.h"
 #include "nic/send_times.h"
 #include "nic/wqe.h"
 
@@ -119,6 +125,13 @@ struct response_queue {
     uint32_t sack_first, sack_end;
 };
 
+/* Where a receiver remembers marked packets until it tells of them. */
+struct notification_point {
+    picoseconds next_at; /* no CNP before */
+    struct qp *noted;    /* gets a CNP when `due` fires; NULL: nobody does */
+    struct timer due;
+};
+
 /* Its place in the NIC's queue for one kind of traffic. */
 struct turn {
     struct qp *next;
@@ -147,23 +160,5 @@ struct qp {
     struct responder responder;
     struct response_queue responses;
 };
-
-/* Set-up only. False when the config is wrong or memory is short. */
-bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_config *config);
-
-/* Queues what it has to send now, or wakes it when there will be something. */
-void qp_wake(struct qp *qp, picoseconds now);
-/* A data packet of so many bytes on the wire begins to leave: the next one waits for its turn. */
-void qp_pace(struct qp *qp, uint32_t wire_bytes, picoseconds now);
-
-/* Ends the queue pair: its oldest message fails with `status`, all else is flushed. */
-void qp_fail(struct qp *qp, enum status status, picoseconds now);
-
-/* The same because of a request that was refused: what came before it is still answered. */
-void qp_fail_answering(struct qp *qp, picoseconds now);
-
-/* A frame that has these headers, and room for `payload` bytes with their pad unless these are
- * elided. NULL when the pool is empty. */
-struct frame *qp_frame(const struct qp *qp, const struct packet *headers, uint32_t payload);
 
 #endif

@@ -9,10 +9,10 @@
  * link is busy and nothing is achieved. So bytes of a message count as
  * delivered when all of it is. */
 #include "nic/completer.h"
+#include "nic/message.h"
 #include "nic/recovery.h"
 #include "nic/responder.h"
 #include "nic/response_queue.h"
-#include "nic/send_queue.h"
 
 static void begin_again(struct qp *qp)
 {

@@ -28,12 +28,12 @@
 #include <string.h>
 
 #include "nic/completer.h"
+#include "nic/message.h"
 #include "nic/nic.h"
 #include "nic/psn.h"
 #include "nic/recovery.h"
 #include "nic/requester.h"
 #include "nic/response_queue.h"
-#include "nic/send_queue.h"
 
 /* A READ asks for no more responses at a time than there are marks. */
 enum { WINDOW_MAX = 1 << 16, MARKS_MIN = 1 << 13 };

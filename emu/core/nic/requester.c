@@ -22,12 +22,14 @@
 #include <assert.h>
 #include <string.h>
 
-#include "nic/completer.h"
+#include "nic/message.h"
 #include "nic/nic.h"
 #include "nic/psn.h"
+#include "nic/qp_frame.h"
 #include "nic/qp_state.h"
 #include "nic/recovery.h"
-#include "nic/send_queue.h"
+
+#define ACK_TIMEOUT_UNIT (INT64_C(4096) * PS_PER_NS)
 
 /* One packet's part of a message. */
 struct segment {
@@ -220,6 +222,53 @@ static void write_payload(const struct message *message, const struct segment *s
     memset(payload + segment->bytes, 0, segment->pad);
 }
 
+/* ---- its timers; completer.c has what happens when they expire ---------------------- */
+
+static picoseconds later(picoseconds one, picoseconds other)
+{
+    return one > other ? one : other;
+}
+
+void requester_start_ack_timeout(struct qp *qp, picoseconds now)
+{
+    const struct requester *requester = &qp->requester;
+    picoseconds from = later(now, requester->not_before);
+    if (requester->again)
+        from = later(from, qp->not_before);
+    if (qp->config.timeout)
+        timer_set(qp->nic->clock, &qp->requester.ack_timeout,
+                  from + (ACK_TIMEOUT_UNIT << qp->config.timeout));
+}
+
+static void ack_requested(struct qp *qp, bool ack_req, picoseconds now)
+{
+    struct requester *requester = &qp->requester;
+    if (requester->again || (ack_req && !timer_is_set(&requester->ack_timeout)))
+        requester_start_ack_timeout(qp, now);
+    if (ack_req)
+        requester->again = false;
+}
+
+/* Nobody will answer what was sent: takes it as acknowledged. */
+static void assume_acknowledged(struct qp *qp, picoseconds now)
+{
+    qp->requester.unacked = qp->requester.next;
+    timer_set(qp->nic->clock, &qp->requester.completion, now);
+}
+
+bool requester_is_stuck(const struct requester *requester)
+{
+    return requester->broken && requester->current->first_psn <= requester->unacked;
+}
+
+/* The current message cannot be sent: it fails, after those before it. */
+static void break_off(struct qp *qp, picoseconds now)
+{
+    qp->requester.broken = true;
+    struct timer *next = requester_is_stuck(&qp->requester) ? &qp->requester.completion : &qp->wake;
+    timer_set(qp->nic->clock, next, now); /* other queue pairs may have something to send */
+}
+
 /* ---- sending ---------------------------------------------------------------------- */
 
 static void count_sent(struct qp *qp, const struct segment *segment, picoseconds now)
@@ -254,7 +303,7 @@ static void advance(struct qp *qp, const struct segment *segment, picoseconds no
     }
     if (segment->ack_req && requester->awaited_end < requester->next)
         requester->awaited_end = requester->next;
-    completer_sent(qp, segment->ack_req, now);
+    ack_requested(qp, segment->ack_req, now);
     if (qp->recovery->skip)
         qp->recovery->skip(qp);
 }
@@ -263,7 +312,7 @@ struct frame *requester_send(struct qp *qp, picoseconds now)
 {
     const struct message *message = qp->requester.current;
     if (!message_has_memory(qp, message)) {
-        completer_break(qp, now);
+        break_off(qp, now);
         return NULL;
     }
     struct segment segment = next_segment(qp);
@@ -277,7 +326,7 @@ struct frame *requester_send(struct qp *qp, picoseconds now)
     qp->nic->framing->seal(message->to ? &message->to->path : &qp->path, TRAFFIC_DATA, frame);
     advance(qp, &segment, now);
     if (qp->config.transport != TRANSPORT_RC)
-        completer_assume(qp, now);
+        assume_acknowledged(qp, now);
     return frame;
 }
 

@@ -25,4 +25,10 @@ void requester_seek(struct requester *requester, uint64_t psn);
 /* How many packets there may be from the oldest unacknowledged one on. */
 uint32_t requester_window(const struct qp *qp);
 
+/* Awaits an answer from now on, or from when the queue pair may send. */
+void requester_start_ack_timeout(struct qp *qp, picoseconds now);
+
+/* Whether the oldest message that is not over cannot be sent. */
+bool requester_is_stuck(const struct requester *requester);
+
 #endif

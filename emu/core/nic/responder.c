@@ -30,7 +30,9 @@
 #include <string.h>
 
 #include "nic/nic.h"
+#include "nic/notification_point.h"
 #include "nic/psn.h"
+#include "nic/qp_error.h"
 #include "nic/receive_queue.h"
 #include "nic/recovery.h"
 #include "nic/response_queue.h"
@@ -340,14 +342,6 @@ static void fail(struct timer *timer, picoseconds now)
 void responder_init(struct qp *qp)
 {
     timer_init(&qp->responder.failing, fail);
-}
-
-void responder_refuse_read(struct qp *qp, uint32_t psn, picoseconds now)
-{
-    response_queue_forget(qp);
-    response_queue_owe_nak(qp, psn, AETH_NAK_REMOTE_ACCESS_ERROR);
-    count_refusal(&qp->nic->counters, AETH_NAK_REMOTE_ACCESS_ERROR);
-    timer_set(qp->nic->clock, &qp->responder.failing, now);
 }
 
 /* ---- reliable connections ---------------------------------------------------------- */

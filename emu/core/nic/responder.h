@@ -12,10 +12,6 @@ void responder_init(struct qp *qp);
 bool responder_receive(struct qp *qp, const struct packet *packet, struct frame *frame,
                        picoseconds now);
 
-/* The response of that PSN cannot be sent, for its region is gone: a NAK says so. The queue pair
- * fails when the clock goes on, since nothing may complete where a packet is handed out. */
-void responder_refuse_read(struct qp *qp, uint32_t psn, picoseconds now);
-
 /* The message that is coming in begins again with its first packet, which is expected now. */
 void responder_begin_again(struct qp *qp);
 

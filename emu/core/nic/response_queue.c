@@ -20,9 +20,10 @@
 #include "nic/credits.h"
 #include "nic/nic.h"
 #include "nic/psn.h"
+#include "nic/qp_frame.h"
 #include "nic/receive_queue.h"
 #include "nic/recovery.h"
-#include "nic/responder.h"
+#include "nic/turns.h"
 
 bool response_queue_init(struct qp *qp)
 {
@@ -113,7 +114,7 @@ void response_queue_owe_nak(struct qp *qp, uint32_t psn, uint8_t syndrome)
     qp->responses.ack_owed = true;
     qp->responses.syndrome = syndrome;
     qp->responses.nak_psn = psn;
-    nic_queue(qp, TRAFFIC_ACKNOWLEDGE);
+    turns_join(qp, TRAFFIC_ACKNOWLEDGE);
 }
 
 void response_queue_owe(struct qp *qp, uint8_t syndrome)
@@ -163,7 +164,7 @@ void response_queue_begin(struct qp *qp, struct resource *resource, uint32_t fro
     bool apart = run.end <= stream->next || run.from >= stream->end;
     unite(has_more(stream) && apart ? &resource->repair : stream, &run);
     find_first(&qp->responses);
-    nic_queue(qp, resource->is_atomic ? TRAFFIC_ACKNOWLEDGE : TRAFFIC_DATA);
+    turns_join(qp, resource->is_atomic ? TRAFFIC_ACKNOWLEDGE : TRAFFIC_DATA);
 }
 
 struct resource *response_queue_find(struct qp *qp, uint32_t psn, bool is_atomic)
@@ -236,7 +237,7 @@ static void answered_one(struct qp *qp, struct resource *resource)
     responses->pending--;
     find_first(responses);
     if (response_queue_has_acknowledgement(qp))
-        nic_queue(qp, TRAFFIC_ACKNOWLEDGE);
+        turns_join(qp, TRAFFIC_ACKNOWLEDGE);
 }
 
 static bool has_region(const struct qp *qp, const struct resource *resource)
@@ -244,12 +245,22 @@ static bool has_region(const struct qp *qp, const struct resource *resource)
     return resource->length == 0 || mr_has(&qp->nic->mrs, qp->config.pd, resource->rkey);
 }
 
+/* The response of that PSN cannot be sent, for its region is gone: a NAK says so. The queue pair
+ * fails when the clock goes on, since nothing may complete where a packet is handed out. */
+static void refuse_read(struct qp *qp, uint32_t psn, picoseconds now)
+{
+    response_queue_forget(qp);
+    response_queue_owe_nak(qp, psn, AETH_NAK_REMOTE_ACCESS_ERROR);
+    qp->nic->counters.resp_remote_access_errors++;
+    timer_set(qp->nic->clock, &qp->responder.failing, now);
+}
+
 struct frame *response_queue_send_data(struct qp *qp, picoseconds now)
 {
     struct resource *resource = qp->responses.first;
     const struct run *run = next_run(resource);
     if (!has_region(qp, resource)) {
-        responder_refuse_read(qp, (resource->first_psn + run->next) & PSN_MASK, now);
+        refuse_read(qp, (resource->first_psn + run->next) & PSN_MASK, now);
         return NULL;
     }
     uint32_t payload = response_payload(qp, resource, run), pad = -payload & 3;

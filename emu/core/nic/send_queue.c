@@ -1,7 +1,9 @@
 #include "nic/send_queue.h"
 
 #include "nic/host_path.h"
+#include "nic/message.h"
 #include "nic/nic.h"
+#include "nic/pacing.h"
 #include "nic/psn.h"
 #include "nic/qp_state.h"
 
@@ -50,12 +52,6 @@ static bool find_memory(const struct qp *qp, struct message *message)
     return mr_find(&qp->nic->mrs, qp->config.pd, message->lkey, message->local_va, message->length,
                    access, &message->bytes) ||
            message->length == 0;
-}
-
-bool message_has_memory(const struct qp *qp, const struct message *message)
-{
-    return message->length == 0 || message->inlined ||
-           mr_has(&qp->nic->mrs, qp->config.pd, message->lkey);
 }
 
 enum status send_queue_admit(const struct qp *qp, struct message *message)
@@ -175,15 +171,6 @@ void send_queue_flush(struct qp *qp, enum status status, picoseconds now)
 }
 
 /* ---- delivery -------------------------------------------------------------------- */
-
-void message_delivered(struct message *message, uint32_t bytes, bool all, picoseconds now)
-{
-    message->record->delivered_bytes += bytes;
-    if (all)
-        message->record->delivered_ps = now;
-    if (message->handler)
-        message->handler->delivered(message, bytes, all, now);
-}
 
 void send_queue_delivered(struct qp *qp, uint32_t bytes, bool all, picoseconds now)
 {

@@ -25,15 +25,4 @@ void send_queue_delivered(struct qp *qp, uint32_t bytes, bool all, picoseconds n
  * before it are lost, or came already. */
 void send_queue_delivered_late(struct qp *qp, uint32_t psn, uint32_t bytes, picoseconds now);
 
-/* Whether its key still opens the memory that it was posted with. */
-bool message_has_memory(const struct qp *qp, const struct message *message);
-
-/* Bytes of a message have arrived where they belong. */
-void message_delivered(struct message *message, uint32_t bytes, bool all, picoseconds now);
-
-static inline uint64_t message_end(const struct message *message)
-{
-    return message->first_psn + message->packets;
-}
-
 #endif

@@ -1,4 +1,4 @@
-#include "nic/verbs.h"
+#include "nic/verbs_api.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,16 @@
-#include "nic/nic.h"
+#include "nic/nic_port.h"
 
 #include <string.h>
 
 #include "nic/completer.h"
 #include "nic/datagram.h"
+#include "nic/pacing.h"
+#include "nic/qp_lifecycle.h"
 #include "nic/qp_state.h"
 #include "nic/requester.h"
 #include "nic/responder.h"
 #include "nic/response_queue.h"
+#include "nic/turns.h"
 
 static void receive(struct port *port, struct frame *frame, picoseconds now);
 static struct frame *pull(struct port *port, picoseconds now);
@@ -98,49 +101,6 @@ const struct nic_counters *nic_counters(const struct nic *nic)
 }
 
 /* ---- sending ----------------------------------------------------------------- */
-
-struct frame *nic_frame(struct nic *nic, uint32_t headers, uint32_t payload)
-{
-    const struct framing_ops *framing = nic->framing;
-    uint32_t length = framing_length(framing, headers + payload);
-    uint32_t stored = nic->config.elides_payload ? framing->header_bytes + headers : length;
-    return frame_new_stored(nic->pool, framing->kind, length, stored);
-}
-
-/* The class of what it sends next: a datagram rides in that of its address. */
-static uint8_t class_of_next(const struct qp *qp, enum traffic traffic)
-{
-    const struct message *message = qp->requester.current;
-    bool is_datagram = traffic == TRAFFIC_DATA && message && message->to;
-    return (is_datagram ? &message->to->path : &qp->path)->tc[traffic];
-}
-
-void nic_queue(struct qp *qp, enum traffic traffic)
-{
-    struct nic *nic = qp->nic;
-    uint8_t tc = class_of_next(qp, traffic);
-    struct turns *turns = &nic->turns[traffic][tc];
-    struct turn *turn = &qp->turns[traffic];
-    if (turn->waiting)
-        return;
-    *turn = (struct turn){.waiting = true};
-    if (turns->first)
-        turns->last->turns[traffic].next = qp;
-    else
-        turns->first = qp;
-    turns->last = qp;
-    nic->waiting[traffic] |= (uint16_t)(1u << tc);
-}
-
-static void turn_is_over(struct nic *nic, enum traffic traffic, uint8_t tc)
-{
-    struct turns *turns = &nic->turns[traffic][tc];
-    struct turn *turn = &turns->first->turns[traffic];
-    turn->waiting = false;
-    turns->first = turn->next;
-    if (!turns->first)
-        nic->waiting[traffic] &= (uint16_t) ~(1u << tc);
-}
 
 /* Of the data that waits, requests and READ responses take turns. */
 static bool request_is_ready(const struct qp *qp, picoseconds now)
@@ -250,7 +210,7 @@ static struct qp *first_with(struct nic *nic, enum traffic traffic, uint8_t tc, 
         struct qp *qp = turns->first;
         if (has_something(qp, traffic, now))
             return qp;
-        turn_is_over(nic, traffic, tc);
+        turns_leave(nic, traffic, tc);
         if (traffic == TRAFFIC_DATA)
             qp_wake(qp, now);
     }
@@ -268,9 +228,9 @@ static struct frame *next_of_class(struct nic *nic, enum traffic traffic, uint8_
     struct frame *frame = send_next(qp, traffic, now);
     if (!frame)
         return NULL;
-    turn_is_over(nic, traffic, tc);
+    turns_leave(nic, traffic, tc);
     if (response_queue_has_acknowledgement(qp))
-        nic_queue(qp, TRAFFIC_ACKNOWLEDGE);
+        turns_join(qp, TRAFFIC_ACKNOWLEDGE);
     qp_wake(qp, now);
     nic->counters.tx_packets++;
     return frame;

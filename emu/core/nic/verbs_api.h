@@ -9,8 +9,8 @@
  *
  * Plain declarations only, as in nic_api.h. Everything here is called between two
  * runs of the clock. */
-#ifndef EMU_NIC_VERBS_H
-#define EMU_NIC_VERBS_H
+#ifndef EMU_NIC_VERBS_API_H
+#define EMU_NIC_VERBS_API_H
 
 #include "nic/nic_api.h"
 

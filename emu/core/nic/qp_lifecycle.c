@@ -1,17 +1,18 @@
-#include "nic/qp.h"
+#include "nic/qp_lifecycle.h"
 
 #include <assert.h>
 
 #include "nic/completer.h"
 #include "nic/nic.h"
+#include "nic/notification_point.h"
+#include "nic/pacing.h"
 #include "nic/psn.h"
+#include "nic/qp_error.h"
 #include "nic/qp_state.h"
-#include "nic/receive_queue.h"
 #include "nic/recovery.h"
 #include "nic/requester.h"
 #include "nic/responder.h"
 #include "nic/response_queue.h"
-#include "nic/send_queue.h"
 
 enum { RETRY_MAX = 7, TIMER_CODE_MAX = 31 };
 
@@ -27,15 +28,6 @@ static bool config_is_valid(const struct qp_config *config)
            config->sl < SLS && config->timeout <= TIMER_CODE_MAX &&
            config->min_rnr_timer <= TIMER_CODE_MAX && config->retry_count <= RETRY_MAX &&
            config->rnr_retry <= RETRY_MAX;
-}
-
-static void rate_changed(struct cc *cc);
-
-static void wake(struct timer *timer, picoseconds now)
-{
-    struct qp *qp = container_of(timer, struct qp, wake);
-    qp_wake(qp, now);
-    port_kick(&qp->nic->port, now);
 }
 
 static bool make_room(struct qp *qp)
@@ -71,8 +63,7 @@ bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_confi
     qp->recovery = recovery;
     if (!cc_init(&qp->cc, nic->arena, nic->clock, &config->cc) || !make_room(qp))
         return false;
-    qp->cc.changed = rate_changed;
-    timer_init(&qp->wake, wake);
+    pacing_init(qp);
     notification_point_init(qp);
     completer_init(qp);
     responder_init(qp);
@@ -87,32 +78,6 @@ enum qp_state qp_state(const struct qp *qp)
     return qp->state;
 }
 
-static void stop(struct qp *qp, enum status status, picoseconds now)
-{
-    timer_cancel(&qp->wake);
-    timer_cancel(&qp->responder.failing);
-    cc_stop(&qp->cc);
-    if (qp->recovery->reset)
-        qp->recovery->reset(qp);
-    send_queue_flush(qp, status, now);
-    enum status rest = status == STATUS_CANCELLED ? status : STATUS_WR_FLUSH_ERR;
-    receive_queue_flush(qp, rest, now);
-}
-
-void qp_fail(struct qp *qp, enum status status, picoseconds now)
-{
-    qp->state = QP_ERR;
-    response_queue_forget(qp);
-    stop(qp, status, now);
-}
-
-void qp_fail_answering(struct qp *qp, picoseconds now)
-{
-    qp->state = QP_ERR;
-    stop(qp, STATUS_WR_FLUSH_ERR, now);
-    qp_wake(qp, now);
-}
-
 bool qp_may_modify(const struct qp *qp, enum qp_state to)
 {
     return qp_state_allows(qp->state, to);
@@ -125,7 +90,7 @@ bool qp_modify(struct qp *qp, enum qp_state to, picoseconds now)
     qp->state = to;
     if (to == QP_ERR || to == QP_RESET) {
         response_queue_forget(qp);
-        stop(qp, to == QP_ERR ? STATUS_WR_FLUSH_ERR : STATUS_CANCELLED, now);
+        qp_stop(qp, to == QP_ERR ? STATUS_WR_FLUSH_ERR : STATUS_CANCELLED, now);
     }
     if (to == QP_RESET)
         start_afresh(qp);
@@ -212,7 +177,7 @@ void qp_connect_pair(struct qp *one, struct qp *other)
     other->peer = one;
 }
 
-/* ---- sending ------------------------------------------------------------------------- */
+/* ---- how it stands ------------------------------------------------------------------------- */
 
 uint32_t qp_number(const struct qp *qp)
 {
@@ -245,53 +210,4 @@ struct qp_view qp_look(const struct qp *qp)
                             .acknowledged = requester->unacked - first,
                             .received = packets_taken(qp),
                             .window = qp->cc.window};
-}
-
-/* From when on it may send data; NEVER when it has none. */
-static picoseconds ready_at(const struct qp *qp)
-{
-    picoseconds response = response_queue_ready_at(qp), request = requester_ready_at(qp);
-    picoseconds first = response < request ? response : request;
-    return first > qp->not_before ? first : qp->not_before;
-}
-
-static void set_pause(struct qp *qp)
-{
-    qp->not_before = qp->paced_from + cc_gap(&qp->cc, qp->paced_bytes);
-}
-
-void qp_pace(struct qp *qp, uint32_t wire_bytes, picoseconds now)
-{
-    qp->paced_from = now;
-    qp->paced_bytes = wire_bytes;
-    set_pause(qp);
-}
-
-/* The pause after the last packet is now that of the new rate. */
-static void rate_changed(struct cc *cc)
-{
-    struct qp *qp = container_of(cc, struct qp, cc);
-    set_pause(qp);
-    picoseconds now = qp->nic->clock->now, at = ready_at(qp);
-    if (timer_is_set(&qp->wake) && at != NEVER)
-        timer_set(qp->nic->clock, &qp->wake, at > now ? at : now);
-}
-
-void qp_wake(struct qp *qp, picoseconds now)
-{
-    if (qp->turns[TRAFFIC_DATA].waiting)
-        return;
-    picoseconds at = ready_at(qp);
-    if (at <= now)
-        nic_queue(qp, TRAFFIC_DATA);
-    else if (at != NEVER)
-        timer_set(qp->nic->clock, &qp->wake, at);
-}
-
-struct frame *qp_frame(const struct qp *qp, const struct packet *headers, uint32_t payload)
-{
-    struct frame *frame = nic_frame(qp->nic, packet_front_bytes(headers), payload);
-    if (frame)
-        packet_write_front(nic_frame_body(qp->nic, frame), headers);
-    return frame;
 }
