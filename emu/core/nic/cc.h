@@ -1,18 +1,17 @@
 /* Congestion control of one queue pair: the reaction point.
  *
- *     what it hears                            what it decides
+ *     events                                   decisions
  *     sent           a packet begins to leave ──┐   rate_bps   at which packets follow
  *     acknowledged   packets have arrived     ──┤              each other
  *     on_becn        a BECN came, most often  ──┼─▶ gap        least time between them
  *                    in a CNP                   │   window     packets in flight
  *     lost           a packet is missing      ──┘
  *
- * The queue pair leaves at least the time between the starts of two packets that
- * the first would take at rate_bps. A change of the rate also changes the pause that is
- * running: the next packet leaves when the last one would have left at the new rate. A NIC
- * whose flow was slowed to 1 Mb/s would otherwise wait 33 ms for its next packet, whatever
- * its rate is by then. Who tells of congestion, and how, is another
- * matter: see notification_point.h.
+ * Between the starts of two packets the queue pair leaves at least the time that the first takes
+ * at rate_bps. A change of the rate also changes the gap that is running: the next packet leaves
+ * when it would have left at the new rate. Otherwise a flow that was slowed to 1 Mb/s would wait
+ * 33 ms for its next packet, even if its rate had risen meanwhile. How a receiver notifies the
+ * sender of congestion is in notification_point.h.
  *
  * An algorithm is one file, which enters a struct cc_algorithm into the registry. That struct
  * holds the events the algorithm cares for. What it remembers stands in a struct of its own. Its
@@ -29,12 +28,12 @@
 
 struct cc;
 
-/* What the other end says about packets that were in flight. */
+/* An acknowledgement of packets that were in flight. */
 struct cc_ack {
     uint32_t packets;   /* acknowledged by it */
     uint32_t in_flight; /* before it came, these included */
-    bool marked;        /* it says BECN: one of them met congestion */
-    picoseconds rtt;    /* since the newest of them left; 0: nobody knows */
+    bool marked;        /* has BECN: one of them met congestion */
+    picoseconds rtt;    /* since the newest of them left; 0: unknown */
 };
 
 /* A double in an algorithm's own struct. A list of them ends with one that has no name. */
@@ -52,9 +51,10 @@ struct cc_algorithm {
     const char *name;
     size_t priv_bytes; /* of its own struct */
     const struct cc_field *parameters, *variables;
-    bool needs_rtt; /* ACKs shall tell the round trip */
+    bool needs_rtt; /* wants the round-trip time with each ACK */
     /* Any of these may be NULL. */
-    /* Set-up only: parameters are set. Checks them and makes timers. False when they are wrong. */
+    /* Set-up only: the parameters are set. Checks them and initialises timers. False when one is
+     * wrong. */
     bool (*init)(struct cc *cc);
     /* The rate of the line is known, and nothing sent yet. */
     void (*connected)(struct cc *cc);
@@ -62,8 +62,8 @@ struct cc_algorithm {
     void (*acknowledged)(struct cc *cc, const struct cc_ack *ack, picoseconds now);
     void (*on_becn)(struct cc *cc, picoseconds now);
     void (*lost)(struct cc *cc, picoseconds now);
-    /* The queue pair has failed, or shall forget what it was notified of: no timer may fire any
-     * more until it is notified again, and its rate is that of one that never was. */
+    /* The queue pair has failed or was reset: cancels the timers, and returns to the state before
+     * the first notification. */
     void (*stop)(struct cc *cc);
 };
 
@@ -77,12 +77,12 @@ struct cc {
     uint64_t rate_bps; /* 0: not limited */
     picoseconds gap;
     uint32_t window; /* 0: not limited */
-    /* Called after a change of rate_bps or gap; NULL: nobody needs to know. */
+    /* Called after a change of rate_bps or gap; may be NULL. */
     void (*changed)(struct cc *cc);
 };
 
-/* Set-up only. False when the algorithm is not known, its parameters are not those that are given,
- * or memory is short. */
+/* Set-up only. False when the algorithm is unknown, a parameter is missing, unknown or wrong, or
+ * memory is short. */
 bool cc_init(struct cc *cc, struct arena *arena, struct clock *clock,
              const struct cc_config *config);
 

@@ -4,8 +4,8 @@
 
 #include "nic/qp.h"
 
-/* The way from a NIC to a queue pair elsewhere, in the class of service that `qp` has; on
- * InfiniBand by the service level `sl`. `remote->psn` means nothing. */
+/* Sets up the path from a NIC to a remote queue pair. On Ethernet packets have the DSCP of `qp`,
+ * on InfiniBand the service level `sl`. `remote->psn` is not used. */
 void address_init(struct address *address, const struct qp *qp, const struct qp_remote *remote,
                   uint32_t qkey, uint8_t sl);
 

@@ -1,8 +1,8 @@
 /* IP over InfiniBand: the interface between a host's IP and its NIC. Plain
  * declarations, read by the Python binding.
  *
- * It does no I/O. Whoever drives it fetches packets from the host's kernel into
- * `ipoib_room`, and takes those for the kernel from `ipoib_received`. */
+ * It does no I/O. Its driver copies packets from the host's kernel into `ipoib_room`, and packets
+ * for the kernel out of `ipoib_received`. */
 #ifndef EMU_NIC_IPOIB_H
 #define EMU_NIC_IPOIB_H
 
@@ -17,8 +17,8 @@ struct ipoib_config {
     uint32_t qkey;
 };
 
-/* Set-up only; takes one of the NIC's queue pairs and one of its regions. The NIC's port must
- * have its cable by then. NULL: these or memory are short, or the MTU is none. */
+/* Set-up only; uses one of the NIC's queue pairs and one of its regions. The NIC's port must be
+ * connected. NULL: too few queue pairs or regions, too little memory, or a wrong MTU. */
 struct ipoib *ipoib_new(struct nic *nic, const struct ipoib_config *config);
 void ipoib_free(struct ipoib *ipoib);
 
@@ -29,15 +29,15 @@ uint32_t ipoib_qpn(const struct ipoib *ipoib);
  * `sl`. Neighbours come in order of their addresses. False: no memory. */
 bool ipoib_add_neighbour(struct ipoib *ipoib, uint32_t ip, uint32_t lid, uint32_t qpn, uint8_t sl);
 
-/* Where the next packet from the host goes: room for its MTU, and a byte more, by which one that
- * is too long is known. NULL: wait until the NIC has sent some. */
+/* Room for the next packet from the host: its MTU and one byte more, which shows that a packet is
+ * too long. NULL: wait until the NIC has sent some. */
 uint8_t *ipoib_room(struct ipoib *ipoib, uint32_t *bytes);
-/* There is a packet of `length` bytes; it is sent, or counted as dropped. */
+/* The room holds a packet of `length` bytes now. It is sent, or counted as dropped. */
 void ipoib_send(struct ipoib *ipoib, uint32_t length, int64_t now_ps);
 
-/* The oldest packet for the host; NULL: none. It stays until it is taken. */
+/* The oldest packet for the host; NULL: none. It stays until ipoib_taken. */
 const uint8_t *ipoib_received(struct ipoib *ipoib, uint32_t *length, int64_t now_ps);
-/* It was handed over, or the host did not want it. */
+/* The host has taken the oldest packet, or refused it. */
 void ipoib_taken(struct ipoib *ipoib, bool delivered, int64_t now_ps);
 
 #endif

@@ -1,21 +1,20 @@
 /* Registered memory: which bytes of the host a NIC may touch, and how.
  *
- * A region is named by its key. Keys are checked, and bounds, before the first
- * byte of a message is written; a key that was never given out names nothing.
- * It belongs to a protection domain, and to queue pairs of another its key names
- * nothing either.
+ * A key names a region. The key and the bounds are checked before the first byte of a message is
+ * written. A region belongs to a protection domain: for queue pairs of another domain its key is
+ * invalid, as is a key that was never given out.
  *
  *     key   | place in the table + 1, 24 bits | variant, 8 bits |
  *
- * A region may be of addresses alone: it is checked like any other, and nothing
- * is ever read from it or written to it.
+ * A region may have addresses only. It is checked like any other, and nothing is read from it or
+ * written to it.
  *
- * A key that was invalidated names nothing from then on. Its place waits behind all others that
- * are free for another region, whose key has the next variant: an old key comes back
- * after 256 regions of its place, as with NICs whose keys are made so.
+ * An invalidated key is invalid from then on. Its place in the table goes to the end of the free
+ * list, and the next region in it gets the next variant. So a key repeats after 256 regions in
+ * the same place, as on NICs that build keys in this way.
  *
- * Bytes that were found stay usable for as long as their key names its region: whoever keeps a
- * pointer keeps the key beside it, and asks mr_has before every use.
+ * Pointers into a region are valid as long as its key is. Code that keeps a pointer keeps the key
+ * too, and calls mr_has before every use.
  *
  * Left out: memory windows. */
 #ifndef EMU_NIC_MR_H

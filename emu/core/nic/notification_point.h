@@ -1,24 +1,23 @@
-/* The notification point: tells senders of packets that met congestion.
+/* The notification point: a receiver notifies senders of packets that met congestion.
  *
- * Either by the BECN bit of the BTH in the next ACK, NAK or response, as InfiniBand does
- * on reliable connections (IBTA vol 1, A10). Each ACK then tells of the packets since the one
- * before. RoCEv2 has no other bit in an ACK, so that it serves there too.
+ * One way is the BECN bit of the BTH in the next ACK, NAK or response, as on InfiniBand's reliable
+ * connections (IBTA vol 1, A10). Each ACK then stands for the packets since the ACK before.
+ * RoCEv2 has no other bit for this in an ACK, so the model uses BECN there too.
  *
- * Or by CNPs, which need no ACK, and are the only way where there is none: on unreliable
- * transports, and for READ responses.
+ * The other way is a CNP, which needs no ACK. It is the only way for unreliable transports and
+ * for READ responses, which are not acknowledged.
  *
  *     quiet ── CE / CNP ──▶ holding ── interval over ──▶ quiet
  *       ▲                    │    ▲
  *       │        CE / noted  ▼    │ interval over / CNP
  *       └────────────────── noted ┘
  *
- * So has DCQCN's paper (Zhu et al., SIGCOMM'15, 3.1): the first packet that was
- * marked makes a CNP at once; of those in the interval after it, one CNP is made
- * when it is over. A NIC that does not keep such marks forgets them instead, and
- * the next CNP waits for a mark after the interval.
+ * These are the rules of DCQCN's paper (Zhu et al., SIGCOMM'15, 3.1): the first marked packet
+ * causes a CNP at once. Marked packets in the interval after it cause one CNP at its end. A NIC
+ * that does not keep marks forgets those in the interval: the next CNP waits for a mark after it.
  *
- * An interval may be a queue pair's own, or shared by all that talk to the same
- * address, or by all of the NIC: then it is that of the first of them. */
+ * Each queue pair has its own interval, or all queue pairs with the same remote address share
+ * one, or all of the NIC do. A shared interval belongs to the first queue pair of the group. */
 #ifndef EMU_NIC_NOTIFICATION_POINT_H
 #define EMU_NIC_NOTIFICATION_POINT_H
 
@@ -26,7 +25,7 @@
 
 /* Set-up only. */
 void notification_point_init(struct qp *qp);
-/* Set-up only: finds whose interval is this queue pair's, which knows its remote. */
+/* Set-up only: finds the interval that this queue pair shares. Its remote must be set. */
 void notification_point_join(struct qp *qp);
 
 /* A packet with CE arrived for this queue pair. */

@@ -80,7 +80,7 @@ static bool operation_is_valid(const struct operation *operation, uint32_t depen
            (operation_is_work(operation) || message_is_valid(operation));
 }
 
-bool operations_are_right(const struct operation *operations, uint32_t count,
+bool operations_are_valid(const struct operation *operations, uint32_t count,
                           const uint32_t *dependents, uint32_t dependent_count, uint32_t flow_count,
                           uint32_t device_count)
 {

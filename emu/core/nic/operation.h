@@ -1,12 +1,12 @@
-/* An operation of a workload (nic_api.h): a message, or work where it has no queue pair; what
- * follows from its fields, and whether they can be carried out.
+/* An operation of a workload (nic_api.h) is a message, or work if it has no queue pair. Here is
+ * what follows from its fields, and whether they are valid.
  *
  *     of a message        local_va, lkey       bytes at its NIC
  *                         remote_va, rkey      bytes at the other end, a SEND's receive too
  *                         sum_va, sum_key      bytes there that it is added to, once delivered
  *
- * All of these are registered memory of whoever has them, which is looked at before a workload
- * begins, as are the numbers of flows, devices and other operations. */
+ * All of these must be registered memory of their NIC. That is checked before a workload begins,
+ * and so are the numbers of flows, devices and other operations. */
 #ifndef EMU_NIC_OPERATION_H
 #define EMU_NIC_OPERATION_H
 
@@ -29,7 +29,7 @@ uint32_t operation_receive_bytes(const struct operation *operation);
 bool operation_find_summands(const struct operation *operation, uint8_t **sum, uint8_t **summand);
 
 /* Whether a workload of all these can be carried out. `dependents` are indices of operations. */
-bool operations_are_right(const struct operation *operations, uint32_t count,
+bool operations_are_valid(const struct operation *operations, uint32_t count,
                           const uint32_t *dependents, uint32_t dependent_count, uint32_t flow_count,
                           uint32_t device_count);
 

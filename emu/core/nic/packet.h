@@ -2,19 +2,19 @@
  *
  *     BTH | extension headers | payload | pad        (ICRC and beyond are gone)
  *
- * A payload that its sender elided is not there, but has its length.
+ * An elided payload has a length and no bytes.
  *
- * Which extension headers there are follows from the opcode alone, and so
- * reading a packet's headers and writing them go through one table:
+ * The opcode alone determines the extension headers, so one table serves both reading and
+ * writing:
  *
  *     DETH | RETH, AtomicETH or AETH | AtomicAckETH | ImmDt or IETH
  *
- * One header is our own. With selective repeat a NAK tells, behind its AETH,
- * the run of packets around the newest that did arrive, `first` to before `end`:
+ * One header is our own. With selective repeat a NAK carries, behind its AETH, the range of
+ * packets around the newest arrival that the receiver has, from `first` to before `end`:
  *
  *     | rsv 8 | first 24 | rsv 8 | end 24 |
  *
- * To any other reader it is 8 bytes of payload. */
+ * Other tools show it as 8 bytes of payload. */
 #ifndef EMU_NIC_PACKET_H
 #define EMU_NIC_PACKET_H
 

@@ -5,11 +5,11 @@
 
 #include "nic/qp.h"
 
-/* Offers memory; completes at once when that may not be. */
+/* Posts a receive. It completes at once when the queue pair may not take it. */
 void receive_queue_post(struct qp *qp, struct receive *receive, picoseconds now);
 void srq_post(struct srq *srq, struct receive *receive, picoseconds now);
 
-/* Whether it would be taken (STATUS_SUCCESS), or what it would complete with at once. */
+/* STATUS_SUCCESS if the receive would be posted, or else the status of its immediate failure. */
 enum status receive_queue_admit(const struct qp *qp, const struct receive *receive);
 enum status srq_admit(const struct srq *srq, const struct receive *receive);
 
@@ -17,13 +17,13 @@ enum status srq_admit(const struct srq *srq, const struct receive *receive);
 struct receive *receive_queue_take(struct qp *qp);
 bool receive_queue_is_empty(const struct qp *qp);
 
-/* How many are posted; NEVER ask a shared one, whose receives are promised to nobody. */
+/* How many are posted. Not for a shared queue: its receives are not reserved for one queue pair. */
 uint32_t receive_queue_count(const struct qp *qp);
 
-/* A receive that was taken is over. */
+/* Completes a receive that was taken. */
 void receive_complete(struct qp *qp, struct receive *receive, enum status status, picoseconds now);
 
-/* All of the queue pair's own are over, flushed or cancelled. */
+/* Completes all of the queue pair's own receives as flushed or cancelled. */
 void receive_queue_flush(struct qp *qp, enum status status, picoseconds now);
 
 #endif

@@ -1,13 +1,12 @@
-/* What happens after a loss, by choice. A scheme is one file, and has a say where
- * a packet is missed:
+/* Loss recovery. A scheme is one file. It is called where a packet is found to be missing:
  *
  *     responder    a request ahead of the expected one      ahead; later take_kept
  *     requester    a sequence NAK, a response ahead         missed
  *                  the timer, an RNR NAK                    resend_all
  *
- *     go-back-n           everything again, from the first packet that is missing
- *     go-back-0           the whole message again, as early RoCE NICs did
- *     selective-repeat    what is missing, and nothing else
+ *     go-back-n           sends everything again from the first missing packet on
+ *     go-back-0           sends the whole message again, as early RoCE NICs did
+ *     selective-repeat    sends only the missing packets again
  *
  * A scheme enters itself into the registry. The Python side has one file for each scheme as well:
  * emu/spec/recovery/. */
@@ -28,21 +27,21 @@ struct recovery {
 
     /* Requester: a packet before `end` is missing, those in [first, end) are not. */
     void (*missed)(struct qp *qp, uint64_t first, uint64_t end);
-    /* Requester: nothing is known of what is in flight. */
+    /* Requester: any packet in flight may be missing. */
     void (*resend_all)(struct qp *qp);
 
-    /* The rest may be absent: nothing is kept that comes ahead of its time. */
+    /* The rest may be NULL, in schemes that keep no packet that arrives too early. */
 
-    /* Requester: a response ahead of the expected one. Whether it was kept before; whether it is
-     * from now on. */
+    /* Requester: a response ahead of the expected one. has_response: whether it was kept before.
+     * keep_response: keeps it; false when it cannot. */
     bool (*has_response)(const struct qp *qp, uint64_t psn);
     bool (*keep_response)(struct qp *qp, uint64_t psn);
-    /* Requester: all before `psn` is acknowledged; before which PSN is that so, with what was
-     * kept? */
+    /* Requester: all before `psn` is acknowledged. Returns the PSN before which everything is,
+     * counting kept responses. */
     uint64_t (*slide)(struct qp *qp, uint64_t psn);
     /* Requester: moves `next` past what needs no sending. */
     void (*skip)(struct qp *qp);
-    /* Requester: of the responses [psn, end), which are not here, how far to ask for them. */
+    /* Requester: the responses [psn, end) are missing. Returns the end of the part to request. */
     uint64_t (*gap_end)(const struct qp *qp, uint64_t psn, uint64_t end);
     /* Responder: a request ahead of the expected one. Whether it keeps the frame. */
     bool (*ahead)(struct qp *qp, const struct packet *packet, struct frame *frame);

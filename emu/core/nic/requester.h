@@ -7,10 +7,10 @@
 /* Set-up only. */
 void requester_init(struct qp *qp);
 
-/* Whether there is a packet that window, credits and limits let go, but for its time. */
+/* Whether window, credits and limits allow the next packet, apart from its time. */
 bool requester_has_data(const struct qp *qp);
 
-/* From when on that packet may go; NEVER when there is none. */
+/* The earliest time for that packet; NEVER when there is none. */
 picoseconds requester_ready_at(const struct qp *qp);
 
 /* BTH .. pad of the next packet, in bytes. There must be one. */

@@ -1,28 +1,28 @@
 /* The responder's rules:
  *
  *  - PSN as expected: check, execute, and acknowledge when AckReq is set.
- *  - PSN ahead: the recovery scheme says whether it is kept or asked for again.
+ *  - PSN ahead: the recovery scheme decides whether to keep the packet or to request it again.
  *  - PSN behind: a duplicate. A SEND or WRITE is not executed again, but acknowledged
- *    with the newest good PSN, for the sender has missed that. A READ is
- *    answered again, and an atomic with what it found the first time.
- *  - FIRST and ONLY begin a message, MIDDLE and LAST go on with one; FIRST and
- *    MIDDLE carry exactly an MTU, LAST at least a byte, and a WRITE's packets
- *    as much as its RETH says. Otherwise NAK invalid request.
+ *    with the newest good PSN, since the sender has missed that ACK. A READ is answered again. An
+ *    atomic is answered with its first result.
+ *  - FIRST and ONLY begin a message, MIDDLE and LAST continue one. FIRST and
+ *    MIDDLE carry exactly an MTU, LAST at least a byte, and the packets of a WRITE together the
+ *    length in its RETH. Otherwise NAK invalid request.
  *  - Key, bounds and access are checked for the whole message at its first packet, before a
  *    byte is written. Otherwise NAK remote access error.
- *  - A key that is invalidated while a message is coming in, or while a READ is answered, opens
- *    nothing from then on: NAK remote access error, at the packet that finds it out.
- *  - A SEND, or immediate data, that finds no receive: RNR NAK, and drop until it comes again. A
- *    receive whose memory is registered no more: NAK remote operational error, and the receive
- *    completes with LOC_PROT_ERR.
- *  - More READs and atomics than agreed on, an atomic that is not aligned: NAK invalid request.
- *  - After a NAK other than PSN sequence error and RNR the queue pair has failed. The READs before
- *    it are answered all the same, for the NAK means nothing to who misses a response.
+ *  - A key may be invalidated while a message arrives or a READ is answered. The next packet that
+ *    needs it then gets NAK remote access error.
+ *  - A SEND or immediate data without a posted receive: RNR NAK, and the packets are dropped until
+ *    it is sent again. A receive whose memory is no longer registered: NAK remote operational
+ *    error, and the receive completes with LOC_PROT_ERR.
+ *  - Too many outstanding READs and atomics, or an atomic that is not aligned: NAK invalid request.
+ *  - After any NAK but PSN sequence error and RNR the queue pair has failed. READs before the NAK
+ *    are still answered, because the requester ignores the NAK while a response is missing.
  *
- * An unreliable connection has the same checks and no NAKs: what fails is
- * dropped, with the rest of its message, and so is a message that lost a packet. Its own mistake
- * is none of the sender's: a receive without memory ends it as it ends a reliable one (IBTA vol 1,
- * 9.9.3, errors of class A).
+ * An unreliable connection has the same checks and no NAKs. If a check fails or a packet is lost,
+ * the whole message is dropped. An error on the receiver's own side is different: a receive
+ * without memory ends the queue pair as on a reliable connection (IBTA vol 1, 9.9.3, errors of
+ * class A).
  *
  * Left out: FLUSH, ATOMIC WRITE, and access rights of a queue pair. */
 #include "nic/responder.h"

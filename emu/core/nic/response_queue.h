@@ -1,4 +1,5 @@
-/* What a responder owes the other end, and sends in the order of PSNs. */
+/* The responses that are due to the other end: ACKs, NAKs, data of READs and results of atomics.
+ * They leave in the order of PSNs. */
 #ifndef EMU_NIC_RESPONSE_QUEUE_H
 #define EMU_NIC_RESPONSE_QUEUE_H
 
@@ -13,10 +14,10 @@ bool response_queue_init(struct qp *qp);
  * changed, when that is more than there was at set-up. */
 bool response_queue_limit(struct qp *qp, uint32_t outstanding);
 
-/* Nothing is owed, and nothing can be asked for again. */
+/* Forgets all responses, including those kept for repetition. */
 void response_queue_reset(struct qp *qp);
 
-/* No more READ or atomic is answered. */
+/* Drops the READs and atomics that are not answered yet. */
 void response_queue_forget(struct qp *qp);
 
 /* An ACK, or the NAK of that syndrome for the expected packet, is due. */
@@ -40,7 +41,7 @@ struct resource *response_queue_find(struct qp *qp, uint32_t psn, bool is_atomic
 bool response_queue_has_data(const struct qp *qp);
 bool response_queue_has_acknowledgement(const struct qp *qp);
 
-/* From when on the data that is to be sent is there; NEVER when there is none. */
+/* The earliest time for the next data packet; NEVER when there is none. */
 picoseconds response_queue_ready_at(const struct qp *qp);
 
 /* BTH .. pad of the next such packet, in bytes. There must be one. */

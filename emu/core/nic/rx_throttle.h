@@ -1,12 +1,12 @@
-/* What a NIC's port takes in when its memory is slower than its cable (a busy PCIe bus, a
- * cold translation cache; Guo et al., SIGCOMM'16, 4.4). Packets wait in the NIC:
+/* A NIC that receives more slowly than its cable, because its memory is slower (a busy PCIe bus,
+ * a cold translation cache; Guo et al., SIGCOMM'16, 4.4). Packets wait in the NIC:
  *
- *     lossless priority   a full buffer pauses the leaf until half of it is free;
- *                         what is still on the way finds room
- *     lossy priority      a full buffer drops
- *     InfiniBand          credit goes back as late as a packet is taken in
+ *     lossless priority   a full buffer pauses the leaf until half of it is free; packets that
+ *                         are on the way by then still find room
+ *     lossy priority      a full buffer drops packets
+ *     InfiniBand          the credit of a packet returns when memory has taken it
  *
- * It stands between the port and the handler of its NIC while it has a rate. */
+ * While a rate is set, the throttle stands between the port and the NIC's handler. */
 #ifndef EMU_NIC_RX_THROTTLE_H
 #define EMU_NIC_RX_THROTTLE_H
 
@@ -26,11 +26,11 @@ struct rx_throttle {
     uint64_t *waited, *dropped; /* and where it counts what became of them */
 };
 
-/* Set-up only, of a port that has its handler. */
+/* Set-up only. The port must have its handler. */
 void rx_throttle_init(struct rx_throttle *throttle, struct port *port, struct qos_map map,
                       uint64_t *waited, uint64_t *dropped);
 
-/* With rate 0 what waits is taken in at once. */
+/* Rate 0 ends the throttling: the NIC receives all waiting packets at once. */
 void rx_throttle_set(struct rx_throttle *throttle, uint64_t rate_bps, uint32_t buffer_bytes,
                      picoseconds now);
 

@@ -1,11 +1,10 @@
-/* The send queue: messages from their posting to their completion, both in the
- * same order. */
+/* The send queue: messages from posting to completion. They complete in the order of posting. */
 #ifndef EMU_NIC_SEND_QUEUE_H
 #define EMU_NIC_SEND_QUEUE_H
 
 #include "nic/qp.h"
 
-/* Whether a message would be sent (STATUS_SUCCESS), or what it would complete with at once. */
+/* STATUS_SUCCESS if the message would be sent, or else the status of its immediate failure. */
 enum status send_queue_admit(const struct qp *qp, struct message *message);
 
 /* Appends a message; completes it at once when it cannot be sent. */
@@ -17,12 +16,12 @@ void send_queue_complete(struct qp *qp, picoseconds now);
 /* Completes the oldest message with `status` and flushes the others, or cancels them as well. */
 void send_queue_flush(struct qp *qp, enum status status, picoseconds now);
 
-/* Bytes of a message, which is not a fetch, came into the memory of the receiver in this
- * process: it is the oldest that was not there yet. */
+/* Bytes of a message, which is not a fetch, have reached the receiver's memory in this process.
+ * The message is the oldest that is not yet delivered. */
 void send_queue_delivered(struct qp *qp, uint32_t bytes, bool all, picoseconds now);
 
-/* All bytes of that message of an unreliable pair did, whose last packet had this PSN; those
- * before it are lost, or came already. */
+/* The same for all bytes of one message of an unreliable pair. Its last packet had this PSN.
+ * Earlier messages that are not delivered are lost. */
 void send_queue_delivered_late(struct qp *qp, uint32_t psn, uint32_t bytes, picoseconds now);
 
 #endif

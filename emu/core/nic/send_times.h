@@ -1,8 +1,7 @@
-/* When each packet in flight left: what an ACK makes a round trip of.
+/* The time at which each packet in flight left, from which an ACK gives a round-trip time.
  *
- * A packet that was sent twice tells nothing, as nobody knows which of the two was
- * answered (Karn and Partridge, SIGCOMM'87). Nor does one that left so many packets ago that its
- * place has been taken. */
+ * A packet that was sent twice gives none, since its ACK may answer either of the two (Karn and
+ * Partridge, SIGCOMM'87). Nor does a packet whose place in the ring a later one has taken. */
 #ifndef EMU_NIC_SEND_TIMES_H
 #define EMU_NIC_SEND_TIMES_H
 
@@ -14,7 +13,7 @@ enum { SEND_TIMES = 1024 };
 struct send_times {
     struct send_time {
         uint64_t psn;
-        picoseconds at; /* NEVER: it was sent twice */
+        picoseconds at; /* NEVER: sent twice */
     } * ring;           /* NULL: none are kept */
 };
 
@@ -24,7 +23,7 @@ bool send_times_init(struct send_times *send_times, struct arena *arena);
 /* A packet leaves, for the first time or again. */
 void send_times_note(struct send_times *send_times, uint64_t psn, bool again, picoseconds now);
 
-/* Time since a packet left; 0: nobody knows. */
+/* Time since a packet left; 0: unknown. */
 picoseconds send_times_since(const struct send_times *send_times, uint64_t psn, picoseconds now);
 
 #endif

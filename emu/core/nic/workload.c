@@ -8,19 +8,17 @@
  *     is the receiver of the message     delivered: its bytes are in memory
  *     is its sender, or a third one      completed: it is acknowledged
  *
- * A message may be a summand: delivered, it is added to what the receiver has.
+ * A message may be a summand: on delivery it is added to the receiver's values.
  * An operation without a queue pair is work: it is over after its duration. Before that
- * it may have a device for itself, which serves one after another, in order of asking.
+ * it may occupy a device alone. A device serves its operations in the order of their requests.
  *
- * An operation that fails takes all with it that can then never start; they
- * are cancelled, so that a workload always comes to an end. One whose turn comes
- * after its time is skipped, and so is all that waits for it.
+ * When an operation fails, all operations that depend on it are cancelled, so that every workload
+ * ends. An operation whose turn comes after its latest time is skipped, and so are its dependents.
  *
- * Messages of unreliable transports are completed when they have left. The end
- * waits for those that are on their way, as long as one comes now and then: what
- * has not come a millisecond after the latest is lost.
+ * Messages of unreliable transports complete when they have left. The workload ends only when
+ * those in flight have arrived, or when none has arrived for a millisecond: the rest is lost.
  *
- * What a NIC has done its host sees later, where the path between them takes time. */
+ * If the path between NIC and host takes time, the host sees each event that much later. */
 #include <stdlib.h>
 
 #include "nic/datagram.h"
@@ -158,7 +156,7 @@ struct workload *workload_new(struct clock *clock, const struct operation *opera
                               uint32_t count, const uint32_t *dependents, uint32_t dependent_count,
                               uint32_t flow_count, uint32_t device_count)
 {
-    if (!operations_are_right(operations, count, dependents, dependent_count, flow_count,
+    if (!operations_are_valid(operations, count, dependents, dependent_count, flow_count,
                               device_count))
         return NULL;
     struct workload *workload = calloc(1, sizeof *workload);

@@ -3,10 +3,9 @@
  *     message ─▶ send queue       SEND, WRITE, READ, atomics: in the order of posting
  *     receive ─▶ receive queue    memory for one SEND, or a place for one immediate
  *
- * Both belong to whoever posts them. They are chained together while they are
- * posted, so that a queue needs no memory and has no limit of its own; a completion
- * is a call of the handler. What is refused completes at once, with its reason,
- * and changes nothing else. */
+ * The poster owns both. While they are posted they form a list, so that a queue needs no memory
+ * and has no limit of its own. A completion is a call of the handler. A refused request completes
+ * at once with the reason, and changes nothing else. */
 #ifndef EMU_NIC_WQE_H
 #define EMU_NIC_WQE_H
 
@@ -18,9 +17,9 @@ struct message;
 struct receive;
 struct qp;
 
-/* Told to the poster of a message. Either may post again. */
+/* Calls to the poster of a message. Both may post again. */
 struct message_handler {
-    /* `bytes` more are where they belong; `all`: the message is. */
+    /* `bytes` more are in the receiver's memory; `all`: the whole message is. */
     void (*delivered)(struct message *message, uint32_t bytes, bool all, picoseconds now);
     /* It is over, as record->status says; it may be reused. */
     void (*completed)(struct message *message, picoseconds now);
@@ -36,7 +35,7 @@ struct message {
     const struct message_handler *handler;
     struct message_record *record;
     const struct address *to; /* datagrams only */
-    const uint8_t *inlined;   /* its bytes, handed over with it, not in a region; NULL: they are */
+    const uint8_t *inlined;   /* inline data; NULL: the bytes are in a region */
     uint8_t verb;             /* enum verb */
     uint32_t lkey, rkey;
     uint64_t local_va, remote_va;
