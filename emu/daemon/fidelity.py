@@ -16,7 +16,7 @@ from emu.bindings.af_packet_driver import AfPacketDriver
 from emu.bindings.fabric import Fabric
 from emu.lab.ipc.queries import ShimTiming
 from emu.measure.counters import lost_in_transit
-from emu.measure.fidelity import judge
+from emu.measure.fidelity import fidelity_of
 from emu.measure.merge import mtu_time_ns
 from emu.measure.observation import Ledger, Observation
 from emu.measure.recording import Fidelity
@@ -48,7 +48,7 @@ def judged(
         **{name: getattr(after, name) - getattr(before, name) for name in _COUNTS},
         timeline=NOTHING_NOTED,
     )
-    return judge(
+    return fidelity_of(
         [nics, replace(nics, ledger=shim, frames_exhausted=0)],
         NOTHING_NOTED,
         slowdown=slowdown,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from emu.clocks import VIRTUAL
 from emu.measure.counter_table import PORT
 from emu.measure.look import FlowLook, Look
-from emu.measure.merge import assemble
+from emu.measure.merge import merge_observations
 from emu.measure.observation import Observation, Samples
 from emu.measure.raw_counters import RawCounters
 from emu.measure.recording import (
@@ -93,7 +93,7 @@ def _recording(
     flows: tuple[FlowRecord, ...],
     delivered: Mapping[str, int],
 ) -> Recording:
-    recording = assemble(
+    recording = merge_observations(
         spec,
         topology,
         [seen],

@@ -47,7 +47,7 @@ def percentile(histogram: Histogram, share: float) -> int:
     return bucket_value(bucket + 1) - 1
 
 
-def judge(
+def fidelity_of(
     observations: Sequence[Observation],
     noted: Timeline,
     *,

@@ -22,7 +22,7 @@ from emu.measure.counters import (
 )
 from emu.measure.cpu import NO_CPU_SAMPLES, CpuSamples
 from emu.measure.fct import alone_ns
-from emu.measure.fidelity import bucket_value, judge
+from emu.measure.fidelity import bucket_value, fidelity_of
 from emu.measure.observation import Histogram, Observation
 from emu.measure.raw_counters import CounterTable
 from emu.measure.recording import (
@@ -45,7 +45,7 @@ from emu.units import PS_PER_S, write_time
 from topologies.graph import Port, Topology
 
 
-def assemble(
+def merge_observations(
     spec: Spec,
     topology: Topology,
     observations: Sequence[Observation],
@@ -99,7 +99,7 @@ def assemble(
             "deadlocks": sum(len(seen.deadlocks) for seen in observations),
         },
         series=_series(observations, [flow.name for flow in flows], noted, slowdown),
-        fidelity=judge(
+        fidelity=fidelity_of(
             observations,
             noted,
             slowdown=slowdown,

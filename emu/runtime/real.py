@@ -12,7 +12,7 @@ from emu.lab.ipc.jobs import RunTraffic
 from emu.lab.ipc.messages import Progress as LabProgress
 from emu.lab.job import read_observation
 from emu.lab.namespace import run_in_lab
-from emu.measure.merge import assemble
+from emu.measure.merge import merge_observations
 from emu.measure.progress import Progress
 from emu.measure.recording import Recording
 from emu.runtime.runner import Runner, ignore
@@ -89,7 +89,7 @@ def run_at(
             on_progress(message.moment)
 
     result, files = run_in_lab(job, on_progress=relay)
-    return assemble(
+    return merge_observations(
         spec,
         spec.topology.build(),
         [read_observation(file) for file in files],

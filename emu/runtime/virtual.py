@@ -19,7 +19,7 @@ from emu.bindings.host_nics import HostNics
 from emu.bindings.snapshot import PortView, QueuePairView
 from emu.clocks import VIRTUAL
 from emu.errors import UsageError
-from emu.measure.merge import assemble
+from emu.measure.merge import merge_observations
 from emu.measure.observation import Observation
 from emu.measure.progress import Progress
 from emu.measure.recording import MarkedBy, Recording
@@ -215,7 +215,7 @@ class VirtualRunner(Runner):
                 on_progress(run.progress())
             observation, now_ps = run.observe(), run.now_ns * 1000
             captures = capture.convert(out)
-        return assemble(
+        return merge_observations(
             spec,
             topology,
             [observation],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from emu.measure.fidelity import bucket_value, judge, percentile
+from emu.measure.fidelity import bucket_value, fidelity_of, percentile
 from emu.measure.observation import Observation
 from emu.measure.recording import Fidelity
 from emu.measure.timeline import NOTHING_NOTED, Timeline
@@ -25,7 +25,7 @@ def verdict(
     transit_lost: int = 0,
     dropped_by_faults: int = 0,
 ) -> Fidelity:
-    return judge(
+    return fidelity_of(
         observations,
         noted,
         slowdown=SLOWDOWN,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emu.clocks import REAL
 from emu.measure.cpu import NO_CPU_SAMPLES, CpuSamples
-from emu.measure.merge import assemble
+from emu.measure.merge import merge_observations
 from emu.measure.observation import Observation
 from emu.measure.recording import Recording
 from emu.runtime.virtual import VirtualFabric
@@ -27,7 +27,7 @@ def at_the_start() -> Observation:
 
 
 def recorded(*seen: Observation, cpu: CpuSamples = NO_CPU_SAMPLES) -> Recording:
-    return assemble(
+    return merge_observations(
         SPEC,
         TOPOLOGY,
         seen,
