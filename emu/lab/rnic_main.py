@@ -19,7 +19,7 @@ from emu.daemon.faults import change_faults
 from emu.lab import ib0, tun
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.messages import Done, Ready, Start, Stop
-from emu.lab.ipc.poller import Wakers
+from emu.lab.ipc.poller import Poller
 from emu.lab.ipc.setup import NicsReady, SetUpNics
 from emu.lab.job import send_observation
 from emu.lab.netns import entered
@@ -53,10 +53,10 @@ def _work(channel: Channel, setup: SetUpNics, queries: Channel, far: socket.sock
     spec, subnet = _spec_of(setup), setup.subnet
     topology = spec.topology.build()
     workload = OperationGraph() if setup.idle else spec.workload()
-    wakers = Wakers(channel, queries)
+    poller = Poller(channel, queries)
     with Fabric(spec, topology, NodeSubset.HOSTS, subnet=subnet) as fabric:
         endpoints = HostNics(fabric, workload, subnet, ip=setup.ip, starts=setup.starts)
-        with AfPacketDriver(fabric, slowdown=setup.slowdown, wake=wakers.fileno()) as driver:
+        with AfPacketDriver(fabric, slowdown=setup.slowdown, wake=poller.fileno()) as driver:
             fabric.sample(endpoints.flow_bytes, len(endpoints.flows))
             _attach(driver, fabric, setup)
             fabric.prefault()
@@ -68,7 +68,7 @@ def _work(channel: Channel, setup: SetUpNics, queries: Channel, far: socket.sock
             files = [hosts.file, flows.file, far.fileno()]
             channel.send(NicsReady(hosts.layout, flows.layout), files)
             start = channel.expect(Start)
-            nics = _Nics(channel, queries, wakers, start, driver, fabric, endpoints, hosts, flows)
+            nics = _Nics(channel, queries, poller, start, driver, fabric, endpoints, hosts, flows)
             _plug_in(driver, endpoints, setup)
             fabric.add_faults(tuple(map(Fault.model_validate, start.faults)))
             fabric.start()
@@ -110,7 +110,7 @@ class _Nics:
 
     channel: Channel
     queries: Channel
-    wakers: Wakers
+    poller: Poller
     start: Start
     driver: AfPacketDriver
     fabric: Fabric
@@ -139,7 +139,7 @@ class _Nics:
     def _go_on(self) -> Outcome:
         while True:
             outcome = self.driver.run(self.start.at_ns, seconds=_SECONDS_BETWEEN_PROGRESS)
-            if outcome is not Outcome.WOKEN or not self.wakers.is_spoken_to(self.queries):
+            if outcome is not Outcome.WOKEN or not self.poller.has_message(self.queries):
                 return outcome
             self.queries.send(change_faults(self.fabric, self.queries.receive()))
 

@@ -15,7 +15,7 @@ from emu.bindings.af_packet_driver import AfPacketDriver, Outcome
 from emu.bindings.fabric import Fabric
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Message
-from emu.lab.ipc.poller import Wakers
+from emu.lab.ipc.poller import Poller
 from emu.lab.ipc.routing import Converging, LinksChanged, Routes, RoutesLoaded, Tables
 from emu.units import PS_PER_NS
 
@@ -26,7 +26,7 @@ class Steering:
     def __init__(self, lab: Channel, line: Channel | None) -> None:
         """`lab` and `line`: what comes by either stops the driver."""
         self._line = line
-        self._wakers = Wakers(lab, *([line] if line else []))
+        self._poller = Poller(lab, *([line] if line else []))
         self._changed_ps = 0
         """When links changed last."""
         self._in_force_ps = 0
@@ -37,7 +37,7 @@ class Steering:
 
     def fileno(self) -> int:
         """Readable when there is something on either channel."""
-        return self._wakers.fileno()
+        return self._poller.fileno()
 
     def run(
         self, driver: AfPacketDriver, fabric: Fabric, start_ns: int, *, seconds: float
@@ -49,7 +49,7 @@ class Steering:
         outcome = driver.run(start_ns, seconds=seconds)
         self._tell(fabric, self._line)
         self._rely_on_tables(fabric)
-        if outcome is Outcome.WOKEN and self._wakers.is_spoken_to(self._line):
+        if outcome is Outcome.WOKEN and self._poller.has_message(self._line):
             while self._line.has_more():
                 self._obey(fabric, self._line, self._line.receive())
             return Outcome.PAUSED

@@ -266,10 +266,11 @@ class Diagnosis:
 
 def diagnoses(run: RunFacts) -> list[Diagnosis]:
     """What is wrong, the gravest first. Nothing is told of a run that cannot be believed."""
-    if "diagnoses" not in run.kept:
-        run.kept["diagnoses"] = list(_found(run)) if run.conclusive else []
-    found: list[Diagnosis] = run.kept["diagnoses"]
-    return found
+    return run.once(_diagnoses)
+
+
+def _diagnoses(run: RunFacts) -> list[Diagnosis]:
+    return list(_found(run)) if run.conclusive else []
 
 
 def _found(run: RunFacts) -> Iterator[Diagnosis]:

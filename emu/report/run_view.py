@@ -6,11 +6,11 @@ flow never finished, or because the fabric has no such thing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ from emu.spec.traffic.entry import MessageEntry, TrafficEntry
 from emu.spec.traffic.job import JobEntry
 from emu.spec.traffic.patterns import PingPong
 from topologies.graph import Port, Topology
+
+T = TypeVar("T")
 
 XMIT_WAIT = "PortXmitWait"
 """InfiniBand's counter of a port: ticks in which it had data to send, and no credit."""
@@ -68,9 +70,14 @@ class RunFacts:
         return self.recording.fidelity.verdict == "ok"
 
     @cached_property
-    def kept(self) -> dict[str, Any]:
-        """What others worked out about the run and would work out again: name -> value."""
+    def _computed(self) -> dict[Callable[[RunFacts], Any], Any]:
         return {}
+
+    def once(self, compute: Callable[[RunFacts], T]) -> T:
+        """The result of a function of this run, which is called once at most."""
+        if compute not in self._computed:
+            self._computed[compute] = compute(self)
+        return cast(T, self._computed[compute])
 
     @cached_property
     def bound(self) -> Bound | None:

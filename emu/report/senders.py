@@ -82,15 +82,15 @@ def _shares(run: RunFacts, entry: MessageEntry) -> dict[tuple[str, bool], float]
 
 
 def _flows_of(run: RunFacts, entry: MessageEntry) -> list[Flow]:
-    """Of an entry, those that cross the fabric. The workload is put together once."""
-    name = "fabric flows by entry"
-    if name not in run.kept:
-        own: dict[str, list[Flow]] = defaultdict(list)
-        for flow in run.spec.fabric_flows():
-            own[flow.traffic].append(flow)
-        run.kept[name] = own
-    of_entry: list[Flow] = run.kept[name].get(entry.name, [])
-    return of_entry
+    """The flows of an entry that cross the fabric."""
+    return run.once(_flows_by_entry).get(entry.name, [])
+
+
+def _flows_by_entry(run: RunFacts) -> dict[str, list[Flow]]:
+    flows: dict[str, list[Flow]] = defaultdict(list)
+    for flow in run.spec.fabric_flows():
+        flows[flow.traffic].append(flow)
+    return flows
 
 
 def there_and_back_ns(ways: Paths, src: str, dst: str, verb: Verb, size_bytes: int) -> int:

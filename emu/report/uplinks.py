@@ -45,13 +45,10 @@ class Uneven:
 
 def uneven_ports(run: RunFacts) -> list[str]:
     """A sentence about the switch with the greatest difference, if there is one."""
-    if "uneven ports" not in run.kept:
-        run.kept["uneven ports"] = _told(run) if run.conclusive else []
-    told: list[str] = run.kept["uneven ports"]
-    return told
+    return run.once(_sentences) if run.conclusive else []
 
 
-def _told(run: RunFacts) -> list[str]:
+def _sentences(run: RunFacts) -> list[str]:
     start_ns, end_ns = run.window_ns
     uneven = (own for own in _groups(run) if own.beyond >= MUCH)
     for found in sorted(uneven, key=lambda own: (-own.beyond, own.port)):

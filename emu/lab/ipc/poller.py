@@ -7,8 +7,8 @@ import select
 from emu.lab.ipc.channel import Channel
 
 
-class Wakers:
-    """The channels, as long as the process lives."""
+class Poller:
+    """Several channels, as long as the process lives."""
 
     def __init__(self, *channels: Channel) -> None:
         self._poll = select.epoll()
@@ -16,9 +16,9 @@ class Wakers:
             self._poll.register(channel, select.EPOLLIN)
 
     def fileno(self) -> int:
-        """Readable when there is something on any of them."""
+        """Readable when any channel has a message."""
         return self._poll.fileno()
 
-    def is_spoken_to(self, channel: Channel) -> bool:
-        """Whether there is something on this one."""
+    def has_message(self, channel: Channel) -> bool:
+        """Whether this channel has a message, or its other end is gone."""
         return any(descriptor == channel.fileno() for descriptor, _ in self._poll.poll(0))
