@@ -104,11 +104,14 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, 
 {
     struct switch_config config = {
         .framing = infiniband ? FRAMING_INFINIBAND : FRAMING_ETHERNET,
+        .forwarding = infiniband ? FORWARDING_LID : FORWARDING_IPV4,
         .datapath = DATAPATH_OWN,
         .latency = latency_ps,
         .cut_through = cut_through,
         .ports = ports,
         .lossy = {.alpha_1024 = 1024},
+        .tail_drop = infiniband ? 0 : UINT16_MAX,
+        .packet_limit = infiniband ? 1u << VL_MANAGEMENT : 0,
     };
     for (int tc = 0; tc < CLASSES; tc++)
         config.arbiter.quantum[tc] = ARBITER_QUANTUM;

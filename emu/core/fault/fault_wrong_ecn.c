@@ -24,7 +24,7 @@ static struct wrong_ecn *ecn_of(struct fault *fault)
 static struct wred *curves_of(const struct fault *fault)
 {
     struct switch_port *out = switch_port_of(fault->port);
-    return out->marking || !out->external_wred ? out->wred : out->external_wred;
+    return out->disciplined[QUEUE_WRED] || !out->external_wred ? out->wred : out->external_wred;
 }
 
 static uint64_t sent(const struct fault *fault)

@@ -66,7 +66,9 @@ static void sent(struct port *port, const struct frame *frame, picoseconds now)
 static void arrived(struct port *port, const struct frame *frame, picoseconds now)
 {
     struct flow_control packet;
-    if (frame->corrupt || !flow_control_parse(&packet, frame->bytes, frame->stored)) {
+    const uint8_t *message =
+        port_framing(port)->control_message(frame, CONTROL_CREDITS, FLOW_CONTROL_BYTES);
+    if (frame->corrupt || !message || !flow_control_parse(&packet, message, FLOW_CONTROL_BYTES)) {
         port->counters.rx_flow_control_errors++;
         return;
     }
@@ -129,7 +131,9 @@ static void released(struct port *port, uint8_t tc, uint32_t length, picoseconds
 static struct frame *next_frame(struct port *port)
 {
     struct credit_state *credit = &port->credit;
-    struct frame *frame = frame_new(port->pool, FRAME_IB_LINK, FLOW_CONTROL_BYTES);
+    uint8_t *message;
+    struct frame *frame =
+        port_framing(port)->control_frame(port, CONTROL_CREDITS, FLOW_CONTROL_BYTES, &message);
     if (!frame)
         return NULL;
     uint8_t vl = (uint8_t)__builtin_ctz(credit->to_send);
@@ -138,7 +142,7 @@ static struct frame *next_frame(struct port *port)
                                   .vl = vl,
                                   .fctbs = tx_credit(port, vl)->fctbs,
                                   .fccl = credit_limit(rx_credit(port, vl))};
-    flow_control_build(&packet, frame->bytes);
+    flow_control_build(&packet, message);
     frame->tc = vl;
     port->counters.tx_flow_control++;
     credit->to_send &= (uint16_t) ~(1u << vl);

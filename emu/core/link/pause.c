@@ -1,21 +1,8 @@
 #include "link/pause.h"
 
-#include <string.h>
+#include "link/port.h"
 
-enum {
-    ETHERTYPE_MAC_CONTROL = 0x8808,
-    OPCODE_PAUSE = 0x0001,
-    OPCODE_PFC = 0x0101,
-    OFFSET_ETHERTYPE = 12,
-    OFFSET_OPCODE = 14,
-    OFFSET_ENABLE = 16,
-    OFFSET_GLOBAL_TIME = 16,
-    OFFSET_TIME = 18,
-    GLOBAL_BYTES = OFFSET_GLOBAL_TIME + 2,
-    PFC_BYTES = OFFSET_TIME + 2 * PRIORITIES,
-};
-
-static const uint8_t mac_control_address[6] = {0x01, 0x80, 0xC2, 0x00, 0x00, 0x01};
+enum { GLOBAL_BYTES = 2, OFFSET_TIME = 2, PFC_BYTES = OFFSET_TIME + 2 * PRIORITIES };
 
 static uint16_t read16(const uint8_t *bytes)
 {
@@ -28,54 +15,52 @@ static void write16(uint8_t *bytes, uint16_t value)
     bytes[1] = (uint8_t)value;
 }
 
-void pause_build(const struct pause *pause, const uint8_t source[6],
-                 uint8_t bytes[PAUSE_FRAME_BYTES])
+static void build_global(const struct pause *pause, uint8_t *bytes)
 {
-    memset(bytes, 0, PAUSE_FRAME_BYTES);
-    memcpy(bytes, mac_control_address, 6);
-    memcpy(bytes + 6, source, 6);
-    write16(bytes + OFFSET_ETHERTYPE, ETHERTYPE_MAC_CONTROL);
-    if (pause->global) {
-        write16(bytes + OFFSET_OPCODE, OPCODE_PAUSE);
-        write16(bytes + OFFSET_GLOBAL_TIME, pause->time[0]);
-        return;
-    }
-    write16(bytes + OFFSET_OPCODE, OPCODE_PFC);
-    write16(bytes + OFFSET_ENABLE, pause->enable);
-    for (int priority = 0; priority < PRIORITIES; priority++)
-        if (pause->enable & 1 << priority)
-            write16(bytes + OFFSET_TIME + 2 * priority, pause->time[priority]);
+    write16(bytes, pause->time[0]);
 }
 
-bool is_mac_control(const uint8_t *bytes, uint32_t length)
+static void build_pfc(const struct pause *pause, uint8_t *bytes)
 {
-    return length >= OFFSET_OPCODE && read16(bytes + OFFSET_ETHERTYPE) == ETHERTYPE_MAC_CONTROL;
+    write16(bytes, pause->enable);
+    for (int priority = 0; priority < PRIORITIES; priority++)
+        write16(bytes + OFFSET_TIME + 2 * priority,
+                pause->enable & 1 << priority ? pause->time[priority] : 0);
+}
+
+struct frame *pause_build(const struct port *port, const struct pause *pause)
+{
+    uint8_t *message;
+    struct frame *frame =
+        port_framing(port)->control_frame(port, pause->global ? CONTROL_PAUSE : CONTROL_PFC,
+                                          pause->global ? GLOBAL_BYTES : PFC_BYTES, &message);
+    if (frame)
+        (pause->global ? build_global : build_pfc)(pause, message);
+    return frame;
 }
 
 static void parse_global(struct pause *pause, const uint8_t *bytes)
 {
     *pause = (struct pause){.global = true, .enable = 0xFF};
     for (int priority = 0; priority < PRIORITIES; priority++)
-        pause->time[priority] = read16(bytes + OFFSET_GLOBAL_TIME);
+        pause->time[priority] = read16(bytes);
 }
 
 static void parse_pfc(struct pause *pause, const uint8_t *bytes)
 {
-    *pause = (struct pause){.enable = (uint8_t)read16(bytes + OFFSET_ENABLE)};
+    *pause = (struct pause){.enable = (uint8_t)read16(bytes)};
     for (int priority = 0; priority < PRIORITIES; priority++)
         pause->time[priority] = read16(bytes + OFFSET_TIME + 2 * priority);
 }
 
-bool pause_parse(struct pause *pause, const uint8_t *bytes, uint32_t length)
+bool pause_parse(const struct port *port, struct pause *pause, const struct frame *frame)
 {
-    if (length < GLOBAL_BYTES || !is_mac_control(bytes, length))
-        return false;
-    uint16_t opcode = read16(bytes + OFFSET_OPCODE);
-    if (opcode == OPCODE_PAUSE)
-        parse_global(pause, bytes);
-    else if (opcode == OPCODE_PFC && length >= PFC_BYTES)
-        parse_pfc(pause, bytes);
-    else
-        return false;
-    return true;
+    const struct link_framing_ops *framing = port_framing(port);
+    const uint8_t *global = framing->control_message(frame, CONTROL_PAUSE, GLOBAL_BYTES);
+    const uint8_t *pfc = framing->control_message(frame, CONTROL_PFC, PFC_BYTES);
+    if (global)
+        parse_global(pause, global);
+    else if (pfc)
+        parse_pfc(pause, pfc);
+    return global || pfc;
 }

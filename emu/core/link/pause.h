@@ -1,19 +1,18 @@
-/* Pause frames: of single priorities (PFC: IEEE 802.1Qbb, 802.3 annex 31D), and of
- * the whole link (802.3x: annex 31B).
+/* Pauses as messages of flow control: of single priorities (PFC: IEEE 802.1Qbb, 802.3 annex 31D),
+ * and of the whole link (802.3x: annex 31B).
  *
- *     01:80:C2:00:00:01 | source | 8808 | 0101 | enable 16 | time[8] 16 each | pad to 60
- *     01:80:C2:00:00:01 | source | 8808 | 0001 | time 16                     | pad to 60
+ *     CONTROL_PFC      enable 16 | time[8] 16 each
+ *     CONTROL_PAUSE    time 16
  *
  * A time is counted in quanta of 512 bit times of the link it is sent on;
- * 0 resumes at once. Never tagged, never forwarded. */
+ * 0 resumes at once. The framing puts a message into a frame (framing.h). */
 #ifndef EMU_LINK_PAUSE_H
 #define EMU_LINK_PAUSE_H
 
-#include "sim/frame.h"
+#include "link/framing.h"
 
 enum {
     PRIORITIES = 8,
-    PAUSE_FRAME_BYTES = 60,
     PAUSE_MAX_QUANTA = 0xFFFF,
     QUANTUM_BITS = 512,
 };
@@ -29,13 +28,10 @@ static inline picoseconds quanta_time(uint32_t quanta, uint64_t rate_bps)
     return serialisation((uint64_t)quanta * (QUANTUM_BITS / 8), rate_bps);
 }
 
-void pause_build(const struct pause *pause, const uint8_t source[6],
-                 uint8_t bytes[PAUSE_FRAME_BYTES]);
+/* A frame with this pause. NULL: there is no memory. */
+struct frame *pause_build(const struct port *port, const struct pause *pause);
 
-/* True for any MAC control frame: it ends at this port, understood or not. */
-bool is_mac_control(const uint8_t *bytes, uint32_t length);
-
-/* False when the frame is neither, or too short. */
-bool pause_parse(struct pause *pause, const uint8_t *bytes, uint32_t length);
+/* False when the frame has neither message. */
+bool pause_parse(const struct port *port, struct pause *pause, const struct frame *frame);
 
 #endif

@@ -86,7 +86,7 @@ static void priority_resumed(struct port *port, uint8_t priority, picoseconds no
 
 bool pause_received(struct port *port, const struct frame *frame, struct pause *pause)
 {
-    if (frame->corrupt || !pause_parse(pause, frame->bytes, frame->stored)) {
+    if (frame->corrupt || !pause_parse(port, pause, frame)) {
         port->counters.rx_mac_control_unknown++;
         return false;
     }
@@ -136,11 +136,10 @@ static void count_pause_sent(struct port *port, const struct pause *pause)
 
 struct frame *pause_frame(struct port *port, const struct pause *pause)
 {
-    struct frame *frame = frame_new(port->pool, FRAME_ETHERNET, PAUSE_FRAME_BYTES);
+    struct frame *frame = pause_build(port, pause);
     if (!frame)
         return NULL;
     count_pause_sent(port, pause);
-    pause_build(pause, port->mac, frame->bytes);
     port->pause.to_send = 0;
     port->control_to_send = false;
     return frame;

@@ -2,9 +2,6 @@
 
 #include "link/tap.h"
 
-/* Bytes of a frame that a cut-through switch must see before it can decide. */
-enum { ETHERNET_HEADER_BYTES = 64, INFINIBAND_HEADER_BYTES = 20 };
-
 /* Times its rate at which a paced line works off what was held up. */
 enum { CATCH_UP_SPEED = 8 };
 
@@ -47,12 +44,12 @@ void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picose
 /* ---- the line ---------------------------------------------------------- */
 
 /* When the far end gets it, if that is before its tail. */
-SELDOM static picoseconds early_delivery(const struct line *line, const struct frame *frame,
+SELDOM static picoseconds early_delivery(const struct port *port, const struct frame *frame,
                                          picoseconds start)
 {
+    const struct line *line = &port->line;
     uint32_t wire = wire_bytes(frame->kind, frame->length);
-    uint32_t header =
-        frame->kind == FRAME_ETHERNET ? ETHERNET_HEADER_BYTES : INFINIBAND_HEADER_BYTES;
+    uint32_t header = port_framing(port)->header_bytes;
     if (line->delivery == DELIVER_START)
         return start;
     picoseconds head_at = start + line->delay + line_time(line, wire < header ? wire : header);
@@ -67,7 +64,7 @@ static inline void line_send(struct port *port, struct frame *frame, uint32_t wi
     line->free_at = end;
     frame->tail_at = line->free_at + line->delay;
     frame->due_at =
-        line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(line, frame, start);
+        line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(port, frame, start);
     port->gauges->tx_wire += wire;
     if (!line->in_flight_count++)
         timer_set(port->clock, &line->arrival, frame->due_at);
@@ -98,20 +95,6 @@ void line_arrival(struct timer *timer, picoseconds now)
 
 /* ---- what arrives --------------------------------------------------------- */
 
-bool is_packet(const struct frame *frame)
-{
-    return frame->kind == FRAME_IB ||
-           (frame->kind == FRAME_ETHERNET && !is_mac_control(frame->bytes, frame->stored));
-}
-
-static void classify(const struct port *port, struct frame *frame)
-{
-    if (!port->qos_map || frame->kind != FRAME_ETHERNET)
-        return;
-    frame->ip = (uint8_t)ipv4_offset(frame->bytes, frame->stored);
-    frame->tc = class_of(port->qos_map, frame);
-}
-
 /* Who counts what is lost at a port. Nobody sees the counters of a cable's end whose node is in
  * another process, and it has no classes: the port at which the frame would have arrived counts. */
 static struct port *accountant(struct port *port, struct frame *frame)
@@ -120,7 +103,7 @@ static struct port *accountant(struct port *port, struct frame *frame)
         return port;
     while (port->outside)
         port = port->line.far;
-    classify(port, frame);
+    port_framing(port)->classify(port, frame);
     return port;
 }
 
@@ -149,21 +132,25 @@ static void drop_malformed(struct port *port, struct frame *frame)
     drop(port, frame);
 }
 
-/* Whether such frames are of the port's link at all: whatever else is known of a frame of the other
- * fabric, it means nothing here. */
-static bool fits_link(const struct port *port, const struct frame *frame)
+static void control_arrived(struct port *port, struct frame *frame, picoseconds now)
 {
-    return (frame->kind == FRAME_ETHERNET) == (port->framing == FRAMING_ETHERNET);
+    port_flow_control(port)->arrived(port, frame, now);
+    frame_free(port->pool, frame);
 }
 
-/* Whether the packet is long enough for its headers and CRCs, and on a lane that the port has:
- * what is read of it from here on relies on that (the data packet check: IBTA vol 1, 7.4). */
-static bool is_well_formed(const struct port *port, const struct frame *frame)
+static void packet_arrived(struct port *port, struct frame *frame, picoseconds now)
 {
-    if (port->framing == FRAMING_ETHERNET)
-        return ethernet_header_is_whole(frame->bytes, frame->stored);
-    bool has_lane = !port->vls || frame->tc < port->vls || frame->tc == VL_MANAGEMENT;
-    return has_lane && lrh_packet_is_whole(frame);
+    if (frame->corrupt)
+        port->counters.rx_crc_errors++;
+    struct class_counters *counters = &port->counters.of_class[frame->tc];
+    counters->rx_packets++;
+    counters->rx_bytes += frame->length;
+    const struct flow_control_ops *flow_control = port_flow_control(port);
+    if (flow_control->received && !flow_control->received(port, frame)) {
+        drop(port, frame);
+        return;
+    }
+    port->handler->receive(port, frame, now);
 }
 
 void port_deliver(struct port *port, struct frame *frame, picoseconds now)
@@ -174,31 +161,13 @@ void port_deliver(struct port *port, struct frame *frame, picoseconds now)
         port->handler->receive(port, frame, now);
         return;
     }
-    if (!fits_link(port, frame)) {
+    enum arrival arrival = port_framing(port)->inspect(port, frame);
+    if (arrival == ARRIVAL_PACKET)
+        packet_arrived(port, frame, now);
+    else if (arrival == ARRIVAL_CONTROL)
+        control_arrived(port, frame, now);
+    else
         drop_malformed(port, frame);
-        return;
-    }
-    if (!is_packet(frame)) {
-        port_flow_control(port)->arrived(port, frame, now);
-        frame_free(port->pool, frame);
-        return;
-    }
-    if (!is_well_formed(port, frame)) {
-        drop_malformed(port, frame);
-        return;
-    }
-    if (frame->corrupt)
-        port->counters.rx_crc_errors++;
-    classify(port, frame);
-    struct class_counters *counters = &port->counters.of_class[frame->tc];
-    counters->rx_packets++;
-    counters->rx_bytes += frame->length;
-    const struct flow_control_ops *flow_control = port_flow_control(port);
-    if (flow_control->received && !flow_control->received(port, frame)) {
-        drop(port, frame);
-        return;
-    }
-    port->handler->receive(port, frame, now);
 }
 
 /* ---- sending ------------------------------------------------------------ */

@@ -10,7 +10,8 @@
  * classes that `port_may_send` allows, and calls `port_kick` whenever there may
  * be something new to send; the port calls it when a pause ends or credit comes.
  *
- * Which flow control a port has is a setting of its own (flow_control.h).
+ * Which flow control and which framing a port has are settings of their own (flow_control.h,
+ * framing.h).
  *
  * A line is one direction of a cable. Frames keep their order on it. */
 #ifndef EMU_LINK_PORT_H
@@ -19,6 +20,7 @@
 #include "headers/lrh.h"
 #include "link/credit_state.h"
 #include "link/flow_control.h"
+#include "link/framing.h"
 #include "link/pause_state.h"
 #include "link/qos_map.h"
 #include "link/vlarb.h"
@@ -27,8 +29,6 @@
 
 struct port;
 struct tap;
-
-enum framing { FRAMING_ETHERNET, FRAMING_INFINIBAND };
 
 struct port_handler {
     /* A frame is here: the handler owns it now. `now` is when its last bit is
@@ -161,8 +161,6 @@ static_assert(offsetof(struct port, up) == 1 * CACHE_LINE &&
                   sizeof(struct line) == 2 * CACHE_LINE,
               "a frame's way through a port is four lines");
 
-/* False for what flow control says: pause frames, credit updates. */
-bool is_packet(const struct frame *frame);
 /* A packet ends here: it is dropped, whoever decides so. At the end of a cable whose node is in
  * another process, the port that it was on its way to counts it. */
 void port_count_drop(struct port *port, struct frame *frame);
@@ -194,6 +192,11 @@ void port_link_up(struct port *port, picoseconds now);
 
 /* There may be something new to send. Cheap when the line is busy. */
 void port_kick(struct port *port, picoseconds now);
+
+static inline const struct link_framing_ops *port_framing(const struct port *port)
+{
+    return link_framings[port->framing];
+}
 
 static inline const struct flow_control_ops *port_flow_control(const struct port *port)
 {

@@ -205,7 +205,7 @@ static void look_due(struct timer *timer, picoseconds now)
     bool waits = false;
     for (uint32_t index = 0; index < watch->port_count; index++) {
         const struct port *port = watch->ports[index];
-        if (port && port->framing == FRAMING_ETHERNET)
+        if (port && !port_framing(port)->class_changes)
             paused |= port->stopped;
         else if (port)
             waits |= port->stopped != 0;

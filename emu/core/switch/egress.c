@@ -1,11 +1,9 @@
 #include "switch/egress.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "link/sl2vl.h"
-
-enum { VL15_QUEUE_PACKETS = 16 };
+#include "switch/ingress.h"
 
 /* ---- what waits, for a marker outside ------------------------------------- */
 
@@ -57,86 +55,54 @@ void egress_coming(struct fabric_switch *sw, const struct frame *frame, int64_t 
         post_depth(out, queue);
 }
 
-/* ---- marking ---------------------------------------------------------------- */
-
-static uint32_t draw(const struct wred *wred, const uint8_t *header, uint32_t length)
-{
-    uint32_t words[WRED_DRAW_WORDS] = {0};
-    if (length >= WRED_DRAW_OFFSET + sizeof words)
-        memcpy(words, header + WRED_DRAW_OFFSET, sizeof words);
-    return wred_draw(wred, words);
-}
-
-static bool marks(const struct switch_port *out, uint8_t queue)
-{
-    return out->marking & 1u << queue;
-}
-
-/* By the depth of what is in the queue beside the frame. */
-SELDOM static void mark(struct switch_port *out, uint8_t queue, struct frame *frame)
-{
-    const struct wred *wred = &out->wred[queue];
-    uint8_t *header = frame->bytes + frame->ip;
-    if (!frame->ip || ipv4_ecn(header) == ECN_NOT_ECT || ipv4_ecn(header) == ECN_CE)
-        return;
-    uint32_t depth = (uint32_t)out->queue[queue].bytes;
-    if (wred_marks(wred, depth, draw(wred, header, frame->stored - frame->ip))) {
-        ipv4_set_ce(header);
-        out->counters.ecn_marked[frame->tc]++;
-    }
-}
-
 /* ---- into the queues ---------------------------------------------------------- */
 
-static bool over_threshold(const struct fabric_switch *sw, const struct frame_queue *queue,
-                           const struct frame *frame)
+/* Where a frame is counted that no queue takes now, whatever is in it; NULL: they are open. */
+static uint64_t *closed_by(struct switch_port *out, const struct frame *frame)
 {
-    return queue->bytes + frame->length > threshold_now(&sw->config.lossy, &sw->buffer);
+    uint16_t bit = (uint16_t)(1u << frame->tc);
+    if (!out->port.up)
+        return &out->port.counters.link_down_discard;
+    if (out->dropping & bit)
+        return &out->counters.watchdog.tx_dropped[frame->tc];
+    return out->hoq.stalled & bit ? &out->counters.hoq_discard : NULL;
 }
 
-/* False, with the reason counted, when a lane takes no packet now: it is stalled,
- * or it is the management lane, which has no credits and little room. */
-static bool lane_takes(struct switch_port *out, uint8_t vl)
+/* What the disciplines of a queue say, one after the other. */
+static inline enum queue_verdict ask(struct fabric_switch *sw, struct switch_port *out,
+                                     uint8_t queue, struct frame *frame)
 {
-    if (vl == VL_MANAGEMENT && out->queue[vl].count >= VL15_QUEUE_PACKETS) {
-        out->counters.vl15_dropped++;
+    enum queue_verdict verdict = QUEUE_TAKES;
+    for (int kind = 0; kind < QUEUE_DISCIPLINES && verdict == QUEUE_TAKES; kind++)
+        if (out->disciplined[kind] & 1u << queue)
+            verdict = queue_disciplines[kind]->join(sw, out, queue, frame);
+    return verdict;
+}
+
+/* False, with the reason counted, when the frame is to be dropped. */
+static bool is_taken(struct fabric_switch *sw, struct switch_port *out, struct frame *frame)
+{
+    uint64_t *reason = closed_by(out, frame);
+    if (reason) {
+        ++*reason;
         return false;
     }
-    if (!(out->hoq.stalled & 1u << vl))
-        return true;
-    out->counters.hoq_discard++;
-    return false;
+    enum queue_verdict verdict;
+    do
+        verdict = ask(sw, out, out->queue_of[frame->tc], frame);
+    while (verdict == QUEUE_MOVES);
+    return verdict == QUEUE_TAKES;
 }
 
 void egress_push(struct fabric_switch *sw, struct frame *frame, picoseconds now)
 {
     struct switch_port *out = switch_port(sw, frame->out_port);
+    if (!is_taken(sw, out, frame)) {
+        ingress_discard(sw, frame, now);
+        return;
+    }
     uint8_t number = out->queue_of[frame->tc];
     struct frame_queue *queue = &out->queue[number];
-    bool lossy = !frame->charge.lossless;
-    if (!out->port.up) {
-        out->port.counters.link_down_discard++;
-        switch_discard(sw, frame, now);
-        return;
-    }
-    if (out->dropping & 1u << frame->tc) {
-        out->counters.watchdog.tx_dropped[frame->tc]++;
-        switch_discard(sw, frame, now);
-        return;
-    }
-    if (switch_is_infiniband(sw) && !lane_takes(out, frame->tc)) {
-        switch_discard(sw, frame, now);
-        return;
-    }
-    if (lossy && over_threshold(sw, queue, frame)) {
-        out->counters.tx_queue_discard[frame->tc]++;
-        switch_discard(sw, frame, now);
-        return;
-    }
-    if (marks(out, number) && !out->marks_at_dequeue)
-        mark(out, number, frame);
-    if (switch_is_infiniband(sw) && out->fecn.threshold[frame->tc])
-        fecn_see(&out->fecn, &out->port, frame, queue->bytes);
     queue_push(queue, frame);
     out->waiting |= (uint16_t)(1u << number);
     depth_changed(out, number, frame->length);
@@ -165,6 +131,13 @@ static uint8_t next_queue(const struct fabric_switch *sw, struct switch_port *ou
     return arbiter_pick(&out->arbiter, &sw->config.arbiter, out->queue, sendable);
 }
 
+static inline void left(struct switch_port *out, uint8_t queue, struct frame *frame)
+{
+    for (int kind = 0; kind < QUEUE_DISCIPLINES; kind++)
+        if (out->disciplined[kind] & 1u << queue && queue_disciplines[kind]->leave)
+            queue_disciplines[kind]->leave(out, queue, frame);
+}
+
 struct frame *egress_pull(struct port *port, picoseconds now)
 {
     struct fabric_switch *sw = switch_of(port);
@@ -177,7 +150,7 @@ struct frame *egress_pull(struct port *port, picoseconds now)
         const struct frame *first = out->queue[queue].frames.first;
         if (port_may_send(port, first->tc, first->length, now))
             sendable |= (uint16_t)(1u << queue);
-        else if (switch_is_infiniband(sw) && out->hoq.life)
+        else if (out->hoq.life)
             hoq_blocked(out, first->tc, now);
     }
     uint8_t queue = next_queue(sw, out, sendable);
@@ -186,10 +159,9 @@ struct frame *egress_pull(struct port *port, picoseconds now)
     struct frame *frame = egress_take_head(out, queue);
     if (port_arbitrates_lanes(port))
         vlarb_sent(&port->vlarb, frame->length);
-    if (switch_is_infiniband(sw) && out->hoq.life)
+    if (out->hoq.life)
         hoq_moved(&out->hoq, queue);
-    if (marks(out, queue) && out->marks_at_dequeue)
-        mark(out, queue, frame);
+    left(out, queue, frame);
     return frame;
 }
 
@@ -206,7 +178,7 @@ uint32_t egress_flush(struct switch_port *out, uint8_t tc, picoseconds now)
             continue;
         }
         depth_changed(out, number, -(int64_t)frame->length);
-        switch_discard(switch_of(&out->port), frame, now);
+        ingress_discard(switch_of(&out->port), frame, now);
         flushed++;
     }
     if (!queue->count)

@@ -1,7 +1,7 @@
 /* A switch port's egress: queues by traffic class or virtual lane, and who may leave next.
  *
- *   room? ─▶ mark ─▶ queue ─▶ arbiter ─▶ mark ─▶ port
- *   tail drop  WRED, FECN                 WRED, where it marks at dequeue
+ *   disciplines: drop, mark ─▶ queue ─▶ arbiter ─▶ disciplines: mark ─▶ port
+ *   queue_discipline.h                             WRED, where it marks at dequeue
  *
  * A marker outside (eBPF) finds each queue's depth on a board that is kept here. */
 #ifndef EMU_SWITCH_EGRESS_H

@@ -1,6 +1,7 @@
 #include "switch/hoq.h"
 
 #include "switch/egress.h"
+#include "switch/ingress.h"
 
 static struct switch_port *of_hoq(struct hoq *hoq)
 {
@@ -43,7 +44,7 @@ static void discard_head(struct switch_port *out, uint8_t vl, picoseconds now)
     out->counters.hoq_discard++;
     if (!out->queue[vl].count)
         port_emptied(&out->port, vl, now);
-    switch_discard(out->port.owner, frame, now);
+    ingress_discard(out->port.owner, frame, now);
 }
 
 static void stall(struct switch_port *out, uint8_t vl, picoseconds now)

@@ -3,109 +3,11 @@
 #include <assert.h>
 
 #include "switch/egress.h"
-#include "switch/forward.h"
+#include "switch/ingress.h"
 #include "switch/pipeline.h"
 #include "switch/transit.h"
 
-/* ---- the ingress buffer and its two rules -------------------------------- */
-
-/* Most of the time the far end is not paused, and need not be. */
-static void pfc_update(struct fabric_switch *sw, struct switch_port *in, uint8_t tc,
-                       picoseconds now)
-{
-    const struct priority_group *ingress = &in->priority_group[tc];
-    bool xoff = in->port.stopping & 1u << tc;
-    bool changes = xoff ? priority_group_wants_xon(ingress, &in->pfc, &sw->buffer)
-                        : priority_group_wants_xoff(ingress);
-    if (changes)
-        port_pause_peer(&in->port, tc, !xoff, now);
-}
-
-static bool charge(struct fabric_switch *sw, struct switch_port *in, const struct frame *frame,
-                   bool lossless, picoseconds now)
-{
-    uint8_t tc = frame->tc;
-    struct priority_group *ingress = &in->priority_group[tc];
-    const struct pfc *pfc = lossless ? &in->pfc : NULL;
-    bool fits = buffer_charge(&sw->buffer, ingress, pfc, frame->length);
-    if (lossless)
-        pfc_update(sw, in, tc, now);
-    if (ingress->headroom && ingress->headroom > in->counters.headroom_peak_bytes[tc])
-        in->counters.headroom_peak_bytes[tc] = ingress->headroom;
-    if (fits)
-        in->port.gauges->held += frame->length;
-    else {
-        in->counters.rx_buf_discard[tc]++;
-        *sw->lossless_dropped += lossless;
-    }
-    return fits;
-}
-
-/* Where flow control keeps count of buffers, the port has charged the frame already. */
-static bool take_in(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
-                    picoseconds now)
-{
-    bool has_room = port_has_buffers(&in->port);
-    bool lossless = has_room || in->pfc.priorities & 1u << frame->tc;
-    if (!has_room && !charge(sw, in, frame, lossless, now))
-        return false;
-    frame->charge = (struct charge){in->port.number, frame->tc, lossless, frame->length};
-    return true;
-}
-
-static void give_back(struct fabric_switch *sw, const struct charge *charge, picoseconds now)
-{
-    struct switch_port *in = switch_port(sw, charge->in_port);
-    if (port_has_buffers(&in->port)) {
-        port_released(&in->port, charge->tc, charge->bytes, now);
-        return;
-    }
-    buffer_release(&sw->buffer, &in->priority_group[charge->tc], charge->bytes);
-    in->port.gauges->held -= charge->bytes;
-    if (charge->lossless)
-        pfc_update(sw, in, charge->tc, now);
-}
-
-void switch_forget(struct fabric_switch *sw, struct frame *frame, picoseconds now)
-{
-    if (frame->charge.bytes)
-        give_back(sw, &frame->charge, now);
-    frame_free(sw->pool, frame);
-}
-
-void switch_discard(struct fabric_switch *sw, struct frame *frame, picoseconds now)
-{
-    if (frame->charge.bytes)
-        port_count_drop(&switch_port(sw, frame->charge.in_port)->port, frame);
-    switch_forget(sw, frame, now);
-}
-
 /* ---- ingress ---------------------------------------------------------------- */
-
-static void forward_lid(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
-                        picoseconds now)
-{
-    if (forward_by_lid(sw, in, frame, now))
-        pipeline_enter(in, frame, pipeline_earliest(sw, frame, now), now);
-    else
-        switch_discard(sw, frame, now);
-}
-
-/* Whoever decides where a packet goes: what no router would pass on ends here. */
-static void forward_ipv4(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
-                         picoseconds now)
-{
-    const struct route *route = forward_route(sw, in, frame->bytes + frame->ip);
-    if (!route) {
-        switch_discard(sw, frame, now);
-    } else if (sw->config.datapath == DATAPATH_EXTERNAL) {
-        transit_begin(sw, in, frame, sw->config.hints ? forward_next_hop(sw, frame, route, now) : 0,
-                      now);
-    } else {
-        forward_rewrite(sw, frame, forward_next_hop(sw, frame, route, now));
-        pipeline_enter(in, frame, pipeline_earliest(sw, frame, now), now);
-    }
-}
 
 /* A frame that ends at its ingress port never held any of the switch's buffer,
  * but the port may have charged a buffer of its own. */
@@ -122,29 +24,26 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
 {
     struct fabric_switch *sw = switch_of(port);
     struct switch_port *in = switch_port_of(port);
-    bool infiniband = switch_is_infiniband(sw);
-    if (frame->corrupt && !sw->config.cut_through) {
+    const struct forwarding_ops *forwarding = forwardings[sw->config.forwarding];
+    if (frame->corrupt && !sw->config.cut_through)
         refuse(sw, in, frame, &in->counters.corrupt, now);
-        return;
-    }
-    if (!infiniband && !frame->ip)
+    else if (forwarding->needs_ip && !frame->ip)
         refuse(sw, in, frame, &in->counters.not_ip, now);
     else if (in->dropping & 1u << frame->tc)
         refuse(sw, in, frame, &in->counters.watchdog.rx_dropped[frame->tc], now);
-    else if (!take_in(sw, in, frame, now)) {
+    else if (ingress_charge(sw, in, frame, now))
+        forwarding->forward(sw, in, frame, now);
+    else {
         port_count_drop(port, frame);
         frame_free(sw->pool, frame);
-    } else if (infiniband)
-        forward_lid(sw, in, frame, now);
-    else
-        forward_ipv4(sw, in, frame, now);
+    }
 }
 
 /* ---- a port's other ways to its switch ------------------------------------------ */
 
 static void sent(struct port *port, const struct charge *charge, picoseconds now)
 {
-    give_back(switch_of(port), charge, now);
+    ingress_release(switch_of(port), charge, now);
 }
 
 /* What has been waiting for a link that is down. */
@@ -203,6 +102,8 @@ static void port_setup(struct fabric_switch *sw, struct switch_port *own, uint32
     hoq_init(&own->hoq);
     own->port.number = (uint16_t)number;
     own->port.qos_map = &own->qos_map;
+    own->disciplined[QUEUE_TAIL_DROP] = sw->config.tail_drop;
+    own->disciplined[QUEUE_PACKET_LIMIT] = sw->config.packet_limit;
     for (uint8_t tc = 0; tc < CLASSES; tc++)
         own->queue_of[tc] = tc;
 }

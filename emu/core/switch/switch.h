@@ -2,7 +2,8 @@
  *
  *   port ─▶ ingress buffer ─▶ own tables ──────────▶ latency ─▶ egress queue ─▶ port
  *           PFC or credits    or Open vSwitch                   drop, mark, arbiter
- *           switch.c          forward.h, transit.h   pipeline.h egress.h
+ *           ingress.h         forwarding.h,          pipeline.h egress.h, queue_discipline.h
+ *                             transit.h
  *
  * Forwarding has two datapaths. In its own datapath the switch looks the packet up
  * and rewrites it as a router does. In the external datapath it hands the packet to
@@ -21,10 +22,12 @@
 #include "switch/arbiter.h"
 #include "switch/buffer.h"
 #include "switch/fecn.h"
+#include "switch/forwarding.h"
 #include "switch/hoq.h"
 #include "switch/load_balance.h"
 #include "switch/pfc_watchdog.h"
 #include "switch/pkey.h"
+#include "switch/queue_discipline.h"
 #include "switch/route.h"
 #include "switch/wred.h"
 
@@ -33,12 +36,15 @@ enum datapath { DATAPATH_OWN, DATAPATH_EXTERNAL };
 enum { TRANSIT_SLOTS = 4096, TRANSIT_PORTS = 0xFFF };
 
 struct switch_config {
-    enum framing framing;
+    enum framing framing; /* of its ports */
+    enum forwarding forwarding;
     enum datapath datapath;
     picoseconds latency; /* from last bit in (cut-through: header in) to egress queue */
     bool cut_through;
     uint32_t ports;
     struct threshold lossy; /* of an egress queue of a lossy class */
+    /* Queues, a bit each, that drop by the threshold, and those that hold a few packets. */
+    uint16_t tail_drop, packet_limit;
     struct arbiter_config arbiter;
     bool hints;                  /* external datapath: the transit tag names the next hop */
     picoseconds transit_timeout; /* external datapath: then a packet counts as lost */
@@ -68,8 +74,8 @@ struct switch_port {
     uint64_t queue_peak_bytes;
     struct pfc pfc;
     uint16_t waiting; /* bit per queue with a frame in it */
-    uint16_t marking; /* bit per queue with a curve; none where somebody outside (eBPF) marks */
-    bool marks_at_dequeue;
+    /* Bit per queue that has the discipline. WRED: none where somebody outside (eBPF) marks. */
+    uint16_t disciplined[QUEUE_DISCIPLINES];
     uint8_t dropping; /* bit per priority that the watchdog has dropped */
 
     ON_A_LINE struct frame_list pipeline; /* came in here and wait out the latency */
@@ -80,6 +86,7 @@ struct switch_port {
     uint32_t coming[CLASSES]; /* by queue: bytes that wait out the latency, wherever they came in */
     struct arbiter arbiter;
     struct wred wred[CLASSES];  /* by queue */
+    bool marks_at_dequeue;      /* WRED */
     struct wred *external_wred; /* the same where eBPF may mark; or NULL */
     struct qos_map qos_map;
     struct hoq hoq;           /* InfiniBand */
@@ -137,20 +144,10 @@ static inline struct switch_port *switch_port_of(struct port *port)
     return container_of(port, struct switch_port, port);
 }
 
-static inline bool switch_is_infiniband(const struct fabric_switch *sw)
-{
-    return sw->config.framing == FRAMING_INFINIBAND;
-}
-
 static inline struct switch_port *switch_port(struct fabric_switch *sw, uint32_t number)
 {
     return &sw->ports[number - 1];
 }
-
-/* Frees a frame, and the buffer it occupied: what the machine lost, which the fabric would not. */
-void switch_forget(struct fabric_switch *sw, struct frame *frame, picoseconds now);
-/* The same of one that the switch drops. */
-void switch_discard(struct fabric_switch *sw, struct frame *frame, picoseconds now);
 
 /* The switch port a port is part of; NULL when it is a NIC's or outside. */
 const struct switch_port *port_of_switch(const struct port *port);

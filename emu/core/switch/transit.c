@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "switch/ingress.h"
 #include "switch/pipeline.h"
 
 enum { TRANSIT_MARK = 0x06, TRANSIT_SEQUENCES = 1 << 16, MAC_BYTES = 6 };
@@ -27,7 +28,7 @@ static void lost_in_transit(struct fabric_switch *sw, struct frame *frame, picos
 {
     switch_port(sw, frame->charge.in_port)->counters.transit_lost++;
     sw->lost_in_datapath(sw->external_datapath, frame->due_at);
-    switch_forget(sw, frame, now);
+    ingress_forget(sw, frame, now);
 }
 
 static void transit_check(struct timer *timer, picoseconds now)
@@ -48,7 +49,7 @@ void transit_begin(struct fabric_switch *sw, struct switch_port *in, struct fram
     if (*slot) {
         in->counters.transit_overflow++;
         sw->lost_in_datapath(sw->external_datapath, now);
-        switch_forget(sw, frame, now);
+        ingress_forget(sw, frame, now);
         return;
     }
     uint8_t tag[MAC_BYTES] = {TRANSIT_MARK,

@@ -57,6 +57,7 @@ static void setup_init(struct setup *setup)
                                          .datapath = DATAPATH_EXTERNAL,
                                          .ports = PORTS,
                                          .lossy = {.bytes = 1 << 20},
+                                         .tail_drop = UINT16_MAX,
                                          .transit_timeout = TIMEOUT};
     const uint16_t second_host = SECOND_HOST, second = 2;
     *setup = (struct setup){0};

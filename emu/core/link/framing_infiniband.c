@@ -1,0 +1,52 @@
+/* InfiniBand packets, and its link packets, which have no opcode: a link has one flow control. */
+#include "link/port.h"
+
+enum { HEADER_BYTES = LRH_BYTES + IB_BTH_BYTES };
+
+/* The VL is known from the first byte on. */
+static void classify(const struct port *port, struct frame *frame)
+{
+    (void)port;
+    (void)frame;
+}
+
+/* The data packet check (IBTA vol 1, 7.4): whether the packet is long enough for its headers and
+ * CRCs, and on a lane that the port has. */
+static bool is_well_formed(const struct port *port, const struct frame *frame)
+{
+    bool has_lane = !port->vls || frame->tc < port->vls || frame->tc == VL_MANAGEMENT;
+    return has_lane && lrh_packet_is_whole(frame);
+}
+
+static enum arrival inspect(const struct port *port, struct frame *frame)
+{
+    if (frame->kind == FRAME_IB_LINK)
+        return ARRIVAL_CONTROL;
+    bool fits = frame->kind == FRAME_IB && is_well_formed(port, frame);
+    return fits ? ARRIVAL_PACKET : ARRIVAL_MALFORMED;
+}
+
+static struct frame *control_frame(const struct port *port, enum control_opcode opcode,
+                                   uint32_t message_bytes, uint8_t **message)
+{
+    (void)opcode;
+    struct frame *frame = frame_new(port->pool, FRAME_IB_LINK, message_bytes);
+    *message = frame ? frame->bytes : NULL;
+    return frame;
+}
+
+static const uint8_t *control_message(const struct frame *frame, enum control_opcode opcode,
+                                      uint32_t message_bytes)
+{
+    (void)opcode;
+    return frame->stored == message_bytes ? frame->bytes : NULL;
+}
+
+const struct link_framing_ops link_framing_infiniband = {
+    .header_bytes = HEADER_BYTES,
+    .class_changes = true,
+    .inspect = inspect,
+    .classify = classify,
+    .control_frame = control_frame,
+    .control_message = control_message,
+};

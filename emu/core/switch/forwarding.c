@@ -1,0 +1,6 @@
+#include "switch/forwarding.h"
+
+const struct forwarding_ops *const forwardings[FORWARDINGS] = {
+    [FORWARDING_IPV4] = &forwarding_ipv4,
+    [FORWARDING_LID] = &forwarding_lid,
+};

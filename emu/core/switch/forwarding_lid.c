@@ -1,0 +1,61 @@
+/* InfiniBand switches: port and lane by DLID and service level, as far as the P_Key may go there.
+ */
+#include "link/sl2vl.h"
+#include "switch/forwarding.h"
+#include "switch/ingress.h"
+#include "switch/pipeline.h"
+
+/* The LFT's port comes first, then those among which packets of some service levels choose. */
+static uint16_t next_hop(struct fabric_switch *sw, const struct frame *frame,
+                         const struct route *route, picoseconds now)
+{
+    const uint16_t *ports = sw->routes.ports + route->first;
+    bool balanced = sw->balanced_sls & 1u << lrh_sl(frame->bytes);
+    return balanced && route->count > 1
+               ? load_balance_choose(&sw->load_balancer, frame, ports + 1, route->count - 1, now)
+               : ports[0];
+}
+
+/* Whether a packet's P_Key may go this way; counted where it may not. */
+static bool may_pass(struct switch_port *in, struct switch_port *out, const struct frame *frame)
+{
+    if (in->pkeys.inbound && !pkey_passes(&in->pkeys, frame)) {
+        in->counters.rcv_constraint_errors++;
+        return false;
+    }
+    if (out->pkeys.outbound && !pkey_passes(&out->pkeys, frame)) {
+        out->counters.xmit_constraint_errors++;
+        return false;
+    }
+    return true;
+}
+
+/* False, with the reason counted, when the packet has no way. */
+static bool find_way(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
+                     picoseconds now)
+{
+    const struct route *route = routes_find(&sw->routes, lrh_dlid(frame->bytes));
+    if (!route->count) {
+        in->counters.no_route++;
+        return false;
+    }
+    frame->out_port = next_hop(sw, frame, route, now);
+    struct switch_port *out = switch_port(sw, frame->out_port);
+    if (!may_pass(in, out, frame))
+        return false;
+    if (lane_chosen(frame, &out->port))
+        return true;
+    in->counters.no_lane++;
+    return false;
+}
+
+static void forward(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
+                    picoseconds now)
+{
+    if (find_way(sw, in, frame, now))
+        pipeline_enter(in, frame, pipeline_earliest(sw, frame, now), now);
+    else
+        ingress_discard(sw, frame, now);
+}
+
+const struct forwarding_ops forwarding_lid = {.forward = forward};
