@@ -50,6 +50,7 @@ _CONSTANTS = tuple(
     CORE / name
     for name in (
         "sim/frame.h",
+        "fault/packet_choice.h",
         "headers/lrh.h",
         "link/credit.h",
         "link/framing.h",

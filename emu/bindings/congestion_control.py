@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
-from itertools import count
+from functools import cache
 from typing import Any
 
 from emu._core import ffi, lib
+from emu.bindings.registry import names, with_parameters
 from emu.errors import FabricError
 from emu.spec.congestion_control import Control
 from emu.spec.host import Nic
@@ -40,22 +40,12 @@ def set_congestion_control(
 
 def core_controls() -> dict[str, frozenset[str]]:
     """The core's congestion controls, and the names of the parameters of each."""
-    names = _names(lib.cc_name)
-    return {
-        name: frozenset(_names(partial(lib.cc_parameter, index)))
-        for index, name in enumerate(names)
-    }
+    return with_parameters(lib.cc_name, lib.cc_parameter)
 
 
 def core_recoveries() -> frozenset[str]:
     """The core's loss recoveries."""
-    return frozenset(_names(lib.recovery_name))
-
-
-def _names(name_at: Callable[[int], Any]) -> list[str]:
-    """The names in a table of the core, in its order."""
-    pointers = iter(map(name_at, count()).__next__, ffi.NULL)
-    return [ffi.string(pointer).decode() for pointer in pointers]
+    return frozenset(names(lib.recovery_name))
 
 
 class _CoreConfig:

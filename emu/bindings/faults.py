@@ -8,9 +8,11 @@ link is noticed at both of its ends.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from emu._core import ffi, lib
+from emu.bindings.registry import with_parameters
 from emu.errors import FabricError
 from emu.measure.recording import FaultRecord
 from emu.spec.fault import Fault, fault_names
@@ -61,9 +63,7 @@ def add_faults(
             )
             if part == ffi.NULL:
                 raise FabricError(
-                    f"the core has no memory for the fault {name}, or does not know its kind "
-                    f"{fault.kind} or one of its parameters; make the fabric smaller, or run `make "
-                    "setup` if the source has changed"
+                    f"the core has no memory for the fault {name}; make the fabric smaller"
                 )
             parts.append(part)
         if parts:
@@ -90,11 +90,33 @@ class Places:
         return list(ports) if is_here else []
 
 
+@cache
+def core_faults() -> dict[str, frozenset[str]]:
+    """The core's kinds of faults, and the names of the parameters of each."""
+    return with_parameters(lib.fault_kind, lib.fault_parameter)
+
+
+def _check(kind: str, given: Parameters) -> None:
+    """Raises FabricError unless the core has this kind with these parameters."""
+    known = core_faults().get(kind)
+    if known is None:
+        raise FabricError(
+            f"the core has no fault {kind}; add emu/core/fault/fault_*.c and run make setup"
+        )
+    if unknown := given.keys() - known:
+        raise FabricError(
+            f"the core's fault {kind} has no parameter {', '.join(sorted(unknown))}; compare the "
+            "model in emu/spec/fault/kinds with the table in emu/core/fault/fault_*.c"
+        )
+
+
 class _CoreConfig:
     """A `struct fault_config` and all it points at."""
 
     def __init__(self, fault: Fault, parameters: Parameters, seed: int) -> None:
-        self._texts = [_text(name) for name in (fault.what.core or fault.kind, *parameters)]
+        kind = fault.what.core or fault.kind
+        _check(kind, parameters)
+        self._texts = [_text(name) for name in (kind, *parameters)]
         self._arrays = [
             ffi.new("uint64_t[]", [value] if isinstance(value, int) else list(value))
             for value in parameters.values()

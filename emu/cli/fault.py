@@ -36,7 +36,7 @@ def set_(lab: str | None, text: str) -> None:
     from emu.daemon.client import LabClient
     from emu.lab.ipc.queries import SetFault
     from emu.spec.fault import fault_names
-    from emu.spec.fault_text import fault_from_text
+    from emu.spec.fault.from_text import fault_from_text
     from emu.spec.scenario import spec_from_json
 
     with LabClient(lab) as client:

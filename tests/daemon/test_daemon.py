@@ -309,7 +309,7 @@ def test_a_cable_that_is_cut_in_a_lab_that_is_up(me: User) -> None:
             ("set", "pause-storm: {host: h3}"): "'pause-storm: {host: h3}': pause-storm.host: "
             "there is no host 'h3'",
             ("set", "{at: 1ms, delay: {cable: 'left:h1', by: 1us}}"): "at: is for a spec",
-            ("set", "{"): "'{' is no fault; write it like: loss: {cable: leaf1:h1, every: 256}",
+            ("set", "{"): "'{' is not a fault; write it like: loss: {cable: leaf1:h1, every: 256}",
             ("clear", "cut"): "there is no fault 'cut'; there is link-down-1",
         }.items():
             wrong = me.run_emu("fault", *words)

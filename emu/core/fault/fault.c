@@ -13,6 +13,19 @@ static const struct fault_ops *kind_named(const char *name)
     return NULL;
 }
 
+const char *fault_kind(uint32_t index)
+{
+    return index < REGISTRY_SIZE(fault_kinds) ? REGISTRY_AT(fault_kinds, index)->name : NULL;
+}
+
+const char *fault_parameter(uint32_t index, uint32_t place)
+{
+    const struct fault_field *field = REGISTRY_AT(fault_kinds, index)->parameters;
+    while (place-- && field && field->name)
+        field++;
+    return field ? field->name : NULL;
+}
+
 /* ---- parameters ------------------------------------------------------------------- */
 
 static const struct fault_field *field_named(const struct fault_ops *ops, const char *name)

@@ -29,6 +29,10 @@ struct fault_counts {
     uint64_t packets_dropped;
 };
 
+/* The kinds of faults there are, and the parameters of each; NULL after the last. */
+const char *fault_kind(uint32_t index);
+const char *fault_parameter(uint32_t index, uint32_t place);
+
 /* Ends the fault now, or prevents it from beginning. */
 void fault_clear(struct fault *fault);
 struct fault_counts fault_counted(struct fault *fault);

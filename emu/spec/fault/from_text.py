@@ -1,4 +1,4 @@
-"""The text of a fault for a running lab -> a Fault, validated like one of the lab's spec."""
+"""Reads the text of a fault for a running lab, and validates it like a fault of the lab's spec."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from emu.spec.validation import judged_alone
 
 
 def fault_from_text(text: str, spec: Spec) -> Fault:
-    """A fault that begins now in a fabric of this spec, written as in a spec's `faults:`.
+    """The fault that the text describes, written as in a spec's `faults:`, in the fabric of `spec`.
 
-    Raises UsageError when the text is no YAML, SpecError with all findings otherwise: after
-    the text, as its own keys.
+    Raises UsageError when the text is not YAML, and SpecError with all findings when the fault is
+    invalid. A finding names the key within the text.
     """
     try:
         document = read(text.encode(errors="surrogateescape"), text)
     except Unreadable:
         raise UsageError(
-            f"{text!r} is no fault; write it like: loss: {{cable: leaf1:h1, every: 256}}"
+            f"{text!r} is not a fault; write it like: loss: {{cable: leaf1:h1, every: 256}}"
         ) from None
     own: KeyPath = ("faults", 0)
     findings = [replace(finding, path=(*own, *finding.path)) for finding in document.findings]
     if isinstance(document.data, dict) and "at" in document.data:
-        begins = "is for a spec; in a lab that is up a fault begins when it is set, so leave it out"
+        begins = "has no effect in a running lab, where a fault begins when it is set; leave it out"
         findings.append(Diagnostic((*own, "at"), begins))
     data = spec.to_mapping() | {"faults": [document.data]}
     judged, contradicting = judged_alone(data, [finding.path for finding in findings])
@@ -38,7 +38,7 @@ def fault_from_text(text: str, spec: Spec) -> Fault:
 
 
 def _within(part: KeyPath, finding: Diagnostic) -> str:
-    """A finding for whom this part of a spec is all they wrote."""
+    """A finding's text. Keys inside of `part` of the spec are named relative to it."""
     inside = finding.path[: len(part)] == part
     path = dotted(finding.path[len(part) :] if inside else finding.path)
     return f"{path}: {finding.text}" if path else finding.text

@@ -1,11 +1,11 @@
-"""A fault as it is typed after `emu fault set`: read by a spec's rules, told by what was typed."""
+"""The text after `emu fault set` follows the rules of a spec; errors name the keys of the text."""
 
 from __future__ import annotations
 
 import pytest
 
 from emu.errors import SpecError, UsageError
-from emu.spec.fault_text import fault_from_text
+from emu.spec.fault.from_text import fault_from_text
 from emu.spec.load import spec_from_text
 
 LAB = spec_from_text(
@@ -34,7 +34,7 @@ def test_a_fault_is_read_as_in_a_spec() -> None:
         (
             "{at: 3us, delay: {cable: left:right, by: 3}}",
             [
-                "at: is for a spec; in a lab that is up a fault begins when it is set, so leave it "
+                "at: has no effect in a running lab, where a fault begins when it is set; leave it "
                 "out",
                 "delay.by: 3 has no unit; write it like 600ns or 55us",
             ],
@@ -53,14 +53,14 @@ def test_a_fault_is_read_as_in_a_spec() -> None:
         ),
     ],
 )
-def test_a_wrong_fault_is_told_by_its_own_keys(text: str, says: list[str]) -> None:
-    """After what was typed; no line and column of anything that the user has not seen."""
+def test_an_error_names_keys_of_the_text(text: str, says: list[str]) -> None:
+    """The message begins with the text, and has no line and column."""
     with pytest.raises(SpecError) as error:
         fault_from_text(text, LAB)
     assert error.value.findings == [f"{text!r}: {line}" for line in says]
 
 
 @pytest.mark.parametrize("text", ["{", "", "a: \udcff"])
-def test_what_is_no_yaml_is_told_how_to_write_a_fault(text: str) -> None:
-    with pytest.raises(UsageError, match="is no fault; write it like: loss: "):
+def test_an_error_shows_how_to_write_a_fault(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a fault; write it like: loss: "):
         fault_from_text(text, LAB)
