@@ -1,4 +1,4 @@
-"""`emu explain`: what it finds, what it suggests, and the values that are in force in a spec."""
+"""`emu explain`: the topics that it finds, its suggestions, and the values in force in a spec."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INCAST = str(ROOT / "topologies" / "incast.emu.yml")
 
 
 def told(*words: str) -> str:
-    """With blanks as they come."""
+    """The output of `emu explain` with single blanks."""
     result = CliRunner().invoke(command, list(words), catch_exceptions=False)
     assert result.exit_code == 0
     return " ".join(result.stdout.split())
@@ -67,8 +67,8 @@ def refusal(*words: str) -> str:
         ("", "traffic Who sends how much to whom."),
     ],
 )
-def test_explains(words: str, expected: str) -> None:
-    """Each kind by its name, and what is below a section."""
+def test_each_kind_of_topic_is_explained(words: str, expected: str) -> None:
+    """A topic is found by its name, with the entries below a section."""
     assert expected in told(*words.split())
 
 
@@ -90,12 +90,12 @@ def test_explains(words: str, expected: str) -> None:
     ],
 )
 def test_unknown_names_are_refused(words: str, expected: str) -> None:
-    """With the name that was probably meant."""
+    """The error suggests the nearest name."""
     assert expected in refusal(*words.split())
 
 
 def test_json_is_one_document() -> None:
-    """Topics and the values in force."""
+    """The document holds topics and the values in force."""
     result = CliRunner().invoke(command, ["switches.ecn.pmax", "--spec", INCAST, "--json"])
     document = json.loads(result.stdout)
     assert document["schema"] == "emu.explain/1"
@@ -142,8 +142,9 @@ def in_force(path: Path, key: str, *settings: str, variant: str | None = None) -
     return OpenSpec(path, settings, variant).values([key])
 
 
-def test_value_of_a_preset_has_its_role(spec_file: Path) -> None:
-    """A preset of leaves stands above what all switches have; a key beside it above both."""
+def test_a_preset_of_a_role_names_the_role(spec_file: Path) -> None:
+    """A preset of a role overrides the keys of all switches, and a key
+    beside the preset overrides it."""
     values = in_force(spec_file, "switches.ecn.kmax")
     by_where = {value.where: value for value in values}
     assert by_where["leaf1"].value == "1500KB"
@@ -151,8 +152,8 @@ def test_value_of_a_preset_has_its_role(spec_file: Path) -> None:
     assert "layers.emu.yml:8:" in by_where["leaf1"].origin
 
 
-def test_a_value_is_what_its_origin_says(spec_file: Path) -> None:
-    """A default is the schema's; what is not the default has another origin."""
+def test_values_agree_with_their_origins(spec_file: Path) -> None:
+    """A value with the origin `default` is the schema's default."""
     for section in ("switches", "hosts.nic"):
         for value in in_force(spec_file, section):
             (key,) = keys.matching(tuple(value.key.split(".")))
@@ -169,23 +170,23 @@ SHIPPED = [p for p in sorted(ROOT.glob("topologies/*.emu.yml")) if "1024" not in
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_every_shipped_spec_has_its_values(path: Path) -> None:
-    """Of all sections, and each with an origin."""
+def test_every_value_of_shipped_specs_has_an_origin(path: Path) -> None:
+    """The test looks at all sections."""
     for section in ("topology", "switches", "hosts.nic", "subnet", "traffic", "seed"):
         values = in_force(path, section)
         assert values
         assert all(value.origin for value in values)
 
 
-def test_a_section_that_is_off_says_where(spec_file: Path) -> None:
-    """Its keys have no value then."""
+def test_a_disabled_section_names_where_it_is_off(spec_file: Path) -> None:
+    """The keys of a disabled section have no value."""
     off = [v for v in in_force(spec_file, "switches.ecn.kmin") if v.value == "off"]
     assert [(v.key, v.where) for v in off] == [("switches.ecn", "leaf2")]
     assert off[0].origin.startswith("node leaf2 (")
 
 
-def test_a_port_of_its_own_is_named(spec_file: Path) -> None:
-    """Where it differs; what all ports of a switch have is the switch's."""
+def test_a_port_that_differs_is_named(spec_file: Path) -> None:
+    """A value that all ports of a switch share is given for the switch."""
     (kmin,) = [v for v in in_force(spec_file, "switches.ecn.kmin") if v.value == "200KB"]
     assert kmin.where == "spine1, spine2"
     values = {v.where: v for v in in_force(spec_file, "switches.ecn.pmax")}
@@ -193,16 +194,16 @@ def test_a_port_of_its_own_is_named(spec_file: Path) -> None:
     assert values["spine1:leaf1"].origin.startswith("node spine1, port to leaf1 (")
 
 
-def test_keys_of_hosts_are_grouped(spec_file: Path) -> None:
-    """h1 has its own."""
+def test_hosts_with_equal_values_are_grouped(spec_file: Path) -> None:
+    """h1 differs from the other hosts."""
     assert [(v.where, v.value) for v in in_force(spec_file, "hosts.nic.cc")] == [
         ("h1", "none"),
         ("h2, h3, h4", "dcqcn"),
     ]
 
 
-def test_one_switch_role_or_host_may_be_asked_for(spec_file: Path) -> None:
-    """With what is in force there, whichever layer gives it."""
+def test_values_of_one_switch_role_or_host(spec_file: Path) -> None:
+    """The values in force there are shown, whichever layer gives them."""
     (leaf1,) = in_force(spec_file, "switches.nodes.leaf1.ecn.kmin")
     assert (leaf1.where, leaf1.value) == ("leaf1", "150KB")
     (spines,) = in_force(spec_file, "switches.roles.spine.buffer")
@@ -219,14 +220,14 @@ def test_one_switch_role_or_host_may_be_asked_for(spec_file: Path) -> None:
 
 
 def test_automatic_headroom_is_derived(spec_file: Path) -> None:
-    """The bytes, and what they follow from."""
+    """The origin names the link's rate and delay."""
     (value,) = in_force(spec_file, "switches.pfc.headroom", "switches.nodes.spine1.ports={}")
     assert value.value.startswith("auto: ")
     assert value.origin.startswith("derived from 100Gbit, a cable of 25ns")
 
 
 def test_thresholds_not_given_are_derived(tmp_path: Path) -> None:
-    """The values that switches have, what they follow from, and the reason."""
+    """The values are those of the switches; the origin names inputs and reason."""
     path = tmp_path / "plain.emu.yml"
     path.write_text(PLAIN)
     spec = load_spec(path)
@@ -249,8 +250,8 @@ def test_thresholds_not_given_are_derived(tmp_path: Path) -> None:
     assert (xon.value, xon.origin) == ("auto: 64KB", "derived from xoff: two thirds of xoff")
 
 
-def test_thresholds_given_have_their_place(spec_file: Path) -> None:
-    """In the file or in a preset; none of them is derived."""
+def test_given_thresholds_are_not_called_derived(spec_file: Path) -> None:
+    """The values come from the file or from a preset."""
     given = [
         value
         for value in in_force(spec_file, "switches.ecn.kmin")
@@ -261,7 +262,7 @@ def test_thresholds_given_have_their_place(spec_file: Path) -> None:
 
 
 def test_dscps_of_a_preset_are_derived(tmp_path: Path) -> None:
-    """Hosts that name none have those of their switch's preset."""
+    """Hosts without DSCPs use those of their switch's preset."""
     path = tmp_path / "plain.emu.yml"
     path.write_text(PLAIN)
     (value,) = in_force(path, "hosts.nic.dscp", "switches.preset=sonic")
@@ -274,7 +275,7 @@ def test_dscps_of_a_preset_are_derived(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("fabric", "way"), [("roce", "store-and-forward"), ("ib", "cut-through")])
 def test_automatic_switching_is_derived(spec_file: Path, fabric: str, way: str) -> None:
-    """As the switches of the merged spec have it."""
+    """The derived value is the one that the switches of the merged spec use."""
     (value,) = in_force(spec_file, "switches.switching", f"fabric={fabric}")
     assert value.value == f"auto: {way}"
     assert value.origin == f"derived from fabric: as switches of fabric {fabric} do"
@@ -283,7 +284,7 @@ def test_automatic_switching_is_derived(spec_file: Path, fabric: str, way: str) 
 
 
 def test_a_variant_has_its_own_values(spec_file: Path) -> None:
-    """At their place in `compare:`; the others come from the base."""
+    """Their origin is a line of `compare:`; other values come from the base."""
     values = {v.where: v for v in in_force(spec_file, "switches.buffer", variant="small")}
     assert {v.value for v in values.values()} == {"32MB"}
     assert any(":18:" in v.origin for v in values.values())
@@ -291,28 +292,28 @@ def test_a_variant_has_its_own_values(spec_file: Path) -> None:
         in_force(spec_file, "switches.buffer", variant="smalll")
 
 
-def test_traffic_is_found_by_name(spec_file: Path) -> None:
-    """As after `--set`; by pattern and number, too."""
+def test_traffic_is_found_by_name_pattern_or_number(spec_file: Path) -> None:
+    """`--set` uses the same paths."""
     for name in ("load", "incast", "0"):
         (value,) = in_force(spec_file, f"traffic.{name}.size")
         assert (value.key, value.value) == ("traffic.0.size", "1MB")
 
 
-def test_a_setting_is_where_a_value_comes_from(spec_file: Path) -> None:
-    """Not a line of the file."""
+def test_a_setting_is_the_origin_of_its_value(spec_file: Path) -> None:
+    """The origin is `--set` and not a line of the file."""
     (value,) = in_force(spec_file, "seed", "seed=9")
     assert (value.value, value.origin) == ("9", "--set seed")
 
 
 def test_a_counter_has_no_value_in_a_spec() -> None:
-    """It is refused, not shown without a value."""
+    """`--spec` with a counter is an error."""
     assert "is no key of a spec" in refusal("rx_prio3_pause", "--spec", INCAST)
     assert "needs --spec FILE" in refusal("seed", "--variant", "ib")
 
 
 @pytest.mark.parametrize("verb", ["explain", "init", "counters"])
-def test_verbs_load_quickly(verb: str) -> None:
-    """`emu --help` imports them all: what is heavy waits until it is needed."""
+def test_verbs_import_no_heavy_library(verb: str) -> None:
+    """Heavy libraries are imported only when a verb runs."""
     heavy = "{'numpy', 'pydantic', 'networkx', 'scapy', 'rich'}"
     code = f"import sys, emu.cli.{verb}; print(sorted({heavy} & sys.modules.keys()))"
     answer = subprocess.run(

@@ -1,4 +1,4 @@
-"""Nothing that a user can write or read is without an explanation."""
+"""Every key, counter and field that users see has an explanation."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ PUBLIC = {text for name, text in vars(references).items() if name.isupper()}
 
 
 def test_every_key_has_a_meaning() -> None:
-    """A name that the spec chooses has that of the mapping it is in."""
+    """Keys that the spec's author names have the meaning of their mapping."""
     without = [key.name for key in keys.all_keys() if not key.meaning]
     assert {name.rsplit(".", 1)[-1] for name in without} <= {keys.NAME}
 
 
 def test_every_default_has_a_reason() -> None:
-    """Its own, or that of its section."""
+    """A key without its own reason has that of its section."""
     without = [k.name for k in keys.all_keys() if "default" in k.node and WHY not in k.node]
     assert without == []
 
 
 def test_every_number_has_a_unit() -> None:
-    """Numbers with a unit in their text, too."""
+    """Numbers that a spec gives as text with a unit count as well."""
     assert [key.name for key in keys.all_keys() if _is_number(key) and UNIT not in key.node] == []
 
 
@@ -52,25 +52,25 @@ def _listed(kinds: str | list[str]) -> list[str]:
 
 
 def test_sources_are_named_in_one_place() -> None:
-    """So that one paper has one name."""
+    """All citations of a paper use the same constant."""
     assert {str(key.node[SOURCE]) for key in keys.all_keys() if SOURCE in key.node} <= PUBLIC
 
 
 @pytest.mark.parametrize(("fabric", "place"), [("roce", "ethernet"), ("ib", "infiniband")])
 def test_every_port_counter_has_a_note(fabric: str, place: str) -> None:
-    """Those of priorities and lanes that a run leaves out, too."""
+    """Counters of priorities and lanes that a run leaves out have notes as well."""
     names = counter_names(fabric)
     assert [name for name in names if note_of(name, ("port", place)) is None] == []
 
 
 def test_every_nic_counter_has_a_note() -> None:
-    """As the core has them."""
+    """The names are those of the core's NIC counters."""
     assert [name for name in NIC.cells if note_of(name, ("nic",)) is None] == []
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 def test_every_counter_of_a_summary_has_a_note(fabric: str, tmp_path: Path) -> None:
-    """In each of its sections."""
+    """The sections are ports, hosts, scale-up ports and totals."""
     spec = load_spec(ROOT / "topologies" / "pair.emu.yml", [f"fabric={fabric}"])
     summary = summarise(record("pair", spec, VirtualRunner(), tmp_path)[0])
     ports = ("port", "ethernet" if fabric == "roce" else "infiniband")
@@ -83,13 +83,13 @@ def test_every_counter_of_a_summary_has_a_note(fabric: str, tmp_path: Path) -> N
 
 
 def test_no_counter_has_two_notes_in_one_place() -> None:
-    """Each place is one of those that are described."""
+    """Each place is one of the described places."""
     assert len({(note.name, note.where) for note in NOTES}) == len(NOTES)
     assert {note.where for note in NOTES} == PLACES.keys()
 
 
 def test_a_number_in_a_name_is_in_its_meaning() -> None:
-    """N of the note becomes the priority or lane that was asked for."""
+    """N in a note is replaced by the requested priority or lane."""
     note = note_of("prio3_PFC_WD_QUEUE_STATS_TX_PACKETS_LAST", ("ethernet",))
     assert note is not None
     meaning = note.meaning_of("prio3_PFC_WD_QUEUE_STATS_TX_PACKETS_LAST")
@@ -97,18 +97,18 @@ def test_a_number_in_a_name_is_in_its_meaning() -> None:
 
 
 def test_every_field_of_a_summary_has_a_meaning() -> None:
-    """At the top of the document and inside."""
+    """The fields at the top are those of Summary."""
     assert [field.name for field in fields() if not field.meaning] == []
     top = [field.name.removesuffix("[]") for field in fields() if "." not in field.name]
     assert top == list(get_type_hints(Summary))
 
 
 def test_every_preset_has_a_note() -> None:
-    """And no note is left of one that is gone."""
+    """There are no notes on presets that do not exist."""
     assert PRESET_NOTES.keys() == PRESETS.keys()
 
 
 def test_the_reference_is_up_to_date() -> None:
-    """`make reference` writes it anew."""
+    """`make reference` updates the pages."""
     folder = ROOT / "docs" / "reference"
     assert {path.name: path.read_text() for path in folder.iterdir()} == pages()

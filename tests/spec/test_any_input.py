@@ -1,4 +1,4 @@
-"""No input crashes it: whatever is in the file, the answer is a Spec or a SpecError."""
+"""Any input gives either a Spec or a SpecError, and never another exception."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ values = st.recursive(
 
 
 def load(text: bytes, *setting: str) -> None:
-    """Loads; a spec that comes out must be usable, and an error printable."""
+    """Load the text. A spec that results must be usable; an error must be printable."""
     try:
         spec = spec_from_text(text, source="any.emu.yml", settings=setting)
     except SpecError as error:
@@ -66,28 +66,28 @@ def load(text: bytes, *setting: str) -> None:
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_any_bytes(text: bytes) -> None:
-    """Random bytes and random text."""
+    """The file holds random bytes or random text."""
     load(text)
 
 
 @given(st.text(alphabet="ab01:-[]{},&*!|>'\"%@`#? \n\t", max_size=60))
 @settings(max_examples=300)
 def test_any_yaml_punctuation(text: str) -> None:
-    """Text made of what means something in YAML."""
+    """The text consists of characters that have a meaning in YAML."""
     load(text.encode())
 
 
 @given(st.dictionaries(st.sampled_from(sorted(schema()["properties"])), values, max_size=6))
 @settings(max_examples=200)
 def test_any_data(data: dict[str, Any]) -> None:
-    """The keys of a spec with any values."""
+    """The keys of a spec have random values."""
     load(json.dumps(data).encode())
 
 
 @given(st.data())
 @settings(max_examples=300)
-def test_the_demo_with_anything_in_any_place(data: st.DataObject) -> None:
-    """One key of a good spec replaced, dropped or renamed, and what follows from it."""
+def test_a_good_spec_with_one_random_change(data: st.DataObject) -> None:
+    """One key of a good spec is replaced, dropped or renamed."""
     spec = json.loads(json.dumps(DEMO))
     inside: Any = spec
     while True:
@@ -104,7 +104,7 @@ READY = sorted(Path(INCAST).parent.glob("*.emu.yml"), key=lambda path: path.name
 
 @pytest.mark.parametrize("path", READY, ids=lambda path: path.name)
 def test_a_ready_spec_without_a_section(path: Path) -> None:
-    """Whatever rests on the missing one, such as a path over a switch that no section names."""
+    """Other sections may refer to the missing one, such as a path over an undefined switch."""
     data = json.loads(json.dumps(YAML(typ="safe").load(path)))
     for section in ("topology", "traffic", "switches", "hosts"):
         load(json.dumps({key: value for key, value in data.items() if key != section}).encode())
@@ -112,7 +112,7 @@ def test_a_ready_spec_without_a_section(path: Path) -> None:
 
 @given(st.lists(st.sampled_from([*KEYS, "0", "victim", ""]), max_size=4), values)
 def test_any_setting(path: list[str], value: object) -> None:
-    """Settings that reach anywhere with anything."""
+    """A `--set` names a random path and a random value."""
     load(INCAST.read_bytes(), f"{'.'.join(path)}={json.dumps(value)}")
 
 

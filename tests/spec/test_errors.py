@@ -1,4 +1,4 @@
-"""Golden errors: every file in `errors/` beside the findings it must get, word for word."""
+"""Golden errors: each broken spec in `errors/` has a text file with its expected findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = sorted(ERRORS.glob("*.emu.yml"), key=lambda path: path.name)
 def test_a_broken_spec_gets_all_its_findings(
     path: Path, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
 ) -> None:
-    """Every finding at once, each with line, column, path, reason and remedy."""
+    """All findings are reported at once, each with line, column, path, reason and remedy."""
     monkeypatch.chdir(ERRORS)
     with pytest.raises(SpecError) as caught:
         load_spec(Path(path.name))
@@ -29,20 +29,20 @@ def test_a_broken_spec_gets_all_its_findings(
     assert caught.value.exit_code is ExitCode.USAGE
 
 
-def test_a_missing_file_is_told_by_its_name(tmp_path: Path) -> None:
-    """No file, nothing to find in it: the command line is wrong."""
+def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
+    """The error names the file. It is not a finding about a spec."""
     with pytest.raises(UsageError, match=r"nothing\.emu\.yml: cannot be read \(No such file"):
         load_spec(tmp_path / "nothing.emu.yml")
 
 
-def test_a_folder_is_no_spec(tmp_path: Path) -> None:
-    """A folder's name in place of a file's is told as such."""
+def test_a_folder_is_a_usage_error(tmp_path: Path) -> None:
+    """The error says that the path is a directory."""
     with pytest.raises(UsageError, match=r"cannot be read \(Is a directory\)"):
         load_spec(tmp_path)
 
 
-def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    """No spec is a megabyte long; a disk image given by mistake is not parsed."""
+def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
+    """A spec is never a megabyte long, so a disk image given by mistake is not parsed."""
     path = tmp_path / "disk.emu.yml"
     with path.open("wb") as file:
         file.truncate(1 << 40)
@@ -50,8 +50,8 @@ def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
         load_spec(path)
 
 
-def test_aliases_that_explode_are_refused(tmp_path: Path) -> None:
-    """A few lines of aliases can mean a billion keys; they are not followed."""
+def test_exponential_aliases_are_refused(tmp_path: Path) -> None:
+    """A few lines of aliases can stand for a billion keys, so they are not expanded."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
     path = tmp_path / "bomb.emu.yml"
@@ -60,8 +60,8 @@ def test_aliases_that_explode_are_refused(tmp_path: Path) -> None:
         load_spec(path)
 
 
-def test_a_spec_with_too_many_keys_is_read_no_further(tmp_path: Path) -> None:
-    """The finding names the first key over the limit, long before the end of the text."""
+def test_reading_stops_at_too_many_keys(tmp_path: Path) -> None:
+    """The finding gives the place of the first key over the limit, far from the end of the text."""
     path = tmp_path / "many.emu.yml"
     path.write_text("".join(f"k{number}: 1\n" for number in range(90_000)))
     over = r"many\.emu\.yml:(39|40)\d{3}:\d+: has more than 40000 keys"
@@ -70,7 +70,7 @@ def test_a_spec_with_too_many_keys_is_read_no_further(tmp_path: Path) -> None:
 
 
 def test_many_unknown_keys_are_all_found(tmp_path: Path) -> None:
-    """The first of them with the keys that there are; a search for each would take minutes."""
+    """Only the first hundred list the known keys. A search for all of them would take minutes."""
     path = tmp_path / "many.emu.yml"
     path.write_text("".join(f"k{number}: 1\n" for number in range(3_000)))
     with pytest.raises(SpecError) as caught:
@@ -80,8 +80,8 @@ def test_many_unknown_keys_are_all_found(tmp_path: Path) -> None:
     assert sum("known here are" in finding for finding in findings) == 100
 
 
-def test_half_a_character_is_refused(tmp_path: Path) -> None:
-    """YAML can escape what is no character; it could not be printed."""
+def test_an_escaped_lone_surrogate_is_refused(tmp_path: Path) -> None:
+    """YAML can escape a lone surrogate, which cannot be printed."""
     path = tmp_path / "half.emu.yml"
     path.write_text('name: demo\n"\\udc80": 1\n')
     with pytest.raises(SpecError, match=r"half\.emu\.yml:2:1: an escape makes half a character"):
@@ -89,7 +89,7 @@ def test_half_a_character_is_refused(tmp_path: Path) -> None:
 
 
 def test_deep_nesting_is_refused(tmp_path: Path) -> None:
-    """A thousand brackets are a finding, not a crash."""
+    """Thousands of open brackets give a finding instead of a RecursionError."""
     path = tmp_path / "deep.emu.yml"
     path.write_text("[" * 5000)
     with pytest.raises(SpecError, match="nested too deeply"):

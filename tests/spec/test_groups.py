@@ -1,4 +1,4 @@
-"""Hosts named by their place in the fabric, and numbers that follow from how many there are."""
+"""Hosts named by their place in the fabric, and numbers computed from the number of hosts."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ verify:
     ],
 )
 def test_a_group_is_the_hosts_at_that_place(words: tuple[str, ...], hosts: str) -> None:
-    """Counted like Python's slices, each host once."""
+    """Indices and slices count as in Python, and each host appears once."""
     assert expanded(words, leaf_spine(1, 2, 3, **LINKS)) == tuple(hosts.split())
 
 
 @pytest.mark.parametrize("word", ["leaf3", "leaf2[3:]", "leaf2[9]", "spine1", "leaf2[1", "h7"])
-def test_a_group_of_nobody_stays_as_it_was_written(word: str) -> None:
-    """For a rule to tell."""
+def test_an_empty_group_stays_as_written(word: str) -> None:
+    """A rule reports the word later."""
     assert expanded((word,), leaf_spine(1, 2, 3, **LINKS)) == (word,)
 
 
 @pytest.mark.parametrize("count", [2, 3, 6])
 def test_traffic_and_checks_follow_the_number_of_hosts(count: int) -> None:
-    """Of n flows, one has a port for itself and half of the link."""
+    """One of the n flows has a port to itself and gets half of the link."""
     spec = spec_from_text(SPEC.replace("COUNT", str(count)).encode(), source="x.emu.yml")
     fairness, counter, rate = (check.what for check in spec.verify)
     assert isinstance(fairness, Fairness)
@@ -68,8 +68,8 @@ def test_traffic_and_checks_follow_the_number_of_hosts(count: int) -> None:
 
 
 @pytest.mark.parametrize("hot", ["leaf2[0]", "all[3]", "h4"])
-def test_a_hot_spot_is_named_by_its_place_too(hot: str) -> None:
-    """All others send to it, and it sends to nobody."""
+def test_a_hot_spot_may_be_named_by_place(hot: str) -> None:
+    """All other hosts send to the hot spot, and the hot spot sends nothing."""
     spec = spec_from_text(
         f"""
         topology: {{kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 3}}
@@ -81,23 +81,23 @@ def test_a_hot_spot_is_named_by_its_place_too(hot: str) -> None:
     assert spec_from_json(spec.to_json()) == spec
 
 
-def test_a_setting_changes_the_number_of_hosts_and_all_that_follows() -> None:
-    """One `--set`, and the incast grows."""
+def test_groups_follow_a_setting_of_the_host_count() -> None:
+    """The incast grows with one `--set`."""
     text = SPEC.replace("COUNT", "3").encode()
     spec = spec_from_text(text, source="x.emu.yml", settings=["topology.hosts_per_leaf=8"])
     assert spec.traffic[0].senders == ("h2", *(f"h{n}" for n in range(9, 17)))
 
 
 @given(st.integers(1, 1000), st.integers(1, 50), st.integers(1, 50))
-def test_a_formula_is_worked_out_as_python_does(n: int, a: int, b: int) -> None:
-    """Numbers, n, four operations and powers, min and max."""
+def test_a_formula_has_the_value_that_python_computes(n: int, a: int, b: int) -> None:
+    """Formulas hold numbers, n, the four operations, powers, min and max."""
     assert worked_out(f"min({a} * n, n**2) - n / {b}", n) == min(a * n, float(n) ** 2) - n / b
 
 
 @pytest.mark.parametrize(
     "text", ["", "n + x", "1/6", "10ns", "n(", "n / 0", "n**n**n**n", "(0-n)**.5", "nn", "n.min"]
 )
-def test_what_is_no_formula_is_left_alone_bad_flow(text: str) -> None:
-    """No name, no call, no number that is none, and no long computation."""
+def test_text_that_is_no_formula_is_unchanged(text: str) -> None:
+    """The cases hold unknown names and calls, invalid numbers and long computations."""
     checks = [{"counter": {"name": "tx_packets", "is": text}}]
     assert expected_numbers(checks, {"all": 9}) == checks

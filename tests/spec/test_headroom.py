@@ -1,4 +1,4 @@
-"""Automatic headroom: what a paused port must still take in, by arithmetic."""
+"""Automatic headroom: the bytes that still arrive after a pause, computed from the parts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def headroom(told: Spec, port: str) -> int:
 
 
 def test_headroom_is_the_sum_of_its_parts() -> None:
-    """100 Gbit/s, 500 ns, 1 us: three frames, a pause frame, and 2 us of the link's rate."""
+    """Three frames, a pause frame, and 2 us at 100 Gbit/s (500 ns of cable
+    each way, 1 us response)."""
     frame = 4096 + 74 + 24
     parts = headroom_bytes(
         rate_bps=100_000_000_000, delay_ps=500_000, response_ps=1_000_000, frame_bytes=frame
@@ -42,15 +43,16 @@ def test_headroom_is_the_sum_of_its_parts() -> None:
     ("rate_bps", "quanta"),
     [(1, 2), (10**9, 2), (10**9 + 1, 67), (40 * 10**9, 118), (8 * 10**11, 905)],
 )
-def test_a_rate_between_two_listed_ones_takes_the_faster_one_s_response(
-    rate_bps: int, quanta: int
-) -> None:
-    """802.3's table has steps; beyond its end the last one holds."""
+def test_response_time_is_that_of_the_next_listed_rate(rate_bps: int, quanta: int) -> None:
+    """802.3's table has steps. The last step also holds for higher rates."""
     assert response_quanta(rate_bps) == quanta
 
 
-def test_every_port_has_the_headroom_of_its_own_cable_and_neighbour() -> None:
-    """With 802.3's response time, 394 and 905 quanta of 64 bytes, unless another is told."""
+def test_headroom_depends_on_cable_and_neighbour() -> None:
+    """802.3 gives 394 and 905 quanta of 64 bytes as response times.
+
+    A configured one replaces them.
+    """
     frames = 3 * (4096 + 74 + 24) + 84
     assert headroom(spec(), "left:h1") == frames + 12_500 + 394 * 64
     assert headroom(spec(), "left:right") == frames + 2 * 50 * 50 + 905 * 64
@@ -63,7 +65,7 @@ def test_every_port_has_the_headroom_of_its_own_cable_and_neighbour() -> None:
 
 
 def test_the_largest_packet_of_any_host_counts() -> None:
-    """A switch does not know which of them will come."""
+    """A switch may receive packets of any host."""
     small = spec(TWO_SPEEDS + "hosts: {nic: {mtu: 1024}}\n")
     mixed = spec(TWO_SPEEDS + "hosts: {nic: {mtu: 1024}, nodes: {h2: {nic: {mtu: 4096}}}}\n")
     assert headroom(small, "left:h1") == headroom(spec(), "left:h1") - 3 * (4096 - 1024)
@@ -71,21 +73,21 @@ def test_the_largest_packet_of_any_host_counts() -> None:
 
 
 def test_a_tag_is_part_of_the_longest_packet() -> None:
-    """Four bytes of each of the three frames; and of none when the frames with it are shorter."""
+    """A tag adds four bytes to each of the three frames, unless tagged frames are shorter."""
     tagged = spec(TWO_SPEEDS + "hosts: {nic: {vlan: 0}}\n")
     assert headroom(tagged, "left:h1") == headroom(spec(), "left:h1") + 3 * 4
     mixed = spec(TWO_SPEEDS + "hosts: {nodes: {h1: {nic: {mtu: 1024, vlan: 0}}}}\n")
     assert headroom(mixed, "left:h1") == headroom(spec(), "left:h1")
 
 
-def test_headroom_that_is_told_is_taken() -> None:
-    """Even one that is too small: losing packets may be what is to be shown."""
+def test_configured_headroom_is_used() -> None:
+    """Even too small a headroom is used, because a spec may demonstrate the loss."""
     told = spec(TWO_SPEEDS.replace("pfc: on", "pfc: {headroom: 1KB}"))
     assert headroom(told, "left:right") == 1_000
 
 
-def test_what_is_not_shared_is_headroom_and_what_is_reserved() -> None:
-    """Two ports with one lossless priority, and eight priorities each with their own."""
+def test_unshared_buffer_is_headroom_plus_reserved() -> None:
+    """Two ports have one lossless priority and eight priorities with reserved bytes."""
     told = spec(TWO_SPEEDS.replace("pfc: on", "reserved: 2KB, pfc: {headroom: 50KB}"))
     assert reserved_of(told, "left") == 2 * 50_000 + 2 * 8 * 2_000
     assert reserved_of(told, "right") == 2 * 8 * 2_000
@@ -95,7 +97,7 @@ R = TypeVar("R")
 
 
 def noting(calls: list[Graph], function: Callable[[Graph], R]) -> Callable[[Graph], R]:
-    """The function, which now also appends what it is called with."""
+    """The function, which also appends its argument to `calls`."""
 
     def noted(own: Graph) -> R:
         calls.append(own)
@@ -104,9 +106,12 @@ def noting(calls: list[Graph], function: Callable[[Graph], R]) -> Callable[[Grap
     return noted
 
 
-def test_rules_put_a_topology_together_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rules ask for it at every port. Finding it in the cache hashes every cable, so that is
-    counted too: once for each model that text was read into."""
+def test_rules_build_a_topology_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules need the topology at every port.
+
+    A look-up in the cache hashes every cable, so the test counts look-ups as well: one for each
+    model that the text is validated into.
+    """
     laid_out: list[Graph] = []
     looked_up: list[Graph] = []
     monkeypatch.setattr(Graph, "lay_out", noting(laid_out, Graph.lay_out))

@@ -1,4 +1,4 @@
-"""Rules about hosts: what a diagnostic says, and which key it points at."""
+"""Rules about hosts: the text of the diagnostic and the key that it names."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_parameters_have_their_controls_key(entry: Entry) -> None:
     assert parameters is getattr(Nic(), entry.key or "")
 
 
-def test_slowest_rate_is_blamed_on_its_own_control(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever control has such a rate: here Swift, to which one is given."""
+def test_too_high_a_minimum_rate_names_the_controls_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any congestion control may have a minimum rate. The test gives one to Swift."""
     monkeypatch.setattr(Swift, "slowest", "min_rate")
     monkeypatch.setattr(Swift, "parameters", lambda self: {"min_rate": 1e15})
     with pytest.raises(SpecError) as refused:

@@ -1,4 +1,4 @@
-"""Defaults -> role -> node, and variants: the nearer word wins, key by key."""
+"""Inheritance: defaults -> role -> node, and variants. The more specific value wins, key by key."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ hosts:
 
 
 def pfc_of(**keys: str) -> Pfc:
-    """PFC as a spec's text has it."""
+    """The Pfc model that these keys of a spec give."""
     return Pfc.model_validate(keys)
 
 
@@ -54,21 +54,29 @@ def layers() -> Spec:
         ("spine1", 500_000, pfc_of(xoff="70KB")),
     ],
 )
-def test_the_nearer_word_wins(layers: Spec, name: str, latency_ps: int, pfc: Pfc | None) -> None:
-    """A node's keys beat its role's, those beat the ones for all; what is off starts anew."""
+def test_the_more_specific_layer_wins(
+    layers: Spec, name: str, latency_ps: int, pfc: Pfc | None
+) -> None:
+    """Node keys override role keys, and role keys override defaults.
+
+    `off` discards earlier layers.
+    """
     for spec in (layers, spec_from_json(layers.to_json())):
         switch = spec.switch(name)
         assert (switch.latency_ps, switch.pfc, switch.buffer_bytes) == (latency_ps, pfc, 4_000_000)
 
 
-def test_mappings_are_merged_and_all_else_replaced(layers: Spec) -> None:
-    """A weight of one priority leaves the others' alone."""
+def test_mappings_are_merged(layers: Spec) -> None:
+    """A weight for one priority leaves the other priorities' weights unchanged."""
     assert layers.switch("leaf1").scheduling.weights == {3: 10, 0: 7}
     assert layers.switch("spine1").scheduling.weights == {3: 10, 0: 5}
 
 
-def test_ports_and_queues_are_merged_key_by_key_as_well() -> None:
-    """What a role or a switch says of them leaves what all say of them; `off` starts anew."""
+def test_ports_and_queues_are_merged() -> None:
+    """Keys of a role or a switch leave the other keys of all switches.
+
+    `off` discards earlier layers.
+    """
     text = """
 topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 1}
 switches:
@@ -103,14 +111,14 @@ def test_hosts_inherit_as_switches_do(layers: Spec) -> None:
     assert usual.parameters_of(Dcqcn).rhai_bps == 200_000_000
 
 
-def test_an_unknown_switch_is_a_mistake_of_the_caller(layers: Spec) -> None:
-    """Names come from the topology; there is nothing to guess."""
+def test_an_unknown_switch_is_a_key_error(layers: Spec) -> None:
+    """Callers take the names from the topology, so no nearest name is suggested."""
     with pytest.raises(KeyError):
         layers.switch("leaf9")
 
 
-def test_the_demo_s_variants_are_the_five_fabrics() -> None:
-    """Lossy, PFC alone, DCQCN well kept and mis-tuned, InfiniBand: same traffic, same seed."""
+def test_the_incast_demo_has_five_variants() -> None:
+    """Lossy, PFC alone, DCQCN, mistuned DCQCN and InfiniBand, all with the same seed."""
     variants = load_spec(INCAST).variants()
     told = {
         name: (
@@ -132,7 +140,7 @@ def test_the_demo_s_variants_are_the_five_fabrics() -> None:
 
 
 def test_a_variant_keeps_only_its_own_checks() -> None:
-    """The base's checks speak about the base: without PFC, a priority is not lossless."""
+    """The base's checks hold for the base only: without PFC, no priority is lossless."""
     own = "compare.own={verify: [{lossless: {priority: 3}}]}"
     base = load_spec(INCAST, ["compare.none={}", own])
     assert len(base.verify) == 2
@@ -140,8 +148,8 @@ def test_a_variant_keeps_only_its_own_checks() -> None:
     assert len(base.variants()["own"].verify) == 1
 
 
-def test_a_mapping_of_another_kind_replaces_as_a_whole() -> None:
-    """The same traffic over another fabric: the keys of the first would mean nothing in it."""
+def test_a_topology_of_another_kind_replaces_the_base() -> None:
+    """The keys of one kind of topology have no meaning in another kind."""
     text = "compare.ring.topology={kind: ring, switches: 4, hosts_per_switch: 2}"
     ring = load_spec(INCAST, [text, "capture=[]"]).variants()["ring"]
     assert set(ring.topology.build().switch) == {"ring1", "ring2", "ring3", "ring4"}
@@ -149,8 +157,8 @@ def test_a_mapping_of_another_kind_replaces_as_a_whole() -> None:
     assert len(smaller.topology.build().switches) == 3
 
 
-def test_keys_of_ethernet_are_idle_in_a_variant_on_infiniband() -> None:
-    """`{fabric: ib}` is a variant of any spec, whatever it says about PFC, ECN and markers."""
+def test_infiniband_variants_ignore_ethernet_keys() -> None:
+    """`{fabric: ib}` is a valid variant of any spec, whatever the spec's PFC, ECN and markers."""
     ethernet_only = ["switches.ecn.marker=ebpf", "switches.pfc.headroom=400KB"]
     spec = load_spec(INCAST, [*ethernet_only, "switches.buffer=9MB"])
     assert spec.variants()["ib"].switch("leaf1").ecn == spec.switch("leaf1").ecn
@@ -158,8 +166,8 @@ def test_keys_of_ethernet_are_idle_in_a_variant_on_infiniband() -> None:
         load_spec(INCAST, ["compare.ib.switches.ecn.marker=ebpf"])
 
 
-def test_overlay_changes_nothing_it_is_given() -> None:
-    """Merging makes a new mapping."""
+def test_overlay_leaves_its_arguments_unchanged() -> None:
+    """The result of a merge is a new mapping."""
     base, changes = {"a": {"b": 1, "c": [1]}, "d": 2}, {"a": {"c": [2]}, "d": {"e": 3}}
     assert overlay(base, changes) == {"a": {"b": 1, "c": [2]}, "d": {"e": 3}}
     assert base == {"a": {"b": 1, "c": [1]}, "d": 2}

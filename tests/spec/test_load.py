@@ -1,4 +1,4 @@
-"""A spec file becomes a Spec: units, defaults, settings, JSON."""
+"""Loading a spec: units, defaults, settings and JSON."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def spec(text: str, *settings: str) -> Spec:
 
 
 @pytest.mark.parametrize("path", READY, ids=lambda path: path.name)
-def test_ready_specs_are_valid(path: Path) -> None:
-    """Every spec file that we ship loads, sends something, and its variants do the same work.
+def test_shipped_specs_are_valid(path: Path) -> None:
+    """Every shipped spec loads and sends something, and its variants do the same work.
 
-    By other algorithms or by TCP maybe, but the same entries between the same hosts.
+    A variant may use another algorithm or TCP, but has the same entries between the same hosts.
     """
     loaded = load_spec(path)
     assert loaded.workload().operations
@@ -39,8 +39,8 @@ def test_ready_specs_are_valid(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", READY, ids=lambda path: path.name)
-def test_json_brings_back_the_same_spec(path: Path) -> None:
-    """`to_json` and `spec_from_json` are inverse, for variants and their parts too."""
+def test_json_round_trip_gives_the_same_spec(path: Path) -> None:
+    """`to_json` and `spec_from_json` are inverse, also for variants."""
     loaded = load_spec(path)
     for one in (loaded, *loaded.variants().values()):
         again = spec_from_json(one.to_json())
@@ -50,7 +50,7 @@ def test_json_brings_back_the_same_spec(path: Path) -> None:
 
 
 def test_units_become_integers() -> None:
-    """Friendly strings outside; picoseconds, bytes and bits per second inside."""
+    """A spec has strings with units; the model has picoseconds, bytes and bits per second."""
     pfc, ecn = "{xoff: 96KB, xon: 64KB}", "{kmin: 100KB, kmax: 400KB, pmax: 20%}"
     loaded = load_spec(INCAST, [f"switches.pfc={pfc}", f"switches.ecn={ecn}"])
     leaf = loaded.switch("leaf1")
@@ -69,8 +69,8 @@ def test_units_become_integers() -> None:
     }
 
 
-def test_what_is_not_said_has_sensible_defaults() -> None:
-    """A topology alone makes a lossy RoCE fabric called after its file."""
+def test_a_topology_alone_has_sensible_defaults() -> None:
+    """A topology alone gives a lossy RoCE fabric that is named after its file."""
     loaded = spec("")
     assert (loaded.name, loaded.fabric, loaded.plane, loaded.slowdown) == (
         "small",
@@ -89,15 +89,15 @@ def test_what_is_not_said_has_sensible_defaults() -> None:
     ("text", "length_ps"),
     [("length: 5m", 25_000), ("delay: 500ns", 500_000), ("rate: 1Gbit", 25_000)],
 )
-def test_a_cable_is_as_long_or_as_slow_as_told(text: str, length_ps: int) -> None:
-    """Length and delay mean the same; without either a cable is 5 m long."""
+def test_a_cable_has_its_length_or_delay(text: str, length_ps: int) -> None:
+    """Length and delay set the same value. Without both a cable is 5 m long."""
     text = f"topology: {{kind: dumbbell, hosts_per_side: 1, links: {{host: {{{text}}}}}}}"
     loaded = spec_from_text(text.encode(), source="a.yml")
     assert loaded.topology.build().cables[0].delay_ps == length_ps
 
 
 @pytest.mark.parametrize("word", ["off", "false", "%YAML 1.1\n---\n"])
-def test_off_means_none_of_it(word: str) -> None:
+def test_off_disables_a_section(word: str) -> None:
     """`off` is text in YAML 1.2 and false in YAML 1.1."""
     head, value = (word, "off") if word.startswith("%") else ("", word)
     text = f"{head}{SMALL}switches: {{pfc: {value}, ecn: on, roles: {{leaf: {{ecn: {value}}}}}}}"
@@ -117,8 +117,8 @@ def test_off_means_none_of_it(word: str) -> None:
         ("'h2, h1'", ("h2", "h1")),
     ],
 )
-def test_hosts_are_named_singly_in_ranges_and_in_lists(text: str, names: tuple[str, ...]) -> None:
-    """All the ways to say who sends."""
+def test_hosts_may_be_single_names_ranges_or_lists(text: str, names: tuple[str, ...]) -> None:
+    """Each form names the same kind of senders."""
     text = f"traffic: [{{name: a, pattern: incast, from: {text}, to: h4, size: 1KB}}]"
     small = "topology: {kind: dumbbell, hosts_per_side: 2}\n"
     loaded = spec_from_text((small + text).encode(), source="a.yml")
@@ -128,7 +128,7 @@ def test_hosts_are_named_singly_in_ranges_and_in_lists(text: str, names: tuple[s
 
 
 def test_a_setting_changes_one_key() -> None:
-    """`--set` reaches mappings, entries of lists by number or name, and keys not there yet."""
+    """`--set` reaches mappings, list entries by number or name, and keys that are not there yet."""
     loaded = load_spec(
         INCAST,
         [
@@ -170,16 +170,16 @@ def test_a_setting_changes_one_key() -> None:
         ("traffic.victim.to.host=h9", "--set traffic.victim.to.host: traffic.1.to: "),
     ],
 )
-def test_a_wrong_setting_is_found_on_the_command_line(setting: str, finding: str) -> None:
-    """What a setting breaks is placed at the setting, not in the file."""
+def test_a_wrong_setting_is_reported_at_the_setting(setting: str, finding: str) -> None:
+    """The finding names the setting and not a line of the file."""
     with pytest.raises(SpecError) as caught:
         load_spec(INCAST, [setting])
     assert len(caught.value.findings) == 1
     assert caught.value.findings[0].startswith(finding)
 
 
-def test_a_setting_that_contradicts_the_file_is_placed_at_the_setting() -> None:
-    """The file was right before; the variants that inherit the mistake do not repeat it."""
+def test_a_contradiction_is_reported_at_the_setting() -> None:
+    """The file is valid without the setting. Variants that inherit the mistake do not repeat it."""
     with pytest.raises(SpecError) as caught:
         load_spec(INCAST, ["switches.pfc.xoff=96KB", "switches.pfc.xon=100KB"])
     (finding,) = caught.value.findings
@@ -187,21 +187,21 @@ def test_a_setting_that_contradicts_the_file_is_placed_at_the_setting() -> None:
 
 
 def test_a_spec_cannot_be_changed() -> None:
-    """Whoever holds a spec can rely on it."""
+    """A Spec is frozen, so that its users can share it."""
     loaded: Any = spec("")
     with pytest.raises(ValueError, match="frozen"):
         loaded.seed = 2
 
 
-def test_schema_is_kept_beside_the_specs() -> None:
-    """Editors find it there; `emu schema > topologies/emu.schema.json` writes it anew."""
+def test_the_schema_beside_the_specs_is_current() -> None:
+    """Editors read it there. `emu schema > topologies/emu.schema.json` updates the file."""
     from emu.spec.schema import schema_text
 
     assert (ROOT / "topologies" / "emu.schema.json").read_text() == schema_text()
 
 
 def test_every_key_is_described_in_the_schema() -> None:
-    """Whoever hovers over a key in an editor is told what it means."""
+    """Editors show the description of the key under the pointer."""
     from emu.spec.schema import schema
 
     document = schema()
@@ -211,14 +211,14 @@ def test_every_key_is_described_in_the_schema() -> None:
 
 
 @pytest.mark.parametrize("word", ["on", "yes", "Yes", "true", "True", "ON"])
-def test_a_mapping_is_switched_on_by_any_word_for_yes(word: str) -> None:
-    """YAML 1.1 has them all for true."""
+def test_any_yes_word_enables_a_section(word: str) -> None:
+    """YAML 1.1 reads each of these words as true."""
     spec = spec_from_text(f"{NETWORK}switches: {{ecn: {word}}}\n".encode(), source="x.emu.yml")
     assert spec.switches.ecn is not None
 
 
 @pytest.mark.parametrize("word", ["off", "no", "No", "false", "FALSE", "OFF"])
-def test_a_mapping_is_switched_off_by_any_word_for_no(word: str) -> None:
+def test_any_no_word_disables_a_section(word: str) -> None:
     spec = spec_from_text(f"{NETWORK}switches: {{ecn: {word}}}\n".encode(), source="x.emu.yml")
     assert spec.switches.ecn is None
 
@@ -232,8 +232,8 @@ def test_a_rate_is_read_as_data_sheets_write_it(rate: str) -> None:
     }
 
 
-def test_merge_keys_add_what_a_mapping_does_not_have() -> None:
-    """Its own keys win, then those of the first mapping that has them."""
+def test_merge_keys_add_missing_keys() -> None:
+    """A mapping's own keys win, then the keys of the first merged mapping that has them."""
     text = NETWORK + (
         "switches:\n"
         "  nodes:\n"
@@ -246,8 +246,8 @@ def test_merge_keys_add_what_a_mapping_does_not_have() -> None:
     assert right.ecn.kmin_bytes == 5_000
 
 
-def test_a_sound_spec_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The spec that the rules were asked about is the one that is loaded."""
+def test_a_valid_spec_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules check the same object that is loaded."""
     made: list[Spec] = []
     validate = Spec.model_validate
 

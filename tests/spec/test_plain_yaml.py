@@ -1,4 +1,5 @@
-"""libyaml's nodes are ruamel's: the same values, kinds, lines and columns, wherever it answers."""
+"""libyaml and ruamel give the same nodes: values, kinds, lines and
+columns, where libyaml is used."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ WORDS = (
 
 
 def _tree(node: Node) -> Any:
-    """All that a spec is read from."""
+    """All properties of a node that loading a spec uses."""
     at = (node.start_mark.line, node.start_mark.column)
     if isinstance(node, ScalarNode):
         return at, node.tag, node.value, node.style
@@ -35,7 +36,7 @@ def _tree(node: Node) -> Any:
 
 
 def _compare(text: str) -> bool:
-    """Whether libyaml answered; then it must be as ruamel does."""
+    """Whether libyaml parses the text. If so, ruamel must give the same nodes."""
     quick = plain_nodes(text, MAX_NODES)
     if quick is None:
         return False
@@ -50,12 +51,12 @@ def _compare(text: str) -> bool:
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.name)
 def test_every_spec_has_the_same_nodes(path: Path) -> None:
-    """Every spec and every broken spec of the project."""
+    """The files are all valid and all broken specs of the project."""
     _compare(path.read_bytes().decode("utf-8-sig", "replace"))
 
 
 def test_shipped_specs_are_read_by_libyaml() -> None:
-    """The parser in Python is for what is rare."""
+    """The slower parser in Python reads unusual files only."""
     for path in (ROOT / "topologies").glob("*.emu.yml"):
         text = path.read_text(encoding="utf-8")
         assert _compare(text) or "&" in text, path.name
@@ -64,7 +65,7 @@ def test_shipped_specs_are_read_by_libyaml() -> None:
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map("".join))
 @settings(max_examples=400)
 def test_text_of_yaml_words_has_the_same_nodes(text: str) -> None:
-    """Text made of what means something in YAML."""
+    """The text consists of words that have a meaning in YAML."""
     _compare(text)
     _compare(f"a:\n  b: {text}\n")
 
@@ -86,11 +87,11 @@ _UNUSUAL = {
 
 @pytest.mark.parametrize("text", _UNUSUAL.values(), ids=_UNUSUAL)
 def test_unusual_text_is_left_to_ruamel(text: str) -> None:
-    """libyaml reads YAML 1.1, and does not say all that findings need."""
+    """libyaml reads YAML 1.1 and does not report everything that findings need."""
     assert plain_nodes(text, MAX_NODES) is None
 
 
 def test_too_many_nodes_are_left_to_ruamel() -> None:
-    """It finds the place of the first node over the limit."""
+    """ruamel finds the place of the first node over the limit."""
     assert plain_nodes("[1, 2, 3]", 4) is not None
     assert plain_nodes("[1, 2, 3, 4]", 4) is None

@@ -1,4 +1,4 @@
-"""What a spec leaves open at a switch's port: worked out, with reasons, and in order."""
+"""Thresholds that a spec leaves open at a switch port: derived values, reasons and their order."""
 
 from __future__ import annotations
 
@@ -45,44 +45,44 @@ def curve(spec: Spec, queue: int = 3) -> tuple[int, int]:
 
 @pytest.mark.parametrize("gbit", [25, 100, 200, 400, 800])
 def test_thresholds_scale_with_the_rate(gbit: int) -> None:
-    """100 KB and 400 KB for each 25 Gbit/s, in a buffer that has room for them."""
+    """Kmin is 100 KB and Kmax 400 KB for each 25 Gbit/s if the buffer has room."""
     spec = spec_of(f"{ON}, buffer: 64MB", rate=f"{gbit}Gbit")
     assert curve(spec) == (gbit * 4_000, gbit * 16_000)
 
 
 def test_a_small_buffer_keeps_marks_before_pauses() -> None:
-    """Kmax is what a port may hold that is busy alone, and Kmin a quarter of it."""
+    """Kmax is the most that a single busy port may hold, and Kmin is a quarter of Kmax."""
     spec = spec_of(f"{ON}, buffer: 2MB")
     most = spec.shared_pool("leaf1") // 2
     assert curve(spec) == (most // 4, most // 4 * 4)
 
 
-def test_a_static_xoff_bounds_the_marks_below_it() -> None:
+def test_a_static_xoff_bounds_kmin_and_kmax() -> None:
     spec = spec_of("pfc: {xoff: 96KB}, ecn: on, buffer: 32MB")
     assert curve(spec) == (24_000, 96_000)
 
 
-def test_a_long_cable_takes_its_round_trip() -> None:
-    """10 km: 100 us there and back, 1.25 MB at 100 Gbit/s."""
+def test_a_long_cable_adds_its_round_trip_to_kmin() -> None:
+    """A 10 km cable has a round trip of 100 us, which is 1.25 MB at 100 Gbit/s."""
     spec = spec_of(f"{ON}, buffer: 64MB", length="10km")
     assert curve(spec) == (1_250_000, 5_000_000)
 
 
-def test_a_slow_port_waits_for_two_packets() -> None:
-    """100 KB for each 25 Gbit/s were less than one packet at 1 Gbit/s."""
+def test_kmin_of_a_slow_port_is_two_packets() -> None:
+    """100 KB for each 25 Gbit/s is less than one packet at 1 Gbit/s."""
     spec = spec_of(f"{ON}, buffer: 64MB", rate="1Gbit")
     assert curve(spec) == (2 * spec.largest_frame_bytes, 8 * spec.largest_frame_bytes)
 
 
-def test_a_given_kmin_takes_its_kmax_with_it() -> None:
+def test_kmax_follows_a_given_kmin() -> None:
     assert curve(spec_of("pfc: on, ecn: {kmin: 50KB}, buffer: 32MB")) == (50_000, 200_000)
 
 
-def test_a_given_kmax_takes_its_kmin_with_it() -> None:
+def test_kmin_follows_a_given_kmax() -> None:
     assert curve(spec_of("pfc: on, ecn: {kmax: 200KB}, buffer: 32MB")) == (50_000, 200_000)
 
 
-def test_a_queue_of_its_own_is_worked_out_as_well() -> None:
+def test_kmax_of_one_queue_follows_its_kmin() -> None:
     spec = spec_of("pfc: on, ecn: {kmin: 80KB, queues: {3: {kmin: 20KB}}}, buffer: 32MB")
     assert (curve(spec, 3), curve(spec, 0)) == ((20_000, 80_000), (80_000, 320_000))
 
@@ -92,13 +92,13 @@ def test_lossy_queues_mark_before_they_drop() -> None:
     assert curve(spec) == (50_000, 200_000)
 
 
-def test_auto_takes_back_what_a_preset_says() -> None:
+def test_auto_overrides_a_preset() -> None:
     spec = spec_of("preset: nvidia, ecn: {kmin: auto, kmax: auto}")
     assert curve(spec) == (400_000, 1_600_000)
 
 
 def test_xon_follows_xoff() -> None:
-    """A small xoff needs no xon beside it."""
+    """A spec with a small xoff needs no xon."""
     pfc = spec_of("pfc: {xoff: 48KB}").given_switch("leaf1").pfc
     assert pfc is not None
     assert (pfc.xon_bytes, pfc.xon_below_xoff) == (32_000, 16_000)
@@ -114,7 +114,7 @@ def test_xon_follows_xoff() -> None:
 def test_marks_come_before_pauses(
     rate: str, metres: int, megabytes: int, pfc: str, mtu: int
 ) -> None:
-    """By default, whatever the port, the buffer and the given xoff."""
+    """The default curve marks below xoff for any port, buffer and given xoff."""
     switches = f"pfc: {pfc}, ecn: on, buffer: {megabytes}MB"
     try:
         spec = spec_of(
@@ -131,7 +131,7 @@ def test_marks_come_before_pauses(
     assert warnings_of(spec) == ()
 
 
-def test_what_is_derived_is_told_with_its_reason() -> None:
+def test_derived_values_have_reasons() -> None:
     spec = spec_of(f"{ON}, buffer: 64MB")
     told = {own.key: own for own in derived(spec, port_of(spec))}
     assert list(told) == [
@@ -149,7 +149,7 @@ def test_what_is_derived_is_told_with_its_reason() -> None:
     assert all(own.value and own.reason for own in told.values())
 
 
-def test_what_is_given_is_not_derived() -> None:
+def test_given_values_are_not_derived() -> None:
     given_all = (
         "latency: 1us, switching: cut-through, pause_response: 1us, "
         "pfc: {xoff: 96KB, xon: 64KB, headroom: 60KB}, ecn: {kmin: 9KB, kmax: 20KB}"
@@ -173,7 +173,9 @@ def test_what_is_given_is_not_derived() -> None:
         ("roce", "400Gbit", 600),
     ],
 )
-def test_latency_is_that_of_the_fabric_and_speed(fabric: str, rate: str, latency_ns: int) -> None:
+def test_default_latency_depends_on_fabric_and_rate(
+    fabric: str, rate: str, latency_ns: int
+) -> None:
     links = f"{{rate: {rate}}}"
     text = f"""
 fabric: {fabric}
@@ -194,8 +196,8 @@ def test_a_given_latency_holds_on_either_fabric() -> None:
 
 
 @pytest.mark.parametrize(("preset", "dscps"), [("nvidia", (26, 48)), ("sonic", (3, 48))])
-def test_a_preset_brings_its_dscps(preset: str, dscps: tuple[int, int]) -> None:
-    """RDMA rides on a lossless priority, and nothing warns."""
+def test_a_preset_sets_the_dscps(preset: str, dscps: tuple[int, int]) -> None:
+    """RDMA uses a lossless priority, and there is no warning."""
     spec = spec_of(f"preset: {preset}", more=f"hosts: {{nic: {{{CC}}}}}")
     nic = spec.host("h1").nic
     assert (nic.dscp, nic.cnp_dscp) == dscps
@@ -205,7 +207,7 @@ def test_a_preset_brings_its_dscps(preset: str, dscps: tuple[int, int]) -> None:
     assert warnings_of(spec) == ()
 
 
-def test_a_dscp_of_the_host_s_own_stays() -> None:
+def test_a_hosts_own_dscp_overrides_the_preset() -> None:
     nic = "hosts: {nic: {cnp_dscp: 46}, nodes: {h2: {nic: {dscp: 4}}}}"
     spec = spec_of("preset: sonic", more=nic)
     assert [spec.host(name).nic.dscp for name in ("h1", "h2")] == [3, 4]
@@ -213,7 +215,7 @@ def test_a_dscp_of_the_host_s_own_stays() -> None:
 
 
 def test_lossy_rdma_on_a_lossless_fabric_warns() -> None:
-    """SONiC's image drops DSCP 26, as it does most."""
+    """SONiC maps DSCP 26, like most DSCPs, to a lossy priority."""
     (warning,) = warnings_of(spec_of("preset: sonic", more=f"hosts: {{nic: {{dscp: 26, {CC}}}}}"))
     assert warning.startswith("flow: h1 sends RDMA with DSCP 26, on priority 1, which its switch")
 
@@ -243,13 +245,13 @@ def test_pauses_before_marks_of_a_lossless_queue_warn(case: str) -> None:
     "ecn", ["kmin: 10KB, queues: {0: {kmin: 100KB}}", "kmin: 100KB, queues: {3: {kmin: 10KB}}"]
 )
 def test_late_marks_of_a_lossy_queue_do_not_warn(ecn: str) -> None:
-    """It pauses nobody."""
+    """A lossy queue pauses no sender."""
     spec = spec_of(f"pfc: {{xoff: 96KB}}, ecn: {{{ecn}}}", more=f"hosts: {{nic: {{{CC}}}}}")
     assert warnings_of(spec) == ()
 
 
-def test_a_lossy_queue_beside_pfc_goes_by_where_it_drops() -> None:
-    """XOFF is not for it; the curve of all others is for lossless queues, too."""
+def test_a_lossy_queues_curve_follows_its_drop_limit() -> None:
+    """XOFF has no effect on a lossy queue. The common curve is also that of lossless queues."""
     queues = "queue_limit: 200KB, buffer: 32MB, ecn: {queues: {0: {pmax: 10%}}}"
     spec = spec_of(f"pfc: {{xoff: 96KB}}, {queues}")
     assert (curve(spec, 0), curve(spec, 3)) == ((50_000, 200_000), (24_000, 96_000))
@@ -258,7 +260,8 @@ def test_a_lossy_queue_beside_pfc_goes_by_where_it_drops() -> None:
     assert "queue_limit 200 KB" in told["switches.ecn.queues.0.kmin"]
 
 
-def test_where_every_lossless_queue_has_a_curve_the_others_go_by_where_they_drop() -> None:
+def test_the_common_curve_may_be_that_of_lossy_queues_alone() -> None:
+    """Every lossless queue has its own curve, so the common curve follows the drop limit."""
     spec = spec_of(
         "pfc: {xoff: 96KB}, queue_limit: 200KB, buffer: 32MB, ecn: {queues: {3: {pmax: 10%}}}"
     )
@@ -266,7 +269,7 @@ def test_where_every_lossless_queue_has_a_curve_the_others_go_by_where_they_drop
 
 
 @pytest.mark.parametrize("switches", ["pfc: off, ecn: on", "pfc: on", "preset: none"])
-def test_what_is_well_configured_warns_of_nothing(switches: str) -> None:
+def test_good_configurations_give_no_warning(switches: str) -> None:
     cc = CC if "ecn" in switches else "cc: none"
     assert warnings_of(spec_of(switches, more=f"hosts: {{nic: {{{cc}}}}}")) == ()
 
@@ -301,7 +304,7 @@ def test_a_control_that_no_mark_reaches_warns(case: str) -> None:
     assert reason in warning
 
 
-def test_a_table_without_fecn_warns() -> None:
+def test_a_congestion_control_table_without_fecn_warns() -> None:
     more = "fabric: ib\nhosts: {nic: {cc: cct}}"
     (warning,) = warnings_of(spec_of("", more=more))
     assert warning.startswith("h1 uses cc: cct")
@@ -324,7 +327,7 @@ UNHEEDED = {
 
 
 @pytest.mark.parametrize("case", UNHEEDED)
-def test_marks_that_nobody_heeds_warn(case: str) -> None:
+def test_marks_without_a_reacting_sender_warn(case: str) -> None:
     switches, more, where, cure = UNHEEDED[case]
     (warning,) = warnings_of(spec_of(switches, more=more))
     assert warning.startswith("flow: leaf1:h2 marks packets")
@@ -343,14 +346,15 @@ HEEDED = {
 
 
 @pytest.mark.parametrize("case", HEEDED)
-def test_marks_that_somebody_heeds_do_not_warn(case: str) -> None:
+def test_marks_with_a_reacting_sender_do_not_warn(case: str) -> None:
     switches, hosts = HEEDED[case]
     assert warnings_of(spec_of(switches, more=f"hosts: {{{hosts}}}")) == ()
 
 
 @pytest.mark.parametrize(("gbit", "rai", "rhai"), [(100, 100, 500), (400, 400, 2000)])
 def test_steps_for_40_gbit_on_faster_links_warn(gbit: int, rai: int, rhai: int) -> None:
-    """With R_AI and R_HAI in proportion, or with those of the paper by name, nothing is left."""
+    """There is no warning with R_AI and R_HAI in proportion, or if the
+    spec gives the paper's R_AI."""
     rate, more = f"{gbit}Gbit", "hosts: {nic: {cc: dcqcn}}"
     (warning,) = warnings_of(spec_of("ecn: on, buffer: 64MB", rate=rate, more=more))
     assert f"{gbit / 40:g} times smaller beside the link" in warning
@@ -370,7 +374,7 @@ MANY = "traffic: [{name: many, pattern: incast, from: h2-h4, to: h1, size: 1MB}]
 
 
 def many(more: str, switches: str = "") -> Spec:
-    """Three senders, of which a switch may drop packets."""
+    """A spec of three senders whose packets a switch may drop."""
     text = f"""
 topology: {{kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 4}}
 switches: {{{switches}}}
@@ -408,8 +412,8 @@ def pairs(traffic: str, switches: str = "", hosts: str = "", links: str = "") ->
     return warnings_of(spec_from_text(text.encode(), source="test.emu.yml"))
 
 
-def test_senders_of_several_entries_may_crowd_a_port() -> None:
-    """Alone, or to receivers of their own, they do not."""
+def test_entries_that_share_a_port_may_lose_packets() -> None:
+    """One entry alone, or entries with separate receivers, do not warn."""
     assert pairs(ONE) == ()
     assert pairs(ONE, links="fabric: {rate: 400Gbit}") == ()
     (warning,) = pairs(f"{ONE}, {TWO}")
@@ -420,13 +424,13 @@ def test_senders_of_several_entries_may_crowd_a_port() -> None:
     assert last.startswith("one: leaf2:h3 may drop")
 
 
-def test_a_slower_cable_may_drop_what_one_host_sends() -> None:
+def test_one_sender_before_a_slower_cable_may_lose_packets() -> None:
     (warning,) = pairs(ONE, links="fabric: {rate: 10Gbit}")
     assert warning.startswith("one: leaf1:spine1 may drop what h1 sends")
 
 
-def test_pfc_is_looked_for_at_every_switch_on_the_way() -> None:
-    """What comes into a spine without PFC may be dropped there, also when the leaves have it."""
+def test_pfc_is_checked_at_every_switch_of_the_path() -> None:
+    """A switch may drop packets that it receives on a port without PFC."""
     both, fast = f"{ONE}, {TWO}", "fabric: {rate: 400Gbit}"
     assert pairs(both, "pfc: on") == ()
     (warning,) = pairs(both, "pfc: on, roles: {leaf: {ports: {spine1: {pfc: off}}}}", links=fast)
@@ -434,14 +438,14 @@ def test_pfc_is_looked_for_at_every_switch_on_the_way() -> None:
     assert pairs(both, "pfc: on, roles: {spine: {pfc: off}}", links=fast) == ()
 
 
-def test_of_a_read_the_one_who_asks_has_the_timer() -> None:
-    """Its data come from the other one."""
+def test_the_timer_of_a_read_is_the_requesters() -> None:
+    """The responder sends the data."""
     read = "{name: read, pattern: outcast, from: h3, to: h1-h2, op: read, size: 1MB}"
     (warning,) = pairs(read)
     assert "may drop what h1 sends, and h3's retransmission timer" in warning
 
 
-def test_a_timer_of_one_host_is_named_and_set_where_it_was_given() -> None:
+def test_a_hosts_own_timer_is_named_by_its_key() -> None:
     own = "nic: {timeout: 8}, nodes: {h2: {nic: {timeout: 16}}}"
     (warning,) = pairs(f"{ONE}, {TWO}", hosts=own)
     assert warning.startswith("two: leaf1:spine1 may drop what h2 sends")
@@ -449,15 +453,15 @@ def test_a_timer_of_one_host_is_named_and_set_where_it_was_given() -> None:
     assert "set hosts.nodes.h2.nic.timeout=10, or raise time_limit" in warning
 
 
-def test_a_retransmission_timer_is_that_of_real_nics() -> None:
-    """4.096 us * 2^14 = 67 ms: a queue pair that is held back for a while does not give up."""
+def test_the_default_timeout_is_that_of_real_nics() -> None:
+    """4.096 us * 2^14 = 67 ms, so a queue pair survives a pause of some milliseconds."""
     assert spec_of("pfc: on").host("h1").nic.timeout == 14
 
 
 @pytest.mark.parametrize("kind", ["spray", "adaptive"])
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_spraying_to_nics_that_go_back_warns(kind: str, fabric: str) -> None:
-    """Where there are several paths, and the sender's NIC takes reordering for loss."""
+def test_spraying_with_go_back_n_warns(kind: str, fabric: str) -> None:
+    """There is no warning with a single path, or if the sender's NIC tolerates reordering."""
     text = f"""
 fabric: {fabric}
 topology: {{kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 1}}

@@ -1,4 +1,4 @@
-"""The `traffic:` section: patterns count what they make, and the seed decides what is drawn."""
+"""The `traffic:` section: patterns count their flows and messages; the seed decides random ones."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def spec(*entries: str, seed: int = 1) -> Spec:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_an_entry_counts_what_its_graph_has(pattern: str) -> None:
-    """Limits are checked by these numbers, before anything is built."""
+def test_an_entrys_counts_equal_those_of_its_graph(pattern: str) -> None:
+    """Limits are checked with these counts before the graph is built."""
     loaded = spec(f"name: a, start: 5us, priority: 2, {PATTERNS[pattern]}")
     entry, graph = loaded.traffic[0], loaded.workload()
     assert entry.flow_count == len(graph.flows)
@@ -44,8 +44,11 @@ def test_an_entry_counts_what_its_graph_has(pattern: str) -> None:
     assert set(graph.not_before_ns.tolist()) == {5_000}
 
 
-def test_the_seed_draws_the_permutation() -> None:
-    """The same seed the same pairs, another seed others; what stands beside changes nothing."""
+def test_the_seed_decides_the_permutation() -> None:
+    """The same seed gives the same pairs and another seed other pairs.
+
+    Other entries have no effect.
+    """
     entry = f"name: a, {PATTERNS['permutation']}"
     pairs = [flow.dst for flow in spec(entry).workload().flows]
     assert [flow.dst for flow in spec(entry).workload().flows] == pairs
@@ -55,7 +58,7 @@ def test_the_seed_draws_the_permutation() -> None:
 
 
 def test_two_permutations_of_a_spec_differ() -> None:
-    """Each entry draws its own."""
+    """Each entry has its own random numbers."""
     loaded = spec(
         *(f"name: {name}, pattern: permutation, among: h1-h16, size: 1KB" for name in "ab")
     )
@@ -70,8 +73,8 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("pattern", DRAWN)
-def test_what_is_drawn_is_the_same_for_the_same_seed(pattern: str) -> None:
-    """Flows and messages; flows are counted as the most there can be, messages exactly."""
+def test_random_traffic_repeats_with_the_seed(pattern: str) -> None:
+    """The flow count is an upper bound, and the message count is exact."""
     entry = spec(f"name: a, priority: 2, {DRAWN[pattern]}").traffic[0]
     graph = entry.graph(seed=1)
     assert graph == entry.graph(seed=1)
@@ -83,7 +86,7 @@ def test_what_is_drawn_is_the_same_for_the_same_seed(pattern: str) -> None:
     assert {flow.priority for flow in graph.flows} == {2}
 
 
-def test_patterns_are_told_apart_by_their_name() -> None:
-    """`pattern` decides which keys there are."""
+def test_the_pattern_decides_the_type_of_an_entry() -> None:
+    """`pattern` decides which keys an entry has."""
     loaded = spec(*(f"name: {name}, {PATTERNS[name]}" for name in ("permutation", "all-to-all")))
     assert [type(entry) for entry in loaded.traffic] == [Permutation, AllToAll]
