@@ -1,4 +1,4 @@
-"""Who had the processors, and when."""
+"""Samples of CPU time for each process of a run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from emu.lab.cpu import CpuMeter, Looks
 
 
-def test_looks_of_a_long_run_become_fewer_and_cover_all_of_it() -> None:
-    """About one for every interval, whatever that is by then."""
+def test_samples_of_a_long_run_are_thinned_out() -> None:
+    """The samples cover the whole run at about one for each current interval."""
     looks, now_ns = Looks(), 0
     for _ in range(3_000):
         looks.add(now_ns, {"shim": now_ns / 1e9})
@@ -26,8 +26,8 @@ def test_looks_of_a_long_run_become_fewer_and_cover_all_of_it() -> None:
     assert samples.seconds["shim"] == tuple(own / 1e9 for own in samples.time_ns)
 
 
-def test_work_shows_between_the_looks_in_which_it_was_done() -> None:
-    """Half a second of this process' own; looks go forward, and no work is undone."""
+def test_cpu_time_is_counted_in_its_interval() -> None:
+    """The test itself uses half a second of CPU time. Times and counts never decrease."""
     meter = CpuMeter({"own": os.getpid()})
     start_ns = time.monotonic_ns()
     with meter.sampling(start_ns) as looks:
@@ -42,8 +42,9 @@ def test_work_shows_between_the_looks_in_which_it_was_done() -> None:
         assert before <= after
 
 
-def test_a_look_right_behind_another_takes_its_place() -> None:
-    """The last of a run may: the kernel's hundredths of a second say nothing of a millisecond."""
+def test_a_sample_right_after_another_replaces_it() -> None:
+    """The last sample of a run may come early: the kernel counts CPU time
+    in hundredths of a second."""
     looks = Looks()
     for time_ns in (0, 10**6, 50_000_000, 51_000_000):
         looks.add(time_ns, {"shim": 0.0})

@@ -1,4 +1,4 @@
-"""Commands in docs/ that need a lab work as they are written there."""
+"""Commands in docs/ that need a lab work as written there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.doc_blocks import Block, blocks, run
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("block", [one for one in blocks() if one.is_for_lab], ids=str)
-def test_commands_run_in_a_lab(
+def test_documented_commands_run_in_a_lab(
     block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime = tmp_path / "runtime"

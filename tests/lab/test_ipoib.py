@@ -1,4 +1,4 @@
-"""IP over InfiniBand: any program of a host across the emulated fabric."""
+"""IP over InfiniBand: any program of a host can use the emulated fabric."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def me(myself: User) -> User:
     return at_home(myself)
 
 
-def test_programs_reach_each_other(with_tun: User) -> None:
-    """TCP, and ping, in fragments too; every captured packet has its checksums."""
+def test_tcp_and_ping_cross_ipoib(with_tun: User) -> None:
+    """Fragmented pings arrive as well, and every captured packet has valid checksums."""
     person = at_home(with_tun)
     path = person.home.parent / "left.pcapng"
     with lab_up(person, SPEC):
@@ -71,7 +71,7 @@ def test_programs_reach_each_other(with_tun: User) -> None:
 
 
 def _send_by_tcp(person: User) -> None:
-    """400 KB, every byte of which arrives."""
+    """Send 400 KB by TCP and compare the hash at the far end."""
     server = person.emu("exec", "h2", "--", sys.executable, "-c", RECEIVER)
     assert server.stdout is not None
     assert server.stdout.readline() == b"listening\n"
@@ -87,16 +87,16 @@ def _tshark(path: Path, shown: str, field: str) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_ip_works_before_beside_and_after_rdma(me: User) -> None:
-    """The NICs of a workload take the interfaces over, and give them back."""
+def test_ip_works_before_during_and_after_rdma(me: User) -> None:
+    """The NICs of a workload take over the interfaces and return them."""
     with lab_up(me, SPEC):
         for words in (PING, ("traffic", "start"), PING, ("traffic", "stop"), PING):
             ended = me.run_emu(*words)
             assert ended.code == 0, ended
 
 
-def test_a_machine_without_tun_devices_has_labs_without_ib0(me: User) -> None:
-    """Which say so, and carry RDMA."""
+def test_a_lab_without_tun_devices_has_no_ib0(me: User) -> None:
+    """Such a lab reports the lack and still carries RDMA."""
     hide = 'mount --bind /dev/null /dev/net/tun && exec "$@"'
     alone = ("unshare", "--mount", *(() if may_be_anybody() else ("--user", "--map-root-user")))
     poor = replace(me, prefix=(*me.prefix, *alone, "sh", "-c", hide, "sh"))
@@ -110,7 +110,7 @@ def test_a_machine_without_tun_devices_has_labs_without_ib0(me: User) -> None:
         assert me.run_emu("traffic", "start").code == 0
 
 
-def test_mininets_prompt_reaches_hosts_by_their_names(me: User) -> None:
+def test_mininets_prompt_resolves_host_names(me: User) -> None:
     path = me.home / "ib.emu.yml"
     path.write_text(SPEC)
     shell = me.emu("shell", path)

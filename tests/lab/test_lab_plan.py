@@ -1,4 +1,4 @@
-"""What a lab will be, decided without building it: each decision, for a machine that is given."""
+"""The plan of a lab: each decision for a given machine, without building the lab."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RED = "switches: {ecn: {kmin: 5KB, kmax: 200KB, pmax: 1%, marker: red}}\n"
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine that has everything, unless given otherwise."""
+    """A machine that lacks only what its fields name."""
 
     no_ib0: str = ""
     no_kernel_datapath: bool = False
@@ -45,8 +45,8 @@ def steps_of(plan: LabPlan, kind: type) -> int:
     return sum(isinstance(step, kind) for step in (*plan.nodes, *plan.network))
 
 
-def test_a_run_on_ethernet_has_bridges_and_fixed_routes() -> None:
-    """All changes of links are in the spec, so that nothing routes again."""
+def test_a_roce_run_has_bridges_and_fixed_routes() -> None:
+    """All changes of links are in the spec, so nothing reroutes."""
     own = plan(ROCE)
     assert (own.plane, own.routing, own.nics, own.tcp, own.ib0) == (
         "ovs",
@@ -58,7 +58,7 @@ def test_a_run_on_ethernet_has_bridges_and_fixed_routes() -> None:
     assert steps_of(own, StartSwitches) == steps_of(own, LoadRoutes) == 1
 
 
-def test_an_interactive_lab_has_no_nics_and_the_lab_routes_again() -> None:
+def test_an_interactive_lab_reroutes_and_has_no_nics() -> None:
     own = plan(ROCE, workload=False, interactive=True)
     assert (own.routing, own.nics) == ("lab", None)
 
@@ -74,12 +74,12 @@ def test_infiniband_has_a_subnet_manager_and_no_bridges() -> None:
     assert steps_of(own, StartSwitches) == 0
 
 
-def test_without_a_workload_infinibands_nics_are_there_for_ip() -> None:
+def test_infiniband_without_a_workload_has_idle_nics() -> None:
     own = plan(IB, workload=False)
     assert (own.nics, own.ib0, own.notes) == ("idle", True, ())
 
 
-def test_a_machine_without_ib0_gets_a_lab_without_ip_and_a_note() -> None:
+def test_without_ib0_the_lab_has_no_ip_and_a_note() -> None:
     own = plan(IB, Machine(no_ib0="no /dev/net/tun"), workload=False)
     assert (own.nics, own.ib0) == (None, False)
     assert own.notes == ("hosts have no ib0, so no IP: no /dev/net/tun",)
@@ -91,12 +91,12 @@ def test_tcp_on_infiniband_needs_ib0() -> None:
         plan(IB + TCP, Machine(no_ib0="no /dev/net/tun"))
 
 
-def test_tcp_has_a_process_of_its_own_only_with_the_workload() -> None:
+def test_the_tcp_process_needs_a_workload() -> None:
     assert plan(ROCE + TCP).tcp
     assert not plan(ROCE + TCP, workload=False).tcp
 
 
-def test_marking_is_planned_by_ebpf_unless_the_shim_forwards() -> None:
+def test_ebpf_marks_unless_the_shim_forwards() -> None:
     own = plan(ROCE + ECN)
     assert own.marker == "ebpf"
     assert isinstance(own.marker_step, AttachMarker)

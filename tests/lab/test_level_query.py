@@ -1,4 +1,4 @@
-"""Which path records are asked for after a sweep: the table, without OpenSM."""
+"""Path records that the lab queries after a sweep: the state table, without OpenSM."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def asking() -> LevelQuery:
     return query
 
 
-def test_nothing_is_asked_before_a_sweep() -> None:
+def test_nothing_is_queried_before_a_sweep() -> None:
     assert LevelQuery(PAIRS).next_batch() == []
 
 
-def test_a_sweep_asks_for_all_paths_in_batches() -> None:
+def test_a_sweep_queries_all_paths_in_batches() -> None:
     query = asking()
     query.answered(levels_of(query.next_batch()))
     assert query.state is State.ASKING
@@ -37,7 +37,7 @@ def test_a_sweep_asks_for_all_paths_in_batches() -> None:
     assert query.levels == levels_of(PAIRS)
 
 
-def test_a_sweep_between_two_batches_begins_again() -> None:
+def test_a_sweep_between_batches_restarts_the_query() -> None:
     query = asking()
     query.answered(levels_of(query.next_batch(), level=1))
     query.swept(has_levels=True)
@@ -53,7 +53,7 @@ def test_a_batch_without_an_answer_is_repeated() -> None:
     assert (query.state, query.left) == (State.ASKING, len(PAIRS) - len(batch))
 
 
-def test_the_third_time_in_vain_is_the_last() -> None:
+def test_the_third_failed_attempt_is_the_last() -> None:
     """Paths that were answered before keep their answers."""
     query = asking()
     query.answered(levels_of(first := query.next_batch()))
@@ -63,7 +63,7 @@ def test_the_third_time_in_vain_is_the_last() -> None:
     assert (query.levels, query.left) == (levels_of(first), len(PAIRS) - len(first))
 
 
-def test_an_answer_starts_the_count_again() -> None:
+def test_an_answer_resets_the_attempts() -> None:
     query = asking()
     for _ in range(2):
         query.unanswered(may_ask_again=True)
@@ -85,13 +85,13 @@ def test_an_engine_without_levels_settles_at_once() -> None:
 
 
 @pytest.mark.parametrize(("state", "event"), list(product(State, Event)))
-def test_the_table_has_every_pair_that_can_happen(state: State, event: Event) -> None:
-    """Answers come only while a batch is due."""
+def test_the_table_has_every_possible_transition(state: State, event: Event) -> None:
+    """Answers are possible only while a batch is due."""
     is_sweep = event in (Event.SWEPT, Event.SWEPT_WITHOUT_LEVELS)
     assert ((state, event) in TRANSITIONS) == (is_sweep or state is not State.SETTLED)
 
 
-def test_a_note_is_replaced_by_the_next_unless_it_reports_a_credit_loop() -> None:
+def test_only_notes_of_credit_loops_outlive_the_next_note() -> None:
     notes = ["another"]
     in_use = LevelsInUse(levels_of(PAIRS), notes)
     one, loop, last = KeptLevels(1, 20, ""), KeptLevels(2, 20, "a"), KeptLevels(3, 20, "")
@@ -102,7 +102,7 @@ def test_a_note_is_replaced_by_the_next_unless_it_reports_a_credit_loop() -> Non
     assert notes == ["another", loop.note]
 
 
-def test_levels_that_no_nic_has_are_not_judged() -> None:
+def test_levels_without_a_nic_are_ignored() -> None:
     in_use = LevelsInUse(levels_of(PAIRS), [])
     in_use.replace_all()
     in_use.add(levels_of(PAIRS, level=1))

@@ -1,9 +1,6 @@
-"""What real runs capture, on the four fabrics of the example: as the standards say, bit for bit.
-
-Two that share nothing with the C core look at it: tshark, and emu.wire. A lossless
-fabric may lose a frame when the machine is much too late with a pause; what was
-captured must be right all the same.
-"""
+"""Captures of real runs on the four fabrics of the example follow the standards bit for bit.
+tshark and emu.wire, which share no code with the C core, read them. A lossless fabric may lose
+a frame if the machine delays a pause too long; the captures must be valid all the same."""
 
 from __future__ import annotations
 
@@ -88,7 +85,7 @@ def _captured(folder: Path) -> Captured:
 
 @dataclass(frozen=True)
 class Row:
-    """A frame as tshark sees it; numbers are -1 where it has no such field."""
+    """A frame as decoded by tshark. Missing numbers are -1."""
 
     protocols: str
     malformed: str
@@ -133,7 +130,7 @@ def _row(protocols: str, malformed: str, *values: str) -> Row:
 
 @pytest.mark.parametrize("fabric", FABRICS)
 def test_tshark_finds_nothing_malformed(captures: dict[str, Captured], fabric: str) -> None:
-    """And knows every frame for what it is."""
+    """tshark recognizes the protocol of every frame."""
     known = {"infiniband", "infiniband_link", "macc"}
     for path in captures[fabric].paths:
         rows = _tshark(path)
@@ -143,8 +140,8 @@ def test_tshark_finds_nothing_malformed(captures: dict[str, Captured], fabric: s
 
 
 @pytest.mark.parametrize("fabric", FABRICS)
-def test_every_message_is_there_psn_by_psn(captures: dict[str, Captured], fabric: str) -> None:
-    """Towards h1: each flow's packets are there once and in order; with loss, at least once."""
+def test_every_psn_of_a_message_is_captured(captures: dict[str, Captured], fabric: str) -> None:
+    """Each flow's packets to h1 are there once and in order, or at least once with losses."""
     rows = _tshark(captures[fabric].to_h1)
     flows = _flows(rows)
     assert len(flows) == 7
@@ -156,8 +153,8 @@ def test_every_message_is_there_psn_by_psn(captures: dict[str, Captured], fabric
 
 
 @pytest.mark.parametrize("fabric", FABRICS)
-def test_what_is_acknowledged_was_sent(captures: dict[str, Captured], fabric: str) -> None:
-    """Every ACK and NAK names a PSN of the flow it answers."""
+def test_acks_name_psns_that_were_sent(captures: dict[str, Captured], fabric: str) -> None:
+    """Every ACK and NAK names a PSN of the flow that it answers."""
     rows = _tshark(captures[fabric].to_h1)
     flows = _flows(rows)
     answers = [row for row in rows if row.opcode == ACKNOWLEDGE]
@@ -179,7 +176,7 @@ def _flows(rows: list[Row]) -> dict[tuple[str, str], list[int]]:
 
 @pytest.mark.parametrize("fabric", FABRICS)
 def test_every_checksum_is_right(captures: dict[str, Captured], fabric: str) -> None:
-    """ICRC on all packets; VCRC and LPCRC on those of InfiniBand."""
+    """All packets have an ICRC, and those of InfiniBand also VCRC and LPCRC."""
     for path in captures[fabric].paths:
         found = inspect(path)
         packets = found.opcodes.total()
@@ -201,10 +198,10 @@ def test_every_checksum_is_right(captures: dict[str, Captured], fabric: str) -> 
         ("ib", {"credits"}),
     ],
 )
-def test_a_fabric_has_what_it_is_about(
+def test_a_fabric_shows_its_own_flow_control_only(
     captures: dict[str, Captured], fabric: str, about: set[str]
 ) -> None:
-    """And nothing of another's."""
+    """Loss, pauses, marks, CNPs and credits appear on the fabrics that use them."""
     found = [inspect(path) for path in captures[fabric].paths]
     seen = {
         "loss": captures[fabric].lost,
@@ -227,8 +224,8 @@ _CNP = re.compile(
 )
 
 
-def test_cnps_are_as_the_annex_has_them(captures: dict[str, Captured]) -> None:
-    """74 bytes, to the queue pair that the acknowledgements of that flow go to."""
+def test_cnps_follow_the_rocev2_annex(captures: dict[str, Captured]) -> None:
+    """A CNP has 74 bytes and addresses the same queue pair as the flow's acknowledgements."""
     path = captures["roce-dcqcn"].to_h1
     rows = _tshark(path)
     senders = {(row.dst, row.dest_qp) for row in rows if row.opcode == ACKNOWLEDGE}
@@ -240,10 +237,8 @@ def test_cnps_are_as_the_annex_has_them(captures: dict[str, Captured]) -> None:
 
 
 @pytest.mark.parametrize("fabric", ["roce-pfc", "roce-dcqcn"])
-def test_pause_frames_are_as_the_standard_has_them(
-    captures: dict[str, Captured], fabric: str
-) -> None:
-    """60 bytes from the port's own address, all or nothing for priority 3; a resume for each."""
+def test_pause_frames_follow_the_standard(captures: dict[str, Captured], fabric: str) -> None:
+    """A pause frame has 60 bytes, the port's address and full or zero quanta for priority 3."""
     topology = load_spec(SPEC).topology.build()
     for path, name in zip(captures[fabric].paths, ("leaf1:h1", "leaf1:spine1"), strict=True):
         port = topology.port_named[name]
@@ -256,8 +251,8 @@ def test_pause_frames_are_as_the_standard_has_them(
             assert not frames or (frames[0], frames[-1]) == (xoff, xon)
 
 
-def test_frames_towards_the_host_keep_their_distance(captures: dict[str, Captured]) -> None:
-    """None begins before the one before it is over: 100 Gb/s, 24 bytes around each frame."""
+def test_frames_to_the_host_do_not_overlap(captures: dict[str, Captured]) -> None:
+    """A frame begins after the end of the one before: 100 Gb/s, 24 bytes around each frame."""
     for path in (captures[fabric].to_h1 for fabric in FABRICS if fabric != "ib"):
         out = [record for record in _records(path) if record.direction is Direction.OUT]
         for one, next_one in pairwise(sorted(out, key=lambda record: record.time_ns)):

@@ -1,4 +1,5 @@
-"""Collectives on a live fabric: as long as the closed form says, and the sums numpy's."""
+"""Collectives on a live fabric: the duration is that of the closed form,
+and the sums are numpy's."""
 
 from __future__ import annotations
 
@@ -16,10 +17,8 @@ RANKS, PIECE = 8, 16_384
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_a_ring_takes_its_steps_one_after_another(
-    myself: User, tmp_path: Path, fabric: str
-) -> None:
-    """2(n - 1)·(t(S/n) + a) within 5 %, of InfiniBand what that is on the virtual clock."""
+def test_a_ring_takes_the_time_of_its_steps(myself: User, tmp_path: Path, fabric: str) -> None:
+    """The time is 2(n - 1)·(t(S/n) + a) within 5 %, on InfiniBand that of the virtual clock."""
     size = RANKS * PIECE
     spec = tmp_path / "ring.emu.yml"
     spec.write_text(

@@ -1,6 +1,6 @@
-"""Whatever is killed in a running lab, all of it ends, somebody says why, and nothing is left.
+"""A lab ends completely and names the reason when any of its processes is killed.
 
-The labs are real ones, in the middle of a run that would go on for seconds.
+The labs are real ones, in the middle of a run that would last for seconds.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def lab(user: User, tmp_path: Path) -> RunningLab:
 
 
 def _end(lab: RunningLab) -> Ended:
-    """How the lab ended, without what it said while all was well."""
+    """How the lab ended, without its output from before the end."""
     code, out, err = lab.end()
     told = [line for line in err.splitlines() if line and not line.startswith(_IS_PROGRESS)]
     return Ended(code, out, "\n".join(told))
 
 
-def test_these_are_all_processes_of_a_lab(lab: RunningLab) -> None:
-    """What is killed below is everything that can be."""
+def test_victims_are_all_processes_of_a_lab(lab: RunningLab) -> None:
+    """The other tests kill each of these processes."""
     known = {lab.inside.process(*victim) for victim in VICTIMS.values()}
     assert set(lab.inside.commands) == known
     lab.kill(VICTIMS["emu"])
@@ -75,24 +75,24 @@ def test_these_are_all_processes_of_a_lab(lab: RunningLab) -> None:
     ],
 )
 def test_a_lab_ends_with_any_of_its_processes(lab: RunningLab, victim: str, says: str) -> None:
-    """Exit code 4 and one clear line."""
+    """The exit code is 4, with one line that names the process."""
     lab.kill(VICTIMS[victim])
     assert _end(lab) == Ended(4, "", says)
 
 
 def test_a_lab_ends_with_the_emu_that_owns_it(lab: RunningLab) -> None:
-    """Nobody is left to say anything."""
+    """No process is left that could report the end."""
     lab.kill(VICTIMS["emu"])
     assert _end(lab) == Ended(-signal.SIGKILL, "", "")
 
 
 def test_ctrl_c_ends_a_lab(lab: RunningLab) -> None:
-    """On a terminal the signal goes to the whole process group."""
+    """A terminal sends the signal to the whole process group."""
     os.killpg(lab.owner.pid, signal.SIGINT)
     assert _end(lab) == Ended(130, "", "interrupted")
 
 
-def test_sigint_for_emu_alone_ends_a_lab(lab: RunningLab) -> None:
-    """As a script or a supervisor would send it."""
+def test_sigint_to_emu_alone_ends_a_lab(lab: RunningLab) -> None:
+    """A script or a supervisor sends the signal in this way."""
     lab.owner.send_signal(signal.SIGINT)
     assert _end(lab) == Ended(130, "", "interrupted")

@@ -1,4 +1,5 @@
-"""Faults on the real clock: in three processes what they are in one, packet for packet."""
+"""Faults on the real clock: three processes act like one on the virtual
+clock, packet for packet."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ SLOWDOWNS = (8_000, 16_000, 32_000)
 
 
 def on_both_clocks(myself: User, file: Path, *settings: str) -> tuple[Recording, Recording]:
-    """The virtual clock's, and the real clock's at the first slowdown that the machine keeps."""
+    """The virtual run, and the real run at the first slowdown that the machine keeps up with."""
 
     def record(clock: str, slowdown: int) -> Recording:
         out = file.parent / f"{clock}-{slowdown}"
@@ -51,8 +52,8 @@ def on_both_clocks(myself: User, file: Path, *settings: str) -> tuple[Recording,
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_faults_do_the_same_on_both_clocks(myself: User, tmp_path: Path, fabric: str) -> None:
-    """As many packets are hit, give or take those at the edges, and the flows end alike."""
+def test_faults_act_alike_on_both_clocks(myself: User, tmp_path: Path, fabric: str) -> None:
+    """As many packets are hit, apart from those at the edges of a fault, and flows end alike."""
     file = tmp_path / "faulty.emu.yml"
     file.write_text(SPEC + (STORM if fabric == "roce" else ""))
 
@@ -83,10 +84,10 @@ faults:
 
 
 @pytest.mark.parametrize("marker", ["ebpf", "shim"])
-def test_faults_of_tuning_do_the_same_on_both_clocks(
+def test_misconfigurations_act_alike_on_both_clocks(
     myself: User, tmp_path: Path, marker: str
 ) -> None:
-    """Whoever marks: nothing while Kmin is above XOFF, all that finds a queue afterwards."""
+    """Either marker marks nothing while kmin is above XOFF, and every queued packet afterwards."""
     if marker == "ebpf":
         need("eBPF marker")
     file = tmp_path / "tuned.emu.yml"

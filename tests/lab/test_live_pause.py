@@ -1,6 +1,6 @@
-"""A pause frame from a host's own namespace, made by scapy, against a real switch port.
+"""A pause frame that scapy sends from a host's namespace, against a real switch port.
 
-Times are the capture's: emulated, so the machine's load does not matter.
+Times are emulated times from the capture, so the machine's load does not matter.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ capture: [s1:h2, s1:h4]
 
 @pytest.fixture(scope="module")
 def run(lab_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Driven:
-    """A run in which h2 once tells the switch to stop."""
+    """A run in which h2 sends the switch one pause frame."""
     frame = bytes(pfc({3: QUANTA}))
     folder = tmp_path_factory.mktemp("pause")
     return run_driven(SPEC, folder, slowdown=SLOWDOWN, frames=[("h2", frame)])
 
 
 def _paused_from(run: Driven) -> int:
-    """When the pause frame was in."""
+    """When the pause frame has arrived, in ns."""
     (at,) = [at for at, data in _frames(run, "s1:h2", Direction.IN) if data[12:14] == b"\x88\x08"]
     return at
 
 
 def _left(run: Driven, port: str) -> list[int]:
-    """When each frame's first bit left a port."""
+    """When the first bit of each frame left a port, in ns."""
     return [at for at, _ in _frames(run, port, Direction.OUT)]
 
 
@@ -55,21 +55,21 @@ def _frames(run: Driven, port: str, direction: Direction) -> list[tuple[int, byt
         return [(r.time_ns, r.data) for r in capture if r.direction is direction]
 
 
-def test_nothing_leaves_the_hosts_port_for_the_pauses_quanta(run: Driven) -> None:
-    """The next frame leaves as they are over, to the nanosecond."""
+def test_a_paused_port_sends_nothing_for_the_quanta(run: Driven) -> None:
+    """The next frame leaves at the end of the pause, to the nanosecond."""
     begins = _paused_from(run)
     after = min(at for at in _left(run, "s1:h2") if at > begins)
     assert after - begins == pytest.approx(PAUSE_NS, abs=1)
 
 
-def test_no_other_port_is_stopped(run: Driven) -> None:
-    """Frames leave for another host in the meantime."""
+def test_other_ports_are_not_paused(run: Driven) -> None:
+    """Frames to another host leave during the pause."""
     begins = _paused_from(run)
     assert [at for at in _left(run, "s1:h4") if begins < at < begins + PAUSE_NS]
 
 
-def test_the_counters_tell_of_one_pause_of_that_length(run: Driven) -> None:
-    """Of that port and priority, and of no other."""
+def test_counters_show_one_pause_of_that_length(run: Driven) -> None:
+    """No other port and no other priority counts a pause."""
     paused = {
         (name, priority): (own["rx_pause"][priority], own["rx_pause_duration"][priority] // 1000)
         for name, own in run.ports.items()
@@ -79,7 +79,7 @@ def test_the_counters_tell_of_one_pause_of_that_length(run: Driven) -> None:
     assert paused == {("s1:h2", 3): (1, PAUSE_NS)}
 
 
-def test_what_was_stopped_is_finished_afterwards(run: Driven) -> None:
-    """Without a loss."""
+def test_the_paused_flow_completes(run: Driven) -> None:
+    """No packet is lost."""
     assert all(flow.completed for flow in run.flows.values())
     assert sum(sum(own["rx_buf_discard"]) for own in run.ports.values()) == 0

@@ -1,4 +1,5 @@
-"""What `emu run` will not begin, or cannot: it says why and what to do, and nothing is left."""
+"""Runs that `emu run` refuses or cannot start: the error names reason
+and remedy, nothing is left."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def _spec(folder: Path, text: str, *more: str) -> Path:
 
 
 def _programs(folder: Path, *, without: str = "", **stubs: str) -> str:
-    """A PATH with all programs of /usr/bin but one, and shell scripts for some."""
+    """A PATH with all programs of /usr/bin except one, and with shell scripts in place of some."""
     programs = folder / "bin"
     programs.mkdir()
     for program in Path("/usr/bin").iterdir():
@@ -52,12 +53,12 @@ def _programs(folder: Path, *, without: str = "", **stubs: str) -> str:
 
 
 def _noting_start(folder: Path) -> str:
-    """A PATH on which the program that makes namespaces leaves a note in the home folder."""
+    """A PATH on which `unshare` leaves a file in the home folder."""
     return _programs(folder, unshare=f'touch ~/started\nexec {shutil.which("unshare")} "$@"')
 
 
 def test_a_good_spec_starts_a_lab(myself: User, tmp_path: Path) -> None:
-    """So that the next test can tell."""
+    """The next test relies on this sign of a start."""
     somebody = myself.with_path(_noting_start(tmp_path))
     ended = somebody.run_emu("run", _spec(tmp_path, GOOD))
     assert ended.code in (0, 5), ended.err
@@ -65,8 +66,8 @@ def test_a_good_spec_starts_a_lab(myself: User, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", [("run",), ("run", "--json"), ("shell",)])
-def test_a_broken_spec_starts_none(myself: User, tmp_path: Path, verb: tuple[str, ...]) -> None:
-    """Exit code 2, every mistake at once, each with its place."""
+def test_a_broken_spec_starts_no_lab(myself: User, tmp_path: Path, verb: tuple[str, ...]) -> None:
+    """Exit code 2 comes with all mistakes at once, each with its place."""
     somebody = myself.with_path(_noting_start(tmp_path))
     spec = _spec(tmp_path, BROKEN)
     ended = somebody.run_emu(*verb, spec)
@@ -87,10 +88,10 @@ def test_a_broken_spec_starts_none(myself: User, tmp_path: Path, verb: tuple[str
         ("bash", "bash"),
     ],
 )
-def test_what_every_lab_needs_is_looked_for_first(
+def test_programs_of_every_lab_are_checked_first(
     program: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without it there would be no lab, or one that waits."""
+    """A lab without them would not start, or would hang."""
     monkeypatch.setenv("PATH", _programs(tmp_path, without=program))
     with pytest.raises(HostError) as raised:
         run_in_lab(RunTraffic(GOOD, str(tmp_path), 1000), on_progress=print)
@@ -98,7 +99,7 @@ def test_what_every_lab_needs_is_looked_for_first(
 
 
 def test_a_missing_program_is_named_with_its_package(myself: User, tmp_path: Path) -> None:
-    """Exit code 3, though it is missed only when the lab is half built; nothing of that is left."""
+    """The exit code is 3. The lab is half built by then, and nothing of it is left."""
     somebody = myself.with_path(_programs(tmp_path, without="ovs-vsctl"))
     before = Outside.now(somebody)
     ended = somebody.run_emu("run", _spec(tmp_path, GOOD))
@@ -107,7 +108,7 @@ def test_a_missing_program_is_named_with_its_package(myself: User, tmp_path: Pat
 
 
 def test_an_ordinary_users_path_is_enough(user: User, tmp_path: Path) -> None:
-    """Debian's has no sbin folder, where Open vSwitch's daemons are."""
+    """Debian's PATH for users has no sbin folder, where Open vSwitch's daemons are."""
     ended = user.with_path("/usr/local/bin:/usr/bin:/bin").run_emu("run", _spec(tmp_path, GOOD))
     assert ended.code in (0, 5), ended.err
 
@@ -117,8 +118,8 @@ def _missing(program: str, package: str) -> str:
 
 
 @pytest.mark.parametrize("clock", ["virtual", "real"])
-def test_a_disk_without_space_is_told_by_name(myself: User, tmp_path: Path, clock: str) -> None:
-    """The capture is larger than the file system that it should lie in."""
+def test_a_full_disk_is_named(myself: User, tmp_path: Path, clock: str) -> None:
+    """The capture is larger than its file system."""
     spec, out = _spec(tmp_path, GOOD.replace("4KB", "200KB"), "capture: [left:h1]"), "/mnt/out"
     run = shlex.join((*EMU, "run", str(spec), "--clock", clock, "--out", out))
     private = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")

@@ -1,4 +1,4 @@
-"""Paths that Open vSwitch is hinted at, and links that are lost while a lab runs."""
+"""Routes of a live lab: Open vSwitch follows the shim's choice and avoids links that go down."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def run(myself: User, folder: Path, *settings: str) -> Recording:
 
 
 def sent_up(recording: Recording) -> list[int]:
-    """Bytes on leaf1's two uplinks."""
+    """The bytes sent on each of leaf1's two uplinks."""
     return [recording.ports[f"leaf1:spine{n}"]["tx_wire_bytes"] for n in (1, 2)]
 
 
-def test_open_vswitch_sprays_as_the_shim_tells_it(myself: User, tmp_path: Path) -> None:
-    """Two flows, packet by packet over two spines: as many bytes on each, to a packet."""
+def test_open_vswitch_sprays_over_all_uplinks(myself: User, tmp_path: Path) -> None:
+    """Two flows use two spines packet by packet, with equal bytes on each to within a packet."""
     one, other = sent_up(run(myself, tmp_path, "switches.routing.kind=spray"))
     assert one > 400_000
     assert abs(one - other) < 4300
 
 
-def test_a_lost_link_is_avoided_from_its_time_on(myself: User, tmp_path: Path) -> None:
-    """Flows go on over the other spine: lost is what was sent in 5 us, or was on its way."""
+def test_routes_avoid_a_lost_link_after_convergence(myself: User, tmp_path: Path) -> None:
+    """Flows continue over the other spine and lose the packets of 5 us and those in flight."""
     pinned = "kind: pinned, paths: {pairs.h1-h3: spine1, pairs.h2-h4: spine1}"
     ways = f"switches.routing={{{pinned}, convergence: 5us}}"
     recording = run(myself, tmp_path, ways, LOST)

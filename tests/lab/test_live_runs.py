@@ -1,4 +1,4 @@
-"""Whole runs of real labs by `emu`: beside each other, with other traffic, for programs to read."""
+"""Whole runs of real labs by `emu`: two at once, with other traffic, and with JSON output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MTU = 4096
 
 
 def _text(name: str, *, fabric: str = "roce", size: int, more: str = "") -> str:
-    """A spec: two hosts on two leaves send to a third host, beside the first."""
+    """A spec in which two hosts on two leaves send to a third host, beside the first."""
     return (
         f"name: {name}\n"
         f"fabric: {fabric}\n"
@@ -48,16 +48,16 @@ def _file(folder: Path, text: str) -> Path:
 
 
 def _document(text: str, kind: type) -> Any:
-    """The one JSON document that the text is, which has the keys and types it is to have."""
+    """The one JSON document in the text, with the keys and types of `kind`."""
     document = json.loads(text)
     assert misfits(document, kind) == []
     return document
 
 
-def test_two_labs_at_once_do_not_disturb_each_other(user: User, tmp_path: Path) -> None:
-    """Same names and addresses in both; each delivers its own traffic, all of it and no more.
+def test_two_labs_run_independently(user: User, tmp_path: Path) -> None:
+    """Both have the same names and addresses, and each delivers exactly its own traffic.
 
-    More only where the machine was so late that frames found no room and were sent again.
+    There may be retransmissions if the machine was too late.
     """
     sizes = {"roce": 400_000, "ib": 300_000}
     running = {
@@ -80,10 +80,8 @@ def _packets_to_h1(summary: Any) -> int:
     return int(port[counter])
 
 
-def test_json_of_a_run_is_one_document_with_the_schema_it_names(
-    myself: User, tmp_path: Path
-) -> None:
-    """And what is for people goes elsewhere."""
+def test_a_run_prints_one_json_document_of_its_schema(myself: User, tmp_path: Path) -> None:
+    """Text for people goes to stderr."""
     ended = myself.run_emu("run", _file(tmp_path, _text("one", size=100_000)), "--json")
     assert ended.code in (0, 5), ended.err
     assert _document(ended.out, Summary)["schema"] == "emu.summary/1"
@@ -91,10 +89,8 @@ def test_json_of_a_run_is_one_document_with_the_schema_it_names(
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_a_slowdown_that_no_machine_can_honour_is_told_first(
-    myself: User, tmp_path: Path, fabric: str
-) -> None:
-    """No number of that run is shown as a result, and its checks are not judged."""
+def test_a_run_that_is_too_fast_is_inconclusive(myself: User, tmp_path: Path, fabric: str) -> None:
+    """No number of the run is shown as a result, and its checks are not judged."""
     text = _text("hasty", fabric=fabric, size=1_000_000, more="verify: [{completed: all}]\n")
     ended = myself.run_emu("run", _file(tmp_path, text), "--set", "slowdown=1")
     assert ended.code == ExitCode.INCONCLUSIVE, ended.err
@@ -104,8 +100,8 @@ def test_a_slowdown_that_no_machine_can_honour_is_told_first(
     assert re.search("not judged +every flow completed", ended.out)
 
 
-def test_a_run_keeps_its_ledger(myself: User, tmp_path: Path) -> None:
-    """All that the verdict rests on: how late every frame was, and who had the processors."""
+def test_a_run_records_lateness_and_cpu_time(myself: User, tmp_path: Path) -> None:
+    """The verdict rests on the lateness of every frame and the CPU time of each process."""
     out = tmp_path / "out"
     ended = myself.run_emu("run", _file(tmp_path, _text("kept", size=100_000)), "--out", out)
     assert ended.code in (0, 5), ended.err
@@ -129,8 +125,8 @@ def test_a_run_keeps_its_ledger(myself: User, tmp_path: Path) -> None:
     assert machine.cpu_time_ns[0] < 0 < machine.cpu_time_ns[-1]
 
 
-def test_what_a_run_lost_over_time_is_what_its_verdict_says(myself: User, tmp_path: Path) -> None:
-    """Far too fast for any machine: Open vSwitch loses packets, or buffers are full."""
+def test_losses_over_time_equal_those_of_the_verdict(myself: User, tmp_path: Path) -> None:
+    """The run is too fast for any machine, so Open vSwitch loses packets or buffers are full."""
     out, text = tmp_path / "out", _text("hasty", size=10_000_000)
     ended = myself.run_emu("run", _file(tmp_path, text), "--set", "slowdown=1", "--out", out)
     assert ended.code == ExitCode.INCONCLUSIVE, ended.err
@@ -147,10 +143,8 @@ def test_what_a_run_lost_over_time_is_what_its_verdict_says(myself: User, tmp_pa
     assert dict(zip(machine.losses, machine.lost_frames.sum(axis=0), strict=True)) == lost
 
 
-def test_marks_come_back_in_acks_and_the_queue_stays_near_where_marking_begins(
-    myself: User, tmp_path: Path
-) -> None:
-    """DCTCP through Open vSwitch, whoever marks: no CNP, and a queue of about K."""
+def test_dctcp_echoes_marks_and_keeps_the_queue_near_k(myself: User, tmp_path: Path) -> None:
+    """With any marker there are no CNPs, and the queue stays near K."""
     text = _text("acks", size=1_500_000, more="hosts: {nic: {cc: dctcp}}\n").replace(
         "pfc: {}", "pfc: {}, ecn: {kmin: 60KB, kmax: 60KB, pmax: 100%}"
     )
@@ -168,8 +162,8 @@ def test_marks_come_back_in_acks_and_the_queue_stays_near_where_marking_begins(
     assert ended.code == 5 or 30_000 < depths.mean() < 90_000
 
 
-def test_json_of_a_comparison_is_one_document_too(myself: User, tmp_path: Path) -> None:
-    """With a summary for each fabric."""
+def test_a_comparison_prints_one_json_document(myself: User, tmp_path: Path) -> None:
+    """The document has a summary for each fabric."""
     variants = "compare: {a: {}, b: {fabric: ib, switches: {pfc: off}}}\n"
     spec = _file(tmp_path, _text("two", size=100_000, more=variants))
     ended = myself.run_emu("compare", spec, "--json")
@@ -188,13 +182,13 @@ def test_json_of_a_comparison_is_one_document_too(myself: User, tmp_path: Path) 
         pytest.param("h2-h3", 2, {"iops": 0.05}, id="four at a time"),
     ],
 )
-def test_drives_answer_as_fast_on_both_clocks(
+def test_drives_are_equally_fast_on_both_clocks(
     myself: User, tmp_path: Path, initiators: str, depth: int, judged: dict[str, float]
 ) -> None:
-    """Each I/O waits for the one before it, in reality too; on both fabrics, to the last byte.
+    """Each I/O waits for the one before it on both fabrics, and all bytes arrive.
 
-    I/Os that meet each other take one of a few times, by which of them is a frame ahead: a few
-    nanoseconds move the median from one to the next, and the mean, which IOPS tell, hardly.
+    I/Os that meet take one of a few times, by which of them is a frame ahead. A few nanoseconds
+    thus move the median from one time to the next, but hardly the mean, which decides the IOPS.
     """
     drives = f"pattern: storage, from: {initiators}, to: h1, block: 16KiB, depth: {depth}"
     drives += ", count: 30, reads: 50%, media: 20us}"
@@ -216,8 +210,8 @@ def test_drives_answer_as_fast_on_both_clocks(
 
 
 @pytest.mark.usefixtures("lab_machine")
-def test_ping_and_tcp_cross_the_racks_while_rdma_runs(tmp_path: Path) -> None:
-    """By the same cables and switches: the capture has them among the RDMA packets."""
+def test_ping_and_tcp_cross_the_racks_beside_rdma(tmp_path: Path) -> None:
+    """The capture shows them between RDMA packets on the same cables."""
     run = run_driven(
         _text("mixed", size=25_000_000, more="capture: [leaf1:h1]\n"),
         tmp_path,
@@ -239,7 +233,10 @@ def test_ping_and_tcp_cross_the_racks_while_rdma_runs(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("lab_machine")
 def test_a_vlan_tag_crosses_the_fabric(tmp_path: Path) -> None:
-    """The kernel takes tags off what it hands to us; the fabric has them, and the far end."""
+    """The kernel strips tags from received frames.
+
+    The tag is there in the fabric and at the far end.
+    """
     text = _text("vlan", size=1_000_000, more="capture: [leaf1:h1, leaf1:h2]\n")
     topology = spec_from_text(text.encode(), source="vlan", settings=()).topology.build()
     port = topology.port_named["h1:leaf1"]
@@ -268,6 +265,6 @@ def _frames(path: Path) -> list[bytes]:
 
 
 def _kinds(path: Path) -> list[str]:
-    """What each frame of a capture is, by the protocol that IPv4 names."""
+    """The kind of each frame of a capture, from the protocol number in its IPv4 header."""
     names = {1: "icmp", 6: "tcp", 17: "rdma"}
     return [names[data[23]] for data in _frames(path) if data[12:14] == b"\x08\x00"]

@@ -1,4 +1,4 @@
-"""How frames get from the kernel into the switches: by messages of a socket, or by a ring."""
+"""The way of frames from the kernel into the switches: socket messages, or a ring."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ pytestmark = pytest.mark.usefixtures("lab_machine")
 
 
 @pytest.mark.parametrize("ring_frames", [MESSAGES, RING])
-def test_frames_arrive_whole_and_in_their_order(tmp_path: Path, ring_frames: int) -> None:
-    """Small and large ones, with and without a VLAN tag."""
+def test_frames_arrive_whole_and_in_order(tmp_path: Path, ring_frames: int) -> None:
+    """The frames are small and large, with and without a VLAN tag."""
     frames = [_frame(n, size=(64, 4000)[n % 2], tagged=n % 3 == 0) for n in range(50)]
     came = _forward(tmp_path, frames, ring_frames=ring_frames)
     assert list(came.arrived) == [bytes(_forwarded(frame)).hex() for frame in frames]
     assert came.drops == 0
 
 
-def test_frames_that_find_the_ring_full_are_counted(tmp_path: Path) -> None:
+def test_frames_lost_at_a_full_ring_are_counted(tmp_path: Path) -> None:
     frames = [_frame(n) for n in range(500)]
     came = _forward(tmp_path, frames, ring_frames=RING, arrivals=RING)
     first = [bytes(_forwarded(frame)).hex() for frame in frames[: len(came.arrived)]]
@@ -53,8 +53,8 @@ def test_frames_that_find_the_ring_full_are_counted(tmp_path: Path) -> None:
     assert all(0 < at_ns <= came.lasted_ns + 1_000_000 for at_ns in came.seen_after_ns)
 
 
-def test_lossless_packets_that_a_switch_drops_are_noted_over_time(tmp_path: Path) -> None:
-    """Headroom for one of them, while h2 takes 3 ms for each."""
+def test_lossless_drops_are_recorded_over_time(tmp_path: Path) -> None:
+    """The headroom holds one packet, and h2 needs 3 ms for each."""
     spec = json.loads(SPEC)
     spec["topology"]["links"][1]["rate"] = "10Mbit"
     pfc = {"headroom": "4200B", "xoff": "4200B", "xon": "0B"}
@@ -67,7 +67,7 @@ def test_lossless_packets_that_a_switch_drops_are_noted_over_time(tmp_path: Path
 
 @pytest.mark.parametrize("ring_frames", [MESSAGES, RING])
 @pytest.mark.parametrize("tagged", [False, True])
-def test_a_frame_longer_than_any_is_left_out_and_counted(
+def test_oversized_frames_are_dropped_and_counted(
     tmp_path: Path, ring_frames: int, tagged: bool
 ) -> None:
     frames = [_frame(0), _frame(1, size=8000, tagged=tagged), _frame(2)]
@@ -76,8 +76,8 @@ def test_a_frame_longer_than_any_is_left_out_and_counted(
     assert came.too_long == 1
 
 
-def test_without_memory_for_a_ring_frames_come_by_messages(tmp_path: Path) -> None:
-    """All of them, and not only as many as the ring would have had room for."""
+def test_without_ring_memory_frames_come_as_messages(tmp_path: Path) -> None:
+    """All frames arrive, more than the ring would have held."""
     frames = [_frame(n) for n in range(200)]
     came = _forward(tmp_path, frames, ring_frames=RING, memory=0)
     assert len(came.arrived) == len(frames)
@@ -93,7 +93,7 @@ def _forward(
     memory: int | None = None,
     spec: str = SPEC,
 ) -> Forwarded:
-    """What a switch does with frames that waited for it; by default all arrive."""
+    """The result of a switch whose frames were all waiting. By default, all must arrive."""
     job = Forward(
         spec,
         str(out),
@@ -107,7 +107,7 @@ def _forward(
 
 
 def _frame(number: int, *, size: int = 64, tagged: bool = False) -> Packet:
-    """A datagram from h1 to h2 with so many bytes, among them its number."""
+    """A datagram from h1 to h2 with `size` bytes of payload, which hold its number."""
     port = TOPOLOGY.port_named["h1:leaf1"]
     ether = Ether(src=port.mac, dst=TOPOLOGY.peer[port].mac)
     return (
@@ -119,7 +119,7 @@ def _frame(number: int, *, size: int = 64, tagged: bool = False) -> Packet:
 
 
 def _forwarded(frame: Packet) -> Packet:
-    """The frame as it comes out of the switch."""
+    """The frame as the switch forwards it."""
     arrived = frame.copy()
     arrived[Ether].src, arrived[Ether].dst = (
         TOPOLOGY.port_named[name].mac for name in ("leaf1:h2", "h2:leaf1")

@@ -1,4 +1,4 @@
-"""OpenSM beside a fabric that runs: what fails is routed around, and what is killed says so."""
+"""OpenSM beside a live fabric: it routes around failures, and its own end is reported."""
 
 from __future__ import annotations
 
@@ -51,11 +51,12 @@ def record(user: User, folder: Path, clock: str) -> Recording:
     return load_recording(out)
 
 
-def test_a_cable_and_a_switch_that_fail_are_routed_around_on_both_clocks(
-    myself: User, tmp_path: Path
-) -> None:
-    """Three changes, three sweeps; in time for `convergence`, both clocks lose the same packets,
-    but for one at either end of the time that it takes, and those that are late."""
+def test_failed_cables_and_switches_are_routed_around(myself: User, tmp_path: Path) -> None:
+    """Three changes give three sweeps on both clocks.
+
+    If sweeps end within `convergence`, both clocks lose the same packets, apart from late
+    ones and one at each edge.
+    """
     virtual, real = record(myself, tmp_path, "virtual"), record(myself, tmp_path, "real")
     changes = [100_000, 250_000, 380_000]
     assert [(s.at_ns, s.in_force_ns) for s in virtual.sweeps] == [(t, t + 30_000) for t in changes]
@@ -77,8 +78,8 @@ def lab(myself: User, tmp_path: Path) -> RunningLab:
     return RunningLab(myself, *EMU, "run", str(spec))
 
 
-def test_packets_go_on_without_opensm(lab: RunningLab) -> None:
-    """A manager is no part of the data plane. The report tells that it is gone."""
+def test_forwarding_continues_without_opensm(lab: RunningLab) -> None:
+    """A subnet manager is no part of the data plane. The report mentions its end."""
     lab.kill((OPENSM, MASTER))
     code, out, _ = wait(lab.owner)
     lab.inside.wait_for_end()
@@ -89,14 +90,15 @@ def test_packets_go_on_without_opensm(lab: RunningLab) -> None:
 
 
 def test_a_lab_ends_with_ibsim(lab: RunningLab) -> None:
-    """Without it nobody could tell which links there are."""
+    """OpenSM learns the state of links from ibsim."""
     lab.kill(IBSIM)
     code, out, err = lab.end()
     assert (code, out, err.splitlines()[-1]) == (4, "", "ibsim died (signal 9)")
 
 
 def test_a_standby_takes_over_under_load(myself: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cable is pulled under one master, is back under the next, and lost for good without any."""
+    """A cable fails under one master, recovers under the next, and fails
+    again without any master."""
     user = at_home(myself)
     monkeypatch.setenv("XDG_RUNTIME_DIR", user.environment["XDG_RUNTIME_DIR"])
     standby = TREE + "subnet: {managers: [h1, h4]}\n"
@@ -124,7 +126,7 @@ def test_a_standby_takes_over_under_load(myself: User, monkeypatch: pytest.Monke
 
 
 def test_operators_tools_run_on_any_node(myself: User) -> None:
-    """By `emu exec`, as any program; what they print and their exit codes are their own."""
+    """`emu exec` runs them like any program, with their own output and exit codes."""
     user = at_home(myself)
     with lab_up(user, TREE):
         found = user.run_emu("exec", "leaf1", "--", "ibnetdiscover")
@@ -146,10 +148,10 @@ subnet: {engine: lash, vl_arbitration: {high: {}, low: {0: 64, 1: 64}}}
 """
 
 
-def test_nics_that_come_after_a_sweep_have_its_service_levels(
+def test_nics_borrowed_after_a_sweep_use_its_levels(
     myself: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """lash needs two in a ring, and one in the line that is left of it."""
+    """lash needs two service levels in a ring, and one in the line that is left without a cable."""
     user = at_home(myself)
     monkeypatch.setenv("XDG_RUNTIME_DIR", user.environment["XDG_RUNTIME_DIR"])
     with lab_up(user, RING), LabClient(None) as standing:
@@ -179,10 +181,10 @@ def _levels(levels: PathSLs) -> set[int]:
     return {level for own in levels.values() for level in own.values()}
 
 
-def test_a_master_that_is_cut_off_is_master_again_when_it_is_back(
+def test_an_isolated_master_returns_when_reconnected(
     myself: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What its host does not send goes on, and so does the routing of all that is left."""
+    """Other hosts' traffic continues, and so does the routing of the rest of the fabric."""
     user = at_home(myself)
     monkeypatch.setenv("XDG_RUNTIME_DIR", user.environment["XDG_RUNTIME_DIR"])
     spec = TREE.replace("h1-h2, to: h3-h4", "h2, to: h3") + "subnet: {managers: [h1, h4]}\n"
@@ -205,7 +207,7 @@ def test_a_master_that_is_cut_off_is_master_again_when_it_is_back(
 
 
 def manager_of(standing: LabClient, host: str) -> str:
-    """What the subnet manager says to a host that asks for it."""
+    """The answer of the subnet manager to `sminfo` on a host."""
     return standing.ask(RunTool(host, ("sminfo",)))[0].said
 
 
@@ -214,7 +216,7 @@ PULLED = SetFault("pulled", {"name": "pulled", "link-down": {"cable": "leaf1:spi
 
 
 def eventually(standing: LabClient, holds: Callable[[Status], bool]) -> Status:
-    """The lab's status as soon as this holds of it."""
+    """The lab's status as soon as it meets the condition."""
     end = time.monotonic() + SECONDS
     while not holds(status := standing.status()):
         assert time.monotonic() < end, (status.notes, status.sweeps, status.traffic)

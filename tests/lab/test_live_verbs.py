@@ -1,4 +1,4 @@
-"""Programs that use verbs on the real clock: the same ones, with the same results."""
+"""Verbs programs on the real clock: the same programs with the same results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXAMPLE = str(ROOT / "examples" / "rdma_ping.py")
 
 
 def _expect_the_same_on_both_clocks(user: User, fabric: str) -> None:
-    """The bytes it checks itself; its times are those of the virtual clock and a little more."""
+    """Run the example, which checks its bytes. Times are at most half above the virtual clock's."""
     path = user.home.parent / "verbs.emu.yml"
     path.write_text(
         f"name: verbs\nfabric: {fabric}\nslowdown: 20000\n"
@@ -33,10 +33,10 @@ def _expect_the_same_on_both_clocks(user: User, fabric: str) -> None:
 
 
 def test_the_example_on_roce(user: User) -> None:
-    """As root, and as an ordinary user."""
+    """The users are root and an ordinary user."""
     _expect_the_same_on_both_clocks(at_home(user), "roce")
 
 
 def test_the_example_on_infiniband(myself: User) -> None:
-    """By LIDs, which the lab's own OpenSM gave."""
+    """The addresses are LIDs from the lab's OpenSM."""
     _expect_the_same_on_both_clocks(at_home(myself), "ib")

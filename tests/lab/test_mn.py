@@ -1,4 +1,4 @@
-"""Mininet's own command, `mn --custom emu/mn.py --link emu`, on our fabric."""
+"""Mininet's own command, `mn --custom emu/mn.py --link emu`, on the emulated fabric."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ switches: {pfc: {priorities: [3], xoff: 48KB, xon: 32KB}}
 
 
 def mn(user: User, *words: str) -> Ended:
-    """Mininet's command to its end. Nothing of the lab is left then."""
+    """The result of Mininet's command, after which nothing of the lab is left."""
     before = Outside.now(user)
     ended = wait(user.start("mn", "--custom", str(ROOT / "emu" / "mn.py"), *words))
     assert Outside.now(user) == before
@@ -41,14 +41,15 @@ def mn(user: User, *words: str) -> Ended:
 
 
 def test_pingall_crosses_our_cables_without_root(user: User) -> None:
-    """Mininet's default test, on a fabric full of loops that a learning switch could not take."""
+    """Mininet's default test on a fabric with loops, which learning switches cannot handle."""
     ended = mn(user, "--topo", "leaf_spine,2,2,1", "--link", "emu", "--test", "pingall")
     assert ended.code == 0, ended.err
     assert "0% dropped (2/2 received)" in ended.out + ended.err
 
 
-def test_mininets_words_act_on_the_fabric(myself: User) -> None:
-    """A cable that is down carries nothing until it is up; a lossless class pauses; iperf runs."""
+def test_mininets_commands_act_on_the_fabric(myself: User) -> None:
+    """A cable that is down carries nothing until it is up, a lossless
+    class pauses, and iperf runs."""
     folder = myself.home.parent
     (folder / "words").write_text(WORDS)
     (folder / "lossless.emu.yml").write_text(LOSSLESS)
@@ -78,8 +79,8 @@ def test_mininets_words_act_on_the_fabric(myself: User) -> None:
         ("linear,2,2", "emu,10", "--link emu,10: which key is that?"),
     ],
 )
-def test_words_that_make_no_sense_are_named(myself: User, topo: str, link: str, told: str) -> None:
-    """In one line, and the lab is gone."""
+def test_wrong_options_are_named(myself: User, topo: str, link: str, told: str) -> None:
+    """The error has one line, and the lab is gone."""
     ended = mn(myself, "--topo", topo, "--link", link, "--test", "none")
     assert ended.code == 2
     assert told in ended.err
@@ -94,16 +95,16 @@ def test_words_that_make_no_sense_are_named(myself: User, topo: str, link: str, 
         (["--clean"], "--clean: a lab leaves nothing"),
     ],
 )
-def test_what_this_fabric_is_not_is_refused(myself: User, words: list[str], told: str) -> None:
-    """Before anything is built."""
+def test_unsupported_mininet_options_are_refused(myself: User, words: list[str], told: str) -> None:
+    """The command fails before anything is built."""
     ended = mn(myself, "--link", "emu", "--test", "none", *words)
     assert ended.code == 2
     assert told in ended.err
     assert "Traceback" not in ended.err
 
 
-def test_the_custom_file_is_mininets_own_for_any_other_link(tmp_path: Path) -> None:
-    """Then it only names our topologies."""
+def test_the_custom_file_adds_topologies_for_other_links(tmp_path: Path) -> None:
+    """With another link type the file only names the topologies."""
     custom: dict[str, Any] = {}
     path = ROOT / "emu" / "mn.py"
     exec(compile(path.read_text(), str(path), "exec"), custom)

@@ -1,4 +1,5 @@
-"""Network steps: the kernel has what they say, is read rightly, and its refusals are clear."""
+"""Network steps: their effect on the kernel, the reading of its state,
+and errors of refused steps."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ from emu.privilege import remedy_for_me
 VETH = AddVeth("h1", "h1-eth0", "shim", mtu=4200)
 
 
-def test_the_kernel_has_what_the_steps_say() -> None:
-    """As iproute2 sees it, without root; and each refused step is named in its error."""
+def test_network_steps_take_effect_in_the_kernel() -> None:
+    """iproute2 shows the result, without root. The error of a refused step names the step."""
     scratch = unshare_command(root=os.geteuid() == 0)
     done = subprocess.run(
         [*scratch, sys.executable, "-m", "tests.support.netlink_inside"],
@@ -82,7 +83,7 @@ def test_the_kernel_has_what_the_steps_say() -> None:
 def test_a_refused_step_has_its_remedy(
     step: NetStep, number: int, kind: type[EmuError], remedy: str
 ) -> None:
-    """The user reads what, where, why and what to do."""
+    """The error gives what, where, why and what to do."""
     error = failure(step, OSError(number, "the kernel's reason"))
     assert type(error) is kind
     said = str(error)
@@ -90,8 +91,8 @@ def test_a_refused_step_has_its_remedy(
     assert remedy_for_me(remedy) in said
 
 
-def test_a_note_names_the_interfaces_that_dropped_packets() -> None:
-    """Either way; without drops there is no note."""
+def test_a_note_names_interfaces_that_dropped_packets() -> None:
+    """Drops in both directions count. Without drops there is no note."""
     quiet = Interface("h1-eth0", 2, "", 4200, up=True, carrier=True, rx_dropped=0, tx_dropped=0)
     lossy = replace(quiet, name="h2-eth0", rx_dropped=1200, tx_dropped=34)
     assert drops_note([quiet]) == ""

@@ -1,4 +1,4 @@
-"""The plan of a lab, without carrying it out."""
+"""The steps that build a lab, without carrying them out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.lab_fabrics import clos, clos_of
 
 
 def _text(steps: Sequence[Step]) -> str:
-    """A line per step; parts of a step, and steps of a network, are indented."""
+    """A line per step. Parts of a step, and steps of a network, are indented."""
     lines: list[str] = []
     for title, alike in groupby(steps, _title):
         lines.append(title)
@@ -45,7 +45,7 @@ def _parts(step: Step) -> list[str]:
 
 
 def test_the_plan_of_a_routed_fabric(golden: Callable[[str, str], None]) -> None:
-    """Every step for a small Clos whose switches are Open vSwitch bridges."""
+    """The plan lists every step for a small Clos whose switches are Open vSwitch bridges."""
     topology = clos(1)
     nodes = plan_nodes(topology, bridges=True)
     golden(
@@ -57,8 +57,8 @@ def test_the_plan_of_a_routed_fabric(golden: Callable[[str, str], None]) -> None
     )
 
 
-def test_without_bridges_only_the_hosts_have_interfaces() -> None:
-    """Where the shim forwards, no veth is made for a switch, and no switch is started."""
+def test_without_bridges_only_hosts_have_interfaces() -> None:
+    """If the shim forwards, switches have no veth, and no bridge is started."""
     steps = plan_network(clos(2), datapath=None, ip=True, routes=())
     assert "leaf1-eth1" not in _text(steps)
     assert not [step for step in steps if isinstance(step, StartSwitches | LoadRoutes)]
@@ -71,8 +71,8 @@ def test_without_ip_a_host_is_a_bare_port() -> None:
     assert not [step for step in steps if isinstance(step, HoldUdpPort)]
 
 
-def test_infinibands_hosts_have_ib0_where_it_has_an_mtu() -> None:
-    """Beside their bare port, with the address that a RoCE host would have."""
+def test_infiniband_hosts_have_ib0_if_an_mtu_is_given() -> None:
+    """ib0 is beside the bare port and has the address of a RoCE host."""
     steps = plan_network(clos(2), datapath=None, ip=False, routes=(), ib0_mtu=2044)
     assert [step for step in steps if getattr(step, "interface", "") == "ib0"][4:8] == [
         AddTun("h2", "ib0"),
@@ -83,7 +83,7 @@ def test_infinibands_hosts_have_ib0_where_it_has_an_mtu() -> None:
 
 
 def test_port_indexes_count_all_switch_ports() -> None:
-    """Every switch port has its own row on the depth board; hosts have none."""
+    """Every switch port has a row on the depth board. Hosts have none."""
     indexes = port_indexes(clos(2))
     assert sorted(indexes.values()) == list(range(12))
     assert [port.interface for port, index in indexes.items() if index in (0, 11)] == [

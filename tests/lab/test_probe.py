@@ -1,4 +1,4 @@
-"""`emu check`, and the probes behind it."""
+"""`emu check` and its probes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _check(
     return done.exit_code, done.output
 
 
-def test_all_there_or_replaced_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is used instead is told, and how to have the real thing."""
+def test_present_or_replaced_features_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The output names the replacement and how to get the feature itself."""
     code, output = _check(monkeypatch, [GOOD, WITHOUT])
     assert code == 0
     assert output.splitlines() == [
@@ -43,8 +43,8 @@ def test_all_there_or_replaced_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_a_required_thing_that_is_missing_is_exit_code_3(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the command that brings it."""
+def test_a_missing_requirement_is_exit_code_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The output has the command that installs it."""
     code, output = _check(monkeypatch, [GOOD, LACKING])
     assert code == 3
     assert output.splitlines()[1:] == [
@@ -62,13 +62,13 @@ def test_json_is_one_document(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [finding["required"] for finding in document["findings"]] == [True, True]
 
 
-def test_a_probe_that_finds_nothing_wrong_is_present() -> None:
+def test_a_probe_without_complaint_is_present() -> None:
     assert look(Probe("x", "y", lambda: "")).present
     assert look(Probe("x", "y", lambda: "no x")).missing == "no x"
 
 
-def test_require_names_the_thing_and_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At run time, before a lab is started."""
+def test_require_names_the_probe_and_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check runs before a lab is started."""
     probes = (Probe("ibsim", "ib", lambda: "ibsim not installed", remedy="apt-get it"),)
     monkeypatch.setattr(probe, "PROBES", probes)
     with pytest.raises(HostError, match=r"^ibsim: ibsim not installed; apt-get it$"):
@@ -82,7 +82,7 @@ def test_require_names_the_thing_and_the_remedy(monkeypatch: pytest.MonkeyPatch)
 def test_a_missing_program_is_named_with_its_package(
     user: int, remedy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is on an empty PATH. Root needs no sudo, which small systems do not have."""
+    """PATH is empty. Root needs no sudo, which small systems do not have."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("os.geteuid", lambda: user)
     finding = look(next(p for p in probe.PROBES if p.name == "ibsim"))
@@ -99,10 +99,10 @@ def test_a_missing_program_is_named_with_its_package(
         (0, True, "if this is a container, start it with --privileged"),
     ],
 )
-def test_the_remedy_for_ebpf_is_the_users(
+def test_the_remedy_for_ebpf_depends_on_the_user(
     user: int, has_clang: bool, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody is told to install what is there, or to become what they are."""
+    """The remedy installs only missing packages and asks for root only if the user is not root."""
     monkeypatch.setattr("os.geteuid", lambda: user)
     monkeypatch.setattr(probe, "is_installed", lambda program: has_clang)
     monkeypatch.setattr(Path, "exists", lambda path: True)
@@ -117,19 +117,19 @@ def test_the_remedy_for_ebpf_is_the_users(
         (1000, "the program tshark is missing; sudo apt-get install tshark"),
     ],
 )
-def test_root_is_not_told_to_use_sudo(
+def test_remedies_for_root_have_no_sudo(
     user: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the error comes from a lab, in which every user is root."""
+    """The same holds for errors from inside a lab, where every user is root."""
     monkeypatch.setattr("os.geteuid", lambda: user)
     error = missing_program("tshark")
     assert str(error) == str(Failure.of(error).error()) == said
 
 
-def test_root_of_a_lab_alone_is_told_to_use_sudo(
+def test_remedies_for_root_of_a_user_namespace_have_sudo(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An ordinary user is root in their own user namespace, and nowhere else."""
+    """An ordinary user is root only inside the user namespace."""
     uid_map = tmp_path / "uid_map"
     uid_map.write_text("         0       1000          1\n")
     monkeypatch.setattr("emu.privilege._UID_MAP", uid_map)
@@ -137,8 +137,8 @@ def test_root_of_a_lab_alone_is_told_to_use_sudo(
     assert str(missing_program("tc")).endswith("; sudo apt-get install iproute2")
 
 
-def test_what_needs_an_administrator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once, and only where something of it is missing."""
+def test_check_notes_what_needs_an_administrator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The note appears once, and only if a remedy begins with sudo."""
     lacking = Finding("OpenSM", "fabric: ib", False, "no opensm", "", "sudo apt-get install it")
     note = "What begins with sudo needs an administrator; all else you can do yourself.\n"
     assert _check(monkeypatch, [GOOD, lacking])[1].endswith(note)
@@ -146,7 +146,7 @@ def test_what_needs_an_administrator_is_told(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_probe_ends_with_a_finding() -> None:
-    """On whatever machine this is, none raises, and each knows a remedy."""
+    """No probe raises an exception on any machine, and each missing feature has a remedy."""
     for finding in probe.look_around():
         assert finding.present or finding.remedy
 
@@ -166,10 +166,10 @@ def test_every_probe_ends_with_a_finding() -> None:
         ({"kernel/apparmor_restrict_unprivileged_userns": "0"}, "run as root"),
     ],
 )
-def test_what_keeps_namespaces_from_users_is_named(
+def test_the_setting_that_forbids_namespaces_is_named(
     sysctls: dict[str, str], remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of Ubuntu 24.04, of a Debian with all doors shut, and of a machine that does not say."""
+    """The cases are Ubuntu 24.04, a hardened Debian, and a machine without such settings."""
     for name, value in sysctls.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -178,10 +178,10 @@ def test_what_keeps_namespaces_from_users_is_named(
     assert namespaces_remedy(tmp_path) == remedy
 
 
-def test_root_in_a_container_is_not_told_to_become_root(
+def test_the_remedy_in_a_container_is_privileged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without --privileged root may make no namespaces either."""
+    """Root in a container without --privileged cannot make namespaces."""
     monkeypatch.setattr("os.geteuid", lambda: 0)
     assert namespaces_remedy(tmp_path) == "if this is a container, start it with --privileged"
     (tmp_path / "user").mkdir()
@@ -189,10 +189,10 @@ def test_root_in_a_container_is_not_told_to_become_root(
     assert namespaces_remedy(tmp_path) == "sysctl -w user.max_pid_namespaces=15000"
 
 
-def test_who_may_not_make_namespaces_hears_the_remedy(
+def test_a_lab_without_namespaces_fails_with_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lab that does not start for this reason, as Ubuntu has it."""
+    """Ubuntu's default settings prevent the start of a lab in this way."""
     monkeypatch.setattr(namespace, "namespaces_allowed", lambda: False)
     monkeypatch.setattr(namespace, "namespaces_remedy", lambda: "run as root")
     died = subprocess.Popen(["false"], stderr=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""What a live run refuses before it starts anything."""
+"""Live runs that are refused before anything starts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from emu.runtime.real import RealRunner
 from emu.spec.model import load_spec
 
 
-def test_the_real_clock_does_not_elide_payload(tmp_path: Path) -> None:
-    """Packets on interfaces have all their bytes; the remedy is in the error."""
+def test_the_real_clock_refuses_elided_payload(tmp_path: Path) -> None:
+    """Packets on interfaces have all their bytes. The error names the remedy."""
     spec = load_spec(Path("topologies/pair.emu.yml"), ["payload=elided"])
     with pytest.raises(UsageError, match=r"--clock virtual, or --set payload=real"):
         RealRunner().run(spec, out=tmp_path)
 
 
 @pytest.mark.parametrize("clock", ["real", "virtual"])
-def test_results_that_could_not_be_written_are_not_begun(tmp_path: Path, clock: str) -> None:
-    """The run that they would come from is as long as it likes."""
+def test_an_unwritable_output_folder_is_refused_first(tmp_path: Path, clock: str) -> None:
+    """A long run would otherwise be lost."""
     (tmp_path / "file").touch()
     out = tmp_path / "file/out"
     ended = CliRunner().invoke(

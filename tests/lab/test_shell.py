@@ -1,4 +1,4 @@
-"""`capture` at the prompt of a lab, with a made-up tap in place of the lab."""
+"""`capture` at the prompt of a lab, with a stub in place of the lab's tap."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PAYLOAD = bytes(64)
 
 
 def nodes(**named: object) -> FabricNet:
-    """Mininet's net, as far as the prompt asks it: which nodes are still busy."""
+    """Mininet's network with the nodes that the prompt looks at."""
     return cast(FabricNet, named)
 
 
 class Tap:
-    """Sends frames to whoever asks for a port, does something, and waits until it is enough."""
+    """A stub that sends frames for a port, calls `then`, and waits for the end of the capture."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         self.ports: list[str] = []
@@ -54,7 +54,7 @@ class Tap:
 
 
 class Echo:
-    """A node that is done with a command at once, and remembers what it was given to read."""
+    """A node that finishes each command at once and records its input."""
 
     def __init__(self) -> None:
         self.commands: list[str] = []
@@ -85,7 +85,10 @@ def ctrl_c() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The current one. Nobody is at the keyboard, which Mininet looks for when it is imported."""
+    """The current folder.
+
+    Standard input is /dev/null, which Mininet examines when it is imported.
+    """
     monkeypatch.chdir(tmp_path)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with Path(os.devnull).open() as keyboard:
@@ -103,7 +106,7 @@ def no_ports() -> PortsSnapshot:
 
 
 def prompt(folder: Path, tap: Tap, *lines: str, fabric: str = "roce") -> FabricPrompt:
-    """A prompt that has been told these lines."""
+    """A prompt that has carried out these lines."""
     script = folder / "script"
     script.write_text("".join(f"{line}\n" for line in lines))
     return FabricPrompt(nodes(), spec(fabric), no_ports, tap, script=str(script))
@@ -113,10 +116,10 @@ def prompt(folder: Path, tap: Tap, *lines: str, fabric: str = "roce") -> FabricP
     ("line", "name"),
     [("capture leaf1:h1", "leaf1:h1.pcapng"), ("capture leaf1:h1 two words", "two words")],
 )
-def test_a_capture_ends_with_ctrl_c_and_the_prompt_goes_on(
+def test_ctrl_c_ends_a_capture_but_not_the_prompt(
     line: str, name: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every frame is in it, those that were on the way as well; then comes the next command."""
+    """The file has every frame, including those in flight. The next command follows."""
     tap = Tap(ctrl_c)
     prompt(folder, tap, line, "capture leaf1:h2 next")
     assert tap.ports == ["leaf1:h1", "leaf1:h2"]
@@ -130,7 +133,7 @@ def test_a_capture_ends_with_ctrl_c_and_the_prompt_goes_on(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_an_infiniband_capture_is_of_erf_records(folder: Path) -> None:
+def test_an_infiniband_capture_has_erf_records(folder: Path) -> None:
     prompt(folder, Tap(ctrl_c), "capture leaf1:h1", fabric="ib")
     with open_capture(folder / "leaf1:h1.pcapng") as capture:
         assert {frame.linktype for frame in capture} == {LinkType.ERF}
@@ -144,7 +147,7 @@ def test_an_infiniband_capture_is_of_erf_records(folder: Path) -> None:
         ("capture leaf1:h1 gone/x.pcapng", "gone/x.pcapng: No such file or directory\n"),
     ],
 )
-def test_what_cannot_be_captured_is_told_and_leaves_nothing(
+def test_a_refused_capture_leaves_no_file(
     line: str, said: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tap = Tap(ctrl_c)
@@ -155,7 +158,7 @@ def test_what_cannot_be_captured_is_told_and_leaves_nothing(
 
 
 def test_every_line_of_a_script_is_a_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lines come by the standard input, from a file that can be read at any time."""
+    """The lines come from standard input, which is a file."""
     script = folder / "script"
     script.write_text("h1 ping one\nh1 ping two\nh1 ping three\n")
     node = Echo()
@@ -167,8 +170,8 @@ def test_every_line_of_a_script_is_a_command(folder: Path, monkeypatch: pytest.M
     assert node.keys == ""
 
 
-def test_ports_are_completed_piece_by_piece(folder: Path) -> None:
-    """A colon begins a new word for readline; a file is not completed."""
+def test_ports_are_completed_before_and_after_the_colon(folder: Path) -> None:
+    """readline begins a new word at a colon. File names are not completed."""
     own = prompt(folder, Tap(ctrl_c))
 
     def complete(line: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the prompt tells of a fabric that runs: here of one on the virtual clock, in an incast."""
+"""The prompt's tables about a running fabric, here an incast on the virtual clock."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def rows(lines: list[str]) -> dict[str, list[str]]:
     return {line.split()[0]: line.split()[1:] for line in lines[1:]}
 
 
-def test_queues_are_those_of_this_moment(seen: PortsSnapshot) -> None:
-    """All waits at the receiver's port, and is held by the senders'."""
+def test_queues_shows_current_depths(seen: PortsSnapshot) -> None:
+    """All packets wait at the receiver's port, and the senders' ports hold their buffer."""
     told = rows(show.queues(seen))
     queued = int(told["s1:h1"][1])
     held = sum(int(told[f"s1:h{n}"][2]) for n in range(2, 6))
@@ -41,15 +41,15 @@ def test_queues_are_those_of_this_moment(seen: PortsSnapshot) -> None:
     assert queued <= held <= queued + 4_200  # and the packet that is just being sent
 
 
-def test_pause_tells_both_ways_and_for_how_long(seen: PortsSnapshot) -> None:
-    """Every sender's port has told pauses and obeyed none."""
+def test_pause_shows_both_directions_and_durations(seen: PortsSnapshot) -> None:
+    """Every sender's port has sent pauses and received none."""
     told = rows(show.pause(seen))
     assert set(told) == {"s1:h2", "s1:h3", "s1:h4", "s1:h5"}
     assert all(int(rx) == 0 < int(tx) for _, rx, tx, *_ in told.values())
 
 
 def test_a_global_pause_is_one_row_for_all_priorities() -> None:
-    """802.3x: told and counted once, and what it has paused now is everything."""
+    """An 802.3x pause is sent and counted once for all priorities."""
     with started(spec_of(INCAST, "switches.pfc.frames=pause")) as run:
         run.run_until(12_000)
         own = run.fabric.counters(port(run, "s1:h2"))
@@ -60,8 +60,8 @@ def test_a_global_pause_is_one_row_for_all_priorities() -> None:
     assert len(lines) == 1 + 4
 
 
-def test_cnps_and_marks_are_told_by_port(seen: PortsSnapshot) -> None:
-    """The receiver's port marked, and takes the CNPs in."""
+def test_cnps_and_marks_are_shown_by_port(seen: PortsSnapshot) -> None:
+    """The receiver's port marks packets and receives the CNPs."""
     told = rows(show.cnp(seen, 6))
     marked, rx, tx = map(int, told["s1:h1"])
     assert marked > 0
@@ -69,16 +69,16 @@ def test_cnps_and_marks_are_told_by_port(seen: PortsSnapshot) -> None:
     assert tx == 0
 
 
-def test_counters_are_those_of_the_ports_asked_for(seen: PortsSnapshot) -> None:
-    """A prefix of the port's name will do."""
+def test_counters_shows_the_requested_ports(seen: PortsSnapshot) -> None:
+    """A prefix of the port's name selects it."""
     assert set(rows(show.counters(seen, "s1:h2"))) == {"s1:h2"}
     assert len(set(rows(show.counters(seen, "")))) == 5
 
 
-def test_an_unknown_port_is_an_error_that_names_the_nearest(
+def test_an_unknown_port_is_refused_with_the_nearest(
     seen: PortsSnapshot,
 ) -> None:
-    """And that is not the same as a port that has counted nothing."""
+    """A known port without counts has a text of its own."""
     assert show.counters(seen, "s1:h22") == ["there is no port 's1:h22' (did you mean 's1:h2'?)"]
     assert show.counters(seen, "typo") == [
         "there is no port 'typo'; there is s1:h1, s1:h2, s1:h3, s1:h4, s1:h5"

@@ -1,4 +1,4 @@
-"""`slowdown: auto`, with a machine of which the test decides what it can do."""
+"""`slowdown: auto`, with a stub machine of known speed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def spec_of(hosts_per_leaf: int, *settings: str) -> Spec:
 
 
 class Machine:
-    """Keeps up from a certain slowdown on."""
+    """A stub that keeps up from the slowdown `least` on."""
 
     def __init__(self, least: float) -> None:
         self.least = least
@@ -65,21 +65,21 @@ RECORDING = Recording(
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Every test has a cache of its own, and forgets what an earlier one has found."""
+    """A cache for each test. The process forgets what earlier tests found."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     slowdown._least_slowdown.cache_clear()
     yield tmp_path / "emu/machine.json"
     slowdown._least_slowdown.cache_clear()
 
 
-def test_a_number_in_the_spec_is_taken_as_it_is() -> None:
+def test_a_number_in_the_spec_is_used_as_is() -> None:
     machine = Machine(1000)
     assert machine.choose(spec_of(4, "slowdown=123")) == (123, ())
     assert machine.tried == []
 
 
-def test_the_least_rung_that_is_kept_gets_some_room() -> None:
-    """The reference fabric asks about as much as eight hosts on two leaves."""
+def test_the_chosen_slowdown_has_a_margin() -> None:
+    """The reference fabric needs about as much as eight hosts on two leaves."""
     machine = Machine(900)
     chosen, why = machine.choose(spec_of(4))
     assert 1.3 * 1000 <= chosen <= 1.5 * 1000
@@ -94,7 +94,7 @@ def test_twice_the_hosts_get_twice_the_slowdown() -> None:
 
 
 def test_a_machine_is_tried_once(cache: Path) -> None:
-    """The second time its answer comes from the cache, also in another process."""
+    """Later runs, also in other processes, take the result from the cache."""
     first = Machine(900)
     chosen = first.choose(spec_of(4))
     assert cache.exists()
@@ -104,8 +104,8 @@ def test_a_machine_is_tried_once(cache: Path) -> None:
     assert second.tried == []
 
 
-def test_who_has_no_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither HOME nor an entry in the machine's list of users: nothing is known, or kept."""
+def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is neither HOME nor an entry in the list of users, so nothing is read or written."""
 
     def nobody(uid: int) -> None:
         raise KeyError(uid)
@@ -130,8 +130,8 @@ OF_NO_USE: tuple[Any, ...] = (None, [200], {}, {"ovs": "fast"}, {"ovs": 0}, {"ov
         ),
     ],
 )
-def test_a_cache_that_is_broken_is_made_anew(cache: Path, content: bytes) -> None:
-    """Valid JSON that nobody here has written, too."""
+def test_a_broken_cache_is_rewritten(cache: Path, content: bytes) -> None:
+    """Valid JSON with wrong content counts as broken."""
     expected = Machine(900).choose(spec_of(4))
     written = cache.read_bytes()
     cache.write_bytes(content)
@@ -142,7 +142,7 @@ def test_a_cache_that_is_broken_is_made_anew(cache: Path, content: bytes) -> Non
     assert cache.read_bytes() == written
 
 
-def test_a_machine_that_keeps_up_with_nothing_gets_a_guess_and_is_tried_again(cache: Path) -> None:
+def test_a_machine_that_never_keeps_up_gets_an_uncached_guess(cache: Path) -> None:
     chosen, why = Machine(1e9).choose(spec_of(4))
     assert "guess" in why[0]
     assert chosen > 0

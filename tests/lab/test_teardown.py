@@ -1,6 +1,6 @@
-"""Real labs, with stubs for shim and NICs: they work, and nothing outlives them.
+"""Real labs with stubs for shim and NICs: they work, and no process outlives them.
 
-Every test runs the lab's owner as a process of its own, as root and as an ordinary user.
+Every test runs the lab's owner in a separate process, as root and as an ordinary user.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from tests.support.user import SECONDS, Ended, User, wait
 
 
 def _command(job: Job[Any], *words: str) -> list[str]:
-    """The command of a lab's owner."""
+    """The command that starts a lab's owner."""
     return [sys.executable, "-m", "tests.support.lab_owner", to_line(job).decode(), *words]
 
 
 def _run(user: User, spec: str = "", out: Path | None = None, rnic_fails: str = "") -> Ended:
-    """A run, which ends by itself."""
+    """The result of a run that ends by itself."""
     job = RunStubs(spec or clos_spec(), str(out or user.home), rnic_fails=rnic_fails)
     return wait(user.start(*_command(job)))
 
 
 def _idle(user: User, *words: str) -> RunningLab:
-    """A lab that waits to be ended."""
+    """A lab that runs until it is ended."""
     command = _command(Idle(clos_spec(), str(user.home)), *words)
     return RunningLab(user, *command, says="idle")
 
 
-def test_a_run_asks_shim_and_nics_and_returns_what_they_measured(user: User) -> None:
-    """The whole conversation, with progress on the way."""
+def test_a_run_returns_the_measurements_of_its_processes(user: User) -> None:
+    """The output shows progress first."""
     code, out, err = _run(user)
     assert (code, err) == (0, "")
     *progress, result = out.splitlines()
@@ -62,7 +62,7 @@ def test_a_run_asks_shim_and_nics_and_returns_what_they_measured(user: User) -> 
 
 
 def test_an_infiniband_lab_has_a_subnet_manager_and_no_bridges(user: User) -> None:
-    """Its shim forwards, by the tables of the subnet manager."""
+    """Its shim forwards by the tables of the subnet manager."""
     code, out, err = _run(user, clos_spec("ib"))
     assert (code, err) == (0, "")
     result = json.loads(out.splitlines()[-1])
@@ -70,8 +70,11 @@ def test_an_infiniband_lab_has_a_subnet_manager_and_no_bridges(user: User) -> No
     assert result["captures"]["subnet"] == "True"
 
 
-def test_the_marker_is_ebpf_where_it_may_be_loaded(user: User) -> None:
-    """It shares depths and curves with the shim, which marks where it may not, and says so."""
+def test_the_marker_is_ebpf_if_permitted(user: User) -> None:
+    """eBPF shares depths and curves with the shim.
+
+    If eBPF is not permitted, the shim marks, and a note says so.
+    """
     code, out, err = _run(user, clos_spec(ecn={"kmin": "50KB"}))
     assert code == 0, err
     result = json.loads(out.splitlines()[-1])
@@ -82,8 +85,8 @@ def test_the_marker_is_ebpf_where_it_may_be_loaded(user: User) -> None:
         assert result["notes"][0].startswith("the shim marks: eBPF may not be loaded here")
 
 
-def test_a_spec_that_insists_on_ebpf_needs_it(user: User) -> None:
-    """Exit code 3 for those who may not load it, with both remedies."""
+def test_a_spec_that_requires_ebpf_fails_without_it(user: User) -> None:
+    """Users who may not load eBPF get exit code 3 with both remedies."""
     code, _, err = _run(user, clos_spec(ecn={"marker": "ebpf"}))
     if code != 0:
         assert code == 3
@@ -92,9 +95,9 @@ def test_a_spec_that_insists_on_ebpf_needs_it(user: User) -> None:
 
 @pytest.mark.parametrize("real_shim", [False, True])
 def test_ping_and_tcp_cross_the_racks(user: User, real_shim: bool) -> None:
-    """Three routers on the way take three from the TTL; jumbo frames pass; TCP has checksums.
+    """Three routers decrement the TTL by three, jumbo frames pass, and TCP has checksums.
 
-    First with bridges for cables, then with the shim.
+    The test runs with bridges as cables, then with the shim.
     """
     output = _outputs(
         user,
@@ -109,8 +112,8 @@ def test_ping_and_tcp_cross_the_racks(user: User, real_shim: bool) -> None:
     assert json.loads(output[3])["end"]["sum_received"]["bytes"] > 0
 
 
-def test_the_kernel_says_nothing_about_roce_packets(user: User) -> None:
-    """A datagram to UDP 4791 is swallowed; to another port it is refused."""
+def test_the_kernel_does_not_answer_roce_packets(user: User) -> None:
+    """A datagram to UDP 4791 gets no answer. One to another port is refused."""
     send = (
         "import socket, sys\n"
         "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
@@ -130,8 +133,8 @@ def test_the_kernel_says_nothing_about_roce_packets(user: User) -> None:
     assert output == ["TimeoutError\n", "ConnectionRefusedError\n"]
 
 
-def test_flows_spread_over_the_spines_and_the_transit_tag_does_not_matter(user: User) -> None:
-    """The UDP source port picks the bucket; the source MAC never does."""
+def test_the_udp_source_port_alone_selects_the_spine(user: User) -> None:
+    """The source MAC, which holds the transit tag, has no effect."""
     ports = range(0xC000, 0xC010)
     tags = ("06:00:01:00:00:01", "06:00:02:ab:cd:ef")
     traces = [_trace(port, tag) for tag in tags for port in ports]
@@ -145,33 +148,33 @@ def test_flows_spread_over_the_spines_and_the_transit_tag_does_not_matter(user: 
 
 
 def test_a_failure_in_a_process_of_the_lab_reaches_the_user(user: User) -> None:
-    """In its own words, with the exit code of a failed run."""
+    """The user sees its text, with the exit code of a failed run."""
     code, _, err = _run(user, rnic_fails="h1: the NIC is on fire")
     assert (code, err) == (4, "h1: the NIC is on fire\n")
 
 
-def test_a_bug_in_the_lab_is_an_error_too(user: User) -> None:
+def test_a_bug_in_the_lab_is_reported(user: User) -> None:
     code, _, err = wait(user.start(*_command(Crash(str(user.home)))))
     assert code == 4
     assert "internal error: ZeroDivisionError: on purpose" in err
 
 
-def test_when_a_hosts_shell_is_killed_all_end(user: User) -> None:
-    """Exit code 4, one clear line, and nothing left."""
+def test_a_killed_host_shell_ends_the_lab(user: User) -> None:
+    """The exit code is 4, with one clear line, and nothing is left."""
     lab = _idle(user)
     lab.kill(("bash", "mininet:h3"))
     assert lab.end()[::2] == (4, "the shell of h3 died (signal 9)\n")
 
 
-def test_ctrl_c_in_a_lab_that_has_the_terminal_is_for_the_lab(user: User) -> None:
-    """Everybody on the terminal gets the signal; the lab's job ends by it, and then the rest."""
+def test_ctrl_c_on_the_labs_terminal_ends_its_job(user: User) -> None:
+    """Every process on the terminal gets the signal. The lab's job ends first, then the rest."""
     lab = _idle(user, "terminal")
     os.killpg(lab.owner.pid, signal.SIGINT)
     assert lab.end() == (130, "", "")
 
 
-def test_one_of_two_labs_ends_and_the_other_goes_on(user: User) -> None:
-    """Same names, same addresses, no collision."""
+def test_the_end_of_one_lab_does_not_affect_another(user: User) -> None:
+    """Both labs have the same names and addresses."""
     one, two = _idle(user), _idle(user)
     one.owner.send_signal(signal.SIGINT)
     assert wait(one.owner) == (130, "", "")
@@ -180,8 +183,8 @@ def test_one_of_two_labs_ends_and_the_other_goes_on(user: User) -> None:
     assert two.end() == (130, "", "")
 
 
-def test_a_machine_without_namespaces_is_told_so(user: User) -> None:
-    """With exit code 3 and what to do; `unshare`'s own words are not for the user."""
+def test_a_machine_without_namespaces_gets_a_remedy(user: User) -> None:
+    """The exit code is 3. The messages of `unshare` are not shown."""
     forbid = 'echo 0 > /proc/sys/user/max_net_namespaces; exec "$@"'
     inside = ("unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh")
     code, _, err = _run(replace(user, prefix=(*user.prefix, *inside)))
@@ -191,14 +194,14 @@ def test_a_machine_without_namespaces_is_told_so(user: User) -> None:
 
 
 def test_results_in_the_private_folder_are_refused(user: User) -> None:
-    """A lab's /run is not the user's: what it writes there would be lost."""
+    """A lab has a private /run, so files written there would be lost."""
     code, _, err = _run(user, out=Path("/run/results"))
     assert code == 2
     assert "choose another folder" in err
 
 
-def test_mininets_prompt(user: User) -> None:
-    """Names of hosts stand for their addresses; leaving the prompt ends the lab."""
+def test_mininets_prompt_runs_in_a_lab(user: User) -> None:
+    """Host names stand for addresses, and leaving the prompt ends the lab."""
     command = _command(Prompt(clos_spec(), str(user.home)), "terminal")
     process = user.start(*command)
     _, said = process.communicate(b"net\nh1 ping -c 1 h4\nexit\n", timeout=SECONDS)

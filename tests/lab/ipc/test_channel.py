@@ -20,7 +20,7 @@ def _pair() -> tuple[Channel, Channel]:
 
 
 def test_messages_arrive_whole_and_in_order() -> None:
-    """However many are waiting, and whatever is in them."""
+    """Several messages wait in the channel, one of them with a line break."""
     near, far = _pair()
     sent: list[Message] = [
         Progress("line\nbreak"),
@@ -32,8 +32,8 @@ def test_messages_arrive_whole_and_in_order() -> None:
     assert [far.receive() for _ in sent] == sent
 
 
-def test_an_open_file_comes_along() -> None:
-    """What the sender wrote can be read from the receiver's descriptor."""
+def test_an_open_file_arrives_with_its_message() -> None:
+    """The receiver's descriptor reads what the sender wrote."""
     near, far = _pair()
     with tempfile.TemporaryFile() as file:
         file.write(b"depths")
@@ -48,8 +48,8 @@ def test_an_open_file_comes_along() -> None:
 @pytest.mark.parametrize(
     "error", [FabricError("no bridge"), HostError("no opensm", remedy="install it")]
 )
-def test_a_failure_is_raised_where_it_is_received(error: EmuError) -> None:
-    """With its kind and its text."""
+def test_a_received_failure_is_raised(error: EmuError) -> None:
+    """The exception has the type and text of the sender's error."""
     near, far = _pair()
     near.send(Failure.of(error))
     with pytest.raises(type(error)) as raised:
@@ -57,8 +57,8 @@ def test_a_failure_is_raised_where_it_is_received(error: EmuError) -> None:
     assert str(raised.value) == str(error)
 
 
-def test_a_closed_channel_is_the_end_of_file() -> None:
-    """For whoever receives, and for whoever sends."""
+def test_a_closed_channel_raises_eof() -> None:
+    """Sending and receiving both raise EOFError."""
     near, far = _pair()
     near.close()
     with pytest.raises(EOFError):

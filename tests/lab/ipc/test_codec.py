@@ -1,4 +1,5 @@
-"""Messages as lines of JSON: every kind comes back as it was, and every malformed line is named."""
+"""Messages as lines of JSON: every type survives the round trip, and
+errors name malformed fields."""
 
 from __future__ import annotations
 
@@ -43,30 +44,31 @@ WHOLE = Everything(
 
 
 def test_a_message_is_one_line_of_json() -> None:
-    """Its fields and its type."""
+    """The line holds the type and the fields."""
     assert to_line(Ready(42)) == b'{"type":"Ready","pid":42}\n'
     assert from_line(b'{"type":"Ready","pid":42}') == Ready(42)
 
 
-def test_every_type_of_field_comes_back() -> None:
+def test_every_type_of_field_survives_the_round_trip() -> None:
     assert from_line(to_line(WHOLE)) == WHOLE
 
 
 def test_every_field_of_every_message_can_be_decoded() -> None:
-    """Its type is one that `from_line` knows."""
+    """`from_line` knows the type of every field."""
     kinds = list(codec._KINDS.values())
     assert {jobs.RunTraffic, queries.Tap, routing.Tables, setup.SetUpNics} <= set(kinds)
     for kind in kinds:
         codec._decoder(kind)
 
 
-def test_a_subnet_comes_back_with_named_tuples_and_integer_keys() -> None:
+def test_a_subnet_survives_the_round_trip() -> None:
+    """A subnet has named tuples and integer keys."""
     later = Resweep(5, {"leaf1": {2: 1}}, {"h1": {"h2": 1}}, ("a note",))
     nic = BorrowedNic(3, Subnet({"h1": 1}, {"leaf1": {1: 2}}, "updn", 0.5, (later,)))
     assert from_line(to_line(nic)) == nic
 
 
-def test_a_whole_number_is_a_number() -> None:
+def test_an_integer_is_accepted_for_a_float() -> None:
     assert from_line(to_line(WHOLE).replace(b"2.5", b"2")).rate == 2  # type: ignore[attr-defined]
 
 
@@ -96,7 +98,7 @@ def test_a_query_knows_the_type_of_its_answer() -> None:
         ),
     ],
 )
-def test_a_malformed_line_is_an_error_that_says_why(line: bytes, says: str) -> None:
+def test_a_malformed_line_is_refused_with_the_reason(line: bytes, says: str) -> None:
     with pytest.raises(RemoteProtocolError) as raised:
         from_line(line)
     assert says in str(raised.value)
@@ -115,7 +117,7 @@ def test_a_malformed_line_is_an_error_that_says_why(line: bytes, says: str) -> N
         (b'[{"name":"c","pairs":[]}]', b"[{}]", "several[0].name: missing"),
     ],
 )
-def test_a_wrong_value_is_named_by_its_place(right: bytes, wrong: bytes, says: str) -> None:
+def test_an_error_names_the_place_of_a_wrong_value(right: bytes, wrong: bytes, says: str) -> None:
     line = to_line(WHOLE)
     assert right in line
     with pytest.raises(RemoteProtocolError) as raised:

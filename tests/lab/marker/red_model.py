@@ -1,4 +1,4 @@
-"""The kernel's RED a second time, from include/net/red.h and sch_red.c: average, count, mark."""
+"""A model of the kernel's RED after include/net/red.h and sch_red.c: average, count and mark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 @dataclass
 class RedQueue:
-    """A queue that marks. `w` is the weight of the newest depth in the average."""
+    """A RED queue that marks. `w` is the weight of the newest depth in the average."""
 
     min_bytes: int
     max_bytes: int
@@ -21,7 +21,7 @@ class RedQueue:
     draw: float = 0
 
     def marks(self, depth_bytes: int) -> bool:
-        """Whether a packet that finds this depth is marked."""
+        """Whether RED marks a packet that arrives at this queue depth."""
         self.average += self.w * (depth_bytes - self.average)
         if self.average < self.min_bytes:
             self.count = -1

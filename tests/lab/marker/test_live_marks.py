@@ -1,4 +1,4 @@
-"""Markers on a live fabric: the same curve, whoever marks."""
+"""Markers on a live fabric: eBPF and shim mark along the same curve."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ CURVE = ROOT / "topologies" / "results" / "marking-curve.emu.yml"
 
 
 @pytest.mark.parametrize("marker", ["ebpf", "shim"])
-def test_a_queue_is_marked_along_the_curve_by_the_kernel_as_by_the_shim(
-    myself: User, tmp_path: Path, marker: str
-) -> None:
-    """At every depth as often as the formula says: the spec's own checks read the capture."""
+def test_ebpf_and_shim_mark_along_the_curve(myself: User, tmp_path: Path, marker: str) -> None:
+    """The spec's checks compare the marks in the capture with the curve at every depth."""
     if marker == "ebpf":
         need("eBPF marker")
     settings = ("--set", "slowdown=8000", "--set", f"switches.ecn.marker={marker}")
@@ -43,10 +41,9 @@ capture: ["leaf1:h1"]
 """
 
 
-def test_tagged_frames_cross_open_vswitch_and_are_marked_behind_their_tag(
-    myself: User, tmp_path: Path
-) -> None:
-    """All are on PCP's priority, nothing is lost, and whatever was marked arrives with CE."""
+def test_tagged_frames_cross_open_vswitch_and_are_marked(myself: User, tmp_path: Path) -> None:
+    """All frames use the priority of their PCP, nothing is lost, and
+    marked packets arrive with CE."""
     need("eBPF marker")
     spec = tmp_path / "tagged.emu.yml"
     spec.write_text(TAGGED)

@@ -1,4 +1,7 @@
-"""The eBPF marker on a real veth, in a network namespace of its own; needs to load eBPF."""
+"""The eBPF marker on a veth in a separate network namespace.
+
+The tests must be allowed to load eBPF.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +40,10 @@ SEED = 0x12345678
 
 
 class Wire:
-    """A veth with the marker on the end that is written to."""
+    """A veth pair whose sending end has the marker."""
 
     def __init__(self, program: Path) -> None:
-        """The calling thread is in a fresh namespace."""
+        """Create the pair. The calling thread must be in a fresh network namespace."""
         netns.write_sysctl("net.ipv6.conf.default.disable_ipv6", "1")  # nothing else on the wire
         run(["ip", "link", "add", "name", "near", "type", "veth", "peer", "name", "far"])
         run(["ip", "-batch", "-"], stdin="link set near mtu 4200 up\nlink set far mtu 4200 up\n")
@@ -52,11 +55,11 @@ class Wire:
         self._near, self._far = packet_socket("near"), packet_socket("far")
 
     def set_depth(self, depth_bytes: int, queue: int = PRIORITY) -> None:
-        """What the shim does when a queue grows."""
+        """Set the depth of a queue on the shared depth board, as the shim does."""
         struct.pack_into("=I", self._board, (INDEX * PRIORITIES + queue) * 4, depth_bytes)
 
     def send(self, packet: Packet) -> Packet:
-        """The packet as it arrives at the far end."""
+        """The packet as received at the far end."""
         self._near.send(bytes(packet))
         return Ether(self._far.recv(9000))
 
@@ -80,7 +83,7 @@ def _roce(ecn: int = ECT0, priority: int = PRIORITY, size: int = 1000) -> Packet
 
 
 def _ether(priority: int = PRIORITY) -> Packet:
-    """With the transit tag of a packet that came in by port 1."""
+    """An Ethernet header with the transit tag of a packet received on port 1."""
     return Ether(src=f"06:{priority:x}0:01:00:00:01", dst="02:01:00:01:00:01")
 
 
@@ -88,7 +91,7 @@ def _ip(ecn: int) -> Packet:
     return IP(src="10.0.0.1", dst="10.0.0.2", tos=ROCE_DSCP << 2 | ecn)
 
 
-def test_a_deep_queue_marks_and_the_checksum_stays_right(wire: Wire) -> None:
+def test_a_deep_queue_marks_and_updates_the_checksum(wire: Wire) -> None:
     """Only TOS and checksum differ, and scapy computes the same checksum."""
     wire.set_depth(KMAX)
     for size in (0, 1000, 4096):
@@ -99,28 +102,28 @@ def test_a_deep_queue_marks_and_the_checksum_stays_right(wire: Wire) -> None:
 
 
 def test_a_shallow_queue_marks_nothing(wire: Wire) -> None:
-    """At kmin itself there is no mark yet, and the packet is untouched."""
+    """A queue at kmin marks nothing, and the packet stays unchanged."""
     wire.set_depth(KMIN)
     assert bytes(wire.send(_roce())) == bytes(_roce())
 
 
-def test_both_ect_codepoints_are_marked_and_marks_are_counted(wire: Wire) -> None:
-    """RFC 3168 treats ECT(0) and ECT(1) alike; CE that was there is not counted again."""
+def test_both_ect_codepoints_are_marked_and_counted(wire: Wire) -> None:
+    """RFC 3168 treats ECT(0) and ECT(1) alike. A packet that arrives with CE is not counted."""
     wire.set_depth(KMAX)
     before = wire.marker.marks(INDEX)[PRIORITY]
     assert all(wire.marks(_roce(ecn)) for ecn in (ECT0, ECT1, CE))
     assert wire.marker.marks(INDEX)[PRIORITY] == before + 2
 
 
-def test_packets_that_do_not_understand_ecn_are_left_alone(wire: Wire) -> None:
-    """CNPs among them."""
+def test_packets_without_ect_are_unchanged(wire: Wire) -> None:
+    """CNPs are such packets."""
     wire.set_depth(KMAX, queue=6)
     for packet in (_roce(ecn=0), _roce(ecn=0, priority=6)):
         assert bytes(wire.send(packet)) == bytes(packet)
 
 
-def test_the_transit_tag_says_which_queue_counts(wire: Wire) -> None:
-    """Another queue's depth marks nothing here; two priorities may share one."""
+def test_the_transit_tag_selects_the_queue(wire: Wire) -> None:
+    """The depth of another queue has no effect. Two priorities may share a queue."""
     wire.set_depth(0)
     wire.set_depth(KMAX, queue=1)
     assert not wire.marks(_roce())
@@ -129,7 +132,7 @@ def test_the_transit_tag_says_which_queue_counts(wire: Wire) -> None:
 
 
 def test_a_tagged_frame_is_marked(wire: Wire) -> None:
-    """One VLAN tag in the frame is looked through; the kernel takes it off at the far end."""
+    """The marker skips one VLAN tag. The kernel removes the tag at the far end."""
     wire.set_depth(KMAX)
     sent = _ether() / Dot1Q(vlan=7) / _ip(ECT0) / UDP(dport=4791) / Raw(bytes(100))
     assert wire.marks(sent)
@@ -144,8 +147,8 @@ def test_a_tagged_frame_is_marked(wire: Wire) -> None:
     ],
     ids=["IPv6", "pause frame", "cut short in the IP header"],
 )
-def test_what_is_not_ipv4_passes_untouched(wire: Wire, packet: Packet) -> None:
-    """Whatever its bytes."""
+def test_frames_without_ipv4_are_unchanged(wire: Wire, packet: Packet) -> None:
+    """The frames are IPv6, a pause frame and a truncated IPv4 header."""
     wire.set_depth(KMAX)
     assert bytes(wire.send(packet)) == bytes(packet)
 
@@ -156,7 +159,7 @@ def _with_psn(psn: int) -> Packet:
 
 
 def test_halfway_up_the_curve_marks_half_of_pmax(wire: Wire) -> None:
-    """pmax is a half, so a quarter of the packets; the bounds are five standard deviations."""
+    """pmax is 1/2, so 1/4 of the packets is marked, within five standard deviations."""
     wire.set_depth((KMIN + KMAX) // 2)
     n, p = 2000, 0.25
     allowed = 5 * (n * p * (1 - p)) ** 0.5
@@ -164,8 +167,8 @@ def test_halfway_up_the_curve_marks_half_of_pmax(wire: Wire) -> None:
     assert marked == pytest.approx(n * p, abs=allowed)
 
 
-def test_the_same_packets_are_marked_as_by_the_shim(wire: Wire) -> None:
-    """Both draw from the packet, so who marks makes no difference."""
+def test_ebpf_and_shim_mark_the_same_packets(wire: Wire) -> None:
+    """Both derive the random number from the packet."""
     depth = (KMIN + KMAX) // 2
     wire.set_depth(depth)
     for psn in range(500):
@@ -176,7 +179,7 @@ def test_the_same_packets_are_marked_as_by_the_shim(wire: Wire) -> None:
 
 
 def test_the_packages_build_compiles_the_marker_once(tmp_path: Path) -> None:
-    """So that no run needs a compiler."""
+    """A run needs no compiler."""
     if shutil.which("clang") is None or not Path("/usr/include/bpf/bpf_helpers.h").exists():
         pytest.skip("needs clang and libbpf-dev")
     made = tmp_path / "package" / "mark.bpf.o"
@@ -185,10 +188,10 @@ def test_the_packages_build_compiles_the_marker_once(tmp_path: Path) -> None:
     assert not build.build(made)
 
 
-def test_without_a_compiler_the_package_is_built_without_the_marker(
+def test_the_build_without_a_compiler_skips_the_marker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It works without."""
+    """The package works without the marker."""
     monkeypatch.setenv("PATH", "")
     assert not build.build(tmp_path / "mark.bpf.o")
     assert not list(tmp_path.iterdir())

@@ -1,7 +1,6 @@
-"""The kernel's RED as marker: what `tc` is told, how near that comes to the curve, and RED itself.
-
-What needs no kernel that has it runs everywhere: `tc` checks its arguments itself.
-"""
+"""The kernel's RED as a marker: the arguments of `tc`, their distance from the curve,
+and RED's marks. Most tests need no kernel with RED, because `tc` checks its arguments
+before it asks the kernel."""
 
 from __future__ import annotations
 
@@ -63,7 +62,7 @@ def nearest(kmin: int, kmax: int, pmax: float, interface: str = "lo") -> Red:
 
 
 def said_by_tc(line: str) -> str:
-    """What `tc` says to a line for the loopback interface of a scratch namespace."""
+    """The errors of `tc` for a line about the loopback interface of a scratch namespace."""
     scratch = unshare_command(root=False)
     done = subprocess.run(
         [*scratch, "tc", *line.split()], capture_output=True, text=True, env=environment()
@@ -72,22 +71,22 @@ def said_by_tc(line: str) -> str:
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_tc_itself_finds_nothing_wrong_with_what_it_is_told(
+def test_tc_accepts_the_arguments(
     curve: tuple[int, int, float],
 ) -> None:
-    """It works out W and the curve's slope before it asks the kernel, which may lack RED."""
+    """`tc` computes W and the slope of the curve before it asks the kernel, which may lack RED."""
     said = said_by_tc(nearest(*curve).queue("root"))
     assert said in ("", "Error: Specified qdisc kind is unknown.\n")
 
 
-def test_a_burst_that_is_one_less_is_refused_by_tc() -> None:
-    """So the one that is told is the least, which is what makes the average follow fastest."""
+def test_burst_is_the_smallest_that_tc_accepts() -> None:
+    """The average follows the queue fastest with the smallest burst."""
     line = nearest(100_000, 400_000, 0.2).queue("root")
     assert "burst 22 is too small" in said_by_tc(line.replace("burst 23", "burst 22"))
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_the_average_is_as_fast_as_tc_can_make_it(curve: tuple[int, int, float]) -> None:
+def test_the_average_is_as_fast_as_tc_allows(curve: tuple[int, int, float]) -> None:
     """`tc` takes the smallest WLOG with burst + 1 - min / avpkt <= (1 - (1 - W)^burst) / W."""
     red = nearest(*curve)
     excess = red.burst + 1 - red.min_bytes / red.avpkt_bytes
@@ -99,8 +98,8 @@ def test_the_average_is_as_fast_as_tc_can_make_it(curve: tuple[int, int, float])
 
 @pytest.mark.parametrize("pmax", [0.01, 0.2, 0.5])
 @pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
-def test_red_marks_about_as_the_curve_has_it(pmax: float, share: float) -> None:
-    """At the top of the curve exactly pmax; below, a little more than the line."""
+def test_red_marks_close_to_the_curve(pmax: float, share: float) -> None:
+    """RED marks pmax at the top of the curve, and slightly more than the line below."""
     red = nearest(100_000, 400_000, pmax)
     depth = red.min_bytes + int(share * (red.max_bytes - red.min_bytes)) - 1
     queue = RedQueue(red.min_bytes, red.max_bytes, red.probability, 2.0**-WLOG, Random(1))
@@ -111,15 +110,15 @@ def test_red_marks_about_as_the_curve_has_it(pmax: float, share: float) -> None:
 
 
 def test_the_average_lags_by_two_packets() -> None:
-    """A queue that grows by a packet each time is marked from min on, two packets later."""
+    """In a queue that grows by one packet each time, marks begin at most two packets above min."""
     red = nearest(100_000, 100_001, 1.0)
     queue = RedQueue(red.min_bytes, red.max_bytes, 1.0, 2.0**-WLOG, Random(1))
     first = next(n for n in range(100) if queue.marks(n * 4000))
     assert 100_000 / 4000 < first <= 100_000 / 4000 + 2
 
 
-def test_every_port_that_marks_gets_its_own_rate_and_its_switchs_buffer() -> None:
-    """Rates are those of this machine's clock; ports of switches that do not mark get nothing."""
+def test_red_ports_have_their_rate_and_switch_buffer() -> None:
+    """Rates are those of the real clock. Ports of switches without marking have no RED."""
     ecn = {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2, "marker": "red"}
     spec = clos_of(1, ecn=ecn, buffer="3MB", nodes={"leaf2": {"ecn": "off"}})
     step = plan_red(spec, spec.topology.build(), 1000)
@@ -132,8 +131,8 @@ def test_every_port_that_marks_gets_its_own_rate_and_its_switchs_buffer() -> Non
     assert plan_red(clos_of(1, ecn={}), spec.topology.build(), 1000) is None
 
 
-def test_a_kernel_without_it_is_told_by_what_it_lacks() -> None:
-    """The missing module is named, and how to get it or do without."""
+def test_an_error_names_the_missing_red_module() -> None:
+    """The error also says how to load the module or how to do without RED."""
     (probe,) = (probe for probe in PROBES if probe.name == "kernel RED")
     if not probe.try_it():
         pytest.skip("this kernel has it")
@@ -146,19 +145,19 @@ def test_a_kernel_without_it_is_told_by_what_it_lacks() -> None:
 
 @pytest.fixture
 def red() -> None:
-    """A kernel that has it."""
+    """Skip the test unless the kernel has RED."""
     need("kernel RED")
 
 
 @pytest.fixture
 def elsewhere(red: None) -> Iterator[ThreadPoolExecutor]:
-    """A thread in a network namespace of its own."""
+    """A thread in a separate network namespace."""
     with ThreadPoolExecutor(1, initializer=netns.unshare) as thread:
         yield thread
 
 
 def filled(red: Red, packets: int) -> list[bool]:
-    """Which of so many packets of 1000 bytes are marked that fill the queue and find it held."""
+    """For each of this many 1000-byte packets that fill a stopped queue, whether RED marks it."""
     netns.write_sysctl("net.ipv6.conf.default.disable_ipv6", "1")  # nothing else on the wire
     run(["ip", "link", "add", "name", "near", "type", "veth", "peer", "name", "far"])
     run(["ip", "-batch", "-"], stdin="link set near up\nlink set far up\n")
@@ -180,7 +179,10 @@ def filled(red: Red, packets: int) -> list[bool]:
 
 
 def test_the_kernel_marks_as_its_model_does(elsewhere: ThreadPoolExecutor) -> None:
-    """A queue that fills while it is held: nothing up to min, all above max, p in between."""
+    """The queue fills while it is stopped.
+
+    RED marks none up to min, all above max, some in between.
+    """
     red = Red.nearest(
         "near", kmin_bytes=42_000, kmax_bytes=400_000, pmax=0.4, rate_bps=1_000, limit_bytes=10**6
     )
@@ -201,8 +203,9 @@ def test_recordings_know_every_marker_of_specs() -> None:
     assert set(get_args(MarkedBy)) == asked - {"auto"} | {"none"}
 
 
-def test_a_lab_s_queues_stand_in_the_kernel(red: None, myself: User, tmp_path: Path) -> None:
-    """Two senders into one port: CE marks, nothing lost, and the shim's own queue stays short."""
+def test_red_holds_the_queues_of_a_lab(red: None, myself: User, tmp_path: Path) -> None:
+    """Two senders share a port: there are CE marks, no losses, and the
+    shim's own queue stays short."""
     path = tmp_path / "red.emu.yml"
     path.write_text(
         "topology: {kind: dumbbell, hosts_per_side: 2}\n"
