@@ -33,7 +33,7 @@ from emu.bench.in_lab import in_lab
 from emu.bench.native import compiled, loops
 from emu.bench.row import Row, Target, side_by_side
 from emu.bindings.af_packet_driver import packet_socket
-from emu.lab.build import Lab
+from emu.lab.build import BuiltLab
 from emu.lab.ipc.codec import message
 from emu.lab.ipc.jobs import Job
 from emu.lab.lab_plan import LabRequest
@@ -138,7 +138,7 @@ def open_vswitch_alone(job: MeasureOpenVswitch, supervisor: Supervisor) -> JobRe
     """The same between the far ends of the bridge's ports, where nobody is."""
     spec = spec_from_json(job.spec)
     topology = spec.topology.build()
-    lab = Lab(supervisor)
+    lab = BuiltLab(supervisor)
     lab.build(plan_nodes(topology, bridges=True))
     lab.pids[SHIM] = keep_host()
     routes = route_tables(spec)

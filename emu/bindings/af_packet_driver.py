@@ -1,7 +1,7 @@
 """The real clock: one process' part of a fabric, driven on AF_PACKET sockets.
 
 The C driver (af_packet_driver.c) does everything between two calls of `run`; Python opens
-the sockets, hands them over, and reads the ledger afterwards.
+the sockets, hands them over, and reads the timing afterwards.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from emu._core import ffi, lib
 from emu.bindings.fabric import Fabric
 from emu.errors import FabricError
-from emu.measure.observation import Histogram, Ledger
+from emu.measure.observation import Histogram, Timing
 from emu.measure.timeline import LOSSES, Timeline
 from topologies.graph import Port
 
@@ -161,10 +161,10 @@ class AfPacketDriver:
             )
         return Outcome(outcome)
 
-    def ledger(self) -> Ledger:
-        """The fidelity ledger so far."""
+    def timing(self) -> Timing:
+        """How late frames were up to now."""
         lost = self._lost()
-        return Ledger(
+        return Timing(
             late_sent=self._histogram(0),
             late_taken_in=self._histogram(1),
             late_returned=self._histogram(2),

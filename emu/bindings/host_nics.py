@@ -27,7 +27,6 @@ from emu.bindings.scale_up import ScaleUpFabric
 from emu.bindings.snapshot import QueuePairView
 from emu.measure.counter_table import NIC
 from emu.measure.observation import Observation
-from emu.measure.progress import Progress
 from emu.measure.recording import (
     Counters,
     FailedQueuePair,
@@ -36,6 +35,7 @@ from emu.measure.recording import (
     StepRecord,
 )
 from emu.measure.requests import UNFINISHED, Requests
+from emu.measure.run_progress import RunProgress
 from emu.spec.bdp import bdp_packets
 from emu.spec.host import Nic
 from emu.spec.traffic.entry import transport_of
@@ -157,11 +157,11 @@ class HostNics:
         """Whether every operation is over."""
         return bool(self.finished_flag[0])
 
-    def progress(self, now_ns: int) -> Progress:
+    def progress(self, now_ns: int) -> RunProgress:
         """How far the workload is at the emulated time `now_ns`."""
         delivered = self._delivered()
         wanted = self._wanted(now_ns, delivered)
-        return Progress(
+        return RunProgress(
             emulated_ns=now_ns,
             bytes_done=int(delivered.sum()),
             bytes_total=int(wanted.sum()),

@@ -41,8 +41,8 @@ def command(
 
         emu capture leaf1:h1 | wireshark -k -i -
     """
-    from emu.daemon.capture import capture_port
     from emu.daemon.client import LabClient
+    from emu.daemon.tap_client import capture_port
 
     if path is None and sys.stdout.isatty():
         raise UsageError("a terminal cannot show packets; add -w FILE, or | wireshark -k -i -")

@@ -42,7 +42,7 @@ def command(
     NIC (h1). Ports count from the lab's start on, NICs from the start of its traffic.
     """
     from emu.daemon.client import LabClient
-    from emu.daemon.client_snapshot import look_at
+    from emu.daemon.client_snapshot import take_snapshot
     from emu.report.port_counters import Chosen, changes, counters_of, lines_of, shown
     from emu.spec.model import spec_from_json
 
@@ -52,11 +52,11 @@ def command(
     with LabClient(lab) as client:
         spec = spec_from_json(client.status().spec)
         topology = spec.topology.build()
-        first = now = look_at(client)
+        first = now = take_snapshot(client)
         counted = counters_of(first, topology, spec.fabric_kind.framing, chosen)
         if seconds is not None:
             time.sleep(seconds)
-            now = look_at(client)
+            now = take_snapshot(client)
             later = counters_of(now, topology, spec.fabric_kind.framing, chosen)
             counted = changes(first, counted, now, later)
     over_ns = None if seconds is None else now.time_ns - first.time_ns

@@ -27,19 +27,19 @@ def command(lab: str | None) -> None:
     on events are printed: a script that starts traffic waits for it first.
     """
     from emu.daemon.client import LabClient
-    from emu.daemon.client_snapshot import look_at
+    from emu.daemon.client_snapshot import take_snapshot
     from emu.measure.snapshot_diff import Pauses, events_between, in_order
     from emu.spec.scenario import spec_from_json
 
     with LabClient(lab) as client:
-        before = look_at(client)
+        before = take_snapshot(client)
         topology = spec_from_json(client.status().spec).topology.build()
         peers = {topology.port_name[port]: peer.node for port, peer in topology.peer.items()}
         pauses = Pauses(peers, topology.host)
         say(f"printing the events of {client.name} from now on")
         while True:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
-            now = look_at(client)
+            now = take_snapshot(client)
             happened = (*events_between(before, now), *pauses.events(before, now))
             for event in in_order(happened):
                 click.echo(json.dumps(event.to_json()))

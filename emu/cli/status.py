@@ -116,14 +116,14 @@ def _document(name: str) -> dict[str, Any]:
 
 def _what_goes_on(client: LabClient, spec: str) -> list[str]:
     """Of the lab at this moment, in sentences."""
-    from emu.daemon.client_snapshot import look_at
+    from emu.daemon.client_snapshot import take_snapshot
     from emu.report.live import needs_two_looks, sentences
     from emu.spec.scenario import spec_from_json
 
-    before = after = look_at(client)
+    before = after = take_snapshot(client)
     if needs_two_looks(before):
         time.sleep(_SECONDS_BETWEEN_LOOKS)
-        after = look_at(client)
+        after = take_snapshot(client)
     return sentences(spec_from_json(spec), before, after)
 
 

@@ -38,7 +38,7 @@ def command(lab: str | None, interval: float, count: int | None) -> None:
     Where the output is not a terminal, each table is printed below the one before.
     """
     from emu.daemon.client import LabClient
-    from emu.daemon.client_snapshot import look_at
+    from emu.daemon.client_snapshot import take_snapshot
     from emu.report.live import sentences
     from emu.report.watch import Watch
     from emu.spec.model import spec_from_json
@@ -49,13 +49,13 @@ def command(lab: str | None, interval: float, count: int | None) -> None:
     with LabClient(lab) as client, Live(console=console, auto_refresh=False) as live:
         spec = spec_from_json(client.status().spec)
         watch = Watch(client.name, spec.topology.build(), spec.fabric_kind)
-        looks = deque([look_at(client)], maxlen=1 + math.ceil(_SECONDS_JUDGED / interval))
+        looks = deque([take_snapshot(client)], maxlen=1 + math.ceil(_SECONDS_JUDGED / interval))
         watch.add(looks[-1])
         shown = 0
         with suppress(KeyboardInterrupt):
             while count is None or shown < count:
                 time.sleep(interval)
-                looks.append(look_at(client))
+                looks.append(take_snapshot(client))
                 watch.add(looks[-1])
                 found = [Text(f"! {one}") for one in sentences(spec, looks[0], looks[-1])]
                 lines = sum(len(one.wrap(console, console.width)) for one in found)

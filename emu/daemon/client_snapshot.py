@@ -9,20 +9,20 @@ from emu.bindings.host_nics import FAILURES
 from emu.daemon.client import LabClient
 from emu.daemon.messages import FaultSnapshot, GetSnapshot, Snapshot, TrafficStatus
 from emu.lab.nic_process import FLOW_COLUMNS, is_of_port, port_counters
-from emu.measure.look import FlowLook, Look, SeenFault, TrafficState
+from emu.measure.lab_snapshot import FlowSnapshot, LabSnapshot, SeenFault, TrafficState
 from emu.measure.recording import Fidelity
 from emu.measure.seqlock import Layout, Rows, SharedCounters
 from emu.spec.fault import Fault
 from emu.spec.scenario import spec_from_json
 
 
-def look_at(lab: LabClient) -> Look:
+def take_snapshot(lab: LabClient) -> LabSnapshot:
     """Raises FabricError when the lab has ended."""
     seen, files = lab.ask(GetSnapshot())
     time_ps, ports = _read(files[0], seen.ports)
     hosts, flows = _nic_counters(seen, files[1:])
     topology = spec_from_json(seen.status.spec).topology.build()
-    return Look(
+    return LabSnapshot(
         time_ns=time_ps // 1000,
         ports=ports,
         hosts={
@@ -57,9 +57,9 @@ def _read(file: int, layout: Layout) -> tuple[int, Rows]:
         counters.close()
 
 
-def _flow(cells: dict[str, list[int]]) -> FlowLook:
+def _flow(cells: dict[str, list[int]]) -> FlowSnapshot:
     of_all, delivered, status, failed_ns = (cells[name][0] for name, _ in FLOW_COLUMNS)
-    return FlowLook(of_all, delivered, FAILURES.get(status), failed_ns)
+    return FlowSnapshot(of_all, delivered, FAILURES.get(status), failed_ns)
 
 
 def _fault(seen: FaultSnapshot) -> SeenFault:

@@ -10,7 +10,7 @@ from emu.bindings.fabric import Fabric
 from emu.errors import UsageError
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.queries import ClearFault, FaultList, FaultStatus, SetFault
-from emu.measure.look import fault_state
+from emu.measure.lab_snapshot import fault_state
 from emu.measure.recording import FaultRecord
 from emu.spec.fault import Fault, share_a_setting
 

@@ -18,7 +18,7 @@ from emu.lab.ipc.queries import ShimTiming
 from emu.measure.counters import lost_in_transit
 from emu.measure.fidelity import fidelity_of
 from emu.measure.merge import mtu_time_ns
-from emu.measure.observation import Ledger, Observation
+from emu.measure.observation import Observation, Timing
 from emu.measure.recording import Fidelity
 from emu.measure.timeline import NOTHING_NOTED
 from emu.spec.scenario import Spec
@@ -29,9 +29,9 @@ _COUNTS = ("send_failures", "receive_drops", "overtaken")
 
 def timing_of_shim(fabric: Fabric, driver: AfPacketDriver) -> ShimTiming:
     """In the shim: its histograms and counts up to now."""
-    ledger = driver.ledger()
-    own: dict[str, Any] = {name: tuple(getattr(ledger, name).tolist()) for name in _HISTOGRAMS}
-    own |= {name: int(getattr(ledger, name)) for name in _COUNTS}
+    timing = driver.timing()
+    own: dict[str, Any] = {name: tuple(getattr(timing, name).tolist()) for name in _HISTOGRAMS}
+    own |= {name: int(getattr(timing, name)) for name in _COUNTS}
     ports = fabric.topology.switch_ports
     return ShimTiming(**own, transit_lost=lost_in_transit(fabric.counter_table(ports)))
 
@@ -43,13 +43,13 @@ def judged(
     change = {
         name: np.subtract(getattr(after, name), getattr(before, name)) for name in _HISTOGRAMS
     }
-    shim = Ledger(
+    shim = Timing(
         **{name: counts.astype(np.uint64) for name, counts in change.items()},
         **{name: getattr(after, name) - getattr(before, name) for name in _COUNTS},
         timeline=NOTHING_NOTED,
     )
     return fidelity_of(
-        [nics, replace(nics, ledger=shim, frames_exhausted=0)],
+        [nics, replace(nics, timing=shim, frames_exhausted=0)],
         NOTHING_NOTED,
         slowdown=slowdown,
         budget_ns=mtu_time_ns(spec, spec.topology.build()),

@@ -8,9 +8,9 @@ from __future__ import annotations
 from emu.lab.ipc.codec import Json, Query, message
 from emu.lab.ipc.messages import Done
 from emu.lab.ipc.queries import FaultStatus
-from emu.measure.look import LinkChange
-from emu.measure.progress import Progress
+from emu.measure.lab_snapshot import LinkChange
 from emu.measure.recording import Deadlock, Fidelity, FlowRecord, MarkedBy
+from emu.measure.run_progress import RunProgress
 from emu.measure.seqlock import Layout
 from emu.subnet import Subnet
 from emu.subnet.subnet import PathSLs
@@ -32,7 +32,7 @@ class GetVersion(Query[Version]):
 class TrafficStatus:
     """The latest workload."""
 
-    progress: Progress | None = None
+    progress: RunProgress | None = None
     flows: tuple[FlowRecord, ...] = ()
     """Filled when the workload is over, as is `fidelity`."""
     fidelity: Fidelity | None = None

@@ -20,8 +20,8 @@ from emu.lab.ipc.codec import Message
 from emu.lab.ipc.messages import Done, Start, Stop
 from emu.lab.ipc.queries import ClearFault, GetPorts, GetTiming, ListFaults, SetFault, Tap
 from emu.lab.ipc.setup import ShimReady
-from emu.lab.show import look
-from emu.lab.sm_link import Steering
+from emu.lab.routing_link import RoutingLink
+from emu.lab.show import ports_snapshot
 from emu.measure.counter_table import PORT
 from emu.measure.seqlock import SharedCounters
 from topologies.graph import Port
@@ -32,7 +32,7 @@ _SECONDS_TO_WAIT_FOR_PYTHON = 1e-4
 
 
 def serve_shim(
-    channel: Channel, driver: AfPacketDriver, fabric: Fabric, steering: Steering
+    channel: Channel, driver: AfPacketDriver, fabric: Fabric, steering: RoutingLink
 ) -> None:
     """From the end of the set-up to `Stop`."""
     ports = fabric.topology.switch_ports
@@ -59,7 +59,7 @@ def _answer(
 ) -> Message:
     match message:
         case GetPorts():
-            return look(fabric)
+            return ports_snapshot(fabric)
         case GetTiming():
             return timing_of_shim(fabric, driver)
         case Tap(port, since_start):

@@ -26,8 +26,8 @@ from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.messages import Failure, Progress
 from emu.lab.ipc.queries import GetTiming, ShimTiming
 from emu.lab.ipc.rpc import RpcClient
-from emu.lab.job import read_observation
 from emu.lab.nic_process import NicProcess
+from emu.lab.observation_file import read_observation
 from emu.lab.processes import carry_out, set_up_tcp
 from emu.lab.session import Programs, Session
 from emu.lab.supervisor import Supervisor

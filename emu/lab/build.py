@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from emu.lab.link_watch import LinkWatch
 
 
-class Lab:
+class BuiltLab:
     """A lab as far as it is built. Its parts live as long as its first process."""
 
     def __init__(self, supervisor: Supervisor) -> None:

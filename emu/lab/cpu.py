@@ -23,7 +23,7 @@ _FIRST_INTERVAL_SECONDS = 0.05
 _MOST_LOOKS = 512
 
 
-class Looks:
+class SampleLog:
     """What was seen so far: the times, and for each of them who has used how much."""
 
     def __init__(self) -> None:
@@ -67,12 +67,12 @@ class CpuMeter:
         return {**spent, "other": max(0.0, busy - sum(spent.values())), _STOLEN: stolen}
 
     @contextmanager
-    def sampling(self, start_ns: int) -> Iterator[Looks]:
+    def sampling(self, start_ns: int) -> Iterator[SampleLog]:
         """Looks as its body begins, while it runs, and at its end.
 
         `start_ns`: the emulated time 0, by CLOCK_MONOTONIC.
         """
-        looks, over = Looks(), threading.Event()
+        looks, over = SampleLog(), threading.Event()
 
         def look() -> None:
             looks.add(time.monotonic_ns() - start_ns, self.used())

@@ -14,7 +14,6 @@ from typing import Literal, Protocol
 
 from emu.errors import HostError
 from emu.lab import tun
-from emu.lab.job import is_rerouted
 from emu.lab.marker import marking
 from emu.lab.plan import AttachMarker, PlaceRed, Step, plan_network, plan_nodes
 from emu.lab.routes import RouteTable, route_tables
@@ -130,9 +129,9 @@ def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
 
 
 def _routing(request: LabRequest) -> Literal["subnet manager", "lab"] | None:
-    if not is_rerouted(request.spec, interactive=request.interactive):
-        return None
-    return "subnet manager" if request.spec.fabric_kind.has_subnet_manager else "lab"
+    if request.spec.fabric_kind.has_subnet_manager:
+        return "subnet manager"
+    return "lab" if request.interactive else None
 
 
 def _network(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from emu.lab.ipc.routing import Converging, LinksChanged
-from emu.measure.look import LinkChange
+from emu.measure.lab_snapshot import LinkChange
 from emu.units import PS_PER_NS
 
 _KEPT = 1000

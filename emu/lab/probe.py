@@ -44,7 +44,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ProbeResult:
     """What a probe found."""
 
     name: str
@@ -230,17 +230,17 @@ PROBES = (
 )
 
 
-def look(probe: Probe) -> Finding:
+def run_probe(probe: Probe) -> ProbeResult:
     """Tries one thing."""
     missing = probe.try_it()
-    return Finding(
+    return ProbeResult(
         probe.name, probe.needed_for, not missing, missing, probe.instead, probe.remedy_here()
     )
 
 
-def look_around() -> list[Finding]:
+def run_probes() -> list[ProbeResult]:
     """Tries everything."""
-    return [look(probe) for probe in PROBES]
+    return [run_probe(probe) for probe in PROBES]
 
 
 def require(*names: str) -> None:

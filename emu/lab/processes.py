@@ -16,14 +16,13 @@ from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.messages import Done, Progress, Ready, Stop
 from emu.lab.ipc.setup import SetUpTcp, StreamsDone
-from emu.measure.progress import Progress as Moment
-from emu.measure.progress import summed
+from emu.measure.run_progress import RunProgress, summed
 
 M = TypeVar("M")
 OnProgress = Callable[[Progress], None]
 
 
-def running(moment: Moment) -> Progress:
+def running(moment: RunProgress) -> Progress:
     """The progress of a workload, as a message."""
     return Progress("running", moment)
 
@@ -80,7 +79,7 @@ class _Parts:
 
     def __init__(self, on_progress: OnProgress) -> None:
         self._on_progress = on_progress
-        self._moments: dict[str, Moment] = {}
+        self._moments: dict[str, RunProgress] = {}
 
     def of(self, part: str) -> OnProgress:
         def report(message: Progress) -> None:

@@ -21,9 +21,9 @@ from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.messages import Done, Ready, Start, Stop
 from emu.lab.ipc.poller import Poller
 from emu.lab.ipc.setup import NicsReady, SetUpNics
-from emu.lab.job import send_observation
 from emu.lab.netns import entered
 from emu.lab.nic_process import FLOW_COLUMNS, PORT_COLUMNS
+from emu.lab.observation_file import send_observation
 from emu.lab.processes import running
 from emu.lab.rt_sched import be_punctual, processors_awake
 from emu.lab.worker import serve
@@ -76,7 +76,7 @@ def _work(channel: Channel, setup: SetUpNics, queries: Channel, far: socket.sock
                 nics.idle()
             with processors_awake():
                 nics.work()
-            seen = replace(fabric.observe(), ledger=driver.ledger())
+            seen = replace(fabric.observe(), timing=driver.timing())
             send_observation(channel, endpoints.observe(seen), Done())
         endpoints.close()
 

@@ -3,8 +3,8 @@
 Root gives it real-time priority: it sleeps most of the time, and when it wakes
 it goes first. Anybody may ask the scheduler for short time slices instead (Linux
 6.12): who wants little at a time may interrupt who wants much. And root keeps the
-processors from sleeping while traffic runs. Without these the run's fidelity ledger
-says what that costs.
+processors from sleeping while traffic runs. Without these frames are later, and
+the run's fidelity shows by how much.
 """
 
 from __future__ import annotations

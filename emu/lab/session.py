@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from emu.errors import HostError
 from emu.lab import ib0, ovs
-from emu.lab.build import Lab
+from emu.lab.build import BuiltLab
 from emu.lab.cpu import CpuMeter
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Message
@@ -28,13 +28,13 @@ from emu.lab.ipc.jobs import RunResult, RunTraffic
 from emu.lab.ipc.messages import Progress, Ready, Start, Stop
 from emu.lab.ipc.setup import SetUpNics, SetUpShim, SetUpTcp, ShimReady, ShimStopped
 from emu.lab.lab_plan import LabPlan, LabRequest, plan_lab
+from emu.lab.live_subnet import LiveSubnet
 from emu.lab.netns import entered
 from emu.lab.nic_process import NicProcess, set_up_nics
 from emu.lab.plan import OVS, SHIM
 from emu.lab.probe import require
 from emu.lab.processes import carry_out, set_up_tcp, wait_for
 from emu.lab.rerouting import LiveRouting
-from emu.lab.subnet import LiveSubnet
 from emu.lab.supervisor import Supervisor
 from emu.measure.recording import MarkedBy
 from emu.resources import allow_files
@@ -78,7 +78,7 @@ class Session:
     """Not the planned one if eBPF could not be loaded."""
     notes: tuple[str, ...]
     """For the reader of the results: fallbacks taken when the lab was built."""
-    lab: Lab
+    lab: BuiltLab
     subnet: LiveSubnet | None
     """InfiniBand's management."""
     routing: LiveRouting | None
@@ -155,15 +155,15 @@ def _carry_out(plan: LabPlan, supervisor: Supervisor, programs: Programs) -> Ses
     )
 
 
-def _build(plan: LabPlan, supervisor: Supervisor, shim: Channel) -> Lab:
-    lab = Lab(supervisor)
+def _build(plan: LabPlan, supervisor: Supervisor, shim: Channel) -> BuiltLab:
+    lab = BuiltLab(supervisor)
     lab.build(plan.nodes)
     lab.pids[SHIM] = shim.expect(Ready).pid
     lab.build(plan.network)
     return lab
 
 
-def _attach_marker(plan: LabPlan, lab: Lab) -> tuple[MarkedBy, tuple[str, ...]]:
+def _attach_marker(plan: LabPlan, lab: BuiltLab) -> tuple[MarkedBy, tuple[str, ...]]:
     """Who marks, and a note if that is not the planned marker."""
     if plan.marker_step is not None:
         lab.build([plan.marker_step])
@@ -190,7 +190,7 @@ def _start_routing(
 
 def _send_shim_setup(
     plan: LabPlan,
-    lab: Lab,
+    lab: BuiltLab,
     shim: Channel,
     marker: MarkedBy,
     manager: LiveSubnet | LiveRouting | None,
@@ -204,13 +204,14 @@ def _send_shim_setup(
         marker=marker,
         out=request.out,
         subnet=manager.connect() if isinstance(manager, LiveSubnet) else None,
+        rerouted=manager is not None,
     )
     files = [manager.far.fileno()] if manager else []
     shared = [lab.marker.board, lab.marker.curves] if lab.marker else []
     shim.send(setup, files + shared)
 
 
-def _nic_setup(plan: LabPlan, lab: Lab, subnet: LiveSubnet | None) -> SetUpNics:
+def _nic_setup(plan: LabPlan, lab: BuiltLab, subnet: LiveSubnet | None) -> SetUpNics:
     request = plan.request
     return SetUpNics(
         spec=request.spec.to_json(),
@@ -222,17 +223,17 @@ def _nic_setup(plan: LabPlan, lab: Lab, subnet: LiveSubnet | None) -> SetUpNics:
     )
 
 
-def _tcp_setup(plan: LabPlan, lab: Lab) -> SetUpTcp:
+def _tcp_setup(plan: LabPlan, lab: BuiltLab) -> SetUpTcp:
     request = plan.request
     return SetUpTcp(request.spec.to_json(), request.slowdown, _tasks_of_hosts(plan, lab))
 
 
-def _tasks_of_hosts(plan: LabPlan, lab: Lab) -> dict[str, int]:
+def _tasks_of_hosts(plan: LabPlan, lab: BuiltLab) -> dict[str, int]:
     hosts = plan.request.spec.topology.build().hosts
     return {host.name: lab.pids[host.name] for host in hosts}
 
 
-def _workers(lab: Lab, nics: NicProcess | None) -> dict[str, int]:
+def _workers(lab: BuiltLab, nics: NicProcess | None) -> dict[str, int]:
     workers = {name: pid for name, pid in lab.pids.items() if name in (SHIM, OVS)}
     return workers if nics is None else {**workers, "nics": nics.pid}
 
@@ -286,7 +287,7 @@ def run_session(
     return result, [*session.shim.take_files(), *session.rnic.take_files()]
 
 
-def _kernel_drops(lab: Lab) -> tuple[str, ...]:
+def _kernel_drops(lab: BuiltLab) -> tuple[str, ...]:
     """A note on packets that the kernel dropped at the ends of the lab's cables."""
     from emu.lab.net_reading import drops_note, interfaces  # as late as `build` imports pyroute2
 

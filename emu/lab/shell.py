@@ -15,7 +15,7 @@ from mininet.cli import CLI
 from mininet.log import output
 from mininet.node import Node
 
-from emu.daemon.capture import capture_from_prompt
+from emu.daemon.tap_client import capture_from_prompt
 from emu.errors import EmuError
 from emu.lab import show
 from emu.lab.ipc.jobs import OpenShell
@@ -51,9 +51,9 @@ class FabricPrompt(CLI):
         diagnose: Diagnosis | None = None,
         script: str | None = None,
     ) -> None:
-        """`see` returns what the shim sees at this moment (`emu.lab.show.look`), `tap` a socket
-        with raw records of what passes a switch port; `diagnose` runs InfiniBand's tools, where
-        there is something for them. Words come from the file `script`, or from the user."""
+        """`see` returns a snapshot of the switch ports, and `tap` a socket with raw records of the
+        frames at a switch port. `diagnose` runs one of InfiniBand's tools; None on Ethernet. The
+        prompt reads its lines from the file `script`, or from the user if that is None."""
         self._spec = spec
         self._see = see
         self._tap = tap

@@ -14,11 +14,11 @@ from emu.daemon.shim import serve_shim
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.messages import Start, Stop
 from emu.lab.ipc.setup import SetUpShim, ShimReady, ShimStopped
-from emu.lab.job import is_rerouted, send_observation
 from emu.lab.namespace import PRIVATE
+from emu.lab.observation_file import send_observation
+from emu.lab.routing_link import RoutingLink
 from emu.lab.rt_sched import be_punctual
-from emu.lab.sm_link import Steering
-from emu.spec.scenario import Spec, spec_from_json
+from emu.spec.scenario import spec_from_json
 
 _SECONDS_A_TIME = 60.0
 _SECONDS_BETWEEN_DRAINS = 0.05
@@ -32,7 +32,7 @@ def emulate(channel: Channel) -> None:
     spec = spec_from_json(setup.spec)
     topology = spec.topology.build()
     files = channel.take_files()
-    steering = Steering(channel, _take_routing_line(spec, setup, files))
+    steering = RoutingLink(channel, _take_routing_channel(setup, files))
     fabric = Fabric(
         spec,
         topology,
@@ -59,18 +59,15 @@ def emulate(channel: Channel) -> None:
             return
         channel.send(ShimReady())
         _run(channel, driver, fabric, steering, capture)
-        observation = replace(fabric.observe(), ledger=driver.ledger())
+        observation = replace(fabric.observe(), timing=driver.timing())
         captures = capture.convert(Path(setup.out))
         stopped = ShimStopped({name: str(path) for name, path in captures.items()})
         send_observation(channel, observation, stopped)
 
 
-def _take_routing_line(spec: Spec, setup: SetUpShim, files: list[int]) -> Channel | None:
-    """The channel to the process that routes again, if there is one: the first of the open files,
-    which is taken out of them."""
-    if not is_rerouted(spec, interactive=setup.interactive):
-        return None
-    return Channel.inherited(files.pop(0))
+def _take_routing_channel(setup: SetUpShim, files: list[int]) -> Channel | None:
+    """The channel to the lab's routing thread, if it has one. Removes it from the open files."""
+    return Channel.inherited(files.pop(0)) if setup.rerouted else None
 
 
 def _attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpShim) -> None:
@@ -105,7 +102,7 @@ def _run(
     channel: Channel,
     driver: AfPacketDriver,
     fabric: Fabric,
-    steering: Steering,
+    steering: RoutingLink,
     capture: CaptureFile,
 ) -> None:
     """Emulates until the lab says `Stop`."""

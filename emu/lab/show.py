@@ -16,7 +16,7 @@ from emu.spec.diagnostic import unknown_name
 Row = Sequence[object]
 
 
-def look(fabric: Fabric) -> PortsSnapshot:
+def ports_snapshot(fabric: Fabric) -> PortsSnapshot:
     """Every switch port's counters, and what is in its queues and buffer at this moment."""
     name = PORT_COUNTERS[fabric.spec.fabric_kind.framing]
     ports = fabric.topology.switch_ports

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from emu.clocks import VIRTUAL
 from emu.measure.counter_table import PORT
-from emu.measure.look import FlowLook, Look
+from emu.measure.lab_snapshot import FlowSnapshot, LabSnapshot
 from emu.measure.merge import merge_observations
 from emu.measure.observation import Observation, Samples
 from emu.measure.raw_counters import RawCounters
@@ -36,7 +36,7 @@ from traffic.graph import Flow
 _OF_STORMS = "watchdog_detected"
 
 
-def recording_between(spec: Spec, before: Look, after: Look) -> Recording:
+def recording_between(spec: Spec, before: LabSnapshot, after: LabSnapshot) -> Recording:
     """`spec`: the lab's, with its present faults. `after` is the later snapshot."""
     if before.traffic.number != after.traffic.number:
         before = replace(before, hosts={}, host_ports={}, flows={})
@@ -67,7 +67,7 @@ def recording_between(spec: Spec, before: Look, after: Look) -> Recording:
     return _recording(spec, topology, seen, flows, grown)
 
 
-def recording_so_far(spec: Spec, before: Look, after: Look) -> Recording:
+def recording_so_far(spec: Spec, before: LabSnapshot, after: LabSnapshot) -> Recording:
     """From the start of the traffic to the second snapshot. The first one shows which deadlocks
     last."""
     nothing = replace(
@@ -114,7 +114,7 @@ def _recording(
     )
 
 
-def _host_ports(topology: Topology, look: Look) -> Mapping[str, RawCounters]:
+def _host_ports(topology: Topology, look: LabSnapshot) -> Mapping[str, RawCounters]:
     """Counters of the NICs' ports; zeros where there are no NICs."""
     nothing = {name: [0] * len(cells) for name, cells in next(iter(look.ports.values())).items()}
     names = (topology.port_name[topology.ports[host][0]] for host in topology.host)
@@ -140,7 +140,7 @@ def _grown(before: RawCounters | None, after: RawCounters) -> dict[str, list[int
 
 
 def _under_way(
-    spec: Spec, before: Mapping[str, FlowLook], after: Mapping[str, FlowLook]
+    spec: Spec, before: Mapping[str, FlowSnapshot], after: Mapping[str, FlowSnapshot]
 ) -> Iterator[FlowRecord]:
     for flow in spec.fabric_flows():
         then, now = before.get(flow.name), after.get(flow.name)
@@ -148,13 +148,13 @@ def _under_way(
             yield _record(flow, now)
 
 
-def _all_flows(spec: Spec, look: Look) -> Iterator[FlowRecord]:
+def _all_flows(spec: Spec, look: LabSnapshot) -> Iterator[FlowRecord]:
     for flow in spec.fabric_flows():
         if flow.name in look.flows:
             yield _record(flow, look.flows[flow.name])
 
 
-def _record(flow: Flow, look: FlowLook) -> FlowRecord:
+def _record(flow: Flow, look: FlowSnapshot) -> FlowRecord:
     return FlowRecord(
         name=flow.name,
         traffic=flow.traffic,
@@ -170,14 +170,14 @@ def _record(flow: Flow, look: FlowLook) -> FlowRecord:
     )
 
 
-def _failed(flows: tuple[FlowRecord, ...], look: Look) -> Iterator[FailedQueuePair]:
+def _failed(flows: tuple[FlowRecord, ...], look: LabSnapshot) -> Iterator[FailedQueuePair]:
     for flow in flows:
         own = look.flows[flow.name]
         if own.status:
             yield FailedQueuePair(flow.name, flow.src, flow.dst, own.failed_ns, own.status)
 
 
-def _faults(look: Look) -> Iterator[FaultRecord]:
+def _faults(look: LabSnapshot) -> Iterator[FaultRecord]:
     """The active faults, with their counts so far. Times are the lab's."""
     for fault in look.faults:
         if fault.state(look.time_ns) == "active":
@@ -194,7 +194,7 @@ def _faults(look: Look) -> Iterator[FaultRecord]:
             )
 
 
-def _lasting(before: Look, after: Look) -> Iterator[Deadlock]:
+def _lasting(before: LabSnapshot, after: LabSnapshot) -> Iterator[Deadlock]:
     """Deadlocks in which no port has sent a packet since the first snapshot."""
     for deadlock in after.deadlocks:
         sent = (_sent(before, port) != _sent(after, port) for port in deadlock.ports)
@@ -202,7 +202,7 @@ def _lasting(before: Look, after: Look) -> Iterator[Deadlock]:
             yield deadlock
 
 
-def _sent(look: Look, port: str) -> int:
+def _sent(look: LabSnapshot, port: str) -> int:
     """Packets: pause frames go on in a deadlock."""
     return sum(look.ports[port]["tx_packets"])
 

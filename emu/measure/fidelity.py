@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from emu._core import lib
-from emu.measure.observation import Histogram, Ledger, Observation
+from emu.measure.observation import Histogram, Observation, Timing
 from emu.measure.recording import Fidelity
 from emu.measure.timeline import Timeline
 from emu.units import round_up
@@ -61,14 +61,14 @@ def fidelity_of(
     the fastest link. `headroom_ns`: the longest time in which any port's headroom fills at its
     link's rate. Both are emulated times. `transit_lost`: packets that Open vSwitch lost or had no
     room for. `dropped_by_faults`: lossless packets that faults of the spec dropped."""
-    ledgers = [seen.ledger for seen in observations if seen.ledger is not None]
-    late = [histogram for ledger in ledgers for histogram in ledger.late]
-    kept = [ledger.plane_kept for ledger in ledgers]
+    timings = [seen.timing for seen in observations if seen.timing is not None]
+    late = [histogram for timing in timings for histogram in timing.late]
+    kept = [timing.plane_kept for timing in timings]
     p50, p99, most = (_worst(late, share, slowdown) for share in _SHARES)
     kept_p50, kept_p99, kept_most = (_worst(kept, share, slowdown) for share in _SHARES)
     reasons = [
         *_late(p99, budget_ns, slowdown),
-        *_lost(ledgers, transit_lost),
+        *_lost(timings, transit_lost),
         *_dropped(noted, dropped_by_faults, budget_ns, headroom_ns, slowdown),
         *_exhausted(observations),
     ]
@@ -101,20 +101,20 @@ def _late(p99_ns: int, budget_ns: int, slowdown: float) -> list[str]:
     ]
 
 
-def _lost(ledgers: Iterable[Ledger], transit_lost: int) -> list[str]:
+def _lost(timings: Iterable[Timing], transit_lost: int) -> list[str]:
     reasons = []
     if transit_lost:
         reasons.append(f"Open vSwitch lost {transit_lost} packets; try a larger slowdown")
-    for ledger in ledgers:
-        if ledger.receive_drops:
+    for timing in timings:
+        if timing.receive_drops:
             reasons.append(
-                f"{ledger.receive_drops} frames found a socket's buffer full; try a larger slowdown"
+                f"{timing.receive_drops} frames found a socket's buffer full; try a larger slowdown"
             )
-        if ledger.send_failures:
-            reasons.append(f"the kernel refused {ledger.send_failures} frames")
-        if ledger.overtaken:
+        if timing.send_failures:
+            reasons.append(f"the kernel refused {timing.send_failures} frames")
+        if timing.overtaken:
             reasons.append(
-                f"{ledger.overtaken} frames were overtaken by later ones of the same sender, which "
+                f"{timing.overtaken} frames were overtaken by later ones of the same sender, which "
                 "was moved between processors; try a larger slowdown"
             )
     return reasons

@@ -68,7 +68,7 @@ def merge_observations(
     name_ports = PORT_COUNTERS[spec.fabric_kind.framing]
     edge = {topology.port_name[topology.ports[host][0]]: host for host in topology.host}
     at_hosts = _host_ports(spec, topology, raw.only(edge))
-    noted = together([seen.ledger.timeline for seen in observations if seen.ledger])
+    noted = together([seen.timing.timeline for seen in observations if seen.timing])
     missed = sum(seen.captures_missed for seen in observations)
     missed_note = [f"{missed} frames are missing from the captures: they came too fast"]
     return Recording(
@@ -222,7 +222,7 @@ def _series(
     """
     views = [seen.samples for seen in observations]
     worst = np.trim_zeros(noted.late_ns, "b")
-    ledgers = [seen.ledger for seen in observations if seen.ledger]
+    timings = [seen.timing for seen in observations if seen.timing]
     grid = views[0].time_ns
     with_flows = next((view for view in views if view.flow_bytes.shape[1]), views[0])
 
@@ -242,7 +242,7 @@ def _series(
         flow_bytes=_onto(grid, with_flows.time_ns, with_flows.flow_bytes),
         late_time_ns=_ends(len(worst), noted, slowdown),
         late_ns=_emulated(worst, slowdown),
-        **_late_histogram([own for ledger in ledgers for own in ledger.late], slowdown),
+        **_late_histogram([own for timing in timings for own in timing.late], slowdown),
     )
 
 

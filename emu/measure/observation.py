@@ -1,8 +1,8 @@
-"""What one process of a run has seen, before it is put together into a recording.
+"""What one process of a run has observed. `merge` makes a recording of all observations.
 
-On the virtual clock one process sees everything; in a live lab the shim sees
-the switches and the NIC process the hosts. Plain values, so that they can be
-handed from one process to another.
+On the virtual clock one process observes everything; in a lab the shim observes the switches and
+the NIC process the hosts. Observations are plain values, so that one process can send them to
+another.
 """
 
 from __future__ import annotations
@@ -46,39 +46,40 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Ledger:
-    """One process' share of the fidelity ledger, in wall-clock nanoseconds."""
+class Timing:
+    """How late one process sent and received frames, in wall-clock nanoseconds, and the frames that
+    the machine lost or reordered."""
 
     late_sent: Histogram
-    """After they were due."""
+    """How late frames left."""
     late_taken_in: Histogram
-    """After the kernel's receive time stamp."""
+    """How long after the kernel's receive time stamp the process read them."""
     late_returned: Histogram
-    """From Open vSwitch, after the switch's latency was over."""
+    """How long after the end of the switch's latency they returned from Open vSwitch."""
     plane_kept: Histogram
-    """How long Open vSwitch had them."""
+    """How long Open vSwitch kept them."""
     send_failures: int
     receive_drops: int
     overtaken: int
-    """Frames that later ones of the same sender came before."""
+    """Frames that arrived after a later frame of the same sender."""
     timeline: Timeline
 
     @property
     def late(self) -> tuple[Histogram, ...]:
-        """The ways in which frames were late."""
+        """The histograms of lateness."""
         return self.late_sent, self.late_taken_in, self.late_returned
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One process' view. `ports`: raw counters by port name, of the ports it owns."""
+    """One process's observation. `ports`: raw counters of the ports it emulates, by name."""
 
     ports: Mapping[str, RawCounters]
     samples: Samples
     frames_exhausted: int
     captures_missed: int
     scale_up: Mapping[str, RawCounters] = field(default_factory=dict)
-    """The same of the fabric inside of servers."""
+    """The raw counters of the scale-up fabric inside servers."""
     faults: tuple[FaultRecord, ...] = ()
     flows: tuple[FlowRecord, ...] = ()
     requests: Requests = field(default_factory=Requests)
@@ -88,4 +89,4 @@ class Observation:
     deadlocks: tuple[Deadlock, ...] = ()
     failed_queue_pairs: tuple[FailedQueuePair, ...] = ()
     sweeps: tuple[SweepRecord, ...] = ()
-    ledger: Ledger | None = None
+    timing: Timing | None = None

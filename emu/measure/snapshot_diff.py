@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from emu.measure.counter_table import NIC, PORT
-from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, cause_of
+from emu.measure.lab_snapshot import FlowSnapshot, LabSnapshot, LinkChange, SeenFault, cause_of
 from emu.measure.raw_counters import RawCounters
 from emu.units import format_time_ns
 
@@ -48,12 +48,12 @@ def in_order(events: Iterable[Event]) -> list[Event]:
     return sorted(events, key=lambda event: event.time_ns)
 
 
-def events_between(before: Look, after: Look) -> list[Event]:
+def events_between(before: LabSnapshot, after: LabSnapshot) -> list[Event]:
     """By time. At the same time the order is: traffic, faults, links, deadlocks, ports, hosts."""
     return in_order(_events(before, after))
 
 
-def _events(before: Look, after: Look) -> Iterator[Event]:
+def _events(before: LabSnapshot, after: LabSnapshot) -> Iterator[Event]:
     yield from _traffic_events(before, after)
     yield from _fault_events(before, after)
     yield from _link_events(before, after)
@@ -82,7 +82,7 @@ def _port_events(
         yield Event(time_ns, "waited-for-credit", name, {"ns": waited_ps // 1000})
 
 
-def _traffic_events(earlier: Look, later: Look) -> Iterator[Event]:
+def _traffic_events(earlier: LabSnapshot, later: LabSnapshot) -> Iterator[Event]:
     before, after, time_ns = earlier.traffic, later.traffic, later.time_ns
     if after.number != before.number:
         started_ns = min([time_ns, *_begun_with_traffic(earlier, later)])
@@ -100,7 +100,7 @@ def _traffic_events(earlier: Look, later: Look) -> Iterator[Event]:
             yield Event(time_ns, outcome, flow["name"], told)
 
 
-def _begun_with_traffic(before: Look, after: Look) -> Iterator[int]:
+def _begun_with_traffic(before: LabSnapshot, after: LabSnapshot) -> Iterator[int]:
     """When NIC faults began. They begin with the traffic."""
     for fault in after.faults:
         at_ns = -1 if fault.at_ns is None else fault.at_ns
@@ -108,12 +108,12 @@ def _begun_with_traffic(before: Look, after: Look) -> Iterator[int]:
             yield at_ns
 
 
-def _moment_ns(look: Look) -> int:
+def _moment_ns(look: LabSnapshot) -> int:
     """The latest time in a snapshot: links and faults are read after the counters."""
     return max(look.time_ns, *(change.at_ns for change in look.links[-1:]), 0)
 
 
-def _fault_events(before: Look, after: Look) -> Iterator[Event]:
+def _fault_events(before: LabSnapshot, after: LabSnapshot) -> Iterator[Event]:
     """A fault that begins anew, as NIC faults of the spec do with each workload, is a new fault.
 
     A fault that waits for NICs has an event when it is set; others have one when they begin.
@@ -140,7 +140,7 @@ def _fault_events(before: Look, after: Look) -> Iterator[Event]:
             yield Event(after.time_ns, "fault-over", fault.name, told)
 
 
-def _cleared_ns(fault: SeenFault, before: Look, after: Look) -> int:
+def _cleared_ns(fault: SeenFault, before: LabSnapshot, after: LabSnapshot) -> int:
     """The time a fault was cleared: no later than the return of its links."""
     back_ns = [
         change.at_ns
@@ -150,12 +150,12 @@ def _cleared_ns(fault: SeenFault, before: Look, after: Look) -> int:
     return back_ns[-1] if back_ns else _moment_ns(after)
 
 
-def _new_links(before: Look, after: Look) -> Iterator[LinkChange]:
+def _new_links(before: LabSnapshot, after: LabSnapshot) -> Iterator[LinkChange]:
     known_ns = before.links[-1].at_ns if before.links else -1
     return (change for change in after.links if change.at_ns > known_ns)
 
 
-def _link_events(before: Look, after: Look) -> Iterator[Event]:
+def _link_events(before: LabSnapshot, after: LabSnapshot) -> Iterator[Event]:
     """Links that went down or came up, by which fault, and when the routes converged.
 
     A fault on a link that is already down changes no routes.
@@ -183,13 +183,13 @@ def _follows(change: LinkChange, now_ns: int) -> bool:
     return change.in_force_ns is not None and change.in_force_ns <= now_ns
 
 
-def _deadlock_events(before: Look, after: Look) -> Iterator[Event]:
+def _deadlock_events(before: LabSnapshot, after: LabSnapshot) -> Iterator[Event]:
     for deadlock in after.deadlocks[len(before.deadlocks) :]:
         told = {"priority": deadlock.priority, "ports": " ".join(deadlock.ports)}
         yield Event(deadlock.found_ns, "deadlock", "", told)
 
 
-def _flow_events(before: Mapping[str, FlowLook], after: Look) -> Iterator[Event]:
+def _flow_events(before: Mapping[str, FlowSnapshot], after: LabSnapshot) -> Iterator[Event]:
     for name, flow in after.flows.items():
         if flow.status and not (name in before and before[name].status):
             told = {"status": flow.status, "delivered": flow.delivered, "bytes": flow.bytes}
@@ -208,7 +208,7 @@ class Pauses:
         self._hosts = hosts
         self._since_ns: dict[tuple[str, int], int] = {}
 
-    def events(self, before: Look, after: Look) -> Iterator[Event]:
+    def events(self, before: LabSnapshot, after: LabSnapshot) -> Iterator[Event]:
         """Starts and ends of such pauses, at the time of the second snapshot."""
         elapsed_ps = (after.time_ns - before.time_ns) * 1000
         if elapsed_ps <= 0:
@@ -220,7 +220,9 @@ class Pauses:
             for priority, (was, now) in enumerate(durations):
                 yield from self._change(name, priority, now - was > _ALL * elapsed_ps, after)
 
-    def _change(self, port: str, priority: int, is_paused: bool, look: Look) -> Iterator[Event]:
+    def _change(
+        self, port: str, priority: int, is_paused: bool, look: LabSnapshot
+    ) -> Iterator[Event]:
         place = port, priority
         if is_paused == (place in self._since_ns):
             return

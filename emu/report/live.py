@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 
 from emu.measure.between import recording_between, recording_so_far
 from emu.measure.counters import PRIORITIES
-from emu.measure.look import LinkChange, Look, cause_of
+from emu.measure.lab_snapshot import LabSnapshot, LinkChange, cause_of
 from emu.measure.raw_counters import RawCounters
 from emu.report import detectors
 from emu.report.detectors import Finding
@@ -36,7 +36,7 @@ _DEADLOCKS = (detectors.deadlock, detectors.credit_deadlock)
 """Last beyond the traffic that they have stopped."""
 
 
-def sentences(spec: Spec, before: Look, after: Look) -> list[str]:
+def sentences(spec: Spec, before: LabSnapshot, after: LabSnapshot) -> list[str]:
     """What is wrong at this moment, the gravest first; nothing where nothing is. `spec`: the lab's
     own, as it came up. Of traffic that is over it says who gave up, and what is still stuck."""
     found = list(_pathologies(spec, before, after)) if after.hosts else []
@@ -48,12 +48,14 @@ def sentences(spec: Spec, before: Look, after: Look) -> list[str]:
     ]
 
 
-def needs_two_looks(look: Look) -> bool:
+def needs_two_looks(look: LabSnapshot) -> bool:
     """Whether there is more to say when some time has passed."""
     return look.traffic.state == "running" or bool(look.deadlocks)
 
 
-def _pathologies(spec: Spec, before: Look, after: Look) -> Iterator[tuple[str, Finding]]:
+def _pathologies(
+    spec: Spec, before: LabSnapshot, after: LabSnapshot
+) -> Iterator[tuple[str, Finding]]:
     """Those of the report that there are now: a sentence for each, and what was found."""
     now = spec.model_copy(update={"faults": tuple(f.spec for f in after.faults if f.spec)})
     topology, window_ns = now.topology.build(), after.time_ns - before.time_ns
@@ -77,7 +79,7 @@ def _pathologies(spec: Spec, before: Look, after: Look) -> Iterator[tuple[str, F
         yield f"{name} ({when}): {found.evidence}", found
 
 
-def _watchdogs(spec: Spec, look: Look, told: Collection[str]) -> Iterator[str]:
+def _watchdogs(spec: Spec, look: LabSnapshot, told: Collection[str]) -> Iterator[str]:
     """Of ports that no pathology has told of: between switches, or when no traffic runs."""
     topology = spec.topology.build()
     for name, own in look.ports.items():
@@ -103,7 +105,7 @@ def _taken_out(counters: RawCounters) -> str:
     return f"has taken it out of PFC and has dropped {dropped:,} packets"
 
 
-def _links(look: Look) -> Iterator[str]:
+def _links(look: LabSnapshot) -> Iterator[str]:
     if not look.links or not look.links[-1].down:
         return
     last = look.links[-1]
@@ -111,7 +113,7 @@ def _links(look: Look) -> Iterator[str]:
         yield f"Link down: {port}, by {cause_of(look, port)}; {_routes(look, last)}"
 
 
-def _routes(look: Look, change: LinkChange) -> str:
+def _routes(look: LabSnapshot, change: LinkChange) -> str:
     if change.in_force_ns is None or change.in_force_ns > look.time_ns:
         return "packets that are routed over it are lost until routes have converged"
     return f"routes have avoided it since {format_time_ns(change.in_force_ns)}"

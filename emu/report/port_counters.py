@@ -16,7 +16,7 @@ from emu.fabric_kind import Framing
 from emu.measure.counter_notes import note_of
 from emu.measure.counter_table import PORT
 from emu.measure.counters import PORT_COUNTERS
-from emu.measure.look import Look
+from emu.measure.lab_snapshot import LabSnapshot
 from emu.measure.recording import Counters
 from emu.spec.diagnostic import did_you_mean
 from topologies.graph import Topology
@@ -35,7 +35,7 @@ class Chosen:
     """Whether counters that are 0 are shown, too."""
 
 
-def counters_of(look: Look, topology: Topology, framing: Framing, chosen: Chosen) -> Places:
+def counters_of(look: LabSnapshot, topology: Topology, framing: Framing, chosen: Chosen) -> Places:
     """Of the chosen places, in the fabric's order. Raises UsageError for one that is not there."""
     named = PORT_COUNTERS[framing]
     wanted = _wanted(topology, chosen.places)
@@ -45,7 +45,7 @@ def counters_of(look: Look, topology: Topology, framing: Framing, chosen: Chosen
     }
 
 
-def changes(before: Look, earlier: Places, after: Look, later: Places) -> Places:
+def changes(before: LabSnapshot, earlier: Places, after: LabSnapshot, later: Places) -> Places:
     """What was counted between two looks. NICs begin anew when traffic does."""
     levels = PORT.public_levels
     anew = before.traffic.number != after.traffic.number

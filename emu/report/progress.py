@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from emu.measure.progress import Progress
+from emu.measure.run_progress import RunProgress
 from emu.units import format_size, format_time_ns
 
 
@@ -33,7 +33,7 @@ class ProgressLine:
         self._name = name
         self._clock = clock
         self._started = clock()
-        self._latest: Progress | None = None
+        self._latest: RunProgress | None = None
         self._stream = stream
         self._live: Live | None = None
         if stream is not None and stream.isatty():
@@ -56,23 +56,23 @@ class ProgressLine:
         elif self._stream is not None and self._latest is not None:
             print(self._line(self._latest), file=self._stream, flush=True)
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: RunProgress) -> None:
         """Shows this moment of the run."""
         self._latest = progress
         if self._live is not None:
             line = Text(self._line(progress), no_wrap=True, overflow="ellipsis")
             self._live.update(line, refresh=True)
 
-    def _line(self, progress: Progress) -> str:
+    def _line(self, progress: RunProgress) -> str:
         return progress_line(self._name, progress, wall_seconds=self._clock() - self._started)
 
 
-def share_done(progress: Progress) -> float:
+def share_done(progress: RunProgress) -> float:
     """From 0 to 1, by bytes; a workload without bytes is done."""
     return progress.bytes_done / progress.bytes_total if progress.bytes_total else 1.0
 
 
-def progress_line(name: str, progress: Progress, *, wall_seconds: float) -> str:
+def progress_line(name: str, progress: RunProgress, *, wall_seconds: float) -> str:
     """The line's text. What the run does not count is not in it."""
     events = [
         f"{what} {count:,}"

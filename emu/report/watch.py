@@ -20,7 +20,7 @@ from rich.text import Text
 
 from emu.fabric_kind import FabricKind, FlowControl, Framing
 from emu.measure.counter_table import PORT
-from emu.measure.look import Look, TrafficState
+from emu.measure.lab_snapshot import LabSnapshot, TrafficState
 from emu.report.progress import share_done
 from emu.report.short import short_count
 from emu.units import format_rate, format_size, format_time_ns
@@ -53,9 +53,9 @@ class Watch:
         self._messages, self._messages_sent, self._held_ps = _FLOW_CONTROL[kind.flow_control]
         self._mark, self._marked = _MARKS[kind.framing]
         self._topology = topology
-        self._looks: deque[Look] = deque(maxlen=_MOST_SPARKS + 1)
+        self._looks: deque[LabSnapshot] = deque(maxlen=_MOST_SPARKS + 1)
 
-    def add(self, look: Look) -> None:
+    def add(self, look: LabSnapshot) -> None:
         self._looks.append(look)
 
     def table(self, width: int, height: int) -> Table:
@@ -158,7 +158,7 @@ class Watch:
         before, now = (sum(sum(look.ports[own][name]) for name in names) for look in self._latest())
         return before, now
 
-    def _latest(self) -> tuple[Look, Look]:
+    def _latest(self) -> tuple[LabSnapshot, LabSnapshot]:
         return self._looks[-2], self._looks[-1]
 
 

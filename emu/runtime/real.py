@@ -9,12 +9,12 @@ from pathlib import Path
 from emu.clocks import REAL
 from emu.errors import UsageError
 from emu.lab.ipc.jobs import RunTraffic
-from emu.lab.ipc.messages import Progress as LabProgress
-from emu.lab.job import read_observation
+from emu.lab.ipc.messages import Progress
 from emu.lab.namespace import run_in_lab
+from emu.lab.observation_file import read_observation
 from emu.measure.merge import merge_observations
-from emu.measure.progress import Progress
 from emu.measure.recording import Recording
+from emu.measure.run_progress import RunProgress
 from emu.runtime.runner import Runner, ignore
 from emu.runtime.slowdown import choose_slowdown
 from emu.spec.scenario import Spec
@@ -48,7 +48,7 @@ class RealRunner(Runner):
         spec: Spec,
         *,
         out: Path,
-        on_progress: Callable[[Progress], None] = ignore,
+        on_progress: Callable[[RunProgress], None] = ignore,
         say: Callable[[str], None] = ignore,
     ) -> Recording:
         self.refuse(spec)
@@ -77,14 +77,14 @@ def run_at(
     slowdown: float,
     out: Path,
     *,
-    on_progress: Callable[[Progress], None] = ignore,
+    on_progress: Callable[[RunProgress], None] = ignore,
     notes: tuple[str, ...] = (),
 ) -> Recording:
     """One run at this slowdown, whatever the spec says; `notes` go into the recording."""
     began = time.monotonic()
     job = RunTraffic(spec.to_json(), str(out.resolve()), slowdown)
 
-    def relay(message: LabProgress) -> None:
+    def relay(message: Progress) -> None:
         if message.moment is not None:
             on_progress(message.moment)
 

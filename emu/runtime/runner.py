@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from emu.clocks import Clock
 from emu.errors import UsageError
-from emu.measure.progress import Progress
 from emu.measure.recording import Recording
+from emu.measure.run_progress import RunProgress
 from emu.spec.diagnostic import unknown_name
 from emu.spec.scenario import Spec
 
@@ -38,7 +38,7 @@ class Runner(ABC):
         spec: Spec,
         *,
         out: Path,
-        on_progress: Callable[[Progress], None] = ignore,
+        on_progress: Callable[[RunProgress], None] = ignore,
         say: Callable[[str], None] = ignore,
     ) -> Recording:
         """Runs the spec until its workload is over or its time limit is reached.

@@ -21,8 +21,8 @@ from emu.clocks import VIRTUAL
 from emu.errors import UsageError
 from emu.measure.merge import merge_observations
 from emu.measure.observation import Observation
-from emu.measure.progress import Progress
 from emu.measure.recording import MarkedBy, Recording
+from emu.measure.run_progress import RunProgress
 from emu.runtime.runner import Runner, ignore
 from emu.spec.diagnostic import did_you_mean
 from emu.spec.outages import slowest_convergence_ps
@@ -171,7 +171,7 @@ class VirtualFabric:
         """All counters and samples so far."""
         return self.endpoints.observe(self.fabric.observe())
 
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         return self.endpoints.progress(self.now_ns)
 
 
@@ -201,7 +201,7 @@ class VirtualRunner(Runner):
         spec: Spec,
         *,
         out: Path,
-        on_progress: Callable[[Progress], None] = ignore,
+        on_progress: Callable[[RunProgress], None] = ignore,
         say: Callable[[str], None] = ignore,
     ) -> Recording:
         self.refuse(spec)

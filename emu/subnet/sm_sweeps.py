@@ -3,7 +3,7 @@
 A link that goes down or comes up is one more sweep. On the virtual clock nobody waits
 for it: every state of the fabric that the spec's faults will bring about is swept
 beforehand, and its tables are in force a set time (`convergence`) after the link has
-changed. In a lab OpenSM lives beside the fabric (`emu.lab.subnet`).
+changed. In a lab OpenSM lives beside the fabric (`emu.lab.live_subnet`).
 
 Path records are asked for after each of these sweeps. Who connects then has the new service
 levels, in force when the last switch has its table; queue pairs that are connected keep theirs

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import emu
 from emu.daemon import registry
-from emu.daemon.capture import capture_port
 from emu.daemon.client import LabClient
+from emu.daemon.tap_client import capture_port
 from emu.errors import EmuError, ExitCode, FabricError, UsageError
 from emu.fabric_kind import FABRIC_KINDS, Framing
 from emu.output_dir import new_file

@@ -23,8 +23,8 @@ NOTHING = {"transit_lost": [0], "transit_overflow": [0]}
 def of_a_run(counted: RawCounters) -> Fidelity:
     seen = at_the_start()
     ports = {**seen.ports, "left:right": {**seen.ports["left:right"], **counted}}
-    ledger = observation(histogram(1)).ledger
-    return recorded(replace(seen, ports=ports, ledger=ledger)).fidelity
+    timing = observation(histogram(1)).timing
+    return recorded(replace(seen, ports=ports, timing=timing)).fidelity
 
 
 def share_of(now: Mapping[str, RawCounters]) -> ShimTiming:
@@ -35,7 +35,7 @@ def share_of(now: Mapping[str, RawCounters]) -> ShimTiming:
         return CounterTable.of({name: {**NOTHING, **now.get(name, {})} for name in names})
 
     fabric: Any = SimpleNamespace(topology=TOPOLOGY, counter_table=counter_table)
-    live: Any = SimpleNamespace(ledger=lambda: observation(histogram(1)).ledger)
+    live: Any = SimpleNamespace(timing=lambda: observation(histogram(1)).timing)
     return timing_of_shim(fabric, live)
 
 

@@ -25,7 +25,7 @@ from emu.lab.ipc.setup import NicsReady, SetUpNics, SetUpTcp
 from emu.lab.session import Session
 from emu.lab.supervisor import Supervisor
 from emu.measure.counters import XMIT_WAIT
-from emu.measure.progress import Progress as RunProgress
+from emu.measure.run_progress import RunProgress
 from emu.measure.seqlock import SharedCounters
 from emu.spec.load import spec_from_text
 from emu.spec.scenario import Spec

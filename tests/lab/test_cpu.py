@@ -7,12 +7,12 @@ import time
 
 import numpy as np
 
-from emu.lab.cpu import CpuMeter, Looks
+from emu.lab.cpu import CpuMeter, SampleLog
 
 
 def test_samples_of_a_long_run_are_thinned_out() -> None:
     """The samples cover the whole run at about one for each current interval."""
-    looks, now_ns = Looks(), 0
+    looks, now_ns = SampleLog(), 0
     for _ in range(3_000):
         looks.add(now_ns, {"shim": now_ns / 1e9})
         now_ns += round(looks.interval_seconds * 1e9)
@@ -45,7 +45,7 @@ def test_cpu_time_is_counted_in_its_interval() -> None:
 def test_a_sample_right_after_another_replaces_it() -> None:
     """The last sample of a run may come early: the kernel counts CPU time
     in hundredths of a second."""
-    looks = Looks()
+    looks = SampleLog()
     for time_ns in (0, 10**6, 50_000_000, 51_000_000):
         looks.add(time_ns, {"shim": 0.0})
     assert looks.samples().time_ns == (0, 10**6, 51_000_000)

@@ -15,17 +15,17 @@ from emu.lab import namespace, probe
 from emu.lab.command import missing_program
 from emu.lab.ipc.messages import Failure
 from emu.lab.namespace import namespaces_remedy
-from emu.lab.probe import Finding, Probe, look, require
+from emu.lab.probe import Probe, ProbeResult, require, run_probe
 
-GOOD = Finding("veth", "every lab", True, "", "", "sudo modprobe veth")
-WITHOUT = Finding("eBPF marker", "marking", False, "not permitted", "the shim marks", "be root")
-LACKING = Finding("OpenSM", "fabric: ib", False, "opensm not installed", "", "apt-get it")
+GOOD = ProbeResult("veth", "every lab", True, "", "", "sudo modprobe veth")
+WITHOUT = ProbeResult("eBPF marker", "marking", False, "not permitted", "the shim marks", "be root")
+LACKING = ProbeResult("OpenSM", "fabric: ib", False, "opensm not installed", "", "apt-get it")
 
 
 def _check(
-    monkeypatch: pytest.MonkeyPatch, findings: list[Finding], *words: str
+    monkeypatch: pytest.MonkeyPatch, findings: list[ProbeResult], *words: str
 ) -> tuple[int, str]:
-    monkeypatch.setattr(verb, "look_around", lambda: findings)
+    monkeypatch.setattr(verb, "run_probes", lambda: findings)
     done = CliRunner().invoke(verb.command, words)
     return done.exit_code, done.output
 
@@ -63,8 +63,8 @@ def test_json_is_one_document(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_probe_without_complaint_is_present() -> None:
-    assert look(Probe("x", "y", lambda: "")).present
-    assert look(Probe("x", "y", lambda: "no x")).missing == "no x"
+    assert run_probe(Probe("x", "y", lambda: "")).present
+    assert run_probe(Probe("x", "y", lambda: "no x")).missing == "no x"
 
 
 def test_require_names_the_probe_and_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_a_missing_program_is_named_with_its_package(
     """PATH is empty. Root needs no sudo, which small systems do not have."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("os.geteuid", lambda: user)
-    finding = look(next(p for p in probe.PROBES if p.name == "ibsim"))
+    finding = run_probe(next(p for p in probe.PROBES if p.name == "ibsim"))
     assert finding.missing == "ibsim not installed"
     assert finding.remedy == remedy
 
@@ -139,7 +139,7 @@ def test_remedies_for_root_of_a_user_namespace_have_sudo(
 
 def test_check_notes_what_needs_an_administrator(monkeypatch: pytest.MonkeyPatch) -> None:
     """The note appears once, and only if a remedy begins with sudo."""
-    lacking = Finding("OpenSM", "fabric: ib", False, "no opensm", "", "sudo apt-get install it")
+    lacking = ProbeResult("OpenSM", "fabric: ib", False, "no opensm", "", "sudo apt-get install it")
     note = "What begins with sudo needs an administrator; all else you can do yourself.\n"
     assert _check(monkeypatch, [GOOD, lacking])[1].endswith(note)
     assert note not in _check(monkeypatch, [GOOD, LACKING])[1]
@@ -147,7 +147,7 @@ def test_check_notes_what_needs_an_administrator(monkeypatch: pytest.MonkeyPatch
 
 def test_every_probe_ends_with_a_finding() -> None:
     """No probe raises an exception on any machine, and each missing feature has a remedy."""
-    for finding in probe.look_around():
+    for finding in probe.run_probes():
         assert finding.present or finding.remedy
 
 

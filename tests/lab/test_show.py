@@ -24,7 +24,7 @@ hosts: {nic: {cc: dcqcn}}
 def seen() -> Iterator[PortsSnapshot]:
     with started(spec_of(INCAST)) as run:
         run.run_until(12_000)
-        yield show.look(run.fabric)
+        yield show.ports_snapshot(run.fabric)
 
 
 def rows(lines: list[str]) -> dict[str, list[str]]:
@@ -53,7 +53,7 @@ def test_a_global_pause_is_one_row_for_all_priorities() -> None:
     with started(spec_of(INCAST, "switches.pfc.frames=pause")) as run:
         run.run_until(12_000)
         own = run.fabric.counters(port(run, "s1:h2"))
-        lines = show.pause(show.look(run.fabric))
+        lines = show.pause(show.ports_snapshot(run.fabric))
     frames, us = own["tx_global_pause"][0], max(own["tx_pause_duration"]) // 1_000_000
     assert frames > 0
     assert rows(lines)["s1:h2"] == ["all", "0", str(frames), "0", str(us)]

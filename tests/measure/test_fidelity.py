@@ -1,4 +1,4 @@
-"""The fidelity ledger's arithmetic: buckets, percentiles, and what makes a run inconclusive."""
+"""The arithmetic of fidelity: buckets, percentiles, and what makes a run inconclusive."""
 
 from __future__ import annotations
 
@@ -135,9 +135,9 @@ def test_lossless_packets_dropped_on_time_are_the_fabric_s(
 def test_how_long_open_vswitch_had_frames_is_told_in_emulated_time() -> None:
     """It is part of a switch's latency, so it makes no run inconclusive by itself."""
     seen = observation(histogram(1))
-    assert seen.ledger is not None
-    kept = replace(seen.ledger, plane_kept=histogram(*[300_000] * 99, 9_000_000))
-    found = verdict(replace(seen, ledger=kept))
+    assert seen.timing is not None
+    kept = replace(seen.timing, plane_kept=histogram(*[300_000] * 99, 9_000_000))
+    found = verdict(replace(seen, timing=kept))
     assert found.verdict == "ok"
     assert found.ovs_kept_p99_ns == pytest.approx(300, rel=1 / 16)
     assert found.ovs_kept_max_ns == pytest.approx(9_000, rel=1 / 16)

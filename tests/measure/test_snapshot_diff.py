@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from emu.measure.counter_table import NIC, PORT
-from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, TrafficState
+from emu.measure.lab_snapshot import FlowSnapshot, LabSnapshot, LinkChange, SeenFault, TrafficState
 from emu.measure.recording import Deadlock
 from emu.measure.snapshot_diff import Pauses, events_between
 
@@ -23,15 +23,15 @@ def _look(
     traffic: TrafficState = NO_TRAFFIC,
     host: Mapping[str, int] | None = None,
     **port: list[int],
-) -> Look:
+) -> LabSnapshot:
     """`port`: its counters, as far as they are not 0; `host`: likewise, of its NIC."""
     zeros = {name: [0] * width for name, width in PORT.cells.items()}
     nic = {name: 0 for name, _ in NIC.cells.items()}
     hosts = {"h1": {**nic, **host}} if host is not None else {}
-    return Look(time_ns, {"leaf1:h1": {**zeros, **port}}, hosts, traffic)
+    return LabSnapshot(time_ns, {"leaf1:h1": {**zeros, **port}}, hosts, traffic)
 
 
-def _told(before: Look, after: Look) -> list[dict[str, object]]:
+def _told(before: LabSnapshot, after: LabSnapshot) -> list[dict[str, object]]:
     return [event.to_json() for event in events_between(before, after)]
 
 
@@ -110,8 +110,8 @@ def test_a_deadlock_is_told_once() -> None:
 def test_a_queue_pair_that_fails_is_told_once() -> None:
     """And again when it fails in the next workload."""
     running = TrafficState(1, "running", None, ())
-    well = replace(_look(10, running), flows={"flow": FlowLook(9, 4)})
-    failed = replace(_look(20, running), flows={"flow": FlowLook(9, 4, "IBV_WC_RETRY_EXC_ERR")})
+    well = replace(_look(10, running), flows={"flow": FlowSnapshot(9, 4)})
+    failed = replace(_look(20, running), flows={"flow": FlowSnapshot(9, 4, "IBV_WC_RETRY_EXC_ERR")})
     (event,) = _told(well, failed)
     assert (event["event"], event["where"]) == ("queue-pair-failed", "flow")
     assert event["status"] == "IBV_WC_RETRY_EXC_ERR"
@@ -125,7 +125,7 @@ def test_a_pause_without_a_break_begins_and_ends(hosts: set[str], kind: str) -> 
     """A host that does it is a storm. Half of the time is neither."""
     pauses = Pauses({"leaf1:h1": "h1"}, hosts)
 
-    def paused(time_ns: int, paused_ns: int) -> Look:
+    def paused(time_ns: int, paused_ns: int) -> LabSnapshot:
         return _look(time_ns, rx_pause_duration=[0, 0, 0, paused_ns * 1000, 0, 0, 0, 0])
 
     looks = [paused(0, 0), paused(100, 50), paused(200, 150), paused(300, 250), paused(400, 300)]

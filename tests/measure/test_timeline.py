@@ -1,4 +1,4 @@
-"""The fidelity ledger over time: as it is noted, and as the views of all processes together."""
+"""The timeline of lateness and losses: how a process notes it, and how several become one."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def _timeline(interval_ns: int, **at: tuple[int, int, tuple[int, ...]]) -> Timel
 def _recorded(shim: Timeline, nics: Timeline, cpu: CpuSamples) -> Recording:
     """What two processes have noted."""
     own = observation(histogram())
-    assert own.ledger is not None
+    assert own.timing is not None
     return recorded(
-        replace(at_the_start(), ledger=replace(own.ledger, timeline=shim)),
-        replace(own, ledger=replace(own.ledger, timeline=nics)),
+        replace(at_the_start(), timing=replace(own.timing, timeline=shim)),
+        replace(own, timing=replace(own.timing, timeline=nics)),
         cpu=cpu,
     )
 

@@ -10,7 +10,7 @@ import pytest
 
 from emu.bindings.host_nics import FAILURES
 from emu.lab.nic_process import FLOW_COLUMNS
-from emu.measure.look import FlowLook, LinkChange, Look, SeenFault, TrafficState
+from emu.measure.lab_snapshot import FlowSnapshot, LabSnapshot, LinkChange, SeenFault, TrafficState
 from emu.report.live import needs_two_looks, sentences
 from emu.runtime.virtual import VirtualFabric
 from emu.spec.fault import fault_names
@@ -29,21 +29,21 @@ AROUND = SICK["deadlock"].replace("switches: {pfc: {xoff: 96KB}}\n", "")
 DEAF = CALM + "faults: [{name: cut, at: 100us, link-down: {cable: 'leaf2:h3'}}]\n"
 
 
-def look(run: VirtualFabric) -> Look:
+def look(run: VirtualFabric) -> LabSnapshot:
     """As a lab has it."""
     seen = run.observe()
     hosts = {run.topology.port_name[run.topology.ports[h][0]]: h for h in run.topology.host}
     cells = np.zeros((len(run.endpoints.flows), len(FLOW_COLUMNS)), np.int64)
     run.endpoints.post_flows(cells)
     flows = zip(run.endpoints.flows, cells.tolist(), strict=True)
-    return Look(
+    return LabSnapshot(
         time_ns=run.now_ns,
         ports={name: own for name, own in seen.ports.items() if name not in hosts},
         host_ports={name: own for name, own in seen.ports.items() if name in hosts},
         hosts=seen.nics or {},
         traffic=RUNNING,
         faults=tuple(_faults(run)),
-        flows={flow.name: FlowLook(a, b, FAILURES.get(c), d) for flow, (a, b, c, d) in flows},
+        flows={flow.name: FlowSnapshot(a, b, FAILURES.get(c), d) for flow, (a, b, c, d) in flows},
         deadlocks=seen.deadlocks,
     )
 
@@ -118,7 +118,7 @@ def test_a_deadlock_outlives_the_queue_pairs_that_gave_up() -> None:
     assert names == ["Queue pairs that gave up", "Deadlock"]
 
 
-def stopped(own: Look) -> Look:
+def stopped(own: LabSnapshot) -> LabSnapshot:
     """The same when the traffic is over."""
     return replace(own, traffic=TrafficState(1, "over", None, ()))
 
@@ -193,9 +193,9 @@ def test_a_lost_link_is_said_with_its_cause() -> None:
         ports = {name: own for name, own in run.observe().ports.items() if not name.startswith("h")}
     no_traffic = TrafficState(0, "none", None, ())
 
-    def at(time_ns: int) -> Look:
+    def at(time_ns: int) -> LabSnapshot:
         changes = (LinkChange(1_000, ("leaf1:spine1",), 101_000),)
-        return Look(time_ns, ports, {}, no_traffic, (cut,), links=changes)
+        return LabSnapshot(time_ns, ports, {}, no_traffic, (cut,), links=changes)
 
     (early,) = sentences(spec, at(1_000), at(50_000))
     (late,) = sentences(spec, at(1_000), at(200_000))

@@ -12,7 +12,7 @@ from emu.cli.counters import command
 from emu.errors import ExitCode, UsageError
 from emu.fabric_kind import FABRIC_KINDS, Framing
 from emu.measure.counter_table import PORT
-from emu.measure.look import Look, TrafficState
+from emu.measure.lab_snapshot import LabSnapshot, TrafficState
 from emu.report.port_counters import Chosen, changes, counters_of, lines_of, shown
 from emu.spec.model import Spec, spec_from_text
 from topologies.graph import Topology
@@ -23,13 +23,13 @@ PORTS = [TOPOLOGY.port_name[port] for s in TOPOLOGY.switches for port in TOPOLOG
 ALL = Chosen(())
 
 
-def look(time_ns: int, *, sent: int = 0, cnps: int = 0, number: int = 1) -> Look:
+def look(time_ns: int, *, sent: int = 0, cnps: int = 0, number: int = 1) -> LabSnapshot:
     """All ports have sent so many packets of priority 3, and every host so many CNPs."""
     raw = {name: [0] * width for name, width in PORT.cells.items()}
     raw |= {"tx_packets": [0, 0, 0, sent] + [0] * 12, "queue_peak_bytes": [5000]}
     hosts = {host: {"np_cnp_sent": cnps} for host in TOPOLOGY.host}
     traffic = TrafficState(number, "running", None, ())
-    return Look(time_ns, dict.fromkeys(PORTS, raw), hosts, traffic)
+    return LabSnapshot(time_ns, dict.fromkeys(PORTS, raw), hosts, traffic)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ class _Lab:
         return SimpleNamespace(spec=SPEC.to_json())
 
 
-def _look_at(lab: _Lab) -> Look:
+def _take_snapshot(lab: _Lab) -> LabSnapshot:
     lab.looks += 1
     return look(1000 * lab.looks, sent=10 * lab.looks, cnps=lab.looks)
 
@@ -128,7 +128,7 @@ def _look_at(lab: _Lab) -> Look:
 @pytest.fixture
 def _lab(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("emu.daemon.client.LabClient", _Lab)
-    monkeypatch.setattr("emu.daemon.client_snapshot.look_at", _look_at)
+    monkeypatch.setattr("emu.daemon.client_snapshot.take_snapshot", _take_snapshot)
 
 
 @pytest.mark.usefixtures("_lab")

@@ -7,12 +7,12 @@ from itertools import count
 
 import pytest
 
-from emu.measure.progress import Progress
+from emu.measure.run_progress import RunProgress
 from emu.report.progress import ProgressLine, progress_line, share_done
 
 
-def progress(done: int, **counts: int) -> Progress:
-    return Progress(260_000, done, 8_000_000, 5, 8, **counts)
+def progress(done: int, **counts: int) -> RunProgress:
+    return RunProgress(260_000, done, 8_000_000, 5, 8, **counts)
 
 
 def test_line_says_all_there_is_to_say() -> None:
@@ -49,4 +49,4 @@ def test_without_a_stream_nothing_is_shown(capfd: pytest.CaptureFixture[str]) ->
 
 def test_nothing_to_deliver_is_all_done() -> None:
     """A workload of no bytes divides nothing by zero."""
-    assert share_done(Progress(0, 0, 0, 0, 0)) == 1.0
+    assert share_done(RunProgress(0, 0, 0, 0, 0)) == 1.0

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from emu.fabric_kind import FABRIC_KINDS, ROCE
 from emu.measure.counter_table import PORT
-from emu.measure.look import Look, TrafficState
+from emu.measure.lab_snapshot import LabSnapshot, TrafficState
 from emu.report.watch import Watch, sparkline
 from emu.spec.model import spec_from_text
 from topologies.graph import Topology
@@ -21,10 +21,10 @@ TOPOLOGY: Topology = spec_from_text(
 PORTS = [TOPOLOGY.port_name[port] for s in TOPOLOGY.switches for port in TOPOLOGY.ports[s.name]]
 
 
-def _look(time_ns: int, **counters: list[int]) -> Look:
+def _look(time_ns: int, **counters: list[int]) -> LabSnapshot:
     """All ports have the same counters, 0 unless given."""
     own = {name: [0] * width for name, width in PORT.cells.items()} | counters
-    return Look(time_ns, dict.fromkeys(PORTS, own), {}, TrafficState(1, "running", None, ()))
+    return LabSnapshot(time_ns, dict.fromkeys(PORTS, own), {}, TrafficState(1, "running", None, ()))
 
 
 def _drawn(watch: Watch, width: int) -> list[str]:

@@ -19,11 +19,11 @@ import pytest
 
 from emu.daemon.messages import BorrowedNic, GetPathLevels, PathLevels
 from emu.errors import FabricError
-from emu.lab import subnet as lab_subnet
+from emu.lab import live_subnet
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import from_line, to_line
 from emu.lab.ipc.routing import LinksChanged, Tables
-from emu.lab.subnet import LiveSubnet
+from emu.lab.live_subnet import LiveSubnet
 from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
 from emu.rdma.live import _borrow
 from emu.runtime.virtual import VirtualRunner
@@ -230,7 +230,7 @@ class Shim:
 @pytest.fixture
 def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveSubnet]:
     """A lab's subnet manager, without the lab."""
-    monkeypatch.setattr(lab_subnet, "PRIVATE", tmp_path)
+    monkeypatch.setattr(live_subnet, "PRIVATE", tmp_path)
     nobody: Any = SimpleNamespace(adopt=lambda name, pid: None)
     spec = spec_of()
     subnet = LiveSubnet(spec, spec.topology.build(), nobody, all_hosts=False)
@@ -259,7 +259,7 @@ def test_in_a_lab_the_last_note_on_levels_counts(
         KeptLevels(paths, 20, closed) for paths, closed in ((1, ""), (2, ""), (3, "a"), (4, ""))
     )
     now = [one]  # of one change or the other, however many sweeps it takes
-    monkeypatch.setattr(lab_subnet, "kept_levels", lambda *_: now[0])
+    monkeypatch.setattr(live_subnet, "kept_levels", lambda *_: now[0])
     shim = Shim(live)
     for now[0], cable, told in (
         (one, "ring1:ring2", [one]),
@@ -304,7 +304,7 @@ def test_in_a_lab_levels_are_judged_as_long_as_somebody_may_have_them(
 ) -> None:
     """Once each, until all NICs are new."""
     asked: list[list[PathSLs]] = []
-    monkeypatch.setattr(lab_subnet, "kept_levels", lambda *told: asked.append(told[2]))
+    monkeypatch.setattr(live_subnet, "kept_levels", lambda *told: asked.append(told[2]))
     shim = Shim(live)
     first = live.connect().levels
     shim.lose("ring1:ring2")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from emu.lab.job import read_observation
 from emu.lab.namespace import run_in_lab
+from emu.lab.observation_file import read_observation
 from emu.measure.raw_counters import RawCounters
 from emu.measure.recording import FlowRecord
 from emu.spec.model import spec_from_text

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from emu.measure.fidelity import bucket_value
-from emu.measure.observation import Histogram, Ledger, Observation, Samples
+from emu.measure.observation import Histogram, Observation, Samples, Timing
 from emu.measure.timeline import NOTHING_NOTED
 
 
@@ -31,11 +31,11 @@ def observation(late: Histogram, way: str = "late_sent", **faults: int) -> Obser
     histograms: dict[str, Any] = dict.fromkeys(ways, histogram()) | {way: late}
     empty = np.zeros((0, 0), np.int64)
     samples = Samples(np.zeros(0, np.int64), (), empty, empty, empty, empty, empty, empty)
-    ledger = Ledger(
+    timing = Timing(
         **histograms,
         send_failures=faults.get("send_failures", 0),
         receive_drops=faults.get("receive_drops", 0),
         overtaken=faults.get("overtaken", 0),
         timeline=NOTHING_NOTED,
     )
-    return Observation({}, samples, faults.get("exhausted", 0), 0, ledger=ledger)
+    return Observation({}, samples, faults.get("exhausted", 0), 0, timing=timing)

@@ -62,17 +62,17 @@ def forward(job: Forward, supervisor: Supervisor) -> JobResult:
             assert time.monotonic_ns() - start_ns < _SECONDS * 1e9, f"{len(arrived)} arrived"
             driver.run(start_ns, seconds=0.01)
             arrived += _waiting(sink)
-        ledger = driver.ledger()
+        timing = driver.timing()
         entrance = topology.peer[topology.ports["h1"][0]]
-        (slots,) = np.nonzero(ledger.timeline.lost[:, LOSSES.index("arriving")])
+        (slots,) = np.nonzero(timing.timeline.lost[:, LOSSES.index("arriving")])
         forwarded = Forwarded(
             arrived=tuple(arrived),
-            drops=ledger.receive_drops,
-            drops_over_time=int(ledger.timeline.lost.sum()),
+            drops=timing.receive_drops,
+            drops_over_time=int(timing.timeline.lost.sum()),
             dropped=sum(fabric.counters(entrance)["rx_buf_discard"]),
             too_long=fabric.counters(entrance)["rx_oversize"][0],
-            dropped_over_time=int(ledger.timeline.dropped.sum()),
-            seen_after_ns=tuple(int(slot + 1) * ledger.timeline.interval_ns for slot in slots),
+            dropped_over_time=int(timing.timeline.dropped.sum()),
+            seen_after_ns=tuple(int(slot + 1) * timing.timeline.interval_ns for slot in slots),
             lasted_ns=time.monotonic_ns() - start_ns,
         )
         return forwarded, []

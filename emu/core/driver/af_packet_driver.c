@@ -467,7 +467,7 @@ void driver_set_finished(struct driver *driver, const bool *finished)
     driver->finished = finished;
 }
 
-/* ---- the ledger ------------------------------------------------------------------------------ */
+/* ---- lateness -------------------------------------------------------------------------------- */
 
 void driver_histogram(const struct driver *driver, int which, uint64_t *buckets)
 {

@@ -3,8 +3,8 @@
  * Open vSwitch. Plain prototypes, read by the Python binding.
  *
  * Emulated time is (monotonic time - t0) / slowdown. The core's events happen
- * at their scheduled times; how much later the driver really got to them is
- * recorded in the ledger. A frame from outside arrives when the kernel stamped
+ * at their scheduled times; histograms record how much later the driver
+ * carried them out. A frame from outside arrives when the kernel stamped
  * it, not when this process woke up.
  *
  * Sockets are made and bound by the caller (they live in other namespaces);
@@ -54,9 +54,9 @@ enum driver_outcome { DRIVER_WOKEN, DRIVER_FINISHED, DRIVER_PAUSED, DRIVER_GOES_
  * workload is finished, or `until_ns` (monotonic) is reached; then call it again. */
 int driver_run(struct driver *driver, int64_t t0_ns, int64_t until_ns);
 
-/* The ledger. which: 0 how late frames left, 1 how late they were taken in from a cable, 2 how
- * late they came back from the external datapath, 3 how long it kept them; 1024 buckets,
- * see latency_histogram.h. */
+/* A histogram of lateness. which: 0 how late frames left, 1 how late they were taken in from a
+ * cable, 2 how late they came back from the external datapath, 3 how long it kept them; 1024
+ * buckets, see latency_histogram.h. */
 void driver_histogram(const struct driver *driver, int which, uint64_t *buckets);
 /* What happened in each interval of wall-clock time since t0: 1024 rows of how late a frame was
  * at most (all ways of being late together), how long it kept one at most, both in ns, and

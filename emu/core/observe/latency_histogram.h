@@ -1,4 +1,4 @@
-/* The fidelity ledger: how late things really happened, how often and when.
+/* Latency histograms and a timeline: how late events were carried out, how often and when.
  * Values are wall-clock nanoseconds.
  *
  *     histogram   buckets are exact below 16 and then 16 to each power of two, so

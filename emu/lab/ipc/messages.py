@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from emu.errors import EmuError, FabricError, HostError, UsageError
 from emu.lab.ipc.codec import Json, message
-from emu.measure.progress import Progress as RunProgress
+from emu.measure.run_progress import RunProgress
 from emu.resources import lacking
 
 

@@ -35,7 +35,7 @@ class GetPorts(Query[PortsSnapshot]):
 
 @message
 class ShimTiming:
-    """How punctual the shim has been since its start: histograms and counts of a `Ledger`."""
+    """How punctual the shim has been since its start: histograms and counts of a `Timing`."""
 
     late_sent: tuple[int, ...]
     late_taken_in: tuple[int, ...]

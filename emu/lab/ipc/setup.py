@@ -20,8 +20,8 @@ class ShimReady:
 class SetUpShim(Query[ShimReady]):
     """All switches and cables.
 
-    Open files, in this order: the line to the process that routes again when links change, if there
-    is one, and with `ebpf` the queue depths and the marking curves that the marker shares.
+    Open files, in this order: with `rerouted` the channel to the lab's routing thread; with marker
+    `ebpf` the maps of queue depths and of marking curves.
     """
 
     spec: str
@@ -34,7 +34,10 @@ class SetUpShim(Query[ShimReady]):
     out: str
     """The folder for captures."""
     subnet: Subnet | None
-    """What the subnet manager decided, on InfiniBand."""
+    """The subnet manager's tables, on InfiniBand."""
+    rerouted: bool
+    """Whether the lab routes again when links change; the open files then begin with the channel
+    to its routing thread."""
 
 
 @message

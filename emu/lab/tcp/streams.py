@@ -22,8 +22,8 @@ from selectors import DefaultSelector
 
 from emu.lab.netns import entered
 from emu.lab.tcp.stream import Block, Stream
-from emu.measure.progress import Progress
 from emu.measure.recording import FlowRecord
+from emu.measure.run_progress import RunProgress
 from emu.spec.scenario import Spec
 from emu.units import format_time_ns
 
@@ -74,7 +74,7 @@ class Streams:
         self._congestion_control = name.rstrip(b"\0").decode()
 
     def run(
-        self, clock: EmulatedClock, on_progress: Callable[[Progress], None]
+        self, clock: EmulatedClock, on_progress: Callable[[RunProgress], None]
     ) -> list[FlowRecord]:
         """Returns when all bytes are there, or at the spec's time limit."""
         limit_ns = self._spec.time_limit_ps // 1000
@@ -94,8 +94,8 @@ class Streams:
         now_ns = clock.now_ns()
         return [stream.record(now_ns) for stream in self._streams]
 
-    def _progress(self, now_ns: int) -> Progress:
-        return Progress(
+    def _progress(self, now_ns: int) -> RunProgress:
+        return RunProgress(
             emulated_ns=now_ns,
             bytes_done=sum(stream.received for stream in self._streams),
             bytes_total=sum(stream.size_bytes for stream in self._streams),

@@ -11,7 +11,7 @@ from emu.errors import EmuError, FabricError, HostError, RemoteProtocolError
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.messages import Done, Failure, Progress, Ready, Start
-from emu.measure.progress import Progress as RunProgress
+from emu.measure.run_progress import RunProgress
 
 
 def _pair() -> tuple[Channel, Channel]:

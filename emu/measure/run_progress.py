@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """A moment of a run. `bytes_*` count message bytes in their receivers' memory.
 
     Traffic that runs for a fixed time has no total in advance. Until the run is over, the total is
@@ -25,10 +25,10 @@ class Progress:
     """Pause frames sent so far; None likewise."""
 
 
-def summed(parts: Sequence[Progress]) -> Progress:
+def summed(parts: Sequence[RunProgress]) -> RunProgress:
     """The progress of concurrent workloads together. The first that counts events counts them for
     all."""
-    return Progress(
+    return RunProgress(
         emulated_ns=max(part.emulated_ns for part in parts),
         bytes_done=sum(part.bytes_done for part in parts),
         bytes_total=sum(part.bytes_total for part in parts),

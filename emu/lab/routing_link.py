@@ -1,4 +1,4 @@
-"""The shim's part in routing anew when links change; `emu.lab.subnet` (InfiniBand) and
+"""The shim's part in routing anew when links change; `emu.lab.live_subnet` (InfiniBand) and
 `emu.lab.rerouting` (Ethernet) are the other end.
 
 It tells which links are lost, as soon as the emulation has come to that moment, and has
@@ -20,7 +20,7 @@ from emu.lab.ipc.routing import Converging, LinksChanged, Routes, RoutesLoaded, 
 from emu.units import PS_PER_NS
 
 
-class Steering:
+class RoutingLink:
     """A driver that stops for whoever routes anew, too, where there is somebody."""
 
     def __init__(self, lab: Channel, line: Channel | None) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from emu.measure.progress import Progress
 from emu.measure.raw_counters import RawCounters
 from emu.measure.recording import Counters, Deadlock
+from emu.measure.run_progress import RunProgress
 from emu.spec.fault import Fault
 
 
@@ -20,7 +20,7 @@ class TrafficState:
     """Counts how often traffic was started; 0: never."""
     state: str
     """`none`, `running`, `over`, `stopped` or `failed`."""
-    progress: Progress | None
+    progress: RunProgress | None
     flows: tuple[Mapping[str, Any], ...]
     """Once it is over: the fields of each `FlowRecord`."""
     verdict: str = "ok"
@@ -64,7 +64,7 @@ class LinkChange:
 
 
 @dataclass(frozen=True)
-class FlowLook:
+class FlowSnapshot:
     """A flow of the latest workload."""
 
     bytes: int
@@ -77,7 +77,7 @@ class FlowLook:
 
 
 @dataclass(frozen=True)
-class Look:
+class LabSnapshot:
     """Switches count since the lab started, hosts since the traffic started."""
 
     time_ns: int
@@ -89,7 +89,7 @@ class Look:
     faults: tuple[SeenFault, ...] = ()
     host_ports: Mapping[str, RawCounters] = field(default_factory=dict)
     """The counters of hosts' own ports since the traffic was started, by name."""
-    flows: Mapping[str, FlowLook] = field(default_factory=dict)
+    flows: Mapping[str, FlowSnapshot] = field(default_factory=dict)
     links: tuple[LinkChange, ...] = ()
     """The latest of them, the newest last."""
     deadlocks: tuple[Deadlock, ...] = ()
@@ -103,7 +103,7 @@ def fault_state(at_ns: int | None, end_ns: int | None, now_ns: int) -> str:
     return "active" if end_ns is None or now_ns < end_ns else "over"
 
 
-def cause_of(look: Look, cable: str) -> str:
+def cause_of(look: LabSnapshot, cable: str) -> str:
     """What has taken a cable away: the faults that do so, in words."""
     names = [f"the fault {fault.name}" for fault in look.faults if cable in fault.cables]
     return " and ".join(names) or "a fault that was cleared"
