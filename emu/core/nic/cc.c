@@ -25,7 +25,7 @@ const char *cc_parameter(uint32_t index, uint32_t place)
     return field ? field->name : NULL;
 }
 
-/* The value given under that name; NULL when none is. */
+/* The configured value of that parameter; NULL when there is none. */
 static const double *given(const struct cc_config *config, const char *name)
 {
     for (uint32_t i = 0; i < config->parameter_count; i++)
@@ -34,7 +34,7 @@ static const double *given(const struct cc_config *config, const char *name)
     return NULL;
 }
 
-/* All the algorithm has, and no others. */
+/* Sets the parameters. False unless the configuration has exactly those of the algorithm. */
 static bool set_parameters(struct cc *cc, const struct cc_config *config)
 {
     const struct cc_field *field = cc->algorithm->parameters;

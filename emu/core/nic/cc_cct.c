@@ -1,13 +1,13 @@
-/* InfiniBand's congestion control (IBTA vol 1, A10): an index into a table of delays.
+/* Congestion control of InfiniBand (IBTA vol 1, A10): an index into a table of delays.
  *
  *     first          CCTI = CCTI_Min
  *     BECN           CCTI = min(CCTI + CCTI_Increase, CCTI_Limit); CCTI_Timer runs
- *     CCTI_Timer     CCTI = CCTI - 1, down to CCTI_Min, where it stops
- *     injection      after a packet, the time it took times CCT[CCTI] before the next
+ *     CCTI_Timer     CCTI = CCTI - 1, down to CCTI_Min, where the timer stops
+ *     injection      after a packet, a delay of its transmission time times CCT[CCTI]
  *
  * An entry of the table is a multiplier of 14 bits, shifted right by 0 to 3 bits.
- * Each queue pair has an index of its own. Left out: an index for a whole service
- * level (Port_Control), and the log of Trigger_Threshold. */
+ * Each queue pair has an index of its own. Left out: one index for a whole service level
+ * (Port_Control), and the log of Trigger_Threshold. */
 #include <stddef.h>
 
 #include "nic/cc.h"
@@ -16,7 +16,7 @@ enum { CCT_SHIFT_BITS = 14, CCT_MULTIPLIER = (1 << CCT_SHIFT_BITS) - 1 };
 
 struct cct {
     double ccti_increase, ccti_min, ccti_timer;
-    uint32_t ccti_limit; /* the table's last index */
+    uint32_t ccti_limit; /* last index of the table */
     uint32_t ccti;       /* index into the table */
     struct timer timer;
     struct cc *cc;
@@ -42,7 +42,7 @@ static bool cct_init(struct cc *cc)
            cct->ccti_min <= cct->ccti_limit;
 }
 
-/* The share of the line's rate that the injection delay leaves. */
+/* Sets the share of the line rate that the injection delay leaves. */
 static void set_rate(struct cc *cc)
 {
     const struct cct *cct = cc->priv;

@@ -1,5 +1,5 @@
-/* DCQCN (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments",
- * SIGCOMM'15), by its names: Rc the current rate, Rt the target rate.
+/* DCQCN (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM'15), with the
+ * names of the paper: Rc is the current rate, Rt the target rate.
  *
  *     before the first CNP     no limit; Rc = Rt = line rate, alpha = 1
  *     a CNP                    Rt = Rc; Rc = Rc (1 - alpha/2); alpha = (1-g) alpha + g;
@@ -12,17 +12,16 @@
  *                              and in each case      Rc = (Rc + Rt) / 2
  *     always                   Rmin <= Rc, Rt <= line rate
  *
- * Alpha is brought up to date when it is next needed; that gives the same
- * numbers as a timer that fires in vain most of the time. Back at line rate the
- * limiter is released, its timer stops, and alpha goes on fading. */
+ * Alpha has no timer: it is computed when it is needed, with the same result. At line rate the
+ * limit ends and its timer stops; alpha continues to decrease. */
 #include "nic/cc.h"
 #include "nic/cc_math.h"
 
 struct dcqcn {
     double g, rai, rhai, min_rate, byte_counter, fast_recovery, alpha_timer, increase_timer;
-    double current_rate, target_rate; /* 0 while it is not limited */
+    double current_rate, target_rate; /* 0 while there is no limit */
     double alpha;
-    picoseconds alpha_since; /* it is right for this time; NEVER before the first CNP */
+    picoseconds alpha_since; /* the time that alpha is valid for; NEVER before the first CNP */
     double bytes;            /* since the last event of the byte counter */
     uint32_t byte_stage, timer_stage;
     struct timer increase;
@@ -83,7 +82,7 @@ static void set_rates(struct cc *cc, double current, double target)
     dcqcn->current_rate = clamp(current, low, high);
     dcqcn->target_rate = clamp(target, low, high);
     cc_set_rate(cc, (uint64_t)dcqcn->current_rate);
-    /* Rc only halves its distance each time: closer than a bit per second is there. */
+    /* Rc would only halve its distance again and again: within 1 bit/s it has arrived. */
     if (high - dcqcn->current_rate < 1)
         release(cc);
 }

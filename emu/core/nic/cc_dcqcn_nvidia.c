@@ -1,6 +1,6 @@
-/* DCQCN as NVIDIA's NICs have it, by the parameters of `mlxconfig`, class
- * ROCE_CC_ECN (their help texts; the order of events as in the public ns-3 model
- * of HPCC's authors, its variant "mlx").
+/* DCQCN as in NVIDIA's NICs, with the parameters of `mlxconfig`, class ROCE_CC_ECN. Sources are
+ * their help texts and, for the order of events, the public ns-3 model of HPCC's authors, variant
+ * "mlx".
  *
  * Notification point: at most one CNP of a queue pair in MIN_TIME_BETWEEN_CNPS.
  *
@@ -8,12 +8,13 @@
  *     before the first CNP   no limit
  *     the first CNP          Rc = Rt = RATE_TO_SET_ON_FIRST_CNP,
  *                            alpha = INITIAL_ALPHA_VALUE
- *     every DCE_TCP_RTT      alpha = G alpha + (1 - G) (a CNP came in it), G = DCE_TCP_G
+ *     every DCE_TCP_RTT      alpha = G alpha + (1 - G) (1 if a CNP came in it, else 0),
+ *                            G = DCE_TCP_G
  *     a CNP                  one reduction, RATE_REDUCE_MONITOR_PERIOD after the first CNP
  *                            since the last reduction:
- *         Rt                   = Rc, when an increase that counts came since the last one
- *                              (CLAMP_TGT_RATE: always; by bytes: it does; by time: with
- *                              CLAMP_TGT_RATE_AFTER_TIME_INC)
+ *         Rt                   = Rc, if an increase came since the last reduction (by bytes, or
+ *                              by time with CLAMP_TGT_RATE_AFTER_TIME_INC), or always with
+ *                              CLAMP_TGT_RATE
  *         Rc                   = Rc max(1 - alpha 2^10 / 2^GD, MIN_DEC_FAC)
  *                              byte counter, timer and both stages start again
  *     RPG_BYTE_RESET bytes or RPG_TIME_RESET
@@ -24,8 +25,8 @@
  *                              and in each case             Rc = (Rc + Rt) / 2
  *     always                 RPG_MIN_RATE <= Rc, Rt <= RPG_MAX_RATE
  *
- * With RPG_BYTE_RESET 0 there is no byte counter, and the timer's stage alone
- * counts. At RPG_MAX_RATE the limiter is released; the next CNP is a first one. */
+ * With RPG_BYTE_RESET 0 there is no byte counter, and only the stage of the timer counts. At
+ * RPG_MAX_RATE the limit ends; the next CNP counts as a first one. */
 #include "nic/cc.h"
 #include "nic/cc_math.h"
 
@@ -34,14 +35,14 @@ enum increase_cause { NO_INCREASE, INCREASE_BY_BYTES, INCREASE_BY_TIME };
 struct dcqcn_nvidia {
     double clamp_tgt_rate, clamp_tgt_rate_after_time_inc; /* 0 or 1 */
     double rpg_time_reset, rpg_byte_reset, rpg_threshold;
-    double rpg_max_rate; /* 0: the line's */
+    double rpg_max_rate; /* 0: line rate */
     double rpg_ai_rate, rpg_hai_rate, rpg_gd, rpg_min_dec_fac, rpg_min_rate;
     double rate_to_set_on_first_cnp; /* 0: rpg_max_rate */
     double dce_tcp_g, dce_tcp_rtt, rate_reduce_monitor_period, initial_alpha_value;
-    double current_rate, target_rate; /* 0 while it is not limited */
+    double current_rate, target_rate; /* 0 while there is no limit */
     double alpha;
-    picoseconds alpha_since; /* the start of the period that alpha is right for */
-    bool alpha_becn;         /* a CNP came in that period */
+    picoseconds alpha_since; /* start of the period that alpha is valid for */
+    bool alpha_becn;         /* a CNP arrived in that period */
     double bytes;            /* since the last event of the byte counter */
     uint32_t byte_stage, timer_stage;
     enum increase_cause last_increase; /* since the last reduction */
@@ -111,12 +112,12 @@ static void set_rates(struct cc *cc, double current, double target)
     own->current_rate = clamp(current, low, high);
     own->target_rate = clamp(target, low, high);
     cc_set_rate(cc, (uint64_t)own->current_rate);
-    /* Rc only halves its distance each time: closer than a bit per second is there. */
+    /* Rc would only halve its distance again and again: within 1 bit/s it has arrived. */
     if (high - own->current_rate < 1 && !timer_is_set(&own->reduce))
         release(cc);
 }
 
-/* Brings alpha up to date: the same numbers as a timer that fires every period. */
+/* Updates alpha for all periods since the last update, with the result of a periodic timer. */
 static void update_alpha(struct dcqcn_nvidia *own, picoseconds now)
 {
     double keep = own->dce_tcp_g;

@@ -1,19 +1,21 @@
-/* DCTCP (Alizadeh et al., SIGCOMM'10; RFC 8257), with the window in packets: how much
- * a sender slows down follows from which share of its packets was marked.
+/* DCTCP (Alizadeh et al., SIGCOMM'10; RFC 8257), with the window in packets: the share of marked
+ * packets determines how much a sender slows down.
  *
  *     once a window   F = packets marked / packets acknowledged
  *                     alpha = (1-g) alpha + g F; alpha = 1 at first
  *     an ACK          without a mark: cwnd + 1 for each packet until the first mark (slow
  *                     start), then cwnd + 1 for each window
- *                     with BECN: cwnd = cwnd (1 - alpha/2), once a window, in which it does
- *                     not grow
+ *                     with BECN: cwnd = cwnd (1 - alpha/2), once a window; cwnd does not grow
+ *                     in that window
  *     a loss          cwnd = cwnd / 2, once a window
- *     always          1 <= cwnd <= max_cwnd; it only grows while it is what holds packets back
+ *     always          1 <= cwnd <= max_cwnd; cwnd grows only while it is what limits the packets in
+ *                     flight
  *
- * Switches mark above one depth K of the queue (kmin = kmax = K). RoCEv2 has no field to say on
- * each ACK whether a packet came marked, as TCP's ECE does; the BTH has one, BECN, which
- * InfiniBand's ACKs use, and so is it here on both (see notification_point.h). ACKs tell of several
- * packets only when they could not leave one by one; then a mark counts for all of them. */
+ * Switches mark above one queue depth K (kmin = kmax = K). TCP's ECE reports on each ACK whether a
+ * packet arrived marked. RoCEv2 has no field for that. The BTH has BECN, which InfiniBand's ACKs
+ * use, and this model uses it on both (see notification_point.h). An ACK covers several packets
+ * only when the packets could not be acknowledged one by one; then a mark counts for all of them.
+ */
 #include "nic/cc.h"
 #include "nic/cc_math.h"
 
@@ -21,8 +23,8 @@ struct dctcp {
     double g, initial_cwnd, max_cwnd;
     double cwnd, alpha;
     double acknowledged, marked; /* packets since alpha was updated */
-    uint32_t until_update;       /* packets still to be acknowledged before the next time */
-    uint32_t until_cut;          /* the same before cwnd may be cut again */
+    uint32_t until_update;       /* packets to be acknowledged before the next update */
+    uint32_t until_cut;          /* packets to be acknowledged before cwnd may be cut again */
     bool slow_start;
 };
 

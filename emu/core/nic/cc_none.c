@@ -1,4 +1,4 @@
-/* No congestion control: BECNs are ignored, senders go at line rate. */
+/* No congestion control: senders ignore BECNs and send at line rate. */
 #include "nic/cc.h"
 
 static const struct cc_algorithm none = {.name = "none"};

@@ -1,19 +1,19 @@
-/* Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in
- * the Datacenter", SIGCOMM'20): the window follows the round trip, which shall stay at a target.
+/* Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the
+ * Datacenter", SIGCOMM'20): the window keeps the round-trip time near a target.
  *
  *     target delay    base_target + clamp(a / sqrt(cwnd) + b, 0, fs_range), so that flows with a
- *                     small window bear with more delay; a and b make that term fs_range
- *                     at fs_min_cwnd and nothing at fs_max_cwnd
+ *                     small window accept more delay; a and b make that term fs_range
+ *                     at fs_min_cwnd and zero at fs_max_cwnd
  *     delay < target  cwnd + ai for each window of packets; below 1, ai for each packet
  *     delay >= target cwnd * max(1 - beta (delay - target) / delay, 1 - max_mdf), once a round trip
  *     a loss          cwnd * (1 - max_mdf), once a round trip
- *     always          min_cwnd <= cwnd <= max_cwnd; it only grows while it is what holds packets
- *                     back
+ *     always          min_cwnd <= cwnd <= max_cwnd; cwnd grows only while it is what limits the
+ *                     packets in flight
  *     cwnd < 1        one packet in a time of round trip / cwnd
  *
- * Delay is from a packet's first byte leaving to its ACK: the NIC is hardware and answers at
- * once. Left out: a second window for delay in the receiving host, a target that grows with the
- * number of hops, and a larger cut after several timeouts. */
+ * The delay is measured from the first byte of a packet to its ACK: the NIC is hardware and answers
+ * at once. Left out: a second window for the delay in the receiving host, a target that grows with
+ * the number of hops, and a larger cut after several timeouts. */
 #include <math.h>
 
 #include "nic/cc.h"
@@ -25,7 +25,7 @@ struct swift {
     double min_cwnd, initial_cwnd, max_cwnd;
     double cwnd;
     double fs_alpha, fs_beta; /* a and b */
-    picoseconds rtt;          /* the newest */
+    picoseconds rtt;          /* the newest measurement */
     picoseconds cut_at;
 };
 

@@ -1,4 +1,4 @@
-/* The rules for answers (retries are those of Linux' rdma_rxe):
+/* The rules for answers. Retries follow rdma_rxe of Linux.
  *
  *  - An ACK acknowledges its PSN and all before it, and so does a response. A NAK acknowledges
  *    all before its PSN.
@@ -42,7 +42,7 @@
 
 #define RNR_TIMER_UNIT (INT64_C(10) * PS_PER_US)
 
-/* What an RNR NAK's timer code asks for, in units of 10 us. */
+/* The waiting time for each timer code of an RNR NAK, in units of 10 us. */
 static const uint32_t rnr_timer[] = {
     65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
     48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
@@ -60,7 +60,7 @@ void completer_init(struct qp *qp)
 
 /* ---- the ACK timeout --------------------------------------------------------------- */
 
-/* False when there have been too many of them. */
+/* Counts a retry. False when there have been retry_count already. */
 static bool may_retry(struct qp *qp)
 {
     return qp->requester.retries++ < qp->config.retry_count;
@@ -83,7 +83,7 @@ static void timed_out(struct qp *qp, picoseconds now)
         qp_fail(qp, STATUS_RETRY_EXC_ERR, now);
 }
 
-/* A packet that left since the timer was set has made it wait for its own rate. */
+/* Whether the queue pair must wait for its own rate before it may send the packets again. */
 static bool waits_for_itself(const struct qp *qp, picoseconds now)
 {
     return qp->requester.again && now < qp->not_before;
@@ -141,7 +141,7 @@ static void complete(struct timer *timer, picoseconds now)
 
 /* ---- progress ---------------------------------------------------------------------- */
 
-/* Fetches that are wholly answered are in memory, and awaited no more. */
+/* Delivers the READs and atomics whose responses have all arrived. */
 static void pass_fetches(struct qp *qp, picoseconds now)
 {
     struct requester *requester = &qp->requester;
@@ -155,7 +155,7 @@ static void pass_fetches(struct qp *qp, picoseconds now)
     }
 }
 
-/* All before `psn` is acknowledged, responses included. Returns whether that is news. */
+/* Takes all PSNs before `psn` as acknowledged, responses included. False when they were already. */
 static bool acknowledge_before(struct qp *qp, uint64_t psn, picoseconds now)
 {
     struct requester *requester = &qp->requester;
@@ -177,7 +177,7 @@ static bool acknowledge_before(struct qp *qp, uint64_t psn, picoseconds now)
     return true;
 }
 
-/* The first response that has not come; UINT64_MAX when none is awaited. */
+/* The PSN of the first missing response; UINT64_MAX when no response is outstanding. */
 static uint64_t missing_response(const struct requester *requester)
 {
     const struct message *fetch = requester->fetch;
@@ -186,7 +186,7 @@ static uint64_t missing_response(const struct requester *requester)
     return fetch->first_psn > requester->unacked ? fetch->first_psn : requester->unacked;
 }
 
-/* A response before `psn` was lost, or may be so late as only to seem lost. */
+/* Handles a missing response before `psn`. Within the reordering limit it may only be late. */
 static void lost_response(struct qp *qp, uint64_t psn, picoseconds now)
 {
     struct requester *requester = &qp->requester;
@@ -201,7 +201,7 @@ static void lost_response(struct qp *qp, uint64_t psn, picoseconds now)
     qp->recovery->missed(qp, psn, psn);
 }
 
-/* The other end has all before `psn`. False when its answers to some of that were lost. */
+/* The other end has received all before `psn`. False when some of its responses are missing. */
 static bool arrived_before(struct qp *qp, uint64_t psn, picoseconds now)
 {
     uint64_t missing = missing_response(&qp->requester);
@@ -211,7 +211,7 @@ static bool arrived_before(struct qp *qp, uint64_t psn, picoseconds now)
     return psn <= missing;
 }
 
-/* Where a PSN from the wire may lie, from the first packet that an answer can be about. */
+/* Extends a PSN from the wire to 64 bits. False when no answer can have this PSN now. */
 static bool in_flight(const struct qp *qp, uint32_t wire_psn, uint64_t *psn)
 {
     const struct requester *requester = &qp->requester;
@@ -223,7 +223,7 @@ static bool in_flight(const struct qp *qp, uint32_t wire_psn, uint64_t *psn)
     return ahead >= 0 && *psn < requester->sent_end;
 }
 
-/* After every answer: what became free to send, and what is over. */
+/* After every answer: wakes the queue pair, and completes what is acknowledged. */
 static void settle(struct qp *qp, picoseconds now)
 {
     if (qp->state == QP_ERR)
@@ -312,7 +312,7 @@ static bool is_reserved(uint8_t syndrome)
 
 /* ---- responses ------------------------------------------------------------------------- */
 
-/* The fetch whose response has that PSN; NULL when none has. */
+/* The READ or atomic whose response has that PSN; NULL when there is none. */
 static struct message *fetch_of(const struct requester *requester, uint64_t psn)
 {
     struct message *message = requester->fetch;
@@ -322,7 +322,7 @@ static struct message *fetch_of(const struct requester *requester, uint64_t psn)
     return found ? message : NULL;
 }
 
-/* Whether this response is one to take now. One that is ahead tells that others were lost. */
+/* Whether to accept this response now. A response ahead of others shows that those were lost. */
 static bool is_taken(struct qp *qp, const struct message *message, uint64_t psn, picoseconds now)
 {
     const struct recovery *recovery = qp->recovery;
@@ -338,7 +338,7 @@ static bool is_taken(struct qp *qp, const struct message *message, uint64_t psn,
     return false;
 }
 
-/* The response at `psn` is in memory. */
+/* Records that the response at `psn` is in memory. */
 static void taken(struct qp *qp, struct message *message, uint64_t psn, uint32_t bytes,
                   picoseconds now)
 {
@@ -380,7 +380,7 @@ static void receive_atomic_answer(struct qp *qp, const struct packet *packet, ui
     taken(qp, message, psn, ATOMIC_BYTES, now);
 }
 
-/* ---- what it is that came ----------------------------------------------------------- */
+/* ---- arriving answers --------------------------------------------------------------- */
 
 static void take(struct qp *qp, const struct packet *packet, uint64_t psn, picoseconds now)
 {

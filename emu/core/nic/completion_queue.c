@@ -8,8 +8,8 @@ struct cq {
     struct clock *clock;
     struct work_completion *ring;
     uint32_t capacity, first, count;
-    picoseconds newest; /* none can be polled before one that was added earlier */
-    struct timer due;   /* set while there is one that cannot be polled yet */
+    picoseconds newest; /* time of the newest entry; later entries are not visible before it */
+    struct timer due;   /* set while the oldest entry cannot be polled yet */
     bool overrun;
     bool *event;
 };
@@ -43,7 +43,7 @@ void cq_free(struct cq *cq)
     free(cq);
 }
 
-/* Says so now, or when the oldest can be polled. */
+/* Sets the event flag as soon as the oldest entry can be polled. */
 static void announce(struct cq *cq)
 {
     picoseconds at = cq->ring[cq->first].at_ps;

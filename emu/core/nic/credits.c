@@ -17,8 +17,8 @@ uint8_t credits_code(uint32_t receives)
     return code;
 }
 
-/* An old ACK takes nothing back. MSN is 24 bits wide; the message it means is the latest one that
- * has these. */
+/* An old ACK does not lower the limit. An MSN has 24 bits; it stands for the newest message with
+ * these low bits. */
 void credits_received(struct requester *requester, const struct aeth *aeth)
 {
     uint8_t code = aeth->syndrome & AETH_CODE;

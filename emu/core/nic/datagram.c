@@ -1,12 +1,12 @@
-/* The rules of datagrams:
+/* The rules for datagrams:
  *
- *  - A message is one packet, no longer than the MTU. It says whom it comes from,
- *    and carries the Q_Key of the queue pair it goes to; another is dropped.
- *  - It takes a receive, and where there is none, or one that is too short, it is
- *    lost: nobody is told. A receive whose memory is registered no more completes with
- *    LOC_PROT_ERR, and its queue pair has failed, as on connections (responder.c).
- *  - The first 40 bytes of a receive are for the GRH. RoCEv2 puts the IPv4 header
- *    into the last 20 of these; a packet without a GRH leaves them as they are.
+ *  - A message is one packet, no longer than the MTU. It carries the number of its sender's queue
+ *    pair and the Q_Key of the receiver's. A packet with another Q_Key is dropped.
+ *  - It takes a receive. Without a receive, or with one that is too short, the datagram is lost,
+ *    and the sender gets no error. A receive whose memory is no longer registered completes with
+ *    LOC_PROT_ERR, and its queue pair fails, as on connections (responder.c).
+ *  - The first 40 bytes of a receive are for the GRH. RoCEv2 puts the IPv4 header into the last 20
+ *    of these; a packet without a GRH leaves them as they are.
  *
  * Left out: multicast, and congestion notification of datagrams. */
 #include "nic/datagram.h"

@@ -1,15 +1,15 @@
-/* Native InfiniBand: a local route header, and the variant CRC at the
- * very end. Between them, where the NIC is told to, a global route header:
+/* Native InfiniBand: a local route header at the start, and the variant CRC at the end. If the
+ * configuration says so, a global route header follows the local one:
  *
  *     0    | 6 (version) 4, traffic class 8, flow label 20 |
  *     4    | PayLen 16 | NxtHdr 8 = 0x1B | HopLmt 8        |
  *     8    | SGID 128: FE80::/64 and the port's GUID       |
  *    24    | DGID 128                                      |
  *
- * PktLen counts 4-byte words from the LRH through the ICRC, PayLen bytes from the BTH
- * through the ICRC. A NIC understands both forms, whichever it sends.
+ * PktLen counts 4-byte words from the LRH through the ICRC, PayLen bytes from the BTH through the
+ * ICRC. A NIC accepts both forms, whichever it sends.
  *
- * Left out: multicast, other subnets than the own. */
+ * Left out: multicast, other subnets. */
 #include <assert.h>
 #include <string.h>
 
@@ -92,7 +92,7 @@ static bool is_own_lid(const struct nic_config *own, uint16_t lid)
     return (uint32_t)(lid - own->address) < 1u << own->lmc;
 }
 
-/* A GRH says what its LRH says: how long the packet is, and whose. */
+/* Checks the length and the destination in a GRH, which must agree with the LRH. */
 static enum verdict check_global(const struct nic_config *own, const uint8_t *grh, uint32_t payload)
 {
     if (grh[0] >> 4 != GRH_VERSION >> 4 || grh[6] != GRH_NEXT_HEADER ||

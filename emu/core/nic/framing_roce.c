@@ -1,16 +1,16 @@
 /* RoCEv2 over IPv4 (IBTA annex A17).
  *
- *     destination MAC 6 | source MAC 6 | 8100, PCP, VID, where asked for | 0800
+ *     destination MAC 6 | source MAC 6 | 8100, PCP, VID, if configured | 0800
  *     45 | DSCP, ECN | length | ID 0 | DF | TTL 64 | UDP | checksum | source | destination
  *     source port | 4791 | length | checksum 0
  *
- * Data is sent as ECN-capable, ECT(0); acknowledgements and CNPs are not, so
- * that no congestion is reported that a sender could not relieve. The UDP source port
- * is the queue pair's share of ECMP entropy, always within 0xC000-0xFFFF. PCP is the priority that
- * a frame rides on. A tag is outside of all that ICRC and lengths are about.
+ * Data is sent as ECN-capable, ECT(0). Acknowledgements and CNPs are not, since no sender could
+ * relieve the congestion that they report. The UDP source port gives ECMP the entropy of the queue
+ * pair, always within 0xC000-0xFFFF. PCP is the priority of the frame. Neither the ICRC nor any
+ * length covers the tag.
  *
- * A frame that arrives may carry one VLAN tag, IPv4 options, any TTL and ECN.
- * Left out: IPv6, fragments, the UDP checksum (ICRC covers what it would). */
+ * An arriving frame may have one VLAN tag, IPv4 options, any TTL and any ECN field.
+ * Left out: IPv6, fragments, the UDP checksum (the ICRC covers the same bytes). */
 #include <assert.h>
 #include <string.h>
 
@@ -29,13 +29,13 @@ enum {
     ETHERTYPE_IPV4 = 0x0800,
     IPV4_VERSION_AND_LENGTH = 0x45,
     IPV4_DONT_FRAGMENT = 0x4000,
-    IPV4_FRAGMENT = 0x3FFF, /* more fragments, fragment offset */
+    IPV4_FRAGMENT = 0x3FFF, /* the bits of more fragments and fragment offset */
     TIME_TO_LIVE = 64,
     PROTOCOL_UDP = 17,
     DSCPS = 64,
 };
 
-/* Over a whole header it is 0 when the checksum in it is right. */
+/* Over a whole header the result is 0 if the checksum in the header is valid. */
 static uint16_t internet_checksum(const uint8_t *header, uint32_t bytes)
 {
     uint32_t sum = 0;
@@ -54,7 +54,7 @@ static void set_class(struct path *path, enum traffic traffic, uint8_t dscp, enu
     path->tc[traffic] = priority;
 }
 
-/* Returns where the IPv4 header begins. */
+/* Returns the start of the IPv4 header. */
 static uint8_t *write_ethernet(uint8_t *ethernet, const struct nic_config *own)
 {
     memcpy(ethernet, own->gateway_mac, 6);
@@ -114,7 +114,8 @@ static void roce_seal(const struct path *path, enum traffic traffic, struct fram
     write_le32(ip + covered, icrc_roce_ipv4(ip, covered));
 }
 
-/* Whether an IPv4 header of `ip_bytes` and `here` bytes in all begin a RoCEv2 packet for us. */
+/* Whether `here` stored bytes from an IPv4 header of `ip_bytes` on belong to a RoCEv2 packet for
+ * this NIC. */
 static bool is_ours(const struct nic_config *own, const uint8_t *ip, uint32_t ip_bytes,
                     uint32_t here)
 {

@@ -8,7 +8,7 @@
 #include "headers/transport.h"
 
 enum {
-    GRH_FLOW = 1, /* and the traffic class, which begins in the byte before */
+    GRH_FLOW = 1, /* flow label and traffic class, whose first bits are in the byte before */
     GRH_HOP_LIMIT = 7,
     IPV4_MAX_BYTES = 60,
     UDP_BYTES = 8,
@@ -19,7 +19,7 @@ enum {
     BTH_VARIANT = 4,
 };
 
-/* The headers are masked in a copy, what follows is read where it is. */
+/* The CRC of masked copies of the headers and of the unchanged rest. */
 static uint32_t crc_of(const uint8_t *masked, uint32_t masked_bytes, const uint8_t *rest,
                        uint32_t rest_bytes)
 {

@@ -1,18 +1,18 @@
-/* IP over InfiniBand in datagram mode (RFC 4391): an IP packet is the payload of one
- * datagram, behind a header of 4 bytes.
+/* IP over InfiniBand in datagram mode (RFC 4391): an IP packet is the payload of one datagram,
+ * after a header of 4 bytes.
  *
  *     | ethertype 16 | 0 16 | IPv4 packet ... |
  *
  *     kernel ──▶ room ──▶ send ring ──▶ queue pair ──▶ fabric
  *     kernel ◀── received ◀── receive ring ◀── queue pair ◀── fabric
  *
- *  - A packet for an address that is no neighbour is dropped, and so is what is not IPv4.
- *  - With every slot of the send ring in use, packets wait in the kernel's queue.
- *  - A datagram that finds no receive is lost (`out_of_buffer`): the ring is as long as
- *    Linux has it, and the driver empties it whenever it gets to run.
+ *  - A packet that is not IPv4, or for an address that is no neighbour, is dropped.
+ *  - While every slot of the send ring is in use, packets wait in the kernel's queue.
+ *  - A datagram that finds no receive is lost (`out_of_buffer`). The rings are as long as those of
+ *    Linux, and the driver empties the receive ring whenever it runs.
  *
- * Left out: ARP and the broadcast group, with all multicast: neighbours are known
- * from the start. Connected mode, IPv6, offloads. */
+ * Left out: ARP and the broadcast group, with all multicast (neighbours are configured); connected
+ * mode, IPv6, offloads. */
 #include "nic/ipoib.h"
 
 #include <stdlib.h>
@@ -41,12 +41,12 @@ struct sending {
     struct message_record record; /* pending: the slot is in use */
 };
 
-/* Both rings' slots are used in turn, and finish in that order. */
+/* The slots of each ring are used in order, and complete in order. */
 struct ipoib {
     struct nic *nic;
     struct qp *qp;
     uint32_t mtu, slot_bytes, lkey;
-    uint8_t *slots; /* the send ring's memory, then the receive ring's */
+    uint8_t *slots; /* memory of the send ring, then of the receive ring */
     struct neighbour *neighbours;
     uint32_t neighbour_count;
     uint32_t next_send, next_receive;
@@ -141,7 +141,7 @@ bool ipoib_add_neighbour(struct ipoib *ipoib, uint32_t ip, uint32_t lid, uint32_
     return true;
 }
 
-/* ---- from the host ------------------------------------------------------------- */
+/* ---- sending: from the host ------------------------------------------------------------- */
 
 static int compare_ip(const void *ip, const void *neighbour)
 {
@@ -155,7 +155,7 @@ static const struct neighbour *find(const struct ipoib *ipoib, uint32_t ip)
                    compare_ip);
 }
 
-/* Whom the packet is for; NULL: nobody that it can be sent to. */
+/* The neighbour that an IPv4 packet is for; NULL when the packet cannot be sent. */
 static const struct neighbour *next_hop(const struct ipoib *ipoib, const uint8_t *packet,
                                         uint32_t length)
 {
@@ -195,7 +195,7 @@ void ipoib_send(struct ipoib *ipoib, uint32_t length, picoseconds now)
     send_queue_post(ipoib->qp, &sending->message, now);
 }
 
-/* ---- for the host --------------------------------------------------------------- */
+/* ---- receiving: to the host --------------------------------------------------------------- */
 
 static bool is_packet_of_ip(const struct receive *receive, const uint8_t *slot)
 {

@@ -9,7 +9,7 @@ bool mr_init(struct mr_table *table, struct arena *arena, uint32_t capacity)
     return table->regions != NULL;
 }
 
-/* The key of the place that was free longest: its last one with the next variant. */
+/* A key for the place that was free longest: its last key with the next variant. */
 static uint32_t recycled_key(struct mr_table *table)
 {
     const struct region *region = &table->regions[table->first_free - 1];
@@ -19,7 +19,7 @@ static uint32_t recycled_key(struct mr_table *table)
     return key;
 }
 
-/* 0 when there is no place left. */
+/* Returns 0 when the table is full. */
 static uint32_t new_key(struct mr_table *table, uint8_t variant)
 {
     if (table->count < table->capacity)

@@ -1,9 +1,9 @@
-/* The public face of the RNIC: what a fabric and a workload are set up with,
- * and what can be read while and after they run.
+/* The public interface of the RNIC: how a fabric and a workload are set up, and what can be read
+ * during and after a run.
  *
- * Plain declarations only, so that a C parser without a preprocessor can read
- * them once the lines that begin with # are gone. Times are emulated
- * picoseconds since the run began, rates bits per second.
+ * Plain declarations only, so that a C parser without a preprocessor can read them once the lines
+ * that begin with # are removed. Times are emulated picoseconds since the start of the run, rates
+ * are bits per second.
  *
  * Everything here is called at set-up or between two runs of the clock. */
 #ifndef EMU_NIC_NIC_API_H
@@ -18,15 +18,15 @@ struct srq;
 struct qp;
 struct workload;
 
-/* A NIC numbers its queue pairs from here on. 0 and 1 are for management. */
+/* The number of a NIC's first queue pair; the others follow. 0 and 1 are for management. */
 enum { FIRST_QPN = 0x11 };
 
-/* As rnr_retry: no limit. */
+/* This value of rnr_retry means no limit. */
 enum { RNR_RETRY_FOR_EVER = 7 };
 
-/* IBTA's transport services: what a queue pair promises. */
+/* The transport services of IBTA. */
 enum transport {
-    TRANSPORT_RC, /* reliable connection: everything, once, in order */
+    TRANSPORT_RC, /* reliable connection: every message arrives once, in order */
     TRANSPORT_UC, /* unreliable connection: SEND and WRITE; a lost packet costs its message */
     TRANSPORT_UD, /* unreliable datagram: SEND of one packet, to any queue pair */
 };
@@ -34,16 +34,16 @@ enum transport {
 enum verb {
     VERB_SEND,
     VERB_SEND_IMM, /* with immediate data */
-    VERB_SEND_INV, /* and invalidates a key of the receiver */
+    VERB_SEND_INV, /* invalidates a key of the receiver */
     VERB_WRITE,
-    VERB_WRITE_IMM, /* and takes a receive, which gets the immediate data */
+    VERB_WRITE_IMM, /* takes a receive, which gets the immediate data */
     VERB_READ,
     VERB_CMP_SWAP,
     VERB_FETCH_ADD,
     VERBS,
 };
 
-/* What a memory region may be used for; reading it locally is always allowed. */
+/* The permitted uses of a memory region. Local reads are always permitted. */
 enum access {
     ACCESS_LOCAL_WRITE = 1,
     ACCESS_REMOTE_WRITE = 2,
@@ -51,95 +51,95 @@ enum access {
     ACCESS_REMOTE_ATOMIC = 8,
 };
 
-/* How a message or a receive ended: ibv_wc_status, by its names. */
+/* The result of a message or a receive, by the names of ibv_wc_status. */
 enum status {
     STATUS_SUCCESS,
-    STATUS_PENDING,           /* not yet */
-    STATUS_LOC_LEN_ERR,       /* too long: the message for the verb, what came for the receive */
-    STATUS_LOC_QP_OP_ERR,     /* the queue pair's transport or state does not allow it */
-    STATUS_LOC_PROT_ERR,      /* its own memory: no such region, or outside of it */
-    STATUS_WR_FLUSH_ERR,      /* its queue pair failed before */
+    STATUS_PENDING,           /* not completed yet */
+    STATUS_LOC_LEN_ERR,       /* a message is too long for its verb or for its receive */
+    STATUS_LOC_QP_OP_ERR,     /* the queue pair's transport or state does not allow the verb */
+    STATUS_LOC_PROT_ERR,      /* local memory: no such region, or an address outside it */
+    STATUS_WR_FLUSH_ERR,      /* the queue pair had failed before */
     STATUS_REM_INV_REQ_ERR,   /* NAK 0x61 */
     STATUS_REM_ACCESS_ERR,    /* NAK 0x62 */
     STATUS_REM_OP_ERR,        /* NAK 0x63 */
-    STATUS_RETRY_EXC_ERR,     /* no answer, retry_count times */
-    STATUS_RNR_RETRY_EXC_ERR, /* no receive posted, rnr_retry times */
-    STATUS_CANCELLED,         /* its queue pair was reset; or it was never started, for an operation
-                               * that it comes after failed */
-    STATUS_SKIPPED,           /* never started: its turn came too late, or that of one before it */
+    STATUS_RETRY_EXC_ERR,     /* no progress after retry_count retries */
+    STATUS_RNR_RETRY_EXC_ERR, /* no posted receive after rnr_retry retries */
+    STATUS_CANCELLED,         /* the queue pair was reset; or the operation never started, since one
+                               * that it depends on failed */
+    STATUS_SKIPPED,           /* never started: its turn, or that of one before it, came too late */
 };
 
-/* qp_state.c has the rules. */
+/* The rules are in qp_state.c. */
 enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR, QP_STATES };
 
-/* A number of a congestion control, by name: times in picoseconds, rates in bits per second,
- * shares of 1. */
+/* The value of one parameter of a congestion control: times in picoseconds, rates in bits per
+ * second, shares of 1. */
 struct cc_value {
     const char *name;
     double value;
 };
 
-/* Congestion control of a queue pair; see cc.h. All that is pointed at but the table is read
- * during the call only. */
+/* Congestion control of a queue pair; see cc.h. Only `table` must outlive the call. */
 struct cc_config {
     const char *algorithm;             /* one of cc_name() */
-    const struct cc_value *parameters; /* all that the algorithm has */
+    const struct cc_value *parameters; /* all parameters of the algorithm */
     uint32_t parameter_count;
-    const uint16_t *table; /* of an algorithm that has one; must outlive the queue pair */
+    const uint16_t *table; /* for algorithms with a table; must outlive the queue pair */
     uint32_t table_entries;
 };
 
-/* The congestion controls there are, and the parameters of each; NULL after the last. */
+/* The names of the congestion controls, and of the parameters of each; NULL after the last. */
 const char *cc_name(uint32_t index);
 const char *cc_parameter(uint32_t index, uint32_t place);
 
-/* The loss recoveries there are; NULL after the last. */
+/* The names of the loss recoveries; NULL after the last. */
 const char *recovery_name(uint32_t index);
 
-/* How a receiver answers packets that met congestion. */
+/* How a receiver notifies senders of marked packets. */
 enum becn { BECN_NONE, BECN_IN_CNP, BECN_IN_ACK };
 
 enum cnp_per { CNP_PER_QP, CNP_PER_ADDRESS, CNP_PER_PORT };
 
-/* When packets that met congestion make CNPs, or whether ACKs tell; see notification_point.h. */
+/* How marked packets cause CNPs or ACKs with BECN; see notification_point.h. */
 struct cnp_config {
-    int becn;         /* enum becn; none: they are only counted */
-    bool keeps_marks; /* of an interval, for a CNP when it is over */
-    int per;          /* enum cnp_per: who shares an interval */
+    int becn;         /* enum becn; BECN_NONE: marked packets are only counted */
+    bool keeps_marks; /* marks in an interval cause a CNP at its end */
+    int per;          /* enum cnp_per: which queue pairs share an interval */
     int64_t interval_ps;
-    int64_t delay_ps; /* from the packet's arrival to the CNP */
+    int64_t delay_ps; /* from the arrival of the packet to the CNP */
 };
 
-/* Between a NIC and the memory of its messages; see host_path.h. All 0: no time at all. */
+/* The path between a NIC and the memory of its messages; see host_path.h. All 0: no delay. */
 struct host_path {
-    uint64_t rate_bps;       /* either way; 0: as fast as data comes and goes */
-    uint32_t buffer_bytes;   /* for what came and is not in memory; with a rate */
-    int64_t doorbell_ps;     /* from a program's post to the NIC */
-    int64_t read_ps;         /* from asking memory to its first byte */
+    uint64_t rate_bps;       /* in each direction; 0: not limited */
+    uint32_t buffer_bytes;   /* for packets that wait for memory; used with a rate */
+    int64_t doorbell_ps;     /* from the program's post to the NIC */
+    int64_t read_ps;         /* from a read request to memory until its first byte */
     int64_t write_ps;        /* from the last byte in the NIC to memory */
     int64_t completion_ps;   /* from the NIC to the program */
-    uint64_t copy_rate_bps;  /* of the copy engine; 0: there is none */
-    int64_t copy_latency_ps; /* before it begins */
+    uint64_t copy_rate_bps;  /* rate of the copy engine; 0: no copy engine */
+    int64_t copy_latency_ps; /* of the copy engine, before each copy */
     uint32_t copy_piece_bytes;
 };
 
 struct nic_config {
-    int framing;      /* enum framing of its port */
+    int framing;      /* enum framing of the port */
     uint32_t address; /* IPv4 address, or LID */
-    uint8_t mac[6];   /* Ethernet: its own, and where it sends everything */
+    uint8_t mac[6];   /* Ethernet: the NIC's own, and the destination of every frame */
     uint8_t gateway_mac[6];
-    bool tagged;                  /* Ethernet: what it sends has a VLAN tag, */
+    bool tagged;                  /* Ethernet: sent frames have a VLAN tag, */
     uint16_t vid;                 /* with this VID, 0-4094, and its priority as PCP */
-    uint8_t priority_of_dscp[64]; /* Ethernet: of what it sends */
-    /* Ethernet: of what arrives; by DSCP unless it trusts PCP, and then `untagged` without a tag */
+    uint8_t priority_of_dscp[64]; /* Ethernet: of sent frames */
+    /* Ethernet: the priority of arriving frames is that of their DSCP. If trusts_pcp is set, it is
+     * that of their PCP, and `untagged` for frames without a tag. */
     bool trusts_pcp;
     uint8_t priority_of_pcp[8], untagged;
     uint8_t vl_of_sl[16]; /* InfiniBand */
-    uint64_t guid;        /* InfiniBand: its port's */
-    bool global_route;    /* InfiniBand: what it sends has a GRH */
-    uint8_t lmc;          /* InfiniBand: 2^lmc LIDs are its own, from `address` on */
-    /* Payloads exist by their length only: frames hold their headers, no CRC is
-     * written or read, and no byte of memory is. */
+    uint64_t guid;        /* InfiniBand: of the port */
+    bool global_route;    /* InfiniBand: sent packets have a GRH */
+    uint8_t lmc;          /* InfiniBand: the port has 2^lmc LIDs, from `address` on */
+    /* Payloads have a length and no bytes: frames hold headers only, no CRC is written or checked,
+     * and memory is neither read nor written. */
     bool elides_payload;
     uint32_t max_qps, max_regions;
     struct host_path path;
@@ -147,30 +147,31 @@ struct nic_config {
 
 struct qp_config {
     int transport;        /* enum transport */
-    uint32_t pd;          /* its protection domain */
-    uint32_t psn;         /* of the first packet it sends, 24 bits */
+    uint32_t pd;          /* protection domain */
+    uint32_t psn;         /* of the first packet sent, 24 bits */
     uint32_t mtu;         /* path MTU: 256, 512, 1024, 2048 or 4096 bytes of payload */
-    uint8_t dscp;         /* Ethernet: of what it asks for */
-    uint8_t ack_dscp;     /* Ethernet: of its acknowledgements */
-    uint8_t cnp_dscp;     /* Ethernet: of its CNPs */
-    bool cnp_prioritised; /* Ethernet: its CNPs ride on `cnp_priority`, not on that of their DSCP */
+    uint8_t dscp;         /* Ethernet: of data */
+    uint8_t ack_dscp;     /* Ethernet: of acknowledgements */
+    uint8_t cnp_dscp;     /* Ethernet: of CNPs */
+    bool cnp_prioritised; /* Ethernet: CNPs have `cnp_priority`, not that of their DSCP */
     uint8_t cnp_priority;
-    bool not_ect;          /* Ethernet: its packets do not understand ECN */
+    bool not_ect;          /* Ethernet: data is not ECN-capable */
     uint8_t sl;            /* InfiniBand */
-    uint8_t path_bits;     /* InfiniBand: which of the other end's LIDs it is sent to */
-    uint32_t ack_every;    /* packets; asks for an ACK that often, and at the end of a message */
+    uint8_t path_bits;     /* InfiniBand: which LID of the other end is the destination */
+    uint32_t ack_every;    /* packets; requests an ACK that often, and at the end of a message */
     uint32_t window;       /* packets in flight; 0: as many as PSNs allow */
     uint8_t timeout;       /* 4.096 us * 2^timeout; 0: never */
     uint8_t retry_count;   /* 0-7 */
-    uint8_t rnr_retry;     /* 0-7; 7: for ever */
-    uint8_t min_rnr_timer; /* code of the wait our RNR NAKs ask for */
-    /* READs and atomics that may be outstanding: of ours, and of the other end's. */
+    uint8_t rnr_retry;     /* 0-7; 7: no limit */
+    uint8_t min_rnr_timer; /* code of the waiting time in RNR NAKs sent */
+    /* READs and atomics that may be outstanding: sent from here, and from the other end. */
     uint8_t max_rd_atomic, max_dest_rd_atomic;
-    bool credits;         /* ACKs tell how many receives are posted, and SENDs heed it */
-    uint16_t pkey;        /* 0: the default partition's, 0xFFFF */
-    uint32_t qkey;        /* datagrams must carry it */
-    struct srq *srq;      /* where its receives come from; NULL: they are its own */
-    uint32_t reordering;  /* selective repeat: packets that may come before a missing one */
+    bool credits;    /* end-to-end: ACKs carry the number of posted receives, which limits SENDs */
+    uint16_t pkey;   /* 0: the default partition's, 0xFFFF */
+    uint32_t qkey;   /* datagrams must carry it to be received */
+    struct srq *srq; /* shared receive queue; NULL: a receive queue of its own */
+    uint32_t reordering;  /* selective repeat: how far ahead of a missing packet others may arrive
+                           * before it counts as lost */
     const char *recovery; /* one of recovery_name(); read during the call only */
     struct cc_config cc;
     struct cnp_config cnp;
@@ -186,72 +187,71 @@ struct qp_remote {
 
 /* ---- a NIC -------------------------------------------------------------- */
 
-/* Registers `length` bytes at `bytes` under the addresses from `va` on, for queue
- * pairs of that protection domain (any number, 0 unless there are several). The bytes stay the
- * caller's and must outlive the NIC; a NIC that elides payloads needs none (NULL). Returns the
- * region's key, for local and remote use; 0 when max_regions are registered, or bytes are missing.
- */
+/* Registers `length` bytes at `bytes` under the addresses from `va` on, for the queue pairs of
+ * protection domain `pd` (any number; 0 if there is only one). The caller owns the bytes, which
+ * must outlive the NIC. A NIC that elides payloads needs none (NULL). Returns the region's key,
+ * for local and remote use; 0 when max_regions are registered, or bytes are missing. */
 uint32_t nic_add_region(struct nic *nic, uint32_t pd, uint64_t va, uint64_t length, uint32_t access,
                         uint8_t *bytes);
 
-/* Ends a key's use. False when there is no such key, or no more. */
+/* Invalidates a key. False when the key does not exist, or no longer exists. */
 bool nic_invalidate(struct nic *nic, uint32_t pd, uint32_t key);
 
-/* NULL when max_qps are there, memory is short, or the config is wrong. */
+/* NULL when the NIC has max_qps queue pairs, memory is short, or the config is invalid. */
 struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config);
 
 uint32_t qp_number(const struct qp *qp);
 
 enum qp_state qp_state(const struct qp *qp);
 
-/* Whether the states allow that step; qp_modify without one returns false, and changes nothing.
- * What is posted is flushed in ERR, and cancelled in RESET. */
+/* Whether the queue pair may change to that state. If not, qp_modify returns false and changes
+ * nothing. A change to ERR flushes all posted requests, a change to RESET cancels them. */
 bool qp_may_modify(const struct qp *qp, enum qp_state to);
 bool qp_modify(struct qp *qp, enum qp_state to, int64_t now_ps);
 
-/* Takes PSN, MTU, service level, Q_Key, timers, retries and outstanding READs from
- * `config`; once the queue pair sends Q_Key and min_rnr_timer alone may change, and in SQD
- * timeout, retries and outstanding READs as well. False, and nothing changed, when another would,
- * one is wrong, or max_dest_rd_atomic is more than the queue pair was made with. */
+/* Takes PSN, MTU, service level, Q_Key, timers, retries and outstanding READs from `config`. Once
+ * the queue pair may send, only Q_Key and min_rnr_timer may change; in SQD also timeout, retries
+ * and outstanding READs. Returns false and changes nothing when another attribute differs, a value
+ * is invalid, or max_dest_rd_atomic is larger than at the creation of the queue pair. */
 bool qp_set_attributes(struct qp *qp, const struct qp_config *config);
 
-/* Says where the other end is, before RTR. A place for datagrams has none: its own
- * address will do. The NIC's port must have its cable by then. */
+/* Sets the other end, before RTR. A queue pair for datagrams has no other end; any address will
+ * do, its own for example. The NIC's port must have its cable already. */
 void qp_set_remote(struct qp *qp, const struct qp_remote *remote);
 
-/* From RESET to ready to send. The NIC's port must have its cable by then. */
+/* Takes the queue pair from RESET to RTS. The NIC's port must have its cable already. */
 void qp_connect(struct qp *qp, const struct qp_remote *remote);
 
-/* Connects two queue pairs of one process with each other: deliveries of each
- * are then recorded with the messages of the other. Those of an unreliable transport
- * must not be reused once they are over. */
+/* Connects two queue pairs of one process with each other. A delivery at one is then recorded with
+ * the message of the other. Messages of an unreliable transport must not be reused after their
+ * completion, because they are delivered later. */
 void qp_connect_pair(struct qp *one, struct qp *other);
 
-/* The rate that congestion control allows it now; the line's when it does not limit the rate. */
+/* The rate that congestion control allows now; the line rate if it sets no limit. */
 uint64_t qp_rate_bps(const struct qp *qp);
 
-/* A queue pair whose far end is in this process too, as it stands. Its packets count from 0. */
+/* Progress of a queue pair whose other end is in the same process. Packets count from 0. */
 struct qp_view {
     bool failed;
-    uint64_t posted;       /* packets of all its messages */
-    uint64_t sent;         /* have left at least once */
+    uint64_t posted;       /* packets of all messages */
+    uint64_t sent;         /* sent at least once */
     uint64_t next;         /* the packet to send next */
     uint64_t acknowledged; /* need not be sent again */
-    uint64_t received;     /* the far end has taken: in order; datagrams as they come */
-    uint32_t window;       /* packets in flight that congestion control allows; 0: any number */
+    uint64_t received;     /* accepted by the other end: in order; datagrams in any order */
+    uint32_t window;       /* packets in flight that congestion control allows; 0: no limit */
 };
 struct qp_view qp_look(const struct qp *qp);
 
 /* ---- a workload --------------------------------------------------------- */
 
-/* One message, or work of a host, and what waits for it. */
+/* One message, or a piece of a host's own work, and the operations that depend on it. */
 struct operation {
-    uint32_t host; /* a number of the host that posts it, or works */
-    uint32_t far;  /* of the one at the other end; of work the same */
-    struct qp *qp; /* the sender's; connected as one of a pair, for datagrams too. NULL: work,
-                    * nothing is sent */
+    uint32_t host; /* number of the host that posts the message, or works */
+    uint32_t far;  /* number of the host at the other end; for work the same host */
+    struct qp *qp; /* the sender's; connected by qp_connect_pair, also for datagrams. NULL:
+                    * work, nothing is sent */
     int verb;      /* enum verb */
-    uint32_t flow; /* whose bytes are counted */
+    uint32_t flow; /* the flow that its bytes are counted for */
     uint64_t local_va;
     uint32_t lkey;
     uint64_t remote_va; /* SEND, or immediate data: the receive that is posted for it */
@@ -259,44 +259,45 @@ struct operation {
     uint32_t length;    /* bytes, at most 2^31; atomics: 8 */
     uint32_t immediate; /* or the key to invalidate */
     uint64_t compare, swap_add;
-    /* Once delivered, its float32s are added to those that the receiver has here. Key 0: not. */
+    /* On delivery its float32 values are added to the receiver's at this address. Key 0: they are
+     * not. */
     uint64_t sum_va;
     uint32_t sum_key;
-    uint32_t device; /* of work that has it for itself, one after another */
+    uint32_t device; /* work that needs a device alone: which one */
     int64_t not_before_ps;
-    int64_t not_after_ps;                      /* skipped if its turn comes later; 0: never */
-    int64_t duration_ps;                       /* of work, and before it: */
-    int64_t busy_ps;                           /* how long it has `device` for itself */
-    uint32_t first_dependent, dependent_count; /* in the table of dependents */
+    int64_t not_after_ps; /* the operation is skipped if its turn comes later; 0: never */
+    int64_t duration_ps;  /* of work, after its time on the device */
+    int64_t busy_ps;      /* of work: how long it occupies `device` alone */
+    uint32_t first_dependent, dependent_count; /* in the array of dependents */
 };
 
-/* What became of a message. Times are INT64_MAX until they are known. */
+/* The times and the result of a message. Times are INT64_MAX until they are known. */
 struct message_record {
     int64_t started_ps;    /* posted to its queue pair */
-    int64_t first_sent_ps; /* its first packet's first byte left */
-    int64_t delivered_ps;  /* its last byte was in the receiver's memory; READ: in our own */
+    int64_t first_sent_ps; /* the first byte of its first packet left */
+    int64_t delivered_ps;  /* its last byte was in the memory it goes to */
     int64_t completed_ps;  /* acknowledged, or failed */
     uint64_t delivered_bytes;
     uint32_t retransmitted_packets;
     int32_t status; /* enum status */
 };
 
-/* `operations` and `dependents`, which are indices of operations, must outlive the workload. NULL
- * when an operation is wrong (its indices, verb, length, its own memory, a SEND's receive, what it
- * adds to) or memory is short. */
+/* `dependents` holds indices of operations. Both arrays must outlive the workload. NULL when memory
+ * is short, or an operation is invalid: its indices, verb, length, local memory, the receive of a
+ * SEND, or the values of a sum. */
 struct workload *workload_new(struct clock *clock, const struct operation *operations,
                               uint32_t count, const uint32_t *dependents, uint32_t dependent_count,
                               uint32_t flow_count, uint32_t device_count);
 void workload_free(struct workload *workload);
 
-/* Starts every operation that waits for nothing but its time. Call once. */
+/* Starts every operation that depends on no other, at its time. Call once. */
 void workload_start(struct workload *workload);
 
-/* Operations that are not over yet, and whether there are none: a flag that may be watched. */
+/* The number of operations that are not over, and a flag that becomes true at the end. */
 uint32_t workload_remaining(const struct workload *workload);
 const bool *workload_finished(const struct workload *workload);
 
-/* One record an operation; bytes delivered so far, one count a flow. */
+/* One record for each operation, and one count of delivered bytes for each flow. */
 const struct message_record *workload_records(const struct workload *workload);
 const uint64_t *workload_delivered(const struct workload *workload);
 

@@ -35,7 +35,7 @@ static bool config_is_valid(const struct nic_config *config)
     return config->untagged < PRIORITIES && config->vid <= VID_MAX;
 }
 
-/* Priorities of what arrives. */
+/* The priorities of arriving frames. */
 static struct qos_map qos_map_of(const struct nic_config *config)
 {
     struct qos_map map = {.trusts_pcp = config->trusts_pcp, .default_priority = config->untagged};
@@ -102,7 +102,7 @@ const struct nic_counters *nic_counters(const struct nic *nic)
 
 /* ---- sending ----------------------------------------------------------------- */
 
-/* Of the data that waits, requests and READ responses take turns. */
+/* Requests and READ responses that are ready alternate. */
 static bool request_is_ready(const struct qp *qp, picoseconds now)
 {
     return requester_ready_at(qp) <= now;
@@ -147,7 +147,7 @@ static bool may_send_next(struct nic *nic, const struct qp *qp, enum traffic tra
     return port_may_send(&nic->port, tc, minds ? length_of_next(qp, traffic, now) : 0, now);
 }
 
-/* Memory gives data at its own rate, whichever queue pair it is for. */
+/* Host memory delivers the data of all queue pairs at one rate. */
 static void data_is_ready(struct timer *timer, picoseconds now)
 {
     port_kick(&container_of(timer, struct nic, data_ready)->port, now);
@@ -167,7 +167,7 @@ static void read_memory(struct nic *nic, uint32_t bytes, picoseconds now)
         nic->data_from = now + serialisation(bytes, nic->config.path.rate_bps);
 }
 
-/* Data is paced: congestion control hears of it, and says when the next may follow. */
+/* Data is paced: congestion control is notified, and determines when the next packet may follow. */
 static struct frame *send_data(struct qp *qp, picoseconds now)
 {
     bool response = response_is_next(qp, now);
@@ -202,7 +202,8 @@ static uint16_t waiting_classes(const struct nic *nic)
            nic->waiting[TRAFFIC_DATA];
 }
 
-/* Drops turns of queue pairs that have meanwhile nothing to send, or must wait. */
+/* The first queue pair of the class that may send now. Removes those before it, which have nothing
+ * to send any more or must wait. */
 static struct qp *first_with(struct nic *nic, enum traffic traffic, uint8_t tc, picoseconds now)
 {
     struct turns *turns = &nic->turns[traffic][tc];
@@ -238,7 +239,7 @@ static struct frame *next_of_class(struct nic *nic, enum traffic traffic, uint8_
 
 /* ---- sending over several lanes -------------------------------------------------- */
 
-/* Whether a lane has a packet that may go now. */
+/* Whether a lane has a packet that may be sent now. */
 static bool lane_is_ready(struct nic *nic, uint8_t vl, picoseconds now)
 {
     for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++) {
@@ -259,7 +260,8 @@ static struct frame *next_of_lane(struct nic *nic, uint8_t vl, picoseconds now)
     return frame;
 }
 
-/* VL arbitration chooses the lane; within one, what goes first is as on any NIC. */
+/* VL arbitration chooses the lane. Within a lane the order is the usual one: CNPs,
+ * acknowledgements, data. */
 static struct frame *pull_lane(struct nic *nic, picoseconds now)
 {
     struct port *port = &nic->port;
@@ -278,7 +280,7 @@ static struct frame *pull_lane(struct nic *nic, picoseconds now)
 
 /* ---- sending by class --------------------------------------------------------------- */
 
-/* The classes of `waiting` as seen from the one whose turn it is: bit 0 is that one. */
+/* The classes of `waiting` rotated, so that bit 0 is the class whose turn it is. */
 static uint16_t in_turn(const struct nic *nic, uint16_t waiting)
 {
     return (uint16_t)(waiting >> nic->first_class | waiting << (CLASSES - nic->first_class));
@@ -306,7 +308,7 @@ static struct frame *pull(struct port *port, picoseconds now)
 
 /* ---- receiving --------------------------------------------------------------- */
 
-/* Counts a frame that goes no further. */
+/* Counts a frame that is dropped here. */
 static struct qp *dropped(uint64_t *counter)
 {
     ++*counter;
@@ -319,7 +321,7 @@ static bool in_partition(uint16_t own, uint16_t other)
     return same && ((own | other) & PKEY_FULL_MEMBER);
 }
 
-/* Connected queue pairs listen to nobody but their other end. */
+/* Connected queue pairs accept packets only from their other end. */
 static bool is_expected_from(const struct qp *qp, const struct packet *packet)
 {
     return qp->config.transport == TRANSPORT_UD || packet->source == qp->remote.address;
@@ -330,7 +332,7 @@ static bool transport_fits(const struct qp *qp, const struct packet *packet)
     return packet->type == PACKET_CNP || packet->transport == qp->config.transport;
 }
 
-/* Whether it is of our version of the transport, and a CNP as long as these are. */
+/* Whether the transport version is 0, and a CNP has the length of CNPs. */
 static bool has_right_fields(const struct packet *packet)
 {
     if (packet->type == PACKET_ALIEN)
@@ -339,7 +341,8 @@ static bool has_right_fields(const struct packet *packet)
            (packet->type != PACKET_CNP || packet->payload_bytes == CNP_PAYLOAD_BYTES);
 }
 
-/* The queue pair a right packet is for; NULL, and counted why, when there is none. */
+/* The queue pair that a valid packet is for. If there is none, counts the reason and returns
+ * NULL. */
 static struct qp *find_qp(struct nic *nic, const struct packet *packet)
 {
     struct nic_counters *counters = &nic->counters;
@@ -361,8 +364,8 @@ static struct qp *find_qp(struct nic *nic, const struct packet *packet)
     return qp;
 }
 
-/* A packet whose bytes are wrong, on its way or from the start. A NIC that takes in all at once
- * has not asked for priorities. */
+/* Drops a packet that was corrupted on its way or built wrong. The port counts drops by class,
+ * which is read here because a NIC without a throttle has not read it before. */
 SELDOM static struct qp *spoiled(struct nic *nic, struct frame *frame, uint64_t *counter)
 {
     if (frame->kind == FRAME_ETHERNET) {
@@ -407,7 +410,7 @@ static void receive_becn(struct qp *qp, const struct packet *packet, picoseconds
         counters->rp_cnp_ignored++;
 }
 
-/* Whether the frame is kept. */
+/* Handles a packet. Returns whether it keeps the frame. */
 static bool dispatch(struct qp *qp, const struct packet *packet, struct frame *frame,
                      picoseconds now)
 {
@@ -439,7 +442,7 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
     port_kick(port, now);
 }
 
-/* ---- looking in ---------------------------------------------------------------- */
+/* ---- inspection ---------------------------------------------------------------- */
 
 const struct nic *port_of_nic(const struct port *port)
 {

@@ -55,7 +55,7 @@ static void make_cnp(struct qp *qp, picoseconds now)
     }
 }
 
-/* Whether an ACK, NAK or response will follow that can tell. */
+/* Whether an ACK, NAK or response will follow, which can carry BECN. */
 static bool is_answered(const struct qp *qp, const struct packet *packet)
 {
     return qp->config.transport == TRANSPORT_RC && packet->type != PACKET_READ_RESPONSE;

@@ -28,8 +28,8 @@ uint32_t operation_receive_bytes(const struct operation *operation)
     return operation->length + (operation_is_datagram(operation) ? GRH_BYTES : 0);
 }
 
-/* What it moves bytes from or to is registered at its NIC; what a SEND's receive writes, at the
- * other. */
+/* Whether the local memory is registered at the sender's NIC, and the memory of the receive at the
+ * receiver's. */
 static bool memory_is_valid(const struct operation *operation)
 {
     const struct mr_table *local = &operation->qp->nic->mrs;

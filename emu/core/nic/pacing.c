@@ -5,7 +5,7 @@
 #include "nic/response_queue.h"
 #include "nic/turns.h"
 
-/* From when on it may send data; NEVER when it has none. */
+/* The earliest time at which the queue pair may send data; NEVER when it has none. */
 static picoseconds ready_at(const struct qp *qp)
 {
     picoseconds response = response_queue_ready_at(qp), request = requester_ready_at(qp);
@@ -25,7 +25,7 @@ void qp_pace(struct qp *qp, uint32_t wire_bytes, picoseconds now)
     set_pause(qp);
 }
 
-/* The pause after the last packet is now that of the new rate. */
+/* Changes the pause after the last packet to that of the new rate. */
 static void rate_changed(struct cc *cc)
 {
     struct qp *qp = container_of(cc, struct qp, cc);

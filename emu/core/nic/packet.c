@@ -4,7 +4,7 @@
 
 struct operation_rule {
     uint8_t type;       /* enum packet_type */
-    uint8_t transports; /* bit per enum transport that has it */
+    uint8_t transports; /* one bit for each enum transport that has the opcode */
     bool starts, ends;
     uint8_t headers; /* bits of enum header */
 };
@@ -51,7 +51,7 @@ static const struct operation_rule rules[OPERATIONS] = {
         RULE(PACKET_ACKNOWLEDGE, RC, ONLY, HEADER_AETH | HEADER_ATOMIC_ACK),
 };
 
-/* Reliable connections refuse what they do not know; of other classes it is ignored. */
+/* Reliable connections refuse unknown opcodes. In other classes unknown opcodes are ignored. */
 static const struct operation_rule unsupported = {.type = PACKET_UNSUPPORTED};
 static const struct operation_rule alien = {.type = PACKET_ALIEN};
 static const struct operation_rule notification = {.type = PACKET_CNP};
@@ -165,7 +165,7 @@ void packet_write_front(uint8_t *bytes, const struct packet *packet)
         memset(bytes + BTH_BYTES, 0, CNP_PAYLOAD_BYTES);
 }
 
-/* A NAK's payload, if it has any, is the run of packets that arrived. */
+/* The payload of a NAK, if there is one, is the run of packets that arrived. */
 static bool read_sack(struct packet *packet, const uint8_t *payload, uint32_t stored)
 {
     packet->has_sack = packet->payload_bytes == SACK_BYTES && packet->bth.pad == 0 &&

@@ -117,13 +117,13 @@ void qp_connect(struct qp *qp, const struct qp_remote *remote)
     qp->state = QP_RTS;
 }
 
-/* What belongs to the connection is settled with it, ... */
+/* The attributes of the connection stay as they are after RTR, ... */
 static bool keeps_connection(const struct qp_config *own, const struct qp_config *to)
 {
     return own->psn == to->psn && own->mtu == to->mtu && own->sl == to->sl;
 }
 
-/* ... and what sending goes by, until it is drained. */
+/* ... and the limits of sending stay until SQD. */
 static bool keeps_limits(const struct qp_config *own, const struct qp_config *to)
 {
     return own->timeout == to->timeout && own->retry_count == to->retry_count &&
@@ -177,7 +177,7 @@ void qp_connect_pair(struct qp *one, struct qp *other)
     other->peer = one;
 }
 
-/* ---- how it stands ------------------------------------------------------------------------- */
+/* ---- progress ------------------------------------------------------------------------- */
 
 uint32_t qp_number(const struct qp *qp)
 {
@@ -189,7 +189,7 @@ uint64_t qp_rate_bps(const struct qp *qp)
     return qp->cc.rate_bps ? qp->cc.rate_bps : qp->nic->port.line.rate_bps;
 }
 
-/* Of the packets that it has sent, those that the far end has taken. */
+/* The number of packets of this queue pair that the other end has accepted. */
 static uint64_t packets_taken(const struct qp *qp)
 {
     const struct responder *responder = &qp->peer->responder;

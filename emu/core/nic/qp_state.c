@@ -15,7 +15,7 @@
  *     SQE          x            x      flushed    -       -
  *     ERR       flushed         -      flushed    -       -
  *
- * What cannot be posted completes at once with LOC_QP_OP_ERR. */
+ * A request that may not be posted completes at once with LOC_QP_OP_ERR. */
 #include "nic/qp_state.h"
 
 static const uint8_t abilities[QP_STATES] = {
@@ -27,7 +27,7 @@ static const uint8_t abilities[QP_STATES] = {
     [QP_ERR] = POSTS_FLUSH,
 };
 
-/* Bit per state that an application may ask for; RESET and ERR it always may. */
+/* One bit for each state that an application may request; RESET and ERR are always allowed. */
 static const uint8_t steps[QP_STATES] = {
     [QP_RESET] = 1 << QP_INIT,
     [QP_INIT] = 1 << QP_INIT | 1 << QP_RTR,

@@ -1,13 +1,12 @@
 /* Go-back-0: after a loss the whole message is sent again, as early RoCE NICs did
  * (Guo et al., RDMA over Commodity Ethernet at Scale, SIGCOMM'16, 4.1).
  *
- * The responder forgets what it has of the message, and its NAK names the
- * message's first packet. The requester begins the message again; so it does with a
- * READ that misses a response, and when the timer expires.
+ * The responder discards what it has of the message, and its NAK carries the PSN of the message's
+ * first packet. The requester begins the message again. It does the same for a READ with a missing
+ * response, and when the timer expires.
  *
- * Where one packet in k is lost, a message of k packets never arrives: the
- * link is busy and nothing is achieved. So bytes of a message count as
- * delivered when all of it is. */
+ * If one packet in k is lost, a message of k packets never arrives: the link is busy without any
+ * progress. The bytes of a message therefore count as delivered only when the whole message is. */
 #include "nic/completer.h"
 #include "nic/message.h"
 #include "nic/recovery.h"

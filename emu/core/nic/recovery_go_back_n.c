@@ -1,8 +1,8 @@
-/* Go-back-N, as InfiniBand has it.
+/* Go-back-N, as in InfiniBand.
  *
- * The responder takes requests in order and drops those ahead. The first of
- * them it answers with a NAK that names the expected PSN; no other NAK follows
- * until that has come. The requester sends everything again from there. */
+ * The responder takes requests in order and drops those ahead of the expected one. It answers the
+ * first of them with a NAK that carries the expected PSN, and sends no other NAK until that request
+ * arrives. The requester sends everything again from that PSN on. */
 #include "nic/completer.h"
 #include "nic/recovery.h"
 #include "nic/response_queue.h"

@@ -1,30 +1,30 @@
-/* Selective repeat after IRN (Mittal et al., Revisiting Network Support for RDMA,
- * SIGCOMM'18, 3): send again what was lost, and nothing else.
+/* Selective repeat after IRN (Mittal et al., Revisiting Network Support for RDMA, SIGCOMM'18, 3):
+ * only lost packets are sent again.
  *
- * Responder. Requests ahead of the expected one are kept, and each is answered by a
- * NAK: it names the expected PSN, and the run of kept packets around the one
- * that came (packet.h); where packets are sprayed over several paths, only when it
- * is further ahead than `reordering` allows, as most that are missing then are merely
- * late. When the gap closes they are executed in order. IRN
- * places them in memory at once, with a RETH in every packet; here the NIC
- * holds them, which is the same to everybody else.
+ * Responder. Requests ahead of the expected one are kept, and each is answered by a NAK. The NAK
+ * carries the expected PSN, and the run of kept packets around the one that arrived (packet.h). If
+ * packets are sprayed over several paths, most missing packets are only late. A NAK is then sent
+ * only for a packet that is further ahead than `reordering` allows. When the gap closes, the kept
+ * requests are executed in order. IRN places them in memory at once, with a RETH in every packet.
+ * Here the NIC holds them, which makes no difference to any other part.
  *
- * Requester. A bit for each packet in flight that has arrived; what lies before
- * the last of these and is not marked was lost, and is sent again, once:
+ * Requester. There is one bit for each packet in flight, which is set when the packet is known to
+ * have arrived. A packet that is not marked, before the last marked one, was lost. It is sent again
+ * once:
  *
  *        unacked      resent_end    lost_end        sent_end
  *           ▼              ▼            ▼               ▼
  *     ......1011011100000110010101010110................
  *                          next: repairing              next: new data
  *
- * A packet that is lost a second time is the timer's business. Responses of READs are
- * kept and marked in the same way, and of a READ only the missing part is asked
- * for again, when one has come that is further ahead of it than `reordering`. A kept READ
- * request is not told from its missing responses, so it may be asked twice.
+ * Only the timer recovers a packet that is lost a second time. Responses of READs are kept and
+ * marked in the same way. Only the missing part of a READ is requested again, when a response
+ * arrives that is further ahead of it than `reordering` allows. A NAK cannot show whether a kept
+ * READ request or its responses are missing, so a READ may be requested twice.
  *
- * The window is the BDP cap: no more packets are in flight than the path holds. Those
- * that have arrived are not in flight, so that new data follows while a gap is
- * repaired; but no more than another window of it. */
+ * The window is the BDP cap: no more packets are in flight than the path holds. Packets that have
+ * arrived are not in flight, so that new data follows while a gap is repaired, but no more than one
+ * further window. */
 #include <string.h>
 
 #include "nic/completer.h"
@@ -35,13 +35,13 @@
 #include "nic/requester.h"
 #include "nic/response_queue.h"
 
-/* A READ asks for no more responses at a time than there are marks. */
+/* A READ requests no more responses at a time than there are marks. */
 enum { WINDOW_MAX = 1 << 16, MARKS_MIN = 1 << 13 };
 
 struct selective_sender {
-    uint64_t marked_from;          /* no packet before is marked */
-    uint64_t resent_end, lost_end; /* see above; lost_end is 0 when nothing was lost */
-    uint32_t places;               /* a power of two, for as many packets in flight */
+    uint64_t marked_from;          /* no packet before this one is marked */
+    uint64_t resent_end, lost_end; /* see above; lost_end is 0 while nothing was lost */
+    uint32_t places;               /* how many marks; a power of two */
     uint64_t marks[];
 };
 
@@ -96,7 +96,7 @@ static void mark(struct selective_sender *sender, uint64_t psn)
     sender->marks[place / 64] |= UINT64_C(1) << place % 64;
 }
 
-/* Whether there was a mark. */
+/* Clears a mark. Returns whether it was set. */
 static bool unmark(struct selective_sender *sender, uint64_t psn)
 {
     bool marked = is_marked(sender, psn);
@@ -124,8 +124,8 @@ static void reset(struct qp *qp)
     qp->requester.arrived = 0;
 }
 
-/* Requests that the responder keeps. That it has a READ's request says nothing of the
- * responses, which are marked as they come. */
+/* Marks requests that the responder keeps. The PSNs of READs and atomics are left out: they are
+ * marked when their responses arrive. */
 static void mark_requests(struct qp *qp, uint64_t first, uint64_t end)
 {
     struct requester *requester = &qp->requester;
@@ -162,8 +162,8 @@ static bool is_response(const struct requester *requester, uint64_t psn)
     return message && message_is_fetch(message) && message->first_psn <= psn;
 }
 
-/* Responses that were kept count as acknowledged once all before them is; requests do so
- * when the responder says it. */
+/* Kept responses count as acknowledged as soon as everything before them is. Requests count only
+ * when the responder acknowledges them. */
 static uint64_t slide(struct qp *qp, uint64_t psn)
 {
     struct requester *requester = &qp->requester;
@@ -223,8 +223,8 @@ static void missed(struct qp *qp, uint64_t first, uint64_t end)
         repair_from(qp, from);
 }
 
-/* The first is sent even if it has arrived: perhaps it was the ACK that was lost. What has
- * arrived is awaited too, for nothing but an ACK completes it. */
+/* The first packet is sent even if it has arrived, since its ACK may have been lost. Packets that
+ * have arrived still need an ACK, which alone completes them. */
 static void resend_all(struct qp *qp)
 {
     struct requester *requester = &qp->requester;
@@ -266,7 +266,8 @@ static bool is_kept(const struct qp *qp, uint32_t psn)
     return place->frame && place->packet.bth.psn == psn;
 }
 
-/* The run of kept packets around `psn`. The newest run often goes on where the last ended. */
+/* Sends a NAK with the run of kept packets around `psn`. If `psn` continues the previous run, that
+ * one's start is known already. */
 static void owe_run(struct qp *qp, uint32_t psn)
 {
     struct response_queue *responses = &qp->responses;

@@ -1,20 +1,20 @@
-/* The requester's rules:
+/* The rules for the requester:
  *
- *  - A message is max(1, ceil(length / MTU)) packets with PSNs in a row. A READ is a
- *    single packet, but takes the PSNs of its responses; an atomic takes one.
- *  - The last packet of a message asks for an ACK, so does every `ack_every`-th,
- *    and one that fills the window.
+ *  - A message is max(1, ceil(length / MTU)) packets with consecutive PSNs. A READ is one
+ *    packet, but takes the PSNs of its responses; an atomic takes one.
+ *  - The last packet of a message requests an ACK, and so does every `ack_every`-th packet, and one
+ *    that fills the window.
  *  - No more than max_rd_atomic READs and atomics are unanswered at a time.
- *  - A READ may become several requests, where recovery says so; the next part is asked for
- *    when all before it has come.
- *  - Sent again, a READ asks for what is missing of it.
- *  - With end-to-end credits, a message that takes a receive waits until it is at most one
- *    beyond those the other end has receives for; that one finds out (9.7.7.2).
- *  - The timer runs while an ACK that was asked for is outstanding, so that a slow
- *    sender does not time out between two of them; and while packets wait to be sent again.
- *  - A message of an unreliable transport is over when its last packet begins to leave.
- *  - A message whose key was invalidated is not sent, nor the rest of one: it fails once all
- *    before it are over.
+ *  - A recovery scheme may split a READ into several requests. The next part is requested when
+ *    everything before it has arrived.
+ *  - A repeated READ requests only the missing part.
+ *  - With end-to-end credits, a message that takes a receive may be at most one beyond the receives
+ *    of the other end. That one probes for new credits (9.7.7.2).
+ *  - The timer runs while a requested ACK is outstanding, so that a slow sender does not time out
+ *    between two of them, and while packets wait to be sent again.
+ *  - A message of an unreliable transport is complete when its last packet begins to leave.
+ *  - If the key of a message was invalidated, the message, or the rest of it, is not sent. It fails
+ *    after all messages before it are complete.
  *
  * Left out: fences, solicited events, lists of several buffers. */
 #include "nic/requester.h"
@@ -31,13 +31,13 @@
 
 #define ACK_TIMEOUT_UNIT (INT64_C(4096) * PS_PER_NS)
 
-/* One packet's part of a message. */
+/* The part of a message in one packet. */
 struct segment {
     uint8_t opcode;
     bool last, ack_req;
-    uint32_t offset; /* of its payload, or of what it asks for, in the message */
+    uint32_t offset; /* in the message: of the payload, or of the requested part of a READ */
     uint32_t bytes;  /* of payload */
-    uint32_t asked;  /* READ: bytes */
+    uint32_t asked;  /* READ: bytes requested */
     uint32_t span;   /* PSNs */
     uint32_t pad;
 };
@@ -50,7 +50,7 @@ void requester_init(struct qp *qp)
                                     .completion = requester->completion,
                                     .send_times = requester->send_times,
                                     .recovery_priv = requester->recovery_priv};
-    requester->limited = qp->config.credits; /* to one message, until an ACK says more */
+    requester->limited = qp->config.credits; /* to one message, until an ACK carries credits */
     requester->unacked = requester->next = psn;
     requester->sent_end = requester->posted_end = requester->awaited_end = psn;
 }
@@ -222,7 +222,7 @@ static void write_payload(const struct message *message, const struct segment *s
     memset(payload + segment->bytes, 0, segment->pad);
 }
 
-/* ---- its timers; completer.c has what happens when they expire ---------------------- */
+/* ---- timers; completer.c handles their expiry --------------------------------------- */
 
 static picoseconds later(picoseconds one, picoseconds other)
 {
@@ -249,7 +249,7 @@ static void ack_requested(struct qp *qp, bool ack_req, picoseconds now)
         requester->again = false;
 }
 
-/* Nobody will answer what was sent: takes it as acknowledged. */
+/* Unreliable transports get no answer: takes everything sent as acknowledged. */
 static void assume_acknowledged(struct qp *qp, picoseconds now)
 {
     qp->requester.unacked = qp->requester.next;
@@ -261,7 +261,7 @@ bool requester_is_stuck(const struct requester *requester)
     return requester->broken && requester->current->first_psn <= requester->unacked;
 }
 
-/* The current message cannot be sent: it fails, after those before it. */
+/* The current message cannot be sent. It fails after those before it are complete. */
 static void break_off(struct qp *qp, picoseconds now)
 {
     qp->requester.broken = true;
@@ -288,7 +288,7 @@ static void count_sent(struct qp *qp, const struct segment *segment, picoseconds
         requester->since_ack_req = 0;
 }
 
-/* The next packet is on its way: moves on to the one after it. */
+/* Counts the next packet as sent, and moves on to the one after it. */
 static void advance(struct qp *qp, const struct segment *segment, picoseconds now)
 {
     struct requester *requester = &qp->requester;

@@ -50,7 +50,7 @@ static bool length_fits_opcode(const struct qp *qp, const struct packet *packet)
     return bytes <= mtu && (packet->starts || bytes > 0);
 }
 
-/* A transfer of nothing needs no memory. */
+/* A transfer of zero bytes needs no memory. */
 static bool may_access(const struct qp *qp, const struct reth *reth, enum access access,
                        uint8_t **bytes)
 {
@@ -71,7 +71,7 @@ static uint8_t begin_write(struct qp *qp, const struct reth *reth)
                : AETH_NAK_REMOTE_ACCESS_ERROR;
 }
 
-/* The receive of a message that begins again is still there. */
+/* A message that begins again still has its receive. */
 static uint8_t find_receive(struct qp *qp)
 {
     struct responder *responder = &qp->responder;
@@ -116,7 +116,7 @@ static uint8_t fits_message(const struct responder *responder, const struct pack
     return fits ? AETH_ACK : AETH_NAK_INVALID_REQUEST;
 }
 
-/* What the last packet asks for beside its payload. */
+/* Checks for the last packet: the key to invalidate, and the receive for immediate data. */
 static uint8_t admit_end(struct qp *qp, const struct packet *packet)
 {
     if ((packet->headers & HEADER_IETH) && !mr_has(&qp->nic->mrs, qp->config.pd, packet->immediate))
@@ -162,7 +162,7 @@ static bool is_in_turn(const struct qp *qp, const struct packet *packet)
 
 /* ---- executing --------------------------------------------------------------- */
 
-/* Payload or memory may be elided; then only the length counts. */
+/* Payload or memory may be elided; then only the length is counted. */
 static void take_payload(struct responder *responder, const struct packet *packet)
 {
     responder->remaining -= packet->payload_bytes;
@@ -250,7 +250,7 @@ static void execute_read(struct qp *qp, const struct packet *packet, uint8_t *by
     response_queue_begin(qp, resource, 0, resource->packets);
 }
 
-/* On the wire most significant byte first; in memory as the host has it. */
+/* Executes an atomic. Values in memory have the host's byte order. Returns the original value. */
 static uint64_t act(const struct packet *packet, uint8_t *bytes)
 {
     const struct atomic_eth *atomic = &packet->atomic;
@@ -279,7 +279,7 @@ static void execute_atomic(struct qp *qp, const struct packet *packet, uint8_t *
     response_queue_begin(qp, resource, 0, 1);
 }
 
-/* ---- or not -------------------------------------------------------------------- */
+/* ---- refusing -------------------------------------------------------------------- */
 
 static enum status receive_status(const struct responder *responder, const struct packet *packet,
                                   uint8_t syndrome)
@@ -312,7 +312,7 @@ static void count_refusal(struct nic_counters *counters, uint8_t syndrome)
         counters->resp_invalid_request++;
 }
 
-/* The receive that the message had taken is over, and the queue pair has failed. */
+/* Completes the receive of the message with an error, and fails the queue pair. */
 static void give_up(struct qp *qp, const struct packet *packet, uint8_t syndrome, picoseconds now)
 {
     count_refusal(&qp->nic->counters, syndrome);
@@ -380,7 +380,7 @@ static void receive_expected(struct qp *qp, const struct packet *packet, picosec
     execute_payload(qp, packet, now);
 }
 
-/* The expected packets that were kept when they came too early. */
+/* Executes packets that arrived too early and are expected now. */
 static void receive_kept(struct qp *qp, picoseconds now)
 {
     struct packet packet;
@@ -392,7 +392,7 @@ static void receive_kept(struct qp *qp, picoseconds now)
     }
 }
 
-/* Asked for again: all of a READ, or its last part. */
+/* Answers a duplicate of a READ, or of its last part. */
 static void replay_read(struct qp *qp, const struct packet *packet)
 {
     struct resource *resource = response_queue_find(qp, packet->bth.psn, false);
@@ -453,7 +453,7 @@ void responder_begin_again(struct qp *qp)
 
 /* ---- unreliable connections ---------------------------------------------------------- */
 
-/* The receive it took serves the next message. */
+/* Drops the current message. Its receive remains for the next one. */
 static void drop_message(struct qp *qp)
 {
     qp->responder.in_message = false;

@@ -1,18 +1,19 @@
-/* Answers go back in the order of the requests:
+/* Answers leave in the order of the requests:
  *
  *     | READ response, .. | answer to an atomic | READ response, .. | ACK or NAK |
  *      ──────────────────── a ring of the last ────────────────────     at most one
  *
- * The other end may have max_dest_rd_atomic of them outstanding, and no more than the ring has.
+ * The other end may have max_dest_rd_atomic READs and atomics outstanding. The ring has at
+ * least as many places.
  *
- * An ACK that is due when a READ or atomic is executed is left out, since the
- * response acknowledges as much; one that comes due waits for all responses
- * before it, and a later one replaces it. Only a NAK is not replaced by an ACK for a duplicate.
+ * The execution of a READ or atomic cancels a waiting ACK, since the response acknowledges as much.
+ * A later ACK waits for all responses before it, and replaces an ACK that still waits. An ACK for a
+ * duplicate does not replace a NAK.
  *
- * READs and atomics stay in the ring after they were answered, so that a
- * duplicate can be: an atomic with what it found the first time, a READ from
- * memory as it is now. READ responses go among the data of the queue pair, under
- * its congestion control; the rest is small, and goes before data. */
+ * READs and atomics stay in the ring after their answers, so that duplicates can be answered: an
+ * atomic with its first result, a READ from memory as it is now. READ responses are sent as data of
+ * the queue pair, under its congestion control. All other answers are small, and leave before data.
+ */
 #include "nic/response_queue.h"
 
 #include <string.h>
@@ -61,7 +62,7 @@ bool response_queue_limit(struct qp *qp, uint32_t outstanding)
     return true;
 }
 
-/* ---- owing ------------------------------------------------------------------------ */
+/* ---- adding ------------------------------------------------------------------------ */
 
 static bool has_more(const struct run *run)
 {
@@ -73,13 +74,13 @@ static bool is_pending(const struct resource *resource)
     return has_more(&resource->stream) || has_more(&resource->repair);
 }
 
-/* What of a pending resource is sent next. */
+/* The run of a pending resource that is sent next. */
 static struct run *next_run(struct resource *resource)
 {
     return has_more(&resource->repair) ? &resource->repair : &resource->stream;
 }
 
-/* Looks for the oldest resource that has something to send. */
+/* Finds the oldest resource with something to send. */
 static void find_first(struct response_queue *responses)
 {
     uint32_t place = responses->newest;
@@ -137,7 +138,7 @@ struct resource *response_queue_add(struct qp *qp)
         return NULL;
     uint32_t place = (responses->newest + 1) % responses->places;
     struct resource *resource = &responses->ring[place];
-    responses->pending -= is_pending(resource); /* for a duplicate; all too late now */
+    responses->pending -= is_pending(resource); /* it answered a duplicate: too late now */
     responses->newest = place;
     responses->ack_owed = false;
     *resource = (struct resource){.first_psn = qp->responder.expected};
@@ -145,7 +146,7 @@ struct resource *response_queue_add(struct qp *qp)
     return resource;
 }
 
-/* What a run has still to send, and the other as well. */
+/* Extends a run by another. The part already sent is left out. */
 static void unite(struct run *run, const struct run *other)
 {
     if (!has_more(run)) {
@@ -192,7 +193,7 @@ static struct packet headers(const struct qp *qp, uint8_t opcode, uint32_t psn)
                            .aeth = {.syndrome = AETH_ACK, .msn = qp->responder.msn}};
 }
 
-/* A frame with such headers, which say what there is to say about congestion. */
+/* A frame with these headers. If they carry BECN, no other answer has to. */
 static struct frame *answer(struct qp *qp, const struct packet *packet, uint32_t payload)
 {
     struct frame *frame = qp_frame(qp, packet, payload);
@@ -226,7 +227,7 @@ uint32_t response_queue_data_bytes(const struct qp *qp)
     return packet_header_bytes(response_opcode(run)) + payload + (-payload & 3);
 }
 
-/* One response of the resource is on its way. What waited for it may follow. */
+/* Counts one response of the resource as sent. The answers after it may follow. */
 static void answered_one(struct qp *qp, struct resource *resource)
 {
     struct response_queue *responses = &qp->responses;
@@ -245,8 +246,9 @@ static bool has_region(const struct qp *qp, const struct resource *resource)
     return resource->length == 0 || mr_has(&qp->nic->mrs, qp->config.pd, resource->rkey);
 }
 
-/* The response of that PSN cannot be sent, for its region is gone: a NAK says so. The queue pair
- * fails when the clock goes on, since nothing may complete where a packet is handed out. */
+/* The response with that PSN cannot be sent, because its region was invalidated; a NAK is sent
+ * instead. The queue pair fails in the next event of the clock, since nothing may complete while a
+ * packet is handed to the port. */
 static void refuse_read(struct qp *qp, uint32_t psn, picoseconds now)
 {
     response_queue_forget(qp);
@@ -316,7 +318,7 @@ static uint8_t syndrome_to_send(const struct qp *qp)
 static struct frame *acknowledge(struct qp *qp)
 {
     struct response_queue *responses = &qp->responses;
-    /* An ACK names the newest good packet, a NAK the one that is wanted. */
+    /* An ACK carries the PSN of the newest accepted packet, a NAK that of the expected one. */
     uint32_t psn =
         responses->syndrome == AETH_ACK ? qp->responder.expected - 1 : responses->nak_psn;
     struct packet packet = headers(qp, OPCODE_ACKNOWLEDGE, psn);

@@ -75,7 +75,8 @@ void rx_throttle_init(struct rx_throttle *throttle, struct port *port, struct qo
     throttle->handler.receive = receive;
 }
 
-/* A quick NIC does not ask for the priority of what arrives; this one has to. */
+/* Only a throttled NIC needs the priority of arriving frames, which the port reads if it has a
+ * map. */
 void rx_throttle_set(struct rx_throttle *throttle, uint64_t rate_bps, uint32_t buffer_bytes,
                      picoseconds now)
 {

@@ -70,7 +70,8 @@ static uint32_t packets_of(uint32_t length, uint32_t mtu)
     return length ? (length - 1) / mtu + 1 : 1;
 }
 
-/* A message that was sent is no news to the responder; neither is a fetch, which it answers. */
+/* The first message that the responder reports as delivered. READs and atomics are left out, since
+ * the requester itself sees their responses. */
 static struct message *first_undelivered(struct message *message)
 {
     while (message && message_is_fetch(message))
@@ -78,7 +79,7 @@ static struct message *first_undelivered(struct message *message)
     return message;
 }
 
-/* Its messages are over when they have left, and are delivered later, or never. */
+/* Whether messages complete when they leave, and are delivered later, or never. */
 static bool delivers_late(const struct qp *qp)
 {
     return qp->peer && qp->config.transport != TRANSPORT_RC;

@@ -2,7 +2,7 @@
 
 #include "nic/nic.h"
 
-/* The class of what it sends next: a datagram rides in that of its address. */
+/* The class of the next packet. A datagram has that of its address. */
 static uint8_t class_of_next(const struct qp *qp, enum traffic traffic)
 {
     const struct message *message = qp->requester.current;

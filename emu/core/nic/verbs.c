@@ -40,7 +40,7 @@ struct verbs_qp {
     struct qp *qp;
     struct cq *send_cq, *recv_cq;
     struct send_slot *slots, *free;
-    uint8_t *inlined; /* `max_inline_data` bytes a slot */
+    uint8_t *inlined; /* `max_inline_data` bytes for each slot */
     uint32_t max_inline_data;
     struct receive_pool receives;
 };
@@ -83,7 +83,7 @@ struct srq *verbs_srq_queue(struct verbs_srq *srq)
     return &srq->srq;
 }
 
-/* Nobody asks before the message is over. */
+/* Ignored: a program sees a message only at its completion. */
 static void delivered(struct message *message, uint32_t bytes, bool all, picoseconds now)
 {
     (void)message, (void)bytes, (void)all, (void)now;

@@ -1,22 +1,21 @@
-/* Executes a graph of operations, so that nothing but the core runs between
- * one packet and the next.
+/* Executes a graph of operations inside the core, so that no Python runs between two packets.
  *
- * An operation starts when all it waits for is over, and not before its time.
- * What "over" means depends on where it is seen from:
+ * An operation starts when all operations that it depends on are over, and not before its time.
+ * What "over" means depends on the host of the waiting operation:
  *
  *     the waiting operation's host       waits until the message is
  *     is the receiver of the message     delivered: its bytes are in memory
- *     is its sender, or a third one      completed: it is acknowledged
+ *     is its sender, or a third host     completed: it is acknowledged
  *
- * A message may be a summand: on delivery it is added to the receiver's values.
- * An operation without a queue pair is work: it is over after its duration. Before that
- * it may occupy a device alone. A device serves its operations in the order of their requests.
+ * A message may be added to a sum: on delivery its values are added to the receiver's.
+ * An operation without a queue pair is work: it is over after its duration. Before that it may
+ * occupy a device alone. A device serves its operations in the order of their requests.
  *
  * When an operation fails, all operations that depend on it are cancelled, so that every workload
  * ends. An operation whose turn comes after its latest time is skipped, and so are its dependents.
  *
- * Messages of unreliable transports complete when they have left. The workload ends only when
- * those in flight have arrived, or when none has arrived for a millisecond: the rest is lost.
+ * Messages of unreliable transports complete when they have left. The workload ends only when those
+ * in flight have arrived, or when none has arrived for a millisecond: the rest is lost.
  *
  * If the path between NIC and host takes time, the host sees each event that much later. */
 #include <stdlib.h>
@@ -33,11 +32,11 @@ struct task {
     struct workload *workload;
     const struct operation *operation;
     struct message message;
-    struct receive receive; /* a SEND's, at the other end */
+    struct receive receive; /* of a SEND, at the other end */
     struct timer start, work;
-    uint32_t unmet;          /* operations it still waits for */
-    bool is_flying;          /* completed, and not delivered */
-    struct task *next_ended; /* chains tasks whose dependents are to be stopped */
+    uint32_t unmet;          /* operations that it still waits for */
+    bool is_flying;          /* completed, and not delivered yet */
+    struct task *next_ended; /* list of tasks whose dependents are to be stopped */
 };
 
 #define PATIENCE (1000 * PS_PER_US)
@@ -50,15 +49,15 @@ struct workload {
     struct message_record *records;
     uint64_t *delivered;     /* bytes, per flow */
     picoseconds *busy_until; /* per device */
-    struct address *to;      /* per flow, of datagrams */
+    struct address *to;      /* per flow, for datagrams */
     uint32_t count, remaining;
-    uint32_t flying; /* completed, and not delivered */
+    uint32_t flying; /* messages completed, and not delivered yet */
     struct timer patience;
-    struct sight *sights; /* two a task; NULL when hosts see everything at once */
+    struct sight *sights; /* two for each task; NULL when hosts see all events at once */
     bool finished;
 };
 
-/* A host gets to see what its NIC has done for a task. */
+/* An event of a task's message that a host sees some time after its NIC. */
 enum event { DELIVERED, COMPLETED };
 
 struct sight {
@@ -84,7 +83,7 @@ static void *array(uint32_t count, size_t size)
     return calloc(count ? count : 1, size);
 }
 
-/* All messages of a flow have the same. */
+/* The destination of a datagram; all messages of a flow have the same. */
 static const struct address *address_of(struct workload *workload,
                                         const struct operation *operation)
 {
@@ -212,7 +211,7 @@ static void post_receive(struct task *task, picoseconds now)
     receive_queue_post(operation->qp->peer, &task->receive, now);
 }
 
-/* When the device has served it, after those before. */
+/* The time at which the device has served the task, after those before it. */
 static picoseconds served(const struct task *task, picoseconds now)
 {
     picoseconds *busy_until = &task->workload->busy_until[task->operation->device];
@@ -262,7 +261,7 @@ void workload_start(struct workload *workload)
             start_in_time(&workload->tasks[i], workload->clock->now);
 }
 
-/* ---- what follows ------------------------------------------------------------ */
+/* ---- dependents ------------------------------------------------------------ */
 
 static struct task *dependent(const struct task *task, uint32_t i)
 {
@@ -317,7 +316,7 @@ static void never_start(struct task *task, enum status why, picoseconds now)
     ended(task->workload, now);
 }
 
-/* Nor does anything that waits for `task`, nor what waits for those, and so on. */
+/* Stops every operation that waits for `task`, directly or through others. */
 static void stop_dependents(struct task *task, enum status why, picoseconds now)
 {
     task->next_ended = NULL;
@@ -389,7 +388,7 @@ static void see_later(struct task *task, enum event event, picoseconds at)
     timer_set(workload->clock, &sight->due, at);
 }
 
-/* The host whose memory it is. */
+/* The path of the host whose memory the message writes. */
 static const struct host_path *path_to_memory(const struct task *task)
 {
     const struct qp *qp = task->operation->qp;
@@ -410,7 +409,7 @@ static void delivered(struct message *message, uint32_t bytes, bool all, picosec
         see_delivered(task, now);
 }
 
-/* A fetch is in memory before its completion is. */
+/* READs and atomics are in memory before their completion. */
 static void completed(struct message *message, picoseconds now)
 {
     struct task *task = container_of(message, struct task, message);
