@@ -1,4 +1,4 @@
-"""The self-tests' programs, compiled once in a session."""
+"""The programs of the self-tests, compiled once per session."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from tests.core.self_tests import build
 
 @pytest.fixture(scope="session")
 def programs(pytestconfig: pytest.Config) -> Path:
-    """The folder of the compiled self-tests: with sanitizers, unless lines are counted."""
+    """The folder of the compiled self-tests: built with sanitizers, unless coverage is measured."""
     is_counting = pytestconfig.getoption("--core") == COVERAGE.folder
     return build(COVERAGE if is_counting else SANITIZE)

@@ -1,7 +1,7 @@
-"""Builds the self-tests of the C core, and runs them.
+r"""Builds and runs the self-tests of the C core.
 
-A self-test is a C program `*_test.c` of functions `TEST(name)`; it runs the one
-that is named on its command line.
+A self-test is a C program `*_test.c` of functions `TEST(name)`; it runs the one that is named on
+its command line.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def self_tests() -> list[SelfTest]:
 
 
 def build(variant: Variant) -> Path:
-    """Compiles every program; returns their folder.
+    r"""Compiles every program; returns their folder.
 
-    What is up to date stays, whoever made it: an earlier session, or a worker beside this one.
+    Objects that are up to date stay, also those of an earlier session or of a parallel worker.
     """
     folder = ROOT / variant.folder / "tests" / "core"
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def _build_in(folder: Path, variant: Variant) -> None:
 
 
 def _sources_of_programs() -> Iterator[Path]:
-    """All but those that their own test builds, with other flags."""
+    """All C sources except those that a test of their own builds with other flags."""
     return (path for path in HERE.rglob("*.c") if path.name not in BUILT_BY_THEIR_TEST)
 
 
@@ -75,7 +75,7 @@ def _within_root(paths: Iterable[Path]) -> list[Path]:
 
 
 def run(program: Path, *arguments: str, script: str = "") -> str:
-    """What a program printed. Fails the test with its words when it fails."""
+    """The output of a program. Fails the test with the program's errors if it fails."""
     done = subprocess.run(
         [program, *arguments], input=script, capture_output=True, text=True, timeout=60
     )

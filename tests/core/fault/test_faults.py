@@ -1,4 +1,4 @@
-"""Faults: each does what it says where and when it says, is counted, and nothing is lost unseen."""
+"""Faults: each acts where and when the spec says, and counts every packet that it affects."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FRAMING = {"roce": 24, "ib": 0}
 
 
 def on(fabric: str, *entries: str) -> tuple[str, ...]:
-    """Settings: the fabric, lossless on both, with these faults."""
+    """Settings of a fabric that is lossless on RoCE and InfiniBand alike, with these faults."""
     return (f"fabric={fabric}", "switches.pfc={xoff: 96KB}", faults(*entries))
 
 
@@ -60,10 +60,9 @@ fabrics = pytest.mark.parametrize("fabric", ["roce", "ib"])
 
 @fabrics
 @pytest.mark.parametrize("every", [1, 7, 100])
-def test_every_nth_packet_of_a_direction_is_lost_and_what_was_lost_is_sent_again(
-    fabric: str, every: int
-) -> None:
-    """Seen are those that left by the port; every n-th of them is dropped, and no other."""
+def test_periodic_loss_drops_every_nth_packet(fabric: str, every: int) -> None:
+    """The fault sees the packets that leave by the port, drops every n-th and no other, and the
+    transport retransmits them."""
     fault = f"for: 100us, loss: {{cable: {MIDDLE}, direction: out, every: {every}}}"
     outcome, record = run(*on(fabric, fault))
     missing = packets_through(outcome, MIDDLE) - sum(outcome.ports["right:left"]["rx_packets"])
@@ -73,8 +72,8 @@ def test_every_nth_packet_of_a_direction_is_lost_and_what_was_lost_is_sent_again
     assert flow.retransmitted_packets > 0
 
 
-def test_random_loss_hits_as_many_packets_as_its_probability_says() -> None:
-    """Within four standard deviations of a binomial; another seed hits others."""
+def test_random_loss_matches_its_probability() -> None:
+    """Within four standard deviations of a binomial; another seed drops other packets."""
     fault = f"loss: {{cable: {MIDDLE}, direction: out, probability: 5%}}"
     hits = set()
     for seed in (1, 2, 3):
@@ -86,8 +85,8 @@ def test_random_loss_hits_as_many_packets_as_its_probability_says() -> None:
 
 
 @fabrics
-def test_a_listed_psn_is_lost_once_and_its_retransmission_passes(fabric: str) -> None:
-    """PSNs as a capture without the fault shows them."""
+def test_listed_psn_is_lost_once(fabric: str) -> None:
+    """The PSNs come from a capture without the fault; each retransmission passes."""
     psns = psns_of_capture(fabric)[3:6]
     fault = f"loss: {{cable: {MIDDLE}, direction: out, psn: {psns}}}"
     outcome, record = run(*on(fabric, fault))
@@ -109,9 +108,7 @@ def psns_of_capture(fabric: str) -> list[int]:
 
 @fabrics
 @pytest.mark.parametrize("switching", ["store-and-forward", "cut-through"])
-def test_a_damaged_packet_never_changes_memory_and_is_counted_where_it_is_noticed(
-    fabric: str, switching: str
-) -> None:
+def test_damaged_packet_is_counted_and_discarded(fabric: str, switching: str) -> None:
     fault = f"for: 100us, corruption: {{cable: {MIDDLE}, direction: out, every: 10}}"
     outcome, record = run(*on(fabric, fault), f"switches.switching={switching}")
     assert (
@@ -123,7 +120,7 @@ def test_a_damaged_packet_never_changes_memory_and_is_counted_where_it_is_notice
 
 
 @fabrics
-def test_a_packet_that_comes_twice_is_taken_in_once(fabric: str) -> None:
+def test_duplicated_packet_is_executed_once(fabric: str) -> None:
     fault = f"duplication: {{cable: {MIDDLE}, direction: out, every: 5}}"
     outcome, record = run(*on(fabric, fault))
     extra = sum(outcome.ports["right:left"]["rx_packets"]) - packets_through(outcome, MIDDLE)
@@ -132,8 +129,8 @@ def test_a_packet_that_comes_twice_is_taken_in_once(fabric: str) -> None:
 
 
 @pytest.mark.parametrize("buffer_kib", [20, 33, 64])
-def test_a_packet_that_comes_twice_takes_nobodys_room(buffer_kib: int) -> None:
-    """A copy is sent on credit, too, so that no packet with credit finds its buffer full."""
+def test_duplicate_consumes_its_own_credit(buffer_kib: int) -> None:
+    """So no packet that has credit finds the buffer full."""
     fault = "duplication: {cable: 's1:h2', every: 1}"
     lanes = ("fabric=ib", f"switches.credits.buffer={buffer_kib}KiB")
     outcome, record = run(*lanes, faults(fault), text=INCAST)
@@ -143,8 +140,9 @@ def test_a_packet_that_comes_twice_takes_nobodys_room(buffer_kib: int) -> None:
 
 
 @fabrics
-def test_a_late_packet_is_overtaken_by_those_behind_it(fabric: str) -> None:
-    """It goes back as many places as whole packets fit into the time, and nothing is lost."""
+def test_delayed_packet_is_overtaken(fabric: str) -> None:
+    """The packet falls back by as many places as whole packets fit into the delay, and none is
+    lost."""
     psn = psns_of_capture(fabric)[10]
     fault = f"reordering: {{cable: {MIDDLE}, direction: out, psn: [{psn}], by: 2us}}"
     with started(spec_of(PAIR, *on(fabric, fault), "capture=[h2:right]")) as fabric_run:
@@ -163,8 +161,8 @@ def test_a_late_packet_is_overtaken_by_those_behind_it(fabric: str) -> None:
     assert outcome.flows["flow"].completed
 
 
-def test_credit_updates_do_not_overtake_what_is_held_back() -> None:
-    """FCTBS is what has come up to then, in 64-byte blocks, also where packets came late."""
+def test_credit_updates_do_not_overtake_held_packets() -> None:
+    """FCTBS equals the 64-byte blocks that have arrived by then, also after late packets."""
     fault = "reordering: {cable: 'right:h2', direction: out, every: 10, by: 3us}"
     with started(spec_of(PAIR, *on("ib", fault), "capture=[h2:right]")) as fabric_run:
         fabric_run.run_until(60_000)
@@ -181,7 +179,7 @@ def test_credit_updates_do_not_overtake_what_is_held_back() -> None:
 
 
 def arrivals(records: bytes) -> Iterator[bytes]:
-    """Frames that came in by the captured port, in order (layout: tap.h)."""
+    """Frames that the captured port received, in order (layout: tap.h)."""
     at = 0
     while at < len(records):
         stored, _, direction = unpack_from("<IBB", records, at + 24)
@@ -191,8 +189,8 @@ def arrivals(records: bytes) -> Iterator[bytes]:
 
 
 @fabrics
-def test_a_delay_is_added_to_the_cable_and_order_is_kept(fabric: str) -> None:
-    """A message with room for all its credits takes exactly so much longer."""
+def test_delay_adds_to_the_cable_and_keeps_order(fabric: str) -> None:
+    """A message with credit for all its packets takes longer by exactly the delay."""
     settings = ("switches.credits.buffer=128KiB", "traffic.0.size=64KiB")
     fault = f"delay: {{cable: {MIDDLE}, direction: out, by: 3us}}"
     plain = outcome_of(PAIR, f"fabric={fabric}", "switches.pfc={xoff: 96KB}", *settings)
@@ -203,7 +201,7 @@ def test_a_delay_is_added_to_the_cable_and_order_is_kept(fabric: str) -> None:
 
 
 @fabrics
-def test_a_delay_that_ends_lets_nothing_overtake(fabric: str) -> None:
+def test_end_of_a_delay_reorders_nothing(fabric: str) -> None:
     fault = f"for: 20us, delay: {{cable: {MIDDLE}, by: 7us}}"
     outcome, _ = run(*on(fabric, fault))
     assert outcome.hosts["h2"]["out_of_sequence"] == 0
@@ -212,10 +210,8 @@ def test_a_delay_that_ends_lets_nothing_overtake(fabric: str) -> None:
 
 @fabrics
 @pytest.mark.parametrize("cable", [MIDDLE, "left:h1", "right:h2"])
-def test_nothing_passes_while_a_link_is_down_and_traffic_goes_on_when_it_is_up(
-    fabric: str, cable: str
-) -> None:
-    """20 us in which no port of the cable gets anything; the transport repairs the rest."""
+def test_link_down_stops_all_packets(fabric: str, cable: str) -> None:
+    """Neither port of the cable receives a packet for 30 us; the transport recovers afterwards."""
     far = ":".join(reversed(cable.split(":")))
     spec = spec_of(PAIR, *on(fabric, f"at: 20us, for: 30us, link-down: {{cable: {cable}}}"))
     with started(spec) as fabric_run:
@@ -231,14 +227,14 @@ def test_nothing_passes_while_a_link_is_down_and_traffic_goes_on_when_it_is_up(
     assert record.hits == 1
     assert record.packets_dropped == outcome.total("link_down_discard") > 0
     assert outcome.flows["flow"].completed
-    assert left_behind <= 2 * fabric_run.spec.switch("left").credits.vls * 6  # updates on cables
+    assert left_behind <= 2 * fabric_run.spec.switch("left").credits.vls * 6  # credit updates
 
 
 @fabrics
 @pytest.mark.parametrize("held", ["delay: {by: 20us, ", "reordering: {by: 20us, every: 2, "])
 @pytest.mark.parametrize("lasts_us", [60, 41])
-def test_a_lost_link_takes_what_a_fault_holds_of_it(fabric: str, held: str, lasts_us: int) -> None:
-    """Packets that are late on the cable arrive no more, nor break the rule of credits."""
+def test_link_down_drops_packets_that_a_fault_holds(fabric: str, held: str, lasts_us: int) -> None:
+    """Packets held on the cable never arrive, and the credit accounting stays correct."""
     late = f"for: {lasts_us}us, {held}cable: {MIDDLE}}}"
     cut = f"at: 41us, for: 1us, link-down: {{cable: {MIDDLE}}}"
 
@@ -257,8 +253,8 @@ def test_a_lost_link_takes_what_a_fault_holds_of_it(fabric: str, held: str, last
 
 
 @pytest.mark.parametrize("first", ["delay", "reordering"])
-def test_a_cable_that_is_longer_and_reorders_gives_no_credit_twice(first: str) -> None:
-    """Whichever began first: a packet that is held is on its way, or has arrived."""
+def test_delay_with_reordering_grants_no_credit_twice(first: str) -> None:
+    """In either order of the faults: a held packet counts either as in flight or as received."""
     at = {"delay": 10, "reordering": 10} | {first: 1}
     entries = (
         f"at: {at['delay']}us, delay: {{cable: {MIDDLE}, by: 2us}}",
@@ -270,7 +266,7 @@ def test_a_cable_that_is_longer_and_reorders_gives_no_credit_twice(first: str) -
     assert outcome.flows["flow"].completed
 
 
-def test_a_flapping_link_is_lost_once_a_period() -> None:
+def test_link_flap_takes_the_link_down_once_a_period() -> None:
     fault = f"at: 10us, for: 100us, link-flap: {{cable: {MIDDLE}, period: 30us, down: 5us}}"
     outcome, record = run(*on("roce", fault))
     assert record.hits == 4  # at 10, 40, 70 and 100 us
@@ -278,7 +274,7 @@ def test_a_flapping_link_is_lost_once_a_period() -> None:
     assert outcome.flows["flow"].completed
 
 
-def test_two_faults_on_a_cable_keep_it_down_until_both_are_over() -> None:
+def test_overlapping_link_faults_hold_the_link_down() -> None:
     entries = (
         f"at: 10us, for: 30us, link-down: {{cable: {MIDDLE}}}",
         f"at: 20us, for: 40us, link-down: {{cable: {MIDDLE}}}",
@@ -292,22 +288,23 @@ def test_two_faults_on_a_cable_keep_it_down_until_both_are_over() -> None:
     assert outcome.ports[MIDDLE]["link_downed"] == [1]
 
 
-def test_a_pause_storm_stops_its_leaf_for_as_long_as_it_lasts() -> None:
-    """From one cable's delay after it began, to one delay after it ended."""
+def test_pause_storm_stops_its_leaf_for_its_duration() -> None:
+    """The pause begins and ends one cable delay after the storm does."""
     fault = "at: 20us, for: 2ms, pause-storm: {host: h2, priority: 3}"
     outcome, record = run(*on("roce", fault))
     paused_ps = outcome.ports["right:h2"]["rx_pause_duration"][3]
     frame_ps = 84 * 80
-    assert abs(paused_ps - 2_000_000_000) <= 2 * 4178 * 80 + frame_ps  # behind what is being sent
-    # Told, told again at half of each pause of 65535 quanta of 5.12 ns, and taken back.
+    assert abs(paused_ps - 2_000_000_000) <= 2 * 4178 * 80 + frame_ps  # after a frame
+    # Sent, refreshed at half of each pause of 65535 quanta of 5.12 ns, and ended.
     assert record.hits == 2_000_000 // (65535 // 2 * 5.12) + 1
     assert outcome.end_ns("flow") > 2_000_000
     assert outcome.total("rx_buf_discard") == 0
 
 
 @fabrics
-def test_a_slow_receiver_bounds_its_sender_by_flow_control_and_loses_nothing(fabric: str) -> None:
-    """Its rate less the headers is the goodput; pauses or missing credit carry it back."""
+def test_slow_receiver_throttles_its_sender_without_loss(fabric: str) -> None:
+    """Goodput is the receiver's rate less the headers; pauses or missing credit throttle the
+    sender."""
     fault = "slow-receiver: {host: h2, rate: 20Gbit}"
     outcome, record = run(*on(fabric, fault), "traffic.0.size=4MB")
     flow = outcome.flows["flow"]
@@ -317,7 +314,7 @@ def test_a_slow_receiver_bounds_its_sender_by_flow_control_and_loses_nothing(fab
     assert sum(outcome.ports["right:h2"][held_back]) > 0
 
 
-def test_a_slow_receiver_without_flow_control_drops_what_finds_no_room() -> None:
+def test_slow_receiver_without_flow_control_drops_packets() -> None:
     outcome, record = run(
         faults("slow-receiver: {host: h2, rate: 20Gbit, buffer: 50KB}"),
         "traffic.0.size=4MB",
@@ -328,14 +325,14 @@ def test_a_slow_receiver_without_flow_control_drops_what_finds_no_room() -> None
     assert record.packets_seen == sum(outcome.ports["h2:right"]["rx_packets"])
 
 
-def test_a_slow_receiver_that_recovers_gives_everything_back() -> None:
+def test_recovered_slow_receiver_returns_to_full_speed() -> None:
     fault = "for: 50us, slow-receiver: {host: h2, rate: 5Gbit}"
     outcome, _ = run(*on("roce", fault))
     assert outcome.end_ns("flow") < 50_000 + 1_000_000 * 8 / 97 + 5_000
     assert outcome.ports["right:h2"]["rx_pause_transition"][3] >= 1
 
 
-def test_faults_on_one_cable_act_one_after_the_other() -> None:
+def test_faults_on_one_cable_combine() -> None:
     """All kinds at once on the receiver's cable: the bytes arrive as they were sent."""
     line = "cable: s1:h1"
     entries = (
@@ -355,7 +352,7 @@ def test_faults_on_one_cable_act_one_after_the_other() -> None:
 
 
 @fabrics
-def test_a_fault_changes_nothing_before_it_begins_and_the_same_seed_gives_the_same_faults(
+def test_fault_is_deterministic_and_inert_before_its_start(
     fabric: str,
 ) -> None:
     def digest(*settings: str) -> str:
@@ -369,8 +366,8 @@ def test_a_fault_changes_nothing_before_it_begins_and_the_same_seed_gives_the_sa
     assert digest() != digest(now) == digest(now)
 
 
-def test_a_fault_that_is_set_begins_now_and_is_told_with_its_state() -> None:
-    """Whatever `at` it has; once over it is still told."""
+def test_set_fault_begins_now_and_is_listed_with_its_state() -> None:
+    """Its `at` has no effect; after its end the fault is listed until it is cleared."""
     cut = Fault.model_validate({"name": "cut", "for": "1us", "link-down": {"cable": MIDDLE}})
     with started(
         spec_of(PAIR, *on("roce", f"at: 60us, delay: {{cable: {MIDDLE}, by: 1us}}"))
@@ -397,7 +394,7 @@ PACKET_BYTES = 1026
 
 
 class StandIn:
-    """A host in another process: its port sends packets as it is given credit for them."""
+    """A host in another process: its port sends packets as far as it has credit."""
 
     def __init__(self, fabric: Fabric, own: Port, packet: bytes) -> None:
         self.packets = 0
@@ -406,11 +403,12 @@ class StandIn:
         self._fccl: int | None = None
 
     def take(self, update: bytes) -> None:
-        """A flow-control packet from the switch."""
+        """Takes the credit limit from a flow-control packet of the switch."""
         self._fccl = int.from_bytes(update[2:4]) & 0xFFF
 
     def send(self) -> None:
-        """All that it may, and how many blocks that are by now."""
+        """Sends all packets that the credit allows, then reports the total in a flow-control
+        packet."""
         while self._fccl is not None and (self._fccl - self._after(1)) % 4096 <= 2048:
             assert self._fabric.inject(self._own, FrameKind.IB, self._packet)
             self.packets += 1
@@ -426,10 +424,10 @@ class StandIn:
 
 
 class Between:
-    """h2 sends to h1, both in another process than their switch; what h1 takes in varies."""
+    """h2 sends to h1 through a switch in another process; h1 grants credit at random."""
 
     def __init__(self, *settings: str, ahead: int = 0) -> None:
-        """`ahead`: packets that h1 has room for beside."""
+        """`ahead`: packets for which h1 has room at first."""
         spec = spec_of(star(2), "fabric=ib", *settings)
         topology = spec.topology.build()
         subnet = shortest_paths(topology)
@@ -460,11 +458,12 @@ class Between:
 
 
 @pytest.mark.parametrize("buffer_kib", [5, 8, 20])
-def test_copies_of_packets_from_another_process_take_nobodys_room(buffer_kib: int) -> None:
-    """h2's credit is not at hand there: the switch keeps a packet's room from it instead.
+def test_duplicates_from_another_process_fit_the_buffer(buffer_kib: int) -> None:
+    r"""h2's credit is unknown to the switch's process, so the switch reserves room for the copies
+    itself.
 
-    Its buffer is empty, full, and all between. As many packets go on to h1 in the end as were
-    sent and doubled.
+    The buffer is empty, full, and everything between. In the end the switch has sent h1 as many
+    packets as were sent and duplicated.
     """
     fault = faults("duplication: {cable: 'h2:s1', direction: out, every: 3}")
     seen = Between(fault, f"switches.credits.buffer={buffer_kib}KiB")
@@ -475,8 +474,8 @@ def test_copies_of_packets_from_another_process_take_nobodys_room(buffer_kib: in
 
 @pytest.mark.parametrize("holds", ["delay: {by: 3us, ", "reordering: {by: 3us, every: 2, "])
 @pytest.mark.parametrize("began_us", [0, 2])
-def test_copies_are_made_behind_what_holds_packets(holds: str, began_us: int) -> None:
-    """Whichever fault began first: no credit update comes between a copy and its room."""
+def test_duplicates_queue_behind_held_packets(holds: str, began_us: int) -> None:
+    """In either order of the faults: no credit update goes out between a copy and its room."""
     cable = "cable: 'h2:s1', direction: out"
     double = f"at: 1us, duplication: {{{cable}, every: 3}}"
     hold = f"at: {began_us}us, {holds}{cable}}}"
@@ -485,8 +484,8 @@ def test_copies_are_made_behind_what_holds_packets(holds: str, began_us: int) ->
     assert sum(seen.into["rx_credit_violations"]) == 0
 
 
-def test_copies_of_packets_to_another_process_are_sent_on_credit() -> None:
-    """h1 hears of as many packets as it has room for, doubled ones among them."""
+def test_duplicates_to_another_process_need_credit() -> None:
+    """The credit that h1 granted covers all packets that reach it, duplicates included."""
     seen = Between(faults("duplication: {cable: 's1:h1', direction: out, every: 2}"), ahead=40)
     assert seen.doubled > 10
     assert seen.least_left == 0
@@ -494,7 +493,7 @@ def test_copies_of_packets_to_another_process_are_sent_on_credit() -> None:
 
 
 def updates_from_switch(fabric: Fabric) -> list[bytes]:
-    """New flow-control packets in the capture: those of the host have an FCTBS or no credit."""
+    """New flow-control packets of the switch: those of the host have an FCTBS or no credit."""
     return [
         bytes_
         for kind, bytes_ in frames_of(fabric.captured())
@@ -506,7 +505,7 @@ DATA_PRIORITY = {"roce": 3, "ib": 0}
 
 
 def data_packet(fabric: str, topology: Topology, subnet: Subnet) -> bytes:
-    """From h1 to h2, on the priority of data."""
+    """A packet from h1 to h2 on the priority of data."""
     if fabric == "ib":
         lids = (subnet.lids[host].to_bytes(2) for host in ("h2", "h1"))
         return (b"\0\2" + b"\1\0".join(lids)).ljust(PACKET_BYTES, b"\0")
@@ -517,10 +516,8 @@ def data_packet(fabric: str, topology: Topology, subnet: Subnet) -> bytes:
 
 @fabrics
 @pytest.mark.parametrize("fault", ["loss: {cable: 'h1:s1', every: 2}", "link-down: {cable: h1:s1}"])
-def test_what_a_cable_loses_of_a_host_in_another_process_is_counted(
-    fabric: str, fault: str
-) -> None:
-    """As where all is in one process; by the switch, in the class that it would have had there."""
+def test_loss_from_a_host_in_another_process_is_counted(fabric: str, fault: str) -> None:
+    """The switch counts it in the same class as if the host were in its process."""
     spec = spec_of(star(2), f"fabric={fabric}", faults(f"at: 1us, {fault}"))
     topology = spec.topology.build()
     subnet = shortest_paths(topology)
@@ -541,8 +538,8 @@ def test_what_a_cable_loses_of_a_host_in_another_process_is_counted(
     assert lost_with_link == (4 if "down" in fault else 0)
 
 
-def test_a_raw_packet_has_no_psn_that_could_be_listed() -> None:
-    """Where a PSN would stand in another InfiniBand packet, it has the number that is wanted."""
+def test_raw_packet_does_not_match_a_listed_psn() -> None:
+    """The raw packet has the listed number where other InfiniBand packets have their PSN."""
     fault = f"loss: {{cable: {MIDDLE}, direction: out, psn: [5]}}"
     with started(spec_of(PAIR, *on("ib", fault), "traffic=[]")) as run:
         at = run.topology.port_named[MIDDLE]

@@ -1,4 +1,4 @@
-"""Faults of tuning: a setting is another while they last, and what it was before and after."""
+"""Misconfiguration faults: a setting changes while the fault lasts, and is restored afterwards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def count(run: VirtualFabric, ports: list[str], counter: str, priority: int) -> 
 def in_windows(
     text: str, times_us: list[int], measure: Callable[[VirtualFabric], int], *settings: str
 ) -> list[int]:
-    """By how much a count grew up to each of these times, from the one before it."""
+    """The growth of a count within each interval that ends at one of these times."""
     with started(spec_of(text, *settings)) as run:
         counts = [0]
         for time_us in times_us:
@@ -46,7 +46,7 @@ def in_windows(
     return [after - before for before, after in pairwise(counts)]
 
 
-# ---- all of them ------------------------------------------------------------------
+# ---- all misconfigurations --------------------------------------------------------
 
 KINDS = {
     "wrong-map": "wrong-map: {switch: s1, dscp: {26: 0, 48: 1}}",
@@ -62,35 +62,35 @@ TUNED = (
 
 
 def digest(*settings: str) -> str:
-    """Of all that passes in INCAST's first 150 us."""
+    """Hash of all frames captured in INCAST's first 150 us."""
     with started(spec_of(INCAST, *TUNED, "capture=all", *settings)) as run:
         run.run_until(150_000)
         return hashlib.sha256(run.fabric.captured()).hexdigest()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_setting_is_what_it_was_when_the_fault_is_over(kind: str) -> None:
-    """A fault that is over before the first packet comes changes no bit; one that lasts does."""
+def test_setting_is_restored_after_the_fault(kind: str) -> None:
+    """A fault that ends before the first packet changes no captured byte; one that lasts does."""
     assert digest(faults(f"for: 500ns, {KINDS[kind]}")) == digest()
     assert digest(faults(KINDS[kind])) != digest()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_fault_after_the_other_leaves_the_setting_as_it_was(kind: str) -> None:
-    """Though the second begins in the instant in which the first ends."""
+def test_consecutive_faults_restore_the_setting(kind: str) -> None:
+    """The second fault begins in the instant in which the first ends."""
     both = faults(f"for: 200ns, {KINDS[kind]}", f"at: 200ns, for: 300ns, {KINDS[kind]}")
     assert digest(both) == digest()
 
 
-def test_a_slow_receiver_after_another_leaves_the_host_as_fast_as_it_was() -> None:
+def test_consecutive_slow_receivers_restore_the_host() -> None:
     slow = "slow-receiver: {host: h1, rate: 1Gbit}"
     both = faults(f"for: 200ns, {slow}", f"at: 200ns, for: 300ns, {slow}")
     assert digest(both) == digest()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_variant_has_no_use_for_what_its_fabric_does_not_have(kind: str) -> None:
-    """InfiniBand inherits the fault, and does without."""
+def test_variant_on_another_fabric_drops_the_fault(kind: str) -> None:
+    """The InfiniBand variant inherits a RoCE fault and ignores it."""
     compare = "compare={ib: {fabric: ib}, roce: {}}"
     variants = spec_of(INCAST, *TUNED, faults(KINDS[kind]), compare).variants()
     for name, there in (("ib", []), ("roce", [f"{kind}-1"])):
@@ -98,8 +98,8 @@ def test_a_variant_has_no_use_for_what_its_fabric_does_not_have(kind: str) -> No
             assert list(records(run)) == there
 
 
-def test_a_variant_that_always_has_the_wrong_setting_may_keep_the_fault() -> None:
-    """It is what the fault is compared with."""
+def test_variant_with_the_wrong_setting_keeps_the_fault() -> None:
+    """The variant serves for comparison with the fault."""
     always = (
         "classes: {dscp: {26: 0, 48: 1}}, pfc: {headroom: 5KB}, "
         "ecn: {kmin: 1MB, kmax: 1500KB, pmax: 1%, queues: {3: {kmin: 1MB}}}"
@@ -110,7 +110,7 @@ def test_a_variant_that_always_has_the_wrong_setting_may_keep_the_fault() -> Non
         assert finish(run).flows
 
 
-def test_a_variant_without_the_setting_does_without_the_fault() -> None:
+def test_variant_without_the_setting_drops_the_fault() -> None:
     compare = "compare={plain: {switches: {pfc: off, ecn: off}, hosts: {nic: {cc: none}}}}"
     told = faults(*(KINDS[kind] for kind in ("small-headroom", "wrong-ecn", "ignored-cnps")))
     plain = spec_of(INCAST, *TUNED, told, compare).variants()["plain"]
@@ -121,8 +121,8 @@ def test_a_variant_without_the_setting_does_without_the_fault() -> None:
 # ---- a wrong map ----------------------------------------------------------------------
 
 
-def test_packets_ride_on_the_wrong_priority_while_the_map_is_wrong() -> None:
-    """As many as the cable brings in that time; those before and after ride on theirs."""
+def test_wrong_map_moves_packets_to_the_wrong_priority() -> None:
+    """The packets that arrive during the fault change priority; earlier and later ones do not."""
     fault = "at: 20us, for: 20us, wrong-map: {port: 'right:left', dscp: {26: 0}}"
     with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}", faults(fault))) as run:
         outcome = finish(run)
@@ -143,10 +143,10 @@ def test_packets_ride_on_the_wrong_priority_while_the_map_is_wrong() -> None:
         ("pcp", "pcp: {4: 5}", 26, 4),
     ],
 )
-def test_the_map_of_the_trusted_field_is_wrong_for_the_code_points_that_are_named(
+def test_wrong_map_changes_only_the_given_code_points(
     trusted: str, fault: str, dscp: int, pcp: int | None
 ) -> None:
-    """And right again when the fault is over."""
+    """For the trusted field, and only until the fault ends."""
     window = faults(f"at: 20us, for: 40us, wrong-map: {{switch: left, {fault}}}")
     settings = "traffic=[]", f"switches.classes.trust={trusted}", window
     with started(spec_of(PAIR, *settings)) as run:
@@ -160,8 +160,8 @@ def test_the_map_of_the_trusted_field_is_wrong_for_the_code_points_that_are_name
         assert (record.packets_seen, record.hits) == (2, 1)
 
 
-def test_a_switch_pauses_a_priority_that_its_senders_do_not_send_on() -> None:
-    """It takes 3 for 4, both lossless: senders are never stopped, and its headroom overflows."""
+def test_wrong_map_pauses_a_priority_without_senders() -> None:
+    """The switch maps priority 3 to 4, both lossless: senders never stop, headroom overflows."""
     fault = "at: 40us, for: 40us, wrong-map: {switch: s1, dscp: {26: 4}}"
     settings = "switches.pfc={priorities: [3, 4], xoff: 96KB}", "switches.buffer=4MB", faults(fault)
 
@@ -179,8 +179,8 @@ def test_a_switch_pauses_a_priority_that_its_senders_do_not_send_on() -> None:
     assert dropped[2] == 0
 
 
-def test_what_waits_when_the_map_changes_is_released_where_it_was_charged() -> None:
-    """Both when it becomes wrong and when it is right again, with a full buffer each time."""
+def test_queued_packets_are_released_where_charged() -> None:
+    """With a full buffer both when the map becomes wrong and when it is restored."""
     fault = "at: 40us, for: 40us, wrong-map: {switch: s1, dscp: {26: 0}}"
     with started(spec_of(INCAST, "switches.pfc={xoff: 96KB}", faults(fault))) as run:
 
@@ -209,7 +209,7 @@ The fifth, counted from the first, began 503 ns after that was in."""
 
 
 @pytest.mark.parametrize("room", [1, 2, 3, 4, 5])
-def test_of_what_comes_after_the_pause_as_much_is_lost_as_there_is_no_headroom_for(
+def test_small_headroom_drops_the_packets_beyond_it(
     room: int,
 ) -> None:
     headroom = room * PACKET_BYTES + 100
@@ -226,7 +226,7 @@ def test_of_what_comes_after_the_pause_as_much_is_lost_as_there_is_no_headroom_f
     assert outcome.total("rx_buf_discard") == AFTER_THE_PAUSE - room
 
 
-def test_lossless_packets_are_lost_while_headroom_is_small_and_not_before_or_after() -> None:
+def test_small_headroom_drops_only_while_it_lasts() -> None:
     """At a switch that pauses its four senders again and again."""
     fault = "at: 40us, for: 40us, small-headroom: {switch: s1, fraction: 25%}"
     lost = in_windows(
@@ -247,8 +247,8 @@ STEP = "kmin: 20KB, kmax: 20KB"
 
 
 @pytest.mark.parametrize("ecn", [f"{{{STEP}}}", f"{{{STEP}, at: dequeue}}"])
-def test_no_packet_is_marked_while_kmin_is_above_xoff(ecn: str) -> None:
-    """PFC acts meanwhile, and all are marked before and after, as the queue is never empty."""
+def test_wrong_ecn_stops_marks_while_kmin_is_above_xoff(ecn: str) -> None:
+    """PFC acts meanwhile. Before and after, the queue is never empty and all packets are marked."""
     settings = (
         "switches.pfc={xoff: 96KB}",
         f"switches.ecn={ecn}",
@@ -269,8 +269,8 @@ def test_no_packet_is_marked_while_kmin_is_above_xoff(ecn: str) -> None:
         assert (record.hits, record.packets_seen) == (0, sent[1])
 
 
-def test_keys_that_are_not_given_are_as_they_were_in_every_queue() -> None:
-    """kmin alone: queue 3 has a kmax of its own, and every packet above that is marked still."""
+def test_wrong_ecn_keeps_the_keys_it_does_not_set() -> None:
+    """With kmin alone, queue 3 keeps its own kmax: packets above it are still marked."""
     ecn = "{kmin: 20KB, kmax: 2MB, pmax: 0, queues: {3: {kmax: 40KB}}}"
     fault = faults("wrong-ecn: {switch: s1, kmin: 40KB}")
     settings = "switches.pfc={xoff: 96KB}", f"switches.ecn={ecn}", "switches.buffer=4MB", fault
@@ -283,7 +283,7 @@ def test_keys_that_are_not_given_are_as_they_were_in_every_queue() -> None:
     )
 
 
-def test_a_queue_that_does_not_mark_does_not_while_the_others_mark_otherwise() -> None:
+def test_wrong_ecn_leaves_unmarked_queues_unmarked() -> None:
     ecn = f"{{{STEP}, queues: {{3: off}}}}"
     fault = faults("wrong-ecn: {switch: s1, kmin: 1KB, kmax: 1KB}")
     with started(spec_of(INCAST, "switches.pfc={xoff: 96KB}", f"switches.ecn={ecn}", fault)) as run:
@@ -300,8 +300,8 @@ HEARS = ("switches.ecn={kmin: 5KB, kmax: 200KB}", "switches.buffer=16MB")
 
 
 @pytest.mark.parametrize("cc", ["dcqcn", "dcqcn-nvidia", "cct"])
-def test_senders_that_ignore_cnps_are_at_line_rate_until_they_hear_them_again(cc: str) -> None:
-    """Two of three, so that the queue grows meanwhile."""
+def test_senders_that_ignore_cnps_return_to_line_rate(cc: str) -> None:
+    """Until the fault ends. Two of three senders ignore CNPs, so the queue grows."""
     window = "at: 200us, for: 50us, ignored-cnps"
     both = faults(f"{window}: {{host: h2}}", f"{window}: {{host: h3}}")
     settings = (*HEARS, f"hosts.nic.cc={cc}", both)

@@ -1,9 +1,9 @@
-"""What holds for credits whatever the fabric, its load and its faults: drawn at random.
+r"""Properties of credits on any fabric, load and faults, which hypothesis draws at random.
 
-Drawn are the topology, rates, MTU, lanes and their buffers, which may differ from switch to switch,
-SL2VL, the tables of VL arbitration, and who sends what to whom on which service level.
+It draws the topology, rates, MTU, lanes and their buffers, which may differ from switch to switch,
+SL2VL, the VL arbitration tables, and the flows with their service levels.
 
-50 times each; 2,000 times, other ones with each run, by hand:
+The suite tries 50 examples of each property; a longer run with 2,000 other examples each time:
 
     pytest tests/core/link/test_credit_properties.py --hypothesis-profile long
 """
@@ -69,7 +69,7 @@ topologies = st.one_of(
 
 @st.composite
 def credits(draw: st.DrawFn, mtu: int) -> Yaml:
-    """Lanes of a switch, each with room for a packet at least."""
+    """Lanes of a switch, each with room for at least one packet."""
     vls = draw(st.sampled_from(OPERATIONAL_VLS))
     size = st.integers(mtu + 82, 131_072)
     own = draw(st.dictionaries(st.integers(0, vls - 1), size, max_size=2))
@@ -78,7 +78,7 @@ def credits(draw: st.DrawFn, mtu: int) -> Yaml:
 
 @st.composite
 def subnets(draw: st.DrawFn) -> Yaml:
-    """SL2VL, and tables in which every lane has its place."""
+    """SL2VL, and arbitration tables that serve every lane."""
     tables: dict[str, dict[int, int]] = {"high": {}, "low": {}}
     for vl in draw(st.permutations(range(15))):
         for table in draw(st.sampled_from([("high",), ("low",), ("high", "low")])):
@@ -90,7 +90,7 @@ def subnets(draw: st.DrawFn) -> Yaml:
 
 @st.composite
 def fabrics(draw: st.DrawFn, size: int = 0) -> Yaml:
-    """A spec: up to six writes of so many bytes, or of any size, often to the same host."""
+    """A spec with up to six writes of the given size, or of any size, often to the same host."""
     topology, mtu = draw(topologies), draw(st.sampled_from([1024, 2048, 4096]))
     spec: Yaml = {"name": "drawn", "fabric": "ib", "topology": topology, "subnet": draw(subnets())}
     graph = Spec.model_validate(spec).topology.build()
@@ -117,7 +117,7 @@ def cables_of(fabric: Yaml) -> list[str]:
 
 @contextmanager
 def running(fabric: Yaml) -> Iterator[VirtualFabric]:
-    """The fabric at time 0; no two of its routes wait for each other in a circle."""
+    """The fabric at time 0; its routes form no credit loop."""
     spec = Spec.model_validate(fabric)
     assert list(contradictions(spec)) == []
     topology = spec.topology.build()
@@ -127,7 +127,7 @@ def running(fabric: Yaml) -> Iterator[VirtualFabric]:
 
 
 def keep_to_the_buffers(run: VirtualFabric) -> None:
-    """No lane holds more than it has room for, and nobody may send more than that."""
+    """No buffer holds more than its size, and no credit limit exceeds the buffer."""
     spec, topology = run.spec, run.topology
     for name, port in topology.port_named.items():
         lanes = range(lanes_of_link(spec, topology, port))
@@ -139,7 +139,7 @@ def keep_to_the_buffers(run: VirtualFabric) -> None:
 
 
 def are_at_rest(run: VirtualFabric) -> None:
-    """All buffers are empty, and everybody knows: credit is there for all of each."""
+    """All buffers are empty, and every sender has credit for the whole buffer."""
     spec, topology = run.spec, run.topology
     for name, port in topology.port_named.items():
         room, credit = credits_of(spec, topology, topology.peer[port]), run.port(name).credit_bytes
@@ -156,8 +156,8 @@ def dropped(outcome: Outcome) -> int:
 @given(fabrics())
 @LIMIT
 def test_no_packet_is_dropped_for_want_of_buffer(fabric: Yaml) -> None:
-    """Whatever the load: no buffer holds more than it has room for, nobody may send more than
-    that, and all arrives."""
+    """Under any load: no buffer holds more than its size, no credit limit exceeds it, and every
+    message arrives."""
     with running(fabric) as run:
         while not run.finished and run.now_ns < 5_000_000:
             run.run_until(run.now_ns + 1_500)
@@ -169,8 +169,8 @@ def test_no_packet_is_dropped_for_want_of_buffer(fabric: Yaml) -> None:
 
 @given(fabrics())
 @LIMIT
-def test_all_blocks_that_were_sent_are_received_and_freed(fabric: Yaml) -> None:
-    """When all is over no buffer holds anything, and both ends of a cable have the same count."""
+def test_all_blocks_sent_are_received_and_freed(fabric: Yaml) -> None:
+    """At the end all buffers are empty, and both ends of each cable have the same count."""
     with running(fabric) as run:
         finish(run)
         run.run_until(run.now_ns + UPDATES_NS)
@@ -184,11 +184,9 @@ def test_all_blocks_that_were_sent_are_received_and_freed(fabric: Yaml) -> None:
 
 @given(fabrics(size=200_000), st.sampled_from(["loss", "corruption", "duplication"]), st.data())
 @LIMIT
-def test_lost_damaged_and_doubled_packets_cost_no_credit_for_ever(
-    fabric: Yaml, kind: str, data: st.DataObject
-) -> None:
-    """FCTBS in the next update repairs what the receiver did not count: the flow goes on.
-    A copy has credit, too."""
+def test_packet_faults_leak_no_credit(fabric: Yaml, kind: str, data: st.DataObject) -> None:
+    """FCTBS of the next update corrects what the receiver did not count, so the flow goes on. A
+    duplicate has credit, too."""
     which = {
         "cable": data.draw(st.sampled_from(cables_of(fabric))),
         "every": data.draw(st.integers(2, 40)),
@@ -198,7 +196,7 @@ def test_lost_damaged_and_doubled_packets_cost_no_credit_for_ever(
             run.run_until(run.now_ns + 10_000)
             keep_to_the_buffers(run)
         assert run.finished
-        run.run_until(run.now_ns + 1_000_000)  # what was sent twice is under way for longer
+        run.run_until(run.now_ns + 1_000_000)  # duplicates take longer to arrive
         are_at_rest(run)
         assert look(run).total("rx_credit_violations") == 0
 
@@ -211,10 +209,11 @@ updates = st.one_of(
 
 @given(fabrics(), updates, st.sampled_from(["lost", "damaged"]), st.data())
 @LIMIT
-def test_lost_and_damaged_updates_cost_time_and_nothing_else(
+def test_lost_credit_updates_only_cost_time(
     fabric: Yaml, which: Yaml, effect: str, data: st.DataObject
 ) -> None:
-    """Even all of them, both ways, for a while: a limit is absolute, so the next one heals."""
+    """Even if all updates are lost for a while, both ways: a limit is absolute, so the next update
+    restores it."""
     cable = data.draw(st.sampled_from(cables_of(fabric)))
     fault = {"for": "60us", "flow-control": {"cable": cable, "effect": effect, **which}}
     with running({**fabric, "faults": [fault]}) as run:
@@ -239,11 +238,12 @@ def test_lost_and_damaged_updates_cost_time_and_nothing_else(
     st.data(),
 )
 @LIMIT
-def test_a_full_lane_delays_no_other_but_at_the_arbiter(
+def test_full_lane_delays_others_only_at_the_arbiter(
     topology: Yaml, sl: int, vl: int, buffer_kib: int, data: st.DataObject
 ) -> None:
-    """Ranked above it, a message takes no longer than alone, but for one packet a port: on its way,
-    and on that of the ACK. Its own credit lasts for a round trip, so that it never waits itself."""
+    """A message of higher priority takes as long as on an idle fabric, plus one packet in
+    transmission per port and per port of its ACK's path. Its credit lasts for a round trip, so it
+    never waits for its own."""
     lanes = [0] * SLS
     lanes[sl] = vl
     fabric: Yaml = {

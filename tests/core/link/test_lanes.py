@@ -1,4 +1,4 @@
-"""Virtual lanes: who sends next, which lane a packet takes, and what becomes of one that waits."""
+"""Virtual lanes: arbitration, the choice of lane, and packets without credit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IB = ("fabric=ib", "switches.credits.vls=8", "switches.credits.buffer=64KiB")
 
 
 def senders(*levels: int, size: str = "4MB") -> str:
-    """h2, h3, ... send to h1, each on a service level of its own."""
+    """Flows from h2, h3, ... to h1, each on its own service level."""
     entries = "".join(
         f"  - {{name: sl{sl}, pattern: pair, from: h{n}, to: h1, op: write, size: {size}, "
         f"priority: {sl}}}\n"
@@ -44,8 +44,9 @@ def arbitration(high: str, low: str, limit: int) -> str:
 
 
 @pytest.mark.parametrize(("one", "other"), [(65, 65), (65, 195), (130, 195), (65, 255)])
-def test_lanes_of_one_list_share_the_link_by_their_weights(one: int, other: int) -> None:
-    """65 units of 64 bytes are one packet of 4122 bytes; a turn ends with the packet it overran."""
+def test_lanes_share_the_link_by_weight(one: int, other: int) -> None:
+    """65 units of 64 bytes are one packet of 4122 bytes; a turn ends with the packet that exceeds
+    it."""
     table = arbitration("{}", f"{{0: {one}, 1: {other}}}", 0)
     packets = [-(-weight * 64 // 4122) for weight in (one, other)]
     got = delivered(senders(0, 1), *IB, table, at_ns=300_000)
@@ -53,22 +54,22 @@ def test_lanes_of_one_list_share_the_link_by_their_weights(one: int, other: int)
 
 
 @pytest.mark.parametrize("limit", [0, 2, 10])
-def test_high_lanes_let_a_low_packet_go_when_they_reach_their_limit(limit: int) -> None:
-    """So many packets of the high lane go for each one of the low lane."""
+def test_high_priority_limit_lets_a_low_packet_pass(limit: int) -> None:
+    """That many packets of the high lane pass for each packet of the low lane."""
     table = arbitration("{0: 255}", "{1: 255}", limit)
     packets = max(1, -(-limit * 4096 // 4122))
     got = delivered(senders(0, 1), *IB, table, at_ns=300_000)
     assert got[0] / got[1] == pytest.approx(packets, rel=0.05)
 
 
-def test_high_lanes_without_a_limit_leave_nothing_to_low_ones() -> None:
-    """255 stands for no limit: until the high lane is done, the low one has what it had before."""
+def test_unlimited_high_priority_starves_low_lanes() -> None:
+    """255 means no limit: until the high lane is done, the low lane sends nothing more."""
     got = delivered(senders(0, 1), *IB, arbitration("{0: 1}", "{1: 255}", 255), at_ns=300_000)
     assert got[0] > 40 * got[1]
 
 
-def test_a_service_level_takes_the_lane_of_the_port_it_leaves_by() -> None:
-    """SL 1 rides on VL 1 to a switch with two lanes, then on VL 0; its VCRC stays right."""
+def test_sl2vl_of_the_egress_port_selects_the_lane() -> None:
+    """SL 1 travels on VL 1 to a switch with two lanes, then on VL 0; its VCRC stays valid."""
     text = PAIR + "capture: [left:h1, right:h2]\n"
     settings = (
         "fabric=ib",
@@ -85,8 +86,8 @@ def test_a_service_level_takes_the_lane_of_the_port_it_leaves_by() -> None:
     assert all(vcrc(frame[:-2]) == frame[-2:] for frame in data)
 
 
-def test_a_service_level_without_a_lane_is_dropped_and_counted() -> None:
-    """SL2VL says VL15, which carries management alone."""
+def test_service_level_without_a_lane_is_dropped() -> None:
+    """SL2VL maps it to VL15, which carries only management, and the drop is counted."""
     with started(spec_of(PAIR, "fabric=ib", "switches.credits.vls=2")) as run:
         run.run_until(1_000)
         sl2vl = [0] * 16
@@ -100,7 +101,8 @@ def test_a_service_level_without_a_lane_is_dropped_and_counted() -> None:
 
 
 def discards_of_a_lane_without_credit(*settings: str, until_ns: int) -> int:
-    """At the port to h2, which never has room for a packet; other ports wait for ever."""
+    """Discards at the port to h2, which never grants credit; at other ports packets have no
+    lifetime limit."""
     spec = spec_of(
         PAIR,
         "fabric=ib",
@@ -119,28 +121,28 @@ def discards_of_a_lane_without_credit(*settings: str, until_ns: int) -> int:
 
 
 @pytest.mark.parametrize("until_ns", [20_000, 40_000, 200_000])
-def test_a_packet_without_credit_lives_for_its_time_at_the_head_of_its_lane(until_ns: int) -> None:
-    """4.096 us * 2^2 = 16.384 us each; the first one is there after 2.7 us."""
+def test_head_of_queue_lifetime_drops_waiting_packets(until_ns: int) -> None:
+    """The lifetime is 4.096 us * 2^2 = 16.384 us; the first packet arrives after 2.7 us."""
     discards = discards_of_a_lane_without_credit("subnet.vl_stall_count=0", until_ns=until_ns)
     assert discards == (until_ns - 2_700) // 16_384
 
 
-def test_packets_that_die_in_a_row_stall_their_lane() -> None:
-    """Two lifetimes, then all the lane holds at once: its buffer has room for 15 packets."""
+def test_consecutive_lifetime_drops_stall_the_lane() -> None:
+    """After two lifetimes the lane drops all it holds: its buffer has room for 15 packets."""
     before = discards_of_a_lane_without_credit("subnet.vl_stall_count=2", until_ns=35_000)
     after = discards_of_a_lane_without_credit("subnet.vl_stall_count=2", until_ns=36_000)
     assert before == 1
     assert after >= 15
 
 
-def test_lifetimes_above_19_are_endless() -> None:
-    """However long it takes."""
+def test_lifetimes_above_19_are_infinite() -> None:
+    """A packet without credit stays however long it waits."""
     settings = ("subnet.leaf_head_of_queue_lifetime=20",)
     assert discards_of_a_lane_without_credit(*settings, until_ns=5_000_000) == 0
 
 
 def updates_of(records: bytes) -> dict[tuple[int, int, int], list[int]]:
-    """When flow-control packets passed, in ps, by port, direction and VL (layout: tap.h)."""
+    """Times of flow-control packets in ps, by port, direction and VL (layout: tap.h)."""
     times: dict[tuple[int, int, int], list[int]] = {}
     at = 0
     while at < len(records):
@@ -156,23 +158,23 @@ def updates_of(records: bytes) -> dict[tuple[int, int, int], list[int]]:
     ("rate", "lane_gbit"),
     [("1x SDR", 2), ("1x NDR", 100), ("2x HDR", 50), ("4x EDR", 25), ("12x NDR", 100)],
 )
-def test_every_vl_is_told_of_in_65536_symbol_times_of_a_lane(rate: str, lane_gbit: int) -> None:
-    """A symbol is 8 bits of data, however many lanes carry others at the same time."""
+def test_each_lane_is_updated_every_65536_symbol_times(rate: str, lane_gbit: int) -> None:
+    """A symbol is 8 bits of data; the updates of other lanes do not change the interval."""
     limit_ps = 65_536 * 8 * 1000 // lane_gbit
     text = PAIR.replace("delay: 500ns", f"rate: {rate}, delay: 500ns") + "capture: [left:h1]\n"
     with started(spec_of(text, "fabric=ib", "switches.credits.vls=4")) as run:
         run.run_until(10 * limit_ps // 1000)
         updates = updates_of(run.fabric.captured())
-    assert len(updates) == 2 * 4  # either way
+    assert len(updates) == 2 * 4  # in both directions
     for times in updates.values():
         gaps = [later - earlier for earlier, later in pairwise(times)]
         assert len(gaps) >= 9
         assert max(gaps) <= limit_ps
 
 
-def test_a_width_is_not_lost_on_the_way_to_a_lab() -> None:
-    """A lab gets its spec as JSON and hands back what it saw, pickled; links of one rate and
-    other widths are others."""
+def test_link_width_survives_the_transfer_to_a_lab() -> None:
+    """A lab receives its spec as JSON and returns pickled results. Links of equal rate and
+    different width differ."""
     widths = {}
     for rate in ("100Gbit", "4x EDR", "2x HDR", "1x NDR", "25Gbit", "30Gbit"):
         spec = spec_of(PAIR, f"topology.links.host.rate={rate}", "fabric=ib")
@@ -184,8 +186,8 @@ def test_a_width_is_not_lost_on_the_way_to_a_lab() -> None:
     assert widths == plain | {"4x EDR": 4, "2x HDR": 2, "1x NDR": 1}
 
 
-def test_rates_have_infinibands_names() -> None:
-    """Four lanes of a generation carry what its data sheets say."""
+def test_rates_have_infiniband_names() -> None:
+    """Four lanes of each generation have the rate of its data sheets."""
     rates = {"SDR": 8, "DDR": 16, "QDR": 32, "FDR10": 40, "EDR": 100, "HDR": 200, "NDR": 400}
     for name, gbit in (rates | {"XDR": 800}).items():
         assert parse_ib_rate(f"4x {name}") == gbit * 10**9

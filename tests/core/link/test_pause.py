@@ -37,13 +37,14 @@ def sent(run: VirtualFabric, at: str, priority: int) -> int:
     return packets[priority]
 
 
-def test_a_pause_frame_from_a_host_stops_its_leaf_for_its_quanta_and_no_longer() -> None:
-    """1000 quanta at 100 Gb/s are 5.12 us: nothing leaves in them, the next packet right after."""
+def test_pause_frame_stops_a_port_for_its_quanta() -> None:
+    """1000 quanta at 100 Gb/s are 5.12 us: nothing leaves in that time, the next packet right after
+    it."""
     spec = spec_of(PAIR, "switches.pfc={xoff: 96KB}")
     with started(spec) as run:
         run.run_until(20_000)
         inject(run, "h2:right", pfc_frame(3, 1000))
-        run.run_until(21_000)  # the frame has crossed the cable, what was begun is finished
+        run.run_until(21_000)  # the frame has arrived, the current packet has left
         before = sent(run, "right:h2", 3)
         run.run_until(20_500 + 5_120)
         assert sent(run, "right:h2", 3) == before
@@ -56,7 +57,7 @@ def test_a_pause_frame_from_a_host_stops_its_leaf_for_its_quanta_and_no_longer()
     assert outcome.flows["flow"].completed
 
 
-def test_quanta_of_zero_resume_at_once() -> None:
+def test_zero_quanta_resume_at_once() -> None:
     """XON ends a pause long before its quanta have run out."""
     with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}")) as run:
         run.run_until(20_000)
@@ -68,7 +69,7 @@ def test_quanta_of_zero_resume_at_once() -> None:
         assert sent(run, "right:h2", 3) > paused
 
 
-def test_a_pause_of_another_priority_stops_nothing() -> None:
+def test_pause_of_another_priority_stops_nothing() -> None:
     with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}")) as run:
         run.run_until(20_000)
         inject(run, "h2:right", pfc_frame(5, 0xFFFF))
@@ -77,8 +78,8 @@ def test_a_pause_of_another_priority_stops_nothing() -> None:
     assert outcome.ports["right:h2"]["rx_pause"][5] == 1
 
 
-def test_a_switch_without_pfc_ignores_pause_frames() -> None:
-    """The frame is counted, and nothing is paused."""
+def test_switch_without_pfc_ignores_pause_frames() -> None:
+    """The switch counts the frame and pauses nothing."""
     with started(spec_of(PAIR)) as run:
         run.run_until(20_000)
         inject(run, "h2:right", pfc_frame(3, 0xFFFF))
@@ -87,8 +88,9 @@ def test_a_switch_without_pfc_ignores_pause_frames() -> None:
     assert outcome.flows["flow"].completed
 
 
-def test_a_pause_is_obeyed_after_the_response_time_and_counts_from_its_arrival() -> None:
-    """1000 quanta are 5.12 us, of which the port sends on for the first 2 us."""
+def test_pause_acts_after_the_response_time() -> None:
+    """1000 quanta are 5.12 us from the frame's arrival; the port still sends in the first 2 us of
+    them."""
     with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}", "switches.pause_response=2us")) as run:
         run.run_until(20_000)
         inject(run, "h2:right", pfc_frame(3, 1000))
@@ -105,8 +107,8 @@ def test_a_pause_is_obeyed_after_the_response_time_and_counts_from_its_arrival()
 GLOBAL = "switches.pfc={frames: pause, xoff: 96KB}"
 
 
-def test_a_global_pause_stops_every_priority_where_it_is_agreed_on() -> None:
-    """802.3x is obeyed where the port has it, and counted but not obeyed where it has PFC."""
+def test_global_pause_stops_all_priorities_where_enabled() -> None:
+    """A port with 802.3x obeys it; a port with PFC counts it and sends on."""
     for setting, stopped in ((GLOBAL, True), ("switches.pfc={xoff: 96KB}", False)):
         with started(spec_of(PAIR, setting, "hosts.nic.dscp=10")) as run:
             run.run_until(20_000)
@@ -119,9 +121,9 @@ def test_a_global_pause_stops_every_priority_where_it_is_agreed_on() -> None:
 
 
 @pytest.mark.parametrize("response", ["0ns", "2us"])
-def test_a_global_pause_is_time_of_the_link_in_the_series_as_in_the_counters(response: str) -> None:
-    """1000 quanta at 100 Gb/s, less the time until they are obeyed: once, whatever happens between;
-    a second pause while the first lasts goes on from there."""
+def test_global_pause_time_agrees_in_series_and_counters(response: str) -> None:
+    """1000 quanta at 100 Gb/s, less the response time, count once whatever happens between; a
+    second pause during the first extends it."""
     with started(spec_of(PAIR, GLOBAL, f"switches.pause_response={response}")) as run:
         run.run_until(20_000)
         inject(run, "h2:right", global_pause_frame(1000))
@@ -133,15 +135,15 @@ def test_a_global_pause_is_time_of_the_link_in_the_series_as_in_the_counters(res
     place = seen.samples.ports.index("right:h2")
     assert seen.samples.paused_ns[-1, place] == paused_ns
     raw = seen.ports["right:h2"]
-    assert raw["paused"] == [1000 * paused_ns]  # what `emu watch` tells
+    assert raw["paused"] == [1000 * paused_ns]  # what `emu watch` shows
     told = ethernet_counters(seen.ports)["right:h2"]
     assert told["rx_global_pause_duration"] == paused_ns // 1000
 
 
 @pytest.mark.parametrize(("setting", "priorities"), [("{priorities: [3, 4]}", 2), ("{}", 1)])
-def test_pauses_by_priority_add_up_in_the_series(setting: str, priorities: int) -> None:
-    """PFC pauses priorities, so two of them for 5.12 us each are 10.24 us. An 802.3x pause between,
-    which is not obeyed, changes neither that nor the counters."""
+def test_pause_time_adds_up_over_priorities(setting: str, priorities: int) -> None:
+    """PFC pauses priorities, so two of them for 5.12 us each are 10.24 us. An 802.3x pause between
+    them, which the port ignores, changes neither series nor counters."""
     with started(spec_of(PAIR, f"switches.pfc={setting}")) as run:
         run.run_until(20_000)
         for priority in (3, 4):
@@ -163,18 +165,19 @@ INCAST = (
 )
 
 
-def test_headroom_as_computed_is_enough_and_a_frame_less_than_needed_is_not() -> None:
-    """Lossless means lossless; a headroom that cannot hold what is on its way drops."""
+def test_computed_headroom_is_enough_and_less_drops() -> None:
+    """With the computed headroom a lossless priority loses nothing; with too little for the frames
+    in flight it drops."""
     roomy = outcome_of(INCAST, "switches.pfc={xoff: 96KB}")
     assert roomy.total("tx_pause") > 0
     assert roomy.total("rx_buf_discard") == 0
-    # On its way when XOFF is decided: three frames in 1 us of cable, there and back.
+    # Frames in flight when XOFF is decided: three in 1 us of cable, both ways.
     tight = outcome_of(INCAST, "switches.pfc={xoff: 96KB, headroom: 12KB}")
     assert tight.total("rx_buf_discard") > 0
 
 
-def test_global_pauses_keep_an_incast_lossless_without_a_single_pfc_frame() -> None:
-    """The same thresholds, told by 802.3x."""
+def test_global_pause_keeps_an_incast_lossless() -> None:
+    """With the thresholds of PFC, but 802.3x frames and not one PFC frame."""
     outcome = outcome_of(INCAST, GLOBAL)
     assert outcome.total("tx_global_pause") == outcome.total("tx_pause_frames") > 0
     assert outcome.total("tx_pause") == outcome.total("rx_buf_discard") == 0
@@ -214,8 +217,8 @@ PACKET_WIRE, PACKET_HELD = 4096 + 82, 4096 + 58
 
 
 def bottleneck(*settings: str) -> tuple[int, dict[str, Any], int]:
-    """The bound of right's headroom, what the port counted with it, and how many packets it
-    drops with a payload less."""
+    """The bound of the headroom at switch right, the counters of the port, and the packets that it
+    drops with 4096 bytes less of headroom."""
     bound = headroom_of(spec := spec_of(BOTTLENECK, *settings), port_named(spec, "right:left"))
     enough = outcome_of(BOTTLENECK, *settings)
     assert enough.total("rx_buf_discard") == 0
@@ -228,9 +231,9 @@ def port_named(spec: Spec, name: str) -> Port:
     return spec.topology.build().port_named[name]
 
 
-def test_headroom_at_its_computed_bound_never_drops_and_one_mtu_less_does() -> None:
-    """Between two switches, of some twenty pauses; what headroom held at most is within a packet
-    of the bound."""
+def test_headroom_bound_is_tight_to_one_mtu() -> None:
+    """Between two switches, over some twenty pauses; the peak use of headroom is within one packet
+    of the bound, and one MTU less drops."""
     bound, port, dropped = bottleneck()
     assert bound == 3 * (4096 + 74 + 24) + 84 + (2 * 700 + 1000) * 100 // 8
     assert bound - 4096 < port["headroom_peak_bytes"][3] <= bound
@@ -239,10 +242,10 @@ def test_headroom_at_its_computed_bound_never_drops_and_one_mtu_less_does() -> N
 
 
 @pytest.mark.parametrize("delay_ns", [660, 680, 740, 800, 820, 840])
-def test_headroom_holds_as_many_whole_packets_as_the_bound_lets_come(delay_ns: int) -> None:
-    """The one that would have crossed xoff, and each that begins before the pause is obeyed: the
-    bound counts their bytes on the cable, the last one's as a whole, so that it is above what
-    they fill by less than a packet and 24 bytes for each."""
+def test_headroom_bound_counts_whole_packets(delay_ns: int) -> None:
+    """The packet that crosses xoff, and each packet that begins before the pause acts. The bound
+    counts their bytes on the cable and all of the last one, so it exceeds their size by less than a
+    packet and 24 bytes for each."""
     bound, port, dropped = bottleneck(f"topology.links.0.delay={delay_ns}ns")
     until_obeyed = (4096 + 98) + 84 + (2 * delay_ns + 1000) * 100 // 8
     packets = 1 + -(-until_obeyed // PACKET_WIRE)
@@ -252,8 +255,8 @@ def test_headroom_holds_as_many_whole_packets_as_the_bound_lets_come(delay_ns: i
     assert (dropped > 0) == (held > bound - 4096)
 
 
-def test_a_cut_through_switch_needs_nearly_a_packet_less() -> None:
-    """It decides on a packet when its header is there; headroom does not count on that."""
+def test_cut_through_leaves_nearly_a_packet_of_headroom() -> None:
+    """A cut-through switch decides on a packet at its header; the bound does not rely on that."""
     _, stored, _ = bottleneck("topology.links.0.delay=760ns")
     _, cut, dropped = bottleneck("topology.links.0.delay=760ns", "switches.switching=cut-through")
     more = stored["headroom_peak_bytes"][3] - cut["headroom_peak_bytes"][3]
@@ -261,8 +264,8 @@ def test_a_cut_through_switch_needs_nearly_a_packet_less() -> None:
     assert dropped == 0
 
 
-def test_a_dynamic_threshold_gives_a_lone_port_much_and_each_of_many_little() -> None:
-    """With alpha a, n ports that fill the pool hold a / (1 + n a) of it each."""
+def test_dynamic_threshold_shrinks_with_more_ports() -> None:
+    """With alpha a, each of n ports that fill the pool holds a / (1 + n a) of it."""
     for senders, alpha in ((2, "1"), (4, "1"), (4, "1/8")):
         fabric = ONE_SWITCH + "traffic: [{name: incast, pattern: incast, op: write, size: 6MB}]"
         hosts = (f"traffic.0.from=h2-h{senders + 1}", "traffic.0.to=h1")
@@ -282,8 +285,8 @@ def test_a_dynamic_threshold_gives_a_lone_port_much_and_each_of_many_little() ->
         assert expected - 4_200 <= held <= expected + headroom
 
 
-def test_reserved_bytes_are_there_when_others_have_filled_the_pool() -> None:
-    """Lossy traffic holds all of the pool; packets of another port still get in."""
+def test_reserved_bytes_remain_when_the_pool_is_full() -> None:
+    """Lossy traffic fills the pool; packets of another port still find room."""
     fabric = (
         ONE_SWITCH
         + """
@@ -299,14 +302,14 @@ switches: {buffer: 1200KB, queue_limit: 1200KB}
     assert reserved.ports["s1:h5"]["rx_buf_discard"][1] == 0
 
 
-def test_a_lossy_queue_stops_at_its_limit() -> None:
-    """Never a byte above it, and the rest is dropped at the tail."""
+def test_lossy_queue_stops_at_its_limit() -> None:
+    """The queue never exceeds its limit, and excess packets are dropped at the tail."""
     outcome = outcome_of(INCAST, "switches.queue_limit=100KB")
     assert 100_000 - 4_200 < outcome.ports["s1:h1"]["queue_peak_bytes"][0] <= 100_000
     assert outcome.total("tx_queue_discard") > 0
 
 
-def test_a_long_pause_is_told_again_before_it_runs_out() -> None:
+def test_long_pause_is_refreshed_before_it_expires() -> None:
     """A receiver that stays congested never lets its pause expire."""
     slow_receiver = "topology.links.0.rate=1Gbit"
     outcome = outcome_of(INCAST, "switches.pfc={xoff: 20KB, xon: 10KB}", slow_receiver)
@@ -314,5 +317,5 @@ def test_a_long_pause_is_told_again_before_it_runs_out() -> None:
     assert paused["tx_pause"][3] > 2
     told, obeyed = paused["tx_pause_duration"][3], outcome.ports["h2:s1"]["rx_pause_duration"][3]
     assert told > 0
-    assert abs(told - obeyed) < 0.01 * told  # but for the frames' way along the cable
+    assert abs(told - obeyed) < 0.01 * told  # except for the frames' time on the cable
     assert outcome.total("rx_buf_discard") == 0

@@ -1,5 +1,5 @@
-"""Frames that end too early, on every way into a port: refused, counted once, and never read
-beyond their end."""
+"""Truncated frames, on every way into a port: rejected, counted once, and never read beyond their
+end."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ HOST_DROPS = (
 def test_every_length_of_every_frame_is_counted_once(
     settings: tuple[str, ...], receiver: str
 ) -> None:
-    """Each is cut at every byte and follows a whole frame, whose bytes may still lie behind it."""
+    """Each frame is cut at every byte. Bytes of a whole frame before it may remain in memory."""
     frames = _frames_of(settings)
     with started(spec_of(NETWORK, *settings)) as run:
         at = run.topology.port_named[receiver]
@@ -79,8 +79,8 @@ def frame_of(frames: list[tuple[FrameKind, bytes]], kind: FrameKind) -> bytes:
 
 
 def _frames_of(settings: tuple[str, ...]) -> list[tuple[FrameKind, bytes]]:
-    """One of each kind that hosts and switches send: data, acknowledgements, CNPs, pause frames,
-    datagrams, credits."""
+    """One frame of each kind that hosts and switches send: data, acknowledgements, CNPs, pause
+    frames, datagrams, credits."""
     examples: dict[tuple[object, ...], tuple[FrameKind, bytes]] = {}
     for text in (CONGESTED, DATAGRAMS):
         with started(spec_of(text, *settings)) as run:
@@ -91,7 +91,7 @@ def _frames_of(settings: tuple[str, ...]) -> list[tuple[FrameKind, bytes]]:
 
 
 def _captured(records: bytes) -> Iterable[tuple[FrameKind, bytes]]:
-    """Of each whole frame (layout: tap.h)."""
+    """The bytes of each whole frame in the capture (layout: tap.h)."""
     at = 0
     while at < len(records):
         length = int.from_bytes(records[at + 20 : at + 24], "little")
@@ -102,7 +102,7 @@ def _captured(records: bytes) -> Iterable[tuple[FrameKind, bytes]]:
 
 
 def _sort(kind: FrameKind, frame: bytes) -> tuple[object, ...]:
-    """What tells one kind of frame from another, without what differs in each packet."""
+    """The bytes that distinguish kinds of frames, without those that differ in each packet."""
     if kind is FrameKind.IB_LINK:
         return (kind,)
     if kind is FrameKind.IB:
@@ -115,7 +115,7 @@ def _sort(kind: FrameKind, frame: bytes) -> tuple[object, ...]:
 
 
 def is_malformed(kind: FrameKind, frame: bytes) -> bool:
-    """Too short for its headers and CRCs, or on a lane that is not there."""
+    """Whether the frame is too short for its headers and CRCs, or on a lane that does not exist."""
     if kind is FrameKind.ETHERNET:
         return len(frame) < (18 if frame[12:14] == VLAN_TAG else 14)
     if len(frame) < 8 or 0 < frame[0] >> 4 < 15:
@@ -148,8 +148,8 @@ def _expect_counts(run: VirtualFabric, receiver: str, sent: list[tuple[FrameKind
 
 
 @pytest.mark.parametrize("lane", range(1, LANES - 1))
-def test_a_packet_on_a_lane_the_port_lacks_is_refused(lane: int) -> None:
-    """Of a stale or hostile sender: it would leave without credit."""
+def test_packet_on_a_missing_lane_is_dropped(lane: int) -> None:
+    """As a stale or hostile sender could send it: without credit."""
     with started(spec_of(NETWORK, "fabric=ib")) as run:
         at = run.topology.port_named["left:h1"]
         packet = bytes([lane << 4, 2, 0, 2]) + bytes(26)
@@ -160,8 +160,8 @@ def test_a_packet_on_a_lane_the_port_lacks_is_refused(lane: int) -> None:
         assert sum(counters["rx_packets"]) == 0
 
 
-def test_a_runt_shows_under_the_names_operators_know() -> None:
-    """perfquery's and ethtool's."""
+def test_runt_shows_in_standard_counters() -> None:
+    """Under the names of perfquery and ethtool."""
     for fabric, kind, name in (
         ("ib", FrameKind.IB, "PortMalformedPacketErrors"),
         ("roce", FrameKind.ETHERNET, "rx_undersize_pkts"),
@@ -176,8 +176,8 @@ def test_a_runt_shows_under_the_names_operators_know() -> None:
 
 
 @pytest.mark.parametrize("kind", [FrameKind.ETHERNET, FrameKind.IB, FrameKind.IB_LINK])
-def test_a_frame_of_the_other_fabric_is_refused(kind: FrameKind) -> None:
-    """At a switch and at a NIC: its bytes mean nothing there, however they look."""
+def test_frame_of_the_other_fabric_is_dropped(kind: FrameKind) -> None:
+    """At a switch and at a NIC, whatever its bytes are."""
     other = "ib" if kind is FrameKind.ETHERNET else "roce"
     lost = [] if kind is FrameKind.IB_LINK else ["dropped"]
     frame = bytes([0, 2, 0, 2, 0, 7, 0, 1]).ljust(64, b"\0")
@@ -199,10 +199,8 @@ LINK_UPKEEP = {"rx_flow_control", "tx_flow_control", "tx_wire_bytes"}
 @pytest.mark.parametrize(
     ("fabric", "name"), [("roce", "rx_oversize_pkts"), ("ib", "PortMalformedPacketErrors")]
 )
-def test_a_frame_longer_than_any_is_counted_where_it_would_have_arrived(
-    fabric: str, name: str
-) -> None:
-    """It is not taken into memory, and for that not missing there."""
+def test_oversized_frame_is_counted_at_the_receiver(fabric: str, name: str) -> None:
+    """The frame takes no buffer space, so none is missing afterwards."""
     kind = FrameKind.IB if fabric == "ib" else FrameKind.ETHERNET
     with started(spec_of(NETWORK, f"fabric={fabric}")) as run:
         at = run.topology.port_named["left:h1"]

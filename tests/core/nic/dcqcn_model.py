@@ -1,4 +1,5 @@
-"""DCQCN's reaction point a second time, written from the paper's rules and event by event.
+r"""A second implementation of DCQCN's reaction point, written event by event from the paper's
+rules.
 
 It shares nothing with the C core, not even its shortcuts: every timer fires.
 """
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Parameters:
-    """Under the paper's names; rates in bits/s, times in picoseconds."""
+    """Parameters under the paper's names; rates in bits/s, times in picoseconds."""
 
     g: float = 1 / 256
     rai: float = 40e6
@@ -24,7 +25,7 @@ class Parameters:
 
 @dataclass
 class ReactionPoint:
-    """The limiter of one sender. `state` is (Rc, Rt), or (0, 0) while nothing is limited."""
+    """The rate limiter of one sender. `state` is (Rc, Rt), or (0, 0) without a limit."""
 
     p: Parameters
     line_rate: float

@@ -1,6 +1,5 @@
-"""DCTCP's sender a second time, from RFC 8257, 3.3: it counts what it sees in one window after
-another, and remembers packets by their place in the stream.
-"""
+"""A second implementation of DCTCP's sender, from RFC 8257, 3.3. It counts marks and packets per
+window, and identifies packets by their place in the stream."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Parameters:
-    """Windows in packets."""
+    """Parameters; windows in packets."""
 
     g: float = 1 / 16
     initial_cwnd: float = 10
@@ -18,7 +17,7 @@ class Parameters:
 
 @dataclass
 class Sender:
-    """`acked` and `sent` count packets since the beginning."""
+    """The congestion window of one sender. `acked` and `sent` count packets since the beginning."""
 
     p: Parameters
     cwnd: float = field(init=False)

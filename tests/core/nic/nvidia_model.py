@@ -1,4 +1,5 @@
-"""NVIDIA's reaction point a second time, from the help texts of its parameters, event by event.
+r"""A second implementation of NVIDIA's reaction point, event by event from the help texts of its
+parameters.
 
 It shares nothing with the C core, not even its shortcuts: every timer fires.
 """
@@ -10,7 +11,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class RoceCcEcn:
-    """Rates in bits/s, times in picoseconds, fractions of 1; the defaults of a ConnectX-6 Dx."""
+    """Parameters with the defaults of a ConnectX-6 Dx: rates in bits/s, times in picoseconds,
+    fractions of 1."""
 
     clamp_tgt_rate: bool = False
     clamp_tgt_rate_after_time_inc: bool = True
@@ -32,7 +34,7 @@ class RoceCcEcn:
 
 @dataclass
 class NvidiaReactionPoint:
-    """The limiter of one sender. `state` is (Rc, Rt), or (0, 0) while nothing is limited."""
+    """The rate limiter of one sender. `state` is (Rc, Rt), or (0, 0) without a limit."""
 
     p: RoceCcEcn
     line_rate: float
@@ -70,7 +72,7 @@ class NvidiaReactionPoint:
             self._increase("bytes")
 
     def run_until(self, now: int) -> None:
-        """Of what is due at the same time alpha comes first."""
+        """Fires all timers that are due by then; at equal times alpha comes first."""
         while self.due and min(self.due.values()) <= now:
             name = min(self.due, key=lambda timer: (self.due[timer], timer))
             at = self.due.pop(name)

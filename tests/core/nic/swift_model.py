@@ -1,4 +1,5 @@
-"""Swift's sender a second time, from the paper's algorithm 1 and its equation of flow scaling."""
+"""A second implementation of Swift's sender, from the paper's algorithm 1 and its equation of flow
+scaling."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Parameters:
-    """Times in picoseconds, windows in packets."""
+    """Parameters; times in picoseconds, windows in packets."""
 
     base_target: float = 20e6
     fs_range: float = 100e6
@@ -23,7 +24,7 @@ class Parameters:
 
 @dataclass
 class Sender:
-    """`rtt` is 0 where none was measured."""
+    """The congestion window of one sender. `rtt` is 0 when no round trip was measured."""
 
     p: Parameters
     cwnd: float = field(init=False)

@@ -1,4 +1,4 @@
-"""DCTCP and Swift at work: how fast, how fair, how deep the queue, and what tells them."""
+"""DCTCP and Swift in a fabric: rate, fairness, queue depth, and congestion signals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def step_at(k: str) -> str:
 
 
 def depths(run: VirtualFabric, since_ns: int, until_ns: int) -> NDArray[np.int64]:
-    """Bytes queued towards h1, each microsecond."""
+    """Bytes queued towards h1, once per microsecond."""
     seen = []
     for now in range(since_ns, until_ns, 1_000):
         run.run_until(now)
@@ -58,7 +58,7 @@ def depths(run: VirtualFabric, since_ns: int, until_ns: int) -> NDArray[np.int64
 
 
 def delivered(run: VirtualFabric, senders: int) -> NDArray[np.int64]:
-    """Packets of each flow that its receiver has."""
+    """Packets that the receiver has, for each flow."""
     return np.array([run.queue_pair(f"f.h{n}-h1").received for n in range(2, 2 + senders)])
 
 
@@ -68,8 +68,8 @@ def jain(shares: NDArray[np.int64]) -> float:
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 @pytest.mark.parametrize("cc", ["dctcp", "swift"])
-def test_a_flow_alone_reaches_the_line_rate(cc: str, fabric: str) -> None:
-    """From ten packets on: the window grows until it holds back nothing, and no further."""
+def test_lone_flow_reaches_the_line_rate(cc: str, fabric: str) -> None:
+    """The window does not limit the flow, and stays below two BDPs."""
     setting = "traffic.0.size=8MB"
     with started(spec_of(PAIR, f"hosts.nic.cc={cc}", f"fabric={fabric}", setting)) as run:
         run.run_until(300_000)
@@ -83,8 +83,8 @@ def test_a_flow_alone_reaches_the_line_rate(cc: str, fabric: str) -> None:
 
 
 @pytest.mark.parametrize("settings", [(*DCTCP, step_at("100KB")), SWIFT], ids=["dctcp", "swift"])
-def test_a_flow_that_comes_later_gets_its_half(settings: tuple[str, ...]) -> None:
-    """The first has the line for itself for half a millisecond."""
+def test_later_flow_gets_half_of_the_line(settings: tuple[str, ...]) -> None:
+    """The first flow has the line to itself for half a millisecond."""
     later = (
         "traffic=[{name: f, pattern: incast, from: h2, to: h1, op: write, size: 20MB}, "
         "{name: g, pattern: incast, from: h3, to: h1, op: write, size: 20MB, start: 500us}]"
@@ -99,8 +99,9 @@ def test_a_flow_that_comes_later_gets_its_half(settings: tuple[str, ...]) -> Non
 
 
 @pytest.mark.parametrize("k", [100_000, 200_000, 400_000])
-def test_dctcp_keeps_the_queue_near_k_the_line_busy_and_shares_it(k: int) -> None:
-    """No pause is needed: eight windows together swing by a fraction of K."""
+def test_dctcp_holds_the_queue_near_k(k: int) -> None:
+    """The line stays busy, the flows share it fairly, and no pause is needed: eight windows
+    together vary by a fraction of K."""
     with started(spec_of(LONG, *DCTCP, step_at(str(k)))) as run:
         run.run_until(500_000)
         before = delivered(run, 8)
@@ -114,7 +115,7 @@ def test_dctcp_keeps_the_queue_near_k_the_line_busy_and_shares_it(k: int) -> Non
 
 @pytest.mark.parametrize("target_us", [10, 20])
 def test_swift_keeps_the_round_trip_at_its_target(target_us: int) -> None:
-    """The queue is what the target leaves when the empty path has had its share."""
+    """The queue delay is the target less the round trip of the empty path."""
     target = f"hosts.nic.swift={{base_target: {target_us}us, fs_range: 0s}}"
     with started(spec_of(LONG, *SWIFT, target)) as run:
         run.run_until(500_000)
@@ -128,7 +129,7 @@ def test_swift_keeps_the_round_trip_at_its_target(target_us: int) -> None:
     assert jain(packets) > 0.98
 
 
-def test_swift_paces_flows_whose_share_is_less_than_a_packet() -> None:
+def test_swift_paces_flows_below_one_packet_per_rtt() -> None:
     """24 windows of one packet are twice what the empty path holds; pacing goes below that."""
     many = LONG.replace(star(9), star(25)).replace("h2-h9", "h2-h25")
     means = []
@@ -144,8 +145,8 @@ def test_swift_paces_flows_whose_share_is_less_than_a_packet() -> None:
 
 
 @pytest.mark.parametrize(("fabric", "marks"), [("roce", "ecn"), ("ib", "fecn")])
-def test_the_next_ack_says_becn_for_a_packet_that_was_marked(fabric: str, marks: str) -> None:
-    """No CNP is sent, each BECN that was sent is heard, and on the cable it is bit 6 of the BTH."""
+def test_ack_carries_becn_after_a_marked_packet(fabric: str, marks: str) -> None:
+    """No CNP is sent, every BECN is received, and on the cable BECN is bit 6 of the BTH."""
     where = "capture: [s1:h1]\n"
     settings = (*DCTCP, f"fabric={fabric}", f"switches.{marks}=on")
     with started(spec_of(INCAST + where, *settings)) as run:
@@ -170,8 +171,8 @@ def test_the_next_ack_says_becn_for_a_packet_that_was_marked(fabric: str, marks:
         assert all(icrc_ib(frame[:-6]) == frame[-6:-2] for frame in said)
 
 
-def test_infinibands_table_may_be_told_by_acks() -> None:
-    """Of the two ways to answer a FECN, CNPs and ACKs, each does without the other."""
+def test_cct_reacts_to_becn_in_acks() -> None:
+    """A FECN is answered by CNPs or by ACKs, and either works without the other."""
     settings = ("fabric=ib", "hosts.nic.cc=cct", "switches.fecn={marking_rate: 0}")
     by_cnp = outcome_of(INCAST, *settings).hosts["h1"]
     by_ack = outcome_of(INCAST, *settings, "hosts.nic.cct.becn=ack").hosts["h1"]
@@ -181,8 +182,8 @@ def test_infinibands_table_may_be_told_by_acks() -> None:
     assert by_ack["np_becn_sent"] > 20
 
 
-def test_who_answers_reads_hears_of_congestion_too() -> None:
-    """READ responses are data: marked ones come back as CNPs, and the pauses become fewer."""
+def test_responder_of_reads_reacts_to_cnps() -> None:
+    """READ responses are data: each marked one causes a CNP to the responder."""
     reads = (
         "traffic=["
         + ", ".join(
@@ -197,8 +198,9 @@ def test_who_answers_reads_hears_of_congestion_too() -> None:
     assert sum(handled) == outcome.hosts["h1"]["np_cnp_sent"]
 
 
-def test_each_receiver_answers_as_its_sender_wants() -> None:
-    """A NIC with DCTCP, one with DCQCN and one without write to the same host."""
+def test_receiver_answers_each_sender_by_its_control() -> None:
+    """A NIC with DCTCP, one with DCQCN and one without congestion control write to the same
+    host."""
     mixed = "hosts={nodes: {h2: {nic: {cc: dctcp}}, h3: {nic: {cc: dcqcn}}}}"
     outcome = outcome_of(INCAST, mixed, "switches.ecn=on", "switches.pfc=on")
     hosts = outcome.hosts
@@ -209,8 +211,8 @@ def test_each_receiver_answers_as_its_sender_wants() -> None:
 
 
 @pytest.mark.parametrize("control", ["none", "dcqcn", "dctcp", "swift", "ib-cct"])
-def test_the_comparison_of_controls_comes_out(control: str, tmp_path: Path) -> None:
-    """Queue, fairness and completion under each are as the ready spec says."""
+def test_comparison_of_controls_passes_its_checks(control: str, tmp_path: Path) -> None:
+    """Queue, fairness and completion under each control are as the shipped spec expects."""
     spec = load_spec(CONTROLS, ["payload=elided"]).variants()[control]
     topology = spec.topology.build()
     subnet = shortest_paths(topology) if spec.fabric == "ib" else None
@@ -221,8 +223,9 @@ def test_the_comparison_of_controls_comes_out(control: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("cc", ["dctcp", "swift"])
-def test_losses_are_survived(cc: str) -> None:
-    """A switch that drops: everything arrives, and the window was cut."""
+def test_control_reduces_retransmissions_under_loss(cc: str) -> None:
+    """In a switch that drops packets, all messages arrive with fewer retransmissions than without a
+    control."""
     lossy = ("switches.buffer=100KB", "hosts.nic.timeout=8", f"hosts.nic.cc={cc}")
     outcome = outcome_of(INCAST, *lossy)
     resent = sum(flow.retransmitted_packets for flow in outcome.flows.values())
@@ -234,8 +237,8 @@ def test_losses_are_survived(cc: str) -> None:
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 @pytest.mark.parametrize("cc", ["dctcp", "swift"])
-def test_a_window_begins_with_what_the_path_holds(cc: str, fabric: str) -> None:
-    """A flow that is alone has line rate at once; with TCP's start it takes round trips more."""
+def test_initial_window_is_the_paths_bdp(cc: str, fabric: str) -> None:
+    """A lone flow has line rate at once; with TCP's initial window it takes round trips more."""
     alone = star(2) + "traffic: [{name: f, pattern: pair, from: h1, to: h2, size: 256KB}]\n"
     took = {}
     for name, settings in {
@@ -250,8 +253,9 @@ def test_a_window_begins_with_what_the_path_holds(cc: str, fabric: str) -> None:
     assert took["one packet"] > 1.3 * took["none"]
 
 
-def test_the_longer_path_has_the_larger_window() -> None:
-    """Ten times the cable, ten times the packets on it: both flows have line rate at once."""
+def test_window_grows_with_the_path_length() -> None:
+    """With ten times the cable length, ten times the packets are in flight: both flows have line
+    rate at once."""
     for delay_us in (1, 10):
         alone = star(2) + "traffic: [{name: f, pattern: pair, from: h1, to: h2, size: 1MB}]\n"
         far = [link.replace("500ns", f"{delay_us}us") for link in alone.splitlines(keepends=True)]

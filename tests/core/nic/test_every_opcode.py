@@ -1,6 +1,6 @@
-"""The core's own packets, one of every opcode, as scapy and tshark see them.
+r"""The core's own packets, one of every opcode, as scapy and tshark dissect them.
 
-`every_opcode.c` goes through all operations and prints the frames.
+`every_opcode.c` performs all operations and prints the frames.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUPPORTED = {
 
 @pytest.fixture(params=FRAMINGS)
 def packets(request: pytest.FixtureRequest, programs: Path) -> list[Packet]:
-    """All frames of the tour, dissected."""
+    """All frames that the program printed, dissected."""
     argument, first = FRAMINGS[request.param]
     frames = run(programs / "every_opcode", argument).split()
     return [first(bytes.fromhex(frame)) for frame in frames]
@@ -43,14 +43,15 @@ def _layers(packet: Packet) -> Iterator[Packet]:
         packet = packet.payload
 
 
-def test_the_tour_has_every_opcode(packets: list[Packet]) -> None:
-    """All that the core supports; no CNP on InfiniBand, where nothing marks packets."""
+def test_program_sends_every_opcode(packets: list[Packet]) -> None:
+    """Every opcode that the core supports; no CNP on InfiniBand, where the program marks no
+    packet."""
     seen = {packet[BTH].opcode for packet in packets}
     assert seen == SUPPORTED - ({Opcode.CNP} if LRH in packets[0] else set())
 
 
-def test_each_has_the_headers_of_its_opcode(packets: list[Packet]) -> None:
-    """In their order, and then the payload, if there is any."""
+def test_packets_have_the_headers_of_their_opcode(packets: list[Packet]) -> None:
+    """In order, followed by the payload, if there is one."""
     for packet in packets:
         expected = [LAYER_OF[extension] for extension in EXTENSIONS[packet[BTH].opcode]]
         found = [type(layer) for layer in _layers(packet[BTH].payload)]
@@ -58,14 +59,14 @@ def test_each_has_the_headers_of_its_opcode(packets: list[Packet]) -> None:
 
 
 def test_scapy_builds_the_same_bytes(packets: list[Packet]) -> None:
-    """Lengths, pads and checksums are computed anew, by code that is not the core's."""
+    """Lengths, pads and checksums are computed again, by code outside of the core."""
     for packet in packets:
         original = bytes(packet)
         assert bytes(_rebuilt(packet)) == original, packet.summary()
 
 
 def _rebuilt(packet: Packet) -> Packet:
-    """A copy of which everything that can be computed has to be."""
+    """A copy without the fields that scapy can compute."""
     copy = packet.copy()
     del copy[BTH].icrc, copy[BTH].pad, copy[BTH].pad_count
     if LRH in copy:
@@ -75,8 +76,8 @@ def _rebuilt(packet: Packet) -> Packet:
     return copy
 
 
-def test_naks_of_selective_repeat_tell_what_arrived(packets: list[Packet]) -> None:
-    """Eight bytes behind the AETH: the run of packets around the newest."""
+def test_selective_repeat_nak_reports_what_arrived(packets: list[Packet]) -> None:
+    """Eight bytes after the AETH: the newest run of packets that arrived."""
     (nak,) = [p for p in packets if AETH in p and p[AETH].syndrome == 0x60]
     first, end = nak[Raw].load[1:4], nak[Raw].load[5:8]
     assert int.from_bytes(first) == nak[BTH].psn + 1
@@ -85,7 +86,7 @@ def test_naks_of_selective_repeat_tell_what_arrived(packets: list[Packet]) -> No
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark: apt-get install tshark")
 def test_tshark_dissects_them_cleanly(packets: list[Packet], tmp_path: Path) -> None:
-    """The right extension headers with the same values, and nothing malformed."""
+    """The extension headers have the expected values, and no packet is malformed."""
     path = tmp_path / "capture"
     write(path, packets)
     fields = sorted({field for names in TSHARK_FIELDS.values() for field in names.values()})
@@ -98,7 +99,7 @@ def test_tshark_dissects_them_cleanly(packets: list[Packet], tmp_path: Path) -> 
 
 
 def _values(packet: Packet) -> dict[str, int]:
-    """What tshark's fields have to say of a packet."""
+    """The values that tshark's fields should show for a packet."""
     return {
         field: packet[layer].getfieldval(name)
         for layer, names in TSHARK_FIELDS.items()

@@ -1,4 +1,4 @@
-"""Each congestion control against a second implementation, fed with the same events."""
+"""Each congestion control, compared with a second implementation that receives the same events."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ SWIFT = {
 
 
 def _notified(random: Random) -> Iterator[Event]:
-    """Events of a sender that is notified in bursts, with long and short silences between them."""
+    """Events of a sender that receives CNPs in bursts, with long and short gaps between the
+    bursts."""
     now = 0
     for _ in range(60):
         now += random.choice([60, 200, 5_000]) * US + random.randrange(US)
@@ -67,9 +68,9 @@ def _notified(random: Random) -> Iterator[Event]:
 
 
 def _acknowledged(random: Random) -> Iterator[Event]:
-    """Events of a sender whose way is free, then congested, in turns; some packets are lost.
+    r"""Events of a sender whose path is free and congested by turns; some packets are lost.
 
-    Some ACKs tell of several packets, some of no round trip.
+    Some ACKs cover several packets, some give no round trip.
     """
     now = 0
     for _ in range(80):
@@ -86,7 +87,7 @@ def _acknowledged(random: Random) -> Iterator[Event]:
 
 
 def _expected(point: Any, events: Sequence[Event]) -> list[float]:
-    """What the second implementation makes of them: its state after each."""
+    """The state of the second implementation after each event."""
     states: list[float] = []
     for now, event, *rest in events:
         getattr(point, event)(now, *rest)
@@ -95,8 +96,8 @@ def _expected(point: Any, events: Sequence[Event]) -> list[float]:
 
 
 @pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS)
-def test_dcqcn_follows_the_paper(programs: Path, parameters: Parameters) -> None:
-    """Current and target rate after each CNP and packet are those of a second implementation."""
+def test_dcqcn_matches_the_paper(programs: Path, parameters: Parameters) -> None:
+    """Current and target rate after each CNP and packet equal those of a second implementation."""
     events = list(_notified(Random(3)))
     expected = _expected(ReactionPoint(parameters, LINE_RATE), events)
     assert _traced(programs, "dcqcn", parameters, events) == pytest.approx(expected, rel=1e-9)
@@ -104,8 +105,8 @@ def test_dcqcn_follows_the_paper(programs: Path, parameters: Parameters) -> None
 
 
 @pytest.mark.parametrize("parameters", NVIDIA.values(), ids=NVIDIA)
-def test_nvidias_dcqcn_follows_its_parameters(programs: Path, parameters: RoceCcEcn) -> None:
-    """The same for the other variant."""
+def test_nvidia_dcqcn_matches_its_parameters(programs: Path, parameters: RoceCcEcn) -> None:
+    """Current and target rate of the NVIDIA variant equal those of a second implementation."""
     events = list(_notified(Random(4)))
     expected = _expected(NvidiaReactionPoint(parameters, LINE_RATE), events)
     traced = _traced(programs, "dcqcn-nvidia", parameters, events)
@@ -114,8 +115,8 @@ def test_nvidias_dcqcn_follows_its_parameters(programs: Path, parameters: RoceCc
 
 
 @pytest.mark.parametrize("parameters", DCTCP.values(), ids=DCTCP)
-def test_dctcp_follows_its_rfc(programs: Path, parameters: dctcp_model.Parameters) -> None:
-    """Window and alpha after each ACK and loss."""
+def test_dctcp_matches_its_rfc(programs: Path, parameters: dctcp_model.Parameters) -> None:
+    """Window and alpha after each ACK and loss equal those of a second implementation."""
     events = list(_acknowledged(Random(5)))
     expected = _expected(dctcp_model.Sender(parameters), events)
     assert _traced(programs, "dctcp", parameters, events) == pytest.approx(expected, rel=1e-9)
@@ -124,8 +125,8 @@ def test_dctcp_follows_its_rfc(programs: Path, parameters: dctcp_model.Parameter
 
 
 @pytest.mark.parametrize("parameters", SWIFT.values(), ids=SWIFT)
-def test_swift_follows_its_paper(programs: Path, parameters: swift_model.Parameters) -> None:
-    """The window after each ACK and loss, in packets and parts of one."""
+def test_swift_matches_its_paper(programs: Path, parameters: swift_model.Parameters) -> None:
+    """The window after each ACK and loss, in packets and fractions of one."""
     events = list(_acknowledged(Random(6)))
     expected = _expected(swift_model.Sender(parameters), events)
     assert _traced(programs, "swift", parameters, events) == pytest.approx(expected, rel=1e-9)
@@ -136,7 +137,7 @@ def test_swift_follows_its_paper(programs: Path, parameters: swift_model.Paramet
 def _traced(
     programs: Path, algorithm: str, parameters: Any, events: Sequence[Event]
 ) -> list[float]:
-    """What the core makes of them: all its variables after each."""
+    """All variables of the core's control after each event."""
     script = "\n".join(
         " ".join(str(int(w) if w is True or w is False else w) for w in event) for event in events
     )

@@ -1,7 +1,7 @@
-"""Every operation, both ways, over a wire that loses, repeats, reorders and damages packets.
+r"""Every operation, both ways, over a wire that loses, repeats, reorders and damages packets.
 
-The checks are in `stress.c`: every byte right, every completion once and in order,
-nothing else touched. Here is what it is tried with. More of it by hand:
+`stress.c` checks that every byte is correct, every completion comes once and in order, and no other
+memory changes. This file draws its arguments. A longer run by hand:
 
     pytest tests/core/nic/test_stress.py --examples 2000
 """
@@ -21,9 +21,9 @@ RECOVERY = ("go-back-n", "go-back-0", "selective-repeat")
 
 @st.composite
 def stress_arguments(draw: st.DrawFn) -> list[str]:
-    """Arguments of `stress`: all three schemes, both framings, losses of up to 5 %."""
+    """Arguments of `stress`: all three recovery schemes, both framings, losses of up to 5 %."""
     recovery = draw(st.sampled_from(RECOVERY))
-    restarts = recovery == "go-back-0"  # a long message would never get through
+    restarts = recovery == "go-back-0"  # a long message would never arrive
     mtu = draw(st.sampled_from([256, 1024, 4096]))
     packets = draw(st.integers(1, 4 if restarts else 16))
     return [
@@ -39,7 +39,7 @@ def stress_arguments(draw: st.DrawFn) -> list[str]:
     ]
 
 
-def test_nothing_is_lost_under_stress(programs: Path) -> None:
+def test_all_operations_survive_a_lossy_wire(programs: Path) -> None:
     """Integrity under loss, duplication, reordering and corruption together."""
 
     @examples(60)

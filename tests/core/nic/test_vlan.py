@@ -1,5 +1,5 @@
-"""VLAN tags of NICs: what is on the cable, by tshark and by other bytes; what it costs, in closed
-form; and the priorities that tags tell."""
+"""VLAN tags of NICs: the bytes on the cable, as tshark reads them and as plain bytes; their cost in
+time, in closed form; and the priorities that tags select."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CONGESTED = (
 
 
 def captured(folder: Path, text: str, *settings: str) -> Path:
-    """What passes the port s1:h1, or left:h1, of a whole run."""
+    """The capture of a whole run at port s1:h1, or left:h1."""
     spec = spec_of(text, *settings)
     run = VirtualRunner().run(spec, out=folder)
     assert all(flow.completed for flow in run.flows)
@@ -58,7 +58,7 @@ def rows(path: Path, *fields: str) -> list[list[str]]:
 
 
 def test_tshark_finds_vid_and_pcp_of_data_acks_and_cnps(tmp_path: Path) -> None:
-    """Each with the priority of its DSCP, 26, 32 and 48, and every ICRC is right."""
+    """Each kind has the priority of its DSCP (26, 32, 48), and every ICRC is valid."""
     path = captured(tmp_path, *CONGESTED, "capture=[s1:h1]")
     fields = ("vlan.id", "vlan.priority", "ip.dsfield.dscp", "infiniband.bth.opcode")
     seen = {
@@ -72,8 +72,8 @@ def test_tshark_finds_vid_and_pcp_of_data_acks_and_cnps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("vid", [0, 4094])
-def test_a_tag_is_all_that_a_frame_has_more(vid: int, tmp_path: Path) -> None:
-    """One flow sends the same frames in the same order, but for these four bytes in each."""
+def test_tagged_frame_differs_only_by_its_tag(vid: int, tmp_path: Path) -> None:
+    """A flow with tags sends the same frames in the same order, with four bytes more in each."""
     frames = []
     for folder, setting in (("bare", "hosts.nic.mtu=4096"), ("tagged", f"hosts.nic.vlan={vid}")):
         with open_capture(captured(tmp_path / folder, PAIR, "capture=[left:h1]", setting)) as file:
@@ -86,8 +86,8 @@ def test_a_tag_is_all_that_a_frame_has_more(vid: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("payload", ["real", "elided"])
 @pytest.mark.parametrize("size", [1, 4096, 100_000])
-def test_every_packet_takes_four_bytes_longer(size: int, payload: str) -> None:
-    """On the first cable each of them, on the second the first that is in the way once more."""
+def test_tag_costs_four_bytes_per_packet(size: int, payload: str) -> None:
+    """On the first cable for each packet, on the second once more for the first packet."""
     entry = f"{{name: flow, pattern: pair, from: h1, to: h2, op: write, size: {size}B}}"
     settings = (f"traffic=[{entry}]", f"payload={payload}")
     packets = -(-size // 4096)
@@ -99,7 +99,7 @@ def test_every_packet_takes_four_bytes_longer(size: int, payload: str) -> None:
 
 
 @pytest.mark.parametrize("transport", ["uc", "ud"])
-def test_other_transports_have_tags_too(transport: str, tmp_path: Path) -> None:
+def test_uc_and_ud_packets_are_tagged(transport: str, tmp_path: Path) -> None:
     """A message of one packet, which needs no answer."""
     path = captured(
         tmp_path,
@@ -112,8 +112,8 @@ def test_other_transports_have_tags_too(transport: str, tmp_path: Path) -> None:
     assert rows(path, "vlan.id", "vlan.priority") == [["5", "3"]]
 
 
-def test_who_has_a_tag_and_who_has_none_understand_each_other() -> None:
-    """Either way round, where switches go by DSCP."""
+def test_tagged_and_untagged_hosts_interoperate() -> None:
+    """In both directions, where switches trust DSCP."""
     for host in ("h1", "h2"):
         outcome = outcome_of(PAIR, f"hosts.nodes.{host}.nic.vlan=3")
         assert outcome.flows["flow"].completed
@@ -123,8 +123,8 @@ def test_who_has_a_tag_and_who_has_none_understand_each_other() -> None:
 LOSSLESS = (INCAST, "switches={buffer: 1MB, pfc: {xoff: 96KB}, classes: {trust: pcp}}")
 
 
-def test_where_pcp_is_trusted_a_tag_makes_a_priority_lossless() -> None:
-    """Priority 3 is, and 0, on which frames without a tag ride, is not."""
+def test_trusted_pcp_makes_a_priority_lossless() -> None:
+    """Priority 3 is lossless; priority 0, which untagged frames take, is not."""
     tagged = outcome_of(*LOSSLESS, "hosts.nic.vlan=0")
     assert tagged.total("rx_buf_discard") == tagged.total("tx_queue_discard") == 0
     assert tagged.ports["s1:h2"]["tx_pause"][3] > 0
@@ -145,10 +145,8 @@ def test_where_pcp_is_trusted_a_tag_makes_a_priority_lossless() -> None:
     ],
     ids=["default", "CNP_DSCP", "CNP_802P_PRIO", "CNP_802P_PRIO 0", "CNP_RES_PRIO_MODE"],
 )
-def test_cnps_ride_on_the_priority_that_their_tag_tells(
-    settings: tuple[str, ...], pcp: int
-) -> None:
-    """Seen by a switch that trusts PCP; data ride on 3 and acknowledgements on 4."""
+def test_cnps_take_the_priority_of_their_tag(settings: tuple[str, ...], pcp: int) -> None:
+    """At a switch that trusts PCP; data have priority 3 and acknowledgements 4."""
     keys = [f"hosts.nic.roce_cc_ecn.{setting}" for setting in settings]
     assert spec_of(*CONGESTED, *keys).cnp_priority("h1") == pcp
     outcome = outcome_of(*CONGESTED, *keys)
@@ -162,11 +160,9 @@ def test_cnps_ride_on_the_priority_that_their_tag_tells(
     [("switches: {classes: {trust: dscp}}", 7, 6), ("hosts: {nic: {vlan: null}}", 6, 1)],
     ids=["DSCP trusted", "no tags"],
 )
-def test_a_variant_may_leave_out_who_reads_tags_or_who_has_them(
-    changes: str, at_nic: int, at_switch: int
-) -> None:
-    """Its switch has CNPs on DSCP's priority, or where all without a tag ride. CNP_802P_PRIO counts
-    where there is a tag to tell it."""
+def test_variant_can_drop_tags_or_trust_in_pcp(changes: str, at_nic: int, at_switch: int) -> None:
+    """CNPs then take the priority of their DSCP, or that of untagged frames. CNP_802P_PRIO has an
+    effect only where frames have tags."""
     keys = ("hosts.nic.roce_cc_ecn.cnp_802p_prio=7", "switches.classes.untagged=1")
     variant = spec_of(*CONGESTED, *keys, f"compare={{other: {{{changes}}}}}").variants()["other"]
     with started(variant) as run:
@@ -188,11 +184,9 @@ def test_cnp_802p_prio_changes_pcp_and_leaves_dscp(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "paused"), [((), 4), (("hosts.nic.vlan=9",), 3)], ids=["bare", "tagged"]
 )
-def test_a_slow_receiver_pauses_by_the_field_that_its_switch_trusts(
-    settings: tuple[str, ...], paused: int
-) -> None:
-    """Untagged frames ride on 4 here, whatever their DSCP, so that the sender, which has them on
-    3, cannot be stopped; tagged ones ride on their PCP."""
+def test_slow_receiver_pauses_by_the_trusted_field(settings: tuple[str, ...], paused: int) -> None:
+    """Here untagged frames have priority 4 whatever their DSCP, so the pause cannot stop the
+    sender, which sends them on 3; tagged frames have the priority of their PCP."""
     outcome = outcome_of(
         PAIR,
         "switches={pfc: {priorities: [3, 4], xoff: 96KB}, classes: {trust: pcp, untagged: 4}}",
@@ -207,8 +201,9 @@ def test_a_slow_receiver_pauses_by_the_field_that_its_switch_trusts(
     assert (flow.retransmitted_packets == 0) == (paused == 3)
 
 
-def test_a_window_counts_the_tags_of_what_it_holds() -> None:
-    """Selective repeat: a round trip's bits over a packet's, each with its tag, and one more."""
+def test_bdp_window_counts_the_tags() -> None:
+    """Selective repeat: the bits of a round trip over those of a packet, each with its tag, plus
+    one packet."""
     for tag, vlan in ((0, ()), (TAG, ("hosts.nic.vlan=0",))):
         spec = spec_of(ONE_SWITCH, *vlan)
         packet, ack = 256 + 98 + tag, 86 + tag

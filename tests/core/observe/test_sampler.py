@@ -1,4 +1,4 @@
-"""Samples over time: however long a run is they fit, evenly spaced and in order."""
+"""Samples over time: however long a run is, they fit in memory, evenly spaced and in order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ def _samples(until_ns: int) -> Samples:
         return run.observe().samples
 
 
-def test_a_long_run_shows_some_of_a_short_ones_rows_in_order() -> None:
-    """There is room for 4096 rows: for 2 ms with a row every 500 ns, for 10 ms with one every 4 us.
+def test_long_run_thins_the_samples_of_a_short_one() -> None:
+    r"""There is room for 4096 rows: over 2 ms with a row every 500 ns, over 10 ms with one every 4
+    us.
 
-    The transfer is over within the first.
+    The transfer ends within the first 500 us.
     """
     short, long = _samples(1_000_000), _samples(10_000_000)
     every_eighth = short.time_ns[:-1:8]
@@ -37,8 +38,8 @@ def test_a_long_run_shows_some_of_a_short_ones_rows_in_order() -> None:
     assert np.all(long.tx_bytes[common:] == short.tx_bytes[-1])
 
 
-def test_the_interval_between_samples_can_be_set() -> None:
-    """More of them than would be kept otherwise, and the same bytes where both have one."""
+def test_sample_interval_can_be_set() -> None:
+    """More rows than the default keeps, and the same bytes where both have a row."""
     with started(spec_of(PAIR, "sample_interval=100ns")) as run:
         run.run_until(600_000)
         fine = run.observe().samples
@@ -49,7 +50,7 @@ def test_the_interval_between_samples_can_be_set() -> None:
     np.testing.assert_array_equal(fine.tx_bytes[:-1:5][:shared], coarse.tx_bytes[:-1])
 
 
-def test_samples_that_find_no_memory_are_noted(
+def test_missing_memory_for_samples_is_noted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(fabric, "WANTED_CELLS", 0)

@@ -1,4 +1,5 @@
-"""The clock's wheels against a plain list of timers that is searched for the earliest."""
+"""The clock's timer wheels, compared with a plain list of timers that is searched for the
+earliest."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ REACHES = [0, 1, 1_000, 50_000, 3_000_000, 10**10, 10**13, 10**17]
 
 @dataclass
 class Model:
-    """What the C clock should print."""
+    """The output that the C clock should print."""
 
     now: int = 0
     set_at: int = 0
@@ -60,8 +61,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_timers_fire_when_and_in_the_order_that_a_plain_list_says(program: Path, seed: int) -> None:
-    """Set, moved to earlier and to later, cancelled, repeated; near, far, and all at once."""
+def test_timers_fire_like_those_of_a_plain_list(program: Path, seed: int) -> None:
+    """Timers set, moved earlier and later, cancelled, repeated; near, far, and at the same time."""
     rng = random.Random(seed)
     model, script = Model(), []
     for _ in range(5_000):
@@ -75,8 +76,8 @@ def test_timers_fire_when_and_in_the_order_that_a_plain_list_says(program: Path,
     assert len(model.said) > 2_000
 
 
-def test_the_next_three_timers_of_a_tick_are_foreseen(program: Path) -> None:
-    """Each is told one event nearer every time; what lies in the next tick is not looked at."""
+def test_next_three_timers_of_a_tick_are_prefetched(program: Path) -> None:
+    """Each event brings a timer one event nearer; timers of the next tick are not prefetched."""
     script = ["prefetch", *(f"set {timer} {10 + timer} 0" for timer in range(5)), "set 9 1024 0"]
     done = subprocess.run(
         [program], input="\n".join([*script, "run 2048"]), capture_output=True, text=True
@@ -100,7 +101,7 @@ def _command(rng: random.Random, model: Model) -> str:
         case "cancel":
             return f"cancel {timer}"
         case "run":
-            # Not so far that what repeats quickly fires millions of times.
+            # Not so far that timers of short period fire millions of times.
             busy = min((period for _, _, period in model.alarms.values() if period), default=NEVER)
             return f"run {min(at, model.now + 20 * busy)}"
     return "deadline"

@@ -1,4 +1,4 @@
-"""InfiniBand's congestion control: who is marked, who hears of it, and how fast it goes on."""
+"""InfiniBand's congestion control: which ports mark, which senders react, and how they recover."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LRH_BYTES, VCRC_BYTES = 8, 2
 FECN = 0x80
 
 
-def test_the_root_of_congestion_marks_and_each_mark_comes_back_as_one_becn() -> None:
-    """All marks are of the port to the receiver; so many BECNs reach the senders."""
+def test_root_of_congestion_marks_and_gets_one_becn_each() -> None:
+    """Only the port to the receiver marks, and the senders receive one BECN for each mark."""
     outcome = outcome_of(INCAST, *IB, "switches.fecn={marking_rate: 0}")
     marked = {name: sum(own["fecn_marked"]) for name, own in outcome.ports.items()}
     assert marked["s1:h1"] > 50
@@ -25,8 +25,9 @@ def test_the_root_of_congestion_marks_and_each_mark_comes_back_as_one_becn() -> 
     assert handled == marked["s1:h1"]
 
 
-def test_a_port_that_waits_for_credit_itself_is_a_victim_and_does_not_mark() -> None:
-    """left's queue is deep because right's is; unless told to, it leaves the packets alone."""
+def test_victim_port_does_not_mark() -> None:
+    """left's queue is deep because it waits for credit of right; it marks only if victim_mask says
+    so."""
     text = """
 topology:
   kind: dumbbell
@@ -41,8 +42,9 @@ traffic: [{name: hot, pattern: incast, from: h1-h4, to: h5, op: write, size: 1MB
         assert (sum(outcome.ports["left:right"]["fecn_marked"]) > 10) is marks
 
 
-def test_a_lane_with_a_buffer_of_its_own_marks_by_that() -> None:
-    """Half of 16 KiB: its queue, which its credit keeps below half of the others' 128 KiB."""
+def test_lane_marks_by_the_size_of_its_own_buffer() -> None:
+    """The threshold is half of 16 KiB; credit keeps the queue below half of the other lanes' 128
+    KiB."""
     settings = (
         "fabric=ib",
         "switches.credits={vls: 2, buffer: 128KiB, lanes: {1: 16KiB}}",
@@ -57,8 +59,9 @@ def test_a_lane_with_a_buffer_of_its_own_marks_by_that() -> None:
 
 
 @pytest.mark.parametrize("rate", [0, 1, 9])
-def test_so_many_packets_pass_unmarked_between_two_marks(rate: int) -> None:
-    """Senders that do not slow down keep the queue over the threshold almost from the start."""
+def test_marking_rate_sets_the_packets_between_marks(rate: int) -> None:
+    """Senders without congestion control keep the queue over the threshold almost from the
+    start."""
     fecn = f"switches.fecn={{marking_rate: {rate}}}"
     outcome = outcome_of(INCAST, "fabric=ib", fecn)
     marked = sum(outcome.ports["s1:h1"]["fecn_marked"])
@@ -66,7 +69,7 @@ def test_so_many_packets_pass_unmarked_between_two_marks(rate: int) -> None:
     assert marked == pytest.approx(packets / (rate + 1), rel=0.1)
 
 
-def test_small_packets_are_never_marked() -> None:
+def test_packets_below_packet_size_are_never_marked() -> None:
     """Packets of 4122 bytes are larger than 64 units of 64 bytes, and smaller than 65."""
     for size, marks in ((64, True), (65, False)):
         outcome = outcome_of(
@@ -75,8 +78,8 @@ def test_small_packets_are_never_marked() -> None:
         assert (sum(outcome.ports["s1:h1"]["fecn_marked"]) > 2) is marks
 
 
-def test_a_mark_leaves_both_check_sequences_right() -> None:
-    """FECN is outside of the ICRC, and the VCRC is made anew."""
+def test_mark_keeps_icrc_and_vcrc_valid() -> None:
+    """The ICRC does not cover FECN, and the switch computes the VCRC again."""
     spec = spec_of(INCAST + "capture: [s1:h1]\n", *IB, "switches.fecn={marking_rate: 0}")
     with started(spec) as run:
         run.run_until(60_000)
@@ -89,8 +92,9 @@ def test_a_mark_leaves_both_check_sequences_right() -> None:
 
 
 @pytest.mark.parametrize("delay", [7, 15, 31])
-def test_a_queue_pair_waits_as_long_as_its_table_says(delay: int) -> None:
-    """One BECN is enough for the last index here, and it lasts: 1 / (1 + delay) of the line."""
+def test_cct_delay_limits_the_rate(delay: int) -> None:
+    """One BECN suffices for the last index, which lasts for the run: 1 / (1 + delay) of the line
+    rate."""
     table = f"hosts.nic.cct={{cct: [0, {delay}], ccti_timer: 60000}}"
     outcome = outcome_of(INCAST, *IB, table, "switches.fecn={marking_rate: 0}")
     goodputs = [flow.goodput_bps for flow in outcome.flows.values()]
@@ -98,8 +102,9 @@ def test_a_queue_pair_waits_as_long_as_its_table_says(delay: int) -> None:
 
 
 @pytest.mark.parametrize("entry", [0, 1, 2])
-def test_a_queue_pair_begins_at_the_least_index(entry: int) -> None:
-    """Nobody is congested: 1 / (1 + delay) of the line from the first packet to the last."""
+def test_queue_pair_starts_at_ccti_min(entry: int) -> None:
+    """Without congestion the rate is 1 / (1 + delay) of the line from the first packet to the
+    last."""
     delays = [0, 1, 3]
     table = f"hosts.nic.cct={{cct: {delays}, ccti_min: {entry}}}"
     outcome = outcome_of(PAIR, *IB, table, "traffic.0.size=10MB")
@@ -107,7 +112,7 @@ def test_a_queue_pair_begins_at_the_least_index(entry: int) -> None:
     assert outcome.flows["flow"].goodput_bps == pytest.approx(expected, rel=0.01)
 
 
-def test_the_index_falls_by_one_in_a_timer() -> None:
+def test_ccti_falls_by_one_per_timer() -> None:
     """A long timer keeps senders slow for longer than the congestion lasts."""
     outcome = outcome_of(
         INCAST, *IB, "switches.fecn={marking_rate: 0}", "hosts.nic.cct.ccti_timer=5"
@@ -118,8 +123,8 @@ def test_the_index_falls_by_one_in_a_timer() -> None:
     assert outcome.last_end_ns < 0.7 * slow.last_end_ns
 
 
-def test_table_entries_are_written_as_the_standard_has_them() -> None:
-    """A multiplier of 14 bits, and above it how far it is shifted right."""
+def test_table_entries_are_encoded_by_the_standard() -> None:
+    """A multiplier of 14 bits, and above it the number of bits by which it is shifted right."""
     assert [encoded_delay(delay) for delay in (0, 3, 0.5, 0.125, 16383)] == [
         0,
         3,

@@ -1,4 +1,4 @@
-"""The PFC watchdog, and the deadlocks that only it ends."""
+"""The PFC watchdog, and the deadlocks that only the watchdog ends."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ switches:
   pfc: {xoff: 96KB}
   watchdog: {detection: 200us, restoration: 300us, poll: 50us}
 traffic:
-  - {name: mad, pattern: pair, from: h3, to: h1, op: write, size: 8MB}
+  - {name: fault, pattern: pair, from: h3, to: h1, op: write, size: 8MB}
   - {name: other, pattern: pair, from: h4, to: h2, op: write, size: 8MB}
 """
 
 
 def storm(*settings: str, until_ns: int = 700_000) -> VirtualFabric:
     """The fabric at `until_ns`, paused by h1 from 100 us to 600 us; the caller closes it."""
-    mad = "faults=[{at: 100us, for: 500us, pause-storm: {host: h1, priority: 3}}]"
-    spec = spec_of(TWO_TO_ONE_LEAF, mad, *settings)
+    fault = "faults=[{at: 100us, for: 500us, pause-storm: {host: h1, priority: 3}}]"
+    spec = spec_of(TWO_TO_ONE_LEAF, fault, *settings)
     run = VirtualFabric(spec, spec.topology.build())
     run.start()
     run.run_until(until_ns)
@@ -31,39 +31,40 @@ def storm(*settings: str, until_ns: int = 700_000) -> VirtualFabric:
 
 
 def other_progress(run: VirtualFabric, for_ns: int) -> int:
-    """Packets that leaf1 sends to h2, whom nobody paused, in so many ns."""
+    """Packets that leaf1 sends to h2, which no host pauses, within `for_ns`."""
     before = look(run).ports["leaf1:h2"]["tx_packets"][3]
     run.run_until(run.now_ns + for_ns)
     return int(look(run).ports["leaf1:h2"]["tx_packets"][3] - before)
 
 
-def test_without_a_watchdog_a_pause_storm_stops_those_who_have_no_part_in_it() -> None:
-    """Its leaf fills, pauses the spine, and the spine everyone who sends to that leaf."""
+def test_pause_storm_spreads_without_a_watchdog() -> None:
+    """Its leaf fills and pauses the spine, which pauses every sender to that leaf."""
     with storm("switches.watchdog=off", until_ns=500_000) as run:
         assert other_progress(run, 50_000) == 0
 
 
 @pytest.mark.parametrize("action", ["drop", "forward"])
-def test_everyone_else_is_free_within_detection_and_poll(action: str) -> None:
-    """Told at 100 us: stormed at 350 us at the latest, and full speed from then on."""
+def test_watchdog_frees_other_flows_within_detection_and_poll(action: str) -> None:
+    """The storm begins at 100 us: the queue is stormed by 350 us, and other flows have full speed
+    from then on."""
     with storm(f"switches.watchdog.action={action}", until_ns=360_000) as run:
         counters = look(run).ports["leaf1:h1"]
         assert counters["watchdog_detected"][3] == 1
         run.run_until(400_000)
         bytes_sent = other_progress(run, 100_000) * 4178
-        assert bytes_sent > 0.4 * 100_000 * 100 / 8  # half of the spine's link is h1's
+        assert bytes_sent > 0.4 * 100_000 * 100 / 8  # h1's flow has half of the spine's link
 
 
-def test_it_does_nothing_before_the_detection_time_is_over() -> None:
-    """A pause of 500 us is none of its business when it waits for longer."""
+def test_short_pause_does_not_trigger_the_watchdog() -> None:
+    """A pause of 500 us is shorter than the detection time."""
     with storm("switches.watchdog.detection=510us") as run:
         outcome = finish(run)
     assert outcome.total("watchdog_detected") == 0
     assert all(flow.completed for flow in outcome.flows.values())
 
 
-def test_drop_drops_what_waits_and_what_comes_and_forward_sends_it() -> None:
-    """What is lost is counted, by the watchdog and nobody else; forward loses nothing."""
+def test_drop_and_forward_treat_stormed_packets_as_named() -> None:
+    """The watchdog counts what it drops, as no other counter does; forward drops nothing."""
     with storm() as run:
         dropped = look(run)
     assert dropped.ports["leaf1:h1"]["watchdog_tx_dropped"][3] > 0
@@ -74,22 +75,22 @@ def test_drop_drops_what_waits_and_what_comes_and_forward_sends_it() -> None:
     assert forwarded.total("watchdog_tx_dropped") + forwarded.total("watchdog_rx_dropped") == 0
 
 
-def test_what_a_stormed_port_takes_in_is_dropped_too() -> None:
-    """Both directions of the priority are out of order: h1's own packets get nowhere."""
+def test_packets_from_a_stormed_port_are_dropped_too() -> None:
+    """The watchdog drops both directions of the priority, so h1's own packets do not arrive."""
     own = "traffic.1={name: own, pattern: pair, from: h1, to: h4, op: write, size: 8MB}"
     with storm(own) as run:
         assert look(run).ports["leaf1:h1"]["watchdog_rx_dropped"][3] > 0
 
 
 def test_alert_only_counts() -> None:
-    """The storm goes on to stop everyone."""
+    """The storm continues to stop all flows."""
     with storm("switches.watchdog.action=alert", until_ns=500_000) as run:
         assert look(run).ports["leaf1:h1"]["watchdog_detected"][3] == 1
         assert other_progress(run, 50_000) == 0
 
 
-def test_it_restores_the_queue_when_no_pause_has_come_for_the_restoration_time() -> None:
-    """Not while they come; then all is as before, and all arrives in the end."""
+def test_queue_is_restored_after_the_restoration_time() -> None:
+    """Counted from the last pause; then all messages arrive."""
     with storm() as run:
         run.run_until(600_000 + 295_000)
         assert look(run).total("watchdog_restored") == 0
@@ -100,7 +101,7 @@ def test_it_restores_the_queue_when_no_pause_has_come_for_the_restoration_time()
 
 
 def ring(switches: int, hops: int) -> str:
-    """Every host sends to the one so many hops clockwise."""
+    """Every host sends to the host `hops` further clockwise."""
     hosts = [f"h{n + 1}" for n in range(switches)]
     to = hosts[hops:] + hosts[:hops]
     return f"""
@@ -112,11 +113,9 @@ traffic: [{{name: round, pattern: pair, from: {hosts}, to: {to}, op: write, size
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 @pytest.mark.parametrize(("switches", "hops"), [(5, 2), (7, 3)])
-def test_a_deadlock_is_named_port_by_port_and_nothing_moves_in_it(
-    switches: int, hops: int, fabric: str
-) -> None:
-    """Each port of the circle leads to the switch of the next one; none sends ever again. By
-    pauses and for want of credit alike."""
+def test_deadlock_is_reported_port_by_port(switches: int, hops: int, fabric: str) -> None:
+    """Each port of the loop leads to the switch of the next port, and none of them ever sends
+    again. The same holds for pauses and for missing credit."""
     level = 3 if fabric == "roce" else 0
     with started(spec_of(ring(switches, hops), f"fabric={fabric}")) as run:
         run.run_until(1_000_000)
@@ -137,16 +136,16 @@ def test_a_deadlock_is_named_port_by_port_and_nothing_moves_in_it(
 
 
 def test_only_the_watchdog_ends_a_deadlock() -> None:
-    """With it everything arrives in the end, dropped packets a second time."""
+    """With the watchdog all messages arrive; the transport resends the packets that it drops."""
     stuck = outcome_of(ring(5, 2), "hosts.nic.timeout=6")
     assert not any(flow.completed for flow in stuck.flows.values())
-    dog = "switches.watchdog={detection: 100us, restoration: 100us, poll: 50us}"
-    freed = outcome_of(ring(5, 2), dog, "hosts.nic.timeout=6")
+    watchdog = "switches.watchdog={detection: 100us, restoration: 100us, poll: 50us}"
+    freed = outcome_of(ring(5, 2), watchdog, "hosts.nic.timeout=6")
     assert all(flow.completed for flow in freed.flows.values())
     assert freed.total("watchdog_tx_dropped") > 0
 
 
-def test_a_congested_fabric_that_moves_is_no_deadlock() -> None:
+def test_congestion_with_progress_is_no_deadlock() -> None:
     """Nor is a pause that a host keeps up."""
     with storm("switches.watchdog=off", until_ns=500_000) as run:
         assert run.observe().deadlocks == ()
@@ -158,7 +157,7 @@ def test_a_congested_fabric_that_moves_is_no_deadlock() -> None:
 
 @pytest.mark.parametrize("lanes", [1, 2])
 def test_credit_waits_that_end_are_no_deadlock(lanes: int) -> None:
-    """A crowd of senders, buffers of a few packets, and all arrives in the end."""
+    """Many senders, buffers of a few packets, and all messages arrive."""
     text = """
 fabric: ib
 topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 4}
@@ -171,8 +170,8 @@ traffic: [{name: all, pattern: all-to-all, among: all, op: write, size: 100KB}]
         assert run.observe().deadlocks == ()
 
 
-def test_a_deadlock_of_one_lane_leaves_the_other_alone() -> None:
-    """It is named by its lane."""
+def test_deadlock_of_one_lane_spares_the_other() -> None:
+    """The report names the lane."""
     lanes = "switches.credits={vls: 2}"
     other = "{name: other, pattern: pair, from: h1, to: h2, priority: 1, size: 1MB, count: 9}"
     text = ring(5, 2).replace("traffic: [", f"traffic: [{other}, ")
@@ -183,9 +182,9 @@ def test_a_deadlock_of_one_lane_leaves_the_other_alone() -> None:
         assert look(run).flows["other"].completed
 
 
-def test_counters_of_the_last_storm_begin_anew_with_each() -> None:
-    """Under SONiC's names: two storms with all of both, and _LAST of the second alone; one that
-    lasts is `stormed`, one that is over `operational`."""
+def test_last_storm_counters_restart_with_each_storm() -> None:
+    """Under SONiC's names: after two storms the plain counters have both, and _LAST the second
+    alone; during a storm the status is `stormed`, after it `operational`."""
     two = (
         "faults=[{at: 100us, for: 300us, pause-storm: {host: h1, priority: 3}}, "
         "{at: 1200us, for: 1ms, pause-storm: {host: h1, priority: 3}}]"
@@ -211,7 +210,7 @@ def test_counters_of_the_last_storm_begin_anew_with_each() -> None:
 
 
 def watchdog_counters(run: VirtualFabric) -> dict[str, int]:
-    """Of leaf1's port to h1, on the priority that is paused."""
+    """Watchdog counters of leaf1's port to h1, on the paused priority."""
     counters = ethernet_counters(look(run).ports)["leaf1:h1"]
     return {
         name.removeprefix("prio3_"): count

@@ -1,4 +1,4 @@
-"""Which priority a packet rides on, and how queues share a port."""
+"""The mapping of packets to priorities and queues, and how queues share a port."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ switches: {buffer: 4MB, pfc: {priorities: [0, 3]}}
 
 @pytest.mark.parametrize(("heavy", "light"), [(1, 1), (3, 1), (50, 50), (14, 15), (100, 7)])
 def test_queues_share_a_port_by_their_weights(heavy: int, light: int) -> None:
-    """While both have something to send: bytes of the receiver's port, within a per cent."""
+    """While both are busy: bytes of the receiver's port, within 1 %."""
     spec = spec_of(TWO_CLASSES, f"switches.scheduling.weights={{3: {heavy}, 0: {light}}}")
     with started(spec) as run:
         run.run_until(20_000)
@@ -45,8 +45,9 @@ def test_queues_share_a_port_by_their_weights(heavy: int, light: int) -> None:
     assert share == pytest.approx(heavy / (heavy + light), rel=0.01)
 
 
-def test_a_strict_queue_leaves_the_others_what_it_does_not_need() -> None:
-    """Its two senders could fill the port twice, so nothing is left while they send."""
+def test_strict_queue_starves_the_others() -> None:
+    """Its two senders could fill the port twice, so the other queue gets nothing while they
+    send."""
     spec = spec_of(TWO_CLASSES, "switches.scheduling.strict=[6, 3]")
     with started(spec) as run:
         run.run_until(20_000)
@@ -69,10 +70,10 @@ def test_a_strict_queue_leaves_the_others_what_it_does_not_need() -> None:
         ("{trust: pcp, untagged: 7}", 26, None, 7),
     ],
 )
-def test_the_trusted_field_tells_the_priority(
+def test_trusted_field_selects_the_priority(
     classes: str, dscp: int, pcp: int | None, priority: int
 ) -> None:
-    """DSCP or PCP, by the map that the port was given."""
+    """DSCP or PCP, by the map of the port."""
     with started(spec_of(PAIR, "traffic=[]", f"switches.classes={classes}")) as run:
         assert received_on(run, packet(dscp, pcp)) == priority
 
@@ -84,8 +85,9 @@ switches: {buffer: 1MB, pfc: {xoff: 96KB}}
 """
 
 
-def test_one_hop_with_another_map_loses_what_all_others_keep() -> None:
-    """The uplink's port takes the lossless DSCP for a lossy one: there the incast is dropped."""
+def test_one_hop_with_a_wrong_map_drops_lossless_packets() -> None:
+    """The uplink's port maps the lossless DSCP to a lossy priority and drops packets of the
+    incast."""
     right = outcome_of(DUMBBELL)
     assert right.total("rx_buf_discard") + right.total("tx_queue_discard") == 0
     wrong = outcome_of(DUMBBELL, "switches.nodes.right.ports.left.classes.dscp={26: 1}")
@@ -94,8 +96,8 @@ def test_one_hop_with_another_map_loses_what_all_others_keep() -> None:
     assert wrong.ports["left:right"]["tx_packets"][3] > 0
 
 
-def test_priorities_that_share_a_queue_keep_their_order_and_their_buffers() -> None:
-    """Both are served by queue 1, and each fills its own part of the ingress buffer."""
+def test_priorities_of_one_queue_keep_separate_buffers() -> None:
+    """Queue 1 serves both, and each fills its own part of the ingress buffer."""
     with started(spec_of(TWO_CLASSES, "switches.classes.queue={3: 1, 0: 1}")) as run:
         run.run_until(50_000)
         core, index = run.fabric.core, run.fabric.index[port(run, "s1:h1")]
@@ -128,7 +130,7 @@ hosts: {nic: {cc: dcqcn}}
         ("cisco", 10, 0, 7),
     ],
 )
-def test_a_preset_says_where_data_and_cnps_ride(
+def test_preset_selects_priorities_of_data_and_cnps(
     preset: str, dscp: int, data: int, cnp: int
 ) -> None:
     """By the vendors' published maps."""
@@ -138,8 +140,8 @@ def test_a_preset_says_where_data_and_cnps_ride(
     assert [p for p in range(8) if counters["tx_packets"][p]] == sorted({data, cnp})
 
 
-def test_a_key_beside_a_preset_changes_that_key_alone() -> None:
-    """And a nearer layer may have another preset."""
+def test_key_beside_a_preset_changes_only_that_key() -> None:
+    """A nearer layer can have another preset."""
     told = spec_of(
         PAIR,
         "switches.preset=nvidia",
@@ -158,10 +160,8 @@ VENDORS = [name for name, preset in PRESETS.items() if "classes" in preset.model
 
 @pytest.mark.parametrize("layer", ["roles={side: {preset: %s}}", "nodes={left: {preset: %s}}"])
 @pytest.mark.parametrize(("all_have", "left_has"), list(permutations(VENDORS, 2)))
-def test_a_nearer_preset_stands_in_place_of_a_farther_one(
-    all_have: str, left_has: str, layer: str
-) -> None:
-    """It is what it is alone, and contradicts nobody; keys that all have hold on."""
+def test_nearer_preset_replaces_a_farther_one(all_have: str, left_has: str, layer: str) -> None:
+    """The result equals the nearer preset alone; keys set for all switches remain."""
     both = (
         f"switches.preset={all_have}",
         f"switches.{layer % left_has}",
@@ -172,23 +172,23 @@ def test_a_nearer_preset_stands_in_place_of_a_farther_one(
     assert told.model_copy(update={"preset": left_has}) == alone
 
 
-def test_no_preset_takes_a_farther_one_away() -> None:
-    """But for the keys beside it."""
+def test_preset_none_removes_a_farther_preset() -> None:
+    """But keeps the keys beside it."""
     layers = ("preset=sonic", "ecn={kmax: 2MB}", "nodes={left: {preset: none}}")
     told = spec_of(PAIR, *(f"switches.{layer}" for layer in layers)).switch("left")
     assert told == spec_of(PAIR, "switches.ecn={kmax: 2MB}").switch("left")
 
 
-def test_a_preset_of_one_section_leaves_those_of_another_preset() -> None:
-    """DCTCP's marks on a SONiC switch."""
+def test_preset_of_one_section_keeps_the_other_sections() -> None:
+    """DCTCP's marking on a SONiC switch."""
     layers = ("switches.preset=sonic", "switches.nodes={left: {preset: dctcp}}")
     left, right = (spec_of(PAIR, *layers).switch(name) for name in ("left", "right"))
     assert (left.classes, left.pfc, left.scheduling) == (right.classes, right.pfc, right.scheduling)
     assert left.ecn == PRESETS["dctcp"].ecn
 
 
-def test_acknowledgements_and_cnps_have_classes_of_their_own() -> None:
-    """Three DSCPs of one NIC, three priorities at its switch."""
+def test_acks_and_cnps_have_their_own_priorities() -> None:
+    """Three DSCPs of one NIC are three priorities at its switch."""
     outcome = outcome_of(INCAST, "hosts.nic.ack_dscp=32", "hosts.nic.cnp_dscp=46")
     sent = outcome.ports["s1:h1"]["rx_packets"]
     cnps = sum(host["np_cnp_sent"] for host in outcome.hosts.values())
@@ -203,10 +203,8 @@ NVIDIA = (INCAST, "hosts.nic.cc=dcqcn-nvidia")
     [((), 6), (("cnp_dscp=46",), 5), (("cnp_res_prio_mode=true", "cnp_dscp=46"), 3)],
     ids=["default", "CNP_DSCP", "CNP_RES_PRIO_MODE"],
 )
-def test_cnps_have_the_class_that_roce_cc_ecn_gives_them(
-    settings: tuple[str, ...], priority: int
-) -> None:
-    """Their own DSCP's, or that of the packets that they answer."""
+def test_roce_cc_ecn_selects_the_priority_of_cnps(settings: tuple[str, ...], priority: int) -> None:
+    """That of their own DSCP, or of the packets that they answer."""
     keys = (f"hosts.nic.roce_cc_ecn.{setting}" for setting in settings)
     outcome = outcome_of(*NVIDIA, "hosts.nic.ack_dscp=32", *keys)
     cnps = sum(host["np_cnp_sent"] for host in outcome.hosts.values())
@@ -215,18 +213,16 @@ def test_cnps_have_the_class_that_roce_cc_ecn_gives_them(
 
 
 @pytest.mark.parametrize(("mask", "is_on"), [(0b1000, True), (0b11110111, False)])
-def test_a_priority_that_is_not_in_the_mask_has_no_congestion_control(
-    mask: int, is_on: bool
-) -> None:
-    """ROCE_CC_PRIO_MASK: neither CNPs nor a limit; priority 3's bit is the fourth."""
+def test_priority_outside_the_mask_has_no_cc(mask: int, is_on: bool) -> None:
+    """ROCE_CC_PRIO_MASK: neither CNPs nor a rate limit; priority 3 is the fourth bit."""
     whole, none = (outcome_of(INCAST, f"hosts.nic.cc={cc}") for cc in ("dcqcn-nvidia", "none"))
     masked = outcome_of(*NVIDIA, f"hosts.nic.roce_cc_ecn.roce_cc_prio_mask={mask}")
     assert masked.ports == (whole if is_on else none).ports
     assert whole.ports != none.ports
 
 
-def test_the_dscp_of_a_priority_is_one_that_rides_on_it() -> None:
-    """Whatever the map, if there is any."""
+def test_dscp_of_a_priority_maps_back_to_it() -> None:
+    """With any map; a priority that no DSCP maps to has none."""
     for classes in (Classes(), Classes(dscp={3: 3}, other_dscp=1), Classes(other_dscp=0)):
         for priority in range(8):
             dscp = classes.dscp_of_priority(priority)

@@ -1,5 +1,5 @@
-"""Routes when links come and go, for every way to choose among several: known beforehand from the
-spec's faults, and told while the fabric runs, as in a lab that anybody may break."""
+"""Routes when links fail and return, for every load balancing scheme: computed in advance from the
+spec's faults, or sent to the running fabric, as in a lab whose faults users set."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def at(run: VirtualFabric, now_ns: int) -> Outcome:
 
 
 def over_spine1(outcome: Outcome) -> int:
-    """Bytes that leaf1 has sent there."""
+    """Bytes that leaf1 has sent over spine1."""
     return sum(outcome.ports["leaf1:spine1"]["tx_bytes"])
 
 
@@ -59,9 +59,9 @@ def lost(outcome: Outcome) -> int:
 
 @pytest.mark.parametrize("outage", OUTAGES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_choice_avoids_what_is_down_and_returns(kind: str, outage: str) -> None:
-    """Packets are lost up to `convergence` after the loss, none later; spine1 is used again up to
-    `convergence` after the return, and every flow is over."""
+def test_every_scheme_avoids_a_failed_link_and_returns(kind: str, outage: str) -> None:
+    """Packets are lost until `convergence` after the failure, none later; spine1 is used again up
+    to `convergence` after its return, and every flow completes."""
     with started(spec_of(CLOS, routing(kind), f"faults=[{fault_at(outage)}]")) as run:
         before = at(run, BEGINS - 1)
         converged = at(run, BEGINS + CONVERGENCE + 5_000)
@@ -75,8 +75,8 @@ def test_every_choice_avoids_what_is_down_and_returns(kind: str, outage: str) ->
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_flapping_link_is_left_and_taken_each_time(kind: str) -> None:
-    """Three losses, and each time it carries nothing from `convergence` on until it is back."""
+def test_flapping_link_is_avoided_each_time(kind: str) -> None:
+    """Three outages; in each the link carries nothing from `convergence` on until it is back."""
     flap = "link-flap: {cable: 'leaf1:spine1', period: 300us, down: 150us}"
     faults = f"faults=[{{at: 30us, for: 900us, {flap}}}]"
     with started(spec_of(CLOS, routing(kind), faults, "traffic.pairs.size=40MB")) as run:
@@ -88,7 +88,7 @@ def test_a_flapping_link_is_left_and_taken_each_time(kind: str) -> None:
 
 
 def tell(run: VirtualFabric, until_ns: int) -> None:
-    """Runs on, and answers links that change by routes around them, as a lab does."""
+    """Runs on, and answers each link change with new routes, as a lab does."""
     flag = run.fabric.links_changed_flag
     whole = now = run.topology
     while run.now_ns < until_ns:
@@ -108,8 +108,8 @@ def tell(run: VirtualFabric, until_ns: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_routes_that_are_told_are_those_foreseen(kind: str) -> None:
-    """A fault that somebody sets and clears while the fabric runs does what the spec's does."""
+def test_routes_sent_live_equal_those_computed_in_advance(kind: str) -> None:
+    """A fault set and cleared while the fabric runs has the effect of the spec's fault."""
     spec = spec_of(CLOS, routing(kind), f"faults=[{fault_at('near')}]")
     with started(spec) as run:
         run.run_until(ENDS + CONVERGENCE + 50_000)
@@ -122,8 +122,8 @@ def test_routes_that_are_told_are_those_foreseen(kind: str) -> None:
     assert told.ports == foreseen.ports
 
 
-def test_a_link_that_flaps_for_long_takes_no_more_memory() -> None:
-    """The same lists of next hops come again and again, and are kept once."""
+def test_long_flapping_takes_no_more_memory() -> None:
+    """The same lists of next hops repeat, and the switch keeps each once."""
     with started(spec_of(CLOS, "traffic=[]", "switches.routing.convergence=0ns")) as run:
         for _ in range(20_000):
             run.fabric.reroute({"leaf1": {"h5": [6]}}, 0)
@@ -132,8 +132,8 @@ def test_a_link_that_flaps_for_long_takes_no_more_memory() -> None:
     assert kept < 50
 
 
-def test_a_link_that_flaps_faster_than_routes_converge_takes_no_more_memory() -> None:
-    """There are always changes that have not been made; those that were are forgotten."""
+def test_flapping_faster_than_convergence_takes_no_memory() -> None:
+    """Some changes are always pending; the switch forgets those in force."""
     with started(spec_of(CLOS, "traffic=[]", "switches.routing.convergence=10us")) as run:
         for _ in range(2_000):
             for hops in ([6], [5, 6]):

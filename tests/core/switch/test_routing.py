@@ -1,4 +1,4 @@
-"""Which of several paths packets take, and where they go when links come and go."""
+"""The path of packets among several, and their routes when links fail and return."""
 
 from __future__ import annotations
 
@@ -50,22 +50,23 @@ def uplinks(outcome: Outcome, leaf: str = "leaf1") -> list[int]:
     return [sum(outcome.ports[f"{leaf}:spine{n}"]["tx_bytes"]) for n in (1, 2)]
 
 
-def test_spraying_keeps_uplinks_even_to_a_packet() -> None:
-    """Data, acknowledgements, whatever order they come in."""
+def test_spraying_balances_uplinks_to_one_packet() -> None:
+    """Over data and acknowledgements, whatever their order."""
     one, other = uplinks(outcome_of(CLOS, kind("spray"), *ALL_TO_ALL))
     assert one > 1_000_000
     assert abs(one - other) <= 4200
 
 
-def test_spraying_is_even_on_infiniband_too() -> None:
+def test_spraying_balances_uplinks_on_infiniband() -> None:
     one, other = uplinks(outcome_of(CLOS, kind("spray"), *ALL_TO_ALL, "fabric=ib"))
     assert one > 1_000_000
     assert abs(one - other) <= 4200
 
 
 @pytest.mark.parametrize(("name", "share"), [("spray", 0.5), ("adaptive", 0.0)])
-def test_other_service_levels_go_by_the_subnet_managers_tables(name: str, share: float) -> None:
-    """A flow on SL 0 keeps to one spine; one on SL 1 is sprayed over both, or keeps clear of it."""
+def test_other_service_levels_follow_the_forwarding_tables(name: str, share: float) -> None:
+    """A flow on SL 0 keeps to one spine; one on SL 1 is sprayed over both, or adaptive routing
+    avoids that spine."""
     settings = (
         f"switches.routing={{kind: {name}, sls: [1]}}",
         "switches.credits.vls=2",
@@ -81,8 +82,9 @@ def test_other_service_levels_go_by_the_subnet_managers_tables(name: str, share:
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_adaptive_routing_gives_a_slow_path_less(fabric: str) -> None:
-    """One spine has a quarter of the other's rate: adaptive gives it that share, spray half."""
+def test_adaptive_routing_sends_less_over_a_slow_path(fabric: str) -> None:
+    """One spine has a quarter of the other's rate: adaptive routing sends a fifth over it, spraying
+    half."""
     share = {}
     for name in ("spray", "adaptive"):
         fast, slow = uplinks(outcome_of(LOPSIDED, kind(name), f"fabric={fabric}"))
@@ -92,9 +94,10 @@ def test_adaptive_routing_gives_a_slow_path_less(fabric: str) -> None:
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_what_is_late_is_not_asked_for_again_by_whoever_is_patient(fabric: str) -> None:
-    """Two spines, one further away: responses of READs overtake each other, by less than
-    1 MB / 4096 packets. Nobody asks twice; the impatient do."""
+def test_reordering_tolerance_avoids_repeated_requests(fabric: str) -> None:
+    """Two spines, one further away: READ responses overtake each other by fewer than 1 MB / 4096
+    packets. Requesters with a tolerance of that many packets never repeat a request; those without
+    do."""
     settings = (
         "topology.cables=[{cable: 'leaf1:spine2', delay: 5us}]",
         "switches.routing.kind=spray",
@@ -113,8 +116,8 @@ def test_what_is_late_is_not_asked_for_again_by_whoever_is_patient(fabric: str) 
     assert asked[0] > 0 == asked[245]
 
 
-def test_a_flow_changes_path_after_a_gap_and_not_before() -> None:
-    """A single flow: gaps longer than its pauses leave it where it is."""
+def test_flowlet_changes_path_only_after_its_gap() -> None:
+    """A single flow: with a gap longer than its pauses it keeps its path."""
     one_flow = "traffic=[{name: one, pattern: pair, from: h1, to: h5, op: write, size: 1MB}]"
     still = uplinks(outcome_of(CLOS, kind("flowlet", ", gap: 1ms"), one_flow))
     restless = uplinks(outcome_of(CLOS, kind("flowlet", ", gap: 1ns"), one_flow))
@@ -122,16 +125,16 @@ def test_a_flow_changes_path_after_a_gap_and_not_before() -> None:
     assert min(restless) > 200_000
 
 
-def test_flows_go_where_they_are_pinned() -> None:
-    """Three over spine2, one over spine1, whatever their hashes say."""
+def test_pinned_flows_take_their_paths() -> None:
+    """Three over spine2, one over spine1, whatever their hashes are."""
     paths = ", paths: {pairs.h1-h5: spine2, pairs.h2-h6: spine2, pairs.h3-h7: spine2, pairs.h4-h8: "
     outcome = outcome_of(CLOS, kind("pinned", paths + "spine1}"))
     one, three = uplinks(outcome)
     assert three == 3 * one > 1_000_000
 
 
-def test_the_udp_source_port_of_a_flow_is_known_beforehand() -> None:
-    """As the packets of the run carry it."""
+def test_udp_source_ports_are_known_in_advance() -> None:
+    """They equal those of the packets in the run."""
     spec = spec_of(CLOS, "capture=[leaf1:spine1, leaf1:spine2]", *ALL_TO_ALL)
     with started(spec) as run:
         finish(run)
@@ -152,10 +155,8 @@ def test_the_udp_source_port_of_a_flow_is_known_beforehand() -> None:
 
 
 @pytest.mark.parametrize(("name", "used"), [("ecmp", 1), ("ecmp-qp", 2)])
-def test_a_hash_over_queue_pairs_tells_apart_what_addresses_and_ports_do_not(
-    name: str, used: int
-) -> None:
-    """32 queue pairs behind one 5-tuple, as packets that scapy has built."""
+def test_ecmp_qp_spreads_queue_pairs_of_one_5_tuple(name: str, used: int) -> None:
+    """32 queue pairs behind one 5-tuple, in packets that scapy builds."""
     with started(spec_of(CLOS, "traffic=[]", kind(name))) as run:
         for qp in range(32):
             ip = IP(src="10.0.0.1", dst="10.0.0.5", ttl=64) / UDP(sport=0xC000, dport=4791)
@@ -170,10 +171,8 @@ def inject(run: VirtualFabric, at: str, frame: bytes) -> None:
 
 @pytest.mark.parametrize("name", ["ecmp", "spray"])
 @pytest.mark.parametrize("cable", ["leaf1:spine1", "leaf2:spine1"])
-def test_packets_are_lost_until_the_network_has_converged_and_none_after(
-    cable: str, name: str
-) -> None:
-    """Near or far, a lost link is avoided from `convergence` after the loss on."""
+def test_link_loss_ends_with_convergence(cable: str, name: str) -> None:
+    """Near or far, routes avoid a failed link from `convergence` after the failure on."""
     down = f"faults=[{{at: 30us, for: 100us, link-down: {{cable: '{cable}'}}}}]"
     with started(spec_of(CLOS, kind(name), down, "hosts.nic.timeout=8")) as run:
         lost = [lost_by(run, at_ns) for at_ns in (29_999, 40_000, 55_000, 125_000)]
@@ -194,8 +193,8 @@ def lost_by(run: VirtualFabric, now_ns: int) -> int:
     return at(run, now_ns).total("link_down_discard")
 
 
-def test_packets_for_a_host_that_cannot_be_reached_end_at_the_first_switch() -> None:
-    """When the network knows that the cable of h5 is cut, nothing more for it crosses a spine."""
+def test_unreachable_host_is_dropped_at_the_first_switch() -> None:
+    """Once the network knows that the cable of h5 is cut, no packet for h5 crosses a spine."""
     one = "traffic=[{name: pairs, pattern: pair, from: h1, to: h5, op: write, size: 1MB}]"
     down = "faults=[{at: 30us, for: 2ms, link-down: {cable: 'leaf2:h5'}}]"
     with started(spec_of(CLOS, down, one)) as run:
@@ -206,7 +205,7 @@ def test_packets_for_a_host_that_cannot_be_reached_end_at_the_first_switch() -> 
     assert outcome.flows["pairs"].completed
 
 
-def test_a_flapping_link_is_left_and_taken_again_in_the_order_of_events() -> None:
+def test_flapping_link_is_left_and_used_in_event_order() -> None:
     flap = "faults=[{for: 200us, link-flap: {cable: 'leaf1:spine1', period: 50us, down: 25us}}]"
     with started(spec_of(CLOS, kind("spray"), flap)) as run:
         sent = [uplinks(at(run, ns))[0] for ns in (21_000, 44_000, 46_000, 69_000)]

@@ -1,4 +1,4 @@
-"""The WRED curve, and who is marked by it."""
+"""The WRED curve, and the packets that it marks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PMAX = 2**32 // 5
     ("depth", "probability"),
     [(0, 0.0), (100_000, 0.0), (100_001, 0.0), (250_000, 0.1), (399_999, 0.2), (400_000, 1.0)],
 )
-def test_the_curve_is_nothing_then_a_line_then_everything(depth: int, probability: float) -> None:
+def test_curve_is_zero_then_linear_then_one(depth: int, probability: float) -> None:
     """Kmin 100 KB, Kmax 400 KB, Pmax 20 %: checked at evenly spaced random numbers."""
     draws = 10_000
     marked = sum(
@@ -28,8 +28,8 @@ def test_the_curve_is_nothing_then_a_line_then_everything(depth: int, probabilit
     assert marked / draws == pytest.approx(probability, abs=2 / draws)
 
 
-def test_a_congested_queue_marks_and_a_marked_packet_makes_its_sender_slow_down() -> None:
-    """CE marks lead to CNPs, and CNPs to fewer pauses than without them."""
+def test_marks_lead_to_cnps_and_fewer_pauses() -> None:
+    """Every CE mark is counted at the receiver, and every CNP at its sender."""
     without = outcome_of(INCAST, "switches.pfc={xoff: 96KB}")
     with_ecn = outcome_of(
         INCAST, "switches.pfc={xoff: 96KB}", "switches.ecn={}", "hosts.nic.cc=dcqcn"
@@ -55,9 +55,9 @@ switches: {buffer: 4MB, ecn: {kmin: 50KB, kmax: 250KB, pmax: 40%}}
 
 
 def depths_and_marks(*settings: str) -> tuple[list[int], list[int]]:
-    """Depth that each data packet found at s1:h1 (enqueue) or left (dequeue), and its marks.
+    r"""The depth that each data packet found at s1:h1 (enqueue) or left (dequeue), and its mark.
 
-    Worked out from the capture of the port alone: what was there before the port was let go.
+    Both follow from the capture of the port alone: the queue filled before the port was released.
     """
     with started(spec_of(HELD + "capture: [s1:h1]\n", *settings)) as run:
         frame = pfc_frame(3, 0xFFFF)
@@ -75,8 +75,8 @@ def depths_and_marks(*settings: str) -> tuple[list[int], list[int]]:
 
 
 @pytest.mark.parametrize("at", ["enqueue", "dequeue"])
-def test_packets_are_marked_as_the_curve_says_for_the_depth_they_saw(at: str) -> None:
-    """Twenty seeds together: each bucket of 25 KB within five standard deviations."""
+def test_marks_follow_the_curve_at_enqueue_and_dequeue(at: str) -> None:
+    """Over twenty seeds, each bucket of 25 KB is within five standard deviations."""
     marked, seen = Counter[int](), Counter[int]()
     for seed in range(20):
         held = ("switches.pfc={xoff: 200KB}", f"switches.ecn.at={at}", f"seed={seed}")
@@ -91,8 +91,8 @@ def test_packets_are_marked_as_the_curve_says_for_the_depth_they_saw(at: str) ->
         assert abs(marked[bucket] - count * p) <= 5 * (count * p * (1 - p)) ** 0.5 + 1
 
 
-def test_a_queue_may_have_a_curve_of_its_own_or_none() -> None:
-    """Its other numbers are those of all queues."""
+def test_queue_can_have_its_own_curve_or_none() -> None:
+    """Keys that it does not set are those of all queues."""
     spec = spec_of(PAIR, "switches.ecn={kmin: 9KB, queues: {3: {kmax: 20KB}, 4: off}}")
     ecn = spec.port(spec.topology.build().port_named["left:right"])
     assert ecn.ecn is not None
