@@ -38,22 +38,22 @@ const enum framing bench_framings[2] = {FRAMING_ETHERNET, FRAMING_INFINIBAND};
 
 /* ---- the wire ------------------------------------------------------------------ */
 
-static struct sight look(const struct nic *nic, const struct frame *frame, uint8_t from,
-                         picoseconds now)
+static struct packet_record packet_record_of(const struct nic *nic, const struct frame *frame,
+                                             uint8_t from, picoseconds now)
 {
     const uint8_t *body = frame->bytes + nic->framing->header_bytes;
-    struct sight sight = {.at = now, .from = from, .tc = frame->tc};
-    sight.bth = bth_read(body);
-    sight.body_bytes = frame->length - nic->framing->header_bytes - nic->framing->trailer_bytes;
-    if (sight.body_bytes >= BTH_BYTES + RETH_BYTES)
-        sight.reth = reth_read(body + BTH_BYTES);
-    if (sight.body_bytes >= BTH_BYTES + AETH_BYTES) {
-        sight.aeth = aeth_read(body + BTH_BYTES);
-        sight.immediate = read_be32(body + BTH_BYTES);
+    struct packet_record packet = {.at = now, .from = from, .tc = frame->tc};
+    packet.bth = bth_read(body);
+    packet.body_bytes = frame->length - nic->framing->header_bytes - nic->framing->trailer_bytes;
+    if (packet.body_bytes >= BTH_BYTES + RETH_BYTES)
+        packet.reth = reth_read(body + BTH_BYTES);
+    if (packet.body_bytes >= BTH_BYTES + AETH_BYTES) {
+        packet.aeth = aeth_read(body + BTH_BYTES);
+        packet.immediate = read_be32(body + BTH_BYTES);
     }
     if (frame->kind == FRAME_ETHERNET)
-        sight.tos = frame->bytes[ETHERNET_BYTES + 1];
-    return sight;
+        packet.tos = frame->bytes[ETHERNET_BYTES + 1];
+    return packet;
 }
 
 static void renew_vcrc(struct frame *frame)
@@ -82,12 +82,12 @@ static struct frame *copy_of(struct bench *bench, const struct frame *frame)
     return copy;
 }
 
-static enum fate fate_of(struct bench *bench, const struct sight *sight)
+static enum fate fate_of(struct bench *bench, const struct packet_record *packet)
 {
-    uint32_t nth = bench->passed[sight->from]++;
+    uint32_t nth = bench->passed[packet->from]++;
     if (bench->fate)
-        return bench->fate(bench, sight);
-    return nth < PLAN ? (enum fate)bench->plan[sight->from][nth] : PASS;
+        return bench->fate(bench, packet);
+    return nth < PLAN ? (enum fate)bench->plan[packet->from][nth] : PASS;
 }
 
 static void cross(struct bench *bench, struct frame *frame, int from, enum fate fate)
@@ -122,12 +122,12 @@ static void wire_receive(struct port *port, struct frame *frame, picoseconds now
     uint8_t from = port == &bench->wire[1];
     uint8_t tc = frame->tc;
     uint32_t length = frame->length;
-    struct sight sight = look(&bench->nic[from], frame, from, now);
+    struct packet_record packet = packet_record_of(&bench->nic[from], frame, from, now);
     if (bench->spy)
         bench->spy(frame);
-    if (bench->sight_count < SIGHTS)
-        bench->sights[bench->sight_count++] = sight;
-    cross(bench, frame, from, fate_of(bench, &sight));
+    if (bench->packet_count < PACKET_RECORDS)
+        bench->packets[bench->packet_count++] = packet;
+    cross(bench, frame, from, fate_of(bench, &packet));
     port_released(port, tc, length, now);
     port_kick(&bench->wire[!from], now);
 }
@@ -172,7 +172,7 @@ static void give_flow_control(struct port *port)
     port->credit.of_class[0].rx.buffer_blocks = CREDIT_WINDOW;
 }
 
-/* Bytes of a known pattern, other for each NIC; guards around the sink. */
+/* Adds a source with a known pattern, different for each NIC, and a sink between guards. */
 static void add_memory(struct bench *bench, int which)
 {
     struct nic *nic = &bench->nic[which];
@@ -202,10 +202,10 @@ struct qp *bench_add_pair(struct bench *bench, const struct qp_config *config)
 void bench_init(struct bench *bench, enum framing framing, const struct qp_config *config)
 {
     *bench = (struct bench){.rng = {.state = 7}};
-    bench->sights = malloc(SIGHTS * sizeof *bench->sights);
+    bench->packets = malloc(PACKET_RECORDS * sizeof *bench->packets);
     clock_init(&bench->clock);
     bool made = frame_pool_init(&bench->pool, &bench->arena, SMALL_FRAMES, LARGE_FRAMES, FRAME_MAX);
-    assert(made && bench->sights);
+    assert(made && bench->packets);
     for (int i = 0; i < 2; i++) {
         struct nic_config own = nic_config_of(i, framing);
         made =
@@ -234,7 +234,7 @@ void bench_free(struct bench *bench)
         free(bench->sink[i] - GUARD);
     }
     arena_free(&bench->arena);
-    free(bench->sights);
+    free(bench->packets);
 }
 
 void bench_run(struct bench *bench, picoseconds duration)
@@ -249,19 +249,19 @@ static int side_of(const struct bench *bench, const struct qp *qp)
     return qp->nic == &bench->nic[1];
 }
 
-static void post(struct bench *bench, struct qp *qp, struct letter *letter,
+static void post(struct bench *bench, struct qp *qp, struct test_wqe *wqe,
                  const struct message *message)
 {
-    letter->message = *message;
-    letter->message.record = &letter->record;
-    send_queue_post(qp, &letter->message, bench->clock.now);
+    wqe->message = *message;
+    wqe->message.record = &wqe->record;
+    send_queue_post(qp, &wqe->message, bench->clock.now);
 }
 
-void bench_write(struct bench *bench, struct qp *qp, struct letter *letter, uint32_t from,
+void bench_write(struct bench *bench, struct qp *qp, struct test_wqe *wqe, uint32_t from,
                  uint32_t to, uint32_t length)
 {
     int side = side_of(bench, qp);
-    post(bench, qp, letter,
+    post(bench, qp, wqe,
          &(struct message){.verb = VERB_WRITE,
                            .lkey = bench->source_key[side],
                            .local_va = FIRST_VA + from,
@@ -270,30 +270,30 @@ void bench_write(struct bench *bench, struct qp *qp, struct letter *letter, uint
                            .length = length});
 }
 
-void bench_send(struct bench *bench, struct qp *qp, struct letter *letter, uint32_t from,
+void bench_send(struct bench *bench, struct qp *qp, struct test_wqe *wqe, uint32_t from,
                 uint32_t length)
 {
     int side = side_of(bench, qp);
-    post(bench, qp, letter,
+    post(bench, qp, wqe,
          &(struct message){.verb = VERB_SEND,
                            .lkey = bench->source_key[side],
                            .local_va = FIRST_VA + from,
                            .length = length});
 }
 
-void bench_post(struct bench *bench, struct qp *qp, struct letter *letter, enum verb verb,
+void bench_post(struct bench *bench, struct qp *qp, struct test_wqe *wqe, enum verb verb,
                 uint32_t from, uint32_t to, uint32_t length)
 {
     int side = side_of(bench, qp);
     bool reads = verb == VERB_READ, atomic = verb > VERB_READ;
-    struct message message = letter->message;
+    struct message message = wqe->message;
     message.verb = (uint8_t)verb;
     message.length = length;
     message.local_va = FIRST_VA + (reads || atomic ? to : from);
     message.lkey = reads || atomic ? bench->sink_key[side] : bench->source_key[side];
     message.remote_va = FIRST_VA + (reads || atomic ? from : to);
     message.rkey = reads ? bench->source_key[!side] : bench->sink_key[!side];
-    post(bench, qp, letter, &message);
+    post(bench, qp, wqe, &message);
 }
 
 void bench_receive(struct bench *bench, struct qp *qp, struct receive *receive, uint32_t to,
@@ -337,12 +337,12 @@ bool bench_untouched(const struct bench *bench, int receiver, uint32_t to, uint3
            source_is_as_made(bench, receiver);
 }
 
-const struct sight *bench_find(const struct bench *bench, int nic, int opcode, uint32_t nth)
+const struct packet_record *bench_find(const struct bench *bench, int nic, int opcode, uint32_t nth)
 {
-    for (uint32_t i = 0; i < bench->sight_count; i++) {
-        const struct sight *sight = &bench->sights[i];
-        if (sight->from == nic && (opcode < 0 || sight->bth.opcode == opcode) && nth-- == 0)
-            return sight;
+    for (uint32_t i = 0; i < bench->packet_count; i++) {
+        const struct packet_record *packet = &bench->packets[i];
+        if (packet->from == nic && (opcode < 0 || packet->bth.opcode == opcode) && nth-- == 0)
+            return packet;
     }
     return NULL;
 }

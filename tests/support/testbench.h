@@ -1,10 +1,10 @@
-/* Two NICs joined by a wire that sees every packet, and may lose, repeat,
+/* Two NICs joined by a wire that records every packet, and can lose, repeat,
  * delay, damage or mark it.
  *
  *     nic[0] ══ 100 Gb/s, 500 ns ══ wire ══ 100 Gb/s, 500 ns ══ nic[1]
  *
- * Each NIC has a source of known bytes and a sink between two guards, and
- * `bench_intact` says whether anything outside of the sink was touched. */
+ * Each NIC has a source of known bytes and a sink between two guards;
+ * `bench_untouched` checks that nothing outside of the sink has changed. */
 #ifndef TESTBENCH_H
 #define TESTBENCH_H
 
@@ -18,12 +18,12 @@
 #include "nic/send_queue.h"
 
 enum {
-    PLAN = 4096,      /* packets a direction that a fate can be planned for */
-    SIGHTS = 1 << 15, /* packets that are remembered */
-    MEMORY = 1 << 20, /* bytes of a source, and of a sink */
-    GUARD = 4096,     /* bytes before and behind a sink */
+    PLAN = 4096,              /* packets of each direction for which a fate can be planned */
+    PACKET_RECORDS = 1 << 15, /* packets that the wire records */
+    MEMORY = 1 << 20,         /* bytes of each source and each sink */
+    GUARD = 4096,             /* bytes before and after a sink */
     GUARD_BYTE = 0xA5,
-    FIRST_VA = 0x10000, /* of a source, and of a sink */
+    FIRST_VA = 0x10000, /* of each source and each sink */
     FRAME_MAX = 4352,
 };
 
@@ -35,20 +35,20 @@ enum fate {
     PASS,
     DROP,
     TWICE,
-    HOLD,    /* until the next packet of its direction has passed */
-    DAMAGE,  /* a payload or header bit flips; the CRC of the link is right */
-    MARK,    /* CE */
-    CORRUPT, /* the CRC of the link is wrong */
+    HOLD,    /* until the next packet of the same direction has passed */
+    DAMAGE,  /* flip a payload or header bit; the link's CRC stays valid */
+    MARK,    /* set CE */
+    CORRUPT, /* make the link's CRC wrong */
 };
 
-/* A packet as the wire saw it. */
-struct sight {
+/* A packet as the wire received it. */
+struct packet_record {
     picoseconds at;
     uint8_t from; /* NIC 0 or 1 */
     struct bth bth;
     struct reth reth;
     struct aeth aeth;
-    uint32_t immediate;  /* of a packet that has one behind its BTH */
+    uint32_t immediate;  /* if the packet carries one after its BTH */
     uint32_t body_bytes; /* BTH through pad */
     uint8_t tos;
     uint8_t tc;
@@ -69,15 +69,16 @@ struct bench {
     struct frame *held[2]; /* on its way from NIC 0, NIC 1 */
     uint8_t plan[2][PLAN]; /* enum fate of the n-th packet from NIC 0, NIC 1 */
     uint32_t passed[2];
-    void (*spy)(const struct frame *frame);                            /* sees each */
-    enum fate (*fate)(struct bench *bench, const struct sight *sight); /* overrides the plan */
+    void (*spy)(const struct frame *frame); /* called for each frame */
+    enum fate (*fate)(struct bench *bench,
+                      const struct packet_record *packet); /* overrides the plan */
 
-    struct sight *sights;
-    uint32_t sight_count;
+    struct packet_record *packets;
+    uint32_t packet_count;
 };
 
-/* A message of a test, and what became of it. */
-struct letter {
+/* A message that a test posts, and its record. */
+struct test_wqe {
     struct message message;
     struct message_record record;
 };
@@ -89,38 +90,39 @@ extern const enum framing bench_framings[2];
 void bench_init(struct bench *bench, enum framing framing, const struct qp_config *config);
 void bench_free(struct bench *bench);
 
-/* Another connected pair of queue pairs; returns that of NIC 0. */
+/* Adds another connected pair of queue pairs; returns NIC 0's. */
 struct qp *bench_add_pair(struct bench *bench, const struct qp_config *config);
 
 void bench_run(struct bench *bench, picoseconds duration);
 
 /* Posts `length` bytes of the source at `from` to the other NIC's sink at `to`. */
-void bench_write(struct bench *bench, struct qp *qp, struct letter *letter, uint32_t from,
+void bench_write(struct bench *bench, struct qp *qp, struct test_wqe *wqe, uint32_t from,
                  uint32_t to, uint32_t length);
-void bench_send(struct bench *bench, struct qp *qp, struct letter *letter, uint32_t from,
+void bench_send(struct bench *bench, struct qp *qp, struct test_wqe *wqe, uint32_t from,
                 uint32_t length);
-/* Posts a message whose memory is given as offsets: from or to a source, for what it reads, and
- * into a sink, for what it writes, at either end. */
-void bench_post(struct bench *bench, struct qp *qp, struct letter *letter, enum verb verb,
+/* Posts a message whose memory is given as offsets. Reads take their data from a source; writes,
+ * READ responses and atomics change a sink, at either end. */
+void bench_post(struct bench *bench, struct qp *qp, struct test_wqe *wqe, enum verb verb,
                 uint32_t from, uint32_t to, uint32_t length);
-/* A receive in the sink of `nic` at `to`. */
+/* Posts a receive of `length` bytes at `to` in the sink of the queue pair's NIC. */
 void bench_receive(struct bench *bench, struct qp *qp, struct receive *receive, uint32_t to,
                    uint32_t length);
 
 bool bench_arrived(const struct bench *bench, int receiver, uint32_t from, uint32_t to,
                    uint32_t length);
-/* Guards and sources are as they were, and so are sinks outside of [to, to + length). */
+/* Whether the guards, the source, and the sink outside of [to, to + length) are unchanged. */
 bool bench_untouched(const struct bench *bench, int receiver, uint32_t to, uint32_t length);
 
-/* How many packets from `nic` the wire saw with that opcode (any: negative). */
+/* Number of packets from `nic` with this opcode (negative: any opcode). */
 uint32_t bench_count(const struct bench *bench, int nic, int opcode);
-const struct sight *bench_find(const struct bench *bench, int nic, int opcode, uint32_t nth);
+const struct packet_record *bench_find(const struct bench *bench, int nic, int opcode,
+                                       uint32_t nth);
 
-/* Gives a packet with these BTH .. pad to `receiver` as if the other end had sent it on its first
- * queue pair. */
+/* Delivers a packet with this body (BTH through pad) to `receiver`, as if the first queue pair of
+ * the other NIC had sent it. */
 void bench_inject(struct bench *bench, int receiver, const uint8_t *body, uint32_t body_bytes);
 
-/* Packets that reached no queue pair. */
+/* Number of packets that the NIC dropped before they reached a queue pair. */
 uint64_t bench_dropped(const struct nic *nic);
 
 #define EXPECT(condition)                                                                          \

@@ -1,4 +1,4 @@
-/* Frames that enter by the end of a host's cable, after the machine held some of them up. */
+/* A line restores the spacing of a host's frames after the machine delayed some of them. */
 #include "link/port.h"
 #include "testbench.h"
 
@@ -44,8 +44,8 @@ static void inject(struct setup *setup)
     port_inject(&setup->end, frame, setup->clock.now);
 }
 
-/* So many come at once, as after a pause of the machine; as many more come in their time. Returns
- * how much later than in its time the last arrives. */
+/* Injects HELD_UP frames at once, as after a stall of the machine, then HELD_UP more on schedule.
+ * Returns how late the last frame arrives. */
 static picoseconds lateness_at_the_end(struct setup *setup)
 {
     picoseconds spacing = line_time(&setup->end.line, WIRE);
@@ -62,16 +62,15 @@ static picoseconds lateness_at_the_end(struct setup *setup)
     return setup->latest - in_time;
 }
 
-TEST(a_sender_that_keeps_to_the_rate_is_soon_in_time_again)
+TEST(paced_sender_catches_up_after_a_stall)
 {
     static struct setup setup;
     setup_init(&setup, true);
     EXPECT_EQUAL(0, lateness_at_the_end(&setup));
 }
 
-/* The machine's clocks differ by some nanoseconds: who is that much ahead gains no more than that.
- */
-TEST(no_frame_arrives_sooner_than_on_a_free_line)
+/* A frame injected some nanoseconds early, as when clocks differ, arrives no earlier than that. */
+TEST(frame_is_never_earlier_than_on_an_idle_line)
 {
     static struct setup setup;
     setup_init(&setup, true);
@@ -86,8 +85,8 @@ TEST(no_frame_arrives_sooner_than_on_a_free_line)
     arena_free(&setup.arena);
 }
 
-/* A host's kernel sends as fast as it can: the cable has its rate, and no more. */
-TEST(who_does_not_keep_to_the_rate_gets_no_more_than_it)
+/* A host's kernel sends as fast as it can; the cable still limits the frames to its rate. */
+TEST(unpaced_sender_is_limited_to_the_line_rate)
 {
     static struct setup setup;
     setup_init(&setup, false);
@@ -109,7 +108,6 @@ TEST(only_a_paced_line_counts_its_backlog_as_lateness)
     }
 }
 
-MAIN(RUN(a_sender_that_keeps_to_the_rate_is_soon_in_time_again),
-     RUN(no_frame_arrives_sooner_than_on_a_free_line),
-     RUN(who_does_not_keep_to_the_rate_gets_no_more_than_it),
+MAIN(RUN(paced_sender_catches_up_after_a_stall), RUN(frame_is_never_earlier_than_on_an_idle_line),
+     RUN(unpaced_sender_is_limited_to_the_line_rate),
      RUN(only_a_paced_line_counts_its_backlog_as_lateness))

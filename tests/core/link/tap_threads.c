@@ -1,6 +1,6 @@
-/* A thread captures frames into a ring that is too small for all; another takes them out and asks
- * what was missed, meanwhile. Prints how many were captured, taken out, and missed. For the thread
- * sanitizer to look on. */
+/* One thread captures frames into a ring that overflows; another thread reads them and the count of
+ * missed frames meanwhile. Prints the numbers of frames captured, read, and missed. The thread
+ * sanitizer watches both. */
 #include <pthread.h>
 #include <stdio.h>
 

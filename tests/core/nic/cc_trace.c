@@ -1,16 +1,15 @@
-/* Runs one reaction point through a script, for comparison with another implementation.
+/* Feeds a script of events to one reaction point, for comparison with a second implementation.
  *
  *     cc_trace ALGORITHM LINE_RATE PARAMETER=VALUE ...
  *
- * The script has a line an event, in order of time:
+ * The script has one event a line, in order of time:
  *
  *     time_ps cnp
  *     time_ps sent WIRE_BYTES
  *     time_ps ack PACKETS IN_FLIGHT MARKED RTT_PS
  *     time_ps lost
  *
- * For each event a line is printed: the algorithm's variables, the window and the
- * gap, as they are after it. */
+ * After each event it prints one line: the algorithm's variables, the window and the gap. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
 
 enum { WORDS = 3, PARAMETERS_MAX = 32 };
 
-/* Cuts the words in two. */
+/* Splits each PARAMETER=VALUE at the equals sign, in place. */
 static void read_values(struct cc_value *values, int count, char **words)
 {
     for (int i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
-/* The transport's rules as tables: one row is one packet, or one answer, and what has to come of
- * it; each begins with its rule. */
+/* The transport's rules as tables: one row is one packet, or one answer, and its expected effect;
+ * each row begins with the rule's name. */
 #include <string.h>
 
 #include "nic/psn.h"
@@ -7,7 +7,7 @@
 
 enum { MTU = 1024, RECEIVE = 2000, NOTHING = -1 };
 
-/* Whose key a request carries. */
+/* The region whose R_Key a request carries. */
 enum key { SINK, SOURCE, NO_KEY };
 
 /* ---- the responder -------------------------------------------------------------------- */
@@ -16,10 +16,10 @@ struct request {
     const char *rule;
     uint8_t opcode;
     uint32_t payload, dma_length;
-    int64_t va; /* from the region's first byte */
+    int64_t va; /* offset from the region's first byte */
     enum key key;
-    bool receive; /* one of RECEIVE bytes is posted */
-    int ahead;    /* of the expected PSN */
+    bool receive; /* whether a receive of RECEIVE bytes is posted */
+    int ahead;    /* PSN less the expected PSN */
     int opcode_back, syndrome;
 };
 
@@ -116,7 +116,7 @@ static const struct request requests[] = {
     {"extended reliable connection", 0xA4, 4, 0, 0, SINK, true, 0, SILENCE},
     {"vendor's own", 0xC4, 4, 0, 0, SINK, true, 0, SILENCE},
 
-    /* What nobody asked for. */
+    /* Answers without a request. */
     {"no READ is outstanding", OPCODE_READ_RESPONSE_FIRST, MTU, 0, 0, SINK, true, 0, SILENCE},
     {"no READ is outstanding", OPCODE_READ_RESPONSE_MIDDLE, MTU, 0, 0, SINK, true, 0, SILENCE},
     {"no READ is outstanding", OPCODE_READ_RESPONSE_LAST, 4, 0, 0, SINK, true, 0, SILENCE},
@@ -159,13 +159,13 @@ static void give(struct bench *bench, const struct request *request)
                  packet_header_bytes(request->opcode) + request->payload + packet.bth.pad);
 }
 
-static const struct sight *last_answer(const struct bench *bench)
+static const struct packet_record *last_answer(const struct bench *bench)
 {
     uint32_t answers = bench_count(bench, 1, -1);
     return answers ? bench_find(bench, 1, -1, answers - 1) : NULL;
 }
 
-/* Nothing was written when the request was not granted. */
+/* Memory is unchanged unless the request was granted. */
 static void expect_memory(const struct bench *bench, const struct request *request, bool granted)
 {
     bool writes = request->opcode <= OPCODE_WRITE_ONLY_IMM || request->opcode > OPCODE_ACKNOWLEDGE;
@@ -185,7 +185,7 @@ static void check_request(enum framing framing, const struct request *request)
         bench_receive(&bench, bench.qp[1], &receive, 0, RECEIVE);
     give(&bench, request);
     bench_run(&bench, 100 * PS_PER_US);
-    const struct sight *answer = last_answer(&bench);
+    const struct packet_record *answer = last_answer(&bench);
     int opcode = answer ? answer->bth.opcode : NOTHING;
     int syndrome = answer ? answer->aeth.syndrome : NOTHING;
     if (opcode != request->opcode_back || syndrome != request->syndrome) {
@@ -201,7 +201,7 @@ static void check_request(enum framing framing, const struct request *request)
     bench_free(&bench);
 }
 
-TEST(every_request_gets_the_answer_that_its_rule_says)
+TEST(every_request_gets_the_specified_answer)
 {
     for (int f = 0; f < 2; f++)
         for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
@@ -212,13 +212,13 @@ TEST(every_request_gets_the_answer_that_its_rule_says)
 
 struct answer {
     const char *rule;
-    enum verb verb; /* of the message that waits for it: three packets, or one */
+    enum verb verb; /* of the outstanding message: three packets, or one */
     uint8_t opcode;
     uint8_t syndrome;
-    int ahead; /* of the message's first PSN */
+    int ahead; /* PSN less the message's first PSN */
     uint32_t payload;
     int status;
-    int resent_from; /* of the message's packets; NOTHING: not sent again at once */
+    int resent_from; /* index of a packet of the message; NOTHING: not resent at once */
 };
 
 static const struct answer answers[] = {
@@ -264,10 +264,10 @@ static const struct answer answers[] = {
      NOTHING},
 };
 
-static enum fate lose_requests(struct bench *bench, const struct sight *sight)
+static enum fate lose_requests(struct bench *bench, const struct packet_record *packet)
 {
     (void)bench;
-    return sight->from == 0 ? DROP : PASS;
+    return packet->from == 0 ? DROP : PASS;
 }
 
 static void answer_with(struct bench *bench, const struct answer *answer)
@@ -285,20 +285,20 @@ static void answer_with(struct bench *bench, const struct answer *answer)
 static void check_answer(enum framing framing, const struct answer *answer)
 {
     struct bench bench;
-    struct letter letter = {0};
+    struct test_wqe wqe = {0};
     bench_init(&bench, framing, &bench_qp_config);
     bench.fate = lose_requests;
     bool atomic = answer->verb > VERB_READ;
-    bench_post(&bench, bench.qp[0], &letter, answer->verb, 0, 64, atomic ? ATOMIC_BYTES : 3000);
+    bench_post(&bench, bench.qp[0], &wqe, answer->verb, 0, 64, atomic ? ATOMIC_BYTES : 3000);
     bench_run(&bench, 10 * PS_PER_US);
     uint32_t sent = bench_count(&bench, 0, -1);
     answer_with(&bench, answer);
     bench_run(&bench, 20 * PS_PER_US);
-    const struct sight *again = bench_find(&bench, 0, -1, sent);
+    const struct packet_record *again = bench_find(&bench, 0, -1, sent);
     int resent_from = again ? psn_ahead(again->bth.psn, 1000) : NOTHING;
-    if (letter.record.status != answer->status || resent_from != answer->resent_from) {
+    if (wqe.record.status != answer->status || resent_from != answer->resent_from) {
         fprintf(stderr, "%s, syndrome %02x: expected %d, again from %d, got %d, %d\n", answer->rule,
-                answer->syndrome, answer->status, answer->resent_from, letter.record.status,
+                answer->syndrome, answer->status, answer->resent_from, wqe.record.status,
                 resent_from);
         exit(1);
     }
@@ -307,7 +307,7 @@ static void check_answer(enum framing framing, const struct answer *answer)
     bench_free(&bench);
 }
 
-TEST(every_answer_has_the_effect_that_its_rule_says)
+TEST(every_answer_has_the_specified_effect)
 {
     for (int f = 0; f < 2; f++)
         for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
@@ -316,21 +316,21 @@ TEST(every_answer_has_the_effect_that_its_rule_says)
 
 /* ---- timers -------------------------------------------------------------------------------- */
 
-/* By the timer code of an RNR NAK, in milliseconds. */
+/* Waiting times in milliseconds, indexed by the timer code of an RNR NAK. */
 static const double rnr_ms[] = {655.36, 0.01,  0.02,  0.03,   0.04,   0.06,   0.08,   0.12,
                                 0.16,   0.24,  0.32,  0.48,   0.64,   0.96,   1.28,   1.92,
                                 2.56,   3.84,  5.12,  7.68,   10.24,  15.36,  20.48,  30.72,
                                 40.96,  61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52};
 
-TEST(an_rnr_nak_is_heeded_for_the_time_of_its_code)
+TEST(rnr_nak_delays_the_retry_by_its_timer_code)
 {
     for (uint8_t code = 0; code < 32; code++) {
         struct bench bench;
-        struct letter letter = {0};
+        struct test_wqe wqe = {0};
         struct qp_config config = bench_qp_config;
         config.min_rnr_timer = code;
         bench_init(&bench, FRAMING_ETHERNET, &config);
-        bench_post(&bench, bench.qp[0], &letter, VERB_SEND, 0, 0, 100);
+        bench_post(&bench, bench.qp[0], &wqe, VERB_SEND, 0, 0, 100);
         picoseconds want = (picoseconds)(rnr_ms[code] * 1000 + 0.5) * PS_PER_US;
         bench_run(&bench, want + 10 * PS_PER_US);
         picoseconds gap = bench_find(&bench, 0, -1, 1)->at - bench_find(&bench, 1, -1, 0)->at;
@@ -339,17 +339,17 @@ TEST(an_rnr_nak_is_heeded_for_the_time_of_its_code)
     }
 }
 
-/* 4.096 us * 2^n. */
-TEST(silence_is_waited_for_as_long_as_the_timeout_says)
+/* Local ACK Timeout: 4.096 us * 2^n. */
+TEST(ack_timeout_expires_after_its_encoded_time)
 {
     for (uint8_t timeout = 1; timeout < 32; timeout++) {
         struct bench bench;
-        struct letter letter = {0};
+        struct test_wqe wqe = {0};
         struct qp_config config = bench_qp_config;
         config.timeout = timeout;
         bench_init(&bench, FRAMING_ETHERNET, &config);
         bench.fate = lose_requests;
-        bench_post(&bench, bench.qp[0], &letter, VERB_WRITE, 0, 0, 100);
+        bench_post(&bench, bench.qp[0], &wqe, VERB_WRITE, 0, 0, 100);
         picoseconds want = (INT64_C(4096) * PS_PER_NS) << timeout;
         bench_run(&bench, want + PS_PER_US);
         EXPECT_EQUAL(2, bench_count(&bench, 0, -1));
@@ -360,9 +360,9 @@ TEST(silence_is_waited_for_as_long_as_the_timeout_says)
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
-TEST(only_steps_of_the_state_diagram_are_taken)
+TEST(queue_pair_allows_only_specified_transitions)
 {
-    /* The state diagram: from the row to the column, of RESET INIT RTR RTS SQD SQE ERR. */
+    /* The state diagram, from the row's state to the column's: RESET INIT RTR RTS SQD SQE ERR. */
     static const char *const steps[QP_STATES] = {
         "xx....x", "xxx...x", "x..x..x", "x..xx.x", "x..xx.x", "x..x..x", "x.....x",
     };
@@ -378,7 +378,7 @@ TEST(only_steps_of_the_state_diagram_are_taken)
         }
 }
 
-TEST(posting_in_a_wrong_state_is_an_error_and_changes_nothing)
+TEST(post_in_a_wrong_state_fails_without_side_effects)
 {
     static const enum status posted[QP_STATES] = {
         [QP_RESET] = STATUS_LOC_QP_OP_ERR, [QP_INIT] = STATUS_LOC_QP_OP_ERR,
@@ -393,14 +393,14 @@ TEST(posting_in_a_wrong_state_is_an_error_and_changes_nothing)
     };
     for (int state = 0; state < QP_STATES; state++) {
         struct bench bench;
-        struct letter letter = {0};
+        struct test_wqe wqe = {0};
         struct receive receive;
         bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
         bench.qp[0]->state = (enum qp_state)state;
-        bench_post(&bench, bench.qp[0], &letter, VERB_WRITE, 0, 0, 100);
+        bench_post(&bench, bench.qp[0], &wqe, VERB_WRITE, 0, 0, 100);
         bench_receive(&bench, bench.qp[0], &receive, 0, 100);
         bench_run(&bench, 100 * PS_PER_US);
-        EXPECT_EQUAL(posted[state], letter.record.status);
+        EXPECT_EQUAL(posted[state], wqe.record.status);
         EXPECT_EQUAL(received[state], receive.status);
         EXPECT_EQUAL(state == QP_RTS, bench_count(&bench, 0, -1));
         EXPECT_EQUAL(state, (int)bench.qp[0]->state);
@@ -408,7 +408,7 @@ TEST(posting_in_a_wrong_state_is_an_error_and_changes_nothing)
     }
 }
 
-TEST(what_cannot_be_sent_is_an_error_and_changes_nothing)
+TEST(invalid_work_request_fails_without_side_effects)
 {
     static const struct {
         int transport;
@@ -426,16 +426,16 @@ TEST(what_cannot_be_sent_is_an_error_and_changes_nothing)
         {TRANSPORT_UC, VERB_FETCH_ADD, 0, 8, STATUS_LOC_QP_OP_ERR},
         {TRANSPORT_UC, VERB_SEND_INV, 0, 8, STATUS_LOC_QP_OP_ERR},
         {TRANSPORT_UD, VERB_WRITE, 0, 8, STATUS_LOC_QP_OP_ERR},
-        {TRANSPORT_UD, VERB_SEND, 0, 8, STATUS_LOC_QP_OP_ERR}, /* to nobody */
+        {TRANSPORT_UD, VERB_SEND, 0, 8, STATUS_LOC_QP_OP_ERR}, /* without a destination */
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct bench bench;
-        struct letter letter = {0}, right = {0};
+        struct test_wqe wqe = {0}, right = {0};
         struct qp_config config = bench_qp_config;
         config.transport = wrong[i].transport;
         bench_init(&bench, FRAMING_ETHERNET, &config);
-        bench_post(&bench, bench.qp[0], &letter, wrong[i].verb, wrong[i].from, 0, wrong[i].length);
-        EXPECT_EQUAL(wrong[i].status, letter.record.status);
+        bench_post(&bench, bench.qp[0], &wqe, wrong[i].verb, wrong[i].from, 0, wrong[i].length);
+        EXPECT_EQUAL(wrong[i].status, wqe.record.status);
         EXPECT_EQUAL(QP_RTS, bench.qp[0]->state);
         EXPECT_EQUAL(NEVER, bench.qp[0]->requester.ack_timeout.at);
         bench_run(&bench, 100 * PS_PER_US);
@@ -449,10 +449,9 @@ TEST(what_cannot_be_sent_is_an_error_and_changes_nothing)
     }
 }
 
-MAIN(RUN(every_request_gets_the_answer_that_its_rule_says),
-     RUN(every_answer_has_the_effect_that_its_rule_says),
-     RUN(an_rnr_nak_is_heeded_for_the_time_of_its_code),
-     RUN(silence_is_waited_for_as_long_as_the_timeout_says),
-     RUN(only_steps_of_the_state_diagram_are_taken),
-     RUN(posting_in_a_wrong_state_is_an_error_and_changes_nothing),
-     RUN(what_cannot_be_sent_is_an_error_and_changes_nothing))
+MAIN(RUN(every_request_gets_the_specified_answer), RUN(every_answer_has_the_specified_effect),
+     RUN(rnr_nak_delays_the_retry_by_its_timer_code),
+     RUN(ack_timeout_expires_after_its_encoded_time),
+     RUN(queue_pair_allows_only_specified_transitions),
+     RUN(post_in_a_wrong_state_fails_without_side_effects),
+     RUN(invalid_work_request_fails_without_side_effects))

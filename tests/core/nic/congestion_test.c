@@ -1,5 +1,5 @@
-/* Notification and reaction: CE marks, CNPs, pacing. The recurrence of DCQCN is
- * checked elsewhere, against a second implementation. */
+/* Congestion notification and reaction: CE marks, CNPs, pacing. Another test compares the
+ * recurrence of DCQCN with a second implementation. */
 #include "testbench.h"
 
 static struct qp_config dcqcn_config(void)
@@ -10,48 +10,49 @@ static struct qp_config dcqcn_config(void)
     return config;
 }
 
-static bool is_data(const struct sight *sight)
+static bool is_data(const struct packet_record *packet)
 {
-    return sight->bth.opcode <= OPCODE_WRITE_ONLY;
+    return packet->bth.opcode <= OPCODE_WRITE_ONLY;
 }
 
-static enum fate mark_data(struct bench *bench, const struct sight *sight)
-{
-    (void)bench;
-    return is_data(sight) ? MARK : PASS;
-}
-
-static enum fate mark_first(struct bench *bench, const struct sight *sight)
+static enum fate mark_data(struct bench *bench, const struct packet_record *packet)
 {
     (void)bench;
-    return is_data(sight) && sight->bth.psn == 1000 ? MARK : PASS;
+    return is_data(packet) ? MARK : PASS;
 }
 
-static enum fate mark_first_two(struct bench *bench, const struct sight *sight)
+static enum fate mark_first(struct bench *bench, const struct packet_record *packet)
 {
     (void)bench;
-    return is_data(sight) && sight->bth.psn <= 1001 ? MARK : PASS;
+    return is_data(packet) && packet->bth.psn == 1000 ? MARK : PASS;
 }
 
-/* A message is written, whose packets `fate` marks or not, and some time goes by. */
-static void write_marked(struct bench *bench, struct letter *letter, const struct qp_config *config,
-                         enum fate (*fate)(struct bench *, const struct sight *), uint32_t length,
-                         picoseconds until)
+static enum fate mark_first_two(struct bench *bench, const struct packet_record *packet)
+{
+    (void)bench;
+    return is_data(packet) && packet->bth.psn <= 1001 ? MARK : PASS;
+}
+
+/* Writes a message whose packets `fate` marks or passes, and runs until `until`. */
+static void write_marked(struct bench *bench, struct test_wqe *wqe, const struct qp_config *config,
+                         enum fate (*fate)(struct bench *, const struct packet_record *),
+                         uint32_t length, picoseconds until)
 {
     bench_init(bench, FRAMING_ETHERNET, config);
     bench->fate = fate;
-    bench_write(bench, bench->qp[0], letter, 0, 0, length);
+    bench_write(bench, bench->qp[0], wqe, 0, 0, length);
     bench_run(bench, until);
 }
 
-/* Two packets are marked, and nothing more is sent for some intervals: how many CNPs that makes. */
+/* Marks two packets and sends nothing more for several intervals. Returns the number of CNPs and,
+ * if there are two, the time between them. */
 static uint32_t cnps_of_two_marks(const struct cnp_config *cnp, picoseconds *between)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct qp_config config = dcqcn_config();
     config.cnp = *cnp;
-    write_marked(&bench, &letter, &config, mark_first_two, 8192, PS_PER_MS);
+    write_marked(&bench, &wqe, &config, mark_first_two, 8192, PS_PER_MS);
     uint32_t cnps = bench_count(&bench, 1, OPCODE_CNP);
     *between = cnps < 2 ? 0
                         : bench_find(&bench, 1, OPCODE_CNP, 1)->at -
@@ -60,7 +61,7 @@ static uint32_t cnps_of_two_marks(const struct cnp_config *cnp, picoseconds *bet
     return cnps;
 }
 
-TEST(a_mark_in_the_interval_makes_a_cnp_at_its_end)
+TEST(mark_within_the_interval_makes_a_cnp_at_its_end)
 {
     struct cnp_config cnp = {
         .becn = BECN_IN_CNP, .keeps_marks = true, .interval_ps = 50 * PS_PER_US};
@@ -69,58 +70,58 @@ TEST(a_mark_in_the_interval_makes_a_cnp_at_its_end)
     EXPECT_EQUAL(cnp.interval_ps, between);
 }
 
-TEST(a_mark_in_the_interval_may_be_forgotten)
+TEST(mark_within_the_interval_can_be_ignored)
 {
     struct cnp_config cnp = {.becn = BECN_IN_CNP, .interval_ps = 50 * PS_PER_US};
     picoseconds between;
     EXPECT_EQUAL(1, cnps_of_two_marks(&cnp, &between));
 }
 
-TEST(a_cnp_comes_after_its_delay)
+TEST(cnp_leaves_after_its_delay)
 {
     picoseconds arrived[2];
     for (int late = 0; late < 2; late++) {
         struct bench bench;
-        struct letter letter;
+        struct test_wqe wqe;
         struct qp_config config = dcqcn_config();
         config.cnp.delay_ps = late * 7 * PS_PER_US;
-        write_marked(&bench, &letter, &config, mark_first, 1024, PS_PER_MS);
+        write_marked(&bench, &wqe, &config, mark_first, 1024, PS_PER_MS);
         EXPECT_EQUAL(1, bench_count(&bench, 1, OPCODE_CNP));
         arrived[late] = bench_find(&bench, 1, OPCODE_CNP, 0)->at;
         bench_free(&bench);
     }
-    /* Without a delay it goes before the ACK, and with one it finds the line idle. */
+    /* Without a delay the CNP precedes the ACK; with a delay it finds the line idle. */
     EXPECT_EQUAL(7 * PS_PER_US, arrived[1] - arrived[0]);
 }
 
-TEST(queue_pairs_may_share_an_interval)
+TEST(queue_pairs_can_share_a_cnp_interval)
 {
     const uint32_t expected[] = {[CNP_PER_QP] = 2, [CNP_PER_ADDRESS] = 1, [CNP_PER_PORT] = 1};
     for (int per = CNP_PER_QP; per <= CNP_PER_PORT; per++) {
         struct bench bench;
-        struct letter letters[2];
+        struct test_wqe wqes[2];
         struct qp_config config = dcqcn_config();
         config.cnp.keeps_marks = false;
         config.cnp.per = per;
         bench_init(&bench, FRAMING_ETHERNET, &config);
         struct qp *second = bench_add_pair(&bench, &config);
         bench.fate = mark_data;
-        bench_write(&bench, bench.qp[0], &letters[0], 0, 0, 1024);
-        bench_write(&bench, second, &letters[1], 0, 4096, 1024);
+        bench_write(&bench, bench.qp[0], &wqes[0], 0, 0, 1024);
+        bench_write(&bench, second, &wqes[1], 0, 4096, 1024);
         bench_run(&bench, PS_PER_MS);
         EXPECT_EQUAL(expected[per], bench_count(&bench, 1, OPCODE_CNP));
         bench_free(&bench);
     }
 }
 
-TEST(at_most_one_cnp_is_sent_in_an_interval)
+TEST(receiver_sends_one_cnp_per_interval_at_most)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct qp_config config = dcqcn_config();
-    write_marked(&bench, &letter, &config, mark_data, MEMORY, 50 * PS_PER_MS);
-    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
-    EXPECT_EQUAL(0, letter.record.retransmitted_packets);
+    write_marked(&bench, &wqe, &config, mark_data, MEMORY, 50 * PS_PER_MS);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
+    EXPECT_EQUAL(0, wqe.record.retransmitted_packets);
     const struct nic_counters *sender = nic_counters(&bench.nic[0]);
     const struct nic_counters *receiver = nic_counters(&bench.nic[1]);
     EXPECT_EQUAL(MEMORY / 1024, receiver->np_ecn_marked_roce_packets);
@@ -130,20 +131,20 @@ TEST(at_most_one_cnp_is_sent_in_an_interval)
     for (uint32_t i = 1; i < receiver->np_cnp_sent; i++) {
         picoseconds gap =
             bench_find(&bench, 1, OPCODE_CNP, i)->at - bench_find(&bench, 1, OPCODE_CNP, i - 1)->at;
-        /* The line may be busy with an ACK, so that the earlier of two is late. */
+        /* An ACK on the line may delay the earlier of the two CNPs. */
         EXPECT(gap > config.cnp.interval_ps - 20 * PS_PER_NS);
     }
     bench_free(&bench);
 }
 
-TEST(a_cnp_goes_to_the_sender_in_its_own_class)
+TEST(cnp_goes_to_the_sender_on_its_own_priority)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct qp_config config = dcqcn_config();
-    write_marked(&bench, &letter, &config, mark_first, 100000, PS_PER_MS);
+    write_marked(&bench, &wqe, &config, mark_first, 100000, PS_PER_MS);
     EXPECT_EQUAL(1, bench_count(&bench, 1, OPCODE_CNP));
-    const struct sight *cnp = bench_find(&bench, 1, OPCODE_CNP, 0);
+    const struct packet_record *cnp = bench_find(&bench, 1, OPCODE_CNP, 0);
     EXPECT_EQUAL(48 << 2, cnp->tos);
     EXPECT_EQUAL(6, cnp->tc);
     EXPECT_EQUAL(BTH_BYTES + 16, cnp->body_bytes);
@@ -154,18 +155,18 @@ TEST(a_cnp_goes_to_the_sender_in_its_own_class)
     bench_free(&bench);
 }
 
-TEST(after_a_cnp_packets_leave_at_half_the_line_rate)
+TEST(sender_halves_its_rate_after_a_cnp)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct qp_config config = dcqcn_config();
-    write_marked(&bench, &letter, &config, mark_first, MEMORY, 40 * PS_PER_US);
+    write_marked(&bench, &wqe, &config, mark_first, MEMORY, 40 * PS_PER_US);
     EXPECT_EQUAL(LINE_RATE / 2, qp_rate_bps(bench.qp[0]));
     picoseconds cnp = bench_find(&bench, 1, OPCODE_CNP, 0)->at;
     picoseconds gap = serialisation(1024 + 82, LINE_RATE / 2);
     uint32_t paced = 0;
     for (uint32_t i = 1; i < bench_count(&bench, 0, -1); i++) {
-        const struct sight *before = bench_find(&bench, 0, -1, i - 1);
+        const struct packet_record *before = bench_find(&bench, 0, -1, i - 1);
         if (before->at < cnp + 2 * PS_PER_US)
             continue;
         EXPECT_EQUAL(gap, bench_find(&bench, 0, -1, i)->at - before->at);
@@ -175,72 +176,72 @@ TEST(after_a_cnp_packets_leave_at_half_the_line_rate)
     bench_free(&bench);
 }
 
-TEST(a_limited_sender_comes_back_to_line_rate)
+TEST(limited_sender_recovers_to_line_rate)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct qp_config config = dcqcn_config();
-    write_marked(&bench, &letter, &config, mark_first, MEMORY, 10 * PS_PER_MS);
+    write_marked(&bench, &wqe, &config, mark_first, MEMORY, 10 * PS_PER_MS);
     EXPECT_EQUAL(LINE_RATE, qp_rate_bps(bench.qp[0]));
     EXPECT_EQUAL(0, bench.qp[0]->cc.rate_bps);
     EXPECT_EQUAL(NEVER, clock_next_deadline(&bench.clock));
     bench_free(&bench);
 }
 
-enum { RETH = 16, OF_WRITE = 1024 + 82 }; /* bytes on the wire; the first packet has a RETH, too */
+enum { RETH = 16, OF_WRITE = 1024 + 82 }; /* bytes on the wire; the first packet also has a RETH */
 
-/* From the first packet to the second, when they are seen at their ends. */
+/* Time between the ends of the first and second packet. */
 static picoseconds first_pause(uint64_t rate_bps)
 {
     return serialisation(OF_WRITE + RETH, rate_bps) - serialisation(RETH, LINE_RATE);
 }
 
-static uint32_t told;
+static uint32_t notifications;
 
-static void count_told(struct cc *cc)
+static void count_notification(struct cc *cc)
 {
     (void)cc;
-    told++;
+    notifications++;
 }
 
-TEST(a_rate_that_stays_as_it_was_is_not_told)
+TEST(unchanged_rate_makes_no_notification)
 {
-    struct cc cc = {.changed = count_told};
-    told = 0;
+    struct cc cc = {.changed = count_notification};
+    notifications = 0;
     for (int i = 0; i < 3; i++) {
         cc_set_gap(&cc, 5 * PS_PER_US);
         cc_set_rate(&cc, LINE_RATE);
     }
-    EXPECT_EQUAL(2, told);
+    EXPECT_EQUAL(2, notifications);
 }
 
-TEST(a_rate_that_rises_shortens_the_pause_that_is_running)
+TEST(rate_increase_shortens_the_current_gap)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     struct cc *cc = &bench.qp[0]->cc;
-    cc_set_rate(cc, 1000000); /* 9 ms a packet */
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 3 * 1024);
+    cc_set_rate(cc, 1000000); /* 9 ms per packet */
+    bench_write(&bench, bench.qp[0], &wqe, 0, 0, 3 * 1024);
     bench_run(&bench, 20 * PS_PER_US);
     EXPECT_EQUAL(1, bench_count(&bench, 0, -1));
     cc_set_rate(cc, 200000000);
     bench_run(&bench, PS_PER_MS);
-    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
     picoseconds first = bench_find(&bench, 0, -1, 0)->at, second = bench_find(&bench, 0, -1, 1)->at;
     EXPECT_EQUAL(first_pause(200000000), second - first);
     EXPECT_EQUAL(serialisation(OF_WRITE, 200000000), bench_find(&bench, 0, -1, 2)->at - second);
     bench_free(&bench);
 }
 
-TEST(a_rate_that_falls_lengthens_the_pause_that_is_running)
+TEST(rate_decrease_lengthens_the_current_gap)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     struct cc *cc = &bench.qp[0]->cc;
     cc_set_rate(cc, 200000000);
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 2 * 1024);
+    bench_write(&bench, bench.qp[0], &wqe, 0, 0, 2 * 1024);
     bench_run(&bench, 20 * PS_PER_US);
     cc_set_rate(cc, 100000000);
     bench_run(&bench, PS_PER_MS);
@@ -249,28 +250,28 @@ TEST(a_rate_that_falls_lengthens_the_pause_that_is_running)
     bench_free(&bench);
 }
 
-TEST(a_slow_sender_does_not_time_out_between_acks)
+TEST(slow_sender_does_not_time_out_between_acks)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct qp_config config = bench_qp_config;
     config.timeout = 1; /* 8.2 us */
     bench_init(&bench, FRAMING_ETHERNET, &config);
-    /* A packet each microsecond, an ACK every sixteen: it comes when others, which ask for
-     * none yet, are in flight already. */
+    /* One packet per microsecond and one ACK per sixteen packets: when an ACK arrives, packets that
+     * request none are already in flight. */
     bench.qp[0]->cc.rate_bps = 1106 * 8 * UINT64_C(1000000);
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 400 * 1024);
+    bench_write(&bench, bench.qp[0], &wqe, 0, 0, 400 * 1024);
     bench_run(&bench, PS_PER_MS);
-    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
     EXPECT_EQUAL(0, nic_counters(&bench.nic[0])->local_ack_timeout_err);
     bench_free(&bench);
 }
 
-TEST(without_congestion_control_marks_are_only_counted)
+TEST(marks_are_only_counted_without_congestion_control)
 {
     struct bench bench;
-    struct letter letter;
-    write_marked(&bench, &letter, &bench_qp_config, mark_data, 100 * 1024, PS_PER_MS);
+    struct test_wqe wqe;
+    write_marked(&bench, &wqe, &bench_qp_config, mark_data, 100 * 1024, PS_PER_MS);
     EXPECT_EQUAL(100, nic_counters(&bench.nic[1])->np_ecn_marked_roce_packets);
     EXPECT_EQUAL(0, bench_count(&bench, 1, OPCODE_CNP));
 
@@ -284,36 +285,36 @@ TEST(without_congestion_control_marks_are_only_counted)
     bench_free(&bench);
 }
 
-TEST(a_cnp_passes_while_the_data_priority_is_paused)
+TEST(cnp_passes_while_the_data_priority_is_paused)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct qp_config config = dcqcn_config();
     bench_init(&bench, FRAMING_ETHERNET, &config);
     bench.fate = mark_data;
-    port_pause_peer(&bench.wire[1], 26 >> 3, true, 0); /* the receiver may send no ACK */
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 20 * 1024);
+    port_pause_peer(&bench.wire[1], 26 >> 3, true, 0); /* the receiver cannot send ACKs */
+    bench_write(&bench, bench.qp[0], &wqe, 0, 0, 20 * 1024);
     bench_run(&bench, 30 * PS_PER_US);
     EXPECT_EQUAL(1, bench_count(&bench, 1, OPCODE_CNP));
     EXPECT_EQUAL(0, bench_count(&bench, 1, OPCODE_ACKNOWLEDGE));
     bench_free(&bench);
 }
 
-static enum fate mark_sender(struct bench *bench, const struct sight *sight)
+static enum fate mark_sender(struct bench *bench, const struct packet_record *packet)
 {
     (void)bench;
-    return sight->from == 0 ? MARK : PASS;
+    return packet->from == 0 ? MARK : PASS;
 }
 
-TEST(an_ack_tells_of_marks_since_the_one_before)
+TEST(ack_carries_becn_for_marks_since_the_last_ack)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct qp_config config = bench_qp_config;
     config.cnp.becn = BECN_IN_ACK;
     config.ack_every = 4;
-    write_marked(&bench, &letter, &config, mark_sender, 20 * 1024, PS_PER_MS);
-    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    write_marked(&bench, &wqe, &config, mark_sender, 20 * 1024, PS_PER_MS);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
     uint32_t acks = bench_count(&bench, 1, OPCODE_ACKNOWLEDGE);
     EXPECT(acks >= 5);
     for (uint32_t i = 0; i < acks; i++)
@@ -322,7 +323,7 @@ TEST(an_ack_tells_of_marks_since_the_one_before)
     EXPECT_EQUAL(acks, nic_counters(&bench.nic[0])->rp_becn_received);
     EXPECT_EQUAL(0, bench_count(&bench, 1, OPCODE_CNP));
 
-    struct letter unmarked;
+    struct test_wqe unmarked;
     bench.fate = NULL;
     bench_write(&bench, bench.qp[0], &unmarked, 0, 0, 1024);
     bench_run(&bench, PS_PER_MS);
@@ -330,34 +331,34 @@ TEST(an_ack_tells_of_marks_since_the_one_before)
     bench_free(&bench);
 }
 
-TEST(where_there_is_no_ack_a_cnp_tells)
+TEST(cnp_reports_marks_when_the_transport_has_no_acks)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct qp_config config = bench_qp_config;
     config.cnp = (struct cnp_config){.becn = BECN_IN_ACK};
     config.transport = TRANSPORT_UC;
-    write_marked(&bench, &letter, &config, mark_sender, 3 * 1024, PS_PER_MS);
-    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    write_marked(&bench, &wqe, &config, mark_sender, 3 * 1024, PS_PER_MS);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
     EXPECT_EQUAL(3, bench_count(&bench, 1, OPCODE_CNP));
     EXPECT_EQUAL(0, nic_counters(&bench.nic[1])->np_becn_sent);
     bench_free(&bench);
 }
 
-static enum fate mark_responses(struct bench *bench, const struct sight *sight)
+static enum fate mark_responses(struct bench *bench, const struct packet_record *packet)
 {
     (void)bench;
-    return sight->from == 1 && sight->bth.opcode <= OPCODE_READ_RESPONSE_ONLY ? MARK : PASS;
+    return packet->from == 1 && packet->bth.opcode <= OPCODE_READ_RESPONSE_ONLY ? MARK : PASS;
 }
 
-TEST(marked_read_responses_make_cnps)
+TEST(marked_read_responses_cause_cnps)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct qp_config config = dcqcn_config();
     bench_init(&bench, FRAMING_ETHERNET, &config);
     bench.fate = mark_responses;
-    bench_post(&bench, bench.qp[0], &letter, VERB_READ, 0, 0, 8 * 1024);
+    bench_post(&bench, bench.qp[0], &wqe, VERB_READ, 0, 0, 8 * 1024);
     bench_run(&bench, 40 * PS_PER_US);
     EXPECT_EQUAL(8, nic_counters(&bench.nic[0])->np_ecn_marked_roce_packets);
     EXPECT_EQUAL(1, nic_counters(&bench.nic[1])->rp_cnp_handled);
@@ -367,7 +368,7 @@ TEST(marked_read_responses_make_cnps)
 
 /* ---- round trips ------------------------------------------------------------------ */
 
-TEST(a_packet_that_left_once_tells_a_round_trip)
+TEST(only_packets_sent_once_give_round_trip_times)
 {
     struct arena arena = {0};
     struct send_times send_times;
@@ -384,43 +385,42 @@ TEST(a_packet_that_left_once_tells_a_round_trip)
     arena_free(&arena);
 }
 
-static picoseconds told_rtt;
+static picoseconds reported_rtt;
 
-static void hear(struct cc *cc, const struct cc_ack *ack, picoseconds now)
+static void record_rtt(struct cc *cc, const struct cc_ack *ack, picoseconds now)
 {
     (void)cc;
     (void)now;
-    told_rtt = ack->rtt;
+    reported_rtt = ack->rtt;
     EXPECT_EQUAL(1, ack->packets);
 }
 
-TEST(a_round_trip_is_from_a_packets_first_byte_to_its_ack)
+TEST(round_trip_lasts_from_first_byte_to_ack)
 {
-    static const struct cc_algorithm listener = {.name = "listener", .acknowledged = hear};
+    static const struct cc_algorithm listener = {.name = "listener", .acknowledged = record_rtt};
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     bench.qp[0]->cc.algorithm = &listener;
     EXPECT(send_times_init(&bench.qp[0]->requester.send_times, &bench.arena));
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 1024);
+    bench_write(&bench, bench.qp[0], &wqe, 0, 0, 1024);
     bench_run(&bench, PS_PER_MS);
-    /* Two cables each way, and each packet is on each of them from its first to its last byte. */
+    /* Two cables each way; each packet is serialised on both. */
     picoseconds wires = serialisation(1024 + 98, LINE_RATE) + serialisation(86, LINE_RATE);
-    EXPECT_EQUAL(2 * wires + 4 * CABLE_DELAY, told_rtt);
+    EXPECT_EQUAL(2 * wires + 4 * CABLE_DELAY, reported_rtt);
     bench_free(&bench);
 }
 
-MAIN(RUN(a_mark_in_the_interval_makes_a_cnp_at_its_end),
-     RUN(a_mark_in_the_interval_may_be_forgotten), RUN(a_cnp_comes_after_its_delay),
-     RUN(queue_pairs_may_share_an_interval), RUN(at_most_one_cnp_is_sent_in_an_interval),
-     RUN(a_cnp_goes_to_the_sender_in_its_own_class),
-     RUN(after_a_cnp_packets_leave_at_half_the_line_rate),
-     RUN(a_limited_sender_comes_back_to_line_rate), RUN(a_rate_that_stays_as_it_was_is_not_told),
-     RUN(a_rate_that_rises_shortens_the_pause_that_is_running),
-     RUN(a_rate_that_falls_lengthens_the_pause_that_is_running),
-     RUN(a_slow_sender_does_not_time_out_between_acks),
-     RUN(without_congestion_control_marks_are_only_counted),
-     RUN(a_cnp_passes_while_the_data_priority_is_paused),
-     RUN(an_ack_tells_of_marks_since_the_one_before), RUN(where_there_is_no_ack_a_cnp_tells),
-     RUN(marked_read_responses_make_cnps), RUN(a_packet_that_left_once_tells_a_round_trip),
-     RUN(a_round_trip_is_from_a_packets_first_byte_to_its_ack))
+MAIN(RUN(mark_within_the_interval_makes_a_cnp_at_its_end),
+     RUN(mark_within_the_interval_can_be_ignored), RUN(cnp_leaves_after_its_delay),
+     RUN(queue_pairs_can_share_a_cnp_interval), RUN(receiver_sends_one_cnp_per_interval_at_most),
+     RUN(cnp_goes_to_the_sender_on_its_own_priority), RUN(sender_halves_its_rate_after_a_cnp),
+     RUN(limited_sender_recovers_to_line_rate), RUN(unchanged_rate_makes_no_notification),
+     RUN(rate_increase_shortens_the_current_gap), RUN(rate_decrease_lengthens_the_current_gap),
+     RUN(slow_sender_does_not_time_out_between_acks),
+     RUN(marks_are_only_counted_without_congestion_control),
+     RUN(cnp_passes_while_the_data_priority_is_paused),
+     RUN(ack_carries_becn_for_marks_since_the_last_ack),
+     RUN(cnp_reports_marks_when_the_transport_has_no_acks), RUN(marked_read_responses_cause_cnps),
+     RUN(only_packets_sent_once_give_round_trip_times),
+     RUN(round_trip_lasts_from_first_byte_to_ack))

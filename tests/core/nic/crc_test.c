@@ -1,4 +1,4 @@
-/* ICRC and VCRC against packets of real hardware, and byte-for-byte frames. */
+/* ICRC and VCRC, compared with packets of real hardware and with frames given byte for byte. */
 #include <string.h>
 
 #include "headers/crc16.h"
@@ -26,7 +26,7 @@ static void expect_icrc(uint32_t icrc, const char *hex)
     EXPECT_EQUAL(read_le32(want), icrc);
 }
 
-TEST(icrc_of_a_real_roce_ack)
+TEST(icrc_matches_a_real_roce_ack)
 {
     uint8_t ip[256];
     uint32_t length = from_hex("450200300000400040112d60c0a84606c0a84604 004812b7001c0000 "
@@ -35,7 +35,7 @@ TEST(icrc_of_a_real_roce_ack)
     expect_icrc(icrc_roce_ipv4(ip, length), "259cc216");
 }
 
-TEST(icrc_ignores_what_switches_change)
+TEST(icrc_ignores_fields_that_switches_change)
 {
     uint8_t ip[256];
     uint32_t length = from_hex("456a0034000040004011264d0a0000010a000002 c12312b700200000 "
@@ -46,7 +46,7 @@ TEST(icrc_ignores_what_switches_change)
     ip[8] -= 1;   /* TTL */
     ip[10] ^= 55; /* checksum */
     expect_icrc(icrc_roce_ipv4(ip, length), "193bad22");
-    ip[4] ^= 1; /* identification is covered */
+    ip[4] ^= 1; /* the ICRC covers the identification */
     EXPECT(icrc_roce_ipv4(ip, length) != 0x22ad3b19);
 }
 
@@ -62,7 +62,7 @@ static void expect_ib(const char *packet, const char *icrc, const char *vcrc)
     EXPECT_EQUAL(want[0] | want[1] << 8, crc);
 }
 
-TEST(icrc_and_vcrc_of_infiniband_packets)
+TEST(icrc_and_vcrc_match_infiniband_packets)
 {
     expect_ib("0002000400070001 1140ffff0087040800d40a55 1f000001", "a8035550", "3081");
     expect_ib("7012375C000E17D2 0A2024870087B1B3000DEC2A 01710A1C015D400238F27A050000000E "
@@ -99,7 +99,7 @@ TEST(udp_source_port_follows_the_kernels_rule)
     EXPECT_EQUAL(0xF787, read_be16(path.header + 34));
 }
 
-TEST(a_cnp_is_right_byte_for_byte)
+TEST(cnp_is_correct_byte_for_byte)
 {
     uint8_t want[128], bytes[128];
     uint32_t length = from_hex("000000000000 02000a000002 0800 "
@@ -107,7 +107,7 @@ TEST(a_cnp_is_right_byte_for_byte)
                                "8100ffff400000d200000000 00000000000000000000000000000000 ea37a322",
                                want);
     struct path path = path_between(0xD2, 0xD2);
-    write_be16(path.header + 34, 0xC000); /* the vector's */
+    write_be16(path.header + 34, 0xC000); /* as in the known frame */
     struct nic nic = {.framing = &framing_roce};
     struct arena arena = {0};
     struct frame_pool pool;
@@ -136,7 +136,7 @@ static enum verdict open_bytes(uint8_t *bytes, uint32_t length, struct packet *p
 static const char hello[] = "456a0034000040004011264d0a0000010a000002 c12312b700200000 "
                             "0470ffff0000001180000001 68656c6c6f000000 193bad22";
 
-TEST(a_frame_may_carry_a_vlan_tag_and_padding)
+TEST(frame_can_carry_a_vlan_tag_and_padding)
 {
     uint8_t bytes[128] = {0};
     struct packet packet;
@@ -150,19 +150,19 @@ TEST(a_frame_may_carry_a_vlan_tag_and_padding)
     EXPECT(!packet.ce);
 }
 
-TEST(ce_is_seen_in_the_ip_header)
+TEST(ce_is_read_from_the_ip_header)
 {
     uint8_t bytes[128];
     struct packet packet;
     uint32_t length = from_hex("02000a000002 02000a000001 0800", bytes);
     length += from_hex(hello, bytes + length);
     bytes[15] |= 3;
-    bytes[25] -= 1; /* the checksum goes with it */
+    bytes[25] -= 1; /* which also updates the checksum */
     EXPECT_EQUAL(VERDICT_OK, open_bytes(bytes, length, &packet));
     EXPECT(packet.ce);
 }
 
-TEST(a_wrong_ip_checksum_is_refused)
+TEST(wrong_ip_checksum_is_rejected)
 {
     uint8_t bytes[128];
     struct packet packet;
@@ -172,22 +172,23 @@ TEST(a_wrong_ip_checksum_is_refused)
     EXPECT_EQUAL(VERDICT_MALFORMED, open_bytes(bytes, length, &packet));
 }
 
-TEST(a_truncated_frame_is_refused_at_every_length)
+TEST(truncated_frame_is_rejected_at_every_length)
 {
     uint8_t bytes[128];
     struct packet packet;
     uint32_t length = from_hex("02000a000002 02000a000001 0800", bytes);
     length += from_hex(hello, bytes + length);
     for (uint32_t cut = 0; cut < length; cut++) {
-        uint8_t *exact = malloc(cut ? cut : 1); /* so that a sanitizer sees what is beyond */
+        uint8_t *exact =
+            malloc(cut ? cut : 1); /* so that a sanitizer detects reads beyond the end */
         memcpy(exact, bytes, cut);
         EXPECT(open_bytes(exact, cut, &packet) != VERDICT_OK);
         free(exact);
     }
 }
 
-MAIN(RUN(icrc_of_a_real_roce_ack), RUN(icrc_ignores_what_switches_change),
-     RUN(icrc_and_vcrc_of_infiniband_packets), RUN(udp_source_port_follows_the_kernels_rule),
-     RUN(a_cnp_is_right_byte_for_byte), RUN(a_frame_may_carry_a_vlan_tag_and_padding),
-     RUN(ce_is_seen_in_the_ip_header), RUN(a_wrong_ip_checksum_is_refused),
-     RUN(a_truncated_frame_is_refused_at_every_length))
+MAIN(RUN(icrc_matches_a_real_roce_ack), RUN(icrc_ignores_fields_that_switches_change),
+     RUN(icrc_and_vcrc_match_infiniband_packets), RUN(udp_source_port_follows_the_kernels_rule),
+     RUN(cnp_is_correct_byte_for_byte), RUN(frame_can_carry_a_vlan_tag_and_padding),
+     RUN(ce_is_read_from_the_ip_header), RUN(wrong_ip_checksum_is_rejected),
+     RUN(truncated_frame_is_rejected_at_every_length))

@@ -1,15 +1,15 @@
-/* Prints every frame of a tour through all operations, in hexadecimal, a line each.
+/* Performs every operation and prints each frame in hexadecimal, one per line.
  *
  *     every_opcode FRAMING        0 (RoCEv2) or 1 (InfiniBand) */
 #include "nic/datagram.h"
 #include "testbench.h"
 
-enum { SHORT = 101, LONG = 3001, LETTERS = 64 };
+enum { SHORT = 101, LONG = 3001, WQES = 64 };
 
 struct tour {
     struct bench bench;
-    struct letter letters[LETTERS];
-    struct receive receives[LETTERS];
+    struct test_wqe wqes[WQES];
+    struct receive receives[WQES];
     uint32_t posted, received;
 };
 
@@ -20,14 +20,14 @@ static void print_frame(const struct frame *frame)
     printf("\n");
 }
 
-static struct letter *post(struct tour *tour, struct qp *qp, enum verb verb, uint32_t length)
+static struct test_wqe *post(struct tour *tour, struct qp *qp, enum verb verb, uint32_t length)
 {
-    struct letter *letter = &tour->letters[tour->posted++];
-    letter->message.immediate = 0xCAFEBABE;
-    letter->message.compare = 0x1122334455667788;
-    letter->message.swap_add = 0x99AABBCCDDEEFF00;
-    bench_post(&tour->bench, qp, letter, verb, 64, 128, length);
-    return letter;
+    struct test_wqe *wqe = &tour->wqes[tour->posted++];
+    wqe->message.immediate = 0xCAFEBABE;
+    wqe->message.compare = 0x1122334455667788;
+    wqe->message.swap_add = 0x99AABBCCDDEEFF00;
+    bench_post(&tour->bench, qp, wqe, verb, 64, 128, length);
+    return wqe;
 }
 
 static void offer(struct tour *tour, struct qp *qp)
@@ -52,15 +52,15 @@ static void tour_invalidation(struct tour *tour, struct qp *qp)
 {
     uint8_t bytes[2];
     for (int length = SHORT; length <= LONG; length += LONG - SHORT) {
-        struct letter *letter = &tour->letters[tour->posted++];
-        letter->message.immediate = nic_add_region(qp->peer->nic, 0, 0, 1, 0, bytes);
+        struct test_wqe *wqe = &tour->wqes[tour->posted++];
+        wqe->message.immediate = nic_add_region(qp->peer->nic, 0, 0, 1, 0, bytes);
         offer(tour, qp->peer);
-        bench_post(&tour->bench, qp, letter, VERB_SEND_INV, 0, 0, (uint32_t)length);
+        bench_post(&tour->bench, qp, wqe, VERB_SEND_INV, 0, 0, (uint32_t)length);
         bench_run(&tour->bench, 100 * PS_PER_US);
     }
 }
 
-/* A NAK with a run of packets, an RNR NAK, a CNP and a refusal. */
+/* Provokes a selective-repeat NAK, an RNR NAK, a CNP and an error NAK. */
 static void tour_troubles(struct tour *tour, struct qp *qp)
 {
     struct bench *bench = &tour->bench;
@@ -85,7 +85,7 @@ static void tour_datagrams(struct tour *tour, struct qp *qp)
     address_init(&to, qp, &qp->remote, qp->config.qkey, qp->config.sl);
     for (int verb = VERB_SEND; verb <= VERB_SEND_IMM; verb++) {
         offer(tour, qp->peer);
-        tour->letters[tour->posted].message.to = &to;
+        tour->wqes[tour->posted].message.to = &to;
         post(tour, qp, (enum verb)verb, SHORT);
         bench_run(&tour->bench, 100 * PS_PER_US);
     }

@@ -1,19 +1,19 @@
-/* Any bytes at all: nothing crashes, nothing outside of the sinks changes, and
- * every frame is counted exactly once. */
+/* Arbitrary bytes never crash a NIC and never change memory outside of the sinks; every frame is
+ * counted exactly once. */
 #include <string.h>
 
 #include "nic/psn.h"
 #include "testbench.h"
 
-enum { ROUNDS = 50000, BODY_MAX = BTH_BYTES + RETH_BYTES + 1100, LETTERS = 4 };
+enum { ROUNDS = 50000, BODY_MAX = BTH_BYTES + RETH_BYTES + 1100, WQES = 4 };
 
 static uint32_t below(struct bench *bench, uint32_t bound)
 {
     return rng_u32(&bench->rng) % bound;
 }
 
-/* A failed queue pair is made ready again, and expects what the other end will send: so the
- * next frames find one. */
+/* Recovers a failed queue pair and expects the PSN that the other end sends next, so that the
+ * following frames reach a working queue pair. */
 static void revive(struct qp *qp)
 {
     struct requester *requester = &qp->requester;
@@ -27,20 +27,19 @@ static void revive(struct qp *qp)
     qp->responder.expected = (uint32_t)qp->peer->requester.unacked & PSN_MASK;
 }
 
-static void keep_busy(struct bench *bench, struct letter letters[2][LETTERS],
-                      struct receive *receives)
+static void keep_busy(struct bench *bench, struct test_wqe wqes[2][WQES], struct receive *receives)
 {
     for (int side = 0; side < 2; side++) {
         revive(bench->qp[side]);
         if (!bench->qp[side]->responder.own.first)
             bench_receive(bench, bench->qp[side], &receives[side], 0, 3000);
-        for (uint32_t i = 0; i < LETTERS; i++)
-            if (letters[side][i].record.status != STATUS_PENDING)
-                bench_write(bench, bench->qp[side], &letters[side][i], 0, 0, below(bench, 20000));
+        for (uint32_t i = 0; i < WQES; i++)
+            if (wqes[side][i].record.status != STATUS_PENDING)
+                bench_write(bench, bench->qp[side], &wqes[side][i], 0, 0, below(bench, 20000));
     }
 }
 
-/* Mostly what a queue pair expects, with something wrong in it. */
+/* Makes a packet that is mostly what a queue pair expects, with errors. */
 static uint32_t random_body(struct bench *bench, int receiver, uint8_t *body)
 {
     static const uint8_t opcodes[] = {0, 1, 2, 4, 6, 7, 8, 10, 17, 0x81};
@@ -77,9 +76,9 @@ static void give_random_frame(struct bench *bench, int receiver)
     port_deliver(&nic->port, frame, bench->clock.now);
 }
 
-static enum fate mutate_some(struct bench *bench, const struct sight *sight)
+static enum fate mutate_some(struct bench *bench, const struct packet_record *packet)
 {
-    (void)sight;
+    (void)packet;
     return below(bench, 20) ? PASS : (enum fate)(DROP + below(bench, 4));
 }
 
@@ -91,18 +90,18 @@ static uint64_t frames_received(const struct nic *nic)
     return frames - nic->port.counters.rx_credit_violations;
 }
 
-TEST(any_packet_with_right_crcs_is_harmless)
+TEST(any_packet_with_valid_crcs_is_harmless)
 {
     for (int f = 0; f < 2; f++) {
         struct bench bench;
-        struct letter letters[2][LETTERS] = {0};
+        struct test_wqe wqes[2][WQES] = {0};
         struct receive receives[2];
         uint8_t body[BODY_MAX];
         bench_init(&bench, bench_framings[f], &bench_qp_config);
         bench.fate = mutate_some;
         for (int round = 0; round < ROUNDS; round++) {
             if (round % 16 == 0)
-                keep_busy(&bench, letters, receives);
+                keep_busy(&bench, wqes, receives);
             int receiver = round % 2;
             if (below(&bench, 8) == 0)
                 give_random_frame(&bench, receiver);
@@ -122,7 +121,7 @@ TEST(any_packet_with_right_crcs_is_harmless)
     }
 }
 
-/* Opens a frame of just these bytes, so that the sanitizer sees what is read beyond them. */
+/* Opens a frame in memory of exactly its length, so that the sanitizer detects reads beyond it. */
 static enum verdict open_exactly(const struct nic *nic, const uint8_t *bytes, uint32_t length)
 {
     uint8_t *exact = malloc(length + !length);
@@ -138,7 +137,8 @@ static enum verdict open_exactly(const struct nic *nic, const uint8_t *bytes, ui
     return verdict;
 }
 
-/* A packet of so many bytes from the BTH on, the first of which is its opcode, with right CRCs. */
+/* Builds a packet of `body_bytes` from the BTH on, with this opcode and valid CRCs, in `bytes`.
+ * Returns its length. */
 static uint32_t seal_body(struct bench *bench, uint8_t opcode, uint32_t body_bytes, uint8_t *bytes)
 {
     struct frame *frame = nic_frame(&bench->nic[0], body_bytes, 0);
@@ -165,8 +165,8 @@ static void use_framing(struct bench *bench, const struct framing_ops *framing)
     framing->prepare(&qp->path, &bench->nic[0].config, &qp->config, qp->qpn, &remote);
 }
 
-/* With its headers cut anywhere, and whole but cut on the way. */
-TEST(every_length_of_every_operation_is_read_within_its_end)
+/* Packets with headers cut at every byte, and whole packets truncated at every byte. */
+TEST(parser_stays_within_packets_of_every_length)
 {
     const struct framing_ops *framings[] = {&framing_roce, &framing_roce_tagged, &framing_ib,
                                             &framing_ib_global};
@@ -191,7 +191,7 @@ TEST(every_length_of_every_operation_is_read_within_its_end)
     }
 }
 
-/* A right frame, to be spoilt. */
+/* Builds a valid frame, for mutation. */
 static uint32_t make_frame(struct bench *bench, uint8_t *bytes)
 {
     struct qp *qp = bench->qp[0];
@@ -208,7 +208,7 @@ static uint32_t make_frame(struct bench *bench, uint8_t *bytes)
     return length;
 }
 
-TEST(no_frame_is_read_beyond_its_end)
+TEST(parser_stays_within_mutated_frames)
 {
     for (int f = 0; f < 2; f++) {
         struct bench bench;
@@ -228,5 +228,5 @@ TEST(no_frame_is_read_beyond_its_end)
     }
 }
 
-MAIN(RUN(any_packet_with_right_crcs_is_harmless), RUN(no_frame_is_read_beyond_its_end),
-     RUN(every_length_of_every_operation_is_read_within_its_end))
+MAIN(RUN(any_packet_with_valid_crcs_is_harmless), RUN(parser_stays_within_mutated_frames),
+     RUN(parser_stays_within_packets_of_every_length))

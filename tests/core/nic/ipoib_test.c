@@ -1,4 +1,4 @@
-/* IP over InfiniBand between two NICs: what crosses, in which form, and what is counted. */
+/* IP over InfiniBand between two NICs: delivery, packet format and counters. */
 #include <string.h>
 
 #include "nic/ipoib.h"
@@ -42,7 +42,7 @@ static void pair_free(struct pair *pair)
     bench_free(&pair->bench);
 }
 
-/* An IPv4 packet as far as the interface looks at it; the rest is `fill`. */
+/* Sends a packet with the IPv4 fields that the interface reads; the rest is `fill`. */
 static bool send_packet(struct pair *pair, uint32_t to, uint32_t length, uint8_t fill)
 {
     uint32_t room;
@@ -56,7 +56,7 @@ static bool send_packet(struct pair *pair, uint32_t to, uint32_t length, uint8_t
     return true;
 }
 
-/* The oldest packet at the other side, as `send_packet` made it. */
+/* Expects the oldest packet at the other NIC to be as `send_packet` built it. */
 static void expect_packet(struct pair *pair, uint32_t length, uint8_t fill)
 {
     uint32_t came = 0;
@@ -75,7 +75,7 @@ static const struct nic_counters *counters(const struct pair *pair, int side)
     return nic_counters(&pair->bench.nic[side]);
 }
 
-TEST(packets_of_any_length_arrive_in_their_order)
+TEST(packets_of_any_length_arrive_in_order)
 {
     static const uint32_t lengths[] = {20, 21, 84, 1500, MTU - 1, MTU};
     enum { COUNT = sizeof lengths / sizeof *lengths };
@@ -105,7 +105,7 @@ static void look(const struct frame *frame)
     EXPECT_EQUAL(0x45, deth[DETH_BYTES + 4]);
 }
 
-TEST(a_packet_is_a_datagram_behind_an_ethertype)
+TEST(ip_packet_travels_as_datagram_after_an_ethertype)
 {
     struct pair pair;
     pair_init(&pair);
@@ -116,7 +116,7 @@ TEST(a_packet_is_a_datagram_behind_an_ethertype)
     pair_free(&pair);
 }
 
-TEST(what_is_for_nobody_is_dropped_and_counted)
+TEST(packet_without_a_destination_is_dropped_and_counted)
 {
     struct pair pair;
     pair_init(&pair);
@@ -132,7 +132,7 @@ TEST(what_is_for_nobody_is_dropped_and_counted)
     pair_free(&pair);
 }
 
-TEST(there_is_no_room_until_something_has_left)
+TEST(full_interface_has_room_after_a_packet_leaves)
 {
     struct pair pair;
     pair_init(&pair);
@@ -148,7 +148,7 @@ TEST(there_is_no_room_until_something_has_left)
     pair_free(&pair);
 }
 
-TEST(packets_that_nobody_takes_are_lost_and_counted)
+TEST(unread_packets_overflow_and_are_counted)
 {
     struct pair pair;
     pair_init(&pair);
@@ -165,7 +165,7 @@ TEST(packets_that_nobody_takes_are_lost_and_counted)
     pair_free(&pair);
 }
 
-TEST(datagrams_that_are_no_ip_are_left_out)
+TEST(non_ip_datagrams_are_ignored)
 {
     struct pair pair;
     pair_init(&pair);
@@ -188,22 +188,23 @@ TEST(datagrams_that_are_no_ip_are_left_out)
 TEST(rdma_and_ip_share_the_line)
 {
     struct pair pair;
-    struct letter letter = {0};
+    struct test_wqe wqe = {0};
     pair_init(&pair);
-    bench_write(&pair.bench, pair.bench.qp[0], &letter, 0, 0, 100000);
+    bench_write(&pair.bench, pair.bench.qp[0], &wqe, 0, 0, 100000);
     for (uint32_t i = 0; i < 20; i++)
         EXPECT(send_packet(&pair, IP_B, 1000, (uint8_t)i));
-    bench_run(&pair.bench, 5 * PS_PER_US); /* the WRITE alone takes 8 */
+    bench_run(&pair.bench, 5 * PS_PER_US); /* the WRITE alone takes 8 us */
     for (uint32_t i = 0; i < 20; i++)
         expect_packet(&pair, 1000, (uint8_t)i);
-    EXPECT_EQUAL(STATUS_PENDING, letter.record.status);
+    EXPECT_EQUAL(STATUS_PENDING, wqe.record.status);
     bench_run(&pair.bench, PS_PER_MS);
-    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
     pair_free(&pair);
 }
 
-MAIN(RUN(packets_of_any_length_arrive_in_their_order),
-     RUN(a_packet_is_a_datagram_behind_an_ethertype),
-     RUN(what_is_for_nobody_is_dropped_and_counted), RUN(there_is_no_room_until_something_has_left),
-     RUN(packets_that_nobody_takes_are_lost_and_counted),
-     RUN(datagrams_that_are_no_ip_are_left_out), RUN(rdma_and_ip_share_the_line))
+MAIN(RUN(packets_of_any_length_arrive_in_order),
+     RUN(ip_packet_travels_as_datagram_after_an_ethertype),
+     RUN(packet_without_a_destination_is_dropped_and_counted),
+     RUN(full_interface_has_room_after_a_packet_leaves),
+     RUN(unread_packets_overflow_and_are_counted), RUN(non_ip_datagrams_are_ignored),
+     RUN(rdma_and_ip_share_the_line))

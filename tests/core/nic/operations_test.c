@@ -1,4 +1,4 @@
-/* Every operation of every transport: what arrives, what completes, and what is told with it. */
+/* Every operation of every transport: what it delivers, and how it completes. */
 #include <string.h>
 
 #include "nic/datagram.h"
@@ -25,7 +25,7 @@ static uint64_t get_sink(const struct bench *bench, int side, uint32_t at)
 
 static const uint32_t lengths[] = {0, 1, 1023, 1024, 1025, 5000};
 
-TEST(immediate_data_comes_with_the_byte_count)
+TEST(completion_has_immediate_data_and_byte_count)
 {
     static const enum verb verbs[] = {VERB_SEND_IMM, VERB_WRITE_IMM};
     for (int f = 0; f < 2; f++)
@@ -33,15 +33,15 @@ TEST(immediate_data_comes_with_the_byte_count)
             for (int v = 0; v < 2; v++)
                 for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
                     struct bench bench;
-                    struct letter letter = {.message.immediate = 0xCAFEBABE};
+                    struct test_wqe wqe = {.message.immediate = 0xCAFEBABE};
                     struct receive receive = {0};
                     struct qp_config config = bench_qp_config;
                     config.transport = transport;
                     bench_init(&bench, bench_framings[f], &config);
                     bench_receive(&bench, bench.qp[1], &receive, TO, lengths[l]);
-                    bench_post(&bench, bench.qp[0], &letter, verbs[v], FROM, TO, lengths[l]);
+                    bench_post(&bench, bench.qp[0], &wqe, verbs[v], FROM, TO, lengths[l]);
                     run(&bench);
-                    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+                    EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
                     EXPECT_EQUAL(STATUS_SUCCESS, receive.status);
                     EXPECT(receive.has_immediate && !receive.has_invalidated);
                     EXPECT_EQUAL(0xCAFEBABE, receive.immediate);
@@ -52,36 +52,36 @@ TEST(immediate_data_comes_with_the_byte_count)
                 }
 }
 
-TEST(a_send_can_invalidate_a_key_of_the_receiver)
+TEST(send_can_invalidate_a_key_of_the_receiver)
 {
     struct bench bench;
-    struct letter letters[2] = {0};
+    struct test_wqe wqes[2] = {0};
     struct receive receive;
     bench_init(&bench, FRAMING_INFINIBAND, &bench_qp_config);
-    letters[0].message.immediate = bench.source_key[1];
+    wqes[0].message.immediate = bench.source_key[1];
     bench_receive(&bench, bench.qp[1], &receive, 0, 100);
-    bench_post(&bench, bench.qp[0], &letters[0], VERB_SEND_INV, FROM, TO, 100);
+    bench_post(&bench, bench.qp[0], &wqes[0], VERB_SEND_INV, FROM, TO, 100);
     run(&bench);
-    EXPECT_EQUAL(STATUS_SUCCESS, letters[0].record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqes[0].record.status);
     EXPECT(receive.has_invalidated && receive.immediate == bench.source_key[1]);
-    bench_post(&bench, bench.qp[0], &letters[1], VERB_READ, 0, 0, 100);
+    bench_post(&bench, bench.qp[0], &wqes[1], VERB_READ, 0, 0, 100);
     run(&bench);
-    EXPECT_EQUAL(STATUS_REM_ACCESS_ERR, letters[1].record.status);
+    EXPECT_EQUAL(STATUS_REM_ACCESS_ERR, wqes[1].record.status);
     bench_free(&bench);
 }
 
-TEST(a_read_of_any_length_brings_what_is_there)
+TEST(read_of_any_length_returns_the_remote_bytes)
 {
     for (int f = 0; f < 2; f++)
         for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
             struct bench bench;
-            struct letter letter = {0};
+            struct test_wqe wqe = {0};
             bench_init(&bench, bench_framings[f], &bench_qp_config);
-            bench_post(&bench, bench.qp[0], &letter, VERB_READ, FROM, TO, lengths[l]);
+            bench_post(&bench, bench.qp[0], &wqe, VERB_READ, FROM, TO, lengths[l]);
             run(&bench);
-            EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
-            EXPECT_EQUAL(lengths[l], letter.record.delivered_bytes);
-            EXPECT_EQUAL(letter.record.completed_ps, letter.record.delivered_ps);
+            EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
+            EXPECT_EQUAL(lengths[l], wqe.record.delivered_bytes);
+            EXPECT_EQUAL(wqe.record.completed_ps, wqe.record.delivered_ps);
             EXPECT(bench_arrived(&bench, 0, FROM, TO, lengths[l]));
             EXPECT(bench_untouched(&bench, 0, TO, lengths[l]));
             EXPECT_EQUAL(1, bench_count(&bench, 0, -1));
@@ -92,7 +92,7 @@ TEST(a_read_of_any_length_brings_what_is_there)
         }
 }
 
-TEST(atomics_return_what_was_there_and_act_once)
+TEST(atomic_returns_the_old_value_and_executes_once)
 {
     static const struct {
         enum verb verb;
@@ -104,38 +104,38 @@ TEST(atomics_return_what_was_there_and_act_once)
         {VERB_CMP_SWAP, 40, 41, 7, 40},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int lost = -1; lost < 2; lost++) { /* nobody, NIC 0's request, NIC 1's answer */
+        for (int lost = -1; lost < 2; lost++) { /* no packet, NIC 0's request, NIC 1's response */
             struct bench bench;
-            struct letter letter = {0};
+            struct test_wqe wqe = {0};
             bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
             if (lost >= 0)
                 bench.plan[lost][0] = DROP;
             set_sink(&bench, 1, 64, cases[i].before);
-            letter.message.compare = cases[i].compare;
-            letter.message.swap_add = cases[i].swap_add;
-            bench_post(&bench, bench.qp[0], &letter, cases[i].verb, 64, 0, ATOMIC_BYTES);
+            wqe.message.compare = cases[i].compare;
+            wqe.message.swap_add = cases[i].swap_add;
+            bench_post(&bench, bench.qp[0], &wqe, cases[i].verb, 64, 0, ATOMIC_BYTES);
             bench_run(&bench, 10 * PS_PER_MS);
-            EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+            EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
             EXPECT(get_sink(&bench, 0, 0) == cases[i].before);
             EXPECT(get_sink(&bench, 1, 64) == cases[i].after);
             bench_free(&bench);
         }
 }
 
-TEST(no_more_reads_are_outstanding_than_agreed_on)
+TEST(outstanding_reads_stay_within_max_rd_atomic)
 {
     enum { READS = 20 };
     struct bench bench;
-    struct letter letters[READS] = {0};
+    struct test_wqe wqes[READS] = {0};
     struct qp_config config = bench_qp_config;
     config.max_rd_atomic = 2;
     bench_init(&bench, FRAMING_ETHERNET, &config);
     for (uint32_t i = 0; i < READS; i++)
-        bench_post(&bench, bench.qp[0], &letters[i], VERB_READ, i * 3000, i * 3000, 3000);
+        bench_post(&bench, bench.qp[0], &wqes[i], VERB_READ, i * 3000, i * 3000, 3000);
     run(&bench);
     uint32_t outstanding = 0, most = 0;
-    for (uint32_t i = 0; i < bench.sight_count; i++) {
-        uint8_t opcode = bench.sights[i].bth.opcode;
+    for (uint32_t i = 0; i < bench.packet_count; i++) {
+        uint8_t opcode = bench.packets[i].bth.opcode;
         outstanding += opcode == OPCODE_READ_REQUEST;
         outstanding -= opcode == OPCODE_READ_RESPONSE_LAST;
         most = outstanding > most ? outstanding : most;
@@ -145,16 +145,16 @@ TEST(no_more_reads_are_outstanding_than_agreed_on)
     bench_free(&bench);
 }
 
-TEST(an_agreement_may_change_while_nothing_is_sent)
+TEST(max_dest_rd_atomic_can_change_in_sqd)
 {
     struct bench bench;
-    struct letter letters[3] = {0};
+    struct test_wqe wqes[3] = {0};
     struct qp_config config = bench_qp_config;
     bench_init(&bench, FRAMING_ETHERNET, &config);
     config.max_dest_rd_atomic = 2;
     EXPECT(!qp_set_attributes(bench.qp[1], &config));
     EXPECT(qp_modify(bench.qp[1], QP_SQD, 0));
-    config.max_dest_rd_atomic = 5; /* it was made with 4 */
+    config.max_dest_rd_atomic = 5; /* the queue pair was created with 4 */
     EXPECT(!qp_set_attributes(bench.qp[1], &config));
     for (uint8_t most = 2; most <= 4; most++) {
         config.max_dest_rd_atomic = most;
@@ -166,49 +166,49 @@ TEST(an_agreement_may_change_while_nothing_is_sent)
     config.max_dest_rd_atomic = 2;
     EXPECT(qp_set_attributes(bench.qp[1], &config));
     for (uint32_t i = 0; i < 3; i++)
-        bench_post(&bench, bench.qp[0], &letters[i], VERB_READ, 0, 0, 30000);
+        bench_post(&bench, bench.qp[0], &wqes[i], VERB_READ, 0, 0, 30000);
     run(&bench);
-    EXPECT_EQUAL(STATUS_SUCCESS, letters[1].record.status);
-    EXPECT_EQUAL(STATUS_REM_INV_REQ_ERR, letters[2].record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqes[1].record.status);
+    EXPECT_EQUAL(STATUS_REM_INV_REQ_ERR, wqes[2].record.status);
     bench_free(&bench);
 }
 
-TEST(more_reads_than_agreed_on_are_refused)
+TEST(reads_beyond_max_dest_rd_atomic_are_refused)
 {
     struct bench bench;
-    struct letter letters[3] = {0};
+    struct test_wqe wqes[3] = {0};
     struct qp_config config = bench_qp_config;
     config.max_rd_atomic = 3;
     config.max_dest_rd_atomic = 2;
     bench_init(&bench, FRAMING_ETHERNET, &config);
     for (uint32_t i = 0; i < 3; i++)
-        bench_post(&bench, bench.qp[0], &letters[i], VERB_READ, 0, 0, 30000);
+        bench_post(&bench, bench.qp[0], &wqes[i], VERB_READ, 0, 0, 30000);
     run(&bench);
     EXPECT_EQUAL(1, nic_counters(&bench.nic[1])->resp_invalid_request);
-    EXPECT_EQUAL(STATUS_SUCCESS, letters[0].record.status);
-    EXPECT_EQUAL(STATUS_SUCCESS, letters[1].record.status);
-    EXPECT_EQUAL(STATUS_REM_INV_REQ_ERR, letters[2].record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqes[0].record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqes[1].record.status);
+    EXPECT_EQUAL(STATUS_REM_INV_REQ_ERR, wqes[2].record.status);
     EXPECT_EQUAL(0, nic_counters(&bench.nic[0])->retransmitted_packets);
     bench_free(&bench);
 }
 
-TEST(inline_data_is_not_read_from_memory)
+TEST(inline_data_is_not_fetched_from_memory)
 {
     enum { LENGTH = 1000, TENTH = 10 };
     for (int inlined = 0; inlined < 2; inlined++) {
         struct bench bench;
-        struct letter letters[2] = {0};
+        struct test_wqe wqes[2] = {0};
         bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
         bench.nic[0].config.path = (struct host_path){.rate_bps = LINE_RATE / TENTH};
         for (int i = 0; i < 2; i++) {
-            letters[i].message.inlined = inlined ? bench.source[0] + FROM : NULL;
-            bench_post(&bench, bench.qp[0], &letters[i], VERB_WRITE, FROM, TO, LENGTH);
-            letters[i].message.lkey ^= inlined; /* it needs none */
+            wqes[i].message.inlined = inlined ? bench.source[0] + FROM : NULL;
+            bench_post(&bench, bench.qp[0], &wqes[i], VERB_WRITE, FROM, TO, LENGTH);
+            wqes[i].message.lkey ^= inlined; /* inline data needs no key */
         }
         run(&bench);
-        EXPECT_EQUAL(STATUS_SUCCESS, letters[1].record.status);
+        EXPECT_EQUAL(STATUS_SUCCESS, wqes[1].record.status);
         EXPECT(bench_arrived(&bench, 1, FROM, TO, LENGTH));
-        picoseconds gap = letters[1].record.first_sent_ps - letters[0].record.first_sent_ps;
+        picoseconds gap = wqes[1].record.first_sent_ps - wqes[0].record.first_sent_ps;
         picoseconds on_cable = serialisation(LENGTH, LINE_RATE);
         EXPECT(inlined ? gap >= on_cable && gap < 2 * on_cable : gap >= TENTH * on_cable);
         bench_free(&bench);
@@ -220,7 +220,7 @@ TEST(inline_data_is_not_read_from_memory)
 static void move_two_gigabytes(enum verb verb)
 {
     struct bench bench;
-    struct letter letter = {0};
+    struct test_wqe wqe = {0};
     struct qp_config config = bench_qp_config;
     config.mtu = 4096;
     config.ack_every = 1000;
@@ -232,20 +232,20 @@ static void move_two_gigabytes(enum verb verb)
             nic_add_region(&bench.nic[i], 0, 0, MESSAGE_MAX,
                            ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ, NULL);
     }
-    letter.message = (struct message){.record = &letter.record,
-                                      .verb = (uint8_t)verb,
-                                      .lkey = key[0],
-                                      .rkey = key[1],
-                                      .length = MESSAGE_MAX};
-    send_queue_post(bench.qp[0], &letter.message, 0);
+    wqe.message = (struct message){.record = &wqe.record,
+                                   .verb = (uint8_t)verb,
+                                   .lkey = key[0],
+                                   .rkey = key[1],
+                                   .length = MESSAGE_MAX};
+    send_queue_post(bench.qp[0], &wqe.message, 0);
     bench_run(&bench, 200 * PS_PER_MS);
-    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
-    EXPECT(letter.record.delivered_bytes == MESSAGE_MAX);
-    EXPECT_EQUAL(0, letter.record.retransmitted_packets);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
+    EXPECT(wqe.record.delivered_bytes == MESSAGE_MAX);
+    EXPECT_EQUAL(0, wqe.record.retransmitted_packets);
     bench_free(&bench);
 }
 
-TEST(a_message_may_have_two_gigabytes)
+TEST(message_can_have_two_gigabytes)
 {
     move_two_gigabytes(VERB_WRITE);
     move_two_gigabytes(VERB_READ);
@@ -253,11 +253,11 @@ TEST(a_message_may_have_two_gigabytes)
 
 /* ---- unreliable connections --------------------------------------------------------------- */
 
-TEST(an_unreliable_message_that_loses_a_packet_is_lost_and_nobody_is_told)
+TEST(unreliable_message_that_loses_a_packet_is_discarded)
 {
     for (uint32_t lost = 0; lost < 3; lost++) {
         struct bench bench;
-        struct letter letters[2] = {0};
+        struct test_wqe wqes[2] = {0};
         struct receive receives[2] = {0};
         struct qp_config config = bench_qp_config;
         config.transport = TRANSPORT_UC;
@@ -265,13 +265,13 @@ TEST(an_unreliable_message_that_loses_a_packet_is_lost_and_nobody_is_told)
         bench.plan[0][lost] = DROP;
         for (int i = 0; i < 2; i++)
             bench_receive(&bench, bench.qp[1], &receives[i], 4000u * (uint32_t)i, 3000);
-        bench_post(&bench, bench.qp[0], &letters[0], VERB_SEND, 0, 0, 3000);
-        bench_post(&bench, bench.qp[0], &letters[1], VERB_SEND, 5000, 0, 3000);
+        bench_post(&bench, bench.qp[0], &wqes[0], VERB_SEND, 0, 0, 3000);
+        bench_post(&bench, bench.qp[0], &wqes[1], VERB_SEND, 5000, 0, 3000);
         run(&bench);
-        EXPECT_EQUAL(STATUS_SUCCESS, letters[0].record.status);
-        EXPECT_EQUAL(STATUS_SUCCESS, letters[1].record.status);
+        EXPECT_EQUAL(STATUS_SUCCESS, wqes[0].record.status);
+        EXPECT_EQUAL(STATUS_SUCCESS, wqes[1].record.status);
         EXPECT_EQUAL(0, bench_count(&bench, 1, -1));
-        /* The receive that the lost message began to fill serves the next. */
+        /* The next message uses the receive that the lost message began to fill. */
         EXPECT_EQUAL(STATUS_SUCCESS, receives[0].status);
         EXPECT_EQUAL(STATUS_PENDING, receives[1].status);
         EXPECT(bench_arrived(&bench, 1, 5000, 0, 3000));
@@ -279,34 +279,34 @@ TEST(an_unreliable_message_that_loses_a_packet_is_lost_and_nobody_is_told)
     }
 }
 
-TEST(an_unreliable_message_is_over_when_it_has_been_sent)
+TEST(unreliable_message_completes_when_it_is_sent)
 {
     struct bench bench;
-    struct letter letter = {0};
+    struct test_wqe wqe = {0};
     struct qp_config config = bench_qp_config;
     config.transport = TRANSPORT_UC;
     bench_init(&bench, FRAMING_ETHERNET, &config);
-    bench_post(&bench, bench.qp[0], &letter, VERB_WRITE, 0, 0, 2048);
+    bench_post(&bench, bench.qp[0], &wqe, VERB_WRITE, 0, 0, 2048);
     run(&bench);
-    EXPECT_EQUAL((1024 + 98) * 80, letter.record.completed_ps);
+    EXPECT_EQUAL((1024 + 98) * 80, wqe.record.completed_ps);
     EXPECT(bench_arrived(&bench, 1, 0, 0, 2048));
     bench_free(&bench);
 }
 
-TEST(a_key_that_is_gone_stops_an_unreliable_sender)
+TEST(invalidated_key_stops_an_unreliable_sender)
 {
     struct bench bench;
-    struct letter letters[3] = {0};
+    struct test_wqe wqes[3] = {0};
     struct qp_config config = bench_qp_config;
     config.transport = TRANSPORT_UC;
     bench_init(&bench, FRAMING_ETHERNET, &config);
     for (int i = 0; i < 3; i++)
-        bench_post(&bench, bench.qp[0], &letters[i], VERB_WRITE, 0, 0, 1024);
+        bench_post(&bench, bench.qp[0], &wqes[i], VERB_WRITE, 0, 0, 1024);
     EXPECT(nic_invalidate(&bench.nic[0], 0, bench.source_key[0]));
     run(&bench);
-    EXPECT_EQUAL(STATUS_SUCCESS, letters[0].record.status); /* it was on its way */
-    EXPECT_EQUAL(STATUS_LOC_PROT_ERR, letters[1].record.status);
-    EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, letters[2].record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqes[0].record.status); /* already in flight */
+    EXPECT_EQUAL(STATUS_LOC_PROT_ERR, wqes[1].record.status);
+    EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, wqes[2].record.status);
     EXPECT_EQUAL(QP_SQE, qp_state(bench.qp[0]));
     EXPECT(qp_modify(bench.qp[0], QP_RTS, bench.clock.now));
     bench_free(&bench);
@@ -317,7 +317,7 @@ TEST(a_key_that_is_gone_stops_an_unreliable_sender)
 struct datagram {
     struct bench bench;
     struct address to;
-    struct letter letter;
+    struct test_wqe wqe;
     struct receive receive;
 };
 
@@ -326,7 +326,7 @@ static void datagram_init(struct datagram *datagram, enum framing framing, uint3
     struct qp_config config = bench_qp_config;
     config.transport = TRANSPORT_UD;
     config.qkey = 0x1234;
-    *datagram = (struct datagram){.letter.message = {.to = &datagram->to, .immediate = 99}};
+    *datagram = (struct datagram){.wqe.message = {.to = &datagram->to, .immediate = 99}};
     bench_init(&datagram->bench, framing, &config);
     struct qp *qp = datagram->bench.qp[0];
     address_init(&datagram->to, qp, &qp->remote, qkey, qp->config.sl);
@@ -337,11 +337,11 @@ static void send_datagram(struct datagram *datagram, uint32_t room, uint32_t len
     struct bench *bench = &datagram->bench;
     if (room)
         bench_receive(bench, bench->qp[1], &datagram->receive, TO, room);
-    bench_post(bench, bench->qp[0], &datagram->letter, VERB_SEND_IMM, FROM, 0, length);
+    bench_post(bench, bench->qp[0], &datagram->wqe, VERB_SEND_IMM, FROM, 0, length);
     run(bench);
 }
 
-TEST(a_datagram_leaves_room_for_the_grh)
+TEST(datagram_leaves_room_for_the_grh)
 {
     for (int f = 0; f < 2; f++)
         for (uint32_t length = 0; length <= 1024; length += 512) {
@@ -350,7 +350,7 @@ TEST(a_datagram_leaves_room_for_the_grh)
             send_datagram(&datagram, GRH_BYTES + 1024, length);
             const struct receive *receive = &datagram.receive;
             const uint8_t *grh = datagram.bench.sink[1] + TO;
-            EXPECT_EQUAL(STATUS_SUCCESS, datagram.letter.record.status);
+            EXPECT_EQUAL(STATUS_SUCCESS, datagram.wqe.record.status);
             EXPECT_EQUAL(STATUS_SUCCESS, receive->status);
             EXPECT_EQUAL(GRH_BYTES + length, receive->received_bytes);
             EXPECT(receive->has_immediate && receive->immediate == 99);
@@ -364,7 +364,7 @@ TEST(a_datagram_leaves_room_for_the_grh)
         }
 }
 
-TEST(a_datagram_that_cannot_be_received_is_lost)
+TEST(datagram_that_cannot_be_received_is_dropped)
 {
     struct datagram datagram;
     datagram_init(&datagram, FRAMING_ETHERNET, 0x4321); /* another Q_Key */
@@ -375,7 +375,7 @@ TEST(a_datagram_that_cannot_be_received_is_lost)
 
     datagram_init(&datagram, FRAMING_ETHERNET, 0x1234);
     send_datagram(&datagram, 0, 100);
-    EXPECT_EQUAL(STATUS_SUCCESS, datagram.letter.record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, datagram.wqe.record.status);
     EXPECT_EQUAL(1, nic_counters(&datagram.bench.nic[1])->out_of_buffer);
     bench_free(&datagram.bench);
 
@@ -387,12 +387,12 @@ TEST(a_datagram_that_cannot_be_received_is_lost)
 
     datagram_init(&datagram, FRAMING_ETHERNET, 0x1234);
     send_datagram(&datagram, 2000, 1025); /* more than the MTU */
-    EXPECT_EQUAL(STATUS_LOC_LEN_ERR, datagram.letter.record.status);
+    EXPECT_EQUAL(STATUS_LOC_LEN_ERR, datagram.wqe.record.status);
     EXPECT_EQUAL(0, bench_count(&datagram.bench, 0, -1));
     bench_free(&datagram.bench);
 }
 
-TEST(a_datagram_for_memory_that_is_gone_fails_its_receiver)
+TEST(datagram_to_an_invalid_key_fails_its_receiver)
 {
     struct datagram datagram;
     datagram_init(&datagram, FRAMING_ETHERNET, 0x1234);
@@ -400,7 +400,7 @@ TEST(a_datagram_for_memory_that_is_gone_fails_its_receiver)
     bench_receive(bench, bench->qp[1], &datagram.receive, TO, 2000);
     nic_invalidate(&bench->nic[1], 0, bench->sink_key[1]);
     send_datagram(&datagram, 0, 100);
-    EXPECT_EQUAL(STATUS_SUCCESS, datagram.letter.record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, datagram.wqe.record.status);
     EXPECT_EQUAL(STATUS_LOC_PROT_ERR, datagram.receive.status);
     EXPECT_EQUAL(QP_ERR, qp_state(bench->qp[1]));
     EXPECT(bench_untouched(bench, 1, 0, 0));
@@ -410,10 +410,10 @@ TEST(a_datagram_for_memory_that_is_gone_fails_its_receiver)
 /* ---- receives ----------------------------------------------------------------------------------
  */
 
-TEST(queue_pairs_that_share_receives_take_them_in_order)
+TEST(queue_pairs_consume_shared_receives_in_order)
 {
     struct bench bench;
-    struct letter letters[4] = {0};
+    struct test_wqe wqes[4] = {0};
     struct receive receives[4];
     struct srq srq = {0};
     struct qp_config config = bench_qp_config;
@@ -427,7 +427,7 @@ TEST(queue_pairs_that_share_receives_take_them_in_order)
         srq_post(&srq, &receives[i], 0);
     }
     for (uint32_t i = 0; i < 4; i++) {
-        bench_post(&bench, pairs[i % 2], &letters[i], VERB_SEND, 1000 * i, 0, 1000);
+        bench_post(&bench, pairs[i % 2], &wqes[i], VERB_SEND, 1000 * i, 0, 1000);
         run(&bench);
         EXPECT_EQUAL(STATUS_SUCCESS, receives[i].status);
     }
@@ -436,40 +436,41 @@ TEST(queue_pairs_that_share_receives_take_them_in_order)
     bench_free(&bench);
 }
 
-TEST(a_receive_whose_key_is_gone_fails_at_both_ends)
+TEST(receive_with_an_invalid_key_fails_at_both_ends)
 {
     struct bench bench;
-    struct letter letter = {0};
+    struct test_wqe wqe = {0};
     struct receive receive;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     bench_receive(&bench, bench.qp[1], &receive, 0, 100);
     nic_invalidate(&bench.nic[1], 0, bench.sink_key[1]);
-    bench_post(&bench, bench.qp[0], &letter, VERB_SEND, 0, 0, 100);
+    bench_post(&bench, bench.qp[0], &wqe, VERB_SEND, 0, 0, 100);
     run(&bench);
-    EXPECT_EQUAL(STATUS_REM_OP_ERR, letter.record.status);
+    EXPECT_EQUAL(STATUS_REM_OP_ERR, wqe.record.status);
     EXPECT_EQUAL(STATUS_LOC_PROT_ERR, receive.status);
     EXPECT(bench_untouched(&bench, 1, 0, 0));
     bench_free(&bench);
 }
 
-TEST(an_unreliable_receive_whose_key_is_gone_fails_where_it_was_posted)
+TEST(unreliable_receive_with_invalid_key_fails_locally)
 {
-    /* At its first packet, and once a part of the message is in memory; with another behind it. */
+    /* The key is invalid from the first packet on, or once part of the message is in memory.
+     * Another receive is posted behind it. */
     for (int begun = 0; begun < 2; begun++) {
         struct bench bench;
-        struct letter letter = {0};
+        struct test_wqe wqe = {0};
         struct receive receives[2];
         struct qp_config config = bench_qp_config;
         config.transport = TRANSPORT_UC;
         bench_init(&bench, FRAMING_ETHERNET, &config);
         for (int i = 0; i < 2; i++)
             bench_receive(&bench, bench.qp[1], &receives[i], 0, 100000);
-        bench_post(&bench, bench.qp[0], &letter, VERB_SEND, 0, 0, 100000);
+        bench_post(&bench, bench.qp[0], &wqe, VERB_SEND, 0, 0, 100000);
         if (begun)
             bench_run(&bench, 2 * PS_PER_US);
         nic_invalidate(&bench.nic[1], 0, bench.sink_key[1]);
         run(&bench);
-        EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+        EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
         EXPECT_EQUAL(STATUS_LOC_PROT_ERR, receives[0].status);
         EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, receives[1].status);
         EXPECT_EQUAL(QP_ERR, qp_state(bench.qp[1]));
@@ -479,11 +480,11 @@ TEST(an_unreliable_receive_whose_key_is_gone_fails_where_it_was_posted)
     }
 }
 
-TEST(a_send_waits_for_credit_instead_of_being_refused)
+TEST(send_waits_for_end_to_end_credit)
 {
     for (int credits = 0; credits < 2; credits++) {
         struct bench bench;
-        struct letter letters[20] = {0};
+        struct test_wqe wqes[20] = {0};
         struct receive receives[20];
         struct qp_config config = bench_qp_config;
         config.credits = credits;
@@ -491,15 +492,15 @@ TEST(a_send_waits_for_credit_instead_of_being_refused)
         for (uint32_t i = 0; i < 2; i++)
             bench_receive(&bench, bench.qp[1], &receives[i], i * 100, 100);
         for (uint32_t i = 0; i < 20; i++)
-            bench_post(&bench, bench.qp[0], &letters[i], VERB_SEND, i * 100, 0, 100);
+            bench_post(&bench, bench.qp[0], &wqes[i], VERB_SEND, i * 100, 0, 100);
         bench_run(&bench, 5 * PS_PER_US);
-        /* Without credits all are sent at once; with them one that is too many finds out. */
+        /* Without credits all SENDs leave at once; with credits only a few do. */
         uint32_t sent = bench_count(&bench, 0, -1);
         EXPECT(credits ? sent <= 5 : sent == 20);
         for (uint32_t i = 2; i < 20; i++)
             bench_receive(&bench, bench.qp[1], &receives[i], i * 100, 100);
         run(&bench);
-        EXPECT_EQUAL(STATUS_SUCCESS, letters[19].record.status);
+        EXPECT_EQUAL(STATUS_SUCCESS, wqes[19].record.status);
         EXPECT(bench_arrived(&bench, 1, 0, 0, 2000));
         bench_free(&bench);
     }
@@ -508,42 +509,42 @@ TEST(a_send_waits_for_credit_instead_of_being_refused)
 /* ---- states -------------------------------------------------------------------------------------
  */
 
-TEST(a_drained_send_queue_finishes_what_it_began_and_waits)
+TEST(drained_send_queue_finishes_started_messages_only)
 {
     struct bench bench;
-    struct letter letters[2] = {0};
+    struct test_wqe wqes[2] = {0};
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     for (uint32_t i = 0; i < 2; i++)
-        bench_post(&bench, bench.qp[0], &letters[i], VERB_WRITE, 0, i * 10000, 10000);
+        bench_post(&bench, bench.qp[0], &wqes[i], VERB_WRITE, 0, i * 10000, 10000);
     bench_run(&bench, 300 * PS_PER_NS);
     EXPECT(qp_modify(bench.qp[0], QP_SQD, bench.clock.now));
     run(&bench);
-    EXPECT_EQUAL(STATUS_SUCCESS, letters[0].record.status);
-    EXPECT_EQUAL(STATUS_PENDING, letters[1].record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqes[0].record.status);
+    EXPECT_EQUAL(STATUS_PENDING, wqes[1].record.status);
     EXPECT(qp_modify(bench.qp[0], QP_RTS, bench.clock.now));
     run(&bench);
-    EXPECT_EQUAL(STATUS_SUCCESS, letters[1].record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqes[1].record.status);
     bench_free(&bench);
 }
 
-/* Two messages and a receive are posted. */
-static void begin_with_work(struct bench *bench, struct letter letters[2], struct receive *receive)
+/* Posts two messages and a receive. */
+static void begin_with_work(struct bench *bench, struct test_wqe wqes[2], struct receive *receive)
 {
     bench_init(bench, FRAMING_ETHERNET, &bench_qp_config);
     bench_receive(bench, bench->qp[0], receive, 0, 100);
     for (int i = 0; i < 2; i++)
-        bench_post(bench, bench->qp[0], &letters[i], VERB_WRITE, 0, 0, 5000);
+        bench_post(bench, bench->qp[0], &wqes[i], VERB_WRITE, 0, 0, 5000);
 }
 
-TEST(a_failed_queue_pair_flushes_all_it_has)
+TEST(failed_queue_pair_flushes_all_work_requests)
 {
     struct bench bench;
-    struct letter letters[2] = {0};
+    struct test_wqe wqes[2] = {0};
     struct receive receive;
-    begin_with_work(&bench, letters, &receive);
+    begin_with_work(&bench, wqes, &receive);
     EXPECT(qp_modify(bench.qp[0], QP_ERR, 0));
-    EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, letters[0].record.status);
-    EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, letters[1].record.status);
+    EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, wqes[0].record.status);
+    EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, wqes[1].record.status);
     EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, receive.status);
     EXPECT_EQUAL(1, nic_counters(&bench.nic[0])->resp_cqe_flush_error);
     run(&bench);
@@ -551,15 +552,15 @@ TEST(a_failed_queue_pair_flushes_all_it_has)
     bench_free(&bench);
 }
 
-TEST(a_queue_pair_that_is_reset_cancels_all_it_has)
+TEST(reset_queue_pair_cancels_all_work_requests)
 {
     struct bench bench;
-    struct letter letters[2] = {0};
+    struct test_wqe wqes[2] = {0};
     struct receive receive;
-    begin_with_work(&bench, letters, &receive);
+    begin_with_work(&bench, wqes, &receive);
     EXPECT(qp_modify(bench.qp[0], QP_RESET, 0));
-    EXPECT_EQUAL(STATUS_CANCELLED, letters[0].record.status);
-    EXPECT_EQUAL(STATUS_CANCELLED, letters[1].record.status);
+    EXPECT_EQUAL(STATUS_CANCELLED, wqes[0].record.status);
+    EXPECT_EQUAL(STATUS_CANCELLED, wqes[1].record.status);
     EXPECT_EQUAL(STATUS_CANCELLED, receive.status);
     const struct nic_counters *counters = nic_counters(&bench.nic[0]);
     EXPECT_EQUAL(0, counters->req_cqe_flush_error + counters->req_cqe_error);
@@ -572,7 +573,7 @@ TEST(a_queue_pair_that_is_reset_cancels_all_it_has)
 /* ---- protection
  * ---------------------------------------------------------------------------------- */
 
-TEST(partitions_keep_to_themselves)
+TEST(packets_need_a_matching_partition)
 {
     static const struct {
         uint16_t one, other;
@@ -583,20 +584,20 @@ TEST(partitions_keep_to_themselves)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench bench;
-        struct letter letter = {0};
+        struct test_wqe wqe = {0};
         bench_init(&bench, FRAMING_INFINIBAND, &bench_qp_config);
         bench.qp[0]->config.pkey = cases[i].one;
         bench.qp[1]->config.pkey = cases[i].other;
-        bench_post(&bench, bench.qp[0], &letter, VERB_WRITE, 0, 0, 100);
+        bench_post(&bench, bench.qp[0], &wqe, VERB_WRITE, 0, 0, 100);
         run(&bench);
-        EXPECT_EQUAL(cases[i].together, letter.record.status == STATUS_SUCCESS);
+        EXPECT_EQUAL(cases[i].together, wqe.record.status == STATUS_SUCCESS);
         EXPECT_EQUAL(!cases[i].together, nic_counters(&bench.nic[1])->rx_pkey_violations > 0);
         EXPECT(bench_untouched(&bench, 1, 0, cases[i].together ? 100 : 0));
         bench_free(&bench);
     }
 }
 
-TEST(a_place_that_is_free_again_has_another_key)
+TEST(reused_region_slot_has_a_new_key)
 {
     enum { TURNS = 200 };
     struct bench bench;
@@ -618,41 +619,39 @@ TEST(a_place_that_is_free_again_has_another_key)
     bench_free(&bench);
 }
 
-TEST(an_invalidated_key_opens_nothing)
+TEST(invalidated_key_grants_no_access)
 {
     static const enum verb verbs[] = {VERB_WRITE, VERB_READ, VERB_FETCH_ADD};
     for (int v = 0; v < 3; v++) {
         struct bench bench;
-        struct letter letter = {0};
+        struct test_wqe wqe = {0};
         bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
         EXPECT(nic_invalidate(&bench.nic[1], 0, bench.sink_key[1]));
         EXPECT(nic_invalidate(&bench.nic[1], 0, bench.source_key[1]));
         EXPECT(!nic_invalidate(&bench.nic[1], 0, bench.sink_key[1]));
-        bench_post(&bench, bench.qp[0], &letter, verbs[v], 0, 0, ATOMIC_BYTES);
+        bench_post(&bench, bench.qp[0], &wqe, verbs[v], 0, 0, ATOMIC_BYTES);
         run(&bench);
-        EXPECT_EQUAL(STATUS_REM_ACCESS_ERR, letter.record.status);
+        EXPECT_EQUAL(STATUS_REM_ACCESS_ERR, wqe.record.status);
         EXPECT(bench_untouched(&bench, 1, 0, 0));
         bench_free(&bench);
     }
 }
 
-MAIN(RUN(immediate_data_comes_with_the_byte_count),
-     RUN(a_send_can_invalidate_a_key_of_the_receiver),
-     RUN(a_read_of_any_length_brings_what_is_there),
-     RUN(atomics_return_what_was_there_and_act_once),
-     RUN(no_more_reads_are_outstanding_than_agreed_on),
-     RUN(an_agreement_may_change_while_nothing_is_sent), RUN(more_reads_than_agreed_on_are_refused),
-     RUN(inline_data_is_not_read_from_memory), RUN(a_message_may_have_two_gigabytes),
-     RUN(an_unreliable_message_that_loses_a_packet_is_lost_and_nobody_is_told),
-     RUN(an_unreliable_message_is_over_when_it_has_been_sent),
-     RUN(a_key_that_is_gone_stops_an_unreliable_sender), RUN(a_datagram_leaves_room_for_the_grh),
-     RUN(a_datagram_that_cannot_be_received_is_lost),
-     RUN(a_datagram_for_memory_that_is_gone_fails_its_receiver),
-     RUN(queue_pairs_that_share_receives_take_them_in_order),
-     RUN(a_receive_whose_key_is_gone_fails_at_both_ends),
-     RUN(an_unreliable_receive_whose_key_is_gone_fails_where_it_was_posted),
-     RUN(a_send_waits_for_credit_instead_of_being_refused),
-     RUN(a_drained_send_queue_finishes_what_it_began_and_waits),
-     RUN(a_failed_queue_pair_flushes_all_it_has),
-     RUN(a_queue_pair_that_is_reset_cancels_all_it_has), RUN(partitions_keep_to_themselves),
-     RUN(a_place_that_is_free_again_has_another_key), RUN(an_invalidated_key_opens_nothing))
+MAIN(RUN(completion_has_immediate_data_and_byte_count),
+     RUN(send_can_invalidate_a_key_of_the_receiver),
+     RUN(read_of_any_length_returns_the_remote_bytes),
+     RUN(atomic_returns_the_old_value_and_executes_once),
+     RUN(outstanding_reads_stay_within_max_rd_atomic), RUN(max_dest_rd_atomic_can_change_in_sqd),
+     RUN(reads_beyond_max_dest_rd_atomic_are_refused), RUN(inline_data_is_not_fetched_from_memory),
+     RUN(message_can_have_two_gigabytes), RUN(unreliable_message_that_loses_a_packet_is_discarded),
+     RUN(unreliable_message_completes_when_it_is_sent),
+     RUN(invalidated_key_stops_an_unreliable_sender), RUN(datagram_leaves_room_for_the_grh),
+     RUN(datagram_that_cannot_be_received_is_dropped),
+     RUN(datagram_to_an_invalid_key_fails_its_receiver),
+     RUN(queue_pairs_consume_shared_receives_in_order),
+     RUN(receive_with_an_invalid_key_fails_at_both_ends),
+     RUN(unreliable_receive_with_invalid_key_fails_locally), RUN(send_waits_for_end_to_end_credit),
+     RUN(drained_send_queue_finishes_started_messages_only),
+     RUN(failed_queue_pair_flushes_all_work_requests),
+     RUN(reset_queue_pair_cancels_all_work_requests), RUN(packets_need_a_matching_partition),
+     RUN(reused_region_slot_has_a_new_key), RUN(invalidated_key_grants_no_access))

@@ -1,33 +1,33 @@
-/* Requests that must not be executed: keys, bounds, order and lengths. */
+/* Requests that the responder must refuse, by key, bounds, order and length. */
 #include <string.h>
 
 #include "testbench.h"
 
-/* A WRITE whose key and place are the test's own. */
-static void write_to(struct bench *bench, struct letter *letter, uint32_t rkey, uint64_t va,
+/* Sends a WRITE with the given R_Key and address. */
+static void write_to(struct bench *bench, struct test_wqe *wqe, uint32_t rkey, uint64_t va,
                      uint32_t length)
 {
-    letter->message = (struct message){.record = &letter->record,
-                                       .verb = VERB_WRITE,
-                                       .lkey = bench->source_key[0],
-                                       .local_va = FIRST_VA,
-                                       .rkey = rkey,
-                                       .remote_va = va,
-                                       .length = length};
-    send_queue_post(bench->qp[0], &letter->message, bench->clock.now);
+    wqe->message = (struct message){.record = &wqe->record,
+                                    .verb = VERB_WRITE,
+                                    .lkey = bench->source_key[0],
+                                    .local_va = FIRST_VA,
+                                    .rkey = rkey,
+                                    .remote_va = va,
+                                    .length = length};
+    send_queue_post(bench->qp[0], &wqe->message, bench->clock.now);
 }
 
 static void expect_access_refused(enum framing framing, uint32_t key_change, uint64_t va,
                                   uint32_t length)
 {
     struct bench bench;
-    struct letter letters[2];
+    struct test_wqe wqes[2];
     bench_init(&bench, framing, &bench_qp_config);
-    write_to(&bench, &letters[0], bench.sink_key[1] ^ key_change, va, length);
-    write_to(&bench, &letters[1], bench.sink_key[1], FIRST_VA, 10);
+    write_to(&bench, &wqes[0], bench.sink_key[1] ^ key_change, va, length);
+    write_to(&bench, &wqes[1], bench.sink_key[1], FIRST_VA, 10);
     bench_run(&bench, PS_PER_MS);
-    EXPECT_EQUAL(STATUS_REM_ACCESS_ERR, letters[0].record.status);
-    EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, letters[1].record.status);
+    EXPECT_EQUAL(STATUS_REM_ACCESS_ERR, wqes[0].record.status);
+    EXPECT_EQUAL(STATUS_WR_FLUSH_ERR, wqes[1].record.status);
     EXPECT(bench_untouched(&bench, 1, 0, 0));
     EXPECT_EQUAL(AETH_NAK_REMOTE_ACCESS_ERROR,
                  bench_find(&bench, 1, OPCODE_ACKNOWLEDGE, 0)->aeth.syndrome);
@@ -37,12 +37,12 @@ static void expect_access_refused(enum framing framing, uint32_t key_change, uin
     bench_free(&bench);
 }
 
-TEST(a_write_needs_the_right_key_and_must_stay_in_bounds)
+TEST(write_needs_a_valid_key_and_stays_in_bounds)
 {
     for (int f = 0; f < 2; f++) {
         enum framing framing = bench_framings[f];
-        expect_access_refused(framing, 1, FIRST_VA, 5000);     /* another variant */
-        expect_access_refused(framing, 0x700, FIRST_VA, 5000); /* another region */
+        expect_access_refused(framing, 1, FIRST_VA, 5000); /* the region's previous or next key */
+        expect_access_refused(framing, 0x700, FIRST_VA, 5000); /* a key of another region */
         expect_access_refused(framing, UINT32_MAX, FIRST_VA, 1);
         expect_access_refused(framing, 0, FIRST_VA - 1, 5000);
         expect_access_refused(framing, 0, FIRST_VA + MEMORY - 4999, 5000);
@@ -52,77 +52,77 @@ TEST(a_write_needs_the_right_key_and_must_stay_in_bounds)
     }
 }
 
-TEST(a_region_without_remote_write_is_not_written)
+TEST(region_without_remote_write_is_not_written)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
-    write_to(&bench, &letter, bench.source_key[1], FIRST_VA, 100);
+    write_to(&bench, &wqe, bench.source_key[1], FIRST_VA, 100);
     bench_run(&bench, PS_PER_MS);
-    EXPECT_EQUAL(STATUS_REM_ACCESS_ERR, letter.record.status);
+    EXPECT_EQUAL(STATUS_REM_ACCESS_ERR, wqe.record.status);
     EXPECT(bench_untouched(&bench, 1, 0, 0));
     bench_free(&bench);
 }
 
-TEST(the_last_bytes_of_a_region_can_be_written)
+TEST(last_bytes_of_a_region_can_be_written)
 {
     struct bench bench;
-    struct letter letters[2];
+    struct test_wqe wqes[2];
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
-    bench_write(&bench, bench.qp[0], &letters[0], 0, MEMORY - 5000, 5000);
-    write_to(&bench, &letters[1], 0, 0, 0); /* of nothing: needs no key */
+    bench_write(&bench, bench.qp[0], &wqes[0], 0, MEMORY - 5000, 5000);
+    write_to(&bench, &wqes[1], 0, 0, 0); /* of zero bytes: needs no key */
     bench_run(&bench, PS_PER_MS);
-    EXPECT_EQUAL(STATUS_SUCCESS, letters[0].record.status);
-    EXPECT_EQUAL(STATUS_SUCCESS, letters[1].record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqes[0].record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqes[1].record.status);
     EXPECT(bench_untouched(&bench, 1, MEMORY - 5000, 5000));
     bench_free(&bench);
 }
 
-TEST(a_message_from_memory_that_is_not_registered_is_not_sent)
+TEST(message_from_unregistered_memory_is_not_sent)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
-    bench_write(&bench, bench.qp[0], &letter, MEMORY - 10, 0, 11);
+    bench_write(&bench, bench.qp[0], &wqe, MEMORY - 10, 0, 11);
     bench_run(&bench, PS_PER_MS);
-    EXPECT_EQUAL(STATUS_LOC_PROT_ERR, letter.record.status);
+    EXPECT_EQUAL(STATUS_LOC_PROT_ERR, wqe.record.status);
     EXPECT_EQUAL(0, bench_count(&bench, 0, -1));
     bench_free(&bench);
 }
 
-TEST(a_send_longer_than_its_receive_is_refused)
+TEST(send_longer_than_its_receive_is_refused)
 {
     for (uint32_t length = 100; length < 4000; length += 1900) {
         struct bench bench;
-        struct letter letter;
+        struct test_wqe wqe;
         struct receive receive;
         bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
         bench_receive(&bench, bench.qp[1], &receive, 64, length - 1);
-        bench_send(&bench, bench.qp[0], &letter, 0, length);
+        bench_send(&bench, bench.qp[0], &wqe, 0, length);
         bench_run(&bench, PS_PER_MS);
-        EXPECT_EQUAL(STATUS_REM_INV_REQ_ERR, letter.record.status);
+        EXPECT_EQUAL(STATUS_REM_INV_REQ_ERR, wqe.record.status);
         EXPECT(bench_untouched(&bench, 1, 64, length - 1));
         bench_free(&bench);
     }
 }
 
-TEST(a_send_may_be_shorter_than_its_receive)
+TEST(send_can_be_shorter_than_its_receive)
 {
     struct bench bench;
-    struct letter letters[2];
+    struct test_wqe wqes[2];
     struct receive receives[2];
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     bench_receive(&bench, bench.qp[1], &receives[0], 0, 5000);
     bench_receive(&bench, bench.qp[1], &receives[1], 5000, 5000);
-    bench_send(&bench, bench.qp[0], &letters[0], 0, 3000);
-    bench_send(&bench, bench.qp[0], &letters[1], 3000, 5000);
+    bench_send(&bench, bench.qp[0], &wqes[0], 0, 3000);
+    bench_send(&bench, bench.qp[0], &wqes[1], 3000, 5000);
     bench_run(&bench, PS_PER_MS);
     EXPECT(bench_arrived(&bench, 1, 0, 0, 3000));
     EXPECT(bench_arrived(&bench, 1, 3000, 5000, 5000));
     bench_free(&bench);
 }
 
-/* A request of the test's own. */
+/* Injects a request that the test builds. */
 static void inject_at(struct bench *bench, uint32_t psn, bool ack_req, uint8_t opcode,
                       uint32_t dma_length, uint32_t payload)
 {
@@ -144,7 +144,7 @@ static void inject_at(struct bench *bench, uint32_t psn, bool ack_req, uint8_t o
     bench_inject(bench, 1, body, length + payload + bth.pad);
 }
 
-/* The same with the PSN the responder expects. */
+/* Injects a request with the PSN that the responder expects. */
 static void inject(struct bench *bench, uint8_t opcode, uint32_t dma_length, uint32_t payload)
 {
     inject_at(bench, bench->qp[1]->responder.expected, true, opcode, dma_length, payload);
@@ -162,7 +162,7 @@ static void expect_invalid(struct bench *bench)
     bench_free(bench);
 }
 
-TEST(requests_out_of_turn_or_of_wrong_length_are_refused)
+TEST(request_out_of_order_or_of_wrong_length_is_refused)
 {
     static const struct {
         uint8_t opcode;
@@ -185,7 +185,7 @@ TEST(requests_out_of_turn_or_of_wrong_length_are_refused)
     }
 }
 
-TEST(a_message_must_go_on_as_it_began)
+TEST(message_must_continue_with_the_same_operation)
 {
     static const struct {
         uint8_t opcode;
@@ -207,58 +207,58 @@ TEST(a_message_must_go_on_as_it_began)
     }
 }
 
-/* Holds the receiver's acknowledgements back, so that one may replace another. */
+/* Pauses the receiver's acknowledgements, so that a later one can replace an earlier one. */
 static void hold_answers(struct bench *bench, bool hold)
 {
     port_pause_peer(&bench->wire[1], 26 >> 3, hold, bench->clock.now);
     bench_run(bench, 10 * PS_PER_US);
 }
 
-static const struct sight *only_answer(struct bench *bench)
+static const struct packet_record *only_answer(struct bench *bench)
 {
     hold_answers(bench, false);
     EXPECT_EQUAL(1, bench_count(bench, 1, OPCODE_ACKNOWLEDGE));
     return bench_find(bench, 1, OPCODE_ACKNOWLEDGE, 0);
 }
 
-TEST(a_nak_that_is_due_is_not_replaced_by_a_duplicates_ack)
+TEST(pending_nak_is_not_replaced_by_a_duplicates_ack)
 {
     struct bench bench;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     hold_answers(&bench, true);
     inject_at(&bench, 1001, true, OPCODE_WRITE_ONLY, 4, 4);
     inject_at(&bench, 999, true, OPCODE_WRITE_ONLY, 4, 4);
-    const struct sight *answer = only_answer(&bench);
+    const struct packet_record *answer = only_answer(&bench);
     EXPECT_EQUAL(AETH_NAK_PSN_SEQUENCE_ERROR, answer->aeth.syndrome);
     EXPECT_EQUAL(1000, answer->bth.psn);
     bench_free(&bench);
 }
 
-TEST(a_nak_that_is_due_becomes_an_ack_when_its_packet_arrives)
+TEST(pending_nak_becomes_an_ack_when_the_gap_closes)
 {
     struct bench bench;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     hold_answers(&bench, true);
     inject_at(&bench, 1001, false, OPCODE_WRITE_ONLY, 4, 4);
     inject_at(&bench, 1000, false, OPCODE_WRITE_ONLY, 4, 4);
-    const struct sight *answer = only_answer(&bench);
+    const struct packet_record *answer = only_answer(&bench);
     EXPECT_EQUAL(AETH_ACK, answer->aeth.syndrome);
     EXPECT_EQUAL(1000, answer->bth.psn);
     bench_free(&bench);
 }
 
-TEST(a_message_that_failed_is_not_touched_when_its_packets_arrive_late)
+TEST(late_packets_do_not_touch_a_failed_message)
 {
     struct bench bench;
     struct qp_config config = bench_qp_config;
     config.retry_count = 0;
     bench_init(&bench, FRAMING_ETHERNET, &config);
-    struct letter *letter = malloc(sizeof *letter);
+    struct test_wqe *wqe = malloc(sizeof *wqe);
     bench.plan[0][0] = DROP;
-    bench_write(&bench, bench.qp[0], letter, 0, 0, 4);
+    bench_write(&bench, bench.qp[0], wqe, 0, 0, 4);
     bench_run(&bench, 2 * PS_PER_MS);
-    EXPECT_EQUAL(STATUS_RETRY_EXC_ERR, letter->record.status);
-    free(letter);
+    EXPECT_EQUAL(STATUS_RETRY_EXC_ERR, wqe->record.status);
+    free(wqe);
     inject(&bench, OPCODE_WRITE_ONLY, 4, 4);
     EXPECT_EQUAL(1001, bench.qp[1]->responder.expected);
     bench_free(&bench);
@@ -272,7 +272,7 @@ static uint64_t dropped_at(const struct port *port)
     return packets;
 }
 
-TEST(packets_for_others_are_dropped_and_counted)
+TEST(packets_for_other_receivers_are_dropped_and_counted)
 {
     struct bench bench;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
@@ -309,17 +309,18 @@ TEST(packets_for_others_are_dropped_and_counted)
     bench_inject(&bench, 1, body, sizeof body);
     EXPECT_EQUAL(2, counters->rx_unknown_qp);
     EXPECT_EQUAL(0, counters->rx_packets);
-    EXPECT_EQUAL(1, dropped_at(&bench.nic[1].port)); /* the malformed one; the rest was delivered */
+    EXPECT_EQUAL(1, dropped_at(&bench.nic[1].port)); /* the port drops only the malformed packet and
+                                                        delivers the others */
     bench_free(&bench);
 }
 
-TEST(acknowledgements_of_what_was_never_sent_are_ignored)
+TEST(acknowledgements_of_unsent_packets_are_ignored)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     bench.plan[0][0] = DROP;
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 100);
+    bench_write(&bench, bench.qp[0], &wqe, 0, 0, 100);
     bench_run(&bench, 10 * PS_PER_US);
     static const uint8_t syndromes[] = {0x1F, 0x20, 0x3F, 0x40, 0x60, 0x61,
                                         0x63, 0x64, 0x7F, 0x80, 0xFF};
@@ -338,13 +339,13 @@ TEST(acknowledgements_of_what_was_never_sent_are_ignored)
             aeth_write(body + BTH_BYTES, &aeth);
             bench_inject(&bench, 0, body, sizeof body);
         }
-    EXPECT_EQUAL(STATUS_PENDING, letter.record.status);
+    EXPECT_EQUAL(STATUS_PENDING, wqe.record.status);
     bench_run(&bench, 2 * PS_PER_MS);
-    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
     bench_free(&bench);
 }
 
-TEST(a_wrong_config_makes_no_queue_pair)
+TEST(invalid_config_makes_no_queue_pair)
 {
     struct bench bench;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
@@ -375,16 +376,14 @@ TEST(a_wrong_config_makes_no_queue_pair)
     bench_free(&bench);
 }
 
-MAIN(RUN(a_write_needs_the_right_key_and_must_stay_in_bounds),
-     RUN(a_region_without_remote_write_is_not_written),
-     RUN(the_last_bytes_of_a_region_can_be_written),
-     RUN(a_message_from_memory_that_is_not_registered_is_not_sent),
-     RUN(a_send_longer_than_its_receive_is_refused), RUN(a_send_may_be_shorter_than_its_receive),
-     RUN(requests_out_of_turn_or_of_wrong_length_are_refused),
-     RUN(a_message_must_go_on_as_it_began),
-     RUN(a_nak_that_is_due_is_not_replaced_by_a_duplicates_ack),
-     RUN(a_nak_that_is_due_becomes_an_ack_when_its_packet_arrives),
-     RUN(a_message_that_failed_is_not_touched_when_its_packets_arrive_late),
-     RUN(packets_for_others_are_dropped_and_counted),
-     RUN(acknowledgements_of_what_was_never_sent_are_ignored),
-     RUN(a_wrong_config_makes_no_queue_pair))
+MAIN(RUN(write_needs_a_valid_key_and_stays_in_bounds),
+     RUN(region_without_remote_write_is_not_written), RUN(last_bytes_of_a_region_can_be_written),
+     RUN(message_from_unregistered_memory_is_not_sent),
+     RUN(send_longer_than_its_receive_is_refused), RUN(send_can_be_shorter_than_its_receive),
+     RUN(request_out_of_order_or_of_wrong_length_is_refused),
+     RUN(message_must_continue_with_the_same_operation),
+     RUN(pending_nak_is_not_replaced_by_a_duplicates_ack),
+     RUN(pending_nak_becomes_an_ack_when_the_gap_closes),
+     RUN(late_packets_do_not_touch_a_failed_message),
+     RUN(packets_for_other_receivers_are_dropped_and_counted),
+     RUN(acknowledgements_of_unsent_packets_are_ignored), RUN(invalid_config_makes_no_queue_pair))

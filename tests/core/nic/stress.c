@@ -1,11 +1,12 @@
 /* All operations at once, both ways, over a wire that loses, repeats, reorders and
- * damages packets. Exits with 1, and says why, unless every byte is right and nothing
- * else was touched, every completion came once and in order, and the pool is whole.
+ * damages packets. Exits with 1 and an explanation unless every byte is correct, no
+ * other memory has changed, every completion came once and in order, and all frames
+ * are back in the pool.
  *
  *     stress FRAMING RECOVERY SEED DROP TWICE HOLD DAMAGE MESSAGES LENGTH MTU ACK_EVERY WINDOW
  *
  * FRAMING is 0 (RoCEv2) or 1 (InfiniBand), fates are in thousandths of the packets,
- * LENGTH is the longest message. */
+ * LENGTH is the length of the longest message. */
 #include <string.h>
 
 #include "testbench.h"
@@ -13,9 +14,9 @@
 enum { ARGUMENTS = 12, MESSAGES_MAX = 64, GAP = 13, COUNTER = 0, FIRST_FREE = 64, RESULT = 8 };
 enum { CHANCES = 4 };
 
-/* A message, and what has to become of it. */
+/* A message and its expected result. */
 struct work {
-    struct letter letter;
+    struct test_wqe wqe;
     struct receive receive;
     uint32_t from, to, length;
     int side;
@@ -24,11 +25,11 @@ struct work {
 
 struct stress {
     struct bench bench;
-    uint32_t chance[CHANCES]; /* of 1000: DROP, TWICE, HOLD, DAMAGE */
+    uint32_t chance[CHANCES]; /* per 1000 packets: DROP, TWICE, HOLD, DAMAGE */
     struct work work[2][MESSAGES_MAX];
     uint32_t messages, longest;
     uint32_t completed[2], received[2], adds[2];
-    uint32_t used[2]; /* bytes of each sink */
+    uint32_t used[2]; /* bytes used of each sink */
 };
 
 static struct stress *current;
@@ -38,11 +39,11 @@ static uint32_t below(uint32_t bound)
     return rng_u32(&current->bench.rng) % bound;
 }
 
-static enum fate fate_of(struct bench *bench, const struct sight *sight)
+static enum fate fate_of(struct bench *bench, const struct packet_record *packet)
 {
     static const enum fate fates[CHANCES] = {DROP, TWICE, HOLD, DAMAGE};
     (void)bench;
-    (void)sight;
+    (void)packet;
     uint32_t draw = below(1000);
     for (int i = 0; i < CHANCES; i++) {
         if (draw < current->chance[i])
@@ -64,8 +65,8 @@ static void delivered(struct message *message, uint32_t bytes, bool all, picosec
 
 static void completed(struct message *message, picoseconds now)
 {
-    struct letter *letter = container_of(message, struct letter, message);
-    struct work *work = container_of(letter, struct work, letter);
+    struct test_wqe *wqe = container_of(message, struct test_wqe, message);
+    struct work *work = container_of(wqe, struct work, wqe);
     (void)now;
     EXPECT_EQUAL(STATUS_SUCCESS, message->record->status);
     EXPECT(work == &current->work[work->side][current->completed[work->side]]);
@@ -77,12 +78,12 @@ static void received(struct receive *receive, picoseconds now)
     struct work *work = container_of(receive, struct work, receive);
     (void)now;
     EXPECT_EQUAL(STATUS_SUCCESS, receive->status);
-    enum verb verb = work->letter.message.verb;
+    enum verb verb = work->wqe.message.verb;
     EXPECT_EQUAL(verb == VERB_SEND_IMM || verb == VERB_WRITE_IMM, receive->has_immediate);
     EXPECT_EQUAL(verb == VERB_SEND_INV, receive->has_invalidated);
     EXPECT_EQUAL(work->length, receive->received_bytes);
     if (verb != VERB_SEND)
-        EXPECT_EQUAL(work->letter.message.immediate, receive->immediate);
+        EXPECT_EQUAL(work->wqe.message.immediate, receive->immediate);
     current->received[work->side]++;
 }
 
@@ -103,7 +104,7 @@ static uint32_t random_length(void)
     return below(8) == 0 ? 0 : below(current->longest + 1);
 }
 
-/* Each message has bytes of a sink to itself: of the other end's, or for a fetch of its own. */
+/* Each message has its own bytes of a sink: the other NIC's, or its own NIC's for a fetch. */
 static uint32_t place(int sink, uint32_t length)
 {
     uint32_t to = current->used[sink];
@@ -114,7 +115,7 @@ static uint32_t place(int sink, uint32_t length)
 
 static void post_atomic(struct work *work, enum verb verb)
 {
-    struct message *message = &work->letter.message;
+    struct message *message = &work->wqe.message;
     uint32_t *adds = &current->adds[work->side];
     work->length = RESULT;
     work->to = place(work->side, RESULT);
@@ -122,8 +123,8 @@ static void post_atomic(struct work *work, enum verb verb)
     message->swap_add = verb == VERB_FETCH_ADD ? 1 : *adds + 1;
     work->from = *adds;
     ++*adds;
-    bench_post(&current->bench, current->bench.qp[work->side], &work->letter, verb, COUNTER,
-               work->to, RESULT);
+    bench_post(&current->bench, current->bench.qp[work->side], &work->wqe, verb, COUNTER, work->to,
+               RESULT);
 }
 
 static void post(int side, uint32_t index)
@@ -132,11 +133,11 @@ static void post(int side, uint32_t index)
     struct work *work = &current->work[side][index];
     enum verb verb = random_verb();
     *work =
-        (struct work){.side = side, .letter.message = {.handler = &handler, .verb = (uint8_t)verb}};
+        (struct work){.side = side, .wqe.message = {.handler = &handler, .verb = (uint8_t)verb}};
     uint8_t bytes[1];
-    work->letter.message.immediate = verb == VERB_SEND_INV
-                                         ? nic_add_region(&bench->nic[!side], 0, 0, 0, 0, bytes)
-                                         : rng_u32(&bench->rng);
+    work->wqe.message.immediate = verb == VERB_SEND_INV
+                                      ? nic_add_region(&bench->nic[!side], 0, 0, 0, 0, bytes)
+                                      : rng_u32(&bench->rng);
     if (verb > VERB_READ) {
         post_atomic(work, verb);
         return;
@@ -144,14 +145,14 @@ static void post(int side, uint32_t index)
     work->length = random_length();
     work->from = below(MEMORY - work->length);
     work->to = place(verb == VERB_READ ? side : !side, work->length);
-    work->takes_receive = verb_takes_receive(work->letter.message.verb);
+    work->takes_receive = verb_takes_receive(work->wqe.message.verb);
     if (work->takes_receive) {
         bench_receive(bench, bench->qp[!side], &work->receive,
                       verb == VERB_WRITE_IMM ? 0 : work->to,
                       verb == VERB_WRITE_IMM ? 0 : work->length);
         work->receive.completed = received;
     }
-    bench_post(bench, bench->qp[side], &work->letter, verb, work->from, work->to, work->length);
+    bench_post(bench, bench->qp[side], &work->wqe, verb, work->from, work->to, work->length);
 }
 
 /* ---- checking -------------------------------------------------------------------------- */
@@ -162,7 +163,7 @@ static void expect_atomic(uint8_t *image, const struct work *work)
     memcpy(image + work->to, &original, sizeof original);
 }
 
-/* What the sinks have to look like, guards included. */
+/* The expected bytes of the sinks, guards included. */
 static void expect_memory(int sink)
 {
     static uint8_t image[MEMORY];
@@ -173,7 +174,7 @@ static void expect_memory(int sink)
     for (int side = 0; side < 2; side++)
         for (uint32_t i = 0; i < current->messages; i++) {
             const struct work *work = &current->work[side][i];
-            enum verb verb = work->letter.message.verb;
+            enum verb verb = work->wqe.message.verb;
             bool fetches = verb >= VERB_READ;
             if ((fetches ? side : !side) != sink)
                 continue;
@@ -196,11 +197,11 @@ static void expect_completions(int side)
     uint32_t receives = 0;
     for (uint32_t i = 0; i < current->messages; i++) {
         const struct work *work = &current->work[side][i];
-        uint32_t key = work->letter.message.immediate;
-        if (work->letter.message.verb == VERB_SEND_INV)
+        uint32_t key = work->wqe.message.immediate;
+        if (work->wqe.message.verb == VERB_SEND_INV)
             EXPECT(key && !nic_invalidate(&current->bench.nic[!side], 0, key));
-        EXPECT_EQUAL(STATUS_SUCCESS, work->letter.record.status);
-        EXPECT_EQUAL(work->length, work->letter.record.delivered_bytes);
+        EXPECT_EQUAL(STATUS_SUCCESS, work->wqe.record.status);
+        EXPECT_EQUAL(work->length, work->wqe.record.delivered_bytes);
         receives += work->takes_receive;
     }
     EXPECT_EQUAL(current->messages, current->completed[side]);
@@ -228,7 +229,7 @@ static uint32_t updates_on(const struct line *line)
     return updates;
 }
 
-/* Frames that somebody still has: those held back, and credit updates, which go on for ever. */
+/* Frames still in use: held frames, and credit updates, which never end. */
 static uint32_t expected_in_use(const struct bench *bench)
 {
     uint32_t frames = 0;
@@ -266,7 +267,7 @@ int main(int argc, char **argv)
             post(side, i);
     while (!is_over() && stress.bench.clock.now < 10 * PS_PER_S)
         bench_run(&stress.bench, PS_PER_MS);
-    bench_run(&stress.bench, PS_PER_MS); /* what is still on the wire */
+    bench_run(&stress.bench, PS_PER_MS); /* lets frames on the wire arrive */
     for (int side = 0; side < 2; side++) {
         expect_completions(side);
         expect_memory(side);

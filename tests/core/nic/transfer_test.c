@@ -11,49 +11,49 @@ static uint32_t packets_of(uint32_t length, uint32_t mtu)
 static void transfer(enum framing framing, uint32_t mtu, int verb, uint32_t length)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct receive receive;
     struct qp_config config = bench_qp_config;
     config.mtu = mtu;
     bench_init(&bench, framing, &config);
     if (verb == VERB_SEND) {
         bench_receive(&bench, bench.qp[1], &receive, 33, length);
-        bench_send(&bench, bench.qp[0], &letter, 77, length);
+        bench_send(&bench, bench.qp[0], &wqe, 77, length);
     } else {
-        bench_write(&bench, bench.qp[0], &letter, 77, 33, length);
+        bench_write(&bench, bench.qp[0], &wqe, 77, 33, length);
     }
     bench_run(&bench, PS_PER_MS);
 
-    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
     EXPECT(bench_arrived(&bench, 1, 77, 33, length));
     EXPECT(bench_untouched(&bench, 1, 33, length));
-    EXPECT_EQUAL(length, letter.record.delivered_bytes);
-    EXPECT_EQUAL(0, letter.record.retransmitted_packets);
-    EXPECT(letter.record.started_ps <= letter.record.first_sent_ps &&
-           letter.record.first_sent_ps < letter.record.delivered_ps &&
-           letter.record.delivered_ps < letter.record.completed_ps);
+    EXPECT_EQUAL(length, wqe.record.delivered_bytes);
+    EXPECT_EQUAL(0, wqe.record.retransmitted_packets);
+    EXPECT(wqe.record.started_ps <= wqe.record.first_sent_ps &&
+           wqe.record.first_sent_ps < wqe.record.delivered_ps &&
+           wqe.record.delivered_ps < wqe.record.completed_ps);
 
     uint32_t packets = packets_of(length, mtu), first = verb == VERB_SEND ? 0 : 6;
     EXPECT_EQUAL(packets, bench_count(&bench, 0, -1));
     for (uint32_t i = 0; i < packets; i++) {
-        const struct sight *sight = bench_find(&bench, 0, -1, i);
+        const struct packet_record *packet = bench_find(&bench, 0, -1, i);
         bool starts = i == 0, ends = i == packets - 1;
         uint32_t opcode = first + (starts && ends ? 4u : starts ? 0u : ends ? 2u : 1u);
         uint32_t bytes = ends ? length - i * mtu : mtu;
         uint32_t reth = starts && verb == VERB_WRITE ? RETH_BYTES : 0;
-        EXPECT_EQUAL(opcode, sight->bth.opcode);
-        EXPECT_EQUAL(1000 + i, sight->bth.psn);
-        EXPECT_EQUAL(BTH_BYTES + reth + (bytes + 3) / 4 * 4, sight->body_bytes);
-        EXPECT_EQUAL((4 - bytes % 4) % 4, sight->bth.pad);
-        EXPECT(sight->bth.mig_req && sight->bth.pkey == 0xFFFF);
+        EXPECT_EQUAL(opcode, packet->bth.opcode);
+        EXPECT_EQUAL(1000 + i, packet->bth.psn);
+        EXPECT_EQUAL(BTH_BYTES + reth + (bytes + 3) / 4 * 4, packet->body_bytes);
+        EXPECT_EQUAL((4 - bytes % 4) % 4, packet->bth.pad);
+        EXPECT(packet->bth.mig_req && packet->bth.pkey == 0xFFFF);
         if (reth)
-            EXPECT(sight->reth.va == FIRST_VA + 33 && sight->reth.dma_length == length);
+            EXPECT(packet->reth.va == FIRST_VA + 33 && packet->reth.dma_length == length);
     }
     EXPECT_EQUAL(0, bench.pool.in_use);
     bench_free(&bench);
 }
 
-TEST(messages_of_any_length_are_segmented_and_arrive_whole)
+TEST(message_of_any_length_is_segmented_and_arrives_whole)
 {
     for (int f = 0; f < 2; f++)
         for (size_t m = 0; m < sizeof mtus / sizeof *mtus; m++) {
@@ -67,17 +67,17 @@ TEST(messages_of_any_length_are_segmented_and_arrive_whole)
         }
 }
 
-TEST(an_ack_comes_every_sixteen_packets_and_at_the_end)
+TEST(ack_comes_every_sixteen_packets_and_at_the_end)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 40 * 1024);
+    bench_write(&bench, bench.qp[0], &wqe, 0, 0, 40 * 1024);
     bench_run(&bench, PS_PER_MS);
     EXPECT_EQUAL(3, bench_count(&bench, 1, OPCODE_ACKNOWLEDGE));
     const uint32_t acknowledged[] = {1015, 1031, 1039}, msn[] = {0, 0, 1};
     for (uint32_t i = 0; i < 3; i++) {
-        const struct sight *ack = bench_find(&bench, 1, OPCODE_ACKNOWLEDGE, i);
+        const struct packet_record *ack = bench_find(&bench, 1, OPCODE_ACKNOWLEDGE, i);
         EXPECT_EQUAL(acknowledged[i], ack->bth.psn);
         EXPECT_EQUAL(AETH_ACK, ack->aeth.syndrome);
         EXPECT_EQUAL(msn[i], ack->aeth.msn);
@@ -85,25 +85,25 @@ TEST(an_ack_comes_every_sixteen_packets_and_at_the_end)
     bench_free(&bench);
 }
 
-TEST(many_messages_each_way_keep_their_order)
+TEST(messages_in_both_directions_keep_their_order)
 {
     enum { MESSAGES = 50, BYTES = 3000 };
     for (int f = 0; f < 2; f++) {
         struct bench bench;
-        struct letter letters[2][MESSAGES];
+        struct test_wqe wqes[2][MESSAGES];
         bench_init(&bench, bench_framings[f], &bench_qp_config);
         for (uint32_t i = 0; i < MESSAGES; i++)
             for (int side = 0; side < 2; side++)
-                bench_write(&bench, bench.qp[side], &letters[side][i], i * BYTES, i * BYTES, BYTES);
+                bench_write(&bench, bench.qp[side], &wqes[side][i], i * BYTES, i * BYTES, BYTES);
         bench_run(&bench, PS_PER_MS);
         for (int side = 0; side < 2; side++) {
             EXPECT(bench_arrived(&bench, !side, 0, 0, MESSAGES * BYTES));
             EXPECT(bench_untouched(&bench, !side, 0, MESSAGES * BYTES));
             for (uint32_t i = 0; i < MESSAGES; i++) {
-                EXPECT_EQUAL(STATUS_SUCCESS, letters[side][i].record.status);
+                EXPECT_EQUAL(STATUS_SUCCESS, wqes[side][i].record.status);
                 if (i)
-                    EXPECT(letters[side][i].record.delivered_ps >
-                           letters[side][i - 1].record.delivered_ps);
+                    EXPECT(wqes[side][i].record.delivered_ps >
+                           wqes[side][i - 1].record.delivered_ps);
             }
         }
         bench_free(&bench);
@@ -114,16 +114,16 @@ TEST(psns_wrap_within_a_message)
 {
     for (int f = 0; f < 2; f++) {
         struct bench bench;
-        struct letter letters[2];
+        struct test_wqe wqes[2];
         struct qp_config config = bench_qp_config;
         config.psn = 0xFFFFFD;
         bench_init(&bench, bench_framings[f], &config);
         bench.plan[0][2] = DROP; /* PSN 0xFFFFFF */
-        bench_write(&bench, bench.qp[0], &letters[0], 0, 0, 8 * 1024);
-        bench_write(&bench, bench.qp[0], &letters[1], 8192, 8192, 100);
+        bench_write(&bench, bench.qp[0], &wqes[0], 0, 0, 8 * 1024);
+        bench_write(&bench, bench.qp[0], &wqes[1], 8192, 8192, 100);
         bench_run(&bench, PS_PER_MS);
-        EXPECT_EQUAL(STATUS_SUCCESS, letters[0].record.status);
-        EXPECT_EQUAL(STATUS_SUCCESS, letters[1].record.status);
+        EXPECT_EQUAL(STATUS_SUCCESS, wqes[0].record.status);
+        EXPECT_EQUAL(STATUS_SUCCESS, wqes[1].record.status);
         EXPECT(bench_arrived(&bench, 1, 0, 0, 8292));
         EXPECT_EQUAL(0xFFFFFF, bench_find(&bench, 1, OPCODE_ACKNOWLEDGE, 0)->bth.psn);
         EXPECT_EQUAL(AETH_NAK_PSN_SEQUENCE_ERROR,
@@ -134,19 +134,19 @@ TEST(psns_wrap_within_a_message)
     }
 }
 
-TEST(no_more_packets_are_in_flight_than_the_window_allows)
+TEST(packets_in_flight_stay_within_the_window)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct qp_config config = bench_qp_config;
     config.window = 4;
     bench_init(&bench, FRAMING_ETHERNET, &config);
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 64 * 1024);
+    bench_write(&bench, bench.qp[0], &wqe, 0, 0, 64 * 1024);
     for (int step = 0; step < 2000; step++) {
         bench_run(&bench, 50 * PS_PER_NS);
         EXPECT(bench.qp[0]->requester.next - bench.qp[0]->requester.unacked <= 4);
     }
-    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
     EXPECT(bench_arrived(&bench, 1, 0, 0, 64 * 1024));
     bench_free(&bench);
 }
@@ -154,11 +154,11 @@ TEST(no_more_packets_are_in_flight_than_the_window_allows)
 TEST(queue_pairs_share_the_line_packet_by_packet)
 {
     struct bench bench;
-    struct letter letters[2];
+    struct test_wqe wqes[2];
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     struct qp *second = bench_add_pair(&bench, &bench_qp_config);
-    bench_write(&bench, bench.qp[0], &letters[0], 0, 0, 100 * 1024);
-    bench_write(&bench, second, &letters[1], 0, 500000, 100 * 1024);
+    bench_write(&bench, bench.qp[0], &wqes[0], 0, 0, 100 * 1024);
+    bench_write(&bench, second, &wqes[1], 0, 500000, 100 * 1024);
     bench_run(&bench, PS_PER_MS);
     for (uint32_t i = 2; i < 199; i++) {
         uint32_t previous = bench_find(&bench, 0, -1, i - 1)->bth.dest_qp;
@@ -168,44 +168,42 @@ TEST(queue_pairs_share_the_line_packet_by_packet)
     bench_free(&bench);
 }
 
-TEST(a_lone_message_takes_the_time_that_arithmetic_says)
+TEST(lone_message_takes_the_calculated_time)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     struct qp_config config = bench_qp_config;
     config.mtu = 4096;
     bench_init(&bench, FRAMING_ETHERNET, &config);
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 1 << 20);
+    bench_write(&bench, bench.qp[0], &wqe, 0, 0, 1 << 20);
     bench_run(&bench, PS_PER_MS);
-    /* On the wire a WRITE's first packet is P+98 bytes, the others P+82. The first is
-     * serialised on both lines, the others follow it on the second. */
+    /* On the wire the first packet of a WRITE with P bytes of payload takes P+98 bytes, the others
+     * P+82. The first is serialised on both lines; the others follow it on the second. */
     picoseconds bytes = 2 * (4096 + 98) + 255 * (4096 + 82);
-    EXPECT_EQUAL(bytes * 80 + 2 * CABLE_DELAY, letter.record.delivered_ps);
-    EXPECT_EQUAL(letter.record.delivered_ps + 2 * (86 * 80 + CABLE_DELAY),
-                 letter.record.completed_ps);
+    EXPECT_EQUAL(bytes * 80 + 2 * CABLE_DELAY, wqe.record.delivered_ps);
+    EXPECT_EQUAL(wqe.record.delivered_ps + 2 * (86 * 80 + CABLE_DELAY), wqe.record.completed_ps);
     bench_free(&bench);
 }
 
-TEST(a_paused_priority_stops_data_and_its_acks)
+TEST(paused_priority_stops_data_and_its_acks)
 {
     struct bench bench;
-    struct letter letter;
+    struct test_wqe wqe;
     bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
     port_pause_peer(&bench.wire[0], 26 >> 3, true, 0);
     bench_run(&bench, 10 * PS_PER_US);
-    bench_write(&bench, bench.qp[0], &letter, 0, 0, 10000);
+    bench_write(&bench, bench.qp[0], &wqe, 0, 0, 10000);
     bench_run(&bench, 100 * PS_PER_US);
     EXPECT_EQUAL(0, bench_count(&bench, 0, -1));
     port_pause_peer(&bench.wire[0], 26 >> 3, false, bench.clock.now);
     bench_run(&bench, 100 * PS_PER_US);
-    EXPECT_EQUAL(STATUS_SUCCESS, letter.record.status);
+    EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
     bench_free(&bench);
 }
 
-MAIN(RUN(messages_of_any_length_are_segmented_and_arrive_whole),
-     RUN(an_ack_comes_every_sixteen_packets_and_at_the_end),
-     RUN(many_messages_each_way_keep_their_order), RUN(psns_wrap_within_a_message),
-     RUN(no_more_packets_are_in_flight_than_the_window_allows),
-     RUN(queue_pairs_share_the_line_packet_by_packet),
-     RUN(a_lone_message_takes_the_time_that_arithmetic_says),
-     RUN(a_paused_priority_stops_data_and_its_acks))
+MAIN(RUN(message_of_any_length_is_segmented_and_arrives_whole),
+     RUN(ack_comes_every_sixteen_packets_and_at_the_end),
+     RUN(messages_in_both_directions_keep_their_order), RUN(psns_wrap_within_a_message),
+     RUN(packets_in_flight_stay_within_the_window),
+     RUN(queue_pairs_share_the_line_packet_by_packet), RUN(lone_message_takes_the_calculated_time),
+     RUN(paused_priority_stops_data_and_its_acks))

@@ -1,4 +1,4 @@
-/* Graphs of operations: what starts when, and what is recorded. */
+/* Graphs of operations: when each operation starts, and its record. */
 #include "testbench.h"
 
 enum { MAX_OPERATIONS = 64 };
@@ -17,7 +17,7 @@ static void plan_init(struct plan *plan, enum framing framing)
     bench_init(&plan->bench, framing, &bench_qp_config);
 }
 
-/* Operation number `count` moves bytes from `side` to a place of its own in the other sink. */
+/* Adds an operation that moves bytes from `side` to its own part of the other sink. */
 static void plan_add(struct plan *plan, int side, int verb, uint32_t length)
 {
     struct bench *bench = &plan->bench;
@@ -34,7 +34,7 @@ static void plan_add(struct plan *plan, int side, int verb, uint32_t length)
                                                          .length = length};
 }
 
-/* The newest operation releases `dependent`; call right after adding it. */
+/* Makes `dependent` depend on the newest operation; call it right after adding that operation. */
 static void plan_releases(struct plan *plan, uint32_t dependent)
 {
     struct operation *newest = &plan->operations[plan->count - 1];
@@ -65,7 +65,7 @@ static void expect_finished(const struct plan *plan)
     EXPECT(*workload_finished(plan->workload));
 }
 
-TEST(an_operation_starts_when_the_one_before_is_completed)
+TEST(operation_starts_when_its_predecessor_completes)
 {
     for (int f = 0; f < 2; f++) {
         struct plan plan;
@@ -89,7 +89,7 @@ TEST(an_operation_starts_when_the_one_before_is_completed)
     }
 }
 
-TEST(the_receiver_answers_when_the_message_is_delivered)
+TEST(receiver_answers_when_the_message_is_delivered)
 {
     struct plan plan;
     plan_init(&plan, FRAMING_ETHERNET);
@@ -107,7 +107,7 @@ TEST(the_receiver_answers_when_the_message_is_delivered)
     plan_free(&plan);
 }
 
-TEST(an_operation_waits_for_all_it_comes_after_and_for_its_time)
+TEST(operation_waits_for_all_predecessors_and_its_time)
 {
     struct plan plan;
     plan_init(&plan, FRAMING_ETHERNET);
@@ -129,7 +129,7 @@ TEST(an_operation_waits_for_all_it_comes_after_and_for_its_time)
     plan_free(&plan);
 }
 
-TEST(progress_can_be_read_while_it_runs)
+TEST(progress_can_be_read_during_the_run)
 {
     struct plan plan;
     plan_init(&plan, FRAMING_ETHERNET);
@@ -143,7 +143,7 @@ TEST(progress_can_be_read_while_it_runs)
     plan_free(&plan);
 }
 
-TEST(losses_show_up_with_their_operation)
+TEST(retransmissions_are_recorded_per_operation)
 {
     struct plan plan;
     plan_init(&plan, FRAMING_ETHERNET);
@@ -157,7 +157,7 @@ TEST(losses_show_up_with_their_operation)
     plan_free(&plan);
 }
 
-TEST(what_waits_for_a_failed_operation_is_cancelled)
+TEST(dependents_of_a_failed_operation_are_cancelled)
 {
     struct plan plan;
     plan_init(&plan, FRAMING_ETHERNET);
@@ -180,7 +180,7 @@ TEST(what_waits_for_a_failed_operation_is_cancelled)
     plan_free(&plan);
 }
 
-TEST(what_is_due_too_late_is_skipped_with_all_that_waits_for_it)
+TEST(operation_past_its_deadline_is_skipped_with_dependents)
 {
     struct plan plan;
     plan_init(&plan, FRAMING_ETHERNET);
@@ -190,7 +190,7 @@ TEST(what_is_due_too_late_is_skipped_with_all_that_waits_for_it)
     plan.operations[1].not_after_ps = PS_PER_US / 10;
     plan_releases(&plan, 2);
     plan_add(&plan, 1, VERB_WRITE, 100);
-    plan_add(&plan, 0, VERB_WRITE, 100); /* just in time */
+    plan_add(&plan, 0, VERB_WRITE, 100); /* exactly at its deadline */
     plan.operations[3].not_before_ps = plan.operations[3].not_after_ps = 20 * PS_PER_US;
     plan_run(&plan, PS_PER_MS);
     expect_finished(&plan);
@@ -203,18 +203,18 @@ TEST(what_is_due_too_late_is_skipped_with_all_that_waits_for_it)
     plan_free(&plan);
 }
 
-static enum fate lose_acks(struct bench *bench, const struct sight *sight)
+static enum fate lose_acks(struct bench *bench, const struct packet_record *packet)
 {
     (void)bench;
-    return sight->from == 1 && sight->bth.opcode == OPCODE_ACKNOWLEDGE ? DROP : PASS;
+    return packet->from == 1 && packet->bth.opcode == OPCODE_ACKNOWLEDGE ? DROP : PASS;
 }
 
-TEST(what_a_delivery_released_is_not_cancelled)
+TEST(operation_released_by_a_delivery_is_not_cancelled)
 {
     struct plan plan;
     plan_init(&plan, FRAMING_ETHERNET);
     plan.bench.fate = lose_acks;
-    plan_add(&plan, 0, VERB_WRITE, 100); /* delivered, but the sender never learns */
+    plan_add(&plan, 0, VERB_WRITE, 100); /* delivered, but the sender receives no ACK */
     plan_releases(&plan, 1);
     plan_releases(&plan, 2);
     plan_add(&plan, 1, VERB_WRITE, 100);
@@ -240,7 +240,7 @@ static float *floats(uint8_t *memory, uint32_t place)
     return (float *)(memory + place);
 }
 
-TEST(a_summand_is_added_when_all_of_it_is_delivered)
+TEST(summand_is_added_once_when_fully_delivered)
 {
     enum { FLOATS = 3000, SUM = 500000 };
     for (int f = 0; f < 2; f++) {
@@ -263,7 +263,7 @@ TEST(a_summand_is_added_when_all_of_it_is_delivered)
     }
 }
 
-TEST(work_takes_its_time_and_what_waits_for_it_follows)
+TEST(dependents_of_work_start_when_it_ends)
 {
     struct plan plan;
     plan_init(&plan, FRAMING_ETHERNET);
@@ -282,7 +282,7 @@ TEST(work_takes_its_time_and_what_waits_for_it_follows)
     plan_free(&plan);
 }
 
-/* Number `count` works for 7 us after it had a device for itself for 2 us. */
+/* Adds an operation that uses a device exclusively for 2 us and then works for 7 us. */
 static void plan_add_at_device(struct plan *plan, uint32_t device)
 {
     plan->operations[plan->count++] = (struct operation){.host = 1,
@@ -293,7 +293,7 @@ static void plan_add_at_device(struct plan *plan, uint32_t device)
                                                          .busy_ps = 2 * PS_PER_US};
 }
 
-TEST(a_device_serves_one_after_another_and_work_goes_on_beside_it)
+TEST(device_serves_operations_one_at_a_time)
 {
     struct plan plan;
     plan_init(&plan, FRAMING_ETHERNET);
@@ -312,7 +312,7 @@ TEST(a_device_serves_one_after_another_and_work_goes_on_beside_it)
     plan_free(&plan);
 }
 
-TEST(a_device_that_was_idle_serves_at_once)
+TEST(idle_device_serves_at_once)
 {
     struct plan plan;
     plan_init(&plan, FRAMING_ETHERNET);
@@ -325,7 +325,7 @@ TEST(a_device_that_was_idle_serves_at_once)
     plan_free(&plan);
 }
 
-TEST(a_wrong_table_makes_no_workload)
+TEST(invalid_table_makes_no_workload)
 {
     struct plan plan;
     plan_init(&plan, FRAMING_ETHERNET);
@@ -362,12 +362,12 @@ TEST(a_wrong_table_makes_no_workload)
     operation->sum_va = right.remote_va + MEMORY;
     expect_rejected(&plan);
     operation->sum_va = right.remote_va;
-    operation->length = 99; /* no float32s */
+    operation->length = 99; /* not a multiple of a float32 */
     expect_rejected(&plan);
     plan_free(&plan);
 }
 
-TEST(a_workload_of_nothing_is_finished)
+TEST(empty_workload_is_finished)
 {
     struct plan plan;
     plan_init(&plan, FRAMING_ETHERNET);
@@ -376,15 +376,13 @@ TEST(a_workload_of_nothing_is_finished)
     plan_free(&plan);
 }
 
-MAIN(RUN(an_operation_starts_when_the_one_before_is_completed),
-     RUN(the_receiver_answers_when_the_message_is_delivered),
-     RUN(an_operation_waits_for_all_it_comes_after_and_for_its_time),
-     RUN(progress_can_be_read_while_it_runs), RUN(losses_show_up_with_their_operation),
-     RUN(what_waits_for_a_failed_operation_is_cancelled),
-     RUN(what_is_due_too_late_is_skipped_with_all_that_waits_for_it),
-     RUN(what_a_delivery_released_is_not_cancelled),
-     RUN(a_summand_is_added_when_all_of_it_is_delivered),
-     RUN(work_takes_its_time_and_what_waits_for_it_follows),
-     RUN(a_device_serves_one_after_another_and_work_goes_on_beside_it),
-     RUN(a_device_that_was_idle_serves_at_once), RUN(a_wrong_table_makes_no_workload),
-     RUN(a_workload_of_nothing_is_finished))
+MAIN(RUN(operation_starts_when_its_predecessor_completes),
+     RUN(receiver_answers_when_the_message_is_delivered),
+     RUN(operation_waits_for_all_predecessors_and_its_time),
+     RUN(progress_can_be_read_during_the_run), RUN(retransmissions_are_recorded_per_operation),
+     RUN(dependents_of_a_failed_operation_are_cancelled),
+     RUN(operation_past_its_deadline_is_skipped_with_dependents),
+     RUN(operation_released_by_a_delivery_is_not_cancelled),
+     RUN(summand_is_added_once_when_fully_delivered), RUN(dependents_of_work_start_when_it_ends),
+     RUN(device_serves_operations_one_at_a_time), RUN(idle_device_serves_at_once),
+     RUN(invalid_table_makes_no_workload), RUN(empty_workload_is_finished))

@@ -1,11 +1,11 @@
-/* The circle that a deadlock is told by, in a fabric of one switch whose cables lead back to
- * itself: lane 0 of its first port waits for lane 1 of it, and that one for lane 0. */
+/* Detection of a credit loop, in a fabric of one switch whose cables lead back to itself: lane 0 of
+ * its first port waits for lane 1 of the same port, which waits for lane 0. */
 #include "observe/deadlock.h"
 #include "testbench.h"
 
 enum { PORTS = 2, LANES = 2, FRAMES = 16, PACKET = 64, THIRD_LANE = 2 };
 
-#define BETWEEN_LOOKS (100 * PS_PER_US)
+#define POLL_INTERVAL (100 * PS_PER_US)
 
 struct setup {
     struct clock clock;
@@ -16,7 +16,8 @@ struct setup {
     struct port *ports[PORTS];
 };
 
-/* The packet came in by a port on a lane, and waits for credit at another. */
+/* Queues a packet that arrived on lane `came_on` of port `in` and waits for credit on another lane.
+ */
 static void let_wait(struct setup *setup, uint32_t in, uint8_t came_on, uint32_t out, uint8_t lane)
 {
     struct switch_port *waits = switch_port(&setup->sw, out);
@@ -44,7 +45,7 @@ static void setup_init(struct setup *setup)
         setup->ports[i] = port;
     }
     EXPECT(
-        deadlock_watch_init(&setup->deadlocks, &setup->clock, setup->ports, PORTS, BETWEEN_LOOKS));
+        deadlock_watch_init(&setup->deadlocks, &setup->clock, setup->ports, PORTS, POLL_INTERVAL));
     let_wait(setup, 1, 0, 1, 1);
     let_wait(setup, 1, 1, 1, 0);
     deadlock_watch_start(&setup->deadlocks, 0);
@@ -57,25 +58,27 @@ static void setup_free(struct setup *setup)
     arena_free(&setup->arena);
 }
 
-static void look(struct setup *setup)
+static void run_poll(struct setup *setup)
 {
-    clock_run_until(&setup->clock, setup->clock.now + BETWEEN_LOOKS);
+    clock_run_until(&setup->clock, setup->clock.now + POLL_INTERVAL);
 }
 
-TEST(a_circle_over_two_lanes_of_a_port_is_told_once)
+TEST(credit_loop_over_two_lanes_is_reported_once)
 {
     static struct setup setup;
     setup_init(&setup);
-    look(&setup);
+    run_poll(&setup);
     const struct deadlock_watch *watch = &setup.deadlocks;
     EXPECT_EQUAL(1, watch->count);
     EXPECT_EQUAL(0, watch->found[0].priority);
     EXPECT_EQUAL(2, watch->found[0].length);
-    let_wait(&setup, 2, 0, 1, 0); /* one more waits for the circle, which is found from there */
+    let_wait(
+        &setup, 2, 0, 1,
+        0); /* another lane waits for the loop, and the search that starts there finds the loop */
     let_wait(&setup, 2, THIRD_LANE, 2, 0);
-    look(&setup);
+    run_poll(&setup);
     EXPECT_EQUAL(1, watch->count);
     setup_free(&setup);
 }
 
-MAIN(RUN(a_circle_over_two_lanes_of_a_port_is_told_once))
+MAIN(RUN(credit_loop_over_two_lanes_is_reported_once))

@@ -1,10 +1,10 @@
-/* Does to a clock what standard input says, a command a line, and prints what comes of it.
+/* Applies the commands of standard input, one per line, to a clock and prints the results.
  *
  *     set TIMER AT PERIOD    due at AT, and from then on every PERIOD ps; 0: once
  *     cancel TIMER
- *     run UNTIL              prints `TIMER NOW` for each that fires
+ *     run UNTIL              prints `TIMER NOW` for each timer that fires
  *     deadline               prints `next AT`
- *     prefetch                from now on prints `soon TIMER AWAY` for each that is foreseen */
+ *     prefetch               from now on prints `soon TIMER AWAY` for each timer prefetched */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

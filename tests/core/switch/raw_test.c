@@ -1,5 +1,5 @@
-/* Raw packets (LNH 0 and 1) in an InfiniBand switch: they have no transport header, so what it
- * would hold is neither read nor written. */
+/* Raw packets (LNH 0 and 1) in an InfiniBand switch: they have no transport header, so the switch
+ * neither reads nor writes fields of one. */
 #include <string.h>
 
 #include "switch/fecn.h"
@@ -31,7 +31,7 @@ TEST(raw_packets_are_never_marked)
     }
 }
 
-TEST(raw_packets_have_no_key_that_could_be_wrong)
+TEST(raw_packets_have_no_p_key_to_check)
 {
     const struct pkey_filter filter = {.inbound = true, .count = 1, .keys = {KEY}};
     uint8_t bytes[PACKET];
@@ -43,4 +43,4 @@ TEST(raw_packets_have_no_key_that_could_be_wrong)
     EXPECT(!pkey_passes(&filter, &local));
 }
 
-MAIN(RUN(raw_packets_are_never_marked), RUN(raw_packets_have_no_key_that_could_be_wrong))
+MAIN(RUN(raw_packets_are_never_marked), RUN(raw_packets_have_no_p_key_to_check))

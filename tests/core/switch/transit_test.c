@@ -1,5 +1,5 @@
-/* What comes back to a switch from its external datapath, at every length, and frames whose VLAN
- * tag the kernel took out. */
+/* Frames that return to a switch from its external datapath, at every length, and frames whose VLAN
+ * tag the kernel removed. */
 #include <string.h>
 
 #include "driver/rx_frame.h"
@@ -24,7 +24,7 @@ struct setup {
     struct port hosts[PORTS];
     uint64_t dropped;
     uint32_t arrived, lost;
-    uint8_t handed[FRAME]; /* the latest that was handed over */
+    uint8_t handed[FRAME]; /* the last frame handed to the datapath */
 };
 
 static void at_host(struct port *port, struct frame *frame, picoseconds now)
@@ -86,7 +86,7 @@ static void setup_free(struct setup *setup)
     arena_free(&setup->arena);
 }
 
-/* The first host sends an IPv4 packet to the second: it is handed over. */
+/* Sends an IPv4 packet from the first host to the second; the switch hands it to the datapath. */
 static void send_packet(struct setup *setup)
 {
     struct frame *frame = frame_new(&setup->pool, FRAME_ETHERNET, FRAME);
@@ -117,8 +117,8 @@ static uint64_t dropped_at(struct setup *setup, uint32_t number)
     return packets;
 }
 
-/* The sequence number's place is taken, as when thousands are under way. */
-TEST(a_packet_that_finds_too_many_in_transit_is_no_drop_of_the_fabric)
+/* The slot of the sequence number is in use, as when thousands of packets are in transit. */
+TEST(transit_overflow_is_not_a_drop_of_the_fabric)
 {
     static struct setup setup;
     setup_init(&setup);
@@ -132,7 +132,7 @@ TEST(a_packet_that_finds_too_many_in_transit_is_no_drop_of_the_fabric)
     setup_free(&setup);
 }
 
-TEST(every_length_that_comes_back_is_counted)
+TEST(returned_frame_of_every_length_is_counted)
 {
     static struct setup setup;
     setup_init(&setup);
@@ -156,7 +156,7 @@ TEST(every_length_that_comes_back_is_counted)
     setup_free(&setup);
 }
 
-TEST(every_length_takes_its_vlan_tag_back)
+TEST(vlan_tag_is_restored_at_every_length)
 {
     for (uint32_t length = 0; length <= FRAME; length++) {
         uint8_t *room = malloc(VLAN_TAG_BYTES + length + !length);
@@ -171,5 +171,5 @@ TEST(every_length_takes_its_vlan_tag_back)
     }
 }
 
-MAIN(RUN(a_packet_that_finds_too_many_in_transit_is_no_drop_of_the_fabric),
-     RUN(every_length_that_comes_back_is_counted), RUN(every_length_takes_its_vlan_tag_back))
+MAIN(RUN(transit_overflow_is_not_a_drop_of_the_fabric),
+     RUN(returned_frame_of_every_length_is_counted), RUN(vlan_tag_is_restored_at_every_length))
