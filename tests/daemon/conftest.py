@@ -1,4 +1,4 @@
-"""Who the tests of this folder run `emu` as."""
+"""The fixtures of this folder, most of them users that run `emu`."""
 
 from tests.support.lab_fixtures import (
     lab_machine,

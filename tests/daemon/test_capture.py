@@ -1,4 +1,4 @@
-"""Cables of a lab that is up: captured, and in Wireshark's list of interfaces."""
+"""Captures of the cables of a running lab, by `emu capture` and by Wireshark."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _tshark(user: User, *words: str) -> list[str]:
 
 @pytest.mark.parametrize("spec", [ROCE, INFINIBAND], ids=["roce", "ib"])
 def test_a_cable_is_captured_while_traffic_runs(me: User, spec: str) -> None:
-    """Every frame, whole, those of each direction in order; nothing is malformed."""
+    """Every frame is there and whole, in order for each direction, and none is malformed."""
     with lab_up(me, spec):
         file = me.home.parent / "cable.pcapng"
         frames = _capture_traffic(me, file, starts=1)
@@ -52,8 +52,8 @@ def test_a_cable_is_captured_while_traffic_runs(me: User, spec: str) -> None:
         assert _tshark(me, "-r", str(file), "-Y", "_ws.malformed") == []
 
 
-def test_starting_traffic_again_repeats_no_packet(me: User) -> None:
-    """Queue pairs go on with the PSNs behind those of the first start."""
+def test_a_second_start_of_traffic_reuses_no_psn(me: User) -> None:
+    """Queue pairs continue with the PSNs after those of the first start."""
     with lab_up(me, ROCE):
         file = me.home.parent / "twice.pcapng"
         _capture_traffic(me, file, starts=2)
@@ -63,7 +63,7 @@ def test_starting_traffic_again_repeats_no_packet(me: User) -> None:
 
 
 def test_only_named_ports_have_a_history(me: User) -> None:
-    """Of the others one is told so; a named one has the pings of before."""
+    """`--since-start` is refused for other ports, and shows earlier pings for a named port."""
     with lab_up(me, ROCE, "--set", 'capture=["left:h1"]'):
         assert me.run_emu("exec", "h2", "ping", "-c", "2", "-i", "0.2", "h1").code == 0
         refused = me.run_emu("capture", "left:right", "--since-start", "-w", "/dev/null")
@@ -73,8 +73,8 @@ def test_only_named_ports_have_a_history(me: User) -> None:
         assert (kept.code, kept.err) == (0, "4 frames captured\n")
 
 
-def test_wrong_captures_are_told_and_break_nothing(me: User) -> None:
-    """A port that is not there, a full disk, a reader that goes away: and another capture works."""
+def test_a_failed_capture_does_not_affect_the_next(me: User) -> None:
+    """The failures are an unknown port, a full disk and a reader that closes the pipe."""
     with lab_up(me, ROCE):
         kept = me.home / "kept.pcapng"
         kept.write_bytes(b"of yesterday")
@@ -102,8 +102,8 @@ def test_wrong_captures_are_told_and_break_nothing(me: User) -> None:
         assert counted.returncode == 0
 
 
-def test_a_lab_that_ends_ends_its_captures(me: User) -> None:
-    """What there was is in the file."""
+def test_captures_end_with_their_lab(me: User) -> None:
+    """The message says how many frames are in the capture."""
     with lab_up(me, ROCE):
         capture = me.emu("capture", "left:h1")
         assert capture.stdout is not None
@@ -117,7 +117,7 @@ def test_a_lab_that_ends_ends_its_captures(me: User) -> None:
 
 
 def test_cables_are_in_wiresharks_list_of_interfaces(user: User) -> None:
-    """For an ordinary user: Wireshark looks for no extcap of root's but the system's."""
+    """The user is an ordinary one, because root's Wireshark has only the system's extcap folder."""
     if not may_be_anybody() or "--reuid=65534" not in user.prefix:
         pytest.skip("needs root, to be an ordinary user")
     person = at_home(user)
@@ -139,8 +139,8 @@ def test_cables_are_in_wiresharks_list_of_interfaces(user: User) -> None:
 
 
 @pytest.mark.parametrize("file", ["colorfilters", "dfilter_buttons"])
-def test_every_filter_of_the_profile_is_one(file: str, tmp_path: Path) -> None:
-    """tshark understands it."""
+def test_every_filter_of_the_profile_is_valid(file: str, tmp_path: Path) -> None:
+    """tshark accepts each filter."""
     text = (PROFILE / file).read_text()
     pattern = r"^@[^@]+@([^@]+)@" if file == "colorfilters" else r'^"TRUE","[^"]+","([^"]+)"'
     filters = re.findall(pattern, text, re.MULTILINE)
@@ -166,7 +166,10 @@ def _wait_for_traffic(user: User) -> None:
 
 
 def _capture_traffic(user: User, file: Path, *, starts: int) -> int:
-    """Writes what passes left:h1 while traffic runs, so many times; how many frames emu says."""
+    """Capture left:h1 during this many starts of traffic.
+
+    Returns the frame count that emu prints.
+    """
     capture = user.emu("capture", "left:h1")
     assert capture.stdout is not None
     head = capture.stdout.read(4)

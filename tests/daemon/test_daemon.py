@@ -1,4 +1,4 @@
-"""Labs in the background: they answer until they are told to end, and leave nothing."""
+"""Labs in the background: they answer until `emu down`, and leave nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def me(myself: User) -> User:
 
 
 def _events(user: User, until: str) -> list[dict[str, object]]:
-    """What `emu events` prints while traffic runs, up to the event of this name."""
+    """The events that `emu events` prints while traffic runs, up to the event with this name."""
     watching = watch_events(user)
     assert watching.stdout is not None
     assert user.run_emu("traffic", "start").code == 0
@@ -54,8 +54,8 @@ def _events(user: User, until: str) -> list[dict[str, object]]:
     return told
 
 
-def test_a_lab_answers_until_it_is_told_to_end(person: User) -> None:
-    """Up, a look, programs on hosts, traffic twice, down; nothing is left."""
+def test_a_lab_answers_until_down(person: User) -> None:
+    """The steps are up, status, programs on hosts, traffic twice, and down. Nothing is left."""
     with lab_up(person, ROCE) as lab:
         (told,) = status_of(person)
         assert (told["name"], told["slowdown"], told["traffic"]["state"]) == ("pair", 500, "none")
@@ -77,8 +77,8 @@ def test_a_lab_answers_until_it_is_told_to_end(person: User) -> None:
         assert status_of(person) == []
 
 
-def test_an_infiniband_lab_runs_its_traffic_again_after_it_was_stopped(me: User) -> None:
-    """New NICs get along with credits that old ones have left behind."""
+def test_stopped_infiniband_traffic_starts_again(me: User) -> None:
+    """New NICs work with the credits that the old ones left."""
     with lab_up(me, INFINIBAND, "--set", "slowdown=10000", "--set", "traffic.flow.size=4MB"):
         assert me.run_emu("traffic", "start").code == 0
         assert me.run_emu("traffic", "stop").code == 0
@@ -87,8 +87,8 @@ def test_an_infiniband_lab_runs_its_traffic_again_after_it_was_stopped(me: User)
         assert _events(me, "flow-completed")
 
 
-def test_a_receiver_that_is_slow_stays_slow_when_infinibands_nics_begin_anew(me: User) -> None:
-    """Between workloads other NICs carry IP: every packet is seen, those of both."""
+def test_a_slow_receiver_outlives_its_infiniband_nics(me: User) -> None:
+    """Other NICs carry IP between workloads. The fault counts the packets of both."""
     with lab_up(me, INFINIBAND, "--set", "traffic.flow.size=1MB"):
         slow = "{name: slow, slow-receiver: {host: h2, rate: 20Gbit}}"
         assert me.run_emu("fault", "set", slow).code == 0
@@ -103,8 +103,9 @@ def test_a_receiver_that_is_slow_stays_slow_when_infinibands_nics_begin_anew(me:
         assert flow["end_ns"] > 1e6 * 8 / 20
 
 
-def test_a_fault_of_the_spec_keeps_its_name_when_it_is_over(me: User) -> None:
-    """It comes again with the next workload, unless it is cleared, and is told of then."""
+def test_a_fault_of_the_spec_keeps_its_name_until_cleared(me: User) -> None:
+    """The fault would begin again with the next workload, so its name
+    is free only after `clear`."""
     anew = "{name: brief, pause-storm: {host: h2}}"
     spec = ROCE + "faults: [{name: brief, for: 1us, pause-storm: {host: h1}}]\n"
     with lab_up(me, spec, "--set", "slowdown=10000", "--set", "traffic.flow.size=40MB"):
@@ -118,8 +119,8 @@ def test_a_fault_of_the_spec_keeps_its_name_when_it_is_over(me: User) -> None:
         assert (fault["place"], fault["state"]) == ("h2", "active")
 
 
-def test_events_tell_of_the_faults_that_come_with_traffic(me: User) -> None:
-    """With the times that the lab has for them."""
+def test_events_report_the_faults_of_the_spec(me: User) -> None:
+    """The events have the lab's times."""
     spec = ROCE + "faults: [{name: brief, for: 1us, pause-storm: {host: h1}}]\n"
     with lab_up(me, spec, "--set", "slowdown=10000", "--set", "traffic.flow.size=2MB"):
         told = [event for event in _events(me, "flow-completed") if event["where"] == "brief"]
@@ -131,7 +132,7 @@ def test_events_tell_of_the_faults_that_come_with_traffic(me: User) -> None:
 
 
 def test_watch_shows_rates_and_counts(me: User) -> None:
-    """Without a terminal, a table after the other; each names every port."""
+    """Without a terminal, watch prints one table after the other. Each lists every port."""
     with lab_up(me, ROCE):
         assert me.run_emu("traffic", "start").code == 0
         shown = me.run_emu("watch", "--count", "2", "--interval", "0.2")
@@ -141,7 +142,7 @@ def test_watch_shows_rates_and_counts(me: User) -> None:
 
 
 def test_counters_are_printed_once(me: User) -> None:
-    """Of a port and of a NIC; their packets are those of the flow that is over."""
+    """The NIC and the port count the same packets of the finished flow."""
     with lab_up(me, ROCE):
         _events(me, "flow-completed")
         told = me.run_emu("counters", "right:h2", "h1", "--json")
@@ -152,8 +153,8 @@ def test_counters_are_printed_once(me: User) -> None:
         assert me.run_emu("counters", "h7").code == 2
 
 
-def test_a_terminal_that_is_closed_ends_watch_and_not_the_lab(me: User) -> None:
-    """As when a window is closed, or a connection breaks."""
+def test_a_closed_terminal_ends_watch_but_not_the_lab(me: User) -> None:
+    """A terminal closes with its window or its connection."""
     with lab_up(me, ROCE):
         keyboard, terminal = pty.openpty()
         watching = me.start_on(terminal, "watch")
@@ -164,8 +165,8 @@ def test_a_terminal_that_is_closed_ends_watch_and_not_the_lab(me: User) -> None:
         assert len(status_of(me)) == 1
 
 
-def test_mininets_prompt_in_a_lab_that_is_up(me: User) -> None:
-    """It can be left without ending the lab."""
+def test_mininets_prompt_attaches_to_a_running_lab(me: User) -> None:
+    """Leaving the prompt does not end the lab."""
     with lab_up(me, ROCE):
         process = me.emu("shell")
         out, err = process.communicate(
@@ -201,9 +202,11 @@ VICTIMS: dict[str, tuple[str, tuple[str, str], str]] = {
 
 
 @pytest.mark.parametrize("victim", list(VICTIMS))
-def test_a_lab_that_is_killed_says_why_and_is_gone(me: User, victim: str) -> None:
-    """Whatever of it was killed: who comes later hears that there is no lab, and the next
-    `emu status` why, once."""
+def test_a_killed_lab_reports_the_reason_once(me: User, victim: str) -> None:
+    """Any process may be killed.
+
+    Later commands find no lab, and the next `emu status` has the reason.
+    """
     spec, process, reason = VICTIMS[victim]
     with lab_up(me, spec):
         assert me.run_emu("traffic", "start").code == 0
@@ -221,8 +224,8 @@ def test_a_lab_that_is_killed_says_why_and_is_gone(me: User, victim: str) -> Non
 
 
 @pytest.mark.parametrize("victim", ["owner", "first"])
-def test_a_lab_that_gets_sigterm_ends_and_says_so(person: User, victim: str) -> None:
-    """As by `kill` without an option. Its name is free afterwards, and was not in between."""
+def test_a_lab_ends_on_sigterm_and_reports_it(person: User, victim: str) -> None:
+    """`kill` without an option sends SIGTERM. `emu status` reports the end once."""
     with lab_up(person, ROCE) as lab:
         os.kill(lab.process(*VICTIMS[victim][1]), signal.SIGTERM)
         assert_gone(lab)
@@ -240,8 +243,8 @@ def _descriptors(process: int) -> int:
 
 
 @pytest.mark.parametrize("fabric", [ROCE, INFINIBAND, ROCE.replace("op: write", "stack: tcp")])
-def test_traffic_leaves_nothing_open_in_the_lab(me: User, fabric: str) -> None:
-    """However often it was started, and whether it came to its end or was stopped."""
+def test_traffic_leaves_no_descriptor_open(me: User, fabric: str) -> None:
+    """The count of descriptors is the same after each traffic that finished or was stopped."""
     with lab_up(me, fabric, "--set", "slowdown=2000") as lab:
         first = lab.process(sys.executable, "emu.lab.init")
         shim = lab.process(sys.executable, "emu.lab.shim_main")
@@ -258,8 +261,10 @@ def test_traffic_leaves_nothing_open_in_the_lab(me: User, fabric: str) -> None:
 
 
 def test_a_name_is_taken_as_long_as_its_lab_is_up(me: User) -> None:
-    """A second lab needs another name; with two of them a command must say which. One that is down
-    has given its name back."""
+    """A second lab needs another name.
+
+    With two labs up, a command must name one. A name is free after `down`.
+    """
     with lab_up(me, ROCE):
         path = me.home.parent / "standing.emu.yml"
         again = me.run_emu("up", path)
@@ -276,8 +281,8 @@ def test_a_name_is_taken_as_long_as_its_lab_is_up(me: User) -> None:
         assert me.run_emu("down", "other").code == 0
 
 
-def test_wrong_uses_are_told_and_break_nothing(me: User) -> None:
-    """Each with exit code 2 and what to do, and the lab goes on."""
+def test_usage_errors_do_not_affect_the_lab(me: User) -> None:
+    """Each has exit code 2 and a remedy."""
     with lab_up(me, ROCE.replace("traffic", "capture: []\nverify: []\n#")):
         for words, says in {
             ("exec", "h9", "true"): "there is no host or switch 'h9'; there is h1, h2, left, right",
@@ -291,9 +296,8 @@ def test_wrong_uses_are_told_and_break_nothing(me: User) -> None:
         assert len(status_of(me)) == 1
 
 
-def test_a_cable_that_is_cut_in_a_lab_that_is_up(me: User) -> None:
-    """Nothing passes until the fault is cleared; what it did before the network has converged can
-    be told meanwhile."""
+def test_a_cut_cable_carries_nothing_until_cleared(me: User) -> None:
+    """The fault's drops are visible before the routes have converged."""
     ping = ("exec", "h1", "ping", "-c", "1", "-W", "1", "h2")
     with lab_up(me, ROCE, "--set", "switches.routing.convergence=10s"):
         assert me.run_emu(*ping).code == 0
@@ -319,10 +323,10 @@ def test_a_cable_that_is_cut_in_a_lab_that_is_up(me: User) -> None:
         assert faults_of(me) == []
 
 
-def test_a_fault_is_told_at_the_time_when_it_was_set_and_its_name_is_free_once_it_is_over(
+def test_faults_have_emulated_times_and_free_their_name(
     me: User,
 ) -> None:
-    """Emulated time since the lab came up, as the lab's own `up_seconds` has it."""
+    """The time is emulated time since the lab came up, as in `up_seconds`."""
     with lab_up(me, ROCE):
         told = []
         for _ in range(2):
@@ -349,7 +353,7 @@ traffic: [{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 200KB}]
 
 
 def _marked(user: User, port: str) -> int:
-    """How many packets the port has marked since the lab came up, as `emu watch` shows it."""
+    """The number of packets that the port has marked since the lab came up, from `emu watch`."""
     shown = user.run_emu("watch", "--count", "1").out.splitlines()
     heads = next(line for line in shown if line.startswith("port ")).split()
     row = next(line for line in shown if line.startswith(f"{port} ")).split()
@@ -357,10 +361,10 @@ def _marked(user: User, port: str) -> int:
     return 0 if count == "-" else int(count.replace(",", ""))
 
 
-def test_a_setting_that_is_wrong_in_a_lab_that_is_up_is_right_again_when_it_is_cleared(
+def test_clearing_a_misconfiguration_restores_the_setting(
     me: User,
 ) -> None:
-    """Of a switch, whoever marks there, and of a NIC, which comes with the traffic."""
+    """The settings are a switch's ECN thresholds and a NIC's reaction to CNPs."""
     with lab_up(me, MARKING):
         late = "wrong-ecn: {switch: left, kmin: 1MB, kmax: 1500KB}"
         assert me.run_emu("fault", "set", late).code == 0
@@ -385,7 +389,7 @@ def test_a_setting_that_is_wrong_in_a_lab_that_is_up_is_right_again_when_it_is_c
 
 
 def test_a_lab_that_cannot_be_built_leaves_nothing(me: User) -> None:
-    """What went wrong reaches the user, and the name is free again."""
+    """The user sees the error, and the name is free again."""
     path = me.home / "ebpf.emu.yml"
     path.write_text(ROCE.replace("pfc: {}", "pfc: {}, ecn: {marker: ebpf}"))
     forbid = ("unshare", "--user", "--map-root-user") if may_be_anybody() else ()

@@ -1,4 +1,5 @@
-"""`emu exec --emulated`: the fabric's own clock for programs, where that is honest."""
+"""`emu exec --emulated`: programs with the fabric's clock, and refusals where
+the clock would not hold."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def _library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "library", lambda: Path("/lib/libfaketimeMT.so.1"))
 
 
-def test_a_program_gets_a_clock_that_is_slower_by_the_slowdown(tmp_path: Path) -> None:
+def test_the_programs_clock_is_slower_by_the_slowdown(tmp_path: Path) -> None:
     program = _program(tmp_path / "a", b"/lib64/ld-linux-x86-64.so.2")
     assert emulated_time([str(program)], 8000) == {
         "LD_PRELOAD": "/lib/libfaketimeMT.so.1",
@@ -55,8 +56,8 @@ def test_a_program_gets_a_clock_that_is_slower_by_the_slowdown(tmp_path: Path) -
         (["iperf3", "--fq-rate=1G"], "iperf3 --fq-rate=1G: the kernel would pace by its own"),
     ],
 )
-def test_times_of_the_kernel_are_refused(command: list[str], says: str) -> None:
-    """They would be shown as the fabric's, and are not."""
+def test_programs_that_show_kernel_times_are_refused(command: list[str], says: str) -> None:
+    """Their output would mix times of the kernel with times of the fabric."""
     with pytest.raises(UsageError) as told:
         emulated_time(command, 1000)
     assert str(told.value).startswith(f"--emulated {says}")
@@ -71,10 +72,10 @@ def test_times_of_the_kernel_are_refused(command: list[str], says: str) -> None:
         (b"/lib64/ld-linux-x86-64.so.2", b"\xff Go buildinf:", "it is written in Go"),
     ],
 )
-def test_a_program_that_is_not_reached_is_refused(
+def test_programs_that_ignore_preload_are_refused(
     loader: bytes | None, more: bytes, says: str, tmp_path: Path
 ) -> None:
-    """By itself, and by a script that it runs."""
+    """A script is refused for its interpreter."""
     program = _program(tmp_path / "a", loader, more)
     script = tmp_path / "script"
     script.write_text(f"#!{program}\n")
@@ -93,8 +94,8 @@ def test_a_32_bit_program_is_refused(tmp_path: Path) -> None:
         emulated_time([str(program)], 10)
 
 
-def test_a_program_with_more_rights_is_refused(tmp_path: Path) -> None:
-    """The loader takes no libraries of the user's for it."""
+def test_setuid_programs_are_refused(tmp_path: Path) -> None:
+    """The loader ignores LD_PRELOAD for such programs."""
     program = _program(tmp_path / "a", b"/lib64/ld-linux-x86-64.so.2")
     program.chmod(program.stat().st_mode | stat.S_ISUID)
     with pytest.raises(UsageError, match="it has more rights than you"):
@@ -112,7 +113,8 @@ def test_without_the_library_its_package_is_named(
 
 
 def test_iperf3_shows_the_fabrics_rates(myself: User) -> None:
-    """A link of 100 Gbit/s is one, whatever the machine takes for it; and a wait is as long."""
+    """A link of 100 Gbit/s shows at most this rate at any slowdown, and a
+    sleep takes emulated time."""
     need("iperf3", "libfaketime")
     me = at_home(myself)
     with lab_up(me, ROCE, "--set", "slowdown=2000"):

@@ -1,4 +1,4 @@
-"""What the emulator itself loses, between its own parts, makes a run inconclusive."""
+"""Losses inside the emulator make a run inconclusive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def of_a_run(counted: RawCounters) -> Fidelity:
 
 
 def share_of(now: Mapping[str, RawCounters]) -> ShimTiming:
-    """Of a shim whose ports have counted so much, and the others nothing."""
+    """The timing of a shim whose ports have these counters, and 0 otherwise."""
 
     def counter_table(ports: Iterable[Port]) -> CounterTable:
         names = [TOPOLOGY.port_name[port] for port in ports]
@@ -46,10 +46,10 @@ def of_an_interactive_lab(counted: RawCounters) -> Fidelity:
 
 @pytest.mark.parametrize("verdict", [of_a_run, of_an_interactive_lab])
 @pytest.mark.parametrize("counter", NOTHING)
-def test_packets_that_open_vswitch_lost_or_could_not_be_given_are_counted(
+def test_packets_lost_by_open_vswitch_are_counted(
     verdict: Callable[[RawCounters], Fidelity], counter: str
 ) -> None:
-    """Three of them, in the reasons of the verdict."""
+    """The verdict's reasons give their number, here three."""
     assert verdict({}).verdict == "ok"
     found = verdict({counter: [3]})
     assert found.verdict == "inconclusive"

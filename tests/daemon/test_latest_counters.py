@@ -1,4 +1,4 @@
-"""What a lab shows of its NICs, while one workload takes the place of another."""
+"""A lab's view of its NIC counters, while one workload replaces another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from emu.measure.seqlock import SharedCounters
 
 @pytest.fixture
 def channel() -> Iterator[Channel]:
-    """To nobody."""
+    """A channel with no process at the far end."""
     near, far = socket.socketpair()
     with far, closing(Channel(near)) as channel:
         yield channel
@@ -31,12 +31,12 @@ def _nics(channel: Channel) -> NicProcess:
     return NicProcess(1, channel, RpcClient(channel, "the NIC process", "toy"), *counters)
 
 
-def test_before_any_workload_there_is_nothing_to_look_at() -> None:
+def test_without_a_workload_there_are_no_counters() -> None:
     assert LatestCounters().copy() == Copies([])
 
 
-def test_who_looks_may_go_on_when_a_workload_begins(channel: Channel) -> None:
-    """The files are copies: a workload that begins closes the counters of the one before."""
+def test_copies_stay_readable_when_a_workload_begins(channel: Channel) -> None:
+    """A new workload closes the counters of the one before, but not the copies of their files."""
     shown = LatestCounters()
     shown.replace(_nics(channel))
     copies = shown.copy()
@@ -49,8 +49,8 @@ def test_who_looks_may_go_on_when_a_workload_begins(channel: Channel) -> None:
     again.close_counters()
 
 
-def test_a_workload_that_begins_leaves_no_file_open(channel: Channel) -> None:
-    """However many there were."""
+def test_a_new_workload_leaves_no_file_open(channel: Channel) -> None:
+    """The number of open files is the same after each workload."""
     shown = LatestCounters()
 
     def opened_after(nics: NicProcess) -> int:
@@ -65,10 +65,10 @@ def test_a_workload_that_begins_leaves_no_file_open(channel: Channel) -> None:
     last.close_counters()
 
 
-def test_a_look_that_finds_no_more_descriptors_leaves_none_open(
+def test_a_failed_copy_leaves_no_descriptor_open(
     channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first copy is made, the second is not."""
+    """The first copy succeeds and the second finds no free descriptor."""
     shown, nics, copies = LatestCounters(), _nics(channel), list[int]()
     shown.replace(nics)
 

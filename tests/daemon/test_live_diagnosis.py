@@ -1,4 +1,4 @@
-"""What `emu status`, `emu watch` and `emu events` say of a lab in which something goes wrong."""
+"""Diagnoses of a running lab in `emu status`, `emu watch` and `emu events`."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def wait_for_sentence(user: User, words: str) -> str:
     raise AssertionError(f"nobody said {words}: {lab['diagnosis']}")
 
 
-def test_a_lab_says_what_goes_wrong_and_when_it_began(me: User) -> None:
-    """A storm and a lost link: in sentences, and as changes of state with their causes."""
+def test_a_lab_reports_a_storm_and_a_lost_link(me: User) -> None:
+    """The reports are sentences, and events with their causes."""
     with lab_up(me, SPEC):
         events = watch_events(me)
         assert events.stdout is not None
@@ -85,8 +85,11 @@ def test_a_lab_says_what_goes_wrong_and_when_it_began(me: User) -> None:
         assert expected in changes, changes
 
 
-def test_a_credit_deadlock_in_a_lab_is_said(me: User) -> None:
-    """Shortest paths around a ring, as the report of a run would say."""
+def test_a_lab_reports_a_credit_deadlock(me: User) -> None:
+    """Shortest paths around a ring cause the deadlock.
+
+    The report of a run has the same sentence.
+    """
     with lab_up(me, AROUND):
         assert me.run_emu("traffic", "start").code == 0
         said = wait_for_sentence(me, "each waits for credit that the next would give")

@@ -1,4 +1,4 @@
-"""Routes of labs that anybody may break while they run: they leave a lost link, and come back."""
+"""Rerouting in a running lab: routes avoid a lost link and return to it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def me(myself: User) -> User:
 
 
 def reaches_all(user: User) -> bool:
-    """Whether h1 reaches both hosts of leaf2, without a packet lost."""
+    """Whether h1 reaches both hosts of leaf2 without losing a packet."""
     pings = " && ".join(f"ping -c 4 -i 0.05 -W 2 {far}" for far in ("h3", "h4"))
     return user.run_emu("exec", "h1", "--", "sh", "-c", pings).out.count(" 0% packet loss") == 2
 
 
 def wait_for_routes(user: User, changes: int) -> None:
-    """Until the lab has answered so many changes of links, and all switches follow."""
+    """Wait until the lab has handled this many link changes and all switches use the new routes."""
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         (lab,) = status_of(user)
@@ -51,11 +51,9 @@ def groups(user: User, switch: str) -> str:
 
 
 @pytest.mark.parametrize(("plane", "more"), [("ovs", ()), ("ovs", (SPRAY,)), ("shim", ())])
-def test_a_standing_lab_leaves_a_lost_link_and_returns(
-    me: User, plane: str, more: tuple[str, ...]
-) -> None:
-    """By a link that is down, a switch, and a link that flaps faster than Open vSwitch's tables
-    can follow. Its groups are then what they were."""
+def test_routes_avoid_a_lost_link_and_return(me: User, plane: str, more: tuple[str, ...]) -> None:
+    """The faults are a link that is down, a switch that is down, and a link that flaps faster
+    than Open vSwitch loads its tables. The groups are as before at the end."""
     settings = [word for own in (f"plane={plane}", *more) for word in ("--set", own)]
     with lab_up(me, CLOS, *settings):
         before = groups(me, "leaf1") if plane == "ovs" else ""
@@ -90,7 +88,7 @@ h2 ping -c 3 -i 0.1 -W 2 h4
 
 
 def test_mininets_link_down_reroutes(myself: User, tmp_path: Path) -> None:
-    """The prompt of `emu shell`, and of `mn`, take cables down in the same way."""
+    """`emu shell` and `mn` take cables down in the same way."""
     words = tmp_path / "words"
     words.write_text(WORDS)
     mn = ("--custom", str(ROOT / "emu" / "mn.py"), "--link", "emu,slowdown=10")
@@ -101,8 +99,8 @@ def test_mininets_link_down_reroutes(myself: User, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("setting", ["plane=shim", "fabric=ib"])
-def test_cables_are_known_at_the_prompt_without_open_vswitch(me: User, setting: str) -> None:
-    """Mininet knows no switches there; the fabric has cables nevertheless."""
+def test_the_prompt_knows_cables_without_open_vswitch(me: User, setting: str) -> None:
+    """Mininet has no switches there, but the fabric has cables."""
     with lab_up(me, CLOS, "--set", setting):
         shell = me.emu("shell")
         _, err = shell.communicate(b"link leaf1 spine1 down\nlink leaf1 h3 down\n", SECONDS)

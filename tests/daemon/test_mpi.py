@@ -1,4 +1,4 @@
-"""MPI programs across a lab that is up: every byte between hosts crosses the fabric."""
+"""MPI programs in a running lab: every byte between hosts crosses the fabric."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_an_all_reduce_over_ipoib_is_numpys_sum(with_tun: User) -> None:
 
 
 def test_an_all_reduce_over_ethernet_is_numpys_sum(myself: User) -> None:
-    """And a program that fails is told by its exit code."""
+    """The exit code of a failed program is that of `emu mpirun`."""
     me = at_home(myself)
     with lab_up(me, ROCE):
         _sum_up(me, "h1-eth0")
@@ -39,7 +39,7 @@ def test_an_all_reduce_over_ethernet_is_numpys_sum(myself: User) -> None:
 
 
 def _sum_up(me: User, interface: str) -> None:
-    """Two ranks on each of two hosts, which have half of 400 KB to send twice at least."""
+    """Run the example with two ranks on each of two hosts, which send more than 400 KB each."""
     done = me.run_emu("mpirun", "-n", "4", "--", sys.executable, EXAMPLE)
     assert re.match("4 ranks on h1, h2: right, in [0-9]+ ms of real time\n", done.out), done
     sent = f"/sys/class/net/{interface}/statistics/tx_bytes"

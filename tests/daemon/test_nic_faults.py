@@ -1,4 +1,4 @@
-"""Faults of NICs in an interactive lab: those that each NIC process gets, and their status."""
+"""Faults of NICs in an interactive lab: the faults that each NIC process gets, and their status."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def states(faults: NicFaults, now_us: int) -> dict[str, str]:
     return {fault.name: fault.state for fault in faults.status(now_us * US, [])}
 
 
-def test_the_specs_faults_begin_with_every_workload_anew_and_not_with_idle_nics() -> None:
-    """And those of cables are none of NICs."""
+def test_faults_of_the_spec_begin_with_every_workload() -> None:
+    """They do not begin with idle NICs. Faults of cables are not faults of NICs."""
     faults = spec_faults()
     assert states(faults, 0) == {"pause-storm-1": "waiting"}
     for epoch_us in (100, 500):
@@ -55,7 +55,7 @@ def test_the_specs_faults_begin_with_every_workload_anew_and_not_with_idle_nics(
         assert states(faults, epoch_us + 300) == {"pause-storm-1": "waiting"}
 
 
-def test_a_fault_that_is_cleared_does_not_come_with_the_next_workload() -> None:
+def test_a_cleared_fault_does_not_return() -> None:
     faults = spec_faults()
     faults.begin(0, with_traffic=True)
     faults.clear("pause-storm-1")
@@ -64,8 +64,8 @@ def test_a_fault_that_is_cleared_does_not_come_with_the_next_workload() -> None:
     assert faults.status(600 * US, []) == []
 
 
-def test_a_fault_that_waited_for_nics_lasts_as_long_from_then_on() -> None:
-    """What is left of it goes to the NICs after them, and nothing when it is over."""
+def test_a_waiting_fault_lasts_its_full_time() -> None:
+    """The next NICs get the rest of the time, and no fault once the time is over."""
     faults = spec_faults("topology: {kind: dumbbell, hosts_per_side: 2}")
     faults.set("slow", slow("h1", **{"for": "100us"}), None)
     assert states(faults, 50) == {"slow": "waiting"}
@@ -81,7 +81,7 @@ def test_a_fault_that_waited_for_nics_lasts_as_long_from_then_on() -> None:
     assert faults.begin(200 * US, with_traffic=True) == []
 
 
-def test_what_a_fault_did_in_nics_that_are_gone_is_not_forgotten() -> None:
+def test_a_faults_counts_outlive_its_nics() -> None:
     faults = spec_faults("topology: {kind: dumbbell, hosts_per_side: 2}")
     faults.set("slow", slow("h1"), 30 * US)
     seen = [FaultStatus("slow", "slow-receiver", "h1", 30_000, None, 7, 5, 0, "active")]
@@ -96,7 +96,7 @@ def lasting(kind: str, place: str) -> list[FaultStatus]:
     return [FaultStatus("first", kind, place, 0, None, 0, 0, 0, "active")]
 
 
-def test_a_host_is_slow_for_one_reason_at_a_time() -> None:
+def test_a_host_has_one_slow_receiver_fault_at_a_time() -> None:
     """Another host may be slow at the same time."""
     there = lasting("slow-receiver", "h1")
     says = "h1 is a slow receiver already; `emu fault clear first` first"
@@ -117,10 +117,13 @@ def test_a_host_is_slow_for_one_reason_at_a_time() -> None:
         ({"switch": "leaf1"}, "leaf11:h1", False),
     ],
 )
-def test_a_setting_of_a_port_is_changed_by_one_fault_at_a_time(
+def test_one_fault_at_a_time_changes_a_setting(
     place: dict[str, str], other: str, clash: bool
 ) -> None:
-    """A switch's are those of its ports. Other settings may be changed at the same time."""
+    """A fault of a switch changes the settings of its ports.
+
+    Different settings may change together.
+    """
     wrong = Fault.model_validate({"wrong-ecn": {**place, "kmin": "1MB"}})
     check_settings(wrong, lasting("small-headroom", other))
     if not clash:
@@ -131,8 +134,8 @@ def test_a_setting_of_a_port_is_changed_by_one_fault_at_a_time(
         check_settings(wrong, lasting("wrong-ecn", other))
 
 
-def test_a_storm_that_infiniband_does_not_have_is_not_told() -> None:
-    """A variant has it from its base."""
+def test_infiniband_variants_have_no_pause_storm() -> None:
+    """The variant inherits the fault from its base."""
     compare = "\ncompare: {roce: {}, ib: {fabric: ib}}"
     variants = spec_from_text((SPEC + compare).encode(), source="test").variants()
     assert NicFaults(variants["ib"]).status(0, []) == []

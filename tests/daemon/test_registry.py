@@ -1,4 +1,4 @@
-"""The folder of labs' names: what is in it, what may go from it, and what is left alone."""
+"""The folder of lab names: its entries, which of them `emu` removes, and which stay."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.user import NOBODY, may_be_anybody
 
 @pytest.fixture
 def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the folder is, in a runtime folder of its own; there is none yet."""
+    """The path of the folder, which does not exist yet, in a new runtime folder."""
     runtime = tmp_path / "runtime"
     runtime.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
@@ -34,7 +34,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _socket(path: Path, mode: int = 0o600) -> None:
-    """One that nobody has open any more."""
+    """Leave a socket at `path` that no process has open."""
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(path))
     path.chmod(mode)
@@ -87,10 +87,10 @@ def _tree(path: Path) -> dict[str, os.stat_result]:
     ],
     ids=["names", "ended", "claim", "dial", "dial-by-name", "forget"],
 )
-def test_a_foreign_entry_is_named_and_left_alone(
+def test_a_foreign_entry_is_named_and_not_removed(
     kind: str, act: Callable[[], object], names: Path
 ) -> None:
-    """Whatever it is, and whatever `emu` was asked to do."""
+    """This holds for every kind of entry and every operation."""
     name, make, says = FOREIGN[kind]
     names.mkdir(mode=0o700)
     make(names / name)
@@ -103,7 +103,7 @@ def test_a_foreign_entry_is_named_and_left_alone(
 
 
 def test_all_foreign_entries_are_named_at_once(names: Path) -> None:
-    """A user moves them away in one go."""
+    """The user can move all of them in one step."""
     names.mkdir(mode=0o700)
     (names / "one").mkdir()
     (names / "two").write_text("mine")
@@ -118,7 +118,7 @@ def test_all_foreign_entries_are_named_at_once(names: Path) -> None:
 
 @pytest.mark.parametrize("name", ["pair", "README.md"])
 def test_release_removes_only_a_socket_of_ours(name: str, names: Path) -> None:
-    """Not a file that has taken the lab's name."""
+    """A file with the name of the lab stays."""
     names.mkdir(mode=0o700)
     (names / name).write_text("mine")
     registry.release(name)
@@ -126,7 +126,7 @@ def test_release_removes_only_a_socket_of_ours(name: str, names: Path) -> None:
 
 
 def test_a_folder_that_is_a_symlink_is_refused(names: Path, tmp_path: Path) -> None:
-    """What it leads to is not looked at, and keeps all it has."""
+    """The target of the link is neither read nor changed."""
     target = tmp_path / "documents"
     target.mkdir(mode=0o700)
     _socket(target / "pair")
@@ -147,7 +147,7 @@ def test_a_file_in_place_of_the_folder_is_refused(names: Path) -> None:
 
 
 def test_a_folder_that_others_may_enter_is_refused(names: Path) -> None:
-    """Others could put something into it, or answer in a lab's place."""
+    """Other users could add entries or answer in place of a lab."""
     names.mkdir()
     names.chmod(0o755)
     _socket(names / "pair")
@@ -157,7 +157,7 @@ def test_a_folder_that_others_may_enter_is_refused(names: Path) -> None:
 
 
 @pytest.mark.skipif(not may_be_anybody(), reason="needs root, to make a folder of somebody else's")
-def test_a_folder_of_somebody_else_is_refused(names: Path) -> None:
+def test_a_folder_of_another_user_is_refused(names: Path) -> None:
     names.mkdir(mode=0o700)
     os.chown(names, NOBODY, NOBODY)
     with pytest.raises(UsageError, match=f"the folder belongs to the user {NOBODY}, not to you"):
@@ -165,7 +165,7 @@ def test_a_folder_of_somebody_else_is_refused(names: Path) -> None:
 
 
 def test_an_empty_folder_of_the_user_stays(names: Path) -> None:
-    """Only when the last lab's name goes, so does the folder."""
+    """Only the release of the last name removes the folder."""
     names.mkdir(mode=0o700)
     assert registry.names() == []
     assert names.is_dir()
@@ -182,7 +182,7 @@ def _claimed(name: str) -> Iterator[socket.socket]:
 
 
 def test_a_name_and_its_folder_are_closed_to_others(names: Path) -> None:
-    """Whatever the umask says."""
+    """The modes do not depend on the umask."""
     before = os.umask(0)
     try:
         with _claimed("pair"):
@@ -192,8 +192,8 @@ def test_a_name_and_its_folder_are_closed_to_others(names: Path) -> None:
         os.umask(before)
 
 
-def test_asking_for_names_does_not_disturb_labs(names: Path) -> None:
-    """Nobody calls a lab only to know that it is there."""
+def test_listing_names_connects_to_no_lab(names: Path) -> None:
+    """The list needs no connection to a lab."""
     with _claimed("pair") as listener:
         assert registry.names() == ["pair"]
         listener.setblocking(False)
@@ -201,10 +201,8 @@ def test_asking_for_names_does_not_disturb_labs(names: Path) -> None:
             listener.accept()
 
 
-def test_a_lab_that_takes_no_calls_does_not_block(
-    names: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was stopped, and others have called before. The other labs are there for everybody."""
+def test_a_stopped_lab_does_not_block_clients(names: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The backlog of the stopped lab is full. Other labs stay reachable."""
     monkeypatch.setattr(registry, "_BACKLOG", 0)
     with _claimed("stopped"), _claimed("working") as working:
         calls = [registry.dial("stopped")[1]]  # as many as may wait: one more than the backlog
@@ -221,7 +219,7 @@ def test_a_lab_that_takes_no_calls_does_not_block(
 def test_a_lock_that_is_not_released_is_an_error(
     names: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As by an `emu` that was stopped at the wrong moment."""
+    """An `emu` that was stopped at the wrong moment keeps the lock."""
     monkeypatch.setattr(folder, "_SECONDS_TO_GET_THE_LOCK", 0.0)
     parent = os.open(names.parent, os.O_RDONLY)
     try:
@@ -237,7 +235,7 @@ def test_a_lock_that_is_not_released_is_an_error(
 def test_a_folder_that_cannot_be_locked_is_an_error(
     number: int, names: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on NFS without a lock manager, and on file systems without locks."""
+    """NFS without a lock manager and some other file systems have no locks."""
 
     def flock(file: int, operation: int) -> None:
         raise OSError(number, os.strerror(number))
@@ -254,7 +252,7 @@ def test_a_folder_that_cannot_be_locked_is_an_error(
 def test_a_folder_that_takes_no_socket_is_an_error(
     names: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on file systems without them. Nothing is left there."""
+    """Some file systems have no sockets. Nothing is left in the folder."""
 
     class Refused(socket.socket):
         def bind(self, address: object) -> None:
@@ -268,10 +266,10 @@ def test_a_folder_that_takes_no_socket_is_an_error(
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_a_runtime_folder_that_cannot_be_written_is_told_where_a_lab_is_made(
+def test_up_reports_an_unwritable_runtime_folder(
     exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the folder that is used instead; where it can be written there is nothing to say."""
+    """The message names the replacement. With a writable folder there is no message."""
     runtime = tmp_path / "runtime"
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -288,8 +286,8 @@ def test_a_runtime_folder_that_cannot_be_written_is_told_where_a_lab_is_made(
     )
 
 
-def test_labs_are_asked_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each answers only when all have been asked."""
+def test_status_queries_all_labs_in_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this test each lab answers only after all queries have been sent."""
     all_asked = threading.Barrier(3)
 
     def document(name: str) -> dict[str, object]:
@@ -307,8 +305,8 @@ def test_labs_are_asked_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> Non
     ]
 
 
-def test_who_has_no_home_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither HOME nor an entry in the machine's list of users, as in containers."""
+def test_a_user_without_a_home_folder_gets_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is neither HOME nor an entry in the list of users, as in containers."""
 
     def nobody(uid: int) -> None:
         raise KeyError(uid)
@@ -324,16 +322,14 @@ def test_who_has_no_home_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     )
 
 
-def test_who_claims_is_named_to_callers(names: Path) -> None:
-    """By the kernel: it is the process that listens."""
+def test_callers_get_the_process_id_of_the_owner(names: Path) -> None:
+    """The kernel gives the id of the listening process."""
     with _claimed("pair"), closing(registry.dial("pair")[1]) as channel:
         assert channel.peer_pid() == os.getpid()
 
 
-def test_claim_that_is_interrupted_takes_no_name(
-    names: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Here after the name is bound, before anybody listens."""
+def test_an_interrupted_claim_takes_no_name(names: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interrupt comes between bind and listen."""
 
     class Interrupted(socket.socket):
         def listen(self, *backlog: int) -> None:
@@ -346,7 +342,7 @@ def test_claim_that_is_interrupted_takes_no_name(
     assert (registry.names(), registry.ended()) == ([], [])
 
 
-def test_traffic_that_has_failed_is_told_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_gives_the_reason_of_failed_traffic(monkeypatch: pytest.MonkeyPatch) -> None:
     traffic: Json = {
         "state": "failed",
         "flows": [],
@@ -371,8 +367,8 @@ def test_traffic_that_has_failed_is_told_with_the_reason(monkeypatch: pytest.Mon
 # ---- labs that have died -------------------------------------------------
 
 
-def test_a_reason_is_shown_once_and_then_gone(names: Path) -> None:
-    """As text and as JSON; nothing is left of the lab afterwards."""
+def test_the_reason_of_an_end_is_shown_once(names: Path) -> None:
+    """Nothing is left of the lab afterwards."""
     registry.claim("pair").close()
     registry.release("pair", "the shim died (signal 9)")
     with pytest.raises(UsageError, match="pair has ended: the shim died"):
@@ -384,8 +380,8 @@ def test_a_reason_is_shown_once_and_then_gone(names: Path) -> None:
     assert "has ended" not in CliRunner().invoke(status, []).output
 
 
-def test_a_killed_owner_is_the_reason(names: Path) -> None:
-    """Its socket is left, which says so until it was shown."""
+def test_a_killed_owner_is_given_as_the_reason(names: Path) -> None:
+    """The owner's socket shows its end until the reason has been displayed."""
     registry.claim("pair").close()
     assert registry.names() == []
     (dead,) = registry.ended()
@@ -395,8 +391,8 @@ def test_a_killed_owner_is_the_reason(names: Path) -> None:
     assert not names.exists()
 
 
-def test_a_name_is_free_again_after_death(names: Path) -> None:
-    """A new lab of that name takes the place of what is left of the old one."""
+def test_a_name_is_free_after_the_labs_end(names: Path) -> None:
+    """A new lab replaces what is left of the old one."""
     registry.claim("pair").close()
     registry.release("pair", "the shim died (signal 9)")
     with _claimed("pair"):
@@ -404,8 +400,8 @@ def test_a_name_is_free_again_after_death(names: Path) -> None:
     assert not names.exists()
 
 
-def test_a_living_lab_is_not_forgotten(names: Path) -> None:
-    """One that came up while the death of its predecessor was shown."""
+def test_forget_keeps_a_new_lab_of_the_same_name(names: Path) -> None:
+    """The new lab came up while the end of the old one was displayed."""
     registry.claim("pair").close()
     dead = registry.ended()
     with _claimed("pair"):
@@ -414,8 +410,8 @@ def test_a_living_lab_is_not_forgotten(names: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"reason": "why"}', '{"at": "x", "reason": 1}'])
-def test_a_record_that_is_not_whole_is_no_trouble(text: str, names: Path) -> None:
-    """Its writer was killed."""
+def test_an_incomplete_record_is_accepted(text: str, names: Path) -> None:
+    """The process that wrote the record was killed."""
     names.mkdir(mode=0o700)
     (names / ".pair.ended").touch(0o600)
     (names / ".pair.ended").write_text(text)
@@ -425,10 +421,8 @@ def test_a_record_that_is_not_whole_is_no_trouble(text: str, names: Path) -> Non
     assert not names.exists()
 
 
-def test_a_lab_that_ends_meanwhile_does_not_end_a_list(
-    names: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The others are still told of."""
+def test_status_goes_on_when_a_lab_ends(names: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other labs are still shown."""
     known: Json = {
         "name": "b",
         "up_seconds": 1,

@@ -1,4 +1,4 @@
-"""What the clients of a lab receive when it ends, without a lab."""
+"""Clients of a lab that ends: the messages that they receive. There is no real lab."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Server:
 
 
 class Toy:
-    """A lab of sessions alone."""
+    """A lab that has only sessions."""
 
     def __init__(self) -> None:
         self.server, self.gone = Server(), threading.Event()
@@ -97,8 +97,8 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Toy]:
     own.gone.set()
 
 
-def test_who_asks_later_hears_why_the_lab_has_ended(toy: Toy) -> None:
-    """The reason came when nobody waited for an answer. An error is no end."""
+def test_later_queries_get_the_reason_of_the_end(toy: Toy) -> None:
+    """The reason arrives while no query is open. An error does not end the session."""
     with LabClient(None) as lab:
         with pytest.raises(UsageError, match="what"):
             lab.ask(EndLab())
@@ -108,21 +108,21 @@ def test_who_asks_later_hears_why_the_lab_has_ended(toy: Toy) -> None:
             lab.ask(GetPathLevels())
 
 
-def test_a_capture_that_ends_with_the_lab_can_say_why(toy: Toy) -> None:
+def test_a_capture_gets_the_reason_of_the_labs_end(toy: Toy) -> None:
     with LabClient(None) as lab:
         assert lab.ask(GetPathLevels())[0] == ECHO
         toy.sessions.end(REASON)
         assert lab.why_ended() == REASON
 
 
-def test_a_lab_that_is_up_has_not_parted(toy: Toy) -> None:
-    """A program that somebody has killed is no sign of its end."""
+def test_a_running_lab_has_no_reason_to_have_ended(toy: Toy) -> None:
+    """A tool that ends does not mean that the lab has ended."""
     with LabClient(None) as lab:
         assert lab.why_ended() is None
 
 
-def test_who_waits_for_an_answer_hears_why_the_lab_has_ended(toy: Toy) -> None:
-    """What was asked has found that a process is gone, before anybody knew which."""
+def test_open_queries_get_the_reason_of_the_end(toy: Toy) -> None:
+    """The query meets the missing process before the reason is known."""
 
     def end() -> None:
         toy.server.asked.wait()
@@ -140,8 +140,8 @@ def test_who_waits_for_an_answer_hears_why_the_lab_has_ended(toy: Toy) -> None:
     "line",
     [b"hello\n", b"\xff\n", b"[]\n", b"7\n", b'{"type": "Nobody"}\n', b'{"type": "Tap"}\n'],
 )
-def test_what_is_no_message_is_answered(toy: Toy, line: bytes) -> None:
-    """As an error, and the conversation goes on."""
+def test_a_malformed_message_is_answered_with_an_error(toy: Toy, line: bytes) -> None:
+    """The session goes on."""
     near, far = socket.socketpair()
     holder = threading.Thread(target=toy.sessions.hold, args=(Channel(far),))
     holder.start()
@@ -158,8 +158,8 @@ def test_what_is_no_message_is_answered(toy: Toy, line: bytes) -> None:
     assert toy.sessions._speaking == {}
 
 
-def test_files_that_come_with_a_question_are_closed(toy: Toy) -> None:
-    """Nothing that a lab can be asked comes with any."""
+def test_files_sent_with_a_query_are_closed(toy: Toy) -> None:
+    """No query of a lab takes files."""
     with LabClient(None) as lab, TemporaryFile() as file:
         lab.ask(GetPathLevels())
         for _ in range(3):
@@ -168,7 +168,7 @@ def test_files_that_come_with_a_question_are_closed(toy: Toy) -> None:
         assert _times_open(file) == 1
 
 
-def test_files_that_nobody_has_taken_go_with_the_channel() -> None:
+def test_unclaimed_files_close_with_the_channel() -> None:
     near, far = channel_pair()
     with closing(Channel(far)) as sender, TemporaryFile() as file:
         sender.send(Done(), [file.fileno()])
@@ -178,10 +178,10 @@ def test_files_that_nobody_has_taken_go_with_the_channel() -> None:
         assert _times_open(file) == 1
 
 
-def test_who_finds_no_thread_to_talk_with_is_told(
+def test_a_client_gets_an_error_if_no_thread_starts(
     toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And whoever calls later is answered."""
+    """Later clients are served."""
     address = str(tmp_path / "toy")
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
@@ -209,7 +209,10 @@ def test_who_finds_no_thread_to_talk_with_is_told(
 
 
 def _times_open(file: IO[bytes]) -> int:
-    """Descriptors of this process for it. Others come and go with threads."""
+    """The number of descriptors that this process has for the file.
+
+    Threads may open and close others.
+    """
     found, there = os.fstat(file.fileno()), 0
     for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):
@@ -217,8 +220,8 @@ def _times_open(file: IO[bytes]) -> int:
     return there
 
 
-def test_a_lab_that_says_nothing_has_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when its owner was killed."""
+def test_a_closed_session_means_that_the_lab_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed owner gives no reason."""
     near, far = channel_pair()
     monkeypatch.setattr(registry, "dial", lambda name: ("toy", near))
     far.close()
@@ -226,8 +229,8 @@ def test_a_lab_that_says_nothing_has_ended_too(monkeypatch: pytest.MonkeyPatch) 
         lab.ask(GetPathLevels())
 
 
-def test_a_lab_ends_though_somebody_reads_nothing(toy: Toy) -> None:
-    """Whose buffer is full; the others are told."""
+def test_a_lab_ends_though_a_client_does_not_read(toy: Toy) -> None:
+    """The client's buffer is full. Other clients get the reason."""
     near, far = socket.socketpair()
     channel = Channel(far)
     threading.Thread(target=toy.sessions.hold, args=(channel,), daemon=True).start()

@@ -1,4 +1,4 @@
-"""Labs, and processes of labs, that do not answer: who asks is told, and goes on."""
+"""Labs and processes of labs that do not answer: the client gets an error and can continue."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ OURS = Version(version())
 
 @pytest.fixture(autouse=True)
 def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody who is asked here for something that takes long answers before a sign of life."""
+    """Shorten the time after which a client checks that a slow lab is alive."""
     runtime = tmp_path / "runtime"
     runtime.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
@@ -63,7 +63,7 @@ def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def _stopped_lab(*words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that has a lab's socket and answers nothing. `words`: on its command line."""
+    """A process that has a lab's socket and does not answer. `words` are on its command line."""
     command = [sys.executable, "-c", _STOPPED, *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -75,10 +75,8 @@ def _stopped_lab(*words: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.parametrize("query", [GetStatus(), GetSnapshot(), StartTraffic()])
-def test_a_lab_that_does_not_answer_is_an_error(
-    query: Query[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With the lab's name and what to do."""
+def test_a_silent_lab_is_an_error(query: Query[object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error gives the lab's name and the remedy."""
     monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
     with _stopped_lab(), LabClient(None) as lab, pytest.raises(SilentLab) as told:
         lab.ask(query)
@@ -86,8 +84,8 @@ def test_a_lab_that_does_not_answer_is_an_error(
     assert str(told.value).endswith("end the lab with `emu down toy`")
 
 
-def test_a_lab_that_takes_long_but_lives_is_waited_for() -> None:
-    """What takes long is not taken for silence: the lab answers others meanwhile."""
+def test_a_slow_lab_is_waited_for() -> None:
+    """The lab answers other clients meanwhile, so it is alive."""
     listener = registry.claim("toy")
     asked_for_life = threading.Event()
 
@@ -122,8 +120,8 @@ def test_a_lab_that_takes_long_but_lives_is_waited_for() -> None:
     ],
     ids=["another", "older than the query", "older than its type"],
 )
-def test_a_lab_of_another_version_is_told(answer: Message, theirs: str) -> None:
-    """Both versions and the remedy; nothing else is asked, and what it says is not read."""
+def test_a_lab_of_another_version_is_refused(answer: Message, theirs: str) -> None:
+    """The error names both versions and the remedy. The client sends no further query."""
     listener = registry.claim("toy")
 
     def work() -> None:
@@ -144,8 +142,8 @@ def test_a_lab_of_another_version_is_told(answer: Message, theirs: str) -> None:
     registry.release("toy")
 
 
-def test_a_lab_that_does_not_answer_can_be_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its owner, with which every lab ends; nothing of it is left, and nothing to tell."""
+def test_a_silent_lab_can_be_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its owner is killed, and the lab ends with its owner. Nothing is left of the lab."""
     monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
     with _stopped_lab(client._OWNER.decode()) as owner:
         with LabClient("toy") as lab:
@@ -154,8 +152,8 @@ def test_a_lab_that_does_not_answer_can_be_ended(monkeypatch: pytest.MonkeyPatch
     assert (registry.names(), registry.ended()) == ([], [])
 
 
-def test_a_lab_is_down_when_its_name_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The owner gives it back when the lab has hung up: `emu down && emu up` succeeds."""
+def test_down_waits_until_the_name_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The owner frees the name after it closes the session, so `emu down && emu up` succeeds."""
     command = [sys.executable, "-c", _ENDS_LATE, client._OWNER.decode()]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
@@ -175,10 +173,10 @@ def test_a_lab_is_down_when_its_name_is_free(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("is_stopped", [False, True])
-def test_an_owner_that_keeps_the_name_of_its_ended_lab_is_ended(
+def test_an_owner_that_does_not_free_the_name_is_killed(
     is_stopped: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the first time: nothing is left that the next `emu status` would wait for."""
+    """The first `emu down` suffices, and the next `emu status` need not wait."""
     monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
     command = [sys.executable, "-c", _ENDS_LATE, client._OWNER.decode()]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
@@ -194,7 +192,7 @@ def test_an_owner_that_keeps_the_name_of_its_ended_lab_is_ended(
 
 
 def test_an_owner_that_cannot_be_ended_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for ever, and says what stands still."""
+    """The wait has a limit, and the error gives it."""
     monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
     monkeypatch.setattr(client, "_SECONDS_TO_END", 0.05)
     monkeypatch.setattr(client, "_kill", lambda owner: None)
@@ -209,7 +207,7 @@ def test_an_owner_that_cannot_be_ended_is_an_error(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_program_that_owns_a_lab_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its process number is told instead."""
+    """The error gives its process number instead."""
     monkeypatch.setattr(client, "_SECONDS_TO_ANSWER", 0.05)
     with _stopped_lab() as owner:
         with (
@@ -220,8 +218,8 @@ def test_a_program_that_owns_a_lab_is_not_killed(monkeypatch: pytest.MonkeyPatch
         assert owner.poll() is None
 
 
-def test_a_process_that_is_silent_is_named() -> None:
-    """Who asks next gets its own answer, and not the one that came too late."""
+def test_a_silent_process_is_named() -> None:
+    """The next query gets its own answer and not the late one."""
     near, far = channel_pair()
     process, line = Channel(far), RpcClient(near, "the shim", "toy", seconds=0.05)
     with pytest.raises(

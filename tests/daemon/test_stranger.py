@@ -1,4 +1,4 @@
-"""What somebody types who has read the README once, and what they may get wrong."""
+"""A new user's first commands after the README, and their likely mistakes."""
 
 from __future__ import annotations
 
@@ -30,22 +30,25 @@ NOWHERE = {"HOME": "/nowhere", "XDG_RUNTIME_DIR": "", "XDG_CACHE_HOME": ""}
 
 @pytest.fixture
 def stranger(ordinary: User) -> User:
-    """An ordinary user, with a runtime folder."""
+    """An ordinary user with a runtime folder."""
     return at_home(ordinary)
 
 
-def test_the_tests_folder_stays_open_whatever_root_tests_beside_them(
+def test_the_tests_folder_stays_readable_for_ordinary_users(
     ordinary: User, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Pytest closes its own to everybody else when another session of root's begins."""
+    """Pytest closes its base folder to others when root starts another session."""
     tmp_path_factory.getbasetemp().chmod(0o700)
     (tmp_path / "spec").write_text("seen")
     assert wait(ordinary.start("cat", str(tmp_path / "spec"))).out == "seen"
 
 
-def test_a_pause_storm_is_seen_captured_and_cured(stranger: User) -> None:
-    """Up, capture, traffic, watch, cure, down; nothing is left. Once cured, the bytes arrive, and
-    it does not come back with the next traffic. It holds h1's port, which pauses its neighbour."""
+def test_a_pause_storm_is_shown_captured_and_cleared(stranger: User) -> None:
+    """The storm pauses h1's port and the switch behind it.
+
+    Once it is cleared, all bytes arrive, and the next traffic has no storm.
+    Nothing is left after `down`.
+    """
     capture = stranger.home / "storm.pcapng"
     with lab_up(stranger, STORM) as lab:
         capturing = stranger.emu("capture", "left:h1", "-w", str(capture))
@@ -71,8 +74,8 @@ def test_a_pause_storm_is_seen_captured_and_cured(stranger: User) -> None:
         assert_gone(lab)
 
 
-def test_a_fault_of_a_nic_waits_for_it_and_outlasts_its_traffic(stranger: User) -> None:
-    """Set before the traffic, while it runs, and cleared in between: as one of a cable."""
+def test_a_nic_fault_outlasts_the_traffic(stranger: User) -> None:
+    """The fault may be set before or during traffic and cleared in between, like one of a cable."""
     with lab_up(stranger, STORM, "--set", "faults=[]"):
         assert stranger.run_emu("fault", "set", "{name: mad, pause-storm: {host: h1}}").code == 0
         (waiting,) = faults_of(stranger)
@@ -97,15 +100,15 @@ def test_a_fault_of_a_nic_waits_for_it_and_outlasts_its_traffic(stranger: User) 
 
 
 def _when_over(user: User) -> dict[str, Any]:
-    """The traffic's state, as soon as it runs no more."""
+    """The status of the traffic as soon as it has ended."""
     traffic: dict[str, Any]
     while (traffic := status_of(user)[0]["traffic"])["state"] == "running":
         user.run_emu("watch", "--count", "2", "--interval", "0.5")
     return traffic
 
 
-def test_a_lab_that_is_not_there_is_told(stranger: User) -> None:
-    """With those that are; a name that is nearly right is offered."""
+def test_commands_without_a_lab_get_a_remedy(stranger: User) -> None:
+    """With labs up, the error suggests the nearest name."""
     for verb in (("down",), ("exec", "h1", "true"), ("watch",), ("capture", "left:h1")):
         nobody = stranger.run_emu(*verb)
         assert (nobody.code, nobody.err) == (2, "no lab is up; start one with `emu up SPEC`\n")

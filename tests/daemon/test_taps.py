@@ -1,4 +1,4 @@
-"""Captures of a standing lab, on a fabric of the virtual clock."""
+"""Captures of a running lab, on a fabric of the virtual clock."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Watcher:
         dealer.put_on(port(run, name), near.detach(), since_start=since_start)
 
     def records(self) -> list[RawRecord]:
-        """All, when it has said that it has enough."""
+        """End the capture and return all its records."""
         self._far.shutdown(socket.SHUT_WR)
         raw = bytearray()
         with self._far:
@@ -44,8 +44,8 @@ class Watcher:
 
 
 @pytest.mark.parametrize("name", ["left:h1", "left:right"])
-def test_a_capture_begins_when_it_is_asked_for(name: str) -> None:
-    """Whether the spec names the port or not, nothing of before is in it."""
+def test_a_capture_begins_at_its_request(name: str) -> None:
+    """Earlier frames are not in the capture, whether the spec names the port or not."""
     with pair(KEPT) as (run, dealer):
         run.run_until(40_000)
         watcher = Watcher(run, dealer, name, since_start=False)
@@ -56,8 +56,8 @@ def test_a_capture_begins_when_it_is_asked_for(name: str) -> None:
     assert min(record.time_ps for record in records) > 39_000_000
 
 
-def test_history_comes_before_what_passes_now() -> None:
-    """Two watchers of one port: the frames of one are the last of the other's."""
+def test_history_comes_before_new_frames() -> None:
+    """Of two captures of one port, the one without history is the end of the other."""
     with pair(KEPT) as (run, dealer):
         run.run_until(40_000)
         new = Watcher(run, dealer, "left:h1", since_start=False)
@@ -71,8 +71,8 @@ def test_history_comes_before_what_passes_now() -> None:
     assert again == everything
 
 
-def test_history_that_found_no_room_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kept and missing are all that there was."""
+def test_history_without_room_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kept and lost frames add up to all frames."""
     with pair(KEPT) as (run, dealer):
         run.run_until(60_000)
         whole = len(Watcher(run, dealer, "left:h1", since_start=True).records())
@@ -85,8 +85,8 @@ def test_history_that_found_no_room_is_counted(monkeypatch: pytest.MonkeyPatch) 
     assert len(kept) + last.length == whole
 
 
-def test_misses_in_the_ring_are_of_one_port(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was missed before a capture began, or at other ports, is not missing in it."""
+def test_ring_losses_are_counted_per_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A capture does not count losses before its start or at other ports."""
     monkeypatch.setattr("emu.bindings.fabric.CAPTURE_RING_BYTES", 1 << 14)
     with pair(KEPT) as (run, dealer):
         run.run_until(40_000)
@@ -98,8 +98,8 @@ def test_misses_in_the_ring_are_of_one_port(monkeypatch: pytest.MonkeyPatch) -> 
         assert same.records() == []
 
 
-def test_who_reads_slowly_is_told_what_it_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the stream, where it is missing, and at the end."""
+def test_a_slow_reader_gets_records_of_its_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The records are at the places of the losses and at the end."""
     monkeypatch.setattr(taps, "_ROOM_BYTES", 3 * len(lost_record(1)))
     near, far = socket.socketpair()
     viewer = Viewer(0, near)

@@ -1,4 +1,4 @@
-"""Traffic of an interactive lab where something fails: its status says so, no process is left."""
+"""Failures of traffic in an interactive lab: the status reports them, and no process is left."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ SILENT = (
 
 
 class Staff:
-    """Starts processes that are no more than the far end of their channel, which says at once that
-    all is well, or what `says` has."""
+    """A supervisor whose processes are only the far ends of channels.
+
+    Each reports at once that it is set up, or the failure in `says`.
+    """
 
     def __init__(self) -> None:
         self.there: dict[int, Channel] = {}
@@ -72,13 +74,13 @@ class Staff:
         return near
 
     def dismiss(self, pid: int) -> None:
-        """What it was told before can still be read."""
+        """End a process. Messages that it was sent before can still be read."""
         self.there.pop(pid)._socket.shutdown(socket.SHUT_WR)
         del self._channels[pid]
 
 
 def _is_set_up(channel: Channel) -> None:
-    """As NICs are. Nobody answers on their line."""
+    """Send the answer of NICs that are set up. No process answers on their line."""
     hosts = SharedCounters.new(["h1"], [(XMIT_WAIT, 1)])
     flows = SharedCounters.new(["flow"], [("bytes", 1)])
     near, far = socket.socketpair()
@@ -88,7 +90,7 @@ def _is_set_up(channel: Channel) -> None:
 
 
 class Lab:
-    """Traffic, and who is beside it."""
+    """Traffic, with stubs for the processes around it."""
 
     def __init__(self, spec: Spec) -> None:
         near, far = channel_pair()
@@ -113,7 +115,7 @@ class Lab:
         return self.traffic.status.state
 
     def start(self) -> Channel:
-        """With a shim that answers once; the far end of the NICs' channel."""
+        """Start traffic with a shim that answers once. Returns the far end of the NICs' channel."""
         self.shim.send(TIMING)
         begun = len(self.staff.ever)
         self.traffic.start()
@@ -122,7 +124,7 @@ class Lab:
 
 @pytest.fixture
 def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """Of `SPEC`, unless told otherwise."""
+    """A lab of `SPEC`, or of the test's parameter."""
     text = getattr(request, "param", SPEC)
     made = Lab(spec_from_text(text.encode(), source="test"))
     yield made
@@ -131,14 +133,14 @@ def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
 
 
 def _wait_for_hangup(nics: Channel) -> None:
-    """Who follows the workload closes the channel at its end."""
+    """Wait until the lab closes the channel at the end of the workload."""
     with suppress(EOFError):
         while True:
             nics.receive(within=SECONDS)
 
 
 def _open_boards() -> set[int]:
-    """Their inodes. Threads of an earlier test may still close theirs."""
+    """The inodes of open counter files. Threads of an earlier test may still close theirs."""
     there = set()
     for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):
@@ -148,8 +150,8 @@ def _open_boards() -> set[int]:
 
 
 @pytest.mark.parametrize("lab", [SPEC, TCP], indirect=True, ids=["RDMA", "TCP"])
-def test_traffic_that_cannot_begin_leaves_nobody(lab: Lab) -> None:
-    """The shim does not answer; nothing is open afterwards, and it can be started again."""
+def test_failed_traffic_start_leaves_no_process(lab: Lab) -> None:
+    """The shim does not answer. Nothing stays open, and traffic can be started again."""
     before = _open_boards()
     with pytest.raises(FabricError, match=f"^{SILENT}"):
         lab.traffic.start()
@@ -165,20 +167,19 @@ def test_traffic_that_cannot_begin_leaves_nobody(lab: Lab) -> None:
 
 @pytest.mark.parametrize("lab", [TCP], indirect=True)
 @pytest.mark.parametrize("name", ["the NIC process", "the TCP process"])
-def test_processes_that_cannot_be_set_up_leave_nobody(lab: Lab, name: str) -> None:
-    """Neither they nor who was started before."""
+def test_failed_setup_leaves_no_process(lab: Lab, name: str) -> None:
+    """Processes that started earlier are dismissed as well."""
     lab.staff.says[name] = Failure("host", "no more memory", "take less")
     with pytest.raises(Exception, match="no more memory; take less"):
         lab.traffic.start()
     assert (lab.staff.there, lab.state) == ({}, "none")
 
 
-def test_traffic_that_nobody_could_follow_does_not_begin(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No thread can be started."""
+def test_traffic_does_not_begin_without_a_thread(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that follows the workload cannot be started."""
 
     def start(thread: threading.Thread) -> None:
+        """Start traffic with a shim that answers once. Returns the far end of the NICs' channel."""
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", start)
@@ -187,8 +188,8 @@ def test_traffic_that_nobody_could_follow_does_not_begin(
     assert (lab.staff.ever, lab.state) == ([], "none")
 
 
-def test_traffic_ends_when_the_shim_is_silent(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workload is over, and how punctual the shim was cannot be asked: it has failed."""
+def test_traffic_with_a_silent_shim_has_failed(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workload is over, but the shim does not report its timing."""
     monkeypatch.setattr(module, "read_observation", lambda: SimpleNamespace(faults=(), flows=()))
     nics = lab.start()
     assert lab.state == "running"
@@ -205,7 +206,7 @@ def test_traffic_ends_when_the_shim_is_silent(lab: Lab, monkeypatch: pytest.Monk
 
 
 def test_traffic_whose_nics_fail_has_failed(lab: Lab) -> None:
-    """With their reason."""
+    """The status has the reason of the NIC process."""
     nics = lab.start()
     nics.send(Failure("fabric", "internal error: ZeroDivisionError: division by zero"))
     _wait_for_hangup(nics)
@@ -213,10 +214,8 @@ def test_traffic_whose_nics_fail_has_failed(lab: Lab) -> None:
     assert lab.traffic.status.error == "internal error: ZeroDivisionError: division by zero"
 
 
-def test_nics_that_do_not_answer_go_when_traffic_is_stopped(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They were asked what faults did in them: who stops the traffic hears of it."""
+def test_stopping_traffic_ends_silent_nics(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lab asks the NICs for the counts of faults. `traffic stop` reports the missing answer."""
 
     def ask(rpc: RpcClient, message: object) -> None:
         raise FabricError("the NIC process has not answered for 20 s")
@@ -235,10 +234,8 @@ def moment(bytes_done: int) -> RunProgress:
     return RunProgress(0, bytes_done, 9, 0, 1)
 
 
-def test_a_workload_that_was_stopped_tells_no_progress(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was on its way is not told of as the next one's, and does not bring it back."""
+def test_progress_after_a_stop_is_ignored(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Late messages neither count for the next workload nor change the state."""
     tell: list[Callable[[Progress], None]] = []
     following = threading.Event()
 

@@ -1,4 +1,4 @@
-"""`emu up` that is interrupted, at every stage: it leaves no lab, no process and no name."""
+"""`emu up` that is interrupted at any stage leaves no lab, no process and no name."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def _job() -> ServeLab:
 
 @contextmanager
 def _owner(user: User) -> Iterator[tuple[subprocess.Popen[bytes], Channel]]:
-    """A process as `emu up` starts it, and what `emu up` has of it. It is gone afterwards."""
+    """An owner process as `emu up` starts it, and the channel to it.
+
+    The process is killed afterwards.
+    """
     channel, far = channel_pair()
     with far:
         process = subprocess.Popen(
@@ -65,7 +68,7 @@ def _owner(user: User) -> Iterator[tuple[subprocess.Popen[bytes], Channel]]:
 
 
 def _assert_no_trace(user: User) -> None:
-    """Neither a lab nor a word on one that died."""
+    """Assert that there is neither a lab nor a record of an ended one."""
     told = json.loads(user.run_emu("status", "--json").out)
     assert (told["labs"], told["ended"]) == ([], [])
     assert not (user.home / "runtime" / "emu").exists()
@@ -76,16 +79,16 @@ def _until(channel: Channel, kind: type[Progress | Up]) -> None:
         pass
 
 
-def test_an_owner_that_hears_nothing_ends(me: User) -> None:
-    """`emu up` was interrupted before it asked for a lab."""
+def test_an_owner_without_a_request_ends(me: User) -> None:
+    """`emu up` is interrupted before its request for a lab."""
     with _owner(me) as (process, channel):
         channel.close()
         assert process.wait(SECONDS) == 130
     _assert_no_trace(me)
 
 
-def test_a_lab_that_is_up_ends_with_up_that_has_not_taken_it(me: User) -> None:
-    """`emu up` was interrupted at the moment at which the lab came up."""
+def test_a_lab_ends_if_up_does_not_take_it_over(me: User) -> None:
+    """`emu up` is interrupted at the moment at which the lab comes up."""
     with _owner(me) as (process, channel):
         channel.send(_job())
         _until(channel, Up)
@@ -96,8 +99,8 @@ def test_a_lab_that_is_up_ends_with_up_that_has_not_taken_it(me: User) -> None:
     _assert_no_trace(me)
 
 
-def test_a_building_that_is_stuck_ends_with_up(me: User) -> None:
-    """The owner notices that `emu up` has gone, though its lab says nothing."""
+def test_a_stuck_build_ends_with_up(me: User) -> None:
+    """The owner notices the end of `emu up` although the lab sends nothing."""
     with _owner(me) as (process, channel):
         channel.send(_job())
         _until(channel, Progress)
@@ -111,8 +114,8 @@ def test_a_building_that_is_stuck_ends_with_up(me: User) -> None:
     _assert_no_trace(me)
 
 
-def test_an_owner_that_is_ended_gives_its_name_back(me: User) -> None:
-    """By SIGTERM, while the lab is built, and again while it ends."""
+def test_a_terminated_owner_frees_its_name(me: User) -> None:
+    """SIGTERM comes while the lab is built, and again while it ends."""
     with _owner(me) as (process, channel):
         channel.send(_job())
         _until(channel, Progress)
@@ -125,8 +128,8 @@ def test_an_owner_that_is_ended_gives_its_name_back(me: User) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_up_that_is_interrupted_leaves_nothing(me: User, number: signal.Signals) -> None:
-    """By Ctrl-C, and by `kill`, while the lab is built."""
+def test_an_interrupted_up_leaves_nothing(me: User, number: signal.Signals) -> None:
+    """The signal is that of Ctrl-C or of `kill`, while the lab is built."""
     path = me.home / "pair.emu.yml"
     path.write_text(SPEC)
     process = me.emu("up", path)
@@ -145,10 +148,10 @@ def test_up_that_is_interrupted_leaves_nothing(me: User, number: signal.Signals)
     _assert_no_trace(me)
 
 
-def test_an_owner_that_can_start_no_thread_gives_its_name_back(
+def test_an_owner_without_threads_frees_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And says what is lacking."""
+    """The error names the lack."""
 
     def start(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -165,8 +168,8 @@ def test_an_owner_that_can_start_no_thread_gives_its_name_back(
     assert (registry.names(), registry.ended()) == ([], [])
 
 
-def test_an_interrupt_after_the_lab_is_up_is_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`emu up` says that the lab is up, and not that it was interrupted."""
+def test_an_interrupt_after_up_has_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`emu up` reports that the lab is up, and not an interruption."""
     told: list[object] = []
 
     def own(line: socket.socket) -> None:
