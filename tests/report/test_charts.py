@@ -1,4 +1,4 @@
-"""Charts of large runs: they show what a person can read, and cost no more than those of small."""
+"""Charts of large runs: readable, and no larger than those of small runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOSTS = 128
 
 
 def many_flows(count: int) -> RunFacts:
-    """So many traffic entries in a fat tree, each of one flow; the last takes longest."""
+    """A run of `count` entries in a fat tree, each with one flow. The last flow takes longest."""
     traffic = [
         {
             "name": f"f{n}",
@@ -49,7 +49,7 @@ def labels(chart: Chart) -> list[str]:
 
 
 def test_more_flows_make_no_larger_charts() -> None:
-    """2000 named flows, and 50: as many rows, and about as many strokes."""
+    """Charts of 2000 flows have the rows of charts of 50 flows, and about as many strokes."""
     few, many = (charts([many_flows(count)]) for count in (50, 2000))
     assert [chart.title for chart in many] == [chart.title for chart in few]
     size = {chart.title: len(chart.svg) for chart in few}
@@ -58,7 +58,7 @@ def test_more_flows_make_no_larger_charts() -> None:
         assert chart.svg.count("<path") + chart.svg.count("<rect") < 3000
 
 
-def test_of_many_entries_all_the_slowest_and_the_fastest_are_shown() -> None:
+def test_rates_of_many_entries_show_all_and_the_extremes() -> None:
     chart = named(many_flows(MOST_ENTRIES + 10), "rates")
     rows = [label for label in labels(chart) if label.startswith(("all ", "f"))]
     last = MOST_ENTRIES + 9
@@ -70,8 +70,8 @@ def test_of_many_entries_all_the_slowest_and_the_fastest_are_shown() -> None:
     assert [entry.name for entry in chart.legend] == ["all flows", "the slowest", "the fastest"]
 
 
-def test_a_distribution_has_its_ends_and_few_steps() -> None:
-    """The first and the last flow are where they are in a distribution with all steps."""
+def test_a_distribution_has_a_limited_number_of_steps() -> None:
+    """The first and the last flow stay in place."""
     facts = many_flows(5 * MOST_STEPS)
     (path,) = re.findall(
         r'<path d="([^"]*)" fill="none" stroke="var\(--series1\)" stroke-width="1.4"',
@@ -80,8 +80,8 @@ def test_a_distribution_has_its_ends_and_few_steps() -> None:
     assert path.count("V") <= MOST_STEPS
 
 
-def test_racks_are_rows_and_neighbours_share_them() -> None:
-    """32 racks of 4 hosts each have a row; a few flows need no such chart."""
+def test_each_rack_is_a_row() -> None:
+    """32 racks of 4 hosts have a row each. Runs with few flows have no such chart."""
     chart = named(many_flows(256), "racks")
     assert [label for label in labels(chart) if label.startswith("edge")] == [
         f"edge{n}" for n in range(1, 33)
@@ -102,7 +102,7 @@ def test_ticks_are_round_values_within_the_axis(axis: Axis, expected: list[float
     assert [value for value, _ in axis.ticks(5)] == pytest.approx(expected)
 
 
-def test_values_lie_where_their_axes_have_them() -> None:
+def test_values_are_placed_by_their_axes() -> None:
     figure = Figure(["one", "two"], 400, 100, Axis(0, 10, "x"), Axis(0, 4, "y"))
     first, second = figure.plots
     assert first.at(0, 0) == pytest.approx((first.left, first.top + first.height))
@@ -116,8 +116,8 @@ def test_values_lie_where_their_axes_have_them() -> None:
     assert "var(--series1)" in svg
 
 
-def test_cables_have_bars_that_can_be_read_whatever_is_delivered() -> None:
-    """A hundred hosts deliver many times what one cable carries: that stands in the caption."""
+def test_bars_of_cables_stay_readable_with_many_hosts() -> None:
+    """A hundred hosts deliver many times the rate of a cable, so the caption gives the sum."""
     few, many = named(many_flows(3), "load"), named(many_flows(500), "load")
     assert "delivered" in labels(few)
     assert "delivered" not in labels(many)

@@ -1,4 +1,4 @@
-"""The emulator's own error: both clocks side by side, for one seed and for several."""
+"""The emulator's error: both clocks side by side, for one seed and for several."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VIRTUAL_NS = 600_000
 
 @pytest.fixture
 def without_a_lab(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The virtual clock stands in for the real one."""
+    """Use the virtual clock in place of the real one."""
     monkeypatch.setattr(
         "emu.cli.compare.record",
         lambda name, spec, _, out, **options: record_run(
@@ -54,14 +54,14 @@ def _figure(seeds: Seeds, name: str) -> dict[str, object]:
     return next(found for found in figures if found["figure"] == name)
 
 
-def test_one_seed_is_told_as_the_difference_of_its_two_runs() -> None:
+def test_one_seed_shows_the_difference_of_two_runs() -> None:
     table = clocks_table(_seeds(630_000))
 
     row = next(cells for cells in table.rows if cells[0].text == "last completion")
     assert [cell.text for cell in row] == ["last completion", "630 us", "600 us", "+5.0%"]
 
 
-def test_of_several_seeds_one_that_ends_otherwise_does_not_move_the_median() -> None:
+def test_one_outlier_does_not_move_the_median() -> None:
     seeds = _seeds(606_000, 612_000, 600_000, 900_000, 594_000)
 
     figure = _figure(seeds, "last completion")
@@ -69,7 +69,7 @@ def test_of_several_seeds_one_that_ends_otherwise_does_not_move_the_median() -> 
     assert figure["middle_half"] == pytest.approx((0.0, 0.02))
 
 
-def test_a_seed_for_which_the_machine_was_too_slow_is_left_out_and_said() -> None:
+def test_inconclusive_seeds_are_left_out_and_noted() -> None:
     slow = BothClocks(_late(_run(900_000)), _run(VIRTUAL_NS))
     seeds = Seeds("dcqcn", [*_seeds(606_000, 606_000).runs, slow])
 
@@ -77,7 +77,7 @@ def test_a_seed_for_which_the_machine_was_too_slow_is_left_out_and_said() -> Non
     assert "1 of 3 seeds" in clocks_table(seeds).note
 
 
-def test_a_machine_that_never_kept_up_gives_no_figures() -> None:
+def test_inconclusive_runs_alone_give_no_figures() -> None:
     seeds = Seeds("dcqcn", [BothClocks(_late(_run(900_000)), _run(VIRTUAL_NS))])
 
     table = clocks_table(seeds)
@@ -85,7 +85,7 @@ def test_a_machine_that_never_kept_up_gives_no_figures() -> None:
     assert "did not keep up" in table.note
 
 
-def test_a_flow_that_never_finished_is_no_completion() -> None:
+def test_an_unfinished_flow_has_no_completion_time() -> None:
     figure = _figure(_seeds(None, 606_000), "last completion")
 
     assert figure["real"] == (None, 606_000)
@@ -103,10 +103,10 @@ compare: {roce: {}, lossless: {switches: {pfc: {}}}}
 @pytest.mark.parametrize(
     ("seeds", "places"), [("1", ["."]), ("2", ["seed-1", "seed-2"])], ids=["one", "two"]
 )
-def test_both_clocks_leave_their_differences_and_every_run(
+def test_clocks_writes_the_figures_and_every_run(
     tmp_path: Path, seeds: str, places: list[str]
 ) -> None:
-    """Where `--out` says; what is printed with `--json` is what is written."""
+    """The files lie in the folder of `--out`. The output of `--json` equals clocks.json."""
     spec, out = tmp_path / "pair.emu.yml", tmp_path / "out"
     spec.write_text(SPEC)
     words = [str(spec), "--clocks", "--seeds", seeds, "--out", str(out), "--json"]
@@ -126,8 +126,8 @@ def test_both_clocks_leave_their_differences_and_every_run(
             assert len({own.seed for own in recordings}) == len(places)
 
 
-def test_a_clock_is_not_chosen_where_both_are_compared(tmp_path: Path) -> None:
-    """Whichever: it would have no effect."""
+def test_clock_and_clocks_exclude_each_other(tmp_path: Path) -> None:
+    """`--clock` would have no effect."""
     spec = tmp_path / "pair.emu.yml"
     spec.write_text(SPEC)
     for clock in ("real", "virtual"):

@@ -1,18 +1,18 @@
-"""Counters of ports and hosts on a page: all of few, sums of many."""
+"""Counters of ports and hosts on a page: all counters of a few ports, sums over many."""
 
 from __future__ import annotations
 
 from emu.report.counters_view import MOST_SIDE_BY_SIDE, counters_view
 
 
-def test_an_idle_port_stands_beside_a_busy_one() -> None:
-    """With the same counters, those at 0 too; what nothing moved is left out."""
+def test_idle_ports_are_shown_beside_busy_ones() -> None:
+    """Counters that are 0 everywhere are left out, the others are shown even where they are 0."""
     view = counters_view("Ports", {"a": {"rx": 5, "tx": 0}, "b": {"rx": 0, "tx": 0}, "c": {}})
     assert view.by_name == {"a": {"rx": 5}, "b": {"rx": 0}, "c": {"rx": 0}}
     assert not view.summed.rows
 
 
-def test_many_ports_are_summed_and_the_one_with_most_named() -> None:
+def test_sums_over_many_ports_name_the_largest() -> None:
     many = {f"p{n}": {"rx": n, "tx": 0} for n in range(MOST_SIDE_BY_SIDE + 1)}
     view = counters_view("Ports", many)
     assert not view.by_name

@@ -1,4 +1,4 @@
-"""Cures for victims of congestion that spreads by credits: each is tried as it is printed."""
+"""Fixes for victims of congestion that spreads by credits: each is applied as printed."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def facts_of(text: str, folder: Path, settings: tuple[str, ...] = ()) -> RunFact
 
 
 def cure_of(run: RunFacts) -> list[str] | None:
-    """As it is printed; None: there are no victims."""
+    """The settings of the fix as printed, or None if the run has no victims."""
     told = [own.in_short() for own in diagnoses(run) if own.pathology.name == NAME]
     words = shlex.split(told[0].partition("Cure: ")[2]) if told else None
     return None if words is None else [word for word in words if word != "--set"]
 
 
 def victim_bps(run: RunFacts) -> float:
-    """In the second half of the run."""
+    """The victim's rate in the second half of the run, in bit/s."""
     series = run.recording.series
     (name,) = (flow.name for flow in run.flows if flow.traffic == "victim")
     delivered, half = series.flow_bytes[:, series.flows.index(name)], len(series.time_ns) // 2
@@ -92,7 +92,7 @@ def victim_bps(run: RunFacts) -> float:
 
 
 @pytest.mark.parametrize("case", LANES)
-def test_a_lane_of_its_own_lets_a_victim_go(case: str, tmp_path: Path) -> None:
+def test_a_separate_lane_frees_a_victim(case: str, tmp_path: Path) -> None:
     text, cure = LANES[case]
     sick = facts_of(text, tmp_path)
     assert cure_of(sick) == cure
@@ -102,7 +102,7 @@ def test_a_lane_of_its_own_lets_a_victim_go(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", TABLES)
-def test_a_table_lets_victims_go_where_no_lane_can(case: str, tmp_path: Path) -> None:
+def test_a_congestion_control_table_frees_victims(case: str, tmp_path: Path) -> None:
     sick = facts_of(TABLES[case], tmp_path)
     assert cure_of(sick) == BY_TABLE
     cured = facts_of(TABLES[case], tmp_path, tuple(BY_TABLE))
@@ -111,13 +111,13 @@ def test_a_table_lets_victims_go_where_no_lane_can(case: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("case", NONE)
-def test_no_table_is_printed_that_would_not_cure(case: str, tmp_path: Path) -> None:
+def test_a_table_that_would_not_help_is_not_printed(case: str, tmp_path: Path) -> None:
     run = facts_of(NONE[case], tmp_path)
     assert cure_of(run) == []
 
 
-def test_marks_that_are_rarer_than_the_timer_cure_nothing(tmp_path: Path) -> None:
-    """What a table does with its default timer, and why it is not printed so."""
+def test_a_table_with_its_default_timer_does_not_help(tmp_path: Path) -> None:
+    """Marks are rarer than the default timer, so the printed fix has another timer."""
     text = TABLES["where the victim's host sends into the congestion"]
     by_default = facts_of(text, tmp_path, ("hosts.nic.cc=cct", "switches.fecn=on"))
     assert victim_bps(by_default) < 1.01 * victim_bps(facts_of(text, tmp_path))

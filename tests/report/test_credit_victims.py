@@ -1,4 +1,4 @@
-"""Victims of credits: whichever way their bytes go, and on their own virtual lane."""
+"""Victims of congestion that spreads by credits: writes and reads, on their virtual lane."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ READS = WRITES.replace(
 ).replace("from: h5, to: h2, op: write", "from: h2, to: h5, op: read")
 
 
-def test_of_reads_the_host_that_is_asked_waits(tmp_path: Path) -> None:
-    """The same bytes on the same cables have the same victim and the same cure, which cures."""
+def test_the_responder_of_a_read_waits_for_credit(tmp_path: Path) -> None:
+    """Reads and writes of the same bytes have the same victim and the same working fix."""
     reads = facts_of(READS, tmp_path / "reads")
     writes = facts_of(WRITES, tmp_path / "writes")
     found = [credit_victims(own) for own in (reads, writes)]
@@ -33,8 +33,8 @@ def test_of_reads_the_host_that_is_asked_waits(tmp_path: Path) -> None:
     assert cured.flows[-1].goodput_bps > 4 * reads.flows[-1].goodput_bps
 
 
-def test_levels_that_share_a_lane_are_cured_by_more_lanes(tmp_path: Path) -> None:
-    """They were to be apart, and are with as many lanes as that needs."""
+def test_more_lanes_separate_service_levels(tmp_path: Path) -> None:
+    """The spec's service levels differ but share a lane."""
     text = WRITES.replace("from: h5, to: h2, op: write", "from: h5, to: h2, priority: 3, op: write")
     sick = facts_of(text, tmp_path / "sick")
     found = credit_victims(sick)
@@ -59,7 +59,10 @@ END_NS = 340_000
 
 
 def on_lanes(vls: int, waited: dict[str, int], ports: int = 1) -> RunFacts:
-    """Both take as long. `waited`: by h5's counters of lanes; `ports`: that waited."""
+    """A run in which both flows take equally long.
+
+    `waited` are h5's lane counters; `ports` ports waited.
+    """
     spec = spec_from_text(LANES.replace("VLS", str(vls)).encode(), source="lanes.emu.yml")
     names = ["h5:leaf2", "leaf2:spine1", "spine1:leaf1"][:ports]
     made = record(
@@ -86,15 +89,13 @@ WAITED = 170_000
     ],
     ids=["one lane for both", "another lane than the root", "another lane waited"],
 )
-def test_only_who_shares_a_lane_with_the_root_is_its_victim(
-    vls: int, counter: str, *, is_victim: bool
-) -> None:
+def test_a_victim_shares_its_lane_with_the_root(vls: int, counter: str, *, is_victim: bool) -> None:
     assert bool(credit_victims(on_lanes(vls, {counter: WAITED}))) == is_victim
 
 
 @pytest.mark.parametrize(("ports", "words"), [(1, ": 1 port waited"), (3, ": 3 ports waited")])
-def test_ports_that_waited_are_counted_in_the_time_of_the_victim(ports: int, words: str) -> None:
-    """At least the victim's own; what shares the lane is told."""
+def test_the_evidence_counts_the_ports_that_waited(ports: int, words: str) -> None:
+    """The count includes the victim's own port, and the evidence names the shared lane."""
     found = credit_victims(on_lanes(1, {"PortXmitWait_VL0": WAITED}, ports))
     assert found
     assert words in found.evidence
@@ -104,16 +105,16 @@ def test_ports_that_waited_are_counted_in_the_time_of_the_victim(ports: int, wor
     )
 
 
-def test_a_victim_whose_entry_asks_for_its_level_is_moved_by_that(tmp_path: Path) -> None:
-    """The NIC's service level would change nothing."""
+def test_the_fix_changes_the_entrys_own_service_level(tmp_path: Path) -> None:
+    """The service level of the NIC has no effect on an entry with its own."""
     text = WRITES.replace("from: h5, to: h2, op: write", "from: h5, to: h2, priority: 0, op: write")
     found = credit_victims(facts_of(text, tmp_path))
     assert found
     assert found.settings == ("switches.credits.vls=2", "traffic.victim.priority=1")
 
 
-def test_where_path_records_have_the_levels_no_lane_is_named() -> None:
-    """A spec does not say which they are; the port's whole wait counts."""
+def test_no_lane_is_named_if_path_records_set_the_levels() -> None:
+    """A spec does not contain these levels, so the port's whole wait counts."""
     own = on_lanes(2, {"PortXmitWait": WAITED, "PortXmitWait_VL1": WAITED})
     subnet = own.spec.subnet.model_copy(update={"engine": "dfsssp"})
     found = credit_victims(replace(own, spec=own.spec.model_copy(update={"subnet": subnet})))

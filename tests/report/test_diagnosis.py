@@ -1,4 +1,4 @@
-"""Pathologies: each is found by its signature, and gone with the settings that are printed."""
+"""Diagnoses: each pathology is found by its detector, and its printed settings cure it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ ALERT = "{detection: 100us, restoration: 100us, poll: 50us, action: alert}"
 
 
 def slow_under_dcqcn(*, kmin: str, kmax: str, rate: str) -> str:
-    """The first of three receivers behind one link gets slow, and the NICs heed marks."""
+    """A spec in which the first of three receivers behind a link gets
+    slow, and the NICs use DCQCN."""
     return f"""
 topology: {{kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 3}}
 hosts: {{nic: {{mtu: 1024, cc: dcqcn}}}}
@@ -146,7 +147,7 @@ ODD_MAPS = {
 
 
 def found_in(text: str, folder: Path, settings: tuple[str, ...] = ()) -> dict[str, list[str]]:
-    """Names of pathologies found, with the settings that each prints."""
+    """Pathology -> the settings that its diagnosis prints."""
     return {
         diagnosis.pathology.name: [
             word
@@ -158,8 +159,8 @@ def found_in(text: str, folder: Path, settings: tuple[str, ...] = ()) -> dict[st
 
 
 @pytest.mark.parametrize("name", SICK)
-def test_a_pathology_is_found_and_its_printed_cure_cures_it(name: str, tmp_path: Path) -> None:
-    """Every `--set` of its paragraph, applied as it stands."""
+def test_a_pathology_is_found_and_cured_by_its_settings(name: str, tmp_path: Path) -> None:
+    """Every `--set` of the diagnosis is applied as printed."""
     sick = found_in(SICK[name], tmp_path)
     assert name in sick
     assert sick[name]
@@ -177,8 +178,8 @@ time_limit: 2ms
 """
 
 
-def test_shares_that_no_pause_made_unequal_are_not_laid_to_pauses(tmp_path: Path) -> None:
-    """The first senders share the way of four, and are done before anybody pauses."""
+def test_unequal_shares_before_any_pause_are_not_unfair(tmp_path: Path) -> None:
+    """The first senders share a path of four and finish before the first pause."""
     run = facts_of(LATER, tmp_path)
     assert run.total("pause_frames")
     rates = [flow.goodput_bps for flow in run.flows if flow.traffic == "burst"]
@@ -186,8 +187,8 @@ def test_shares_that_no_pause_made_unequal_are_not_laid_to_pauses(tmp_path: Path
     assert "unfair shares" not in {found.pathology.name for found in diagnoses(run)}
 
 
-def test_late_marks_quote_the_curve_that_is_late(tmp_path: Path) -> None:
-    """And not that of queues which pause nobody."""
+def test_late_marks_name_the_curve_of_the_pausing_queue(tmp_path: Path) -> None:
+    """Curves of queues that pause no sender are not named."""
     _, text = HARDER["marks that come too late by a queue's own curve"]
     (told,) = (
         own
@@ -208,8 +209,8 @@ time_limit: 60ms
 """
 
 
-def test_open_loop_load_that_a_control_holds_back_is_found(tmp_path: Path) -> None:
-    """From when its last message has come: from then on a flow that is not over has work."""
+def test_open_loop_load_held_back_by_control_is_found(tmp_path: Path) -> None:
+    """After the last message has begun, every unfinished flow has data to send."""
     name = "rate that comes back too slowly"
     run = facts_of(LOADED, tmp_path)
     (told,) = (own for own in diagnoses(run) if own.pathology.name == name)
@@ -223,8 +224,8 @@ def test_open_loop_load_that_a_control_holds_back_is_found(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("limit", ["2ms", "200ms"])
-def test_loss_tells_who_waited_for_the_timer(limit: str, tmp_path: Path) -> None:
-    """Whether it fired before the end of the run or not; a short one waits less."""
+def test_loss_names_flows_that_waited_for_the_timer(limit: str, tmp_path: Path) -> None:
+    """The timer fires before or after the end of the run. A shorter timer waits less."""
     _, many = HARDER["loss where PFC does not fit into the buffer"]
     lossy = many.replace("time_limit: 2ms", f"time_limit: {limit}")
     (told,) = (own for own in diagnoses(facts_of(lossy, tmp_path)) if own.pathology.name == "loss")
@@ -232,18 +233,18 @@ def test_loss_tells_who_waited_for_the_timer(limit: str, tmp_path: Path) -> None
     assert "67.11 ms (hosts.nic.timeout: 14)" in told.found.evidence
 
 
-def test_a_sender_that_waits_for_acks_is_not_held_back(tmp_path: Path) -> None:
-    """Its small messages, one at a time, leave the path as idle as a slow control would."""
+def test_a_sender_waiting_for_acks_is_not_held_back(tmp_path: Path) -> None:
+    """Small messages one at a time leave the path as idle as a slow congestion control."""
     slow = SICK["rate that comes back too slowly"]
     waits = slow.replace("size: 16MB", "size: 256B, count: 2000")
     assert waits != slow
     assert "rate that comes back too slowly" not in found_in(waits, tmp_path)
 
 
-def test_a_port_is_looked_at_once_for_marks_however_many_flows_cross_it(
+def test_marks_of_a_port_are_read_once_for_all_flows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twice for one that may have marked: whether and when."""
+    """The detector reads them twice at most: whether and when the port marked."""
     name = "rate that comes back too slowly"
     run = facts_of(SICK[name], tmp_path)
     asked: Counter[Port] = Counter()
@@ -259,10 +260,8 @@ def test_a_port_is_looked_at_once_for_marks_however_many_flows_cross_it(
 
 
 @pytest.mark.parametrize("name", MISTUNED)
-def test_a_fault_of_tuning_is_named_and_nothing_that_it_brings_about(
-    name: str, tmp_path: Path
-) -> None:
-    """Its cure is a spec with all other faults."""
+def test_a_misconfiguration_hides_its_consequences(name: str, tmp_path: Path) -> None:
+    """The settings of its diagnosis remove this fault and keep all others."""
     run = facts_of(MISTUNED[name], tmp_path)
     (found,) = diagnoses(run)
     (guilty,) = (fault for fault in run.recording.faults if fault.kind != "loss")
@@ -273,7 +272,7 @@ def test_a_fault_of_tuning_is_named_and_nothing_that_it_brings_about(
     assert diagnoses(cured) == []
 
 
-def test_of_two_faults_of_tuning_both_are_named(tmp_path: Path) -> None:
+def test_two_misconfigurations_are_both_named(tmp_path: Path) -> None:
     names = ("headroom too small", "CNPs that are ignored")
     small, ignored = (MISTUNED[name].partition("faults: [")[2].partition("}}")[0] for name in names)
     two = MISTUNED[names[1]].partition("faults:")[0] + f"faults: [{small}}}}}, {ignored}}}}}]\n"
@@ -282,16 +281,16 @@ def test_of_two_faults_of_tuning_both_are_named(tmp_path: Path) -> None:
     ]
 
 
-def test_where_nothing_arrives_nobody_knows_of_priorities(tmp_path: Path) -> None:
-    """A first cable that loses all tells nothing of maps."""
+def test_total_loss_is_no_sign_of_wrong_priorities(tmp_path: Path) -> None:
+    """A first cable that loses every packet is no evidence about priority maps."""
     lost = "faults: [{loss: {cable: 'h1:leaf1', probability: 100%}}]\n"
     told = found_in(f"{TWO_LEAVES}{ONE_FLOW}switches: {{pfc: on}}\n{lost}", tmp_path)
     assert "priority that a switch does not see" not in told
 
 
 @pytest.mark.parametrize("case", HARDER)
-def test_a_cure_is_a_spec_without_errors_that_changes_something(case: str, tmp_path: Path) -> None:
-    """And cures."""
+def test_settings_are_valid_and_cure_harder_cases(case: str, tmp_path: Path) -> None:
+    """The obvious setting does not cure these cases."""
     name, text = HARDER[case]
     cure = found_in(text, tmp_path)[name]
     assert cure
@@ -299,8 +298,8 @@ def test_a_cure_is_a_spec_without_errors_that_changes_something(case: str, tmp_p
 
 
 @pytest.mark.parametrize("buffer", ["4MB", "3911737B"])
-def test_a_cure_turns_marking_on_and_gives_no_thresholds(buffer: str, tmp_path: Path) -> None:
-    """They follow from rate and buffer, whatever these are."""
+def test_the_settings_enable_ecn_without_thresholds(buffer: str, tmp_path: Path) -> None:
+    """The thresholds follow from rate and buffer."""
     text = SICK["unfair shares"].replace("{pfc: on}", f"{{pfc: {{xoff: 500KB}}, buffer: {buffer}}}")
     cure = found_in(text, tmp_path)["unfair shares"]
     steps = ["hosts.nic.dcqcn.rai=100Mbit", "hosts.nic.dcqcn.rhai=500Mbit"]
@@ -308,21 +307,21 @@ def test_a_cure_turns_marking_on_and_gives_no_thresholds(buffer: str, tmp_path: 
     assert "unfair shares" not in found_in(text, tmp_path, tuple(cure))
 
 
-def test_thresholds_that_come_too_late_are_taken_back(tmp_path: Path) -> None:
-    """And not replaced by other numbers."""
+def test_late_thresholds_are_reset_to_auto(tmp_path: Path) -> None:
+    """No other numbers replace them."""
     name = "Kmin above XOFF"
     cure = found_in(SICK[name], tmp_path)[name]
     assert cure == ["switches.ecn.kmin=auto", "switches.ecn.kmax=auto"]
 
 
-def test_where_all_is_set_as_it_should_be_no_setting_is_told(tmp_path: Path) -> None:
-    """A receiver so slow that DCQCN with early marks does not help."""
+def test_a_well_configured_fabric_gets_no_setting(tmp_path: Path) -> None:
+    """The receiver is so slow that DCQCN with early marks does not help."""
     text = slow_under_dcqcn(kmin="24KB", kmax="96KB", rate="1Gbit")
     assert found_in(text, tmp_path) == {"slow receiver": []}
 
 
-def test_a_global_pause_is_one_and_not_one_of_each_priority(tmp_path: Path) -> None:
-    """So nobody is paused for longer than there was time."""
+def test_a_global_pause_counts_once(tmp_path: Path) -> None:
+    """Counted for each priority, pauses would last longer than the run."""
     sick = SICK["pause storm"].replace("{pfc: on}", "{pfc: {frames: pause}}")
     run = facts_of(sick, tmp_path)
     (storm,) = diagnoses(run)
@@ -335,8 +334,8 @@ def test_a_global_pause_is_one_and_not_one_of_each_priority(tmp_path: Path) -> N
 LOSSY_BESIDE = "{name: lossy, pattern: incast, from: h4-h5, to: h3, size: 2MB, priority: 1}"
 
 
-def test_marks_of_a_lossy_priority_do_not_hide_pauses_without_marks(tmp_path: Path) -> None:
-    """Another queue is marked, and its senders are told; the one that pauses is not."""
+def test_marks_of_a_lossy_queue_do_not_hide_late_marks(tmp_path: Path) -> None:
+    """Another queue marks packets, but the queue that pauses does not."""
     name = "Kmin above XOFF"
     text = SICK[name].replace("}]\ntime", f"}}, {LOSSY_BESIDE}]\ntime").replace("buffer: 1MB, ", "")
     text = text.replace("{pfc: {xoff: 96KB}", "{buffer: 8MB, pfc: {xoff: 96KB}")
@@ -346,8 +345,8 @@ def test_marks_of_a_lossy_priority_do_not_hide_pauses_without_marks(tmp_path: Pa
     assert "came before the first mark of a priority that pauses" in late.found.evidence
 
 
-def test_drops_after_pauses_in_vain_are_no_small_headroom(tmp_path: Path) -> None:
-    """The switch that is paused has the packets on another priority: that is told instead."""
+def test_drops_after_ignored_pauses_are_no_small_headroom(tmp_path: Path) -> None:
+    """The paused switch has the packets on another priority, which is what the diagnosis names."""
     text = (
         MISTUNED["priority map differs at a hop"]
         .partition("faults:")[0]
@@ -361,7 +360,7 @@ def test_drops_after_pauses_in_vain_are_no_small_headroom(tmp_path: Path) -> Non
     assert "does not heed pauses for that priority: leaf1:spine1 dropped" in told
 
 
-def test_loss_names_the_port_that_lost_most_and_the_sum(tmp_path: Path) -> None:
+def test_loss_names_the_worst_port_and_the_sum(tmp_path: Path) -> None:
     _, many = HARDER["loss where PFC is off for one role"]
     run = facts_of(many, tmp_path)
     (told,) = (own for own in diagnoses(run) if own.pathology.name == "loss")
@@ -376,8 +375,8 @@ def test_loss_names_the_port_that_lost_most_and_the_sum(tmp_path: Path) -> None:
     assert f"; {len(drops)} ports dropped {sum(drops.values()):,} in all" in told.found.evidence
 
 
-def test_settings_that_would_be_an_error_or_change_nothing_are_not_told() -> None:
-    """What is given may also be what holds unless given."""
+def test_invalid_or_ineffective_settings_are_not_printed() -> None:
+    """A setting has no effect if it equals the value in force."""
     spec = spec_from_text(SICK["pause storm"].encode(), source="sick.emu.yml")
     assert fixes.effective(spec, ("switches.pfc.xoff=1GB",)) == ()
     assert fixes.effective(spec, ("hosts.nic.cc=none",)) == ()
@@ -385,8 +384,8 @@ def test_settings_that_would_be_an_error_or_change_nothing_are_not_told() -> Non
 
 
 @pytest.mark.parametrize("where", ODD_MAPS)
-def test_a_priority_map_is_put_right_where_it_was_given(where: str, tmp_path: Path) -> None:
-    """And by what most ports have, so that nothing is odd afterwards."""
+def test_a_priority_map_is_corrected_at_its_place(where: str, tmp_path: Path) -> None:
+    """The new map is that of most ports, so that no port differs afterwards."""
     name = "priority map differs at a hop"
     sick = f"{TWO_LEAVES}{ONE_FLOW}switches: {{pfc: on, {ODD_MAPS[where]}}}\n"
     cure = found_in(sick, tmp_path)[name]
@@ -395,23 +394,23 @@ def test_a_priority_map_is_put_right_where_it_was_given(where: str, tmp_path: Pa
 
 
 def test_every_pathology_has_a_case() -> None:
-    """And only those. Three have tests of their own: what cures them is no setting, or none of a
-    spec of this form."""
+    """Three have tests of their own: they are cured by no setting, or
+    not in a spec of this form."""
     own = ("queue pairs that gave up", "pause storm that the watchdog ended", "loss by a fault")
     names = [pathology.name for pathology in PATHOLOGIES if pathology.name not in own]
     assert list(SICK) == list(dict.fromkeys(names))
 
 
-def test_a_healthy_run_has_none(tmp_path: Path) -> None:
-    """Congestion that is handled is no pathology."""
+def test_a_healthy_run_has_no_diagnosis(tmp_path: Path) -> None:
+    """Congestion that ECN handles is not a pathology."""
     switches = "switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}"
     healthy = ONE_LEAF.replace("CC", "dcqcn-nvidia") + switches
     assert found_in(healthy, tmp_path) == {}
 
 
 @pytest.mark.parametrize("name", SICK)
-def test_flows_of_tcp_are_looked_at_too(name: str, tmp_path: Path) -> None:
-    """Their `op` is no verb, and retransmission timers of RDMA are not theirs."""
+def test_tcp_flows_are_diagnosed(name: str, tmp_path: Path) -> None:
+    """Their `op` is no verb, and RDMA's retransmission timers do not apply."""
     run = facts_of(SICK[name], tmp_path)
     flows = tuple(replace(flow, op=TCP) for flow in run.flows)
     by_tcp = replace(run, recording=replace(run.recording, flows=flows))
@@ -419,8 +418,8 @@ def test_flows_of_tcp_are_looked_at_too(name: str, tmp_path: Path) -> None:
     assert "retransmission timer that fires too early" not in found
 
 
-def test_commands_of_storage_are_no_victims(tmp_path: Path) -> None:
-    """They carry little because they wait for responses; the data of writes are what is paused."""
+def test_storage_commands_are_no_victims(tmp_path: Path) -> None:
+    """Commands are slow because they wait for responses. The data of writes is what is paused."""
     name = "victim of head-of-line blocking"
     disk = "pattern: storage, from: h5, to: h2, reads: 0%, block: 1MB, count: 20, depth: 4"
     entry = "pattern: pair, from: h5, to: h2, size: 20MB"
@@ -436,8 +435,11 @@ def test_commands_of_storage_are_no_victims(tmp_path: Path) -> None:
         "pattern: pair, from: h5, to: h3, size: 256B, count: 900, priority: 1",
     ],
 )
-def test_who_asks_for_little_or_is_not_paused_is_no_victim(entry: str, tmp_path: Path) -> None:
-    """Beside one that is: paced, answered, or on a priority of which nothing was paused."""
+def test_light_or_unpaused_flows_are_no_victims(entry: str, tmp_path: Path) -> None:
+    """A real victim is beside them.
+
+    They are paced, wait for answers, or use a priority without pauses.
+    """
     name = "victim of head-of-line blocking"
     text = SICK[name].replace("{pfc: on}", "{pfc: {priorities: [1, 3]}, buffer: 16MB}")
     text = text.replace("traffic:\n", f"traffic:\n  - {{name: other, {entry}}}\n")
@@ -446,8 +448,8 @@ def test_who_asks_for_little_or_is_not_paused_is_no_victim(entry: str, tmp_path:
 
 
 @pytest.mark.parametrize("count", [8, 20])
-def test_who_shares_a_full_link_is_no_victim(count: int, tmp_path: Path) -> None:
-    """Three flows over one link have a third of it each, also when one of them ends early."""
+def test_flows_that_share_a_full_link_are_no_victims(count: int, tmp_path: Path) -> None:
+    """Three flows over one link get a third each, also if one ends early."""
     oversubscribed = f"""
 topology: {{kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 3}}
 hosts: {{nic: {{mtu: 1024}}}}
@@ -470,7 +472,7 @@ time_limit: 100ms
 
 
 def test_a_queue_pair_that_gave_up_is_the_first_diagnosis(tmp_path: Path) -> None:
-    """Which, when, after what and why; with what it prints nobody gives up."""
+    """The diagnosis gives flow, time and cause. With its settings no queue pair gives up."""
     run = facts_of(GIVING_UP, tmp_path)
     (failed,) = run.recording.failed_queue_pairs
     assert (failed.flow, failed.src, failed.status) == (
@@ -503,8 +505,8 @@ time_limit: 200ms
 
 
 @pytest.mark.parametrize("cable", ["leaf1:h1", "h1:leaf1"])
-def test_a_link_cut_for_good_is_named_and_no_patience_told(cable: str, tmp_path: Path) -> None:
-    """Whichever of its ports the spec has named."""
+def test_a_permanent_link_cut_gets_no_longer_timeout(cable: str, tmp_path: Path) -> None:
+    """The spec may name either port of the cable."""
     run = facts_of(CUT.replace("CABLE", cable).replace("SPINES", "1"), tmp_path)
     assert len(run.recording.failed_queue_pairs) == 3
     first = diagnoses(run)[0]
@@ -516,8 +518,8 @@ def test_a_link_cut_for_good_is_named_and_no_patience_told(cable: str, tmp_path:
     assert first.settings == ()
 
 
-def test_a_cut_that_routes_go_round_wants_patience(tmp_path: Path) -> None:
-    """Of two spines one is left: a longer time-out outlives the time until switches know."""
+def test_a_rerouted_link_cut_gets_a_longer_timeout(tmp_path: Path) -> None:
+    """One of two spines is left. A longer timeout outlives the convergence time."""
     text = CUT.replace("SPINES", "2")
     for cable in ("leaf2:spine1", "leaf2:spine2"):
         run = facts_of(text.replace("CABLE", cable), tmp_path / cable.replace(":", "-"))
@@ -529,8 +531,8 @@ def test_a_cut_that_routes_go_round_wants_patience(tmp_path: Path) -> None:
     assert not cured.unfinished
 
 
-def test_losses_on_other_priorities_are_not_laid_to_who_gave_up(tmp_path: Path) -> None:
-    """An incast is dropped on priority 1; answers to the other come late."""
+def test_losses_on_other_priorities_are_not_the_cause(tmp_path: Path) -> None:
+    """Priority 1 drops packets of an incast. Queue pairs of the other priority get late answers."""
     late = "faults: [{at: 20us, delay: {cable: 'h1:leaf1', by: 500us}}]\n"
     text = (
         ONE_LEAF.replace("mtu: 1024, cc: CC", "mtu: 1024, timeout: 1")
@@ -546,8 +548,8 @@ def test_losses_on_other_priorities_are_not_laid_to_who_gave_up(tmp_path: Path) 
     assert "no packet of its priority, 3, was lost" in diagnoses(run)[0].found.evidence
 
 
-def test_losses_by_a_fault_are_told_as_such(tmp_path: Path) -> None:
-    """Its few drops beside are no want of PFC."""
+def test_losses_by_a_fault_are_attributed_to_it(tmp_path: Path) -> None:
+    """A few drops beside the fault's are no reason to enable PFC."""
     text = (
         CUT.replace("CABLE", "leaf1:h1").replace("SPINES", "1").replace("timeout: 8", "mtu: 1024")
     )
@@ -562,8 +564,8 @@ def test_losses_by_a_fault_are_told_as_such(tmp_path: Path) -> None:
     assert "stood still until the retransmission timer" in told.found.evidence
 
 
-def test_what_has_no_route_behind_a_cut_is_told_with_it(tmp_path: Path) -> None:
-    """It is lost for the fault, and to the switch's table."""
+def test_drops_without_a_route_are_reported_with_the_cut(tmp_path: Path) -> None:
+    """The fault is their cause, though the switch counts them."""
     text = CUT.replace("CABLE", "leaf1:h1").replace("SPINES", "1").replace("20ms", "100us")
     run = facts_of(text, tmp_path)
     lost = sum(own.get("no_route", 0) for own in run.recording.ports.values())
@@ -575,7 +577,7 @@ def test_what_has_no_route_behind_a_cut_is_told_with_it(tmp_path: Path) -> None:
     assert "beside" not in by_fault.found.evidence
 
 
-def test_what_switches_lose_more_of_than_faults_still_wants_pfc(tmp_path: Path) -> None:
+def test_switch_drops_beyond_a_faults_losses_suggest_pfc(tmp_path: Path) -> None:
     fault = "faults: [{loss: {cable: 'h2:leaf1', every: 200}}]\n"
     run = facts_of(SICK["loss"] + fault, tmp_path)
     found = {own.pathology.name: own.found for own in diagnoses(run)}
@@ -585,8 +587,8 @@ def test_what_switches_lose_more_of_than_faults_still_wants_pfc(tmp_path: Path) 
     assert found["loss"].settings
 
 
-def test_who_gave_up_is_no_victim(tmp_path: Path) -> None:
-    """It had the rate of nobody."""
+def test_a_failed_queue_pair_is_no_victim(tmp_path: Path) -> None:
+    """Its low rate comes from its failure."""
     text = SICK["victim of head-of-line blocking"]
     run = facts_of(text, tmp_path)
     (told,) = (own for own in diagnoses(run) if own.pathology.name.startswith("victim"))
@@ -598,8 +600,8 @@ def test_who_gave_up_is_no_victim(tmp_path: Path) -> None:
     assert not any(name.startswith("victim") for name in names)
 
 
-def test_of_reads_the_host_that_is_asked_slows_down(tmp_path: Path) -> None:
-    """It sends the data; the timer is that of the one that asks."""
+def test_the_responder_of_a_read_gets_the_congestion_control(tmp_path: Path) -> None:
+    """The responder sends the data, and the requester has the timer."""
     text = ONE_LEAF.replace("cc: CC", "cc: none").replace("to: h1,", "to: h1, op: read,")
     run = facts_of(text + "switches: {pfc: on, ecn: on}\n", tmp_path)
     assert run.senders == ("h1",)
@@ -615,7 +617,7 @@ def test_of_reads_the_host_that_is_asked_slows_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("storm_us", "times"), [(1980, "80us 40us"), (2600, "100us 50us")])
-def test_a_watchdog_is_told_in_round_times(storm_us: int, times: str, tmp_path: Path) -> None:
+def test_watchdog_settings_have_round_times(storm_us: int, times: str, tmp_path: Path) -> None:
     spec = spec_from_text(
         SICK["pause storm"].encode(), source="sick.emu.yml", settings=("time_limit=9ms",)
     )
@@ -627,8 +629,8 @@ def test_a_watchdog_is_told_in_round_times(storm_us: int, times: str, tmp_path: 
     assert fixes.effective(spec, (told,)) == (told,)
 
 
-def test_late_answers_are_told_as_late(tmp_path: Path) -> None:
-    """Nothing is lost, and still somebody gives up."""
+def test_late_answers_are_reported_as_late(tmp_path: Path) -> None:
+    """No packet is lost, and still a queue pair gives up."""
     late = "faults: [{at: 20us, delay: {cable: 'h1:leaf1', by: 500us}}]\n"
     text = GIVING_UP.partition("faults:")[0].replace("timeout: 4", "timeout: 1") + late
     run = facts_of(text + "switches: {pfc: on}\n", tmp_path)
@@ -646,7 +648,10 @@ time_limit: 3ms
 
 
 def test_a_credit_deadlock_is_found_and_cured(tmp_path: Path) -> None:
-    """Named as on Ethernet, with the circle; under the routes that are printed all arrive."""
+    """The diagnosis is named as on Ethernet and lists the credit loop.
+
+    The printed routes deliver all.
+    """
     sick = facts_of(CREDIT_LOOP, tmp_path / "sick")
     (found,) = diagnoses(sick)
     assert found.pathology.name == "deadlock"
@@ -675,8 +680,8 @@ time_limit: 2ms
     ],
     ids=["adaptive", "flowlet", "InfiniBand", "a fault"],
 )
-def test_out_of_order_arrivals_are_no_losses(switches: str, more: str, tmp_path: Path) -> None:
-    """Whatever brings them about; with what is printed they are taken as they come."""
+def test_reordering_is_not_reported_as_loss(switches: str, more: str, tmp_path: Path) -> None:
+    """Several causes reorder packets. With the printed settings no packet is retransmitted."""
     name = "reordering taken for loss"
     text = PERMUTATION.replace("SWITCHES", switches) + more
     sick = found_in(text, tmp_path)
@@ -687,8 +692,8 @@ def test_out_of_order_arrivals_are_no_losses(switches: str, more: str, tmp_path:
     assert diagnoses(cured) == []
 
 
-def test_victims_of_credits_are_told_with_the_root(tmp_path: Path) -> None:
-    """On another lane the victim has many times the rate."""
+def test_victims_of_credits_are_reported_with_the_root(tmp_path: Path) -> None:
+    """On another lane the victim has more than four times the rate."""
     text = SICK["victims of congestion that spreads by credits"]
     run = facts_of(text, tmp_path / "sick")
     (found,) = diagnoses(run)
@@ -712,8 +717,8 @@ faults: [{at: 50us, pause-storm: {host: h1, priority: 3}}]
 )
 
 
-def test_a_storm_that_a_large_buffer_hides_is_found(tmp_path: Path) -> None:
-    """Nobody else stands still yet; who sends to that host does."""
+def test_a_storm_hidden_by_a_large_buffer_is_found(tmp_path: Path) -> None:
+    """Only flows to the paused host stand still so far."""
     assert "pause storm" in found_in(STORM_IN_A_LARGE_BUFFER, tmp_path)
 
 
@@ -740,10 +745,10 @@ time_limit: 20ms
         ("25Gbit", "4MB", "2ms", "2"),
     ],
 )
-def test_a_storm_that_passes_is_found_and_its_fault_named(
+def test_a_storm_that_ends_is_found_with_its_fault(
     rate: str, buffer: str, length: str, count: str, tmp_path: Path
 ) -> None:
-    """All arrive, later than without. The watchdog that is told is fast enough for it."""
+    """All data arrive, but late. The suggested watchdog is fast enough for the storm."""
     text = PASSING_STORM
     for name, value in (("RATE", rate), ("BUFFER", buffer), ("LENGTH", length), ("COUNT", count)):
         text = text.replace(name, value)
@@ -758,9 +763,11 @@ def test_a_storm_that_passes_is_found_and_its_fault_named(
     ]
 
 
-def test_shares_of_time_leave_out_a_tail_in_which_only_a_timer_waits(tmp_path: Path) -> None:
-    """A flow whose packets are all lost makes the run as long as its time limit, not the storm
-    shorter."""
+def test_shares_of_time_exclude_a_tail_of_timer_waits(tmp_path: Path) -> None:
+    """A flow that loses every packet lasts until the time limit.
+
+    The storm's share stays the same.
+    """
     text = PASSING_STORM.replace("RATE", "100Gbit").replace("BUFFER", "16MB")
     text = text.replace("COUNT", "4").replace("LENGTH", "500us")
     alone = facts_of(text, tmp_path / "alone")
@@ -778,21 +785,21 @@ def test_shares_of_time_leave_out_a_tail_in_which_only_a_timer_waits(tmp_path: P
     assert shares == pytest.approx([shares[0]] * 2, abs=2)
 
 
-def test_a_deadlock_is_part_of_the_time(tmp_path: Path) -> None:
-    """Nothing moves any more, and ports are held back until the end."""
+def test_shares_of_time_include_a_deadlock(tmp_path: Path) -> None:
+    """Ports are held back until the end although no packet moves."""
     run = facts_of(SICK["deadlock"], tmp_path)
     assert run.window_ns[1] == pytest.approx(int(run.recording.series.time_ns[-1]), rel=0.01)
 
 
-def test_a_storm_that_meets_no_traffic_is_no_diagnosis(tmp_path: Path) -> None:
-    """It is over before anybody sends to that host."""
+def test_a_storm_without_traffic_is_no_diagnosis(tmp_path: Path) -> None:
+    """The storm ends before any flow to its host begins."""
     text = PASSING_STORM.replace("RATE", "100Gbit").replace("BUFFER", "16MB")
     text = text.replace("LENGTH", "100us").replace("COUNT", "2, start: 300us")
     assert found_in(text, tmp_path) == {}
 
 
 def test_a_storm_that_the_watchdog_ended_needs_no_setting(tmp_path: Path) -> None:
-    """It is told, and who sends to the mad host is no victim of anybody else."""
+    """The storm is reported. Flows to its host are not called victims of other flows."""
     watchdog = "{detection: 100us, restoration: 100us, poll: 50us}"
     text = SICK["pause storm"].replace("{pfc: on}", f"{{pfc: on, watchdog: {watchdog}}}")
     found = found_in(text, tmp_path)
@@ -800,8 +807,8 @@ def test_a_storm_that_the_watchdog_ended_needs_no_setting(tmp_path: Path) -> Non
     assert "victim of head-of-line blocking" not in found
 
 
-def test_marks_that_hurt_nobody_are_no_diagnosis(tmp_path: Path) -> None:
-    """All is over, and nothing was paused or lost."""
+def test_harmless_marks_are_no_diagnosis(tmp_path: Path) -> None:
+    """All flows finish, without pauses or losses."""
     text = ONE_LEAF.replace("CC", "none").replace("2MB", "9KB")
     marking = "switches: {pfc: on, ecn: {kmin: 2KB, kmax: 8KB}}\n"
     run = facts_of(text + marking, tmp_path)

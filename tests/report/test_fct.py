@@ -1,4 +1,4 @@
-"""FCT slowdown in reports: a table and a picture where there is background load, and only there."""
+"""FCT slowdown in reports: a table and a chart, only for background load."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFacts:
 
 
 def test_the_table_has_a_row_for_each_tenth_and_one_for_all(run: RunFacts) -> None:
-    """The same figures as the summary has."""
+    """The figures are those of the summary."""
     rows = fct_table(run).rows
     (summary,) = run.summary["fct_slowdowns"]
     assert [row[1].text for row in rows][-1] == "all"
@@ -37,8 +37,8 @@ def test_the_table_has_a_row_for_each_tenth_and_one_for_all(run: RunFacts) -> No
     assert [row[-1].text for row in rows[:-1]] == [f"{b['p99']:.2f}" for b in summary["buckets"]]
 
 
-def test_the_page_of_a_comparison_draws_them_over_sizes(run: RunFacts) -> None:
-    """With the largest size of each bucket, and figures beside the other results."""
+def test_a_comparison_draws_fct_slowdown_over_sizes(run: RunFacts) -> None:
+    """The chart names the largest size of each bucket, and a table has the figures."""
     page = comparison_page("both", [run, RunFacts("two", run.recording, run.spec, run.topology)])
     chart = chart_named("fct", [run])
     assert chart is not None
@@ -48,8 +48,8 @@ def test_the_page_of_a_comparison_draws_them_over_sizes(run: RunFacts) -> None:
     assert "Completion times over those on idle paths" in page
 
 
-def test_other_traffic_has_none() -> None:
-    """Its messages wait for each other, or nobody knows how long they take alone."""
+def test_other_traffic_has_no_fct_slowdown() -> None:
+    """Its messages wait for each other, or their time on an idle path is unknown."""
     fabrics = four_fabrics()
     assert not fct_table(fabrics[0]).rows
     assert chart_named("fct", fabrics) is None

@@ -1,4 +1,4 @@
-"""Sentences of a comparison: only what the runs show, with their numbers."""
+"""Sentences of a comparison: only what the runs show, with numbers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def inconclusive(run: RunFacts) -> RunFacts:
     return replace(run, recording=replace(run.recording, fidelity=INCONCLUSIVE))
 
 
-def test_loss_is_told_with_its_cost() -> None:
-    """Who dropped, how much, what was sent again, and who did not."""
+def test_loss_is_reported_with_its_cost() -> None:
+    """The sentence names drops and retransmissions of each run, and the runs without loss."""
     (loss, *_) = findings(four_fabrics())
     assert loss == (
         "Loss: roce-lossy dropped 312 packets and sent 460 again;"
@@ -30,7 +30,7 @@ def test_loss_is_told_with_its_cost() -> None:
 
 
 def test_losses_of_several_runs_are_a_list() -> None:
-    """With what each did between semicolons, so that no "and" joins two runs."""
+    """Semicolons separate the runs, and no "and" joins two of them."""
     lossy, pfc, dcqcn, ib = four_fabrics()
     faulty = with_counts(dcqcn, {"drops_fault": 3, "retransmitted_packets": 4}, {})
     (loss, *_) = findings([lossy, pfc, faulty, ib])
@@ -40,8 +40,8 @@ def test_losses_of_several_runs_are_a_list() -> None:
     )
 
 
-def test_no_loss_is_told_too() -> None:
-    """That nothing was lost is a result."""
+def test_no_loss_is_reported() -> None:
+    """The absence of loss is a result."""
     (loss, *_) = findings(four_fabrics()[1:])
     assert loss == "No packet was lost in roce-pfc, roce-dcqcn and ib."
 
@@ -53,15 +53,15 @@ def with_counts(run: RunFacts, totals: Counters, hosts: dict[str, Counters]) -> 
 
 
 @pytest.mark.parametrize("why", ["drops_other", "drops_watchdog"])
-def test_packets_that_switches_drop_for_other_reasons_are_lost_too(why: str) -> None:
-    """For want of a route, by a watchdog, or after their lifetime at the head of a queue."""
+def test_drops_for_other_reasons_count_as_loss(why: str) -> None:
+    """The reasons are a missing route, a watchdog, or the lifetime at the head of a queue."""
     *_, pfc, _, ib = four_fabrics()
     (loss, *_) = findings([pfc, with_counts(ib, {why: 440}, {})])
     assert loss == "Loss: ib dropped 440 packets and sent 0 again; roce-pfc dropped none."
 
 
-def test_packets_that_hosts_refuse_for_their_p_keys_are_told() -> None:
-    """No switch dropped them, but nobody says that nothing was lost."""
+def test_p_key_violations_are_reported() -> None:
+    """No switch dropped the packets, and no sentence says that none was lost."""
     *_, pfc, _, ib = four_fabrics()
     strangers: dict[str, Counters] = {
         "h3": {"rx_pkey_violations": 1200},
@@ -73,8 +73,8 @@ def test_packets_that_hosts_refuse_for_their_p_keys_are_told() -> None:
     assert refused == "In ib, h3 dropped 1,200 and h4 dropped 7 packets for their P_Keys."
 
 
-def test_marks_on_a_priority_that_does_not_pause_are_not_set_against_pauses() -> None:
-    """They say nothing of how often the others paused."""
+def test_marks_of_a_lossy_priority_do_not_explain_pauses() -> None:
+    """They do not affect the pauses of other priorities."""
     fabrics = {run.name: run for run in four_fabrics()}
     dcqcn, others = fabrics["roce-dcqcn"], [fabrics["roce-pfc"]]
     assert any("CE marks" in sentence for sentence in findings([dcqcn, *others]))
@@ -84,8 +84,8 @@ def test_marks_on_a_priority_that_does_not_pause_are_not_set_against_pauses() ->
     assert not any("CE marks" in sentence for sentence in findings(runs))
 
 
-def test_advice_names_the_best_and_how_much_worse_each_other_is() -> None:
-    """Nobody asks for the worst alone: the second may be nearly as good."""
+def test_advice_names_the_best_and_every_other_factor() -> None:
+    """The second best may be nearly as good, so every run is listed."""
     *_, incast, victim = findings(four_fabrics())
     assert incast == (
         "For traffic like incast, ib and roce-pfc suit best by completion of the last flow: "
@@ -101,8 +101,8 @@ def without(run: RunFacts, traffic: str) -> RunFacts:
     return replace(run, recording=replace(run.recording, flows=flows))
 
 
-def test_fabrics_that_carry_less_are_named_and_not_ranked_with_those_that_carry_all() -> None:
-    """A fabric is not better for what it was spared."""
+def test_fabrics_with_less_traffic_are_not_ranked() -> None:
+    """A smaller workload does not make a fabric better."""
     _, pfc, dcqcn, ib = four_fabrics()
     runs = [pfc, dcqcn, without(ib, "victim")]
     first, *rest = findings(runs)
@@ -114,8 +114,8 @@ def test_fabrics_that_carry_less_are_named_and_not_ranked_with_those_that_carry_
     assert comparison_table([pfc, dcqcn]).title == "The same workload on each fabric"
 
 
-def test_workloads_of_other_sizes_are_told() -> None:
-    """Bytes and hosts of an entry, where runs do not have the same."""
+def test_different_workload_sizes_are_reported() -> None:
+    """The sentence gives bytes and hosts of an entry that differs between runs."""
     _, pfc, dcqcn, _ = four_fabrics()
     small = tuple(
         replace(flow, bytes=1_000) if flow.traffic == "victim" else flow for flow in dcqcn.flows
@@ -129,8 +129,8 @@ def test_workloads_of_other_sizes_are_told() -> None:
     assert not any(sentence.startswith(("For traffic like", "With ")) for sentence in rest)
 
 
-def test_pfc_that_never_paused_is_told_and_marks_are_not_praised_for_it() -> None:
-    """Such a comparison tells nothing of pauses."""
+def test_pfc_without_any_pause_is_reported() -> None:
+    """Such a comparison shows nothing about pauses, so no sentence compares CNPs with pauses."""
     _, pfc, dcqcn, _ = four_fabrics()
     with_it = [replace(run, spec=spec(switches={"pfc": "on"})) for run in (pfc, dcqcn)]
     said = findings([with_counts(run, {"pause_frames": 0}, {}) for run in with_it])
@@ -140,7 +140,7 @@ def test_pfc_that_never_paused_is_told_and_marks_are_not_praised_for_it() -> Non
 
 
 def test_alike_fabrics_are_not_ranked() -> None:
-    """Two runs within two per cent of each other."""
+    """Two runs differ by less than two percent."""
     fabrics = {run.name: run for run in four_fabrics()}
     *_, incast, _ = findings([fabrics["roce-pfc"], fabrics["ib"]])
     assert incast == (
@@ -150,15 +150,15 @@ def test_alike_fabrics_are_not_ranked() -> None:
 
 
 def test_nothing_is_concluded_from_an_inconclusive_run() -> None:
-    """It is named first and quoted nowhere."""
+    """The first sentence names the run, and no other mentions it."""
     lossy, *others = four_fabrics()
     caveat, *rest = findings([inconclusive(lossy), *others])
     assert caveat == ("The machine did not keep up with roce-lossy; nothing is concluded from it.")
     assert not any("roce-lossy" in sentence for sentence in rest)
 
 
-def test_no_honest_run_no_sentence() -> None:
-    """Then there is only the caveat."""
+def test_inconclusive_runs_alone_give_only_the_caveat() -> None:
+    """No conclusion is drawn."""
     assert len(findings([inconclusive(run) for run in four_fabrics()])) == 1
 
 
@@ -173,7 +173,7 @@ def with_ends(run: RunFacts, ends_ns: dict[str, int | None]) -> RunFacts:
 
 
 def test_an_unfinished_fabric_is_named_and_not_ranked() -> None:
-    """First of all, and where it would have been ranked."""
+    """The first sentence names the fabric, and so does the ranking."""
     _, pfc, dcqcn, ib = four_fabrics()
     first, *_, victim = findings([pfc, with_ends(dcqcn, {"victim": None}), ib])
     assert first == "roce-dcqcn did not finish 1 of 8 flows."
@@ -181,7 +181,7 @@ def test_an_unfinished_fabric_is_named_and_not_ranked() -> None:
     assert victim.endswith("; not finished: roce-dcqcn (1 of 1 flow left).")
 
 
-def test_a_flow_that_lacks_an_acknowledgement_alone_is_told_so() -> None:
+def test_a_flow_that_lacks_only_its_last_ack_is_noted() -> None:
     lossy, pfc, *_ = four_fabrics()
     first, second, *_ = lossy.flows
 
@@ -197,7 +197,7 @@ def test_a_flow_that_lacks_an_acknowledgement_alone_is_told_so() -> None:
     assert left(first, second) == f"roce-lossy did not finish 2 of 8 flows; {told}"
 
 
-def test_marks_and_answers_of_infiniband_have_rows_where_there_are_any() -> None:
+def test_fecn_and_becn_have_rows_if_they_occur() -> None:
     _, pfc, _, ib = four_fabrics()
     labels = [row[0].text for row in comparison_table([pfc, ib]).rows]
     assert "packets marked FECN" not in labels
@@ -216,7 +216,7 @@ def test_marks_and_answers_of_infiniband_have_rows_where_there_are_any() -> None
 
 
 def test_queue_pairs_that_gave_up_are_counted() -> None:
-    """Beside the flows that they took with them."""
+    """The sentence gives their number beside that of unfinished flows."""
     _, pfc, dcqcn, _ = four_fabrics()
     failed = (FailedQueuePair("victim", "h5", "h3", 9, "IBV_WC_RETRY_EXC_ERR"),)
     stuck = with_ends(dcqcn, {"victim": None})
@@ -225,8 +225,8 @@ def test_queue_pairs_that_gave_up_are_counted() -> None:
     assert first == "roce-dcqcn did not finish 1 of 8 flows: 1 queue pair gave up."
 
 
-def test_a_fabric_beside_itself_is_alike() -> None:
-    """Once is no number of times as much."""
+def test_a_fabric_compared_with_itself_is_alike() -> None:
+    """No sentence says `1 times as much`."""
     pfc = four_fabrics()[1]
     said = findings([pfc, replace(pfc, name="same")])
     assert "For traffic like victim, roce-pfc and same are alike by" in said[-1]
@@ -234,7 +234,7 @@ def test_a_fabric_beside_itself_is_alike() -> None:
 
 
 def test_more_pauses_are_called_more() -> None:
-    """CNPs are no promise of fewer."""
+    """CNPs do not always mean fewer pauses."""
     _, pfc, dcqcn, _ = four_fabrics()
     storm = with_counts(dcqcn, {"pause_frames": 352}, {})
     few = with_counts(pfc, {"pause_frames": 25}, {})
@@ -245,8 +245,8 @@ def test_more_pauses_are_called_more() -> None:
     )
 
 
-def test_a_bound_beside_a_step_says_that_it_knows_nothing_of_work() -> None:
-    """A step above it need not be the fabric's fault."""
+def test_a_bound_beside_a_step_excludes_compute_time() -> None:
+    """A step above the bound is not necessarily the fabric's fault."""
     _, pfc, dcqcn, _ = four_fabrics()
     step = StepRecord("incast", 0, 600_000, 400_000, {"data": 7_000_000})
     trained = replace(pfc, recording=replace(pfc.recording, steps=(step,)))
@@ -257,8 +257,8 @@ def test_a_bound_beside_a_step_says_that_it_knows_nothing_of_work() -> None:
     assert told not in against_the_bound(pfc)
 
 
-def test_a_table_has_the_rows_of_an_entry_that_the_first_fabric_does_not_carry() -> None:
-    """Of a step no goodput: its flows wait for work."""
+def test_a_table_has_rows_for_entries_of_any_fabric() -> None:
+    """A step has no goodput because its flows wait for compute time."""
     _, pfc, dcqcn, _ = four_fabrics()
     step = StepRecord("victim", 0, 105_000, 50_000, {"data": 1_000_000})
     job = JobRecord("incast", "all-reduce", "ring", 8, 10**6, 1.0, 0, 660_000, 0)
@@ -270,8 +270,8 @@ def test_a_table_has_the_rows_of_an_entry_that_the_first_fabric_does_not_carry()
     assert "incast: median goodput" in labels
 
 
-def test_what_faults_took_was_lost() -> None:
-    """Though no switch dropped it."""
+def test_losses_by_faults_count_as_loss() -> None:
+    """No switch dropped these packets."""
     _, pfc, dcqcn, _ = four_fabrics()
     (loss, *_) = findings([pfc, with_counts(dcqcn, {"drops_fault": 9}, {})])
     assert loss == (
@@ -295,7 +295,7 @@ LOAD = {
 
 
 def loaded(name: str, last_ns: int, small: float, large: float) -> RunFacts:
-    """Ten small messages and ten large ones; the last of them is over at `last_ns`."""
+    """A run of ten small and ten large messages, the last of which ends at `last_ns`."""
     scenario = spec(**LOAD, verify=[])
     alone_ns = np.full(20, 1_000)
     requests = Requests(
@@ -311,7 +311,7 @@ def loaded(name: str, last_ns: int, small: float, large: float) -> RunFacts:
 
 
 def test_open_loop_load_is_ranked_by_fct_slowdown() -> None:
-    """Not by its last completion, which is that of the largest late message."""
+    """The last completion is only that of the largest late message."""
     early = loaded("early", 500_000, small=9.0, large=20.0)
     late = loaded("late", 900_000, small=12.0, large=4.0)
     (*_, advice) = findings([early, late])
@@ -324,7 +324,7 @@ def test_open_loop_load_is_ranked_by_fct_slowdown() -> None:
 
 
 def test_open_loop_load_has_no_goodput() -> None:
-    """Its flows wait for messages, whatever the fabric does."""
+    """Its flows wait for messages on any fabric."""
     loads = [loaded(name, 500_000, small=9.0, large=20.0) for name in ("one", "other")]
     labels = [row[0].text for row in comparison_table(loads).rows]
     assert "load: FCT slowdown, 99 %" in labels
@@ -332,7 +332,7 @@ def test_open_loop_load_has_no_goodput() -> None:
 
 
 def test_a_job_is_ranked_by_its_iteration() -> None:
-    """Its flows may be over when its values are not."""
+    """Its flows may be over before the last values are reduced."""
     _, pfc, dcqcn, _ = four_fabrics()
     job = JobRecord("victim", "all-reduce", "ring", 2, 10**6, 1.0, 0, 700_000, 0)
     slow, fast = (
@@ -346,8 +346,8 @@ def test_a_job_is_ranked_by_its_iteration() -> None:
     )
 
 
-def test_pauses_are_compared_among_those_that_can_pause() -> None:
-    """A fabric without PFC has none by its nature."""
+def test_pauses_are_compared_among_pfc_fabrics() -> None:
+    """A fabric without PFC never pauses."""
     _, pfc, dcqcn, _ = four_fabrics()
     off = pfc.spec.model_copy(
         update={"switches": pfc.spec.switches.model_copy(update={"pfc": None})}

@@ -1,4 +1,4 @@
-"""The page: it always renders, needs nothing from outside, and believes no name."""
+"""The HTML page: it always renders, needs no network, and escapes every name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EMPTY_ELEMENTS = {"meta", "br"}
 
 
 class Page(HTMLParser):
-    """Collects a page's elements and text, and insists that elements are closed in order."""
+    """Collect a page's elements and text, and assert that elements are closed in order."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 
 def assert_self_contained(page: str) -> None:
-    """No element or attribute that would fetch anything, and no address at all."""
+    """Assert that no element or attribute loads anything, and that there is no address."""
     parsed = Page(page)
     assert not {"script", "link", "img", "iframe", "object", "image"} & set(parsed.elements)
     references = [value for name, value in parsed.attributes if name in ("href", "src")]
@@ -61,20 +61,20 @@ def assert_self_contained(page: str) -> None:
     assert not re.search(r"https?:|//\w|@import|url\((?!#)", page)
 
 
-def test_comparison_needs_nothing_from_outside() -> None:
-    """It can be sent by mail and read on a train."""
+def test_a_comparison_page_is_self_contained() -> None:
+    """A page can be mailed and read offline."""
     page = comparison_page("incast", four_fabrics())
     assert_self_contained(page)
     assert len(page.encode()) < 2_000_000
 
 
-def test_same_run_gives_the_same_page() -> None:
-    """No dates, no random identifiers."""
+def test_the_same_run_gives_the_same_page() -> None:
+    """The page has no dates and no random identifiers."""
     assert run_page(four_fabrics()[2]) == run_page(four_fabrics()[2])
 
 
 def test_names_are_escaped_everywhere() -> None:
-    """Names come from files, and appear in tables, legends, plots and hover texts."""
+    """Names come from files and appear in tables, legends, plots and tooltips."""
     good = four_fabrics()[0]
     names = {flow.name: f"{NASTY}{n}" for n, flow in enumerate(good.flows)}
     recording = replace(
@@ -92,8 +92,8 @@ def test_names_are_escaped_everywhere() -> None:
         assert "alert('x')" in Page(page).text
 
 
-def test_inconclusive_run_shows_no_numbers() -> None:
-    """It is said first, and neither plots nor rates are shown."""
+def test_an_inconclusive_run_shows_no_numbers() -> None:
+    """The page begins with the verdict and has neither plots nor rates."""
     good = four_fabrics()[1]
     page = Page(run_page(replace(good, recording=replace(good.recording, fidelity=INCONCLUSIVE))))
     assert page.text.index("INCONCLUSIVE") < page.text.index("RoCEv2")
@@ -101,8 +101,8 @@ def test_inconclusive_run_shows_no_numbers() -> None:
     assert "Gb/s" not in page.text
 
 
-def test_what_the_machine_did_is_shown_over_time() -> None:
-    """On the real clock, whether or not it kept up; each only where there was something."""
+def test_the_machines_activity_is_shown_over_time() -> None:
+    """Runs on the real clock have these charts with any verdict, if there are data."""
     good = four_fabrics()[1]
     told = ("longest in Open vSwitch", "frames lost by the machine", "Who had the processors")
     for fidelity in (good.recording.fidelity, INCONCLUSIVE):
@@ -114,15 +114,15 @@ def test_what_the_machine_did_is_shown_over_time() -> None:
 
 
 def test_both_themes_define_every_colour() -> None:
-    """No variable is used that the style does not set, for light and for dark."""
+    """The style sets every used variable for light and for dark."""
     page = comparison_page("incast", four_fabrics())
     used = set(re.findall(r"var\(--(\w+)\)", page))
     for name in used:
         assert len(re.findall(rf"--{name}: ", page)) == 2, name
 
 
-def test_more_flows_than_colours_still_tell_all() -> None:
-    """Many flows become a distribution, and every one of them stays in the table."""
+def test_more_flows_than_colours_are_a_distribution() -> None:
+    """Every flow stays in the table."""
     scenario = spec(
         traffic=[
             {"name": f"t{n}", "pattern": "incast", "from": "h2-h8", "to": "h1", "size": "1MB"}
@@ -136,8 +136,8 @@ def test_more_flows_than_colours_still_tell_all() -> None:
     assert all(name in page.text for name in ends)
 
 
-def test_files_are_where_they_are_said_to_be(tmp_path: Path) -> None:
-    """Pages, summaries and samples, for a run and for a comparison."""
+def test_written_files_exist(tmp_path: Path) -> None:
+    """The files are pages, summaries and samples, for a run and for a comparison."""
     runs = four_fabrics()[:2]
     single = write_run(runs[0], tmp_path / "run")
     for each in runs:
@@ -150,7 +150,7 @@ def test_files_are_where_they_are_said_to_be(tmp_path: Path) -> None:
 
 @st.composite
 def recordings(draw: st.DrawFn) -> Recording:
-    """Any recording of the incast: unfinished or idle flows, wild samples, none at all."""
+    """Random recordings of the incast: unfinished or idle flows, wild samples, or none."""
     base = four_fabrics()[draw(st.sampled_from([0, 3]))].recording
     samples = draw(st.integers(0, 5))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -189,20 +189,20 @@ def flow_like(draw: st.DrawFn, flow: FlowRecord) -> FlowRecord:
 @settings(max_examples=8)
 @given(recordings())
 def test_any_recording_renders(recording: Recording) -> None:
-    """Nothing a run can produce keeps its report from being written."""
+    """The report of any recording can be written."""
     scenario = spec(fabric=recording.fabric)
     assert_self_contained(run_page(run(recording, scenario)))
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_any_number_of_fabrics_renders(count: int) -> None:
-    """A comparison of one is a comparison too."""
+    """A comparison may have a single fabric."""
     runs: list[RunFacts] = four_fabrics()[:count]
     assert_self_contained(comparison_page("incast", runs))
 
 
 def lossy_and_stuck() -> RunFacts:
-    """It dropped 312 packets, and one of its queue pairs gave up."""
+    """A run with 312 dropped packets and a failed queue pair."""
     lossy = four_fabrics()[0]
     failed = (FailedQueuePair("victim", "h5", "h3", 90_000, "IBV_WC_RETRY_EXC_ERR"),)
     flows = tuple(
@@ -215,8 +215,8 @@ def lossy_and_stuck() -> RunFacts:
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_what_is_wrong_stands_first(several: bool) -> None:
-    """Above the checks and the tables, however many of those passed."""
+def test_diagnoses_come_first(several: bool) -> None:
+    """They stand above checks and tables, also if the checks passed."""
     sick = lossy_and_stuck()
     text = Page(
         comparison_page("two", [sick, four_fabrics()[1]]) if several else run_page(sick)
@@ -227,8 +227,8 @@ def test_what_is_wrong_stands_first(several: bool) -> None:
     assert first < text.index("The fabric")
 
 
-def test_drops_and_failures_show_on_the_fabric() -> None:
-    """A cross with their number at the port that dropped, and a host's frame."""
+def test_the_picture_shows_drops_and_failed_queue_pairs() -> None:
+    """A port that dropped has a cross with the count, and the host with the failure a frame."""
     page = run_page(lossy_and_stuck())
     assert re.search(
         r'class="drops">.*leaf1:h1: .*312 packets dropped.*<text[^>]*>312</text>', page, re.S

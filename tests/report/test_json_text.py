@@ -1,4 +1,4 @@
-"""The quick writer of indented JSON and the standard library's write the same."""
+"""The fast writer of indented JSON gives the same text as the standard library."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ values = st.recursive(
 
 
 @given(values)
-def test_indented_json_is_the_standard_library_s(value: Any) -> None:
-    """Byte for byte, with brackets and commas inside of texts, and empty containers."""
+def test_indented_json_equals_the_standard_librarys(value: Any) -> None:
+    """Texts may hold brackets and commas, and containers may be empty."""
     assert indented_json(value) == json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def test_tuples_and_subclasses_are_containers_too() -> None:
-    """As a recording has them."""
+def test_tuples_are_written_as_lists() -> None:
+    """Recordings contain tuples."""
     value = {"ports": ({"a": 1}, ()), "of": {"x": (1, 2)}}
     assert indented_json(value) == json.dumps(value, indent=2)
 
 
 @pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"a": {"b": float("nan")}}])
-def test_a_number_json_does_not_know_is_refused(value: Any) -> None:
+def test_numbers_without_a_json_form_are_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         indented_json(value)

@@ -1,4 +1,4 @@
-"""JUnit XML of a run: what a build server would show."""
+"""JUnit XML of a run, as a build server would read it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ verify:
 
 
 def test_every_check_is_a_test_case(tmp_path: Path) -> None:
-    """Passed, failed with what was measured; of an inconclusive run nothing is judged."""
+    """A failure has the measured value. The checks of an inconclusive run are skipped."""
     path = tmp_path / "pair.emu.yml"
     path.write_bytes(SPEC)
     facts = Fabric(path, clock="virtual", out=tmp_path).run().facts
@@ -60,13 +60,13 @@ def _run(spec: Path, junit: str) -> Result:
     return CliRunner().invoke(cli, ["run", str(spec), "--clock", "virtual", "--junit", junit])
 
 
-def test_the_files_folder_is_made(spec: Path) -> None:
+def test_the_folder_of_the_file_is_created(spec: Path) -> None:
     assert _run(spec, "ci/results/junit.xml").exit_code == ExitCode.CHECK_FAILED
     assert fromstring((spec.parent / "ci/results/junit.xml").read_text()).get("tests") == "3"
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_the_run(spec: Path) -> None:
-    """And no results of it are left."""
+def test_an_unwritable_file_is_refused_before_the_run(spec: Path) -> None:
+    """No results are left."""
     error = _run(spec, f"{spec}/junit.xml").exception
     assert isinstance(error, UsageError)
     assert str(error).endswith(
@@ -75,8 +75,8 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_run(spec: Path) -> 
     assert list(spec.parent.iterdir()) == [spec]
 
 
-def test_a_disk_that_is_full_is_told_by_its_folder(spec: Path) -> None:
-    """Not by code 1, which means that a check failed."""
+def test_a_full_disk_is_an_error_of_its_own(spec: Path) -> None:
+    """The exit code is not 1, which means a failed check."""
     (spec.parent / "junit.xml").symlink_to("/dev/full")
     error = _run(spec, "junit.xml").exception
     assert isinstance(error, EmuError)
@@ -84,8 +84,8 @@ def test_a_disk_that_is_full_is_told_by_its_folder(spec: Path) -> None:
     assert "No space left on device" in str(error)
 
 
-def test_a_reader_that_is_gone_takes_nothing_with_it(spec: Path) -> None:
-    """`emu run SPEC --junit junit.xml | true`."""
+def test_a_closed_pipe_does_not_stop_the_junit_file(spec: Path) -> None:
+    """The command is like `emu run SPEC --junit junit.xml | true`."""
     command = [sys.executable, "-m", "emu.cli.main", "run", str(spec), "--clock", "virtual"]
     root = Path(__file__).parents[2]
     with subprocess.Popen(

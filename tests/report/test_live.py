@@ -1,4 +1,4 @@
-"""What a lab that is up says in sentences, of fabrics on the virtual clock."""
+"""Sentences about a running lab, from fabrics on the virtual clock."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEAF = CALM + "faults: [{name: cut, at: 100us, link-down: {cable: 'leaf2:h3'}}]\
 
 
 def look(run: VirtualFabric) -> LabSnapshot:
-    """As a lab has it."""
+    """A snapshot as taken from a lab."""
     seen = run.observe()
     hosts = {run.topology.port_name[run.topology.ports[h][0]]: h for h in run.topology.host}
     cells = np.zeros((len(run.endpoints.flows), len(FLOW_COLUMNS)), np.int64)
@@ -55,7 +55,7 @@ def _faults(run: VirtualFabric) -> Iterator[SeenFault]:
 
 
 def told(text: str, *settings: str, until_ns: int = 1_500_000) -> list[list[str]]:
-    """The sentences of one window after another."""
+    """The sentences of each window."""
     spec = spec_of(text, *settings)
     found = []
     with started(spec) as run:
@@ -74,8 +74,8 @@ sent again."""
 
 
 @pytest.mark.parametrize("name", sorted(SICK.keys() - OF_WHOLE_RUNS))
-def test_a_lab_says_what_its_report_would(name: str) -> None:
-    """The same detectors, on the latest moments: the pathology is named in some of them."""
+def test_a_lab_reports_the_pathology_of_its_report(name: str) -> None:
+    """The same detectors look at the latest window, and some window names the pathology."""
     spec = spec_of(SICK[name].replace("CC", "none"))
     until_ns = min(spec.time_limit_ps // 1000, 4_000_000)
     all_told = told(SICK[name].replace("CC", "none"), until_ns=until_ns)
@@ -98,15 +98,15 @@ traffic:
 
 
 @pytest.mark.parametrize("text", [AROUND, TORUS], ids=["ring", "torus"])
-def test_a_credit_deadlock_is_said_on_infiniband(text: str) -> None:
-    """Shortest paths around a circle, and no lanes that break it: as the report has it."""
+def test_a_credit_deadlock_is_reported(text: str) -> None:
+    """The shortest paths form a credit loop, and no lanes break it. The report says the same."""
     last = told(text, "fabric=ib", "subnet.engine=minhop")[-1]
     assert last[0].startswith("Deadlock (since traffic began): at "), last
     assert "each waits for credit that the next would give; " in last[0]
 
 
-def test_a_deadlock_outlives_the_queue_pairs_that_gave_up() -> None:
-    """Their packets still hold the credit: whoever sends next would be stuck, too."""
+def test_a_deadlock_outlives_failed_queue_pairs() -> None:
+    """Their packets still hold the credit and would block later senders."""
     impatient = ("fabric=ib", "hosts.nic.timeout=4", "hosts.nic.retry_count=0")
     with started(spec_of(AROUND, *impatient)) as run:
         run.run_until(1_400_000)
@@ -119,16 +119,16 @@ def test_a_deadlock_outlives_the_queue_pairs_that_gave_up() -> None:
 
 
 def stopped(own: LabSnapshot) -> LabSnapshot:
-    """The same when the traffic is over."""
+    """The same snapshot after the end of the traffic."""
     return replace(own, traffic=TrafficState(1, "over", None, ()))
 
 
-def test_a_healthy_lab_says_nothing() -> None:
+def test_a_healthy_lab_reports_nothing() -> None:
     assert not any(told(CALM, until_ns=600_000))
 
 
-def test_a_storm_that_is_over_is_said_no_more() -> None:
-    """A sentence is about this moment."""
+def test_a_storm_that_is_over_is_no_longer_reported() -> None:
+    """Sentences are about the present."""
     storm = "faults=[{at: 300us, for: 300us, pause-storm: {host: h3, priority: 3}}]"
     windows = told(CALM, storm, "traffic.pairs.size=40MB", until_ns=1_000_000)
     assert not any(windows[:3])
@@ -140,8 +140,8 @@ DOG = "switches.watchdog={detection: 100us, restoration: 100us, poll: 50us}"
 STORM = "faults=[{at: 100us, pause-storm: {host: h3, priority: 3}}]"
 
 
-def test_a_watchdog_at_work_is_said_as_in_the_report() -> None:
-    """Which port, who pauses it, and what it cost: once."""
+def test_an_active_watchdog_is_reported_as_in_the_report() -> None:
+    """One sentence names the port, the pausing host and the cost."""
     windows = told(CALM, DOG, STORM, "traffic.pairs.size=40MB", until_ns=700_000)
     said = [[one for one in window if "watchdog" in one] for window in windows[4:]]
     assert all(len(window) == 1 for window in said), windows
@@ -150,8 +150,8 @@ def test_a_watchdog_at_work_is_said_as_in_the_report() -> None:
         assert "took leaf2:h3 out of PFC" in one
 
 
-def test_a_watchdog_is_said_without_traffic() -> None:
-    """Then there is no window for the report's detectors."""
+def test_a_watchdog_is_reported_without_traffic() -> None:
+    """The report's detectors need traffic."""
     with started(spec_of(CALM, DOG, STORM, "traffic.pairs.size=40MB")) as run:
         run.run_until(550_000)
         seen = stopped(look(run))
@@ -160,22 +160,22 @@ def test_a_watchdog_is_said_without_traffic() -> None:
     assert "the watchdog has taken it out of PFC and has dropped" in said
 
 
-def test_a_watchdog_that_only_tells_has_taken_nothing_out() -> None:
+def test_a_watchdog_with_action_alert_changes_nothing() -> None:
     alert = DOG.replace("poll", "action: alert, poll")
     last = told(CALM, alert, STORM, "traffic.pairs.size=40MB", until_ns=700_000)[-1]
     assert not any("out of PFC" in one for one in last), last
     assert any("does nothing about it (action: alert)" in one for one in last), last
 
 
-def test_every_port_that_a_watchdog_took_out_is_said() -> None:
+def test_every_port_that_a_watchdog_disabled_is_named() -> None:
     storms = STORM.replace("}}]", "}}, {at: 100us, pause-storm: {host: h4, priority: 3}}]")
     last = told(CALM, DOG, storms, "traffic.pairs.size=40MB", until_ns=700_000)[-1]
     (said,) = [one for one in last if "watchdog" in one]
     assert "leaf2:h3, leaf2:h4 out of PFC" in said
 
 
-def test_queue_pairs_that_gave_up_are_said_as_in_the_report() -> None:
-    """Which, when, and with what status; and nobody calls the others unfair."""
+def test_failed_queue_pairs_are_reported_as_in_the_report() -> None:
+    """The sentence gives flow, time and status. The other flows are not called unfair."""
     settings = ("hosts.nic.timeout=4", "hosts.nic.retry_count=1")
     last = told(DEAF, *settings)[-1]
     assert last[0].startswith(
@@ -185,8 +185,8 @@ def test_queue_pairs_that_gave_up_are_said_as_in_the_report() -> None:
     assert "transport retry counter exceeded after 1 retries without progress" in last[0]
 
 
-def test_a_lost_link_is_said_with_its_cause() -> None:
-    """And whether routes avoid it yet; without traffic, too."""
+def test_a_lost_link_is_reported_with_its_cause() -> None:
+    """The sentence says whether routes avoid the link yet, also without traffic."""
     spec = spec_of(CALM)
     cut = SeenFault("cut", "link-down", "leaf1:spine1", 10, None, cables=("leaf1:spine1",))
     with started(spec) as run:

@@ -62,7 +62,7 @@ class Line:
 
 
 def lines_of(output: str) -> list[Line]:
-    """The table, as scripts for nccl-tests read it: by columns of what is no comment."""
+    """The rows of the table, parsed by columns as scripts for nccl-tests do."""
     lines = []
     for text in output.splitlines():
         if text.startswith("#") or not text.strip():
@@ -88,8 +88,8 @@ def swept(*arguments: str) -> Result:
 
 
 @pytest.mark.parametrize("collective", BUS_FACTOR)
-def test_a_sweep_is_read_as_one_of_nccl_tests(collective: str) -> None:
-    """Every size in its line, bandwidths that follow from size and time, nothing wrong."""
+def test_the_output_parses_as_that_of_nccl_tests(collective: str) -> None:
+    """Every size has a row, bandwidths follow from size and time, and no value is wrong."""
     result = swept(collective, "-b", "1K", "-e", "256K", "-f", "4", "-g", "4")
     assert result.exit_code == 0, result.output
     lines = lines_of(result.stdout)
@@ -112,13 +112,13 @@ def test_a_sweep_is_read_as_one_of_nccl_tests(collective: str) -> None:
 
 
 def devices_in(output: str) -> list[tuple[str, str, str]]:
-    """Rank, host and number of the device."""
+    """Rank, host and device number of each rank line."""
     line = r"^#\s+Rank\s+(\d+) Group\s+0 Pid\s+\d+ on\s+(\S+) device\s+(\d+) "
     return re.findall(line, output, re.M)
 
 
 def test_every_rank_is_named_above_the_table() -> None:
-    """As nccl-tests names its devices."""
+    """The lines are those in which nccl-tests names its devices."""
     output = swept("all_reduce", "-b", "8", "-e", "8", "-g", "3").stdout
     assert output.startswith("# nThread 1 nGpus 3 minBytes 8 maxBytes 8 step: 1048576(bytes)")
     assert devices_in(output) == [("0", "h1", "0"), ("1", "h2", "0"), ("2", "h3", "0")]
@@ -127,8 +127,10 @@ def test_every_rank_is_named_above_the_table() -> None:
 
 
 def test_opensm_routes_the_fabric_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By exchanges for small sizes and a ring for large ones, which have other neighbours; each
-    size takes as long as it does alone."""
+    """Small sizes use exchanges and large ones a ring, with other neighbours.
+
+    Each size takes as long as it does alone.
+    """
     asked: list[set[tuple[str, str]]] = []
 
     def counted(
@@ -148,18 +150,18 @@ def test_opensm_routes_the_fabric_once_for_all_sizes(monkeypatch: pytest.MonkeyP
     assert len(asked) == 3
 
 
-def test_nobody_looks_where_nobody_is_asked_to() -> None:
-    """-c 0, as well as sizes whose payload is left out: #wrong is N/A."""
+def test_unchecked_sizes_have_no_wrong_count() -> None:
+    """With -c 0 and with elided payload, #wrong is N/A."""
     result = swept("all_gather", "-b", "64K", "-e", "64K", "-g", "2", "-c", "0")
     assert [line.out_of_place.wrong for line in lines_of(result.stdout)] == ["N/A"]
     assert "validation: 0" in result.stdout
 
 
 @pytest.mark.parametrize(("checks", "told", "code"), [("0", "N/A", 0), ("1", "3", 1)])
-def test_what_is_wrong_is_told_where_it_is_asked_for(
+def test_wrong_values_are_shown_if_checks_are_enabled(
     checks: str, told: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The real clock has all bytes, and compares them in any case."""
+    """The real clock has all bytes and always compares them."""
 
     def damaged(name: str, spec: Spec, _runner: Runner, out: Path, **_: object) -> Recorded:
         recording, spec, topology = record(name, spec, VirtualRunner(), out, quiet=True)
@@ -171,8 +173,8 @@ def test_what_is_wrong_is_told_where_it_is_asked_for(
     assert result.exit_code == code
 
 
-def test_the_fabric_may_be_that_of_a_spec() -> None:
-    """Its traffic and checks apart; ranks are its hosts, or as many of them as are asked for."""
+def test_the_fabric_may_come_from_a_spec() -> None:
+    """The spec's traffic and checks are ignored. Its hosts are the ranks."""
     spec = Path(__file__).parents[2] / "topologies" / "incast.emu.yml"
     result = swept("broadcast", "-b", "4K", "-e", "4K", "-r", "2", "--spec", str(spec))
     assert result.exit_code == 0, result.output
@@ -180,8 +182,8 @@ def test_the_fabric_may_be_that_of_a_spec() -> None:
     assert [line.root for line in lines_of(result.stdout)] == [2]
 
 
-def test_the_heading_has_the_sizes_that_were_given() -> None:
-    """As nccl-tests prints them, whatever sizes there are between them."""
+def test_the_heading_has_the_given_sizes() -> None:
+    """nccl-tests also prints the limits as given and not as rounded."""
     output = swept("all_reduce", "-b", "9", "-e", "1K", "-f", "8", "-g", "2").stdout
     assert output.startswith("# nThread 1 nGpus 2 minBytes 9 maxBytes 1024 step: 8(factor)")
     assert [line.size for line in lines_of(output)] == [8, 72, 576]
@@ -189,15 +191,15 @@ def test_the_heading_has_the_sizes_that_were_given() -> None:
 
 @pytest.mark.parametrize("algorithm", ["ring", "double-tree", "halving-doubling"])
 def test_sizes_begin_with_an_element_for_every_rank(algorithm: str) -> None:
-    """Where ranks have pieces of the buffer; a tree sums up a single one."""
+    """This holds if each rank has a piece of the buffer. A tree can reduce a single element."""
     small = ["all_reduce", "-b", "8", "-e", "64", "-f", "2", "-g", "4"]
     lines = lines_of(swept(*small, "-a", algorithm).stdout)
     assert [line.size for line in lines] == [16, 32, 64]
     assert [line.size for line in lines_of(swept(*small, "-a", "tree").stdout)] == [8, 16, 32, 64]
 
 
-def test_one_switch_has_room_for_all_of_its_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its buffer grows with them."""
+def test_the_buffer_of_one_switch_grows_with_its_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A switch of 128 hosts gives a valid spec."""
     made = []
 
     def told(name: str, spec: Spec, *_: object, **_options: object) -> NoReturn:
@@ -215,7 +217,7 @@ TWO_SERVERS = ["--set", "hosts.gpus=4", "-g", "8", "-c", "0"]
 @pytest.mark.parametrize("servers", [[], TWO_SERVERS], ids=["hosts alone", "two servers"])
 @pytest.mark.parametrize("size", ["256", "64K", "16M"])
 def test_auto_takes_the_fastest_algorithm(size: str, servers: list[str]) -> None:
-    """Within 5 % of the best of them, measured one by one."""
+    """The time is within 5 % of the best algorithm's."""
     sweep = ["all_reduce", "-b", size, "-e", size, *servers]
     took = {}
     for algorithm in ("ring", "tree", "double-tree", "halving-doubling", "hierarchical", "auto"):
@@ -225,7 +227,7 @@ def test_auto_takes_the_fastest_algorithm(size: str, servers: list[str]) -> None
     assert took["auto"] <= 1.05 * min(took.values()), took
 
 
-def test_auto_says_which_algorithm_each_size_has() -> None:
+def test_auto_prints_the_algorithm_of_each_size() -> None:
     output = swept(
         "all_reduce", "-b", "1K", "-e", "16M", "-f", "16384", "-g", "8", "-c", "0"
     ).stdout
@@ -233,8 +235,8 @@ def test_auto_says_which_algorithm_each_size_has() -> None:
     assert chosen == [("halving-doubling", "1024"), ("ring", "16777216")]
 
 
-def test_channels_are_told_as_nccl_logs_them() -> None:
-    """How many there are, each ring by ranks, and the NICs of the first server's ranks."""
+def test_channels_are_printed_as_in_nccls_log() -> None:
+    """The lines give their number, the ranks of each ring, and the NICs of the first server."""
     output = swept("all_reduce", *ONE, "-a", "ring", *TWO_SERVERS).stdout
     info = [line.partition("NCCL INFO ")[2] for line in output.splitlines() if "NCCL INFO" in line]
     assert info[:3] == [
@@ -248,38 +250,38 @@ def test_channels_are_told_as_nccl_logs_them() -> None:
     assert sorted(sends) == ["0", "1", "2", "3"], "each NIC on one channel"
 
 
-def test_devices_have_the_numbers_of_the_channels_nics() -> None:
-    """Four to a server: what the lines on channels call `NET/IB/3` is device 3 above."""
+def test_device_numbers_match_the_nics_of_channels() -> None:
+    """A server has four NICs: `NET/IB/3` of a channel is device 3 of the rank lines."""
     output = swept("all_reduce", *ONE, "-a", "ring", *TWO_SERVERS).stdout
     number = {f"{rank}[{device}]" for rank, _, device in devices_in(output)}
     assert [device for *_, device in devices_in(output)] == [*"01230123"]
     assert {*re.findall(r"(\S+) -> \S+ \[send\]", output)} <= number
 
 
-def test_quiet_says_nothing_of_progress() -> None:
+def test_quiet_prints_no_progress() -> None:
     sweep = ["all_reduce", *ONE, "-g", "2"]
     assert "emulated" in swept(*sweep).stderr
     quiet = swept(*sweep, "--quiet")
     assert (quiet.stderr, len(lines_of(quiet.stdout))) == ("", 1)
 
 
-def test_trees_are_told_as_nccl_logs_them() -> None:
-    """Children, rank and parent on each channel."""
+def test_trees_are_printed_as_in_nccls_log() -> None:
+    """Each channel has children, rank and parent."""
     output = swept("all_reduce", *ONE, "-a", "tree", "--channels", "2", *TWO_SERVERS).stdout
     assert "# h1:1:1 [0] NCCL INFO Trees [0] 1/-1/-1->0->4 [1] -1/-1/-1->0->3\n" in output
     assert "# h1:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 4[0] [send] via NET/IB/0\n" in output
 
 
-def test_hosts_alone_tell_channels_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By NCCL's own variable."""
+def test_nccl_debug_prints_channels_for_single_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NCCL_DEBUG is NCCL's own variable."""
     sweep = ["all_reduce", *ONE, "-g", "3", "-a", "ring"]
     assert "NCCL INFO" not in swept(*sweep).stdout
     monkeypatch.setenv("NCCL_DEBUG", "INFO")
     assert "NCCL INFO Channel 00/01 :   0   1   2\n" in swept(*sweep).stdout
 
 
-def test_a_sweep_is_json_on_request(tmp_path: Path) -> None:
-    """One document and nothing else; --out keeps it beside the table."""
+def test_json_is_one_document(tmp_path: Path) -> None:
+    """`--out` writes the document and the table."""
     sweep = ["all_reduce", "-b", "1K", "-e", "4K", "-f", "4", "-a", "ring", *TWO_SERVERS[:-2]]
     asked = swept(*sweep, "--json", "--out", str(tmp_path / "out"))
     told = json.loads(asked.stdout)
@@ -295,8 +297,8 @@ def test_a_sweep_is_json_on_request(tmp_path: Path) -> None:
     assert swept(*sweep).stdout == table
 
 
-def test_what_went_wrong_stands_below_its_size(tmp_path: Path) -> None:
-    """A slow size beside which nothing is said would be taken for the fabric's best."""
+def test_diagnoses_stand_below_their_size(tmp_path: Path) -> None:
+    """Without a diagnosis, a slow size would look like the fabric's best."""
     servers = ("hosts.gpus=4", "topology.hosts_per_leaf=8")
     settings = (*servers, "switches.pfc=off", "switches.buffer=1MB", "hosts.nic.timeout=8")
     lossy = [word for setting in settings for word in ("--set", setting)]
@@ -364,8 +366,8 @@ SERVERS = ["--set", "hosts.gpus=2", "--set", "topology.hosts_per_leaf=4"]
         ),
     ],
 )
-def test_wrong_use_is_told_before_anything_runs(arguments: list[str], told: str) -> None:
-    """What is wrong, and what would be right."""
+def test_usage_errors_come_before_any_run(arguments: list[str], told: str) -> None:
+    """The error names the mistake and the remedy."""
     result = swept(*arguments)
     assert isinstance(result.exception, UsageError)
     assert (str(result.exception), result.stdout) == (told, "")
@@ -375,14 +377,17 @@ def test_wrong_use_is_told_before_anything_runs(arguments: list[str], told: str)
     "words", ["-b 0", "-e 2049M", "-i 0", "-f 0", "-f 1", "-g 1", "--chunk 0", "--channels 0"]
 )
 def test_numbers_out_of_range_are_refused(words: str) -> None:
-    """By the option's name."""
+    """The error names the option."""
     result = swept("all_reduce", *words.split())
     assert result.exit_code == ExitCode.USAGE
     assert f"Invalid value for '{words.split()[0]}'" in result.output
 
 
-def test_what_is_too_much_for_a_run_names_no_place_in_a_spec() -> None:
-    """Nobody wrote one; and the largest size is looked at before the first is measured."""
+def test_too_many_messages_are_refused_before_any_run() -> None:
+    """The error names options, because the user wrote no spec.
+
+    The largest size is checked first.
+    """
     result = swept("all_reduce", "-b", "8", "-e", "8M", "-f", "1048576", "--chunk", "4")
     assert result.stdout == ""
     assert str(result.exception) == (
@@ -392,14 +397,14 @@ def test_what_is_too_much_for_a_run_names_no_place_in_a_spec() -> None:
 
 
 def test_more_ranks_than_hosts_are_refused() -> None:
-    """A spec's fabric has the hosts that it has."""
+    """The number of hosts is that of the spec's fabric."""
     spec = str(Path(__file__).parents[2] / "topologies" / "incast.emu.yml")
     result = swept("all_reduce", "-g", "9", "--spec", spec)
     assert str(result.exception) == "-g 9: the fabric has 8 hosts; ask for no more ranks"
 
 
 def test_ranks_must_suit_the_algorithm() -> None:
-    """Of nine hosts in servers of two nobody can make a hierarchy."""
+    """Nine hosts are not a whole number of servers of two."""
     result = swept("all_reduce", "-g", "9", "-a", "hierarchical", "--set", "hosts.gpus=2")
     assert isinstance(result.exception, SpecError)
     assert "9 hosts are no whole number of servers of 2 GPUs" in str(result.exception)
@@ -409,8 +414,8 @@ def job(took_ns: int | None, wrong: int | None) -> JobRecord:
     return JobRecord("j", "all-reduce", "ring", 8, 1 << 30, 1.75, 0, took_ns, wrong)
 
 
-def test_columns_stay_apart_however_long_it_takes() -> None:
-    """Seven characters hold any time, with fewer digits behind the point where it is long."""
+def test_columns_stay_apart_for_any_time() -> None:
+    """A time fits seven characters; long times have fewer decimals."""
     for took_ns in (1, 12_345_678, 123_456_789, 12_345_678_901):
         fields = row(job(took_ns, 3), 0).split()
         assert len(fields) == 13

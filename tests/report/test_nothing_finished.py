@@ -1,4 +1,4 @@
-"""Where nothing was over there is no statistic: tables, pages, JSON and checks say so."""
+"""Runs in which nothing finishes have no statistics, as tables, pages, JSON and checks show."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFacts:
     return RunFacts("one", VirtualRunner().run(spec, out=out), spec, topology)
 
 
-def test_a_comparison_says_that_none_finished(run: RunFacts) -> None:
-    """In place of a time, a rate or a slowdown."""
+def test_a_comparison_shows_that_none_finished(run: RunFacts) -> None:
+    """The text replaces a time, a rate or a slowdown."""
     rows = {row[0].text: row[1].text for row in comparison_table([run]).rows}
     for name in ("messages: latency, 50 %", "messages: latency, 99 %"):
         assert rows[name] == "none of 4 finished"
@@ -52,8 +52,8 @@ def test_a_comparison_says_that_none_finished(run: RunFacts) -> None:
         assert rows[name] == "none of 10 finished"
 
 
-def test_tables_of_a_run_leave_them_out(run: RunFacts) -> None:
-    """Beside the number of the unfinished."""
+def test_tables_of_a_run_have_dashes(run: RunFacts) -> None:
+    """The number of unfinished messages is beside them."""
     for table in (latency_table(run), ios_table(run), fct_table(run)):
         assert table.rows
         for row in table.rows:
@@ -61,7 +61,7 @@ def test_tables_of_a_run_leave_them_out(run: RunFacts) -> None:
 
 
 def test_the_summary_has_null(run: RunFacts) -> None:
-    """And not 0, which would be a result."""
+    """0 would be a result."""
     (messages,), (disk,) = run.summary["latencies"][:1], run.summary["ios"]
     (load,) = run.summary["fct_slowdowns"]
     for name in ("mean_ns", "p50_ns", "p99_ns", "p999_ns", "max_ns"):
@@ -72,7 +72,7 @@ def test_the_summary_has_null(run: RunFacts) -> None:
 
 
 def test_pages_and_charts_need_no_statistic(run: RunFacts) -> None:
-    """Also beside a run of the same kind, and in the sentences."""
+    """The same holds in comparisons and in sentences."""
     other = replace(run, name="two")
     assert chart_named("fct", [run]) is not None
     pages = [comparison_page("both", [run, other]), run_page(run)]
@@ -81,7 +81,7 @@ def test_pages_and_charts_need_no_statistic(run: RunFacts) -> None:
     assert not any("99 % of messages:" in sentence for sentence in findings([run, other]))
 
 
-def test_a_check_of_it_fails_and_says_why(run: RunFacts) -> None:
+def test_a_check_without_statistics_fails_with_the_reason(run: RunFacts) -> None:
     (check,) = run.checks
     assert check.passed is False
     assert check.detail == "none of 6 reads was over"

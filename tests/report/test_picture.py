@@ -1,4 +1,4 @@
-"""The drawing of the fabric: who is where, and what each half of a cable tells."""
+"""The picture of the fabric: places of nodes, and the load of each direction of a cable."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ PARALLEL = {
 
 
 def drawing(of: RunFacts) -> Picture:
-    """Of a fabric that is small enough to have one."""
+    """The picture of a fabric that is small enough to have one."""
     drawn = picture(of)
     assert drawn is not None
     return drawn
 
 
 def test_hosts_are_below_their_switches() -> None:
-    """Layers by distance from the hosts."""
+    """The layer of a node is its distance from the hosts."""
     drawn = drawing(four_fabrics()[0])
     height = {node.name: node.y for node in drawn.nodes}
     assert height["h1"] == height["h8"] > height["leaf1"] == height["leaf2"] > height["spine1"]
 
 
 def test_nodes_do_not_touch() -> None:
-    """Neighbours in a layer keep a gap."""
+    """Neighbours in a layer have a gap between them."""
     hosts = [node for node in drawing(four_fabrics()[0]).nodes if node.is_host]
     for left, right in pairwise(hosts):
         assert left.x + left.width / 2 < right.x - right.width / 2
 
 
-def test_half_tells_what_its_own_port_did() -> None:
-    """leaf1 sends to h1 all the time; h1 sends nothing."""
+def test_each_half_of_a_cable_shows_its_own_port() -> None:
+    """leaf1 sends to h1 all the time, and h1 sends nothing."""
     halves = {half.title.split(" ")[0]: half for half in drawing(four_fabrics()[1]).halves}
     assert halves["leaf1:h1:"].title == "leaf1:h1: 92.6% busy, 0.0% of the time paused"
     assert halves["leaf1:h1:"].colour == LOAD[5].css
@@ -64,6 +64,6 @@ def test_parallel_cables_lie_beside_each_other() -> None:
 @pytest.mark.parametrize(
     ("utilisation", "step"), [(0, 0), (0.004, 0), (0.01, 1), (0.2, 2), (0.99, 5), (1, 5)]
 )
-def test_colour_of_a_load(utilisation: float, step: int) -> None:
+def test_each_load_has_its_colour(utilisation: float, step: int) -> None:
     """Idle has its own colour, and a full link the last."""
     assert load_colour(utilisation) is LOAD[step]

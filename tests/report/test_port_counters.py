@@ -1,4 +1,4 @@
-"""`emu counters`: which places it shows, what changed between two looks, and how it is written."""
+"""`emu counters`: selected places, changes between two snapshots, and output formats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ ALL = Chosen(())
 
 
 def look(time_ns: int, *, sent: int = 0, cnps: int = 0, number: int = 1) -> LabSnapshot:
-    """All ports have sent so many packets of priority 3, and every host so many CNPs."""
+    """A snapshot in which each port has sent `sent` packets of priority 3
+    and each host `cnps` CNPs."""
     raw = {name: [0] * width for name, width in PORT.cells.items()}
     raw |= {"tx_packets": [0, 0, 0, sent] + [0] * 12, "queue_peak_bytes": [5000]}
     hosts = {host: {"np_cnp_sent": cnps} for host in TOPOLOGY.host}
@@ -42,35 +43,35 @@ def look(time_ns: int, *, sent: int = 0, cnps: int = 0, number: int = 1) -> LabS
     ],
 )
 def test_places_are_ports_switches_and_hosts(places: tuple[str, ...], expected: list[str]) -> None:
-    """All of them unless some are named, in the fabric's order."""
+    """Without names all places are shown, in the fabric's order."""
     counted = counters_of(look(0), TOPOLOGY, Framing.ETHERNET, Chosen(places))
     assert sorted(counted) == sorted(expected)
 
 
 @pytest.mark.parametrize("place", ["left:h9", "lefd", "h9"])
 def test_an_unknown_place_is_refused(place: str) -> None:
-    """With one that is there, or how they are called."""
+    """The error suggests a place or describes the names."""
     with pytest.raises(UsageError, match="there is no port, switch or host"):
         counters_of(look(0), TOPOLOGY, Framing.ETHERNET, Chosen((place,)))
 
 
 @pytest.mark.parametrize(("fabric", "name"), [("roce", "tx_prio3_packets"), ("ib", "PortXmitPkts")])
-def test_names_are_those_of_the_fabric(fabric: str, name: str) -> None:
-    """ethtool's, or the PMA's."""
+def test_counter_names_are_those_of_the_fabric(fabric: str, name: str) -> None:
+    """Ethernet has ethtool's names and InfiniBand the PMA's."""
     counted = counters_of(look(0, sent=7), TOPOLOGY, FABRIC_KINDS[fabric].framing, ALL)
     assert counted["left:h1"][name] == 7
 
 
-def test_zeros_are_left_out_unless_wanted() -> None:
-    """A place without any count is still there."""
+def test_zeros_are_left_out_by_default() -> None:
+    """A place without any count is still listed."""
     counted = counters_of(look(0), TOPOLOGY, Framing.ETHERNET, ALL)
     assert shown(counted, ALL)["left:h1"] == {"queue_peak_bytes": 5000}
     assert shown(counted, ALL)["h1"] == {}
     assert shown(counted, Chosen((), zeros=True))["h1"] == {"np_cnp_sent": 0}
 
 
-def test_changes_are_counted_between_looks() -> None:
-    """A peak does not add up: it is shown as it is."""
+def test_changes_are_counted_between_snapshots() -> None:
+    """A peak is shown as it is, because it does not add up."""
     before, after = look(0, sent=5, cnps=2), look(1000, sent=12, cnps=3)
     earlier, later = (counters_of(one, TOPOLOGY, Framing.ETHERNET, ALL) for one in (before, after))
     changed = changes(before, earlier, after, later)
@@ -80,7 +81,7 @@ def test_changes_are_counted_between_looks() -> None:
 
 
 def test_new_traffic_counts_from_its_start() -> None:
-    """Its NICs begin at 0, and nothing has gone backwards."""
+    """Counters of new NICs begin at 0 and do not give negative changes."""
     before, after = look(0, sent=5, cnps=9), look(1000, sent=12, cnps=4, number=2)
     earlier, later = (counters_of(one, TOPOLOGY, Framing.ETHERNET, ALL) for one in (before, after))
     changed = changes(before, earlier, after, later)
@@ -89,7 +90,7 @@ def test_new_traffic_counts_from_its_start() -> None:
 
 
 def test_each_counter_is_a_line() -> None:
-    """In columns; with its meaning when that is wanted."""
+    """The columns are aligned, and `explained` adds the meaning."""
     counted = shown(
         counters_of(look(0, sent=1234), TOPOLOGY, Framing.ETHERNET, Chosen(("left:h1",))), ALL
     )
@@ -103,7 +104,7 @@ def test_each_counter_is_a_line() -> None:
 
 
 class _Lab:
-    """Stands for a lab that is up, and has counted more at every look."""
+    """A stub for a running lab whose counters grow with every snapshot."""
 
     name = "pair"
 
@@ -133,7 +134,7 @@ def _lab(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_lab")
 def test_json_is_one_document() -> None:
-    """With all counters, also those that are 0, and the time they were counted in."""
+    """The document has all counters, including zeros, and their time span."""
     result = CliRunner().invoke(command, ["--json", "left:h1", "h2", "--delta", "0.01"])
     document = json.loads(result.stdout)
     assert document["schema"] == "emu.counters/1"
@@ -145,17 +146,17 @@ def test_json_is_one_document() -> None:
 
 
 @pytest.mark.usefixtures("_lab")
-def test_time_is_told_apart_from_counters() -> None:
-    """On stderr, so that a script reads counters alone."""
+def test_the_time_goes_to_stderr() -> None:
+    """A script reads only counters from stdout."""
     result = CliRunner().invoke(command, ["h1"])
     assert result.stdout == "h1\n  np_cnp_sent  1\n"
     assert result.stderr == "pair: counted up to 1 us of emulated time\n"
 
 
-def test_without_a_lab_it_says_how_to_start_one(
+def test_counters_without_a_lab_gets_a_remedy(
     tmp_path: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the other verbs that look at a lab."""
+    """Other verbs that need a lab have the same error."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     result = CliRunner().invoke(command, [])
     assert isinstance(result.exception, UsageError)

@@ -1,4 +1,4 @@
-"""The progress line, on a terminal and off it."""
+"""The progress line, on a terminal and elsewhere."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def progress(done: int, **counts: int) -> RunProgress:
     return RunProgress(260_000, done, 8_000_000, 5, 8, **counts)
 
 
-def test_line_says_all_there_is_to_say() -> None:
-    """Share, bytes, flows, both times, and what went wrong so far."""
+def test_the_line_has_every_figure() -> None:
+    """The figures are share, bytes, flows, both times, drops and pauses."""
     line = progress_line("incast", progress(3_200_000, drops=0, pauses=1210), wall_seconds=0.42)
     assert line == (
         "incast  40%  3.2 MB of 8 MB  5 of 8 flows  emulated 260 us"
@@ -24,13 +24,13 @@ def test_line_says_all_there_is_to_say() -> None:
     )
 
 
-def test_what_is_not_counted_is_not_shown() -> None:
-    """A count that only comes at the end is not shown as zero."""
+def test_unknown_counts_are_not_shown() -> None:
+    """A count that is known only at the end is not shown as zero."""
     assert "drops" not in progress_line("incast", progress(0), wall_seconds=0)
 
 
-def test_a_log_gets_one_line_a_run() -> None:
-    """However often the run reports: where it ended."""
+def test_a_log_gets_one_line_per_run() -> None:
+    """The line is that of the end, whatever the number of updates."""
     out = StringIO()
     with ProgressLine("incast", out, clock=count().__next__) as line:
         for done in range(0, 8_000_001, 100_000):
@@ -41,12 +41,12 @@ def test_a_log_gets_one_line_a_run() -> None:
 
 
 def test_without_a_stream_nothing_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
-    """As --quiet asks."""
+    """`--quiet` passes no stream."""
     with ProgressLine("incast", None) as line:
         line.update(progress(8_000_000))
     assert capfd.readouterr() == ("", "")
 
 
-def test_nothing_to_deliver_is_all_done() -> None:
-    """A workload of no bytes divides nothing by zero."""
+def test_a_workload_without_bytes_is_complete() -> None:
+    """There is no division by zero."""
     assert share_done(RunProgress(0, 0, 0, 0, 0)) == 1.0

@@ -1,4 +1,4 @@
-"""The page of results: made from runs, and fit to fail."""
+"""The page of results: made from runs, with passed and failed results."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def run(folder: Path, at_least: str, *options: str) -> Result:
     return CliRunner().invoke(command, [*words, *options])
 
 
-def test_a_result_is_put_beside_what_is_expected(tmp_path: Path) -> None:
-    """Every variant, with its check and what was measured; specs without `about:` are left out."""
+def test_results_stand_beside_the_expected(tmp_path: Path) -> None:
+    """Each variant has its check and the measured value. Specs without `about:` are left out."""
     assert run(tmp_path, "95Gbit").exit_code == 0
     page = (tmp_path / "README.md").read_text()
     head = (
@@ -60,8 +60,8 @@ def test_a_result_is_put_beside_what_is_expected(tmp_path: Path) -> None:
     assert (tmp_path / "out/alone/virtual/fast/summary.json").exists()
 
 
-def test_a_result_may_fail(tmp_path: Path) -> None:
-    """And then the page and the exit code say so."""
+def test_a_failed_result_shows_in_page_and_exit_code(tmp_path: Path) -> None:
+    """The other checks of the result still pass."""
     assert run(tmp_path, "99Gbit").exit_code == 1
     page = (tmp_path / "README.md").read_text()
     assert "| **failed** |" in page
@@ -69,8 +69,8 @@ def test_a_result_may_fail(tmp_path: Path) -> None:
     assert "| fast | goodput of flow at least 99 Gb/s | **9" in page
 
 
-def test_what_has_been_run_need_not_be_run_again(tmp_path: Path) -> None:
-    """But where the spec has changed since."""
+def test_resume_runs_only_changed_specs(tmp_path: Path) -> None:
+    """Runs of unchanged variants are reused."""
 
     def written(variant: str) -> int:
         return (tmp_path / "out/alone/virtual" / variant / "summary.json").stat().st_mtime_ns
@@ -86,15 +86,15 @@ def test_what_has_been_run_need_not_be_run_again(tmp_path: Path) -> None:
 
 
 def test_a_result_may_be_for_one_clock_alone(tmp_path: Path) -> None:
-    """The page of the other does not have it."""
+    """The page of the other clock leaves it out."""
     spec = SPEC.replace("  id: T1", "  clocks: [real]\n  id: T1").replace("AT_LEAST", "1Gbit")
     (tmp_path / "real.emu.yml").write_text(spec)
     with pytest.raises(UsageError, match="has an `about:` section that is for the virtual clock"):
         CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False)
 
 
-def test_a_tolerance_of_one_clock_is_told_beside_that_of_the_other() -> None:
-    """A number that passes on the real clock alone is within what the page says for it."""
+def test_the_page_shows_the_tolerance_of_each_clock() -> None:
+    """A value that passes only on the real clock is within the tolerance that the page names."""
     spec = synthetic.spec(
         about={"id": "T2", "title": "t", "expected": "e", "source": "s"},
         verify=[
@@ -114,8 +114,11 @@ def test_a_tolerance_of_one_clock_is_told_beside_that_of_the_other() -> None:
     assert f"| T2 | {wanted} | 80 Gb/s | 80 Gb/s |" in page
 
 
-def test_a_result_is_run_again_with_other_seeds_and_sizes(tmp_path: Path) -> None:
-    """A line for each result, a column for each occasion; the page tells of none."""
+def test_results_are_rerun_with_other_seeds_and_sizes(tmp_path: Path) -> None:
+    """The table has a line per result and a column per variation.
+
+    The page does not mention them.
+    """
     twice = ["--hosts", "twice", "--hosts", "twice"]
     shown = run(tmp_path, "95Gbit", "--seeds", "3", *twice, "--set", "topology.hosts_per_side=3")
     assert shown.exit_code == 0
@@ -128,8 +131,8 @@ def test_a_result_is_run_again_with_other_seeds_and_sizes(tmp_path: Path) -> Non
     assert "twice" not in (tmp_path / "README.md").read_text()
 
 
-def test_a_result_of_one_size_says_why_it_was_run_with_no_other(tmp_path: Path) -> None:
-    """Beside one that has other sizes."""
+def test_a_result_of_one_size_prints_the_reason(tmp_path: Path) -> None:
+    """Another result has several sizes."""
     text = SPEC.replace("AT_LEAST", "95Gbit").replace("id: T1", "id: T2")
     single = text.replace("hosts: topology.hosts_per_side", "one_size: two are enough")
     tmp_path.joinpath("single.emu.yml").write_text(single)
@@ -138,8 +141,8 @@ def test_a_result_of_one_size_says_why_it_was_run_with_no_other(tmp_path: Path) 
     assert "T2 has one size: two are enough" in shown.stdout
 
 
-def test_a_rerun_may_fail(tmp_path: Path) -> None:
-    """The table tells how many of its checks, and so does the exit code."""
+def test_failed_reruns_show_in_table_and_exit_code(tmp_path: Path) -> None:
+    """The table counts the failed checks."""
     shown = run(tmp_path, "99Gbit", "--seeds", "2")
     assert shown.exit_code == 1
     assert "T1      FAILED 1 of 2  FAILED 1 of 2" in shown.stdout
@@ -152,8 +155,8 @@ def test_a_rerun_may_fail(tmp_path: Path) -> None:
         (["--hosts", "half", "--set", "topology.hosts_per_side=2"], "--hosts half: no spec in"),
     ],
 )
-def test_sizes_that_nothing_has_are_refused(options: list[str], told: str, tmp_path: Path) -> None:
-    """Before anything runs: the same hosts again would prove nothing."""
+def test_sizes_that_no_spec_has_are_refused(options: list[str], told: str, tmp_path: Path) -> None:
+    """Nothing runs, because the same hosts again would prove nothing."""
     shown = run(tmp_path, "95Gbit", *options)
     assert isinstance(shown.exception, UsageError)
     assert told in str(shown.exception)
@@ -163,7 +166,7 @@ def test_sizes_that_nothing_has_are_refused(options: list[str], told: str, tmp_p
 def test_a_clock_that_is_given_twice_is_run_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And stands in the page once."""
+    """The page shows it once."""
     runs = []
 
     def counted(*words: Any, **options: Any) -> Any:
@@ -181,8 +184,8 @@ HOSTILE = (
 )
 
 
-def test_what_a_spec_says_is_shown_and_never_obeyed() -> None:
-    """No HTML, link, picture or layout comes from titles, sources, cures, checks or the command."""
+def test_markup_in_a_spec_is_shown_as_text() -> None:
+    """Titles, sources, cures, checks and the command cannot add HTML, links, pictures or layout."""
     about = dict.fromkeys(("title", "expected", "source", "cure"), HOSTILE) | {"id": "T3"}
     checks = [{"goodput": {"flow": "victim", "at_least": "99Gbit"}, "fail": HOSTILE}]
     spec = synthetic.spec(about=about, verify=checks)

@@ -1,4 +1,4 @@
-"""Senders that leave their cables idle are named as the limit, with the setting that cures it."""
+"""Senders that leave their cables idle are named as the limit, with a setting that helps."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def goodput_bps(run: RunFacts) -> float:
 ONE_AT_A_TIME = "pattern: pair, from: h1, to: h5, size: 16KB, count: 100"
 
 
-def test_one_small_message_at_a_time_is_the_sender_s_limit(tmp_path: Path) -> None:
-    """The share that it names is what the run shows, and the cure that it names fills the cable."""
+def test_one_small_message_at_a_time_limits_the_sender(tmp_path: Path) -> None:
+    """The named share is the measured one, and the suggested setting fills the cable."""
     slow = run_of(ONE_AT_A_TIME, tmp_path)
     (sentence,) = limited_by_senders(slow)
     assert sentence.startswith(
@@ -62,15 +62,14 @@ def test_one_small_message_at_a_time_is_the_sender_s_limit(tmp_path: Path) -> No
         "pattern: incast, from: h2-h8, to: h1, size: 16KB, count: 20",
     ],
 )
-def test_senders_that_are_no_limit_are_not_named(entry: str, tmp_path: Path) -> None:
-    """A single message, large ones, many on the way, times that were asked for, and an incast,
-    whose senders fill the receiver's cable together."""
+def test_other_senders_are_not_named_as_the_limit(entry: str, tmp_path: Path) -> None:
+    """The cases are a single message, large or many messages, paced ones, and an incast."""
     assert not limited_by_senders(run_of(entry, tmp_path))
 
 
 @pytest.mark.parametrize(("size", "count"), [("256B", 3), ("16KB", 4)])
-def test_no_more_messages_are_told_than_there_are(size: str, count: int, tmp_path: Path) -> None:
-    """Whether all of them together would do or not."""
+def test_suggested_outstanding_is_at_most_the_count(size: str, count: int, tmp_path: Path) -> None:
+    """All messages at once may or may not fill the cable."""
     entry = f"pattern: pair, from: h1, to: h5, size: {size}, count: {count}"
     slow = run_of(entry, tmp_path)
     (sentence,) = limited_by_senders(slow)
@@ -79,15 +78,15 @@ def test_no_more_messages_are_told_than_there_are(size: str, count: int, tmp_pat
     assert goodput_bps(fast) > goodput_bps(slow)
 
 
-def test_a_ping_pong_waits_because_it_is_one(tmp_path: Path) -> None:
-    """No number of messages on the way changes that."""
+def test_a_ping_pong_is_not_named_as_the_limit(tmp_path: Path) -> None:
+    """A ping-pong has one message in flight by definition."""
     assert not limited_by_senders(
         run_of("pattern: ping-pong, from: h1, to: h5, size: 16KB, count: 100", tmp_path)
     )
 
 
-def test_a_comparison_names_the_runs_whose_senders_are_the_limit(tmp_path: Path) -> None:
-    """Without names where it holds for all of them."""
+def test_a_comparison_names_runs_limited_by_senders(tmp_path: Path) -> None:
+    """If all runs are limited, the sentence has no names."""
     slow = run_of(ONE_AT_A_TIME, tmp_path)
     fast = run_of(ONE_AT_A_TIME, tmp_path, "traffic.0.outstanding=16")
     both = [sentence for sentence in findings([slow, slow]) if "senders of load" in sentence]

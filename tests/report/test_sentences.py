@@ -1,8 +1,7 @@
-"""No sentence contradicts the table it stands beside, over random recordings and random runs.
+"""No sentence contradicts the table beside it, over random recordings and random runs.
 
-Each kind of sentence is known here by a pattern, and is read back: its names, its numbers and
-its comparisons must be those of the table's cells. A sentence that no pattern knows fails, so
-that a new kind comes with its reading.
+A pattern identifies each kind of sentence, and its names, numbers and comparisons must be those of
+the table's cells. A sentence without a pattern fails, so a new kind needs a reader.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ few = st.sampled_from([0, 0, 1, 2, 25, 352, 1_000_000])
 
 @dataclass(frozen=True)
 class Drawn(RunFacts):
-    """A run that hypothesis prints in a few words."""
+    """A run with a short repr for hypothesis."""
 
     def __repr__(self) -> str:
         ends = {flow.name: flow.end_ns for flow in self.flows}
@@ -71,7 +70,7 @@ class Drawn(RunFacts):
 
 @st.composite
 def recordings(draw: st.DrawFn, name: str) -> RunFacts:
-    """A run, whatever it counted: most of it is drawn without regard to the rest."""
+    """A run with random counters that need not agree with each other."""
     fabric = draw(st.sampled_from(["roce", "roce", "ib"]))
     ends = {flow: draw(st.sampled_from([500_000, 505_000, 900_000, None])) for flow in FLOWS}
     if draw(st.booleans()):
@@ -107,7 +106,7 @@ def recordings(draw: st.DrawFn, name: str) -> RunFacts:
 
 
 def _requests(draw: st.DrawFn, unfinished: bool) -> Requests:
-    """Of the load: twelve messages of two sizes."""
+    """Twelve messages of two sizes for the background load."""
     slowdown = np.array([draw(st.sampled_from([1.0, 1.01, 3.5, 40.0])) for _ in range(12)])
     end_ns = (slowdown * 1_000).astype(np.int64)
     end_ns[0] = UNFINISHED if unfinished else end_ns[0]
@@ -122,7 +121,7 @@ def _requests(draw: st.DrawFn, unfinished: bool) -> Requests:
 
 
 def _jobs(draw: st.DrawFn, end_ns: int | None) -> tuple[JobRecord, ...]:
-    """The pair is a collective in some comparisons."""
+    """The job that makes the pair a collective, in some comparisons."""
     if not draw(st.booleans()):
         return ()
     return (JobRecord("pair", "all-reduce", "ring", 2, 10**6, 1.0, 0, end_ns, 0),)
@@ -141,7 +140,7 @@ def comparisons(draw: st.DrawFn) -> list[RunFacts]:
 
 
 class Beside:
-    """The table that sentences stand beside, cell by cell."""
+    """The table beside the sentences, cell by cell."""
 
     def __init__(self, runs: Sequence[RunFacts]) -> None:
         self.runs = {run.name: run for run in runs}
@@ -153,7 +152,7 @@ class Beside:
         }
 
     def cell(self, row: str, name: str) -> str:
-        """A dash where the table has no such row: it leaves out what nobody has."""
+        """The text of a cell, or a dash if the table has no such row."""
         return self._rows.get(row, {}).get(name, "-")
 
     def count(self, row: str, name: str) -> int:
@@ -174,7 +173,7 @@ def names_in(text: str) -> list[str]:
 
 
 def plural_is_right(text: str) -> bool:
-    """`1 port`, and never `1 ports` or `2 port`."""
+    """Whether counts and nouns agree, as in `1 port` and `2 ports`."""
     nouns = r"(port|pause frame|packet|CE mark|CNP|queue pair|flow)(s?)\b"
     found = re.findall(rf"(?<![\d,.])([\d,]+) {nouns}", text)
     return all((count == "1") == (not s) for count, _, s in found)
@@ -312,7 +311,7 @@ def read_advice(text: str, table: Beside, said: Sequence[str]) -> None:
 
 
 def carried(table: Beside, name: str) -> dict[str, int]:
-    """By entry: bytes, or of a collective those of a rank."""
+    """Entry -> its bytes; for a collective those of a rank."""
     run = table.runs[name]
     sent = {entry: sum(flow.bytes for flow in flows) for entry, flows in run.traffic.items()}
     return sent | {job.name: job.bytes for job in run.recording.jobs}
@@ -344,7 +343,7 @@ def read_uneven(text: str, table: Beside, said: Sequence[str]) -> None:
 
 
 def read_nothing(text: str, table: Beside, said: Sequence[str]) -> None:
-    """Of specs, not of results: the table has nothing of it."""
+    """Accept a sentence about specs, which has no cells in the table."""
 
 
 READINGS: dict[str, Callable[[str, Beside, Sequence[str]], None]] = {
@@ -377,7 +376,7 @@ def sentences_agree(runs: Sequence[RunFacts]) -> None:
 
 
 def words_agree(own: RunFacts) -> None:
-    """What stands beside the tables of one run."""
+    """Assert that the texts beside the tables of one run agree with them."""
     cells = flows_table(own).rows
     over = sum(row[4].text not in ("unfinished",) for row in cells)
     offer = r"Offered: (\d+) flows?, .*\. Finished: (\d+) flows?, "
@@ -399,7 +398,7 @@ def words_agree(own: RunFacts) -> None:
 @examples(150)
 @given(comparisons())
 def test_no_sentence_contradicts_its_table(runs: list[RunFacts]) -> None:
-    """Of a comparison, and of each of its runs."""
+    """The sentences are those of a comparison and of each run."""
     sentences_agree(runs)
     for own in runs:
         words_agree(own)
@@ -452,7 +451,7 @@ def facts_of(spec: Spec, name: str, folder: Path) -> RunFacts:
 @examples(15)
 @given(st.lists(small_specs(), min_size=2, max_size=3))
 def test_no_sentence_about_a_run_contradicts_it(specs: list[Spec]) -> None:
-    """Small fabrics on the virtual clock, with and without faults."""
+    """The runs are small fabrics on the virtual clock, with and without faults."""
     with TemporaryDirectory() as folder:
         runs = [
             facts_of(spec, name, Path(folder)) for spec, name in zip(specs, NAMES, strict=False)

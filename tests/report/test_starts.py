@@ -1,4 +1,4 @@
-"""How congestion controls start, in the words of a comparison."""
+"""The sentence of a comparison about how congestion controls start."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def run_with(run: RunFacts, name: str, **nic: object) -> RunFacts:
     return replace(run, name=name, spec=changed(run.spec, {"hosts": {"nic": nic}}, source="test"))
 
 
-def test_a_comparison_says_how_each_control_starts() -> None:
-    """Those that start alike together; a window that is given is quoted."""
+def test_a_comparison_explains_how_controls_start() -> None:
+    """Controls that start alike are grouped, and a configured window is quoted."""
     run = four_fabrics()[1]
     runs = [
         run_with(run, "none", cc="none"),
@@ -34,8 +34,8 @@ def test_a_comparison_says_how_each_control_starts() -> None:
     assert sentence in findings(runs)
 
 
-def test_the_window_of_selective_repeat_is_told() -> None:
-    """It keeps queues short by itself; one that is given says so in the spec."""
+def test_the_window_of_selective_repeat_is_reported() -> None:
+    """This window keeps queues short. A configured window is not reported."""
     run = four_fabrics()[1]
     again = run_with(run, "again", recovery="selective-repeat")
     (sentence,) = how_each_starts([run, again])
@@ -50,8 +50,8 @@ def test_one_control_at_line_rate_needs_no_sentence() -> None:
     assert not how_each_starts(four_fabrics())
 
 
-def test_controls_of_one_run_that_start_alike_are_all_told() -> None:
-    """And one control that starts in two ways is told twice."""
+def test_all_controls_of_a_run_are_listed() -> None:
+    """A control that starts in two ways is listed twice."""
     two = changed(
         four_fabrics()[1].spec,
         {

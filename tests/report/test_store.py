@@ -1,4 +1,4 @@
-"""A recording survives the disk; anything else found there is named."""
+"""Saving and loading a recording; unusable files are named."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def recording() -> Recording:
     )
 
 
-def test_what_is_saved_is_loaded(tmp_path: Path, recording: Recording) -> None:
-    """Every field and every sample comes back; captures lie in the recording's folder."""
+def test_a_loaded_recording_equals_the_saved_one(tmp_path: Path, recording: Recording) -> None:
+    """All fields and samples are equal, and captures are in the recording's folder."""
     captures = {port: tmp_path / "run" / path.name for port, path in recording.captures.items()}
     one = np.array([0])
     requests = Requests(traffic=("incast",), of=one, start_ns=one + 1, end_ns=one + 2)
@@ -46,10 +46,8 @@ def test_what_is_saved_is_loaded(tmp_path: Path, recording: Recording) -> None:
             np.testing.assert_array_equal(getattr(saved, field.name), getattr(again, field.name))
 
 
-def test_on_the_virtual_clock_no_machine_is_in_the_samples(
-    tmp_path: Path, recording: Recording
-) -> None:
-    """There is none that matters: its files are the same on every one."""
+def test_virtual_clock_samples_exclude_the_machine(tmp_path: Path, recording: Recording) -> None:
+    """The files of a virtual run are the same on every machine."""
     save_recording(replace(recording, clock="virtual"), tmp_path)
     with np.load(tmp_path / SERIES_FILE) as arrays:
         assert not {field.name for field in fields(MachineSeries)} & set(arrays.files)
@@ -59,22 +57,22 @@ def test_on_the_virtual_clock_no_machine_is_in_the_samples(
 
 
 def test_saving_twice_gives_the_same_bytes(tmp_path: Path, recording: Recording) -> None:
-    """No time of day, no address in memory."""
+    """The files hold neither the date nor memory addresses."""
     for name in ("a", "b"):
         save_recording(recording, tmp_path / name)
     for file in (SUMMARY_FILE, SERIES_FILE):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
-def test_missing_folder_is_named(tmp_path: Path) -> None:
-    """The error says which file, and what to give instead."""
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    """The error names the file and the remedy."""
     with pytest.raises(EmuError, match=r"series\.npz: not the recording of a run .*--out"):
         load_recording(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"schema": "other/9"}', '{"schema": 1'])
-def test_summary_that_is_none_is_refused(tmp_path: Path, recording: Recording, text: str) -> None:
-    """Whatever the file holds, it is an error with its name."""
+def test_an_invalid_summary_is_refused(tmp_path: Path, recording: Recording, text: str) -> None:
+    """The error names the file, whatever its content."""
     save_recording(recording, tmp_path)
     (tmp_path / SUMMARY_FILE).write_text(text)
     with pytest.raises(EmuError, match=r"summary\.json: not the recording of a run"):
@@ -82,7 +80,7 @@ def test_summary_that_is_none_is_refused(tmp_path: Path, recording: Recording, t
 
 
 def test_another_schema_is_refused(tmp_path: Path, recording: Recording) -> None:
-    """A document of a later version is not guessed at."""
+    """A document of a later version is not interpreted."""
     save_recording(recording, tmp_path)
     file = tmp_path / SUMMARY_FILE
     file.write_text(file.read_text().replace(SUMMARY_SCHEMA, "emu.summary/2"))
@@ -91,7 +89,7 @@ def test_another_schema_is_refused(tmp_path: Path, recording: Recording) -> None
 
 
 def test_damaged_samples_are_refused(tmp_path: Path, recording: Recording) -> None:
-    """A cut-off file is an error with its name."""
+    """A truncated file gives an error with its name."""
     save_recording(recording, tmp_path)
     file = tmp_path / SERIES_FILE
     file.write_bytes(file.read_bytes()[:100])

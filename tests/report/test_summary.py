@@ -16,7 +16,7 @@ from tests.support.synthetic import four_fabrics
 
 
 def assert_is(kind: Any, value: Any) -> None:
-    """The value is of this type, as JSON has it: every key of a TypedDict and no other."""
+    """Assert that the value has this type in JSON: exactly the keys of a TypedDict."""
     origin, arguments = get_origin(kind), get_args(kind)
     if is_typeddict(kind):
         hints = get_type_hints(kind)
@@ -36,21 +36,21 @@ def assert_is(kind: Any, value: Any) -> None:
         assert type(value) is kind
 
 
-def test_summary_of_a_run(golden: Callable[[str, str], None]) -> None:
-    """The whole document, to be reviewed when it changes."""
+def test_the_summary_of_a_run_is_unchanged(golden: Callable[[str, str], None]) -> None:
+    """The golden file shows every change of the document."""
     golden("summary.json", to_json(summarise(four_fabrics()[0].recording)))
 
 
-def test_document_has_the_keys_and_types_it_promises() -> None:
-    """Every fabric's summary, as a reader would parse it."""
+def test_the_document_has_the_declared_keys_and_types() -> None:
+    """The test parses the text like a reader."""
     recordings = {run.name: run.recording for run in four_fabrics()}
     document = json.loads(to_json(compare(recordings)))
     assert_is(Comparison, document)
     assert list(document["runs"]) == ["roce-lossy", "roce-pfc", "roce-dcqcn", "ib"]
 
 
-def test_unfinished_flow_is_listed() -> None:
-    """It keeps its row, without an end and without a rate."""
+def test_an_unfinished_flow_is_listed() -> None:
+    """It has no end and the rate 0."""
     recording = four_fabrics()[0].recording
     unfinished = replace(recording.flows[0], end_ns=None, completed=False)
     summary = summarise(replace(recording, flows=(unfinished, *recording.flows[1:])))
@@ -59,16 +59,16 @@ def test_unfinished_flow_is_listed() -> None:
     assert summary["flows"][0]["goodput_bps"] == 0
 
 
-def test_totals_are_complete_and_plain() -> None:
-    """A fabric that counts little still has all totals, and numpy's integers become JSON's."""
+def test_totals_are_complete_and_plain_integers() -> None:
+    """Missing totals are 0, and numpy's integers become JSON's."""
     recording = replace(four_fabrics()[3].recording, totals={"packets": cast(int, np.int64(5))})
     totals = json.loads(to_json(summarise(recording)))["totals"]
     assert totals["packets"] == 5
     assert totals["drops_lossless"] == totals["pause_frames"] == totals["credit_updates"] == 0
 
 
-def test_number_that_json_does_not_know_is_refused() -> None:
-    """Better no document than one that other parsers reject."""
+def test_nan_is_refused() -> None:
+    """Other parsers would reject the document."""
     recording = replace(four_fabrics()[0].recording, wall_seconds=float("nan"))
     with pytest.raises(ValueError, match="not JSON compliant"):
         to_json(summarise(recording))

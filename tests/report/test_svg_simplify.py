@@ -1,4 +1,4 @@
-"""Outlines of pictures: fewer corners, and to the eye the same."""
+"""Simplified outlines for SVG: fewer corners with the same look."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ STEPS = 300
     ],
     ids=["passed by", "aslant", "a peak", "nothing"],
 )
-def test_corners_on_the_way_are_gone(corners: list[Corner], thinned: str) -> None:
-    """But not where the way turns back: that is a peak."""
+def test_collinear_corners_are_removed(corners: list[Corner], thinned: str) -> None:
+    """Corners where the line turns back are peaks and stay."""
     assert outline(corners) == thinned
 
 
 def test_a_curve_keeps_its_peaks_to_a_tenth_of_a_point() -> None:
-    """Every height is there, and flat stretches are one piece each."""
+    """Every height stays, and a flat stretch is one segment."""
     heights = np.random.default_rng(7).integers(0, 40, STEPS).repeat(2)
     drawn = outline(stairs(range(2 * STEPS + 1), heights.tolist()))
     tall = {float(y) for y in re.findall(r"V([\d.]+)|M\S+ ([\d.]+)", drawn) for y in y if y}

@@ -1,4 +1,4 @@
-"""What the terminal shows: whole texts, to be reviewed when they change."""
+"""Text for the terminal, in golden files."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Terminal(StringIO):
-    """A stream that says it is a terminal."""
+    """A stream whose `isatty` is true."""
 
     def isatty(self) -> bool:
         return True
 
 
-def test_run(golden: Golden) -> None:
-    """A good run: flows, totals, the bound, where the files are."""
+def test_text_of_a_run(golden: Golden) -> None:
+    """A good run shows flows, totals, the bound and its files."""
     out = StringIO()
     print_run(four_fabrics()[1], ARTIFACTS, out)
     golden("run.txt", out.getvalue())
 
 
-def test_run_with_faults(golden: Golden) -> None:
-    """What went wrong on purpose stands before what came of it."""
+def test_text_of_a_run_with_faults(golden: Golden) -> None:
+    """Faults of the spec stand before their consequences."""
     good = four_fabrics()[1]
     totals = good.recording.totals | {"drops_fault": 50}
     faulty = replace(good, recording=replace(good.recording, faults=FAULTS, totals=totals))
@@ -45,8 +45,8 @@ def test_run_with_faults(golden: Golden) -> None:
     golden("run-faults.txt", out.getvalue())
 
 
-def test_run_with_failed_checks_and_an_unfinished_flow(golden: Golden) -> None:
-    """What went wrong stands out in words, not only in colour."""
+def test_text_of_a_run_with_failures(golden: Golden) -> None:
+    """Failures are marked by words and not only by colour."""
     scenario = spec()
     ends: dict[str, int | None] = {f"incast.h{n}-h1": 600_000 + n for n in range(2, 9)}
     recording = record(scenario, ends_ns=ends | {"victim": None}, resent={"victim": 77})
@@ -55,8 +55,8 @@ def test_run_with_failed_checks_and_an_unfinished_flow(golden: Golden) -> None:
     golden("run-failed.txt", out.getvalue())
 
 
-def test_bytes_that_were_left_out_are_not_called_equal() -> None:
-    """In a comparison: of each fabric what is true of it, in the terminal and on the page."""
+def test_elided_bytes_are_not_called_equal() -> None:
+    """In a comparison this holds for each fabric, in the terminal and on the page."""
     _, other = four_fabrics()[:2]
     runs = [replace(other, spec=other.spec.model_copy(update={"payload": "elided"})), other]
     out = StringIO()
@@ -67,8 +67,8 @@ def test_bytes_that_were_left_out_are_not_called_equal() -> None:
     assert "yes, not compared" in comparison_page("incast", runs)
 
 
-def test_inconclusive_run_shows_no_results(golden: Golden) -> None:
-    """It is said first, and no number is passed off as a result."""
+def test_text_of_an_inconclusive_run(golden: Golden) -> None:
+    """The verdict comes first, and no number is presented as a result."""
     good = four_fabrics()[1]
     out = StringIO()
     print_run(
@@ -77,15 +77,15 @@ def test_inconclusive_run_shows_no_results(golden: Golden) -> None:
     golden("run-inconclusive.txt", out.getvalue())
 
 
-def test_comparison(golden: Golden) -> None:
-    """Four fabrics side by side, and what they teach."""
+def test_text_of_a_comparison(golden: Golden) -> None:
+    """Four fabrics are side by side, with the conclusions."""
     out = StringIO()
     print_comparison(four_fabrics(), ARTIFACTS, out)
     golden("comparison.txt", out.getvalue())
 
 
-def test_a_note_of_several_runs_is_printed_once_with_their_names() -> None:
-    """Variants of one spec are warned of the same."""
+def test_equal_notes_are_printed_once_with_all_run_names() -> None:
+    """Variants of a spec often have the same warning."""
     lossy, pfc, *_ = four_fabrics()
     notes = {"roce-lossy": ("both", "one"), "roce-pfc": ("both",)}
     runs = [
@@ -99,8 +99,8 @@ def test_a_note_of_several_runs_is_printed_once_with_their_names() -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 60])
-def test_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    """On a narrow terminal fabrics move below each other, and no column is cut off."""
+def test_a_narrow_terminal_cuts_no_column(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """Fabrics move below each other."""
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("TERM", "xterm")
     out = Terminal()
@@ -113,7 +113,7 @@ def test_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch, columns: int) 
 
 
 def test_names_are_not_markup() -> None:
-    """A name that looks like rich's markup is printed as it is."""
+    """A name that looks like rich's markup is printed unchanged."""
     out = StringIO()
     print_run(replace(four_fabrics()[0], name="[bold]a[/bold]"), {}, out)
     assert out.getvalue().startswith("[bold]a[/bold]: RoCEv2")

@@ -1,4 +1,4 @@
-"""Retransmission timers in a report: who waited for one, and whose fired for nothing."""
+"""Retransmission timers in a report: flows that waited for one, and timers that fired too early."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ GAP = slice(20, 180)
 
 
 def with_a_gap(entry: str, *, hosts: str = "nic: {timeout: 10}", **fields: Any) -> RunFacts:
-    """A lossy run of one entry, of which nothing came in for most of the time, and packets were
-    sent again after the timer had fired (4.2 ms)."""
+    """A lossy run of one entry.
+
+    Nothing arrives for most of the time, and packets are retransmitted after the timeout of 4.2 ms.
+    """
     text = f"{LEAF}hosts: {{{hosts}}}\ntraffic: [{{name: load, {entry}}}]\n"
     spec = spec_from_text(text.encode(), source="gap.emu.yml")
     names = [flow.name for flow in spec.workload().flows]
@@ -46,7 +48,7 @@ def with_a_gap(entry: str, *, hosts: str = "nic: {timeout: 10}", **fields: Any) 
     return run(replace(made, series=series, **fields), spec)
 
 
-def test_a_flow_that_always_has_something_to_send_waited_for_the_timer() -> None:
+def test_a_busy_flow_with_a_gap_waited_for_the_timer() -> None:
     told = timer_waits(with_a_gap("pattern: pair, from: h2, to: h1, size: 4MB"))
     assert told.startswith("; load stood still until the retransmission timer")
     assert "(hosts.nic.timeout: 10), and a lower one waits less" in told
@@ -64,20 +66,20 @@ def test_a_flow_that_always_has_something_to_send_waited_for_the_timer() -> None
         "pattern: pair, from: h2, to: h1, op: send, size: 1KB, count: 9, transport: ud",
     ],
 )
-def test_gaps_of_the_traffic_itself_are_no_waits_for_the_timer(entry: str) -> None:
-    """Paced, answered, part of a job, or sent once and never again."""
+def test_gaps_of_the_traffic_are_no_timer_waits(entry: str) -> None:
+    """The traffic is paced, waits for answers, belongs to a job, or is never retransmitted."""
     assert timer_waits(with_a_gap(entry)) == ""
 
 
-def test_who_lost_nothing_or_gave_up_did_not_wait_for_the_timer() -> None:
+def test_flows_without_loss_or_failed_did_not_wait() -> None:
     entry = "pattern: pair, from: h2, to: h1, size: 4MB"
     assert timer_waits(with_a_gap(entry, ports={"leaf1:h1": {"tx_prio1_discards": 3}})) == ""
     gave_up = (FailedQueuePair("load", "h2", "h1", END_NS, "IBV_WC_RETRY_EXC_ERR"),)
     assert timer_waits(with_a_gap(entry, failed_queue_pairs=gave_up)) == ""
 
 
-def test_the_timer_is_named_where_it_was_given() -> None:
-    """A host that has its own is told its own key."""
+def test_a_hosts_own_timer_is_named_by_its_key() -> None:
+    """The sender has its own timeout."""
     own = "nodes: {h2: {nic: {timeout: 10}}}"
     told = timer_waits(with_a_gap("pattern: pair, from: h2, to: h1, size: 4MB", hosts=own))
     assert "(hosts.nodes.h2.nic.timeout: 10)" in told
@@ -94,9 +96,12 @@ time_limit: 20ms
 """
 
 
-def test_a_lower_timer_is_no_advice_where_timers_fire_too_early(tmp_path: Path) -> None:
-    """One priority loses, and another only waits: it is told by itself, with the flow that sent
-    most in vain, and the advice of both is not the opposite."""
+def test_early_timers_suppress_the_advice_to_lower_them(tmp_path: Path) -> None:
+    """One priority loses packets and another only waits.
+
+    The early timers are a diagnosis of their own, which names the worst flow. The advice for
+    loss does not contradict it.
+    """
     late = facts_of(LATE_ANSWERS.replace("PRIORITIES", "3"), tmp_path)
     in_vain = {flow.name: flow.retransmitted_packets for flow in sent_in_vain(late)}
     assert in_vain
@@ -109,8 +114,8 @@ def test_a_lower_timer_is_no_advice_where_timers_fire_too_early(tmp_path: Path) 
     assert "waits less" not in told["loss"].evidence
 
 
-def test_what_was_lost_is_not_sent_in_vain() -> None:
-    """Nor what a fault may have taken."""
+def test_lost_packets_are_not_retransmitted_in_vain() -> None:
+    """Packets that a fault may have dropped count as lost."""
     lossy = with_a_gap("pattern: pair, from: h2, to: h1, size: 4MB")
     assert sent_in_vain(lossy) == []
     clean = {"packets": 2_000, "retransmitted_packets": 3}
@@ -120,8 +125,8 @@ def test_what_was_lost_is_not_sent_in_vain() -> None:
     assert sent_in_vain(run(faulty, lossy.spec)) == []
 
 
-def test_samples_grow_evenly_but_in_the_gap() -> None:
-    """What the cases above stand on."""
+def test_samples_grow_evenly_outside_the_gap() -> None:
+    """The cases above rely on this."""
     series = with_a_gap("pattern: pair, from: h2, to: h1, size: 4MB").recording.series
     grew = np.diff(series.flow_bytes[:, 0]) > 0
     assert np.count_nonzero(~grew) == pytest.approx(160, abs=1)

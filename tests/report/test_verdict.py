@@ -1,4 +1,4 @@
-"""Checks against summaries: what passes, what fails, what is not judged."""
+"""Checks against summaries: passed, failed and not judged."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def one(check: dict[str, Any], measured: Recording) -> CheckResult:
         ),
     ],
 )
-def test_check_is_measured(check: dict[str, Any], passed: bool, detail: str) -> None:
-    """Each kind, at its limit and beyond; the limit itself passes."""
+def test_each_kind_of_check_is_measured(check: dict[str, Any], passed: bool, detail: str) -> None:
+    """Values at the limit pass, and values beyond fail."""
     result = one(check, run())
     assert (result.passed, result.detail) == (passed, detail)
 
@@ -67,7 +67,7 @@ def test_check_is_measured(check: dict[str, Any], passed: bool, detail: str) -> 
 def test_latency_is_that_of_the_requests(
     traffic: str, percent: int, at_most: str, passed: bool, detail: str
 ) -> None:
-    """A hundred reads of 1 to 100 us; of two writes one is never over, whatever the bound."""
+    """A hundred reads take 1 to 100 us. One of two writes never ends, which fails any bound."""
     requests = Requests(
         traffic=("reads", "writes"),
         of=np.array([0] * 100 + [1, 1]),
@@ -92,11 +92,14 @@ def test_latency_is_that_of_the_requests(
         ({"traffic": "pair"}, 1000, False, "pair has no messages"),
     ],
 )
-def test_fct_slowdown_is_that_of_the_sizes(
+def test_fct_slowdown_is_measured_for_the_given_sizes(
     which: dict[str, Any], at_most: float, passed: bool, detail: str
 ) -> None:
-    """A message of n KB took n times as long as alone; the 101st and longest is not over, and
-    counts only where it is asked for. Of the last nobody knows how long it takes alone."""
+    """A message of n KB takes n times its time on an idle path.
+
+    The 101st and largest is unfinished and counts only if its size is included. The idle
+    time of the last is unknown.
+    """
     n = np.arange(1, 101)
     requests = Requests(
         traffic=("load", "pair"),
@@ -137,17 +140,17 @@ def stored() -> Requests:
         ("latency", {"percent": 100, "at_most": "20us"}, True, "20 us, n 11"),
     ],
 )
-def test_ios_are_counted_in_the_run_time_of_their_entry(
+def test_iops_refer_to_the_run_time_of_the_entry(
     kind: str, bounds: dict[str, Any], passed: bool, detail: str
 ) -> None:
-    """A hundred microseconds for both ways; each way has its own bytes and latencies."""
+    """The run time is 100 us for both directions. Each has its own bytes and latencies."""
     result = one({kind: {"traffic": "disk"} | bounds}, replace(run(), requests=stored()))
     assert (result.passed, result.detail) == (passed, detail)
 
 
 @pytest.mark.parametrize("kind", ["iops", "bandwidth", "latency"])
-def test_what_was_never_written_fails(kind: str) -> None:
-    """Whatever the bound."""
+def test_a_check_of_absent_writes_fails(kind: str) -> None:
+    """This holds for any bound."""
     requests = replace(stored(), asks=np.full(11, Asks.READ))
     bound = {"iops": 0, "bandwidth": "1Mbit", "latency": "1s"}[kind]
     check = {kind: {"traffic": "disk", "way": "write", "at_most": bound}}
@@ -163,8 +166,8 @@ def test_what_was_never_written_fails(kind: str) -> None:
         ({"finish": {"flow": "victim", "by": "1s"}}, "never over: victim"),
     ],
 )
-def test_unfinished_flow_fails_every_check_of_it(check: dict[str, Any], detail: str) -> None:
-    """Even one that only forbids too much goodput."""
+def test_an_unfinished_flow_fails_all_its_checks(check: dict[str, Any], detail: str) -> None:
+    """Even a check with only an upper bound on goodput fails."""
     result = one(check, run(victim_ns=None))
     assert (result.passed, result.detail) == (False, detail)
 
@@ -195,8 +198,8 @@ SHARED = {
         ),
     ],
 )
-def test_counters_are_added_up(check: dict[str, Any], passed: bool, detail: str) -> None:
-    """Over the places named, or everywhere; a counter that nobody has is no zero."""
+def test_counters_are_summed_over_places(check: dict[str, Any], passed: bool, detail: str) -> None:
+    """Without names all places count. An unknown counter fails and is not 0."""
     result = one(check, run(ports=SHARED, totals={"cnp": 42}))
     assert (result.passed, result.detail) == (passed, detail)
 
@@ -225,14 +228,14 @@ def test_counters_are_added_up(check: dict[str, Any], passed: bool, detail: str)
     ],
 )
 def test_a_part_of_the_run_is_measured(check: dict[str, Any], passed: bool, detail: str) -> None:
-    """From the samples, whether or not the flow was over by then."""
+    """The values come from the samples, also for unfinished flows."""
     result = one(check, run(queues={"leaf1:h1": 200_000}))
     assert result.passed is passed
     assert result.detail.startswith(detail)
 
 
-def test_jain_s_index_of_unequal_flows() -> None:
-    """Shares of 1/2, 1/6, 1/6 and 1/6 make 3/4."""
+def test_jains_index_of_unequal_flows() -> None:
+    """Shares of 1/2, 1/6, 1/6 and 1/6 give 3/4."""
     ends = {"incast.h2-h1": 100_000} | {f"incast.h{n}-h1": 300_000 for n in (3, 4, 5)}
     traffic = [{**INCAST["traffic"][0], "from": "h2-h5"}]
     measured = record(spec(traffic=traffic, verify=[]), ends_ns=ends)
@@ -240,8 +243,8 @@ def test_jain_s_index_of_unequal_flows() -> None:
     assert one(check, measured).passed
 
 
-def test_the_virtual_clock_may_have_a_tolerance_of_its_own() -> None:
-    """It has no error of its own, so its results may be held to more."""
+def test_the_virtual_clock_may_have_its_own_tolerance() -> None:
+    """It has no error of its own, so its tolerance may be smaller."""
     check = {"rate": {"flow": "victim", "until": "50us", "is": "79Gbit", "within": "5%"}}
     check["rate"]["within_virtual"] = "0.5%"
     assert one(check, run(clock="real")).passed
@@ -249,7 +252,7 @@ def test_the_virtual_clock_may_have_a_tolerance_of_its_own() -> None:
 
 
 def test_lossless_counts_its_own_priority_only() -> None:
-    """Drops of another priority are not its business."""
+    """Drops of another priority do not matter."""
     counters = {"prio3_dropped_packets": 2, "prio5_dropped_packets": 7}
     measured = run(ports={"leaf1:h1": counters})
     assert one({"lossless": {"priority": 3}}, measured).detail == "2 packets dropped"
@@ -263,16 +266,16 @@ WATCHED: Counters = {
 }
 
 
-def test_lossless_fails_when_the_watchdog_dropped() -> None:
-    """A dropped packet is a dropped packet."""
+def test_lossless_fails_if_the_watchdog_dropped() -> None:
+    """Drops by the watchdog are drops."""
     outcome = one({"lossless": {"priority": 3}}, run(ports={"leaf1:h1": WATCHED}))
     told = "6,905 packets dropped, of which 6,905 by the PFC watchdog"
     assert (outcome.passed, outcome.detail) == (False, told)
 
 
 @pytest.mark.parametrize(("others", "passed"), [(0, True), (1, False)])
-def test_a_check_that_excuses_the_watchdog_says_so(others: int, passed: bool) -> None:
-    """It passes only if nobody else dropped anything."""
+def test_a_check_may_exclude_watchdog_drops(others: int, passed: bool) -> None:
+    """The check passes only if there are no other drops, and its text names the exception."""
     counters = WATCHED | {"prio3_dropped_packets": 6_905 + others}
     outcome = one(
         {"lossless": {"priority": 3, "except": "watchdog"}}, run(ports={"leaf1:h1": counters})
@@ -282,28 +285,28 @@ def test_a_check_that_excuses_the_watchdog_says_so(others: int, passed: bool) ->
     assert (outcome.passed, outcome.detail) == (passed, told)
 
 
-def test_what_hosts_drop_is_not_lossless_either() -> None:
-    """A NIC that finds a packet damaged drops it."""
+def test_lossless_includes_drops_by_hosts() -> None:
+    """A NIC drops a damaged packet."""
     measured = run(hosts={"h1": {"prio3_dropped_packets": 1}})
     assert not one({"lossless": {"priority": 3}}, measured).passed
 
 
-def test_infiniband_counts_every_drop() -> None:
-    """It has no priorities: whatever lane a packet had, and whatever it was dropped for."""
+def test_lossless_on_infiniband_counts_every_drop() -> None:
+    """InfiniBand has no priorities, so drops of all lanes and for all reasons count."""
     measured = run("ib", ports={"leaf1:h1": {"dropped_packets": 2}})
     outcome = one({"lossless": {"priority": 3}}, measured)
     assert (outcome.passed, outcome.detail) == (False, "2 packets dropped")
 
 
-def test_failed_check_says_what_its_author_wants_said() -> None:
-    """And says it only then."""
+def test_a_failed_check_has_the_text_of_its_author() -> None:
+    """A passed check does not."""
     check = {"goodput": {"flow": "victim", "at_least": "90Gbit"}, "fail": "head of line blocked"}
     assert one(check, run()).detail == "80 Gb/s: head of line blocked"
     assert one(check, run(victim_ns=80_000)).detail == "100 Gb/s"
 
 
-def test_inconclusive_run_is_not_judged() -> None:
-    """Neither a pass nor a failure would mean anything."""
+def test_an_inconclusive_run_is_not_judged() -> None:
+    """Neither a pass nor a failure would be meaningful."""
     result = one({"completed": "all"}, run(fidelity=INCONCLUSIVE))
     assert result == CheckResult("every flow completed", None, "the run is inconclusive")
 
@@ -317,7 +320,9 @@ def test_inconclusive_run_is_not_judged() -> None:
         (INCONCLUSIVE, None, ExitCode.INCONCLUSIVE),
     ],
 )
-def test_exit_code(fidelity: Fidelity, victim_ns: int | None, code: ExitCode) -> None:
-    """Inconclusive goes before failed."""
+def test_exit_code_of_checks_and_fidelity(
+    fidelity: Fidelity, victim_ns: int | None, code: ExitCode
+) -> None:
+    """Inconclusive takes precedence over failed."""
     measured = run(victim_ns=victim_ns, fidelity=fidelity)
     assert exit_code([summarise(measured)], judge(spec().verify, measured)[:1]) is code

@@ -1,4 +1,4 @@
-"""The check of checksums in captures: of all ports, or of some, and what spoils it."""
+"""The check of checksums in captures: all ports or some, and wrong checksums."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def checked(folder: Path, captures: dict[str, bytes], **check: object) -> CheckR
         ({"at_least": 4}, False, "4 right, 1 wrong"),
     ],
 )
-def test_one_wrong_checksum_is_too_many(
+def test_one_wrong_checksum_fails(
     tmp_path: Path, check: dict[str, object], passed: bool, detail: str
 ) -> None:
-    """A byte of a payload differs in one packet at leaf1:h2."""
+    """One payload byte differs in a packet at leaf1:h2."""
     captures = {"leaf1:h1": files.pcapng([GOOD] * 3), "leaf1:h2": files.pcapng([GOOD, SPOILT])}
     result = checked(tmp_path, captures, **check)
     assert (result.passed, result.detail) == (passed, detail)
 
 
-def test_a_file_that_ends_too_early_shows_nothing(tmp_path: Path) -> None:
-    """What is missing could have been wrong."""
+def test_a_truncated_capture_fails(tmp_path: Path) -> None:
+    """The missing packets could be wrong."""
     result = checked(tmp_path, {"leaf1:h1": files.pcapng([GOOD] * 3)[:-7]})
     assert not result.passed
     assert "cut" in result.detail or "end" in result.detail

@@ -1,4 +1,4 @@
-"""The check of marks in a capture: which packets it looks at, and how many may be marked."""
+"""The check of marks in a capture: the packets that it counts, and the bounds on marks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _packet(ecn: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Beside the packets: some that came the other way, and some that do not understand ECN."""
+    """A capture of the packets, packets of the other direction, and packets without ECT."""
     path = tmp_path_factory.mktemp("marks") / "leaf1-h1.pcapng"
     with path.open("wb") as stream:
         writer = PcapngWriter(stream, [Interface("leaf1:h1", LinkType.ETHERNET)])
@@ -58,7 +58,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (301, 401, "0%", False, "400 packets left in all"),
     ],
 )
-def test_as_many_are_marked_as_chance_has_it(
+def test_the_share_of_marks_is_within_chance(
     capture: Path, first: int, last: int, probability: str, *, passed: bool, detail: str
 ) -> None:
     wanted = {"at": "leaf1:h1", "first": first, "last": last, "probability": probability}

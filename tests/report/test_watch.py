@@ -1,4 +1,4 @@
-"""The table of a running lab, as it is drawn."""
+"""The table of `emu watch`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PORTS = [TOPOLOGY.port_name[port] for s in TOPOLOGY.switches for port in TOPOLOG
 
 
 def _look(time_ns: int, **counters: list[int]) -> LabSnapshot:
-    """All ports have the same counters, 0 unless given."""
+    """A snapshot in which all ports have the same counters, 0 unless given."""
     own = {name: [0] * width for name, width in PORT.cells.items()} | counters
     return LabSnapshot(time_ns, dict.fromkeys(PORTS, own), {}, TrafficState(1, "running", None, ()))
 
@@ -35,7 +35,7 @@ def _drawn(watch: Watch, width: int) -> list[str]:
 
 @pytest.mark.parametrize(("fabric", "count"), [("roce", "pauses"), ("ib", "updates")])
 def test_rates_and_counts_are_those_of_the_fabric(fabric: str, count: str) -> None:
-    """12,500 bytes in a microsecond are all of a 100 Gb/s cable."""
+    """12,500 bytes in a microsecond fill a 100 Gb/s cable."""
     watch = Watch("pair", TOPOLOGY, FABRIC_KINDS[fabric])
     watch.add(_look(0))
     held = {"paused": [500_000], "xmit_wait": [500_000] + [0] * 7}
@@ -52,7 +52,7 @@ def test_rates_and_counts_are_those_of_the_fabric(fabric: str, count: str) -> No
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 @pytest.mark.parametrize("width", [80, 160])
 def test_nothing_is_cut_off(width: int, fabric: str) -> None:
-    """Neither on a narrow terminal, nor with large numbers; the rate is drawn over time on both."""
+    """Neither narrow terminals nor large numbers cut a cell. The rate is drawn over time."""
     watch = Watch("pair", TOPOLOGY, FABRIC_KINDS[fabric])
     many = {name: [98_765_432] * cells for name, cells in PORT.cells.items()}
     watch.add(_look(0))
@@ -65,7 +65,7 @@ def test_nothing_is_cut_off(width: int, fabric: str) -> None:
 
 @pytest.mark.parametrize(("fabric", "mark"), [("roce", "CE"), ("ib", "FECN")])
 def test_marks_notifications_and_every_drop_are_counted(fabric: str, mark: str) -> None:
-    """Also a packet that was lost with its link, or whose time was over."""
+    """Drops include packets lost with a link or at the end of their lifetime."""
     watch = Watch("pair", TOPOLOGY, FABRIC_KINDS[fabric])
     marks = {"roce": "ecn_marked", "ib": "fecn_marked"}[fabric]
     watch.add(_look(0))
@@ -77,13 +77,13 @@ def test_marks_notifications_and_every_drop_are_counted(fabric: str, mark: str) 
 
 
 def test_a_small_terminal_shows_the_busiest_ports() -> None:
-    """In the fabric's order."""
+    """The ports are in the fabric's order."""
     watch = Watch("pair", TOPOLOGY, ROCE)
     watch.add(_look(0))
     watch.add(_look(1000))
     assert watch.table(80, height=5).row_count == 2
 
 
-def test_a_sparkline_tells_little_from_nothing() -> None:
-    """The smallest rate has a bar."""
+def test_a_sparkline_shows_the_smallest_rate() -> None:
+    """The smallest rate has a bar, and 0 has none."""
     assert sparkline([0, 0.001, 0.5, 1, 2]) == " ▁▄██"
