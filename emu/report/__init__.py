@@ -1,4 +1,4 @@
-"""From a recording to what people and scripts read.
+"""Turns a recording into what people and scripts read.
 
 Recording + Spec + Topology ─▶ RunFacts ─┬▶ summary.json, series.npz   store, summary
                                          ├▶ verdict, exit code         verdict

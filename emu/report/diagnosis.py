@@ -1,10 +1,10 @@
-"""What is wrong with a run, from its own numbers: how it looks, and what cures it.
+"""Diagnoses what is wrong with a run from its own figures, and names settings that cure it.
 
     signature ──▶ Diagnosis(evidence of this run, settings that cure it)
                   Pathology(what it is, how it looks in counters, plot and capture)
 
-One entry of the table below for each pathology, those of lossless Ethernet above all. The
-settings are of this run's spec, as after `--set`: with them the signature is gone.
+The table below has an entry for each pathology. Settings are given as `--set` takes them. With
+them, the detector does not find the pathology in this run's spec any more.
 Sources: Guo et al., RDMA over Commodity Ethernet at Scale, SIGCOMM'16; Zhu et al.,
 Congestion Control for Large-Scale RDMA Deployments, SIGCOMM'15.
 """
@@ -36,14 +36,15 @@ def credits(kind: FabricKind) -> bool:
 
 @dataclass(frozen=True)
 class Pathology:
-    """`looks`: in counters, plot and capture. `cure`: why the settings help."""
+    """`signature` detects it. `looks`: its signs in counters, plot and capture. `cure`: why the
+    settings help."""
 
     name: str
     signature: Signature
     looks: str
     cure: str
     stops_everything: bool = False
-    """Whether what comes after it in the table would only be its consequence."""
+    """Whether later pathologies of the table would only be consequences of it."""
     fabrics: Callable[[FabricKind], bool] = ethernet
     """The kinds of fabric that may have it."""
 
@@ -242,17 +243,17 @@ class Diagnosis:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """What cures it, as after `--set`; nothing where no setting would."""
+        """Settings that cure it, as `--set` takes them; empty when none is known."""
         return self.found.settings
 
     def in_words(self) -> str:
-        """One paragraph."""
+        """The diagnosis as a paragraph: evidence, signs and cure."""
         what = self.pathology
         name = what.name[0].upper() + what.name[1:]
         return f"{name}: {self.found.evidence}. {what.looks}. {what.cure}{self._to_set()}"
 
     def in_short(self) -> str:
-        """A sentence or two: what was found, and what to set."""
+        """The evidence and the settings, in a sentence or two."""
         name = self.pathology.name
         return f"{name[0].upper()}{name[1:]}: {self.found.evidence}{self._to_set('. Cure')}"
 
@@ -265,7 +266,7 @@ class Diagnosis:
 
 
 def diagnoses(run: RunFacts) -> list[Diagnosis]:
-    """What is wrong, the gravest first. Nothing is told of a run that cannot be believed."""
+    """The diagnoses of a run, the gravest first; empty for an inconclusive run."""
     return run.once(_diagnoses)
 
 
@@ -274,7 +275,7 @@ def _diagnoses(run: RunFacts) -> list[Diagnosis]:
 
 
 def _found(run: RunFacts) -> Iterator[Diagnosis]:
-    """Pathologies may have the same cure, which is tried once."""
+    """The diagnoses with the settings that have an effect. Equal settings are tried once."""
     effective: dict[fixes.Settings, fixes.Settings] = {}
     for pathology, found in pathologies(lambda pathology: run):
         wanted = found.settings
@@ -286,9 +287,9 @@ def _found(run: RunFacts) -> Iterator[Diagnosis]:
 def pathologies(
     facts_for: Callable[[Pathology], RunFacts | None],
 ) -> Iterator[tuple[Pathology, Finding]]:
-    """Those that are found, each in the facts that it is to be looked for in; None: it is not to
-    be looked for. Of a run with faults of tuning those alone: what else there is may come from
-    them."""
+    """The pathologies that are found, with their findings. `facts_for` gives the run in which to
+    look for a pathology, or None to skip it. After a finding by an injected misconfiguration, only
+    other such findings count, because the rest may be consequences."""
     by_fault = False
     for pathology in PATHOLOGIES:
         run = facts_for(pathology)

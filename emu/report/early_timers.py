@@ -1,11 +1,11 @@
-"""Retransmission timers that fire although nothing was lost: what they send again is a duplicate.
+"""Retransmission timers that fire although nothing was lost, so that receivers get duplicates.
 
     sender    ├─ message ─┤ · · · · timer ├─ the same again ─┤ ...
     switch                 queues, pauses
     receiver                                 ├─ message ─┤  ├─ duplicates ─┤
 
-A flow counts whose packets ride on a priority of which no switch dropped any, in a run in which
-nothing else can have taken them.
+A flow counts if no switch dropped a packet of its priority, and if nothing else in the run can
+have lost its packets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from emu.report.run_view import RunFacts
 
 
 def sent_in_vain(run: RunFacts) -> list[FlowRecord]:
-    """Flows that sent again what was not lost, because their sender's timer had fired."""
+    """Flows whose sender's timer fired, and that sent packets again which were not lost."""
     fired = [flow for flow in run.flows if flow.retransmitted_packets and _has_fired(run, flow)]
     lost = _lossy_priorities(run) if fired else None
     if lost is None:
@@ -31,7 +31,8 @@ def _has_fired(run: RunFacts, flow: FlowRecord) -> bool:
 
 
 def _lossy_priorities(run: RunFacts) -> set[int] | None:
-    """Those of which switches dropped packets. None: what was lost may have been anyone's."""
+    """Priorities of which switches dropped packets. None when packets of any flow may have been
+    lost."""
     ports = run.recording.ports.values()
     names = PORT.public_drops("roce", PORT.drops(CONGESTION))
     lost = {

@@ -1,4 +1,4 @@
-"""FCT slowdown of background load, size by size."""
+"""FCT slowdown of background loads, by message size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from emu.units import format_size
 
 
 def fct_table(run: RunFacts) -> Table:
-    """A row for each tenth of an entry's messages, by size, and one for all of them."""
+    """A row for each tenth of an entry's messages, ordered by size, and one for all messages."""
     return Table(
         title="FCT slowdown",
         columns=(

@@ -1,7 +1,7 @@
-"""Plots as a piece of a page: inline SVG in the page's own colours and type.
+"""Plots as inline SVG, in the colours and type of the page.
 
-A figure has plots side by side, with one pair of scales. Everything is drawn in the page's
-variables, so that a page follows its reader's theme; the same run gives the same text.
+A figure has plots side by side, with one pair of scales. Colours are CSS variables of the page, so
+that a figure follows its reader's theme. The same run gives the same text.
 
           ┌ margin for labels
     80 KB │      ▂▄▆█▆▄            │    ▂▂▂
@@ -23,18 +23,18 @@ from emu.report.palette import FAINT, GRID, INK, Colour
 from emu.report.svg_simplify import Corner, outline, stairs
 
 LETTER, LINE = 5.5, 9.0
-"""About how wide a letter is, and how high."""
+"""The approximate width of a letter, and the height of a line, in points."""
 _GAP, _PAD, _TITLE, _X_AXIS, _NAME = 16.0, 5.0, 16.0, 28.0, 13.0
-"""Between plots; around them; and the room that titles, axes and their names need."""
+"""Points between plots, around them, for titles, for the time axis and for an axis' name."""
 _X_TICKS, _POINTS_A_TICK = 6, 30.0
 
 Values = Sequence[float] | Any
-"""Numbers; also an array of them."""
+"""A sequence or an array of numbers."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from `low` to `high`. With `labels` only those are marked."""
+    """Values from `low` to `high`. With `labels`, the axis marks only those values."""
 
     low: float
     high: float
@@ -44,14 +44,14 @@ class Axis:
     grid: bool = True
 
     def ticks(self, most: int) -> Sequence[tuple[float, str]]:
-        """Round values along the axis, at most so many."""
+        """Round values along the axis with their text, about `most` of them."""
         if self.labels is not None:
             return self.labels
         values = _powers(self.low, self.high) if self.is_log else _round(self.low, self.high, most)
         return [(value, f"{value:g}") for value in values]
 
     def share(self, value: float) -> float:
-        """From 0 at `low` to 1 at `high`."""
+        """The place of a value on the axis: 0 at `low`, 1 at `high`."""
         if self.is_log:
             low, high, value = log10(self.low), log10(self.high), log10(max(value, self.low))
             return (value - low) / (high - low)
@@ -74,7 +74,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 @dataclass
 class Plot:
-    """One rectangle. What is drawn is given in the axes' values."""
+    """One plot. Its methods take coordinates as values of the axes."""
 
     left: float
     top: float
@@ -85,7 +85,7 @@ class Plot:
     parts: list[str] = field(default_factory=list)
 
     def at(self, x: float, y: float) -> Corner:
-        """Where values are in the picture; those beyond an axis are at its end."""
+        """The point of the picture for two values. Values beyond an axis move to its end."""
         across, up = (min(1.0, max(0.0, share)) for share in (self.x.share(x), self.y.share(y)))
         return self.left + across * self.width, self.top + (1 - up) * self.height
 
@@ -95,14 +95,14 @@ class Plot:
         self._stroke([self.at(x, y) for x, y in zip(xs, ys, strict=True)], colour, thick, dash)
 
     def stairs(self, edges: Values, heights: Values, colour: Colour, *, thick: float = 1.4) -> None:
-        """A height from each edge to the next."""
+        """Draws a step curve with one height from each edge to the next."""
         corners = stairs(list(edges), list(heights))
         self._stroke([self.at(x, y) for x, y in corners], colour, thick, "")
 
     def band(
         self, edges: Values, low: Values, high: Values, colour: Colour, *, opacity: float = 1.0
     ) -> None:
-        """What lies between two such curves."""
+        """Fills the area between two step curves."""
         there = stairs(list(edges), list(high))
         back = stairs(list(edges), list(low))[::-1]
         path = outline(self.at(x, y) for x, y in (*there, *back))
@@ -127,7 +127,7 @@ class Plot:
         *,
         filled: bool = True,
     ) -> None:
-        """From one value of x to another, `high` values of y high."""
+        """Draws a bar over a span of x, centred on `middle` and `high` tall in values of y."""
         (x1, y1), (x2, y2) = (
             self.at(span[0], middle - high / 2),
             self.at(span[1], middle + high / 2),
@@ -140,7 +140,7 @@ class Plot:
         )
 
     def text(self, x: float, y: float, text: str, colour: Colour) -> None:
-        """To the right of a place, at its height."""
+        """Writes text to the right of a point, at its height."""
         left, middle = self.at(x, y)
         self.parts.append(_text(left, middle + LINE / 3, text, colour, "start"))
 
@@ -151,10 +151,10 @@ class Plot:
             f'stroke-width="{thick:g}"{dashed}/>'
         )
 
-    # ---- what is around it -----------------------------------------------------
+    # ---- grid, axes and labels -------------------------------------------------
 
     def drawn(self, title: str, *, with_labels: bool) -> str:
-        """The plot with its grid, its axes and all that was drawn in it."""
+        """The plot as SVG text, with its grid, axes and everything drawn so far."""
         bottom = self.top + self.height
         below = [
             *self._x_ticks(bottom),
@@ -194,7 +194,7 @@ class Plot:
 
 
 class Figure:
-    """Plots beside each other on the same axes, one for each title."""
+    """Plots side by side on the same axes, one for each title."""
 
     def __init__(
         self, titles: Sequence[str], width: float, height: float, x: Axis, y: Axis
@@ -211,7 +211,7 @@ class Figure:
         ]
 
     def svg(self, label: str) -> Markup:
-        """The <svg> element; `label` is what a screen reader says."""
+        """The <svg> element. `label` is its text for screen readers."""
         drawn = "".join(
             plot.drawn(title, with_labels=not place)
             for place, (plot, title) in enumerate(zip(self.plots, self._titles, strict=True))
@@ -223,7 +223,7 @@ class Figure:
 
 
 def stacked(figures: Sequence[Figure], label: str) -> Markup:
-    """Figures below each other."""
+    """One <svg> element with these figures from top to bottom."""
     tops = [sum(figure.height for figure in figures[:place]) for place in range(len(figures))]
     height = sum(figure.height for figure in figures)
     width = max(figure.width for figure in figures)

@@ -1,11 +1,10 @@
-"""What a comparison teaches, in sentences: each one quotes the numbers of these runs.
+"""The findings of a comparison, as sentences that quote the figures of these runs.
 
-`CLAIMS` is the one place that says when a kind of sentence may be written (`holds`) and how it
-reads (`says`). A sentence states what was counted. That one thing brought about another is for
-the diagnoses, which look for it. Runs that the machine could not honestly produce are left out,
-and the first sentence says which.
+`CLAIMS` is the only place that decides when a kind of sentence is written (`holds`) and what it
+says (`says`). A sentence states what was counted. Causes are left to the diagnoses. Inconclusive
+runs are left out, and the first sentence names them.
 
-    runs ──about──▶ a claim's cases ──holds──▶ those that are so ──says──▶ sentences
+    runs ──about──▶ cases of a claim ──holds──▶ those that hold ──says──▶ sentences
 """
 
 from __future__ import annotations
@@ -33,14 +32,15 @@ class Claim:
 
     name: str
     about: Callable[[Runs], Iterable[Any]]
-    """Runs that can be believed -> what there may be a sentence about, each time."""
+    """Conclusive runs -> cases that may have a sentence."""
     holds: Callable[[Any], bool]
-    """When it may be written."""
+    """Whether a case has a sentence."""
     says: Callable[[Any], str]
+    """The sentence of a case."""
 
 
 def findings(runs: Runs) -> list[str]:
-    """The sentences: the caveat first, then who did not finish, and the advice last."""
+    """The sentences: inconclusive runs first, then the claims in their order, advice last."""
     honest = [run for run in runs if run.conclusive]
     return [
         *_caveat(runs),
@@ -59,7 +59,7 @@ def _caveat(runs: Runs) -> Iterator[str]:
         yield f"The machine did not keep up with {listed(names)}; nothing is concluded from it."
 
 
-# --- who did not finish ---
+# --- unfinished flows ---
 
 
 def _unfinished(run: RunFacts) -> str:
@@ -73,7 +73,7 @@ def _unfinished(run: RunFacts) -> str:
 
 
 def _all_there(run: RunFacts) -> str:
-    """How many lack nothing but an acknowledgement, where packets were lost."""
+    """A clause about flows that only lack an acknowledgement; empty where no packets were lost."""
     there = [flow for flow in run.unfinished if flow.delivered_bytes == flow.bytes]
     if not there or not _has_loss(run):
         return ""
@@ -81,7 +81,7 @@ def _all_there(run: RunFacts) -> str:
     return f"; {whose} arrived, but not the last acknowledgement"
 
 
-# --- what was lost ---
+# --- lost packets ---
 
 
 def _has_loss(run: RunFacts) -> bool:
@@ -117,13 +117,13 @@ def _no_loss(runs: Runs) -> str:
 
 
 def _refused(run: RunFacts) -> str:
-    """What switches let pass, and hosts did not."""
+    """A sentence about packets that hosts dropped because of their P_Keys."""
     hosts = [f"{host} dropped {n:,}" for host, n in run.refusals.items()]
     noun = "packet" if list(run.refusals.values()) == [1] else "packets"
     return f"In {run.name}, {listed(hosts)} {noun} for their P_Keys."
 
 
-# --- what flow control did ---
+# --- flow control ---
 
 
 def _waits(run: RunFacts) -> list[int]:
@@ -131,7 +131,7 @@ def _waits(run: RunFacts) -> list[int]:
 
 
 def _was_held_back(run: RunFacts) -> bool:
-    """With something that did it: pauses that nobody sent would be no pauses."""
+    """Whether credits or pause frames held back any port."""
     return bool(_waits(run)) and (run.uses_credits or run.total("pause_frames") > 0)
 
 
@@ -150,7 +150,7 @@ def _how(run: RunFacts) -> str:
 
 @dataclass(frozen=True)
 class Marking:
-    """A run whose senders were told of congestion, and those where they were not."""
+    """A run with PFC, and runs of the same workload with PFC but without CNPs."""
 
     run: RunFacts
     others: Runs
@@ -164,7 +164,8 @@ def _markings(runs: Runs) -> Iterator[Marking]:
 
 
 def _can_pause(run: RunFacts) -> bool:
-    """Whether any switch of it has PFC; a host may pause its switch without."""
+    """Whether there are pause frames, or a switch with PFC. A host may pause a switch without
+    PFC."""
     if run.uses_credits:
         return False
     ports = (port for switch in run.topology.switch for port in run.topology.ports[switch])
@@ -172,8 +173,8 @@ def _can_pause(run: RunFacts) -> bool:
 
 
 def _marks_are_answered(case: Marking) -> bool:
-    """Where nobody paused, there is nothing that marks could have spared; and what is marked on
-    priorities that do not pause has no part in how often others do."""
+    """Whether marks led to CNPs in a run that can be compared by its pauses. Marks cannot reduce
+    pauses where no run paused, or where they are only on priorities that do not pause."""
     answered = case.run.total("cnp") and case.run.total("ce_marked")
     paused = any(run.total("pause_frames") for run in (case.run, *case.others))
     return bool(answered and case.others and paused) and not marked_only_elsewhere(case.run)
@@ -189,7 +190,7 @@ def _marking(case: Marking) -> str:
 
 
 def _compared(own: int, others: Runs) -> Iterator[str]:
-    """In words that agree with the numbers, whichever they are."""
+    """Clauses that compare a count of pauses with those of other runs."""
     pauses = {run.name: run.total("pause_frames") for run in others}
     for how, names in (
         ("fewer than", [name for name, count in pauses.items() if own < count]),
@@ -212,11 +213,11 @@ def _idle_pfc(runs: Runs) -> str:
     return f"PFC had no part in {listed([run.name for run in runs])}: no pause frame was sent."
 
 
-# --- how flows begin, and who limits them: each module says when there is a sentence ---
+# --- limits of senders and uneven ports: their modules decide when there is a sentence ---
 
 
 def _senders(runs: Runs) -> list[str]:
-    """Entries whose senders leave their cables idle, each with the runs in which they do."""
+    """Sentences about entries whose senders leave their cables idle, with the names of the runs."""
     names: dict[str, list[str]] = {}
     for run in runs:
         for sentence in limited_by_senders(run):
@@ -231,7 +232,7 @@ def _uneven(runs: Runs) -> list[str]:
     return [f"In {run.name}: {sentence}" for run in runs for sentence in uneven_ports(run)]
 
 
-# --- who suits best ---
+# --- which fabric suits best ---
 
 
 def _rankings(runs: Runs) -> Iterator[Ranking]:
@@ -241,7 +242,7 @@ def _rankings(runs: Runs) -> Iterator[Ranking]:
 
 
 def _is_a_choice(own: Ranking) -> bool:
-    """One fabric alone is no choice."""
+    """Whether there are several fabrics to choose from."""
     return len(own.ranked) + len(own.unfinished) > 1
 
 

@@ -1,12 +1,12 @@
-"""Flows that their congestion control holds back long after the congestion is over.
+"""Flows that congestion control keeps slow long after the congestion has ended.
 
     rate  ─┐  last queue that marks
            │  │                          the path is free, and the flow does not use it
            └──┴──▁▁▁▁▁▂▂▂▂▂▃▃▃▃▃────────────▶ time
 
-A packet is marked only in a queue above Kmin, so the samples tell when marks came last. DCQCN adds
-R_AI to a flow's target rate once in each increase timer: 40 Mbit/s every 55 us in its paper, whose
-links have 40 Gbit/s. InfiniBand's table is left by one entry in each CCTI timer.
+A packet is marked only in a queue above Kmin, so the samples of queues show when marking ended.
+DCQCN adds R_AI to a flow's target rate once per increase timer: 40 Mbit/s every 55 us in its paper,
+which assumes links of 40 Gbit/s. InfiniBand's CCT index falls by one entry per CCTI timer.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from topologies.graph import Port
 from traffic.graph import Verb
 
 MOST = 0.5
-"""Part of its life that a flow must have had after the last marks."""
+"""The least part of a flow's life that must come after the last marks."""
 FAR_BELOW = 0.25
-"""Part of what its path has free that a flow takes which is held back."""
+"""A flow is held back if it takes less than this part of its path's free rate."""
 _CCTI_TIMER_OF_NVIDIA, _CCTI_TIMER_NS = 10, 1024
 
 
@@ -46,7 +46,7 @@ class _Held:
     flow: FlowRecord
     sender: str
     since_ns: int
-    """When the last queue on its path was deep enough for marks."""
+    """The flow has had enough to send since this time, and no queue on its path could mark."""
     for_ns: int
     rate_bps: float
     free_bps: float
@@ -82,7 +82,7 @@ def _how_slow(run: RunFacts, sender: str) -> str:
 
 
 def _cure(run: RunFacts, senders: list[str], cc: str) -> fixes.Settings:
-    """A quicker control, or a shorter timer; at all senders that have the slow one."""
+    """A faster congestion control, or a shorter timer, at all senders with the slow one."""
     if cc == "cct":
         timers = {
             dotted(for_host(run.spec, host, "nic", "cct", "ccti_timer")): _shorter_timer(run, host)
@@ -125,8 +125,8 @@ def _held(run: RunFacts) -> Iterator[_Held]:
 
 
 def _sends_ns(run: RunFacts, flow: FlowRecord) -> int | None:
-    """From when on a flow has something to send until it is over; None: nobody knows. Of open-loop
-    load all messages are there when the last has come."""
+    """The time from which a flow has something to send until it ends; None if that is unknown. In
+    an open-loop load, it is the time at which the last message arrives."""
     if run.sends_without_gaps(flow):
         return flow.start_ns
     if not isinstance(run.entries.get(flow.traffic), Background) or not flow.is_rdma:
@@ -139,7 +139,7 @@ def _sends_ns(run: RunFacts, flow: FlowRecord) -> int | None:
 
 
 def _least_ns(run: RunFacts, flow: FlowRecord, sent_bytes: float) -> float:
-    """How long so many bytes take alone, message by message where each waits for the one before."""
+    """The least time for so many bytes if each message waits for the one before it."""
     entry = run.entries[flow.traffic]
     if not isinstance(entry, MessageEntry):
         return 0
@@ -148,14 +148,16 @@ def _least_ns(run: RunFacts, flow: FlowRecord, sent_bytes: float) -> float:
 
 
 def _slowed(run: RunFacts, sender: str) -> bool:
-    """Whether it has heard of congestion, and nothing but its control makes it slow."""
+    """Whether congestion feedback reached the sender, and nothing but its congestion control limits
+    its rate."""
     host, counters = run.spec.host(sender), run.recording.hosts.get(sender, {})
     heard = counters.get("rp_cnp_handled", 0) + counters.get("rp_becn_received", 0)
     return host.nic.cc in ("dcqcn", "cct") and heard > 0 and host.path is None
 
 
 def _last_marks_ns(run: RunFacts) -> NDArray[np.int64]:
-    """Of each sampled port: when a sample last had a queue that marks; 0: at no time."""
+    """For each sampled port: the time of the last sample with a queue deep enough to mark; 0 if
+    there is none."""
     series = run.recording.series
     peaks = series.queue_bytes.max(axis=0, initial=0)
     last_ns = np.zeros(len(series.ports), np.int64)
@@ -168,8 +170,8 @@ def _last_marks_ns(run: RunFacts) -> NDArray[np.int64]:
 
 
 def _marks_above(run: RunFacts, port: Port) -> int:
-    """Bytes below which a queue marks nothing. InfiniBand's may be in buffers of several lanes, so
-    that two packets there are taken for enough."""
+    """The depth in bytes below which a queue marks nothing. InfiniBand packets may wait in the
+    buffers of several lanes, so two packets count as deep enough."""
     if run.uses_credits:
         return 2 * run.spec.largest_frame_bytes
     ecn = run.spec.port(port).ecn
@@ -177,8 +179,8 @@ def _marks_above(run: RunFacts, port: Port) -> int:
 
 
 def _free_bps(run: RunFacts, path: list[int], start_ns: int, end_ns: int) -> float:
-    """What the fullest cable that it may take had free, of these columns; nothing where flow
-    control held it."""
+    """The free rate of the fullest cable among these columns; 0 where flow control held one of
+    them back."""
     series, topology = run.recording.series, run.topology
     waited = run.waited_ns(path, start_ns, end_ns)
     if waited.max() >= STANDING * (end_ns - start_ns):

@@ -1,8 +1,8 @@
-"""The page: one HTML file with everything in it, to be read offline and sent by mail.
+"""The report page: one HTML file with everything in it, to read offline or send by mail.
 
-No scripts, no fonts, no addresses: style and pictures are inside. Names come
-from users' files, so the template escapes everything but the pictures, whose
-own text `figure` has escaped.
+It has no scripts, no fonts and no external addresses: style and pictures are inline. Names come
+from users' files, so the template escapes everything but the pictures, whose text `figure`
+escapes.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ from emu.report.table import Table
 from emu.report.uplinks import uneven_ports
 
 MOST_ROWS = 100
-"""Of a table of flows or ports: nobody reads more, and the summary has them all."""
+"""The most rows of a table of flows or ports. The summary has them all."""
 
 
 @dataclass(frozen=True)
 class Badge:
-    """The verdict of a page in a word."""
+    """A verdict in a few words at the top of a page."""
 
     text: str
     tone: str
@@ -85,7 +85,7 @@ def run_page(run: RunFacts) -> str:
 
 
 def comparison_page(title: str, runs: Sequence[RunFacts], missing: Sequence[str] = ()) -> str:
-    """The page of several runs, side by side. `missing`: variants that did not run to their end."""
+    """The page of several runs, side by side. `missing`: variants without a result."""
     return _render(
         title,
         runs,
@@ -131,7 +131,7 @@ def _environment() -> Environment:
 
 
 def _badges(runs: Sequence[RunFacts]) -> list[Badge]:
-    """What was found to be wrong stands before what was checked."""
+    """The badges of a page: diagnoses, then unfinished runs, then the verdict of the checks."""
     found = sum(len(diagnoses(run)) for run in runs)
     unfinished = sum(bool(run.unfinished) for run in runs)
     badges = []

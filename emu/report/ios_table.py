@@ -1,4 +1,4 @@
-"""What drives did over the fabric, in fio's figures."""
+"""Storage I/O over the fabric, in fio's figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMES = {
 
 
 def ios_table(run: RunFacts) -> Table:
-    """A row for the reads of an entry, and one for its writes; no rows where there is no drive."""
+    """A row for the reads of each storage entry and one for its writes; no rows without storage."""
     return Table(
         title="Storage",
         columns=(

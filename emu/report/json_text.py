@@ -17,8 +17,8 @@ _CONTAINERS = (dict, list, tuple)
 
 
 def indented_json(value: object, depth: int = 0) -> str:
-    """`depth`: levels of indent that the value's first line is at. Keys are strings. Raises
-    ValueError for a number JSON does not know."""
+    """The text of a value. `depth` is the level of indent of its first line. Keys must be strings.
+    Raises ValueError for a number that JSON cannot represent."""
     inner = depth + 1
     if not isinstance(value, _CONTAINERS) or not value:
         return _encoder(inner).encode(value)
@@ -39,7 +39,7 @@ def _any_container(values: Iterable[object]) -> bool:
 
 
 def _spread(opening: str, inside: str, closing: str, depth: int) -> str:
-    """The brackets get lines of their own."""
+    """The text between brackets that stand on lines of their own."""
     return f"{opening}\n{_INDENT * (depth + 1)}{inside}\n{_INDENT * depth}{closing}"
 
 

@@ -1,7 +1,7 @@
 """A run as JUnit XML, which every build server shows: a test case for each check.
 
-A run that the machine did not keep up with has an error, `fidelity`, and its checks
-are skipped: they were not judged.
+An inconclusive run has an error in the test case `fidelity`, and its checks are skipped, because
+they were not judged.
 """
 
 from __future__ import annotations

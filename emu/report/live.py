@@ -1,5 +1,5 @@
-"""What goes on in a lab that is up, in sentences: the report's diagnosis of the latest moments, and
-what the lab itself knows.
+"""What is wrong in a running lab, in sentences: diagnoses of the latest interval, and the states of
+PFC watchdogs and links.
 
     two looks ─▶ recording of the time between ─▶ the report's own detectors ─▶ sentences
 """
@@ -30,33 +30,34 @@ _SO_FAR = (
     detectors.late_marks,
     detectors.unheeded_marks,
 )
-"""Known by what has not happened at all (never marked, never received, never delivered), or by what
-has happened once for all."""
+"""Detectors that need the whole time so far: something never happened (no mark, no packet of a
+priority received, no delivery), or it happened once and stays so."""
 _DEADLOCKS = (detectors.deadlock, detectors.credit_deadlock)
-"""Last beyond the traffic that they have stopped."""
+"""Detectors that also run after traffic has stopped, because a deadlock outlasts the traffic."""
 
 
 def sentences(spec: Spec, before: LabSnapshot, after: LabSnapshot) -> list[str]:
-    """What is wrong at this moment, the gravest first; nothing where nothing is. `spec`: the lab's
-    own, as it came up. Of traffic that is over it says who gave up, and what is still stuck."""
+    """What is wrong at this moment, the gravest first; empty when nothing is. `spec` is the lab's
+    spec at its start. After traffic has ended, the only pathologies are failed queue pairs and
+    deadlocks."""
     found = list(_pathologies(spec, before, after)) if after.hosts else []
-    told = {port for _, own in found for port in own.ports}
+    named = {port for _, own in found for port in own.ports}
     return [
         *(sentence for sentence, _ in found),
-        *_watchdogs(spec, after, told),
+        *_watchdogs(spec, after, named),
         *_links(after),
     ]
 
 
 def needs_two_looks(look: LabSnapshot) -> bool:
-    """Whether there is more to say when some time has passed."""
+    """Whether a second look, some time later, can show more."""
     return look.traffic.state == "running" or bool(look.deadlocks)
 
 
 def _pathologies(
     spec: Spec, before: LabSnapshot, after: LabSnapshot
 ) -> Iterator[tuple[str, Finding]]:
-    """Those of the report that there are now: a sentence for each, and what was found."""
+    """The pathologies that exist now: a sentence and the finding of each."""
     now = spec.model_copy(update={"faults": tuple(f.spec for f in after.faults if f.spec)})
     topology, window_ns = now.topology.build(), after.time_ns - before.time_ns
     whole = RunFacts("so far", recording_so_far(now, before, after), now, topology)
@@ -66,7 +67,7 @@ def _pathologies(
         if pathology.signature is detectors.gave_up:
             return whole
         if pathology.signature is held_by_control:
-            return None  # it needs the samples of a whole run, and two looks are two samples
+            return None  # it needs the samples of a whole run; two looks are only two samples
         runs = after.traffic.state == "running" or pathology.signature in _DEADLOCKS
         if not runs or window_ns <= 0:
             return None
@@ -79,11 +80,12 @@ def _pathologies(
         yield f"{name} ({when}): {found.evidence}", found
 
 
-def _watchdogs(spec: Spec, look: LabSnapshot, told: Collection[str]) -> Iterator[str]:
-    """Of ports that no pathology has told of: between switches, or when no traffic runs."""
+def _watchdogs(spec: Spec, look: LabSnapshot, named: Collection[str]) -> Iterator[str]:
+    """Storms at ports that no pathology has named: ports between switches, or any port when no
+    traffic runs."""
     topology = spec.topology.build()
     for name, own in look.ports.items():
-        if name in told:
+        if name in named:
             continue
         stormed = [
             priority

@@ -1,10 +1,10 @@
-"""Faults of the spec that took packets: those of the whole run, and the one on a flow's way.
+"""Faults of the spec that lost packets: those of the whole run, and the worst on a flow's path.
 
-    h2 ──▶ leaf1 ──▶ spine1 ─╳▶ leaf2 ──▶ h5      a cut here is on the way of h2 to h5,
-                 ╲─▶ spine2 ──▶                    and leaves another: routes go round it
+    h2 ──▶ leaf1 ──▶ spine1 ─╳▶ leaf2 ──▶ h5      a cut here is on the path from h2 to h5,
+                 ╲─▶ spine2 ──▶                    and leaves another path: routes avoid the cut
 
-A flow's way is every shortest path there, for its packets, and back, for the answers. Who counts
-what a fault took is told in FaultRecord; what has no route behind a lost link is not among it.
+A flow's path means all shortest paths, there for its packets and back for the answers. FaultRecord
+explains which packets count as lost by a fault. Packets without a route behind a lost link do not.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from topologies.graph import Port
 
 
 def lossy_faults(run: RunFacts) -> list[FaultRecord]:
-    """Those that took packets, the worst first."""
+    """The faults that lost packets, the worst first."""
     lossy = [fault for fault in run.recording.faults if fault.packets_dropped]
     return sorted(lossy, key=lambda fault: -fault.packets_dropped)
 
 
 def blamed(run: RunFacts, failed: FailedQueuePair) -> FaultRecord | None:
-    """The worst on the way of a queue pair, if it was there while the queue pair tried."""
+    """The worst fault on the path of a failed queue pair that was active while the queue pair
+    retried; None without one."""
     nic = run.spec.host(failed.src).nic
     tried_ns = (nic.retry_count + 1) * ack_timeout_ps(nic.timeout) // PS_PER_NS
     for fault in lossy_faults(run):
@@ -38,7 +39,7 @@ def blamed(run: RunFacts, failed: FailedQueuePair) -> FaultRecord | None:
 
 
 def is_for_good(run: RunFacts, failed: FailedQueuePair, fault: FaultRecord) -> bool:
-    """Whether no patience helps: it lasts to the end, and nothing goes round it."""
+    """Whether more retries cannot help: the fault lasts to the end, and no route avoids it."""
     if fault.end_ns is not None:
         return False
     kind = KINDS[fault.kind]
@@ -48,13 +49,14 @@ def is_for_good(run: RunFacts, failed: FailedQueuePair, fault: FaultRecord) -> b
 
 
 def lasts(fault: FaultRecord) -> str:
-    """From when to when."""
+    """A clause with the start and the end of a fault."""
     end = "the end" if fault.end_ns is None else format_time_ns(fault.end_ns)
     return f"from {format_time_ns(fault.at_ns)} to {end}"
 
 
 def _met(run: RunFacts, failed: FailedQueuePair, fault: FaultRecord) -> Iterator[Stage]:
-    """Hops, there and back, of which one port at least has the fault on its cable or its switch."""
+    """The hops in both directions where the fault is at the cable or switch of at least one
+    port."""
     for src, dst in ((failed.src, failed.dst), (failed.dst, failed.src)):
         for stage in run.ways.stages(src, dst):
             if any(_is_at(run, port, fault.place) for port in stage):
@@ -62,7 +64,8 @@ def _met(run: RunFacts, failed: FailedQueuePair, fault: FaultRecord) -> Iterator
 
 
 def _is_at(run: RunFacts, port: Port, place: str) -> bool:
-    """`place`: a cable by either of its ports, a switch or a host."""
+    """Whether a fault's place is at this port. A place is a switch, a host, or a cable, which has
+    the name of either of its ports."""
     far = run.topology.peer[port]
     names = (port.node, far.node, run.topology.port_name[port], run.topology.port_name[far])
     return place in names

@@ -1,7 +1,7 @@
-"""Text for a page in Markdown, where it must show as it was written.
+"""Text for a Markdown page, which must show it exactly as it was written.
 
-Titles and messages come from users' files: whatever means something in Markdown or HTML is
-escaped, so that nobody else's HTML, link or picture is on a page of ours.
+Titles and messages come from users' files. Everything that has a meaning in Markdown or HTML is
+escaped, so that these files cannot put HTML, links or pictures on the page.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from urllib.parse import quote
 
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MEANS_SOMETHING = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
-"""An underscore inside of a word, as counters' names have, means nothing."""
+"""Characters with a meaning in Markdown. An underscore inside a word, as in names of counters, has
+none."""
 
 
 def plain(text: str) -> str:
-    """The text in one line, which Markdown shows as it is."""
+    """The text in one line, escaped so that Markdown shows it as it is."""
     line = re.sub("[&<>]", lambda match: _HTML[match[0]], " ".join(text.split()))
     return _MEANS_SOMETHING.sub(lambda match: "\\" + match[0], line)
 
 
 def code(text: str) -> str:
-    """The text in one line, as code: between more backticks than stand together in it."""
+    """The text in one line, as code, between more backticks than it has in a row."""
     line = " ".join(text.split())
     fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     pad = " " if line[:1] == "`" or line[-1:] == "`" else ""

@@ -1,7 +1,7 @@
-"""Marks where they matter: on the priorities that pause.
+"""CE marks on the priorities that pause.
 
-A queue of a lossy priority may be marked, and its senders slowed down, while another priority
-pauses without a single mark. Totals do not tell these apart; the counters of ports do.
+Packets of a lossy priority may be marked, and its senders slowed down, while another priority
+pauses without a single mark. Totals do not show this; the counters of ports do.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from emu.report.run_view import RunFacts
 
 
 def hears_of_queues_that_pause(run: RunFacts) -> bool:
-    """Whether senders were told of congestion where it pauses, and not of a lossy priority's."""
+    """Whether there were CNPs, and marks on priorities that pause."""
     return bool(run.total("cnp") and marked_where_paused(run))
 
 
 def marked_only_elsewhere(run: RunFacts) -> bool:
-    """Whether there were pauses, and marks on other priorities alone."""
+    """Whether there were pauses, and marks only on other priorities."""
     ports = _of_switches(run)
     names = [f"tx_prio{priority}_ecn_marked" for priority in PRIORITIES]
     marked = any(own.get(name) for own in ports for name in names)
@@ -25,7 +25,8 @@ def marked_only_elsewhere(run: RunFacts) -> bool:
 
 
 def marked_where_paused(run: RunFacts) -> int:
-    """Packets marked on priorities for which switches had pauses; all, where a pause stops all."""
+    """Packets marked on priorities that were paused at switches. Where global pauses (802.3x) stop
+    every priority, all marked packets count."""
     ports = _of_switches(run)
     if any(own.get(f"{way}_global_pause") for own in ports for way in ("rx", "tx")):
         return run.total("ce_marked")

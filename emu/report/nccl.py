@@ -1,12 +1,12 @@
-"""A sweep of collectives as nccl-tests prints it, so that scripts for the one read the other.
+"""A sweep of collectives in the format of nccl-tests, so that scripts for nccl-tests can read it.
 
     #                                                     out-of-place                    in-place
     #  size      count   type  redop   root    time   algbw   busbw #wrong    time   algbw ...
          8          2   float    sum     -1   13.54    0.00    0.00      0   13.54    0.00 ...
 
-Sizes in bytes, counts in elements of a rank, times in microseconds, bandwidths in GB/s. The
-GPUs here copy nothing, so what is done in place takes as long as what is not: each
-measurement stands in both halves. `#wrong` is N/A where nobody could look.
+Sizes are in bytes, counts in elements of a rank, times in microseconds, bandwidths in GB/s. The
+emulated GPUs copy nothing, so in-place and out-of-place operations take the same time, and each
+measurement stands in both halves. `#wrong` is N/A when values were not checked.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ SCHEMA = "emu-nccl/1"
 _NOT_AVAILABLE = "N/A"
 _TIME_WIDTH = 7
 _PIECES = ("all-gather", "reduce-scatter", "all-to-all")
-"""Of these, `count` is of a rank's piece."""
+"""For these collectives, `count` is the number of elements in one rank's piece."""
 _SUMS = ("all-reduce", "reduce-scatter")
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is said once, above the table."""
+    """The description of a sweep, which stands above the table."""
 
     hosts: Sequence[str]
-    """By rank."""
+    """The host of each rank."""
     servers: Servers
     device: str
     first_bytes: int
     last_bytes: int
     step: str
-    """As nccl-tests writes it: `2(factor)`, `1048576(bytes)`."""
+    """The step between sizes as nccl-tests writes it: `2(factor)`, `1048576(bytes)`."""
     validates: bool
     notes: Sequence[str] = ()
-    """What was chosen, and which channel uses which NIC."""
+    """Choices that were made automatically, and which channel uses which NIC."""
 
 
 def heading(sweep: Sweep) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _half(job: JobRecord) -> str:
 
 
 def _time(us: float) -> str:
-    """In seven characters, with as many digits behind the point as they leave, two at most."""
+    """The time in seven characters, with at most two decimals."""
     digits = 2 if us < 10_000 else 1 if us < 100_000 else 0
     return f"{us:{_TIME_WIDTH}.{digits}f}"
 
@@ -120,8 +120,8 @@ def to_mapping(
 ) -> dict[str, Any]:
     """The sweep for programs: the same figures under nccl-tests' names, with their units.
 
-    `collective`: by nccl-tests' name. A channel's connections are between ranks, as NCCL has them.
-    `wrong`: what went wrong in the fabric, of each job the sentences.
+    `collective`: its name in nccl-tests. A channel's connections are between ranks, as in NCCL.
+    `wrong`: for each job, sentences about what went wrong in the fabric.
     """
     rates = [job.busbw_bytes_per_s for job in jobs if job.busbw_bytes_per_s is not None]
     return {

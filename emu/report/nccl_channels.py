@@ -6,9 +6,9 @@
     h2:2:2 [1] NCCL INFO Channel 00/0 : 5[1] -> 1[1] [receive] via NET/IB/1
     h1:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 4[0] [send] via NET/IB/0
 
-Before the colon: host, process, thread; in brackets the GPU's number in its server, which is that
-of its NIC, too. NCCL calls RoCE NET/IB as well. These are the lines of the first server; in
-the others, the NICs' numbers differ in the same way.
+A line begins with host, process and thread. The number in brackets is that of the GPU, and of its
+NIC, within the server. NCCL writes NET/IB for RoCE, too. Only the first server's lines are printed;
+the NICs' numbers in other servers follow the same pattern.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from traffic.collectives.tree import trees_of
 
 _TREES = ("tree", "double-tree")
 _MOST_CHILDREN = 3
-"""In NCCL's lines."""
+"""The places for children in NCCL's lines."""
 
 
 @dataclass(frozen=True)
 class Connection:
-    """A channel's way from one server to another. Ranks, not hosts."""
+    """A channel's connection from one server to another. `src` and `dst` are ranks."""
 
     channel: int
     src: int
@@ -38,7 +38,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Channels:
-    """Those of one algorithm."""
+    """The channels of one algorithm."""
 
     algorithm: str
     servers: Servers
@@ -46,14 +46,15 @@ class Channels:
 
     @property
     def rings(self) -> list[list[int]]:
-        """Of each channel the ranks in order; none where the algorithm knows no ring."""
+        """The ranks in each channel's ring, in order; empty for an algorithm without rings."""
         if self.algorithm not in AROUND:
             return []
         return [ring_of(self.servers, channel).tolist() for channel in range(self.count)]
 
     @property
     def trees(self) -> list[list[int]]:
-        """Of each channel and tree the parent of every rank, -1 of the root."""
+        """For each channel and tree, the parent of every rank, -1 for the root; empty for an
+        algorithm without trees."""
         if self.algorithm not in _TREES:
             return []
         return [
@@ -64,21 +65,21 @@ class Channels:
 
     @property
     def connections(self) -> Iterator[Connection]:
-        """Between servers, by channel."""
-        gpu_of = {rank: server for server in self.servers for rank in server}
+        """The connections between servers, by channel."""
+        server_of = {rank: server for server in self.servers for rank in server}
         for channel, ring in enumerate(self.rings):
             for src, dst in pairwise([*ring, ring[0]]):
-                if gpu_of[src] != gpu_of[dst]:
+                if server_of[src] != server_of[dst]:
                     yield Connection(channel, src, dst)
         for channel, parents in enumerate(self.trees):
             for rank, parent in enumerate(parents):
-                if parent != NOBODY and gpu_of[rank] != gpu_of[parent]:
+                if parent != NOBODY and server_of[rank] != server_of[parent]:
                     yield Connection(channel, rank, parent)
                     yield Connection(channel, parent, rank)
 
 
 def channel_lines(channels: Channels, hosts: Sequence[str]) -> Iterator[str]:
-    """As the ranks of the first server log them."""
+    """The lines that the ranks of the first server log."""
     log = _Log(channels.servers, hosts)
     rings, trees = channels.rings, channels.trees
     if not rings and not trees:
@@ -99,7 +100,7 @@ def channel_lines(channels: Channels, hosts: Sequence[str]) -> Iterator[str]:
 
 
 def _branches(trees: Sequence[Sequence[int]], rank: int) -> Iterator[str]:
-    """Children, rank and parent in every tree."""
+    """The rank with its children and its parent, in each tree."""
     for number, parents in enumerate(trees):
         below = [child for child, parent in enumerate(parents) if parent == rank]
         shown = [*below, *([NOBODY] * _MOST_CHILDREN)][: max(_MOST_CHILDREN, len(below))]
@@ -107,12 +108,12 @@ def _branches(trees: Sequence[Sequence[int]], rank: int) -> Iterator[str]:
 
 
 def numbers_in(servers: Servers) -> dict[int, int]:
-    """Of each rank the number of its GPU, and of that one's NIC, in its server."""
+    """Rank -> the number of its GPU, and of that GPU's NIC, within its server."""
     return {rank: gpu for server in servers for gpu, rank in enumerate(server)}
 
 
 class _Log:
-    """What stands before a line, and the names of ranks."""
+    """Writes log lines with the prefix and the rank names of NCCL."""
 
     def __init__(self, servers: Servers, hosts: Sequence[str]) -> None:
         self._hosts = hosts

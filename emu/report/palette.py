@@ -1,10 +1,10 @@
 """The colours of a report, for light and dark pages.
 
-Okabe and Ito's palette, which people with any kind of colour blindness can tell
-apart, slightly lifted for dark pages. Nothing is told by colour alone: there is
-always a label, a place or a number as well.
+The palette is Okabe and Ito's, which people with any kind of colour blindness can tell
+apart, slightly brighter on dark pages. Colour is never the only sign: a label, a place or
+a number says the same.
 
-Pictures name them by CSS variables, so that a page follows its reader's theme.
+Pictures refer to colours as CSS variables, so that a page follows its reader's theme.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SERIES = (
     Colour("series7", "#8a6d3b", "#c9a86a"),
     Colour("series8", "#5b6472", "#a9b3c1"),
 )
-"""For things that are told apart; more of them share colours in turn."""
+"""Colours of series. With more series than colours, the colours repeat."""
 
 LOAD = (
     Colour("load0", "#c9d1dc", "#3d4756"),
@@ -55,14 +55,14 @@ LOAD = (
     Colour("load4", "#0a5a94", "#86c8f2"),
     Colour("load5", "#06304f", "#d3edff"),
 )
-"""How busy a cable is: idle, up to 20, 40, 60, 80, 100 per cent."""
+"""Colours for how busy a cable is: idle, or up to 20, 40, 60, 80 or 100 per cent."""
 
 COLOURS = (INK, FAINT, GRID, GOOD, BAD, PAUSE, CREDIT, *SERIES, *LOAD)
 
 
 @dataclass(frozen=True)
 class Legend:
-    """What a colour stands for. Legends stand beside their picture and cover nothing."""
+    """The meaning of a colour. Legends stand beside their picture and cover nothing."""
 
     name: str
     colour: Colour
@@ -72,7 +72,7 @@ HELD_BACK = {
     FlowControl.PAUSES: Legend("paused", PAUSE),
     FlowControl.CREDITS: Legend("waiting for credit", CREDIT),
 }
-"""How flow control holds a port back."""
+"""The legend of a port that flow control holds back."""
 
 
 def series_colour(place: int) -> Colour:
@@ -80,7 +80,7 @@ def series_colour(place: int) -> Colour:
 
 
 def load_colour(utilisation: float) -> Colour:
-    """`utilisation` from 0 to 1; idle is less than half a per cent."""
+    """The colour for a utilisation from 0 to 1. Below half a per cent, a cable is idle."""
     if utilisation < 0.005:
         return LOAD[0]
     return LOAD[min(5, 1 + int(utilisation * 5))]

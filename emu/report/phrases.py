@@ -17,7 +17,7 @@ _WORKERS = {
 
 
 def conditions(run: RunFacts) -> str:
-    """What was emulated, and how."""
+    """The fabric, plane, clock, marker and seed of a run."""
     recording = run.recording
     clock = (
         f"{recording.clock} clock"
@@ -60,12 +60,12 @@ def _forwarding(measured: Fidelity) -> str:
 
 
 def user_of_processors(name: str) -> str:
-    """One of `Recording.cpu_seconds`, in words."""
+    """The printed name of a key of `Recording.cpu_seconds`."""
     return _WORKERS.get(name, name)
 
 
 def processors(run: RunFacts) -> str:
-    """Who used the machine's processors; empty on the virtual clock."""
+    """The processor time of each user; empty on the virtual clock."""
     spent = run.recording.cpu_seconds
     if not spent:
         return ""
@@ -80,7 +80,7 @@ REMEDY = "Give the run a larger slowdown, or the machine less else to do."
 
 
 def offered_and_finished(run: RunFacts) -> str:
-    """How much was to be delivered, and how much of it was."""
+    """The flows and bytes that were offered, and those of finished flows."""
     finished = [flow for flow in run.flows if flow.completed]
     return f"Offered: {_amount(run.flows)}. Finished: {_amount(finished)}."
 
@@ -91,14 +91,14 @@ def _amount(flows: Sequence[FlowRecord]) -> str:
 
 
 def not_run(variants: Sequence[str]) -> list[str]:
-    """A sentence about variants of a comparison that did not run to their end, if there are any."""
+    """A sentence that names the variants of a comparison without a result; none if all have one."""
     if not variants:
         return []
     return [f"Stopped before the end: there is no result of {', '.join(variants)}."]
 
 
 def against_the_bound(run: RunFacts) -> str:
-    """The last completion beside what the links allow; empty when there is none of them."""
+    """The last completion beside the arithmetic bound; empty when either is missing."""
     if run.bound is None or run.last_finish_ns is None or run.over_bound is None:
         return ""
     said = (
@@ -109,7 +109,7 @@ def against_the_bound(run: RunFacts) -> str:
 
 
 def without_work(runs: Sequence[RunFacts]) -> str:
-    """What the bound leaves out of steps, so that nobody blames a fabric for it; else empty."""
+    """A sentence about what the bound leaves out of steps; empty for runs without steps."""
     if not any(run.recording.steps for run in runs):
         return ""
     return (

@@ -1,7 +1,7 @@
 """The fabric as a picture: hosts below, switches above, each cable in two halves.
 
-A half belongs to the port it touches and tells what that port sent: its colour
-how busy it was, a disc on it how much of the time flow control held it back.
+A half belongs to the port it touches. Its colour shows how busy that port was. A
+disc on it shows for how much of the time flow control held the port back.
 
         spine1              a disc at leaf1's end of this cable: leaf1 had to
          ┃ ← spine1's half  wait before it could send to spine1
@@ -9,7 +9,7 @@ how busy it was, a disc on it how much of the time flow control held it back.
          ● ← leaf1's half
         leaf1
 
-Only geometry and words are worked out here; the template draws them.
+This file computes the geometry and the texts; the template draws them.
 """
 
 from __future__ import annotations
@@ -26,31 +26,34 @@ from topologies.distance import distances
 from topologies.graph import Port, Topology
 
 NODE_GAP, LEAST_WIDTH = 10.0, 500.0
-"""Between neighbours in the widest layer, and of all of it, in the picture's own units."""
+"""The gap between neighbours in the widest layer, and the least width of all layers, in the
+picture's own units."""
 NODE_MARGIN, LETTER_WIDTH, NODE_HEIGHT = 14.0, 6.5, 22.0
 """A node is as wide as its name."""
 LAYER_GAP, STEEPEST = 120.0, 0.11
-"""Between layers: a distance, and a share of the picture's width, or cables would lie flat."""
+"""The least gap between layers, as a distance and as a share of the picture's width. With a smaller
+share, cables would be nearly horizontal."""
 PARALLEL_GAP = 9.0
-"""Between cables that join the same two nodes."""
+"""The gap between cables that join the same two nodes."""
 MOST_NODES = 100
-"""A drawing of more nodes than this shows nothing."""
+"""With more nodes than this, a picture would be unreadable."""
 DISC_RADIUS = 11.0
-"""Of a port that was held back all the time; a disc's area tells the share."""
+"""The radius for a port that was held back all the time. A disc's area is in proportion to the
+share of time."""
 LEAST_SHOWN = 0.005
-"""Less waiting than this share of the time has no disc."""
+"""A port that waited for less than this share of the time has no disc."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A host or a switch, with its centre."""
+    """A host or a switch with its place in the picture."""
 
     name: str
     is_host: bool
     x: float
     y: float
     failed: int = 0
-    """Queue pairs of it that went to the error state."""
+    """The number of its queue pairs that went to the error state."""
     height: float = NODE_HEIGHT
 
     @property
@@ -71,9 +74,9 @@ class Half:
     disc_x: float
     disc_y: float
     disc_radius: float
-    """0: flow control never held it back."""
+    """0 when flow control did not hold the port back."""
     drops: int = 0
-    """Packets that it dropped, or a fault on its cable."""
+    """Packets dropped by the port, or by a fault on its cable."""
 
     @property
     def drops_label(self) -> str:
@@ -98,7 +101,7 @@ class Picture:
 
 
 def picture(run: RunFacts) -> Picture | None:
-    """The fabric of a run, with what its ports did; None when it has too many nodes to see."""
+    """The fabric of a run and what its ports did; None when it has too many nodes."""
     if len(run.topology.nodes) > MOST_NODES:
         return None
     failed = Counter(qp.src for qp in run.recording.failed_queue_pairs)
@@ -118,7 +121,8 @@ def picture(run: RunFacts) -> Picture | None:
 
 
 def _placed(topology: Topology) -> tuple[Node, ...]:
-    """Hosts in the lowest layer; a switch as high as it is far from the nearest host."""
+    """The nodes with their places. Hosts are in the lowest layer; the layer of a switch is its
+    distance in hops from the nearest host."""
     layers = _layers(topology)
     widths = [sum(_node_width(name) + NODE_GAP for name in layer) for layer in layers]
     width = max(LEAST_WIDTH, *widths)
@@ -168,7 +172,7 @@ def _half(run: RunFacts, port: Port, at: Mapping[str, Node], load: PortLoad | No
 
 
 def _aside(topology: Topology, port: Port, here: Node, there: Node) -> tuple[float, float]:
-    """How far a cable lies beside the line between its nodes, because others join them too."""
+    """The offset of a cable from the line between its nodes, where parallel cables join them."""
     cables = [
         cable
         for cable in topology.cables

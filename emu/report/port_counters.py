@@ -1,4 +1,4 @@
-"""The counters of a running lab by place, under the names that operators know.
+"""The counters of a running lab by place, under their public names.
 
 leaf1:h1                             a port of a switch
   tx_prio3_packets          1,234
@@ -27,16 +27,17 @@ Places = dict[str, Counters]
 
 @dataclass(frozen=True)
 class Chosen:
-    """What somebody wants to see."""
+    """The places and counters to show."""
 
     places: tuple[str, ...]
-    """Ports, switches and hosts; nothing: all of them."""
+    """Names of ports, switches and hosts; empty for all of them."""
     zeros: bool = False
-    """Whether counters that are 0 are shown, too."""
+    """Whether to show counters that are 0, too."""
 
 
 def counters_of(look: LabSnapshot, topology: Topology, framing: Framing, chosen: Chosen) -> Places:
-    """Of the chosen places, in the fabric's order. Raises UsageError for one that is not there."""
+    """The counters of the chosen places, in the fabric's order. Raises UsageError for an unknown
+    place."""
     named = PORT_COUNTERS[framing]
     wanted = _wanted(topology, chosen.places)
     ports = {name: raw for name, raw in look.ports.items() if name in wanted}
@@ -46,7 +47,8 @@ def counters_of(look: LabSnapshot, topology: Topology, framing: Framing, chosen:
 
 
 def changes(before: LabSnapshot, earlier: Places, after: LabSnapshot, later: Places) -> Places:
-    """What was counted between two looks. NICs begin anew when traffic does."""
+    """What was counted between two looks; levels keep their latest value. The counters of NICs
+    restart at 0 with each traffic run."""
     levels = PORT.public_levels
     anew = before.traffic.number != after.traffic.number
     return {
@@ -61,14 +63,14 @@ def changes(before: LabSnapshot, earlier: Places, after: LabSnapshot, later: Pla
 
 
 def shown(places: Places, chosen: Chosen) -> Places:
-    """Without what is 0, unless that is wanted."""
+    """The counters without those that are 0, unless `chosen.zeros` is set."""
     if chosen.zeros:
         return places
     return {place: {name: n for name, n in own.items() if n} for place, own in places.items()}
 
 
 def lines_of(places: Places, framing: Framing, *, explained: bool) -> Iterator[str]:
-    """A block for each place. `explained`: with the meaning of each counter."""
+    """Lines of text, a block for each place. `explained` adds the meaning of each counter."""
     rows = [(name, f"{n:,}") for own in places.values() for name, n in own.items()]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     for place, own in places.items():
@@ -91,7 +93,7 @@ def _count(places: Mapping[str, Counters], place: str, name: str) -> int:
 
 
 def _wanted(topology: Topology, names: Sequence[str]) -> set[str]:
-    """The ports and hosts that are meant; of a switch all its ports."""
+    """The ports and hosts with these names. The name of a switch stands for all its ports."""
     ports = {
         switch.name: [topology.port_name[port] for port in topology.ports[switch.name]]
         for switch in topology.switches

@@ -1,10 +1,11 @@
-"""Which of two ports that disagree about a priority is the odd one.
+"""Finds which of two ports with different priority maps differs from most ports.
 
     h1 ──▶ leaf1:h1   leaf1:spine1 ──▶ spine1:leaf1
            DSCP 26 is 3     sends 3         DSCP 26 is 0
 
-What a switch sends by a priority came in by it at another of its ports, whose map
-said so. Where the next hop says otherwise, all the fabric's ports vote.
+A switch sends a packet with the priority that the map of its ingress port gave it. If
+the map of the next hop gives another priority, the map that most switch ports share is
+taken to be right.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from topologies.graph import Port
 
 UNTAGGED = PRIORITIES
-"""Of the code points of a port that trusts PCP: no VLAN tag at all."""
+"""The code point for frames without a VLAN tag, at a port that trusts PCP."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,10 @@ class OddOne:
 
 
 def odd_one_out(run: RunFacts, came: Iterable[Port], far: Port, priority: int) -> OddOne | None:
-    """`came`: where packets came in by `priority`. `far`: the next hop that calls them otherwise.
+    """The port whose map differs from that of most ports, of two whose maps disagree about packets
+    of `priority`. None when they agree.
 
-    None: it does not.
+    `came`: ports where packets arrived with this priority. `far`: the ingress port at the next hop.
     """
     maps = {port: _map(run.spec.port(port).classes) for port in run.topology.switch_ports}
     for port in came:

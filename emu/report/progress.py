@@ -1,7 +1,7 @@
-"""The line that says how a run is getting on.
+"""The progress line of a run.
 
-On a terminal one line is drawn over and over. Anywhere else it would fill a log
-with itself, so there it is one plain line when the run is over.
+On a terminal, the line is redrawn in place. In a pipe or a log, one plain line is
+printed when the run has ended.
 
     incast  40%  3.2 of 8 MB  5 of 8 flows  emulated 260 us  drops 0  pauses 121  wall 0.4 s
 """
@@ -22,9 +22,9 @@ from emu.units import format_size, format_time_ns
 
 
 class ProgressLine:
-    """A context: the line is there while it is open, and gone from the terminal afterwards.
+    """A context manager that shows the line while it is open, and removes it at the end.
 
-    Without a stream nothing is shown. `clock` returns seconds of wall time.
+    Without a stream, nothing is shown. `clock` returns seconds of wall-clock time.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ProgressLine:
             print(self._line(self._latest), file=self._stream, flush=True)
 
     def update(self, progress: RunProgress) -> None:
-        """Shows this moment of the run."""
+        """Redraws the line with this progress."""
         self._latest = progress
         if self._live is not None:
             line = Text(self._line(progress), no_wrap=True, overflow="ellipsis")
@@ -68,12 +68,12 @@ class ProgressLine:
 
 
 def share_done(progress: RunProgress) -> float:
-    """From 0 to 1, by bytes; a workload without bytes is done."""
+    """The share of bytes delivered, from 0 to 1; 1 for a workload without bytes."""
     return progress.bytes_done / progress.bytes_total if progress.bytes_total else 1.0
 
 
 def progress_line(name: str, progress: RunProgress, *, wall_seconds: float) -> str:
-    """The line's text. What the run does not count is not in it."""
+    """The line's text. Counts that the run does not have are left out."""
     events = [
         f"{what} {count:,}"
         for what, count in (("drops", progress.drops), ("pauses", progress.pauses))

@@ -1,13 +1,13 @@
-"""Which fabrics suit a kind of traffic best, and by what that is judged.
+"""Ranks fabrics for a traffic entry, by a measure that fits the kind of traffic.
 
-    open-loop load      messages come whatever the fabric does   FCT slowdown, 99 % of messages
-    paced messages      one every so often                       their latency, 99 %
-    jobs                collectives, training steps              the time of one iteration
-    storage for a time  I/Os, one after another                  IOPS
-    everything else     so many bytes, then it is over           completion of the last flow
+    open-loop load      arrivals do not depend on the fabric   FCT slowdown, 99 % of messages
+    paced messages      one message per interval               their latency, 99 %
+    jobs                collectives, training steps            the time of one iteration
+    storage for a time  I/Os, one after another                IOPS
+    everything else     a fixed number of bytes                completion of the last flow
 
-The last completion of an open-loop load is that of its largest late message, and says nothing
-of the fabric. A fabric that did not finish is not ranked, and is named.
+The last completion of an open-loop load is that of a large message that arrived late, and says
+nothing about the fabric. A fabric that did not finish is named, but not ranked.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from emu.spec.traffic.entry import MessageEntry
 from emu.units import format_time_ns
 
 ALIKE = 0.02
-"""Results nearer to each other than this are called alike."""
+"""Results that differ by no more than this part are called alike."""
 
 
 @dataclass(frozen=True)
 class Yardstick:
-    """`of`: what it measures of a run's entry; None where there is nothing to measure."""
+    """A measure. `of` returns its value for a traffic entry of a run, or None if there is none."""
 
     by: str
     of: Callable[[RunFacts, str], float | None]
@@ -38,7 +38,7 @@ class Yardstick:
 
 @dataclass(frozen=True)
 class Ranking:
-    """`ranked`: runs that finished the entry, the best first, with what was measured."""
+    """`ranked`: the runs that finished the entry, the best first, with their values."""
 
     traffic: str
     yardstick: Yardstick
@@ -47,7 +47,7 @@ class Ranking:
 
     @property
     def best(self) -> tuple[tuple[float, RunFacts], ...]:
-        """Those that are alike with the first."""
+        """The first run, and those whose results are alike."""
         first = self.ranked[0][0]
         if self.yardstick.more_is_better:
             return tuple(one for one in self.ranked if one[0] * (1 + ALIKE) >= first)
@@ -55,7 +55,7 @@ class Ranking:
 
 
 def ranking(runs: Sequence[RunFacts], traffic: str) -> Ranking:
-    """Of the runs that have this entry, and can be believed."""
+    """The ranking of the runs that have this traffic entry."""
     own = [run for run in runs if traffic in run.traffic]
     kinds = [yardstick_for(run, traffic) for run in own]
     yardstick = kinds[0] if all(kind is kinds[0] for kind in kinds) else BY_COMPLETION
@@ -74,7 +74,7 @@ def is_over(run: RunFacts, traffic: str) -> bool:
 
 
 def yardstick_for(run: RunFacts, traffic: str) -> Yardstick:
-    """By what kind of work it is."""
+    """The measure for this kind of traffic."""
     if _fct(run, traffic) is not None:
         return BY_FCT
     if _iterations(run, traffic):
@@ -103,7 +103,8 @@ def _iteration_ns(run: RunFacts, traffic: str) -> float | None:
 
 
 def _iterations(run: RunFacts, traffic: str) -> list[StepRecord | JobRecord]:
-    """Steps of training first: their collectives are parts of them."""
+    """The training steps and jobs of an entry. Steps come first, because collectives are parts of
+    them."""
     return [
         *(step for step in run.recording.steps if step.name == traffic),
         *(job for job in run.recording.jobs if job.name == traffic),
@@ -134,7 +135,7 @@ BY_COMPLETION = Yardstick(
 
 @dataclass(frozen=True)
 class SizeRank:
-    """The best of the smallest, or the largest, tenth of a load's messages."""
+    """The best run for the smallest, or the largest, tenth of a load's messages."""
 
     which: str
     up_to_bytes: int
@@ -142,11 +143,12 @@ class SizeRank:
     p50: float
     p99: float
     finished: int
-    """Messages that p50 and p99 are of."""
+    """The number of messages in p50 and p99."""
 
 
 def by_size(own: Ranking) -> tuple[SizeRank, ...]:
-    """Of an open-loop load with several sizes; nothing of other traffic."""
+    """The best runs by message size, for an open-loop load with several sizes; empty for other
+    traffic."""
     if own.yardstick is not BY_FCT:
         return ()
     found = [(run, _fct(run, own.traffic)) for _, run in own.ranked]

@@ -1,9 +1,9 @@
-"""Whether a result is luck: the same spec with other seeds, and with other numbers of hosts.
+"""Reruns that show whether a result depends on chance: other seeds, and other numbers of hosts.
 
     as it stands   seed +1   seed +2   half the hosts   twice the hosts
 
-Each is a list of settings, as after `--set`. What is expected follows from the
-numbers, so the checks are the spec's own.
+Each rerun is a list of settings, as `--set` takes them. The checks are those of the spec: what
+they expect follows from its numbers.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ TIMES = {"half": 0.5, "twice": 2}
 
 @dataclass(frozen=True)
 class Variation:
-    """What a result is tried with."""
+    """One rerun of a result: its name and its settings."""
 
     name: str
     settings: tuple[str, ...] = ()
 
     def call(self, run: str) -> str:
-        """The name of a run at this occasion."""
+        """The name of a run in this rerun."""
         return run if not self.settings else f"{run}, {self.name}"
 
 
@@ -40,7 +40,7 @@ def with_seeds(spec: Spec, seeds: int) -> Iterator[Variation]:
 
 
 def occasions(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Variation]:
-    """The same, and with other sizes, as far as the spec has others."""
+    """The variations by seed, and those with other sizes where the spec has a number of hosts."""
     yield from with_seeds(spec, seeds)
     key = spec.about.hosts if spec.about else None
     if key is None:
@@ -54,19 +54,19 @@ def occasions(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Variatio
 
 
 def name_of(size: str) -> str:
-    """Of the occasion with so many hosts."""
+    """The name of the variation with this number of hosts."""
     return f"{size} the hosts"
 
 
 def _scaled(sort: str, count: int, times: float) -> int:
-    """Of the hosts beside the first, which many results have as the receiver; those of a ring
-    are all alike."""
+    """The scaled number of hosts. The first host, the receiver in many results, is not scaled. In
+    a ring, all hosts are alike and are scaled."""
     alone = 0 if sort == "hosts_per_switch" else 1
     return alone + ceil((count - alone) * times)
 
 
 def reruns_table(results: Mapping[str, Mapping[str, Sequence[RunFacts]]]) -> Table:
-    """One row for each result, one column for each occasion. `results`: by id, by occasion."""
+    """One row for each result, one column for each variation. `results`: by id, by variation."""
     names = list(dict.fromkeys(name for runs in results.values() for name in runs))
     return Table(
         title="Reruns",

@@ -1,8 +1,8 @@
-"""The page of results: what shipped specs must show, and what they did show on this machine.
+"""The page of results: what shipped specs are expected to show, and what they showed here.
 
-A result is a spec with an `about:` section. Each of its runs (one, or those of
-its `compare:` section) was judged by its checks; the page puts what was measured
-beside what is expected, on each clock, with one picture.
+A result is a spec with an `about:` section. Its checks judge each of its runs (one run, or those
+of its `compare:` section). The page gives the measured values beside the expected ones, for each
+clock, with one picture.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _section(result: Result, clocks: Sequence[str]) -> str:
 
 
 def _picture(result: Result) -> str:
-    """With its caption: a strip has no other scale."""
+    """The picture with its caption, which is the only scale that strips have."""
     about, chart = result.about, _chart(result)
     if chart is None:
         return ""
@@ -116,14 +116,15 @@ def _checks(result: Result, clocks: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _wanted(check: Mapping[str, CheckResult]) -> str:
-    """What must hold, and behind it how that ends for another clock with another tolerance."""
+    """The text of a check. If the tolerance of another clock differs, its end of the text
+    follows in parentheses."""
     first, *others = ((clock, own.check) for clock, own in check.items())
     ends = [f"{clock} clock: {_end(text, first[1])}" for clock, text in others if text != first[1]]
     return f"{first[1]} ({'; '.join(ends)})" if ends else first[1]
 
 
 def _end(text: str, other: str) -> str:
-    """What follows the words with which both begin."""
+    """The rest of `text` after the words that both texts begin with."""
     words = text.split()
     both = zip(words, other.split(), strict=False)
     same = len(list(takewhile(lambda pair: pair[0] == pair[1], both)))

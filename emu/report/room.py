@@ -1,6 +1,7 @@
-"""How much of a cable nobody used while a flow ran.
+"""The unused part of a cable while a flow ran.
 
-By what its sending port put on the wire between the samples around the flow's start and end.
+It follows from the bytes that the cable's sending port sent between the samples around the flow's
+start and end.
 """
 
 from __future__ import annotations
@@ -17,27 +18,27 @@ from emu.report.run_view import RunFacts
 from topologies.graph import Port
 
 FULL = 0.05
-"""A cable of which less than this part is free carries what it can."""
+"""A cable is full when less than this part of it is free."""
 
 
 def end_ns(run: RunFacts) -> int:
-    """When the run was looked at for the last time."""
+    """The time of the run's last sample."""
     times = run.recording.series.time_ns
     return max(int(times[-1]) if len(times) else 0, 1)
 
 
 def life_ns(run: RunFacts, flow: FlowRecord) -> tuple[int, int]:
-    """From a flow's start to its end, or that of the run."""
+    """A flow's start and end; for an unfinished flow, the end of the run."""
     return flow.start_ns, max(flow.end_ns or end_ns(run), flow.start_ns + 1)
 
 
 def room(run: RunFacts, flow: FlowRecord, port: Port) -> float:
-    """Part of a port's cable that nobody used while the flow ran; 0 where nobody knows."""
+    """The part of a port's cable that was unused while the flow ran; 0 without samples."""
     return float(rooms(run, flow, [port])[0])
 
 
 def rooms(run: RunFacts, flow: FlowRecord, ports: Sequence[Port]) -> NDArray[np.float64]:
-    """The same of several ports."""
+    """The same for several ports."""
     columns = run.columns(ports)
     if columns is None:
         return np.zeros(len(ports))
@@ -49,7 +50,7 @@ def rooms(run: RunFacts, flow: FlowRecord, ports: Sequence[Port]) -> NDArray[np.
 
 
 def is_crowded_out(run: RunFacts, flow: FlowRecord) -> bool:
-    """Whether any cable that it may take from switch to switch was full."""
+    """Whether any cable between switches on the flow's paths was full."""
     hops = run.ways.stages(flow.bytes_from, flow.bytes_to)[1:-1]
     between = list(chain.from_iterable(hops))
     return bool(between) and float(rooms(run, flow, between).min()) < FULL
@@ -62,7 +63,7 @@ def held_ns(run: RunFacts, flow: FlowRecord, port: Port) -> float:
 
 
 def rate_bps(run: RunFacts, flow: FlowRecord) -> float:
-    """What a flow delivered, from its start to its end or that of the run."""
+    """The rate at which a flow delivered, from its start to its end or to the end of the run."""
     series = run.recording.series
     if flow.completed or flow.name not in run.sampled_flows:
         return flow.goodput_bps

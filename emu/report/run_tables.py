@@ -1,4 +1,4 @@
-"""The tables of one run: its flows, what the whole fabric counted, its ports."""
+"""The tables of one run: flows, requests, jobs, totals of the fabric, faults and ports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from emu.units import format_rate, format_size, format_time_ns
 
 
 def flows_table(run: RunFacts, limit: int | None = None) -> Table:
-    """Every flow; of more than `limit`, the unfinished and then the slowest."""
+    """Every flow. With more than `limit` flows, the unfinished and then the slowest."""
     flows = run.flows
     if limit is not None and len(flows) > limit:
         flows = tuple(sorted(flows, key=_slowest_first)[:limit])
@@ -46,7 +46,7 @@ def flows_table(run: RunFacts, limit: int | None = None) -> Table:
 
 
 def _slowest_first(flow: FlowRecord) -> tuple[bool, int]:
-    """To sort by: the unfinished, then those that took longest."""
+    """A sort key: unfinished flows first, then those that took longest."""
     return flow.completed, flow.start_ns - (flow.end_ns or 0)
 
 
@@ -63,7 +63,7 @@ def _flow_row(run: RunFacts, flow: FlowRecord) -> tuple[Cell, ...]:
 
 
 def _goodput(run: RunFacts, flow: FlowRecord) -> Cell:
-    """Of an unfinished flow what came in the time that it was observed, and that it is so."""
+    """The goodput. For an unfinished flow, it covers the observed time, and the cell says so."""
     rate = format_rate(flow.goodput_bps)
     if flow.completed:
         return result(run, rate)
@@ -73,7 +73,7 @@ def _goodput(run: RunFacts, flow: FlowRecord) -> Cell:
 
 
 def latency_table(run: RunFacts) -> Table:
-    """How long requests took, entry by entry; no rows where flows have only one each."""
+    """How long requests took, by traffic entry; no rows for flows with one request each."""
     times = ("mean", "p50", "p90", "p99", "p999", "max")
     return Table(
         title="Latency",
@@ -101,7 +101,7 @@ def latency_table(run: RunFacts) -> Table:
 
 
 def jobs_table(run: RunFacts) -> Table:
-    """What nccl-tests would say of each collective; no rows where there is none."""
+    """The figures of nccl-tests for each collective; no rows without collectives."""
     return Table(
         title="Collectives",
         columns=(
@@ -142,7 +142,7 @@ def _wrong(values: int) -> tuple[str, Tone]:
 
 
 def totals_table(run: RunFacts) -> Table:
-    """What the whole fabric did, of the things that this kind of fabric does."""
+    """Totals of the whole fabric. The rows depend on the kind of fabric."""
     counts = _TOTALS | (_IB_TOTALS if run.uses_credits else _ROCE_TOTALS)
     if run.recording.faults:
         counts |= {"drops by faults": "drops_fault"}
@@ -166,7 +166,7 @@ def totals_table(run: RunFacts) -> Table:
 
 
 def _other_drops(run: RunFacts) -> str:
-    """By the names under which the ports count them."""
+    """A sentence with the port counters that make up the other drops."""
     places = [*run.recording.ports.values(), *run.recording.hosts.values()]
     names = PORT.public_drops(run.recording.fabric, PORT.drops(OTHER, injected=False))
     counts = {name: sum(own.get(name, 0) for own in places) for name in names}
@@ -186,7 +186,7 @@ _IB_TOTALS = {"credit updates": "credit_updates"}
 
 
 def faults_table(run: RunFacts) -> Table:
-    """What went wrong on purpose; no rows where nothing did."""
+    """The injected faults and what they did; no rows without faults."""
     return Table(
         title="Faults",
         columns=(
@@ -217,7 +217,7 @@ def _fault_row(run: RunFacts, fault: FaultRecord) -> tuple[Cell, ...]:
 
 
 def sweeps_table(run: RunFacts) -> Table:
-    """What the subnet manager did about links that changed; no rows where none did."""
+    """The subnet manager's sweeps after links changed; no rows without sweeps."""
     return Table(
         title="Sweeps",
         columns=(
@@ -246,8 +246,8 @@ def _sweep_row(run: RunFacts, sweep: SweepRecord) -> tuple[Cell, ...]:
 
 
 def deadlocks_table(run: RunFacts) -> Table:
-    """Switch ports that pauses, or want of credit, have stopped for ever, circle by circle; no rows
-    where there is none."""
+    """Circles of switch ports that pauses or missing credit stopped for ever; no rows without
+    deadlocks."""
     return Table(
         title="Deadlocks",
         columns=(
@@ -267,7 +267,7 @@ def deadlocks_table(run: RunFacts) -> Table:
 
 
 def ports_table(run: RunFacts, limit: int) -> Table:
-    """Every port, the busiest first; of more than `limit` the first of these."""
+    """The busiest ports first, at most `limit` of them."""
     peaks = run.recording.series.queue_bytes.max(axis=0, initial=0)
     peak_bytes = dict(zip(run.recording.series.ports, peaks, strict=True))
     busiest = sorted(run.port_load.items(), key=lambda item: -item[1].utilisation)

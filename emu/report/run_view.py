@@ -1,7 +1,7 @@
-"""What a report says about one run, worked out once: text, page and plots read it from here.
+"""The figures that a report derives from one run. Text, page and plots read them from here.
 
-Nothing here is printed. `None` means that there is no such number: because a
-flow never finished, or because the fabric has no such thing.
+Nothing here is printed. `None` means that there is no such figure, because a flow never
+finished, or because the fabric has no such thing.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from topologies.graph import Port, Topology
 T = TypeVar("T")
 
 XMIT_WAIT = "PortXmitWait"
-"""InfiniBand's counter of a port: ticks in which it had data to send, and no credit."""
+"""InfiniBand's port counter of ticks in which the port had data to send, and no credit."""
 PKEY_VIOLATIONS = "rx_pkey_violations"
-"""A NIC's counter: packets with a P_Key that their queue pair does not have."""
+"""The NIC counter of packets whose P_Key does not match that of their queue pair."""
 
 
 @dataclass(frozen=True)
 class PortLoad:
-    """One direction of a cable: what its sending port did, as shares of the time, 0 to 1."""
+    """What the sending port did in one direction of a cable, as shares of the time from 0 to 1."""
 
     utilisation: float
     waiting: float
-    """Held back by pause frames or for want of credit."""
+    """The share of time in which pause frames or missing credit held the port back."""
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """One run, what it was to show, and what follows. `name` is its name in the report."""
+    """One run with its spec, and the figures that follow. `name` is its name in the report."""
 
     name: str
     recording: Recording
@@ -66,7 +66,7 @@ class RunFacts:
 
     @property
     def conclusive(self) -> bool:
-        """Whether the machine kept up: only then are the numbers results."""
+        """Whether the machine kept up with the schedule. Only then are the figures results."""
         return self.recording.fidelity.verdict == "ok"
 
     @cached_property
@@ -89,7 +89,7 @@ class RunFacts:
 
     @cached_property
     def ways(self) -> Paths:
-        """Through its fabric."""
+        """The paths through the run's fabric."""
         return Paths(self.topology, fabric_of(self.spec, self.topology))
 
     @property
@@ -98,8 +98,8 @@ class RunFacts:
 
     @cached_property
     def latencies(self) -> tuple[Latency, ...]:
-        """Of entries in which a flow has more than one request; of the others the flows tell,
-        and of storage its I/Os."""
+        """Latencies of entries whose flows have several requests. For the other entries, the flows
+        give them; for storage, its I/Os."""
         every = (Latency(**row) for row in self.summary["latencies"])
         return tuple(
             latency
@@ -110,17 +110,17 @@ class RunFacts:
 
     @cached_property
     def ios(self) -> tuple[IoFigures, ...]:
-        """Reads and writes of each entry of storage."""
+        """Figures of the reads and of the writes of each storage entry."""
         return io_figures(self.recording.requests)
 
     @cached_property
     def storage(self) -> frozenset[str]:
-        """Entries of storage. Of their flows some carry data and others commands."""
+        """Names of the storage entries. Some of their flows carry data and others commands."""
         return frozenset(figures.latency.traffic for figures in self.ios)
 
     @cached_property
     def fct_slowdowns(self) -> tuple[FctSlowdown, ...]:
-        """Of each background load."""
+        """The FCT slowdowns of each background load."""
         return fct_slowdowns(self.recording.requests)
 
     @property
@@ -129,7 +129,7 @@ class RunFacts:
 
     @cached_property
     def senders(self) -> tuple[str, ...]:
-        """Hosts that payload leaves: those that congestion control slows down."""
+        """Hosts that send payload, which congestion control can slow down."""
         return tuple(dict.fromkeys(flow.bytes_from for flow in self.flows))
 
     @cached_property
@@ -139,19 +139,19 @@ class RunFacts:
 
     @cached_property
     def last_finish_ns(self) -> int | None:
-        """When the last flow was over; None while one is not."""
+        """The time at which the last flow finished; None if a flow is unfinished."""
         return last_finish_ns(self.flows)
 
     @property
     def over_bound(self) -> float | None:
-        """How much later than the bound the last flow was over: 0.02 is two per cent."""
+        """How much later than the bound the last flow finished: 0.02 is two per cent."""
         if self.last_finish_ns is None or self.bound is None or self.bound.last_finish_ns == 0:
             return None
         return self.last_finish_ns / self.bound.last_finish_ns - 1
 
     @cached_property
     def traffic(self) -> dict[str, tuple[FlowRecord, ...]]:
-        """Flows by the entry of the spec's `traffic:` they belong to."""
+        """Name of an entry of the spec's `traffic:` -> its flows."""
         flows: dict[str, list[FlowRecord]] = {}
         for flow in self.flows:
             flows.setdefault(flow.traffic, []).append(flow)
@@ -159,17 +159,17 @@ class RunFacts:
 
     @cached_property
     def entries(self) -> dict[str, TrafficEntry]:
-        """The spec's `traffic:` by name."""
+        """The entries of the spec's `traffic:`, by name."""
         return {entry.name: entry for entry in self.spec.traffic}
 
     def asked_priority(self, flow: FlowRecord) -> int | None:
-        """Priority or service level that the flow's entry asks for; None: the NIC's own."""
+        """The priority or service level that the flow's entry sets; None for the NIC's own."""
         entry = self.entries.get(flow.traffic)
         return entry.priority if entry else None
 
     def sends_without_gaps(self, flow: FlowRecord) -> bool:
-        """Whether it always has something to send until it is over: neither paced, nor answers,
-        nor part of a job or of storage, which wait for others; and resends what is lost."""
+        """Whether the flow always has something to send until it ends, and resends lost packets.
+        Paced traffic, ping-pong, jobs and storage have gaps."""
         entry = self.entries.get(flow.traffic)
         return (
             isinstance(entry, MessageEntry)
@@ -180,7 +180,7 @@ class RunFacts:
         )
 
     def priority_of(self, flow: FlowRecord) -> int:
-        """RoCE: the one that the flow's payload rides on, by the map of the host that sends it."""
+        """The RoCE priority of the flow's payload, by the map of the host that sends it."""
         return self.spec.priority(flow.bytes_from, self.asked_priority(flow))
 
     @cached_property
@@ -209,11 +209,12 @@ class RunFacts:
         return waited
 
     def median_goodput_bps(self, traffic: str) -> float:
-        """Of that entry's flows; of unfinished ones what came while they were observed."""
+        """The median goodput of an entry's flows. For unfinished flows, it covers the observed
+        time."""
         return median(flow.goodput_bps for flow in self.traffic[traffic])
 
     def unfinished_of(self, traffic: str) -> int:
-        """How many of that entry's flows."""
+        """The number of an entry's unfinished flows."""
         return sum(not flow.completed for flow in self.traffic[traffic])
 
     def total(self, counter: str) -> int:
@@ -221,23 +222,24 @@ class RunFacts:
 
     @property
     def drops(self) -> int:
-        """Packets that switches dropped, for whatever reason but a fault that was asked for."""
+        """Packets that switches dropped for any reason other than an injected fault."""
         return sum(self.total(f"drops_{why}") for why in ("lossless", "lossy", "watchdog", "other"))
 
     @property
     def dropped_by_faults(self) -> int:
-        """Packets that faults of the spec took, on cables and with links."""
+        """Packets that faults of the spec lost, on cables and with links."""
         return self.total("drops_fault")
 
     @property
     def dropped_by_hosts(self) -> int:
-        """Packets that came to a NIC damaged, or found no room there."""
+        """Packets that NICs dropped because they were damaged or the NIC had no buffer for them."""
         hosts = self.recording.hosts.values()
         return sum(own.get(row.name, 0) for own in hosts for row in NIC.drops())
 
     @cached_property
     def port_drops(self) -> dict[str, int]:
-        """Packets that each port dropped, or a fault on its cable; ports with none are left out."""
+        """Packets that each port, or a fault on its cable, dropped. Ports without drops are left
+        out."""
         fabric = self.recording.fabric
         counters = numbered(PORT.public_drops(fabric, PORT.drops()), fabric)
         drops = {
@@ -251,7 +253,7 @@ class RunFacts:
 
     @cached_property
     def refusals(self) -> dict[str, int]:
-        """Hosts that dropped packets for their P_Keys, and how many."""
+        """Hosts that dropped packets because of their P_Keys -> how many packets."""
         counts = {
             host: counters.get(PKEY_VIOLATIONS, 0)
             for host, counters in self.recording.hosts.items()
@@ -260,13 +262,13 @@ class RunFacts:
 
     @property
     def xmit_wait(self) -> int:
-        """PortXmitWait of all ports, those of the hosts included."""
+        """The sum of PortXmitWait over all ports, including those of hosts."""
         everywhere = (*self.recording.ports.values(), *self.recording.hosts.values())
         return sum(counters.get(XMIT_WAIT, 0) for counters in everywhere)
 
     @cached_property
     def port_waiting_ns(self) -> dict[str, int]:
-        """Of each sampled port: how long flow control held data back."""
+        """Sampled port -> how long flow control held data back."""
         series = self.recording.series
         total = waiting_ns(series)[-1:].sum(axis=0)
         return {name: int(ns) for name, ns in zip(series.ports, total, strict=True)}
@@ -277,9 +279,9 @@ class RunFacts:
 
     @cached_property
     def window_ns(self) -> tuple[int, int]:
-        """From the first start to the last finish. If a flow is unfinished, to the last sample in
-        which anything moved or was held back: a timer that outlasts the run is no time of the
-        others, and a deadlock is."""
+        """From the first start to the last finish. If a flow is unfinished, the window ends with
+        the last sample in which bytes were delivered or a port was held back. It then includes a
+        deadlock, but not a timer that runs after everything else has ended."""
         start = min((flow.start_ns for flow in self.flows), default=0)
         end = self.last_finish_ns
         if end is None:
@@ -288,7 +290,7 @@ class RunFacts:
 
     @property
     def _last_change_ns(self) -> int:
-        """Of what flows delivered, and of how long ports were held back."""
+        """The last time at which a flow delivered bytes or a port was held back."""
         series, last = self.recording.series, 0
         for counts in (series.flow_bytes, series.paused_ns, series.credit_wait_ns):
             changed = np.flatnonzero((counts[:-1] != counts[-1:]).any(axis=1))
@@ -297,7 +299,7 @@ class RunFacts:
 
     @cached_property
     def port_load(self) -> dict[str, PortLoad]:
-        """Of each sampled port, over the window."""
+        """Sampled port -> its load over the window."""
         series, (start, end) = self.recording.series, self.window_ns
         sent_bytes = growth(series.time_ns, series.tx_bytes, start, end)
         waited_ns = growth(series.time_ns, waiting_ns(series), start, end)
@@ -314,11 +316,11 @@ class RunFacts:
 
 
 def last_finish_ns(flows: Iterable[FlowRecord]) -> int | None:
-    """When all of them were over; None while one is not, or when there are none."""
+    """The time at which all flows had finished; None if one is unfinished or there are none."""
     ends = [flow.end_ns if flow.completed else None for flow in flows]
     return max((end for end in ends if end is not None), default=None) if None not in ends else None
 
 
 def waiting_ns(series: Series) -> NDArray[np.int64]:
-    """(n, p): time so far in which flow control, by pause or for want of credit, held data back."""
+    """(n, p): the time so far in which pauses or missing credit held data back."""
     return series.paused_ns + series.credit_wait_ns

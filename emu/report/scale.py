@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Unit:
-    """`size` of the base unit (ns, bytes) make one of these."""
+    """A unit that is `size` times the base unit (ns, bytes)."""
 
     name: str
     size: float
@@ -26,5 +26,5 @@ def size_unit(largest_bytes: float) -> Unit:
 
 
 def _fitting(units: tuple[Unit, ...], largest: float) -> Unit:
-    """The largest unit of which there are at least two."""
+    """The largest unit that goes into `largest` at least twice."""
     return next((unit for unit in units if largest >= 2 * unit.size), units[-1])

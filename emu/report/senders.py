@@ -1,14 +1,14 @@
-"""Traffic whose senders leave their cables idle, so that they are the limit and not the fabric.
+"""Traffic whose senders leave their cables idle, so that senders and not the fabric are the limit.
 
-A flow with `count` messages and `outstanding` of them on the way at a time posts the next one when
-one is acknowledged. Until then its cable has nothing to do:
+A flow with `count` messages, `outstanding` of them in flight at a time, posts the next message when
+one is acknowledged. Until then its cable is idle:
 
     sender     ├─ message ─┤· · · · · · · · · · ·├─ message ─┤        outstanding: 1
     receiver                  ├─ message ─┤ ACK
 
-If all flows of an entry that share a host's cable can use less than all of its time even in an idle
-fabric, no setting of the fabric changes that. No more than these messages can stand in queues,
-either, so that a pause storm may stop before it reaches other switches.
+If the flows of an entry cannot keep a host's cable busy even in an idle fabric, no setting of the
+fabric changes that. Queues cannot hold more than these messages, either, so a pause storm may stop
+before it reaches other switches.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from emu.units import write_rate, write_size
 from traffic.graph import Flow, Verb
 
 BUSY = 0.9
-"""A cable that can be used for less than this share of the time is called idle."""
+"""Senders are the limit when they can use a cable for less than this share of the time."""
 
 
 def limited_by_senders(run: RunFacts) -> list[str]:
@@ -55,7 +55,8 @@ def _limits(run: RunFacts, entry: MessageEntry) -> Iterator[str]:
 
 
 def _cure(entry: MessageEntry, share: float) -> str:
-    """How many messages on the way would do, if there are so many."""
+    """A sentence about the number of outstanding messages that would keep the cable busy, or about
+    all messages if there are fewer."""
     wanted = ceil(entry.outstanding / share) + 1
     if wanted <= entry.count:
         return f" With outstanding: {wanted} they keep it busy."
@@ -66,8 +67,8 @@ def _cure(entry: MessageEntry, share: float) -> str:
 
 
 def _shares(run: RunFacts, entry: MessageEntry) -> dict[tuple[str, bool], float]:
-    """Of each host's cable, for one direction (sending: True): the share of the time in which an
-    entry's flows could use it together."""
+    """(host, whether it sends) -> the share of time for which an entry's flows together could use
+    that direction of the host's cable."""
     fabric = fabric_of(run.spec, run.topology)
     shares: dict[tuple[str, bool], float] = defaultdict(float)
     for flow in _flows_of(run, entry):
@@ -94,7 +95,8 @@ def _flows_by_entry(run: RunFacts) -> dict[str, list[Flow]]:
 
 
 def there_and_back_ns(ways: Paths, src: str, dst: str, verb: Verb, size_bytes: int) -> int:
-    """A message, and the ACK or the request that goes back; a little less than they take."""
+    """The time of a message and of the ACK or request in the other direction, on idle cables. The
+    actual time is a little longer."""
     there, back = (dst, src) if verb.fetches else (src, dst)
     message = Batch(there, back, verb, size_bytes)
     return ways.alone_ns(message) + ways.alone_ns(Batch(back, there, Verb.SEND, 0))

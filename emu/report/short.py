@@ -1,4 +1,4 @@
-"""Counts where there is little room."""
+"""Writes counts in few characters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _STEPS = (("k", 10**3), ("M", 10**6), ("G", 10**9), ("T", 10**12), ("P", 10**15)
 
 
 def short_count(count: int) -> str:
-    """In six characters at most: `99,999`, `123k`."""
+    """The count in at most six characters: `99,999`, `123k`."""
     if count < 100_000:
         return f"{count:,}"
     unit, step = next((u, s) for u, s in _STEPS if count < 1000 * s)

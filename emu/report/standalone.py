@@ -1,4 +1,4 @@
-"""A chart as a file of its own, for pages that are no report: with its legend and its colours."""
+"""A chart as an SVG file of its own, with its legend and its colours, for other pages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from emu.report.charts.chart import Chart
 from emu.report.palette import COLOURS
 
 _MARGIN, _SWATCH, _LINE, _LETTER = 8, 10, 18, 6.2
-"""In the units of the chart: points, and about how wide a letter of the legend is."""
+"""Margin, colour swatch, line height and approximate width of a letter in the legend, in points."""
 _SIZE = re.compile(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
 
 
 def standalone_svg(chart: Chart) -> str:
-    """The text of an SVG file. Light and dark like its reader's screen."""
+    """The text of an SVG file, with light and dark colours for the reader's theme."""
     size = _SIZE.search(chart.svg)
     assert size is not None, "every picture says its size"
     width, height = float(size[1]), float(size[2])

@@ -1,7 +1,7 @@
-"""How fast each congestion control lets a flow begin: half of what a comparison of them shows.
+"""How fast each congestion control lets a flow start, which decides much of a comparison.
 
-A flow that is over before the first feedback comes back is as fast as it began. Rates begin at line
-rate, windows with what the path holds, unless a spec says otherwise.
+A flow that ends before the first feedback arrives keeps its initial speed. Unless a spec says
+otherwise, rates start at line rate, and windows start at the bandwidth-delay product of the path.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _KEEPS_A_WINDOW = "with a window of one BDP, which is what the path holds, and n
 
 
 def how_each_starts(runs: Sequence[RunFacts]) -> list[str]:
-    """A sentence where several congestion controls are compared, or one that has a window."""
+    """A sentence, if several congestion controls are compared, or one of them has a window."""
     starts: dict[str, list[tuple[str, str]]] = {}
     for run in runs:
         for cc, start in _starts_in(run):
@@ -32,8 +32,8 @@ def how_each_starts(runs: Sequence[RunFacts]) -> list[str]:
 
 
 def _starts_in(run: RunFacts) -> list[tuple[str, str]]:
-    """Congestion control and how it starts, of a run's hosts, and the window of selective repeat;
-    those that have none are left out. One control may start in several ways."""
+    """Pairs of a run's congestion controls, or of its loss recoveries with a window, and how they
+    start. Hosts without congestion control are left out. One control may start in several ways."""
     nics = [run.spec.host(host.name).nic for host in run.topology.hosts]
     starts = ((nic.cc, nic.control(nic.cc).start) for nic in nics if nic.cc != "none")
     windows = ((nic.recovery, _KEEPS_A_WINDOW) for nic in nics if nic.has_window_of_path)

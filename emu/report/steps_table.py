@@ -1,4 +1,4 @@
-"""What steps of training took, and what of that was communication."""
+"""How long training steps took, and how much of that was communication."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from emu.units import format_size, format_time_ns
 
 
 def steps_table(run: RunFacts) -> Table:
-    """A row for each step; no rows where there is none."""
+    """A row for each step; no rows without steps."""
     return Table(
         title="Steps",
         columns=(
@@ -41,7 +41,7 @@ def took(run: RunFacts, step: StepRecord) -> Cell:
 
 
 def exposed(run: RunFacts, step: StepRecord) -> Cell:
-    """With its share of the step."""
+    """The exposed communication, with its share of the step."""
     if step.exposed_ns is None or not step.took_ns:
         return NOT_APPLICABLE
     share = step.exposed_ns / step.took_ns

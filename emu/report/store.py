@@ -1,8 +1,8 @@
-"""A recording on disk: two files that any tool can open, and back again.
+"""Saves and loads a recording as two files that any tool can open.
 
 summary.json   everything but the samples (see emu/report/summary.py)
-series.npz     the samples: numpy arrays named as the fields of Series, and those of Requests; of a
-               run on the real clock those of MachineSeries, too
+series.npz     the samples: numpy arrays with the names of the fields of Series and Requests, and on
+               the real clock also of MachineSeries
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ SERIES_FILE = "series.npz"
 _NAMES = ("ports", "flows", "traffic", "losses", "cpu_users")
 """The fields that are tuples of names."""
 _FASTEST = 1
-"""Level of zlib."""
+"""The compression level of zlib."""
 
 
 def save_recording(recording: Recording, folder: Path, summary: Summary | None = None) -> None:
-    """Writes both files, making the folder if need be. `summary`: the recording's, if it is known
-    already."""
+    """Writes both files, and makes the folder if it is missing. `summary` is the recording's
+    summary, if the caller has it already."""
     make_folder(folder)
     write_text(folder / SUMMARY_FILE, to_json(summary or summarise(recording)))
     arrays = _fields_of(recording.series) | _fields_of(recording.requests)
@@ -60,8 +60,8 @@ def save_recording(recording: Recording, folder: Path, summary: Summary | None =
 
 
 def _write_arrays(stream: BinaryIO, arrays: Mapping[str, Any]) -> None:
-    """As numpy.savez_compressed, which has no parameter for the level: at its own, compression
-    takes a tenth of a large run's time."""
+    """Writes arrays like numpy.savez_compressed, which has no parameter for the compression level.
+    At its level, compression takes a tenth of a large run's time."""
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=_FASTEST) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
@@ -69,7 +69,7 @@ def _write_arrays(stream: BinaryIO, arrays: Mapping[str, Any]) -> None:
 
 
 def load_recording(folder: Path) -> Recording:
-    """Reads what `save_recording` wrote. Raises EmuError, naming the file, when it cannot."""
+    """Reads what `save_recording` wrote. Raises an EmuError that names the file on failure."""
     series = _read(folder / SERIES_FILE, lambda path: _load_arrays(path, Series))
     requests = _read(folder / SERIES_FILE, lambda path: _load_arrays(path, Requests))
     recording = _read(folder / SUMMARY_FILE, lambda path: _load_summary(path, series, requests))
@@ -136,5 +136,5 @@ def _load_fidelity(fidelity: Mapping[str, Any]) -> Fidelity:
 
 
 def _only(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the values that are fields of this dataclass."""
+    """The values whose names are fields of this dataclass."""
     return {field.name: values[field.name] for field in fields(kind) if field.name in values}

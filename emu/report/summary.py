@@ -1,13 +1,13 @@
-"""A run as one JSON document: what scripts, tests and `--json` read.
+"""A run as one JSON document, which scripts, tests and `--json` read.
 
-Times are emulated nanoseconds, rates bits per second, sizes bytes, all of them
-integers; only slowdowns, of the run and of messages, and seconds are fractions. Keys are only ever
-added: whoever reads schema 1 today can read it tomorrow.
+Times are emulated nanoseconds, rates bits per second and sizes bytes, all of them integers.
+Only slowdowns, of the run and of messages, and wall-clock seconds are fractions. Schema 1 only
+gains keys, so that a program that reads it today can read it tomorrow.
 
 Flows that did not finish are listed like the others, with `end_ns: null` and
-`completed: false`: leaving them out would make a lossy fabric look fast.
+`completed: false`. Without them, a lossy fabric would look fast.
 
-Every document the project writes goes through `to_json`, so that it is JSON
+Every document of the project goes through `to_json`, so that it is valid JSON
 (no NaN, no numpy types) and byte-identical for identical runs.
 """
 
@@ -45,36 +45,36 @@ TOTALS = (
     "retransmitted_packets",
     "credit_updates",
 )
-"""Totals every summary has; zero where a fabric has no such thing."""
+"""Totals that every summary has. They are 0 where a fabric has no such thing."""
 
 
 class FidelitySummary(TypedDict):
-    """How well the machine kept to the schedule. Over budget, no number below is a result."""
+    """How well the machine kept to the schedule. When it is over budget, no figure is a result."""
 
     verdict: str
     """`ok` or `inconclusive`."""
     late_p50_ns: int
-    """How late frames left or were taken in: 50 % of them no later than this, emulated."""
+    """How late frames were sent or received, in emulated time: the median."""
     late_p99_ns: int
-    """99 % of them."""
+    """As late_p50_ns: the 99th percentile."""
     late_max_ns: int
-    """The latest of them."""
+    """As late_p50_ns: the maximum."""
     late_p50_wall_ns: NotRequired[int]
-    """The same by the clock on the wall; not on the virtual clock, which has none."""
+    """late_p50_ns in wall-clock time; absent on the virtual clock."""
     late_p99_wall_ns: NotRequired[int]
-    """As late_p50_wall_ns, 99 % of the frames."""
+    """late_p99_ns in wall-clock time; absent on the virtual clock."""
     late_max_wall_ns: NotRequired[int]
-    """As late_p50_wall_ns, the latest frame."""
+    """late_max_ns in wall-clock time; absent on the virtual clock."""
     ovs_kept_p50_ns: int
-    """How long Open vSwitch had a frame, of which the switch's latency is made."""
+    """How long Open vSwitch held a frame, which is part of the switch's latency: the median."""
     ovs_kept_p99_ns: int
-    """As ovs_kept_p50_ns, 99 % of the frames."""
+    """As ovs_kept_p50_ns: the 99th percentile."""
     ovs_kept_max_ns: int
-    """As ovs_kept_p50_ns, the longest."""
+    """As ovs_kept_p50_ns: the maximum."""
     budget_ns: int
-    """What `late_p99_ns` may be."""
+    """The greatest `late_p99_ns` of a conclusive run."""
     reasons: list[str]
-    """Why it is inconclusive; empty when it is ok."""
+    """Why the run is inconclusive; empty when it is ok."""
 
 
 class FlowSummary(TypedDict):
@@ -83,7 +83,7 @@ class FlowSummary(TypedDict):
     name: str
     """Name of the flow, which checks use: `incast.h2-h1`."""
     traffic: str
-    """Name of that entry."""
+    """Name of that entry of `traffic:`."""
     src: str
     """The host that sends."""
     dst: str
@@ -91,22 +91,22 @@ class FlowSummary(TypedDict):
     op: str
     """`write` or `send`."""
     bytes: int
-    """Offered, that is to be delivered."""
+    """Bytes that were offered for delivery."""
     start_ns: int
     """When its first message was posted."""
     end_ns: int | None
-    """When the last byte was in the receiver's memory; null: never."""
+    """When the last byte was in the receiver's memory; null if it never was."""
     goodput_bps: int
-    """Bits of message per second from start to end; of a flow without an end `delivered_bytes`
-    over the time to `observed_until_ns`."""
+    """Message bits per second from start to end. For a flow without an end, it is
+    `delivered_bytes` over the time from the start to `observed_until_ns`."""
     retransmitted_packets: int
-    """Packets of it that were sent again."""
+    """The number of its packets that were sent again."""
     completed: bool
-    """Delivered, acknowledged, and every byte compared equal at the receiver."""
+    """Whether all bytes were delivered, acknowledged and equal at the receiver."""
     delivered_bytes: int | None
-    """In the receiver's memory; null: nobody knows."""
+    """Bytes in the receiver's memory; null if unknown."""
     observed_until_ns: int | None
-    """When it was last looked at; null: nobody knows."""
+    """When the flow was observed for the last time; null if unknown."""
 
 
 class FailedQueuePairSummary(TypedDict):
@@ -115,26 +115,27 @@ class FailedQueuePairSummary(TypedDict):
     flow: str
     """The flow whose message failed first."""
     src: str
-    """The host that gave up."""
+    """The host whose queue pair failed."""
     dst: str
     """The host at the other end."""
     at_ns: int
-    """When it gave up."""
+    """When the queue pair failed."""
     status: str
-    """Of the completion of the message that failed first, as libibverbs names it."""
+    """Completion status of the message that failed first, under its libibverbs name."""
 
 
 class LatencySummary(TypedDict):
-    """How long the requests (messages, or I/Os of several) of one entry of `traffic:` took."""
+    """How long the requests of one entry of `traffic:` took. A request is a message, or an I/O of
+    several messages."""
 
     traffic: str
-    """Name of that entry."""
+    """Name of the entry."""
     requests: int
-    """How many there were."""
+    """The number of requests."""
     unfinished: int
-    """How many of them did not finish in the run."""
+    """How many requests did not finish in the run."""
     mean_ns: int | None
-    """Of the finished, as all that follow; null if none is."""
+    """The mean. It and the figures below are of finished requests; null if none finished."""
     p50_ns: int | None
     """The median."""
     p90_ns: int | None
@@ -155,22 +156,22 @@ class IoSummary(LatencySummary):
     way: str
     """`read` or `write`."""
     iops: int | None
-    """I/Os a second, over the run time of the entry; null if none was over."""
+    """I/Os per second over the run time of the entry; null if no I/O finished."""
     bandwidth_bps: int | None
-    """Bits of blocks per second, over the run time of the entry; null if no I/O was over."""
+    """Bits of blocks per second over the run time of the entry; null if no I/O finished."""
 
 
 class BucketSummary(TypedDict):
-    """Completion times of messages of about one size, as multiples of what they take alone."""
+    """Completion times of messages of similar size, as multiples of their time on idle paths."""
 
     up_to_bytes: int
     """Size of the largest message in the bucket."""
     messages: int
-    """How many there were."""
+    """The number of messages."""
     unfinished: int
-    """How many of them did not finish in the run."""
+    """How many messages did not finish in the run."""
     mean: float | None
-    """Of the finished, as all that follow; null if none is."""
+    """The mean. It and the figures below are of finished messages; null if none finished."""
     p50: float | None
     """The median."""
     p95: float | None
@@ -183,11 +184,11 @@ class FctSummary(TypedDict):
     """FCT slowdown of a background load."""
 
     traffic: str
-    """Name of the entry, of pattern background."""
+    """Name of the entry, whose pattern is background."""
     whole: BucketSummary
     """All messages of the entry."""
     buckets: list[BucketSummary]
-    """By size, as many messages in each, the smallest first."""
+    """Messages by size, the smallest first. Buckets have about the same number of messages."""
 
 
 class JobSummary(TypedDict):
@@ -196,42 +197,42 @@ class JobSummary(TypedDict):
     name: str
     """Name of its entry in the spec's `traffic:`."""
     collective: str
-    """What was computed, e.g. all_reduce."""
+    """The operation, e.g. all_reduce."""
     algorithm: str
-    """How, e.g. ring."""
+    """The algorithm, e.g. ring."""
     ranks: int
-    """How many hosts took part."""
+    """The number of hosts that took part."""
     bytes: int
-    """As nccl-tests counts them."""
+    """The size, as nccl-tests defines it."""
     bus_factor: float
     """`busbw_bps` over `algbw_bps`."""
     start_ns: int | None
     """When its first message was posted."""
     end_ns: int | None
-    """null: it did not finish."""
+    """When it finished; null if it did not."""
     algbw_bps: int | None
-    """Bytes over time, in bits per second, as nccl-tests defines it; null: it did not finish."""
+    """Size over time, in bits per second, as nccl-tests defines it; null if it did not finish."""
     busbw_bps: int | None
-    """Bits per second, as nccl-tests defines it."""
+    """Bus bandwidth in bits per second, as nccl-tests defines it; null if it did not finish."""
     wrong: int | None
-    """Values that are not what they must be; null: nobody could look."""
+    """The number of wrong values in the result; null if they were not checked."""
 
 
 class StepSummary(TypedDict):
-    """Work of many ranks, and what they sent each other for it: a training step, for one."""
+    """Computation of many ranks and the messages between them, such as a training step."""
 
     name: str
     """Name of its entry in the spec's `traffic:`."""
     start_ns: int | None
-    """When its first message was posted, or its first work began."""
+    """When its first message was posted, or its first computation began."""
     end_ns: int | None
-    """null: it did not finish."""
+    """When it finished; null if it did not."""
     work_alone_ns: int
-    """How long it would have taken if messages took no time."""
+    """How long the step would take if messages took no time."""
     exposed_ns: int | None
-    """What communication added to that."""
+    """The time that communication added to work_alone_ns; null if the step did not finish."""
     bytes_for: dict[str, int]
-    """Bytes that all ranks send together, by what for."""
+    """Bytes that all ranks together send, by purpose."""
 
 
 class FaultSummary(TypedDict):
@@ -242,39 +243,39 @@ class FaultSummary(TypedDict):
     kind: str
     """Its key in the spec, e.g. link-down."""
     place: str
-    """The cable, by a port of it, or the host."""
+    """Where it is: a cable, named by one of its ports, a switch or a host."""
     at_ns: int
     """When it began."""
     end_ns: int | None
-    """null: it lasted to the end of the run."""
+    """When it ended; null if it lasted to the end of the run."""
     packets_seen: int
-    """Packets that it might have hit."""
+    """The number of packets that the fault could have hit."""
     hits: int
-    """Packets that it did something to; times that a link went down; pauses that were told."""
+    """The number of packets that it affected, of times that a link went down, or of pauses sent."""
     packets_dropped: int
-    """Packets that it dropped."""
+    """The number of packets that it dropped."""
 
 
 class DeadlockSummary(TypedDict):
-    """A circle of switch ports that wait for each other, by PFC or for credit."""
+    """A circle of switch ports that wait for each other because of PFC or for credit."""
 
     found_ns: int
-    """When it was found."""
+    """When it was detected."""
     priority: int
-    """The priority that is paused; InfiniBand: the virtual lane at the first port."""
+    """The paused priority; on InfiniBand, the virtual lane at the first port."""
     ports: list[str]
-    """Each waits for a switch whose packets wait at the next, the last for that of the first."""
+    """The ports in order. Each waits for the next, and the last waits for the first."""
 
 
 class SweepSummary(TypedDict):
-    """InfiniBand's subnet manager has routed the fabric anew, because links had changed."""
+    """A sweep in which InfiniBand's subnet manager rerouted the fabric after links changed."""
 
     at_ns: int
-    """When they changed."""
+    """When links changed."""
     in_force_ns: int
-    """From when on the last switch followed the new tables."""
+    """When the last switch began to use the new tables."""
     seconds: float | None
-    """Wall-clock time from the change to the tables; null where they were known beforehand."""
+    """Wall-clock time from the change to the new tables; null if they were computed beforehand."""
 
 
 class Summary(TypedDict):
@@ -287,15 +288,15 @@ class Summary(TypedDict):
     fabric: str
     """`roce` or `ib`."""
     plane: str
-    """Who forwards: `ovs` or `shim`."""
+    """What forwards frames: `ovs` or `shim`."""
     clock: str
     """`real` or `virtual`."""
     slowdown: float
     """How many times slower than real the fabric ran; 1 on the virtual clock."""
     seed: int
-    """The seed of everything random."""
+    """The seed of all random numbers."""
     marker: str
-    """Who marks CE: `ebpf`, `red`, `shim` or `none`."""
+    """What marks CE: `ebpf`, `red`, `shim` or `none`."""
     fidelity: FidelitySummary
     """How well the machine kept to the schedule."""
     flows: list[FlowSummary]
@@ -303,19 +304,19 @@ class Summary(TypedDict):
     latencies: list[LatencySummary]
     """Latencies of requests, by entry of `traffic:`."""
     ios: list[IoSummary]
-    """I/Os of storage."""
+    """Figures of storage I/O, for each entry's reads and writes."""
     fct_slowdowns: list[FctSummary]
     """FCT slowdowns of background loads."""
     jobs: list[JobSummary]
     """Collectives."""
     steps: list[StepSummary]
-    """Training steps and the like."""
+    """Training steps and similar work."""
     ports: dict[str, Counters]
     """Port name (`leaf1:h1` is leaf1's port towards h1) -> its counters."""
     hosts: dict[str, Counters]
-    """Host -> the counters of its NIC, and of its end of the cable."""
+    """Host -> the counters of its NIC and of its port."""
     scale_up: dict[str, Counters]
-    """Ports of the fabric inside of servers, under InfiniBand's names."""
+    """Port of the scale-up fabric inside a server -> its counters, under InfiniBand's names."""
     totals: Counters
     """Counters of the whole fabric."""
     faults: list[FaultSummary]
@@ -323,18 +324,18 @@ class Summary(TypedDict):
     deadlocks: list[DeadlockSummary]
     """Deadlocks that were found."""
     failed_queue_pairs: list[FailedQueuePairSummary]
-    """Queue pairs that gave up, or were refused."""
+    """Queue pairs that went to the error state."""
     sweeps: list[SweepSummary]
     """Sweeps of the subnet manager."""
     captures: dict[str, str]
     """Port name -> capture file, in the folder of this summary."""
     notes: list[str]
-    """Fallbacks that were taken, and why `auto` chose what it did."""
+    """Fallbacks that were taken, and the reasons for choices of `auto`."""
     wall_seconds: float
-    """How long the run took, by the clock on the wall."""
+    """How long the run took, in wall-clock time."""
     cpu_seconds: dict[str, float]
-    """Processor time while traffic ran: `shim`, `nics`, `ovs`, `other` programs, and `stolen` by
-    the machine's host; empty on the virtual clock."""
+    """Processor time while traffic ran, by user: `shim`, `nics`, `ovs`, `other` programs, and time
+    `stolen` by the hypervisor; empty on the virtual clock."""
 
 
 class Comparison(TypedDict):
@@ -343,7 +344,7 @@ class Comparison(TypedDict):
     schema: str
     runs: dict[str, Summary]
     missing: list[str]
-    """Variants without a result: the comparison was stopped, or one of them failed."""
+    """Variants without a result, because the comparison was stopped or a variant failed."""
 
 
 def summarise(recording: Recording) -> Summary:
@@ -385,7 +386,7 @@ def summarise(recording: Recording) -> Summary:
 def compare(recordings: Mapping[str, Recording], missing: Sequence[str] = ()) -> Comparison:
     """The summaries of several runs, by name, in the order given.
 
-    `missing`: variants that did not run to their end.
+    `missing`: variants without a result.
     """
     return Comparison(
         schema=COMPARISON_SCHEMA,
@@ -395,7 +396,7 @@ def compare(recordings: Mapping[str, Recording], missing: Sequence[str] = ()) ->
 
 
 def to_json(document: Mapping[str, object]) -> str:
-    """The document's text. Raises ValueError for a number JSON does not know."""
+    """The document's text. Raises ValueError for a number that JSON cannot represent."""
     return indented_json(document) + "\n"
 
 

@@ -1,8 +1,8 @@
-"""The outline of a curve without what no eye can see.
+"""Draws curves as short SVG paths, without details too small to see.
 
-A curve of steps has two corners for each step. Here corners are rounded to a tenth of a
-point, a tenth of what a line is wide; those that then lie on the way between their
-neighbours are gone, and peaks stay.
+A step curve has two corners for each step. Corners are rounded to a tenth of a point, which
+is about a tenth of a line's width. Corners that then lie between their neighbours on one line
+are removed; peaks stay.
 
     (68.08, 281.2) (169.27, 281.2) (270.46, 281.2) (270.46, 15.84)   ──▶   M68.1 281.2H270.5V15.8
 """
@@ -15,7 +15,7 @@ Corner = tuple[float, float]
 
 
 def outline(corners: Iterable[Corner]) -> str:
-    """The `d` of a <path> with straight lines from corner to corner."""
+    """The `d` attribute of a <path> with straight lines from corner to corner."""
     stroke: list[Corner] = []
     for x, y in corners:
         _extend(stroke, (round(float(x), 1), round(float(y), 1)))
@@ -23,7 +23,7 @@ def outline(corners: Iterable[Corner]) -> str:
 
 
 def _extend(stroke: list[Corner], corner: Corner) -> None:
-    """Its last corner goes where it is only passed by."""
+    """Appends a corner, and removes the one before if it lies on the line to the new one."""
     if stroke and corner == stroke[-1]:
         return
     if len(stroke) > 1 and _is_on_the_way(stroke[-2], stroke[-1], corner):
@@ -32,7 +32,7 @@ def _extend(stroke: list[Corner], corner: Corner) -> None:
 
 
 def _is_on_the_way(start: Corner, by: Corner, end: Corner) -> bool:
-    """Along an axis; there and back is not."""
+    """Whether `by` lies between the other corners on a horizontal or vertical line."""
     along_x = start[1] == by[1] == end[1] and (by[0] - start[0]) * (end[0] - by[0]) > 0
     along_y = start[0] == by[0] == end[0] and (by[1] - start[1]) * (end[1] - by[1]) > 0
     return along_x or along_y
@@ -48,7 +48,7 @@ def _step(start: Corner | None, end: Corner) -> str:
 
 
 def stairs(edges: Sequence[float], heights: Sequence[float]) -> list[Corner]:
-    """Corners of a curve that has a height from each edge to the next."""
+    """The corners of a step curve with one height from each edge to the next."""
     return [
         (x, height)
         for place, height in enumerate(heights)

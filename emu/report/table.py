@@ -1,7 +1,7 @@
 """A table as plain data, the same for the terminal and the page.
 
-A dash means that a fabric has no such thing. A question mark stands where the
-machine did not keep up with a run: its numbers are no results and are not shown.
+A dash means that a fabric has no such thing. A question mark replaces the numbers of
+an inconclusive run, because they are not results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from emu.units import format_time_ns
 
 
 class Tone(StrEnum):
-    """What a cell tells beside its text."""
+    """The emphasis of a cell."""
 
     PLAIN = "plain"
     GOOD = "good"
@@ -34,12 +34,12 @@ class Cell:
 class Column:
     name: str
     numeric: bool = True
-    """Numbers are set flush right."""
+    """Numeric columns are aligned to the right."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """`rows` are as long as `columns`; `note` is a sentence to set below."""
+    """A table. Rows are as long as `columns`; `note` is a sentence below the table."""
 
     title: str
     columns: tuple[Column, ...]
@@ -53,12 +53,12 @@ UNFINISHED = Cell("unfinished", Tone.BAD)
 
 
 def result(run: RunFacts, text: str, tone: Tone = Tone.PLAIN) -> Cell:
-    """The text, if it is a result of an honest run."""
+    """The text, or a question mark if the run is inconclusive."""
     return Cell(text, tone) if run.conclusive else NOT_A_RESULT
 
 
 def of_finished(run: RunFacts, value: float | None, write: Callable[[float], str]) -> Cell:
-    """A statistic of what was over; None: nothing was."""
+    """A statistic of what has finished; a dash if nothing has (None)."""
     return NOT_APPLICABLE if value is None else result(run, write(value))
 
 

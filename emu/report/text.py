@@ -1,8 +1,8 @@
-"""What a person reads in the terminal after `emu run` and `emu compare`.
+"""The text that `emu run` and `emu compare` print.
 
-On a terminal rich draws the tables. Anywhere else (a pipe, a log) they are
-plain aligned columns: no colours, no rules, nothing cut off. Names come from
-users' files, so nothing is ever read as rich's markup.
+On a terminal, rich draws the tables. Anywhere else (a pipe, a log) they are
+plain aligned columns without colours and rules, and nothing is cut off. Names
+come from users' files, so no text is parsed as rich's markup.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ from emu.report.table import Cell, Table, Tone
 from emu.report.uplinks import uneven_ports
 
 Artifacts = Mapping[str, Path]
-"""What a file is -> where it was written."""
+"""Description of a file -> its path."""
 
 FLOW_ROWS = 24
-"""More flows than this are left to the summary and the page."""
+"""The most flows in the terminal's table. The summary and the page have more."""
 
 _STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "bold red", Tone.FAINT: "dim"}
 _LABEL_WIDTH, _FABRIC_WIDTH = 28, 12
-"""What a comparison needs of a terminal's columns: for its labels, and for each fabric."""
+"""Columns of the terminal that a comparison needs for its labels, and for each fabric."""
 _UNLIMITED = 10_000
-"""Width where lines are not for a screen: nothing is wrapped."""
+"""The width for output that is not a terminal, so that no line is wrapped."""
 
 
 def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
-    """One run: first whether it can be believed, then results, then where to read on."""
+    """Prints one run: first an alarm if it is inconclusive, then results, then the files."""
     out = _console(stream)
     _print_alarm(out, run)
     _say(out, f"{run.name}: {conditions(run)}", style="bold")
@@ -95,9 +95,9 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
 def print_comparison(
     runs: Sequence[RunFacts], artifacts: Artifacts, stream: TextIO, missing: Sequence[str] = ()
 ) -> None:
-    """The same workload over several fabrics, side by side.
+    """Prints the same workload over several fabrics, side by side.
 
-    `missing`: variants that did not run to their end.
+    `missing`: variants without a result.
     """
     out = _console(stream)
     for sentence in not_run(missing):
@@ -119,7 +119,7 @@ def print_comparison(
 
 
 def print_checks(runs: Sequence[RunFacts], stream: TextIO) -> None:
-    """What was checked in each run, and nothing else."""
+    """Prints only the checks of each run."""
     out = _console(stream)
     for run in runs:
         _print_alarm(out, run)
@@ -127,12 +127,12 @@ def print_checks(runs: Sequence[RunFacts], stream: TextIO) -> None:
 
 
 def print_reruns(results: Mapping[str, Mapping[str, Sequence[RunFacts]]], stream: TextIO) -> None:
-    """How results came out with other seeds and sizes: by id, by occasion."""
+    """Prints the results with other seeds and sizes. `results`: by id, by variation."""
     _print_table(_console(stream), reruns_table(results))
 
 
 def print_clocks(specs: Sequence[Seeds], artifacts: Artifacts, stream: TextIO) -> None:
-    """The emulator's own error, spec by spec."""
+    """Prints the emulator's own error for each spec."""
     out = _console(stream)
     for seeds in specs:
         for both in seeds.runs:
@@ -159,7 +159,7 @@ def _say(out: Console, sentence: str, style: str = "") -> None:
 
 
 def _print_alarm(out: Console, run: RunFacts) -> None:
-    """Nothing, unless the run cannot be believed."""
+    """Prints why a run is inconclusive, if it is."""
     if run.conclusive:
         return
     _say(out, f"{run.name} is {INCONCLUSIVE}", style=_STYLES[Tone.BAD])
@@ -168,7 +168,7 @@ def _print_alarm(out: Console, run: RunFacts) -> None:
 
 
 def _blocks(runs: Sequence[RunFacts], width: int) -> list[Sequence[RunFacts]]:
-    """As many fabrics beside each other as the width takes."""
+    """Groups of runs that fit side by side into this width."""
     fit = max(1, (width - _LABEL_WIDTH) // _FABRIC_WIDTH)
     return [runs[first : first + fit] for first in range(0, len(runs), fit)]
 
@@ -206,14 +206,14 @@ def _aligned_line(table: Table, line: Sequence[Cell], widths: Sequence[int]) -> 
 
 
 def _print_diagnoses(out: Console, run: RunFacts) -> None:
-    """Before everything else: what is wrong, and what cures it."""
+    """Prints what is wrong and what cures it."""
     for diagnosis in diagnoses(run):
         _say(out, diagnosis.in_words(), style=_STYLES[Tone.BAD])
         out.print()
 
 
 def _print_notes(out: Console, runs: Sequence[RunFacts]) -> None:
-    """Each once, with the runs that it is about."""
+    """Prints each note once, with the names of its runs."""
     names: dict[str, list[str]] = {}
     for run in runs:
         for note in run.recording.notes:

@@ -1,11 +1,12 @@
-"""Flows that stood still until their retransmission timer fired, or the run was over.
+"""Flows that stood still until their retransmission timer fired, or until the run ended.
 
-When the last packets of a message are lost, the receiver misses nothing and sends no NAK. Only the
-sender's timer notices: 4.096 us * 2^timeout after the last answer (IBTA vol 1, 9.7.6.1.3).
+When the last packets of a message are lost, the receiver sees no gap and sends no NAK. Only the
+sender's timer detects the loss: 4.096 us * 2^timeout after the last answer (IBTA vol 1,
+9.7.6.1.3).
 
-Only messages that follow one another without a pause of their own tell: paced traffic, storage and
-jobs have gaps because they are what they are. Nor does a flow tell of which nothing was lost, or
-that had given up.
+Only flows that always have something to send are examined, because paced traffic, storage and jobs
+have gaps by themselves. Flows of priorities without losses, and flows whose queue pair failed, are
+left out.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from emu.spec.rules.provenance import for_host
 from emu.units import PS_PER_NS, ack_timeout_ps, format_time_ns
 
 NEARLY = 0.9
-"""Part of its timer for which nothing of a flow came in: the timer ended that."""
+"""If nothing of a flow arrived for this part of its timer, the timer ended the gap."""
 OF_THE_RUN = 0.2
-"""Part of the run for which nothing of an unfinished flow came in at its end."""
+"""The part of the run, at its end, for which nothing of an unfinished flow must have arrived."""
 
 
 def timer_waits(run: RunFacts) -> str:
-    """A clause of how many flows waited, how long and for which timer; empty where none did."""
+    """A clause about how many flows waited, how long and for which timer; empty if none did."""
     lossy = _lossy_priorities(run)
     waits = {
         flow: ns
@@ -56,7 +57,7 @@ def _timer_ns(code: int) -> int:
 
 
 def _lossy_priorities(run: RunFacts) -> set[int]:
-    """Those of which packets were lost, be it to switches or faults."""
+    """Priorities of which switches dropped, or faults lost, packets."""
     return {
         priority
         for priority in PRIORITIES
@@ -66,7 +67,8 @@ def _lossy_priorities(run: RunFacts) -> set[int]:
 
 
 def _waited_ns(run: RunFacts, flow: FlowRecord) -> int:
-    """The longest time in which nothing came in, if only the timer could end it; else 0."""
+    """The longest time in which nothing of the flow arrived, if only the timer could end it; else
+    0."""
     series, timer_ns = run.recording.series, _timer_ns(run.spec.host(flow.src).nic.timeout)
     fired = run.recording.hosts.get(flow.src, {}).get("local_ack_timeout_err", 0)
     has_fired = bool(fired and flow.retransmitted_packets)

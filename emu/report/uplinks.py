@@ -1,14 +1,14 @@
-"""Equal ports of a switch that did not carry equal shares, as when a hash puts flows together.
+"""Equal ports of a switch with unequal loads, as when a hash puts several flows on one port.
 
     leaf1 ──┬─ spine1   ▇▇▇▇▇▇▇▇▇▇   busy for 52 % of the time, packets wait for it
             ├─ spine2   ▇▇▇▇▇        26 %
             └─ spine3   ▇▇           10 %, and nothing waits for it
 
-Ports are equal where a switch may send packets to the same hosts by any of them, and their
-cables are as fast. It is told where both are much: how much longer than for an even share the
-fullest was busy, and how long packets waited for its busy cable while none did for the
-emptiest. The first alone is nothing: a flow has one port, and where nothing waits its host has
-no more to send; where flow control stops the port, the reason is farther on.
+Ports are equal if a switch may send packets to the same hosts by any of them, and their cables
+have the same rate. A sentence is written if two times are long: the fullest port was busy for
+much longer than with an even share, and packets waited for its busy cable while none waited for
+the emptiest port. The first alone is harmless: if no packets wait, the hosts have no more to
+send. If flow control stops the port, the cause is downstream.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from emu.units import format_time_ns
 from topologies.graph import Port, Topology
 
 MUCH = 0.1
-"""Of the time of a run."""
+"""The least part of the run's time that counts as long."""
 BUSY = 0.9
-"""A cable that is used for this share of a time is called busy in it."""
+"""A cable is busy in an interval if it is used for more than this share of it."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Uneven:
     port: str
     emptiest: str
     of: int
-    """So many ports are equal."""
+    """The number of equal ports."""
     share: float
-    """What the fullest sent of all that they sent."""
+    """The share of the equal ports' traffic that the fullest port sent."""
     beyond: float
-    """For how much of the time of the run it was busy with what an even share does not have."""
+    """The part of the run's time for which it was busy beyond an even share."""
 
 
 def uneven_ports(run: RunFacts) -> list[str]:
@@ -64,7 +64,8 @@ def _sentences(run: RunFacts) -> list[str]:
 
 
 def _remedy(run: RunFacts, switch: str) -> str:
-    """Where nothing but the choice of ports is the reason."""
+    """A sentence with settings that spread load; empty unless the choice of ports is the only
+    possible cause."""
     if run.recording.faults or run.spec.switch(switch).routing.kind not in ("ecmp", "ecmp-qp"):
         return ""
     if run.uses_credits:
@@ -92,7 +93,7 @@ def _groups(run: RunFacts) -> Iterator[Uneven]:
 
 
 def _equal_ports(topology: Topology) -> set[tuple[str, tuple[Port, ...]]]:
-    """With the switch that they are of."""
+    """Each switch with a group of its equal ports."""
     of_several = {
         (switch, ports)
         for hops in topology.towards.values()
@@ -107,15 +108,15 @@ def _equal_ports(topology: Topology) -> set[tuple[str, tuple[Port, ...]]]:
 
 
 def _waited_for_one_alone(run: RunFacts, own: Uneven) -> float:
-    """The share of the run in which packets stood at the fullest, its cable was busy, so that
-    nothing but the cable kept them, and none stood at the emptiest."""
+    """The share of the run in which packets waited at the fullest port although its cable was busy,
+    and no packets waited at the emptiest."""
     series, (start_ns, end_ns) = run.recording.series, run.window_ns
     took_ns = np.diff(series.time_ns)
     during = (series.time_ns[1:] > start_ns) & (series.time_ns[1:] <= end_ns) & (took_ns > 0)
     if not during.any():
         return 0.0
     fullest, emptiest = run.sampled[own.port], run.sampled[own.emptiest]
-    # More than what comes and what leaves at the time, a frame each.
+    # A frame that arrives and a frame that leaves are no queue.
     stand = series.queue_bytes[1:][during] > 2 * run.spec.largest_frame_bytes
     sent = np.diff(series.tx_bytes[:, fullest])[during] / took_ns[during]
     rate_bps = run.topology.cable[run.topology.port_named[own.port]].rate_bps

@@ -3,10 +3,10 @@
     leaf1:h1   98.2 Gb/s   98%   204 KB    0 B    0%     12     31      4  ▁▃▇██▇
     port       rate and share of it  queue  buffer  held  pauses  CE    CNPs  over time
 
-InfiniBand has credit updates and FECN where Ethernet has pauses and CE.
-Rates, queues and the share of time that a port was held back (by pause frames, or
-for want of credit) are of the latest interval; counts are since the lab began, and
-bright where they have just grown. Times and rates are the fabric's own.
+On InfiniBand, the columns for pauses and CE show credit updates and FECN. Rates,
+queues and the share of time in which pause frames or missing credit held a port
+back are of the latest interval. Counts are since the lab's start, and bold if they
+grew in the latest interval. Times and rates are emulated.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from topologies.graph import Port, Topology
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _ROOMY = 100
-"""Columns of a terminal that shows everything; a narrower one has less to show."""
+"""A terminal with fewer columns than this leaves out `_FOR_ROOMY`."""
 _FOR_ROOMY = ("load", "buffer")
 _WIDTHS = {"rate": 10, "load": 4, "queue": 8, "buffer": 8, "held": 4}
-"""What the cells of a column need; counts need:"""
+"""The width of each column that is not a count."""
 _COUNT_WIDTH = 6
 _SPARKS = "over time"
 _MOST_SPARKS = 60
@@ -40,9 +40,9 @@ _FLOW_CONTROL = {
     FlowControl.PAUSES: ("pauses", "tx_pause_frames", "paused"),
     FlowControl.CREDITS: ("updates", "tx_flow_control", "xmit_wait"),
 }
-"""What its messages are called, the counter of those sent, and that of the time held back."""
+"""The name of its messages, the counter of messages sent, and the counter of time held back."""
 _MARKS = {Framing.ETHERNET: ("CE", "ecn_marked"), Framing.INFINIBAND: ("FECN", "fecn_marked")}
-"""What a mark is called, and the counter of marked packets."""
+"""The name of a mark, and the counter of marked packets."""
 
 
 class Watch:
@@ -59,7 +59,7 @@ class Watch:
         self._looks.append(look)
 
     def table(self, width: int, height: int) -> Table:
-        """For a terminal of so many columns and lines. Needs two looks."""
+        """The table for a terminal with this many columns and lines. Needs two looks."""
         shown = [name for name in self._columns() if width >= _ROOMY or name not in _FOR_ROOMY]
         widths = {name: _WIDTHS.get(name, max(_COUNT_WIDTH, len(name))) for name in shown}
         widths["port"] = max(map(len, self._topology.port_name.values()))
@@ -80,7 +80,7 @@ class Watch:
             table.add_row(*(cells[name] for name in widths))
         return table
 
-    # ---- what is in it -----------------------------------------------------
+    # ---- the contents ------------------------------------------------------
 
     def _title(self) -> str:
         now = self._looks[-1]
@@ -91,18 +91,18 @@ class Watch:
         return ("port", "rate", "load", "queue", "buffer", "held", *counts)
 
     def _busiest(self, room: int) -> list[Port]:
-        """As many ports as there is room for, in the fabric's order."""
+        """The `room` busiest ports, in the fabric's order."""
         ports = self._topology.switch_ports
         sent = {port: self._counter(port, "tx_wire_bytes") for port in ports}
         chosen = set(sorted(ports, key=sent.__getitem__, reverse=True)[: max(1, room)])
         return [port for port in ports if port in chosen]
 
     def _cells(self, port: Port) -> dict[str, Text]:
-        """What is said of a port, by column."""
+        """The cells of a port's row, by column."""
         rate_bps = self._rates(port)[-1]
         load = rate_bps / self._topology.cable[port].rate_bps
         held = self._held(port)
-        told = (
+        cells = (
             Text(self._topology.port_name[port]),
             Text(format_rate(rate_bps) if rate_bps else "-"),
             Text(f"{load:.0%}" if rate_bps else "-", style="bold" if load > 0.9 else ""),
@@ -114,23 +114,23 @@ class Watch:
                 for was, now in self._counts(port)
             ),
         )
-        return dict(zip(self._columns(), told, strict=True))
+        return dict(zip(self._columns(), cells, strict=True))
 
     def _counts(self, port: Port) -> Iterable[tuple[int, int]]:
-        """Before the latest interval, and now."""
+        """Pairs of counts: before the latest interval, and now."""
         yield self._change(port, self._messages_sent)
         yield self._change(port, self._marked)
         yield self._cnps(port)
         yield self._change(port, *(row.name for row in PORT.drops()))
 
     def _cnps(self, port: Port) -> tuple[int, int]:
-        """Those that the host at the other end has sent."""
+        """CNPs that the host at the other end sent: before the latest interval, and now."""
         host = self._topology.peer[port].node
         before, now = (look.hosts.get(host, {}).get("np_cnp_sent", 0) for look in self._latest())
         return before, now
 
     def _held(self, port: Port) -> float:
-        """The share of the latest interval that it could not send for pauses or want of credit."""
+        """The share of the latest interval in which pauses or missing credit stopped the port."""
         before, now = self._change(port, self._held_ps)
         elapsed_ps = (self._looks[-1].time_ns - self._looks[-2].time_ns) * 1000
         return min(1.0, (now - before) / elapsed_ps) if elapsed_ps else 0.0
@@ -140,7 +140,7 @@ class Watch:
         return sparkline([rate / top for rate in self._rates(port)[-width:]])
 
     def _rates(self, port: Port) -> list[float]:
-        """Bits a second in each interval that is remembered."""
+        """Bits per second in each remembered interval."""
         name = self._topology.port_name[port]
         return [
             (b.ports[name]["tx_wire_bytes"][0] - a.ports[name]["tx_wire_bytes"][0])
@@ -153,7 +153,7 @@ class Watch:
         return self._change(port, *names)[1]
 
     def _change(self, port: Port, *names: str) -> tuple[int, int]:
-        """The sum of counters, over all classes, before the latest interval and now."""
+        """The sum of these counters over all classes, before the latest interval and now."""
         own = self._topology.port_name[port]
         before, now = (sum(sum(look.ports[own][name]) for name in names) for look in self._latest())
         return before, now
@@ -163,7 +163,7 @@ class Watch:
 
 
 def sparkline(shares: Iterable[float]) -> str:
-    """A character for each number from 0 to 1; nothing at all is a blank."""
+    """A bar character for each share from 0 to 1; a blank for 0."""
     steps = len(_BARS) - 1
     return "".join(_BARS[min(steps, -(-int(share * 1000) * steps // 1000))] for share in shares)
 

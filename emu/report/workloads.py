@@ -1,9 +1,9 @@
-"""Whether the runs of a comparison had the same to carry: only then can it be said who suits.
+"""Whether the runs of a comparison had the same workload. Only such runs are ranked.
 
-    an entry that some do not have      they have less to carry than the others
-    an entry with other bytes or hosts  of a collective: of a rank's buffer
+    an entry that some runs lack         these runs carry less than the others
+    an entry with other bytes or hosts   for a collective, the bytes of one rank's buffer count
 
-How it is carried, by which priority, algorithm or queue pairs, is what runs are compared for.
+Priority, algorithm and number of queue pairs may differ, because comparisons are about them.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from emu.report.run_view import RunFacts
 from emu.units import format_size
 
 MOST_NAMED = 4
-"""Entries that a run lacks; of more, the others are counted."""
+"""The most missing entries that a sentence names. It counts the others."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What one traffic entry asks for."""
+    """The workload of one traffic entry."""
 
     bytes: int | None
-    """None: as much as goes into a time, so that it is a result."""
+    """None for an entry that sends for a fixed time, where the bytes are a result."""
     hosts: frozenset[str]
 
 
 def loads(run: RunFacts) -> dict[str, Load]:
-    """By the entries' names."""
+    """The load of each traffic entry, by name."""
     of_ranks = {job.name: job.bytes for job in run.recording.jobs}
     cut_short = run.spec.workload().cut_short
     return {
@@ -42,7 +42,7 @@ def loads(run: RunFacts) -> dict[str, Load]:
 
 
 def alike(runs: Sequence[RunFacts]) -> list[list[RunFacts]]:
-    """Groups of runs that have the same to carry."""
+    """Groups of runs with the same workload."""
     groups: list[tuple[dict[str, Load], list[RunFacts]]] = []
     for run in runs:
         own = loads(run)
@@ -55,7 +55,7 @@ def alike(runs: Sequence[RunFacts]) -> list[list[RunFacts]]:
 
 
 def how_they_differ(runs: Sequence[RunFacts]) -> list[str]:
-    """One sentence, or none where all runs have the same to carry."""
+    """One sentence, or none where all runs have the same workload."""
     if len(alike(runs)) < 2:
         return []
     known = {run.name: loads(run) for run in runs}
@@ -68,7 +68,7 @@ def _entries(known: dict[str, dict[str, Load]]) -> list[str]:
 
 
 def _missing(known: dict[str, dict[str, Load]]) -> Iterator[str]:
-    """Runs that lack the same entries together."""
+    """Clauses about missing entries. Runs that lack the same entries share a clause."""
     lacking: dict[tuple[str, ...], list[str]] = {}
     for name, own in known.items():
         entries = tuple(entry for entry in _entries(known) if entry not in own)
@@ -76,12 +76,12 @@ def _missing(known: dict[str, dict[str, Load]]) -> Iterator[str]:
             lacking.setdefault(entries, []).append(name)
     for entries, names in lacking.items():
         more = len(entries) - MOST_NAMED
-        told = [*entries[:MOST_NAMED], f"{more} others"] if more > 1 else entries
-        yield f"{listed(names)} {'has' if len(names) == 1 else 'have'} no {listed(told)}"
+        missing = [*entries[:MOST_NAMED], f"{more} others"] if more > 1 else entries
+        yield f"{listed(names)} {'has' if len(names) == 1 else 'have'} no {listed(missing)}"
 
 
 def _other(known: dict[str, dict[str, Load]]) -> Iterator[str]:
-    """Entries of which not all runs have as many bytes, or the same hosts."""
+    """Clauses about entries that differ between runs in their bytes or hosts."""
     for entry in _entries(known):
         kinds: dict[Load, list[str]] = {}
         for name, own in known.items():

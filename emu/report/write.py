@@ -1,9 +1,9 @@
-"""Writes what a run leaves behind.
+"""Writes the files of a run or a comparison.
 
 emu run                OUT/summary.json  series.npz  report.html
-emu compare            OUT/comparison.json  comparison.html  beside a folder like that for each run
-emu compare --clocks   OUT/clocks.json  and such folders, each in real/ and in virtual/; of several
-                       seeds in a folder for each of these
+emu compare            OUT/comparison.json  comparison.html  and a folder as above for each run
+emu compare --clocks   OUT/clocks.json  and folders as above in real/ and in virtual/; with several
+                       seeds, in a folder for each seed
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLOCKS_FILE = "clocks.json"
 
 
 def write_run(run: RunFacts, out: Path) -> dict[str, Path]:
-    """Writes one run into `out`; returns what each file is and where. Raises EmuError."""
+    """Writes one run into `out`. Returns the path of each file by its kind. Raises EmuError."""
     with writing_into(out):
         save_recording(run.recording, out, run.summary)
         write_text(out / PAGE_FILE, run_page(run))
@@ -39,9 +39,9 @@ def write_run(run: RunFacts, out: Path) -> dict[str, Path]:
 def write_comparison(
     title: str, runs: Sequence[RunFacts], out: Path, missing: Sequence[str] = ()
 ) -> dict[str, Path]:
-    """Writes what several runs show together, beside the folders that they were written into.
+    """Writes the comparison of several runs, beside the folders of the runs.
 
-    `missing`: variants that did not run to their end. Raises EmuError.
+    `missing`: variants without a result. Raises EmuError.
     """
     artifacts = {"page": out / COMPARISON_PAGE_FILE, "summary": out / COMPARISON_FILE}
     with writing_into(out):
@@ -55,7 +55,7 @@ def write_comparison(
 
 
 def write_clocks(document: str, out: Path) -> dict[str, Path]:
-    """Writes how far the two clocks are apart, beside the folders of the runs. Raises EmuError."""
+    """Writes the differences of the two clocks, beside the folders of the runs. Raises EmuError."""
     with writing_into(out):
         write_text(out / CLOCKS_FILE, document)
     return {"differences": out / CLOCKS_FILE, "runs": out}

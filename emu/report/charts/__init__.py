@@ -1,8 +1,7 @@
-"""The pictures of a report: what happened over time, and when each flow was over.
+"""The charts of a report: quantities over time, and completion times of flows.
 
-Each chart takes one run or several. Several stand side by side on shared
-scales, because that is what makes fabrics comparable. Where there is more than
-can be told apart, the caption says what was left out.
+Each chart shows one run or several. Several runs share the same scales, so that
+fabrics can be compared. A chart that leaves something out says so in its caption.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _DRAWN = {
 def charts(runs: Sequence[RunFacts]) -> list[Chart]:
     """All the charts that these runs have samples for.
 
-    Of a run that the machine did not keep up with only what the machine did is shown.
+    Inconclusive runs appear only in the charts of lateness and of processors.
     """
     honest = [run for run in runs if run.conclusive]
     drawn = [draw(honest) for draw in _DRAWN.values() if honest]
@@ -46,5 +45,5 @@ def charts(runs: Sequence[RunFacts]) -> list[Chart]:
 
 
 def chart_named(name: str, runs: Sequence[RunFacts]) -> Chart | None:
-    """One of them: `queues`, `load` and so on; None without samples for it."""
+    """The chart with this name, such as `queues`; None when the runs have no samples for it."""
     return _DRAWN[name](runs)

@@ -1,4 +1,4 @@
-"""What all charts share: a chart as data, and axes that several runs have in common."""
+"""A chart as data, and the axes that several runs share."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from emu.report.run_view import RunFacts
 from emu.report.scale import Unit, time_unit
 
 AFTER_THE_END = 1.02
-"""Time axes end a little after the last thing that happened in any run."""
+"""A time axis is longer than the longest run by this factor."""
 INCH = 72.0
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture with its title, the meaning of its colours, and a sentence below."""
+    """A picture with its title, the meaning of its colours, and a caption."""
 
     title: str
     svg: Markup
@@ -45,7 +45,7 @@ def time_axis(runs: Sequence[RunFacts]) -> TimeAxis:
 
 
 def width_points(runs: Sequence[RunFacts]) -> float:
-    """One run has half of the page's width, several have all of it."""
+    """The width of a chart: half of the page for one run, the whole page for several."""
     return INCH * (6.0 if len(runs) == 1 else 12.6)
 
 
@@ -56,5 +56,5 @@ def side_by_side(runs: Sequence[RunFacts], height_inches: float, time: TimeAxis,
 
 
 def left_out(what: str, shown: int, there_are: int, which: str) -> str:
-    """A sentence for the caption, if anything was left out."""
+    """A sentence for the caption; empty when everything is shown."""
     return f"Of {there_are} {what}, {which} {shown} are shown." if shown < there_are else ""

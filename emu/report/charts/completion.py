@@ -1,6 +1,6 @@
-"""When each flow was over: bars for a few flows, a distribution for many.
+"""Completion times of flows: bars for a few flows, a cumulative distribution for many.
 
-Unfinished flows are drawn as outlines, and keep a distribution below 100 %.
+The bars of unfinished flows are outlines. A distribution with unfinished flows stays below 100 %.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from emu.report.run_view import RunFacts
 from emu.report.scale import Unit
 
 MOST_BARS = 16
-"""Flows beyond which there is a distribution instead."""
+"""With more flows than this, a distribution replaces the bars."""
 MOST_STEPS = 400
-"""Of a distribution: more than there are points along the axis."""
+"""The most steps of a distribution, which is more than the axis can show."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """Where a run's bars are within the row of a flow, which is 1 high."""
+    """The place of one run's bars within the row of a flow. A row has height 1."""
 
     place: int
     lanes: int
@@ -39,7 +39,7 @@ class Lane:
 
 
 def completion(runs: Sequence[RunFacts]) -> Chart | None:
-    """None when there is no flow."""
+    """The chart of completion times; None when no run has flows."""
     flows = list(dict.fromkeys(flow.name for run in runs for flow in run.flows))
     if not flows:
         return None
@@ -67,7 +67,7 @@ def completion(runs: Sequence[RunFacts]) -> Chart | None:
 
 
 def _flows_axis(flows: Sequence[str]) -> Axis:
-    """The first at the top: at 0, the next at -1."""
+    """An axis with a label for each flow. The first flow is at the top: at 0, the next at -1."""
     labels = [(-float(place), flow) for place, flow in enumerate(flows)]
     return Axis(0.5 - len(flows), 0.5, labels=labels, grid=False)
 
@@ -96,7 +96,8 @@ def _draw_bars(
 
 
 def _draw_distribution(plot: Plot, run: RunFacts, colour: Colour, unit: Unit) -> None:
-    """Share of all offered flows that are over, with a step at each end; of many at some."""
+    """The share of all offered flows that have finished, over time. Each finish is a step; with
+    more than `MOST_STEPS` of them, several share a step."""
     ends = sorted(flow.end_ns for flow in run.flows if flow.completed and flow.end_ns is not None)
     counts = np.unique(np.linspace(0, len(ends), min(len(ends), MOST_STEPS) + 1).astype(int))
     times = [0, *(ends[count - 1] for count in counts[1:]), run.window_ns[1]]

@@ -1,10 +1,10 @@
-"""FCT slowdown over the size of messages: as papers on congestion control draw it.
+"""FCT slowdown over message size, as papers on congestion control draw it.
 
 slowdown │            ●─●     99 %
          │   ●──●──●──
          │         ○──○──○    50 %
        1 ┼───○──○──
-           6 KB ...  30 MB    as many messages between one mark and the next
+           6 KB ...  30 MB    the same number of messages between two marks
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from emu.units import format_size
 
 
 def fct(runs: Sequence[RunFacts]) -> Chart | None:
-    """A row for each background load; None where there is none."""
+    """A row for each background load; None when the runs have no background load."""
     loads = list(dict.fromkeys(own.traffic for run in runs for own in run.fct_slowdowns))
     if not loads:
         return None
@@ -57,7 +57,7 @@ def _slowdowns(drawn: Sequence[FctSlowdown]) -> Axis:
 
 
 def _points(slowdown: FctSlowdown) -> Iterator[tuple[int, float, float]]:
-    """Place, median and 99 % of each bucket in which a message was over."""
+    """Place, median and 99th percentile of each bucket in which a message finished."""
     for place, bucket in enumerate(slowdown.buckets):
         if bucket.p50 is not None and bucket.p99 is not None:
             yield place, bucket.p50, bucket.p99

@@ -1,4 +1,4 @@
-"""How faithfully the machine kept to the schedule over the run: where it had a hiccup, if any."""
+"""How late frames were over the run, which shows when the machine did not keep up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOST = Legend("frames lost by the machine", BAD)
 
 
 def lateness(runs: Sequence[RunFacts]) -> Chart | None:
-    """None when nothing was late, as on the virtual clock."""
+    """The chart of lateness; None when no frame was late, as on the virtual clock."""
     worst_ns = max((_worst_ns(run) for run in runs), default=0)
     if not worst_ns:
         return None

@@ -1,11 +1,11 @@
-"""What cables carried, beside what was delivered: bars for each run.
+"""Bytes on each cable beside message bytes delivered: bars for each run.
 
     delivered        ▇▇▇▇▇▇
     leaf1 > spine1   ▇▇▇▇▇▇▇▇▇▇▇▇
     leaf1 > spine2
 
-Cables that carry nothing but ACKs in every run are left out. In a large fabric what is
-delivered is many times what a cable carries: then it stands in the caption.
+Cables that carry only ACKs in every run are left out. In a large fabric the delivered rate is
+many times the rate of one cable. The caption then gives it instead of a bar.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ DELIVERED = "delivered"
 CARRIED = "Bytes on each cable"
 _BOTH = "Message bytes delivered, and bytes on each cable, from first start to last end. "
 MOST_TIMES = 4
-"""How often as long as the busiest cable's the bar of what was delivered may be; beyond, nobody
-could read the cables'."""
+"""The longest bar of delivered bytes, in multiples of the busiest cable's bar. With a longer one
+the bars of the cables would be too short to read."""
 _IN_USE = 0.05
-"""Part of what the busiest cable carries; ACKs are less."""
+"""A cable is in use above this part of the busiest cable's rate. ACKs are less."""
 _GBPS = 1e9
 
 
 def load(runs: Sequence[RunFacts]) -> Chart | None:
-    """None when nothing was sent."""
+    """The chart of load; None when nothing was sent."""
     carried = [_carried_bps(run) for run in runs]
     most = {port: max(own.get(port, 0.0) for own in carried) for own in carried for port in own}
     busiest = max(most.values(), default=0.0)
@@ -65,14 +65,14 @@ def load(runs: Sequence[RunFacts]) -> Chart | None:
 
 
 def _apart(runs: Sequence[RunFacts], delivered_bps: Sequence[float]) -> str:
-    told = [
+    rates = [
         f"{format_rate(bps)} by {run.name}" for run, bps in zip(runs, delivered_bps, strict=True)
     ]
-    return f"{CARRIED}, from first start to last end. Message bytes delivered: {listed(told)}. "
+    return f"{CARRIED}, from first start to last end. Message bytes delivered: {listed(rates)}. "
 
 
 def _carried_bps(run: RunFacts) -> dict[str, float]:
-    """Of each sampled port."""
+    """The mean rate that each sampled port sent over the run's window."""
     series, (start, end) = run.recording.series, run.window_ns
     sent = growth(series.time_ns, series.tx_bytes, start, end)
     return {

@@ -1,4 +1,4 @@
-"""Who had the machine's processors over the run."""
+"""Which programs used the machine's processors over the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from emu.report.run_view import RunFacts
 
 
 def processors(runs: Sequence[RunFacts]) -> Chart | None:
-    """None where nobody looked, as on the virtual clock."""
+    """The chart of processor time; None when it was not measured, as on the virtual clock."""
     users = list(dict.fromkeys(user for run in runs for user in run.recording.machine.cpu_users))
     if not users:
         return None
@@ -38,9 +38,10 @@ def processors(runs: Sequence[RunFacts]) -> Chart | None:
 
 
 def _busy(run: RunFacts, users: Sequence[str]) -> list[Floats]:
-    """Between two looks: of no user, of the first, of the first two, and so on.
+    """Busy processors between two samples, as running sums: of no user, of the first user, of the
+    first two, and so on.
 
-    The times of looks are emulated, the processor time is not.
+    The times of samples are emulated, the processor time is not.
     """
     machine = run.recording.machine
     lasted_ns = np.diff(machine.cpu_time_ns) * run.recording.slowdown

@@ -1,4 +1,4 @@
-"""Queue depth over time, of the ports with the deepest queues."""
+"""Queue depth over time at the ports with the deepest queues."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from emu.report.run_view import RunFacts
 from emu.report.scale import size_unit
 
 MOST_PORTS = 6
-"""More lines than this cannot be told apart in one picture."""
+"""With more lines than this, a reader cannot tell them apart."""
 BINS = 300
 
 
 def queues(runs: Sequence[RunFacts]) -> Chart | None:
-    """None when no port ever had a queue."""
+    """The chart of queue depth; None when no port ever had a queue."""
     peaks = _peaks(runs)
     hot = sorted(peaks, key=lambda port: -peaks[port])[:MOST_PORTS]
     if not hot:
@@ -37,7 +37,7 @@ def queues(runs: Sequence[RunFacts]) -> Chart | None:
 
 
 def _peaks(runs: Sequence[RunFacts]) -> dict[str, int]:
-    """Port -> its deepest queue in any of the runs; only ports that had one."""
+    """Port -> its deepest queue in any of the runs. Ports without a queue are left out."""
     peaks: dict[str, int] = {}
     for run in runs:
         series = run.recording.series

@@ -4,7 +4,7 @@
     leaf2   ░░▒▓▓▓▓▓
     leaf3   ░
 
-A rack is the hosts on one switch. Where there are more racks than rows, neighbours share one.
+A rack is the hosts on one switch. When there are more racks than rows, neighbours share a row.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _ROW_INCHES, _ASIDE_INCHES = 0.14, 0.75
 _LEVELS = ("idle", "to 20 %", "40 %", "60 %", "80 %", "100 %")
 
 Rows = dict[str, list[str]]
-"""Label -> the ports to the hosts."""
+"""Label of a row -> the switch ports to its hosts."""
 
 
 def racks(runs: Sequence[RunFacts]) -> Chart | None:
-    """None for a few racks or flows, which other charts show one by one."""
+    """The heat map; None for few racks or few flows, which other charts show one by one."""
     if not runs or all(len(run.flows) <= MOST_FLOWS for run in runs):
         return None
     by_rack = _racks(runs[0])
@@ -54,7 +54,7 @@ def racks(runs: Sequence[RunFacts]) -> Chart | None:
 
 
 def _racks(run: RunFacts) -> Rows:
-    """In the order of the topology."""
+    """Each switch with hosts -> its ports to them, in the order of the topology."""
     topology = run.topology
     return {
         switch.name: ports
@@ -81,7 +81,7 @@ def _rows(by_rack: Rows) -> Rows:
 
 
 def _shares(run: RunFacts, rows: Rows, time: TimeAxis) -> list[Floats]:
-    """(bins,) of each row: bits sent over bits that the cables carry."""
+    """For each row (bins,): the bits sent, as a share of what the cables can carry."""
     series, topology = run.recording.series, run.topology
     place = {name: column for column, name in enumerate(series.ports)}
     edges = bin_edges(0, time.end_ns, BINS)
@@ -97,7 +97,7 @@ def _shares(run: RunFacts, rows: Rows, time: TimeAxis) -> list[Floats]:
 
 
 def _draw(plot: Plot, shares: Sequence[Floats], time: TimeAxis) -> None:
-    """Cells of one colour beside each other are one rectangle."""
+    """Draws adjacent cells of one colour as one rectangle."""
     edges = (bin_edges(0, time.end_ns, BINS) / time.unit.size).tolist()
     for number, own in enumerate(shares):
         middle = len(shares) - number - 0.5

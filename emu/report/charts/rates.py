@@ -1,8 +1,8 @@
-"""The rate at which message bytes arrive, over time, of each flow.
+"""The rate at which message bytes of each flow arrive, over time.
 
-Where there are many flows, a strip shows all flows of one entry of `traffic:`, their median
-and the range they cover. Where there are many entries, one strip shows all flows, and those
-below it the slowest and the fastest.
+With many flows, a strip shows the median and the range of all flows of one entry of `traffic:`.
+With many entries, one strip shows all flows, and the strips below it show the slowest and the
+fastest flows.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from emu.report.run_view import RunFacts, last_finish_ns
 from emu.units import format_rate
 
 MOST_FLOWS = 16
-"""Each with a row of its own."""
+"""The most flows that get a row each."""
 MOST_ENTRIES = 12
-"""Entries of `traffic:` with a row each; where there are more, all flows share one."""
+"""The most entries of `traffic:` that get a row each. With more, all flows share one row."""
 EXTREMES = 4
-"""Below that row: so many of the slowest flows, and of the fastest."""
+"""Rows for the slowest flows below that row, and as many for the fastest."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Group:
 
 
 def rates(runs: Sequence[RunFacts]) -> Chart | None:
-    """None when nothing was delivered."""
+    """The chart of rates; None when nothing was delivered."""
     time = time_axis(runs)
     rates_of = [_flow_rates(run, time.end_ns) for run in runs]
     top = max((float(rate.max()) for own in rates_of for rate in own.values()), default=0.0)
@@ -67,8 +67,8 @@ def _caption(top_bps: float, *, single: bool) -> str:
 
 
 def _groups(runs: Sequence[RunFacts]) -> list[Group]:
-    """The rows: each flow; each entry where there are many flows; or all, the slowest and the
-    fastest where there are many entries, too."""
+    """The rows: one for each flow; with many flows, one for each entry; with many entries as well,
+    one for all flows, and one for each of the slowest and the fastest."""
     entries: dict[str, dict[str, None]] = {}
     for run in runs:
         for flow in run.flows:
@@ -85,17 +85,17 @@ def _groups(runs: Sequence[RunFacts]) -> list[Group]:
 
 
 def _extremes(runs: Sequence[RunFacts]) -> list[Group]:
-    """By the goodput of a flow in the run where it had least; unfinished ones have least of all."""
+    """Ranks each flow by its lowest goodput in any run. Unfinished flows count as 0."""
     goodput: dict[str, float] = {}
     for run in runs:
         for flow in run.flows:
             own = flow.goodput_bps if flow.completed else 0.0
             goodput[flow.name] = min(own, goodput.get(flow.name, own))
     ranked = sorted(goodput, key=lambda name: goodput[name])
-    everybody = Group("all flows", f"all {len(ranked)}", tuple(goodput), series_colour(0))
+    all_flows = Group("all flows", f"all {len(ranked)}", tuple(goodput), series_colour(0))
     slowest = [Group("the slowest", name, (name,), BAD) for name in ranked[:EXTREMES]]
     fastest = [Group("the fastest", name, (name,), GOOD) for name in ranked[-EXTREMES:]]
-    return [everybody, *slowest, *fastest]
+    return [all_flows, *slowest, *fastest]
 
 
 def _flow_rates(run: RunFacts, end_ns: int) -> dict[str, Floats]:

@@ -1,11 +1,11 @@
-"""Strips: many small curves below each other, each with a row of its own.
+"""Strips: many small curves, each in its own row.
 
     h2  ▂▂▂▂▂▂▂▂▂│
     h3  ▂▂▂▂▂▂▂▂▂▂│
     h5  ███│
 
-Nothing covers anything, however many there are, and the eye compares down a
-column (flows of one run) and along a row (one flow on several fabrics).
+The curves never overlap. A reader compares flows of one run down a column, and one flow on
+several fabrics along a row.
 """
 
 from __future__ import annotations
@@ -20,31 +20,33 @@ from emu.report.palette import GRID, INK, Colour
 from emu.report.run_view import RunFacts
 
 BINS = 60
-"""Along the time axis: few, because a rate needs several packets in each."""
+"""Bins along the time axis. They are few, because a rate needs several packets in each."""
 _ROWS_INCHES, _ROW_INCHES, _ASIDE_INCHES = 3.6, (0.3, 0.5), 0.75
-"""All rows share a height, within limits for one row; and there are titles and the time axis."""
+"""The height of all rows together; the least and the greatest height of one row; and the height of
+titles and time axis."""
 _FILLED = 0.86
-"""Of a row's height; the rest keeps it apart from the row above."""
+"""The part of a row's height that a curve fills. The rest separates it from the row above."""
 
 
 @dataclass(frozen=True)
 class Strip:
-    """A curve over the bins, and the range it stands for."""
+    """A curve over the bins, and the range of values around it."""
 
     middle: Floats
     low: Floats
     high: Floats
     colour: Colour
     end_ns: int | None = None
-    """When what it shows was over; marked by a line."""
+    """When the last of its flows finished, which an upright line marks."""
 
 
 Row = Sequence[Strip | None]
-"""The strip of each run; None where the run has nothing there."""
+"""The strip of each run; None where the run has no such flow or port."""
 
 
 def stack(runs: Sequence[RunFacts], rows: Mapping[str, Row], time: TimeAxis, top: float) -> Figure:
-    """`rows` by label, first at the top. `top` is the value that fills a row."""
+    """A figure with these rows, by label, from top to bottom. `top` is the value that fills a
+    row."""
     lowest, highest = _ROW_INCHES
     row_inches = min(highest, max(lowest, _ROWS_INCHES / len(rows)))
     floors = list(reversed(range(len(rows))))

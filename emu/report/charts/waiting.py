@@ -1,4 +1,4 @@
-"""Over time, the share for which flow control held ports back: by pauses or for want of credit."""
+"""The share of time in which pauses or missing credit kept each port from sending."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_PORTS = 12
 
 
 def waiting(runs: Sequence[RunFacts]) -> Chart | None:
-    """None when no port was ever held back."""
+    """The chart of waiting; None when flow control held no port back."""
     longest = _longest(runs)
     shown = sorted(longest, key=lambda port: -longest[port])[:MOST_PORTS]
     if not shown:
@@ -36,7 +36,8 @@ def waiting(runs: Sequence[RunFacts]) -> Chart | None:
 
 
 def _longest(runs: Sequence[RunFacts]) -> dict[str, int]:
-    """Port -> the longest it was held back in any of the runs; only ports that were."""
+    """Port -> how long flow control held it back, in the run with the longest time. Ports that
+    never waited are left out."""
     longest: dict[str, int] = {}
     for run in runs:
         for port, ns in run.port_waiting_ns.items():
@@ -46,7 +47,7 @@ def _longest(runs: Sequence[RunFacts]) -> dict[str, int]:
 
 
 def _strips(run: RunFacts, ports: Sequence[str], time: TimeAxis) -> dict[str, Strip]:
-    """Of those of the ports that the run has."""
+    """The strip of each of these ports that the run has."""
     series = run.recording.series
     own = [port for port in ports if port in series.ports]
     places = [series.ports.index(port) for port in own]

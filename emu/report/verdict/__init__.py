@@ -1,9 +1,8 @@
-"""Did the run show what its spec's `verify:` says it must?
+"""Judges whether a run passes the checks of its spec's `verify:` section.
 
-Every check is measured against the recording alone, so that a stored one can be
-judged again. A run that the machine did not keep up with is not judged at all:
-neither a pass nor a failure would mean anything. What measures a kind of check
-is a function in a file beside this one, and a line in the table below.
+A check needs only the recording, so that a stored recording can be judged again. An
+inconclusive run is not judged, because neither a pass nor a failure would mean anything.
+Each kind of check has a function in a file beside this one, and a line in the table below.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ class CheckResult:
     """One check after a run."""
 
     check: str
-    """What must hold: `goodput of victim at least 60 Gb/s`."""
+    """The check in words: `goodput of victim at least 60 Gb/s`."""
     passed: bool | None
     """None: not judged, because the run is inconclusive."""
     detail: str
-    """What was measured; where it failed, what its author wants said then."""
+    """The measured value. After a failure, the text of the check's `fail` key follows."""
 
 
 def judge(checks: Iterable[Check], run: Recording) -> tuple[CheckResult, ...]:
@@ -68,7 +67,8 @@ def _judge_one(check: Check, run: Recording) -> CheckResult:
 
 
 def exit_code(summaries: Iterable[Summary], results: Iterable[CheckResult]) -> ExitCode:
-    """What `emu` tells its caller. Inconclusive comes first: what was not measured cannot fail."""
+    """The exit code of `emu`. Inconclusive comes before failed, because a check that was not
+    measured cannot fail."""
     if any(summary["fidelity"]["verdict"] != "ok" for summary in summaries):
         return ExitCode.INCONCLUSIVE
     if any(result.passed is False for result in results):

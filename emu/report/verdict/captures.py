@@ -1,4 +1,4 @@
-"""Checks of what was captured, by packet formats that share no code with what sent it."""
+"""Checks of captures, with packet parsers that share no code with the sender."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def checksums(check: Checksums, run: Recording) -> Outcome:
 
 
 def marks(check: Marks, run: Recording) -> Outcome:
-    """Counts packets that are ECN-capable, in the order in which they left."""
+    """Counts CE marks among ECN-capable packets, in the order in which they left."""
     with open_capture(run.captures[check.at]) as capture:
         left = [record for record in capture if record.direction is Direction.OUT]
     found = [find_transport(r.data, network_packet(r.linktype, r.data)) for r in left]

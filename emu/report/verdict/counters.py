@@ -16,8 +16,8 @@ from emu.spec.model import Agreement, Counter, Lossless
 
 
 def lossless(check: Lossless, run: Recording) -> Outcome:
-    """Whoever drops: a switch, its watchdog, a lost link, a fault on a cable, a NIC that finds a
-    packet damaged. InfiniBand has no priorities: there every packet counts."""
+    """Counts all drops: by switches, watchdogs, lost links, faults on cables and NICs that receive
+    damaged packets. On InfiniBand, packets of all virtual lanes count."""
     drops = _sum(run, PORT.by_name["dropped"].public_names(run.fabric), check.priority)
     watchdog = PORT.public_drops(run.fabric, PORT.drops(WATCHDOG))
     by_watchdog = _sum(run, watchdog, check.priority)
@@ -27,12 +27,13 @@ def lossless(check: Lossless, run: Recording) -> Outcome:
 
 
 def _dropped(packets: int, by_watchdog: int, how: str) -> str:
-    told = f"{packets:,} packets dropped"
-    return f"{told}, {how} {by_watchdog:,} by the PFC watchdog" if by_watchdog else told
+    text = f"{packets:,} packets dropped"
+    return f"{text}, {how} {by_watchdog:,} by the PFC watchdog" if by_watchdog else text
 
 
 def _sum(run: Recording, counters: Iterable[str], priority: int) -> int:
-    """Of all ports and hosts. `counters`: public names; N is the priority."""
+    """The sum of these counters over all ports and hosts. `counters`: public names, with N for the
+    priority."""
     names = [with_number(name, priority) for name in counters]
     places = (*run.ports.values(), *run.hosts.values())
     return sum(own.get(name, 0) for own in places for name in names)

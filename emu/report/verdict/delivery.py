@@ -1,4 +1,4 @@
-"""Checks of what flows delivered in a part of the run.
+"""Checks of the bytes that flows delivered in a window of the run.
 
 rate      of a flow, or of a traffic entry
 fairness  of the flows of a traffic entry
@@ -48,7 +48,7 @@ def _flows(traffic: str | None, run: Recording) -> set[str]:
 
 
 def _delivered(check: DeliveryRate | Fairness | Share, run: Recording, names: set[str]) -> Bytes:
-    """(k,): bytes of each of these flows in the window."""
+    """(k,): the bytes that each of these flows delivered in the window."""
     series = run.series
     columns = [column for column, name in enumerate(series.flows) if name in names]
     return growth(series.time_ns, series.flow_bytes[:, columns], *window_ns(check, run))

@@ -1,4 +1,4 @@
-"""The check of how much longer messages took than they would have alone."""
+"""The check of FCT slowdown: the time of messages as a multiple of their time on idle paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from emu.spec.model import FctSlowdownBounds
 
 
 def fct_slowdown(check: FctSlowdownBounds, run: Recording) -> Outcome:
-    """A message that was never over took longer than any bound allows."""
+    """Judges the percentile. The check fails if a message is unfinished, whatever the bound."""
     requests = run.requests
     own = requests.carries > check.above_bytes
     if check.up_to_bytes is not None:

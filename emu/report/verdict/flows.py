@@ -1,8 +1,8 @@
 """Checks of flows from their start to their end.
 
-completed  flows that are not over
+completed  whether every flow finished
 goodput    of one flow
-finish     when a flow, or the last flow of a traffic entry, was over
+finish     when a flow, or the last flow of a traffic entry, finished
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def finish(check: Finish, run: Recording) -> Outcome:
 
 
 def _unfinished(subject: str, flows: Sequence[FlowRecord]) -> str:
-    """Why there is nothing to measure; empty when there is."""
+    """Why these flows cannot be measured; empty when they can."""
     if not flows:
         return f"no flow of this run is called {subject}"
     left = [flow.name for flow in flows if not flow.completed or flow.end_ns is None]

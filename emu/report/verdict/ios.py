@@ -1,4 +1,4 @@
-"""The checks of what I/Os came to: how many a second, how many bytes a second."""
+"""The checks of storage I/O: I/Os per second, and bits per second."""
 
 from __future__ import annotations
 

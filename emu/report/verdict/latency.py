@@ -12,7 +12,7 @@ from traffic.graph import Asks
 
 
 def latency(check: LatencyBounds, run: Recording) -> Outcome:
-    """An unfinished request takes longer than any bound allows."""
+    """Judges the percentile. The check fails if a request is unfinished, whatever the bound."""
     requests = run.requests
     if check.traffic not in requests.traffic:
         return Outcome(False, f"{check.traffic} has no requests of its own")

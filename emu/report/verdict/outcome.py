@@ -1,4 +1,4 @@
-"""What measuring a check gives."""
+"""The outcome of measuring one check."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Outcome(NamedTuple):
-    """Whether it holds, and what was measured, in words."""
+    """Whether the check passed, and the measured value in words."""
 
     passed: bool
     measured: str

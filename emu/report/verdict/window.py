@@ -8,7 +8,8 @@ from emu.units import PS_PER_NS
 
 
 def window_ns(window: Window, run: Recording) -> tuple[int, int]:
-    """From when to when; to the last sample where the check does not say, and never empty."""
+    """The start and end of the window, which is never empty. Without `until`, it ends with the last
+    sample."""
     times = run.series.time_ns
     start = window.after_ps // PS_PER_NS
     end = int(times[-1]) if len(times) else start
