@@ -1,5 +1,5 @@
-/* What a port keeps of credits (credit.h): for each class those it has been given, and those it has
- * given. Classes are InfiniBand's data lanes. */
+/* The credit state of a port (credit.h): for each class the credit received from the far end, and
+ * the credit granted to it. Classes are InfiniBand's data lanes. */
 #ifndef EMU_LINK_CREDIT_STATE_H
 #define EMU_LINK_CREDIT_STATE_H
 
@@ -12,13 +12,13 @@ struct class_credit {
 };
 
 struct credit_state {
-    uint8_t classes;       /* 0 .. classes-1 need credit; others go without */
-    uint8_t width;         /* lanes that a byte stream is spread over: 4 of `4x NDR` */
+    uint8_t classes;       /* classes 0 .. classes-1 need credit; the others need none */
+    uint8_t width;         /* physical lanes of the link: 4 for `4x NDR` */
     bool link_initialised; /* false: updates carry Op init */
     uint16_t to_send;      /* classes with credit to advertise */
     struct class_credit of_class[CLASSES];
     picoseconds waiting_since[CLASSES];
-    struct timer refresh; /* every class is advertised again and again */
+    struct timer refresh; /* advertises every class periodically */
 };
 
 #endif

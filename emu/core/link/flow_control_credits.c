@@ -1,9 +1,10 @@
-/* InfiniBand's credits (credit.h) as a flow control: a frame leaves when the far end has advertised
- * room for it, and takes room in its class's buffer at this port until its owner releases it. */
+/* InfiniBand's credits (credit.h) as a flow control. A frame leaves when the far end has advertised
+ * room for it. A received frame occupies the buffer of its class at this port until the owner
+ * releases it. */
 #include "link/port.h"
 
-/* Symbol times between two flow-control packets of a VL, at most (IBTA vol 1, 7.9.4). A symbol
- * is a byte on one lane: in its time each of the others carries one, too. */
+/* The longest time between two flow-control packets of a VL, in symbol times (IBTA vol 1, 7.9.4).
+ * In one symbol time each physical lane of the link carries one byte. */
 enum { FLOW_CONTROL_INTERVAL_SYMBOLS = 65536 };
 
 static bool has_credit(const struct port *port, uint8_t tc)
@@ -21,7 +22,7 @@ static struct credit_receiver *rx_credit(struct port *port, uint8_t tc)
     return &port->credit.of_class[tc].rx;
 }
 
-/* ---- sending: credit that the far end has given ---------------------------------- */
+/* ---- sending: credit from the far end ---------------------------------- */
 
 static void count_wait(struct port *port, int tc, picoseconds now)
 {
@@ -80,7 +81,7 @@ static void arrived(struct port *port, const struct frame *frame, picoseconds no
     port_kick(port, now);
 }
 
-/* The far end has no room for the packet: an update that is on its way will not help either. */
+/* The far end has no room for the packet, so that no update on its way can help either. */
 static bool is_held_back(const struct port *port, uint8_t tc, uint32_t length)
 {
     const struct credit_receiver *room = &port->line.far->credit.of_class[tc].rx;
@@ -88,7 +89,7 @@ static bool is_held_back(const struct port *port, uint8_t tc, uint32_t length)
            room->used_blocks + room->spare_blocks + credit_blocks(length) > room->buffer_blocks;
 }
 
-/* ---- receiving: credit that we give ---------------------------------------------- */
+/* ---- receiving: credit for the far end ---------------------------------------------- */
 
 static uint32_t space(uint32_t length)
 {
@@ -151,7 +152,8 @@ static struct frame *next_frame(struct port *port)
     return frame;
 }
 
-/* ---- both -------------------------------------------------------------------------- */
+/* ---- both directions --------------------------------------------------------------------------
+ */
 
 static void start(struct port *port, picoseconds now)
 {
@@ -178,7 +180,7 @@ static void count_stops(struct port *port, picoseconds now)
         count_wait(port, __builtin_ctz(left), now);
 }
 
-/* What is in the buffers stays there; both ends count from 0 again (Op init). */
+/* Frames in the buffers stay there. Both ends count from 0 again (Op init). */
 static void reset(struct port *port, picoseconds now)
 {
     for (uint8_t tc = 0; tc < port->credit.classes; tc++) {

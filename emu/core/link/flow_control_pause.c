@@ -1,5 +1,5 @@
-/* Pause of the whole link (IEEE 802.3 annex 31B, "802.3x"): all priorities stop and go together. A
- * port that wants one priority to stop pauses the link, until it wants none to. */
+/* Pause of the whole link (IEEE 802.3 annex 31B, "802.3x"): all priorities stop and resume
+ * together. A port that must stop one priority pauses the link, until it has to stop none. */
 #include "link/port.h"
 
 static void init(struct port *port)

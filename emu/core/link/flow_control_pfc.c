@@ -1,5 +1,5 @@
-/* Priority-based flow control (IEEE 802.1Qbb, 802.3 annex 31D): the far end pauses priorities one
- * by one. */
+/* Priority-based flow control (IEEE 802.1Qbb, 802.3 annex 31D): the far end pauses each priority by
+ * itself. */
 #include "link/port.h"
 
 static void arrived(struct port *port, const struct frame *frame, picoseconds now)

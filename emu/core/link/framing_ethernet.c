@@ -1,5 +1,5 @@
-/* Ethernet frames. Messages of flow control are MAC control frames (IEEE 802.3, clause 31), which
- * are never tagged and never forwarded:
+/* Ethernet frames. Flow control messages are MAC control frames (IEEE 802.3, clause 31), which are
+ * never tagged and never forwarded:
  *
  *     01:80:C2:00:00:01 | source | 8808 | opcode 16 | message | pad to 60 */
 #include <string.h>

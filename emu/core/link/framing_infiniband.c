@@ -1,9 +1,10 @@
-/* InfiniBand packets, and its link packets, which have no opcode: a link has one flow control. */
+/* InfiniBand packets and link packets. A link packet has no opcode, since a link has only one flow
+ * control. */
 #include "link/port.h"
 
 enum { HEADER_BYTES = LRH_BYTES + IB_BTH_BYTES };
 
-/* The VL is known from the first byte on. */
+/* Nothing to do: the class is the VL, which was read from the first byte already. */
 static void classify(const struct port *port, struct frame *frame)
 {
     (void)port;
@@ -11,7 +12,7 @@ static void classify(const struct port *port, struct frame *frame)
 }
 
 /* The data packet check (IBTA vol 1, 7.4): whether the packet is long enough for its headers and
- * CRCs, and on a lane that the port has. */
+ * CRCs, and uses a lane of this port. */
 static bool is_well_formed(const struct port *port, const struct frame *frame)
 {
     bool has_lane = !port->vls || frame->tc < port->vls || frame->tc == VL_MANAGEMENT;

@@ -1,11 +1,11 @@
-/* Pauses as messages of flow control: of single priorities (PFC: IEEE 802.1Qbb, 802.3 annex 31D),
- * and of the whole link (802.3x: annex 31B).
+/* Pauses as flow control messages: for single priorities (PFC: IEEE 802.1Qbb, 802.3 annex 31D), or
+ * for the whole link (802.3x: annex 31B).
  *
  *     CONTROL_PFC      enable 16 | time[8] 16 each
  *     CONTROL_PAUSE    time 16
  *
- * A time is counted in quanta of 512 bit times of the link it is sent on;
- * 0 resumes at once. The framing puts a message into a frame (framing.h). */
+ * Times are counted in quanta of 512 bit times of the link. Time 0 ends the pause at once. The
+ * framing puts a message into a frame (framing.h). */
 #ifndef EMU_LINK_PAUSE_H
 #define EMU_LINK_PAUSE_H
 
@@ -18,7 +18,7 @@ enum {
 };
 
 struct pause {
-    bool global;               /* 802.3x: all priorities, and the same time for each */
+    bool global;               /* 802.3x: all priorities, with one time */
     uint8_t enable;            /* bit n: time[n] is valid */
     uint16_t time[PRIORITIES]; /* quanta */
 };
@@ -28,10 +28,10 @@ static inline picoseconds quanta_time(uint32_t quanta, uint64_t rate_bps)
     return serialisation((uint64_t)quanta * (QUANTUM_BITS / 8), rate_bps);
 }
 
-/* A frame with this pause. NULL: there is no memory. */
+/* A frame with this pause; NULL when there is no memory. */
 struct frame *pause_build(const struct port *port, const struct pause *pause);
 
-/* False when the frame has neither message. */
+/* False when the frame has no pause message. */
 bool pause_parse(const struct port *port, struct pause *pause, const struct frame *frame);
 
 #endif

@@ -1,9 +1,9 @@
 #include "link/port.h"
 
-/* ---- towards us ------------------------------------------------------------- */
+/* ---- pauses from the far end ------------------------------------------------------------- */
 
-/* All that are paused have been counted up to the same moment, so that under 802.3x, which stops
- * the link as one, each has waited as long as the link. */
+/* Every paused priority is counted up to `now`. Under 802.3x, which stops the whole link, all
+ * priorities have the same pause, and the gauge counts it once. */
 static void count_received(struct port *port, picoseconds now)
 {
     picoseconds longest = 0, together = 0;
@@ -62,7 +62,7 @@ static void pause_due(struct timer *timer, picoseconds now)
     port_kick(port, now);
 }
 
-/* Quanta count from the frame's arrival, obeyed or not by then. */
+/* Quanta count from the arrival of the frame, also if the port obeys later. */
 static void priority_paused(struct port *port, uint8_t priority, uint16_t quanta, picoseconds now)
 {
     uint8_t bit = (uint8_t)(1u << priority);
@@ -124,7 +124,7 @@ void port_ignore_pauses(struct port *port, uint8_t priority, bool ignore, picose
     port_kick(port, now);
 }
 
-/* ---- from us ---------------------------------------------------------------- */
+/* ---- pauses for the far end ---------------------------------------------------------------- */
 
 static void count_pause_sent(struct port *port, const struct pause *pause)
 {
@@ -157,7 +157,7 @@ static void count_sent(struct port *port, picoseconds now)
         count_pausing(port, __builtin_ctz(left), now);
 }
 
-/* The far end shall hear the state of these priorities. */
+/* Marks the state of these priorities to be sent to the far end. */
 static void tell(struct port *port, unsigned priorities)
 {
     port->pause.to_send |= (uint8_t)priorities;
@@ -183,7 +183,7 @@ void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds
     port_kick(port, now);
 }
 
-/* A pause lasts 65535 quanta; while it shall last longer it is told again at half time. */
+/* A pause lasts 65535 quanta. A longer one is repeated after half that time. */
 static void pause_refresh(struct timer *timer, picoseconds now)
 {
     struct port *port = container_of(timer, struct port, pause.refresh);
@@ -192,7 +192,7 @@ static void pause_refresh(struct timer *timer, picoseconds now)
     port_kick(port, now);
 }
 
-/* ---- both ------------------------------------------------------------------- */
+/* ---- both directions ------------------------------------------------------------------- */
 
 void pauses_init(struct port *port)
 {

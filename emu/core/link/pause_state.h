@@ -1,10 +1,10 @@
-/* What a port keeps of pauses, and what PFC and 802.3x do alike with it.
+/* The pause state of a port, and the functions that PFC and 802.3x share.
  *
- *     towards us   a pause frame ─▶ (pause response) ─▶ `stopped` ─▶ its time is over, or time 0
- *     from us      port_pause_peer ─▶ `stopping` ─▶ a pause frame, repeated while that lasts
+ *     from the far end   a pause frame ─▶ (pause response) ─▶ `stopped` ─▶ its time ends, or time 0
+ *     for the far end    port_pause_peer ─▶ `stopping` ─▶ a pause frame, repeated while that lasts
  *
- * Priorities are stopped one by one; 802.3x stops all of them at once. Functions whose names begin
- * with `pauses_` work on the state; those with `pause_` on one frame. */
+ * Each priority is stopped by itself; 802.3x stops all of them at once. Functions with the prefix
+ * `pauses_` work on the state, those with `pause_` on one frame. */
 #ifndef EMU_LINK_PAUSE_STATE_H
 #define EMU_LINK_PAUSE_STATE_H
 
@@ -14,34 +14,35 @@ struct port;
 
 struct pause_state {
     uint8_t obeyed;       /* priorities that the far end may pause */
-    uint8_t ignored;      /* those of them that are sent all the same */
+    uint8_t ignored;      /* priorities of `obeyed` that are sent in spite of a pause */
     uint8_t near;         /* priorities whose pause has arrived and is not obeyed yet */
-    uint8_t to_send;      /* priorities whose state the far end must be told */
-    bool of_link;         /* 802.3x: a pause is counted once, not once a priority */
-    picoseconds response; /* from a pause frame's arrival until we obey */
-    /* Towards us: from when, and how long we may not send. */
+    uint8_t to_send;      /* priorities whose state must be sent to the far end */
+    bool of_link;         /* 802.3x: the gauge counts a pause once, not per priority */
+    picoseconds response; /* from the arrival of a pause frame until the port obeys it */
+    /* Pauses from the far end: the end, and the start of the time that is not counted yet. */
     picoseconds until[PRIORITIES], since[PRIORITIES];
     struct timer due; /* the next moment at which a pause begins or ends */
-    /* From us. */
+    /* Pauses for the far end. */
     picoseconds stopping_since[PRIORITIES];
-    struct timer refresh; /* a pause that lasts is repeated */
+    struct timer refresh; /* repeats a pause that lasts */
 };
 
 void pauses_init(struct port *port);
-/* The link is down: nobody pauses anybody. */
+/* The link is down: ends all pauses in both directions. */
 void pauses_reset(struct port *port, picoseconds now);
-/* Pauses in both directions that are not over yet count up to `now`. */
+/* Counts pauses in both directions that are not over yet, up to `now`. */
 void pauses_count(struct port *port, picoseconds now);
-/* Whether the far end pauses a priority still, by its own account. */
+/* Whether the far end still wants the priority paused, so that no frame on its way ends the pause.
+ */
 bool pauses_hold_back(const struct port *port, uint8_t priority, uint32_t length);
 
-/* Reads a pause frame that has arrived, and counts it; false for any other MAC control frame. */
+/* Reads and counts a pause frame that has arrived; false for any other MAC control frame. */
 bool pause_received(struct port *port, const struct frame *frame, struct pause *pause);
-/* Stops and resumes priorities as the frame says, as far as they are `obeyed`. */
+/* Stops and resumes those priorities of the frame that are in `obeyed`. */
 void pauses_obey(struct port *port, const struct pause *pause, uint8_t obeyed, picoseconds now);
-/* The frame with this pause, counted; nothing is left to send then. NULL: there is no memory. */
+/* Makes and counts a frame with this pause, and clears `to_send`. NULL when there is no memory. */
 struct frame *pause_frame(struct port *port, const struct pause *pause);
-/* The PFC frame with the state of every priority in `to_send`. See flow_control.h. */
+/* A PFC frame with the state of every priority in `to_send`. See next_frame in flow_control.h. */
 struct frame *pfc_next_frame(struct port *port);
 
 #endif

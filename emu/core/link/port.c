@@ -2,7 +2,7 @@
 
 #include "link/tap.h"
 
-/* Times its rate at which a paced line works off what was held up. */
+/* A paced line sends delayed frames at this multiple of its rate. */
 enum { CATCH_UP_SPEED = 8 };
 
 void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
@@ -43,7 +43,7 @@ void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picose
 
 /* ---- the line ---------------------------------------------------------- */
 
-/* When the far end gets it, if that is before its tail. */
+/* The delivery time of a frame at a far end that does not wait for the tail. */
 SELDOM static picoseconds early_delivery(const struct port *port, const struct frame *frame,
                                          picoseconds start)
 {
@@ -71,8 +71,8 @@ static inline void line_send(struct port *port, struct frame *frame, uint32_t wi
     list_push(&line->in_flight, frame);
 }
 
-/* When the last bit of what is injected now is out. A paced line works off what was held up, but no
- * frame is out before it would be on a line that was free. */
+/* The time at which the last bit of a frame injected now leaves. A paced line catches up with
+ * delayed frames, but no frame leaves earlier than on an idle line. */
 static picoseconds injection_end(const struct line *line, uint32_t wire, picoseconds start,
                                  picoseconds now)
 {
@@ -93,10 +93,10 @@ void line_arrival(struct timer *timer, picoseconds now)
     port_deliver(line->far, frame, now);
 }
 
-/* ---- what arrives --------------------------------------------------------- */
+/* ---- arriving --------------------------------------------------------- */
 
-/* Who counts what is lost at a port. Nobody sees the counters of a cable's end whose node is in
- * another process, and it has no classes: the port at which the frame would have arrived counts. */
+/* The port that counts a frame lost at `port`. The end of a cable to another process has no visible
+ * counters and no classes: there the port that the frame was on its way to counts. */
 static struct port *accountant(struct port *port, struct frame *frame)
 {
     if (!port->outside)
@@ -119,7 +119,7 @@ void port_count_oversize(struct port *port, struct frame *frame)
     port_count_drop(port, frame);
 }
 
-/* A frame that goes no further than the port. */
+/* Drops a frame at this port. */
 static void drop(struct port *port, struct frame *frame)
 {
     port_count_drop(port, frame);
@@ -201,7 +201,7 @@ static void transmit(struct port *port, struct frame *frame, picoseconds now)
     timer_set(port->clock, &port->done, port->line.free_at);
 }
 
-/* An injected frame has the line: it is done when that is. */
+/* An injected frame occupies the line. The port is busy until the line is free. */
 SELDOM static void wait_for_line(struct port *port)
 {
     port->busy = true;
@@ -251,7 +251,7 @@ void port_inject(struct port *port, struct frame *frame, picoseconds now)
     line_send(port, frame, wire, start, injection_end(&port->line, wire, start, now));
 }
 
-/* ---- the link comes and goes ---------------------------------------------- */
+/* ---- link up and down ---------------------------------------------- */
 
 void port_start(struct port *port, picoseconds now)
 {

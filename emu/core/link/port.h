@@ -1,17 +1,15 @@
-/* A port and the cable on it: serialisation, propagation, and the flow control that
- * says what may be sent. Switches and NICs have the same ports.
+/* A port and the cable on it: serialisation, propagation, and flow control. Switches and NICs have
+ * the same ports.
  *
  *      owner                 port                     line              peer port
  *     pull() ──▶ control frames first, then data ──▶ busy ──▶ delay ──▶ receive()
  *
- * A port holds no data queue of its own. When its line falls idle it sends what
- * flow control itself has to say (pause frames, credit updates), and otherwise
- * asks its owner for one more frame. The owner answers from its own queues, for
- * classes that `port_may_send` allows, and calls `port_kick` whenever there may
- * be something new to send; the port calls it when a pause ends or credit comes.
+ * A port has no data queue. When its line becomes idle it sends frames of flow control (pause
+ * frames, credit updates) first. Then it asks its owner for one frame. The owner answers from its
+ * own queues, with a class that `port_may_send` allows. It calls `port_kick` whenever there may be
+ * something new to send; the port itself calls `port_kick` when a pause ends or credit arrives.
  *
- * Which flow control and which framing a port has are settings of their own (flow_control.h,
- * framing.h).
+ * Flow control and framing of a port are separate settings (flow_control.h, framing.h).
  *
  * A line is one direction of a cable. Frames keep their order on it. */
 #ifndef EMU_LINK_PORT_H
@@ -31,52 +29,53 @@ struct port;
 struct tap;
 
 struct port_handler {
-    /* A frame is here: the handler owns it now. `now` is when its last bit is
-     * in, or its header for a cut-through receiver (then tail_at is later).
-     * Pause frames and flow-control packets end in the port and are not passed. */
+    /* A frame has arrived, and the handler owns it. `now` is the arrival of its last bit, or of its
+     * header at a cut-through receiver (then tail_at is later). Frames of flow control end in the
+     * port and are not passed on. */
     void (*receive)(struct port *port, struct frame *frame, picoseconds now);
-    /* The line is idle: the next frame to send, or NULL when there is none for now. */
+    /* The line is idle. Returns the next frame to send, or NULL when there is none now. */
     struct frame *(*pull)(struct port *port, picoseconds now);
-    /* The last bit of a frame that carried `charge` is out. May be NULL. */
+    /* The last bit of a frame with `charge` has left. May be NULL. */
     void (*sent)(struct port *port, const struct charge *charge, picoseconds now);
-    /* The link is down: nothing that waits for it will leave. May be NULL. */
+    /* The link is down. The owner drops the frames that wait for it. May be NULL. */
     void (*link_down)(struct port *port, picoseconds now);
 };
 
-/* When the far end gets to see a frame. */
+/* When the far end receives a frame. */
 enum delivery {
-    DELIVER_TAIL,  /* all of it has arrived: store-and-forward switches, NICs */
-    DELIVER_HEAD,  /* its header has arrived: cut-through switches */
-    DELIVER_START, /* as its first bit leaves: the far end emulates the cable itself */
+    DELIVER_TAIL,  /* when all of it has arrived: store-and-forward switches, NICs */
+    DELIVER_HEAD,  /* when its header has arrived: cut-through switches */
+    DELIVER_START, /* when its first bit leaves: the far end emulates the cable itself */
 };
 
 struct line {
-    struct frame_list in_flight; /* due_at: when the far end gets it */
+    struct frame_list in_flight; /* due_at: when the far end receives it */
     uint32_t in_flight_count;
     enum delivery delivery;
-    picoseconds byte_time; /* 0: no whole number of picoseconds */
+    picoseconds byte_time; /* 0: not a whole number of picoseconds */
     picoseconds delay;
-    picoseconds free_at; /* when the last bit of the last frame is out */
+    picoseconds free_at; /* when the last bit of the last frame leaves */
     uint64_t rate_bps;
-    bool paced; /* who injects keeps to its rate: what finds it busy was held up outside */
+    bool paced; /* frames are injected at the line rate: one that finds the line busy was delayed
+                   outside */
 
     ON_A_LINE struct timer arrival; /* set while a frame is in flight */
     struct port *far;
 };
 
-/* How long so many bytes occupy the line. */
+/* The time for which `bytes` occupy the line. */
 static inline picoseconds line_time(const struct line *line, uint32_t bytes)
 {
     return line->byte_time ? bytes * line->byte_time : serialisation(bytes, line->rate_bps);
 }
 
-/* How late a paced line is with what is injected now. */
+/* The delay of a frame that is injected now, on a paced line. */
 static inline picoseconds line_backlog(const struct line *line, picoseconds now)
 {
     return line->paced && line->free_at > now ? line->free_at - now : 0;
 }
 
-/* What a port counts. The rows of ports.def say what each counter is. */
+/* The counters of a port. ports.def describes each. */
 struct class_counters {
 #define PORT_TRAFFIC(name, ...) uint64_t name;
 #include "counters/ports.def"
@@ -90,65 +89,65 @@ struct port_counters {
 #include "counters/ports.def"
 };
 
-/* What a port shows over time: a sample is a copy of this. Those of ports that are sampled
- * stand side by side (sampler.h). */
+/* The values of a port that are sampled over time. A sample is a copy of them. The gauges of
+ * sampled ports lie next to each other (sampler.h). */
 struct gauges {
-    int64_t queued;     /* bytes in its egress queues; 0 at a NIC */
-    int64_t held;       /* bytes in the ingress buffer that it fills; 0 at a NIC */
+    int64_t queued;     /* bytes in its egress queues; 0 for a NIC */
+    int64_t held;       /* bytes in its ingress buffer; 0 for a NIC */
     int64_t tx_wire;    /* bytes sent so far, with preamble, FCS and gap */
-    picoseconds paused; /* time the far end kept priorities paused, summed over them; under 802.3x
-                         * the link, once */
-    picoseconds waited; /* time data waited for credit, summed over VLs */
+    picoseconds paused; /* time for which the far end paused priorities, summed over priorities;
+                         * under 802.3x for which it paused the link */
+    picoseconds waited; /* time for which data waited for credit, summed over VLs */
 };
 
-/* Ports whose gauges grow with time, or did when they were last looked at. */
+/* Ports whose gauges grow with time, or did at the last settlement. */
 struct stopped_ports {
     struct port *first;
 };
 
-/* By lines: what every frame needs, the frame that is being sent, those on the line; then what
- * is seldom needed. */
+/* Ordered by cache lines: the members that every frame needs, the frame that is being sent, the
+ * frames on the line, then the members that are seldom needed. */
 struct port {
     ON_A_LINE void *owner;
     const struct port_handler *handler;
     struct clock *clock;
     struct frame_pool *pool;
     struct tap *tap; /* NULL: this port is not captured */
-    /* Ethernet: priorities of frames that come in; NULL: as sent. */
+    /* Ethernet: the priorities of arriving frames; NULL: as the sender set them. */
     const struct qos_map *qos_map;
     struct gauges *gauges; /* never NULL */
     uint16_t number;       /* in its node */
     uint8_t framing;       /* enum framing */
     uint8_t flow_control;  /* enum flow_control_kind */
     uint8_t vls;           /* InfiniBand: data VLs in use, 0 .. vls-1 */
-    bool outside;          /* its node is not in this process: all that arrives is passed on */
+    bool outside;          /* its node is in another process: every arriving frame is passed on */
 
     ON_A_LINE bool up;
     bool busy;             /* a frame is being sent */
     bool control_to_send;  /* flow control has a frame of its own to send */
-    uint16_t stopped;      /* classes with data that flow control does not let go */
-    uint16_t stopping;     /* classes that we make the far end stop */
+    uint16_t stopped;      /* classes with data that flow control does not allow to leave */
+    uint16_t stopping;     /* classes that this port has stopped at the far end */
     struct charge sending; /* the charge of the frame that is being sent */
-    struct timer done;     /* its last bit is out */
+    struct timer done;     /* the last bit of that frame leaves */
 
-    ON_A_LINE struct line line; /* out of this port */
+    ON_A_LINE struct line line; /* from this port to the far end */
 
     uint32_t index; /* in the fabric */
     uint8_t mac[6];
     uint8_t cuts; /* how many faults keep the link down */
 
-    /* Of its flow control. */
+    /* State of its flow control. */
     struct pause_state pause;
     ON_A_LINE struct credit_state credit;
 
-    /* Lanes of packets that leave by this port: which one a service level takes,
-     * and which one is next. No tables where there is one data VL. */
+    /* Lanes of packets that leave by this port: the lane of each service level, and the arbitration
+     * between lanes. No tables if there is only one data VL. */
     uint8_t sl2vl[SLS];
     struct vlarb_tables *vlarb_tables;
     struct vlarb vlarb;
 
-    struct gauges own_gauges;            /* while nobody samples them */
-    struct stopped_ports *stopped_ports; /* the list it is to be put on; NULL: none */
+    struct gauges own_gauges;            /* used while the port is not sampled */
+    struct stopped_ports *stopped_ports; /* the list that it joins when it is stopped; NULL: none */
     struct port *next_stopped;
     bool is_on_stopped_ports;
 
@@ -161,18 +160,18 @@ static_assert(offsetof(struct port, up) == 1 * CACHE_LINE &&
                   sizeof(struct line) == 2 * CACHE_LINE,
               "a frame's way through a port is four lines");
 
-/* A packet ends here: it is dropped, whoever decides so. At the end of a cable whose node is in
- * another process, the port that it was on its way to counts it. */
+/* Counts a packet that is dropped here. If this is the end of a cable to another process, the port
+ * that the packet was on its way to counts it. */
 void port_count_drop(struct port *port, struct frame *frame);
-/* The same of a frame that is too long to be taken into memory: only its headers are there. */
+/* Counts a frame that is too long for memory: only its headers are stored. */
 void port_count_oversize(struct port *port, struct frame *frame);
 
 /* Set-up only. */
 void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
                const struct port_handler *handler, void *owner, enum framing framing);
 
-/* What happens at a port over and over: the next frame is at the far end, the last bit of one
- * is out. Known by name to prefetch.h. */
+/* The frequent events of a port: a frame arrives at the far end, and the last bit of a frame
+ * leaves. prefetch.h refers to them by name. */
 void line_arrival(struct timer *timer, picoseconds now);
 void transmission_done(struct timer *timer, picoseconds now);
 
@@ -180,17 +179,17 @@ void transmission_done(struct timer *timer, picoseconds now);
 void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picoseconds delay,
                   enum delivery delivery);
 
-/* Brings the link up; InfiniBand ports advertise their first credits. */
+/* Brings the link up. Flow control may send its first messages. */
 void port_start(struct port *port, picoseconds now);
 
-/* The link is lost, at this end: frames on the line are gone, and what flow control
- * agreed on is forgotten. It comes back when all who took it down let it. */
+/* The link goes down at this end: frames on the line are lost, and the state of flow control is
+ * reset. The link comes back after one port_link_up for each port_link_down. */
 void port_link_down(struct port *port, picoseconds now);
-/* A frame that the link does not carry to its end: it was on the cable, or was to be. */
+/* Counts and frees a frame that was lost with the link: it was on the cable, or about to be. */
 void port_lose(struct port *port, struct frame *frame);
 void port_link_up(struct port *port, picoseconds now);
 
-/* There may be something new to send. Cheap when the line is busy. */
+/* Sends the next frame if the line is idle and there is one. Cheap when the line is busy. */
 void port_kick(struct port *port, picoseconds now);
 
 static inline const struct link_framing_ops *port_framing(const struct port *port)
@@ -212,21 +211,21 @@ static inline bool port_minds_length(const struct port *port)
     return port_flow_control(port)->may_send;
 }
 
-/* Whether flow control lets a data frame of `length` bytes go now. Where credit
- * is missing, the time until it comes is counted as xmit_wait. */
+/* Whether flow control allows a data frame of `length` bytes to leave now. If credit is missing,
+ * the time until it arrives is counted as xmit_wait. */
 static inline bool port_may_send(struct port *port, uint8_t tc, uint32_t length, picoseconds now)
 {
     const struct flow_control_ops *ops = port_flow_control(port);
     return ops->may_send ? ops->may_send(port, tc, length, now) : !(port->stopped & 1u << tc);
 }
 
-/* Whether a class is stopped whatever a frame's length. Does not count. */
+/* Whether a class is stopped regardless of the frame length. Does not start counting. */
 static inline bool port_is_paused(const struct port *port, uint8_t tc)
 {
     return !port_minds_length(port) && port->stopped & 1u << tc;
 }
 
-/* Nothing waits in the class any more, though nothing was sent. */
+/* The class has nothing left to send, because its frames were dropped. */
 static inline void port_emptied(struct port *port, uint8_t tc, picoseconds now)
 {
     const struct flow_control_ops *ops = port_flow_control(port);
@@ -242,45 +241,46 @@ static inline void port_released(struct port *port, uint8_t tc, uint32_t length,
         ops->released(port, tc, length, now);
 }
 
-/* Whether flow control keeps count of the buffers that hold what arrives; otherwise the owner's
- * buffers do. */
+/* Whether flow control accounts for the buffers of arriving frames. Otherwise the owner of the port
+ * does. */
 static inline bool port_has_buffers(const struct port *port)
 {
     return port_flow_control(port)->held;
 }
 
-/* InfiniBand with several data lanes: whether VL arbitration says which one is next. */
+/* Whether VL arbitration chooses the next lane: InfiniBand with several data lanes. */
 static inline bool port_arbitrates_lanes(const struct port *port)
 {
     return port->vls > 1 && port->vlarb_tables;
 }
 
-/* Whether a pause of this priority, of whichever kind was agreed on, stops the port. */
+/* Whether a pause of this priority stops the port, be it PFC or 802.3x. */
 static inline bool port_obeys(const struct port *port, uint8_t tc)
 {
     return port->pause.obeyed & 1u << tc;
 }
 
-/* From now on a priority is sent whatever the far end says; or no longer. */
+/* Starts or stops to ignore pauses of a priority. */
 void port_ignore_pauses(struct port *port, uint8_t priority, bool ignore, picoseconds now);
 
-/* Tells the far end to stop or go on sending a priority. */
+/* Makes the far end stop or resume a priority. */
 void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds now);
 
-/* A frame arrives from outside the core (a driver's socket), at the port it
- * would have reached by its cable. Takes the frame. */
+/* Delivers a frame at the port that it reaches by its cable. Takes ownership of the frame. Drivers
+ * call it for frames that come from outside the core. */
 void port_deliver(struct port *port, struct frame *frame, picoseconds now);
 
-/* Puts a frame onto the port's line as if the owner had sent it, queueing behind what is
- * being sent; the owner's next frame queues behind it. How the far end of a host's cable
- * enters the shim. What queues on a paced line goes faster than its rate: at the rate itself, a
- * sender that never stops would stay late for good. */
+/* Puts a frame on the port's line as if the owner had sent it: after the frame that is being sent,
+ * and before the owner's next frame. Frames from another process enter the core in this way. A
+ * paced line sends delayed frames faster than its rate, since a sender that never stops would
+ * otherwise stay late for ever. */
 void port_inject(struct port *port, struct frame *frame, picoseconds now);
 
-/* A pause or a wait for credit begins: from now on its gauges grow with time. */
+/* A pause or a wait for credit begins, so that the gauges of the port grow with time. */
 void port_stops(struct port *port);
 
-/* Brings all their gauges up to `now`; forgets those that go on again. */
+/* Brings the gauges of all listed ports up to `now`, and removes ports that are no longer stopped.
+ */
 void stopped_ports_settle(struct stopped_ports *stopped, picoseconds now);
 
 /* Brings counters and gauges that grow with time up to `now`. */

@@ -1,8 +1,8 @@
-/* The priority of a frame. The port that receives it takes the priority from the DSCP, or
- * from the PCP of the VLAN tag (802.1Q), whichever it trusts.
+/* The priority of a frame. The receiving port derives it from the DSCP, or from the PCP of the VLAN
+ * tag (802.1Q), depending on which of them it trusts.
  *
- * Frames without that field (no IPv4 where DSCP is trusted, no tag where PCP is)
- * get `default_priority`. */
+ * Frames without that field (no IPv4 header if DSCP is trusted, no tag if PCP is) get
+ * `default_priority`. */
 #ifndef EMU_LINK_QOS_MAP_H
 #define EMU_LINK_QOS_MAP_H
 
@@ -27,7 +27,7 @@ static inline uint8_t class_by_tag(const struct qos_map *map, const struct frame
     return map->of_pcp[frame->bytes[VLAN_PCP_OFFSET] >> VLAN_PCP_SHIFT];
 }
 
-/* `frame->ip` is known by now. */
+/* `frame->ip` must be set. */
 static inline uint8_t class_of(const struct qos_map *map, const struct frame *frame)
 {
     if (map->trusts_pcp)

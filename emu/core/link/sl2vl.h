@@ -1,9 +1,9 @@
-/* The lane by which a packet leaves a switch: SL2VL of the port (IBTA vol 1, 7.6.6).
+/* The lane on which a packet leaves a switch: SL2VL of the egress port (IBTA vol 1, 7.6.6).
  *
  *     SL of the packet ──SL2VL of the port it leaves by──▶ VL; 15: it may not leave there
  *
- * Management packets keep their lane, VL15, on which no data packet rides. A packet
- * whose lane changes has its VCRC renewed. */
+ * Management packets keep their lane, VL15, which carries no data packets. The VCRC of a packet is
+ * renewed when its lane changes. */
 #ifndef EMU_LINK_SL2VL_H
 #define EMU_LINK_SL2VL_H
 
@@ -17,7 +17,7 @@ static inline void change_lane(struct frame *frame, uint8_t vl)
         vcrc_renew(frame->bytes, frame->length);
 }
 
-/* Gives a packet its lane out of `out`; false when it has none. */
+/* Moves a packet to its lane at egress port `out`; false when it has none there. */
 static inline bool lane_chosen(struct frame *frame, const struct port *out)
 {
     uint8_t vl = out->sl2vl[lrh_sl(frame->bytes)];

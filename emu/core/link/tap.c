@@ -27,7 +27,7 @@ void tap_free(struct tap *tap)
     *tap = (struct tap){0};
 }
 
-/* Copies to where the record's byte `offset` belongs. */
+/* Copies bytes into the ring, at `offset` in the current record. */
 static void put(struct tap *tap, size_t offset, const void *bytes, size_t count)
 {
     size_t at = (tap->head + offset) & (tap->size - 1), first = tap->size - at;
@@ -37,7 +37,7 @@ static void put(struct tap *tap, size_t offset, const void *bytes, size_t count)
     memcpy(tap->ring, (const uint8_t *)bytes + first, count - first);
 }
 
-/* No other thread writes it. */
+/* Only the capturing thread writes these counts. */
 static void count_one(uint64_t *count)
 {
     __atomic_store_n(count, *count + 1, __ATOMIC_RELAXED);

@@ -1,30 +1,30 @@
-/* Captures: copies of frames at a port, into a ring of memory that the driver
- * empties into a file. One tap serves all captured ports of a process.
+/* Captures: copies of the frames at a port, in a ring of memory that the driver empties into a
+ * file. One tap serves all captured ports of a process.
  *
  * A record, little-endian and padded to 8 bytes:
  *     time_ps i64 | packet_id u64 | port_index u32 | length u32 | stored u32 |
  *     kind u8 | direction u8 | zero u16 | bytes[stored]
  *
- * One thread captures and another may take out, or ask what was missed: each writes only its own
- * counts, and reads the other's in one piece.
+ * One thread captures. Another may remove records or read how many were missed. Each thread writes
+ * only its own counts, and reads those of the other atomically.
  *
- * A frame that comes in is stamped when its last bit is in, one that goes out
- * when its first bit leaves. */
+ * The time of an arriving frame is that of its last bit, the time of a leaving frame that of its
+ * first bit. */
 #ifndef EMU_LINK_TAP_H
 #define EMU_LINK_TAP_H
 
 #include "sim/frame.h"
 
-enum tap_direction { TAP_IN = 1, TAP_OUT = 2 }; /* as pcapng's epb_flags */
+enum tap_direction { TAP_IN = 1, TAP_OUT = 2 }; /* as in epb_flags of pcapng */
 
 enum { TAP_HEADER_BYTES = 32 };
 
 struct tap {
     uint8_t *ring;
     size_t size;         /* bytes, a power of two */
-    uint64_t head, tail; /* written, and taken out, so far */
+    uint64_t head, tail; /* bytes written and removed so far */
     uint64_t missed;     /* records that found no room */
-    uint64_t *missed_at; /* the same, by port */
+    uint64_t *missed_at; /* the same for each port */
 };
 
 /* Set-up only; `size` is a power of two. False when there is no memory. */
@@ -34,11 +34,11 @@ void tap_free(struct tap *tap);
 void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,
                enum tap_direction direction, picoseconds at);
 
-/* The next contiguous bytes to write out (0: none); `tap_taken` frees them. */
+/* The next contiguous bytes to write to a file (0: none). `tap_taken` frees them. */
 size_t tap_pending(const struct tap *tap, const uint8_t **bytes);
 void tap_taken(struct tap *tap, size_t size);
 
-/* What the other thread may ask: bytes that have not been taken out, records that found no room. */
+/* For any thread: bytes that were not removed yet, and records that found no room. */
 size_t tap_waiting(const struct tap *tap);
 uint64_t tap_missed(const struct tap *tap);
 uint64_t tap_missed_at(const struct tap *tap, uint32_t port_index);

@@ -8,8 +8,8 @@ static bool entry_may_send(const struct vlarb_entry *entry, uint16_t sendable)
     return entry->weight && sendable & 1u << entry->vl;
 }
 
-/* Moves the turn to an entry that may send; false when there is none. Looks at
- * the entry whose turn is over once more, after all others. */
+/* Moves the turn to an entry that may send; false when there is none. An entry whose turn is over
+ * is tried once more after all others. */
 static bool take_turn(struct vlarb_turn *turn, const struct vlarb_list *list, uint16_t sendable)
 {
     for (uint8_t looked = 0; looked <= list->count && list->count; looked++) {

@@ -1,14 +1,13 @@
-/* VL arbitration: which virtual lane an InfiniBand port sends next (IBTA vol 1, 7.6.9).
+/* VL arbitration: which virtual lane an InfiniBand port serves next (IBTA vol 1, 7.6.9).
  *
- *     VL15        before everything else: management waits for nobody
+ *     VL15        before all other lanes: management packets never wait
  *     high list   (VL, weight), (VL, weight), ...     round robin, weights in 64 bytes
- *     low list    the same; has a turn when high has nothing to send, or has
+ *     low list    the same; served when the high list has nothing to send, or has
  *                 sent its limit: limit * 4096 bytes, 0 one packet, 255 no limit
  *
- * An entry keeps its turn until its weight is used up; its last packet may be
- * larger than what is left. An entry that has nothing to send, or no credit for
- * it, loses its turn. A lane may be in both lists, and several times in each.
- * Weight 0 skips an entry. */
+ * An entry keeps its turn until its weight is used up; its last packet may be larger than the
+ * remaining weight. An entry without a packet, or without credit for it, loses its turn. A lane may
+ * be in both lists, and several times in each. An entry with weight 0 is skipped. */
 #ifndef EMU_LINK_VLARB_H
 #define EMU_LINK_VLARB_H
 
@@ -32,13 +31,13 @@ struct vlarb_list {
     uint8_t count;
 };
 
-/* What the subnet manager gives a port. */
+/* The tables that the subnet manager writes to a port. */
 struct vlarb_tables {
     struct vlarb_list high, low;
     uint8_t limit;
 };
 
-/* Whose turn it is in one list. */
+/* The entry whose turn it is in one list. */
 struct vlarb_turn {
     uint8_t entry;
     int32_t left; /* bytes of its weight; 0 or less: the turn is over */
@@ -46,15 +45,15 @@ struct vlarb_turn {
 
 struct vlarb {
     struct vlarb_turn high, low;
-    struct vlarb_turn *served; /* where the lane picked last had its turn; NULL: VL15 */
-    int64_t high_left;         /* bytes before low has a chance */
+    struct vlarb_turn *served; /* the list that the last pick came from; NULL: VL15 */
+    int64_t high_left;         /* bytes until the low list is served */
 };
 
-/* `sendable`: bit per lane with a packet that may go now. Returns a lane, or
- * VL_NONE when no list has any of them. */
+/* `sendable` has one bit for each lane with a packet that may leave now. Returns a lane, or VL_NONE
+ * when no list has one of them. */
 uint8_t vlarb_pick(struct vlarb *arbiter, const struct vlarb_tables *tables, uint16_t sendable);
 
-/* The lane picked last sends a packet of `bytes`. */
+/* The lane of the last pick sends a packet of `bytes`. */
 void vlarb_sent(struct vlarb *arbiter, uint32_t bytes);
 
 #endif

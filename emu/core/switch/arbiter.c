@@ -6,7 +6,7 @@ static void next_turn(struct arbiter *arbiter)
     arbiter->granted = false;
 }
 
-/* Ends, as every round adds to the deficit of a queue that can send. */
+/* Terminates, because every round adds to the deficit of a queue that can send. */
 static uint8_t weighted(struct arbiter *arbiter, const struct arbiter_config *config,
                         const struct frame_queue queues[CLASSES], uint16_t sendable)
 {
@@ -38,6 +38,6 @@ uint8_t arbiter_pick(struct arbiter *arbiter, const struct arbiter_config *confi
     if (strict)
         return (uint8_t)(31 - __builtin_clz(strict));
     if (!(sendable & (sendable - 1)))
-        return (uint8_t)__builtin_ctz(sendable); /* alone, it needs no share */
+        return (uint8_t)__builtin_ctz(sendable); /* a single queue needs no share */
     return weighted(arbiter, config, queues, sendable);
 }

@@ -28,7 +28,7 @@ bool buffer_charge(struct buffer *buffer, struct priority_group *group, const st
     return true;
 }
 
-/* Of `bytes`, as many as `part` has; returns the rest. */
+/* Takes up to `bytes` from `part`. Returns how many `part` did not have. */
 static uint32_t take(uint32_t *part, uint32_t bytes)
 {
     uint32_t taken = bytes < *part ? bytes : *part;
@@ -38,7 +38,7 @@ static uint32_t take(uint32_t *part, uint32_t bytes)
 
 void buffer_release(struct buffer *buffer, struct priority_group *group, uint32_t bytes)
 {
-    if (group->headroom == 0 && bytes <= group->shared) { /* as nearly always */
+    if (group->headroom == 0 && bytes <= group->shared) { /* the usual case */
         group->shared -= bytes;
         buffer->shared_used -= bytes;
         return;

@@ -1,20 +1,19 @@
-/* A switch's packet memory. A packet occupies the buffer of the port it came
- * in by, per class, until its last bit has left by another: that is what both
- * flow controls measure.
+/* The packet memory of a switch. From its arrival until its last bit has left, a packet occupies
+ * the buffer of its ingress port, for its class. Flow control measures this occupancy.
  *
  *      |<------------------------- buffer ------------------------>|
  *      |  reserved, per port and class  |  shared pool  | headroom |
  *
- *     lossy class      reserved, then shared; a full pool drops
- *     lossless class   the same up to xoff; a packet that would cross it, or finds
- *                      the pool full, goes into its port's own headroom, which is
- *                      sized for it and for all that arrives after the pause
+ *     lossy class      reserved memory first, then the shared pool; dropped when the pool is full
+ *     lossless class   the same up to xoff. A packet that would exceed xoff, or finds the pool
+ * full, goes into the headroom of its port. The headroom is sized for that packet and for all that
+ * arrive after the pause
  *
- * XOFF is wanted while headroom is in use, and no longer once it is empty and at
- * most xon of the pool is held.
+ * The port wants XOFF while headroom is in use. It wants XON once the headroom is empty and it
+ * holds at most xon bytes of the pool.
  *
- * A threshold on the pool is a number of bytes, or alpha times what is free of it
- * (Choudhury and Hahne, 1998): a lone queue may have much, each of many little. */
+ * A threshold on the pool is a number of bytes, or alpha times the free part of the pool (Choudhury
+ * and Hahne, 1998), so that a single queue may occupy much, and each of many queues little. */
 #ifndef EMU_SWITCH_BUFFER_H
 #define EMU_SWITCH_BUFFER_H
 
@@ -27,8 +26,8 @@ struct buffer {
 };
 
 struct threshold {
-    uint32_t bytes;      /* 0: alpha counts */
-    uint32_t alpha_1024; /* times 1024 */
+    uint32_t bytes;      /* 0: alpha applies */
+    uint32_t alpha_1024; /* alpha times 1024 */
 };
 
 static inline uint64_t threshold_now(const struct threshold *threshold, const struct buffer *buffer)
@@ -38,15 +37,15 @@ static inline uint64_t threshold_now(const struct threshold *threshold, const st
     return (buffer->shared_size - buffer->shared_used) * threshold->alpha_1024 >> 10;
 }
 
-/* Of one port. */
+/* The PFC settings of one port. */
 struct pfc {
-    uint8_t priorities; /* bit per lossless priority; 0: PFC is off */
+    uint8_t priorities; /* one bit for each lossless priority; 0: PFC is off */
     struct threshold xoff;
     uint32_t xon_below_xoff; /* bytes */
     uint32_t headroom_bytes; /* per lossless priority */
 };
 
-/* What one port holds of one class. */
+/* The memory that packets of one class occupy at one port. */
 struct priority_group {
     uint32_t reserved, shared, headroom; /* bytes */
 };
@@ -56,12 +55,12 @@ static inline uint32_t priority_group_held(const struct priority_group *group)
     return group->reserved + group->shared + group->headroom;
 }
 
-/* Takes `bytes` in; false when there is no room, and then nothing is charged.
- * `pfc`: NULL for a lossy class. */
+/* Charges `bytes`. False when there is no room; then nothing is charged. `pfc` is NULL for a lossy
+ * class. */
 bool buffer_charge(struct buffer *buffer, struct priority_group *group, const struct pfc *pfc,
                    uint32_t bytes);
 
-/* The packet has left: headroom is emptied first, what is reserved last. */
+/* Releases the memory of a packet: headroom first, reserved memory last. */
 void buffer_release(struct buffer *buffer, struct priority_group *group, uint32_t bytes);
 
 static inline bool priority_group_wants_xoff(const struct priority_group *group)

@@ -8,10 +8,10 @@
 enum {
     PROTOCOL_UDP = 17,
     FRAGMENT_OFFSET = 0x1FFF,
-    DEST_QP = 8 + 5, /* from the UDP header on; 3 bytes */
+    DEST_QP = 8 + 5, /* offset from the UDP header; 3 bytes */
 };
 
-/* MurmurHash3, 32 bits: take in a word, and finish. */
+/* MurmurHash3, 32 bits: one step for each word, then the last step. */
 static uint32_t take_in(uint32_t hash, uint32_t word)
 {
     word *= 0xCC9E2D51u;
@@ -31,7 +31,7 @@ static uint32_t finish(uint32_t hash, uint32_t bytes)
     return hash ^ hash >> 16;
 }
 
-/* A field of 2 or 4 bytes as it stands in the packet, read little-endian. */
+/* Hashes a field of 2 to 4 bytes of the packet, read little-endian. */
 static uint32_t field(uint32_t basis, const uint8_t *bytes, uint32_t size)
 {
     uint32_t word = 0;

@@ -5,10 +5,10 @@
 #include "link/sl2vl.h"
 #include "switch/ingress.h"
 
-/* ---- what waits, for a marker outside ------------------------------------- */
+/* ---- queue depths for an external marker ------------------------------------- */
 
-/* Bytes that the line takes out of a queue while a frame waits out the latency: of
- * as many queues as wait, each its part. */
+/* The bytes that leave a queue during the latency of the switch. The line is shared equally by all
+ * queues with frames. */
 static uint64_t leaving(const struct switch_port *out, uint8_t queue)
 {
     enum { SAMPLE = 4096 };
@@ -20,14 +20,15 @@ static uint64_t leaving(const struct switch_port *out, uint8_t queue)
     return bytes / (unsigned)__builtin_popcount(out->waiting | 1u << queue);
 }
 
-/* Whether a marker outside asks for the queue's depth. */
+/* Whether an external marker needs the depth of the queue. */
 static bool is_watched(const struct switch_port *out, uint8_t queue)
 {
     return out->depth && queue < PRIORITIES;
 }
 
-/* For a marker outside, which sees a frame one latency before it joins the queue: the
- * depth that it will find. Those ahead of it will have joined, and others will have left. */
+/* Posts the depth for an external marker, which sees a frame one latency before the frame joins the
+ * queue. The depth is an estimate for that moment: frames ahead have joined by then, and others
+ * have left. */
 SELDOM static void post_depth(struct switch_port *out, uint8_t queue)
 {
     uint64_t ahead = out->queue[queue].bytes + out->coming[queue], gone = leaving(out, queue);
@@ -35,7 +36,7 @@ SELDOM static void post_depth(struct switch_port *out, uint8_t queue)
     __atomic_store_n(&out->depth[queue], depth, __ATOMIC_RELAXED);
 }
 
-/* `bytes` more or less wait in the queue. */
+/* The queue has grown by `bytes`, which may be negative. */
 static void depth_changed(struct switch_port *out, uint8_t queue, int64_t bytes)
 {
     out->port.gauges->queued += bytes;
@@ -43,7 +44,7 @@ static void depth_changed(struct switch_port *out, uint8_t queue, int64_t bytes)
         post_depth(out, queue);
 }
 
-/* Nobody outside asks in the switch's own datapath. */
+/* Only the external datapath has an external marker. */
 void egress_coming(struct fabric_switch *sw, const struct frame *frame, int64_t bytes)
 {
     if (sw->config.datapath == DATAPATH_OWN)
@@ -55,9 +56,10 @@ void egress_coming(struct fabric_switch *sw, const struct frame *frame, int64_t 
         post_depth(out, queue);
 }
 
-/* ---- into the queues ---------------------------------------------------------- */
+/* ---- enqueueing ---------------------------------------------------------- */
 
-/* Where a frame is counted that no queue takes now, whatever is in it; NULL: they are open. */
+/* The discard counter of a frame that no queue accepts now, regardless of queue depths; NULL when
+ * queues accept it. */
 static uint64_t *closed_by(struct switch_port *out, const struct frame *frame)
 {
     uint16_t bit = (uint16_t)(1u << frame->tc);
@@ -68,7 +70,7 @@ static uint64_t *closed_by(struct switch_port *out, const struct frame *frame)
     return out->hoq.stalled & bit ? &out->counters.hoq_discard : NULL;
 }
 
-/* What the disciplines of a queue say, one after the other. */
+/* Applies the disciplines of a queue in order, until one does not accept the frame. */
 static inline enum queue_verdict ask(struct fabric_switch *sw, struct switch_port *out,
                                      uint8_t queue, struct frame *frame)
 {
@@ -79,7 +81,7 @@ static inline enum queue_verdict ask(struct fabric_switch *sw, struct switch_por
     return verdict;
 }
 
-/* False, with the reason counted, when the frame is to be dropped. */
+/* False when the frame must be dropped; the reason has been counted. */
 static bool is_taken(struct fabric_switch *sw, struct switch_port *out, struct frame *frame)
 {
     uint64_t *reason = closed_by(out, frame);
@@ -111,7 +113,7 @@ void egress_push(struct fabric_switch *sw, struct frame *frame, picoseconds now)
     port_kick(&out->port, now);
 }
 
-/* ---- out of them ---------------------------------------------------------------- */
+/* ---- dequeueing ---------------------------------------------------------------- */
 
 struct frame *egress_take_head(struct switch_port *out, uint8_t queue)
 {
@@ -142,7 +144,8 @@ struct frame *egress_pull(struct port *port, picoseconds now)
 {
     struct fabric_switch *sw = switch_of(port);
     struct switch_port *out = switch_port_of(port);
-    if (!out->waiting && !port_arbitrates_lanes(port)) /* which counts turns without packets */
+    if (!out->waiting &&
+        !port_arbitrates_lanes(port)) /* VL arbitration also counts turns without packets */
         return NULL;
     uint16_t sendable = 0;
     for (unsigned left = out->waiting; left; left &= left - 1) {
@@ -165,7 +168,7 @@ struct frame *egress_pull(struct port *port, picoseconds now)
     return frame;
 }
 
-/* One pass over the queue, in which the others keep their order. */
+/* One pass over the queue, in which frames of other classes keep their order. */
 uint32_t egress_flush(struct switch_port *out, uint8_t tc, picoseconds now)
 {
     uint8_t number = out->queue_of[tc];

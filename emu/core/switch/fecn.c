@@ -7,8 +7,8 @@ static uint32_t flags_offset(const struct frame *frame)
     return route_bytes(frame->bytes) + BTH_FLAGS;
 }
 
-/* A victim lives from one credit to the next: it never has credit for what is over the threshold,
- * nor for two packets. */
+/* Whether the port is a victim of congestion elsewhere. A victim uses each credit at once: it never
+ * has credit for two packets, nor for as many bytes as the threshold. */
 static bool is_victim(const struct fecn *fecn, const struct port *out, const struct frame *frame)
 {
     uint32_t two_packets = 2 * frame->length, threshold = fecn->threshold[frame->tc];

@@ -7,8 +7,8 @@
 #include "switch/pipeline.h"
 #include "switch/transit.h"
 
-/* The route of a packet that a router may pass on; NULL, with the reason
- * counted, when there is none or its TTL has run out. */
+/* The route of a packet. NULL when there is none or the TTL has expired; the reason has been
+ * counted. */
 static const struct route *find_route(const struct fabric_switch *sw, struct switch_port *in,
                                       const uint8_t *header)
 {
@@ -34,7 +34,7 @@ static uint16_t next_hop(struct fabric_switch *sw, const struct frame *frame,
                : load_balance_choose(&sw->load_balancer, frame, ports, route->count, now);
 }
 
-/* As a router does before a packet leaves by a port: its TTL, and the MAC addresses. */
+/* Rewrites the TTL and the MAC addresses of a packet for its egress port, as a router does. */
 static void rewrite(struct fabric_switch *sw, struct frame *frame, uint16_t number)
 {
     ipv4_decrement_ttl(frame->bytes + frame->ip);
@@ -42,7 +42,7 @@ static void rewrite(struct fabric_switch *sw, struct frame *frame, uint16_t numb
     frame->out_port = number;
 }
 
-/* What no router would pass on ends here, whichever datapath decides. */
+/* Drops packets that no router would forward, for both datapaths. */
 static void forward(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
                     picoseconds now)
 {

@@ -1,11 +1,12 @@
-/* InfiniBand switches: port and lane by DLID and service level, as far as the P_Key may go there.
- */
+/* InfiniBand switches: the port and lane of a packet by DLID and service level, if the P_Key is
+ * allowed there. */
 #include "link/sl2vl.h"
 #include "switch/forwarding.h"
 #include "switch/ingress.h"
 #include "switch/pipeline.h"
 
-/* The LFT's port comes first, then those among which packets of some service levels choose. */
+/* The first port of a route is that of the LFT. Packets of the balanced service levels choose among
+ * the ports after it. */
 static uint16_t next_hop(struct fabric_switch *sw, const struct frame *frame,
                          const struct route *route, picoseconds now)
 {
@@ -16,7 +17,7 @@ static uint16_t next_hop(struct fabric_switch *sw, const struct frame *frame,
                : ports[0];
 }
 
-/* Whether a packet's P_Key may go this way; counted where it may not. */
+/* Whether both ports allow the P_Key of a packet. Counts a violation. */
 static bool may_pass(struct switch_port *in, struct switch_port *out, const struct frame *frame)
 {
     if (in->pkeys.inbound && !pkey_passes(&in->pkeys, frame)) {
@@ -30,7 +31,8 @@ static bool may_pass(struct switch_port *in, struct switch_port *out, const stru
     return true;
 }
 
-/* False, with the reason counted, when the packet has no way. */
+/* Sets the egress port and lane of a packet. False when there is none; the reason has been
+ * counted. */
 static bool find_way(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
                      picoseconds now)
 {

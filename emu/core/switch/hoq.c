@@ -29,7 +29,7 @@ void hoq_blocked(struct switch_port *out, uint8_t vl, picoseconds now)
     hoq->blocked |= (uint16_t)(1u << vl);
     hoq->due[vl] = now + hoq->life;
     if (!timer_is_set(&hoq->timer) || hoq->stalled)
-        arm(out); /* otherwise it fires for somebody who has waited longer */
+        arm(out); /* otherwise it is set for a lane that has waited longer */
 }
 
 void hoq_moved(struct hoq *hoq, uint8_t vl)
@@ -57,7 +57,7 @@ static void stall(struct switch_port *out, uint8_t vl, picoseconds now)
         discard_head(out, vl, now);
 }
 
-/* The next packet of the lane, if there is one, is seen by the port's next look at its queues. */
+/* Discards the first packet of a lane. The port_kick after it looks at the next packet. */
 static void lifetime_over(struct switch_port *out, uint8_t vl, picoseconds now)
 {
     struct hoq *hoq = &out->hoq;

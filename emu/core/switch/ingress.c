@@ -1,6 +1,6 @@
 #include "switch/ingress.h"
 
-/* Most of the time the far end is not paused, and need not be. */
+/* Pauses or resumes the far end if necessary. Usually there is nothing to do. */
 static void pfc_update(struct fabric_switch *sw, struct switch_port *in, uint8_t tc,
                        picoseconds now)
 {

@@ -1,22 +1,24 @@
-/* The ingress buffer's account of packets: each occupies the buffer of the port it came in by,
- * until its last bit has left by another or it is dropped.
+/* Accounting for the ingress buffer: each packet occupies the buffer of its ingress port, until its
+ * last bit has left by another port or it is dropped.
  *
- * Where flow control keeps count of the port's buffers (credits), the port has charged the packet
- * already. Otherwise it is charged here (buffer.h), and PFC pauses the far end by that. */
+ * If flow control accounts for the buffers of the port (credits), the port has charged the packet
+ * already. Otherwise the packet is charged here (buffer.h), and PFC pauses the far end accordingly.
+ */
 #ifndef EMU_SWITCH_INGRESS_H
 #define EMU_SWITCH_INGRESS_H
 
 #include "switch/switch.h"
 
-/* Charges a frame that came in; false, with the reason counted, when there is no room. */
+/* Charges a frame that has arrived. False when there is no room; the reason has been counted. */
 bool ingress_charge(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
                     picoseconds now);
-/* The last bit of a frame that was charged so has left. */
+/* Releases the memory of a frame whose last bit has left. */
 void ingress_release(struct fabric_switch *sw, const struct charge *charge, picoseconds now);
 
-/* Frees a frame, and the buffer it occupied: what the machine lost, which the fabric would not. */
+/* Frees a frame and its buffer memory without counting a drop: for frames that the machine lost,
+ * not the fabric. */
 void ingress_forget(struct fabric_switch *sw, struct frame *frame, picoseconds now);
-/* The same of one that the switch drops. */
+/* Frees a frame and its buffer memory, and counts a drop. */
 void ingress_discard(struct fabric_switch *sw, struct frame *frame, picoseconds now);
 
 #endif

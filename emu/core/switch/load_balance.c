@@ -61,7 +61,7 @@ static bool is_among(uint16_t port, const uint16_t *ports, uint16_t count)
     return false;
 }
 
-/* 0: nobody has said. */
+/* The pinned port of the flow; 0 when it has none. */
 static uint16_t pinned(const struct load_balancer *balancer, const uint8_t *header, uint32_t length)
 {
     uint32_t udp = (header[0] & 0x0F) * 4u;

@@ -4,7 +4,7 @@
 
 enum { PAUSED_PERCENT = 99 };
 
-/* ---- one queue: is there a storm? ----------------------------------------------- */
+/* ---- one queue: storm detection ----------------------------------------------- */
 
 static bool is_stuck(const struct watchdog_sight *last, const struct watchdog_sight *now,
                      picoseconds poll)
@@ -47,7 +47,7 @@ enum watchdog_verdict watchdog_look(struct watchdog_queue *queue,
     return verdict;
 }
 
-/* ---- a switch: what it does about storms ---------------------------------------- */
+/* ---- a switch: actions against storms ---------------------------------------- */
 
 static struct watchdog_sight sight(const struct switch_port *own, uint8_t priority)
 {

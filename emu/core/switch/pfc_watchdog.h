@@ -1,20 +1,20 @@
-/* The PFC watchdog: takes a queue out of PFC when the neighbour pauses it without
- * end, because of a NIC gone mad or of a deadlock. The rules are SONiC's
- * (doc/pfcwd in its design documents; detection as its Mellanox plug-in does it):
+/* The PFC watchdog: takes a queue out of PFC when the neighbour pauses it without end, because of a
+ * faulty NIC or a deadlock. The rules are those of SONiC (doc/pfcwd in its design documents;
+ * detection as in its Mellanox plug-in):
  *
  *     detection     in every poll of the detection time the queue held packets, sent
  *                   none, and was paused for more than 99 % of the poll: a storm
- *     while stormed
- *       drop        what is in the queue, joins it, or comes in by the port on this
- *                   priority is dropped
+ *     during a storm
+ *       drop        drops packets of this priority that are in the queue, join it, or arrive at
+ *                   the port
  *       forward     the queue sends as if it were not paused
- *       alert       nothing is done but counting
- *     restoration   no pause of this priority came in for the restoration time
+ *       alert       only counts
+ *     restoration   no pause of this priority arrived for the restoration time
  *
- * So a storm is acted on within detection + poll.
+ * The action begins within detection + poll after the start of the storm.
  *
- * Every poll a switch looks at each of its lossless queues (watchdog_look), and the port does
- * what the verdict asks for. */
+ * In every poll a switch checks each of its lossless queues (watchdog_look) and carries out the
+ * verdict. */
 #ifndef EMU_SWITCH_PFC_WATCHDOG_H
 #define EMU_SWITCH_PFC_WATCHDOG_H
 
@@ -27,17 +27,17 @@ struct watchdog_config {
     picoseconds detection, restoration, poll;
 };
 
-/* What a port has counted of one priority so far. */
+/* The counters of one priority of a port at one poll. */
 struct watchdog_sight {
-    bool waiting; /* there are packets in the queue */
+    bool waiting; /* the queue holds packets */
     uint64_t tx_packets, rx_packets, rx_pause;
     picoseconds paused;
 };
 
-/* One priority of a port. */
+/* The watchdog state of one priority of a port. */
 struct watchdog_queue {
     bool stormed;
-    picoseconds stuck, quiet; /* for how long, up to the last poll */
+    picoseconds stuck, quiet; /* how long it has been stuck, or without pauses, at the last poll */
     struct watchdog_sight last;
 };
 
@@ -48,7 +48,7 @@ struct watchdog_counters {
 
 enum watchdog_verdict { WATCHDOG_AS_BEFORE, WATCHDOG_STORM, WATCHDOG_RESTORED };
 
-/* To be asked once in a poll. */
+/* Must be called once in each poll. */
 enum watchdog_verdict watchdog_look(struct watchdog_queue *queue,
                                     const struct watchdog_config *config,
                                     const struct watchdog_sight *now);

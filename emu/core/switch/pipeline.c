@@ -2,8 +2,8 @@
 
 #include "switch/egress.h"
 
-/* A cut-through frame may start leaving before its tail is in, but never so
- * early that a faster egress would run out of bytes. */
+/* A cut-through switch may start to send a frame before its tail has arrived, but not so early that
+ * a faster egress port would run out of bytes. */
 picoseconds pipeline_earliest(const struct fabric_switch *sw, const struct frame *frame,
                               picoseconds arrived)
 {
@@ -21,7 +21,7 @@ void pipeline_enter(struct switch_port *in, struct frame *frame, picoseconds due
     if (due < now)
         due = now;
     if (last && due < last->due_at)
-        due = last->due_at; /* a port's frames stay in order */
+        due = last->due_at; /* the frames of a port stay in order */
     frame->due_at = due;
     if (!last)
         timer_set(in->port.clock, &in->pipeline_due, due);

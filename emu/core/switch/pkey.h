@@ -1,12 +1,11 @@
-/* P_Keys at a switch's port: whose packets may come in by it, and leave (IBTA vol 1, 14.2.5.6,
+/* P_Keys at a switch port: which packets may enter or leave by it (IBTA vol 1, 14.2.5.6,
  * PartitionEnforcementInbound and -Outbound).
  *
- * The subnet manager gives the port the keys of the host behind it. A packet passes
- * when one of them is the same without the membership bit: whether two limited members
- * talk to each other is looked at where both keys are known, at their ends. What does not
- * pass is dropped and counted; no trap tells of it. VL15 has no P_Keys to be looked at, and raw
- * packets have none: filters of their own (FilterRawInbound, FilterRawOutbound), which are left
- * out, would be for them. */
+ * The subnet manager gives the port the P_Keys of the host behind it. A packet passes if one of
+ * them equals its own, apart from the membership bit. Whether two limited members may communicate
+ * is checked at the hosts, where both keys are known. Other packets are dropped and counted; no
+ * trap is sent. VL15 is not checked. Raw packets have no P_Key; their own filters
+ * (FilterRawInbound, FilterRawOutbound) are left out. */
 #ifndef EMU_SWITCH_PKEY_H
 #define EMU_SWITCH_PKEY_H
 

@@ -1,13 +1,14 @@
-/* Queue disciplines: what becomes of a frame that would join an egress queue.
+/* Queue disciplines: what happens to a frame that is about to join an egress queue.
  *
  *     tail drop      a full queue drops, unless the frame is lossless       queue_tail_drop.c
  *     packet limit   a queue holds a few packets                            queue_packet_limit.c
  *     WRED           marks ECN-capable packets by the queue's depth (ECN)   queue_wred.c
  *     FECN           marks InfiniBand packets at the root of congestion     queue_fecn.c
  *
- * A queue has any of them, by its port's settings; a frame passes them in this order. A discipline
- * may mark the frame, drop it, or give it another class, and cut it short before: then it joins
- * that class's queue. The ingress buffer stays charged with the bytes that came in. */
+ * The settings of a port choose the disciplines of each queue. A frame passes them in this order. A
+ * discipline may mark the frame, drop it, or change its class and shorten it. With another class
+ * the frame joins the queue of that class. The ingress buffer stays charged with the original
+ * length. */
 #ifndef EMU_SWITCH_QUEUE_DISCIPLINE_H
 #define EMU_SWITCH_QUEUE_DISCIPLINE_H
 
@@ -22,25 +23,25 @@ enum queue_discipline_kind {
 };
 
 enum queue_verdict {
-    QUEUE_TAKES, /* the next discipline is asked, or the frame joins */
-    QUEUE_DROPS, /* the reason is counted */
-    QUEUE_MOVES, /* the frame has another class: the disciplines of its queue are asked */
+    QUEUE_TAKES, /* the next discipline decides, or the frame joins */
+    QUEUE_DROPS, /* the reason has been counted */
+    QUEUE_MOVES, /* the frame has another class: the disciplines of its new queue decide */
 };
 
 struct fabric_switch;
 struct switch_port;
 
 struct queue_discipline {
-    /* A frame would join a queue of `out`. Counts the reason where it drops. */
+    /* A frame is about to join a queue of `out`. Counts the reason when it drops the frame. */
     enum queue_verdict (*join)(struct fabric_switch *sw, struct switch_port *out, uint8_t queue,
                                struct frame *frame);
-    /* A frame has left a queue and will be sent. NULL: makes no difference. */
+    /* A frame has left a queue and will be sent. NULL: nothing to do. */
     void (*leave)(struct switch_port *out, uint8_t queue, struct frame *frame);
 };
 
 extern const struct queue_discipline queue_tail_drop, queue_packet_limit, queue_wred, queue_fecn;
 
-/* By kind, in the order in which a frame passes them. */
+/* Indexed by kind, in the order in which a frame passes them. */
 extern const struct queue_discipline *const queue_disciplines[QUEUE_DISCIPLINES];
 
 #endif

@@ -1,4 +1,4 @@
-/* FECN (fecn.h) by the depth that a packet finds as it joins. */
+/* FECN (fecn.h), by the queue depth before the packet joins. */
 #include "switch/queue_discipline.h"
 #include "switch/switch.h"
 

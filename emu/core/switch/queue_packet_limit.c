@@ -1,4 +1,5 @@
-/* Packet limit: the queue of InfiniBand's management lane, which has no credits and little room. */
+/* Packet limit: for the queue of InfiniBand's management lane, which has no credits and little
+ * room. */
 #include "switch/queue_discipline.h"
 #include "switch/switch.h"
 

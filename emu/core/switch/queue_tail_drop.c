@@ -1,5 +1,5 @@
-/* Tail drop: a queue over its threshold takes no frame of a lossy class. For frames of a lossless
- * class flow control has made room. */
+/* Tail drop: a queue over its threshold accepts no frame of a lossy class. Frames of a lossless
+ * class are always accepted, since flow control limits them. */
 #include "switch/queue_discipline.h"
 #include "switch/switch.h"
 

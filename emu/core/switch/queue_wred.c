@@ -1,5 +1,5 @@
-/* WRED with ECN (wred.h): marks by the depth that a packet finds as it joins or, where the port
- * marks at dequeue, that it leaves behind. */
+/* WRED with ECN (wred.h). Marks by the queue depth before the packet joins or, if the port marks at
+ * dequeue, by the depth after it has left. */
 #include <string.h>
 
 #include "switch/queue_discipline.h"
@@ -13,7 +13,7 @@ static uint32_t draw(const struct wred *wred, const uint8_t *header, uint32_t le
     return wred_draw(wred, words);
 }
 
-/* By the depth of what is in the queue beside the frame. */
+/* Marks a frame by the depth of its queue, which does not contain the frame. */
 SELDOM static void mark(struct switch_port *out, uint8_t queue, struct frame *frame)
 {
     const struct wred *wred = &out->wred[queue];

@@ -11,7 +11,7 @@ void routes_free(struct routes *routes)
     *routes = (struct routes){0};
 }
 
-/* Room for `needed` elements of `size` bytes: what was there, or twice as much as is needed. */
+/* Makes room for `needed` elements of `size` bytes. A new array has room for twice as many. */
 static bool make_room(void **array, uint32_t *room, uint32_t needed, size_t size)
 {
     if (needed <= *room)
@@ -36,7 +36,7 @@ static bool reach(struct routes *routes, uint16_t destination)
     return true;
 }
 
-/* Where the list of ports is among those that are kept already; `used` when it is not. */
+/* The position of a list of ports in the stored ports; `used` when it is not there. */
 static uint32_t find(const struct routes *routes, const uint16_t *ports, uint16_t count)
 {
     for (uint32_t first = 0; first + count <= routes->used; first++)
@@ -45,8 +45,8 @@ static uint32_t find(const struct routes *routes, const uint16_t *ports, uint16_
     return routes->used;
 }
 
-/* Keeps the list of ports, each list once: links that come and go for days need no more memory.
- * False when there is no memory. */
+/* Stores a list of ports, each list only once, so that links that flap for days need no more
+ * memory. False when there is no memory. */
 static bool keep(struct routes *routes, const uint16_t *ports, uint16_t count, struct route *route)
 {
     uint32_t first = count && routes->ports ? find(routes, ports, count) : routes->used;
@@ -77,8 +77,8 @@ bool routes_add(struct routes *routes, const uint16_t *destinations, uint32_t ma
     return true;
 }
 
-/* Changes that were made go once they are half of the list: where a link flaps faster than routes
- * converge there is always one that was not. */
+/* Removes changes that were made, once they are half of the list. When a link flaps faster than
+ * routes converge, the list is never empty. */
 static void forget_done(struct routes *routes)
 {
     uint32_t left = routes->change_count - routes->changes_done;

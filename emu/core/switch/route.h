@@ -1,20 +1,21 @@
-/* Where a switch sends a packet, when it decides for itself.
+/* The routes of a switch for forwarding in its own datapath.
  *
  *     Ethernet      destination IPv4 address -> equal-cost ports, one chosen by ECMP
- *     InfiniBand    DLID -> port: the linear forwarding table (LFT) a subnet manager computed;
- *                   behind it, where packets may choose, all ports on a shortest path
+ *     InfiniBand    DLID -> port: the linear forwarding table (LFT) of the subnet manager;
+ *                   after it, if packets may choose, all ports on a shortest path
  *
- * Both are one table, indexed by the low 16 bits of the address or by the LID. It reaches
- * as far as the largest destination that was ever added: one of 65536 routes in each of
- * several hundred switches takes longer to clear than the rest of their set-up.
- * Routes that hold from a later time on, as after a link was lost and everybody
- * has heard of it, wait in a list. */
+ * Both are one table, indexed by the low 16 bits of the address or by the LID. The table is as long
+ * as the largest destination that was ever added. Tables for all 65536 destinations, in each of
+ * several hundred switches, would take longer to clear than the rest of their set-up.
+ *
+ * Routes that apply from a later time on wait in a list, for example those after a link failure and
+ * the convergence of the routing protocol. */
 #ifndef EMU_SWITCH_ROUTE_H
 #define EMU_SWITCH_ROUTE_H
 
 #include "sim/clock.h"
 
-enum { HOST_NETWORK = 10 << 8 /* the high 16 bits of every host's address: 10.0.0.0/16 */ };
+enum { HOST_NETWORK = 10 << 8 /* the high 16 bits of all host addresses: 10.0.0.0/16 */ };
 
 struct route {
     uint32_t first; /* in `ports` */
@@ -29,23 +30,23 @@ struct route_change {
 
 struct routes {
     struct route *table;
-    uint32_t destinations;        /* in `table`; there is no route to any beyond */
-    struct route_change *changes; /* in order of time */
+    uint32_t destinations;        /* length of `table`; larger destinations have no route */
+    struct route_change *changes; /* ordered by time */
     uint32_t change_count, changes_done, change_room;
     uint16_t *ports;
     uint32_t used, room;
 };
 
 void routes_free(struct routes *routes);
-/* Set-up only. The same ports for `many` destinations. False when there is no memory. */
+/* Set-up only. Sets the ports of `many` destinations. False when there is no memory. */
 bool routes_add(struct routes *routes, const uint16_t *destinations, uint32_t many,
                 const uint16_t *ports, uint16_t count);
 
-/* The same from `at` on, which is no earlier than in the call before. */
+/* The same from time `at` on, which must not be earlier than in the previous call. */
 bool routes_add_later(struct routes *routes, picoseconds at, const uint16_t *destinations,
                       uint32_t many, const uint16_t *ports, uint16_t count);
 
-/* Makes the changes that are due; returns when the next one is, or NEVER. */
+/* Makes the changes that are due. Returns the time of the next one, or NEVER. */
 picoseconds routes_change(struct routes *routes, picoseconds now);
 
 static inline const struct route *routes_find(const struct routes *routes, uint16_t destination)

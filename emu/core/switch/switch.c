@@ -9,8 +9,8 @@
 
 /* ---- ingress ---------------------------------------------------------------- */
 
-/* A frame that ends at its ingress port never held any of the switch's buffer,
- * but the port may have charged a buffer of its own. */
+/* Drops a frame at its ingress port. It does not occupy the buffer of the switch, but the port may
+ * have charged its own buffer. */
 static void refuse(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
                    uint64_t *reason, picoseconds now)
 {
@@ -39,14 +39,14 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
     }
 }
 
-/* ---- a port's other ways to its switch ------------------------------------------ */
+/* ---- other events of a port ------------------------------------------ */
 
 static void sent(struct port *port, const struct charge *charge, picoseconds now)
 {
     ingress_release(switch_of(port), charge, now);
 }
 
-/* What has been waiting for a link that is down. */
+/* Drops the frames that wait for a link that has gone down. */
 static void link_down(struct port *port, picoseconds now)
 {
     for (uint8_t tc = 0; tc < CLASSES; tc++)
@@ -61,7 +61,7 @@ const struct switch_port *port_of_switch(const struct port *port)
     return port->handler == &handler ? container_of(port, struct switch_port, port) : NULL;
 }
 
-/* ---- routes change ------------------------------------------------------------- */
+/* ---- changes of routes ------------------------------------------------------------- */
 
 static void change_routes(struct fabric_switch *sw, picoseconds now)
 {

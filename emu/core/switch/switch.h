@@ -1,16 +1,16 @@
-/* A switch: one model for both fabrics.
+/* A switch: one model for both kinds of fabric.
  *
  *   port ─▶ ingress buffer ─▶ own tables ──────────▶ latency ─▶ egress queue ─▶ port
  *           PFC or credits    or Open vSwitch                   drop, mark, arbiter
  *           ingress.h         forwarding.h,          pipeline.h egress.h, queue_discipline.h
  *                             transit.h
  *
- * Forwarding has two datapaths. In its own datapath the switch looks the packet up
- * and rewrites it as a router does. In the external datapath it hands the packet to
- * whoever decides (Open vSwitch), and takes it back.
+ * Forwarding has two datapaths. In its own datapath the switch looks the packet up and rewrites it
+ * as a router does. In the external datapath it hands the packet over to Open vSwitch, which
+ * decides, and takes it back.
  *
- * A frame is charged and paused by its priority (`qos_map.h`, of the ingress port);
- * the egress port serves, marks and drops by queue, which its `queue_of` tells.
+ * A frame is charged and paused by its priority (`qos_map.h`, of the ingress port). The egress port
+ * serves, marks and drops by queue; its `queue_of` maps priorities to queues.
  *
  * Left out: cell granularity of the buffer, several pools, multicast. */
 #ifndef EMU_SWITCH_SWITCH_H
@@ -36,21 +36,22 @@ enum datapath { DATAPATH_OWN, DATAPATH_EXTERNAL };
 enum { TRANSIT_SLOTS = 4096, TRANSIT_PORTS = 0xFFF };
 
 struct switch_config {
-    enum framing framing; /* of its ports */
+    enum framing framing; /* of the ports */
     enum forwarding forwarding;
     enum datapath datapath;
-    picoseconds latency; /* from last bit in (cut-through: header in) to egress queue */
+    picoseconds latency; /* from the arrival of the last bit (cut-through: of the header) to the
+                          egress queue */
     bool cut_through;
     uint32_t ports;
-    struct threshold lossy; /* of an egress queue of a lossy class */
-    /* Queues, a bit each, that drop by the threshold, and those that hold a few packets. */
+    struct threshold lossy; /* of an egress queue, for lossy classes */
+    /* One bit for each queue with tail drop, and for each with a packet limit. */
     uint16_t tail_drop, packet_limit;
     struct arbiter_config arbiter;
     bool hints;                  /* external datapath: the transit tag names the next hop */
-    picoseconds transit_timeout; /* external datapath: then a packet counts as lost */
+    picoseconds transit_timeout; /* external datapath: after it a packet counts as lost */
 };
 
-/* What a switch's port counts beside every port. The rows of ports.def say what each counter is. */
+/* The counters of a switch port besides those of every port. ports.def describes each. */
 struct switch_port_counters {
     struct watchdog_counters watchdog;
 #define SWITCH(name, ...) uint64_t name;
@@ -58,36 +59,36 @@ struct switch_port_counters {
 #include "counters/ports.def"
 };
 
-/* What a router writes in front of a packet that leaves by a port. */
+/* The MAC addresses that a router writes into packets for a port. */
 struct addresses {
     uint8_t far_mac[6], mac[6];
 };
 
-/* After the port: what every frame needs that comes in or leaves, on one line; the frames
- * inside; then what is seldom needed. */
+/* After the port: on one cache line the members that every arriving or leaving frame needs; the
+ * frames in the switch; then the members that are seldom needed. */
 struct switch_port {
     struct port port;
 
     ON_A_LINE uint8_t queue_of[CLASSES]; /* by priority or VL */
-    uint32_t
-        *depth; /* its row of somebody's depth board, by queue: what a frame will find; or NULL */
+    uint32_t *depth; /* for an external marker: the depth that a frame will find in each queue */
     uint64_t queue_peak_bytes;
     struct pfc pfc;
-    uint16_t waiting; /* bit per queue with a frame in it */
-    /* Bit per queue that has the discipline. WRED: none where somebody outside (eBPF) marks. */
+    uint16_t waiting; /* one bit for each queue with a frame */
+    /* One bit for each queue with the discipline. WRED: none if an external marker (eBPF) marks. */
     uint16_t disciplined[QUEUE_DISCIPLINES];
-    uint8_t dropping; /* bit per priority that the watchdog has dropped */
+    uint8_t dropping; /* one bit for each priority whose packets the watchdog drops */
 
-    ON_A_LINE struct frame_list pipeline; /* came in here and wait out the latency */
-    struct timer pipeline_due;            /* set while there are any */
+    ON_A_LINE struct frame_list
+        pipeline;              /* frames from this port that wait for the end of the latency */
+    struct timer pipeline_due; /* set while the pipeline is not empty */
     ON_A_LINE struct priority_group priority_group[CLASSES];
     ON_A_LINE struct frame_queue queue[CLASSES];
 
-    uint32_t coming[CLASSES]; /* by queue: bytes that wait out the latency, wherever they came in */
+    uint32_t coming[CLASSES]; /* for each queue: bytes in the pipelines of all ports */
     struct arbiter arbiter;
     struct wred wred[CLASSES];  /* by queue */
     bool marks_at_dequeue;      /* WRED */
-    struct wred *external_wred; /* the same where eBPF may mark; or NULL */
+    struct wred *external_wred; /* the curves of an external marker; or NULL */
     struct qos_map qos_map;
     struct hoq hoq;           /* InfiniBand */
     struct fecn fecn;         /* InfiniBand */
@@ -113,18 +114,19 @@ struct fabric_switch {
     struct load_balancer load_balancer;
     uint16_t balanced_sls;       /* InfiniBand */
     struct switch_port *ports;   /* config.ports of them, numbered from 1 */
-    struct addresses *addresses; /* by port, close together */
+    struct addresses *addresses; /* by port */
     /* External datapath. `hand_over` may not keep the frame's bytes. */
     void (*hand_over)(void *datapath, struct switch_port *in, const struct frame *frame,
                       picoseconds now);
-    /* What was handed over at `since` has not come back, or found no room beside others now. */
+    /* Reports a loss: a packet handed over at `since` has not come back, or too many are in transit
+     * now. */
     void (*lost_in_datapath)(void *datapath, picoseconds since);
     void *external_datapath;
     struct frame *transit[TRANSIT_SLOTS];
     uint32_t transit_next, transit_oldest; /* sequence numbers */
     struct timer transit_check;
     struct pfc_watchdog pfc_watchdog;
-    uint64_t *lossless_dropped; /* packets, of the fabric: headroom did not hold them */
+    uint64_t *lossless_dropped; /* count of the fabric: packets that exceeded headroom */
 };
 
 /* Set-up only. False when there is no memory. */
@@ -138,7 +140,7 @@ static inline struct fabric_switch *switch_of(const struct port *port)
     return port->owner;
 }
 
-/* The switch port that a switch's port is part of. */
+/* The switch port that a port of a switch is part of. */
 static inline struct switch_port *switch_port_of(struct port *port)
 {
     return container_of(port, struct switch_port, port);
@@ -149,7 +151,7 @@ static inline struct switch_port *switch_port(struct fabric_switch *sw, uint32_t
     return &sw->ports[number - 1];
 }
 
-/* The switch port a port is part of; NULL when it is a NIC's or outside. */
+/* The switch port that a port is part of; NULL for a port of a NIC or of another process. */
 const struct switch_port *port_of_switch(const struct port *port);
 
 #endif

@@ -23,7 +23,7 @@ static void transit_advance(struct fabric_switch *sw)
                   (*transit_slot(sw, sw->transit_oldest))->due_at + sw->config.transit_timeout);
 }
 
-/* What was handed over did not come back as it was. */
+/* Counts a packet that did not come back, or came back with another length. */
 static void lost_in_transit(struct fabric_switch *sw, struct frame *frame, picoseconds now)
 {
     switch_port(sw, frame->charge.in_port)->counters.transit_lost++;
@@ -67,7 +67,7 @@ void transit_begin(struct fabric_switch *sw, struct switch_port *in, struct fram
     sw->hand_over(sw->external_datapath, in, frame, now);
 }
 
-/* The frame whose tag `bytes` carry, taken out of transit; NULL when there is none. */
+/* Removes the frame with the tag in `bytes` from transit; NULL when there is none. */
 static struct frame *transit_end(struct fabric_switch *sw, const uint8_t *bytes)
 {
     const uint8_t *tag = bytes + MAC_BYTES;
@@ -82,7 +82,7 @@ static struct frame *transit_end(struct fabric_switch *sw, const uint8_t *bytes)
     return frame;
 }
 
-/* A mark that somebody else set on the way shows in what came back. */
+/* Counts a CE mark that was set in the external datapath. */
 static void note_mark(struct switch_port *out, const struct frame *frame, const uint8_t *bytes)
 {
     uint32_t ip = ipv4_offset(bytes, frame->stored);

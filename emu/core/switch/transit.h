@@ -1,14 +1,15 @@
-/* Packets in transit: handed to the external datapath (Open vSwitch), which decides where they go.
+/* Packets in transit: handed to the external datapath (Open vSwitch), which chooses their egress
+ * port.
  *
  *     transit tag    06 : KP PP : HH : SS SS    priority, ingress port, hint, sequence number
  *
- * The tag is the source MAC, which the external datapath does not change. It tells which packet
- * came back, so that the time it took is part of the switch's latency and a packet that never comes
- * back, or not as long as it was, is noticed. It is the machine that loses it: no port of the
- * fabric has dropped it.
+ * The tag is the source MAC, which the external datapath does not change. It identifies the packet
+ * that comes back. The time in transit then counts as part of the latency of the switch, and a
+ * packet that never comes back, or has another length, is noticed. The machine has lost such a
+ * packet; it is no drop of a port in the fabric.
  *
- * The hint is the egress port for packets whose next hop is chosen here even so,
- * by more than the external datapath can see (load_balance.h); 0 leaves the choice to it. */
+ * The hint is the egress port of packets whose next hop is still chosen here, by fields that the
+ * external datapath cannot see (load_balance.h). With hint 0 the external datapath chooses. */
 #ifndef EMU_SWITCH_TRANSIT_H
 #define EMU_SWITCH_TRANSIT_H
 
@@ -16,17 +17,17 @@
 
 void transit_init(struct fabric_switch *sw);
 
-/* Hands the frame over. It stays the switch's. */
+/* Hands the frame over. The switch keeps ownership of it. */
 void transit_begin(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,
                    uint16_t hint, picoseconds now);
 
-/* How long the external datapath kept a packet, and how much of that the switch's
- * latency could not hide. */
+/* How long the external datapath kept a packet, and by how much that exceeded the latency of the
+ * switch. */
 struct transit_time {
     picoseconds kept, late;
 };
 
-/* `length` bytes came out of the external datapath at port `number`. */
+/* `length` bytes came back from the external datapath at port `number`. */
 struct transit_time transit_returned(struct fabric_switch *sw, uint32_t number,
                                      const uint8_t *bytes, uint32_t length, picoseconds now);
 

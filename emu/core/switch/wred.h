@@ -1,5 +1,5 @@
-/* The WRED marking curve, written once: included by the shim's marker and by
- * the eBPF program on the switch ports. Integers only, as BPF has no others.
+/* The WRED marking curve. Both the core's marker and the eBPF program on the switch ports include
+ * it. Only integers, since BPF has no floating point.
  *
  *     probability
  *        1 |                ,-------
@@ -9,8 +9,8 @@
  *        0 '-------'-------------- queue
  *                kmin    kmax
  *
- * On the instantaneous depth of the egress queue the packet joins, as DCQCN
- * wants it (Zhu et al., SIGCOMM'15, 3.1), not on RED's moving average. */
+ * The curve uses the instantaneous depth of the egress queue, as DCQCN requires (Zhu et al.,
+ * SIGCOMM'15, 3.1), not RED's moving average. */
 #ifndef EMU_SWITCH_WRED_H
 #define EMU_SWITCH_WRED_H
 
@@ -18,11 +18,11 @@ struct wred {
     unsigned int kmin_bytes;
     unsigned int kmax_bytes;
     unsigned int pmax_2_32; /* the probability at kmax, times 2^32 - 1 */
-    unsigned int seed;      /* of this port's draws */
+    unsigned int seed;      /* of the random numbers of this port */
     unsigned int enabled;
 };
 
-/* Of one port, as the eBPF program has them. */
+/* The curves of one port, as the eBPF program reads them. */
 enum { WRED_QUEUES = 8 };
 
 struct wred_curves {
@@ -30,13 +30,12 @@ struct wred_curves {
     unsigned char queue_of[WRED_QUEUES]; /* by priority */
 };
 
-/* What a draw is made from: an IPv4 header from its source address on and what
- * follows it, so a RoCEv2 packet's addresses, ports, queue pair and PSN. */
+/* The part of a packet that its random number depends on: the IPv4 header from its source address
+ * on, and the words after it. In a RoCEv2 packet these are addresses, ports, queue pair and PSN. */
 enum { WRED_DRAW_OFFSET = 12, WRED_DRAW_WORDS = 7 };
 
-/* A random number that is a packet's own at this port: MurmurHash3 of the seed
- * and the packet. Whoever marks draws the same, in any order, and so does the
- * next run. */
+/* The random number of a packet at this port: MurmurHash3 of the seed and the packet. It is the
+ * same in both markers, in any order of packets, and in every run. */
 static inline unsigned int wred_draw(const struct wred *wred, const unsigned int *words)
 {
     unsigned int hash = wred->seed;
