@@ -1,4 +1,4 @@
-"""`emu init`: what it writes validates, runs as it is, and says what each key means."""
+"""`emu init`: its specs validate, run without changes, and explain each key."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def refusal(words: str) -> str:
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 @pytest.mark.parametrize("topology", _TOPOLOGIES)
-def test_every_topology_has_as_many_hosts(topology: str, fabric: str) -> None:
-    """And a spec of it validates."""
+def test_every_topology_has_the_requested_hosts(topology: str, fabric: str) -> None:
+    """The spec is valid."""
     hosts = {"fat-tree": 16, "torus": 18}.get(topology, 24)
     spec = spec_of(f"--topology {topology} --fabric {fabric} --hosts {hosts}")
     assert len(spec.topology.build().hosts) == hosts
@@ -55,8 +55,8 @@ def test_every_topology_has_as_many_hosts(topology: str, fabric: str) -> None:
 
 
 @pytest.mark.parametrize("hosts", [2, 3, 7, 8, 13, 16, 64, 100, 127, 128, 384, 1024])
-def test_leaves_follow_the_hosts(hosts: int) -> None:
-    """No leaf has fewer uplinks than hosts, as far as there may be spines."""
+def test_leaves_follow_the_number_of_hosts(hosts: int) -> None:
+    """A leaf has as many uplinks as hosts, up to the limit on spines."""
     topology = spec_of(f"--hosts {hosts} --size 64KB").topology
     assert isinstance(topology, LeafSpine)
     assert topology.leaves * topology.hosts_per_leaf == hosts
@@ -66,7 +66,7 @@ def test_leaves_follow_the_hosts(hosts: int) -> None:
 @pytest.mark.parametrize("rate", ["10Gbit", "100Gbit", "400Gbit", "800Gbit"])
 @pytest.mark.parametrize("length", ["2m", "300m"])
 def test_a_buffer_holds_the_headroom(rate: str, length: str) -> None:
-    """At every rate and cable."""
+    """The spec is valid at every rate and cable length."""
     spec = spec_of(f"--rate {rate} --length {length} --hosts 32 --pattern permutation")
     host = spec.topology.build().hosts[0].name
     assert spec.topology.build().cable[spec.topology.build().ports[host][0]].rate_bps > 0
@@ -77,7 +77,7 @@ BASES = ["", "--lossy", "--fabric ib", *(f"--preset {preset}" for preset in _PRE
 
 
 def assert_runs(words: str, folder: Path) -> None:
-    """On the virtual clock, with the checks that are in it; all variants of a comparison."""
+    """Write a spec and run it on the virtual clock, with its checks and variants."""
     path = folder / "made.emu.yml"
     made = init("-o", str(path), *words.split())
     assert made.exit_code == 0, made.exception
@@ -97,14 +97,14 @@ def test_every_pattern_runs(pattern: str, base: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cc", CONTROLS)
 @pytest.mark.parametrize("base", BASES)
-def test_every_control_runs(cc: str, base: str, tmp_path: Path) -> None:
-    """Where switches drop, too."""
+def test_every_congestion_control_runs(cc: str, base: str, tmp_path: Path) -> None:
+    """Lossy fabrics are among the bases."""
     assert_runs(f"--cc {cc} {base}", tmp_path)
 
 
 @pytest.mark.parametrize("rate", ["10Gbit", "100Gbit", "400Gbit"])
-def test_a_lossy_incast_of_many_ends(rate: str, tmp_path: Path) -> None:
-    """Retransmission without a control would lose the same packets until queue pairs give up."""
+def test_a_large_lossy_incast_completes(rate: str, tmp_path: Path) -> None:
+    """Without congestion control, retransmissions would be lost until queue pairs give up."""
     assert_runs(f"--lossy --hosts 64 --rate {rate}", tmp_path)
 
 
@@ -114,8 +114,8 @@ def test_comparisons_of_other_patterns_run(pattern: str, base: str, tmp_path: Pa
     assert_runs(f"--compare --hosts 4 --pattern {pattern} {base} --size 16KiB", tmp_path)
 
 
-def test_a_ring_of_infiniband_does_not_deadlock(tmp_path: Path) -> None:
-    """Up/down routing finds no roots there; they are named."""
+def test_an_infiniband_ring_does_not_deadlock(tmp_path: Path) -> None:
+    """Up/down routing finds no roots in a ring, so the spec names them."""
     assert_runs("--fabric ib --topology ring --hosts 24 --pattern all-to-all", tmp_path)
 
 
@@ -134,8 +134,8 @@ def test_a_comparison_of_many_hosts_runs(base: str, tmp_path: Path) -> None:
         ("--preset dctcp", 8, 8),
     ],
 )
-def test_timers_are_short_where_switches_drop(words: str, base: int, lossy: int) -> None:
-    """And there alone, but not shorter than a full buffer drains."""
+def test_timers_are_short_on_lossy_fabrics_only(words: str, base: int, lossy: int) -> None:
+    """They are longer than a full buffer takes to drain."""
     spec = spec_of(f"--compare {words}")
     codes = {name: own.host("h1").nic.timeout for name, own in spec.variants().items()}
     assert spec.host("h1").nic.timeout == base
@@ -144,8 +144,8 @@ def test_timers_are_short_where_switches_drop(words: str, base: int, lossy: int)
     assert {*codes.values()} == {14}
 
 
-def test_what_is_not_the_default_has_its_reason() -> None:
-    """In the file, above it."""
+def test_values_other_than_defaults_have_reasons() -> None:
+    """The reason is in a comment above the key."""
     text = " ".join(text_of("--lossy --compare").replace("#", "").split())
     assert (
         "the timer alone notices; adaptive retransmission comes to about the same. timeout: 8"
@@ -156,7 +156,7 @@ def test_what_is_not_the_default_has_its_reason() -> None:
 
 @pytest.mark.parametrize("preset", _PRESETS)
 def test_a_preset_has_lossless_rdma(preset: str) -> None:
-    """On the DSCP that this preset calls lossless, where it has any."""
+    """RDMA has a DSCP that the preset maps to a lossless priority, if there is one."""
     spec = spec_of(f"--preset {preset}")
     pfc = PRESETS[preset].pfc
     if pfc is not None:
@@ -166,7 +166,7 @@ def test_a_preset_has_lossless_rdma(preset: str) -> None:
 
 @pytest.mark.parametrize("words", ["", "--lossy", "--fabric ib", "--preset nvidia"])
 def test_a_comparison_has_four_fabrics(words: str) -> None:
-    """Whichever the base is."""
+    """The base has no effect on the list."""
     variants = spec_of(f"--compare {words}").variants()
     assert list(variants) == ["roce-lossy", "roce-pfc", "roce-dcqcn", "ib"]
     pfc, dcqcn, ib = (variants[name] for name in ("roce-pfc", "roce-dcqcn", "ib"))
@@ -177,8 +177,8 @@ def test_a_comparison_has_four_fabrics(words: str) -> None:
     assert ib.fabric == "ib"
 
 
-def test_a_comparison_under_a_preset_for_dctcp_has_dctcp() -> None:
-    """The preset has no PFC, and marks as DCTCP wants it."""
+def test_a_comparison_with_the_dctcp_preset_has_dctcp() -> None:
+    """The preset has no PFC and marks with DCTCP's single threshold."""
     variants = spec_of("--compare --preset dctcp").variants()
     assert list(variants) == ["roce-lossy", "roce-pfc", "roce-dctcp", "ib"]
     has_pfc = [bool(own.switch("leaf1").pfc) for own in variants.values()]
@@ -191,8 +191,8 @@ def test_a_comparison_under_a_preset_for_dctcp_has_dctcp() -> None:
 
 @pytest.mark.parametrize("base", ["--fabric ib", "--lossy", "--preset dctcp", ""])
 @pytest.mark.parametrize("size", ["--hosts 1024", "--hosts 64 --rate 400Gbit --length 2km"])
-def test_buffers_of_a_comparison_hold_the_headroom_of_its_variants(base: str, size: str) -> None:
-    """The same in all on Ethernet, whether the base has PFC or not."""
+def test_a_comparisons_buffers_hold_all_headroom(base: str, size: str) -> None:
+    """All Ethernet variants have the same buffer, whether the base has PFC or not."""
     variants = spec_of(f"--compare {base} {size} --size 64KB").variants()
     buffers = {own.switch("leaf1").buffer_bytes for own in variants.values() if own.fabric != "ib"}
     (buffer,) = buffers
@@ -202,26 +202,26 @@ def test_buffers_of_a_comparison_hold_the_headroom_of_its_variants(base: str, si
 @pytest.mark.parametrize(
     "words", ["", "--lossy", "--fabric ib", *(f"--preset {preset}" for preset in _PRESETS)]
 )
-def test_nothing_that_is_written_warns(words: str) -> None:
+def test_written_specs_have_no_warnings(words: str) -> None:
     spec = spec_of(f"--compare {words}")
     assert [warnings_of(own) for own in (spec, *spec.variants().values())] == [()] * 5
 
 
 def test_a_comparison_runs(tmp_path: Path) -> None:
-    """Every variant of it."""
+    """Every variant runs."""
     assert_runs("--compare --size 64KB --hosts 4", tmp_path)
 
 
-def test_each_key_has_its_meaning_above_it() -> None:
-    """From the schema, as `emu explain` has it."""
+def test_each_key_has_its_meaning_in_a_comment() -> None:
+    """The text is that of the schema and of `emu explain`."""
     text = " ".join(text_of("--pattern storage").replace("#", "").split())
     for name in ("switches.pfc", "hosts.nic.mtu", "traffic.storage.depth", "topology.leaf-spine"):
         (key,) = keys.matching(tuple(name.split(".")))
         assert key.meaning in text
 
 
-def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
-    """But with --force."""
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
+    """`--force` overwrites it."""
     path = tmp_path / "mine.emu.yml"
     path.write_text("mine")
     result = init("-o", str(path))
@@ -231,10 +231,10 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     assert "name: mine\n" in path.read_text()
 
 
-def test_the_file_is_called_after_the_pattern(
+def test_the_default_file_name_is_that_of_the_pattern(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nobody said how."""
+    """The command has no `-o`."""
     monkeypatch.chdir(tmp_path)
     assert init("--pattern", "pair").exit_code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["pair.emu.yml"]
@@ -256,13 +256,13 @@ def test_the_file_is_called_after_the_pattern(
         ("--hosts 1000 --pattern all-to-all", "makes 999000 flows"),
     ],
 )
-def test_what_cannot_be_is_refused(words: str, expected: str) -> None:
-    """With what to take instead, before anything is written."""
+def test_impossible_requests_are_refused(words: str, expected: str) -> None:
+    """The error suggests a possible value, and no file is written."""
     assert expected in refusal(words)
 
 
-def test_choices_are_those_of_specs() -> None:
-    """They are written out in the verb, which must not import specs to print its help."""
+def test_choices_equal_those_of_the_schema() -> None:
+    """The verb repeats them, because it must not import emu.spec to print its help."""
     kinds = keys.matching(("topology",))[0].children
     assert {*_TOPOLOGIES} == SHAPES.keys() == {kind.path[-1] for kind in kinds} - {"graph"}
     assert {*_PATTERNS} == PATTERNS.keys()
