@@ -1,8 +1,7 @@
-"""The example of a workflow: its commands name what is there.
+"""The example of a CI workflow: its commands refer to things that exist.
 
-No runner is at hand. What can be known without one is: whether the file can be read, whether
-every program, option, file and package in it exists, and that nothing of ours runs as root
-where a job says so.
+The test has no runner. It checks that the file can be read, that every program, option, file and
+package in it exists, and that no `emu` runs as root in a job for ordinary users.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ BIN = ".venv/bin/"
 
 
 def steps(job: dict[str, Any]) -> list[str]:
-    """Its command lines; the shell's `&&` parts them, too."""
+    """The command lines of a job, split at `&&` as well."""
     scripts = [step["run"] for step in job["steps"] if "run" in step]
     return [line for script in scripts for line in re.split(r"\n|&&", script) if line.strip()]
 
 
 def commands(program: str, *names: str) -> Iterator[list[str]]:
-    """The arguments of every call of a program, in all jobs or in those named."""
+    """The arguments of every call of a program, in all jobs or in the named ones."""
     for name in names or tuple(JOBS):
         for line in steps(JOBS[name]):
             words = shlex.split(line)
@@ -54,8 +53,8 @@ def modules() -> Iterator[tuple[str, list[str]]]:
         yield words[1], words[2:]
 
 
-def test_every_step_uses_an_action_or_runs_something() -> None:
-    """And every job says on what."""
+def test_every_step_is_an_action_or_a_script() -> None:
+    """Every job names its runner."""
     assert set(JOBS) == {"plain", "debian"}
     for job in JOBS.values():
         assert re.fullmatch(r"ubuntu-\d\d\.04", job["runs-on"])
@@ -64,7 +63,7 @@ def test_every_step_uses_an_action_or_runs_something() -> None:
             assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/x@v1"))
 
 
-def test_every_program_is_one_of_those_looked_at_below() -> None:
+def test_every_program_is_covered_by_these_tests() -> None:
     ours = {"emu", "python"}
     others = {"apt-get", "sysctl", "make", "echo"}
     for job in JOBS.values():
@@ -73,8 +72,8 @@ def test_every_program_is_one_of_those_looked_at_below() -> None:
             assert program.removeprefix(BIN) in ours | others
 
 
-def test_every_emu_command_is_understood() -> None:
-    """Verbs, options and values; and specs that exist."""
+def test_every_emu_command_is_valid() -> None:
+    """Verbs, options and values are valid, and specs exist."""
     called = list(commands("emu"))
     assert {words[0] for words in called} == {"run"}
     for verb, *words in called:
@@ -94,8 +93,8 @@ def test_every_pytest_command_finds_tests() -> None:
         assert "test_incast_is_lossless" in ended.stdout
 
 
-def test_other_modules_and_what_they_are_asked_for_exist() -> None:
-    """The extra that is installed, the Python it is installed for, make's target."""
+def test_modules_extras_and_make_targets_exist() -> None:
+    """The job's Python version satisfies the project's requirement."""
     assert {module for module, _ in modules()} == {"venv", "pip", "emu._build", "pytest"}
     assert all(find_spec(module) for module, _ in modules())
     (extra,) = re.findall(r"'\.\[(\w+)\]'", (ROOT / "examples/ci/fabric.yml").read_text())
@@ -111,8 +110,8 @@ def test_other_modules_and_what_they_are_asked_for_exist() -> None:
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
-def test_every_package_is_one_that_the_project_needs() -> None:
-    """`vagrant/provision.sh` is the one place that knows which they are."""
+def test_every_package_is_provisioned() -> None:
+    """`vagrant/provision.sh` has the list of packages."""
     known = subprocess.run(
         [ROOT / "vagrant/provision.sh", "--list"], capture_output=True, text=True, check=True
     ).stdout.split()
@@ -128,7 +127,7 @@ def test_every_package_is_one_that_the_project_needs() -> None:
 
 
 @pytest.mark.parametrize("clock", ["virtual", "real"])
-def test_the_plain_job_runs_on_both_clocks_as_an_ordinary_user(clock: str) -> None:
+def test_the_plain_job_runs_both_clocks_without_root(clock: str) -> None:
     job = JOBS["plain"]
     assert "container" not in job
     for line in steps(job):

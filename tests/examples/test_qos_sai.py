@@ -21,7 +21,7 @@ pytestmark = pytest.mark.fabric("qos-sai.emu.yml", clock="virtual")
 
 
 def sent(packets: int, source: str = "h1", **more: Any) -> dict[str, Any]:
-    """One message of so many packets into the port that is held."""
+    """One message of this many packets to the port that is paused."""
     flow = pair(source, "h4", size=str(1024 * packets), op="send", name=source)
     return {**flow, "start": "2us", **more}
 
@@ -30,17 +30,21 @@ THREE = [sent(1000, f"h{n}") for n in (1, 2, 3)]
 
 
 class TestQosSai:
-    """Priority 3 is lossless, priority 0 is not."""
+    """Priority 3 is lossless and priority 0 lossy."""
 
     def testQosSaiPfcXoffLimit(self, fabric: Fabric) -> None:
-        """The last packet below xoff pauses nobody; the next one does, and is not lost."""
+        """The last packet below xoff causes no pause.
+
+        The next one causes a pause and is not lost.
+        """
         below, above = (fabric.run(traffic=[sent(XOFF // PACKET + more)]) for more in (0, 1))
         assert below.counter("leaf1:h1", "tx_prio3_pause") == 0
         assert above.counter("leaf1:h1", "tx_prio3_pause") > 0
         expect(above).completed().lossless(priority=3)
 
     def testQosSaiPfcXonLimit(self, fabric: Fabric) -> None:
-        """A port that was let go is paused until its buffer has drained to xon."""
+        """After its pause ends, the port drains, and its sender stays
+        paused until xon is reached."""
         run = fabric.run(traffic=[sent(XOFF // PACKET + 1)])
         held, filled = 100, 2 + (XOFF + PACKET) * 8 / 100e3
         drained = (XOFF - XON) * 8 / 100e3
@@ -48,19 +52,19 @@ class TestQosSai:
         assert paused == pytest.approx(held - filled + drained, abs=2)
 
     def testQosSaiHeadroomPoolSize(self, fabric: Fabric) -> None:
-        """Three ports that are paused at the same time, and what is on its way finds room."""
+        """Three ports pause at the same time, and the headroom holds all packets in flight."""
         run = fabric.run(traffic=THREE)
         assert all(run.counter(f"leaf1:h{n}", "tx_prio3_pause") > 0 for n in (1, 2, 3))
         expect(run).completed().lossless(priority=3)
 
     def testQosSaiPGDrop(self, fabric: Fabric) -> None:
-        """With less headroom than is on its way, packets are lost where they come in."""
+        """With less headroom than bytes in flight, the ingress ports drop packets."""
         run = fabric.run(traffic=THREE, switches={"pfc": {"headroom": "2KB"}})
         lost = sum(run.counter(f"leaf1:h{n}", "rx_prio3_buf_discard") for n in (1, 2, 3))
         assert lost == run.counter("total", "drops_lossless") > 0
 
     def testQosSaiLossyQueue(self, fabric: Fabric) -> None:
-        """A lossy queue takes packets up to its limit and drops the others, without a pause."""
+        """A lossy queue takes packets up to its limit and drops the others without a pause."""
         run = fabric.run(traffic=[{**flow, "priority": 0} for flow in THREE])
         peak = run.counter("leaf1:h4", "queue_peak_bytes")
         assert peak == pytest.approx(QUEUE_LIMIT - PACKET / 2, abs=PACKET / 2)
@@ -69,12 +73,12 @@ class TestQosSai:
 
     @pytest.mark.parametrize("packets", [1, 10, 88])
     def testQosSaiQSharedWatermark(self, fabric: Fabric, packets: int) -> None:
-        """The highest mark of a queue is what was put into it, to the byte."""
+        """The watermark of a queue equals the bytes sent to it."""
         run = fabric.run(traffic=[sent(packets)])
         assert run.counter("leaf1:h4", "queue_peak_bytes") == packets * PACKET
 
     def testQosSaiPgHeadroomWatermark(self, fabric: Fabric) -> None:
-        """The headroom of a port is used from the packet on that crosses xoff."""
+        """Headroom is used from the first packet beyond xoff."""
         below, above = (fabric.run(traffic=[sent(88 + more)]) for more in (0, 10))
         assert below.counter("leaf1:h1", "rx_prio3_headroom_peak_bytes") == 0
         assert above.counter("leaf1:h1", "rx_prio3_headroom_peak_bytes") > 0
@@ -103,10 +107,10 @@ class TestQosSai:
 
 
 class TestEcn:
-    """As the tests of marking that have a traffic generator are called."""
+    """Tests of ECN marking, with the names of those that use a traffic generator."""
 
     def test_red_accuracy(self, fabric: Fabric) -> None:
-        """A queue marks nothing up to kmin, along the line to kmax, and all beyond."""
+        """A queue marks nothing up to kmin, on the line up to kmax, and all packets beyond."""
         packets, traffic = 600, [sent(200, f"h{n}") for n in (1, 2, 3)]
         switches = {
             "ecn": {"kmin": "100KB", "kmax": "300KB", "pmax": "50%"},
@@ -119,7 +123,8 @@ class TestEcn:
         assert marked == pytest.approx(on_the_line * 0.25 + beyond, rel=0.1)
 
     def test_dequeue_ecn(self, fabric: Fabric) -> None:
-        """Marked by what is left behind it, the first packet out is marked and the last is not."""
+        """Marking depends on the bytes behind a packet: the first packet is
+        marked and the last is not."""
         ecn = {"kmin": "50KB", "kmax": "50KB", "pmax": "100%", "at": "dequeue"}
         run = fabric.run(traffic=[sent(80)], switches={"ecn": ecn}, capture=["leaf1:h4"])
         (capture,) = run.out.glob("*.pcapng")

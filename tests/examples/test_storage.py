@@ -1,4 +1,4 @@
-"""The example of storage beside a collective: it holds what it promises."""
+"""The example of storage traffic beside a collective passes its checks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFacts:
     return RunFacts(spec.name, VirtualRunner().run(spec, out=out), spec, topology)
 
 
-def test_its_checks_pass(run: RunFacts) -> None:
-    """On the virtual clock, where nothing is late."""
+def test_the_checks_of_the_storage_example_pass(run: RunFacts) -> None:
+    """The run is on the virtual clock."""
     assert {check.check: check.detail for check in run.checks if not check.passed} == {}
 
 
-def test_reports_tell_its_ios_as_fio_does(run: RunFacts) -> None:
-    """12 queues of 100: IOPS and latencies, and no goodput of flows that carry commands."""
+def test_reports_show_ios_as_fio_does(run: RunFacts) -> None:
+    """12 queues of 100 I/Os have IOPS and latencies, and their flows have no goodput."""
     reads, writes = (own.latency.requests for own in run.ios)
     assert (reads, writes) == (840, 360)
     assert [row[1].text for row in ios_table(run).rows] == ["read", "write"]
