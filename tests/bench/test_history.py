@@ -1,4 +1,4 @@
-"""The benchmark's history: what runs are compared with, and what counts as worse."""
+"""The benchmark's history: the runs to compare with, and the definition of worse."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def seconds(value: float) -> Row:
     return Row("lab", "s", value)
 
 
-def test_runs_are_compared_with_earlier_ones_of_this_machine(tmp_path: Path) -> None:
-    """Not with those of another machine, and quick runs only with quick ones."""
+def test_runs_are_compared_with_those_of_this_machine(tmp_path: Path) -> None:
+    """Quick runs are compared only with quick runs."""
     file = tmp_path / "cache" / "history.jsonl"
     for machine, quick, value in (
         (HERE, True, 0.9),
@@ -54,7 +54,7 @@ def test_runs_are_compared_with_earlier_ones_of_this_machine(tmp_path: Path) -> 
 def test_worse_is_beyond_all_earlier_runs_and_ten_percent(
     row: Row, earlier: tuple[float, ...], is_worse: bool
 ) -> None:
-    """Of rates the lower value is worse, of times the higher one."""
+    """Lower rates and higher times are worse."""
     assert Compared(row, earlier).is_worse is is_worse
     assert ("WORSE" in table([Compared(row, earlier)])) is is_worse
 
