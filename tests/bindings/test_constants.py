@@ -1,4 +1,4 @@
-"""Python takes the core's constants from cffi and never repeats them."""
+"""Python takes the core's constants from cffi and does not repeat them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALLOWED = {"emu/lab/marker/marker.py: PRIORITIES"}
 
 
 def constants_of_the_core() -> set[str]:
-    """Every enumerator of every header of the core."""
+    """The enumerators of all headers of the core."""
     headers = (ROOT / CORE).glob("*/*.h")
     return {
         name
@@ -30,7 +30,7 @@ def constants_of_the_core() -> set[str]:
 
 
 def numbers_of(path: Path) -> Iterator[str]:
-    """Names that a module assigns a number to, without a leading underscore."""
+    """Names to which a module assigns a number, without leading underscores."""
     for node in ast.parse(path.read_text()).body:
         match node:
             case ast.Assign([ast.Name(name)], ast.Constant(int())):

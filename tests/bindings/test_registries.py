@@ -1,4 +1,4 @@
-"""Specs and the core have the same congestion controls, loss recoveries and kinds of faults."""
+"""Specs and core have the same congestion controls and loss recoveries."""
 
 from __future__ import annotations
 
