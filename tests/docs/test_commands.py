@@ -1,4 +1,4 @@
-"""Every command in docs/ works as it is written there."""
+"""Every command in docs/ works as written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from tests.support.doc_blocks import Block, blocks, run
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("block", [one for one in blocks() if not one.is_for_lab], ids=str)
-def test_commands_run(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_commands_run(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     run(block, tmp_path)
 

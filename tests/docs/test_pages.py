@@ -1,4 +1,4 @@
-"""The pages of docs/: links, paths, the site, and what README and CONTRIBUTING name."""
+"""The pages of docs/, README and CONTRIBUTING: links, paths, make targets and the site."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_THE_SITE = {"script": "src", "img": "src", "link": "href", "iframe": "src", 
 
 
 class Loaded(HTMLParser):
-    """What a browser loads for a page by itself."""
+    """The addresses that a browser loads for a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +34,8 @@ class Loaded(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built strictly: a dead link, a dead anchor or a page that no menu has is an error."""
+    """The site, built strictly: a dead link, a dead anchor or a page
+    without a menu entry is an error."""
     folder = tmp_path_factory.mktemp("site")
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir"]
     done = subprocess.run([*build, str(folder)], cwd=ROOT, capture_output=True, text=True)
@@ -43,7 +44,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_site_loads_nothing_from_the_network(site: Path) -> None:
-    """No fonts, scripts, styles or pictures; its style sheets neither."""
+    """Neither pages nor style sheets load fonts, scripts, styles or pictures."""
     for page in site.rglob("*.html"):
         loaded = Loaded()
         loaded.feed(page.read_text())
@@ -53,8 +54,8 @@ def test_the_site_loads_nothing_from_the_network(site: Path) -> None:
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
-def test_paths_exist(page: Path) -> None:
-    """Those of the source tree, in backticks; a star stands for any name."""
+def test_paths_in_backticks_exist(page: Path) -> None:
+    """A star in a path of the source tree stands for any name."""
     named = [path for code in _code(page) for path in _PATH.findall(code)]
     missing = [path for path in named if not any(ROOT.glob(path.rstrip("./")))]
     assert [path for path in missing if "NAME" not in path] == []
@@ -74,7 +75,7 @@ def test_make_targets_exist(page: str) -> None:
 
 
 def _code(page: Path) -> Iterator[str]:
-    """The text of code in lines and of code blocks."""
+    """The text of inline code and of code blocks."""
     for token in MarkdownIt("commonmark").enable("table").parse(page.read_text()):
         if token.type in ("fence", "code_block"):
             yield token.content
